@@ -1,0 +1,244 @@
+package grammar
+
+import (
+	"slices"
+
+	"github.com/acp-test/acp-test/scenarios/script"
+)
+
+// episode is a part of a conversation: a turn, a way into a session, a setting.
+type episode struct {
+	weight int
+	name   string
+	can    func(w *writer) bool
+	do     func(w *writer)
+}
+
+func episodes() []episode {
+	return []episode{
+		{6, "turn", nil, func(w *writer) { w.freeTurn(w.convo()) }},
+		{10, "held turn", nil, func(w *writer) { w.anyHeld(w.convo()) }},
+		{2, "way in", func(w *writer) bool { return w.has("ways") }, (*writer).wayIn},
+		{3, "asked twice", func(w *writer) bool { return w.has("permissions") && len(w.askers()) > 0 }, (*writer).twice},
+		{2, "setting", func(w *writer) bool { return w.has("settings") && len(w.Modes)+len(w.Options) > 0 }, (*writer).set},
+		{1, "idle act", func(w *writer) bool { return w.has("asides") }, (*writer).idle},
+	}
+}
+
+func (w *writer) oneEpisode() {
+	var from []weighted[episode]
+	for _, e := range episodes() {
+		if e.can == nil || e.can(w) {
+			from = append(from, weighted[episode]{e.weight, e})
+		}
+	}
+	e, _ := choose(w.r, from)
+	if w.checks == 0 {
+		w.check("", "goes-on")
+	}
+	e.do(w)
+}
+
+// anyHeld is a turn in one of the states that the agent gets to.
+func (w *writer) anyHeld(c *convo) {
+	var from []weighted[state]
+	for _, s := range states {
+		if s.can(w, c) {
+			from = append(from, weighted[state]{s.weight, s})
+		}
+	}
+	s, _ := choose(w.r, from)
+	w.heldTurn(c, s)
+}
+
+// solidConvo is a session with a whole turn that runs nothing.
+func (w *writer) solidConvo() *convo {
+	c := w.convo()
+	if !c.solid {
+		w.plainTurn(c)
+	}
+	return c
+}
+
+// plainTurn is a turn with one text.
+func (w *writer) plainTurn(c *convo) {
+	t := &turn{convo: c, prompt: w.name("P")}
+	w.prompt(c, t.prompt)
+	w.turns = append(w.turns, turnOf(w.last()))
+	w.add("await turn end_turn within=60s session=%s", c.name)
+	c.solid = true
+}
+
+// wayIn leaves a session in one of several ways, comes back to it in another, and goes on in it.
+func (w *writer) wayIn() {
+	c := w.solidConvo()
+	type leaving struct {
+		name string
+		can  bool
+		do   func()
+	}
+	list := []leaving{
+		{"stay", true, func() {}},
+		{"close", w.ways("close"), func() {
+			w.add("session close %s", c.name)
+		}},
+		{"restart", w.has("process"), func() { w.lost("restart") }},
+		{"kill", w.has("process"), func() { w.lost("kill", "restart") }},
+		{"second process", w.has("process") && w.ways("load"), func() { w.lost("beside") }},
+	}
+	list = slices.DeleteFunc(list, func(l leaving) bool { return !l.can })
+	leave := pick(w.r, list)
+	before := w.setting(c)
+	leave.do()
+	c.gone = true
+	switch {
+	case w.ways("fork") && w.one(4) && leave.name == "stay":
+		c.gone = false
+		twin := &convo{name: w.name("s"), solid: true, dir: c.dir, servers: w.served()}
+		w.add("session fork %s of=%s", twin.name, c.name)
+		w.convos = append(w.convos, twin)
+		w.covered("fork", before)
+		w.plainTurn(twin)
+	case w.ways("load", "resume"):
+		w.reopen(c)
+		w.covered("leave by "+leave.name, before)
+		w.freeTurn(c)
+	}
+}
+
+// lost ends the process, or leaves it.
+func (w *writer) lost(lines ...string) {
+	for _, l := range lines {
+		w.add(l)
+	}
+	for _, c := range w.convos {
+		c.gone = true
+	}
+	w.asked = map[string]bool{}
+}
+
+// twice makes a call that asks in two turns: of one session, of two, or on both sides of a load.
+// What was answered once is asked again; an answer for always holds in its session.
+func (w *writer) twice() {
+	c := w.convo()
+	if c.mode != "" {
+		w.freeTurn(c)
+		return
+	}
+	of := pick(w.r, w.askers())
+	choices := slices.Clone(w.Tools[of].Choices)
+	if of == "mcp" || len(choices) == 0 {
+		w.freeTurn(c)
+		return
+	}
+	how := pick(w.r, choices)
+	w.asksOnce(c, of, how)
+	always := how == "allow_always" || how == "reject_always"
+	other := c
+	if w.has("several") && len(w.convos) < most && w.one(3) && !always {
+		other = w.newConvo()
+		w.covered("asked twice", how+", in another session")
+	} else {
+		w.covered("asked twice", how)
+	}
+	if always {
+		w.asked[of] = true
+	}
+	w.askedAgain(other, of, how, always)
+}
+
+// asksOnce is a turn whose call is asked for and answered.
+func (w *writer) asksOnce(c *convo, of, how string) {
+	w.add("permit hold")
+	w.asks(c, of)
+	ask := w.name("ASK")
+	w.add("needs await permission session=%s as %s", c.name, ask)
+	w.add("permit allow_once")
+	w.add("answer %s %s", ask, how)
+	w.add("await turn any|error within=60s session=%s", c.name)
+}
+
+// asks prompts for a call of a tool.
+func (w *writer) asks(c *convo, of string) call {
+	w.home = c.dir == ""
+	w.prompt(c, w.name("P"))
+	k, _ := w.call(of)
+	w.turns = append(w.turns, turnOf(reply{k.step}, w.last()))
+	return k
+}
+
+func (w *writer) askedAgain(c *convo, of, how string, always bool) {
+	w.asks(c, of)
+	switch {
+	case always:
+		w.add("await turn any|error within=60s session=%s", c.name)
+	default:
+		w.check("PERM-008", "asks-again")
+		w.add("await turn any|error within=60s session=%s", c.name)
+		w.add("saw permission session=%s", c.name)
+		w.check("", "goes-on")
+	}
+}
+
+// set gives a session another mode or another value of an option.
+func (w *writer) set() {
+	c := w.convo()
+	if len(w.Modes) > 0 && (len(w.Options) == 0 || w.one(2)) {
+		mode := pick(w.r, w.Modes)
+		w.add("set-mode %s %s as %s", c.name, mode, w.name("M"))
+		c.mode = mode
+		w.covered("idle", "set mode")
+	} else {
+		o := pick(w.r, w.Options)
+		w.add("set-option %s %s %s as %s", c.name, o.ID, pick(w.r, append(slices.Clone(o.Values), o.Current)), w.name("O"))
+		w.covered("idle", "set option")
+	}
+	w.freeTurn(c)
+	if c.solid && w.ways("load") && w.one(2) {
+		w.covered("load", w.setting(c))
+		mode := c.mode
+		w.reopen(c)
+		c.mode = mode
+	}
+}
+
+// aside is something that an editor does in a session whose turn is over.
+type aside struct {
+	name string
+	can  bool
+	do   func()
+}
+
+// idles are the asides that the agent's abilities allow.
+func (w *writer) idles(c *convo) []aside {
+	list := []aside{
+		{"cancel", true, func() { w.add("cancel %s", c.name) }},
+		{"list", w.ways("list"), func() { w.add("session list as %s", w.name("L")) }},
+		{"close", w.ways("close"), func() {
+			w.add("session close %s as %s", c.name, w.name("C"))
+			c.gone = true
+		}},
+		{"delete", w.ways("delete"), func() {
+			w.add("session delete %s as %s", c.name, w.name("D"))
+			c.gone, c.solid = true, false
+		}},
+		{"unknown mode", w.Mode != "", func() { w.add("set-mode %s no-such-mode as %s", c.name, w.name("M")) }},
+		{"unknown option", len(w.Options) > 0, func() { w.add("set-option %s no-such-option x as %s", c.name, w.name("O")) }},
+		{"load of nothing", w.ways("load"), func() {
+			w.add("request session/load %s as %s", script.Join(script.Quote(`{"sessionId": "no-such-session", "cwd": "`),
+				script.Variable("WORK"), script.Quote(`", "mcpServers": []}`)), w.name("L"))
+		}},
+	}
+	return slices.DeleteFunc(list, func(a aside) bool { return !a.can })
+}
+
+// idle does something in a session whose turn is over.
+func (w *writer) idle() {
+	c := w.convo()
+	a := pick(w.r, w.idles(c))
+	w.covered("idle", a.name)
+	a.do()
+	if !c.gone {
+		w.freeTurn(c)
+	}
+}
