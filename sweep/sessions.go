@@ -255,3 +255,11 @@ func (w *Sweeper) Calibrate(ctx context.Context, from *Generator) (g Grammar, le
 	g, learned = from.Learn(seen)
 	return g, learned, nil
 }
+
+// Key is the session that shows the finding, as a string that draws it again; "" if it is none.
+func (f Finding) Key() string {
+	if f.schedule.State == SessionState {
+		return f.schedule.Drawn
+	}
+	return ""
+}

@@ -21,6 +21,7 @@ import (
 	"github.com/acp-test/acp-test/ci/inside"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/protocol/acp/grammar"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
@@ -39,6 +40,8 @@ type search struct {
 	points []string
 	choice sweep.Choice
 	lints  bool
+	// sessions is how many sessions are drawn instead; 0 sweeps.
+	sessions int
 }
 
 // choices are how orders of acts are drawn.
@@ -49,6 +52,7 @@ type first struct {
 	number    int // of the schedule, from 1; 0 is none
 	signature sweep.Signature
 	took      time.Duration
+	key       string // of the session
 }
 
 func main() {
@@ -69,6 +73,7 @@ func main() {
 	points := flag.String("points", "", "only points or situations that match the glob")
 	flag.BoolVar(&s.lints, "lints", false, "a lint is a finding too")
 	choice := flag.String("choice", "guided", "how orders of acts are drawn: guided, priority or uniform")
+	flag.IntVar(&s.sessions, "sessions", 0, "draw `N` sessions that fit the agent instead, as acp-test explore does")
 	flag.Parse()
 	if *points != "" {
 		s.points = []string{*points}
@@ -117,7 +122,7 @@ func agent(args []string) {
 
 // row is a line of the table: the median of what the seeds found.
 func (s search) row(name string, found []first) string {
-	last := s.max + 1
+	last := max(s.max, s.sessions) + 1
 	slices.SortFunc(found, func(a, b first) int {
 		rank := func(f first) int {
 			if f.number == 0 {
@@ -129,6 +134,10 @@ func (s search) row(name string, found []first) string {
 	})
 	f := found[len(found)/2]
 	switch {
+	case s.sessions > 0 && f.number == 0:
+		return fmt.Sprintf("| `%s` | not in %d | | | %s", name, s.sessions, f.took.Round(time.Second))
+	case s.sessions > 0:
+		return fmt.Sprintf("| `%s` | %d | %s | %s | %s", name, f.number, f.signature.Rule, f.key, f.took.Round(time.Second))
 	case f.signature.Action == "" && f.signature.Rule != "":
 		return fmt.Sprintf("| `%s` | as it is | %s | | %s", name, f.signature.Rule, f.took.Round(time.Second))
 	case f.number == 0:
@@ -182,7 +191,7 @@ func (s search) run(fault string, seed int64) (first, error) {
 		}
 	}
 	began := time.Now()
-	swept, err := w.Run(ctx, list)
+	swept, err := s.search(ctx, w, list)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		return first{}, err
@@ -192,8 +201,21 @@ func (s search) run(fault string, seed int64) (first, error) {
 	out := first{took: time.Since(began)}
 	for _, f := range swept.Findings {
 		if counts(f.Class) && (out.signature.Rule == "" || f.First < out.number) {
-			out.number, out.signature = f.First, f.Signature
+			out.number, out.signature, out.key = f.First, f.Signature, f.Key()
 		}
 	}
 	return out, nil
+}
+
+// search sweeps, or draws sessions of the agent as it shows itself.
+func (s search) search(ctx context.Context, w *sweep.Sweeper, list []*scenarios.Scenario) (sweep.Outcome, error) {
+	if s.sessions == 0 {
+		return w.Run(ctx, list)
+	}
+	w.Max = s.sessions
+	g, _, err := w.Calibrate(ctx, grammar.V1())
+	if err != nil {
+		return sweep.Outcome{}, err
+	}
+	return w.Explore(ctx, g, nil)
 }

@@ -93,9 +93,9 @@ var states = []state{
 	{3, "command running", uses("run_shell"), nil, func(w *writer, t *turn) []reply {
 		w.n++
 		t.done = w.name("go")
-		return []reply{{tool("run_shell", object{"command": "touch begun-" + t.done + "; while [ ! -e " + t.done +
+		return []reply{{tool("run_shell", object{"command": "touch $WORK/begun-" + t.done + "; while [ ! -e $WORK/" + t.done +
 			" ]; do sleep 0.02; done"})}, w.last()}
-	}, func(w *writer, t *turn) { w.add("needs await file %s", "begun-"+t.done) }},
+	}, func(w *writer, t *turn) { w.add("await file %s", "begun-"+t.done) }},
 	{2, "question open", asksUser, nil, func(w *writer, t *turn) []reply {
 		return []reply{{tool("ask_user", object{"question": w.text()})}, w.last()}
 	}, atRequest("elicitation/create")},

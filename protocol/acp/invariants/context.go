@@ -155,7 +155,7 @@ func (w *contextWatch) model(ev *event) {
 func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	var all, said strings.Builder
 	for _, p := range a.Conversation() {
-		text := bare(html.UnescapeString(p.Text))
+		text := unescaped(p.Text)
 		if all.WriteString(text); p.Who != "result" {
 			said.WriteString(text)
 		}
@@ -197,7 +197,7 @@ func (g *given) reach(c *contexts, said, raw string) {
 			in = raw
 		}
 		b.reached = b.reached || slices.ContainsFunc(b.needles, func(s string) bool {
-			return strings.Contains(in, s) || strings.Contains(in, bare(html.UnescapeString(s)))
+			return strings.Contains(in, s) || strings.Contains(in, unescaped(s))
 		})
 	}
 }
@@ -268,13 +268,16 @@ func (w *contextWatch) ended(ev *event) {
 	}
 	for _, b := range g.blocks {
 		if b.point == w.text && b.reached {
-			w.past[id] = append(w.past[id], newSpoken(userChunk, g.seq, b.needles[0]))
+			w.past[id] = append(w.past[id], newSpoken(userChunk, g.seq, unescaped(b.needles[0])))
 		}
 	}
 	if said := g.said.String(); said != "" && t.reply.seq > 0 && !strings.ContainsAny(said, "<>") {
-		w.past[id] = append(w.past[id], newSpoken(agentChunk, g.seq, said))
+		w.past[id] = append(w.past[id], newSpoken(agentChunk, g.seq, unescaped(said)))
 	}
 }
+
+// unescaped is a bare text without entities of HTML: some agents escape what they wrap in tags.
+func unescaped(text string) string { return bare(html.UnescapeString(text)) }
 
 func newSpoken(kind topic, seq int, text string) *spoken {
 	s := &spoken{topic: kind, seq: seq}
