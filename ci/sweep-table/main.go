@@ -11,6 +11,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,6 +75,8 @@ func main() {
 	flag.BoolVar(&s.lints, "lints", false, "a lint is a finding too")
 	choice := flag.String("choice", "guided", "how orders of acts are drawn: guided, priority or uniform")
 	flag.IntVar(&s.sessions, "sessions", 0, "draw `N` sessions that fit the agent instead, as acp-test explore does")
+	draw := flag.Int("draw", 0, "draw `N` faults of all instead of naming them")
+	drawSeed := flag.Uint64("draw-seed", 1, "the seed by which they are drawn")
 	flag.Parse()
 	if *points != "" {
 		s.points = []string{*points}
@@ -81,6 +84,9 @@ func main() {
 	s.choice = choices[*choice]
 	s.suites = strings.Split(*suites, ",")
 	names := flag.Args()
+	if *draw > 0 {
+		names = drawn(*draw, *drawSeed)
+	}
 	if len(names) == 0 {
 		for _, f := range faults.All(faults.ACPv1) {
 			if f.Swept() {
@@ -105,6 +111,15 @@ func main() {
 		}
 		fmt.Fprintln(os.Stderr)
 	}
+}
+
+// drawn draws faults.
+func drawn(n int, seed uint64) (names []string) {
+	all := faults.All(faults.ACPv1)
+	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:n] {
+		names = append(names, all[i].Name)
+	}
+	return names
 }
 
 // agent is the reference agent, as a process of its own.
@@ -197,6 +212,10 @@ func (s search) run(fault string, seed int64) (first, error) {
 		return first{}, err
 	case ctx.Err() == nil && swept.Run.Sweep.Explored == 0:
 		return first{}, fmt.Errorf("nothing was swept: %s", strings.Join(swept.Notes, "; "))
+	}
+	if m := swept.Run.Sweep; s.sessions > 0 && m != nil {
+		fmt.Fprintf(os.Stderr, "%s: %d sessions, %d skipped, %d inconclusive, %d of %d pairs, without %s\n", fault, m.Explored,
+			m.Skipped, m.Inconclusive, m.PairsTried, m.Pairs, strings.Join(m.Untried, "; "))
 	}
 	out := first{took: time.Since(began)}
 	for _, f := range swept.Findings {

@@ -2,6 +2,8 @@ package grammar
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
 )
@@ -9,16 +11,9 @@ import (
 // reply is one reply of the model, step by step.
 type reply []fakellm.StepNode
 
-// says is a step that says a text, in pieces or in the last event of the reply.
+// says is a step that says a text in pieces.
 func (w *writer) says(kind string) fakellm.StepNode {
-	text := w.text()
-	if kind == "text" && w.one(12) && !w.off("r") {
-		s := fakellm.NewText(kind, text)
-		s.Text += "\nlate: true"
-		w.covered("late text", "reply")
-		return s
-	}
-	return fakellm.NewText(kind, w.pieces(text)...)
+	return fakellm.NewText(kind, w.pieces(w.text())...)
 }
 
 // turnOf is a turn of the model.
@@ -73,14 +68,14 @@ func (w *writer) calls() (out reply) {
 }
 
 // endings are how a turn of the model ends.
-var endings = []string{"plain", "length", "refusal", "thinking only at first", "failure", "several texts"}
+var endings = []string{"plain", "length", "refusal", "thinking only at first", "several texts", "late text", "failure"}
 
 // ending draws the last replies of a turn that nothing holds.
 func (w *writer) ending(begun reply) (replies []reply, how string) {
 	list := []weighted[string]{{6, "plain"}}
 	if w.has("shapes") && !w.off("r") {
 		list = append(list, weighted[string]{2, "length"}, weighted[string]{2, "refusal"}, weighted[string]{2, "thinking only at first"},
-			weighted[string]{2, "several texts"})
+			weighted[string]{2, "several texts"}, weighted[string]{1, "late text"})
 	}
 	if w.has("failures") && !w.off("r") {
 		list = append(list, weighted[string]{2, "failure"})
@@ -94,8 +89,15 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 		begun = append(begun, w.says("thinking"), w.says("text"))
 	case "several texts":
 		begun = append(begun, w.says("text"), w.says("thinking"), w.says("text"))
+	case "late text":
+		late := fakellm.NewText("text", w.text())
+		late.Text += "\nlate: true"
+		begun = append(slices.DeleteFunc(begun, func(s fakellm.StepNode) bool { return s.Kind == "text" }), late)
 	case "failure":
-		begun = append(begun, w.failure())
+		f := w.failure()
+		if begun = append(begun, f); strings.Contains(f.Text, "malformed") {
+			begun = append(begun, w.says("text"))
+		}
 	default:
 		begun = append(begun, w.says("text"))
 	}
