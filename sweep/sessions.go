@@ -1,13 +1,16 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -72,6 +75,7 @@ func (w *Sweeper) Explore(ctx context.Context, g Grammar, again *Key) (Outcome, 
 	run := s.engine.NewRun()
 	run.Started, run.Interrupted, run.Sweep = began, ctx.Err() != nil, m
 	addFound(&run, findings)
+	s.notes = append(s.notes, s.undecided()...)
 	run.Notes = append(run.Notes, s.notes...)
 	run.Duration = time.Since(began)
 	out := Outcome{Run: run, Findings: findings, Notes: s.notes}
@@ -158,8 +162,8 @@ func (s *sweep) recordSession(sch Schedule, res results.Result) {
 	cell := s.cell(sch, res)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ran = append(s.ran, ranSession{sch, cell})
-	if cell.Finding == "" && res.Verdict != results.Error {
+	s.ran = append(s.ran, ranSession{sch, cell, res.Reason})
+	if cell.Finding == "" && (cell.Verdict == results.Pass || cell.Verdict == results.Skip) && res.Verdict != results.Error {
 		// What is left of it is no reason to end.
 		_ = confined.RemoveAll(filepath.Join(s.engine.Out, filepath.FromSlash(res.ID)))
 	}
@@ -168,8 +172,30 @@ func (s *sweep) recordSession(sch Schedule, res results.Result) {
 // ranSession is a session that ran, and what came of it.
 type ranSession struct {
 	Schedule
-	cell results.SweepCell
+	cell   results.SweepCell
+	reason string // why it was skipped or is inconclusive
 }
+
+// undecided says why sessions were skipped or are inconclusive, the most frequent reasons first.
+func (s *sweep) undecided() (notes []string) {
+	const most = 5
+	count := map[string]int{}
+	for _, r := range s.ran {
+		if v := r.cell.Verdict; v == results.Skip || v == results.Inconclusive {
+			count[v.String()+": "+named.ReplaceAllString(r.reason, "${1}·")]++
+		}
+	}
+	reasons := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+		return cmp.Or(count[b]-count[a], strings.Compare(a, b))
+	})
+	for _, r := range reasons[:min(most, len(reasons))] {
+		notes = append(notes, fmt.Sprintf("%d sessions %s", count[r], r))
+	}
+	return notes
+}
+
+// named are the names of a drawn session, with their numbers.
+var named = regexp.MustCompile(`((?:\b|-)(?:go|nota|s|g|P|ASK|REQ)|#)\d+x?`)
 
 // sessionMap is the map of what sessions covered.
 func (s *sweep) sessionMap(g Grammar) *results.Sweep {

@@ -215,7 +215,10 @@ func (s search) run(fault string, seed int64) (first, error) {
 	}
 	if m := swept.Run.Sweep; s.sessions > 0 && m != nil {
 		fmt.Fprintf(os.Stderr, "%s: %d sessions, %d skipped, %d inconclusive, %d of %d pairs, without %s\n", fault, m.Explored,
-			m.Skipped, m.Inconclusive, m.PairsTried, m.Pairs, strings.Join(m.Untried, "; "))
+			m.Skipped, m.Inconclusive, m.PairsTried, m.Pairs, strings.Join(m.Untried[:min(3, len(m.Untried))], "; "))
+	}
+	if fault == "none" {
+		fmt.Fprintln(os.Stderr, strings.Join(swept.Notes, "\n"))
 	}
 	out := first{took: time.Since(began)}
 	for _, f := range swept.Findings {

@@ -47,6 +47,8 @@ type Tool struct {
 	// Choices are the kinds of options of the permission that the agent asked for; nil: it
 	// asked for none.
 	Choices []string
+	// Tells says that the permission shows the path or the command of the call.
+	Tells bool
 	// Requests are the other requests that the agent sent for it, such as fs/read_text_file.
 	Requests []string
 }

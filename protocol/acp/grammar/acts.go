@@ -22,18 +22,18 @@ func acts() []act {
 	return []act{
 		{6, "cancel", "", running, func(w *writer, t *turn) {
 			w.add("cancel %s", t.name)
-			t.over = true
+			t.stop("CANCEL-001")
 		}},
 		{1, "cancel twice", "", running, func(w *writer, t *turn) {
 			w.add("cancel %s", t.name)
 			w.add("cancel %s", t.name)
-			t.over = true
+			t.stop("CANCEL-001")
 		}},
 		{2, "$/cancel_request", "", takesBack, func(w *writer, t *turn) {
 			w.add("cancel-request %s", t.prompt)
 			t.contested = true
 		}},
-		{2, "second prompt", "", once, func(w *writer, t *turn) {
+		{2, "second prompt", "", ends, func(w *writer, t *turn) {
 			name := w.name("P")
 			w.prompt(t.convo, name)
 			w.turns = append(w.turns, turnOf(w.last()))
@@ -41,15 +41,16 @@ func acts() []act {
 		}},
 		{3, "close", "sessionCapabilities.close", once, func(w *writer, t *turn) {
 			w.wait(t, "session close %s wait=no as %s", "C")
-			t.over, t.gone = true, true
+			t.stop("CLOSE-002")
+			t.gone = true
 		}},
-		{2, "delete", "sessionCapabilities.delete", once, func(w *writer, t *turn) {
+		{2, "delete", "sessionCapabilities.delete", ends, func(w *writer, t *turn) {
 			w.wait(t, "session delete %s wait=no as %s", "D")
-			t.over, t.gone, t.solid = true, true, false
+			t.contested, t.gone, t.solid = true, true, false
 		}},
 		{2, "load", "loadSession", loads, func(w *writer, t *turn) {
 			w.wait(t, "session load %s wait=no as %s", "L")
-			t.contested = true
+			t.loaded = true
 		}},
 		{2, "list", "sessionCapabilities.list", nil, func(w *writer, t *turn) {
 			w.add("request session/list '{}' as %s", w.name("R"))
@@ -61,9 +62,8 @@ func acts() []act {
 			o := pick(w.r, w.Options)
 			w.sets(t, "session/set_config_option", `"configId": "`+o.ID+`", "value": "`+o.Current+`"`)
 		}},
-		{2, "new session", "", nil, func(w *writer, t *turn) {
-			c := w.newConvo()
-			c.gone = false
+		{2, "new session", "", nil, func(w *writer, _ *turn) {
+			w.newConvo()
 		}},
 		{4, "turn in another session", "", apart, func(w *writer, t *turn) {
 			w.freeTurn(w.convo())
@@ -79,8 +79,8 @@ func acts() []act {
 			w.add("request session/prompt %s as %s",
 				script.Quote(`{"sessionId": "no-such-session", "prompt": [{"type": "text", "text": "Anyone?"}]}`), w.name("R"))
 		}},
-		{1, "kill", "", alone, func(w *writer, t *turn) { w.ended(t, "kill", "") }},
-		{1, "end of input", "", alone, func(w *writer, t *turn) { w.ended(t, "close-stdin", "await exit") }},
+		{1, "kill", "", alone, func(w *writer, t *turn) { w.loses(t, "kill") }},
+		{1, "end of input", "", alone, func(w *writer, t *turn) { w.loses(t, "close-stdin", "await exit") }},
 	}
 }
 
@@ -88,11 +88,14 @@ func running(_ *writer, t *turn) bool { return !t.gone }
 
 // takesBack: the answer that the editor owes for a permission is open once its prompt is taken back.
 func takesBack(_ *writer, t *turn) bool {
-	return !t.over && !t.contested && t.state != "permission open" && t.state != "question open"
+	return ends(nil, t) && t.state != "permission open" && t.state != "question open"
 }
 
 // once: what comes of it depends on nothing else that was done in the turn.
-func once(_ *writer, t *turn) bool { return !t.over && !t.contested }
+func once(_ *writer, t *turn) bool { return t.stopped == "" && !t.contested && !t.loaded }
+
+// ends: the turn comes to an end although it is not stopped.
+func ends(_ *writer, t *turn) bool { return once(nil, t) && !t.endless }
 
 func loads(w *writer, t *turn) bool { return w.has("ways") && t.solid && once(w, t) }
 
@@ -101,12 +104,12 @@ func apart(w *writer, _ *turn) bool { return w.has("several") && w.Together && l
 
 // alone: nothing else runs that would end with the process.
 func alone(w *writer, t *turn) bool {
-	return w.has("process") && len(w.open) == 1 && len(t.later) == 0 && w.stops == 0 && !t.over && !t.contested
+	return w.has("process") && len(w.open) == 1 && len(t.later) == 0 && w.stops == 0 && once(w, t)
 }
 
 // act draws an act at the state of a turn and does it.
 func (w *writer) act(t *turn) {
-	if t.over && t.prompt == "" {
+	if t.lost {
 		return
 	}
 	list := acts()
@@ -139,17 +142,16 @@ func (w *writer) sets(t *turn, method, params string) {
 	t.later = append(t.later, name)
 }
 
-// ended ends the process and starts another one.
-func (w *writer) ended(t *turn, how, await string) {
-	w.add(how)
-	if await != "" {
-		w.add(await)
-	}
-	w.add("restart")
+// loses ends the process of a turn and starts another one.
+func (w *writer) loses(t *turn, lines ...string) {
+	w.lost(append(lines, "restart")...)
 	w.stops++
-	for _, c := range w.convos {
-		c.gone = true
+	t.lost = true
+}
+
+// stop notes that the agent was told to stop the turn.
+func (t *turn) stop(requirement string) {
+	if t.stopped == "" {
+		t.stopped = requirement
 	}
-	t.over, t.prompt = true, ""
-	w.asked = map[string]bool{}
 }

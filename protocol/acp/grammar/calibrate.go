@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"bytes"
 	"cmp"
 	"maps"
 	"slices"
@@ -27,6 +28,10 @@ var probed = map[string]object{
 	"ask_user":    {"question": "Which one?"},
 	"mcp":         {"server": "canary", "tool": "canary_sing", "args": object{"text": "la"}},
 }
+
+// shown is what shows which call a permission is about.
+var shown = map[string]string{"write_file": "write.txt", "edit_file": "edit.txt", "run_shell": "calibrated",
+	"delete_file": "delete.txt", "move_file": "move.txt", "mcp": "canary"}
 
 // basic are the tools of an agent whose profile names none.
 var basic = []string{"read_file", "write_file", "edit_file", "run_shell"}
@@ -281,6 +286,9 @@ func (p *asked) tool() (t Tool) {
 			for o := range e.JSON().Path("params.options").Items() {
 				t.Choices = append(t.Choices, o.Get("kind").Str())
 			}
+			t.Tells = t.Tells || slices.ContainsFunc(p.entries, func(x transcript.Entry) bool {
+				return x.Source == transcript.Agent && x.Seq <= e.Seq && bytes.Contains(x.Raw, []byte(shown[p.text]))
+			})
 		case e.Kind == transcript.Request && !slices.Contains(t.Requests, e.Method):
 			t.Requests = append(t.Requests, e.Method)
 		default:

@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/acp-test/acp-test/scenarios/script"
 )
@@ -21,6 +22,7 @@ func episodes() []episode {
 		{2, "way in", func(w *writer) bool { return w.has("ways") }, (*writer).wayIn},
 		{3, "asked twice", func(w *writer) bool { return w.has("permissions") && len(w.askers()) > 0 }, (*writer).twice},
 		{2, "setting", func(w *writer) bool { return w.has("settings") && len(w.Modes)+len(w.Options) > 0 }, (*writer).set},
+		{1, "own folder", func(w *writer) bool { return w.has("ways") && w.works("read_file") }, (*writer).ownFolder},
 		{1, "idle act", func(w *writer) bool { return w.has("asides") }, (*writer).idle},
 	}
 }
@@ -65,7 +67,7 @@ func (w *writer) plainTurn(c *convo) {
 	t := &turn{convo: c, prompt: w.name("P")}
 	w.prompt(c, t.prompt)
 	w.turns = append(w.turns, turnOf(w.last()))
-	w.add("await turn end_turn within=60s session=%s", c.name)
+	w.endsWell(c)
 	c.solid = true
 }
 
@@ -95,10 +97,14 @@ func (w *writer) wayIn() {
 	case w.ways("fork") && w.one(4) && leave.name == "stay":
 		c.gone = false
 		twin := &convo{name: w.name("s"), solid: true, dir: c.dir, servers: w.served()}
+		told := c.told
 		w.add("session fork %s of=%s", twin.name, c.name)
 		w.convos = append(w.convos, twin)
 		w.covered("fork", before)
 		w.plainTurn(twin)
+		w.check("USTB-006", "has-the-history")
+		w.lines = append(w.lines, script.New("saw model request session=%s %s", twin.name, script.Join(script.Text("raw~"), script.Quote(told))))
+		w.plainTurn(c)
 	case w.ways("load", "resume"):
 		w.reopen(c)
 		w.covered("leave by "+leave.name, before)
@@ -126,58 +132,49 @@ func (w *writer) twice() {
 		return
 	}
 	of := pick(w.r, w.askers())
-	choices := slices.Clone(w.Tools[of].Choices)
-	if of == "mcp" || len(choices) == 0 {
+	if of != "write_file" && of != "run_shell" { // the second time there may be nothing to ask for
 		w.freeTurn(c)
 		return
 	}
-	how := pick(w.r, choices)
-	w.asksOnce(c, of, how)
+	how := pick(w.r, w.Tools[of].Choices)
 	always := how == "allow_always" || how == "reject_always"
+	k := w.asksOnce(c, of, how)
 	other := c
 	if w.has("several") && len(w.convos) < most && w.one(3) && !always {
 		other = w.newConvo()
-		w.covered("asked twice", how+", in another session")
-	} else {
-		w.covered("asked twice", how)
 	}
+	w.covered("asked twice", how)
+	w.asked[of] = w.asked[of] || always
+	w.prompt(other, w.name("P"))
+	w.turns = append(w.turns, turnOf(reply{k.step}, w.last()))
 	if always {
-		w.asked[of] = true
+		w.check("PERM-009", "remembers")
+		w.add("await turn any|error within=60s session=%s", other.name)
+		w.add("! saw permission session=%s", other.name)
+	} else {
+		w.check("PERM-008", "asks-again")
+		w.add("await turn any|error within=60s session=%s", other.name)
+		w.add("saw permission session=%s", other.name)
 	}
-	w.askedAgain(other, of, how, always)
+	w.check("", "goes-on")
+	if strings.HasPrefix(how, "reject") && always {
+		w.untouched(k)
+	}
 }
 
 // asksOnce is a turn whose call is asked for and answered.
-func (w *writer) asksOnce(c *convo, of, how string) {
-	w.add("permit hold")
-	w.asks(c, of)
+func (w *writer) asksOnce(c *convo, of, how string) call {
+	w.folder = c.folder()
+	k, _ := w.call(of)
+	w.add("permit hold about=%s", k.mark)
+	w.prompt(c, w.name("P"))
+	w.turns = append(w.turns, turnOf(reply{k.step}, w.last()))
 	ask := w.name("ASK")
-	w.add("needs await permission session=%s as %s", c.name, ask)
-	w.add("permit allow_once")
+	w.add("needs await permission session=%s about~%s as %s", c.name, k.mark, ask)
+	w.add("permit allow_once about=%s", k.mark)
 	w.add("answer %s %s", ask, how)
 	w.add("await turn any|error within=60s session=%s", c.name)
-}
-
-// asks prompts for a call of a tool.
-func (w *writer) asks(c *convo, of string) call {
-	w.home = c.dir == ""
-	w.prompt(c, w.name("P"))
-	k, _ := w.call(of)
-	w.turns = append(w.turns, turnOf(reply{k.step}, w.last()))
 	return k
-}
-
-func (w *writer) askedAgain(c *convo, of, how string, always bool) {
-	w.asks(c, of)
-	switch {
-	case always:
-		w.add("await turn any|error within=60s session=%s", c.name)
-	default:
-		w.check("PERM-008", "asks-again")
-		w.add("await turn any|error within=60s session=%s", c.name)
-		w.add("saw permission session=%s", c.name)
-		w.check("", "goes-on")
-	}
 }
 
 // set gives a session another mode or another value of an option.
@@ -185,12 +182,12 @@ func (w *writer) set() {
 	c := w.convo()
 	if len(w.Modes) > 0 && (len(w.Options) == 0 || w.one(2)) {
 		mode := pick(w.r, w.Modes)
-		w.add("set-mode %s %s as %s", c.name, mode, w.name("M"))
+		w.settles("set-mode %s %s as %s", c.name, mode)
 		c.mode = mode
 		w.covered("idle", "set mode")
 	} else {
 		o := pick(w.r, w.Options)
-		w.add("set-option %s %s %s as %s", c.name, o.ID, pick(w.r, append(slices.Clone(o.Values), o.Current)), w.name("O"))
+		w.settles("set-option %s %s %s as %s", c.name, o.ID, pick(w.r, append(slices.Clone(o.Values), o.Current)))
 		w.covered("idle", "set option")
 	}
 	w.freeTurn(c)
@@ -200,6 +197,47 @@ func (w *writer) set() {
 		w.reopen(c)
 		c.mode = mode
 	}
+}
+
+// settles makes a setting, which the agent takes.
+func (w *writer) settles(template string, args ...any) {
+	name := w.name("M")
+	w.add(template, append(args, name)...)
+	w.add("await response %s", name)
+	w.add("saw response %s result?", name)
+}
+
+// refused sends what an agent refuses, by a requirement.
+func (w *writer) refused(requirement, slug, code, template string, args ...any) {
+	name := w.name("R")
+	w.check(requirement, slug)
+	w.add(template, append(args, name)...)
+	w.add("await response %s "+code, name)
+	w.check("", "goes-on")
+}
+
+// ownFolder is a turn in a session with a folder of its own, whose model names a file by its short
+// name: the file of that name beside the folder is another one.
+func (w *writer) ownFolder() {
+	dir := w.name("dir")
+	c := &convo{name: w.name("s"), dir: dir, servers: w.served()}
+	mark := w.name("nota") + "x"
+	w.file(dir+"/"+mark+".txt", "inside\n")
+	w.file(mark+".txt", "out-of-place-"+mark+"\n")
+	w.add("session new %s cwd=%s", c.name, dir)
+	w.convos = append(w.convos, c)
+	w.covered("new", "cwd")
+	w.prompt(c, w.name("P"))
+	first := reply{tool("read_file", object{"path": mark + ".txt"})}
+	if w.works("write_file") && w.one(2) {
+		first = append(first, tool("write_file", object{"path": mark + "new.txt", "content": "new\n"}))
+	}
+	w.turns = append(w.turns, turnOf(first, w.last()))
+	w.check("SESSION-007", "stays-in-its-folder")
+	w.add("await turn any|error within=60s session=%s", c.name)
+	w.add("! saw model request session=%s raw~%s", c.name, "out-of-place-"+mark)
+	w.add("! exists %s", mark+"new.txt")
+	w.check("", "goes-on")
 }
 
 // aside is something that an editor does in a session whose turn is over.
@@ -225,9 +263,18 @@ func (w *writer) idles(c *convo) []aside {
 		{"unknown mode", w.Mode != "", func() { w.add("set-mode %s no-such-mode as %s", c.name, w.name("M")) }},
 		{"unknown option", len(w.Options) > 0, func() { w.add("set-option %s no-such-option x as %s", c.name, w.name("O")) }},
 		{"load of nothing", w.ways("load"), func() {
-			w.add("request session/load %s as %s", script.Join(script.Quote(`{"sessionId": "no-such-session", "cwd": "`),
-				script.Variable("WORK"), script.Quote(`", "mcpServers": []}`)), w.name("L"))
+			w.refused("LOAD-011", "no-such-session", "code?", "request session/load %s as %s",
+				script.Join(script.Quote(`{"sessionId": "no-such-session", "cwd": "`), script.Variable("WORK"),
+					script.Quote(`", "mcpServers": []}`)))
 		}},
+		{"unknown request", true, func() {
+			w.refused("RPC-009", "no-such-method", "code=-32601", "request _example/nothing '{}' as %s")
+		}},
+		{"wrong params", true, func() {
+			w.refused("RPC-010", "wrong-params", "code?", `request session/new '{"cwd": 7, "mcpServers": []}' as %s`)
+		}},
+		{"stray answer", true, func() { w.add(`send '{"jsonrpc": "2.0", "id": 77777, "result": {}}'`) }},
+		{"no message", true, func() { w.add("send 'this is no message'") }},
 	}
 	return slices.DeleteFunc(list, func(a aside) bool { return !a.can })
 }

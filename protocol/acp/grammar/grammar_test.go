@@ -2,6 +2,7 @@ package grammar_test
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -26,12 +27,12 @@ func capable() *grammar.Ability {
 	}
 	a.Tools = map[string]grammar.Tool{
 		"read_file":  {Works: true, Requests: []string{"fs/read_text_file"}},
-		"write_file": {Works: true, Choices: asks, Requests: []string{"fs/write_text_file"}},
-		"run_shell":  {Works: true, Choices: asks, Requests: []string{"terminal/create"}},
+		"write_file": {Works: true, Tells: true, Choices: asks, Requests: []string{"fs/write_text_file"}},
+		"run_shell":  {Works: true, Tells: true, Choices: asks, Requests: []string{"terminal/create"}},
 		"ask_user":   {Works: true, Requests: []string{"elicitation/create"}},
 	}
 	for _, name := range []string{"edit_file", "delete_file", "move_file"} {
-		a.Tools[name] = grammar.Tool{Works: true, Choices: asks}
+		a.Tools[name] = grammar.Tool{Works: true, Tells: true, Choices: asks}
 	}
 	for _, name := range []string{"mcp", "search"} {
 		a.Tools[name] = grammar.Tool{Works: true}
@@ -54,7 +55,7 @@ func agents() map[string]*grammar.Ability {
 }
 
 // draws is how many sessions each agent gets.
-const draws = 800
+const draws = 300
 
 func TestEachSessionIsAScenario(t *testing.T) {
 	for name, a := range agents() {
@@ -111,18 +112,36 @@ func TestTheKeyDecidesTheSession(t *testing.T) {
 	}
 }
 
+// The best of twelve drafts, as a sweep takes it, covers all pairs within 300 sessions.
 func TestSessionsCoverAllPairs(t *testing.T) {
 	for name, a := range agents() {
 		g := grammar.Grammar{Ability: a}
 		pairs := g.Pairs()
-		left := slices.Clone(pairs)
-		for n := range draws * 3 {
-			for _, p := range g.Draw(sweep.Key{Seed: 5, N: n}).Covers {
-				left = slices.DeleteFunc(left, func(o [2]string) bool { return o == p })
+		left := map[[2]string]bool{}
+		for _, p := range pairs {
+			left[p] = true
+		}
+		fresh := func(d sweep.DrawnSession) (n int) {
+			for _, p := range d.Covers {
+				if left[p] {
+					n++
+				}
+			}
+			return n
+		}
+		for n := 0; n < 300 && len(left) > 0; n++ {
+			var best sweep.DrawnSession
+			for v := range 12 {
+				if d := g.Draw(sweep.Key{Seed: 1, N: n, Variant: v}); v == 0 || fresh(d) > fresh(best) {
+					best = d
+				}
+			}
+			for _, p := range best.Covers {
+				delete(left, p)
 			}
 		}
 		if len(left) > 0 {
-			t.Errorf("%s: %d of %d pairs are in none of %d sessions: %q", name, len(left), len(pairs), draws*3, left)
+			t.Errorf("%s: %d of %d pairs are in none of 300 sessions: %q", name, len(left), len(pairs), slices.Collect(maps.Keys(left)))
 		}
 	}
 }

@@ -11,7 +11,7 @@ func (g Grammar) Pairs() (out [][2]string) {
 		if !s.can(w, c) {
 			continue
 		}
-		t := &turn{convo: c, prompt: "P", state: s.name}
+		t := &turn{convo: c, prompt: "P", state: s.name, endless: s.endless}
 		w.open = []*turn{t}
 		for _, a := range acts() {
 			if (a.needs == "" || w.able(a.needs)) && (a.can == nil || a.can(w, t)) {

@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"encoding/base64"
+	"fmt"
 	"strings"
 
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -50,7 +51,7 @@ var blocks = []struct {
 
 // prompt sends a prompt to a session, by a name for its answer. The model answers with turn.
 func (w *writer) prompt(c *convo, name string) (shape string) {
-	text := w.text()
+	text, number := w.text(), w.n
 	list, shape := []object{{"type": "text", "text": text}}, "text"
 	if w.has("media") && !w.off("b") && w.one(3) {
 		var can []weighted[int]
@@ -71,6 +72,7 @@ func (w *writer) prompt(c *convo, name string) (shape string) {
 	if len(list) > 1 {
 		more = script.Option("blocks", work(marshal(list)))
 	}
+	c.told = fmt.Sprintf("(Nr|Number )%d[^0-9]", number)
 	w.covered("prompt", shape)
 	w.add("prompt %s %s %s as %s", c.name, script.Quote(text), more, name)
 	return shape

@@ -15,9 +15,12 @@ type turn struct {
 	// file that a command waits for.
 	gate, request, done string
 	call                call
-	// over: the agent was told to stop, or its process is gone. contested: it is open how the
-	// turn goes on.
-	over, contested bool
+	// stopped is the requirement by which the turn ends as cancelled, once the agent was told to
+	// stop it; contested: it is open how the turn goes on; loaded: a load was sent meanwhile;
+	// lost: its process is gone; allowed: its permission was given.
+	stopped                          string
+	contested, loaded, lost, allowed bool
+	endless                          bool
 	// later are the names of requests that must be answered once the turn has ended.
 	later []string
 }
@@ -35,30 +38,29 @@ type state struct {
 	model func(w *writer, t *turn) []reply
 	// await waits until the state is reached.
 	await func(w *writer, t *turn)
+	// endless: only a cancel ends it.
+	endless bool
 }
-
-// gated reports whether a state is one of the model.
-func (t *turn) gated() bool { return t.gate != "" }
 
 // states are the open states of a turn. A table that a test reads.
 var states = []state{
 	{2, "silent", anywhere, nil, func(w *writer, t *turn) []reply {
 		return []reply{{gate(t.hold(w)), w.says("text")}}
-	}, atGate},
+	}, atGate, false},
 	{5, "text held", anywhere, nil, func(w *writer, t *turn) []reply {
 		return []reply{{w.says("text"), gate(t.hold(w)), w.says("text")}}
-	}, atGate},
+	}, atGate, false},
 	{2, "thought held", anywhere, nil, func(w *writer, t *turn) []reply {
 		return []reply{{w.says("thinking"), gate(t.hold(w)), w.says("text")}}
-	}, atGate},
+	}, atGate, false},
 	{2, "call half said", uses("read_file"), nil, func(w *writer, t *turn) []reply {
 		c, _ := w.call("read_file")
 		return []reply{{tool("read_file", c.args, "args_gate: "+t.hold(w))}, w.last()}
-	}, atGate},
+	}, atGate, false},
 	{2, "behind a call", anyTool, nil, func(w *writer, t *turn) []reply {
 		return []reply{w.calls(), {gate(t.hold(w)), w.says("text")}}
-	}, atGate},
-	{7, "permission open", asksFirst, func(w *writer, _ *turn) { w.add("permit hold") }, func(w *writer, t *turn) []reply {
+	}, atGate, false},
+	{7, "permission open", asksFirst, func(w *writer, t *turn) { w.add("permit hold about=%s", t.call.mark) }, func(w *writer, t *turn) []reply {
 		t.call = w.asking()
 		first := reply{t.call.step}
 		if w.has("several") && !w.off("r") && w.one(3) {
@@ -69,36 +71,40 @@ var states = []state{
 		return []reply{first, w.last()}
 	}, func(w *writer, t *turn) {
 		t.request = w.name("ASK")
-		w.add("needs await permission session=%s as %s", t.name, t.request)
-		w.add("permit allow_once")
-	}},
+		w.add("needs await permission session=%s about~%s as %s", t.name, t.call.mark, t.request)
+	}, false},
 	{3, "file read open", requests("read_file", "fs/read_text_file"), func(w *writer, _ *turn) {
 		w.add("hold fs/read_text_file once")
 	}, func(w *writer, t *turn) []reply {
 		c, _ := w.call("read_file")
 		return []reply{{c.step}, w.last()}
-	}, atRequest("fs/read_text_file")},
+	}, atRequest("fs/read_text_file"), false},
 	{2, "file write open", requests("write_file", "fs/write_text_file"), func(w *writer, _ *turn) {
 		w.add("hold fs/write_text_file once")
 	}, func(w *writer, t *turn) []reply {
 		c, _ := w.call("write_file")
 		return []reply{{c.step}, w.last()}
-	}, atRequest("fs/write_text_file")},
+	}, atRequest("fs/write_text_file"), false},
 	{2, "terminal asked for", requests("run_shell", "terminal/create"), func(w *writer, _ *turn) {
 		w.add("hold terminal/create once")
 	}, func(w *writer, t *turn) []reply {
 		c, _ := w.call("run_shell")
 		return []reply{{c.step}, w.last()}
-	}, atRequest("terminal/create")},
+	}, atRequest("terminal/create"), false},
 	{3, "command running", uses("run_shell"), nil, func(w *writer, t *turn) []reply {
 		w.n++
 		t.done = w.name("go")
 		return []reply{{tool("run_shell", object{"command": "touch $WORK/begun-" + t.done + "; while [ ! -e $WORK/" + t.done +
 			" ]; do sleep 0.02; done"})}, w.last()}
-	}, func(w *writer, t *turn) { w.add("await file %s", "begun-"+t.done) }},
+	}, func(w *writer, t *turn) { w.add("await file %s session=%s", "begun-"+t.done, t.name) }, false},
+	{4, "server silent", func(w *writer, c *convo) bool { return w.served() && c.servers && uses("mcp")(w, c) }, nil,
+		func(w *writer, _ *turn) []reply {
+			w.hung = true
+			return []reply{{tool("mcp", object{"server": "canary", "tool": "canary_sing", "args": object{"text": "hang"}})}, w.last()}
+		}, func(w *writer, _ *turn) { w.add("canary called text=hang") }, true},
 	{2, "question open", asksUser, nil, func(w *writer, t *turn) []reply {
 		return []reply{{tool("ask_user", object{"question": w.text()})}, w.last()}
-	}, atRequest("elicitation/create")},
+	}, atRequest("elicitation/create"), false},
 }
 
 func anywhere(*writer, *convo) bool { return true }
@@ -138,7 +144,7 @@ func asksUser(w *writer, c *convo) bool {
 // askers are the tools before which the agent asks, but for those whose answer it remembers.
 func (w *writer) askers() (out []string) {
 	for _, name := range []string{"write_file", "edit_file", "run_shell", "delete_file", "move_file", "mcp"} {
-		if w.Tools[name].asks() && !w.asked[name] && (name != "mcp" || w.served()) {
+		if w.Tools[name].asks() && w.Tools[name].Tells && !w.asked[name] && (name != "mcp" || w.served()) {
 			out = append(out, name)
 		}
 	}
@@ -168,7 +174,7 @@ func atRequest(method string) func(w *writer, t *turn) {
 
 // model is the turn of the model for a state, with what it says before.
 func (w *writer) model(t *turn, s state) fakellm.TurnNode {
-	w.home = t.dir == ""
+	w.folder = t.folder()
 	first, begun := w.before()
 	if s.name == "permission open" || slices.ContainsFunc(first, func(r reply) bool { return len(r) > 1 }) && s.name != "text held" {
 		first = nil // what a call before asks for would be taken for the request of the state

@@ -34,7 +34,9 @@ type writer struct {
 	n      int     // of names and texts
 	checks int
 	stops  int             // of the process
-	home   bool            // the session of the turn works in the workspace itself
+	made   []call          // of the turn that is written
+	hung   bool            // the server does not answer any more
+	folder string          // of the session of the turn, below the workspace, with a slash behind it
 	asked  map[string]bool // tools for which an answer for always was given
 	pairs  map[[2]string]bool
 }
@@ -46,8 +48,17 @@ type convo struct {
 	// be loaded.
 	gone, solid bool
 	mode        string // "" is the first one
+	told        string // what shows its last plain prompt
 	servers     bool   // it has the MCP server
 	dir         string // its folder below the workspace
+}
+
+// folder is the session's folder as the beginning of a path.
+func (c *convo) folder() string {
+	if c.dir == "" {
+		return ""
+	}
+	return c.dir + "/"
 }
 
 func newWriter(a *Ability) *writer {
@@ -116,7 +127,8 @@ func (w *writer) setUp() {
 	w.add("tag cancel load") // so that it stays open for late frames
 	w.add("permit allow_once")
 	servers, shapes, client := w.has("servers") && w.one(2) && w.works("mcp"), w.has("writes") && w.one(4), w.one(12)
-	shape, lacks := pick(w.r, []string{"split=7", "bytewise", "split=100"}), pick(w.r, []string{"fs.readTextFile", "fs.writeTextFile", "terminal"})
+	shape, lacks := pick(w.r, []string{"split=7", "bytewise", "split=100"}), pick(w.r, []string{"fs.readTextFile=false", "fs.writeTextFile=false", "terminal=false",
+		"fs=none terminal=none"})
 	if w.without("s") {
 		return
 	}
@@ -124,7 +136,7 @@ func (w *writer) setUp() {
 		w.add("mcp canary stdio")
 	}
 	if client {
-		w.add("client %s", lacks+"=false")
+		w.add("client " + lacks)
 		w.out["requests"] = true
 	}
 	if w.works("ask_user") {
@@ -144,7 +156,7 @@ func (w *writer) setUpAll() {
 
 // served reports whether sessions are opened with the MCP server.
 func (w *writer) served() bool {
-	return slices.ContainsFunc(w.lines, func(l *script.Line) bool { return l.Is("mcp") })
+	return !w.hung && slices.ContainsFunc(w.lines, func(l *script.Line) bool { return l.Is("mcp") })
 }
 
 // most is how many sessions a conversation has open at the same time.
@@ -208,12 +220,14 @@ func (w *writer) reopen(c *convo) {
 		how = "resume"
 	}
 	l := w.name("L")
+	w.check(map[string]string{"load": "LOAD-009", "resume": "RESUME-004"}[how], how+"s")
 	var cwd script.Word
 	if c.dir != "" {
 		cwd = script.Option("cwd", c.dir)
 	}
 	w.add("session %s %s %s as %s", how, c.name, cwd, l)
-	w.add("await response %s", l)
+	w.add("await response %s result?", l)
+	w.check("", "goes-on")
 	c.gone, c.mode, c.servers = false, "", w.served()
 	w.covered(how, w.setting(c))
 }
