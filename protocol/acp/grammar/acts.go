@@ -1,8 +1,6 @@
 package grammar
 
 import (
-	"slices"
-
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
@@ -112,14 +110,10 @@ func (w *writer) act(t *turn) {
 	if t.lost {
 		return
 	}
-	list := acts()
-	list = slices.DeleteFunc(list, func(a act) bool {
-		return a.needs != "" && !w.able(a.needs) || a.can != nil && !a.can(w, t) ||
-			!w.has("stops") && (a.name == "cancel" || a.name == "close") && w.one(2)
-	})
 	var from []weighted[act]
-	for _, a := range list {
-		from = append(from, weighted[act]{a.weight, a})
+	for _, a := range acts() {
+		off := a.needs != "" && !w.able(a.needs) || a.can != nil && !a.can(w, t)
+		from = append(from, weighted[act]{a.weight, a, off})
 	}
 	if a, ok := choose(w.r, from); ok {
 		w.covered(t.state, a.name)

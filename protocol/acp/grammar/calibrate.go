@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/acp-test/acp-test/agents"
@@ -61,6 +62,11 @@ func Calibration(p *agents.Profile) map[string]sweep.Archive {
 	for _, name := range []string{"read", "edit", "delete", "move"} {
 		t.file(name+".txt", "old\n")
 	}
+	for _, b := range blocks {
+		if b.needs != "" && out[b.needs].Lines == nil {
+			out[b.needs] = blockProbe(b.needs)
+		}
+	}
 	out["tools"] = t.archive()
 	if len(m.turns) > 0 {
 		out["servers"] = m.archive()
@@ -84,20 +90,14 @@ func (w *writer) asksFor(name string) {
 	w.add("await turn any|error within=20s")
 }
 
-// textProbe learns what a session offers, how text comes, what blocks do and what becomes of a
-// second prompt.
-func textProbe() sweep.Archive {
-	w := newProbe("A text, each type of block, and a second prompt.")
+// blockProbe learns what becomes of a block for which an agent advertises a capability.
+func blockProbe(needs string) sweep.Archive {
+	w := newProbe("Blocks of one type.")
+	w.r = Session{}.random(0)
+	w.add("needs agent:" + needs)
 	w.add("session new s")
-	w.add("prompt s hello")
-	w.turns = append(w.turns, turnOf(reply{fakellm.NewText("text", "One ", "two ", "three ", "four."), gate("held"), fakellm.Text(" Five.")}))
-	w.add("await gate held")
-	w.add("await quiet 100ms")
-	w.add("release held")
-	w.add("await turn any|error within=20s")
 	for _, b := range blocks {
-		w.r = Session{}.random(0)
-		if b.needs == "" {
+		if b.needs != needs {
 			continue
 		}
 		list := []object{{"type": "text", "text": b.shape}, b.block(w)}
@@ -105,6 +105,19 @@ func textProbe() sweep.Archive {
 		w.turns = append(w.turns, turnOf(reply{fakellm.Text("Seen: " + b.shape)}))
 		w.add("await turn any|error within=20s")
 	}
+	return w.archive()
+}
+
+// textProbe learns what a session offers, how text comes and what becomes of a second prompt.
+func textProbe() sweep.Archive {
+	w := newProbe("A text, and a second prompt.")
+	w.add("session new s")
+	w.add("prompt s hello")
+	w.turns = append(w.turns, turnOf(reply{fakellm.NewText("text", "One ", "two ", "three ", "four."), gate("held"), fakellm.Text(" Five.")}))
+	w.add("await gate held")
+	w.add("await quiet 100ms")
+	w.add("release held")
+	w.add("await turn any|error within=20s")
 	w.add("prompt s first as FIRST")
 	w.turns = append(w.turns, turnOf(reply{gate("busy"), fakellm.Text("First.")}))
 	w.add("await gate busy")
@@ -246,7 +259,9 @@ func (a *Ability) turned(probe string, p *asked) {
 	}
 	switch {
 	case probe == "tools" || probe == "servers":
-		a.Tools[p.text] = p.tool()
+		t := p.tool()
+		t.Works = t.Works || probe == "servers" // by the profile, which names how its tools are called
+		a.Tools[p.text] = t
 	case p.text == "hello":
 		a.streams(p)
 	case probe == "together" && p.text == "the other":
@@ -255,7 +270,7 @@ func (a *Ability) turned(probe string, p *asked) {
 		})
 	case p.text == "second":
 		a.Busy = p.ending()
-	case probe == "text" && p.text != "first":
+	case strings.HasPrefix(probe, "promptCapabilities."):
 		a.Blocks[p.text] = p.ending()
 	}
 }

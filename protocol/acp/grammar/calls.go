@@ -82,7 +82,8 @@ var shapes = []struct {
 	{3, "mcp", "server", func(_ *writer, mark string) map[string]any {
 		return map[string]any{"server": "canary", "tool": "canary_sing", "args": map[string]any{"text": mark + "ü"}}
 	}},
-	{1, "mcp", "server ends", func(*writer, string) map[string]any {
+	{1, "mcp", "server ends", func(w *writer, _ string) map[string]any {
+		w.hung = true // no later call reaches it
 		return map[string]any{"server": "canary", "tool": "canary_sing", "args": map[string]any{"text": "crash"}}
 	}},
 }
@@ -93,9 +94,7 @@ func (w *writer) call(of string) (c call, ok bool) {
 	w.n++
 	var list []weighted[int]
 	for i, s := range shapes {
-		if w.works(s.tool) && (of == "" || of == s.tool) && (s.tool != "mcp" || w.served()) {
-			list = append(list, weighted[int]{s.weight, i})
-		}
+		list = append(list, weighted[int]{s.weight, i, !w.works(s.tool) || of != "" && of != s.tool || s.tool == "mcp" && !w.served()})
 	}
 	i, ok := choose(w.r, list)
 	if !ok {

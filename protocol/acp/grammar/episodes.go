@@ -30,9 +30,7 @@ func episodes() []episode {
 func (w *writer) oneEpisode() {
 	var from []weighted[episode]
 	for _, e := range episodes() {
-		if e.can == nil || e.can(w) {
-			from = append(from, weighted[episode]{e.weight, e})
-		}
+		from = append(from, weighted[episode]{e.weight, e, e.can != nil && !e.can(w)})
 	}
 	e, _ := choose(w.r, from)
 	if w.checks == 0 {
@@ -45,9 +43,7 @@ func (w *writer) oneEpisode() {
 func (w *writer) anyHeld(c *convo) {
 	var from []weighted[state]
 	for _, s := range states {
-		if s.can(w, c) {
-			from = append(from, weighted[state]{s.weight, s})
-		}
+		from = append(from, weighted[state]{s.weight, s, !s.can(w, c)})
 	}
 	s, _ := choose(w.r, from)
 	w.heldTurn(c, s)
@@ -271,7 +267,7 @@ func (w *writer) idles(c *convo) []aside {
 			w.refused("RPC-009", "no-such-method", "code=-32601", "request _example/nothing '{}' as %s")
 		}},
 		{"wrong params", true, func() {
-			w.refused("RPC-010", "wrong-params", "code?", `request session/new '{"cwd": 7, "mcpServers": []}' as %s`)
+			w.refused("RPC-010", "wrong-params", "code=-32602", `request session/new '{"cwd": 7, "mcpServers": []}' as %s`)
 		}},
 		{"stray answer", true, func() { w.add(`send '{"jsonrpc": "2.0", "id": 77777, "result": {}}'`) }},
 		{"no message", true, func() { w.add("send 'this is no message'") }},

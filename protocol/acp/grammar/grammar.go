@@ -53,6 +53,7 @@ func (s Session) random(part int) *rand.Rand {
 // written writes the conversation: its set-up, then its episodes, one after the other.
 func (s Session) written() *writer {
 	w := newWriter(s.grammar.Ability)
+	w.random = s.random
 	w.r = s.random(-1)
 	w.out = map[string]bool{}
 	for _, f := range features {
@@ -62,7 +63,7 @@ func (s Session) written() *writer {
 	w.left = s.Without
 	w.setUp()
 	for i := range length {
-		w.r = s.random(i)
+		w.r, w.opened = s.random(i), 0
 		if w.episode = i; !w.without(strconv.Itoa(i)) {
 			w.oneEpisode()
 		}
@@ -71,23 +72,33 @@ func (s Session) written() *writer {
 	return w
 }
 
-// smaller are the conversations with one part less, the largest parts first.
+// smaller are the conversations with less in them: one episode alone, with plain words, then one
+// part less, the largest parts first.
 func (s Session) smaller(w *writer) func() []sweep.DrawnSession {
 	return func() (out []sweep.DrawnSession) {
-		parts := []string{"s", "w", "p"}
+		parts := []string{"s", "w"}
+		var whole []string
 		for i := range w.length {
-			for _, what := range []string{"", "a", "b", "r"} {
-				parts = append(parts, strconv.Itoa(i)+what)
+			if n := strconv.Itoa(i); !s.without(n) {
+				whole = append(whole, n)
+				parts = append(parts, n, n+"a", n+"b", n+"r")
+			}
+		}
+		less := func(more ...string) {
+			k := s.Key
+			k.Without = append(slices.Clone(k.Without), more...)
+			out = append(out, s.grammar.Draw(k))
+		}
+		for i := range whole {
+			if others := slices.Delete(slices.Clone(whole), i, i+1); len(others) > 1 {
+				less(others...)
 			}
 		}
 		slices.SortStableFunc(parts, func(a, b string) int { return rank(a) - rank(b) })
 		for _, p := range parts {
-			if s.without(p) || s.without(strings.TrimRight(p, "abr")) {
-				continue
+			if !s.without(p) {
+				less(p)
 			}
-			k := s.Key
-			k.Without = append(slices.Clone(k.Without), p)
-			out = append(out, s.grammar.Draw(k))
 		}
 		return out
 	}

@@ -56,9 +56,7 @@ func (w *writer) prompt(c *convo, name string) (shape string) {
 	if w.has("media") && !w.off("b") && w.one(3) {
 		var can []weighted[int]
 		for i, b := range blocks {
-			if b.needs == "" || w.able(b.needs) {
-				can = append(can, weighted[int]{b.weight, i})
-			}
+			can = append(can, weighted[int]{b.weight, i, b.needs != "" && !w.able(b.needs)})
 		}
 		i, _ := choose(w.r, can)
 		shape = blocks[i].shape

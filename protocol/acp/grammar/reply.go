@@ -72,13 +72,13 @@ var endings = []string{"plain", "length", "refusal", "thinking only at first", "
 
 // ending draws the last replies of a turn that nothing holds.
 func (w *writer) ending(begun reply) (replies []reply, how string) {
-	list := []weighted[string]{{6, "plain"}}
+	list := []weighted[string]{{6, "plain", false}}
 	if w.has("shapes") && !w.off("r") {
-		list = append(list, weighted[string]{2, "length"}, weighted[string]{2, "refusal"}, weighted[string]{2, "thinking only at first"},
-			weighted[string]{2, "several texts"}, weighted[string]{1, "late text"})
+		list = append(list, weighted[string]{2, "length", false}, weighted[string]{2, "refusal", false}, weighted[string]{2, "thinking only at first", false},
+			weighted[string]{2, "several texts", false}, weighted[string]{1, "late text", false})
 	}
 	if w.has("failures") && !w.off("r") {
-		list = append(list, weighted[string]{2, "failure"})
+		list = append(list, weighted[string]{2, "failure", false})
 	}
 	how, _ = choose(w.r, list)
 	w.covered("ending", how)

@@ -60,26 +60,36 @@ func (w *writer) pieces(text string) []string {
 // pick draws one of a list.
 func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
-// weighted is one of several alternatives.
+// weighted is one of several alternatives. One that is off is not there in this state.
 type weighted[T any] struct {
 	weight int
 	value  T
+	off    bool
 }
 
-// choose draws one of several alternatives by their weights; ok is false if none has any.
+// choose draws one of several alternatives by their weights; ok is false if there is none. It
+// draws again where an alternative is off: what it takes otherwise does not depend on which
+// others are, so that a conversation stays the same when parts before are left out.
 func choose[T any](r *rand.Rand, list []weighted[T]) (value T, ok bool) {
 	sum := 0
 	for _, a := range list {
 		sum += a.weight
 	}
-	if sum == 0 {
-		return value, false
+	for range 64 * min(sum, 1) {
+		at := r.IntN(sum)
+		for _, a := range list {
+			if at -= a.weight; at < 0 {
+				if !a.off {
+					return a.value, true
+				}
+				break
+			}
+		}
 	}
-	at := r.IntN(sum)
 	for _, a := range list {
-		if at -= a.weight; at < 0 {
+		if !a.off && a.weight > 0 {
 			return a.value, true
 		}
 	}
-	panic("unreachable")
+	return value, false
 }

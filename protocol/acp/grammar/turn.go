@@ -121,6 +121,10 @@ func (w *writer) effects(c *convo, made []call) {
 		if c.mode != "" || w.asked[k.tool] || k.after == "" {
 			continue
 		}
+		if len(made) == 1 && (k.tool == "delete_file" || k.tool == "move_file") {
+			w.check("", "kind-is-no-reader")
+			w.add("! saw tool kind=read|search|think|fetch session=%s", c.name)
+		}
 		w.check(k.requirement, "has-effect")
 		line := k.after
 		if strings.HasPrefix(line, "saw ") {
@@ -178,14 +182,14 @@ var notOffered = []string{"cancelled", "error=-32603", "id=no-such-option"}
 func (w *writer) answers(t *turn) {
 	var list []weighted[string]
 	for _, how := range notOffered {
-		list = append(list, weighted[string]{1, how})
+		list = append(list, weighted[string]{1, how, false})
 	}
 	for _, kind := range w.Tools[t.call.tool].Choices {
 		n := 3
 		if !w.has("settings") && (kind == "allow_always" || kind == "reject_always") {
 			n = 0
 		}
-		list = append(list, weighted[string]{n, kind})
+		list = append(list, weighted[string]{n, kind, false})
 	}
 	how, _ := choose(w.r, list)
 	if how == "allow_always" || how == "reject_always" {

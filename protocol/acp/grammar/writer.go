@@ -33,9 +33,11 @@ type writer struct {
 	open   []*turn // turns that run, the outermost first
 	n      int     // of names and texts
 	checks int
+	random func(part int) *rand.Rand
+	opened int             // sessions that were chosen in the episode
 	stops  int             // of the process
 	made   []call          // of the turn that is written
-	hung   bool            // the server does not answer any more
+	hung   bool            // the server is gone, or does not answer any more
 	folder string          // of the session of the turn, below the workspace, with a slash behind it
 	asked  map[string]bool // tools for which an answer for always was given
 	pairs  map[[2]string]bool
@@ -165,6 +167,11 @@ const most = 3
 // convo returns a session that can be prompted: one that is there, or a new one. It is none of
 // those whose turn runs.
 func (w *writer) convo() *convo {
+	// Which session it is depends on what was before, and nothing else on that.
+	own := w.r
+	w.opened++
+	w.r = w.random(1000 + 16*w.episode + w.opened)
+	defer func() { w.r = own }()
 	var free, lost []*convo
 	for _, c := range w.convos {
 		switch {
