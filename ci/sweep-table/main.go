@@ -20,6 +20,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/ci/inside"
+	"github.com/acp-test/acp-test/internal/canary"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/grammar"
@@ -59,6 +60,9 @@ type first struct {
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "keeper" { // of the folder for temporary files
 		os.Exit(process.KeeperMain(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "canary" { // the server of sessions
+		os.Exit(canary.Main(context.Background(), os.Args[2:], os.Getenv, os.Stdin, os.Stdout))
 	}
 	if len(os.Args) > 1 && os.Args[1] == "refagent" {
 		agent(os.Args[2:])
@@ -177,24 +181,9 @@ func (s search) run(fault string, seed int64) (first, error) {
 		return first{}, err
 	}
 	defer os.RemoveAll(dir)
-	self, err := os.Executable() // which the profile names; it is not started
+	e, err := s.engine(dir, f, seed)
 	if err != nil {
 		return first{}, err
-	}
-	profile, err := agents.Shipped("reference")
-	if err != nil {
-		return first{}, err
-	}
-	var extra []string
-	if fault != "none" {
-		extra = []string{"--fault", fault}
-	}
-	e := &scenarios.Engine{Protocol: acp.V1(), Profile: profile, Self: self, Cwd: dir, Host: os.Environ(), Temp: dir,
-		Out: filepath.Join(dir, "out"), Seed: seed, StepTimeout: s.step, Linger: &s.linger}
-	if f.Process {
-		e.ExtraArgs = extra
-	} else {
-		e.Connect = inside.Connect(extra...)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -213,13 +202,7 @@ func (s search) run(fault string, seed int64) (first, error) {
 	case ctx.Err() == nil && swept.Run.Sweep.Explored == 0:
 		return first{}, fmt.Errorf("nothing was swept: %s", strings.Join(swept.Notes, "; "))
 	}
-	if m := swept.Run.Sweep; s.sessions > 0 && m != nil {
-		fmt.Fprintf(os.Stderr, "%s: %d sessions, %d skipped, %d inconclusive, %d of %d pairs, without %s\n", fault, m.Explored,
-			m.Skipped, m.Inconclusive, m.PairsTried, m.Pairs, strings.Join(m.Untried[:min(3, len(m.Untried))], "; "))
-	}
-	if fault == "none" {
-		fmt.Fprintln(os.Stderr, strings.Join(swept.Notes, "\n"))
-	}
+	s.tell(fault, swept)
 	out := first{took: time.Since(began)}
 	for _, f := range swept.Findings {
 		if counts(f.Class) && (out.signature.Rule == "" || f.First < out.number) {
@@ -240,4 +223,39 @@ func (s search) search(ctx context.Context, w *sweep.Sweeper, list []*scenarios.
 		return sweep.Outcome{}, err
 	}
 	return w.Explore(ctx, g, nil)
+}
+
+// tell says on stderr how far the sessions of a fault got.
+func (s search) tell(fault string, swept sweep.Outcome) {
+	if m := swept.Run.Sweep; s.sessions > 0 && m != nil {
+		fmt.Fprintf(os.Stderr, "%s: %d sessions, %d skipped, %d inconclusive, %d of %d pairs\n", fault, m.Explored, m.Skipped,
+			m.Inconclusive, m.PairsTried, m.Pairs)
+	}
+	if fault == "none" {
+		fmt.Fprintln(os.Stderr, strings.Join(swept.Notes, "\n"))
+	}
+}
+
+// engine runs the agent with a fault, in the folder dir; the zero fault is none.
+func (s search) engine(dir string, f faults.Fault, seed int64) (*scenarios.Engine, error) {
+	self, err := os.Executable() // which the profile names; it is not started
+	if err != nil {
+		return nil, err
+	}
+	profile, err := agents.Shipped("reference")
+	if err != nil {
+		return nil, err
+	}
+	var extra []string
+	if f.Name != "" {
+		extra = []string{"--fault", f.Name}
+	}
+	e := &scenarios.Engine{Protocol: acp.V1(), Profile: profile, Self: self, Cwd: dir, Host: os.Environ(), Temp: dir,
+		Out: filepath.Join(dir, "out"), Seed: seed, StepTimeout: s.step, Linger: &s.linger}
+	if f.Process {
+		e.ExtraArgs = extra
+	} else {
+		e.Connect = inside.Connect(extra...)
+	}
+	return e, nil
 }

@@ -70,13 +70,7 @@ func (w *writer) letGo(t *turn) {
 	w.replies(t)
 	stopped := t.stopped != "" && !t.contested
 	if stopped {
-		w.check(t.stopped, "ends-as-cancelled")
-		if t.loaded {
-			w.add("await response %s", t.prompt)
-		} else {
-			w.add("await turn cancelled session=%s", t.name)
-		}
-		w.check("", "goes-on")
+		w.endsStopped(t)
 	}
 	if t.gate != "" {
 		w.add("release %s", t.gate)
@@ -101,6 +95,17 @@ func (w *writer) letGo(t *turn) {
 	if t.stopped == "" && !t.contested {
 		w.ended(t)
 	}
+}
+
+// endsStopped waits for the end of a turn that was stopped.
+func (w *writer) endsStopped(t *turn) {
+	w.check(t.stopped, "ends-as-cancelled")
+	if t.loaded {
+		w.add("await response %s", t.prompt)
+	} else {
+		w.add("await turn cancelled session=%s", t.name)
+	}
+	w.check("", "goes-on")
 }
 
 // ended looks at what an undisturbed turn has left.
