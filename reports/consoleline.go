@@ -91,6 +91,13 @@ func (c *Console) Close() {
 	c.running, c.o.Terminal, c.ticks = nil, false, true
 }
 
+// Say writes a text between the lines of progress.
+func (c *Console) Say(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.print(text)
+}
+
 // print writes lines above the live line.
 func (c *Console) print(s string) {
 	c.clear()

@@ -20,7 +20,7 @@ func forwardCommands() []*Command {
 			"arrived, and moves the cursor there. An entry that can no longer come ends the\n" +
 			"wait at once. \"await turn\" looks from the session's latest prompt on, since acts\n" +
 			"that follow the prompt may cross the end of its turn. \"await quiet D\" waits until\n" +
-			"the agent has sent nothing for D. \"await file NAME\" waits until there is such a\n" +
+			"the agent has sent nothing for D. \"await file NAME [session=S]\" waits until there is such a\n" +
 			"file, which a command of the agent can leave to show that it runs: an agent need\n" +
 			"not say so.\n" +
 			"See acp-test help patterns.",
@@ -38,9 +38,9 @@ func compileAwait(l *Line) Step {
 		d := l.Duration(l.Need(1, "how long"))
 		return func(ctx context.Context, b *Branch) error { return b.quiet(ctx, l, d, within) }
 	case len(l.Rest) > 0 && l.Rest[0].Raw() == "file":
-		name := l.Need(1, "a file")
+		about, name := l.Options("session")["session"], l.Need(1, "a file")
 		l.AtMost(2)
-		return func(ctx context.Context, b *Branch) error { return b.file(ctx, l, name, within) }
+		return func(ctx context.Context, b *Branch) error { return b.file(ctx, l, name, about.Raw(), within) }
 	}
 	p, _ := l.Pattern(0)
 	return func(ctx context.Context, b *Branch) error { return b.await(ctx, l, p, within) }
@@ -164,7 +164,7 @@ func (b *Branch) quiet(ctx context.Context, l *Line, d, longest time.Duration) e
 
 // file waits until a file is there, or the turn within which it was to be made
 // has ended. Without it there is no situation to judge.
-func (b *Branch) file(ctx context.Context, l *Line, name script.Word, within time.Duration) error {
+func (b *Branch) file(ctx context.Context, l *Line, name script.Word, about string, within time.Duration) error {
 	if err := b.Begin(ctx); err != nil {
 		return err
 	}
@@ -172,7 +172,11 @@ func (b *Branch) file(ctx context.Context, l *Line, name script.Word, within tim
 	if err != nil {
 		return l.Fault(err)
 	}
-	prompt := b.LastPrompt(b.Session())
+	session := b.Session()
+	if about != "" {
+		session = b.Named(about)
+	}
+	prompt := b.LastPrompt(session)
 	ends := transcript.First("the end of the turn", func(e transcript.Entry) bool {
 		return prompt > 0 && e.Ref == prompt && b.endsTurn(e)
 	})

@@ -142,10 +142,18 @@ func Describe(f Finding) string {
 		return b.String()
 	}
 	seen := fmt.Sprintf("in %d schedules, first in number %d", f.Seen, f.First)
+	if f.schedule.State == SessionState {
+		seen = fmt.Sprintf("in %d sessions, first in number %d: --again %s", f.Seen, f.First, f.schedule.Drawn)
+	}
 	if f.shared() {
 		seen = "none of the schedules shows it in a process of its own"
 	}
-	fmt.Fprintf(&b, "  %s, %s; %s", f.Action, f.Point, seen)
+	if f.schedule.State != SessionState {
+		fmt.Fprintf(&b, "  %s, %s; ", f.Action, f.Point)
+	} else {
+		b.WriteString("  ")
+	}
+	b.WriteString(seen)
 	if f.Runs > 0 {
 		fmt.Fprintf(&b, "; again in %s", f.often())
 	}

@@ -123,8 +123,19 @@ func (s *sweep) runText(start context.Context, a Archive, id string) (results.Re
 	return res, began
 }
 
-// record files the sightings of a schedule.
+// record files the sightings of a schedule and its place in the map.
 func (s *sweep) record(sch Schedule, res results.Result) {
+	cell := s.cell(sch, res)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cells = append(s.cells, cell)
+	if sch.Drawn != "" {
+		s.orders++
+	}
+}
+
+// cell files the sightings of a schedule, and is its place in the map.
+func (s *sweep) cell(sch Schedule, res results.Result) results.SweepCell {
 	cell := results.SweepCell{Scenario: sch.Scenario, Point: sch.where(), Action: sch.Action, Verdict: res.Verdict,
 		Out: res.Artifacts["transcript"]}
 	var names []string
@@ -159,13 +170,10 @@ func (s *sweep) record(sch Schedule, res results.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.explored++
-	if sch.Drawn != "" {
-		s.orders++
-	}
 	if cell.Verdict == results.Inconclusive {
 		s.unsure++
 	}
-	s.cells = append(s.cells, cell)
+	return cell
 }
 
 // where is the point as a map shows it.

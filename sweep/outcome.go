@@ -22,6 +22,21 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule,
 	run.Sweep = s.chart(all)
 	slices.SortStableFunc(s.baselines, func(a, b results.Result) int { return strings.Compare(a.ID, b.ID) })
 	run.Results = append(run.Results, s.baselines...)
+	addFound(&run, findings)
+	run.Notes = append(run.Notes, s.notes...)
+	if run.NoModel = s.noModel; run.NoModel != "" {
+		run.Notes = append(run.Notes, run.NoModel)
+	} else if len(all) == 0 && s.orders == 0 {
+		run.Notes = append(run.Notes, s.nothing())
+	}
+	run.Duration = time.Since(began)
+	out := Outcome{Run: run, Findings: findings, Notes: s.notes}
+	out.judge(&e)
+	return out
+}
+
+// addFound adds the runs that show findings to the results, and their repros to the map.
+func addFound(run *results.Run, findings []Finding) {
 	listed := map[string]bool{}
 	for _, f := range findings {
 		if f.File != "" {
@@ -34,16 +49,6 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule,
 			run.Results = append(run.Results, r)
 		}
 	}
-	run.Notes = append(run.Notes, s.notes...)
-	if run.NoModel = s.noModel; run.NoModel != "" {
-		run.Notes = append(run.Notes, run.NoModel)
-	} else if len(all) == 0 && s.orders == 0 {
-		run.Notes = append(run.Notes, s.nothing())
-	}
-	run.Duration = time.Since(began)
-	out := Outcome{Run: run, Findings: findings, Notes: s.notes}
-	out.judge(&e)
-	return out
 }
 
 // chart is the map of the sweep: what ran, by points and actions in the order of a turn, not of

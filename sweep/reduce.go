@@ -61,7 +61,7 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 	for i, g := range f.seen[:min(len(f.seen), mostTried)] {
 		sch = g.schedule
 		sch.probes = s.doubts(sch, g.result)
-		x.late, x.heard, x.step = g.late, g.heard, s.brisk(sch.Scenario)
+		x.late, x.heard, x.step = g.late, g.heard, max(s.brisk(sch.Scenario), g.result.Duration)
 		a, x.keep = sch.written()
 		n := min(s.times(), quick)
 		if i > 0 {

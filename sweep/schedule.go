@@ -52,6 +52,8 @@ type Schedule struct {
 	// Tried are the pairs of a state and an act that it tries, Orders those of two acts.
 	Tried  []string
 	Orders [][2]string
+	// Covers are the pairs that a drawn session covers.
+	Covers [][2]string
 	// Simpler returns the orders with one deviation less, Vary one that is near.
 	Simpler func() []Schedule
 	Vary    func(r *rand.Rand) (s Schedule, ok bool)
@@ -63,7 +65,10 @@ type Schedule struct {
 
 // id names the run of a schedule: a path below the out folder.
 func (s Schedule) id() string {
-	if s.Drawn != "" {
+	switch {
+	case s.State == SessionState:
+		return "explore/" + s.Drawn
+	case s.Drawn != "":
 		return s.drawnID()
 	}
 	return fmt.Sprintf("sweep/%s/%d/%s/%s", s.Scenario, s.Turn+1, slug(s.Point), slug(s.Action))

@@ -152,6 +152,7 @@ type sweep struct {
 	bases     []*Script
 	cover     *coverage
 	orders    int // that were drawn and ended
+	ran       []ranSession
 }
 
 func newSweep(w *Sweeper) *sweep {
@@ -189,17 +190,8 @@ func (w *Sweeper) Run(ctx context.Context, list []*scenarios.Scenario) (Outcome,
 	if s.modelless() {
 		schedules = nil
 	}
-	explore, settle := ctx, ctx
-	if w.Budget > 0 {
-		var stop, end, cut context.CancelFunc
-		explore, stop = context.WithCancel(ctx)
-		defer stop()
-		settle, end = context.WithTimeoutCause(ctx, w.Budget, errBudget)
-		defer end()
-		s.whole, cut = context.WithTimeoutCause(ctx, w.Budget+w.Budget/12, errBudget)
-		defer cut()
-		go s.divide(settle, stop)
-	}
+	explore, settle, done := s.budgeted(ctx)
+	defer done()
 	s.explore(explore, schedules)
 	explored := time.Now()
 	findings := s.reduce(settle)
@@ -207,6 +199,20 @@ func (w *Sweeper) Run(ctx context.Context, list []*scenarios.Scenario) (Outcome,
 	m := out.Run.Sweep
 	m.Baselines, m.Exploring, m.Settling = planned.Sub(began), explored.Sub(planned), time.Since(explored)
 	return out, nil
+}
+
+// budgeted divides the budget: explore ends before settle, in which findings are confirmed
+// and shrunk, and the runs that began then may end a little later.
+func (s *sweep) budgeted(ctx context.Context) (explore, settle context.Context, done func()) {
+	if s.Budget <= 0 {
+		return ctx, ctx, func() {}
+	}
+	var stop, end, cut context.CancelFunc
+	explore, stop = context.WithCancel(ctx)
+	settle, end = context.WithTimeoutCause(ctx, s.Budget, errBudget)
+	s.whole, cut = context.WithTimeoutCause(ctx, s.Budget+s.Budget/12, errBudget)
+	go s.divide(settle, stop)
+	return explore, settle, func() { cut(); end(); stop() }
 }
 
 // divide ends exploring with the budget, or after two thirds of it as soon as there is

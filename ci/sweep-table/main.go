@@ -11,6 +11,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,8 +20,10 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/ci/inside"
+	"github.com/acp-test/acp-test/internal/canary"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/protocol/acp/grammar"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
@@ -39,6 +42,8 @@ type search struct {
 	points []string
 	choice sweep.Choice
 	lints  bool
+	// sessions is how many sessions are drawn instead; 0 sweeps.
+	sessions int
 }
 
 // choices are how orders of acts are drawn.
@@ -49,11 +54,15 @@ type first struct {
 	number    int // of the schedule, from 1; 0 is none
 	signature sweep.Signature
 	took      time.Duration
+	key       string // of the session
 }
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "keeper" { // of the folder for temporary files
 		os.Exit(process.KeeperMain(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "canary" { // the server of sessions
+		os.Exit(canary.Main(context.Background(), os.Args[2:], os.Getenv, os.Stdin, os.Stdout))
 	}
 	if len(os.Args) > 1 && os.Args[1] == "refagent" {
 		agent(os.Args[2:])
@@ -69,6 +78,9 @@ func main() {
 	points := flag.String("points", "", "only points or situations that match the glob")
 	flag.BoolVar(&s.lints, "lints", false, "a lint is a finding too")
 	choice := flag.String("choice", "guided", "how orders of acts are drawn: guided, priority or uniform")
+	flag.IntVar(&s.sessions, "sessions", 0, "draw `N` sessions that fit the agent instead, as acp-test explore does")
+	draw := flag.Int("draw", 0, "draw `N` faults of all instead of naming them")
+	drawSeed := flag.Uint64("draw-seed", 1, "the seed by which they are drawn")
 	flag.Parse()
 	if *points != "" {
 		s.points = []string{*points}
@@ -76,6 +88,9 @@ func main() {
 	s.choice = choices[*choice]
 	s.suites = strings.Split(*suites, ",")
 	names := flag.Args()
+	if *draw > 0 {
+		names = drawn(*draw, *drawSeed)
+	}
 	if len(names) == 0 {
 		for _, f := range faults.All(faults.ACPv1) {
 			if f.Swept() {
@@ -102,6 +117,15 @@ func main() {
 	}
 }
 
+// drawn draws faults.
+func drawn(n int, seed uint64) (names []string) {
+	all := faults.All(faults.ACPv1)
+	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:n] {
+		names = append(names, all[i].Name)
+	}
+	return names
+}
+
 // agent is the reference agent, as a process of its own.
 func agent(args []string) {
 	o := refagent.Options{In: os.Stdin, Out: os.Stdout, Getenv: os.Getenv}
@@ -117,7 +141,7 @@ func agent(args []string) {
 
 // row is a line of the table: the median of what the seeds found.
 func (s search) row(name string, found []first) string {
-	last := s.max + 1
+	last := max(s.max, s.sessions) + 1
 	slices.SortFunc(found, func(a, b first) int {
 		rank := func(f first) int {
 			if f.number == 0 {
@@ -129,6 +153,10 @@ func (s search) row(name string, found []first) string {
 	})
 	f := found[len(found)/2]
 	switch {
+	case s.sessions > 0 && f.number == 0:
+		return fmt.Sprintf("| `%s` | not in %d | | | %s", name, s.sessions, f.took.Round(time.Second))
+	case s.sessions > 0:
+		return fmt.Sprintf("| `%s` | %d | %s | %s | %s", name, f.number, f.signature.Rule, f.key, f.took.Round(time.Second))
 	case f.signature.Action == "" && f.signature.Rule != "":
 		return fmt.Sprintf("| `%s` | as it is | %s | | %s", name, f.signature.Rule, f.took.Round(time.Second))
 	case f.number == 0:
@@ -153,24 +181,9 @@ func (s search) run(fault string, seed int64) (first, error) {
 		return first{}, err
 	}
 	defer os.RemoveAll(dir)
-	self, err := os.Executable() // which the profile names; it is not started
+	e, err := s.engine(dir, f, seed)
 	if err != nil {
 		return first{}, err
-	}
-	profile, err := agents.Shipped("reference")
-	if err != nil {
-		return first{}, err
-	}
-	var extra []string
-	if fault != "none" {
-		extra = []string{"--fault", fault}
-	}
-	e := &scenarios.Engine{Protocol: acp.V1(), Profile: profile, Self: self, Cwd: dir, Host: os.Environ(), Temp: dir,
-		Out: filepath.Join(dir, "out"), Seed: seed, StepTimeout: s.step, Linger: &s.linger}
-	if f.Process {
-		e.ExtraArgs = extra
-	} else {
-		e.Connect = inside.Connect(extra...)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -182,18 +195,67 @@ func (s search) run(fault string, seed int64) (first, error) {
 		}
 	}
 	began := time.Now()
-	swept, err := w.Run(ctx, list)
+	swept, err := s.search(ctx, w, list)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		return first{}, err
 	case ctx.Err() == nil && swept.Run.Sweep.Explored == 0:
 		return first{}, fmt.Errorf("nothing was swept: %s", strings.Join(swept.Notes, "; "))
 	}
+	s.tell(fault, swept)
 	out := first{took: time.Since(began)}
 	for _, f := range swept.Findings {
 		if counts(f.Class) && (out.signature.Rule == "" || f.First < out.number) {
-			out.number, out.signature = f.First, f.Signature
+			out.number, out.signature, out.key = f.First, f.Signature, f.Key()
 		}
 	}
 	return out, nil
+}
+
+// search sweeps, or draws sessions of the agent as it shows itself.
+func (s search) search(ctx context.Context, w *sweep.Sweeper, list []*scenarios.Scenario) (sweep.Outcome, error) {
+	if s.sessions == 0 {
+		return w.Run(ctx, list)
+	}
+	w.Max = s.sessions
+	g, _, err := w.Calibrate(ctx, grammar.V1())
+	if err != nil {
+		return sweep.Outcome{}, err
+	}
+	return w.Explore(ctx, g, nil)
+}
+
+// tell says on stderr how far the sessions of a fault got.
+func (s search) tell(fault string, swept sweep.Outcome) {
+	if m := swept.Run.Sweep; s.sessions > 0 && m != nil {
+		fmt.Fprintf(os.Stderr, "%s: %d sessions, %d skipped, %d inconclusive, %d of %d pairs\n", fault, m.Explored, m.Skipped,
+			m.Inconclusive, m.PairsTried, m.Pairs)
+	}
+	if fault == "none" {
+		fmt.Fprintln(os.Stderr, strings.Join(swept.Notes, "\n"))
+	}
+}
+
+// engine runs the agent with a fault, in the folder dir; the zero fault is none.
+func (s search) engine(dir string, f faults.Fault, seed int64) (*scenarios.Engine, error) {
+	self, err := os.Executable() // which the profile names; it is not started
+	if err != nil {
+		return nil, err
+	}
+	profile, err := agents.Shipped("reference")
+	if err != nil {
+		return nil, err
+	}
+	var extra []string
+	if f.Name != "" {
+		extra = []string{"--fault", f.Name}
+	}
+	e := &scenarios.Engine{Protocol: acp.V1(), Profile: profile, Self: self, Cwd: dir, Host: os.Environ(), Temp: dir,
+		Out: filepath.Join(dir, "out"), Seed: seed, StepTimeout: s.step, Linger: &s.linger}
+	if f.Process {
+		e.ExtraArgs = extra
+	} else {
+		e.Connect = inside.Connect(extra...)
+	}
+	return e, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/acpreport"
+	"github.com/acp-test/acp-test/protocol/acp/grammar"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/protocol/agui"
@@ -38,7 +39,8 @@ type protocol struct {
 	*scenarios.Protocol
 	reference  string // the profile of the reference agent
 	recordings replay.Protocol
-	planner    *sweep.Planner // nil: there are no sweeps of it
+	planner    *sweep.Planner   // nil: there are no sweeps of it
+	generator  *sweep.Generator // nil: no conversations of it are drawn
 	reports    reports.Protocol
 	// read reads a recording; looks reports whether a file begins as one that is no
 	// transcript of this program, nil if nothing tells.
@@ -63,7 +65,7 @@ func protocols() []protocol {
 	return []protocol{
 		protocol{
 			Protocol: acp.V1(), reference: "reference", recordings: recordings.V1(), planner: schedules.V1(),
-			reports: acpreport.V1(), read: reading(recordings.V1()),
+			generator: grammar.V1(), reports: acpreport.V1(), read: reading(recordings.V1()),
 			kind: acpframe.Update, fields: func() inspector.Fields { return acp.Fields(acp.V1()) },
 		}.convertsACP(), protocol{
 			Protocol: acp.V2(), reference: "reference-acp-v2", recordings: recordings.V2(), planner: schedules.V2(),

@@ -40,7 +40,7 @@ func rootCommand(h *host) *cobra.Command {
 	root.AddCommand(
 		runCommand(h), conformanceCommand(h), lintCommand(h), formatCommand(h), showCommand(h), agentsCommand(h),
 		reportCommand(h), uiCommand(h), initCommand(h),
-		reviewCommand(h), sweepCommand(h), upgradeCommand(h), matrixCommand(h), promptCommand(h),
+		reviewCommand(h), sweepCommand(h), exploreCommand(h), upgradeCommand(h), matrixCommand(h), promptCommand(h),
 		fakellmCommand(h), refagentCommand(h), versionCommand(h),
 		recordCommand(h), checkCommand(h), diffCommand(h), replayCommand(h), serveCommand(h),
 		editorsCommand(h), convertRecordingCommand(h), reduceCommand(h),

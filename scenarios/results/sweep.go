@@ -21,6 +21,10 @@ type Sweep struct {
 	// PairsTried how many of them the sweep has tried.
 	Pairs      int `json:"pairs"`
 	PairsTried int `json:"pairs_tried"`
+	// Untried are the pairs that were not tried, of drawn sessions; Skipped is how many of
+	// these did not get where they were to go.
+	Untried []string `json:"untried,omitempty"`
+	Skipped int      `json:"skipped,omitempty"`
 	// PairsOf are the pairs that there are in each scenario.
 	PairsOf map[string]int `json:"pairs_of,omitempty"`
 	Repros  []string       `json:"repros,omitempty"`

@@ -166,7 +166,7 @@ func (w *contextWatch) model(ev *event) {
 func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	var all, said strings.Builder
 	for _, p := range a.Conversation() {
-		text := bare(html.UnescapeString(p.Text))
+		text := unescaped(p.Text)
 		if all.WriteString(text); p.Who != "result" {
 			said.WriteString(text)
 		}
@@ -212,7 +212,7 @@ func (g *given) reach(c *contexts, said, raw string) {
 			in = raw
 		}
 		b.reached = b.reached || slices.ContainsFunc(b.needles, func(s string) bool {
-			return strings.Contains(in, s) || strings.Contains(in, bare(html.UnescapeString(s)))
+			return strings.Contains(in, s) || strings.Contains(in, unescaped(s))
 		})
 	}
 }
@@ -319,7 +319,7 @@ func (w *contextWatch) ended(ev *event) {
 	}
 	w.past[id] = append(w.past[id], w.texts(g)...)
 	if said := g.said.String(); said != "" && t.reply.seq > 0 && !strings.ContainsAny(said, "<>") {
-		w.past[id] = append(w.past[id], newSpoken(agentChunk, g.seq, said))
+		w.past[id] = append(w.past[id], newSpoken(agentChunk, g.seq, unescaped(said)))
 	}
 }
 
@@ -327,11 +327,14 @@ func (w *contextWatch) ended(ev *event) {
 func (w *contextWatch) texts(g *given) (all []*spoken) {
 	for _, b := range g.blocks {
 		if b.point == w.text && b.reached {
-			all = append(all, newSpoken(userChunk, g.seq, b.needles[0]))
+			all = append(all, newSpoken(userChunk, g.seq, unescaped(b.needles[0])))
 		}
 	}
 	return all
 }
+
+// unescaped is a bare text without entities of HTML: some agents escape what they wrap in tags.
+func unescaped(text string) string { return bare(html.UnescapeString(text)) }
 
 func newSpoken(kind topic, seq int, text string) *spoken {
 	s := &spoken{topic: kind, seq: seq}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acp-test/acp-test/sweep"
+)
+
+// exploring are the flags that only explore has.
+type exploring struct {
+	sweeping
+	sessions int
+	again    string
+}
+
+func exploreCommand(h *host) *cobra.Command {
+	var o exploring
+	c := &cobra.Command{
+		Use:   "explore [-- AGENT…]",
+		Short: "draws whole conversations that fit the agent, and judges them by rules",
+		Long: `Learns the agent in a few plain turns, which are not judged: its tools and what it
+asks before them, its ways into a session, how its text comes. Then it draws
+conversations that this agent can have: sessions, prompts, replies and failures
+of the model, answers and acts of the editor at each open state of a turn. No
+conversation says what must come: rules judge each run. Those that cover pairs of
+a state and an act that none before covered come first. What breaks a rule is made
+shorter and written to --repro as a scenario that acp-test run executes.
+
+The exit status is 0 if nothing failed, 1 if something did, and 2 if nothing
+could be judged or the command line or this machine is at fault.`,
+		Args: noPaths,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.settle(h, c, args); err != nil {
+				return err
+			}
+			return h.explore(c, &o)
+		},
+	}
+	o.flags(c)
+	f := c.Flags()
+	f.IntVar(&o.sessions, "sessions", 0, "run `N` conversations (default 300, without a bound if there is a --budget)")
+	f.DurationVar(&o.budget, "budget", 0, "explore and look into findings for `TIME`")
+	f.StringVar(&o.again, "again", "", "run one conversation alone, by the `KEY` that a finding shows, --sessions times (default 1)")
+	f.IntVar(&o.confirm, "confirm", 20, "run what is reported of each finding `N` times")
+	f.StringVar(&o.repro, "repro", "repro", "the folder for what reproduces findings, `DIR`")
+	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "update", "golden", "golden-required",
+		"debug", "keep", "suite", "run", "tag", "list", "shard", "durations", "watch"} {
+		_ = f.MarkHidden(flag) // of run
+	}
+	return c
+}
+
+// noPaths refuses scenarios: conversations are drawn.
+func noPaths(c *cobra.Command, args []string) error {
+	if paths, _ := atDash(c, args); len(paths) > 0 {
+		return fmt.Errorf("explore: it takes no scenarios, but %q: conversations are drawn; acp-test sweep explores scenarios, "+
+			"and the agent's command stands after --", paths[0])
+	}
+	return nil
+}
+
+func (h *host) explore(c *cobra.Command, o *exploring) error {
+	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "update", "golden-required", "debug", "suite", "run", "tag",
+		"list", "shard", "watch"} {
+		if c.Flags().Changed(flag) {
+			return fmt.Errorf("explore: --%s is a flag of run", flag)
+		}
+	}
+	of, err := o.speaks(h)
+	if err != nil {
+		return err
+	}
+	if of.generator == nil {
+		return fmt.Errorf("explore: no conversations of %s are drawn; acp-test sweep explores scenarios of it", of.Name)
+	}
+	again, err := o.bound()
+	if err != nil {
+		return err
+	}
+	o.out = h.freeOut(o.out)
+	o.repro = cmp.Or(o.repro, filepath.Join(o.out, "repro"))
+	chosen := selection{of: of}
+	engine, err := h.engine(c, &o.options, chosen)
+	if err != nil {
+		return err
+	}
+	release, err := h.prepareOut(o.out)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := h.ready(c.Context(), engine); err != nil {
+		return h.unable(engine, &o.options, err)
+	}
+	engine.Command = h.commandLine()
+	console := h.console(&o.options, 0)
+	defer console.Close()
+	s := h.sweeper(c, &o.sweeping, engine, chosen, console)
+	began := time.Now()
+	g, learned, err := s.Calibrate(c.Context(), of.generator)
+	if err != nil {
+		return fmt.Errorf("explore: the agent could not be learned: %w", err)
+	}
+	if !o.quiet {
+		console.Say(fmt.Sprintf("%s\nLearned in %v.\n\n", wrapped(learned, 100), time.Since(began).Round(100*time.Millisecond)))
+	}
+	s.Max = o.sessions
+	out, err := s.Explore(c.Context(), g, again)
+	console.Close()
+	if err != nil {
+		return err
+	}
+	return h.swept(c, &o.sweeping, engine, out)
+}
+
+// bound settles how many conversations run, and returns the only one that runs, if there is one.
+func (o *exploring) bound() (*sweep.Key, error) {
+	if o.sessions < 0 {
+		return nil, fmt.Errorf("--sessions %d: at least 1 conversation must run", o.sessions)
+	}
+	if o.again == "" {
+		if o.sessions == 0 && o.budget == 0 {
+			o.sessions = 300
+		}
+		return nil, nil
+	}
+	o.sessions = max(o.sessions, 1)
+	k, err := sweep.ParseKey(o.again)
+	if err != nil {
+		return nil, fmt.Errorf("--again: %w", err)
+	}
+	return &k, nil
+}
+
+// wrapped breaks a paragraph into lines of a width.
+func wrapped(text string, width int) string {
+	var b strings.Builder
+	at := 0
+	for _, word := range strings.Fields(text) {
+		switch {
+		case at == 0:
+		case at+1+len(word) > width:
+			b.WriteByte('\n')
+			at = 0
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += len(word)
+	}
+	return b.String()
+}

@@ -1,0 +1,126 @@
+package grammar
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Ability is the result of calibration: what one agent does in plain turns. The grammar draws
+// only what it allows. The zero value is an agent of which nothing but text is known.
+type Ability struct {
+	// Able are the capabilities that the agent advertises, by their paths.
+	Able map[string]bool
+	// Mode is the mode in which sessions begin, Modes are the others. Options are the selects
+	// that are no modes.
+	Mode    string
+	Modes   []string
+	Options []Option
+	// Tools are the neutral tools that the agent was asked to use.
+	Tools map[string]Tool
+	// Streams says that text shows while the model's reply is open, Pieces how many updates
+	// a text of four pieces makes.
+	Streams bool
+	Pieces  int
+	// Together says that a session works while another one waits for the model.
+	Together bool
+	// Busy is the outcome of a prompt in a session that is busy: refused, or the stop reason.
+	Busy string
+	// Blocks is the outcome of a prompt with a block of each type.
+	Blocks map[string]string
+	// Start and Turn are how long a start and a turn take.
+	Start, Turn time.Duration
+}
+
+// Option is a select of a session.
+type Option struct {
+	ID, Current string
+	Values      []string // the others
+}
+
+// Tool is what became of a call of one neutral tool.
+type Tool struct {
+	// Works says that the call was completed.
+	Works bool
+	// Choices are the kinds of options of the permission that the agent asked for; nil: it
+	// asked for none.
+	Choices []string
+	// Tells says that the permission shows the path or the command of the call.
+	Tells bool
+	// Requests are the other requests that the agent sent for it, such as fs/read_text_file.
+	Requests []string
+}
+
+func (t Tool) asks() bool { return len(t.Choices) > 0 }
+
+// Able reports whether the agent advertises a capability.
+func (a *Ability) able(path string) bool { return a.Able[path] }
+
+// works reports whether a neutral tool works.
+func (a *Ability) works(tool string) bool { return a.Tools[tool].Works }
+
+// waysIn are how a session is opened, with the capability that each needs.
+var waysIn = []struct{ name, needs string }{
+	{"load", "loadSession"}, {"resume", "sessionCapabilities.resume"}, {"fork", "sessionCapabilities.fork"},
+	{"list", "sessionCapabilities.list"}, {"close", "sessionCapabilities.close"}, {"delete", "sessionCapabilities.delete"},
+}
+
+// String is a paragraph for people.
+func (a *Ability) String() string {
+	var s []string
+	add := func(format string, args ...any) { s = append(s, fmt.Sprintf(format, args...)) }
+	var works, fails, asks, uses []string
+	for _, name := range slices.Sorted(maps.Keys(a.Tools)) {
+		t := a.Tools[name]
+		if !t.Works {
+			fails = append(fails, name)
+			continue
+		}
+		works = append(works, name)
+		if t.asks() {
+			asks = append(asks, name)
+		}
+		uses = append(uses, t.Requests...)
+	}
+	slices.Sort(uses)
+	add("Tools that work: %s.", listed(works))
+	if len(fails) > 0 {
+		add("Tools that fail or are not there: %s.", listed(fails))
+	}
+	add("The agent asks before: %s.", listed(asks))
+	add("It sends the editor: %s.", listed(slices.Compact(uses)))
+	if a.Streams {
+		add("Text shows while the model still speaks, %d updates for four pieces.", a.Pieces)
+	} else {
+		add("Text shows only when the model's reply is complete.")
+	}
+	var ways []string
+	for _, w := range waysIn {
+		if a.able(w.needs) {
+			ways = append(ways, w.name)
+		}
+	}
+	add("Sessions: new, %s.", listed(ways))
+	if a.Mode != "" {
+		add("Sessions begin in mode %s; others are %s.", a.Mode, listed(a.Modes))
+	}
+	add("Two sessions %s at the same time; a second prompt ends as %s.", map[bool]string{true: "work", false: "do not work"}[a.Together],
+		a.Busy)
+	var blocks []string
+	for _, b := range slices.Sorted(maps.Keys(a.Blocks)) {
+		blocks = append(blocks, b+" "+a.Blocks[b])
+	}
+	add("Prompts with blocks: %s.", listed(blocks))
+	add("A start takes %v, a turn %v.", a.Start.Round(time.Millisecond), a.Turn.Round(time.Millisecond))
+	return strings.Join(s, " ")
+}
+
+// listed joins names, "none" if there are none.
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

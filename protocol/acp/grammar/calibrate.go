@@ -1,0 +1,317 @@
+package grammar
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/sweep"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// probed are the tools that calibration has called, and the arguments of the call.
+var probed = map[string]object{
+	"read_file":   {"path": "$WORK/read.txt"},
+	"write_file":  {"path": "$WORK/write.txt", "content": "written\n"},
+	"edit_file":   {"path": "$WORK/edit.txt", "old": "old", "new": "new"},
+	"run_shell":   {"command": "echo calibrated"},
+	"delete_file": {"path": "$WORK/delete.txt"},
+	"move_file":   {"path": "$WORK/move.txt", "to": "$WORK/moved.txt"},
+	"search":      {"pattern": "read"},
+	"ask_user":    {"question": "Which one?"},
+	"mcp":         {"server": "canary", "tool": "canary_sing", "args": object{"text": "la"}},
+}
+
+// shown is what shows which call a permission is about.
+var shown = map[string]string{"write_file": "write.txt", "edit_file": "edit.txt", "run_shell": "calibrated",
+	"delete_file": "delete.txt", "move_file": "move.txt", "mcp": "canary"}
+
+// basic are the tools of an agent whose profile names none.
+var basic = []string{"read_file", "write_file", "edit_file", "run_shell"}
+
+// Calibration returns the plain turns from which Learn learns an agent, by their names.
+func Calibration(p *agents.Profile) map[string]sweep.Archive {
+	tools := basic
+	if p.Tools != nil {
+		tools = slices.Sorted(maps.Keys(p.Tools))
+	}
+	out := map[string]sweep.Archive{"text": textProbe(), "together": togetherProbe()}
+	t, m := newProbe("The tools of this agent."), newProbe("A tool of a server.")
+	t.add("elicit decline")
+	m.add("mcp canary stdio")
+	for _, l := range []*writer{t, m} {
+		l.add("session new s")
+	}
+	for _, name := range tools {
+		switch {
+		case probed[name] == nil:
+		case name == "mcp":
+			m.asksFor(name)
+		default:
+			t.asksFor(name)
+		}
+	}
+	for _, name := range []string{"read", "edit", "delete", "move"} {
+		t.file(name+".txt", "old\n")
+	}
+	for _, b := range blocks {
+		if b.needs != "" && out[b.needs].Lines == nil {
+			out[b.needs] = blockProbe(b.needs)
+		}
+	}
+	out["tools"] = t.archive()
+	if len(m.turns) > 0 {
+		out["servers"] = m.archive()
+	}
+	return out
+}
+
+// newProbe begins a scenario of calibration.
+func newProbe(title string) *writer {
+	w := newWriter(&Ability{})
+	w.lines = append(w.lines, script.NewComment(title))
+	w.add("golden off")
+	w.add("permit allow_once")
+	return w
+}
+
+// asksFor adds a turn whose model calls a tool. The prompt is the tool's name.
+func (w *writer) asksFor(name string) {
+	w.add("prompt s %s", script.Quote(name))
+	w.turns = append(w.turns, turnOf(reply{tool(name, probed[name])}, reply{fakellm.Text("Done with " + name + ".")}))
+	w.add("await turn any|error within=20s")
+}
+
+// blockProbe learns what becomes of a block for which an agent advertises a capability.
+func blockProbe(needs string) sweep.Archive {
+	w := newProbe("Blocks of one type.")
+	w.r = Session{}.random(0)
+	w.add("needs agent:" + needs)
+	w.add("session new s")
+	for _, b := range blocks {
+		if b.needs != needs {
+			continue
+		}
+		list := []object{{"type": "text", "text": b.shape}, b.block(w)}
+		w.add("prompt s %s %s", script.Quote(b.shape), script.Option("blocks", work(marshal(list))))
+		w.turns = append(w.turns, turnOf(reply{fakellm.Text("Seen: " + b.shape)}))
+		w.add("await turn any|error within=20s")
+	}
+	return w.archive()
+}
+
+// textProbe learns what a session offers, how text comes and what becomes of a second prompt.
+func textProbe() sweep.Archive {
+	w := newProbe("A text, and a second prompt.")
+	w.add("session new s")
+	w.add("prompt s hello")
+	w.turns = append(w.turns, turnOf(reply{fakellm.NewText("text", "One ", "two ", "three ", "four."), gate("held"), fakellm.Text(" Five.")}))
+	w.add("await gate held")
+	w.add("await quiet 100ms")
+	w.add("release held")
+	w.add("await turn any|error within=20s")
+	w.add("prompt s first as FIRST")
+	w.turns = append(w.turns, turnOf(reply{gate("busy"), fakellm.Text("First.")}))
+	w.add("await gate busy")
+	w.add("prompt s second as SECOND")
+	w.turns = append(w.turns, turnOf(reply{fakellm.Text("Second.")}))
+	w.add("await quiet 100ms")
+	w.add("release busy")
+	w.add("await response FIRST within=20s")
+	w.add("await response SECOND within=20s")
+	return w.archive()
+}
+
+// togetherProbe learns whether a session works while another one waits for the model.
+func togetherProbe() sweep.Archive {
+	w := newProbe("Two sessions at the same time.")
+	for _, name := range []string{"a", "b"} {
+		w.add("session new %s", name)
+	}
+	w.add("prompt a 'the one that waits'")
+	w.turns = append(w.turns, turnOf(reply{gate("held"), fakellm.Text("Late.")}), turnOf(reply{fakellm.Text("Meanwhile.")}))
+	w.add("await gate held")
+	w.add("prompt b 'the other'")
+	w.add("await turn any|error session=b within=5s")
+	w.add("release held")
+	w.add("await turn any|error session=a within=20s")
+	return w.archive()
+}
+
+// Learn reads what an agent can do out of the transcripts of its calibration.
+func Learn(seen map[string]*transcript.Transcript) *Ability {
+	a := &Ability{Able: map[string]bool{}, Tools: map[string]Tool{}, Blocks: map[string]string{}, Busy: "unknown"}
+	for _, name := range slices.Sorted(maps.Keys(seen)) {
+		var began time.Duration
+		for e := range seen[name].All() {
+			a.greeted(e, &began)
+		}
+		for _, p := range promptsOf(seen[name]) {
+			a.turned(name, p)
+		}
+	}
+	return a
+}
+
+// greeted learns from the answers that open a connection and a session.
+func (a *Ability) greeted(e transcript.Entry, began *time.Duration) {
+	switch {
+	case e.Kind == transcript.Started:
+		*began = e.At
+	case e.Source != transcript.Agent || e.Kind != transcript.Response:
+	case e.Method == "initialize":
+		a.Start = max(a.Start, e.At-*began)
+		flags("", e.JSON().Path("result.agentCapabilities"), a.Able)
+	case e.Method == "session/new":
+		a.settings(e.JSON().Get("result"))
+	}
+}
+
+// flags collects the paths of capabilities that are there: objects, and what is true.
+func flags(prefix string, v wire.Value, into map[string]bool) {
+	for key, value := range v.Members() {
+		yes, isBool := value.Bool()
+		if value.IsNull() || isBool && !yes {
+			continue
+		}
+		into[prefix+key] = true
+		if value.Kind() == wire.Object {
+			flags(prefix+key+".", value, into)
+		}
+	}
+}
+
+// settings learns the modes and options of a session.
+func (a *Ability) settings(v wire.Value) {
+	a.Mode, a.Modes, a.Options = v.Path("modes.currentModeId").Str(), nil, nil
+	for m := range v.Path("modes.availableModes").Items() {
+		if id := m.Get("id").Str(); id != a.Mode {
+			a.Modes = append(a.Modes, id)
+		}
+	}
+	for o := range v.Get("configOptions").Items() {
+		if !o.Get("type").Is("select") {
+			continue
+		}
+		opt := Option{ID: o.Get("id").Str(), Current: o.Get("currentValue").Str()}
+		for x := range o.Get("options").Items() {
+			if value := x.Get("value").Str(); value != "" && value != opt.Current {
+				opt.Values = append(opt.Values, value)
+			}
+		}
+		if !o.Get("category").Is("mode") && !o.Get("id").Is("mode") {
+			a.Options = append(a.Options, opt)
+		}
+	}
+}
+
+// asked is one prompt of calibration, and what came in its turn.
+type asked struct {
+	text    string
+	entries []transcript.Entry
+	end     transcript.Entry
+}
+
+// promptsOf takes a transcript apart by its prompts. The last prompt that was sent has what
+// comes.
+func promptsOf(t *transcript.Transcript) (out []*asked) {
+	by := map[int]*asked{}
+	for e := range t.All() {
+		switch {
+		case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt":
+			p := &asked{text: e.JSON().Path("params.prompt.0.text").Str()}
+			p.entries = append(p.entries, e)
+			by[e.Seq] = p
+			out = append(out, p)
+		case e.Source == transcript.Agent && e.Kind == transcript.Response && by[e.Ref] != nil:
+			by[e.Ref].end = e
+		case len(out) > 0:
+			out[len(out)-1].entries = append(out[len(out)-1].entries, e)
+		}
+	}
+	return out
+}
+
+// ending is how the turn ended.
+func (p *asked) ending() string {
+	switch v := p.end.JSON(); {
+	case p.end.Seq == 0:
+		return "no answer"
+	case v.Get("error").Exists():
+		return "refused"
+	default:
+		return v.Path("result.stopReason").Str()
+	}
+}
+
+// turned learns from one turn of calibration.
+func (a *Ability) turned(probe string, p *asked) {
+	if p.end.Seq > 0 && p.text != "hello" {
+		a.Turn = max(a.Turn, p.end.At-p.entries[0].At)
+	}
+	switch {
+	case probe == "tools" || probe == "servers":
+		t := p.tool()
+		t.Works = t.Works || probe == "servers" // by the profile, which names how its tools are called
+		a.Tools[p.text] = t
+	case p.text == "hello":
+		a.streams(p)
+	case probe == "together" && p.text == "the other":
+		a.Together = p.end.Seq > 0 && !slices.ContainsFunc(p.entries, func(e transcript.Entry) bool {
+			return e.Kind == transcript.GateReleased && e.Seq < p.end.Seq
+		})
+	case p.text == "second":
+		a.Busy = p.ending()
+	case strings.HasPrefix(probe, "promptCapabilities."):
+		a.Blocks[p.text] = p.ending()
+	}
+}
+
+// streams learns how text comes while a gate holds the model.
+func (a *Ability) streams(p *asked) {
+	held := true
+	for _, e := range p.entries {
+		if e.Kind == transcript.GateReleased {
+			held = false
+		}
+		if acpframe.Update(e) == "agent_message_chunk" {
+			a.Streams = a.Streams || held
+			if held {
+				a.Pieces++
+			}
+		}
+	}
+}
+
+// tool is what became of the call of a tool.
+func (p *asked) tool() (t Tool) {
+	status := ""
+	for _, e := range p.entries {
+		switch {
+		case e.Source != transcript.Agent:
+		case e.Kind == transcript.Request && e.Method == "session/request_permission":
+			for o := range e.JSON().Path("params.options").Items() {
+				t.Choices = append(t.Choices, o.Get("kind").Str())
+			}
+			t.Tells = t.Tells || slices.ContainsFunc(p.entries, func(x transcript.Entry) bool {
+				return x.Source == transcript.Agent && x.Seq <= e.Seq && bytes.Contains(x.Raw, []byte(shown[p.text]))
+			})
+		case e.Kind == transcript.Request && !slices.Contains(t.Requests, e.Method):
+			t.Requests = append(t.Requests, e.Method)
+		default:
+			status = cmp.Or(e.JSON().Path("params.update.status").Str(), status)
+		}
+	}
+	slices.Sort(t.Choices)
+	t.Choices = slices.Compact(t.Choices)
+	t.Works = status == "completed" || p.text == "ask_user" && slices.Contains(t.Requests, "elicitation/create")
+	return t
+}

@@ -1,0 +1,287 @@
+package grammar
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/scenarios/script"
+)
+
+// episode is a part of a conversation: a turn, a way into a session, a setting.
+type episode struct {
+	weight int
+	name   string
+	can    func(w *writer) bool
+	do     func(w *writer)
+}
+
+func episodes() []episode {
+	return []episode{
+		{6, "turn", nil, func(w *writer) { w.freeTurn(w.convo()) }},
+		{10, "held turn", nil, func(w *writer) { w.anyHeld(w.convo()) }},
+		{2, "way in", func(w *writer) bool { return w.has("ways") }, (*writer).wayIn},
+		{3, "asked twice", func(w *writer) bool { return w.has("permissions") && len(w.askers()) > 0 }, (*writer).twice},
+		{2, "setting", func(w *writer) bool { return w.has("settings") && len(w.Modes)+len(w.Options) > 0 }, (*writer).set},
+		{1, "own folder", func(w *writer) bool { return w.has("ways") && w.works("read_file") }, (*writer).ownFolder},
+		{1, "idle act", func(w *writer) bool { return w.has("asides") }, (*writer).idle},
+	}
+}
+
+func (w *writer) oneEpisode() {
+	var from []weighted[episode]
+	for _, e := range episodes() {
+		from = append(from, weighted[episode]{e.weight, e, e.can != nil && !e.can(w)})
+	}
+	e, _ := choose(w.r, from)
+	if w.checks == 0 {
+		w.check("", "goes-on")
+	}
+	e.do(w)
+}
+
+// anyHeld is a turn in one of the states that the agent gets to.
+func (w *writer) anyHeld(c *convo) {
+	var from []weighted[state]
+	for _, s := range states {
+		from = append(from, weighted[state]{s.weight, s, !s.can(w, c)})
+	}
+	s, _ := choose(w.r, from)
+	w.heldTurn(c, s)
+}
+
+// solidConvo is a session with a whole turn that runs nothing.
+func (w *writer) solidConvo() *convo {
+	c := w.convo()
+	if !c.solid {
+		w.plainTurn(c)
+	}
+	return c
+}
+
+// plainTurn is a turn with one text.
+func (w *writer) plainTurn(c *convo) {
+	t := &turn{convo: c, prompt: w.name("P")}
+	w.prompt(c, t.prompt)
+	w.turns = append(w.turns, turnOf(w.last()))
+	w.endsWell(c)
+	c.solid = true
+}
+
+// wayIn leaves a session in one of several ways, comes back to it in another, and goes on in it.
+func (w *writer) wayIn() {
+	c := w.solidConvo()
+	type leaving struct {
+		name string
+		can  bool
+		do   func()
+	}
+	list := []leaving{
+		{"stay", true, func() {}},
+		{"close", w.ways("close"), func() {
+			w.add("session close %s", c.name)
+		}},
+		{"restart", w.has("process"), func() { w.lost("restart") }},
+		{"kill", w.has("process"), func() { w.lost("kill", "restart") }},
+		{"second process", w.has("process") && w.ways("load"), func() { w.lost("beside") }},
+	}
+	list = slices.DeleteFunc(list, func(l leaving) bool { return !l.can })
+	leave := pick(w.r, list)
+	before := w.setting(c)
+	leave.do()
+	c.gone = true
+	switch {
+	case w.ways("fork") && w.one(4) && leave.name == "stay":
+		c.gone = false
+		twin := &convo{name: w.name("s"), solid: true, dir: c.dir, servers: w.served()}
+		told := c.told
+		w.add("session fork %s of=%s", twin.name, c.name)
+		w.convos = append(w.convos, twin)
+		w.covered("fork", before)
+		w.plainTurn(twin)
+		w.check("USTB-006", "has-the-history")
+		w.lines = append(w.lines, script.New("saw model request session=%s %s", twin.name, script.Join(script.Text("raw~"), script.Quote(told))))
+		w.plainTurn(c)
+	case w.ways("load", "resume"):
+		w.reopen(c)
+		w.covered("leave by "+leave.name, before)
+		w.freeTurn(c)
+	}
+}
+
+// lost ends the process, or leaves it.
+func (w *writer) lost(lines ...string) {
+	for _, l := range lines {
+		w.add(l)
+	}
+	for _, c := range w.convos {
+		c.gone = true
+	}
+	w.asked = map[string]bool{}
+}
+
+// twice makes a call that asks in two turns: of one session, of two, or on both sides of a load.
+// What was answered once is asked again; an answer for always holds in its session.
+func (w *writer) twice() {
+	c := w.convo()
+	if c.mode != "" {
+		w.freeTurn(c)
+		return
+	}
+	of := pick(w.r, w.askers())
+	if of != "write_file" && of != "run_shell" { // the second time there may be nothing to ask for
+		w.freeTurn(c)
+		return
+	}
+	how := pick(w.r, w.Tools[of].Choices)
+	always := how == "allow_always" || how == "reject_always"
+	k := w.asksOnce(c, of, how)
+	other := c
+	if w.has("several") && len(w.convos) < most && w.one(3) && !always {
+		other = w.newConvo()
+	}
+	w.covered("asked twice", how)
+	w.asked[of] = w.asked[of] || always
+	w.prompt(other, w.name("P"))
+	w.turns = append(w.turns, turnOf(reply{k.step}, w.last()))
+	if always {
+		w.check("PERM-009", "remembers")
+		w.add("await turn any|error within=60s session=%s", other.name)
+		w.add("! saw permission session=%s", other.name)
+	} else {
+		w.check("PERM-008", "asks-again")
+		w.add("await turn any|error within=60s session=%s", other.name)
+		w.add("saw permission session=%s", other.name)
+	}
+	w.check("", "goes-on")
+	if strings.HasPrefix(how, "reject") && always {
+		w.untouched(k)
+	}
+}
+
+// asksOnce is a turn whose call is asked for and answered.
+func (w *writer) asksOnce(c *convo, of, how string) call {
+	w.folder = c.folder()
+	k, _ := w.call(of)
+	w.add("permit hold about=%s", k.mark)
+	w.prompt(c, w.name("P"))
+	w.turns = append(w.turns, turnOf(reply{k.step}, w.last()))
+	ask := w.name("ASK")
+	w.add("needs await permission session=%s about~%s as %s", c.name, k.mark, ask)
+	w.add("permit allow_once about=%s", k.mark)
+	w.add("answer %s %s", ask, how)
+	w.add("await turn any|error within=60s session=%s", c.name)
+	return k
+}
+
+// set gives a session another mode or another value of an option.
+func (w *writer) set() {
+	c := w.convo()
+	if len(w.Modes) > 0 && (len(w.Options) == 0 || w.one(2)) {
+		mode := pick(w.r, w.Modes)
+		w.settles("set-mode %s %s as %s", c.name, mode)
+		c.mode = mode
+		w.covered("idle", "set mode")
+	} else {
+		o := pick(w.r, w.Options)
+		w.settles("set-option %s %s %s as %s", c.name, o.ID, pick(w.r, append(slices.Clone(o.Values), o.Current)))
+		w.covered("idle", "set option")
+	}
+	w.freeTurn(c)
+	if c.solid && w.ways("load") && w.one(2) {
+		w.covered("load", w.setting(c))
+		mode := c.mode
+		w.reopen(c)
+		c.mode = mode
+	}
+}
+
+// settles makes a setting, which the agent takes.
+func (w *writer) settles(template string, args ...any) {
+	name := w.name("M")
+	w.add(template, append(args, name)...)
+	w.add("await response %s", name)
+	w.add("saw response %s result?", name)
+}
+
+// refused sends what an agent refuses, by a requirement.
+func (w *writer) refused(requirement, slug, code, template string, args ...any) {
+	name := w.name("R")
+	w.check(requirement, slug)
+	w.add(template, append(args, name)...)
+	w.add("await response %s "+code, name)
+	w.check("", "goes-on")
+}
+
+// ownFolder is a turn in a session with a folder of its own, whose model names a file by its short
+// name: the file of that name beside the folder is another one.
+func (w *writer) ownFolder() {
+	dir := w.name("dir")
+	c := &convo{name: w.name("s"), dir: dir, servers: w.served()}
+	mark := w.name("nota") + "x"
+	w.file(dir+"/"+mark+".txt", "inside\n")
+	w.file(mark+".txt", "out-of-place-"+mark+"\n")
+	w.add("session new %s cwd=%s", c.name, dir)
+	w.convos = append(w.convos, c)
+	w.covered("new", "cwd")
+	w.prompt(c, w.name("P"))
+	first := reply{tool("read_file", object{"path": mark + ".txt"})}
+	if w.works("write_file") && w.one(2) {
+		first = append(first, tool("write_file", object{"path": mark + "new.txt", "content": "new\n"}))
+	}
+	w.turns = append(w.turns, turnOf(first, w.last()))
+	w.check("SESSION-007", "stays-in-its-folder")
+	w.add("await turn any|error within=60s session=%s", c.name)
+	w.add("! saw model request session=%s raw~%s", c.name, "out-of-place-"+mark)
+	w.add("! exists %s", mark+"new.txt")
+	w.check("", "goes-on")
+}
+
+// aside is something that an editor does in a session whose turn is over.
+type aside struct {
+	name string
+	can  bool
+	do   func()
+}
+
+// idles are the asides that the agent's abilities allow.
+func (w *writer) idles(c *convo) []aside {
+	list := []aside{
+		{"cancel", true, func() { w.add("cancel %s", c.name) }},
+		{"list", w.ways("list"), func() { w.add("session list as %s", w.name("L")) }},
+		{"close", w.ways("close"), func() {
+			w.add("session close %s as %s", c.name, w.name("C"))
+			c.gone = true
+		}},
+		{"delete", w.ways("delete"), func() {
+			w.add("session delete %s as %s", c.name, w.name("D"))
+			c.gone, c.solid = true, false
+		}},
+		{"unknown mode", w.Mode != "", func() { w.add("set-mode %s no-such-mode as %s", c.name, w.name("M")) }},
+		{"unknown option", len(w.Options) > 0, func() { w.add("set-option %s no-such-option x as %s", c.name, w.name("O")) }},
+		{"load of nothing", w.ways("load"), func() {
+			w.refused("LOAD-011", "no-such-session", "code?", "request session/load %s as %s",
+				script.Join(script.Quote(`{"sessionId": "no-such-session", "cwd": "`), script.Variable("WORK"),
+					script.Quote(`", "mcpServers": []}`)))
+		}},
+		{"unknown request", true, func() {
+			w.refused("RPC-009", "no-such-method", "code=-32601", "request _example/nothing '{}' as %s")
+		}},
+		{"wrong params", true, func() {
+			w.refused("RPC-010", "wrong-params", "code=-32602", `request session/new '{"cwd": 7, "mcpServers": []}' as %s`)
+		}},
+		{"stray answer", true, func() { w.add(`send '{"jsonrpc": "2.0", "id": 77777, "result": {}}'`) }},
+		{"no message", true, func() { w.add("send 'this is no message'") }},
+	}
+	return slices.DeleteFunc(list, func(a aside) bool { return !a.can })
+}
+
+// idle does something in a session whose turn is over.
+func (w *writer) idle() {
+	c := w.convo()
+	a := pick(w.r, w.idles(c))
+	w.covered("idle", a.name)
+	a.do()
+	if !c.gone {
+		w.freeTurn(c)
+	}
+}

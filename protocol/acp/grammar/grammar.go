@@ -1,0 +1,118 @@
+package grammar
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/acp-test/acp-test/sweep"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// V1 returns the generator of conversations in ACP version 1.
+func V1() *sweep.Generator {
+	return &sweep.Generator{Questions: Calibration, Learn: func(seen map[string]*transcript.Transcript) (sweep.Grammar, string) {
+		a := Learn(seen)
+		return Grammar{a}, a.String()
+	}}
+}
+
+// Grammar draws conversations that one agent can have.
+type Grammar struct{ *Ability }
+
+// Session is a conversation: the key that it was drawn from, and which of its episodes are left
+// out. The agent's abilities and the key decide it.
+type Session struct {
+	grammar Grammar
+	sweep.Key
+}
+
+// Draw returns the conversation of a key, for a sweep.
+func (g Grammar) Draw(k sweep.Key) sweep.DrawnSession {
+	s := Session{g, k}
+	w := s.written()
+	return sweep.DrawnSession{Key: k, Archive: w.archive(), Covers: w.covers(), Smaller: s.smaller(w)}
+}
+
+// features are what a conversation may leave out. Each leaves out about a third of them, so that
+// what is rare beside others is not rare alone (swarm testing).
+var features = []string{"tools", "permissions", "failures", "shapes", "media", "several", "settings", "ways", "process",
+	"servers", "writes", "asides", "stops"}
+
+// random are the random numbers of a part of the conversation: they do not depend on what else
+// is drawn.
+func (s Session) random(part int) *rand.Rand {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d.%d.%d/%d", s.Seed, s.N, s.Variant, part)
+	return rand.New(rand.NewPCG(h.Sum64(), uint64(part)))
+}
+
+// written writes the conversation: its set-up, then its episodes, one after the other.
+func (s Session) written() *writer {
+	w := newWriter(s.grammar.Ability)
+	w.random = s.random
+	w.r = s.random(-1)
+	w.out = map[string]bool{}
+	for _, f := range features {
+		w.out[f] = w.r.IntN(3) == 0
+	}
+	length := 1 + w.r.IntN(6)
+	w.left = s.Without
+	w.setUp()
+	for i := range length {
+		w.r, w.opened = s.random(i), 0
+		if w.episode = i; !w.without(strconv.Itoa(i)) {
+			w.oneEpisode()
+		}
+	}
+	w.length = length
+	return w
+}
+
+// smaller are the conversations with less in them: one episode alone, with plain words, then one
+// part less, the largest parts first.
+func (s Session) smaller(w *writer) func() []sweep.DrawnSession {
+	return func() (out []sweep.DrawnSession) {
+		parts := []string{"s", "w"}
+		var whole []string
+		for i := range w.length {
+			if n := strconv.Itoa(i); !s.without(n) {
+				whole = append(whole, n)
+				parts = append(parts, n, n+"a", n+"b", n+"r")
+			}
+		}
+		less := func(more ...string) {
+			k := s.Key
+			k.Without = append(slices.Clone(k.Without), more...)
+			out = append(out, s.grammar.Draw(k))
+		}
+		for i := range whole {
+			if others := slices.Delete(slices.Clone(whole), i, i+1); len(others) > 1 {
+				less(others...)
+			}
+		}
+		slices.SortStableFunc(parts, func(a, b string) int { return rank(a) - rank(b) })
+		for _, p := range parts {
+			if !s.without(p) {
+				less(p)
+			}
+		}
+		return out
+	}
+}
+
+// rank puts whole episodes first, then what is done in them.
+func rank(part string) int {
+	switch {
+	case strings.Trim(part, "0123456789") == "":
+		return 0
+	case len(part) == 1:
+		return 1
+	}
+	return 2
+}
+
+func (s Session) without(part string) bool { return slices.Contains(s.Without, part) }

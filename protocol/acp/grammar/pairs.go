@@ -1,0 +1,100 @@
+package grammar
+
+// Pairs lists what conversations of the agent can cover.
+func (g Grammar) Pairs() (out [][2]string) {
+	w := newWriter(g.Ability)
+	w.out = map[string]bool{}
+	w.setUpAll()
+	add := func(a, b string) { out = append(out, [2]string{a, b}) }
+	c := &convo{name: "s", solid: true, servers: w.served()}
+	for _, s := range states {
+		if !s.can(w, c) {
+			continue
+		}
+		t := &turn{convo: c, prompt: "P", state: s.name, endless: s.endless}
+		w.open = []*turn{t}
+		for _, a := range acts() {
+			if (a.needs == "" || w.able(a.needs)) && (a.can == nil || a.can(w, t)) {
+				add(s.name, a.name)
+			}
+		}
+		w.open = nil
+	}
+	for _, a := range w.idles(c) {
+		add("idle", a.name)
+	}
+	if len(w.Modes) > 0 {
+		add("idle", "set mode")
+	}
+	if len(w.Options) > 0 {
+		add("idle", "set option")
+	}
+	w.answerPairs(add)
+	w.shapePairs(add)
+	w.wayPairs(add)
+	return out
+}
+
+// answerPairs are the answers to permissions, once and twice.
+func (w *writer) answerPairs(add func(a, b string)) {
+	kinds := map[string]bool{}
+	for _, tool := range w.askers() {
+		for _, k := range w.Tools[tool].Choices {
+			if !kinds[k] {
+				kinds[k] = true
+				add("permission open", "answer "+k)
+				if tool != "mcp" {
+					add("asked twice", k)
+				}
+			}
+		}
+	}
+	if len(kinds) > 0 {
+		for _, how := range notOffered {
+			add("permission open", "answer "+how)
+		}
+	}
+}
+
+// shapePairs are the shapes of prompts, of calls and of ends of the model's turns.
+func (w *writer) shapePairs(add func(a, b string)) {
+	add("prompt", "text")
+	for _, b := range blocks {
+		if b.needs == "" || w.able(b.needs) {
+			add("prompt", b.shape)
+		}
+	}
+	for _, s := range shapes {
+		if w.works(s.tool) {
+			add("call", s.shape)
+		}
+	}
+	for _, how := range endings {
+		add("ending", how)
+	}
+	for _, f := range failures {
+		add("failure", f)
+	}
+}
+
+// wayPairs are the ways into sessions, each with a setting.
+func (w *writer) wayPairs(add func(a, b string)) {
+	settings := []string{"plain"}
+	if w.works("mcp") {
+		settings = append(settings, "servers")
+	}
+	if len(w.Modes) > 0 {
+		settings = append(settings, "mode")
+	}
+	for _, s := range settings {
+		if s != "mode" && w.ways("resume") {
+			add("resume", s)
+		}
+		if w.ways("load") {
+			add("load", s)
+		}
+		if s != "mode" && w.ways("fork") {
+			add("fork", s)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package grammar
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/acp-test/acp-test/scenarios/script"
+)
+
+// dot is a picture of one pixel, and silence a sound without samples.
+const (
+	dot     = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+	silence = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
+)
+
+type object = map[string]any
+
+// blocks are the shapes of prompts beside plain text, with the capability that each needs.
+var blocks = []struct {
+	weight       int
+	shape, needs string
+	block        func(w *writer) object
+}{
+	{2, "two texts", "", func(w *writer) object { return object{"type": "text", "text": w.text()} }},
+	{1, "line ends", "", func(w *writer) object { return object{"type": "text", "text": w.text() + "\r\nzwei\r\n"} }},
+	{1, "long text", "", func(w *writer) object {
+		return object{"type": "text", "text": strings.Repeat(w.text()+" ", 2+w.r.IntN(400))}
+	}},
+	{1, "one byte", "", func(*writer) object { return object{"type": "text", "text": "x"} }},
+	{2, "link", "", func(w *writer) object {
+		name := w.name("link") + ".txt"
+		w.file(name, w.content())
+		return object{"type": "resource_link", "uri": "file://$WORK/" + name, "name": name}
+	}},
+	{2, "image", "promptCapabilities.image", func(*writer) object {
+		return object{"type": "image", "mimeType": "image/png", "data": dot}
+	}},
+	{1, "audio", "promptCapabilities.audio", func(*writer) object {
+		return object{"type": "audio", "mimeType": "audio/wav", "data": silence}
+	}},
+	{2, "embedded", "promptCapabilities.embeddedContext", func(w *writer) object {
+		return object{"type": "resource", "resource": object{"uri": "file:///elsewhere/" + w.name("doc") + ".md",
+			"mimeType": "text/markdown", "text": w.text()}}
+	}},
+	{1, "embedded bytes", "promptCapabilities.embeddedContext", func(w *writer) object {
+		return object{"type": "resource", "resource": object{"uri": "file:///elsewhere/" + w.name("doc") + ".bin",
+			"mimeType": "application/octet-stream", "blob": base64.StdEncoding.EncodeToString([]byte(w.text()))}}
+	}},
+}
+
+// prompt sends a prompt to a session, by a name for its answer. The model answers with turn.
+func (w *writer) prompt(c *convo, name string) (shape string) {
+	text, number := w.text(), w.n
+	list, shape := []object{{"type": "text", "text": text}}, "text"
+	if w.has("media") && !w.off("b") && w.one(3) {
+		var can []weighted[int]
+		for i, b := range blocks {
+			can = append(can, weighted[int]{b.weight, i, b.needs != "" && !w.able(b.needs)})
+		}
+		i, _ := choose(w.r, can)
+		shape = blocks[i].shape
+		list = append(list, blocks[i].block(w))
+		if w.one(4) {
+			i, _ = choose(w.r, can)
+			list = append(list, blocks[i].block(w))
+		}
+	}
+	var more script.Word
+	if len(list) > 1 {
+		more = script.Option("blocks", work(marshal(list)))
+	}
+	c.told = fmt.Sprintf("(Nr|Number )%d[^0-9]", number)
+	w.covered("prompt", shape)
+	w.add("prompt %s %s %s as %s", c.name, script.Quote(text), more, name)
+	return shape
+}
+
+// work is a text in quotes in which $WORK is a variable.
+func work(text string) script.Word {
+	var parts []script.Word
+	for i, part := range strings.Split(text, "$WORK") {
+		if i > 0 {
+			parts = append(parts, script.Variable("WORK"))
+		}
+		parts = append(parts, script.Quote(part))
+	}
+	return script.Join(parts...)
+}

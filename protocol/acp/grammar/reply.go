@@ -1,0 +1,128 @@
+package grammar
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/fakellm"
+)
+
+// reply is one reply of the model, step by step.
+type reply []fakellm.StepNode
+
+// says is a step that says a text in pieces.
+func (w *writer) says(kind string) fakellm.StepNode {
+	return fakellm.NewText(kind, w.pieces(w.text())...)
+}
+
+// turnOf is a turn of the model.
+func turnOf(replies ...reply) fakellm.TurnNode {
+	var t fakellm.TurnNode
+	for _, r := range replies {
+		t.Replies = append(t.Replies, fakellm.NewReply(r...))
+	}
+	return t
+}
+
+// before draws what the model says before the step at which a turn is held: nothing, thoughts,
+// a text, a whole reply with calls.
+func (w *writer) before() (replies []reply, begun reply) {
+	if w.off("r") || !w.has("shapes") {
+		return nil, nil
+	}
+	if w.has("tools") && w.one(3) {
+		replies = append(replies, w.calls())
+	}
+	if w.one(4) {
+		begun = append(begun, w.says("thinking"))
+	}
+	if w.one(3) {
+		begun = append(begun, w.says("text"))
+	}
+	return replies, begun
+}
+
+// calls is a reply that calls tools: one or two, behind a text or none.
+func (w *writer) calls() (out reply) {
+	if w.one(2) {
+		out = append(out, w.says("text"))
+	}
+	n := 1
+	if w.one(3) {
+		n = 2
+	}
+	for range n {
+		if c, ok := w.call(""); ok {
+			out = append(out, c.step)
+			w.covered("call", c.shape)
+		}
+	}
+	if len(out) == 0 {
+		return reply{w.says("text")}
+	}
+	if n == 2 {
+		w.covered("call", "two")
+	}
+	return out
+}
+
+// endings are how a turn of the model ends.
+var endings = []string{"plain", "length", "refusal", "thinking only at first", "several texts", "late text", "failure"}
+
+// ending draws the last replies of a turn that nothing holds.
+func (w *writer) ending(begun reply) (replies []reply, how string) {
+	list := []weighted[string]{{6, "plain", false}}
+	if w.has("shapes") && !w.off("r") {
+		list = append(list, weighted[string]{2, "length", false}, weighted[string]{2, "refusal", false}, weighted[string]{2, "thinking only at first", false},
+			weighted[string]{2, "several texts", false}, weighted[string]{1, "late text", false})
+	}
+	if w.has("failures") && !w.off("r") {
+		list = append(list, weighted[string]{2, "failure", false})
+	}
+	how, _ = choose(w.r, list)
+	w.covered("ending", how)
+	switch how {
+	case "length", "refusal":
+		begun = append(begun, w.says("text"), fakellm.NewStep("stop", how))
+	case "thinking only at first":
+		begun = append(begun, w.says("thinking"), w.says("text"))
+	case "several texts":
+		begun = append(begun, w.says("text"), w.says("thinking"), w.says("text"))
+	case "late text":
+		late := fakellm.NewText("text", w.text())
+		late.Text += "\nlate: true"
+		begun = append(slices.DeleteFunc(begun, func(s fakellm.StepNode) bool { return s.Kind == "text" }), late)
+	case "failure":
+		f := w.failure()
+		if begun = append(begun, f); strings.Contains(f.Text, "malformed") {
+			begun = append(begun, w.says("text"))
+		}
+	default:
+		begun = append(begun, w.says("text"))
+	}
+	return []reply{begun}, how
+}
+
+// failures of the model's server, as the value of fail.
+var failures = []string{
+	"{status: 400, times: 100}", "{status: 401, times: 100}", "{status: 429, times: 100, retry_after: 0s}",
+	"{status: 500, times: 100}", "{status: 529, times: 100}", "{status: 503, times: 1}", "{disconnect: now, times: 100}",
+	"{truncate: end, times: 100}", "{malformed: shape, times: 100}",
+}
+
+func (w *writer) failure() fakellm.StepNode {
+	f := pick(w.r, failures)
+	w.covered("failure", f)
+	return fakellm.NewStep("fail", f)
+}
+
+// last is a plain last reply.
+func (w *writer) last() reply { return reply{w.says("text")} }
+
+func gate(name string) fakellm.StepNode { return fakellm.NewStep("gate", name) }
+
+// tool is a step that calls a neutral tool, with its arguments as JSON, which is YAML.
+func tool(name string, args map[string]any, more ...string) fakellm.StepNode {
+	return fakellm.NewStep("tool", name, append([]string{fmt.Sprintf("args: %s", marshal(args))}, more...)...)
+}

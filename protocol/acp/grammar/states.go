@@ -1,0 +1,185 @@
+package grammar
+
+import (
+	"slices"
+
+	"github.com/acp-test/acp-test/fakellm"
+)
+
+// turn is a turn that runs.
+type turn struct {
+	*convo
+	prompt string // the name of its prompt
+	state  string
+	// gate holds the model, request is the name of the agent's request that is open, done is a
+	// file that a command waits for.
+	gate, request, done string
+	call                call
+	// stopped is the requirement by which the turn ends as cancelled, once the agent was told to
+	// stop it; contested: it is open how the turn goes on; loaded: a load was sent meanwhile;
+	// lost: its process is gone; allowed: its permission was given.
+	stopped                          string
+	contested, loaded, lost, allowed bool
+	endless                          bool
+	// later are the names of requests that must be answered once the turn has ended.
+	later []string
+}
+
+// state is a state of a turn in which it cannot end by itself. The model's turn for it is made by
+// model; await is written behind the prompt.
+type state struct {
+	weight int
+	name   string
+	// can reports whether the agent gets there.
+	can func(w *writer, c *convo) bool
+	// ahead writes what stands before the prompt. nil: nothing.
+	ahead func(w *writer, t *turn)
+	// model returns the replies of the model.
+	model func(w *writer, t *turn) []reply
+	// await waits until the state is reached.
+	await func(w *writer, t *turn)
+	// endless: only a cancel ends it.
+	endless bool
+}
+
+// states are the open states of a turn. A table that a test reads.
+var states = []state{
+	{2, "silent", anywhere, nil, func(w *writer, t *turn) []reply {
+		return []reply{{gate(t.hold(w)), w.says("text")}}
+	}, atGate, false},
+	{5, "text held", anywhere, nil, func(w *writer, t *turn) []reply {
+		return []reply{{w.says("text"), gate(t.hold(w)), w.says("text")}}
+	}, atGate, false},
+	{2, "thought held", anywhere, nil, func(w *writer, t *turn) []reply {
+		return []reply{{w.says("thinking"), gate(t.hold(w)), w.says("text")}}
+	}, atGate, false},
+	{2, "call half said", uses("read_file"), nil, func(w *writer, t *turn) []reply {
+		c, _ := w.call("read_file")
+		return []reply{{tool("read_file", c.args, "args_gate: "+t.hold(w))}, w.last()}
+	}, atGate, false},
+	{2, "behind a call", anyTool, nil, func(w *writer, t *turn) []reply {
+		return []reply{w.calls(), {gate(t.hold(w)), w.says("text")}}
+	}, atGate, false},
+	{7, "permission open", asksFirst, func(w *writer, t *turn) { w.add("permit hold about=%s", t.call.mark) }, func(w *writer, t *turn) []reply {
+		t.call = w.asking()
+		first := reply{t.call.step}
+		if w.has("several") && !w.off("r") && w.one(3) {
+			other, _ := w.call("")
+			first = append(first, other.step)
+			w.covered("call", "two")
+		}
+		return []reply{first, w.last()}
+	}, func(w *writer, t *turn) {
+		t.request = w.name("ASK")
+		w.add("needs await permission session=%s about~%s as %s", t.name, t.call.mark, t.request)
+	}, false},
+	{3, "file read open", requests("read_file", "fs/read_text_file"), func(w *writer, _ *turn) {
+		w.add("hold fs/read_text_file once")
+	}, func(w *writer, t *turn) []reply {
+		c, _ := w.call("read_file")
+		return []reply{{c.step}, w.last()}
+	}, atRequest("fs/read_text_file"), false},
+	{2, "file write open", requests("write_file", "fs/write_text_file"), func(w *writer, _ *turn) {
+		w.add("hold fs/write_text_file once")
+	}, func(w *writer, t *turn) []reply {
+		c, _ := w.call("write_file")
+		return []reply{{c.step}, w.last()}
+	}, atRequest("fs/write_text_file"), false},
+	{2, "terminal asked for", requests("run_shell", "terminal/create"), func(w *writer, _ *turn) {
+		w.add("hold terminal/create once")
+	}, func(w *writer, t *turn) []reply {
+		c, _ := w.call("run_shell")
+		return []reply{{c.step}, w.last()}
+	}, atRequest("terminal/create"), false},
+	{3, "command running", uses("run_shell"), nil, func(w *writer, t *turn) []reply {
+		w.n++
+		t.done = w.name("go")
+		return []reply{{tool("run_shell", object{"command": "touch $WORK/begun-" + t.done + "; while [ ! -e $WORK/" + t.done +
+			" ]; do sleep 0.02; done"})}, w.last()}
+	}, func(w *writer, t *turn) { w.add("await file %s session=%s", "begun-"+t.done, t.name) }, false},
+	{4, "server silent", func(w *writer, c *convo) bool { return w.served() && c.servers && uses("mcp")(w, c) }, nil,
+		func(w *writer, _ *turn) []reply {
+			w.hung = true
+			return []reply{{tool("mcp", object{"server": "canary", "tool": "canary_sing", "args": object{"text": "hang"}})}, w.last()}
+		}, func(w *writer, _ *turn) { w.add("canary called text=hang") }, true},
+	{2, "question open", asksUser, nil, func(w *writer, t *turn) []reply {
+		return []reply{{tool("ask_user", object{"question": w.text()})}, w.last()}
+	}, atRequest("elicitation/create"), false},
+}
+
+func anywhere(*writer, *convo) bool { return true }
+
+func anyTool(w *writer, _ *convo) bool {
+	return w.has("tools") && slices.ContainsFunc(shapes, func(s struct {
+		weight      int
+		tool, shape string
+		args        func(*writer, string) map[string]any
+	}) bool {
+		return s.tool != "mcp" && w.works(s.tool)
+	})
+}
+
+// uses reports whether the agent carries out a tool, in sessions in the first mode.
+func uses(tool string) func(*writer, *convo) bool {
+	return func(w *writer, c *convo) bool {
+		return w.has("tools") && w.works(tool) && c.mode == "" && !w.asked[tool]
+	}
+}
+
+// requests reports whether the agent sends a request for a tool.
+func requests(tool, method string) func(*writer, *convo) bool {
+	return func(w *writer, c *convo) bool {
+		return w.has("tools") && !w.out["requests"] && uses(tool)(w, c) && slices.Contains(w.Tools[tool].Requests, method)
+	}
+}
+
+func asksFirst(w *writer, c *convo) bool {
+	return w.has("permissions") && c.mode == "" && len(w.askers()) > 0
+}
+
+func asksUser(w *writer, c *convo) bool {
+	return w.has("asides") && c.mode == "" && w.works("ask_user") && !w.without("s")
+}
+
+// askers are the tools before which the agent asks, but for those whose answer it remembers.
+func (w *writer) askers() (out []string) {
+	for _, name := range []string{"write_file", "edit_file", "run_shell", "delete_file", "move_file", "mcp"} {
+		if w.Tools[name].asks() && w.Tools[name].Tells && !w.asked[name] && (name != "mcp" || w.served()) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// asking draws a call for which the agent asks.
+func (w *writer) asking() call {
+	c, _ := w.call(pick(w.r, w.askers()))
+	return c
+}
+
+// hold is the gate of the turn.
+func (t *turn) hold(w *writer) string {
+	t.gate = w.name("g")
+	return t.gate
+}
+
+func atGate(w *writer, t *turn) { w.add("needs await gate %s", t.gate) }
+
+func atRequest(method string) func(w *writer, t *turn) {
+	return func(w *writer, t *turn) {
+		t.request = w.name("REQ")
+		w.add("needs await %s session=%s as %s", method, t.name, t.request)
+	}
+}
+
+// model is the turn of the model for a state, with what it says before.
+func (w *writer) model(t *turn, s state) fakellm.TurnNode {
+	w.folder = t.folder()
+	first, begun := w.before()
+	if s.name == "permission open" || slices.ContainsFunc(first, func(r reply) bool { return len(r) > 1 }) && s.name != "text held" {
+		first = nil // what a call before asks for would be taken for the request of the state
+	}
+	replies := s.model(w, t)
+	replies[0] = append(begun, replies[0]...)
+	return turnOf(append(first, replies...)...)
+}

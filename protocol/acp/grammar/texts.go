@@ -1,0 +1,95 @@
+package grammar
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// words are what texts are made of. Most of them are not plain ASCII: letters of two, three and
+// four bytes, combining marks, joined emoji, text from right to left and its controls.
+var words = []string{
+	"Grüße", "naïve", "日本語", "🙂", "שלום", "e\u0301tude", "👩\u200d👩\u200d👧", "Ωμέγα", "zażółć", "한국어", "\u202bab\u202c",
+	"plain", "words", "“quoted”", "a\tb", "<b>&amp;</b>", "`code`", "**bold**", "c:\\dir", "100%", "{x}", "a​b", "…",
+}
+
+// text draws a text with a number that no other text of the session has. Long texts are drawn
+// seldom.
+func (w *writer) text() string {
+	w.n++
+	most := 6
+	switch w.r.IntN(20) {
+	case 0:
+		most = 400
+	case 1, 2, 3:
+		return fmt.Sprintf("Nr%d", w.n)
+	}
+	if w.plain() {
+		return fmt.Sprintf("Number %d.", w.n)
+	}
+	out := []string{fmt.Sprintf("Nr%d", w.n)}
+	for range 1 + w.r.IntN(most) {
+		out = append(out, pick(w.r, words))
+	}
+	sep := " "
+	if w.r.IntN(6) == 0 {
+		sep = "\n"
+	}
+	return strings.Join(out, sep) + pick(w.r, []string{".", "", "!", " fin.", "\n"})
+}
+
+// pieces cuts a text where characters end.
+func (w *writer) pieces(text string) []string {
+	runes := []rune(text)
+	n := min(len(runes), 1+w.r.IntN(4))
+	var cuts []int
+	for range n - 1 {
+		cuts = append(cuts, 1+w.r.IntN(len(runes)-1))
+	}
+	slices.Sort(cuts)
+	var out []string
+	from := 0
+	for _, at := range append(slices.Compact(cuts), len(runes)) {
+		out = append(out, string(runes[from:at]))
+		from = at
+	}
+	return out
+}
+
+// pick draws one of a list.
+func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
+
+// weighted is one of several alternatives. One that is off is not there in this state.
+type weighted[T any] struct {
+	weight int
+	value  T
+	off    bool
+}
+
+// choose draws one of several alternatives by their weights; ok is false if there is none. It
+// draws again where an alternative is off: what it takes otherwise does not depend on which
+// others are, so that a conversation stays the same when parts before are left out.
+func choose[T any](r *rand.Rand, list []weighted[T]) (value T, ok bool) {
+	sum := 0
+	for _, a := range list {
+		sum += a.weight
+	}
+	for range 64 * min(sum, 1) {
+		at := r.IntN(sum)
+		for _, a := range list {
+			if at -= a.weight; at < 0 {
+				if !a.off {
+					return a.value, true
+				}
+				break
+			}
+		}
+	}
+	for _, a := range list {
+		if !a.off && a.weight > 0 {
+			return a.value, true
+		}
+	}
+	return value, false
+}

@@ -1,0 +1,206 @@
+package grammar
+
+import (
+	"strings"
+
+	"github.com/acp-test/acp-test/scenarios/script"
+)
+
+// freeTurn is a turn that nothing holds.
+func (w *writer) freeTurn(c *convo) {
+	t := &turn{convo: c, prompt: w.name("P"), state: "free"}
+	w.folder, w.made = c.folder(), nil
+	w.prompt(c, t.prompt)
+	if w.has("writes") && w.one(6) {
+		w.add("stall 150ms")
+	}
+	first, begun := w.before()
+	last, how := w.ending(begun)
+	w.turns = append(w.turns, turnOf(append(first, last...)...))
+	if (how == "plain" || how == "several texts" || how == "late text") && len(w.made) == 0 {
+		w.endsWell(c)
+		c.solid = c.solid || c.mode == ""
+		return
+	}
+	w.ends(t)
+	w.effects(c, w.made)
+}
+
+// ends waits for the end of a turn.
+func (w *writer) ends(t *turn) { w.add("await turn any|error within=60s session=%s", t.name) }
+
+// endsWell waits for the end of a turn that nothing keeps from its own.
+func (w *writer) endsWell(c *convo) { w.add("await turn end_turn within=60s session=%s", c.name) }
+
+// heldTurn is a turn that is held in a state, in which acts are done.
+func (w *writer) heldTurn(c *convo, s state) {
+	t := &turn{convo: c, prompt: w.name("P"), state: s.name, endless: s.endless}
+	w.made = nil
+	says := w.model(t, s)
+	if s.ahead != nil {
+		s.ahead(w, t)
+	}
+	w.prompt(c, t.prompt)
+	w.turns = append(w.turns, says)
+	s.await(w, t)
+	w.open = append(w.open, t)
+	if !w.off("a") {
+		n := 1
+		if w.has("asides") && w.one(2) {
+			n = 2 + w.r.IntN(2)
+		}
+		for range n {
+			w.act(t)
+		}
+	}
+	if s.endless && t.stopped == "" && !t.lost {
+		w.add("cancel %s", t.name)
+		t.stopped = "CANCEL-001"
+	}
+	w.open = w.open[:len(w.open)-1]
+	w.letGo(t)
+}
+
+// letGo lets go of all that holds a turn up, and waits for its end. A turn that was stopped ends
+// while it is held: nothing else could have ended it.
+func (w *writer) letGo(t *turn) {
+	if t.lost {
+		return
+	}
+	w.replies(t)
+	stopped := t.stopped != "" && !t.contested
+	if stopped {
+		w.endsStopped(t)
+	}
+	if t.gate != "" {
+		w.add("release %s", t.gate)
+		if t.stopped == "" && !t.contested && w.has("stops") && w.one(6) {
+			w.add("cancel %s", t.name)
+			t.contested = true
+		}
+	}
+	if t.done != "" {
+		w.add("write %s ''", t.done)
+	}
+	switch {
+	case stopped:
+	case len(t.later) > 0 || t.gone:
+		w.add("await response %s within=60s", t.prompt)
+	default:
+		w.ends(t)
+	}
+	for _, name := range t.later {
+		w.add("await response %s within=60s", name)
+	}
+	if t.stopped == "" && !t.contested {
+		w.ended(t)
+	}
+}
+
+// endsStopped waits for the end of a turn that was stopped.
+func (w *writer) endsStopped(t *turn) {
+	w.check(t.stopped, "ends-as-cancelled")
+	if t.loaded {
+		w.add("await response %s", t.prompt)
+	} else {
+		w.add("await turn cancelled session=%s", t.name)
+	}
+	w.check("", "goes-on")
+}
+
+// ended looks at what an undisturbed turn has left.
+func (w *writer) ended(t *turn) {
+	switch {
+	case t.state == "permission open" && t.allowed:
+		w.effects(t.convo, []call{t.call})
+	case t.state == "permission open":
+		w.untouched(t.call)
+	case t.request == "" && t.gate != "" && len(w.made) == 0:
+		t.solid = true
+	}
+}
+
+// effects asks for what calls that nobody rejected have done.
+func (w *writer) effects(c *convo, made []call) {
+	for _, k := range made {
+		if c.mode != "" || w.asked[k.tool] || k.after == "" {
+			continue
+		}
+		if len(made) == 1 && (k.tool == "delete_file" || k.tool == "move_file") {
+			w.check("", "kind-is-no-reader")
+			w.add("! saw tool kind=read|search|think|fetch session=%s", c.name)
+		}
+		w.check(k.requirement, "has-effect")
+		line := k.after
+		if strings.HasPrefix(line, "saw ") {
+			line += " session=" + c.name
+		}
+		w.lines = append(w.lines, script.New(line))
+		w.check("", "goes-on")
+	}
+}
+
+// untouched asks that a call which the user did not allow has done nothing.
+func (w *writer) untouched(k call) {
+	var line string
+	switch k.shape {
+	case "write", "write a long name":
+		line = "! " + k.after
+	case "delete":
+		line = strings.TrimPrefix(k.after, "! ")
+	default:
+		return
+	}
+	w.check("PERM-007", "no-effect")
+	w.lines = append(w.lines, script.New(line))
+	w.check("", "goes-on")
+}
+
+// replies answers the request that holds a turn. Of a turn that was cancelled the editor has
+// answered permissions itself; other requests it owes an answer all the same.
+func (w *writer) replies(t *turn) {
+	if t.request == "" {
+		return
+	}
+	switch t.state {
+	case "permission open":
+		if t.stopped == "" {
+			w.answers(t)
+		}
+	case "file read open":
+		w.add("answer %s %s", t.request, pick(w.r, []script.Word{script.Option("error", "-32603"),
+			script.Option("error", "-32002"), script.Option("result", script.Quote(`{"content": "held\n"}`))}))
+	case "question open":
+		if t.stopped == "" {
+			w.add("answer %s %s", t.request, script.Option("result", script.Quote(pick(w.r, []string{`{"action": "decline"}`,
+				`{"action": "cancel"}`, `{"action": "accept", "content": {"nonsense": [4711]}}`}))))
+		}
+	default:
+		w.add("answer %s error=-32603", t.request)
+	}
+}
+
+// notOffered are answers to a permission that are none of its options.
+var notOffered = []string{"cancelled", "error=-32603", "id=no-such-option"}
+
+// answers answers the permission of a turn: by an option, or by what is none.
+func (w *writer) answers(t *turn) {
+	var list []weighted[string]
+	for _, how := range notOffered {
+		list = append(list, weighted[string]{1, how, false})
+	}
+	for _, kind := range w.Tools[t.call.tool].Choices {
+		n := 3
+		if !w.has("settings") && (kind == "allow_always" || kind == "reject_always") {
+			n = 0
+		}
+		list = append(list, weighted[string]{n, kind, false})
+	}
+	how, _ := choose(w.r, list)
+	if how == "allow_always" || how == "reject_always" {
+		w.asked[t.call.tool] = true
+	}
+	t.allowed = how == "allow_once" || how == "allow_always"
+	w.covered(t.state, "answer "+how)
+	w.add("answer %s "+how, t.request)
+}

@@ -1,0 +1,262 @@
+package grammar
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/sweep"
+)
+
+// writer writes a conversation. It knows the state of each session, so that what it writes next
+// is valid.
+type writer struct {
+	*Ability
+	r       *rand.Rand
+	out     map[string]bool // features that are left out
+	left    []string        // parts that are left out
+	episode int
+	length  int // in episodes
+
+	lines  []*script.Line
+	turns  []fakellm.TurnNode
+	files  []script.ArchiveFile
+	convos []*convo
+	open   []*turn // turns that run, the outermost first
+	n      int     // of names and texts
+	checks int
+	random func(part int) *rand.Rand
+	opened int             // sessions that were chosen in the episode
+	stops  int             // of the process
+	made   []call          // of the turn that is written
+	hung   bool            // the server is gone, or does not answer any more
+	folder string          // of the session of the turn, below the workspace, with a slash behind it
+	asked  map[string]bool // tools for which an answer for always was given
+	pairs  map[[2]string]bool
+}
+
+// convo is a session as the editor knows it.
+type convo struct {
+	name string
+	// gone: it is closed, or its process is. solid: a whole turn of it is over, so that it can
+	// be loaded.
+	gone, solid bool
+	mode        string // "" is the first one
+	told        string // what shows its last plain prompt
+	servers     bool   // it has the MCP server
+	dir         string // its folder below the workspace
+}
+
+// folder is the session's folder as the beginning of a path.
+func (c *convo) folder() string {
+	if c.dir == "" {
+		return ""
+	}
+	return c.dir + "/"
+}
+
+func newWriter(a *Ability) *writer {
+	return &writer{Ability: a, asked: map[string]bool{}, pairs: map[[2]string]bool{}}
+}
+
+func (w *writer) without(part string) bool { return slices.Contains(w.left, part) }
+
+// has reports whether the conversation has a feature.
+func (w *writer) has(feature string) bool { return !w.out[feature] }
+
+// off reports whether a part of the episode is left out: a acts, b blocks and attachments of
+// the prompt, r shapes of replies.
+func (w *writer) off(part string) bool { return w.without(strconv.Itoa(w.episode) + part) }
+
+// plain reports whether texts are plain words.
+func (w *writer) plain() bool { return w.without("w") }
+
+// one is true once in n times.
+func (w *writer) one(n int) bool { return w.r.IntN(n) == 0 }
+
+func (w *writer) add(template string, args ...any) {
+	w.lines = append(w.lines, script.New(template, args...))
+}
+
+// name returns a name that no line has yet.
+func (w *writer) name(prefix string) string {
+	w.n++
+	return prefix + strconv.Itoa(w.n)
+}
+
+// check opens a check; "" is no requirement.
+func (w *writer) check(requirement, slug string) {
+	if w.checks++; w.checks > 1 {
+		slug += "-" + strconv.Itoa(w.checks)
+	}
+	w.add("check %s %s", sweep.Optional(requirement), slug)
+}
+
+// covered notes a pair of a state or shape and an act or setting.
+func (w *writer) covered(a, b string) { w.pairs[[2]string{a, b}] = true }
+
+func (w *writer) covers() [][2]string {
+	out := slices.Collect(maps.Keys(w.pairs))
+	slices.SortFunc(out, func(a, b [2]string) int { return strings.Compare(a[0]+"\n"+a[1], b[0]+"\n"+b[1]) })
+	return out
+}
+
+// file puts a file into the workspace.
+func (w *writer) file(name, content string) {
+	w.files = append(w.files, script.ArchiveFile{File: txtar.File{Name: name, Data: []byte(content)}})
+}
+
+func (w *writer) archive() sweep.Archive {
+	a := sweep.Archive{Lines: w.lines, Files: w.files}
+	if len(w.turns) > 0 {
+		a.Model = (&fakellm.Document{Turns: w.turns}).Format()
+	}
+	return a
+}
+
+// setUp writes what stands before the first act.
+func (w *writer) setUp() {
+	w.lines = append(w.lines, script.NewComment("A conversation that was drawn."))
+	w.add("golden off")
+	w.add("tag cancel load") // so that it stays open for late frames
+	w.add("permit allow_once")
+	servers, shapes, client := w.has("servers") && w.one(2) && w.works("mcp"), w.has("writes") && w.one(4), w.one(12)
+	shape, lacks := pick(w.r, []string{"split=7", "bytewise", "split=100"}), pick(w.r, []string{"fs.readTextFile=false", "fs.writeTextFile=false", "terminal=false",
+		"fs=none terminal=none"})
+	if w.without("s") {
+		return
+	}
+	if servers {
+		w.add("mcp canary stdio")
+	}
+	if client {
+		w.add("client " + lacks)
+		w.out["requests"] = true
+	}
+	if w.works("ask_user") {
+		w.add("elicit hold")
+	}
+	if shapes {
+		w.add("write-shape %s", shape)
+	}
+}
+
+// setUpAll writes a set-up that allows the most.
+func (w *writer) setUpAll() {
+	if w.works("mcp") {
+		w.add("mcp canary stdio")
+	}
+}
+
+// served reports whether sessions are opened with the MCP server.
+func (w *writer) served() bool {
+	return !w.hung && slices.ContainsFunc(w.lines, func(l *script.Line) bool { return l.Is("mcp") })
+}
+
+// most is how many sessions a conversation has open at the same time.
+const most = 3
+
+// convo returns a session that can be prompted: one that is there, or a new one. It is none of
+// those whose turn runs.
+func (w *writer) convo() *convo {
+	// Which session it is depends on what was before, and nothing else on that.
+	own := w.r
+	w.opened++
+	w.r = w.random(1000 + 16*w.episode + w.opened)
+	defer func() { w.r = own }()
+	var free, lost []*convo
+	for _, c := range w.convos {
+		switch {
+		case w.busy(c):
+		case !c.gone:
+			free = append(free, c)
+		case c.solid && w.ways("load", "resume"):
+			lost = append(lost, c)
+		}
+	}
+	fresh := len(w.convos) == 0 || w.has("several") && len(w.convos) < most && w.one(4)
+	switch {
+	case len(lost) > 0 && !w.one(4):
+		c := pick(w.r, lost)
+		w.reopen(c)
+		return c
+	case len(free) > 0 && !fresh:
+		return pick(w.r, free)
+	}
+	return w.newConvo()
+}
+
+func (w *writer) busy(c *convo) bool {
+	return slices.ContainsFunc(w.open, func(t *turn) bool { return t.convo == c })
+}
+
+// newConvo opens a new session.
+func (w *writer) newConvo() *convo {
+	c := &convo{name: w.name("s"), servers: w.served()}
+	var cwd script.Word
+	if w.has("ways") && w.one(6) {
+		dir := w.name("dir")
+		w.file(dir+"/readme.txt", "In "+dir+".\n")
+		cwd, c.dir = script.Option("cwd", dir), dir
+		w.covered("new", "cwd")
+	}
+	w.add("session new %s %s", c.name, cwd)
+	w.convos = append(w.convos, c)
+	return c
+}
+
+// ways reports whether one of some ways into a session is there.
+func (w *writer) ways(names ...string) bool {
+	return slices.ContainsFunc(waysIn, func(way struct{ name, needs string }) bool {
+		return slices.Contains(names, way.name) && w.able(way.needs)
+	})
+}
+
+// reopen loads or resumes a session that was closed or whose process is gone.
+func (w *writer) reopen(c *convo) {
+	how := "load"
+	if !w.ways("load") || w.ways("resume") && w.one(3) {
+		how = "resume"
+	}
+	l := w.name("L")
+	w.check(map[string]string{"load": "LOAD-009", "resume": "RESUME-004"}[how], how+"s")
+	var cwd script.Word
+	if c.dir != "" {
+		cwd = script.Option("cwd", c.dir)
+	}
+	w.add("session %s %s %s as %s", how, c.name, cwd, l)
+	w.add("await response %s result?", l)
+	w.check("", "goes-on")
+	c.gone, c.mode, c.servers = false, "", w.served()
+	w.covered(how, w.setting(c))
+}
+
+// setting names what is set in a session.
+func (w *writer) setting(c *convo) string {
+	switch {
+	case c.servers:
+		return "servers"
+	case c.mode != "":
+		return "mode"
+	}
+	return "plain"
+}
+
+// marshal writes JSON as a person would: without escapes for HTML.
+func marshal(v any) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(fmt.Sprint("grammar: ", err)) // it is made of maps and texts
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,291 @@
+package sweep
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/internal/confined"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Grammar draws whole sessions that one agent can have.
+type Grammar interface {
+	// Draw returns the session of a key. The same key is the same session.
+	Draw(k Key) DrawnSession
+	// Pairs lists what sessions of the agent can cover: pairs of a state of a turn and an act,
+	// of a shape and its place, of a way into a session and a setting.
+	Pairs() [][2]string
+}
+
+// Generator learns an agent from plain turns, and makes the grammar of its sessions.
+type Generator struct {
+	// Questions are the plain turns, as scenarios, by their names.
+	Questions func(p *agents.Profile) map[string]Archive
+	// Learn reads their transcripts. It says in a paragraph what it learned.
+	Learn func(seen map[string]*transcript.Transcript) (g Grammar, learned string)
+}
+
+// DrawnSession is a session that a grammar drew: a scenario that only rules judge.
+type DrawnSession struct {
+	Key
+	Archive
+	// Covers are the pairs that it covers.
+	Covers [][2]string
+	// Smaller returns the sessions with one part less.
+	Smaller func() []DrawnSession
+}
+
+// SessionState is the situation of findings in drawn sessions.
+const SessionState = "drawn session"
+
+// Explore runs sessions that a grammar draws instead of schedules of scenarios. Max is how many
+// it runs, 0 as many as the budget allows; again, if not nil, is the only session that it runs,
+// Max times.
+func (w *Sweeper) Explore(ctx context.Context, g Grammar, again *Key) (Outcome, error) {
+	if w.Engine.Out == "" {
+		return Outcome{}, errors.New("exploring needs a folder for transcripts")
+	}
+	s := newSweep(w)
+	s.Choice = ByPriority // what runs show is not compared
+	temp, err := s.engine.MakeTemp()
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer temp.Close()
+	began := time.Now()
+	explore, settle, done := s.budgeted(ctx)
+	defer done()
+	s.sessions(explore, s.drawnSessions(g, again))
+	explored := time.Now()
+	findings := s.reduce(settle)
+	m := s.sessionMap(g)
+	m.Exploring, m.Settling = explored.Sub(began), time.Since(explored)
+	run := s.engine.NewRun()
+	run.Started, run.Interrupted, run.Sweep = began, ctx.Err() != nil, m
+	addFound(&run, findings)
+	s.notes = append(s.notes, s.undecided()...)
+	run.Notes = append(run.Notes, s.notes...)
+	run.Duration = time.Since(began)
+	out := Outcome{Run: run, Findings: findings, Notes: s.notes}
+	out.judge(&s.engine)
+	return out, nil
+}
+
+// drafts is of how many drafts of a session the one that covers the least covered runs.
+const drafts = 12
+
+// drawnSessions draws one session after another, each for what the sessions before it did not
+// cover.
+func (s *sweep) drawnSessions(g Grammar, again *Key) iter.Seq[Schedule] {
+	return func(yield func(Schedule) bool) {
+		for n := 1; s.Max == 0 || n <= s.Max; n++ {
+			var best DrawnSession
+			if again != nil {
+				best = g.Draw(*again)
+			} else {
+				best = s.draft(g, n)
+			}
+			sch := s.ofSession(best)
+			sch.nth, sch.Number = n, n
+			s.cover.plays(sch)
+			if !yield(sch) {
+				return
+			}
+		}
+	}
+}
+
+// draft draws the session of a number.
+func (s *sweep) draft(g Grammar, n int) (best DrawnSession) {
+	worth := -1.0
+	for v := range drafts {
+		d := g.Draw(Key{Seed: s.engine.Seed, N: n, Variant: v})
+		if x := s.cover.value(pairNames(d.Covers)); x > worth {
+			best, worth = d, x
+		}
+	}
+	return best
+}
+
+func pairNames(pairs [][2]string) (names []string) {
+	for _, p := range pairs {
+		names = append(names, p[0]+": "+p[1])
+	}
+	return names
+}
+
+// ofSession is a drawn session as a schedule.
+func (s *sweep) ofSession(d DrawnSession) Schedule {
+	return Schedule{
+		Scenario: SessionState, Drawn: d.Key.String(), Point: SessionState, State: SessionState, Action: "session", Act: "session",
+		Tried: pairNames(d.Covers), Covers: d.Covers,
+		Write: func(map[string]bool) (Archive, map[string]bool) { return d.Archive, map[string]bool{} },
+		Simpler: func() (out []Schedule) {
+			for _, smaller := range d.Smaller() {
+				if len(smaller.Lines) < len(d.Lines) || len(smaller.Model) < len(d.Model) {
+					out = append(out, s.ofSession(smaller))
+				}
+			}
+			return out
+		},
+	}
+}
+
+// sessions runs sessions as they are drawn.
+func (s *sweep) sessions(ctx context.Context, list iter.Seq[Schedule]) {
+	var done atomic.Int64
+	each(ctx, s, list, func(sch Schedule) {
+		res, began := s.runText(ctx, sch.text(), sch.id())
+		if !began || s.whole.Err() != nil {
+			return
+		}
+		s.recordSession(sch, res)
+		s.progress("explore", int(done.Add(1)), s.Max, sch.Drawn, res.Verdict)
+	})
+}
+
+// recordSession files the sightings of a session, and the pairs that its run covered. A
+// session that shows nothing leaves no evidence.
+func (s *sweep) recordSession(sch Schedule, res results.Result) {
+	cell := s.cell(sch, res)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ran = append(s.ran, ranSession{sch, cell, res.Reason})
+	if cell.Finding == "" && (cell.Verdict == results.Pass || cell.Verdict == results.Skip) && res.Verdict != results.Error {
+		// What is left of it is no reason to end.
+		_ = confined.RemoveAll(filepath.Join(s.engine.Out, filepath.FromSlash(res.ID)))
+	}
+}
+
+// ranSession is a session that ran, and what came of it.
+type ranSession struct {
+	Schedule
+	cell   results.SweepCell
+	reason string // why it was skipped or is inconclusive
+}
+
+// undecided says why sessions were skipped or are inconclusive, the most frequent reasons first.
+func (s *sweep) undecided() (notes []string) {
+	const most = 5
+	count := map[string]int{}
+	for _, r := range s.ran {
+		if v := r.cell.Verdict; v == results.Skip || v == results.Inconclusive {
+			count[v.String()+": "+named.ReplaceAllString(r.reason, "${1}·")]++
+		}
+	}
+	reasons := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+		return cmp.Or(count[b]-count[a], strings.Compare(a, b))
+	})
+	for _, r := range reasons[:min(most, len(reasons))] {
+		notes = append(notes, fmt.Sprintf("%d sessions %s", count[r], r))
+	}
+	return notes
+}
+
+// named are the names of a drawn session, with their numbers.
+var named = regexp.MustCompile(`((?:\b|-)(?:go|nota|s|g|P|ASK|REQ)|#)\d+x?`)
+
+// sessionMap is the map of what sessions covered.
+func (s *sweep) sessionMap(g Grammar) *results.Sweep {
+	m := &results.Sweep{Explored: s.explored, Inconclusive: s.unsure, PairsOf: map[string]int{}}
+	tried := map[[2]string]bool{}
+	worst := map[[2]string]results.SweepCell{}
+	for _, r := range s.ran {
+		if r.cell.Verdict == results.Skip {
+			m.Skipped++
+			continue
+		}
+		for _, p := range r.Covers {
+			tried[p] = true
+			c := r.cell
+			c.Point, c.State, c.Action = p[0], p[0], p[1]
+			if old, ok := worst[p]; !ok || blame(c.Verdict) > blame(old.Verdict) {
+				worst[p] = c
+			}
+		}
+	}
+	for _, p := range g.Pairs() {
+		if !slices.Contains(m.Points, p[0]) {
+			m.Points = append(m.Points, p[0])
+		}
+		if !slices.Contains(m.Actions, p[1]) {
+			m.Actions = append(m.Actions, p[1])
+		}
+		m.Pairs++
+		if c, ok := worst[p]; ok {
+			m.PairsTried++
+			m.Cells = append(m.Cells, c)
+		} else {
+			m.Untried = append(m.Untried, p[0]+": "+p[1])
+		}
+	}
+	m.PairsOf[SessionState] = m.Pairs
+	return m
+}
+
+// value is how little of some pairs was tried: what was never tried counts 1, what was tried
+// once a half, and so on.
+func (c *coverage) value(pairs []string) (sum float64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range pairs {
+		if n := c.pairs[p]; n < 4 {
+			sum += 1 / float64(1+n*n*4)
+		}
+	}
+	return sum
+}
+
+// Calibrate learns the agent. What its plain turns show is not judged.
+func (w *Sweeper) Calibrate(ctx context.Context, from *Generator) (g Grammar, learned string, err error) {
+	list := from.Questions(w.Engine.Profile)
+	s := newSweep(w)
+	s.whole = ctx
+	temp, err := s.engine.MakeTemp()
+	if err != nil {
+		return nil, "", err
+	}
+	defer temp.Close()
+	seen := map[string]*transcript.Transcript{}
+	var problems []error
+	each(ctx, s, slices.Values(slices.Sorted(maps.Keys(list))), func(name string) {
+		id := "calibration/" + name
+		res, _ := s.runText(ctx, list[name], id)
+		t, _, err := logged(s.engine.Out, id)
+		if res.Verdict == results.Error {
+			err = errors.New(res.Reason)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", id, err))
+			return
+		}
+		seen[name] = t
+	})
+	if err := errors.Join(problems...); err != nil {
+		return nil, "", err
+	}
+	g, learned = from.Learn(seen)
+	return g, learned, nil
+}
+
+// Key is the session that shows the finding, as a string that draws it again; "" if it is none.
+func (f Finding) Key() string {
+	if f.schedule.State == SessionState {
+		return f.schedule.Drawn
+	}
+	return ""
+}
