@@ -104,7 +104,8 @@ func notFound(id acp.SessionId) error {
 }
 
 func (g *gofer) Initialize(_ context.Context, p acp.InitializeRequest) (acp.InitializeResponse, error) {
-	g.terminal = p.ClientCapabilities.Terminal
+	g.terminal = p.ClientCapabilities.Terminal ||
+		p.ClientCapabilities.Fs.WriteTextFile && fault("terminal-used-when-only-files-offered")
 	return acp.InitializeResponse{
 		ProtocolVersion: acp.ProtocolVersionNumber,
 		AgentInfo:       &acp.Implementation{Name: "gofer", Version: "1.0.0-beta.2"},
@@ -126,6 +127,9 @@ func (g *gofer) NewSession(_ context.Context, p acp.NewSessionRequest) (acp.NewS
 	s := &session{cwd: filepath.Clean(p.Cwd), answers: map[string]bool{}, mcpReady: make(chan struct{}),
 		updated: time.Now()}
 	s.id = fmt.Sprintf("gofer.%d.%d", os.Getpid(), time.Now().UnixNano())
+	if fault("sessions-of-same-second-share-id") {
+		s.id = fmt.Sprintf("gofer.%d.%d", os.Getpid(), time.Now().Unix())
+	}
 	g.sessions[s.id] = s
 	if g.folder == "" {
 		g.folder = s.cwd
@@ -166,7 +170,8 @@ func (g *gofer) ListSessions(_ context.Context, p acp.ListSessionsRequest) (acp.
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, s := range g.sessions {
-		if s.title != "" && (p.Cwd == nil || filepath.Clean(*p.Cwd) == s.cwd) {
+		all := p.Cwd == nil || p.Cursor != nil && fault("list-filter-lost-on-later-pages")
+		if s.title != "" && (all || filepath.Clean(*p.Cwd) == s.cwd) {
 			updated := s.updated.UTC().Format(time.RFC3339)
 			out.Sessions = append(out.Sessions, acp.SessionInfo{SessionId: acp.SessionId(s.id), Cwd: s.cwd,
 				Title: acp.Ptr(s.title), UpdatedAt: acp.Ptr(updated)})
@@ -179,7 +184,11 @@ func (g *gofer) ListSessions(_ context.Context, p acp.ListSessionsRequest) (acp.
 	out.Sessions = out.Sessions[min(from, len(out.Sessions)):]
 	if len(out.Sessions) > page {
 		out.Sessions = out.Sessions[:page]
-		out.NextCursor = acp.Ptr(base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprintf("after:%d", from+page))))
+		next := from + page
+		if fault("list-page-repeats-last-session") {
+			next--
+		}
+		out.NextCursor = acp.Ptr(base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprintf("after:%d", next))))
 	}
 	return out, nil
 }
@@ -194,7 +203,7 @@ func (g *gofer) CloseSession(_ context.Context, p acp.CloseSessionRequest) (acp.
 	s.closed = true
 	done := s.done
 	g.mu.Unlock()
-	if done != nil {
+	if done != nil && !fault("close-answers-before-turn-ends") {
 		<-done
 	}
 	<-s.mcpReady
@@ -274,6 +283,7 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 	}
 	if s.title == "" {
 		title, _, _ := strings.Cut(strings.TrimSpace(words), "\n")
+		whole := title
 		if r := []rune(title); len(r) > 50 {
 			title = string(r[:50]) + "…"
 		}
@@ -282,6 +292,9 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 		}
 		g.mu.Lock()
 		s.title = title
+		if whole != "" && fault("listed-title-differs-from-told") {
+			s.title = whole
+		}
 		g.mu.Unlock()
 		t.tell(acp.SessionUpdate{SessionInfoUpdate: &acp.SessionSessionInfoUpdate{Title: acp.Ptr(title)}})
 	}
@@ -290,11 +303,17 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 	reason, err := t.run()
 	if ctx.Err() != nil {
 		reason, err = acp.StopReasonCancelled, nil
+		if !t.spoke && fault("cancel-before-output-ends-as-end-turn") {
+			reason = acp.StopReasonEndTurn
+		}
 		if s.history[len(s.history)-1].Role == "user" { // the roles have to take turns
 			s.history = append(s.history, message{Role: "assistant", Content: text("(interrupted by the user)")})
 		}
 	} else if err != nil || reason == acp.StopReasonRefusal {
 		s.history = s.history[:before]
+		if err != nil && fault("failed-turn-forgets-conversation") {
+			s.history = nil
+		}
 	}
 	if err != nil {
 		return acp.PromptResponse{}, err
@@ -314,6 +333,9 @@ func main() {
 		select {
 		case <-s.mcpReady:
 			for _, m := range s.mcp {
+				if fault("mcp-servers-left-at-end-of-input") {
+					break
+				}
 				m.close()
 			}
 		default:

@@ -42,6 +42,9 @@ type mcpReply struct {
 func startMCP(m *acp.McpServerStdio, cwd string) (*mcpServer, error) {
 	s := &mcpServer{name: m.Name, wait: map[int]chan mcpReply{}, dead: make(chan struct{})}
 	s.cmd = exec.Command(m.Command, m.Args...)
+	if fault("mcp-args-dropped") {
+		s.cmd = exec.Command(m.Command)
+	}
 	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr = cwd, os.Environ(), os.Stderr
 	for _, e := range m.Env {
 		s.cmd.Env = append(s.cmd.Env, e.Name+"="+e.Value)

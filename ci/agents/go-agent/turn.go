@@ -30,6 +30,8 @@ type turn struct {
 
 	calls  int
 	hooked bool // a cancel kills the command in the terminal
+	spoke  bool // some text was sent
+	terms  []string
 }
 
 type call struct {
@@ -67,6 +69,10 @@ func blocks(prompt []acp.ContentBlock) (out []block, words string, err error) {
 			out = append(out, text(fmt.Sprintf("See %s (%s).", b.ResourceLink.Uri, b.ResourceLink.Name))...)
 		case b.Image != nil:
 			source := block{"type": "base64", "media_type": b.Image.MimeType, "data": b.Image.Data}
+			if last := len(out) - 1; last >= 0 && out[last]["type"] == "image" && fault("only-last-image-reaches-model") {
+				out[last]["source"] = source
+				continue
+			}
 			out = append(out, block{"type": "image", "source": source})
 		default:
 			return nil, "", acp.NewInvalidParams("content of a kind that this agent does not take")
@@ -83,6 +89,9 @@ func blocks(prompt []acp.ContentBlock) (out []block, words string, err error) {
 }
 
 func (t *turn) run() (acp.StopReason, error) {
+	if fault("cancel-while-mcp-connects-not-heard") {
+		<-t.s.mcpReady
+	}
 	select {
 	case <-t.s.mcpReady:
 	case <-t.ctx.Done():
@@ -251,6 +260,11 @@ func (a *answer) piece(b block, d delta) {
 	switch d.Type {
 	case "text_delta":
 		b["text"] = fmt.Sprint(b["text"], d.Text)
+		a.turn.spoke = true
+		for len(d.Text) > 512 && fault("long-text-split-inside-character") {
+			a.turn.tell(acp.UpdateAgentMessageText(d.Text[:512]))
+			d.Text = d.Text[512:]
+		}
 		if fault("unflushed-text-before-call-lost") {
 			if a.unsent += d.Text; len(a.unsent) < 24 {
 				return // not an update for each word
@@ -260,6 +274,10 @@ func (a *answer) piece(b block, d delta) {
 		a.turn.tell(acp.UpdateAgentMessageText(d.Text))
 	case "thinking_delta":
 		b["thinking"] = fmt.Sprint(b["thinking"], d.Thinking)
+		if fault("thoughts-shown-as-message") {
+			a.turn.tell(acp.UpdateAgentMessageText(d.Thinking))
+			return
+		}
 		a.turn.tell(acp.UpdateAgentThoughtText(d.Thinking))
 	case "signature_delta":
 		b["signature"] = d.Signature
@@ -364,7 +382,7 @@ func (t *turn) allowed(c *call, title, sort string) bool {
 	}
 	id := res.Outcome.Selected.OptionId
 	if id == "Y" || id == "N" && !fault("never-not-remembered") {
-		t.s.answers[key] = id == "Y"
+		t.s.answers[key] = id == "Y" || fault("never-kept-as-always")
 	}
 	return id == "y" || id == "Y"
 }
@@ -377,22 +395,36 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 	if err != nil {
 		return "The terminal could not be made: " + err.Error(), false
 	}
+	released := false
 	release := func() {
+		if released {
+			return
+		}
+		released = true
 		_, _ = t.g.conn.ReleaseTerminal(bg, acp.ReleaseTerminalRequest{SessionId: sid, TerminalId: term.TerminalId})
 	}
 	late := fault("failed-terminal-not-released")
 	if !late {
 		defer release()
 	}
-	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress),
-		acp.WithUpdateContent([]acp.ToolCallContent{acp.ToolTerminalRef(term.TerminalId)})))
+	view := acp.WithUpdateContent([]acp.ToolCallContent{acp.ToolTerminalRef(term.TerminalId)})
+	if fault("terminal-shown-only-after-release") {
+		t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress)))
+	} else {
+		t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress), view))
+	}
+	t.terms = append(t.terms, term.TerminalId)
 	killed := make(chan struct{})
 	unhook := func() bool { return true }
 	if !t.hooked || !fault("second-terminal-of-turn-not-killed-by-cancel") {
 		t.hooked = true
 		unhook = context.AfterFunc(t.ctx, func() {
 			defer close(killed)
-			_, _ = t.g.conn.KillTerminal(bg, acp.KillTerminalRequest{SessionId: sid, TerminalId: term.TerminalId})
+			for _, id := range t.terms {
+				if id == term.TerminalId || fault("cancel-kills-released-terminals") {
+					_, _ = t.g.conn.KillTerminal(bg, acp.KillTerminalRequest{SessionId: sid, TerminalId: id})
+				}
+			}
 		})
 	}
 	defer func() { // never a kill after the release
@@ -405,17 +437,25 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 	if err != nil {
 		return "Waiting for the command failed: " + err.Error(), false
 	}
+	if fault("terminal-output-asked-after-release") {
+		release()
+	}
 	res, err := t.g.conn.TerminalOutput(bg, acp.TerminalOutputRequest{SessionId: sid, TerminalId: term.TerminalId})
 	if err != nil {
 		return "The output could not be read: " + err.Error(), false
 	}
-	if t.ctx.Err() != nil || exit.ExitCode == nil || *exit.ExitCode != 0 {
+	failed := exit.ExitCode == nil || *exit.ExitCode != 0
+	if t.ctx.Err() != nil || failed && !fault("nonzero-exit-in-terminal-completed") {
 		return fmt.Sprintf("%s\n(the command failed)", res.Output), false
 	}
 	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusCompleted),
 		acp.WithUpdateRawOutput(map[string]any{"exitCode": 0})))
 	if late {
 		release()
+	}
+	if fault("terminal-shown-only-after-release") {
+		release()
+		t.tell(acp.UpdateToolCall(c.id, view))
 	}
 	return res.Output, true
 }
@@ -424,6 +464,9 @@ func (t *turn) inChild(c *call, line string) (string, bool) {
 	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress)))
 	cmd := exec.CommandContext(t.ctx, "/bin/sh", "-c", line)
 	cmd.Dir, cmd.SysProcAttr, cmd.WaitDelay = t.s.cwd, &syscall.SysProcAttr{Setpgid: true}, time.Second
+	if fault("command-eats-editors-messages") {
+		cmd.Stdin = os.Stdin
+	}
 	if fault("child-runs-in-first-sessions-folder") {
 		cmd.Dir = t.g.folder
 	}

@@ -20,7 +20,7 @@ TOOLS = [
              "step": {"type": "string"}, "state": {"enum": ["pending", "in_progress", "completed"]}}}}}}},
 ]
 out_lock, state_lock = threading.Lock(), threading.Lock()
-waiting, sessions, counter, speaking = {}, {}, 0, None
+waiting, sessions, counter, speaking, line = {}, {}, 0, None, None
 
 
 class Rpc(Exception):
@@ -121,11 +121,17 @@ class Mcp:
 
 
 class Session:
+    servers = []
+
     def __init__(self, cwd, servers):
         self.id, self.cwd, self.items, self.turn, self.free, self.mcp = str(secrets.randbelow(10**12)), os.path.normpath(cwd), [], None, False, []
         self.asked, self.said, self.steps, self.stopping, self.stop_next = 0, None, {}, False, False
         if fault("same-folder-same-session"):
             self.id = str(zlib.crc32(self.cwd.encode()))
+        if fault("mcp-servers-shared-by-sessions"):
+            self.mcp = self.servers
+        if fault("relative-paths-follow-newest-session"):
+            os.chdir(self.cwd)
         for spec in servers:
             if "type" in spec and spec["type"] in ("http", "sse"):
                 continue
@@ -133,6 +139,8 @@ class Session:
                 self.mcp.append(Mcp(spec, self.cwd))
             except Exception as err:
                 print(f"pico: MCP server {spec.get('name')}: {err}", file=sys.stderr)
+                if fault("second-mcp-server-dropped-when-first-fails"):
+                    break
 
 
 class Turn:
@@ -142,7 +150,7 @@ class Turn:
     def stop(self):
         self.stopped = True
         try:
-            self.conn.sock.shutdown(socket.SHUT_RDWR)
+            (line if fault("cancel-cuts-connection-of-other-session") else self.conn).sock.shutdown(socket.SHUT_RDWR)
         except (AttributeError, OSError):
             pass
 
@@ -150,13 +158,14 @@ class Turn:
         send(method="session/update", params={"sessionId": speaking if fault("updates-named-after-last-prompted-session") else self.s.id, "update": {"sessionUpdate": update, **fields}})
 
     def model(self):
+        global line
         tools = TOOLS + [{"type": "function", "name": f"{m.name}-{t['name']}", "description": t.get("description", ""),
                           "parameters": t["inputSchema"]} for m in self.s.mcp for t in m.tools]
         body = json.dumps({"model": os.environ.get("PICO_MODEL", "gpt-5-mini"), "store": False, "tools": tools, "input": self.s.items,
                            "instructions": f"You are pico, a terse coding assistant. The project is in {self.s.cwd}."})
         url = urlsplit(os.environ.get("PICO_URL", "https://api.openai.com/v1"))
         make = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
-        self.conn = make(url.netloc, timeout=20)
+        self.conn = line = make(url.netloc, timeout=20)
         try:
             self.conn.connect()
             self.conn.sock.settimeout(900)
@@ -190,6 +199,7 @@ class Turn:
         for _ in range(50):
             answer = self.model()
             calls, refused = [], False
+            works = any(i["type"] == "function_call" for i in answer["output"])
             for item in answer["output"]:
                 s.items.append(item)
                 if item["type"] == "reasoning":
@@ -199,6 +209,8 @@ class Turn:
                     for part in item["content"][:1 if fault("only-first-part-of-message-shown") else None]:
                         refused |= part["type"] == "refusal"
                         text = part.get("text") or part.get("refusal")
+                        if works and fault("text-beside-calls-not-shown"):
+                            continue  # not the answer yet
                         if text and not (text == s.said and fault("repeated-answer-not-shown")):
                             s.said = text
                             self.tell("agent_message_chunk", content={"type": "text", "text": text})
@@ -217,7 +229,7 @@ class Turn:
                 try:
                     result = self.call(item)
                 except Cancelled:
-                    s.items += [{"type": "function_call_output", "call_id": c["call_id"], "output": "interrupted"} for c in calls[n:]]
+                    s.items += [{"type": "function_call_output", "call_id": c["call_id"], "output": "interrupted"} for c in calls[n:n + 1 if fault("second-call-of-cancelled-reply-has-no-result") else None]]
                     raise
                 s.items.append({"type": "function_call_output", "call_id": item["call_id"], "output": result})
         return "max_turn_requests"
@@ -239,7 +251,7 @@ class Turn:
             args = json.loads(item["arguments"] or "{}")
             if name == "view":
                 path = self.path(args["path"])
-                begin(f"View {path}", "read", "in_progress", locations=[{"path": path, "line": max(1, args.get("start", 1))}])
+                begin(f"View {path}", "read", "in_progress", locations=[{"path": path, "line": args.get("start", 0) if fault("location-line-zero-without-start") else max(1, args.get("start", 1))}])
                 if os.path.isdir(path):
                     body = "\n".join(sorted(os.listdir(path)))
                 else:
@@ -250,13 +262,17 @@ class Turn:
                 content = text(body)
             elif name == "patch":
                 changes = self.plan_patch(args["diff"])
-                content = [{"type": "diff", "path": p, "oldText": old, "newText": new or ""} for p, old, new in changes]
+                content = [{"type": "diff", "path": p, "oldText": old, "newText": new if fault("delete-diff-has-null-text") else new or ""} for p, old, new in changes]
+                early = fault("permission-asked-before-call-is-announced")
+                agreed = early and self.allowed(tid)
                 begin("Patch " + ", ".join(os.path.basename(c[0]) for c in changes), "edit", "pending",
                       content=content, locations=[{"path": c[0]} for c in changes])
                 aside = "~" if fault("denied-delete-leaves-file-renamed") else ""  # a deleted file is kept until all is written
                 for path in [p for p, _, new in changes if new is None and aside]:
                     os.rename(path, path + aside)
-                if not self.allowed(tid):
+                if not (agreed if early else self.allowed(tid)):
+                    if fault("denied-patch-ends-turn-as-cancelled"):
+                        raise Cancelled()
                     raise Refused("The user does not want this patch.")
                 self.tell("tool_call_update", toolCallId=tid, status="in_progress")
                 for path, _, new in changes:
@@ -298,7 +314,7 @@ class Turn:
         return body
 
     def path(self, name):
-        full = os.path.normpath(os.path.join(self.s.cwd, name))
+        full = os.path.abspath(name) if fault("relative-paths-follow-newest-session") else os.path.normpath(os.path.join(self.s.cwd, name))
         root = os.path.realpath(self.s.cwd)
         if os.path.commonpath([os.path.realpath(full), root]) != root:
             raise RuntimeError(f"{full} is not in the project.")
@@ -313,8 +329,10 @@ class Turn:
             if verb not in ("Add", "Update", "Delete"):
                 continue
             path, lines, old = self.path(name.strip()), rest.split("\n"), None
+            if verb == "Add" and fault("denied-add-leaves-folder"):
+                os.makedirs(os.path.dirname(path), exist_ok=True)
             if verb != "Add" or os.path.exists(path):
-                with open(path, encoding="utf-8", newline="") as f:
+                with open(path, encoding="utf-8", newline=None if fault("patch-turns-crlf-into-lf") else "") as f:
                     old = f.read()
             new = None if verb == "Delete" else "".join(l[1:] + "\n" for l in lines if l.startswith("+")) if verb == "Add" else old
             if verb == "Update":
@@ -364,6 +382,8 @@ def prompt(params, turn):
     try:
         reason = turn.run()
         s.stopping = False
+        if fault("tool-results-dropped-from-later-turns"):
+            s.items = [i for i in s.items if i.get("type") not in ("reasoning", "function_call", "function_call_output")]
     except Cancelled:
         reason = "cancelled"
     except Exception:
@@ -391,6 +411,8 @@ def new_session(params):
 def initialize(params):
     if type(params["protocolVersion"]) is not int:
         raise Rpc(-32602, "protocolVersion is not an integer")
+    if fault("initialize-needs-client-capabilities"):
+        params["clientCapabilities"].get("fs")
     if params["protocolVersion"] != 1 and fault("newer-version-refused"):
         raise Rpc(-32602, "This agent speaks version 1")
     return {"protocolVersion": 1, "agentCapabilities": {}, "agentInfo": {"name": "pico", "version": "7"}}
@@ -413,7 +435,7 @@ def start_prompt(params):
     if not s:
         raise Rpc(-32602, "No such session", {"sessionId": params["sessionId"]})
     text = prompt_text(params["prompt"])
-    if s.turn:
+    if s.turn or (fault("busy-session-refuses-prompts-of-others") and any(o.turn for o in sessions.values())):
         raise Rpc(-32600, "The session is busy")
     global speaking
     speaking = s.id
@@ -429,11 +451,15 @@ def handle(m):
         return send(id=None, error={"code": -32600, "message": "Invalid request"})
     method, params, rid = m.get("method"), m.get("params") or {}, m.get("id")
     if method is None:
+        if "result" not in m and fault("permission-error-never-heard"):
+            return
         slot = waiting.pop(rid, None) if isinstance(rid, str) else None
         if slot:
             slot["answer"] = m
             slot["ready"].set()
-    elif "id" not in m:
+    elif "id" not in m or (not rid and fault("request-id-zero-not-answered")):
+        if method != "session/cancel" and fault("unknown-notification-answered"):
+            send(id=None, error={"code": -32601, "message": "Method not found"})
         if method == "session/cancel" and isinstance(params, dict):
             s = sessions.get(params.get("sessionId"))
             if s and s.turn:
@@ -441,12 +467,15 @@ def handle(m):
                     return  # the editor has asked before
                 s.stopping = True
                 s.turn.stop()
+                if fault("cancelled-prompt-answered-twice"):
+                    send(id=s.turn.rid, result={"stopReason": "cancelled"})
             elif s and fault("idle-cancel-ends-next-turn"):
                 s.stop_next = True  # it has overtaken its prompt
     elif method == "session/prompt":
         turn = []
         try:
             turn.append(start_prompt(params))
+            turn[0].rid = rid
         except Exception as err:
             def fail(err=err):
                 raise err
@@ -455,7 +484,7 @@ def handle(m):
     elif method in ("initialize", "session/new"):
         work = initialize if method == "initialize" else new_session
         threading.Thread(target=answer, args=(rid, work, params), daemon=True).start()
-    else:
+    elif not fault("unknown-request-not-answered"):
         send(id=rid, error={"code": -32601, "message": "Method not found"})
 
 
