@@ -186,7 +186,7 @@ func executables(path string, host map[string]string) []string {
 	if filepath.Ext(path) != "" {
 		out = append(out, path)
 	}
-	for _, ext := range strings.Split(exts, ";") {
+	for ext := range strings.SplitSeq(exts, ";") {
 		out = append(out, path+strings.ToLower(ext))
 	}
 	return out

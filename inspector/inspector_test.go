@@ -446,7 +446,7 @@ func TestTheGuide(t *testing.T) {
 		}
 	}
 	views := regexp.MustCompile(`const views = \[(.*)\]`).FindStringSubmatch(read("scenario.js"))
-	for _, view := range strings.Split(views[1], ", ") {
+	for view := range strings.SplitSeq(views[1], ", ") {
 		if !strings.Contains(string(guide), "\n| "+strings.Trim(view, `"`)+" |") {
 			t.Errorf("the guide does not say what the view %s shows", view)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // askTool is the tool by which the model asks the user something: with a form
@@ -98,10 +99,8 @@ func (w *work) chosen(content json.RawMessage) (string, error) {
 		return "", errors.New("the form came back without an answer")
 	}
 	options := w.choices()
-	for _, o := range options {
-		if o == answer {
-			return answer, nil
-		}
+	if slices.Contains(options, answer) {
+		return answer, nil
 	}
 	if len(options) > 0 {
 		return "", errors.New("the answer is none of those to choose from")

@@ -118,9 +118,7 @@ func (p *Port) After(d time.Duration, f func()) {
 	if p.ended {
 		return
 	}
-	p.tasks.Add(1)
-	go func() {
-		defer p.tasks.Done()
+	p.tasks.Go(func() {
 		t := time.NewTimer(d)
 		defer t.Stop()
 		select {
@@ -128,7 +126,7 @@ func (p *Port) After(d time.Duration, f func()) {
 			f()
 		case <-p.ctx.Done():
 		}
-	}()
+	})
 }
 
 // finish waits for what After has started.

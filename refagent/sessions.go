@@ -103,11 +103,9 @@ func (a *agent) real(path string) string {
 // spawn runs f beside the loop that reads input; the end of the connection
 // waits for it.
 func (a *agent) spawn(f func()) {
-	a.tasks.Add(1)
-	go func() {
-		defer a.tasks.Done()
+	a.tasks.Go(func() {
 		f()
-	}()
+	})
 }
 
 // write adds an event to the record and its log.

@@ -2,6 +2,7 @@ package refagent
 
 import (
 	"encoding/json"
+	"maps"
 )
 
 // inserted makes a prompt part of the conversation, in version 2: work begins, the message is
@@ -36,9 +37,7 @@ func (s *session) enterWith(state string, more map[string]any) {
 		}
 		m["background"] = list
 	}
-	for key, v := range more {
-		m[key] = v
-	}
+	maps.Copy(m, more)
 	s.notify(m)
 }
 

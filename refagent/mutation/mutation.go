@@ -160,11 +160,9 @@ func (p *parser) begin(body string) error {
 // head reads what is known of a block, or the head of a rule.
 func (p *parser) head(b *Block, body string) error {
 	word, rest, _ := strings.Cut(body, " ")
-	for _, known := range p.says {
-		if word == known {
-			b.Says[word] = strings.TrimSpace(rest)
-			return nil
-		}
+	if slices.Contains(p.says, word) {
+		b.Says[word] = strings.TrimSpace(rest)
+		return nil
 	}
 	tokens, err := split(body)
 	if err != nil {

@@ -139,7 +139,7 @@ func parseCondition(s string) (*condition, error) {
 	}
 	switch c.op {
 	case "=", "!=":
-		for _, word := range strings.Split(right, "|") {
+		for word := range strings.SplitSeq(right, "|") {
 			if text, err := strconv.Unquote(word); err == nil {
 				word = text
 			}

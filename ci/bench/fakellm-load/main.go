@@ -81,9 +81,9 @@ type tally struct {
 }
 
 func load(addr, path, body string, conns int, span time.Duration, pid int) error {
-	request := []byte(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAuthorization: "+
+	request := fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAuthorization: "+
 		"Bearer sk-test\r\nX-Api-Key: sk-test\r\nAnthropic-Version: 2023-06-01\r\nContent-Length: %d\r\n\r\n%s", path, addr,
-		len(body), body))
+		len(body), body)
 	// The first answers are not measured: they warm the server up.
 	if err := run(addr, request, conns, span/5, nil); err != nil {
 		return err
