@@ -15,10 +15,10 @@ const askTool = "ask_user"
 // answerKey is the one property of the form.
 const answerKey = "answer"
 
-func askSchema() map[string]any {
+func askSchema() object {
 	s := schema("question", "url?")
-	s["properties"].(map[string]any)["options"] = map[string]any{
-		"type": "array", "items": map[string]any{"type": "string"}, "description": "The answers to choose from",
+	s["properties"].(object)["options"] = object{
+		"type": "array", "items": object{"type": "string"}, "description": "The answers to choose from",
 	}
 	return s
 }
@@ -27,12 +27,12 @@ func askSchema() map[string]any {
 // leaves the asking to the model, in its answer.
 func askUser(ctx context.Context, w *work) error {
 	caps, url := w.a.capabilities(), w.args.str("url")
-	var params map[string]any
+	var params object
 	switch {
 	case url != "" && caps.ElicitURL:
-		params = map[string]any{"mode": "url", "url": url, "elicitationId": w.s.id + "/" + w.id}
+		params = object{"mode": "url", "url": url, "elicitationId": w.s.id + "/" + w.id}
 	case url == "" && caps.ElicitForm:
-		params = map[string]any{"mode": "form", "requestedSchema": w.form()}
+		params = object{"mode": "form", "requestedSchema": w.form()}
 	default:
 		w.say("The editor cannot show this to the user. Ask in your answer instead.")
 		return nil
@@ -70,12 +70,12 @@ func askUser(ctx context.Context, w *work) error {
 
 func (w *work) say(text string) { w.content, w.result = textContent(text), text }
 
-func (w *work) form() map[string]any {
-	field := map[string]any{"type": "string", "title": "Answer"}
+func (w *work) form() object {
+	field := object{"type": "string", "title": "Answer"}
 	if options := w.choices(); len(options) > 0 {
 		field["enum"] = options
 	}
-	return map[string]any{"type": "object", "properties": map[string]any{answerKey: field},
+	return object{"type": "object", "properties": object{answerKey: field},
 		"required": []string{answerKey}}
 }
 
@@ -92,7 +92,7 @@ func (w *work) choices() []string {
 
 // chosen checks the user's answer again: what an editor sends need not fit.
 func (w *work) chosen(content json.RawMessage) (string, error) {
-	var form map[string]any
+	var form object
 	_ = json.Unmarshal(content, &form) // nothing or nonsense has no answer in it
 	answer, ok := form[answerKey].(string)
 	if !ok {

@@ -92,16 +92,11 @@ func (a *agent) capabilities() ClientCapabilities {
 	return a.client
 }
 
-func (a *agent) setConfigOption(r *request, params json.RawMessage) *rpcError {
-	s, err := a.own(params)
-	if err != nil {
-		return err
-	}
-	r.session = s.id
+func (a *agent) setConfigOption(r *request, s *session, params json.RawMessage) *rpcError {
 	if err := a.applyOption(s, params); err != nil {
 		return err
 	}
-	a.conn.respond(r, map[string]any{"configOptions": s.shownOptions()}, nil)
+	a.conn.respond(r, object{"configOptions": s.shownOptions()}, nil)
 	return nil
 }
 

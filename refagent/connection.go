@@ -205,7 +205,7 @@ func (k *call) awaitGrace(result any) error {
 		k.c.mu.Lock()
 		delete(k.c.pending, idKey(k.id))
 		k.c.mu.Unlock()
-		k.c.notify("$/cancel_request", k.session, map[string]any{"requestId": k.id})
+		k.c.notify("$/cancel_request", k.session, object{"requestId": k.id})
 	}
 	return err
 }

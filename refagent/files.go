@@ -76,7 +76,7 @@ func (w *work) pages(ctx context.Context, path string, line, limit int) (string,
 
 // fetch is one request for a file, or for a part of it.
 func (w *work) fetch(ctx context.Context, path string, line, limit int) (string, error) {
-	params := map[string]any{"sessionId": w.s.id, "path": path}
+	params := object{"sessionId": w.s.id, "path": path}
 	if line > 0 {
 		params["line"] = line
 	}
@@ -107,7 +107,7 @@ func (w *work) write(ctx context.Context, path, content string) error {
 	}
 	if w.a.capabilities().WriteTextFile && !w.a.habits.WritesDisk {
 		return w.a.conn.call(ctx, "fs/write_text_file", w.s.id,
-			map[string]any{"sessionId": w.s.id, "path": path, "content": content}, nil)
+			object{"sessionId": w.s.id, "path": path, "content": content}, nil)
 	}
 	root, rel, err := w.s.onDisk(path)
 	if err != nil {
@@ -313,7 +313,7 @@ func (a *agent) lookUp(ctx context.Context, s *session, files []string) {
 			path = filepath.Join(a.options.Getenv("HOME"), rest)
 		}
 		if filepath.IsAbs(path) {
-			_ = a.conn.call(ctx, "fs/read_text_file", s.id, map[string]any{"sessionId": s.id, "path": path}, nil)
+			_ = a.conn.call(ctx, "fs/read_text_file", s.id, object{"sessionId": s.id, "path": path}, nil)
 		}
 	}
 }

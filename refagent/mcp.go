@@ -129,14 +129,14 @@ var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 // mcpTool offers a tool of a server as mcp__server__tool.
 func mcpTool(server string, cs *mcp.ClientSession, found *mcp.Tool) tool {
 	name := notInNames.ReplaceAllString("mcp__"+server+"__"+found.Name, "_")
-	shape, _ := found.InputSchema.(map[string]any)
+	shape, _ := found.InputSchema.(object)
 	if shape == nil {
-		shape = map[string]any{"type": "object"}
+		shape = object{"type": "object"}
 	}
 	return tool{
 		name: name[:min(len(name), 64)], about: found.Description, schema: shape,
 		run: func(ctx context.Context, w *work) error {
-			res, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: found.Name, Arguments: map[string]any(w.args)})
+			res, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: found.Name, Arguments: object(w.args)})
 			if err != nil && ctx.Err() == nil {
 				w.s.a.log.Printf("MCP server %q: %v", server, err) // what it says depends on when the server ended
 				return fmt.Errorf("the MCP server %s gave no answer", server)

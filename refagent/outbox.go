@@ -12,7 +12,7 @@ const maxQueued = 8 << 20
 
 // outbox is the single writer of the output. Putting a frame never blocks, so
 // the loop that reads input never waits for the editor to read; turns call
-// pace to be held back.
+// drain to be held back.
 type outbox struct {
 	mu     sync.Mutex
 	frames [][]byte
@@ -46,13 +46,7 @@ func (o *outbox) poke() {
 	}
 }
 
-// pace waits while too much is queued.
-func (o *outbox) pace(ctx context.Context) { o.drain(ctx, maxQueued) }
-
-// flush waits until all that was put is written.
-func (o *outbox) flush(ctx context.Context) { o.drain(ctx, 0) }
-
-// drain waits until no more than so many bytes are queued.
+// drain waits until at most so many bytes are queued; 0: until all that was put is written.
 func (o *outbox) drain(ctx context.Context, most int) {
 	for {
 		o.mu.Lock()

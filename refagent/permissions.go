@@ -101,12 +101,12 @@ func (a *agent) question(ctx context.Context, s *session, w *work, options []per
 		ToolCallID: w.id, Title: w.title, Kind: kindOf(w.name), Status: statusPending,
 		RawInput: w.args, Locations: w.locations, Content: anyContent(w.content),
 	}.asToolCall()
-	params := map[string]any{"sessionId": s.id, "toolCall": call, "options": options}
+	params := object{"sessionId": s.id, "toolCall": call, "options": options}
 	if a.v2() {
 		call = asObject(call)
 		s.callInV2(call)
-		params = map[string]any{"sessionId": s.id, "title": w.title, "options": options,
-			"subject": map[string]any{"type": "tool_call", "toolCall": call}}
+		params = object{"sessionId": s.id, "title": w.title, "options": options,
+			"subject": object{"type": "tool_call", "toolCall": call}}
 	}
 	done := s.wait()
 	err = a.conn.call(ctx, "session/request_permission", s.id, params, &result)

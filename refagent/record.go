@@ -202,7 +202,7 @@ func merged(call, u update) update {
 	if refers(call.Content) {
 		call.Content = nil
 	}
-	if out, ok := call.RawOutput.(map[string]any); ok && call.Content == nil {
+	if out, ok := call.RawOutput.(object); ok && call.Content == nil {
 		if s, ok := out["output"].(string); ok && s != "" {
 			call.Content = textContent(s)
 		}
@@ -214,7 +214,7 @@ func merged(call, u update) update {
 func refers(content any) bool {
 	list, _ := content.([]any)
 	for _, item := range list {
-		if m, ok := item.(map[string]any); ok && (m["type"] == "terminal" || m["type"] == "session") {
+		if m, ok := item.(object); ok && (m["type"] == "terminal" || m["type"] == "session") {
 			return true
 		}
 	}
@@ -225,7 +225,7 @@ func chunkText(u update) string {
 	switch c := u.Content.(type) {
 	case textBlock:
 		return c.Text
-	case map[string]any:
+	case object:
 		s, _ := c["text"].(string)
 		return s
 	}

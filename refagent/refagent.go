@@ -116,7 +116,7 @@ func Run(ctx context.Context, o Options) error {
 		habits:   &o.Habits,
 		log:      log.New(o.Log, "refagent: ", 0),
 		store:    st,
-		model:    newModel(o.Getenv, &o.Habits),
+		model:    OpenModel(o.Getenv, &o.Habits),
 		sessions: map[string]*session{},
 	}
 	return a.serve()

@@ -3,6 +3,7 @@ package refagent
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -19,9 +20,9 @@ type session struct {
 
 	mu     sync.Mutex
 	rec    *record
-	log    *appender // nil once released
-	turn   *turn     // the prompt that runs
-	queue  []*turn   // prompts that wait for it
+	log    *os.File // nil once released
+	turn   *turn    // the prompt that runs
+	queue  []*turn  // prompts that wait for it
 	always map[string]bool
 
 	greeted, noticed atomic.Bool
@@ -31,9 +32,8 @@ type session struct {
 	// In version 2:
 	state         string            // idle, running or requires_action
 	waiting       int               // questions to the user that are open
-	calls         map[string]func() // what cancels a call that runs, by its id
-	terminals     []*terminal       // those that run
-	background    []*terminal       // those of them that no turn waits for
+	items         map[string]func() // what stops a tool call or a terminal that runs, by its kind and id
+	background    []*terminal       // those that no turn waits for
 	hadBackground bool
 }
 
@@ -52,7 +52,7 @@ type turn struct {
 
 // open makes a session live. Whatever was live under its id is replaced.
 func (a *agent) open(id string, p setup, rec *record) (*session, *rpcError) {
-	log, err := a.store.appender(id)
+	log, err := a.store.appendTo(id)
 	if err != nil {
 		return nil, fault(codeInternal, "%v", err)
 	}
@@ -63,7 +63,7 @@ func (a *agent) open(id string, p setup, rec *record) (*session, *rpcError) {
 	if a.habits.lacks("directories") {
 		p.directories = nil
 	}
-	s := &session{a: a, id: id, rec: rec, log: log, always: map[string]bool{}, state: stateIdle,
+	s := &session{a: a, id: id, rec: rec, log: log, always: map[string]bool{}, state: stateIdle, items: map[string]func(){},
 		mcp: a.connectServers(p.servers)}
 	s.cwd = s.addRoot(cwd)
 	for _, dir := range p.directories {
@@ -125,7 +125,7 @@ func (s *session) writeLocked(e event) {
 	if s.log == nil || line == nil {
 		return
 	}
-	if err := s.log.append(line); err != nil {
+	if _, err := s.log.Write(line); err != nil {
 		s.a.log.Printf("session %s is not being saved: %v", s.id, err)
 	}
 }
@@ -174,7 +174,7 @@ func (s *session) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.log != nil {
-		s.log.close()
+		s.log.Close()
 		s.log = nil
 	}
 }
@@ -211,16 +211,12 @@ func (a *agent) closeSession(r *request, params json.RawMessage) *rpcError {
 // deleteSession removes a session for good; one that is not there is deleted
 // already.
 func (a *agent) deleteSession(r *request, params json.RawMessage) *rpcError {
-	var p struct{ SessionID *string }
-	err := decodeParams(params, &p)
-	if err == nil && p.SessionID == nil {
-		err = badParams("sessionId is missing")
-	}
+	id, err := member(params, "sessionId")
 	if err != nil {
 		return err
 	}
-	r.session = *p.SessionID
-	live := a.find(*p.SessionID)
+	r.session = id
+	live := a.find(id)
 	if live != nil && live.parent != nil {
 		_, err = a.own(params)
 		return err
@@ -231,7 +227,7 @@ func (a *agent) deleteSession(r *request, params json.RawMessage) *rpcError {
 		}
 		var failed *rpcError
 		if !a.hooks.Keep {
-			if err := a.store.remove(*p.SessionID); err != nil {
+			if err := a.store.remove(id); err != nil {
 				failed = fault(codeInternal, "%v", err)
 			}
 		}

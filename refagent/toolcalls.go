@@ -195,7 +195,7 @@ func (a *agent) execute(s *session, t *turn, st *step) {
 	st.work.progress(nil)
 	a.planStep(s, st.work.title, statusInProgress)
 	st.work.content = nil
-	own, done := s.stoppable(t.ctx, st.work.id)
+	own, done := s.alone(t.ctx, st.work.id)
 	st.err = st.chosen.run(own, st.work)
 	if done() && st.err != nil {
 		st.err = errStopped

@@ -23,7 +23,7 @@ const (
 type tool struct {
 	name   string
 	about  string
-	schema map[string]any
+	schema object
 	// show fills in what can be told before the tool runs; optional.
 	show func(w *work)
 	run  func(ctx context.Context, w *work) error
@@ -47,7 +47,7 @@ type work struct {
 }
 
 // arguments are the decoded arguments of a call.
-type arguments map[string]any
+type arguments object
 
 func (g arguments) str(key string) string { s, _ := g[key].(string); return s }
 
@@ -90,23 +90,31 @@ func (a *agent) builtin() []tool {
 	return list
 }
 
+// offers are tools as the model is told of them.
+func offers(tools []tool) (list []Offer) {
+	for _, t := range tools {
+		list = append(list, Offer{t.called(), t.about, t.schema})
+	}
+	return list
+}
+
 // called is what the model calls the tool.
 func (t *tool) called() string { return cmp.Or(t.alias, t.name) }
 
 // inModelWords names the properties of a schema as the model knows them,
 // inOwnWords names arguments as the tools do.
-func (a *agent) inModelWords(s map[string]any) map[string]any {
+func (a *agent) inModelWords(s object) object {
 	if len(a.habits.Arguments) == 0 {
 		return s
 	}
-	properties, required := map[string]any{}, []string{}
-	for key, v := range s["properties"].(map[string]any) {
+	properties, required := object{}, []string{}
+	for key, v := range s["properties"].(object) {
 		properties[cmp.Or(a.habits.Arguments[key], key)] = v
 	}
 	for _, key := range s["required"].([]string) {
 		required = append(required, cmp.Or(a.habits.Arguments[key], key))
 	}
-	return map[string]any{"type": "object", "properties": properties, "required": required}
+	return object{"type": "object", "properties": properties, "required": required}
 }
 
 func (a *agent) inOwnWords(args arguments) arguments {
@@ -121,20 +129,20 @@ func (a *agent) inOwnWords(args arguments) arguments {
 
 // schema builds a JSON Schema: names are required strings, "?" marks optional
 // ones, "#" integers.
-func schema(names ...string) map[string]any {
-	properties, required := map[string]any{}, []string{}
+func schema(names ...string) object {
+	properties, required := object{}, []string{}
 	for _, n := range names {
 		kind := "string"
 		if strings.HasSuffix(n, "#") {
 			kind = "integer"
 		}
 		key := strings.TrimRight(n, "?#")
-		properties[key] = map[string]any{"type": kind}
+		properties[key] = object{"type": kind}
 		if key == n {
 			required = append(required, key)
 		}
 	}
-	return map[string]any{"type": "object", "properties": properties, "required": required}
+	return object{"type": "object", "properties": properties, "required": required}
 }
 
 // tools are the built-in ones and those of the session's MCP servers.

@@ -87,8 +87,8 @@ func (a *agent) record(s *session, u update) {
 }
 
 // asToolCall is the update without its tag, as a permission request shows it.
-func (u update) asToolCall() map[string]any {
-	m := map[string]any{"toolCallId": u.ToolCallID, "title": u.Title, "kind": u.Kind, "status": u.Status,
+func (u update) asToolCall() object {
+	m := object{"toolCallId": u.ToolCallID, "title": u.Title, "kind": u.Kind, "status": u.Status,
 		"rawInput": u.RawInput}
 	if u.Locations != nil {
 		m["locations"] = u.Locations

@@ -70,7 +70,7 @@ func Serve(ctx context.Context, o Options) error {
 			return fmt.Errorf("serving AG-UI: %w", err)
 		}
 	}
-	s := &server{Options: o, model: refagent.OpenModel(o.Getenv), busy: map[string]*turn{}}
+	s := &server{Options: o, model: refagent.OpenModel(o.Getenv, &refagent.Habits{}), busy: map[string]*turn{}}
 	defer s.model.Close()
 	h := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
