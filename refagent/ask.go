@@ -42,10 +42,7 @@ func askUser(ctx context.Context, w *work) error {
 		Action  string
 		Content json.RawMessage
 	}
-	done := w.s.wait()
-	err := w.a.conn.call(ctx, "elicitation/create", w.s.id, params, &result)
-	done()
-	if err != nil {
+	if err := w.s.ask(ctx, "elicitation/create", params, &result); err != nil {
 		return fmt.Errorf("the question did not reach the user: %w", err)
 	}
 	switch {
@@ -75,13 +72,11 @@ func (w *work) form() object {
 	if options := w.choices(); len(options) > 0 {
 		field["enum"] = options
 	}
-	return object{"type": "object", "properties": object{answerKey: field},
-		"required": []string{answerKey}}
+	return object{"type": "object", "properties": object{answerKey: field}, "required": []string{answerKey}}
 }
 
-func (w *work) choices() []string {
+func (w *work) choices() (out []string) {
 	list, _ := w.args["options"].([]any)
-	var out []string
 	for _, v := range list {
 		if s, ok := v.(string); ok {
 			out = append(out, s)
@@ -98,11 +93,7 @@ func (w *work) chosen(content json.RawMessage) (string, error) {
 	if !ok {
 		return "", errors.New("the form came back without an answer")
 	}
-	options := w.choices()
-	if slices.Contains(options, answer) {
-		return answer, nil
-	}
-	if len(options) > 0 {
+	if options := w.choices(); len(options) > 0 && !slices.Contains(options, answer) {
 		return "", errors.New("the answer is none of those to choose from")
 	}
 	return answer, nil

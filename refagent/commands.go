@@ -25,9 +25,7 @@ func slashCommand(prompt string) (name string, ok bool) {
 }
 
 func (a *agent) runCommand(s *session, name string) (stop string) {
-	s.mu.Lock()
-	answer := "Mode: " + s.rec.mode + "\nDirectory: " + s.cwd
-	s.mu.Unlock()
+	answer := "Mode: " + s.mode() + "\nDirectory: " + s.cwd
 	if name == "tools" {
 		var b strings.Builder
 		for _, t := range a.builtin() {

@@ -55,9 +55,7 @@ func (s *session) modes() *modeState {
 	if s.a.habits.NoModes || s.a.habits.OptionsOnly {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return &modeState{s.rec.mode, s.a.modes()}
+	return &modeState{s.mode(), s.a.modes()}
 }
 
 // setMode changes the mode; the option that mirrors it is announced before

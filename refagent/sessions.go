@@ -130,10 +130,22 @@ func (s *session) writeLocked(e event) {
 	}
 }
 
-func (s *session) busy() bool {
+// locked returns what get returns while it holds the session's lock.
+func locked[T any](s *session, get func() T) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.turn != nil
+	return get()
+}
+
+// running is the prompt that runs, nil if none does.
+func (s *session) running() *turn { return locked(s, func() *turn { return s.turn }) }
+
+func (s *session) mode() string { return locked(s, func() string { return s.rec.mode }) }
+
+func (s *session) messageID() string { return locked(s, s.rec.messageID) }
+
+func (s *session) callID(wish string) string {
+	return locked(s, func() string { return s.rec.callID(wish) })
 }
 
 // cancelTurn ends the running prompt, if any, as the editor's wish.
@@ -157,13 +169,7 @@ func (s *session) cancelTurn() {
 // settle cancels the running prompt and waits until it has been answered.
 func (s *session) settle() {
 	s.cancelTurn()
-	for {
-		s.mu.Lock()
-		t := s.turn
-		s.mu.Unlock()
-		if t == nil {
-			return
-		}
+	for t := s.running(); t != nil; t = s.running() {
 		<-t.done
 	}
 }

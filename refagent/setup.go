@@ -119,10 +119,7 @@ func (a *agent) announce(s *session) {
 	if !a.v2() { // which has them in the answer
 		a.tell(s, update{Tag: "available_commands_update", Commands: commands})
 	}
-	s.mu.Lock()
-	usage := s.rec.usage
-	s.mu.Unlock()
-	if usage != nil {
+	if usage := locked(s, func() *update { return s.rec.usage }); usage != nil {
 		a.tell(s, *usage)
 	}
 	a.spawn(func() {
@@ -217,7 +214,7 @@ func (a *agent) stored(params json.RawMessage, serversRequired bool) (id string,
 	if set, err = a.setup(params, serversRequired); err != nil {
 		return "", set, nil, err
 	}
-	if live := a.find(id); live != nil && (live.busy() || live.occupied()) {
+	if live := a.find(id); live != nil && live.occupied() {
 		return "", set, nil, fault(codeInvalidRequest, "session %q is at work: cancel that first", id)
 	}
 	lines, failed := a.store.lines(id)

@@ -71,10 +71,8 @@ func runShell(ctx context.Context, w *work) error {
 func (w *work) inTerminal(ctx context.Context) (status exitStatus, output string, err error) {
 	conn, id := w.a.conn, w.s.id
 	var created struct{ TerminalID string }
-	create := object{
-		"sessionId": id, "command": "sh", "args": []string{"-c", w.args.str("command")},
-		"cwd": w.s.cwd, "outputByteLimit": outputLimit,
-	}
+	create := object{"sessionId": id, "command": "sh", "args": []string{"-c", w.args.str("command")},
+		"cwd": w.s.cwd, "outputByteLimit": outputLimit}
 	if words := strings.Fields(w.args.str("command")); w.a.habits.Direct && len(words) > 0 && plainWords(words) {
 		create["command"], create["args"] = words[0], words[1:]
 	}

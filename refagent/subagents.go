@@ -70,7 +70,7 @@ func delegate(ctx context.Context, w *work) error {
 func (w *work) child() (*session, error) {
 	s := w.s
 	if id := w.args.str("child"); id != "" {
-		if c := w.a.find(id); c != nil && c.parent == s && !c.busy() {
+		if c := w.a.find(id); c != nil && c.parent == s && c.running() == nil {
 			return c, nil
 		}
 		return nil, errNoChild

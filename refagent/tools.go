@@ -188,6 +188,12 @@ func changes(name string) bool {
 	return true
 }
 
+// announced is the call before it runs.
+func (w *work) announced() update {
+	return update{Tag: "tool_call", ToolCallID: w.id, Title: w.title, Kind: kindOf(w.name), Status: statusPending,
+		RawInput: w.args, Locations: w.locations, Content: anyContent(w.content)}
+}
+
 // progress says that the tool runs now.
 func (w *work) progress(content []toolContent) {
 	w.a.record(w.s, update{Tag: "tool_call_update", ToolCallID: w.id, Status: statusInProgress,

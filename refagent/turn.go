@@ -255,13 +255,6 @@ func (a *agent) say(s *session, words string) {
 	}
 }
 
-// messageID gives out the next message id.
-func (s *session) messageID() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.rec.messageID()
-}
-
 // reply asks the model once and passes on what it says while it says it.
 func (a *agent) reply(s *session, t *turn, tools []tool) (Reply, error) {
 	s.mu.Lock()

@@ -1,6 +1,7 @@
 package refagent
 
 import (
+	"context"
 	"maps"
 	"slices"
 )
@@ -42,6 +43,12 @@ func (s *session) enter(state string, more object) {
 // notify sends an update of version 2 as it is.
 func (s *session) notify(u object) {
 	s.a.conn.notify("session/update", s.id, object{"sessionId": s.id, "update": u})
+}
+
+// ask asks the user through the editor. The work waits meanwhile.
+func (s *session) ask(ctx context.Context, method string, params, result any) error {
+	defer s.wait()()
+	return s.a.conn.call(ctx, method, s.id, params, result)
 }
 
 // wait says that the work waits for the user, until the returned function is called.
@@ -95,7 +102,5 @@ func (s *session) dropOne(t *turn) {
 
 // occupied reports whether a prompt runs, or work in the background.
 func (s *session) occupied() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.turn != nil || len(s.background) > 0
+	return locked(s, func() bool { return s.turn != nil || len(s.background) > 0 })
 }

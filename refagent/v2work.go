@@ -83,9 +83,7 @@ func startCommand(_ context.Context, w *work) error {
 
 // stopBackground ends what runs in the background, and waits for it.
 func (s *session) stopBackground() {
-	s.mu.Lock()
-	list := slices.Clone(s.background)
-	s.mu.Unlock()
+	list := locked(s, func() []*terminal { return slices.Clone(s.background) })
 	for _, t := range list {
 		t.stop()
 	}
