@@ -2,12 +2,11 @@ package refagent
 
 import (
 	"bytes"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,9 +21,7 @@ type store struct{ dir string }
 var sessionID = regexp.MustCompile(`^sess_[0-9a-f]{32}$`)
 
 func newSessionID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails since Go 1.24
-	return "sess_" + hex.EncodeToString(b[:])
+	return fmt.Sprintf("sess_%016x%016x", rand.Uint64(), rand.Uint64())
 }
 
 func openStore(dir string) (*store, error) {
