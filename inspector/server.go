@@ -140,8 +140,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, name string) err
 
 // The media types of answers that are no JSON.
 const (
-	octets = "application/octet-stream"
-	plainText  = "text/plainText; charset=utf-8"
+	octets    = "application/octet-stream"
+	plainText = "text/plainText; charset=utf-8"
 )
 
 func send(w http.ResponseWriter, kind string, data []byte) error {
