@@ -190,8 +190,7 @@ func basic(host map[string]string, s Sandbox) map[string]string {
 	return env
 }
 
-var variableNames = []string{"LLM", "KEY", "WORK", "HOME", "TMP", "AGENT_DIR", "SELF", "CWD",
-	"PORT", "PRINTED"}
+var variableNames = []string{"LLM", "KEY", "WORK", "HOME", "TMP", "AGENT_DIR", "SELF", "CWD", "PORT", "PRINTED"}
 
 var reference = regexp.MustCompile(`\$\$|\$[A-Za-z_][A-Za-z0-9_]*|\$`)
 

@@ -141,7 +141,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, name string) err
 // The media types of answers that are no JSON.
 const (
 	octets    = "application/octet-stream"
-	plainText = "text/plainText; charset=utf-8"
+	plainText = "text/plain; charset=utf-8"
 )
 
 func send(w http.ResponseWriter, kind string, data []byte) error {
