@@ -82,21 +82,18 @@ func (a *agent) serve() error {
 		err = context.Cause(a.ctx)
 	}
 	close(a.conn.closed)
-	if err == errExit {
-		a.conn.out.close()
-		a.wait(func() { <-a.conn.out.done })
-		return err
+	if err != errExit {
+		a.shutdown()
+		a.pause(a.habits.EndDelay)
+		if a.hooks.End != nil {
+			a.hooks.End(a.ctx)
+		}
+		a.wait(port.finish) // before the context ends: what is late still comes
+		a.end(nil)
 	}
-	a.shutdown()
-	a.pause(a.habits.EndDelay)
-	if a.hooks.End != nil {
-		a.hooks.End(a.ctx)
-	}
-	a.wait(port.finish) // before the context ends: what is late still comes
-	a.end(nil)
 	a.conn.out.close()
 	a.wait(func() { <-a.conn.out.done })
-	if c, ok := a.options.In.(io.Closer); ok {
+	if c, ok := a.options.In.(io.Closer); ok && err != errExit {
 		c.Close()
 	}
 	return err
@@ -116,10 +113,8 @@ func (a *agent) pause(d time.Duration) {
 	if d <= 0 {
 		return
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 	case <-a.ctx.Done():
 	}
 }
@@ -147,11 +142,9 @@ func (a *agent) shutdown() {
 func (a *agent) wait(f func()) {
 	done := make(chan struct{})
 	go func() { f(); close(done) }()
-	t := time.NewTimer(linger)
-	defer t.Stop()
 	select {
 	case <-done:
-	case <-t.C:
+	case <-time.After(linger):
 	}
 }
 

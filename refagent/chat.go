@@ -34,7 +34,12 @@ type chatPart struct {
 // chatCall is a call of a tool, or a piece of one in a stream: those with the
 // same index belong together.
 type chatCall struct {
-	Index    int    `json:"index"`
+	Index int `json:"index"`
+	Call
+}
+
+// Call is a tool call of a message, in the form that Chat Completions and AG-UI share.
+type Call struct {
 	ID       string `json:"id"`
 	Type     string `json:"type"`
 	Function struct {
@@ -84,7 +89,7 @@ func chatRequestOf(model string, history []ModelMessage, offers []Offer, streams
 func chatMessageOf(m ModelMessage) chatMessage {
 	out := chatMessage{Role: m.Role, Content: m.Text, ToolCallID: m.CallID}
 	for i, c := range m.Calls {
-		call := chatCall{Index: i, ID: c.ID, Type: "function"}
+		call := chatCall{i, Call{ID: c.ID, Type: "function"}}
 		call.Function.Name, call.Function.Arguments = c.Name, c.Arguments
 		out.ToolCalls = append(out.ToolCalls, call)
 	}

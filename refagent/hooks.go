@@ -118,10 +118,8 @@ func (p *Port) After(d time.Duration, f func()) {
 		return
 	}
 	p.tasks.Go(func() {
-		t := time.NewTimer(d)
-		defer t.Stop()
 		select {
-		case <-t.C:
+		case <-time.After(d):
 			f()
 		case <-p.ctx.Done():
 		}

@@ -153,39 +153,19 @@ func (a *agent) tools(ctx context.Context, s *session) []tool {
 // kindOf derives the kind of a tool from its name.
 func kindOf(name string) string {
 	first, _, _ := strings.Cut(name, "_")
-	switch first {
-	case "read", "list":
-		return "read"
-	case "write", "edit", "create":
-		return "edit"
-	case "delete", "remove":
-		return "delete"
-	case "move", "rename":
-		return "move"
-	case "search", "grep", "find":
-		return "search"
-	case "run", "execute":
-		return "execute"
-	case "think":
-		return "think"
-	case "fetch":
-		return "fetch"
-	case "switch":
-		return "switch_mode"
-	}
-	return "other"
+	return cmp.Or(kinds[first], "other")
+}
+
+// kinds are the kinds of tools, by the first word of their names.
+var kinds = map[string]string{
+	"read": "read", "list": "read", "search": "search", "grep": "search", "find": "search", "fetch": "fetch",
+	"write": "edit", "edit": "edit", "create": "edit", "delete": "delete", "remove": "delete",
+	"move": "move", "rename": "move", "run": "execute", "execute": "execute", "think": "think", "switch": "switch_mode",
 }
 
 // changes tells whether a tool of this name may change anything.
 func changes(name string) bool {
-	if name == askTool {
-		return false
-	}
-	switch kindOf(name) {
-	case "read", "search", "think", "fetch", "switch_mode":
-		return false
-	}
-	return true
+	return name != askTool && !slices.Contains([]string{"read", "search", "think", "fetch", "switch_mode"}, kindOf(name))
 }
 
 // announced is the call before it runs.
@@ -260,10 +240,5 @@ func (s *session) absolute(p string) string {
 
 // matches tells whether a tool's name fits one of the patterns.
 func matches(patterns []string, name string) bool {
-	for _, p := range patterns {
-		if ok, _ := path.Match(p, name); ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, name); return ok })
 }

@@ -211,12 +211,10 @@ func within(ctx context.Context, ch <-chan struct{}, d time.Duration) bool {
 	if d <= 0 || done(ch) {
 		return done(ch)
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-ch:
 		return true
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 	return false

@@ -226,14 +226,7 @@ type Message struct {
 }
 
 // Call is a tool call of a message.
-type Call struct {
-	ID       string `json:"id"`
-	Type     string `json:"type"`
-	Function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	} `json:"function"`
-}
+type Call = refagent.Call
 
 // text is the text of a message, or of its parts that are text.
 func (m Message) text() string {
