@@ -455,3 +455,25 @@ func TestTheGuide(t *testing.T) {
 		t.Errorf("the filter has %d keys", len(keys))
 	}
 }
+
+// Each answer says what it is: JSON, bytes of a transcript, or a text.
+func TestTypesOfAnswers(t *testing.T) {
+	dir, file := folder(t)
+	defer written(t, file, 3).Close()
+	c := serve(t, &Server{Sources: []Source{{Name: "out", Dir: dir}},
+		Canonical: func(io.Reader) (string, error) { return "masked", nil }})
+	for query, want := range map[string]string{
+		"runs?":        "application/json",
+		"rows?seqs=1&": "application/json",
+		"columns?":     "application/octet-stream",
+		"raw?seq=1&":   "application/octet-stream",
+		"find?text=a&": "application/octet-stream",
+		"canonical?":   "text/plain; charset=utf-8",
+		"text?":        "text/plain; charset=utf-8",
+	} {
+		status, body, h := c.do(c.request("GET", "/the-token/"+query+"source=0&file=a/transcript.jsonl", ""))
+		if status != 200 || h.Get("Content-Type") != want {
+			t.Errorf("%s is %q, want %q: %d %s", query, h.Get("Content-Type"), want, status, body)
+		}
+	}
+}
