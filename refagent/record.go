@@ -93,14 +93,9 @@ func (r *record) apply(e event) {
 			r.update(*e.Update)
 		}
 	case eventState:
-		if e.Mode != "" {
-			r.mode = e.Mode
-		}
+		r.mode, r.title = cmp.Or(e.Mode, r.mode), cmp.Or(e.Title, r.title)
 		if e.Thoughts != nil {
 			r.thoughts = *e.Thoughts
-		}
-		if e.Title != "" {
-			r.title = e.Title
 		}
 		if e.Setting != "" {
 			r.settings[e.Setting] = e.Value
@@ -190,12 +185,7 @@ const interrupted = "[interrupted]"
 // read, so what it printed takes its place.
 func merged(call, u update) update {
 	call.Status = u.Status
-	if u.Content != nil {
-		call.Content = u.Content
-	}
-	if u.RawOutput != nil {
-		call.RawOutput = u.RawOutput
-	}
+	call.Content, call.RawOutput = cmp.Or(u.Content, call.Content), cmp.Or(u.RawOutput, call.RawOutput)
 	if u.Locations != nil {
 		call.Locations = u.Locations
 	}

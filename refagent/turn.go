@@ -185,16 +185,10 @@ func turnError(err error) *rpcError {
 
 // nameSession gives the session a title, once.
 func (a *agent) nameSession(ctx context.Context, s *session, prompt string) {
-	s.mu.Lock()
 	title := titleOf(prompt)
-	if a.habits.Untitled {
-		title = ""
-	}
-	if s.rec.title != "" || title == "" {
-		s.mu.Unlock()
+	if title == "" || a.habits.Untitled || locked(s, func() string { return s.rec.title }) != "" {
 		return
 	}
-	s.mu.Unlock()
 	if a.habits.TitleByModel {
 		title = cmp.Or(titleOf(a.aside(ctx, s, "Write a title of at most five words for this request:\n\n"+prompt)), title)
 	}

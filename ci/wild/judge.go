@@ -118,10 +118,15 @@ func flags(v results.Verdict) bool {
 }
 
 // finders are what tells in the pairs of a package with a scenario.
-func (d *Data) finders(pkg, scenario string) (list []string) {
+func (d *Data) finders(pkg, scenario string) []string {
+	return d.named(func(p Pair) (string, bool) { return p.Finder, p.Package == pkg && p.Scenario == scenario })
+}
+
+// named lists what of counts in some pairs, each once.
+func (d *Data) named(of func(Pair) (name string, counts bool)) (list []string) {
 	for _, p := range d.Pairs {
-		if p.Package == pkg && p.Scenario == scenario && !slices.Contains(list, p.Finder) {
-			list = append(list, p.Finder)
+		if name, counts := of(p); counts && !slices.Contains(list, name) {
+			list = append(list, name)
 		}
 	}
 	return list

@@ -34,7 +34,7 @@ func (r *runner) scan(pkg, versions string, every int, which []string) {
 		columns = append(columns, column{version, marks(outcomes)})
 		m := r.of(pkg, version)
 		m.Gate, m.Scan = broken(outcomes), true
-		for _, id := range r.scenariosOf(pkg) {
+		for _, id := range r.named(func(p Pair) (string, bool) { return p.Scenario, p.Package == pkg }) {
 			if old := m.Scenarios[id]; old == nil || old.Of == 1 {
 				m.Scenarios[id] = r.seen(pkg, id, outcomes)
 			}
@@ -50,16 +50,6 @@ func (r *runner) scanned(pkg, version string, which []string) []results.Result {
 		return outcomes
 	}
 	return r.run(r.variant(pkg, version), version, "scan", which...)
-}
-
-// scenariosOf are the scenarios that pairs of a package name.
-func (d *Data) scenariosOf(pkg string) (ids []string) {
-	for _, p := range d.Pairs {
-		if p.Package == pkg && !slices.Contains(ids, p.Scenario) {
-			ids = append(ids, p.Scenario)
-		}
-	}
-	return ids
 }
 
 // column is a version of a scan: a mark for each scenario and what judged in it.
