@@ -2,7 +2,6 @@ package agents
 
 import (
 	"cmp"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -84,14 +83,13 @@ func anyModel() map[string]string {
 // Marked is an ad-hoc profile in which each variable of a base URL names another one, so
 // that the path of a model request, /run/NAME/…, says which variable led there.
 func (p *Profile) Marked() *Profile {
-	q := *p
-	q.Env = maps.Clone(p.Env)
-	for name, value := range q.Env {
+	env := map[string]string{}
+	for name, value := range p.Env {
 		if rest, ok := strings.CutPrefix(value, "$LLM"); ok {
-			q.Env[name] = "$LLM/run/" + name + rest
+			env[name] = "$LLM/run/" + name + rest
 		}
 	}
-	return &q
+	return p.WithEnv(env)
 }
 
 // Reaching is an ad-hoc profile with those variables alone that belong to the provider
@@ -129,9 +127,7 @@ func namers() map[string]namer {
 		"npx bunx pnpx uvx pipx":                            func(args []string) string { return packageName(fetched(args)) },
 		"node nodejs tsx ts-node ruby perl php sh bash zsh": script,
 		"deno bun uv poetry pdm hatch pixi":                 ranScript,
-		"java": func(args []string) string {
-			return scriptName(after(args, "-jar"))
-		},
+		"java":                                              func(args []string) string { return scriptName(after(args, "-jar")) },
 		"dotnet": func(args []string) string {
 			if w := firstWord(args); w != "run" {
 				return scriptName(w)
@@ -169,12 +165,11 @@ func nameOf(argv []string) string {
 
 // wrapped is the name of a command behind options and variables.
 func wrapped(args []string) string {
-	for i, w := range args {
-		if isWord(w) && !assignment.MatchString(w) {
-			return nameOf(args[i:])
-		}
+	i := slices.IndexFunc(args, func(w string) bool { return isWord(w) && !assignment.MatchString(w) })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return nameOf(args[i:])
 }
 
 // fetched is the package as the command line has it, with scope and version.
@@ -223,10 +218,8 @@ func after(args []string, flag string) string {
 var python = regexp.MustCompile(`^(python|pypy)[0-9.]*$`)
 
 func firstWord(args []string) string {
-	for _, w := range args {
-		if isWord(w) {
-			return w
-		}
+	if i := slices.IndexFunc(args, isWord); i >= 0 {
+		return args[i]
 	}
 	return ""
 }

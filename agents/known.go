@@ -115,21 +115,16 @@ func FormatKnownFailures(list []KnownFailure) []byte {
 		}
 		b.WriteString(kind + ": " + strconv.Quote(k.ID) + "\n")
 		b.WriteString("  reason: " + strconv.Quote(k.Reason) + "\n")
-		if k.Link != "" {
-			b.WriteString("  link: " + strconv.Quote(k.Link) + "\n")
+		more := func(set bool, key, value string) {
+			if set {
+				b.WriteString("  " + key + ": " + value + "\n")
+			}
 		}
-		if !k.Expires.IsZero() {
-			b.WriteString("  expires: " + k.Expires.Format(time.DateOnly) + "\n")
-		}
-		if k.Flaky {
-			b.WriteString("  flaky: true\n")
-		}
-		if len(k.Protocols) > 0 {
-			b.WriteString("  protocols: [" + strings.Join(k.Protocols, ", ") + "]\n")
-		}
-		if len(k.Requirements) > 0 {
-			b.WriteString("  requirements: [" + strings.Join(k.Requirements, ", ") + "]\n")
-		}
+		more(k.Link != "", "link", strconv.Quote(k.Link))
+		more(!k.Expires.IsZero(), "expires", k.Expires.Format(time.DateOnly))
+		more(k.Flaky, "flaky", "true")
+		more(len(k.Protocols) > 0, "protocols", "["+strings.Join(k.Protocols, ", ")+"]")
+		more(len(k.Requirements) > 0, "requirements", "["+strings.Join(k.Requirements, ", ")+"]")
 	}
 	if b.Len() == 0 {
 		return []byte("[]\n")

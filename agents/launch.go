@@ -69,10 +69,8 @@ func (p *Profile) launch(s Sandbox) (_ Launch, values map[string]string, err err
 	if err != nil {
 		return Launch{}, nil, err
 	}
-	values = map[string]string{
-		"LLM": s.LLM, "KEY": dummyKey, "WORK": s.Work, "HOME": s.Home, "TMP": s.Temp,
-		"AGENT_DIR": found.AgentDir, "SELF": s.Self, "CWD": s.Cwd,
-	}
+	values = map[string]string{"LLM": s.LLM, "KEY": dummyKey, "WORK": s.Work, "HOME": s.Home, "TMP": s.Temp,
+		"AGENT_DIR": found.AgentDir, "SELF": s.Self, "CWD": s.Cwd}
 	if p.URL != "" {
 		values["PRINTED"] = "$PRINTED" // which only the server knows
 		if values["PORT"], err = freePort(); err != nil {
@@ -148,14 +146,13 @@ func (p *Profile) absolute(path, cwd string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
 	}
-	base := p.base
-	if p.literal {
-		base = ""
+	switch {
+	case p.literal:
+		return filepath.Join(cwd, path)
+	case filepath.IsAbs(p.base):
+		return filepath.Join(p.base, path)
 	}
-	if !filepath.IsAbs(base) {
-		base = filepath.Join(cwd, base)
-	}
-	return filepath.Join(base, path)
+	return filepath.Join(cwd, p.base, path)
 }
 
 // environment is a list of K=V as a map; the last of two wins.
@@ -178,16 +175,9 @@ var passed = regexp.MustCompile(`^(PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|USER|LOGNAME|
 	`PROCESSOR_ARCHITECTURE)$`)
 
 func basic(host map[string]string, s Sandbox) map[string]string {
-	env := map[string]string{}
-	for k, v := range host {
-		if passed.MatchString(k) {
-			env[k] = v
-		}
-	}
-	env["HOME"] = s.Home
-	env["TMPDIR"] = s.Temp
-	env["TERM"] = "dumb"
-	env["NO_COLOR"] = "1"
+	env := maps.Clone(host)
+	maps.DeleteFunc(env, func(name, _ string) bool { return !passed.MatchString(name) })
+	maps.Copy(env, map[string]string{"HOME": s.Home, "TMPDIR": s.Temp, "TERM": "dumb", "NO_COLOR": "1"})
 	if env["PATH"] == "" && host["Path"] != "" {
 		env["PATH"] = host["Path"] // as Windows spells it
 	}
@@ -200,8 +190,7 @@ func basic(host map[string]string, s Sandbox) map[string]string {
 	return env
 }
 
-var variableNames = []string{"LLM", "KEY", "WORK", "HOME", "TMP", "AGENT_DIR", "SELF", "CWD",
-	"PORT", "PRINTED"}
+var variableNames = []string{"LLM", "KEY", "WORK", "HOME", "TMP", "AGENT_DIR", "SELF", "CWD", "PORT", "PRINTED"}
 
 var reference = regexp.MustCompile(`\$\$|\$[A-Za-z_][A-Za-z0-9_]*|\$`)
 

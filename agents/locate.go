@@ -73,10 +73,8 @@ func (p *Profile) Locate(s Sandbox) (Found, error) {
 	if strings.ContainsAny(program, `/\`) {
 		values := map[string]string{"WORK": s.Work, "HOME": s.Home, "TMP": s.Temp, "CWD": s.Cwd}
 		path := p.absolute(expand(program, values, p.literal), s.Cwd)
-		for _, try := range executables(path, host) {
-			if isProgram(try) {
-				return Found{Path: try, Where: InPlace, AgentDir: filepath.Dir(try)}, nil
-			}
+		if try := executable(path, host); try != "" {
+			return Found{Path: try, Where: InPlace, AgentDir: filepath.Dir(try)}, nil
 		}
 		missing.Program = path
 		missing.Looked = []string{filepath.Dir(path)}
@@ -108,10 +106,8 @@ func (p *Profile) Locate(s Sandbox) (Found, error) {
 		if !filepath.IsAbs(dir) {
 			continue // what the user's folder holds is no installed program
 		}
-		for _, try := range executables(filepath.Join(dir, program), host) {
-			if isProgram(try) {
-				return Found{Path: try, Where: InPath}, nil
-			}
+		if try := executable(filepath.Join(dir, program), host); try != "" {
+			return Found{Path: try, Where: InPath}, nil
 		}
 	}
 	missing.Looked = append(missing.Looked, "PATH")
@@ -127,10 +123,8 @@ func (p *Profile) installed(dir, program string, host map[string]string) (Found,
 		{filepath.Join(own, program), own},
 		{filepath.Join(dir, program), dir},
 	} {
-		for _, try := range executables(c.path, host) {
-			if isProgram(try) {
-				return Found{Path: try, AgentDir: c.agent}, true
-			}
+		if try := executable(c.path, host); try != "" {
+			return Found{Path: try, AgentDir: c.agent}, true
 		}
 	}
 	return Found{}, false
@@ -155,25 +149,27 @@ func (p *Profile) fix(checkout string) string {
 
 // nearest goes up from dir to the first folder that holds name.
 func nearest(dir, name string) string {
-	for filepath.IsAbs(dir) {
+	for up := ""; filepath.IsAbs(dir) && up != dir; up, dir = dir, filepath.Dir(dir) {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
 			return dir
 		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			break
-		}
-		dir = up
 	}
 	return ""
 }
 
 func isProgram(path string) bool {
 	info, err := os.Stat(path)
-	if err != nil || info.IsDir() {
-		return false
+	return err == nil && !info.IsDir() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0)
+}
+
+// executable is the program at a path, with an ending that this system adds; "" if there is none.
+func executable(path string, host map[string]string) string {
+	for _, try := range executables(path, host) {
+		if isProgram(try) {
+			return try
+		}
 	}
-	return runtime.GOOS == "windows" || info.Mode()&0o111 != 0
+	return ""
 }
 
 // executables are the names a program may have on this system.
@@ -186,7 +182,7 @@ func executables(path string, host map[string]string) []string {
 	if filepath.Ext(path) != "" {
 		out = append(out, path)
 	}
-	for _, ext := range strings.Split(exts, ";") {
+	for ext := range strings.SplitSeq(exts, ";") {
 		out = append(out, path+strings.ToLower(ext))
 	}
 	return out

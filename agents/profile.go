@@ -193,10 +193,8 @@ func (p *Profile) WithAuth(method string) *Profile {
 // WithEnv is the profile with more environment; the new values win.
 func (p *Profile) WithEnv(env map[string]string) *Profile {
 	q := *p
-	q.Env = maps.Clone(p.Env)
-	if q.Env == nil {
-		q.Env = map[string]string{}
-	}
+	q.Env = map[string]string{}
+	maps.Copy(q.Env, p.Env)
 	maps.Copy(q.Env, env)
 	return &q
 }

@@ -1,10 +1,8 @@
 package agents
 
 import (
-	"maps"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Recognize returns the shipped profile of the agent that a command starts: by
@@ -59,13 +57,11 @@ func (p *Profile) IsDressed() bool { return p.dressed }
 // environment, HOME, set-up step, login, model, tools and times. It stays ad hoc: what is known
 // to fail, and goldens, are of the version that the other one was written for.
 func (p *Profile) Dressed(known *Profile) *Profile {
-	q := *p
+	q := p.WithEnv(known.Env)
 	q.dressed = true
-	q.Env = maps.Clone(p.Env)
-	maps.Copy(q.Env, known.Env)
 	q.Home, q.NoCaches, q.Model, q.Auth = known.Home, known.NoCaches, known.Model, known.Auth
 	q.Tools, q.Lanes, q.Normalize, q.Policy = known.Tools, known.Lanes, known.Normalize, known.Policy
 	q.Timeouts, q.Setup, q.setupBase = known.Timeouts, known.Setup, known.base
-	q.Timeouts.Start = slices.Max([]time.Duration{p.Timeouts.Start, known.Timeouts.Start})
-	return &q
+	q.Timeouts.Start = max(p.Timeouts.Start, known.Timeouts.Start)
+	return q
 }

@@ -29,6 +29,7 @@ func (l *Line) Word(s string) {
 	l.b = append(l.b, s...)
 }
 
+// Text appends a text in quotes, after a space.
 func (l *Line) Text(s string) { l.Word(Quote(l.mask.Text(s))) }
 
 func (l *Line) key(key string) {
@@ -69,11 +70,9 @@ func (o Object) took(key string) bool { return slices.Contains(*o.taken, key) }
 // Bare shows a string of a fixed vocabulary as a word, without its key.
 func (l *Line) Bare(o Object, key string, vocabulary ...string) {
 	v := o.Take(key)
-	for _, w := range vocabulary {
-		if v.Is(w) {
-			l.Word(w)
-			return
-		}
+	if i := slices.IndexFunc(vocabulary, v.Is); i >= 0 {
+		l.Word(vocabulary[i])
+		return
 	}
 	l.Known(key, v)
 }
@@ -87,22 +86,24 @@ func (l *Line) Known(key string, v wire.Value) {
 
 // Formed shows a string without its key, in the form that form gives.
 func (l *Line) Formed(o Object, key string, form func(string) string) {
-	v := o.Take(key)
-	if v.Kind() == wire.String {
+	if v := o.Take(key); v.Kind() == wire.String {
 		l.Word(form(v.Str()))
-		return
+	} else {
+		l.Known(key, v)
 	}
-	l.Known(key, v)
 }
 
+// Quoted shows a string in quotes, without its key.
 func (l *Line) Quoted(o Object, key string) {
 	l.Formed(o, key, func(s string) string { return Quote(l.mask.Text(s)) })
 }
 
+// Path shows a path without its key.
 func (l *Line) Path(o Object, key string) {
 	l.Formed(o, key, func(s string) string { return PathText(l.mask.Text(s)) })
 }
 
+// ID shows an id of a class by its label, without its key.
 func (l *Line) ID(o Object, key string, class IDClass) {
 	l.Formed(o, key, func(s string) string { return l.mask.ID(class, s) })
 }
@@ -122,16 +123,12 @@ func (l *Line) Keys(o Object, keys ...string) {
 // Rest shows the members that were not taken: unknown members, and all but the last of
 // members with the same key.
 func (l *Line) Rest(o Object) {
-	switch o.Value.Kind() {
-	case wire.Object:
-	case wire.Missing:
+	switch kind := o.Value.Kind(); {
+	case kind == wire.Missing, kind == wire.Object && len(*o.taken) == o.Value.Len(): // each was taken
 		return
-	default:
+	case kind != wire.Object:
 		l.Pair("+value", o.Value)
 		return
-	}
-	if len(*o.taken) == o.Value.Len() {
-		return // each was taken
 	}
 	members := sortedMembers(o.Value)
 	for i, m := range members {
@@ -139,9 +136,7 @@ func (l *Line) Rest(o Object) {
 		if last && o.took(m.key) || l.mask.Hides(m.key) {
 			continue
 		}
-		l.b = append(l.b, " +"...)
-		l.b = append(l.b, QuoteUnlessWord(m.key)...)
-		l.b = append(l.b, '=')
+		l.b = append(l.b, " +"+QuoteUnlessWord(m.key)+"="...)
 		l.b = compact(l.b, l.mask, m.key, m.value)
 	}
 }
@@ -163,17 +158,15 @@ func Arrow(s transcript.Source) string {
 	return "<--"
 }
 
+// Malformed shows an entry that is no frame: its text, its size if that was cut, and what is wrong with it.
 func (l *Line) Malformed(e transcript.Entry) {
 	l.Word("malformed")
-	size := ""
-	if e.Size > 0 {
-		size = " (" + thousands(e.Size) + " bytes on the wire)"
-	}
 	l.Text(string(e.Raw))
-	l.b = append(l.b, size...)
+	if e.Size > 0 {
+		l.Word("(" + thousands(e.Size) + " bytes on the wire)")
+	}
 	if e.Problem != "" {
-		l.b = append(l.b, ": "...)
-		l.b = append(l.b, oneLine(l.mask.Text(e.Problem))...)
+		l.b = append(l.b, ": "+oneLine(l.mask.Text(e.Problem))...)
 	}
 }
 
@@ -193,6 +186,7 @@ func (l *Line) List(key string, v wire.Value, show func(wire.Value)) {
 	l.Bracketed(v, ", ", show)
 }
 
+// Bracketed shows the items of an array with show, in brackets and with a separator between them.
 func (l *Line) Bracketed(v wire.Value, separator string, show func(wire.Value)) {
 	l.Word("[")
 	before := l.b
@@ -214,6 +208,7 @@ func (l *Line) Several(o Object, key string, show func(wire.Value)) {
 	l.Separated(o, key, ", ", show)
 }
 
+// Separated is Several with another separator.
 func (l *Line) Separated(o Object, key, separator string, show func(wire.Value)) {
 	v := o.Take(key)
 	if v.Kind() != wire.Array {

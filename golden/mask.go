@@ -80,7 +80,7 @@ func (m *Mask) Plain() bool { return m.plain }
 // Hides reports whether a member is left out.
 func (m *Mask) Hides(key string) bool { return !m.plain && slices.Contains(m.without, key) }
 
-// blinded is the same Mask without numbers, for keys to sort by.
+// Blinded returns the same Mask without numbers, for keys to sort by.
 func (m *Mask) Blinded() *Mask {
 	other := *m
 	other.blind = true
@@ -199,13 +199,11 @@ func epochMillis(n string) bool {
 
 // number is a JSON number as it may be shown under a key.
 func (m *Mask) number(key, raw string) string {
-	if m.plain {
-		return raw
-	}
-	if epochMillis(raw) {
+	switch {
+	case m.plain:
+	case epochMillis(raw):
 		return "<ms>"
-	}
-	if volatile(key) {
+	case volatile(key):
 		return "<n>"
 	}
 	return raw
@@ -230,12 +228,8 @@ func volatile(key string) bool {
 			break
 		}
 	}
-	for _, what := range []string{"timestamp", "duration", "elapsed", "latency"} {
-		if strings.HasSuffix(key, what) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"timestamp", "duration", "elapsed", "latency"},
+		func(what string) bool { return strings.HasSuffix(key, what) })
 }
 
 // isDigits reports whether a string is a number in quotes.
@@ -248,11 +242,7 @@ func replacePath(s string, p directory) string {
 		return s
 	}
 	var b strings.Builder
-	for {
-		at := strings.Index(s, p.path)
-		if at < 0 {
-			break
-		}
+	for at := strings.Index(s, p.path); at >= 0; at = strings.Index(s, p.path) {
 		end := at + len(p.path)
 		before, _ := utf8.DecodeLastRuneInString(s[:at])
 		after, _ := utf8.DecodeRuneInString(s[end:])
@@ -260,12 +250,11 @@ func replacePath(s string, p directory) string {
 			(unicode.IsLetter(after) || unicode.IsDigit(after) || strings.ContainsRune("_-", after))) &&
 			!(at > 0 && (unicode.IsLetter(before) || unicode.IsDigit(before) ||
 				!path.IsAbs(p.path) && strings.ContainsRune("/\\._-~$", before)))
-		b.WriteString(s[:at])
+		shown := p.path
 		if whole {
-			b.WriteString(p.name)
-		} else {
-			b.WriteString(p.path)
+			shown = p.name
 		}
+		b.WriteString(s[:at] + shown)
 		s = s[end:]
 	}
 	b.WriteString(s)

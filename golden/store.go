@@ -98,13 +98,7 @@ func write(file, text string) (err error) {
 		}
 	}()
 	_, err = tmp.WriteString(text)
-	if err == nil {
-		err = tmp.Chmod(0o644)
-	}
-	if closeErr := tmp.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
+	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
 		return err
 	}
 	return os.Rename(tmp.Name(), file)
@@ -146,12 +140,7 @@ func (s Store) roots() []fs.FS {
 // Stale returns those of the goldens that no scenario has the id of, sorted.
 // scenarios must be the ids of all scenarios there are, not of those selected.
 func Stale(goldens, scenarios []string) []string {
-	var stale []string
-	for _, g := range goldens {
-		if !slices.Contains(scenarios, g) {
-			stale = append(stale, g)
-		}
-	}
+	stale := slices.DeleteFunc(slices.Clone(goldens), func(g string) bool { return slices.Contains(scenarios, g) })
 	slices.Sort(stale)
 	return stale
 }

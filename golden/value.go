@@ -25,7 +25,7 @@ func Quote(s string) string {
 		return strconv.Quote(s)
 	}
 	cut := 0
-	for i := 0; i < head; i++ {
+	for range head {
 		_, size := utf8.DecodeRuneInString(s[cut:])
 		cut += size
 	}

@@ -18,23 +18,15 @@ import (
 func (s *Server) ofTrace(w http.ResponseWriter, name string, t *trace, q url.Values) error {
 	switch name {
 	case "columns":
-		from, _ := strconv.Atoi(q.Get("from"))
-		generation, _ := strconv.Atoi(q.Get("generation"))
-		w.Header().Set("Content-Type", "application/octet-stream")
-		named, _ := strconv.Atoi(q.Get("names"))
-		_, err := w.Write(t.columns(from, named, generation))
-		return err
+		return send(w, octets, t.columns(number(q, "from"), number(q, "names"), number(q, "generation")))
 	case "rows":
 		return s.rows(w, t, q)
 	case "raw":
-		seq, _ := strconv.Atoi(q.Get("seq"))
-		e, _, err := t.entry(seq)
+		e, _, err := t.entry(number(q, "seq"))
 		if err != nil {
 			return err
 		}
-		w.Header().Set("Content-Type", "application/octet-stream")
-		_, err = w.Write(e.Raw)
-		return err
+		return send(w, octets, e.Raw)
 	case "fields":
 		var f Fields // without types, where nothing is known
 		if of := t.protocolOf(); of.Fields != nil {
@@ -42,9 +34,8 @@ func (s *Server) ofTrace(w http.ResponseWriter, name string, t *trace, q url.Val
 		}
 		return reply(w, f)
 	case "find":
-		w.Header().Set("Content-Type", "application/octet-stream")
-		from, _ := strconv.Atoi(q.Get("from"))
-		return binary.Write(w, binary.LittleEndian, t.find(q.Get("text"), from))
+		w.Header().Set("Content-Type", octets)
+		return binary.Write(w, binary.LittleEndian, t.find(q.Get("text"), number(q, "from")))
 	}
 	file, err := t.open()
 	if err != nil {
@@ -60,15 +51,19 @@ func (s *Server) ofTrace(w http.ResponseWriter, name string, t *trace, q url.Val
 		if err != nil {
 			return err
 		}
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, err = io.WriteString(w, text)
-		return err
+		return send(w, plainText, []byte(text))
 	}
 	result, err := s.Judge(q.Get("file"), file)
 	if err != nil {
 		return err
 	}
 	return reply(w, result)
+}
+
+// number is a number of a request, 0 if there is none.
+func number(q url.Values, name string) int {
+	n, _ := strconv.Atoi(q.Get(name))
+	return n
 }
 
 // rows answers with the texts of entries: from a Seq on, or those listed.
@@ -79,10 +74,9 @@ func (s *Server) rows(w http.ResponseWriter, t *trace, q url.Values) error {
 			wanted = append(wanted, seq)
 		}
 	}
-	from, _ := strconv.Atoi(q.Get("from"))
-	to, _ := strconv.Atoi(q.Get("to"))
+	from := number(q, "from")
 	n, _ := t.length()
-	for seq := max(from, 1); from > 0 && seq <= min(to, n) && len(wanted) < mostRows; seq++ {
+	for seq := from; from > 0 && seq <= min(number(q, "to"), n) && len(wanted) < mostRows; seq++ {
 		wanted = append(wanted, seq)
 	}
 	rows := [][]any{}
@@ -191,7 +185,7 @@ func (s *Server) text(w http.ResponseWriter, q url.Values) error {
 		return err
 	}
 	defer file.Close()
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Content-Type", plainText)
 	_, err = io.Copy(w, io.LimitReader(file, mostFile))
 	return err
 }

@@ -446,12 +446,34 @@ func TestTheGuide(t *testing.T) {
 		}
 	}
 	views := regexp.MustCompile(`const views = \[(.*)\]`).FindStringSubmatch(read("scenario.js"))
-	for _, view := range strings.Split(views[1], ", ") {
+	for view := range strings.SplitSeq(views[1], ", ") {
 		if !strings.Contains(string(guide), "\n| "+strings.Trim(view, `"`)+" |") {
 			t.Errorf("the guide does not say what the view %s shows", view)
 		}
 	}
 	if len(keys) < 9 {
 		t.Errorf("the filter has %d keys", len(keys))
+	}
+}
+
+// Each answer says what it is: JSON, bytes of a transcript, or a text.
+func TestTypesOfAnswers(t *testing.T) {
+	dir, file := folder(t)
+	defer written(t, file, 3).Close()
+	c := serve(t, &Server{Sources: []Source{{Name: "out", Dir: dir}},
+		Canonical: func(io.Reader) (string, error) { return "masked", nil }})
+	for query, want := range map[string]string{
+		"runs?":        "application/json",
+		"rows?seqs=1&": "application/json",
+		"columns?":     "application/octet-stream",
+		"raw?seq=1&":   "application/octet-stream",
+		"find?text=a&": "application/octet-stream",
+		"canonical?":   "text/plain; charset=utf-8",
+		"text?":        "text/plain; charset=utf-8",
+	} {
+		status, body, h := c.do(c.request("GET", "/the-token/"+query+"source=0&file=a/transcript.jsonl", ""))
+		if status != 200 || h.Get("Content-Type") != want {
+			t.Errorf("%s is %q, want %q: %d %s", query, h.Get("Content-Type"), want, status, body)
+		}
 	}
 }

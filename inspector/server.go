@@ -138,6 +138,18 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, name string) err
 	return fmt.Errorf("%q: %w", name, os.ErrNotExist)
 }
 
+// The media types of answers that are no JSON.
+const (
+	octets    = "application/octet-stream"
+	plainText = "text/plain; charset=utf-8"
+)
+
+func send(w http.ResponseWriter, kind string, data []byte) error {
+	w.Header().Set("Content-Type", kind)
+	_, err := w.Write(data)
+	return err
+}
+
 func reply(w http.ResponseWriter, v any) error {
 	w.Header().Set("Content-Type", "application/json")
 	return json.NewEncoder(w).Encode(v)

@@ -121,16 +121,14 @@ func (s *Server) trace(number, name string) (*trace, error) {
 	file.Close() // it was only to see whether it is there
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := number + "/" + name
-	if t, ok := s.traces[key]; ok {
-		return t, nil
-	}
 	if s.traces == nil {
 		s.traces = map[string]*trace{}
 	}
-	t := &trace{open: open, protocol: s.Protocol}
-	s.traces[key] = t
-	return t, nil
+	key := number + "/" + name
+	if s.traces[key] == nil {
+		s.traces[key] = &trace{open: open, protocol: s.Protocol}
+	}
+	return s.traces[key], nil
 }
 
 // shown is a source as the page gets it.
@@ -247,19 +245,21 @@ func (s *Server) transcripts(from Source) ([]found, error) {
 		return []found{}, err
 	}
 	list := []found{}
-	add := func(name, report string, version int64) {
-		if info, err := root.Lstat(filepath.FromSlash(name)); err == nil && info.Mode().IsRegular() {
-			list = append(list, found{name, info.Size(), info.ModTime().UnixMilli(), report, version})
+	add := func(name string, reported bool) {
+		info, err := root.Lstat(filepath.FromSlash(name))
+		if err != nil || !info.Mode().IsRegular() {
+			return
 		}
+		f := found{Path: name, Size: info.Size(), Modified: info.ModTime().UnixMilli()}
+		if reported {
+			if info, err := root.Lstat(filepath.FromSlash(reportOf(name))); err == nil {
+				f.report, f.version = reportOf(name), reportVersion(info)
+			}
+		}
+		list = append(list, f)
 	}
 	if from.File != "" {
-		report, version := reportOf(from.File), int64(0)
-		if info, err := root.Lstat(report); err == nil {
-			version = reportVersion(info)
-		} else {
-			report = ""
-		}
-		add(from.File, report, version)
+		add(from.File, true)
 		return list, nil
 	}
 	var walk func(dir string, depth int)
@@ -269,28 +269,17 @@ func (s *Server) transcripts(from Source) ([]found, error) {
 		if err != nil || depth > deepest {
 			return // what cannot be read has nothing to show
 		}
-		path := func(e os.DirEntry) string { return strings.TrimPrefix(dir+"/"+e.Name(), "./") }
-		reports := map[string]int64{} // their versions
+		there := map[string]bool{}
 		for _, e := range entries {
-			if !strings.HasSuffix(e.Name(), ofOne) {
-				continue
-			}
-			if info, err := e.Info(); err == nil {
-				reports[path(e)] = reportVersion(info)
-			}
+			there[e.Name()] = true
 		}
 		for _, e := range entries {
-			name := path(e)
+			name := strings.TrimPrefix(dir+"/"+e.Name(), "./")
 			switch {
 			case e.IsDir():
 				walk(name, depth+1)
 			case strings.HasSuffix(name, ".jsonl"):
-				report := reportOf(name)
-				version, ok := reports[report]
-				if !ok {
-					report = ""
-				}
-				add(name, report, version)
+				add(name, there[reportOf(e.Name())])
 			}
 		}
 	}

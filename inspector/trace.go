@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -165,19 +166,16 @@ func (t *trace) entry(seq int) (transcript.Entry, Protocol, error) {
 // find returns the entries from a Seq on whose line in the file has a text, whatever its case.
 func (t *trace) find(text string, from int) []uint32 {
 	t.mu.Lock()
-	file, end, starts := t.file, t.end, t.starts
+	file, starts := t.file, append(slices.Clip(t.starts), t.end)
 	t.mu.Unlock()
-	needle := bytes.ToLower([]byte(text))
+	needle, lines := bytes.ToLower([]byte(text)), len(starts)-1
 	var found []uint32
-	for first := max(from-1, 0); first < len(starts); {
+	for first := max(from-1, 0); first < lines; {
 		last := first + 1 // the lines of one chunk
-		for last < len(starts) && starts[last]-starts[first] < chunk {
+		for last < lines && starts[last]-starts[first] < chunk {
 			last++
 		}
-		to := end
-		if last < len(starts) {
-			to = starts[last]
-		}
+		to := starts[last]
 		buf := make([]byte, to-starts[first])
 		if _, err := file.ReadAt(buf, starts[first]); err != nil {
 			return found
@@ -187,11 +185,7 @@ func (t *trace) find(text string, from int) []uint32 {
 			low = buf // what has another length in lower case is searched as it is
 		}
 		for i := first; i < last; i++ {
-			upTo := to
-			if i+1 < len(starts) {
-				upTo = starts[i+1]
-			}
-			line := low[starts[i]-starts[first] : upTo-starts[first]]
+			line := low[starts[i]-starts[first] : starts[i+1]-starts[first]]
 			if bytes.Contains(line[max(bytes.Index(line, []byte(`"from":`)), 0):], needle) {
 				found = append(found, uint32(i+1))
 			}

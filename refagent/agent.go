@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"log"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -20,7 +22,7 @@ type agent struct {
 	habits  *Habits
 	log     *log.Logger
 	store   *store
-	model   *model
+	model   *Model
 	conn    *connection
 	tasks   sync.WaitGroup // turns and other work that outlives the line that started it
 
@@ -48,10 +50,10 @@ func (a *agent) serve() error {
 	a.conn = newConnection(&a.hooks, a.habits, a.options.AnswerGrace)
 	port := &Port{
 		out:     a.conn.out,
-		emit:    a.conn.emit,
-		deliver: a.receive,
+		Emit:    a.conn.emit,
+		Deliver: a.receive,
+		Exit:    func() { a.conn.out.close(); a.end(errExit) },
 		ctx:     a.ctx,
-		exit:    func() { a.conn.out.close(); a.end(errExit) },
 	}
 	a.conn.port = port
 	if a.hooks.Start != nil {
@@ -80,21 +82,18 @@ func (a *agent) serve() error {
 		err = context.Cause(a.ctx)
 	}
 	close(a.conn.closed)
-	if err == errExit {
-		a.conn.out.close()
-		a.wait(func() { <-a.conn.out.done })
-		return err
+	if err != errExit {
+		a.shutdown()
+		a.pause(a.habits.EndDelay)
+		if a.hooks.End != nil {
+			a.hooks.End(a.ctx)
+		}
+		a.wait(port.finish) // before the context ends: what is late still comes
+		a.end(nil)
 	}
-	a.shutdown()
-	a.pause(a.habits.EndDelay)
-	if a.hooks.End != nil {
-		a.hooks.End(a.ctx)
-	}
-	a.wait(port.finish) // before the context ends: what is late still comes
-	a.end(nil)
 	a.conn.out.close()
 	a.wait(func() { <-a.conn.out.done })
-	if c, ok := a.options.In.(io.Closer); ok {
+	if c, ok := a.options.In.(io.Closer); ok && err != errExit {
 		c.Close()
 	}
 	return err
@@ -114,10 +113,8 @@ func (a *agent) pause(d time.Duration) {
 	if d <= 0 {
 		return
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 	case <-a.ctx.Done():
 	}
 }
@@ -128,10 +125,7 @@ func (a *agent) shutdown() {
 	a.stopped = true
 	a.gate.Unlock()
 	a.mu.Lock()
-	live := make([]*session, 0, len(a.sessions))
-	for _, s := range a.sessions {
-		live = append(live, s)
-	}
+	live := slices.Collect(maps.Values(a.sessions))
 	a.mu.Unlock()
 	for _, s := range live {
 		s.cancelTurn()
@@ -142,17 +136,15 @@ func (a *agent) shutdown() {
 	for _, s := range live {
 		s.release()
 	}
-	a.model.close()
+	a.model.Close()
 }
 
 func (a *agent) wait(f func()) {
 	done := make(chan struct{})
 	go func() { f(); close(done) }()
-	t := time.NewTimer(linger)
-	defer t.Stop()
 	select {
 	case <-done:
-	case <-t.C:
+	case <-time.After(linger):
 	}
 }
 
@@ -197,33 +189,52 @@ func (a *agent) receive(line []byte) {
 // it returns an error, which is the answer.
 type handler func(r *request, params json.RawMessage) *rpcError
 
+// methods returns the methods that the agent has in the version of the connection.
 func (a *agent) methods() map[string]handler {
-	if a.v2() {
-		return a.methodsOfV2()
-	}
 	all := map[string]handler{
 		"initialize":                a.initialize,
 		"session/new":               a.newSession,
-		"session/load":              a.loadSession,
 		"session/resume":            a.resumeSession,
 		"session/list":              a.listSessions,
 		"session/close":             a.closeSession,
 		"session/delete":            a.deleteSession,
-		"session/prompt":            a.prompt,
-		"session/set_mode":          a.setMode,
-		"session/set_config_option": a.setConfigOption,
+		"session/prompt":            inSession(a.own, a.prompt),
+		"session/set_config_option": inSession(a.own, a.setConfigOption),
+	}
+	v2, login, logout := a.v2(), "authenticate", "logout"
+	if v2 {
+		login, logout = "auth/login", "auth/logout"
+		all["tool_call/cancel"] = inSession(a.holder, a.stopItem("tool call", "toolCallId"))
+		all["terminal/cancel"] = inSession(a.holder, a.stopItem("terminal", "terminalId"))
+	} else {
+		all["session/load"] = a.loadSession
+		all["session/set_mode"] = inSession(a.own, a.setMode)
 	}
 	if a.forks() {
 		all["session/fork"] = a.forkSession
 	}
 	if len(a.logins()) > 0 {
-		all["authenticate"] = a.authenticate
-		all["logout"] = a.logout
+		all[login], all[logout] = a.authenticate, a.logout
 	}
 	for _, capability := range a.habits.Without {
-		delete(all, "session/"+capability)
+		if !v2 || capability == "delete" {
+			delete(all, "session/"+capability)
+		}
 	}
 	return all
+}
+
+// inSession serves requests in the session that find makes of their parameters.
+func inSession(find func(params json.RawMessage) (*session, *rpcError),
+	serve func(r *request, s *session, params json.RawMessage) *rpcError) handler {
+	return func(r *request, params json.RawMessage) *rpcError {
+		s, err := find(params)
+		if err != nil {
+			return err
+		}
+		r.session = s.id
+		return serve(r, s, params)
+	}
 }
 
 // permitted refuses what needs an initialized connection or a login.
@@ -257,18 +268,14 @@ func (a *agent) notification(m incoming) {
 			a.log.Printf("session/cancel ignored: %v", err)
 			return
 		}
-		a.cancel(p.SessionID)
+		if s := a.find(p.SessionID); s != nil {
+			s.cancelTurn()
+		}
 	case "$/cancel_request":
 		var p struct{ RequestID json.RawMessage }
 		if err := decodeParams(m.params, &p); err == nil && p.RequestID != nil && !a.habits.DeafToRequestCancels {
 			a.conn.cancelRequest(p.RequestID)
 		}
-	}
-}
-
-func (a *agent) cancel(id string) {
-	if s := a.find(id); s != nil {
-		s.cancelTurn()
 	}
 }
 
@@ -280,23 +287,20 @@ func (a *agent) find(id string) *session {
 
 // known decodes the sessionId that most requests carry.
 func (a *agent) known(params json.RawMessage) (*session, *rpcError) {
-	var p struct{ SessionID *string }
-	if err := decodeParams(params, &p); err != nil {
+	id, err := member(params, "sessionId")
+	if err != nil {
 		return nil, err
 	}
-	if p.SessionID == nil {
-		return nil, badParams("sessionId is missing")
-	}
-	if s := a.find(*p.SessionID); s != nil {
+	if s := a.find(id); s != nil {
 		return s, nil
 	}
-	return nil, a.unknownSession(*p.SessionID)
+	return nil, a.unknownSession(id)
 }
 
 func (a *agent) unknownSession(id string) *rpcError {
 	err := fault(cmp.Or(a.habits.UnknownCode, codeUnknownSession), "unknown session %q", id)
 	if a.v2() {
-		err.Code, err.Data = codeUnknownSession, map[string]any{"sessionId": id}
+		err.Code, err.Data = codeUnknownSession, object{"sessionId": id}
 	}
 	return err
 }

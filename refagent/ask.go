@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // askTool is the tool by which the model asks the user something: with a form
@@ -14,10 +15,10 @@ const askTool = "ask_user"
 // answerKey is the one property of the form.
 const answerKey = "answer"
 
-func askSchema() map[string]any {
+func askSchema() object {
 	s := schema("question", "url?")
-	s["properties"].(map[string]any)["options"] = map[string]any{
-		"type": "array", "items": map[string]any{"type": "string"}, "description": "The answers to choose from",
+	s["properties"].(object)["options"] = object{
+		"type": "array", "items": object{"type": "string"}, "description": "The answers to choose from",
 	}
 	return s
 }
@@ -26,12 +27,12 @@ func askSchema() map[string]any {
 // leaves the asking to the model, in its answer.
 func askUser(ctx context.Context, w *work) error {
 	caps, url := w.a.capabilities(), w.args.str("url")
-	var params map[string]any
+	var params object
 	switch {
 	case url != "" && caps.ElicitURL:
-		params = map[string]any{"mode": "url", "url": url, "elicitationId": w.s.id + "/" + w.id}
+		params = object{"mode": "url", "url": url, "elicitationId": w.s.id + "/" + w.id}
 	case url == "" && caps.ElicitForm:
-		params = map[string]any{"mode": "form", "requestedSchema": w.form()}
+		params = object{"mode": "form", "requestedSchema": w.form()}
 	default:
 		w.say("The editor cannot show this to the user. Ask in your answer instead.")
 		return nil
@@ -41,10 +42,7 @@ func askUser(ctx context.Context, w *work) error {
 		Action  string
 		Content json.RawMessage
 	}
-	done := w.s.wait()
-	err := w.a.conn.call(ctx, "elicitation/create", w.s.id, params, &result)
-	done()
-	if err != nil {
+	if err := w.s.ask(ctx, "elicitation/create", params, &result); err != nil {
 		return fmt.Errorf("the question did not reach the user: %w", err)
 	}
 	switch {
@@ -69,18 +67,16 @@ func askUser(ctx context.Context, w *work) error {
 
 func (w *work) say(text string) { w.content, w.result = textContent(text), text }
 
-func (w *work) form() map[string]any {
-	field := map[string]any{"type": "string", "title": "Answer"}
+func (w *work) form() object {
+	field := object{"type": "string", "title": "Answer"}
 	if options := w.choices(); len(options) > 0 {
 		field["enum"] = options
 	}
-	return map[string]any{"type": "object", "properties": map[string]any{answerKey: field},
-		"required": []string{answerKey}}
+	return object{"type": "object", "properties": object{answerKey: field}, "required": []string{answerKey}}
 }
 
-func (w *work) choices() []string {
+func (w *work) choices() (out []string) {
 	list, _ := w.args["options"].([]any)
-	var out []string
 	for _, v := range list {
 		if s, ok := v.(string); ok {
 			out = append(out, s)
@@ -91,19 +87,13 @@ func (w *work) choices() []string {
 
 // chosen checks the user's answer again: what an editor sends need not fit.
 func (w *work) chosen(content json.RawMessage) (string, error) {
-	var form map[string]any
+	var form object
 	_ = json.Unmarshal(content, &form) // nothing or nonsense has no answer in it
 	answer, ok := form[answerKey].(string)
 	if !ok {
 		return "", errors.New("the form came back without an answer")
 	}
-	options := w.choices()
-	for _, o := range options {
-		if o == answer {
-			return answer, nil
-		}
-	}
-	if len(options) > 0 {
+	if options := w.choices(); len(options) > 0 && !slices.Contains(options, answer) {
 		return "", errors.New("the answer is none of those to choose from")
 	}
 	return answer, nil

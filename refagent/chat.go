@@ -1,6 +1,7 @@
 package refagent
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 )
@@ -11,13 +12,9 @@ import (
 type chatRequest struct {
 	Model         string        `json:"model"`
 	Messages      []chatMessage `json:"messages"`
-	Tools         []chatTool    `json:"tools,omitempty"`
+	Tools         []object      `json:"tools,omitempty"`
 	Stream        bool          `json:"stream"`
-	StreamOptions *chatStream   `json:"stream_options,omitempty"`
-}
-
-type chatStream struct {
-	IncludeUsage bool `json:"include_usage"`
+	StreamOptions object        `json:"stream_options,omitempty"`
 }
 
 type chatMessage struct {
@@ -28,36 +25,21 @@ type chatMessage struct {
 }
 
 type chatPart struct {
-	Type     string     `json:"type"`
-	Text     string     `json:"text,omitempty"`
-	ImageURL *chatImage `json:"image_url,omitempty"`
-	Audio    *chatAudio `json:"input_audio,omitempty"`
-}
-
-type chatImage struct {
-	URL string `json:"url"`
-}
-
-type chatAudio struct {
-	Data   string `json:"data"` // base64
-	Format string `json:"format"`
-}
-
-type chatTool struct {
-	Type     string       `json:"type"`
-	Function chatFunction `json:"function"`
-}
-
-type chatFunction struct {
-	Name        string         `json:"name"`
-	Description string         `json:"description"`
-	Parameters  map[string]any `json:"parameters"`
+	Type     string `json:"type"`
+	Text     string `json:"text,omitempty"`
+	ImageURL object `json:"image_url,omitempty"`
+	Audio    object `json:"input_audio,omitempty"`
 }
 
 // chatCall is a call of a tool, or a piece of one in a stream: those with the
 // same index belong together.
 type chatCall struct {
-	Index    int    `json:"index"`
+	Index int `json:"index"`
+	Call
+}
+
+// Call is a tool call of a message, in the form that Chat Completions and AG-UI share.
+type Call struct {
 	ID       string `json:"id"`
 	Type     string `json:"type"`
 	Function struct {
@@ -75,13 +57,6 @@ type chatReply struct {
 	Reasoning        string `json:"reasoning"`
 }
 
-func (r *chatReply) calls() []chatCall {
-	if r == nil {
-		return nil
-	}
-	return r.ToolCalls
-}
-
 type chatChunk struct {
 	Choices []struct {
 		Delta        chatReply  `json:"delta"`
@@ -96,16 +71,17 @@ type chatChunk struct {
 	Error json.RawMessage `json:"error"`
 }
 
-func chatRequestOf(model string, history []ModelMessage, tools []tool, streams bool) chatRequest {
+func chatRequestOf(model string, history []ModelMessage, offers []Offer, streams bool) chatRequest {
 	r := chatRequest{Model: model, Stream: streams, Messages: []chatMessage{{Role: "system", Content: systemPrompt}}}
 	if streams {
-		r.StreamOptions = &chatStream{IncludeUsage: true}
+		r.StreamOptions = object{"include_usage": true}
 	}
 	for _, m := range history {
 		r.Messages = append(r.Messages, chatMessageOf(m))
 	}
-	for _, t := range tools {
-		r.Tools = append(r.Tools, chatTool{Type: "function", Function: chatFunction{t.called(), t.about, t.schema}})
+	for _, o := range offers {
+		function := object{"name": o.Name, "description": o.About, "parameters": o.Schema}
+		r.Tools = append(r.Tools, object{"type": "function", "function": function})
 	}
 	return r
 }
@@ -113,7 +89,7 @@ func chatRequestOf(model string, history []ModelMessage, tools []tool, streams b
 func chatMessageOf(m ModelMessage) chatMessage {
 	out := chatMessage{Role: m.Role, Content: m.Text, ToolCallID: m.CallID}
 	for i, c := range m.Calls {
-		call := chatCall{Index: i, ID: c.ID, Type: "function"}
+		call := chatCall{i, Call{ID: c.ID, Type: "function"}}
 		call.Function.Name, call.Function.Arguments = c.Name, c.Arguments
 		out.ToolCalls = append(out.ToolCalls, call)
 	}
@@ -126,9 +102,9 @@ func chatMessageOf(m ModelMessage) chatMessage {
 		case p.Data == "":
 			parts[i] = chatPart{Type: "text", Text: p.Text}
 		case kind == "audio":
-			parts[i] = chatPart{Type: "input_audio", Audio: &chatAudio{Data: p.Data, Format: audioFormat(format)}}
+			parts[i] = chatPart{Type: "input_audio", Audio: object{"data": p.Data, "format": audioFormat(format)}}
 		default:
-			parts[i] = chatPart{Type: "image_url", ImageURL: &chatImage{URL: "data:" + p.MimeType + ";base64," + p.Data}}
+			parts[i] = chatPart{Type: "image_url", ImageURL: object{"url": "data:" + p.MimeType + ";base64," + p.Data}}
 		}
 	}
 	out.Content = parts
@@ -146,21 +122,15 @@ func audioFormat(subtype string) string {
 // form that OpenAI gives it, or in one near to it.
 func errorMessage(raw []byte) string {
 	var body struct {
-		Error   json.RawMessage `json:"error"`
-		Message string          `json:"message"`
+		Error   any
+		Message string
 	}
 	if json.Unmarshal(raw, &body) != nil {
 		return strings.TrimSpace(string(raw))
 	}
-	var inner struct {
-		Message string `json:"message"`
+	said, _ := body.Error.(string)
+	if inner, ok := body.Error.(object); ok {
+		said, _ = inner["message"].(string)
 	}
-	var plain string
-	switch {
-	case json.Unmarshal(body.Error, &inner) == nil && inner.Message != "":
-		return inner.Message
-	case json.Unmarshal(body.Error, &plain) == nil && plain != "":
-		return plain
-	}
-	return body.Message
+	return cmp.Or(said, body.Message)
 }

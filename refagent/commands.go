@@ -25,10 +25,7 @@ func slashCommand(prompt string) (name string, ok bool) {
 }
 
 func (a *agent) runCommand(s *session, name string) (stop string) {
-	s.mu.Lock()
-	answer := "Mode: " + s.rec.mode + "\nDirectory: " + s.cwd
-	id := s.rec.messageID()
-	s.mu.Unlock()
+	answer := "Mode: " + s.mode() + "\nDirectory: " + s.cwd
 	if name == "tools" {
 		var b strings.Builder
 		for _, t := range a.builtin() {
@@ -36,7 +33,7 @@ func (a *agent) runCommand(s *session, name string) (stop string) {
 		}
 		answer = b.String()
 	}
-	a.record(s, update{Tag: "agent_message_chunk", MessageID: id, Content: text(answer)})
+	a.say(s, answer)
 	s.write(event{Type: eventMessage, Message: &ModelMessage{Role: roleAssistant, Text: answer}})
 	return stopEndTurn
 }

@@ -23,7 +23,7 @@ type configOption struct {
 }
 
 type configChoice struct {
-	Value       string `json:"value"`
+	ID          string `json:"value"`
 	Name        string `json:"name"`
 	Description string `json:"description"`
 }
@@ -53,15 +53,14 @@ func (s *session) options() []configOption {
 	defer s.mu.Unlock()
 	var list []configOption
 	if modes := s.a.modes(); len(modes) > 0 && !s.a.habits.ModesOnly {
-		choices := make([]configChoice, len(modes))
-		for i, m := range modes {
-			choices[i] = configChoice{m.ID, m.Name, m.Description}
+		var choices []configChoice
+		for _, m := range modes {
+			choices = append(choices, configChoice(m))
 		}
-		list = append(list, configOption{
-			ID: optionMode, Name: "Mode", Description: "How freely the agent acts",
-			Category: "mode", Type: "select", Current: s.rec.mode, Options: s.a.choices(choices),
-		})
+		list = append(list, configOption{ID: optionMode, Name: "Mode", Description: "How freely the agent acts",
+			Category: "mode", Type: "select", Current: s.rec.mode, Options: s.a.choices(choices)})
 	}
+	booleans := s.a.capabilities().BooleanOptions
 	for _, extra := range s.a.habits.Settings {
 		o := configOption{ID: extra.ID, Name: extra.Name, Category: extra.Category, Type: "boolean",
 			Current: s.rec.settings[extra.ID] == "true"}
@@ -72,16 +71,14 @@ func (s *session) options() []configOption {
 			}
 			o.Type, o.Options = "select", s.a.choices(choices)
 			o.Current = cmp.Or(s.rec.settings[extra.ID], extra.Values[0])
-		} else if !s.a.capabilities().BooleanOptions {
+		} else if !booleans {
 			continue
 		}
 		list = append(list, o)
 	}
-	if s.a.capabilities().BooleanOptions {
-		list = append(list, configOption{
-			ID: optionThoughts, Name: "Show thoughts", Description: "Send the model's reasoning to the editor",
-			Type: "boolean", Current: s.rec.thoughts,
-		})
+	if booleans {
+		list = append(list, configOption{ID: optionThoughts, Name: "Show thoughts",
+			Description: "Send the model's reasoning to the editor", Type: "boolean", Current: s.rec.thoughts})
 	}
 	return list
 }
@@ -92,16 +89,11 @@ func (a *agent) capabilities() ClientCapabilities {
 	return a.client
 }
 
-func (a *agent) setConfigOption(r *request, params json.RawMessage) *rpcError {
-	s, err := a.own(params)
-	if err != nil {
-		return err
-	}
-	r.session = s.id
+func (a *agent) setConfigOption(r *request, s *session, params json.RawMessage) *rpcError {
 	if err := a.applyOption(s, params); err != nil {
 		return err
 	}
-	a.conn.respond(r, map[string]any{"configOptions": s.shownOptions()}, nil)
+	a.conn.respond(r, object{"configOptions": s.shownOptions()}, nil)
 	return nil
 }
 
@@ -145,15 +137,14 @@ func (a *agent) applySetting(s *session, id, kind string, raw json.RawMessage) *
 	if i < 0 {
 		return a.unknownValue("unknown option %q", id)
 	}
-	value, values := "", a.habits.Settings[i].Values
+	value, values, boolean := "", a.habits.Settings[i].Values, false
 	if json.Unmarshal(raw, &value) != nil {
 		value = string(raw)
 	}
-	known := slices.Contains(values, value) && kind != "boolean"
 	if len(values) == 0 {
-		known = (value == "true" || value == "false") && kind == "boolean"
+		values, boolean = []string{"true", "false"}, true
 	}
-	if !known {
+	if !slices.Contains(values, value) || (kind == "boolean") != boolean {
 		return a.unknownValue("option %q has no value %s", id, raw)
 	}
 	s.write(event{Type: eventState, Setting: id, Value: value})

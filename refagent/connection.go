@@ -41,17 +41,9 @@ type request struct {
 }
 
 func newConnection(h *Hooks, habits *Habits, grace time.Duration) *connection {
-	return &connection{
-		hooks:   h,
-		habits:  habits,
-		dress:   dress{changes: habits.Changes, spell: habits.Spell},
-		out:     newOutbox(),
-		next:    1,
-		grace:   grace,
-		closed:  make(chan struct{}),
-		pending: map[string]chan incoming{},
-		open:    map[string]*request{},
-	}
+	return &connection{hooks: h, habits: habits, dress: dress{changes: habits.Changes, spell: habits.Spell},
+		out: newOutbox(), next: 1, grace: grace, closed: make(chan struct{}), pending: map[string]chan incoming{},
+		open: map[string]*request{}}
 }
 
 // readLines calls handle for every line, whatever its length, until the input
@@ -145,15 +137,12 @@ func (c *connection) cancelable(r *request, cancel func()) {
 // cancelRequest is $/cancel_request of the editor.
 func (c *connection) cancelRequest(id json.RawMessage) {
 	c.mu.Lock()
-	r := c.open[idKey(id)]
-	var cancel func()
-	if r != nil {
+	cancel := func() {}
+	if r := c.open[idKey(id)]; r != nil && r.cancel != nil {
 		cancel = r.cancel
 	}
 	c.mu.Unlock()
-	if cancel != nil {
-		cancel()
-	}
+	cancel()
 }
 
 // call is one request to the editor that is on its way.
@@ -205,7 +194,7 @@ func (k *call) awaitGrace(result any) error {
 		k.c.mu.Lock()
 		delete(k.c.pending, idKey(k.id))
 		k.c.mu.Unlock()
-		k.c.notify("$/cancel_request", k.session, map[string]any{"requestId": k.id})
+		k.c.notify("$/cancel_request", k.session, object{"requestId": k.id})
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -77,9 +78,7 @@ func start(l launch) *editor {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	env := map[string]string{}
-	for k, v := range l.env {
-		env[k] = v
-	}
+	maps.Copy(env, l.env)
 	if l.model != nil {
 		env[refagent.EnvBaseURL] = l.model.URL + "/v1"
 	}

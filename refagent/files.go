@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,14 +19,18 @@ func (s *session) inRoots(path string) (root, rel string, err error) {
 	return "", "", fmt.Errorf("%s is outside the session's directories", path)
 }
 
-// onDisk opens the root of a path, through which no link leads outside.
-func (s *session) onDisk(path string) (*os.Root, string, error) {
-	root, rel, err := s.inRoots(path)
+// onDisk does something below the root of a path, through which no link leads outside.
+func (s *session) onDisk(path string, do func(root *os.Root, rel string) error) error {
+	dir, rel, err := s.inRoots(path)
 	if err != nil {
-		return nil, "", err
+		return err
 	}
-	r, err := os.OpenRoot(root)
-	return r, rel, err
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return do(root, rel)
 }
 
 // read gets a text file from the editor, which knows unsaved changes, or from
@@ -76,7 +79,7 @@ func (w *work) pages(ctx context.Context, path string, line, limit int) (string,
 
 // fetch is one request for a file, or for a part of it.
 func (w *work) fetch(ctx context.Context, path string, line, limit int) (string, error) {
-	params := map[string]any{"sessionId": w.s.id, "path": path}
+	params := object{"sessionId": w.s.id, "path": path}
 	if line > 0 {
 		params["line"] = line
 	}
@@ -107,32 +110,23 @@ func (w *work) write(ctx context.Context, path, content string) error {
 	}
 	if w.a.capabilities().WriteTextFile && !w.a.habits.WritesDisk {
 		return w.a.conn.call(ctx, "fs/write_text_file", w.s.id,
-			map[string]any{"sessionId": w.s.id, "path": path, "content": content}, nil)
+			object{"sessionId": w.s.id, "path": path, "content": content}, nil)
 	}
-	root, rel, err := w.s.onDisk(path)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
-		return err
-	}
-	return root.WriteFile(rel, []byte(content), 0o644)
+	return w.s.onDisk(path, func(root *os.Root, rel string) error {
+		if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
+			return err
+		}
+		return root.WriteFile(rel, []byte(content), 0o644)
+	})
 }
 
-func (s *session) readDisk(path string) (string, error) {
-	root, rel, err := s.onDisk(path)
-	if err != nil {
-		return "", err
-	}
-	defer root.Close()
-	f, err := root.Open(rel)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(f)
-	return strings.ToValidUTF8(string(data), "\uFFFD"), err
+func (s *session) readDisk(path string) (content string, err error) {
+	err = s.onDisk(path, func(root *os.Root, rel string) error {
+		data, err := root.ReadFile(rel)
+		content = strings.ToValidUTF8(string(data), "\uFFFD")
+		return err
+	})
+	return content, err
 }
 
 // lines cuts limit lines from line on out of a text.
@@ -141,12 +135,11 @@ func lines(content string, line, limit int) string {
 		return content
 	}
 	all := strings.SplitAfter(content, "\n")
-	from := min(max(line-1, 0), len(all))
-	to := len(all)
+	all = all[min(max(line-1, 0), len(all)):]
 	if limit > 0 {
-		to = min(from+limit, to)
+		all = all[:min(limit, len(all))]
 	}
-	return strings.Join(all[from:to], "")
+	return strings.Join(all, "")
 }
 
 // showPath says which file a call is about.
@@ -159,22 +152,20 @@ func showPath(w *work) {
 // showWrite shows the change before the user is asked. The former text comes
 // from the disk: asking the editor would be a read nobody has allowed yet.
 func showWrite(w *work) {
-	showPath(w)
-	if w.locations == nil {
-		return
+	if showPath(w); w.locations != nil {
+		w.content = diffContent(w.path(), w.s.before(w.path()), w.args.str("content"))
 	}
-	path := w.locations[0].Path
-	w.content = diffContent(path, w.s.before(path), w.args.str("content"))
 }
 
 func showEdit(w *work) {
-	showPath(w)
-	if w.locations == nil {
-		return
+	if showPath(w); w.locations != nil {
+		old := w.args.str("old")
+		w.content = diffContent(w.path(), &old, w.args.str("new"))
 	}
-	old := w.args.str("old")
-	w.content = diffContent(w.locations[0].Path, &old, w.args.str("new"))
 }
+
+// path is the file that the call is about.
+func (w *work) path() string { return w.locations[0].Path }
 
 // before is the text of a file on the disk, nil if there is none.
 func (s *session) before(path string) *string {
@@ -186,7 +177,7 @@ func (s *session) before(path string) *string {
 }
 
 func readFile(ctx context.Context, w *work) error {
-	content, err := w.read(ctx, w.locations[0].Path, w.args.number("line"), w.args.number("limit"))
+	content, err := w.read(ctx, w.path(), w.args.number("line"), w.args.number("limit"))
 	if err != nil {
 		return err
 	}
@@ -196,12 +187,12 @@ func readFile(ctx context.Context, w *work) error {
 			return errors.New(content)
 		}
 	}
-	w.content, w.result = textContent(content), content
+	w.say(content)
 	return nil
 }
 
 func writeFile(ctx context.Context, w *work) error {
-	path, content := w.locations[0].Path, w.args.str("content")
+	path, content := w.path(), w.args.str("content")
 	before := w.s.before(path)
 	if before != nil && w.a.habits.KeepsFiles {
 		return fmt.Errorf("%s already exists: edit it instead", path)
@@ -220,7 +211,7 @@ func writeFile(ctx context.Context, w *work) error {
 }
 
 func editFile(ctx context.Context, w *work) error {
-	path, old := w.locations[0].Path, w.args.str("old")
+	path, old := w.path(), w.args.str("old")
 	before, err := w.read(ctx, path, 0, 0)
 	if err != nil {
 		return err
@@ -243,43 +234,32 @@ func editFile(ctx context.Context, w *work) error {
 }
 
 func deleteFile(_ context.Context, w *work) error {
-	path := w.locations[0].Path
-	root, rel, err := w.s.onDisk(path)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	w.result = "Deleted " + path + "."
-	return root.Remove(rel)
+	w.result = "Deleted " + w.path() + "."
+	return w.s.onDisk(w.path(), (*os.Root).Remove)
 }
 
 func moveFile(_ context.Context, w *work) error {
-	from, to := w.locations[0].Path, w.s.absolute(w.args.str("to"))
-	root, rel, err := w.s.onDisk(from)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	target, err := filepath.Rel(root.Name(), to)
-	if err != nil || !filepath.IsLocal(target) {
-		return fmt.Errorf("%s is not in the same directory tree", to)
-	}
-	w.locations = append(w.locations, location{Path: to})
-	w.result = "Moved " + from + " to " + to + "."
-	return root.Rename(rel, target)
+	from, to := w.path(), w.s.absolute(w.args.str("to"))
+	return w.s.onDisk(from, func(root *os.Root, rel string) error {
+		target, err := filepath.Rel(root.Name(), to)
+		if err != nil || !filepath.IsLocal(target) {
+			return fmt.Errorf("%s is not in the same directory tree", to)
+		}
+		w.locations = append(w.locations, location{Path: to})
+		w.result = "Moved " + from + " to " + to + "."
+		return root.Rename(rel, target)
+	})
 }
 
 // patchFile replaces the lines of a patch that begin with a blank or - by those
 // that begin with a blank or +.
 func patchFile(ctx context.Context, w *work) error {
-	path := w.locations[0].Path
-	before := ""
+	path, before := w.path(), ""
 	if w.s.before(path) != nil {
-		now, err := w.read(ctx, path, 0, 0)
-		if err != nil {
+		var err error
+		if before, err = w.read(ctx, path, 0, 0); err != nil {
 			return err
 		}
-		before = now
 	}
 	var old, after strings.Builder
 	for line := range strings.Lines(w.args.str("patch")) {
@@ -313,7 +293,7 @@ func (a *agent) lookUp(ctx context.Context, s *session, files []string) {
 			path = filepath.Join(a.options.Getenv("HOME"), rest)
 		}
 		if filepath.IsAbs(path) {
-			_ = a.conn.call(ctx, "fs/read_text_file", s.id, map[string]any{"sessionId": s.id, "path": path}, nil)
+			_ = a.conn.call(ctx, "fs/read_text_file", s.id, object{"sessionId": s.id, "path": path}, nil)
 		}
 	}
 }

@@ -15,14 +15,14 @@ func (a *agent) forkSession(r *request, params json.RawMessage) *rpcError {
 	if err != nil {
 		return err
 	}
-	s, err := a.open(newSessionID(), set, fold(lines))
+	s, err := a.open(newSessionID(), set, newRecord().fold(lines))
 	if err != nil {
 		return err
 	}
-	if err := s.log.append(bytes.Join(lines, []byte("\n"))); err != nil {
+	if _, err := s.log.Write(bytes.Join(lines, []byte("\n"))); err != nil {
 		return fault(codeInternal, "writing the session: %v", err)
 	}
 	s.write(event{Type: eventSession, Cwd: set.cwd})
-	a.introduce(r, s)
+	a.introduce(r, s, s.id)
 	return nil
 }

@@ -79,29 +79,28 @@ func (f Frame) IsRequest() bool {
 }
 
 // Update returns the update of a session/update and its tag, or nil and "".
-func (f Frame) Update() (update map[string]any, tag string) { return f.Message.Update() }
+func (f Frame) Update() (update object, tag string) { return f.Message.Update() }
 
 // Port is a hook's way to both sides of the agent.
 type Port struct {
-	out     *outbox
-	emit    func(Message)
-	deliver func([]byte)
-	ctx     context.Context
-	exit    func()
+	// Emit writes a message to the editor, past the Send hook.
+	Emit func(m Message)
+	// Deliver hands a line to the agent as if the editor had sent it.
+	Deliver func(line []byte)
+	// Exit ends the agent at once, as a crash would: what is queued is written,
+	// nothing else happens, and Run returns an error.
+	Exit func()
+
+	out *outbox
+	ctx context.Context
 
 	mu    sync.Mutex
 	ended bool // guarded by mu: After runs nothing any more
 	tasks sync.WaitGroup
 }
 
-// Emit writes a message to the editor, past the Send hook.
-func (p *Port) Emit(m Message) { p.emit(m) }
-
 // Write puts bytes on the output exactly as they are.
 func (p *Port) Write(raw []byte) { p.out.put(bytes.Clone(raw)) }
-
-// Deliver hands a line to the agent as if the editor had sent it.
-func (p *Port) Deliver(line []byte) { p.deliver(line) }
 
 // Queued is how many bytes wait for the editor to read.
 func (p *Port) Queued() int {
@@ -118,17 +117,13 @@ func (p *Port) After(d time.Duration, f func()) {
 	if p.ended {
 		return
 	}
-	p.tasks.Add(1)
-	go func() {
-		defer p.tasks.Done()
-		t := time.NewTimer(d)
-		defer t.Stop()
+	p.tasks.Go(func() {
 		select {
-		case <-t.C:
+		case <-time.After(d):
 			f()
 		case <-p.ctx.Done():
 		}
-	}()
+	})
 }
 
 // finish waits for what After has started.
@@ -138,10 +133,6 @@ func (p *Port) finish() {
 	p.mu.Unlock()
 	p.tasks.Wait()
 }
-
-// Exit ends the agent at once, as a crash would: what is queued is written,
-// nothing else happens, and Run returns an error.
-func (p *Port) Exit() { p.exit() }
 
 // Decode reads a line as a message; nil if it is none.
 func Decode(line []byte) Message { return mutation.Decode(line) }

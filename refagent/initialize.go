@@ -1,6 +1,7 @@
 package refagent
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -33,59 +34,58 @@ func (a *agent) initialize(r *request, params json.RawMessage) *rpcError {
 	capabilities := a.advertised()
 	methods := []any{}
 	for _, id := range a.logins() {
-		capabilities["auth"] = flags{"logout": flags{}}
-		methods = append(methods, flags{"id": id, "name": "Reference login", "description": "Succeeds at once"})
+		capabilities["auth"] = object{"logout": object{}}
+		methods = append(methods, object{"id": id, "name": "Reference login", "description": "Succeeds at once"})
 	}
-	a.conn.respond(r, struct {
-		ProtocolVersion   int   `json:"protocolVersion"`
-		AgentCapabilities flags `json:"agentCapabilities"`
-		AuthMethods       []any `json:"authMethods"`
-		AgentInfo         any   `json:"agentInfo"`
-	}{version, capabilities, methods, struct {
-		Name    string `json:"name"`
-		Title   string `json:"title"`
-		Version string `json:"version"`
-	}{"acp-test-refagent", "acp-test reference agent", Version}}, nil)
+	a.conn.respond(r, object{"protocolVersion": version, "agentCapabilities": capabilities, "authMethods": methods,
+		"agentInfo": agentInfo()}, nil)
 	return nil
 }
 
-type flags map[string]any
+// agentInfo is the name of the agent, as both versions tell it.
+func agentInfo() object {
+	return object{"name": "acp-test-refagent", "title": "acp-test reference agent", "version": Version}
+}
 
-// advertised is what the agent says of itself.
-func (a *agent) advertised() flags {
-	all := flags{
-		"loadSession": !a.habits.lacks("load"),
-		"promptCapabilities": flags{"image": !a.habits.lacks("image"), "audio": !a.habits.lacks("audio"),
-			"embeddedContext": !a.habits.lacks("embedded")},
-		"mcpCapabilities": flags{"http": !a.habits.lacks("http"), "sse": false},
-	}
-	sessions := flags{}
-	for name, capability := range map[string]string{
-		"list": "list", "delete": "delete", "resume": "resume", "close": "close", "additionalDirectories": "directories",
-	} {
-		if !a.habits.lacks(capability) {
-			sessions[name] = flags{}
+// able has an empty object for each of some capabilities that the agent has. One stands under the name that
+// the protocol gives it, and behind a colon the name that Habits give it, if that is another one.
+func (a *agent) able(capabilities ...string) object {
+	all := object{}
+	for _, c := range capabilities {
+		name, habit, _ := strings.Cut(c, ":")
+		if !a.habits.lacks(cmp.Or(habit, name)) {
+			all[name] = object{}
 		}
 	}
+	return all
+}
+
+// advertised is what the agent says of itself.
+func (a *agent) advertised() object {
+	all := object{
+		"loadSession": !a.habits.lacks("load"),
+		"promptCapabilities": object{"image": !a.habits.lacks("image"), "audio": !a.habits.lacks("audio"),
+			"embeddedContext": !a.habits.lacks("embedded")},
+		"mcpCapabilities": object{"http": !a.habits.lacks("http"), "sse": false},
+	}
+	sessions := a.able("list", "delete", "resume", "close", "additionalDirectories:directories")
 	if a.forks() {
-		sessions["fork"] = flags{}
+		sessions["fork"] = object{}
 	}
 	all["sessionCapabilities"] = sessions
 	if a.habits.Unadvertised {
-		all.prune()
+		prune(all)
 	}
 	return all
 }
 
 // prune leaves out what says no.
-func (f flags) prune() {
-	for key, v := range f {
-		inner, nested := v.(flags)
-		if nested {
-			inner.prune()
-		}
+func prune(o object) {
+	for key, v := range o {
+		inner, nested := v.(object)
+		prune(inner)
 		if v == false || nested && len(inner) == 0 && strings.HasSuffix(key, "Capabilities") {
-			delete(f, key)
+			delete(o, key)
 		}
 	}
 }
@@ -93,28 +93,25 @@ func (f flags) prune() {
 // clientCapabilities reads what the agent needs to know. Anything absent, null
 // or of another type counts as not supported.
 func clientCapabilities(raw json.RawMessage) ClientCapabilities {
-	var all map[string]any
+	var all object
 	_ = json.Unmarshal(raw, &all) // malformed means nothing is supported
 	at := func(path ...string) any {
 		var v any = all
 		for _, key := range path {
-			m, _ := v.(map[string]any)
+			m, _ := v.(object)
 			v = m[key]
 		}
 		return v
 	}
-	_, form := at("elicitation", "form").(map[string]any)
-	_, url := at("elicitation", "url").(map[string]any)
-	_, subagents := at("subagents").(map[string]any)
-	_, booleans := at("session", "configOptions", "boolean").(map[string]any)
+	has := func(path ...string) bool { _, ok := at(path...).(object); return ok }
 	return ClientCapabilities{
 		ReadTextFile:   at("fs", "readTextFile") == true,
 		WriteTextFile:  at("fs", "writeTextFile") == true,
 		Terminal:       at("terminal") == true,
-		BooleanOptions: booleans,
-		ElicitForm:     form,
-		ElicitURL:      url,
-		Subagents:      subagents,
+		BooleanOptions: has("session", "configOptions", "boolean"),
+		ElicitForm:     has("elicitation", "form"),
+		ElicitURL:      has("elicitation", "url"),
+		Subagents:      has("subagents"),
 	}
 }
 
@@ -136,25 +133,22 @@ func (a *agent) logins() []string {
 
 func (a *agent) authenticate(r *request, params json.RawMessage) *rpcError {
 	var p struct{ MethodID string }
-	err := decodeParams(params, &p)
-	if err == nil && !slices.Contains(a.logins(), p.MethodID) {
-		err = badParams("unknown authentication method %q", p.MethodID)
+	if err := decodeParams(params, &p); err != nil {
+		return err
 	}
-	if err == nil {
-		a.setAuthenticated(true)
+	if !slices.Contains(a.logins(), p.MethodID) {
+		return badParams("unknown authentication method %q", p.MethodID)
 	}
-	a.conn.respond(r, nil, err)
-	return nil
+	return a.logged(r, true)
 }
 
-func (a *agent) logout(r *request, _ json.RawMessage) *rpcError {
-	a.setAuthenticated(false)
+func (a *agent) logout(r *request, _ json.RawMessage) *rpcError { return a.logged(r, false) }
+
+// logged answers a login or a logout, after which the user is logged in or not.
+func (a *agent) logged(r *request, in bool) *rpcError {
+	a.mu.Lock()
+	a.authenticated = in
+	a.mu.Unlock()
 	a.conn.respond(r, nil, nil)
 	return nil
-}
-
-func (a *agent) setAuthenticated(ok bool) {
-	a.mu.Lock()
-	a.authenticated = ok
-	a.mu.Unlock()
 }

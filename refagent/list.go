@@ -47,7 +47,7 @@ func (a *agent) listSessions(r *request, params json.RawMessage) *rpcError {
 		if err != nil {
 			continue // deleted meanwhile
 		}
-		rec := fold(lines)
+		rec := newRecord().fold(lines)
 		key := rec.created.Format(sortable) + " " + id
 		elsewhere := p.Cwd != nil && filepath.Clean(*p.Cwd) != rec.cwd
 		shown := after != "" && (key == after || (key > after) != a.habits.OldestFirst)

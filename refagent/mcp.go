@@ -76,8 +76,8 @@ func (m *mcpServers) connect(ctx context.Context, e mcpServer, without bool) err
 	var t mcp.Transport
 	switch {
 	case e.Type == "http" && e.URL != "" && !without:
-		t = &mcp.StreamableClientTransport{Endpoint: e.URL, HTTPClient: &http.Client{Transport: withHeaders(e)},
-			MaxRetries: -1}
+		client := &http.Client{Transport: &headers{list: e.Headers}}
+		t = &mcp.StreamableClientTransport{Endpoint: e.URL, HTTPClient: client, MaxRetries: -1}
 	case e.Command != "":
 		cmd := exec.Command(e.Command, e.Args...)
 		cmd.Env = cmd.Environ()
@@ -109,19 +109,18 @@ func (m *mcpServers) connect(ctx context.Context, e mcpServer, without bool) err
 	return nil
 }
 
+// headers are a transport that sends requests with the headers of a server.
 type headers struct {
-	next http.RoundTripper
+	http.Transport
 	list []struct{ Name, Value string }
 }
 
-func withHeaders(e mcpServer) http.RoundTripper { return headers{&http.Transport{}, e.Headers} }
-
-func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
+func (h *headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	for _, v := range h.list {
 		r.Header.Set(v.Name, v.Value)
 	}
-	return h.next.RoundTrip(r)
+	return h.Transport.RoundTrip(r)
 }
 
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
@@ -129,14 +128,14 @@ var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 // mcpTool offers a tool of a server as mcp__server__tool.
 func mcpTool(server string, cs *mcp.ClientSession, found *mcp.Tool) tool {
 	name := notInNames.ReplaceAllString("mcp__"+server+"__"+found.Name, "_")
-	shape, _ := found.InputSchema.(map[string]any)
+	shape, _ := found.InputSchema.(object)
 	if shape == nil {
-		shape = map[string]any{"type": "object"}
+		shape = object{"type": "object"}
 	}
 	return tool{
 		name: name[:min(len(name), 64)], about: found.Description, schema: shape,
 		run: func(ctx context.Context, w *work) error {
-			res, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: found.Name, Arguments: map[string]any(w.args)})
+			res, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: found.Name, Arguments: object(w.args)})
 			if err != nil && ctx.Err() == nil {
 				w.s.a.log.Printf("MCP server %q: %v", server, err) // what it says depends on when the server ended
 				return fmt.Errorf("the MCP server %s gave no answer", server)
@@ -152,11 +151,11 @@ func mcpTool(server string, cs *mcp.ClientSession, found *mcp.Tool) tool {
 					texts = append(texts, fmt.Sprintf("(%T)", c))
 				}
 			}
-			w.result = strings.Join(texts, "\n")
+			said := strings.Join(texts, "\n")
 			if res.IsError {
-				return errors.New(w.result)
+				return errors.New(said)
 			}
-			w.content = textContent(w.result)
+			w.say(said)
 			return nil
 		},
 	}

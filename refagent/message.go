@@ -39,6 +39,9 @@ func badParams(format string, args ...any) *rpcError {
 	return fault(codeInvalidParams, format, args...)
 }
 
+// object is a JSON object without a type of its own.
+type object = map[string]any
+
 // incoming is one classified message of the editor.
 type incoming struct {
 	id     json.RawMessage // nil for a notification
@@ -149,6 +152,24 @@ func decodeParams(params json.RawMessage, v any) *rpcError {
 		return badParams("params are malformed: %s", plain(err))
 	}
 	return nil
+}
+
+// member returns a member of params that is required and a string.
+func member(params json.RawMessage, name string) (string, *rpcError) {
+	var all map[string]json.RawMessage
+	if err := decodeParams(params, &all); err != nil {
+		return "", err
+	}
+	var value *string
+	if raw, has := all[name]; has {
+		if err := json.Unmarshal(raw, &value); err != nil {
+			return "", badParams("params are malformed: %s%s", name, plain(err))
+		}
+	}
+	if value == nil {
+		return "", badParams("%s is missing", name)
+	}
+	return *value, nil
 }
 
 // plain shortens a decoding error to one line without the Go type names.

@@ -46,24 +46,30 @@ type ModelCall struct {
 	Arguments string `json:"arguments"` // JSON text
 }
 
-// reply is one complete answer of the model.
-type reply struct {
-	text    string
-	calls   []ModelCall
-	finish  string // stop, tool_calls, length, content_filter …
-	refused bool
-	used    int64 // tokens in the context; 0: not reported
-	// sent and made are the tokens of the request and of the answer.
-	sent, made int64
+// Offer is a tool that a model may call; Schema is that of its arguments.
+type Offer struct {
+	Name, About string
+	Schema      object
+}
+
+// Reply is one complete answer of a model.
+type Reply struct {
+	Text    string
+	Calls   []ModelCall
+	Finish  string // stop, tool_calls, length, content_filter …
+	Refused bool
+	// Used are the tokens in the context, Sent those of the request and Made those of the answer; 0: not
+	// reported.
+	Used, Sent, Made int64
 }
 
 const systemPrompt = "You are a coding agent inside an editor. Work in the user's workspace with the tools you have. " +
 	"Answer in Markdown and keep it short. When the user refuses a tool, say so and go on without it."
 
-// model is an OpenAI Chat Completions endpoint. One request in two lines of JSON
+// Model is the client of an OpenAI Chat Completions endpoint. One request in two lines of JSON
 // needs no vendor's SDK: OpenAI's own is as large as all the rest of the program
 // and takes longer to compile.
-type model struct {
+type Model struct {
 	http      *retryablehttp.Client
 	transport *http.Transport
 	url, key  string
@@ -71,8 +77,9 @@ type model struct {
 	streams   bool
 }
 
-func newModel(getenv func(string) string, habits *Habits) *model {
-	m := &model{name: getenv(EnvModel), key: getenv(EnvAPIKey),
+// OpenModel returns the client of the model that the environment names, see EnvBaseURL. Close it.
+func OpenModel(getenv func(string) string, habits *Habits) *Model {
+	m := &Model{name: getenv(EnvModel), key: getenv(EnvAPIKey),
 		transport: &http.Transport{Proxy: http.ProxyFromEnvironment},
 		streams:   !habits.NoStream}
 	m.name = cmp.Or(m.name, DefaultModel)
@@ -122,7 +129,8 @@ func retryWait(lo, hi time.Duration, attempt int, r *http.Response) time.Duratio
 	return min(retryablehttp.DefaultBackoff(lo, hi, attempt, r), hi)
 }
 
-func (m *model) close() { m.transport.CloseIdleConnections() }
+// Close ends connections that are idle.
+func (m *Model) Close() { m.transport.CloseIdleConnections() }
 
 // Piece is a part of a reply as it arrives: of the text, of the reasoning, or of a tool
 // call.
@@ -135,36 +143,25 @@ type Piece struct {
 	ID, Name, Arguments string
 }
 
-// ask streams one reply. on gets each piece of its text and its reasoning as it
-// arrives. A stream that ends without a finish reason is an error.
-func (m *model) ask(ctx context.Context, history []ModelMessage, tools []tool,
-	on func(thought bool, piece string)) (reply, error) {
-	return m.stream(ctx, history, tools, func(p Piece) {
-		if !p.Call {
-			on(p.Thought != "", p.Thought+p.Text)
-		}
-	})
-}
-
-// stream is ask with all pieces.
-func (m *model) stream(ctx context.Context, history []ModelMessage, tools []tool, on func(Piece)) (reply, error) {
+// Ask streams one reply. on gets each piece of it as it arrives. A stream that ends without a finish reason
+// is an error.
+func (m *Model) Ask(ctx context.Context, history []ModelMessage, offers []Offer, on func(Piece)) (out Reply, err error) {
 	if m.url == "" {
-		return reply{}, errors.New(EnvBaseURL + " is not set")
+		return out, errors.New(EnvBaseURL + " is not set")
 	}
-	stream, err := m.open(ctx, chatRequestOf(m.name, history, tools, m.streams))
+	stream, err := m.open(ctx, chatRequestOf(m.name, history, offers, m.streams))
 	if err != nil {
-		return reply{}, err
+		return out, err
 	}
 	defer stream.Close()
 	read := chunks
 	if !m.streams {
 		read = whole
 	}
-	var out reply
 	var text strings.Builder
 	err = read(stream, func(c chatChunk) {
 		if c.Usage.TotalTokens > 0 {
-			out.used, out.sent, out.made = c.Usage.TotalTokens, c.Usage.PromptTokens, c.Usage.CompletionTokens
+			out.Used, out.Sent, out.Made = c.Usage.TotalTokens, c.Usage.PromptTokens, c.Usage.CompletionTokens
 		}
 		for _, choice := range c.Choices {
 			d := cmp.Or(choice.Message, &choice.Delta)
@@ -172,31 +169,31 @@ func (m *model) stream(ctx context.Context, history []ModelMessage, tools []tool
 				on(Piece{Thought: thought})
 			}
 			if d.Refusal != "" {
-				out.refused = true
+				out.Refused = true
 			}
 			if piece := d.Content + d.Refusal; piece != "" {
 				text.WriteString(piece)
 				on(Piece{Text: piece})
 			}
 			for _, call := range d.ToolCalls {
-				out.calls = grow(out.calls, call.Index, call.ID, call.Function.Name, call.Function.Arguments)
+				out.Calls = grow(out.Calls, call.Index, call.ID, call.Function.Name, call.Function.Arguments)
 				on(Piece{Call: true, Index: call.Index, ID: call.ID, Name: call.Function.Name,
 					Arguments: call.Function.Arguments})
 			}
 			if choice.FinishReason != "" {
-				out.finish = choice.FinishReason
+				out.Finish = choice.FinishReason
 			}
 		}
 	})
-	out.text = text.String()
-	if err == nil && out.finish == "" {
+	out.Text = text.String()
+	if err == nil && out.Finish == "" {
 		err = errors.New("the reply broke off")
 	}
 	return out, err
 }
 
 // open sends a request and returns the stream of its answer.
-func (m *model) open(ctx context.Context, body chatRequest) (io.ReadCloser, error) {
+func (m *Model) open(ctx context.Context, body chatRequest) (io.ReadCloser, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
@@ -221,22 +218,21 @@ func (m *model) open(ctx context.Context, body chatRequest) (io.ReadCloser, erro
 }
 
 // chunks reads a stream to its end.
-func chunks(stream io.Reader, on func(chatChunk)) (err error) {
-	sse.Read(stream, &sse.ReadConfig{MaxEventSize: maxEvent})(func(e sse.Event, readErr error) bool {
-		if err = readErr; err != nil || e.Data == "[DONE]" {
-			return false
+func chunks(stream io.Reader, on func(chatChunk)) error {
+	for e, err := range sse.Read(stream, &sse.ReadConfig{MaxEventSize: maxEvent}) {
+		if err != nil || e.Data == "[DONE]" {
+			return err
 		}
 		var c chatChunk
-		if err = json.Unmarshal([]byte(e.Data), &c); err == nil && len(c.Error) > 0 {
-			err = fmt.Errorf("the model broke off: %s", errorMessage([]byte(e.Data)))
+		if err := json.Unmarshal([]byte(e.Data), &c); err != nil {
+			return err
 		}
-		if err != nil {
-			return false
+		if len(c.Error) > 0 {
+			return fmt.Errorf("the model broke off: %s", errorMessage([]byte(e.Data)))
 		}
 		on(c)
-		return true
-	})
-	return err
+	}
+	return nil
 }
 
 // whole reads an answer that is no stream.
@@ -246,8 +242,10 @@ func whole(body io.Reader, on func(chatChunk)) error {
 		return fmt.Errorf("the reply is malformed: %w", err)
 	}
 	for _, choice := range c.Choices {
-		for i := range choice.Message.calls() {
-			choice.Message.ToolCalls[i].Index = i
+		if m := choice.Message; m != nil {
+			for i := range m.ToolCalls {
+				m.ToolCalls[i].Index = i
+			}
 		}
 	}
 	on(c)
@@ -280,6 +278,13 @@ type statusError struct {
 
 func (e statusError) Error() string { return fmt.Sprintf("HTTP status %d: %s", e.status, e.detail) }
 
+// Refused returns the HTTP status with which a model refused a request, 0 if it did not.
+func Refused(err error) int {
+	var refused statusError
+	errors.As(err, &refused)
+	return refused.status
+}
+
 // modelError is a failed model request as the editor gets to see it.
 func modelError(err error) *rpcError {
 	var refused statusError
@@ -287,9 +292,9 @@ func modelError(err error) *rpcError {
 		return &rpcError{
 			Code:    codeModelFailed,
 			Message: fmt.Sprintf("the model answered with HTTP status %d", refused.status),
-			Data:    map[string]any{"status": refused.status, "detail": cmp.Or(refused.detail, http.StatusText(refused.status))},
+			Data:    object{"status": refused.status, "detail": cmp.Or(refused.detail, http.StatusText(refused.status))},
 		}
 	}
 	return &rpcError{Code: codeModelFailed, Message: "the model request failed",
-		Data: map[string]any{"detail": err.Error()}}
+		Data: object{"detail": err.Error()}}
 }

@@ -55,32 +55,22 @@ func (s *session) modes() *modeState {
 	if s.a.habits.NoModes || s.a.habits.OptionsOnly {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return &modeState{s.rec.mode, s.a.modes()}
+	return &modeState{s.mode(), s.a.modes()}
 }
 
 // setMode changes the mode; the option that mirrors it is announced before
 // the answer, so that the two agree when the editor reads it.
-func (a *agent) setMode(r *request, params json.RawMessage) *rpcError {
-	s, err := a.own(params)
+func (a *agent) setMode(r *request, s *session, params json.RawMessage) *rpcError {
+	id, err := member(params, "modeId")
 	if err != nil {
 		return err
 	}
-	r.session = s.id
-	var p struct{ ModeID *string }
-	err = decodeParams(params, &p)
-	switch {
-	case err != nil:
-	case p.ModeID == nil:
-		err = badParams("modeId is missing")
-	case !a.knownMode(*p.ModeID):
-		err = a.unknownValue("unknown mode %q", *p.ModeID)
-	default:
-		s.write(event{Type: eventState, Mode: *p.ModeID})
-		a.tellOptions(s)
+	if !a.knownMode(id) {
+		return a.unknownValue("unknown mode %q", id)
 	}
-	a.conn.respond(r, nil, err)
+	s.write(event{Type: eventState, Mode: id})
+	a.tellOptions(s)
+	a.conn.respond(r, nil, nil)
 	return nil
 }
 

@@ -12,47 +12,36 @@ const maxQueued = 8 << 20
 
 // outbox is the single writer of the output. Putting a frame never blocks, so
 // the loop that reads input never waits for the editor to read; turns call
-// pace to be held back.
+// drain to be held back.
 type outbox struct {
 	mu     sync.Mutex
 	frames [][]byte
 	bytes  int
 	closed bool
 	err    error
-	wake   chan struct{} // capacity 1: something to do
+	wake   *sync.Cond    // something to do
 	room   chan struct{} // closed and replaced whenever a frame has left
 	done   chan struct{} // closed when run has ended
 }
 
 func newOutbox() *outbox {
-	return &outbox{wake: make(chan struct{}, 1), room: make(chan struct{}), done: make(chan struct{})}
+	o := &outbox{room: make(chan struct{}), done: make(chan struct{})}
+	o.wake = sync.NewCond(&o.mu)
+	return o
 }
 
 // put queues one frame. After close or a write error it drops it.
 func (o *outbox) put(frame []byte) {
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	if !o.closed && o.err == nil {
 		o.frames = append(o.frames, frame)
 		o.bytes += len(frame)
-	}
-	o.mu.Unlock()
-	o.poke()
-}
-
-func (o *outbox) poke() {
-	select {
-	case o.wake <- struct{}{}:
-	default:
+		o.wake.Signal()
 	}
 }
 
-// pace waits while too much is queued.
-func (o *outbox) pace(ctx context.Context) { o.drain(ctx, maxQueued) }
-
-// flush waits until all that was put is written.
-func (o *outbox) flush(ctx context.Context) { o.drain(ctx, 0) }
-
-// drain waits until no more than so many bytes are queued.
+// drain waits until at most so many bytes are queued; 0: until all that was put is written.
 func (o *outbox) drain(ctx context.Context, most int) {
 	for {
 		o.mu.Lock()
@@ -72,31 +61,34 @@ func (o *outbox) drain(ctx context.Context, most int) {
 // close lets run end after the last queued frame.
 func (o *outbox) close() {
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.closed = true
-	o.mu.Unlock()
-	o.poke()
+	o.wake.Signal()
+}
+
+// next waits for a frame. ok is false after the last one.
+func (o *outbox) next() (frame []byte, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for len(o.frames) == 0 && !o.closed {
+		o.wake.Wait()
+	}
+	if len(o.frames) == 0 {
+		return nil, false
+	}
+	frame, o.frames = o.frames[0], o.frames[1:]
+	return frame, true
 }
 
 // run writes frames, one Write each, until close or the first write error.
 func (o *outbox) run(w io.Writer) error {
 	defer close(o.done)
 	for {
-		o.mu.Lock()
-		if len(o.frames) == 0 {
-			closed := o.closed
-			o.mu.Unlock()
-			if closed {
-				return nil
-			}
-			<-o.wake
-			continue
+		frame, ok := o.next()
+		if !ok {
+			return nil
 		}
-		frame := o.frames[0]
-		o.frames = o.frames[1:]
-		o.mu.Unlock()
-
 		_, err := w.Write(frame)
-
 		o.mu.Lock()
 		o.bytes -= len(frame)
 		o.err = err

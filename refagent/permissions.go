@@ -4,20 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // askFor are the tools that need the user's permission in agentic mode, by
 // pattern. Interactive mode asks for every tool.
 var askFor = []string{"delete_*", "write_*", "edit_*", "move_*", "run_*", "switch_*"}
-
-// The options of a permission request. The ids differ from the kinds on
-// purpose: an editor has to send back the id.
-const (
-	allowOnce    = "allow-once"
-	allowAlways  = "allow-always"
-	rejectOnce   = "reject-once"
-	rejectAlways = "reject-always"
-)
 
 type permissionOption struct {
 	ID   string `json:"optionId"`
@@ -25,11 +17,13 @@ type permissionOption struct {
 	Kind string `json:"kind"`
 }
 
+// permissionOptions are those of a permission request. The ids differ from the kinds on
+// purpose: an editor has to send back the id.
 var permissionOptions = []permissionOption{
-	{allowOnce, "Allow", kindAllowOnce},
-	{allowAlways, "Always allow in this session", kindAllowAlways},
-	{rejectOnce, "Reject", kindRejectOnce},
-	{rejectAlways, "Always reject in this session", kindRejectAlways},
+	{"allow-once", "Allow", kindAllowOnce},
+	{"allow-always", "Always allow in this session", kindAllowAlways},
+	{"reject-once", "Reject", kindRejectOnce},
+	{"reject-always", "Always reject in this session", kindRejectAlways},
 }
 
 // The kinds of options.
@@ -42,6 +36,9 @@ const (
 
 // errRejected is a permission that was not given.
 var errRejected = errors.New("the user rejected this")
+
+// dismissed is the outcome of a permission that the user closed without an answer.
+const dismissed = "cancelled"
 
 // errDismissed is a permission that was answered with outcome cancelled.
 var errDismissed = errors.New("the user dismissed the request")
@@ -68,18 +65,15 @@ func (a *agent) permit(ctx context.Context, s *session, w *work, current string)
 		return permitted(allowed)
 	}
 
-	answer, kind, err := a.question(ctx, s, w, permissionOptions)
+	kind, err := a.question(ctx, s, w, permissionOptions)
 	switch {
 	case ctx.Err() != nil:
 		return errCancelled
 	case err != nil:
 		return fmt.Errorf("the editor could not ask the user: %w", err)
-	case answer == "cancelled" && kind == "":
+	case kind == dismissed:
 		if a.habits.DismissalCancels {
-			s.mu.Lock()
-			t := s.turn
-			s.mu.Unlock()
-			a.cancelOne(s, t)
+			a.cancelOne(s, s.running())
 		}
 		return errDismissed
 	case kind == kindAllowAlways, kind == kindRejectAlways:
@@ -90,42 +84,32 @@ func (a *agent) permit(ctx context.Context, s *session, w *work, current string)
 	return permitted(kind == kindAllowOnce || kind == kindAllowAlways)
 }
 
-// question puts a call before the user. answer is the chosen option's id and kind
-// its kind, or "cancelled" or "error" without a kind.
-func (a *agent) question(ctx context.Context, s *session, w *work, options []permissionOption) (answer, kind string,
-	err error) {
+// question puts a call before the user. kind is that of the chosen option, cancelled if the user dismissed the
+// question, "" for an answer that is none.
+func (a *agent) question(ctx context.Context, s *session, w *work, options []permissionOption) (kind string, err error) {
 	var result struct {
 		Outcome struct{ Outcome, OptionID string }
 	}
-	call := update{
-		ToolCallID: w.id, Title: w.title, Kind: kindOf(w.name), Status: statusPending,
-		RawInput: w.args, Locations: w.locations, Content: anyContent(w.content),
-	}.asToolCall()
-	params := map[string]any{"sessionId": s.id, "toolCall": call, "options": options}
+	call := asObject(w.announced())
+	delete(call, "sessionUpdate")
+	params := object{"sessionId": s.id, "toolCall": call, "options": options}
 	if a.v2() {
-		call = asObject(call)
 		s.callInV2(call)
-		params = map[string]any{"sessionId": s.id, "title": w.title, "options": options,
-			"subject": map[string]any{"type": "tool_call", "toolCall": call}}
+		params = object{"sessionId": s.id, "title": w.title, "options": options,
+			"subject": object{"type": "tool_call", "toolCall": call}}
 	}
-	done := s.wait()
-	err = a.conn.call(ctx, "session/request_permission", s.id, params, &result)
-	done()
-	switch o := result.Outcome; {
+	err = s.ask(ctx, "session/request_permission", params, &result)
+	o := result.Outcome
+	at := slices.IndexFunc(options, func(option permissionOption) bool { return option.ID == o.OptionID })
+	switch {
 	case err != nil || ctx.Err() != nil:
-		return "", "", err
-	case o.Outcome == "cancelled":
-		return "cancelled", "", nil
-	case o.Outcome != "selected":
-		return "error", "", nil
+		return "", err
+	case o.Outcome == dismissed:
+		return dismissed, nil
+	case o.Outcome == "selected" && at >= 0:
+		return options[at].Kind, nil
 	}
-	answer = result.Outcome.OptionID
-	for _, o := range options {
-		if o.ID == answer {
-			kind = o.Kind
-		}
-	}
-	return answer, kind, nil
+	return "", nil
 }
 
 func permitted(allowed bool) error {

@@ -93,14 +93,9 @@ func (r *record) apply(e event) {
 			r.update(*e.Update)
 		}
 	case eventState:
-		if e.Mode != "" {
-			r.mode = e.Mode
-		}
+		r.mode, r.title = cmp.Or(e.Mode, r.mode), cmp.Or(e.Title, r.title)
 		if e.Thoughts != nil {
 			r.thoughts = *e.Thoughts
-		}
-		if e.Title != "" {
-			r.title = e.Title
 		}
 		if e.Setting != "" {
 			r.settings[e.Setting] = e.Value
@@ -190,19 +185,14 @@ const interrupted = "[interrupted]"
 // read, so what it printed takes its place.
 func merged(call, u update) update {
 	call.Status = u.Status
-	if u.Content != nil {
-		call.Content = u.Content
-	}
-	if u.RawOutput != nil {
-		call.RawOutput = u.RawOutput
-	}
+	call.Content, call.RawOutput = cmp.Or(u.Content, call.Content), cmp.Or(u.RawOutput, call.RawOutput)
 	if u.Locations != nil {
 		call.Locations = u.Locations
 	}
 	if refers(call.Content) {
 		call.Content = nil
 	}
-	if out, ok := call.RawOutput.(map[string]any); ok && call.Content == nil {
+	if out, ok := call.RawOutput.(object); ok && call.Content == nil {
 		if s, ok := out["output"].(string); ok && s != "" {
 			call.Content = textContent(s)
 		}
@@ -214,7 +204,7 @@ func merged(call, u update) update {
 func refers(content any) bool {
 	list, _ := content.([]any)
 	for _, item := range list {
-		if m, ok := item.(map[string]any); ok && (m["type"] == "terminal" || m["type"] == "session") {
+		if m, ok := item.(object); ok && (m["type"] == "terminal" || m["type"] == "session") {
 			return true
 		}
 	}
@@ -225,7 +215,7 @@ func chunkText(u update) string {
 	switch c := u.Content.(type) {
 	case textBlock:
 		return c.Text
-	case map[string]any:
+	case object:
 		s, _ := c["text"].(string)
 		return s
 	}

@@ -6,6 +6,7 @@
 package refagent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,10 +87,7 @@ func Run(ctx context.Context, o Options) error {
 	if o.AnswerGrace <= 0 {
 		o.AnswerGrace = time.Second / 2
 	}
-	dir := o.StateDir
-	if dir == "" {
-		dir = defaultStateDir(o.Getenv)
-	}
+	dir := cmp.Or(o.StateDir, defaultStateDir(o.Getenv))
 	if dir == "" {
 		return fmt.Errorf("starting the reference agent: no state directory: set %s or HOME", EnvState)
 	}
@@ -108,29 +106,17 @@ func Run(ctx context.Context, o Options) error {
 
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	a := &agent{
-		ctx:      ctx,
-		end:      end,
-		options:  o,
-		hooks:    o.Hooks,
-		habits:   &o.Habits,
-		log:      log.New(o.Log, "refagent: ", 0),
-		store:    st,
-		model:    newModel(o.Getenv, &o.Habits),
-		sessions: map[string]*session{},
-	}
+	a := &agent{ctx: ctx, end: end, options: o, hooks: o.Hooks, habits: &o.Habits, sessions: map[string]*session{},
+		log: log.New(o.Log, "refagent: ", 0), store: st, model: OpenModel(o.Getenv, &o.Habits)}
 	return a.serve()
 }
 
 func defaultStateDir(getenv func(string) string) string {
-	if d := getenv(EnvState); d != "" {
-		return d
-	}
-	if d := getenv("XDG_STATE_HOME"); d != "" {
-		return filepath.Join(d, "acp-test-refagent")
-	}
-	if d := getenv("HOME"); d != "" {
-		return filepath.Join(d, ".local", "state", "acp-test-refagent")
+	for _, place := range [][2]string{{EnvState, ""}, {"XDG_STATE_HOME", "acp-test-refagent"},
+		{"HOME", ".local/state/acp-test-refagent"}} {
+		if dir := getenv(place[0]); dir != "" {
+			return filepath.Join(dir, filepath.FromSlash(place[1]))
+		}
 	}
 	return ""
 }

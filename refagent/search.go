@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -32,50 +33,42 @@ func search(ctx context.Context, w *work) error {
 	if p := w.args.str("path"); p != "" {
 		dir = w.s.absolute(p)
 	}
-	root, rel, err := w.s.onDisk(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	var found []string
-	err = fs.WalkDir(root.FS(), filepath.ToSlash(rel), func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case ctx.Err() != nil:
-			return errCancelled
-		case err != nil:
-			return nil // an unreadable part is passed over
-		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != ".":
-			return fs.SkipDir
-		case !d.Type().IsRegular():
-			return nil
-		}
-		if info, err := d.Info(); err != nil || info.Size() > maxSearched {
-			return nil
-		}
-		data, err := fs.ReadFile(root.FS(), name)
-		if err != nil || !utf8.Valid(data) {
-			return nil
-		}
-		for i, line := range strings.Split(string(data), "\n") {
-			if !re.MatchString(line) {
-				continue
+	err = w.s.onDisk(dir, func(root *os.Root, rel string) error {
+		return fs.WalkDir(root.FS(), filepath.ToSlash(rel), func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case ctx.Err() != nil:
+				return errCancelled
+			case err != nil:
+				return nil // an unreadable part is passed over
+			case d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != ".":
+				return fs.SkipDir
+			case !d.Type().IsRegular():
+				return nil
 			}
-			found = append(found, fmt.Sprintf("%s:%d: %s", name, i+1, line))
-			path := filepath.Join(root.Name(), filepath.FromSlash(name))
-			w.locations = append(w.locations, location{Path: path, Line: i + 1})
-			if len(found) == maxMatches {
-				return fs.SkipAll
+			if info, err := d.Info(); err != nil || info.Size() > maxSearched {
+				return nil
 			}
-		}
-		return nil
+			data, err := fs.ReadFile(root.FS(), name)
+			if err != nil || !utf8.Valid(data) {
+				return nil
+			}
+			for i, line := range strings.Split(string(data), "\n") {
+				if !re.MatchString(line) {
+					continue
+				}
+				found = append(found, fmt.Sprintf("%s:%d: %s", name, i+1, line))
+				path := filepath.Join(root.Name(), filepath.FromSlash(name))
+				w.locations = append(w.locations, location{Path: path, Line: i + 1})
+				if len(found) == maxMatches {
+					return fs.SkipAll
+				}
+			}
+			return nil
+		})
 	})
-	if err != nil {
-		return err
-	}
-	w.result = strings.Join(found, "\n")
-	w.result = cmp.Or(w.result, "Nothing found.")
-	w.content = textContent(w.result)
-	return nil
+	w.say(cmp.Or(strings.Join(found, "\n"), "Nothing found."))
+	return err
 }
 
 // fetch gets a web page as text.
@@ -96,8 +89,7 @@ func fetch(ctx context.Context, w *work) error {
 	if res.StatusCode >= 400 {
 		return fmt.Errorf("the server answered with HTTP status %d", res.StatusCode)
 	}
-	w.result = strings.ToValidUTF8(string(body), "\uFFFD")
-	w.content = textContent(w.result)
+	w.say(strings.ToValidUTF8(string(body), "\uFFFD"))
 	return nil
 }
 

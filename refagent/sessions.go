@@ -3,6 +3,7 @@ package refagent
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -19,9 +20,9 @@ type session struct {
 
 	mu     sync.Mutex
 	rec    *record
-	log    *appender // nil once released
-	turn   *turn     // the prompt that runs
-	queue  []*turn   // prompts that wait for it
+	log    *os.File // nil once released
+	turn   *turn    // the prompt that runs
+	queue  []*turn  // prompts that wait for it
 	always map[string]bool
 
 	greeted, noticed atomic.Bool
@@ -31,9 +32,8 @@ type session struct {
 	// In version 2:
 	state         string            // idle, running or requires_action
 	waiting       int               // questions to the user that are open
-	calls         map[string]func() // what cancels a call that runs, by its id
-	terminals     []*terminal       // those that run
-	background    []*terminal       // those of them that no turn waits for
+	items         map[string]func() // what stops a tool call or a terminal that runs, by its kind and id
+	background    []*terminal       // those that no turn waits for
 	hadBackground bool
 }
 
@@ -52,7 +52,7 @@ type turn struct {
 
 // open makes a session live. Whatever was live under its id is replaced.
 func (a *agent) open(id string, p setup, rec *record) (*session, *rpcError) {
-	log, err := a.store.appender(id)
+	log, err := a.store.appendTo(id)
 	if err != nil {
 		return nil, fault(codeInternal, "%v", err)
 	}
@@ -63,7 +63,7 @@ func (a *agent) open(id string, p setup, rec *record) (*session, *rpcError) {
 	if a.habits.lacks("directories") {
 		p.directories = nil
 	}
-	s := &session{a: a, id: id, rec: rec, log: log, always: map[string]bool{}, state: stateIdle,
+	s := &session{a: a, id: id, rec: rec, log: log, always: map[string]bool{}, state: stateIdle, items: map[string]func(){},
 		mcp: a.connectServers(p.servers)}
 	s.cwd = s.addRoot(cwd)
 	for _, dir := range p.directories {
@@ -103,11 +103,9 @@ func (a *agent) real(path string) string {
 // spawn runs f beside the loop that reads input; the end of the connection
 // waits for it.
 func (a *agent) spawn(f func()) {
-	a.tasks.Add(1)
-	go func() {
-		defer a.tasks.Done()
+	a.tasks.Go(func() {
 		f()
-	}()
+	})
 }
 
 // write adds an event to the record and its log.
@@ -127,15 +125,27 @@ func (s *session) writeLocked(e event) {
 	if s.log == nil || line == nil {
 		return
 	}
-	if err := s.log.append(line); err != nil {
+	if _, err := s.log.Write(line); err != nil {
 		s.a.log.Printf("session %s is not being saved: %v", s.id, err)
 	}
 }
 
-func (s *session) busy() bool {
+// locked returns what get returns while it holds the session's lock.
+func locked[T any](s *session, get func() T) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.turn != nil
+	return get()
+}
+
+// running is the prompt that runs, nil if none does.
+func (s *session) running() *turn { return locked(s, func() *turn { return s.turn }) }
+
+func (s *session) mode() string { return locked(s, func() string { return s.rec.mode }) }
+
+func (s *session) messageID() string { return locked(s, s.rec.messageID) }
+
+func (s *session) callID(wish string) string {
+	return locked(s, func() string { return s.rec.callID(wish) })
 }
 
 // cancelTurn ends the running prompt, if any, as the editor's wish.
@@ -159,13 +169,7 @@ func (s *session) cancelTurn() {
 // settle cancels the running prompt and waits until it has been answered.
 func (s *session) settle() {
 	s.cancelTurn()
-	for {
-		s.mu.Lock()
-		t := s.turn
-		s.mu.Unlock()
-		if t == nil {
-			return
-		}
+	for t := s.running(); t != nil; t = s.running() {
 		<-t.done
 	}
 }
@@ -176,7 +180,7 @@ func (s *session) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.log != nil {
-		s.log.close()
+		s.log.Close()
 		s.log = nil
 	}
 }
@@ -213,16 +217,12 @@ func (a *agent) closeSession(r *request, params json.RawMessage) *rpcError {
 // deleteSession removes a session for good; one that is not there is deleted
 // already.
 func (a *agent) deleteSession(r *request, params json.RawMessage) *rpcError {
-	var p struct{ SessionID *string }
-	err := decodeParams(params, &p)
-	if err == nil && p.SessionID == nil {
-		err = badParams("sessionId is missing")
-	}
+	id, err := member(params, "sessionId")
 	if err != nil {
 		return err
 	}
-	r.session = *p.SessionID
-	live := a.find(*p.SessionID)
+	r.session = id
+	live := a.find(id)
 	if live != nil && live.parent != nil {
 		_, err = a.own(params)
 		return err
@@ -233,7 +233,7 @@ func (a *agent) deleteSession(r *request, params json.RawMessage) *rpcError {
 		}
 		var failed *rpcError
 		if !a.hooks.Keep {
-			if err := a.store.remove(*p.SessionID); err != nil {
+			if err := a.store.remove(id); err != nil {
 				failed = fault(codeInternal, "%v", err)
 			}
 		}

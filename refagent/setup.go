@@ -15,6 +15,15 @@ type setup struct {
 	servers     []json.RawMessage
 }
 
+// setup reads what a request wants of its session, as the version of the connection has it.
+func (a *agent) setup(params json.RawMessage, serversRequired bool) (setup, *rpcError) {
+	s, err := decodeSetup(params, serversRequired && !a.v2())
+	if err == nil && a.v2() {
+		err = a.knownServers(s.servers)
+	}
+	return s, err
+}
+
 func decodeSetup(params json.RawMessage, serversRequired bool) (setup, *rpcError) {
 	var p struct {
 		Cwd                   *string
@@ -49,18 +58,27 @@ func decodeSetup(params json.RawMessage, serversRequired bool) (setup, *rpcError
 	return s, nil
 }
 
-// opened is the part of the result that the three calls share.
-type opened struct {
-	SessionID string         `json:"sessionId,omitempty"`
-	Modes     *modeState     `json:"modes,omitempty"`
-	Options   []configOption `json:"configOptions,omitempty"`
+// opened returns the answer to a request that opened the session; id is "" if the request named it.
+func (s *session) opened(id string) object {
+	m := object{}
+	if id != "" {
+		m["sessionId"] = id
+	}
+	if s.a.v2() {
+		m["availableCommands"], m["configOptions"] = commandsInV2(), s.shownOptions()
+		return m
+	}
+	if modes := s.modes(); modes != nil {
+		m["modes"] = modes
+	}
+	if list := s.options(); len(list) > 0 {
+		m["configOptions"] = list
+	}
+	return m
 }
 
 func (a *agent) newSession(r *request, params json.RawMessage) *rpcError {
-	p, err := decodeSetup(params, !a.v2())
-	if err == nil && a.v2() {
-		err = a.knownServers(p.servers)
-	}
+	p, err := a.setup(params, true)
 	if err != nil {
 		return err
 	}
@@ -69,32 +87,30 @@ func (a *agent) newSession(r *request, params json.RawMessage) *rpcError {
 		return err
 	}
 	s.write(event{Type: eventSession, Cwd: p.cwd})
-	a.introduce(r, s)
+	a.introduce(r, s, s.id)
 	return nil
 }
 
-// introduce answers the request that made a session.
-func (a *agent) introduce(r *request, s *session) {
+// introduce answers the request that opened a session, at once or when the MCP servers are up. id is
+// that of opened.
+func (a *agent) introduce(r *request, s *session, id string) {
 	r.session = s.id
-	a.whenReady(s, func() {
-		if a.v2() {
-			a.conn.respond(r, s.openedInV2(s.id), nil)
-		} else {
-			a.conn.respond(r, opened{SessionID: s.id, Modes: s.modes(), Options: s.options()}, nil)
+	answer := func() {
+		if id == "" && a.v2() {
+			s.mu.Lock()
+			s.enter(stateIdle, nil)
+			s.mu.Unlock()
 		}
+		a.conn.respond(r, s.opened(id), nil)
 		a.announce(s)
-	})
-}
-
-// whenReady runs f at once, or when the MCP servers are up.
-func (a *agent) whenReady(s *session, f func()) {
+	}
 	if !a.habits.EarlyServers {
-		f()
+		answer()
 		return
 	}
 	a.spawn(func() {
 		<-s.mcp.ready
-		f()
+		answer()
 	})
 }
 
@@ -103,10 +119,7 @@ func (a *agent) announce(s *session) {
 	if !a.v2() { // which has them in the answer
 		a.tell(s, update{Tag: "available_commands_update", Commands: commands})
 	}
-	s.mu.Lock()
-	usage := s.rec.usage
-	s.mu.Unlock()
-	if usage != nil {
+	if usage := locked(s, func() *update { return s.rec.usage }); usage != nil {
 		a.tell(s, *usage)
 	}
 	a.spawn(func() {
@@ -118,7 +131,50 @@ func (a *agent) announce(s *session) {
 }
 
 func (a *agent) loadSession(r *request, params json.RawMessage) *rpcError {
-	s, err := a.reopen(r, params, true)
+	return a.goOn(r, params, true)
+}
+
+// resumeSession is session/resume. In version 2 it shows the history if that is asked for; a session at
+// work is not opened anew then, and tells its state.
+func (a *agent) resumeSession(r *request, params json.RawMessage) *rpcError {
+	if !a.v2() {
+		return a.goOn(r, params, false)
+	}
+	var p struct {
+		SessionID  *string
+		ReplayFrom *struct{ Type *string }
+	}
+	if err := decodeParams(params, &p); err != nil {
+		return err
+	}
+	replay := p.ReplayFrom != nil
+	if replay && (p.ReplayFrom.Type == nil || *p.ReplayFrom.Type != "start") {
+		return badParams("replayFrom: only type start is supported")
+	}
+	if p.SessionID != nil && !replay {
+		if live := a.find(*p.SessionID); live != nil && live.occupied() {
+			return a.rejoin(r, live, params)
+		}
+	}
+	return a.goOn(r, params, replay)
+}
+
+// rejoin answers session/resume of a session at work, which goes on.
+func (a *agent) rejoin(r *request, live *session, params json.RawMessage) *rpcError {
+	if _, err := decodeSetup(params, false); err != nil {
+		return err
+	}
+	r.session = live.id
+	live.mu.Lock()
+	live.enter(live.state, nil)
+	live.mu.Unlock()
+	a.conn.respond(r, live.opened(""), nil)
+	return nil
+}
+
+// goOn brings a stored session to life, and shows what was said in it if showing is set.
+func (a *agent) goOn(r *request, params json.RawMessage, showing bool) *rpcError {
+	s, err := a.reopen(r, params, showing)
 	if err != nil {
 		return err
 	}
@@ -129,22 +185,7 @@ func (a *agent) loadSession(r *request, params json.RawMessage) *rpcError {
 		a.tell(s, u)
 	}
 	s.rec.showing, s.rec.shown = false, nil
-	a.whenReady(s, func() {
-		a.conn.respond(r, opened{Modes: s.modes(), Options: s.options()}, nil)
-		a.announce(s)
-	})
-	return nil
-}
-
-func (a *agent) resumeSession(r *request, params json.RawMessage) *rpcError {
-	s, err := a.reopen(r, params, false)
-	if err != nil {
-		return err
-	}
-	a.whenReady(s, func() {
-		a.conn.respond(r, opened{Modes: s.modes(), Options: s.options()}, nil)
-		a.announce(s)
-	})
+	a.introduce(r, s, "")
 	return nil
 }
 
@@ -167,22 +208,13 @@ func (a *agent) reopen(r *request, params json.RawMessage, showing bool) (*sessi
 // is running is refused: replaying it beside its own live updates would mix the two.
 func (a *agent) stored(params json.RawMessage, serversRequired bool) (id string, set setup, lines [][]byte,
 	err *rpcError) {
-	var p struct{ SessionID *string }
-	if err = decodeParams(params, &p); err != nil {
+	if id, err = member(params, "sessionId"); err != nil {
 		return "", set, nil, err
 	}
-	if p.SessionID == nil {
-		return "", set, nil, badParams("sessionId is missing")
-	}
-	set, err = decodeSetup(params, serversRequired && !a.v2())
-	if err == nil && a.v2() {
-		err = a.knownServers(set.servers)
-	}
-	if err != nil {
+	if set, err = a.setup(params, serversRequired); err != nil {
 		return "", set, nil, err
 	}
-	id = *p.SessionID
-	if live := a.find(id); live != nil && (live.busy() || live.occupied()) {
+	if live := a.find(id); live != nil && live.occupied() {
 		return "", set, nil, fault(codeInvalidRequest, "session %q is at work: cancel that first", id)
 	}
 	lines, failed := a.store.lines(id)

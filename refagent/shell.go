@@ -51,7 +51,7 @@ func runShell(ctx context.Context, w *work) error {
 	if err != nil {
 		return err
 	}
-	raw := map[string]any{"output": output}
+	raw := object{"output": output}
 	if status.ExitCode != nil {
 		raw["exitCode"] = *status.ExitCode
 	}
@@ -71,17 +71,15 @@ func runShell(ctx context.Context, w *work) error {
 func (w *work) inTerminal(ctx context.Context) (status exitStatus, output string, err error) {
 	conn, id := w.a.conn, w.s.id
 	var created struct{ TerminalID string }
-	create := map[string]any{
-		"sessionId": id, "command": "sh", "args": []string{"-c", w.args.str("command")},
-		"cwd": w.s.cwd, "outputByteLimit": outputLimit,
-	}
+	create := object{"sessionId": id, "command": "sh", "args": []string{"-c", w.args.str("command")},
+		"cwd": w.s.cwd, "outputByteLimit": outputLimit}
 	if words := strings.Fields(w.args.str("command")); w.a.habits.Direct && len(words) > 0 && plainWords(words) {
 		create["command"], create["args"] = words[0], words[1:]
 	}
 	if err := conn.call(ctx, "terminal/create", id, create, &created); err != nil {
 		return status, "", fmt.Errorf("creating a terminal: %w", err)
 	}
-	terminal := map[string]any{"sessionId": id, "terminalId": created.TerminalID}
+	terminal := object{"sessionId": id, "terminalId": created.TerminalID}
 	// From here on the terminal has to be released, also in a cancelled turn.
 	defer func() {
 		release := func() { _ = conn.callEvenSo(ctx, "terminal/release", id, terminal, nil) }
@@ -131,7 +129,7 @@ func plainWords(words []string) bool {
 const pollEvery = 20 * time.Millisecond
 
 // poll asks for a terminal's output until the command has ended.
-func (w *work) poll(ctx context.Context, terminal map[string]any) (status exitStatus, output string, err error) {
+func (w *work) poll(ctx context.Context, terminal object) (status exitStatus, output string, err error) {
 	for {
 		var out struct {
 			Output     string
@@ -163,7 +161,7 @@ func (w *work) inProcess(ctx context.Context, show io.Writer) (status exitStatus
 	cmd.Stdout, cmd.Stderr = both, both
 	inOwnGroup(cmd)
 	// Who sees what the command does has been told that it runs.
-	w.a.conn.out.flush(ctx)
+	w.a.conn.out.drain(ctx, 0)
 	cmd.WaitDelay = linger / 4
 	if w.a.hooks.Command != nil {
 		w.a.hooks.Command(cmd)

@@ -2,12 +2,11 @@ package refagent
 
 import (
 	"bytes"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,9 +21,7 @@ type store struct{ dir string }
 var sessionID = regexp.MustCompile(`^sess_[0-9a-f]{32}$`)
 
 func newSessionID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails since Go 1.24
-	return "sess_" + hex.EncodeToString(b[:])
+	return fmt.Sprintf("sess_%016x%016x", rand.Uint64(), rand.Uint64())
 }
 
 func openStore(dir string) (*store, error) {
@@ -64,9 +61,7 @@ func (st *store) lines(id string) ([][]byte, error) {
 	return bytes.Split(data, []byte("\n")), nil
 }
 
-// fold adds up the log of a session.
-func fold(lines [][]byte) *record { return newRecord().fold(lines) }
-
+// fold adds the log of a session up.
 func (r *record) fold(lines [][]byte) *record {
 	for _, line := range lines {
 		var e event
@@ -88,10 +83,8 @@ func (st *store) remove(id string) error {
 	return nil
 }
 
-// appender is the open log of a live session.
-type appender struct{ file *os.File }
-
-func (st *store) appender(id string) (*appender, error) {
+// appendTo opens the log of a live session.
+func (st *store) appendTo(id string) (*os.File, error) {
 	f, err := os.OpenFile(st.path(id), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the session's log: %w", err)
@@ -103,12 +96,5 @@ func (st *store) appender(id string) (*appender, error) {
 			_, _ = f.Write([]byte("\n"))
 		}
 	}
-	return &appender{f}, nil
+	return f, nil
 }
-
-func (l *appender) append(line []byte) error {
-	_, err := l.file.Write(line)
-	return err
-}
-
-func (l *appender) close() { l.file.Close() }

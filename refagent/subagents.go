@@ -70,7 +70,7 @@ func delegate(ctx context.Context, w *work) error {
 func (w *work) child() (*session, error) {
 	s := w.s
 	if id := w.args.str("child"); id != "" {
-		if c := w.a.find(id); c != nil && c.parent == s && !c.busy() {
+		if c := w.a.find(id); c != nil && c.parent == s && c.running() == nil {
 			return c, nil
 		}
 		return nil, errNoChild
@@ -79,7 +79,8 @@ func (w *work) child() (*session, error) {
 	rec := newRecord()
 	rec.mode, rec.thoughts = s.rec.mode, s.rec.thoughts
 	c := &session{a: s.a, id: newSessionID(), cwd: s.cwd, roots: s.roots, mcp: s.a.connectServers(nil), rec: rec,
-		always: maps.Clone(s.always), state: stateIdle, lineage: lineage{parent: s, title: titleOf(w.args.str("task"))}}
+		always: maps.Clone(s.always), state: stateIdle, items: map[string]func(){},
+		lineage: lineage{parent: s, title: titleOf(w.args.str("task"))}}
 	s.mu.Unlock()
 	if !s.a.shows() {
 		c.id = s.id // what it asks, its parent asks
@@ -97,7 +98,7 @@ func (s *session) told(state, stop string, failed error) {
 	if !s.a.shows() {
 		return
 	}
-	more := map[string]any{}
+	more := object{}
 	if stop != "" {
 		more["stopReason"] = stop
 	}
@@ -106,14 +107,14 @@ func (s *session) told(state, stop string, failed error) {
 	}
 	snapshot := maps.Clone(more)
 	snapshot["state"] = state
-	update := map[string]any{"sessionUpdate": "subagent_update", "sessionId": s.id, "state": snapshot}
+	update := object{"sessionUpdate": "subagent_update", "sessionId": s.id, "state": snapshot}
 	if !s.announced {
 		s.announced = true
-		update["title"], update["capabilities"] = s.title, map[string]any{"cancel": map[string]any{}}
+		update["title"], update["capabilities"] = s.title, object{"cancel": object{}}
 	}
 	s.parent.notify(update)
 	if s.a.v2() {
-		s.enterWith(state, more)
+		s.enter(state, more)
 	}
 }
 
@@ -129,7 +130,7 @@ func (a *agent) passOn(from, to *session, id, words string) {
 		s     *session
 		other string
 	}{{from, "recipientMessageId"}, {to, "senderMessageId"}} {
-		view.s.notify(map[string]any{"sessionUpdate": "session_message", "messageId": id, "senderSessionId": from.id,
+		view.s.notify(object{"sessionUpdate": "session_message", "messageId": id, "senderSessionId": from.id,
 			"recipientSessionId": to.id, view.other: id, "content": []any{text(words)}})
 	}
 }

@@ -18,7 +18,6 @@ func (a *agent) runTools(s *session, t *turn, tools []tool, calls []ModelCall) (
 	if a.habits.ExtraQuestion {
 		t.barred = a.mayUseTools(s, t)
 	}
-	all := make([]*step, len(calls))
 	done := func(st *step) {
 		result, failed := a.carryOut(s, t, st)
 		var own *rpcError
@@ -31,15 +30,16 @@ func (a *agent) runTools(s *session, t *turn, tools []tool, calls []ModelCall) (
 		s.write(event{Type: eventMessage, Message: &ModelMessage{Role: roleTool, CallID: st.call.ID, Text: result}})
 	}
 	if a.habits.AskOrder != "" || a.habits.Parallel {
-		for i, c := range calls {
-			all[i] = a.announceCall(s, t, tools, c, nil)
+		var all []*step
+		for _, c := range calls {
+			all = append(all, a.announceCall(s, t, tools, c, nil))
 		}
 		a.allowAll(s, t, all)
 		if a.habits.RejectionEnds {
 			skipRest(all)
 		}
 		if a.habits.Parallel {
-			a.sideBySide(s, t, all)
+			sideBySide(all, func(st *step) { a.execute(s, t, st) })
 		}
 		for _, st := range all {
 			done(st)
@@ -70,11 +70,7 @@ func (a *agent) allowAll(s *session, t *turn, all []*step) {
 		slices.Reverse(order)
 	}
 	if a.habits.AskOrder == "together" {
-		var asked sync.WaitGroup
-		for _, st := range order {
-			asked.Go(func() { a.allow(s, t, st) })
-		}
-		asked.Wait()
+		sideBySide(order, func(st *step) { a.allow(s, t, st) })
 		return
 	}
 	dismissed := false
@@ -97,11 +93,11 @@ func skipRest(all []*step) {
 	}
 }
 
-// sideBySide runs calls at the same time.
-func (a *agent) sideBySide(s *session, t *turn, all []*step) {
+// sideBySide does something about all calls at the same time.
+func sideBySide(all []*step, do func(*step)) {
 	var running sync.WaitGroup
 	for _, st := range all {
-		running.Go(func() { a.execute(s, t, st) })
+		running.Go(func() { do(st) })
 	}
 	running.Wait()
 }
@@ -121,11 +117,8 @@ type step struct {
 func (a *agent) announceCall(s *session, t *turn, tools []tool, c ModelCall, skip error) *step {
 	w := &work{a: a, s: s, name: c.Name, args: arguments{}}
 	st := &step{call: c, work: w, err: skip}
-	for i := range tools {
-		if tools[i].called() == c.Name {
-			st.chosen = &tools[i]
-			w.name = tools[i].name
-		}
+	if i := slices.IndexFunc(tools, func(t tool) bool { return t.called() == c.Name }); i >= 0 {
+		st.chosen, w.name = &tools[i], tools[i].name
 	}
 	argErr := json.Unmarshal([]byte(c.Arguments), &w.args)
 	if w.args == nil {
@@ -133,9 +126,7 @@ func (a *agent) announceCall(s *session, t *turn, tools []tool, c ModelCall, ski
 	}
 	w.args = a.inOwnWords(w.args)
 	w.title = w.describe()
-	s.mu.Lock()
-	st.mode = s.rec.mode
-	s.mu.Unlock()
+	st.mode = s.mode()
 	if a.hooks.Mode != nil {
 		st.mode = a.hooks.Mode(s.id, st.mode)
 	}
@@ -145,16 +136,11 @@ func (a *agent) announceCall(s *session, t *turn, tools []tool, c ModelCall, ski
 		return st
 	}
 
-	s.mu.Lock()
-	w.id = s.rec.callID(c.ID)
-	s.mu.Unlock()
+	w.id = s.callID(c.ID)
 	if st.chosen != nil && st.chosen.show != nil {
 		st.chosen.show(w)
 	}
-	a.record(s, update{
-		Tag: "tool_call", ToolCallID: w.id, Title: w.title, Kind: kindOf(w.name), Status: statusPending,
-		RawInput: w.args, Locations: w.locations, Content: anyContent(w.content),
-	})
+	a.record(s, w.announced())
 	switch {
 	case skip != nil:
 	case st.chosen == nil:
@@ -195,7 +181,7 @@ func (a *agent) execute(s *session, t *turn, st *step) {
 	st.work.progress(nil)
 	a.planStep(s, st.work.title, statusInProgress)
 	st.work.content = nil
-	own, done := s.stoppable(t.ctx, st.work.id)
+	own, done := s.alone(t.ctx, st.work.id)
 	st.err = st.chosen.run(own, st.work)
 	if done() && st.err != nil {
 		st.err = errStopped
@@ -214,10 +200,8 @@ func (a *agent) carryOut(s *session, t *turn, st *step) (string, error) {
 		err = errCancelled
 	}
 	if err != nil {
-		failed := update{
-			Tag: "tool_call_update", ToolCallID: w.id, Status: statusFailed,
-			Content: textContent(err.Error()), RawOutput: w.rawOutput,
-		}
+		failed := update{Tag: "tool_call_update", ToolCallID: w.id, Status: statusFailed,
+			Content: textContent(err.Error()), RawOutput: w.rawOutput}
 		if a.v2() && (err == errCancelled || err == errStopped) {
 			failed.Status = statusCancelled
 		}
@@ -232,10 +216,8 @@ func (a *agent) carryOut(s *session, t *turn, st *step) (string, error) {
 		}
 		return "Error: " + err.Error(), err
 	}
-	a.record(s, update{
-		Tag: "tool_call_update", ToolCallID: w.id, Status: statusCompleted,
-		Content: anyContent(w.content), Locations: w.locations, RawOutput: w.rawOutput,
-	})
+	a.record(s, update{Tag: "tool_call_update", ToolCallID: w.id, Status: statusCompleted,
+		Content: anyContent(w.content), Locations: w.locations, RawOutput: w.rawOutput})
 	a.planStep(s, w.title, statusCompleted)
 	return w.result, nil
 }
@@ -247,11 +229,9 @@ func (a *agent) mayUseTools(s *session, t *turn) error {
 		return t.barred
 	}
 	t.asked = true
-	s.mu.Lock()
-	w := &work{a: a, s: s, name: "confirm", title: "Use tools in this turn", id: s.rec.callID("confirm")}
-	s.mu.Unlock()
+	w := &work{a: a, s: s, name: "confirm", title: "Use tools in this turn", id: s.callID("confirm")}
 	a.record(s, update{Tag: "tool_call", ToolCallID: w.id, Title: w.title, Kind: "other", Status: statusPending})
-	_, kind, err := a.question(t.ctx, s, w, []permissionOption{
+	kind, err := a.question(t.ctx, s, w, []permissionOption{
 		{"tools", "Use tools", kindAllowOnce}, {"no-tools", "Use none", kindRejectOnce}})
 	status, barred := statusCompleted, error(nil)
 	if err != nil || kind != kindAllowOnce {

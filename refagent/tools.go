@@ -23,7 +23,7 @@ const (
 type tool struct {
 	name   string
 	about  string
-	schema map[string]any
+	schema object
 	// show fills in what can be told before the tool runs; optional.
 	show func(w *work)
 	run  func(ctx context.Context, w *work) error
@@ -47,7 +47,7 @@ type work struct {
 }
 
 // arguments are the decoded arguments of a call.
-type arguments map[string]any
+type arguments object
 
 func (g arguments) str(key string) string { s, _ := g[key].(string); return s }
 
@@ -90,23 +90,31 @@ func (a *agent) builtin() []tool {
 	return list
 }
 
+// offers are tools as the model is told of them.
+func offers(tools []tool) (list []Offer) {
+	for _, t := range tools {
+		list = append(list, Offer{t.called(), t.about, t.schema})
+	}
+	return list
+}
+
 // called is what the model calls the tool.
 func (t *tool) called() string { return cmp.Or(t.alias, t.name) }
 
 // inModelWords names the properties of a schema as the model knows them,
 // inOwnWords names arguments as the tools do.
-func (a *agent) inModelWords(s map[string]any) map[string]any {
+func (a *agent) inModelWords(s object) object {
 	if len(a.habits.Arguments) == 0 {
 		return s
 	}
-	properties, required := map[string]any{}, []string{}
-	for key, v := range s["properties"].(map[string]any) {
+	properties, required := object{}, []string{}
+	for key, v := range s["properties"].(object) {
 		properties[cmp.Or(a.habits.Arguments[key], key)] = v
 	}
 	for _, key := range s["required"].([]string) {
 		required = append(required, cmp.Or(a.habits.Arguments[key], key))
 	}
-	return map[string]any{"type": "object", "properties": properties, "required": required}
+	return object{"type": "object", "properties": properties, "required": required}
 }
 
 func (a *agent) inOwnWords(args arguments) arguments {
@@ -121,20 +129,20 @@ func (a *agent) inOwnWords(args arguments) arguments {
 
 // schema builds a JSON Schema: names are required strings, "?" marks optional
 // ones, "#" integers.
-func schema(names ...string) map[string]any {
-	properties, required := map[string]any{}, []string{}
+func schema(names ...string) object {
+	properties, required := object{}, []string{}
 	for _, n := range names {
 		kind := "string"
 		if strings.HasSuffix(n, "#") {
 			kind = "integer"
 		}
 		key := strings.TrimRight(n, "?#")
-		properties[key] = map[string]any{"type": kind}
+		properties[key] = object{"type": kind}
 		if key == n {
 			required = append(required, key)
 		}
 	}
-	return map[string]any{"type": "object", "properties": properties, "required": required}
+	return object{"type": "object", "properties": properties, "required": required}
 }
 
 // tools are the built-in ones and those of the session's MCP servers.
@@ -145,39 +153,25 @@ func (a *agent) tools(ctx context.Context, s *session) []tool {
 // kindOf derives the kind of a tool from its name.
 func kindOf(name string) string {
 	first, _, _ := strings.Cut(name, "_")
-	switch first {
-	case "read", "list":
-		return "read"
-	case "write", "edit", "create":
-		return "edit"
-	case "delete", "remove":
-		return "delete"
-	case "move", "rename":
-		return "move"
-	case "search", "grep", "find":
-		return "search"
-	case "run", "execute":
-		return "execute"
-	case "think":
-		return "think"
-	case "fetch":
-		return "fetch"
-	case "switch":
-		return "switch_mode"
-	}
-	return "other"
+	return cmp.Or(kinds[first], "other")
+}
+
+// kinds are the kinds of tools, by the first word of their names.
+var kinds = map[string]string{
+	"read": "read", "list": "read", "search": "search", "grep": "search", "find": "search", "fetch": "fetch",
+	"write": "edit", "edit": "edit", "create": "edit", "delete": "delete", "remove": "delete",
+	"move": "move", "rename": "move", "run": "execute", "execute": "execute", "think": "think", "switch": "switch_mode",
 }
 
 // changes tells whether a tool of this name may change anything.
 func changes(name string) bool {
-	if name == askTool {
-		return false
-	}
-	switch kindOf(name) {
-	case "read", "search", "think", "fetch", "switch_mode":
-		return false
-	}
-	return true
+	return name != askTool && !slices.Contains([]string{"read", "search", "think", "fetch", "switch_mode"}, kindOf(name))
+}
+
+// announced is the call before it runs.
+func (w *work) announced() update {
+	return update{Tag: "tool_call", ToolCallID: w.id, Title: w.title, Kind: kindOf(w.name), Status: statusPending,
+		RawInput: w.args, Locations: w.locations, Content: anyContent(w.content)}
 }
 
 // progress says that the tool runs now.
@@ -246,10 +240,5 @@ func (s *session) absolute(p string) string {
 
 // matches tells whether a tool's name fits one of the patterns.
 func matches(patterns []string, name string) bool {
-	for _, p := range patterns {
-		if ok, _ := path.Match(p, name); ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, name); return ok })
 }

@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync/atomic"
+	"slices"
 )
 
 // The stop reasons of the protocol.
@@ -25,12 +25,7 @@ const contextSize = 128_000
 
 // prompt starts a turn. All that a cancel needs exists before the next line is
 // read, so that a cancel in the same write hits this turn.
-func (a *agent) prompt(r *request, params json.RawMessage) *rpcError {
-	s, err := a.own(params)
-	if err != nil {
-		return err
-	}
-	r.session = s.id
+func (a *agent) prompt(r *request, s *session, params json.RawMessage) *rpcError {
 	var p struct{ Prompt []json.RawMessage }
 	if err := decodeParams(params, &p); err != nil {
 		return err
@@ -92,11 +87,9 @@ func (a *agent) cancelOne(s *session, t *turn) {
 func (a *agent) run(s *session, t *turn) {
 	defer close(t.done)
 	defer t.stop()
-	if a.habits.TakeUpDelay > 0 {
-		a.pause(a.habits.TakeUpDelay)
-		if a.tookBack(s, t) {
-			return
-		}
+	a.pause(a.habits.TakeUpDelay)
+	if a.habits.TakeUpDelay > 0 && a.tookBack(s, t) {
+		return
 	}
 	s.mu.Lock()
 	id := s.rec.messageID()
@@ -145,7 +138,7 @@ func (a *agent) run(s *session, t *turn) {
 		a.conn.respond(t.request, nil, turnError(err))
 		return
 	}
-	a.conn.respond(t.request, map[string]any{"stopReason": stop}, nil)
+	a.conn.respond(t.request, object{"stopReason": stop}, nil)
 }
 
 // tookBack refuses a prompt whose session was closed before it was worked on, or in version
@@ -158,7 +151,7 @@ func (a *agent) tookBack(s *session, t *turn) bool {
 	var err *rpcError
 	switch {
 	case a.v2() && (t.cancelled || t.ctx.Err() != nil):
-		err = fault(codeRequestCanceled, "cancelled before it became part of the conversation")
+		err = errTakenBack()
 	case !a.v2() && closed:
 		err = fault(cmp.Or(a.habits.UnknownCode, codeUnknownSession), "session %q is closed", s.id)
 	default:
@@ -192,16 +185,10 @@ func turnError(err error) *rpcError {
 
 // nameSession gives the session a title, once.
 func (a *agent) nameSession(ctx context.Context, s *session, prompt string) {
-	s.mu.Lock()
 	title := titleOf(prompt)
-	if a.habits.Untitled {
-		title = ""
-	}
-	if s.rec.title != "" || title == "" {
-		s.mu.Unlock()
+	if title == "" || a.habits.Untitled || locked(s, func() string { return s.rec.title }) != "" {
 		return
 	}
-	s.mu.Unlock()
 	if a.habits.TitleByModel {
 		title = cmp.Or(titleOf(a.aside(ctx, s, "Write a title of at most five words for this request:\n\n"+prompt)), title)
 	}
@@ -215,7 +202,9 @@ func (a *agent) converse(s *session, t *turn, prompt string) (stop string, err e
 	if name, ok := slashCommand(prompt); ok {
 		return a.runCommand(s, name), nil
 	}
-	a.say(s, a.habits.Greeting, &s.greeted)
+	if !s.greeted.Swap(true) {
+		a.say(s, a.habits.Greeting)
+	}
 	tools := a.tools(t.ctx, s)
 	for range maxRequests {
 		if t.ctx.Err() != nil {
@@ -225,9 +214,9 @@ func (a *agent) converse(s *session, t *turn, prompt string) (stop string, err e
 		if err != nil {
 			return "", err
 		}
-		message := ModelMessage{Role: roleAssistant, Text: r.text}
-		if r.finish != "length" && r.finish != "content_filter" && !r.refused {
-			for _, c := range r.calls {
+		message := ModelMessage{Role: roleAssistant, Text: r.Text}
+		if r.Finish != "length" && r.Finish != "content_filter" && !r.Refused {
+			for _, c := range r.Calls {
 				if c.Name != "" {
 					message.Calls = append(message.Calls, c)
 				}
@@ -235,12 +224,14 @@ func (a *agent) converse(s *session, t *turn, prompt string) (stop string, err e
 		}
 		s.write(event{Type: eventMessage, Message: &message})
 		switch {
-		case r.finish == "length":
+		case r.Finish == "length":
 			return stopMaxTokens, nil
-		case r.finish == "content_filter" || r.refused:
+		case r.Finish == "content_filter" || r.Refused:
 			return stopRefusal, nil
 		case len(message.Calls) == 0:
-			a.say(s, a.habits.Notice, &s.noticed)
+			if !s.noticed.Swap(true) {
+				a.say(s, a.habits.Notice)
+			}
 			return stopEndTurn, nil
 		}
 		rejected, err := a.runTools(s, t, tools, message.Calls)
@@ -251,56 +242,49 @@ func (a *agent) converse(s *session, t *turn, prompt string) (stop string, err e
 	return stopRequests, nil
 }
 
-// say says something of the agent's own accord, once in a session.
-func (a *agent) say(s *session, words string, said *atomic.Bool) {
-	if words == "" || !said.CompareAndSwap(false, true) {
-		return
+// say says the agent's own words, if there are any, as a message.
+func (a *agent) say(s *session, words string) {
+	if words != "" {
+		a.record(s, update{Tag: "agent_message_chunk", MessageID: s.messageID(), Content: text(words)})
 	}
-	s.mu.Lock()
-	id := s.rec.messageID()
-	s.mu.Unlock()
-	a.record(s, update{Tag: "agent_message_chunk", MessageID: id, Content: text(words)})
 }
 
 // reply asks the model once and passes on what it says while it says it.
-func (a *agent) reply(s *session, t *turn, tools []tool) (reply, error) {
+func (a *agent) reply(s *session, t *turn, tools []tool) (Reply, error) {
 	s.mu.Lock()
-	history := append([]ModelMessage(nil), s.rec.history...)
+	history := slices.Clone(s.rec.history)
 	thoughts := s.rec.thoughts
 	s.mu.Unlock()
 	if a.hooks.Request != nil {
 		history = a.hooks.Request(s.id, history)
 	}
 	tag, id := "", ""
-	r, err := a.model.ask(t.ctx, history, tools, func(thought bool, piece string) {
-		if t.ctx.Err() != nil || thought && !thoughts {
-			return
-		}
+	r, err := a.model.Ask(t.ctx, history, offers(tools), func(p Piece) {
 		kind := "agent_message_chunk"
-		if thought {
+		if p.Thought != "" {
 			kind = "agent_thought_chunk"
 		}
-		if kind != tag {
-			tag = kind
-			s.mu.Lock()
-			id = s.rec.messageID()
-			s.mu.Unlock()
+		if t.ctx.Err() != nil || p.Call || p.Thought != "" && !thoughts {
+			return
 		}
-		a.record(s, update{Tag: tag, MessageID: id, Content: text(piece)})
-		a.conn.out.pace(t.ctx)
+		if kind != tag {
+			tag, id = kind, s.messageID()
+		}
+		a.record(s, update{Tag: tag, MessageID: id, Content: text(p.Thought + p.Text)})
+		a.conn.out.drain(t.ctx, maxQueued)
 	})
-	if r.used > 0 && t.ctx.Err() == nil {
+	if r.Used > 0 && t.ctx.Err() == nil {
 		size := int64(contextSize)
-		a.record(s, update{Tag: "usage_update", Used: &r.used, Size: &size})
+		a.record(s, update{Tag: "usage_update", Used: &r.Used, Size: &size})
 	}
 	return r, err
 }
 
 // aside asks the model something that is no part of the conversation.
 func (a *agent) aside(ctx context.Context, s *session, question string) string {
-	r, err := a.model.ask(ctx, []ModelMessage{{Role: roleUser, Text: question}}, nil, func(bool, string) {})
+	r, err := a.model.Ask(ctx, []ModelMessage{{Role: roleUser, Text: question}}, nil, func(Piece) {})
 	if err != nil {
 		a.log.Printf("session %s: a request beside the conversation failed: %v", s.id, err)
 	}
-	return r.text
+	return r.Text
 }

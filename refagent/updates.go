@@ -85,16 +85,3 @@ func (a *agent) record(s *session, u update) {
 	s.write(event{Type: eventUpdate, Update: &u})
 	a.tell(s, u)
 }
-
-// asToolCall is the update without its tag, as a permission request shows it.
-func (u update) asToolCall() map[string]any {
-	m := map[string]any{"toolCallId": u.ToolCallID, "title": u.Title, "kind": u.Kind, "status": u.Status,
-		"rawInput": u.RawInput}
-	if u.Locations != nil {
-		m["locations"] = u.Locations
-	}
-	if u.Content != nil {
-		m["content"] = u.Content
-	}
-	return m
-}

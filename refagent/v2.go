@@ -45,7 +45,7 @@ func (a *agent) choose(asked int, raw json.RawMessage) (int, *rpcError) {
 			supported = append(supported, v)
 		}
 		err := fault(codeBadOffer, "no version at or below %s is spoken here", raw)
-		err.Data = map[string]any{"requested": asked, "supported": supported}
+		err.Data = object{"requested": asked, "supported": supported}
 		return 0, err
 	case before == version2 && used:
 		return 0, fault(codeInvalidRequest, "initialize comes before any other request")
@@ -74,74 +74,24 @@ func (a *agent) greetV2(r *request, asked int, params json.RawMessage) *rpcError
 	a.initialized, a.version, a.client = true, version2, client
 	a.mu.Unlock()
 
-	session := flags{"mcp": flags{}, "prompt": flags{}}
-	for name, capability := range map[string]string{"image": "image", "audio": "audio", "embeddedContext": "embedded"} {
-		if !a.habits.lacks(capability) {
-			session["prompt"].(flags)[name] = flags{}
-		}
-	}
-	for _, transport := range []string{"stdio", "http"} {
-		if !a.habits.lacks(transport) {
-			session["mcp"].(flags)[transport] = flags{}
-		}
-	}
-	for name, capability := range map[string]string{"delete": "delete", "additionalDirectories": "directories"} {
-		if !a.habits.lacks(capability) {
-			session[name] = flags{}
-		}
-	}
+	session := a.able("delete", "additionalDirectories:directories")
+	session["prompt"], session["mcp"] = a.able("image", "audio", "embeddedContext:embedded"), a.able("stdio", "http")
 	if a.forks() {
-		session["fork"] = flags{}
+		session["fork"] = object{}
 	}
 	methods := []any{}
 	for _, id := range a.logins() {
-		methods = append(methods, flags{"type": "agent", "methodId": id, "name": "Reference login",
+		methods = append(methods, object{"type": "agent", "methodId": id, "name": "Reference login",
 			"description": "Succeeds at once"})
 	}
-	a.conn.respond(r, flags{"protocolVersion": version2, "capabilities": flags{"session": session},
-		"authMethods": methods, "info": flags{"name": "acp-test-refagent", "title": "acp-test reference agent",
-			"version": Version}}, nil)
+	a.conn.respond(r, object{"protocolVersion": version2, "capabilities": object{"session": session},
+		"authMethods": methods, "info": agentInfo()}, nil)
 	return nil
-}
-
-// methodsOfV2 are the methods of version 2.
-func (a *agent) methodsOfV2() map[string]handler {
-	all := map[string]handler{
-		"initialize":                a.initialize,
-		"session/new":               a.newSession,
-		"session/resume":            a.resumeInV2,
-		"session/list":              a.listSessions,
-		"session/close":             a.closeSession,
-		"session/prompt":            a.prompt,
-		"session/set_config_option": a.setConfigOption,
-		"tool_call/cancel":          a.cancelCall,
-		"terminal/cancel":           a.cancelTerminal,
-	}
-	if !a.habits.lacks("delete") {
-		all["session/delete"] = a.deleteSession
-	}
-	if a.forks() {
-		all["session/fork"] = a.forkSession
-	}
-	if len(a.logins()) > 0 {
-		all["auth/login"] = a.authenticate
-		all["auth/logout"] = a.logout
-	}
-	return all
-}
-
-// openedInV2 is what opening a session in version 2 is answered with.
-func (s *session) openedInV2(id string) any {
-	m := map[string]any{"configOptions": s.shownOptions(), "availableCommands": commandsInV2()}
-	if id != "" {
-		m["sessionId"] = id
-	}
-	return m
 }
 
 func commandsInV2() (list []any) {
 	for _, c := range commands {
-		list = append(list, map[string]any{"type": "command", "name": c.Name, "description": c.Description})
+		list = append(list, object{"type": "command", "name": c.Name, "description": c.Description})
 	}
 	return list
 }
@@ -152,33 +102,30 @@ func (s *session) shownOptions() any {
 	if !s.a.v2() {
 		return list
 	}
-	all := []any{}
+	all := []object{}
 	for _, o := range list {
-		m := map[string]any{"configId": o.ID, "name": o.Name, "type": o.Type, "currentValue": o.Current}
-		if o.Description != "" {
-			m["description"] = o.Description
+		m := asObject(o)
+		rename(m, "id", "configId")
+		if o.Description == "" {
+			delete(m, "description")
 		}
-		if o.Category != "" {
-			m["category"] = o.Category
-		}
-		switch choices := o.Options.(type) {
-		case nil:
-		case []configGroup:
-			var groups []any
-			for _, g := range choices {
-				groups = append(groups, map[string]any{"groupId": g.Group, "name": g.Name, "options": g.Options})
+		if _, grouped := o.Options.([]configGroup); grouped {
+			for _, group := range m["options"].([]any) {
+				rename(group.(object), "group", "groupId")
 			}
-			m["options"] = groups
-		default:
-			m["options"] = choices
 		}
 		all = append(all, m)
 	}
 	return all
 }
 
+func rename(o object, from, to string) {
+	o[to] = o[from]
+	delete(o, from)
+}
+
 // shown is an update as version 2 has it; nil if it has none.
-func (s *session) shown(u update) map[string]any {
+func (s *session) shown(u update) object {
 	m := asObject(u)
 	switch u.Tag {
 	case "current_mode_update":
@@ -188,8 +135,8 @@ func (s *session) shown(u update) map[string]any {
 	case "available_commands_update":
 		m["availableCommands"] = commandsInV2()
 	case "plan":
-		return map[string]any{"sessionUpdate": "plan_update",
-			"plan": map[string]any{"type": "items", "planId": planID, "entries": u.Entries}}
+		return object{"sessionUpdate": "plan_update",
+			"plan": object{"type": "items", "planId": planID, "entries": u.Entries}}
 	case "tool_call", "tool_call_update":
 		m["sessionUpdate"] = "tool_call_update"
 		s.callInV2(m)
@@ -199,10 +146,10 @@ func (s *session) shown(u update) map[string]any {
 
 // callInV2 turns a tool call of version 1 into one of version 2: diffs are lists of changes,
 // and who may be cancelled says so.
-func (s *session) callInV2(m map[string]any) {
+func (s *session) callInV2(m object) {
 	if list, ok := m["content"].([]any); ok {
 		for i, item := range list {
-			d, _ := item.(map[string]any)
+			d, _ := item.(object)
 			if d["type"] != "diff" {
 				continue
 			}
@@ -210,21 +157,21 @@ func (s *session) callInV2(m map[string]any) {
 			if d["oldText"] == nil {
 				operation = "add"
 			}
-			list[i] = map[string]any{"type": "diff", "changes": []any{
-				map[string]any{"operation": operation, "path": d["path"], "fileType": "text"}}}
+			list[i] = object{"type": "diff", "changes": []any{
+				object{"operation": operation, "path": d["path"], "fileType": "text"}}}
 		}
 	}
 	switch m["status"] {
 	case statusInProgress:
-		m["capabilities"] = map[string]any{"cancel": map[string]any{}}
+		m["capabilities"] = object{"cancel": object{}}
 	case statusCompleted, statusFailed, statusCancelled:
 		m["capabilities"] = nil
 	}
 }
 
 // asObject is a value as JSON has it.
-func asObject(v any) map[string]any {
-	var m map[string]any
+func asObject(v any) object {
+	var m object
 	if err := json.Unmarshal(encode(v), &m); err != nil {
 		panic("refagent: decoding an own message: " + err.Error())
 	}

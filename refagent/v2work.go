@@ -10,15 +10,16 @@ import (
 
 // terminal is a command that the agent runs itself and shows, in version 2.
 type terminal struct {
-	id   string
-	s    *session
-	stop context.CancelFunc
-	done chan struct{}
+	id       string
+	s        *session
+	stop     context.CancelFunc
+	withdraw func() // ends what terminal/cancel can do
+	done     chan struct{}
 }
 
 // Write shows a piece of the output.
 func (t *terminal) Write(p []byte) (int, error) {
-	t.s.notify(map[string]any{"sessionUpdate": "terminal_output_chunk", "terminalId": t.id,
+	t.s.notify(object{"sessionUpdate": "terminal_output_chunk", "terminalId": t.id,
 		"data": base64.StdEncoding.EncodeToString(p)})
 	return len(p), nil
 }
@@ -27,26 +28,22 @@ func (t *terminal) Write(p []byte) (int, error) {
 func (w *work) begin(ctx context.Context) (*terminal, context.Context) {
 	t := &terminal{id: "term-" + w.id, s: w.s, done: make(chan struct{})}
 	ctx, t.stop = context.WithCancel(ctx)
-	w.s.mu.Lock()
-	w.s.terminals = append(w.s.terminals, t)
-	w.s.mu.Unlock()
-	w.s.notify(map[string]any{"sessionUpdate": "terminal_update", "terminalId": t.id,
-		"command": w.args.str("command"), "cwd": w.s.cwd, "capabilities": map[string]any{"cancel": map[string]any{}}})
+	t.withdraw = w.s.stoppable("terminal "+t.id, t.stop)
+	w.s.notify(object{"sessionUpdate": "terminal_update", "terminalId": t.id,
+		"command": w.args.str("command"), "cwd": w.s.cwd, "capabilities": object{"cancel": object{}}})
 	w.progress([]toolContent{{Type: "terminal", TerminalID: t.id}})
 	return t, ctx
 }
 
 // ended shows how a command ended. One that was stopped was killed.
 func (t *terminal) ended(status exitStatus, err error) exitStatus {
-	t.s.mu.Lock()
-	t.s.terminals = slices.DeleteFunc(t.s.terminals, func(other *terminal) bool { return other == t })
-	t.s.mu.Unlock()
+	t.withdraw()
 	if err != nil {
 		killed := "killed"
 		status = exitStatus{Signal: &killed}
 	}
 	t.stop()
-	t.s.notify(map[string]any{"sessionUpdate": "terminal_update", "terminalId": t.id, "exitStatus": status,
+	t.s.notify(object{"sessionUpdate": "terminal_update", "terminalId": t.id, "exitStatus": status,
 		"capabilities": nil})
 	return status
 }
@@ -69,7 +66,7 @@ func startCommand(_ context.Context, w *work) error {
 	s := w.s
 	s.mu.Lock()
 	s.background, s.hadBackground = append(s.background, t), true
-	s.enter(s.state)
+	s.enter(s.state, nil)
 	s.mu.Unlock()
 	w.a.spawn(func() {
 		defer close(t.done)
@@ -78,7 +75,7 @@ func startCommand(_ context.Context, w *work) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.background = slices.DeleteFunc(s.background, func(other *terminal) bool { return other == t })
-		s.enter(s.state)
+		s.enter(s.state, nil)
 	})
 	w.result = "The command runs in the background, in " + t.id + "."
 	return nil
@@ -86,9 +83,7 @@ func startCommand(_ context.Context, w *work) error {
 
 // stopBackground ends what runs in the background, and waits for it.
 func (s *session) stopBackground() {
-	s.mu.Lock()
-	list := slices.Clone(s.background)
-	s.mu.Unlock()
+	list := locked(s, func() []*terminal { return slices.Clone(s.background) })
 	for _, t := range list {
 		t.stop()
 	}
@@ -109,79 +104,50 @@ func (a *agent) holder(params json.RawMessage) (*session, *rpcError) {
 	return s, err
 }
 
-// cancelCall is tool_call/cancel.
-func (a *agent) cancelCall(r *request, params json.RawMessage) *rpcError {
-	s, err := a.holder(params)
-	if err != nil {
-		return err
+// stopItem serves tool_call/cancel and terminal/cancel: it stops the item whose id is a member of the
+// request, once.
+func (a *agent) stopItem(kind, key string) func(r *request, s *session, params json.RawMessage) *rpcError {
+	return func(r *request, s *session, params json.RawMessage) *rpcError {
+		id, err := member(params, key)
+		if err != nil {
+			return err
+		}
+		item := kind + " " + id
+		s.mu.Lock()
+		stop := s.items[item]
+		delete(s.items, item)
+		s.mu.Unlock()
+		if stop == nil {
+			return badParams("%s %q cannot be cancelled", kind, id)
+		}
+		a.conn.respond(r, nil, nil)
+		stop()
+		return nil
 	}
-	r.session = s.id
-	var p struct{ ToolCallID *string }
-	if err := decodeParams(params, &p); err != nil {
-		return err
-	}
-	if p.ToolCallID == nil {
-		return badParams("toolCallId is missing")
-	}
-	s.mu.Lock()
-	stop := s.calls[*p.ToolCallID]
-	delete(s.calls, *p.ToolCallID)
-	s.mu.Unlock()
-	if stop == nil {
-		return badParams("tool call %q cannot be cancelled", *p.ToolCallID)
-	}
-	a.conn.respond(r, nil, nil)
-	stop()
-	return nil
 }
 
-// cancelTerminal is terminal/cancel.
-func (a *agent) cancelTerminal(r *request, params json.RawMessage) *rpcError {
-	s, err := a.holder(params)
-	if err != nil {
-		return err
-	}
-	r.session = s.id
-	var p struct{ TerminalID *string }
-	if err := decodeParams(params, &p); err != nil {
-		return err
-	}
-	if p.TerminalID == nil {
-		return badParams("terminalId is missing")
-	}
+// stoppable lets the user stop an item, named by its kind and id, until withdraw is called.
+func (s *session) stoppable(item string, stop func()) (withdraw func()) {
 	s.mu.Lock()
-	at := slices.IndexFunc(s.terminals, func(t *terminal) bool { return t.id == *p.TerminalID })
-	var t *terminal
-	if at >= 0 {
-		t = s.terminals[at]
-		s.terminals = slices.Delete(s.terminals, at, at+1)
+	defer s.mu.Unlock()
+	s.items[item] = stop
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.items, item)
 	}
-	s.mu.Unlock()
-	if t == nil {
-		return badParams("terminal %q cannot be cancelled", *p.TerminalID)
-	}
-	a.conn.respond(r, nil, nil)
-	t.stop()
-	return nil
 }
 
-// stoppable makes the context of a call that can be cancelled alone, until the returned
+// alone makes the context of a call that can be cancelled alone, until the returned
 // function is called. It reports whether it was.
-func (s *session) stoppable(ctx context.Context, id string) (own context.Context, done func() bool) {
+func (s *session) alone(ctx context.Context, id string) (own context.Context, done func() bool) {
 	if !s.a.v2() {
 		return ctx, func() bool { return false }
 	}
 	own, stop := context.WithCancelCause(ctx)
-	s.mu.Lock()
-	if s.calls == nil {
-		s.calls = map[string]func(){}
-	}
-	s.calls[id] = func() { stop(errStopped) }
-	s.mu.Unlock()
+	withdraw := s.stoppable("tool call "+id, func() { stop(errStopped) })
 	return own, func() bool {
-		s.mu.Lock()
-		delete(s.calls, id)
-		s.mu.Unlock()
+		withdraw()
 		stopped := context.Cause(own) == errStopped
 		stop(nil)
 		return stopped

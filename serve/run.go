@@ -98,18 +98,23 @@ func (s *Run) Repeat(n int, b *Block) error {
 
 // Join runs a block and writes all of it with one call.
 func (s *Run) Join(b *Block) error {
-	inner := *s
-	inner.sink.join = &bytes.Buffer{}
-	err := inner.Run(b)
-	s.answered = inner.answered
-	inner.sink.flush()
-	return err
+	to := s.sink
+	to.join = &bytes.Buffer{}
+	defer to.flush()
+	return s.through(to, b)
 }
 
 // Split runs a block and writes it in pieces of n bytes.
 func (s *Run) Split(n int, b *Block) error {
+	to := s.sink
+	to.split = n
+	return s.through(to, b)
+}
+
+// through runs a block whose frames are written by a sink of its own.
+func (s *Run) through(to sink, b *Block) error {
 	inner := *s
-	inner.sink.split = n
+	inner.sink = to
 	err := inner.Run(b)
 	s.answered = inner.answered
 	return err

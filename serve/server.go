@@ -72,8 +72,7 @@ type Agent interface {
 func (s *Server) Serve(ctx context.Context) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := &Conn{Server: s, ctx: ctx, cancelled: map[string]chan struct{}{}, waiting: map[int]chan transcript.Entry{},
-		early: map[int]transcript.Entry{}, exit: make(chan int, 16), arrived: make(chan struct{})}
+	c := newConn(ctx, s)
 	s.Log.Event(0, transcript.Process, transcript.Started, "", map[string]any{"pid": os.Getpid()})
 	a := s.Agent
 	if s.Script != nil {
@@ -108,6 +107,11 @@ type Conn struct {
 	early     map[int]transcript.Entry      // answers that came before anybody waited
 	arrived   chan struct{}                 // closed and renewed with each frame
 	nextID    int
+}
+
+func newConn(ctx context.Context, s *Server) *Conn {
+	return &Conn{Server: s, ctx: ctx, cancelled: map[string]chan struct{}{}, waiting: map[int]chan transcript.Entry{},
+		early: map[int]transcript.Entry{}, exit: make(chan int, 16), arrived: make(chan struct{})}
 }
 
 // drain is how long acts may go on after the editor has gone.

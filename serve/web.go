@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -68,10 +69,9 @@ func (w *Web) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	e := w.Log.AppendFrame(0, transcript.Editor, body, 0)
 	c.note(e)
 	a := &Answer{web: w, to: to, post: e, gone: r.Context(), form: w.Form(strings.Join(r.Header.Values("Accept"), ","))}
-	switch {
-	case w.Script != nil:
+	if w.Script != nil {
 		w.script.answer(a, e)
-	default:
+	} else {
 		w.Play(a, e)
 	}
 	a.end()
@@ -89,10 +89,8 @@ func (w *Web) Wait() { w.open.Wait() }
 // conn is the state that the handlers of a script share.
 func (w *Web) conn() *Conn {
 	w.once.Do(func() {
-		c := &Conn{Server: &Server{Log: w.Log, Protocol: w.Protocol, Script: w.Script, Err: io.Discard},
-			ctx: context.Background(), cancelled: map[string]chan struct{}{}, waiting: map[int]chan transcript.Entry{},
-			early: map[int]transcript.Entry{}, exit: make(chan int, 16), arrived: make(chan struct{})}
-		w.script = newScripted(c, w.Script)
+		s := &Server{Log: w.Log, Protocol: w.Protocol, Script: w.Script, Err: io.Discard}
+		w.script = newScripted(newConn(context.Background(), s), w.Script)
 	})
 	return w.script.Conn
 }
@@ -136,9 +134,7 @@ func (a *Answer) head(status int, kind string) {
 		return
 	}
 	a.begun = true
-	if kind == "" {
-		kind = a.form.Type
-	}
+	kind = cmp.Or(kind, a.form.Type)
 	a.to.Header().Set("Content-Type", kind)
 	a.log(transcript.Response, map[string]any{"status": status, "type": kind, "headers": map[string]string{}})
 	a.to.WriteHeader(status)

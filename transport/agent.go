@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,16 +106,9 @@ const defaultGrace = 2 * time.Second
 
 // New takes over a transport as the connection conn of the run that t logs.
 func New(t *transcript.Transcript, conn int, transport Transport, o Options) *Agent {
-	if o.Grace <= 0 {
-		o.Grace = defaultGrace
-	}
-	if o.RunID == "" {
-		o.RunID = process.NewRunID()
-	}
-	a := &Agent{
-		t: t, conn: conn, transport: transport, o: o,
-		jobs: make(chan *job), exited: make(chan struct{}), readAll: make(chan struct{}),
-	}
+	o.Grace, o.RunID = cmp.Or(max(o.Grace, 0), defaultGrace), cmp.Or(o.RunID, process.NewRunID())
+	a := &Agent{t: t, conn: conn, transport: transport, o: o,
+		jobs: make(chan *job), exited: make(chan struct{}), readAll: make(chan struct{})}
 	a.ended = a.readAll
 	if o.Process != nil {
 		a.ended = o.Process.Ended()
@@ -151,10 +145,8 @@ func (a *Agent) waitForEnd(readers *sync.WaitGroup) {
 	timer := time.AfterFunc(a.o.Grace, abandon)
 	readers.Wait()
 	if !timer.Stop() {
-		a.note(note{
-			Code: "pipe-open",
-			Text: "a process that could not be killed still holds the agent's output; reading was given up",
-		})
+		a.note(note{Code: "pipe-open",
+			Text: "a process that could not be killed still holds the agent's output; reading was given up"})
 	}
 	abandon()
 	for _, s := range survivors {
@@ -198,12 +190,34 @@ func (a *Agent) Exited() <-chan struct{} { return a.exited }
 
 // Exit says how the agent ended. ok is false while it runs.
 func (a *Agent) Exit() (exit Exit, ok bool) {
-	select {
-	case <-a.exited:
-		return a.exit, true
-	default:
+	if !done(a.exited) {
 		return Exit{}, false
 	}
+	return a.exit, true
+}
+
+// done reports whether a channel is closed.
+func done(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// within reports whether a channel is closed within d, or before ctx ends.
+func within(ctx context.Context, ch <-chan struct{}, d time.Duration) bool {
+	if d <= 0 || done(ch) {
+		return done(ch)
+	}
+	select {
+	case <-ch:
+		return true
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // Descendants lists the living processes of the agent's tree without the agent
@@ -257,11 +271,10 @@ func (a *Agent) closeStdin(why closing) {
 	was := a.stdinClosed
 	a.stdinClosed = true
 	a.mu.Unlock()
-	if was {
-		return
+	if !was {
+		a.t.Event(a.conn, transcript.Process, transcript.StdinClosed, "", why)
+		a.transport.CloseSend()
 	}
-	a.t.Event(a.conn, transcript.Process, transcript.StdinClosed, "", why)
-	a.transport.CloseSend()
 }
 
 // Signal sends a signal to the agent alone.
@@ -369,25 +382,7 @@ func (a *Agent) Stop(ctx context.Context) Shutdown {
 
 // within reports whether the agent itself ends within d, or before ctx ends. What
 // it left behind has a time of its own, which is no part of the agent's.
-func (a *Agent) within(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-a.ended:
-		return true
-	default:
-	}
-	if d <= 0 {
-		return false
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-a.ended:
-		return true
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return false
-}
+func (a *Agent) within(ctx context.Context, d time.Duration) bool { return within(ctx, a.ended, d) }
 
 // AtEnd makes Stop call f once the agent is gone, before it returns.
 func (a *Agent) AtEnd(f func()) {

@@ -1,7 +1,5 @@
 package transport
 
-import "github.com/acp-test/acp-test/transcript"
-
 // holder is a Process that can be made to stand still. A process of the system is
 // stopped with its group; of an agent within this process, only the input waits.
 type holder interface {
@@ -22,9 +20,9 @@ func (a *Agent) Hold() (goOn func() error, err error) {
 	if err := h.Hold(); err != nil {
 		return nil, err
 	}
-	a.t.Event(a.conn, transcript.Note, transcript.Noted, "", note{Code: "held", Text: "the agent stands still"})
+	a.note(note{Code: "held", Text: "the agent stands still"})
 	return func() error {
-		a.t.Event(a.conn, transcript.Note, transcript.Noted, "", note{Code: "goes-on", Text: "the agent goes on"})
+		a.note(note{Code: "goes-on", Text: "the agent goes on"})
 		return h.GoOn()
 	}, nil
 }

@@ -20,12 +20,9 @@ import (
 // called if find failed.
 func Lend(t *transcript.Transcript, conn int, find func(first []byte) (s *Shared, before int, err error),
 	back func(s *Shared, fit bool)) *Agent {
-	l := &lease{
-		t: t, conn: conn, find: find, back: back, bound: make(chan struct{}), want: make(chan struct{}),
+	l := &lease{t: t, conn: conn, find: find, back: back, bound: make(chan struct{}), want: make(chan struct{}),
 		lines: make(chan wire.Line), again: make(chan wire.Line, 1), over: make(chan struct{}), ended: make(chan struct{}),
-		last: make(chan struct{}), stderr: newMemory(), open: map[party]string{},
-		spoke: map[string]bool{},
-	}
+		last: make(chan struct{}), stderr: newMemory(), open: map[party]string{}, spoke: map[string]bool{}}
 	return New(t, conn, l, Options{Process: l, Logs: []io.ReadCloser{readCloser{l.stderr}}})
 }
 
@@ -85,13 +82,12 @@ func (l *lease) note(from transcript.Source, line []byte) bool {
 	f := l.shared.frame(from, line)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	method := f.Method
+	method, asked := f.Method, party{transcript.Agent, f.ID} // by the other side
+	if from == transcript.Agent {
+		asked.from = transcript.Editor
+	}
 	if f.Kind == wire.Response {
-		by := transcript.Agent
-		if from == transcript.Agent {
-			by = transcript.Editor
-		}
-		method = l.open[party{by, f.ID}]
+		method = l.open[asked]
 	}
 	session := l.shared.classifier.Session(method, f).Str()
 	if f.Kind == wire.Notification && from == transcript.Agent && l.former[session] && !l.spoke[session] {
@@ -104,12 +100,10 @@ func (l *lease) note(from transcript.Source, line []byte) bool {
 	case wire.Request:
 		l.open[party{from, f.ID}] = method
 	case wire.Response:
-		by := transcript.Agent
 		if from == transcript.Agent {
-			by = transcript.Editor
 			l.shared.answered(f, line)
 		}
-		delete(l.open, party{by, f.ID})
+		delete(l.open, asked)
 	case wire.Notification:
 	default:
 		l.garble = true
@@ -153,14 +147,7 @@ func (l *lease) bind(first []byte) (done bool, err error) {
 }
 
 // taken reports whether a process was found.
-func (l *lease) taken() bool {
-	select {
-	case <-l.bound:
-		return true
-	default:
-		return false
-	}
-}
+func (l *lease) taken() bool { return done(l.bound) }
 
 func (l *lease) Send(b []byte) (waited bool, err error) {
 	if !l.taken() {
@@ -180,14 +167,12 @@ func (l *lease) Send(b []byte) (waited bool, err error) {
 
 func (l *lease) Receive() (wire.Line, error) {
 	select {
-	case line := <-l.again:
-		return line, nil
 	case <-l.over:
 		return wire.Line{}, io.EOF
 	case <-l.bound:
 	}
 	select {
-	case line := <-l.again:
+	case line := <-l.again: // which was there before
 		return line, nil
 	default:
 	}
@@ -210,14 +195,9 @@ func (l *lease) Receive() (wire.Line, error) {
 // CloseSend ends the connection: the process goes back. What one that has ended wrote
 // before is still read.
 func (l *lease) CloseSend() error {
-	if l.taken() {
-		select {
-		case <-l.shared.process.Ended():
-			return nil
-		default:
-		}
+	if !l.taken() || !done(l.shared.process.Ended()) {
+		l.end(true)
 	}
-	l.end(true)
 	return nil
 }
 

@@ -118,21 +118,16 @@ func (m *memory) drained() {
 }
 
 // Close ends the writing side.
-func (m *memory) Close() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.ended = true
-	m.drained()
-	m.cond.Broadcast()
-	return nil
-}
+func (m *memory) Close() error { return m.change(func() { m.ended = true }) }
 
 // CloseRead ends the reading side.
-func (m *memory) CloseRead() error {
+func (m *memory) CloseRead() error { return m.change(func() { m.readClosed, m.buf = true, nil }) }
+
+// change changes the state of the pipe, and tells who waits for that.
+func (m *memory) change(do func()) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.readClosed = true
-	m.buf = nil
+	do()
 	m.drained()
 	m.cond.Broadcast()
 	return nil

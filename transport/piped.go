@@ -29,27 +29,21 @@ func StartPiped(ctx context.Context, t *transcript.Transcript, conn int, c Comma
 	if err != nil {
 		return nil, err
 	}
-	return &Piped{
-		Stdin: files.ToStdin, Stdout: files.FromStdout, Stderr: files.FromStderr,
-		t: t, conn: conn, proc: p, gone: make(chan struct{}),
-	}, nil
+	return &Piped{Stdin: files.ToStdin, Stdout: files.FromStdout, Stderr: files.FromStderr,
+		t: t, conn: conn, proc: p, gone: make(chan struct{})}, nil
 }
 
 // Signal sends a signal to the agent's process group, as a terminal would.
 func (p *Piped) Signal(s syscall.Signal) error {
-	select {
-	case <-p.gone:
+	if done(p.gone) {
 		return ErrExited
-	default:
 	}
 	return signal(p.t, p.conn, p.proc, s, true)
 }
 
 // Kill ends the agent and its whole tree with SIGKILL, and does not wait.
 func (p *Piped) Kill() {
-	select {
-	case <-p.gone:
-	default:
+	if !done(p.gone) {
 		p.proc.Kill()
 	}
 }

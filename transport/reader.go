@@ -33,20 +33,14 @@ func (a *Agent) SetPace(p Pace) {
 
 // AnswerDelay is how long the pace says to wait before a request is answered.
 func (a *Agent) AnswerDelay() time.Duration {
-	a.mu.Lock()
-	f := a.pace.Answer
-	a.mu.Unlock()
-	return drawn(f)
+	return a.delay(func(p Pace) func() time.Duration { return p.Answer })
 }
 
-func (a *Agent) readDelay() time.Duration {
+// delay asks one function of the pace.
+func (a *Agent) delay(of func(Pace) func() time.Duration) time.Duration {
 	a.mu.Lock()
-	f := a.pace.Read
+	f := of(a.pace)
 	a.mu.Unlock()
-	return drawn(f)
-}
-
-func drawn(f func() time.Duration) time.Duration {
 	if f == nil {
 		return 0
 	}
@@ -83,7 +77,7 @@ func (a *Agent) deliver(e transcript.Entry) {
 func (a *Agent) read() {
 	defer close(a.readAll)
 	for {
-		time.Sleep(a.readDelay())
+		time.Sleep(a.delay(func(p Pace) func() time.Duration { return p.Read }))
 		a.pass()
 		line, err := a.transport.Receive()
 		a.pass() // the wait may have begun before it was paused
@@ -135,9 +129,8 @@ func (a *Agent) readLog(log io.Reader) {
 				a.note(note{Code: "stderr-cut", Text: fmt.Sprintf("the agent wrote more than %d MiB or %d pieces to stderr; "+
 					"the rest is not kept", stderrBytes>>20, stderrChunks)})
 			} else {
-				a.t.Append(transcript.Entry{
-					Conn: a.conn, Source: transcript.Stderr, Kind: transcript.Chunk, Raw: bytes.Clone(buf[:n]),
-				})
+				a.t.Append(transcript.Entry{Conn: a.conn, Source: transcript.Stderr, Kind: transcript.Chunk,
+					Raw: bytes.Clone(buf[:n])})
 			}
 		}
 		if err != nil {

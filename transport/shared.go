@@ -41,9 +41,8 @@ type Shared struct {
 
 // StartShared starts a process that Lend can connect to. ctx bounds the start alone.
 func StartShared(ctx context.Context, c Command, classifier transcript.Classifier) (*Shared, error) {
-	s := &Shared{
-		classifier: classifier, exited: make(chan struct{}), silent: make(chan struct{}), former: map[string]bool{},
-	}
+	s := &Shared{classifier: classifier, exited: make(chan struct{}), silent: make(chan struct{}),
+		former: map[string]bool{}}
 	p, files, err := c.start(ctx, 0, func(e started) { s.started = e })
 	if err != nil {
 		return nil, err
@@ -160,16 +159,9 @@ func (s *Shared) Greeted() []byte {
 
 // Fit reports whether the process runs and can have another connection.
 func (s *Shared) Fit() bool {
-	select {
-	case <-s.process.Ended():
-		return false
-	case <-s.silent:
-		return false
-	default:
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.answer != nil && !s.stray
+	return !done(s.process.Ended()) && !done(s.silent) && s.answer != nil && !s.stray
 }
 
 // Stop ends the process: it closes its input, sends SIGTERM to its group after the
@@ -178,30 +170,17 @@ func (s *Shared) Fit() bool {
 func (s *Shared) Stop(ctx context.Context) []ProcessInfo {
 	s.stopped.Do(func() {
 		s.transport.CloseSend()
-		if !s.within(ctx) && ctx.Err() == nil {
+		ended := s.process.Ended()
+		if !within(ctx, ended, s.grace) && ctx.Err() == nil {
 			_ = s.process.Signal(syscall.SIGTERM, true) // one that is gone meanwhile needs none
-			s.within(ctx)
+			within(ctx, ended, s.grace)
 		}
-		select {
-		case <-s.process.Ended():
-		default:
+		if !done(ended) {
 			s.process.Kill()
 		}
 	})
 	<-s.exited
 	return s.survivors
-}
-
-func (s *Shared) within(ctx context.Context) bool {
-	timer := time.NewTimer(s.grace)
-	defer timer.Stop()
-	select {
-	case <-s.process.Ended():
-		return true
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return false
 }
 
 // answered keeps the answer to the first frame.

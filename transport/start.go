@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -59,9 +60,8 @@ func Start(ctx context.Context, t *transcript.Transcript, conn int, c Command) (
 	if err != nil {
 		return nil, err
 	}
-	return New(t, conn, Pipes(files.ToStdin, files.FromStdout, c.MaxLine), Options{
-		Process: p, Logs: []io.ReadCloser{files.FromStderr}, RunID: c.RunID, Grace: c.Grace,
-	}), nil
+	return New(t, conn, Pipes(files.ToStdin, files.FromStdout, c.MaxLine), Options{Process: p,
+		Logs: []io.ReadCloser{files.FromStderr}, RunID: c.RunID, Grace: c.Grace}), nil
 }
 
 // StartServer runs an agent as Start does that frames reach by a transport of its
@@ -76,27 +76,20 @@ func StartServer(ctx context.Context, t *transcript.Transcript, conn int, c Comm
 		via.Gone()
 		files.ToStdin.Close()
 	}()
-	return New(t, conn, via, Options{
-		Process: p, Logs: []io.ReadCloser{files.FromStdout, files.FromStderr}, Server: true, RunID: c.RunID, Grace: c.Grace,
-	}), nil
+	return New(t, conn, via, Options{Process: p, Logs: []io.ReadCloser{files.FromStdout, files.FromStderr},
+		Server: true, RunID: c.RunID, Grace: c.Grace}), nil
 }
 
 // start starts the process with pipes of its own and tells of its start before
 // anything can come of it. It fills in what the command leaves open.
 func (c *Command) start(ctx context.Context, conn int, tell func(started)) (Process, *pipe.Set, error) {
-	if c.RunID == "" {
-		c.RunID = process.NewRunID()
-	}
-	if c.Linger <= 0 {
-		c.Linger = time.Second
-	}
+	c.RunID, c.Linger = cmp.Or(c.RunID, process.NewRunID()), cmp.Or(max(c.Linger, 0), time.Second)
 	p, files, err := process.Start(ctx, process.Spec{
 		Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir, RunID: c.RunID, Conn: conn, Linger: c.Linger,
 		Keeper: c.Keeper, RemoveOnExit: c.RemoveOnExit, TrimOnExit: c.TrimOnExit, Isolation: c.Isolation,
 	}, func(pid int, path string) {
-		tell(started{
-			PID: pid, Path: path, Args: c.Args, Dir: c.Dir, Run: c.RunID, Keeper: c.Keeper != nil, Isolated: c.Isolation != nil,
-		})
+		tell(started{PID: pid, Path: path, Args: c.Args, Dir: c.Dir, Run: c.RunID, Keeper: c.Keeper != nil,
+			Isolated: c.Isolation != nil})
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("starting agent %q: %w", c.Path, err)
@@ -125,11 +118,7 @@ type started struct {
 func InProcess(
 	t *transcript.Transcript, conn int, serve func(ctx context.Context, in io.Reader, out io.Writer) error,
 ) *Agent {
-	ctx, cancel := context.WithCancel(context.Background())
-	l := &local{
-		cancel: cancel, in: newMemory(), out: newMemory(), done: make(chan struct{}), lost: make(chan struct{}),
-	}
-	t.Event(conn, transcript.Process, transcript.Started, "", started{Path: "in-process"})
+	l, ctx := newLocal(t, conn)
 	go l.serve(ctx, serve)
 	return New(t, conn, &pipes{in: l.in, out: l.out, lines: wire.NewSplitter(l.out, 0)}, Options{Process: l})
 }
@@ -139,11 +128,7 @@ func InProcess(
 func InProcessServer(
 	t *transcript.Transcript, conn int, via Reaching, serve func(ctx context.Context) error,
 ) *Agent {
-	ctx, cancel := context.WithCancel(context.Background())
-	l := &local{
-		cancel: cancel, in: newMemory(), out: newMemory(), done: make(chan struct{}), lost: make(chan struct{}),
-	}
-	t.Event(conn, transcript.Process, transcript.Started, "", started{Path: "in-process"})
+	l, ctx := newLocal(t, conn)
 	go func() {
 		l.serve(ctx, func(ctx context.Context, _ io.Reader, _ io.Writer) error { return serve(ctx) })
 		via.Gone()
@@ -160,6 +145,14 @@ type local struct {
 	done   chan struct{}
 	lost   chan struct{} // closed when serve was killed and did not return
 	exit   Exit
+}
+
+// newLocal logs the start of an agent inside this process, which runs as long as the context.
+func newLocal(t *transcript.Transcript, conn int) (*local, context.Context) {
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Event(conn, transcript.Process, transcript.Started, "", started{Path: "in-process"})
+	return &local{cancel: cancel, in: newMemory(), out: newMemory(), done: make(chan struct{}),
+		lost: make(chan struct{})}, ctx
 }
 
 func (l *local) serve(ctx context.Context, serve func(context.Context, io.Reader, io.Writer) error) {
@@ -197,9 +190,7 @@ func (l *local) Kill() { l.end(syscall.SIGKILL) }
 
 func (l *local) end(s syscall.Signal) {
 	l.once.Do(func() {
-		select {
-		case <-l.done: // it had ended
-		default:
+		if !done(l.done) {
 			l.signal.Store(int32(s))
 		}
 		l.cancel()

@@ -10,7 +10,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,17 +18,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/ci/must"
 	"github.com/acp-test/acp-test/protocol/acp/schema"
 )
 
 const sdk = "@agentclientprotocol/sdk"
 
 func main() {
-	text, err := run(os.Args[1:])
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "drift:", err)
-		os.Exit(2)
-	}
+	text := ""
+	must.Main("drift", 2, func() { text = run(os.Args[1:]) })
 	if text == "" {
 		fmt.Println("nothing differs")
 		return
@@ -38,25 +35,17 @@ func main() {
 	os.Exit(1)
 }
 
-func run(args []string) (string, error) {
+func run(args []string) string {
 	switch len(args) {
 	case 0:
-		temp, err := os.MkdirTemp("", "acp-test-drift-")
-		if err != nil {
-			return "", err
-		}
+		temp := must.Get(os.MkdirTemp("", "acp-test-drift-"))
 		defer os.RemoveAll(temp)
-		if err := command("ci/install-npm", "ci/schema"); err != nil {
-			return "", err
-		}
-		if err := command("npm", "install", "--prefix", temp, "--ignore-scripts", "--no-audit", "--no-fund", "--silent",
-			sdk+"@latest"); err != nil {
-			return "", err
-		}
+		command("ci/install-npm", "ci/schema")
+		command("npm", "install", "--prefix", temp, "--ignore-scripts", "--no-audit", "--no-fund", "--silent", sdk+"@latest")
 		args = []string{filepath.Join("ci/schema/node_modules", sdk), filepath.Join(temp, "node_modules", sdk)}
 	case 2:
 	default:
-		return "", errors.New("two schemas or folders are compared, or none is named")
+		must.Fail("two schemas or folders are compared, or none is named")
 	}
 	if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
 		return ofFiles(args[0], args[1], "")
@@ -64,33 +53,29 @@ func run(args []string) (string, error) {
 	return ofPackages(args[0], args[1])
 }
 
-func command(name string, args ...string) error {
+func command(name string, args ...string) {
 	c := exec.Command(name, args...)
 	c.Stdout, c.Stderr = os.Stderr, os.Stderr
 	if err := c.Run(); err != nil {
-		return fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
+		must.Fail("%s %s: %w", name, strings.Join(args, " "), err)
 	}
-	return nil
 }
 
 // ofPackages compares each schema of two packages.
-func ofPackages(older, newer string) (string, error) {
+func ofPackages(older, newer string) string {
 	var b strings.Builder
 	b.WriteString(stale(older))
 	for _, version := range []string{"v1", "v2"} {
 		for _, kind := range []string{"schema.json", "schema.unstable.json"} {
 			name := filepath.Join("schema", version, kind)
-			text, err := ofFiles(filepath.Join(older, name), filepath.Join(newer, name),
+			text := ofFiles(filepath.Join(older, name), filepath.Join(newer, name),
 				filepath.Join("protocol/acp/schema", version))
-			if err != nil {
-				return "", err
-			}
 			if text != "" {
 				fmt.Fprintf(&b, "## %s %s\n\n%s\n", version, strings.TrimSuffix(kind, ".json"), text)
 			}
 		}
 	}
-	return b.String(), nil
+	return b.String()
 }
 
 // stale says which package news.yaml calls the pinned one, if that is another one than the tests
@@ -125,43 +110,25 @@ func told(version, typeName string) string {
 }
 
 // ofFiles compares two schemas; tables is the folder of our tables, "" if there are none.
-func ofFiles(older, newer, tables string) (string, error) {
-	was, err := read(older)
-	if err != nil {
-		return "", err
-	}
-	is, err := read(newer)
-	if err != nil {
-		return "", err
-	}
+func ofFiles(older, newer, tables string) string {
 	ours := map[string]string{}
 	if tables != "" {
-		if ours, err = places(os.DirFS(tables)); err != nil {
-			return "", err
-		}
+		ours = places(os.DirFS(tables))
 	}
-	return words(was, is, func(name string) string {
+	return words(read(older), read(newer), func(name string) string {
 		where := ""
 		if ours[name] != "" {
 			where = " (" + ours[name] + ")"
 		}
 		return where + told(filepath.Base(tables), name)
-	}), nil
+	})
 }
 
 // places are the files of our tables that have a type, by the name of the type.
-func places(tables fs.FS) (map[string]string, error) {
+func places(tables fs.FS) map[string]string {
 	ours := map[string]string{}
-	files, err := fs.Glob(tables, "*.txt")
-	if err != nil {
-		return nil, err
-	}
-	for _, file := range files {
-		text, err := fs.ReadFile(tables, file)
-		if err != nil {
-			return nil, err
-		}
-		n := 0
+	for _, file := range must.Get(fs.Glob(tables, "*.txt")) {
+		text, n := must.Get(fs.ReadFile(tables, file)), 0
 		for line := range strings.Lines(string(text)) {
 			n++
 			f := strings.Fields(line)
@@ -170,5 +137,5 @@ func places(tables fs.FS) (map[string]string, error) {
 			}
 		}
 	}
-	return ours, nil
+	return ours
 }

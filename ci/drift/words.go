@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/acp-test/acp-test/ci/must"
 )
 
 // fact is what a schema says of one place.
@@ -19,23 +21,20 @@ type parts map[string]fact
 type object = map[string]any
 
 // read takes the types of a schema apart.
-func read(file string) (map[string]parts, error) {
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
+func read(file string) map[string]parts {
+	raw := must.Get(os.ReadFile(file))
 	var schema struct {
 		Defs map[string]object `json:"$defs"`
 	}
 	if err := json.Unmarshal(raw, &schema); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		must.Fail("%s: %w", file, err)
 	}
 	all := map[string]parts{}
 	for name, def := range schema.Defs {
 		all[name] = parts{}
 		all[name].add("", def)
 	}
-	return all, nil
+	return all
 }
 
 // add notes what is said of a place and of what lies below it.
@@ -162,7 +161,10 @@ func differences(name string, was, is parts) (lines []string) {
 	for _, at := range slices.Sorted(maps.Keys(places)) {
 		older, had := was[at]
 		newer, has := is[at]
-		if parent := above(at); parent != "" && (!contains(was, parent) || !contains(is, parent)) {
+		parent := above(at)
+		_, before := was[parent]
+		_, after := is[parent]
+		if parent != "" && !(before && after) {
 			continue // its variant is told
 		}
 		what := "the type"
@@ -181,11 +183,6 @@ func differences(name string, was, is parts) (lines []string) {
 		}
 	}
 	return lines
-}
-
-func contains(p parts, at string) bool {
-	_, ok := p[at]
-	return ok
 }
 
 // above is the variant that a place is in, "" if it is in none.

@@ -14,33 +14,21 @@ import (
 // families are agents that leave processes everywhere when they start, and in their
 // turn talk for long: acp-test is killed at any moment of that.
 func families() []mode {
-	session := &syscall.SysProcAttr{Setsid: true}
-	talk := func(*agent) {
-		for i := range 2000 {
-			update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":` +
-				quote(fmt.Sprintf("%d of %s ", i, os.Getenv("HOSTILE_API_KEY"))) + `}}`)
-		}
-	}
-	family := func(name string, begin func()) mode {
+	family := func(name string, begin func(*agent)) mode {
 		return mode{name: "family-" + name, at: inTurn, do: func(a *agent) {
-			begin()
-			talk(a)
+			begin(a)
+			for i := range 2000 {
+				update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":` +
+					quote(fmt.Sprintf("%d of %s ", i, os.Getenv("HOSTILE_API_KEY"))) + `}}`)
+			}
 		}}
 	}
 	return []mode{
-		family("children", func() {
-			for range 5 {
-				start(nil, os.Environ(), "sleep")
-			}
-		}),
-		family("daemons", func() {
-			for range 5 {
-				start(session, []string{}, "sleep")
-			}
-		}),
-		family("chain", func() { start(session, []string{}, "chain", "1") }),
-		family("stops-keeper", func() {
-			start(session, []string{}, "sleep")
+		family("children", leave(5, nil, os.Environ(), "sleep")),
+		family("daemons", leave(5, daemon(), []string{}, "sleep")),
+		family("chain", leave(1, daemon(), []string{}, "chain", "1")),
+		family("stops-keeper", func(*agent) {
+			start(daemon(), []string{}, "sleep")
 			keeper, _ := parents()
 			_ = syscall.Kill(keeper, syscall.SIGSTOP)
 		}),

@@ -179,13 +179,24 @@ func (a *agent) ask(id int, method, params string) string {
 
 // askModel asks the model server once, as any agent does.
 func askModel() {
-	r, _ := http.NewRequest("POST", os.Getenv("ANTHROPIC_BASE_URL")+"/v1/chat/completions",
-		strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"Say hello."}]}`))
-	r.Header.Set("Authorization", "Bearer sk-test")
-	if answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r); err == nil {
+	if answer, err := post(strings.NewReader(question), "Connection", "close"); err == nil {
 		_, _ = io.Copy(io.Discard, answer.Body)
 		answer.Body.Close()
 	}
+}
+
+// question is the body of a request to the model server.
+const question = `{"model":"m","messages":[{"role":"user","content":"Say hello."}]}`
+
+// post sends a request to the model server; headers are names and values. Host is that of the request.
+func post(body io.Reader, headers ...string) (*http.Response, error) {
+	r, _ := http.NewRequest("POST", os.Getenv("ANTHROPIC_BASE_URL")+"/v1/chat/completions", body)
+	r.Header.Set("Authorization", "Bearer sk-test")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	r.Host, r.Close = r.Header.Get("Host"), r.Header.Get("Connection") == "close"
+	return http.DefaultClient.Do(r)
 }
 
 // out is the folder that acp-test writes, which the battery tells.

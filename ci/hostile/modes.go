@@ -2,9 +2,7 @@
 
 package main
 
-import (
-	"slices"
-)
+import "slices"
 
 func modes() []mode {
 	return slices.Concat(floods(), ids(), values(), injections(), secrets(), processes(), files(), evidence(), requests(),

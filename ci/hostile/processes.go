@@ -19,6 +19,18 @@ func start(attr *syscall.SysProcAttr, env []string, words ...string) {
 	_ = c.Start()
 }
 
+// leave starts n such processes.
+func leave(n int, attr *syscall.SysProcAttr, env []string, words ...string) func(*agent) {
+	return func(*agent) {
+		for range n {
+			start(attr, env, words...)
+		}
+	}
+}
+
+// daemon puts a process into a session of its own.
+func daemon() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
 // helpers are what other processes of the agent do.
 func helpers() map[string]func([]string) {
 	return map[string]func([]string){
@@ -26,9 +38,7 @@ func helpers() map[string]func([]string) {
 		// chain starts its successor and ends.
 		"chain": func(words []string) {
 			n, _ := strconv.Atoi(words[0])
-			for range n {
-				start(&syscall.SysProcAttr{Setsid: true}, []string{}, "chain", words[0])
-			}
+			leave(n, daemon(), []string{}, "chain", words[0])(nil)
 		},
 		"stopper": func([]string) { // ends nothing, but stops those above it again and again
 			for {
@@ -47,14 +57,7 @@ func helpers() map[string]func([]string) {
 }
 
 func processes() []mode {
-	session := &syscall.SysProcAttr{Setsid: true}
-	leave := func(n int, attr *syscall.SysProcAttr, env []string, words ...string) func(*agent) {
-		return func(*agent) {
-			for range n {
-				start(attr, env, words...)
-			}
-		}
-	}
+	session := daemon()
 	stop := func(who string, s syscall.Signal) func(*agent) {
 		return func(*agent) {
 			keeper, harness := parents()

@@ -74,20 +74,9 @@ func models() []mode {
 	}
 	var held []net.Conn
 	m := func(name string, do func(a *agent)) mode { return mode{name: "model-" + name, at: inTurn, do: do} }
-	post := func(host, origin, kind string) func(a *agent) {
+	refused := func(headers ...string) func(a *agent) {
 		return func(a *agent) {
-			r, _ := http.NewRequest("POST", base()+"/v1/chat/completions", strings.NewReader(
-				`{"model":"m","messages":[{"role":"user","content":"Say hello."}]}`))
-			r.Header.Set("Authorization", "Bearer k")
-			r.Header.Set("Content-Type", kind)
-			if host != "" {
-				r.Host = host
-			}
-			if origin != "" {
-				r.Header.Set("Origin", origin)
-				r.Header.Set("Sec-Fetch-Site", "cross-site")
-			}
-			answer, err := http.DefaultClient.Do(r)
+			answer, err := post(strings.NewReader(question), headers...)
 			if err != nil {
 				os.Exit(67)
 			}
@@ -137,18 +126,11 @@ func models() []mode {
 			_, _ = io.Copy(io.Discard, c)
 		}),
 		m("zip-bomb", func(*agent) {
-			r, _ := http.NewRequest("POST", base()+"/v1/chat/completions", bytes.NewReader(bomb()))
-			r.Header.Set("Content-Encoding", "gzip")
-			r.Header.Set("Authorization", "Bearer k")
-			if _, err := http.DefaultClient.Do(r); err != nil {
+			if _, err := post(bytes.NewReader(bomb()), "Content-Encoding", "gzip"); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 			}
 		}),
-		m("deep-body", func(*agent) {
-			r, _ := http.NewRequest("POST", base()+"/v1/chat/completions", strings.NewReader(strings.Repeat("[", 1<<20)))
-			r.Header.Set("Authorization", "Bearer k")
-			_, _ = http.DefaultClient.Do(r)
-		}),
+		m("deep-body", func(*agent) { _, _ = post(strings.NewReader(strings.Repeat("[", 1<<20))) }),
 		m("requests-5000", func(*agent) {
 			var wait sync.WaitGroup
 			for range 8 {
@@ -164,8 +146,9 @@ func models() []mode {
 			}
 			wait.Wait()
 		}),
-		m("foreign-host", post("attacker.example", "", "application/json")),
-		m("cross-site", post("", "http://attacker.example", "text/plain")),
+		m("foreign-host", refused("Host", "attacker.example", "Content-Type", "application/json")),
+		m("cross-site", refused("Origin", "http://attacker.example", "Sec-Fetch-Site", "cross-site",
+			"Content-Type", "text/plain")),
 		m("egress-endless", func(*agent) {
 			proxy, _ := url.Parse(os.Getenv("HTTP_PROXY"))
 			c := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy), MaxIdleConnsPerHost: 4}}
@@ -213,11 +196,7 @@ func isolated() []mode {
 				_ = syscall.Kill(os.Getppid(), s)
 			}
 		}),
-		m("chains-20", func(*agent) {
-			for range 20 {
-				start(&syscall.SysProcAttr{Setsid: true}, []string{}, "chain", "1")
-			}
-		}),
+		m("chains-20", leave(20, daemon(), []string{}, "chain", "1")),
 		m("memory", func(*agent) { // of the file systems that are in it
 			for _, dir := range []string{"/tmp", "/dev/shm"} {
 				f, err := os.Create(filepath.Join(dir, "x"))

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/ci/must"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
@@ -35,10 +36,7 @@ func main() {
 	least := flag.Float64("least", 0.95, "the share of the breaking mutations that has to be class fail")
 	show := flag.Bool("v", false, "show each miss")
 	flag.Parse()
-	if err := run(flag.Arg(0), *each, *seed, *least, *show); err != nil {
-		fmt.Fprintln(os.Stderr, "mutate:", err)
-		os.Exit(1)
-	}
+	must.Main("mutate", 1, func() { run(flag.Arg(0), *each, *seed, *least, *show) })
 }
 
 // good is a transcript that nothing is wrong with.
@@ -58,15 +56,14 @@ type kind struct {
 	told  bool // any class will do: the specification leaves it open, but users are hurt
 }
 
-func readKinds() (list []kind, err error) {
-	blocks, err := mutation.Parse("kinds.txt", kinds, "legal", "told")
-	for _, b := range blocks {
+func readKinds() (list []kind) {
+	for _, b := range must.Get(mutation.Parse("kinds.txt", kinds, "legal", "told")) {
 		k := kind{Block: b}
 		_, k.legal = b.Says["legal"]
 		_, k.told = b.Says["told"]
 		list = append(list, k)
 	}
-	return list, err
+	return list
 }
 
 // site is the n-th place at which a kind can change a transcript.
@@ -78,15 +75,8 @@ type site struct {
 // tally is how many changes of a kind were drawn, and how many were named.
 type tally struct{ drawn, found int }
 
-func run(dir string, each int, seed uint64, least float64, show bool) error {
-	all, err := load(dir)
-	if err != nil {
-		return err
-	}
-	list, err := readKinds()
-	if err != nil {
-		return err
-	}
+func run(dir string, each int, seed uint64, least float64, show bool) {
+	all, list := load(dir), readKinds()
 	r := rand.New(rand.NewPCG(seed, 0))
 	var breaking, legal tally
 	fmt.Printf("%d good transcripts\n%-32s %6s %6s\n", len(all), "kind", "drawn", "named")
@@ -103,9 +93,8 @@ func run(dir string, each int, seed uint64, least float64, show bool) error {
 	fmt.Printf("%d of %d breaking mutations are class fail: %.1f %%; %d legal ones were blamed\n", breaking.found,
 		breaking.drawn, 100*share, legal.found)
 	if breaking.drawn == 0 || share < least || legal.found > 0 {
-		return fmt.Errorf("at least %.0f %% were wanted, and no legal one blamed", 100*least)
+		must.Fail("at least %.0f %% were wanted, and no legal one blamed", 100*least)
 	}
-	return nil
 }
 
 // try draws places in good transcripts, changes each, and counts the changes that a rule names.
@@ -181,15 +170,12 @@ func play(p *mutation.Player, log []transcript.Entry) (out []transcript.Entry, a
 }
 
 // load reads the transcripts below a directory that nothing is wrong with.
-func load(dir string) (all []good, err error) {
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+func load(dir string) (all []good) {
+	must.Do(filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Name() != "transcript.jsonl" {
 			return err
 		}
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
+		f := must.Get(os.Open(path))
 		defer f.Close()
 		t, err := transcript.Load(f, acpframe.Classifier{})
 		if err != nil {
@@ -209,21 +195,18 @@ func load(dir string) (all []good, err error) {
 		}
 		all = append(all, g)
 		return nil
-	})
-	if err == nil && len(all) == 0 {
-		err = fmt.Errorf("no good transcript is below %q", dir)
+	}))
+	if len(all) == 0 {
+		must.Fail("no good transcript is below %q", dir)
 	}
-	return all, err
+	return all
 }
 
 // judged is what check finds about the agent, with the worst class of each point.
 func judged(log []transcript.Entry) map[string]results.Verdict {
 	var now time.Duration
-	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{},
-		Now: func() time.Time { return time.Unix(0, 0).Add(now) }})
-	if err != nil {
-		panic(err)
-	}
+	t := must.Get(transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{},
+		Now: func() time.Time { return time.Unix(0, 0).Add(now) }}))
 	defer t.Close()
 	at := map[int]int{} // Seq in the file → here
 	for _, e := range log {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/acp-test/acp-test/ci/must"
 )
 
 // Pair is two published versions of an agent, one with a bug and one without it.
@@ -91,7 +94,7 @@ type Data struct {
 	Measured []*Measured
 }
 
-func load(dir string) (*Data, error) {
+func load(dir string) *Data {
 	d := &Data{}
 	for name, into := range map[string]any{
 		"pairs.yaml": &d.Pairs, "agents.yaml": &d.Variants, "missing.yaml": &d.Missing, "measured.yaml": &d.Measured,
@@ -100,29 +103,21 @@ func load(dir string) (*Data, error) {
 		if errors.Is(err, os.ErrNotExist) && name == "measured.yaml" {
 			continue
 		}
-		if err != nil {
-			return nil, err
-		}
+		must.Do(err)
 		if err := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(into); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			must.Fail("%s: %w", name, err)
 		}
 	}
-	return d, nil
+	return d
 }
 
-func (d *Data) save(dir string) error {
+func (d *Data) save(dir string) {
 	slices.SortFunc(d.Measured, func(a, b *Measured) int {
-		if c := strings.Compare(a.Package, b.Package); c != 0 {
-			return c
-		}
-		return compare(a.Version, b.Version)
+		return cmp.Or(strings.Compare(a.Package, b.Package), compare(a.Version, b.Version))
 	})
-	b, err := yaml.Marshal(d.Measured)
-	if err != nil {
-		return err
-	}
 	head := "# Written by go run ./ci/wild: what was seen of each version.\n"
-	return os.WriteFile(filepath.Join(dir, "measured.yaml"), append([]byte(head), b...), 0o644)
+	text := append([]byte(head), must.Get(yaml.Marshal(d.Measured))...)
+	must.Do(os.WriteFile(filepath.Join(dir, "measured.yaml"), text, 0o644))
 }
 
 // of is what was measured of a version; a new one if nothing was yet.
@@ -138,13 +133,14 @@ func (d *Data) of(pkg, version string) *Measured {
 }
 
 // variant is how a version of a package is run.
-func (d *Data) variant(pkg, version string) (Variant, error) {
-	for _, v := range d.Variants {
-		if v.Package == pkg && (v.Until == "" || compare(version, v.Until) <= 0) {
-			return v, nil
-		}
+func (d *Data) variant(pkg, version string) (v Variant) {
+	i := slices.IndexFunc(d.Variants, func(v Variant) bool {
+		return v.Package == pkg && (v.Until == "" || compare(version, v.Until) <= 0)
+	})
+	if i < 0 {
+		must.Fail("agents.yaml does not say how %s@%s is run", pkg, version)
 	}
-	return Variant{}, fmt.Errorf("agents.yaml does not say how %s@%s is run", pkg, version)
+	return d.Variants[i]
 }
 
 // compare orders versions of numbers with dots.

@@ -6,62 +6,51 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/ci/must"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // measure lets a version through the gate and runs scenarios against it.
-func (r *runner) measure(pkg, version string, ids []string, repeats int) error {
-	v, err := r.variant(pkg, version)
-	if err != nil {
-		return err
-	}
+func (r *runner) measure(pkg, version string, ids []string, repeats int) {
+	v := r.variant(pkg, version)
 	m := r.of(pkg, version)
-	if m.Gate, err = r.gate(v, version); err != nil {
-		return err
-	}
+	m.Gate = r.gate(v, version)
 	for _, part := range m.Gate {
 		if v.Lacks[part] == "" {
-			return fmt.Errorf("the gate: %s does not work, so nothing is believed of it", part)
+			must.Fail("the gate: %s does not work, so nothing is believed of it", part)
 		}
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	// The text of the gate is there so that the run reaches the model, whatever
 	// becomes of the rest.
-	outcomes, err := r.run(v, version, "pairs", "--fresh", "--repeat", fmt.Sprint(repeats),
+	outcomes := r.run(v, version, "pairs", "--fresh", "--repeat", fmt.Sprint(repeats),
 		"--run", only(append(slices.Clip(ids), gate[0].scenario)))
-	if err != nil {
-		return err
-	}
 	for _, id := range ids {
 		m.Scenarios[id] = r.seen(pkg, id, outcomes)
 	}
-	return nil
 }
 
 // only is the pattern that selects these scenarios.
 func only(ids []string) string {
-	quoted := make([]string, len(ids))
-	for i, id := range ids {
-		quoted[i] = regexp.QuoteMeta(id)
+	var quoted []string
+	for _, id := range ids {
+		quoted = append(quoted, regexp.QuoteMeta(id))
 	}
 	return "^(" + strings.Join(quoted, "|") + ")$"
 }
 
 // gate says what of the gate does not work.
-func (r *runner) gate(v Variant, version string) ([]string, error) {
+func (r *runner) gate(v Variant, version string) []string {
 	var ids []string
 	for _, g := range gate {
 		ids = append(ids, g.scenario)
 	}
 	outcomes, err := resultsOf(r.folder(v.Package, version, "gate"))
 	if err != nil || len(outcomes) < len(gate) { // else an earlier run has let it through
-		outcomes, err = r.run(v, version, "gate", "--fresh", "--run", only(ids))
+		outcomes = r.run(v, version, "gate", "--fresh", "--run", only(ids))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return broken(outcomes), nil
+	return broken(outcomes)
 }
 
 // broken is what of the gate does not work in these results.
@@ -129,10 +118,15 @@ func flags(v results.Verdict) bool {
 }
 
 // finders are what tells in the pairs of a package with a scenario.
-func (d *Data) finders(pkg, scenario string) (list []string) {
+func (d *Data) finders(pkg, scenario string) []string {
+	return d.named(func(p Pair) (string, bool) { return p.Finder, p.Package == pkg && p.Scenario == scenario })
+}
+
+// named lists what of counts in some pairs, each once.
+func (d *Data) named(of func(Pair) (name string, counts bool)) (list []string) {
 	for _, p := range d.Pairs {
-		if p.Package == pkg && p.Scenario == scenario && !slices.Contains(list, p.Finder) {
-			list = append(list, p.Finder)
+		if name, counts := of(p); counts && !slices.Contains(list, name) {
+			list = append(list, name)
 		}
 	}
 	return list

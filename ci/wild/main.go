@@ -18,6 +18,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+
+	"github.com/acp-test/acp-test/ci/must"
 )
 
 func main() {
@@ -35,26 +37,17 @@ func main() {
 	only := flag.String("only", "", "with -scan, in place of -tag a pattern of their ids")
 	flag.Parse()
 	r := &runner{cache: *cache, out: *out, jobs: *jobs}
-	err := func() (err error) {
-		if r.Data, err = load("ci/wild"); err != nil {
-			return err
-		}
+	must.Main("wild", 1, func() {
+		r.Data = load("ci/wild")
 		switch {
 		case *pageOnly:
 		case *scanned != "":
-			err = r.scan(*scanned, *versions, *every, selection(*tag, *only))
+			r.scan(*scanned, *versions, *every, selection(*tag, *only))
 		default:
-			err = r.pairs(*which, *repeats, *fresh)
+			r.pairs(*which, *repeats, *fresh)
 		}
-		if err != nil {
-			return err
-		}
-		return os.WriteFile("docs/wild.md", []byte(page(r.Data)), 0o644)
-	}()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "wild:", err)
-		os.Exit(1)
-	}
+		must.Do(os.WriteFile("docs/wild.md", []byte(page(r.Data)), 0o644))
+	})
 }
 
 // selection is the scenarios of a scan, as arguments of the program.
@@ -70,11 +63,8 @@ func selection(tag, only string) []string {
 
 // pairs judges the pairs that match: the versions one after the other, each with the
 // scenarios of all its pairs, or with fresh those that have not been measured so often.
-func (r *runner) pairs(which string, repeats int, fresh bool) error {
-	match, err := regexp.Compile(which)
-	if err != nil {
-		return err
-	}
+func (r *runner) pairs(which string, repeats int, fresh bool) {
+	match := must.Get(regexp.Compile(which))
 	type side struct{ pkg, version string }
 	wanted := map[side][]string{}
 	var order []side
@@ -93,21 +83,16 @@ func (r *runner) pairs(which string, repeats int, fresh bool) error {
 			wanted[s] = append(wanted[s], p.Scenario)
 		}
 	}
-	if err := r.begin(); err != nil {
-		return err
-	}
+	r.begin()
 	defer r.end()
 	var wrong []error
 	for i, s := range order {
 		fmt.Printf("%d of %d: %s@%s\n", i+1, len(order), s.pkg, s.version)
-		err := r.measure(s.pkg, s.version, wanted[s], repeats)
-		if err != nil {
+		if err := must.Try(func() { r.measure(s.pkg, s.version, wanted[s], repeats) }); err != nil {
 			wrong = append(wrong, fmt.Errorf("%s@%s: %w", s.pkg, s.version, err))
 			fmt.Println(wrong[len(wrong)-1])
 		}
-		if err := r.save("ci/wild"); err != nil {
-			return err
-		}
+		r.save("ci/wild")
 	}
 	told := 0
 	for _, p := range r.Pairs {
@@ -122,35 +107,21 @@ func (r *runner) pairs(which string, repeats int, fresh bool) error {
 		}
 	}
 	fmt.Printf("%d pairs are flagged before and silent after\n", told)
-	return errors.Join(wrong...)
+	must.Do(errors.Join(wrong...))
 }
 
 // nodeVersion is the Node that all agents run on: the newer ones want 22.
 const nodeVersion = "22.23.3"
 
 // begin builds the program and installs the Node that all agents run on.
-func (r *runner) begin() error {
+func (r *runner) begin() {
 	if r.cache == "" {
-		dir, err := os.UserCacheDir()
-		if err != nil {
-			return err
-		}
-		r.cache = filepath.Join(dir, "acp-test-wild")
+		r.cache = filepath.Join(must.Get(os.UserCacheDir()), "acp-test-wild")
 	}
-	var err error
-	if r.temp, err = os.MkdirTemp("", "acp-test-wild-"); err != nil {
-		return err
-	}
+	r.temp = must.Get(os.MkdirTemp("", "acp-test-wild-"))
 	r.program = filepath.Join(r.temp, "acp-test")
-	if err := r.command("", nil, "go", "build", "-o", r.program, "./cmd/acp-test"); err != nil {
-		return err
-	}
-	node, err := r.install(nodePackage(), nodeVersion, false)
-	if err != nil {
-		return err
-	}
-	r.node = filepath.Join(node, "node_modules", nodePackage(), "bin")
-	return nil
+	r.command("", nil, "go", "build", "-o", r.program, "./cmd/acp-test")
+	r.node = filepath.Join(r.install(nodePackage(), nodeVersion, false), "node_modules", nodePackage(), "bin")
 }
 
 func (r *runner) end() { os.RemoveAll(r.temp) }

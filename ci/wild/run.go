@@ -15,6 +15,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/acp-test/acp-test/ci/must"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
@@ -46,43 +47,34 @@ func nodePackage() string {
 }
 
 // command runs a program to its end; its output is in the error if it fails.
-func (r *runner) command(dir string, env []string, name string, args ...string) error {
+func (r *runner) command(dir string, env []string, name string, args ...string) {
 	c := exec.Command(name, args...)
 	c.Dir, c.Env = dir, append(os.Environ(), env...)
-	out, err := c.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, bytes.TrimSpace(out))
+	if out, err := c.CombinedOutput(); err != nil {
+		must.Fail("%s %s: %w\n%s", name, strings.Join(args, " "), err, bytes.TrimSpace(out))
 	}
-	return nil
 }
 
 // install puts packages into a folder of the cache, with their dependencies, and
 // returns it. Scripts of packages do not run, but for its own one if scripts says so.
 // What is there already is left alone.
-func (r *runner) install(name, version string, scripts bool, beside ...string) (string, error) {
+func (r *runner) install(name, version string, scripts bool, beside ...string) string {
 	dir := filepath.Join(r.cache, strings.ReplaceAll(name, "/", "+")+"@"+version)
 	stamp := filepath.Join(dir, ".done")
 	all := append([]string{name + "@" + version}, beside...)
 	want := strings.Join(all, "\n")
 	if b, err := os.ReadFile(stamp); err == nil && string(b) == want {
-		return dir, nil
+		return dir
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"private":true}`), 0o644); err != nil {
-		return "", err
-	}
+	must.Do(os.MkdirAll(dir, 0o755))
+	must.Do(os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"private":true}`), 0o644))
 	args := append([]string{"install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"}, all...)
-	if err := r.command(dir, r.path(), "npm", args...); err != nil {
-		return "", err
-	}
+	r.command(dir, r.path(), "npm", args...)
 	if scripts {
-		if err := r.command(dir, r.path(), "npm", "rebuild", name); err != nil {
-			return "", err
-		}
+		r.command(dir, r.path(), "npm", "rebuild", name)
 	}
-	return dir, os.WriteFile(stamp, []byte(want), 0o644)
+	must.Do(os.WriteFile(stamp, []byte(want), 0o644))
+	return dir
 }
 
 // path has the Node of the agents before all others.
@@ -94,16 +86,10 @@ func (r *runner) path() []string {
 }
 
 // profile writes the profile of a version and returns its file.
-func (r *runner) profile(v Variant, version string) (string, error) {
+func (r *runner) profile(v Variant, version string) string {
 	all := map[string]any{}
 	if v.Like != "" {
-		b, err := os.ReadFile(filepath.Join("agents", "profiles", v.Like+".yaml"))
-		if err != nil {
-			return "", err
-		}
-		if err := yaml.Unmarshal(b, &all); err != nil {
-			return "", err
-		}
+		must.Do(yaml.Unmarshal(must.Get(os.ReadFile(filepath.Join("agents", "profiles", v.Like+".yaml"))), &all))
 	}
 	// Goldens and known failures are those of another version.
 	delete(all, "known-failures")
@@ -112,12 +98,9 @@ func (r *runner) profile(v Variant, version string) (string, error) {
 	lay(all, map[string]any{"timeouts": map[string]any{"step": "12s"}})
 	lay(all, v.With)
 	all["name"] = name(v.Package, version)
-	b, err := yaml.Marshal(all)
-	if err != nil {
-		return "", err
-	}
 	file := filepath.Join(r.temp, all["name"].(string)+".yaml")
-	return file, os.WriteFile(file, b, 0o644)
+	must.Do(os.WriteFile(file, must.Get(yaml.Marshal(all)), 0o644))
+	return file
 }
 
 // name is a version as the name of a profile.
@@ -148,15 +131,8 @@ func lay(under, over map[string]any) {
 
 // run runs scenarios against a version and returns the results. What the exit status
 // says is of no interest: good versions are rarely clean.
-func (r *runner) run(v Variant, version, out string, args ...string) ([]results.Result, error) {
-	dir, err := r.install(v.Package, version, v.Scripts, v.Beside...)
-	if err != nil {
-		return nil, err
-	}
-	file, err := r.profile(v, version)
-	if err != nil {
-		return nil, err
-	}
+func (r *runner) run(v Variant, version, out string, args ...string) []results.Result {
+	dir, file := r.install(v.Package, version, v.Scripts, v.Beside...), r.profile(v, version)
 	out = r.folder(v.Package, version, out)
 	args = append([]string{"run", "--agent", file, "--golden", filepath.Join(r.temp, "golden"), "--no-smoke", "-q",
 		"-j", fmt.Sprint(r.jobs), "--out", out}, args...)
@@ -165,9 +141,9 @@ func (r *runner) run(v Variant, version, out string, args ...string) ([]results.
 	said, _ := c.CombinedOutput()
 	outcomes, err := resultsOf(out)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("acp-test %s: no results\n%s", strings.Join(args, " "), bytes.TrimSpace(said))
+		must.Fail("acp-test %s: no results\n%s", strings.Join(args, " "), bytes.TrimSpace(said))
 	}
-	return outcomes, err
+	return must.Get(outcomes, err)
 }
 
 // resultsOf reads the results of a run from its folder.

@@ -9,28 +9,24 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/ci/must"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // scan runs scenarios once against versions of a package, with shared processes, and
 // says what changes between them: there pairs are to be found. A version whose results
 // are in the folder already does not run again.
-func (r *runner) scan(pkg, versions string, every int, which []string) error {
-	if err := r.begin(); err != nil {
-		return err
-	}
+func (r *runner) scan(pkg, versions string, every int, which []string) {
+	r.begin()
 	defer r.end()
 	list := strings.Split(versions, ",")
 	if versions == "" {
-		var err error
-		if list, err = r.published(pkg, every); err != nil {
-			return err
-		}
+		list = r.published(pkg, every)
 	}
 	var columns []column
 	for _, version := range list {
-		outcomes, err := r.scanned(pkg, version, which)
-		if err != nil {
+		var outcomes []results.Result
+		if err := must.Try(func() { outcomes = r.scanned(pkg, version, which) }); err != nil {
 			fmt.Printf("%s@%s: %v\n", pkg, version, err)
 			continue
 		}
@@ -38,39 +34,22 @@ func (r *runner) scan(pkg, versions string, every int, which []string) error {
 		columns = append(columns, column{version, marks(outcomes)})
 		m := r.of(pkg, version)
 		m.Gate, m.Scan = broken(outcomes), true
-		for _, id := range r.scenariosOf(pkg) {
+		for _, id := range r.named(func(p Pair) (string, bool) { return p.Scenario, p.Package == pkg }) {
 			if old := m.Scenarios[id]; old == nil || old.Of == 1 {
 				m.Scenarios[id] = r.seen(pkg, id, outcomes)
 			}
 		}
-		if err := r.save("ci/wild"); err != nil {
-			return err
-		}
+		r.save("ci/wild")
 	}
 	fmt.Print(changes(columns))
-	return nil
 }
 
 // scanned is what the scan of a version found, now or in an earlier run.
-func (r *runner) scanned(pkg, version string, which []string) ([]results.Result, error) {
+func (r *runner) scanned(pkg, version string, which []string) []results.Result {
 	if outcomes, err := resultsOf(r.folder(pkg, version, "scan")); err == nil {
-		return outcomes, nil
+		return outcomes
 	}
-	v, err := r.variant(pkg, version)
-	if err != nil {
-		return nil, err
-	}
-	return r.run(v, version, "scan", which...)
-}
-
-// scenariosOf are the scenarios that pairs of a package name.
-func (d *Data) scenariosOf(pkg string) (ids []string) {
-	for _, p := range d.Pairs {
-		if p.Package == pkg && !slices.Contains(ids, p.Scenario) {
-			ids = append(ids, p.Scenario)
-		}
-	}
-	return ids
+	return r.run(r.variant(pkg, version), version, "scan", which...)
 }
 
 // column is a version of a scan: a mark for each scenario and what judged in it.
@@ -115,11 +94,9 @@ func marks(outcomes []results.Result) map[string]byte {
 
 // changes is a table of what is not the same in all versions of a scan, one line each.
 func changes(columns []column) string {
-	keys := map[string]bool{}
+	keys := map[string]byte{}
 	for _, c := range columns {
-		for key := range c.marks {
-			keys[key] = true
-		}
+		maps.Copy(keys, c.marks)
 	}
 	var b strings.Builder
 	for _, c := range columns {
@@ -144,20 +121,15 @@ func changes(columns []column) string {
 }
 
 // published are versions of a package that the registry has, every nth and the last.
-func (r *runner) published(pkg string, every int) (list []string, err error) {
+func (r *runner) published(pkg string, every int) (list []string) {
 	file := filepath.Join(r.temp, "versions")
-	if err := r.command("", r.path(), "sh", "-c", `npm view "$0" versions --json >"$1"`, pkg, file); err != nil {
-		return nil, err
-	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
+	r.command("", r.path(), "sh", "-c", `npm view "$0" versions --json >"$1"`, pkg, file)
+	b := must.Get(os.ReadFile(file))
 	all := regexp.MustCompile(`"\d+\.\d+\.\d+"`).FindAllString(string(b), -1)
 	for i, quoted := range all {
 		if (len(all)-1-i)%every == 0 {
 			list = append(list, strings.Trim(quoted, `"`))
 		}
 	}
-	return list, nil
+	return list
 }

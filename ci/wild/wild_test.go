@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/ci/must"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -16,8 +17,8 @@ import (
 
 func read(t *testing.T) *Data {
 	t.Helper()
-	d, err := load(".")
-	if err != nil {
+	var d *Data
+	if err := must.Try(func() { d = load(".") }); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -42,7 +43,7 @@ func TestPairs(t *testing.T) {
 			if !version.MatchString(v) {
 				t.Errorf("%s: %q is no version", p.Name(), v)
 			}
-			if _, err := d.variant(p.Package, v); err != nil {
+			if err := must.Try(func() { d.variant(p.Package, v) }); err != nil {
 				t.Errorf("%s: %v", p.Name(), err)
 			}
 		}
@@ -79,7 +80,8 @@ func TestVariants(t *testing.T) {
 	r := &runner{Data: read(t), temp: t.TempDir()}
 	t.Chdir("../..")
 	for _, v := range r.Variants {
-		file, err := r.profile(v, "1.2.3")
+		var file string
+		err := must.Try(func() { file = r.profile(v, "1.2.3") })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -206,19 +206,24 @@ func (m *memory[T]) with(do func(of map[string]T)) {
 	do(m.of)
 }
 
+func (m *memory[T]) set(key string, v T) { m.with(func(of map[string]T) { of[key] = v }) }
+
+func (m *memory[T]) get(key string) (v T) {
+	m.with(func(of map[string]T) { v = of[key] })
+	return v
+}
+
 func forgetOnReopen() hooks {
 	var reopened memory[bool]
 	return hooks{
 		Restore: func(session string, lines [][]byte) [][]byte {
-			reopened.with(func(of map[string]bool) { of[session] = true })
+			reopened.set(session, true)
 			return lines
 		},
 		Request: func(session string, list messages) messages {
-			reopened.with(func(of map[string]bool) {
-				if of[session] {
-					list = sinceLastUser(session, list)
-				}
-			})
+			if reopened.get(session) {
+				return sinceLastUser(session, list)
+			}
 			return list
 		},
 	}
@@ -245,22 +250,16 @@ func brokenByKill() hooks {
 		Restore: func(session string, lines [][]byte) [][]byte {
 			running := false
 			for _, line := range lines {
-				switch read(line).Type {
-				case "prompt":
-					running = true
-				case "end":
-					running = false
-				}
+				kind := read(line).Type
+				running = kind == "prompt" || running && kind != "end"
 			}
-			broken.with(func(of map[string]bool) { of[session] = of[session] || running })
+			broken.set(session, broken.get(session) || running)
 			return lines
 		},
 		Stop: func(session, reason string, err error) (string, error) {
-			broken.with(func(of map[string]bool) {
-				if of[session] && reason != "cancelled" {
-					reason, err = "", errors.New("tool calls without results in the history")
-				}
-			})
+			if broken.get(session) && reason != "cancelled" {
+				return "", errors.New("tool calls without results in the history")
+			}
 			return reason, err
 		},
 	}
@@ -274,17 +273,15 @@ func oneAtATime() hooks {
 		TurnStart: func(ctx context.Context, session string) {
 			select {
 			case turn <- struct{}{}:
-				running.with(func(of map[string]bool) { of[session] = true })
+				running.set(session, true)
 			case <-ctx.Done():
 			}
 		},
 		Stop: func(session, reason string, err error) (string, error) {
-			running.with(func(of map[string]bool) {
-				if of[session] {
-					delete(of, session)
-					<-turn
-				}
-			})
+			if running.get(session) {
+				running.set(session, false)
+				<-turn
+			}
 			return reason, err
 		},
 	}
@@ -311,18 +308,13 @@ func rememberRefusals() hooks {
 	var said, refused memory[messages]
 	return hooks{
 		Request: func(session string, list messages) messages {
-			said.with(func(of map[string]messages) { of[session] = slices.Clone(list) })
-			refused.with(func(of map[string]messages) { list = slices.Concat(of[session], list) })
-			return list
+			said.set(session, slices.Clone(list))
+			return slices.Concat(refused.get(session), list)
 		},
 		Stop: func(session, reason string, err error) (string, error) {
-			said.with(func(said map[string]messages) {
-				if reason == "refusal" {
-					refused.with(func(of map[string]messages) {
-						of[session] = append(said[session], refagent.ModelMessage{Role: "assistant", Text: "No."})
-					})
-				}
-			})
+			if reason == "refusal" {
+				refused.set(session, append(said.get(session), refagent.ModelMessage{Role: "assistant", Text: "No."}))
+			}
 			return reason, err
 		},
 	}
@@ -335,28 +327,25 @@ func replayFailed() hooks {
 	return hooks{
 		Request: func(session string, list messages) messages {
 			list = slices.Clone(list)
-			known.with(func(of map[string]prompts) {
-				for i := range slices.Backward(list) {
-					if list[i].Role != "user" {
-						continue
-					}
-					if was := of[session].failed; was != nil {
-						list[i] = *was
-					}
-					of[session] = prompts{of[session].failed, &list[i]}
-					break
+			for i := range slices.Backward(list) {
+				if list[i].Role != "user" {
+					continue
 				}
-			})
+				was := known.get(session)
+				if was.failed != nil {
+					list[i] = *was.failed
+				}
+				known.set(session, prompts{was.failed, &list[i]})
+				break
+			}
 			return list
 		},
 		Stop: func(session, reason string, err error) (string, error) {
-			known.with(func(of map[string]prompts) {
-				now := prompts{last: of[session].last}
-				if err != nil {
-					now.failed = now.last
-				}
-				of[session] = now
-			})
+			now := prompts{last: known.get(session).last}
+			if err != nil {
+				now.failed = now.last
+			}
+			known.set(session, now)
 			return reason, err
 		},
 	}
@@ -369,32 +358,26 @@ func hearSource() hooks {
 	return hooks{
 		Receive: func(p *refagent.Port, line []byte) {
 			if m := refagent.Decode(line); m["method"] == "session/fork" {
-				asked.with(func(of map[string]string) { of[key(m["id"])] = sessionOf(m) })
+				asked.set(key(m["id"]), sessionOf(m))
 			}
 			p.Deliver(line)
 		},
 		Send: func(p *refagent.Port, f refagent.Frame) {
 			if f.IsResponse() && f.Method == "session/fork" {
 				fork, _ := f.Message.Object("result")["sessionId"].(string)
-				asked.with(func(asked map[string]string) {
-					sources.with(func(of map[string]string) { of[fork] = asked[key(f.Message["id"])] })
-				})
+				sources.set(fork, asked.get(key(f.Message["id"])))
 			}
 			p.Emit(f.Message)
 		},
 		Request: func(session string, list messages) messages {
-			at := len(list) - 1
-			if at < 0 {
+			if len(list) == 0 {
 				return list
 			}
-			source := ""
-			sources.with(func(of map[string]string) { source = of[session] })
-			last.with(func(of map[string]refagent.ModelMessage) {
-				of[session] = list[at]
-				if m, ok := of[source]; ok {
-					list = slices.Insert(slices.Clone(list), at, m)
-				}
-			})
+			at := len(list) - 1
+			last.set(session, list[at])
+			if m := last.get(sources.get(session)); m.Role != "" {
+				return slices.Insert(slices.Clone(list), at, m)
+			}
 			return list
 		},
 	}
@@ -475,23 +458,19 @@ func loadOnlyThere() hooks {
 	return hooks{
 		Receive: func(p *refagent.Port, line []byte) {
 			if m := refagent.Decode(line); m["method"] == "session/load" {
-				asked.with(func(of map[string]any) { of[sessionOf(m)] = m.Object("params")["cwd"] })
+				asked.set(sessionOf(m), m.Object("params")["cwd"])
 			}
 			p.Deliver(line)
 		},
 		Send: func(p *refagent.Port, f refagent.Frame) {
-			keep := false
-			elsewhere.with(func(of map[string]bool) { keep = of[f.Session] })
-			if !keep || !f.IsResponse() || f.Method != "session/load" {
+			if !elsewhere.get(f.Session) || !f.IsResponse() || f.Method != "session/load" {
 				p.Emit(f.Message)
 			}
 		},
 		Restore: func(session string, lines [][]byte) [][]byte {
-			asked.with(func(asked map[string]any) {
-				if len(lines) > 0 {
-					elsewhere.with(func(of map[string]bool) { of[session] = asked[session] != read(lines[0]).Cwd })
-				}
-			})
+			if len(lines) > 0 {
+				elsewhere.set(session, asked.get(session) != read(lines[0]).Cwd)
+			}
 			return lines
 		},
 	}

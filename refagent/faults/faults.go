@@ -7,7 +7,6 @@ package faults
 import (
 	"embed"
 	"slices"
-	"sync"
 
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/mutation"
@@ -52,20 +51,10 @@ func (f Fault) Swept() bool { return slices.Equal(f.Reddens, []string{"-"}) }
 //go:embed *.txt
 var tables embed.FS
 
-// lists are the faults by protocol, read once.
-var lists = map[string]func() []Fault{
-	ACPv1: sync.OnceValue(func() []Fault { return list(ACPv1) }),
-	ACPv2: sync.OnceValue(func() []Fault { return list(ACPv2) }),
-	AGUI:  sync.OnceValue(func() []Fault { return list(AGUI) }),
-}
+var lists = mutation.Tables(list, ACPv1, ACPv2, AGUI)
 
 // All returns the faults of a protocol in the order of its table, none for an unknown protocol.
-func All(protocol string) []Fault {
-	if read, ok := lists[protocol]; ok {
-		return slices.Clone(read())
-	}
-	return nil
-}
+func All(protocol string) []Fault { return lists(protocol) }
 
 // Find returns the fault of a protocol that has a name.
 func Find(protocol, name string) (Fault, bool) {
@@ -87,10 +76,8 @@ func list(protocol string) (all []Fault) {
 	acp, web := inACP(), inWeb()
 	for i := range blocks {
 		b := &blocks[i]
-		_, hangs := b.Says["hangs"]
-		_, process := b.Says["process"]
 		f := Fault{Name: b.Name, Summary: b.Summary, Topic: b.Topic, Copies: b.Says["copies"], Breaks: b.Says["breaks"],
-			Hangs: hangs, Process: process, Effect: measured[b.Name], Mutation: &b.Mutation}
+			Hangs: b.Has("hangs"), Process: b.Has("process"), Effect: measured[b.Name], Mutation: &b.Mutation}
 		if protocol == ACPv1 {
 			f.acp = acp[b.Name]
 		} else if protocol == AGUI {

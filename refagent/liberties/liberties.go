@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
 
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/mutation"
@@ -84,20 +83,10 @@ func (l Liberty) fits(set []Liberty) bool {
 //go:embed *.txt
 var tables embed.FS
 
-// lists are the liberties by protocol, read once.
-var lists = map[string]func() []Liberty{
-	"acp-v1": sync.OnceValue(func() []Liberty { return list("acp-v1") }),
-	"acp-v2": sync.OnceValue(func() []Liberty { return list("acp-v2") }),
-	"ag-ui":  sync.OnceValue(func() []Liberty { return list("ag-ui") }),
-}
+var lists = mutation.Tables(list, "acp-v1", "acp-v2", "ag-ui")
 
 // All returns the liberties of a protocol in the order of its table, none for an unknown one.
-func All(protocol string) []Liberty {
-	if read, ok := lists[protocol]; ok {
-		return slices.Clone(read())
-	}
-	return nil
-}
+func All(protocol string) []Liberty { return lists(protocol) }
 
 // Find returns the liberties of a protocol that have some names; of an unknown name it says
 // which that is.
@@ -127,10 +116,8 @@ func list(protocol string) (all []Liberty) {
 	own := code()
 	for i := range blocks {
 		b := &blocks[i]
-		_, slow := b.Says["slow"]
-		_, learns := b.Says["learns"]
 		all = append(all, Liberty{Name: b.Name, Alias: b.Says["alias"], Summary: b.Summary, Topic: b.Topic,
-			Allows: b.Says["allows"], Takes: b.Says["takes"], Slow: slow, Learns: learns, Mutation: &b.Mutation,
+			Allows: b.Says["allows"], Takes: b.Says["takes"], Slow: b.Has("slow"), Learns: b.Has("learns"), Mutation: &b.Mutation,
 			habits: []byte(b.Says["habits"]), choices: []byte(b.Says["choices"]), code: own[b.Name]})
 	}
 	return all
@@ -140,7 +127,10 @@ func list(protocol string) (all []Liberty) {
 func Habits(taken []Liberty) refagent.Habits {
 	var h refagent.Habits
 	for _, l := range taken {
+		lacks := h.Without
+		h.Without = nil
 		l.set(&h)
+		h.Without = append(lacks, h.Without...) // none has back what another lacks
 		if l.code != nil {
 			l.code(&h)
 		}
@@ -163,21 +153,13 @@ func Web(taken []Liberty) webagent.Habits {
 	return h
 }
 
-// set lays what a liberty says of habits over others. Lists are added to.
+// set lays what a liberty says of habits over others.
 func (l Liberty) set(habits any) {
-	h, ok := habits.(*refagent.Habits)
-	var lacks []string
-	if ok {
-		lacks = h.Without
-		h.Without = nil
+	if len(l.habits) == 0 {
+		return
 	}
-	if len(l.habits) > 0 {
-		if err := json.Unmarshal(l.habits, habits); err != nil {
-			panic(fmt.Errorf("the habits of %s: %w", l.Name, err)) // a test reads the tables
-		}
-	}
-	if ok {
-		h.Without = append(lacks, h.Without...)
+	if err := json.Unmarshal(l.habits, habits); err != nil {
+		panic(fmt.Errorf("the habits of %s: %w", l.Name, err)) // a test reads the tables
 	}
 }
 

@@ -54,6 +54,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Mutation is what one block of a file does. Its rules are tried in their order on each
@@ -87,6 +88,27 @@ type Block struct {
 	Topic   string // the last [TOPIC] above the block
 	Says    map[string]string
 	Mutation
+}
+
+// Has reports whether the block says a word.
+func (b *Block) Has(word string) bool {
+	_, says := b.Says[word]
+	return says
+}
+
+// Tables returns a function that reads the table of each protocol once, and returns copies of it; nil for a
+// protocol that has none.
+func Tables[T any](read func(protocol string) []T, protocols ...string) func(protocol string) []T {
+	lists := map[string]func() []T{}
+	for _, protocol := range protocols {
+		lists[protocol] = sync.OnceValue(func() []T { return read(protocol) })
+	}
+	return func(protocol string) []T {
+		if list, ok := lists[protocol]; ok {
+			return slices.Clone(list())
+		}
+		return nil
+	}
 }
 
 // Parse reads a file. Its blocks may say the words of says, each with what stands behind it.
@@ -160,11 +182,9 @@ func (p *parser) begin(body string) error {
 // head reads what is known of a block, or the head of a rule.
 func (p *parser) head(b *Block, body string) error {
 	word, rest, _ := strings.Cut(body, " ")
-	for _, known := range p.says {
-		if word == known {
-			b.Says[word] = strings.TrimSpace(rest)
-			return nil
-		}
+	if slices.Contains(p.says, word) {
+		b.Says[word] = strings.TrimSpace(rest)
+		return nil
 	}
 	tokens, err := split(body)
 	if err != nil {

@@ -71,7 +71,7 @@ func parseRef(s string) (*ref, error) {
 func parseSegment(part string) (segment, error) {
 	if inner, ok := strings.CutPrefix(part, "["); ok {
 		var seg segment
-		for _, one := range strings.Split(strings.TrimSuffix(inner, "]"), "&") {
+		for one := range strings.SplitSeq(strings.TrimSuffix(inner, "]"), "&") {
 			c, err := parseCondition(one)
 			if err != nil {
 				return segment{}, err

@@ -141,24 +141,16 @@ func (p *Player) Hits() int { return p.hits[site(p.rules)] }
 
 func (p *Player) tell(m *moment) []Output {
 	p.run(m)
-	p.replay()
 	return p.flush()
-}
-
-func (p *Player) flush() []Output {
-	out := p.out
-	p.out = nil
-	return out
 }
 
 func (p *Player) play(from Side, message Message, line []byte, origin any) []Output {
 	p.take(held{from, message, origin, line})
-	p.replay()
 	return p.flush()
 }
 
-// replay plays what a rule wants to be played again.
-func (p *Player) replay() {
+// flush plays what a rule wants to be played again, and returns all that has come out.
+func (p *Player) flush() []Output {
 	for len(p.again) > 0 {
 		list := p.again
 		p.again = nil
@@ -166,6 +158,9 @@ func (p *Player) replay() {
 			p.take(h)
 		}
 	}
+	out := p.out
+	p.out = nil
+	return out
 }
 
 // take runs the rules on one message and passes on what they leave.
@@ -345,14 +340,11 @@ func (m *moment) special(word string) (all []any) {
 	case "PROMPTS":
 		v = json.Number(strconv.Itoa(len(m.prompts)))
 	case "OPEN":
-		for _, c := range slices.Collect(maps.Values(m.calls[Client])) {
-			if c.session == m.session {
-				all = append(all, c.method)
-			}
-		}
-		for _, c := range m.calls[Agent] {
-			if c.session == m.session {
-				all = append(all, c.method)
+		for _, calls := range m.calls {
+			for _, c := range calls {
+				if c.session == m.session {
+					all = append(all, c.method)
+				}
 			}
 		}
 		return all

@@ -139,7 +139,7 @@ func parseCondition(s string) (*condition, error) {
 	}
 	switch c.op {
 	case "=", "!=":
-		for _, word := range strings.Split(right, "|") {
+		for word := range strings.SplitSeq(right, "|") {
 			if text, err := strconv.Unquote(word); err == nil {
 				word = text
 			}
@@ -197,15 +197,13 @@ func (c *condition) test(m *moment, values []any) bool {
 		if len(values) > 0 {
 			first = values[0]
 		}
-		less := number(first) < c.number
-		if c.duration > 0 {
-			n := m.notes[c.left.slot(m)]
-			less = n != nil && time.Since(n.at) < c.duration
+		switch n := m.notes[c.left.slot(m)]; {
+		case c.duration > 0:
+			return (n != nil && time.Since(n.at) < c.duration) == (c.op == "<")
+		case c.op == "<":
+			return number(first) < c.number
 		}
-		if c.op == ">" && c.duration == 0 {
-			return number(first) > c.number
-		}
-		return less == (c.op == "<")
+		return number(first) > c.number
 	}
 	return is(func(v any) bool { return v != nil })
 }

@@ -97,12 +97,10 @@ func verbs() map[string]verb {
 			m.gone = true
 		}},
 
-		"drop": {"", func(m *moment, _ []argument) { m.gone = true }},
-		"pass": {"", func(m *moment, _ []argument) { m.pass() }},
-		"double": {"", func(m *moment, _ []argument) {
-			m.emit(other(m.from), m.message.Clone(), m.origin)
-		}},
-		"exit": {"", func(m *moment, _ []argument) { m.out = append(m.out, Output{Exit: true}) }},
+		"drop":   {"", func(m *moment, _ []argument) { m.gone = true }},
+		"pass":   {"", func(m *moment, _ []argument) { m.pass() }},
+		"double": {"", func(m *moment, _ []argument) { m.emit(other(m.from), m.message.Clone(), m.origin) }},
+		"exit":   {"", func(m *moment, _ []argument) { m.out = append(m.out, Output{Exit: true}) }},
 
 		"hold": {"n", func(m *moment, a []argument) {
 			n := m.note(a[0].ref)
@@ -135,12 +133,10 @@ func verbs() map[string]verb {
 			}
 		}},
 
-		"send": {"j*j", func(m *moment, a []argument) { m.emit(Client, m.built(a), nil) }},
-		"give": {"j*j", func(m *moment, a []argument) { m.emit(Agent, m.built(a), nil) }},
-		"tell": {"tj", func(m *moment, a []argument) { m.emit(Client, m.telling(a[0].text, a[1].json.value(m)), nil) }},
-		"answer": {"j", func(m *moment, a []argument) {
-			m.answer("result", a[0].json.value(m))
-		}},
+		"send":   {"j*j", func(m *moment, a []argument) { m.emit(Client, m.built(a), nil) }},
+		"give":   {"j*j", func(m *moment, a []argument) { m.emit(Agent, m.built(a), nil) }},
+		"tell":   {"tj", func(m *moment, a []argument) { m.emit(Client, m.telling(a[0].text, a[1].json.value(m)), nil) }},
+		"answer": {"j", func(m *moment, a []argument) { m.answer("result", a[0].json.value(m)) }},
 		"refuse": {"jt", func(m *moment, a []argument) { m.answer("error", failure(m, a)) }},
 		"write": {"w", func(m *moment, a []argument) {
 			m.out = append(m.out, Output{To: Client, Raw: []byte(a[0].raw.text(m))})
@@ -317,15 +313,13 @@ func parseEach(tokens []string) (action, error) {
 	do, err := inner("each", tokens[1:])
 	return func(m *moment) {
 		for _, v := range of.values(m) {
-			if list, ok := v.([]any); ok {
-				for _, v := range list {
-					m.it = v
-					do(m)
-				}
-				continue
+			list, ok := v.([]any)
+			if !ok {
+				list = []any{v}
 			}
-			m.it = v
-			do(m)
+			for _, m.it = range list {
+				do(m)
+			}
 		}
 	}, err
 }

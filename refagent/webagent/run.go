@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,9 +36,7 @@ type run struct {
 
 // newID makes an id.
 func newID(kind string) string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	return kind + "-" + hex.EncodeToString(b[:])
+	return fmt.Sprintf("%s-%016x", kind, rand.Uint64())
 }
 
 // send sends an event, by way of the habits and the hooks.
@@ -47,7 +45,7 @@ func (r *run) send(kind string, members ...any) {
 	for i := 0; i < len(members); i += 2 {
 		e[members[i].(string)] = members[i+1]
 	}
-	if r.ctx.Err() != nil && !r.Hooks.Detached {
+	if r.gone() {
 		return
 	}
 	for _, e := range r.dressed(e) {
@@ -133,27 +131,22 @@ func (r *run) play() {
 	var front pending
 	finished := []any{"threadId", r.in.ThreadID, "runId", r.in.RunID}
 	switch {
-	case r.ctx.Err() != nil && !r.Hooks.Detached:
-		return // nobody is there
+	case r.gone():
+		return
 	case errors.As(err, &waits):
 		r.snapshots(true)
 		finished = append(finished, "outcome", map[string]any{"type": "interrupt", "interrupts": waits.list})
-	case errors.As(err, &front):
-		r.snapshots(false)
-		outcome := map[string]any{"type": "success", "pendingToolCallIds": front.ids}
-		if r.Habits.NoPending || r.Habits.NoResults { // the list has all calls without a result
-			delete(outcome, "pendingToolCallIds")
-		}
-		if !r.Habits.NoOutcome {
-			finished = append(finished, "outcome", outcome)
-		}
-	case err != nil:
+	case err != nil && !errors.As(err, &front):
 		r.fail(err)
 		return
 	default:
 		r.snapshots(false)
+		outcome := map[string]any{"type": "success"}
+		if front.ids != nil && !r.Habits.NoPending && !r.Habits.NoResults { // the list has all calls without a result
+			outcome["pendingToolCallIds"] = front.ids
+		}
 		if !r.Habits.NoOutcome {
-			finished = append(finished, "outcome", map[string]any{"type": "success"})
+			finished = append(finished, "outcome", outcome)
 		}
 	}
 	if r.sent+r.made > 0 && !r.Habits.NoUsage {
@@ -186,13 +179,9 @@ func (r *run) snapshots(must bool) {
 		r.send("STATE_SNAPSHOT", "snapshot", r.state)
 	}
 	if must || !r.Habits.NoMessages {
-		all := []Message{}
-		for _, m := range r.in.Messages {
-			if m.Role != "activity" {
-				all = append(all, m)
-			}
-		}
-		r.send("MESSAGES_SNAPSHOT", "messages", append(all, r.messages...))
+		all := append(append([]Message{}, r.in.Messages...), r.messages...)
+		r.send("MESSAGES_SNAPSHOT", "messages",
+			slices.DeleteFunc(all, func(m Message) bool { return m.Role == "activity" }))
 	}
 }
 
@@ -205,11 +194,11 @@ func (r *run) converse() error {
 		return err
 	}
 	for range maxRequests {
-		calls, message, err := r.reply()
-		if err != nil || len(calls) == 0 {
-			return err
+		calls, err := r.reply()
+		if err == nil && len(calls) > 0 {
+			err = r.carryOut(calls)
 		}
-		if err := r.carryOut(calls, message); err != nil {
+		if err != nil || len(calls) == 0 {
 			return err
 		}
 	}
@@ -221,7 +210,7 @@ func (r *run) history() (list []refagent.ModelMessage) {
 	for _, c := range r.in.Context {
 		list = append(list, refagent.ModelMessage{Role: "system", Text: c.Description + ": " + c.Value})
 	}
-	for _, m := range append(append([]Message{}, r.in.Messages...), r.messages...) {
+	for _, m := range slices.Concat(r.in.Messages, r.messages) {
 		n := refagent.ModelMessage{Role: m.Role, Text: m.text(), CallID: m.ToolCallID}
 		switch m.Role {
 		case "reasoning", "activity":
@@ -242,14 +231,13 @@ func (r *run) history() (list []refagent.ModelMessage) {
 
 // step tells of a phase of the run.
 func (r *run) step(kind, name string) {
-	if r.Habits.Activities {
-		if kind == "STEP_STARTED" {
-			r.send("ACTIVITY_SNAPSHOT", "messageId", "act-"+r.in.RunID, "activityType", "PLAN", "content",
-				map[string]any{"step": name})
-		} else {
-			r.send("ACTIVITY_DELTA", "messageId", "act-"+r.in.RunID, "activityType", "PLAN", "patch",
-				[]any{map[string]any{"op": "add", "path": "/done", "value": true}})
-		}
+	activity := []any{"messageId", "act-" + r.in.RunID, "activityType", "PLAN"}
+	switch {
+	case r.Habits.Activities && kind == "STEP_STARTED":
+		r.send("ACTIVITY_SNAPSHOT", append(activity, "content", map[string]any{"step": name})...)
+	case r.Habits.Activities:
+		r.send("ACTIVITY_DELTA", append(activity, "patch",
+			[]any{map[string]any{"op": "add", "path": "/done", "value": true}})...)
 	}
 	if !r.Habits.NoSteps {
 		r.send(kind, "stepName", name)
@@ -269,9 +257,8 @@ type speaker struct {
 }
 
 // reply asks the model once and passes on what it says while it says it.
-func (r *run) reply() ([]Call, string, error) {
+func (r *run) reply() ([]Call, error) {
 	r.step("STEP_STARTED", "model")
-	offers := r.offers()
 	sp := &speaker{run: r, message: Message{ID: newID("msg"), Role: "assistant"}}
 	sub := ""
 	if r.Habits.Announces {
@@ -282,7 +269,7 @@ func (r *run) reply() ([]Call, string, error) {
 		sp.say("")
 	}
 	n := 0
-	answer, err := r.model.Ask(r.ctx, r.history(), offers, func(p refagent.Piece) {
+	answer, err := r.model.Ask(r.ctx, r.history(), r.offers(), func(p refagent.Piece) {
 		n++
 		list := []refagent.Piece{p}
 		if r.Hooks.Piece != nil {
@@ -299,7 +286,7 @@ func (r *run) reply() ([]Call, string, error) {
 	}
 	r.step("STEP_FINISHED", "model")
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if sp.said.Len() > 0 || len(sp.calls) > 0 {
 		m := sp.message
@@ -311,7 +298,7 @@ func (r *run) reply() ([]Call, string, error) {
 		}
 		r.messages = append(r.messages, m)
 	}
-	return sp.calls, sp.message.ID, nil
+	return sp.calls, nil
 }
 
 // piece passes on a part of the reply.
@@ -382,10 +369,7 @@ func (sp *speaker) call(p refagent.Piece) {
 	at := p.Index
 	if at >= len(sp.calls) || p.ID != "" && sp.calls[at].ID != p.ID {
 		at = len(sp.calls)
-		c := Call{ID: p.ID, Type: "function"}
-		if c.ID == "" {
-			c.ID = newID("call")
-		}
+		c := Call{ID: cmp.Or(p.ID, newID("call")), Type: "function"}
 		c.Function.Name = p.Name
 		sp.calls, sp.open = append(sp.calls, c), append(sp.open, true)
 		members := []any{"toolCallId", c.ID, "toolCallName", p.Name}

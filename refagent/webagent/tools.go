@@ -31,6 +31,16 @@ func tools() []tool {
 	}
 }
 
+// find returns the tool of a name, the zero tool if there is none.
+func find(name string) tool {
+	for _, t := range tools() {
+		if t.name == name {
+			return t
+		}
+	}
+	return tool{}
+}
+
 // offers are the tools that the model is told of.
 func (r *run) offers() (list []refagent.Offer) {
 	for _, t := range tools() {
@@ -45,19 +55,17 @@ func (r *run) offers() (list []refagent.Offer) {
 			Schema: map[string]any{"type": "object", "properties": properties, "required": t.needs}})
 	}
 	for _, t := range r.in.Tools {
-		schema := t.Parameters
-		if schema == nil {
-			schema = map[string]any{"type": "object"}
+		if t.Parameters == nil {
+			t.Parameters = map[string]any{"type": "object"}
 		}
-		list = append(list, refagent.Offer{Name: t.Name, About: t.Description, Schema: schema})
+		list = append(list, refagent.Offer{Name: t.Name, About: t.Description, Schema: t.Parameters})
 	}
 	return list
 }
 
 // gated reports whether a tool needs an approval.
 func (r *run) gated(name string) bool {
-	at := slices.IndexFunc(tools(), func(t tool) bool { return t.name == name })
-	ask := at >= 0 && tools()[at].gated
+	ask := find(name).gated
 	if r.Hooks.Ask != nil {
 		ask = r.Hooks.Ask(name, ask)
 	}
@@ -73,7 +81,7 @@ func interruptOf(c Call) map[string]any {
 }
 
 // carryOut does what the calls of a reply ask for. The error ends the run.
-func (r *run) carryOut(calls []Call, _ string) error {
+func (r *run) carryOut(calls []Call) error {
 	var waits []map[string]any
 	var front []string
 	waiting := func(c Call) bool { return r.in.frontTool(c.Function.Name) || r.gated(c.Function.Name) }
@@ -92,7 +100,7 @@ func (r *run) carryOut(calls []Call, _ string) error {
 		}
 	}
 	switch {
-	case r.ctx.Err() != nil && !r.Hooks.Detached:
+	case r.gone():
 		return r.ctx.Err()
 	case waits != nil:
 		return interrupted{waits}
@@ -114,17 +122,7 @@ func (r *run) resume() error {
 			if answered[c.ID] || !r.gated(c.Function.Name) {
 				continue
 			}
-			approved, given := false, false
-			for _, e := range r.in.Resume {
-				if e.InterruptID == "int-"+c.ID {
-					payload, _ := e.Payload.(map[string]any)
-					approved, given = e.Status == "resolved" && payload["approved"] == true, true
-				}
-			}
-			if r.Hooks.Answer != nil {
-				approved, given = r.Hooks.Answer(approved, given)
-			}
-			switch {
+			switch approved, given := r.decision(c); {
 			case !given:
 				waits = append(waits, interruptOf(c))
 			case approved:
@@ -140,20 +138,37 @@ func (r *run) resume() error {
 	return nil
 }
 
+// decision is what the client's answers say about a call that waits, if they say anything.
+func (r *run) decision(c Call) (approved, given bool) {
+	for _, e := range r.in.Resume {
+		if e.InterruptID == "int-"+c.ID {
+			payload, _ := e.Payload.(map[string]any)
+			approved, given = e.Status == "resolved" && payload["approved"] == true, true
+		}
+	}
+	if r.Hooks.Answer != nil {
+		return r.Hooks.Answer(approved, given)
+	}
+	return approved, given
+}
+
+// gone reports whether nobody is there any more, which ends the run.
+func (r *run) gone() bool { return r.ctx.Err() != nil && !r.Hooks.Detached }
+
 // perform runs a tool and returns what the model is told.
 func (r *run) perform(c Call) string {
-	if r.ctx.Err() != nil && !r.Hooks.Detached {
+	if r.gone() {
 		return "The user has left."
 	}
-	at := slices.IndexFunc(tools(), func(t tool) bool { return t.name == c.Function.Name })
-	if at < 0 {
+	t := find(c.Function.Name)
+	if t.run == nil {
 		return fmt.Sprintf("Error: there is no tool %q", c.Function.Name)
 	}
 	var args map[string]any
 	if err := json.Unmarshal([]byte(c.Function.Arguments), &args); err != nil {
 		return "Error: the arguments are no JSON object: " + err.Error()
 	}
-	result, err := tools()[at].run(r, args)
+	result, err := t.run(r, args)
 	if err != nil {
 		result = "Error: " + err.Error()
 	}

@@ -70,7 +70,7 @@ func Serve(ctx context.Context, o Options) error {
 			return fmt.Errorf("serving AG-UI: %w", err)
 		}
 	}
-	s := &server{Options: o, model: refagent.OpenModel(o.Getenv), busy: map[string]*turn{}}
+	s := &server{Options: o, model: refagent.OpenModel(o.Getenv, &refagent.Habits{}), busy: map[string]*turn{}}
 	defer s.model.Close()
 	h := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
@@ -119,14 +119,14 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer done()
 	// Retired events are not in the binary form.
 	binary := !s.Habits.TextAlone && !s.Habits.Retired && s.admits(strings.Join(r.Header.Values("Accept"), ","))
+	kind := "text/event-stream"
 	switch {
 	case binary:
-		w.Header().Set("Content-Type", BinaryType)
+		kind = BinaryType
 	case s.Habits.Charset:
-		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-	default:
-		w.Header().Set("Content-Type", "text/event-stream")
+		kind += "; charset=utf-8"
 	}
+	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("X-Accel-Buffering", "no")
 	if s.Hooks.Head != nil {
@@ -196,26 +196,24 @@ func refuse(w http.ResponseWriter, status int, why string) {
 
 // Input is what a client asks for.
 type Input struct {
-	ThreadID string    `json:"threadId"`
-	RunID    string    `json:"runId"`
-	Messages []Message `json:"messages"`
-	Tools    []struct {
-		Name        string         `json:"name"`
-		Description string         `json:"description"`
-		Parameters  map[string]any `json:"parameters"`
-	} `json:"tools"`
-	Context []struct {
-		Description string `json:"description"`
-		Value       string `json:"value"`
-	} `json:"context"`
-	State  any `json:"state"`
-	Resume []struct {
-		InterruptID string `json:"interruptId"`
-		Status      string `json:"status"`
-		Payload     any    `json:"payload"`
-	} `json:"resume"`
+	ThreadID string
+	RunID    string
+	Messages []Message
+	Tools    []FrontTool
+	Context  []struct{ Description, Value string }
+	State    any
+	Resume   []struct {
+		InterruptID, Status string
+		Payload             any
+	}
 	Whole map[string]any `json:"-"` // all of it
 	Notes map[string]any `json:"-"` // what hooks keep in mind of the run
+}
+
+// FrontTool is a tool that the front end has.
+type FrontTool struct {
+	Name, Description string
+	Parameters        map[string]any
 }
 
 // Message is a message of the history.
@@ -228,14 +226,7 @@ type Message struct {
 }
 
 // Call is a tool call of a message.
-type Call struct {
-	ID       string `json:"id"`
-	Type     string `json:"type"`
-	Function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	} `json:"function"`
-}
+type Call = refagent.Call
 
 // text is the text of a message, or of its parts that are text.
 func (m Message) text() string {
@@ -287,12 +278,7 @@ func Parse(body []byte) (*Input, error) {
 
 // frontTool reports whether a tool is the front end's.
 func (in *Input) frontTool(name string) bool {
-	for _, t := range in.Tools {
-		if t.Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(in.Tools, func(t FrontTool) bool { return t.Name == name })
 }
 
 // Event is an event on its way to the client.

@@ -6,7 +6,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -20,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/acp-test/acp-test/ci/must"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -34,43 +34,25 @@ func main() {
 	span := flag.Duration("d", 5*time.Second, "how long")
 	pid := flag.Int("pid", 0, "process whose memory is read")
 	flag.Parse()
-	err := error(nil)
-	if *serve != "" {
-		err = server(*serve, *addr, *evidence)
-	} else {
-		err = load(*addr, *path, *body, *conns, *span, *pid)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "fakellm-load:", err)
-		os.Exit(1)
-	}
+	must.Main("fakellm-load", 1, func() {
+		if *serve != "" {
+			server(*serve, *addr, *evidence)
+		} else {
+			load(*addr, *path, *body, *conns, *span, *pid)
+		}
+	})
 }
 
-func server(file, addr string, evidence bool) error {
-	src, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	script, err := fakellm.ParseScript(file, src, nil)
-	if err != nil {
-		return err
-	}
-	c := fakellm.Config{Script: script, Listen: addr}
+func server(file, addr string, evidence bool) {
+	c := fakellm.Config{Script: must.Get(fakellm.ParseScript(file, must.Get(os.ReadFile(file)), nil)), Listen: addr}
 	if evidence {
-		if c.Transcript, err = transcript.New(transcript.Header{}, transcript.Options{}); err != nil {
-			return err
-		}
+		c.Transcript = must.Get(transcript.New(transcript.Header{}, transcript.Options{}))
 		defer c.Transcript.Close()
 	}
-	s, err := fakellm.Start(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
+	defer must.Get(fakellm.Start(c)).Close()
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt)
 	<-stop
-	return nil
 }
 
 // tally is what one connection saw.
@@ -80,20 +62,15 @@ type tally struct {
 	err              error
 }
 
-func load(addr, path, body string, conns int, span time.Duration, pid int) error {
-	request := []byte(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAuthorization: "+
+func load(addr, path, body string, conns int, span time.Duration, pid int) {
+	request := fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAuthorization: "+
 		"Bearer sk-test\r\nX-Api-Key: sk-test\r\nAnthropic-Version: 2023-06-01\r\nContent-Length: %d\r\n\r\n%s", path, addr,
-		len(body), body))
+		len(body), body)
 	// The first answers are not measured: they warm the server up.
-	if err := run(addr, request, conns, span/5, nil); err != nil {
-		return err
-	}
-	tallies := make([]tally, conns)
+	run(addr, request, conns, span/5)
 	before := cpu(pid)
 	began := time.Now()
-	if err := run(addr, request, conns, span, tallies); err != nil {
-		return err
-	}
+	tallies := run(addr, request, conns, span)
 	took := time.Since(began).Seconds()
 	spent := cpu(pid) - before
 	var sum tally
@@ -108,65 +85,45 @@ func load(addr, path, body string, conns int, span time.Duration, pid int) error
 	}
 	fmt.Printf("%.0f %.0f %.0f %.2f %.2f %s\n", float64(sum.requests)/took, float64(sum.events)/took,
 		float64(spent.Microseconds())/float64(sum.requests), at(0.5), at(0.99), memory(pid))
-	return nil
 }
 
-func run(addr string, request []byte, conns int, span time.Duration, tallies []tally) error {
-	if tallies == nil {
-		tallies = make([]tally, conns)
-	}
+func run(addr string, request []byte, conns int, span time.Duration) []tally {
+	tallies := make([]tally, conns)
 	end := time.Now().Add(span)
 	var all sync.WaitGroup
 	for i := range tallies {
-		all.Go(func() { tallies[i].err = keepBusy(addr, request, end, &tallies[i]) })
+		all.Go(func() { tallies[i].err = must.Try(func() { keepBusy(addr, request, end, &tallies[i]) }) })
 	}
 	all.Wait()
 	for _, t := range tallies {
-		if t.err != nil {
-			return t.err
-		}
+		must.Do(t.err)
 		if t.requests == 0 {
-			return errors.New("a connection got no answer in time")
+			must.Fail("a connection got no answer in time")
 		}
 	}
-	return nil
+	return tallies
 }
 
-func keepBusy(addr string, request []byte, end time.Time, t *tally) error {
-	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		return err
-	}
+func keepBusy(addr string, request []byte, end time.Time, t *tally) {
+	c := must.Get(net.Dial("tcp", addr))
 	defer c.Close()
 	in, buf := bufio.NewReaderSize(c, 64<<10), make([]byte, 32<<10)
 	for time.Now().Before(end) {
 		sent := time.Now()
-		if _, err := c.Write(request); err != nil {
-			return err
-		}
-		if _, err := in.Peek(1); err != nil {
-			return err
-		}
+		must.Get(c.Write(request))
+		must.Get(in.Peek(1))
 		t.first = append(t.first, time.Since(sent))
-		events, err := response(in, buf)
-		if err != nil {
-			return err
-		}
+		t.events += response(in, buf)
 		t.requests++
-		t.events += events
 	}
-	return nil
 }
 
 // response reads one answer through a buffer and counts its events.
-func response(in *bufio.Reader, buf []byte) (events int, err error) {
-	answer, err := http.ReadResponse(in, nil)
-	if err != nil {
-		return 0, err
-	}
+func response(in *bufio.Reader, buf []byte) (events int) {
+	answer := must.Get(http.ReadResponse(in, nil))
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("the answer is %q", answer.Status)
+		must.Fail("the answer is %q", answer.Status)
 	}
 	// The buffer keeps the last byte of one piece, which can belong to a blank line of the next.
 	for kept := 0; ; {
@@ -178,10 +135,9 @@ func response(in *bufio.Reader, buf []byte) (events int, err error) {
 			buf[0], kept = '\n', 1
 		}
 		if err == io.EOF {
-			return events, nil
-		} else if err != nil {
-			return events, err
+			return events
 		}
+		must.Do(err)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/acp-test/acp-test/ci/must"
 )
 
 // update is one frame of the burst: a piece of text, as an agent streams it.
@@ -19,12 +21,11 @@ const update = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId"
 
 // agent answers initialize and session/new and sends a burst of updates in each
 // turn: as fast as the pipe takes them, or so many a second.
-func agent(args []string) error {
-	given, err := numbers(args, max(1, min(len(args), 2)))
-	if err != nil {
-		return err
+func agent(args []string) {
+	n, rate := number(args, 0), 0
+	if len(args) > 1 {
+		rate = number(args, 1)
 	}
-	n, rate := given[0], append(given, 0)[1]
 	// Made before anybody waits for it: the clients are measured, not this.
 	var updates []byte
 	for i := range n {
@@ -34,17 +35,14 @@ func agent(args []string) error {
 	for {
 		line, err := in.ReadBytes('\n')
 		if err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
+			return
 		}
+		must.Do(err)
 		var m struct {
 			ID     json.RawMessage `json:"id"`
 			Method string          `json:"method"`
 		}
-		if err := json.Unmarshal(line, &m); err != nil {
-			return err
-		}
+		must.Do(json.Unmarshal(line, &m))
 		result := "{}"
 		switch m.Method {
 		case "initialize":
@@ -53,25 +51,20 @@ func agent(args []string) error {
 			result = `{"sessionId":"sess-1"}`
 		case "session/prompt":
 			result = `{"stopReason":"end_turn"}`
-			if err := send(updates, n, rate); err != nil {
-				return err
-			}
+			send(updates, n, rate)
 		}
-		if m.ID == nil {
-			continue
-		}
-		if _, err := fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result); err != nil {
-			return err
+		if m.ID != nil {
+			must.Get(fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result))
 		}
 	}
 }
 
 // send writes n updates, at once or some every two milliseconds, so that they
 // are rate a second on the whole.
-func send(updates []byte, n, rate int) error {
+func send(updates []byte, n, rate int) {
 	if rate == 0 {
-		_, err := os.Stdout.Write(updates)
-		return err
+		must.Get(os.Stdout.Write(updates))
+		return
 	}
 	began := time.Now()
 	for sent := 0; sent < n; time.Sleep(2 * time.Millisecond) {
@@ -80,10 +73,7 @@ func send(updates []byte, n, rate int) error {
 		for range due - sent {
 			end += bytes.IndexByte(updates[end:], '\n') + 1
 		}
-		if _, err := os.Stdout.Write(updates[:end]); err != nil {
-			return err
-		}
+		must.Get(os.Stdout.Write(updates[:end]))
 		sent, updates = due, updates[end:]
 	}
-	return nil
 }

@@ -4,12 +4,15 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"time"
+
+	"github.com/acp-test/acp-test/ci/must"
 )
 
 // bare is the least that a client can be: lines written by hand, and a loop
@@ -20,90 +23,56 @@ type bare struct {
 	out *bufio.Reader
 }
 
-func startBare(argv []string) (*bare, error) {
-	cmd, in, out, err := piped(argv)
-	return &bare{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 1<<20)}, err
+func startBare(argv []string) *bare {
+	cmd, in, out := piped(argv)
+	return &bare{cmd, in, bufio.NewReaderSize(out, 1<<20)}
 }
 
 // ask sends a request and gives each line to look until the answer comes,
 // which it returns.
-func (b *bare) ask(id int, method, params string, look func([]byte) error) ([]byte, error) {
-	if _, err := fmt.Fprintf(b.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method,
-		params); err != nil {
-		return nil, err
-	}
+func (b *bare) ask(id int, method, params string, look func([]byte)) []byte {
+	must.Get(fmt.Fprintf(b.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method, params))
 	head := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,`, id)
 	for {
 		line, err := b.out.ReadSlice('\n')
 		if err != nil {
-			return nil, fmt.Errorf("waiting for the answer to %s: %w", method, err)
+			must.Fail("waiting for the answer to %s: %w", method, err)
 		}
-		if len(line) > len(head) && string(line[:len(head)]) == string(head) {
-			return line, nil
+		if bytes.HasPrefix(line, head) {
+			return line
 		}
-		if err := look(line); err != nil {
-			return nil, err
-		}
+		look(line)
 	}
 }
 
-func nothing([]byte) error { return nil }
+func nothing([]byte) {}
 
 // open is everything up to the first prompt. It returns the session's id.
-func (b *bare) open() (string, error) {
-	if _, err := b.ask(0, "initialize", `{"protocolVersion":1,"clientCapabilities":{}}`, nothing); err != nil {
-		return "", err
-	}
-	cwd, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	line, err := b.ask(1, "session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, cwd), nothing)
-	if err != nil {
-		return "", err
-	}
-	var answer struct {
-		Result struct {
-			SessionID string `json:"sessionId"`
-		}
-	}
-	err = json.Unmarshal(line, &answer)
-	return answer.Result.SessionID, err
+func (b *bare) open() string {
+	b.ask(0, "initialize", `{"protocolVersion":1,"clientCapabilities":{}}`, nothing)
+	line := b.ask(1, "session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, must.Get(os.Getwd())), nothing)
+	var answer struct{ Result struct{ SessionID string } }
+	must.Do(json.Unmarshal(line, &answer))
+	return answer.Result.SessionID
 }
 
-func (b *bare) prompt(session string, look func([]byte) error) error {
-	_, err := b.ask(2, "session/prompt",
+func (b *bare) prompt(session string, look func([]byte)) {
+	b.ask(2, "session/prompt",
 		fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text","text":"Say hello."}]}`, session), look)
-	return err
 }
 
-func (b *bare) close() error {
+func (b *bare) close() {
 	b.in.Close()
-	return b.cmd.Wait()
+	must.Do(b.cmd.Wait())
 }
 
 // turn is one turn from the start of the agent to its end: what a whole command
 // cannot be faster than.
-func turn(args []string) error {
-	argv, err := command(args)
-	if err != nil {
-		return err
-	}
+func turn(args []string) {
+	argv := command(args)
 	started := time.Now()
-	b, err := startBare(argv)
-	if err != nil {
-		return err
-	}
-	session, err := b.open()
-	if err != nil {
-		return err
-	}
-	if err := b.prompt(session, nothing); err != nil {
-		return err
-	}
-	if err := b.close(); err != nil {
-		return err
-	}
+	b := startBare(argv)
+	b.prompt(b.open(), nothing)
+	b.close()
 	fmt.Printf("%.4f\n", time.Since(started).Seconds())
-	return nil
 }

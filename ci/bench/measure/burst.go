@@ -17,6 +17,7 @@ import (
 
 	acp "github.com/coder/acp-go-sdk"
 
+	"github.com/acp-test/acp-test/ci/must"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
@@ -24,152 +25,118 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// A client takes one turn with n updates from argv and returns how many of them
-// it saw and how long the turn took.
+// A client takes one turn with n updates from argv, counts those that it saw, also before it
+// fails, and returns how long the turn took.
 type client struct {
 	name string
-	take func(argv []string) (seen int, took time.Duration, err error)
+	take func(argv []string, seen *int) time.Duration
 }
 
 // burst prints, for each client, the best rate of some rounds, as
 // "NAME<tab>UPDATES/S<tab>SEEN<tab>PROBLEM". The rounds go around, so that a
 // machine that slows down slows all of them down.
-func burst(args []string) error {
-	given, err := numbers(args, 2) // of updates and of rounds
-	if err != nil {
-		return err
-	}
-	n, rounds := given[0], given[1]
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
+func burst(args []string) {
+	n, rounds := number(args, 0), number(args, 1)
+	self := must.Get(os.Executable())
 	clients := []client{
-		{"lines split, nothing else", func(argv []string) (int, time.Duration, error) {
-			return takeBare(argv, func([]byte) bool { return true })
-		}},
-		{"json.Valid of each line", func(argv []string) (int, time.Duration, error) { return takeBare(argv, json.Valid) }},
+		{"lines split, nothing else", takeBare(func([]byte) bool { return true })},
+		{"json.Valid of each line", takeBare(json.Valid)},
 		{"acp-test: shapes, rules, transcript on disk", takeOurs},
 		{"acp-go-sdk", takeGoSDK},
 	}
 	if len(args) > 2 {
-		clients = append(clients, client{"TypeScript SDK",
-			func(argv []string) (int, time.Duration, error) { return takeNode(args[2], argv) }})
+		clients = append(clients, client{"TypeScript SDK", takeNode(args[2])})
 	}
 	type best struct {
 		rate    float64
 		seen    int
-		problem error
+		problem string
 	}
 	results := make([]best, len(clients))
 	for range rounds {
 		for i, c := range clients {
-			seen, took, err := c.take([]string{self, "agent", args[0]})
-			if err == nil && seen != n {
-				err = fmt.Errorf("%d of %d updates seen", seen, n)
+			r := &results[i]
+			err := must.Try(func() {
+				r.seen = 0
+				took := c.take([]string{self, "agent", args[0]}, &r.seen)
+				if r.seen != n {
+					must.Fail("%d of %d updates seen", r.seen, n)
+				}
+				r.rate = max(r.rate, float64(n)/took.Seconds())
+			})
+			if err != nil && r.problem == "" {
+				r.problem, _, _ = strings.Cut(err.Error(), "\n")
 			}
-			if rate := float64(seen) / took.Seconds(); err == nil && rate > results[i].rate {
-				results[i].rate = rate
-			}
-			results[i].seen = seen
-			results[i].problem = errors.Join(results[i].problem, err)
 		}
 	}
 	for i, c := range clients {
-		problem := ""
-		if results[i].problem != nil {
-			problem, _, _ = strings.Cut(results[i].problem.Error(), "\n")
-		}
-		fmt.Printf("%s\t%.0f\t%d\t%s\n", c.name, results[i].rate, results[i].seen, problem)
+		fmt.Printf("%s\t%.0f\t%d\t%s\n", c.name, results[i].rate, results[i].seen, results[i].problem)
 	}
-	return nil
 }
 
-func takeBare(argv []string, valid func([]byte) bool) (seen int, took time.Duration, err error) {
-	b, err := startBare(argv)
-	if err != nil {
-		return 0, 0, err
+func takeBare(valid func([]byte) bool) func(argv []string, seen *int) time.Duration {
+	return func(argv []string, seen *int) time.Duration {
+		b := startBare(argv)
+		session := b.open()
+		started := time.Now()
+		b.prompt(session, func(line []byte) {
+			if !valid(line) {
+				must.Fail("no JSON: %.80s", line)
+			}
+			*seen++
+		})
+		took := time.Since(started)
+		b.close()
+		return took
 	}
-	session, err := b.open()
-	if err != nil {
-		return 0, 0, err
-	}
-	started := time.Now()
-	err = b.prompt(session, func(line []byte) error {
-		if !valid(line) {
-			return fmt.Errorf("no JSON: %.80s", line)
-		}
-		seen++
-		return nil
-	})
-	took = time.Since(started)
-	return seen, took, errors.Join(err, b.close())
 }
 
 // takeOurs is the editor as a run uses it: every frame classified, its shape
 // checked, all rules on, the transcript written to disk.
-func takeOurs(argv []string) (seen int, took time.Duration, err error) {
+func takeOurs(argv []string, seen *int) time.Duration {
 	ctx := context.Background()
-	log, dir, done, err := logged(acpframe.Classifier{})
-	if err != nil {
-		return 0, 0, err
-	}
+	log, dir, done := logged(acpframe.Classifier{})
 	defer done()
 	checker := invariants.V1().NewChecker(rules.Config{Start: dir, Roots: []string{dir}})
-	updates := 0
-	judged := log.ObserveBeside(checker.Observe)
+	wait := log.ObserveBeside(checker.Observe)
 	log.Observe(func(e transcript.Entry) {
 		if e.Source == transcript.Agent && e.Kind == transcript.Notification {
-			updates++
+			*seen++
 		}
 	})
-	a, err := mockclient.Start(ctx, log, 0, mockclient.Command{Path: argv[0], Args: argv[1:], Dir: dir})
-	if err != nil {
-		return 0, 0, err
-	}
+	a := must.Get(mockclient.Start(ctx, log, 0, mockclient.Command{Path: argv[0], Args: argv[1:], Dir: dir}))
 	editor := mockclient.NewEditor(a, mockclient.Options{})
-	if _, err := editor.Initialize(ctx); err != nil {
-		return 0, 0, err
-	}
-	session, err := editor.NewSession(ctx, mockclient.SessionOptions{Cwd: dir})
-	if err != nil {
-		return 0, 0, err
-	}
+	must.Get(editor.Initialize(ctx))
+	session := must.Get(editor.NewSession(ctx, mockclient.SessionOptions{Cwd: dir}))
 	started := time.Now()
-	_, err = session.Prompt(ctx, mockclient.Text("Say hello.")).Wait(ctx)
+	_, err := session.Prompt(ctx, mockclient.Text("Say hello.")).Wait(ctx)
 	editor.Close(ctx)
-	judged() // the rate is that of what has been judged
-	took = time.Since(started)
-	return updates, took, errors.Join(err, log.Close(), broken(checker.Finish(rules.End{})))
+	wait() // the rate is that of what has been judged
+	took := time.Since(started)
+	must.Do(errors.Join(err, log.Close()))
+	judged(checker.Finish(rules.End{}))
+	return took
 }
 
 // takeGoSDK is a client on github.com/coder/acp-go-sdk.
-func takeGoSDK(argv []string) (seen int, took time.Duration, err error) {
-	cmd, in, out, err := piped(argv)
-	if err != nil {
-		return 0, 0, err
-	}
+func takeGoSDK(argv []string, seen *int) time.Duration {
+	cmd, in, out := piped(argv)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	counter := &counter{}
 	conn := acp.NewClientSideConnection(counter, in, out)
 	defer func() {
+		*seen = int(counter.n.Load())
 		in.Close()
 		_, _ = io.Copy(io.Discard, out)
 		_ = cmd.Wait()
 	}()
-	if _, err := conn.Initialize(ctx, acp.InitializeRequest{ProtocolVersion: acp.ProtocolVersionNumber}); err != nil {
-		return 0, 0, err
-	}
-	s, err := conn.NewSession(ctx, acp.NewSessionRequest{Cwd: "/", McpServers: []acp.McpServer{}})
-	if err != nil {
-		return 0, 0, err
-	}
+	must.Get(conn.Initialize(ctx, acp.InitializeRequest{ProtocolVersion: acp.ProtocolVersionNumber}))
+	s := must.Get(conn.NewSession(ctx, acp.NewSessionRequest{Cwd: "/", McpServers: []acp.McpServer{}}))
 	started := time.Now()
-	_, err = conn.Prompt(ctx,
-		acp.PromptRequest{SessionId: s.SessionId, Prompt: []acp.ContentBlock{acp.TextBlock("Say hello.")}})
-	took = time.Since(started)
-	return int(counter.n.Load()), took, err
+	must.Get(conn.Prompt(ctx,
+		acp.PromptRequest{SessionId: s.SessionId, Prompt: []acp.ContentBlock{acp.TextBlock("Say hello.")}}))
+	return time.Since(started)
 }
 
 // counter is a client that counts updates and refuses everything else.
@@ -184,16 +151,15 @@ func (c *counter) SessionUpdate(context.Context, acp.SessionNotification) error 
 }
 
 // takeNode runs a client that prints "SEEN MILLISECONDS".
-func takeNode(script string, argv []string) (seen int, took time.Duration, err error) {
-	cmd := exec.Command("node", slices.Concat([]string{script}, argv)...)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return 0, 0, err
+func takeNode(script string) func(argv []string, seen *int) time.Duration {
+	return func(argv []string, seen *int) time.Duration {
+		cmd := exec.Command("node", slices.Concat([]string{script}, argv)...)
+		cmd.Stderr = os.Stderr
+		out := must.Get(cmd.Output())
+		var ms float64
+		if _, err := fmt.Sscan(string(out), seen, &ms); err != nil {
+			must.Fail("%s printed %q: %w", script, out, err)
+		}
+		return time.Duration(ms * float64(time.Millisecond))
 	}
-	var ms float64
-	if _, err := fmt.Sscan(string(out), &seen, &ms); err != nil {
-		return 0, 0, fmt.Errorf("%s printed %q: %w", script, out, err)
-	}
-	return seen, time.Duration(ms * float64(time.Millisecond)), nil
 }

@@ -3,32 +3,26 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"strconv"
 
+	"github.com/acp-test/acp-test/ci/must"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
 // transcriptFile writes a long, ordinary conversation: turns of text, tool
 // calls with permissions and file requests.
-func transcriptFile(args []string) error {
+func transcriptFile(args []string) {
 	if len(args) != 2 {
-		return errors.New("the number of entries and the file are needed")
+		must.Fail("the number of entries and the file are needed")
 	}
-	n, err := strconv.Atoi(args[0])
-	if err != nil {
-		return err
+	n := number(args, 0)
+	log := must.Get(transcript.New(transcript.Header{},
+		transcript.Options{Classifier: acpframe.Classifier{}, Path: args[1]}))
+	by := func(from transcript.Source) func(format string, a ...any) {
+		return func(format string, a ...any) { log.AppendFrame(0, from, fmt.Appendf(nil, format, a...), 0) }
 	}
-	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Path: args[1]})
-	if err != nil {
-		return err
-	}
-	editor := func(format string, a ...any) {
-		log.AppendFrame(0, transcript.Editor, fmt.Appendf(nil, format, a...), 0)
-	}
-	agent := func(format string, a ...any) { log.AppendFrame(0, transcript.Agent, fmt.Appendf(nil, format, a...), 0) }
+	editor, agent := by(transcript.Editor), by(transcript.Agent)
 	update := func(format string, a ...any) {
 		agent(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess-1","update":`+format+`}}`, a...)
 	}
@@ -58,5 +52,5 @@ func transcriptFile(args []string) error {
 			`"path":"/w/main.go","oldText":"package main","newText":"package main\n"}]}`, id)
 		agent(`{"jsonrpc":"2.0","id":%d,"result":{"stopReason":"end_turn"}}`, id)
 	}
-	return log.Close()
+	must.Do(log.Close())
 }

@@ -11,14 +11,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/acp-test/acp-test/ci/must"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
 
-var commands = map[string]func(args []string) error{
+var commands = map[string]func(args []string){
 	"agent":      agent,
 	"burst":      burst,
 	"endpoint":   endpointServer,
@@ -40,10 +41,7 @@ const usage = `usage:
 func main() {
 	if len(os.Args) > 1 {
 		if run, ok := commands[os.Args[1]]; ok {
-			if err := run(os.Args[2:]); err != nil {
-				fmt.Fprintf(os.Stderr, "measure %s: %v\n", os.Args[1], err)
-				os.Exit(1)
-			}
+			must.Main("measure "+os.Args[1], 1, func() { run(os.Args[2:]) })
 			return
 		}
 	}
@@ -51,57 +49,42 @@ func main() {
 	os.Exit(2)
 }
 
-// numbers reads the first n words as numbers.
-func numbers(args []string, n int) (list []int, err error) {
-	if len(args) < n {
-		return nil, fmt.Errorf("%d numbers are needed, got %q", n, strings.Join(args, " "))
+// number reads the i-th word as a number.
+func number(args []string, i int) int {
+	if i >= len(args) {
+		must.Fail("%d numbers are needed, got %q", i+1, args)
 	}
-	for _, word := range args[:n] {
-		number, err := strconv.Atoi(word)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, number)
-	}
-	return list, nil
+	return must.Get(strconv.Atoi(args[i]))
 }
 
 // piped starts a program whose input and output are ours.
-func piped(argv []string) (cmd *exec.Cmd, in io.WriteCloser, out io.ReadCloser, err error) {
+func piped(argv []string) (cmd *exec.Cmd, in io.WriteCloser, out io.ReadCloser) {
 	cmd = exec.Command(argv[0], argv[1:]...)
-	if in, err = cmd.StdinPipe(); err == nil {
-		out, err = cmd.StdoutPipe()
-	}
-	if err == nil {
-		err = cmd.Start()
-	}
-	return cmd, in, out, err
+	in, out = must.Get(cmd.StdinPipe()), must.Get(cmd.StdoutPipe())
+	must.Do(cmd.Start())
+	return cmd, in, out
 }
 
 // logged makes a transcript on the disk, as a run has one. done removes it.
-func logged(of transcript.Classifier) (log *transcript.Transcript, dir string, done func(), err error) {
-	if dir, err = os.MkdirTemp("", "measure-"); err != nil {
-		return nil, "", nil, err
-	}
-	log, err = transcript.New(transcript.Header{},
-		transcript.Options{Classifier: of, Path: filepath.Join(dir, "transcript.jsonl")})
-	return log, dir, func() { os.RemoveAll(dir) }, err
+func logged(of transcript.Classifier) (log *transcript.Transcript, dir string, done func()) {
+	dir = must.Get(os.MkdirTemp("", "measure-"))
+	log = must.Get(transcript.New(transcript.Header{},
+		transcript.Options{Classifier: of, Path: filepath.Join(dir, "transcript.jsonl")}))
+	return log, dir, func() { os.RemoveAll(dir) }
 }
 
-// broken is the first thing that the rules found, as an error.
-func broken(found []rules.Finding) error {
-	if len(found) == 0 {
-		return nil
+// judged fails with the first thing that the rules found.
+func judged(found []rules.Finding) {
+	if len(found) > 0 {
+		must.Fail("%s: %s", found[0].Rule, found[0].Message)
 	}
-	return fmt.Errorf("%s: %s", found[0].Rule, found[0].Message)
 }
 
 // command is what follows --.
-func command(args []string) ([]string, error) {
-	for i, a := range args {
-		if a == "--" && i+1 < len(args) {
-			return args[i+1:], nil
-		}
+func command(args []string) []string {
+	i := slices.Index(args, "--")
+	if i < 0 || i+1 == len(args) {
+		must.Fail("a command has to follow --, got %q", args)
 	}
-	return nil, fmt.Errorf("a command has to follow --, got %q", strings.Join(args, " "))
+	return args[i+1:]
 }

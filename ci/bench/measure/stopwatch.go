@@ -7,22 +7,19 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/acp-test/acp-test/ci/must"
 )
 
 // stopwatch prints the median of the seconds a command takes from its start to
 // its end and the most memory it had, as "SECONDS MIB". An exit status is a
 // failure, except 1, which is a verdict.
-func stopwatch(args []string) error {
-	argv, err := command(args)
-	if err != nil {
-		return err
-	}
-	runs, err := strconv.Atoi(args[0])
-	if err != nil || runs < 1 {
-		return fmt.Errorf("the number of runs is needed, got %q", args[0])
+func stopwatch(args []string) {
+	argv, runs := command(args), number(args, 0)
+	if runs < 1 {
+		must.Fail("the number of runs is needed, got %q", args[0])
 	}
 	var took []time.Duration
 	var peak int64
@@ -32,8 +29,8 @@ func stopwatch(args []string) error {
 		started := time.Now()
 		err := cmd.Run()
 		took = append(took, time.Since(started))
-		if err != nil && cmd.ProcessState.ExitCode() != 1 {
-			return err
+		if cmd.ProcessState.ExitCode() != 1 {
+			must.Do(err)
 		}
 		if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 			peak = max(peak, u.Maxrss)
@@ -41,5 +38,4 @@ func stopwatch(args []string) error {
 	}
 	slices.Sort(took)
 	fmt.Printf("%.4f %d\n", took[len(took)/2].Seconds(), peak>>10)
-	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/ci/must"
 	"github.com/acp-test/acp-test/protocol/agui/aguiframe"
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/protocol/agui/invariants"
@@ -22,22 +23,15 @@ import (
 
 // endpointServer is an endpoint of AG-UI that answers each run with a burst of pieces of text. It
 // says where it listens, and serves until its input ends.
-func endpointServer(args []string) error {
-	given, err := numbers(args, 1)
-	if err != nil {
-		return err
-	}
-	n := given[0]
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
+func endpointServer(args []string) {
+	n := number(args, 0)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))
 	fmt.Printf("http://%s/\n", l.Addr())
 	go func() {
 		_, _ = bufio.NewReader(os.Stdin).ReadByte()
 		l.Close()
 	}()
-	err = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	err := http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", endpoint.EventStream)
 		out := bufio.NewWriterSize(w, 64<<10)
 		fmt.Fprint(out, "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n"+
@@ -49,50 +43,29 @@ func endpointServer(args []string) error {
 			"data: {\"type\":\"RUN_FINISHED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n")
 		_ = out.Flush() // who is gone is gone
 	}))
-	if errors.Is(err, net.ErrClosed) {
-		return nil
+	if !errors.Is(err, net.ErrClosed) {
+		must.Do(err)
 	}
-	return err
 }
 
 // webBurst prints for us and for a client in Node.js the best rate of some rounds, as
 // "NAME<tab>EVENTS/S<tab>SEEN": the client may stop before all have come.
-func webBurst(args []string) error {
+func webBurst(args []string) {
 	if len(args) != 3 {
-		return errors.New("the number of events, of rounds, and a client are needed")
+		must.Fail("the number of events, of rounds, and a client are needed")
 	}
-	given, err := numbers(args, 2)
-	if err != nil {
-		return err
-	}
-	n, rounds := given[0], given[1]
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	server, in, out, err := piped([]string{self, "endpoint", args[0]})
-	if err != nil {
-		return err
-	}
+	n, rounds := number(args, 0), number(args, 1)
+	server, in, out := piped([]string{must.Get(os.Executable()), "endpoint", args[0]})
 	defer server.Wait()
 	defer in.Close()
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		return err
-	}
-	at := strings.TrimSpace(line)
+	at := strings.TrimSpace(must.Get(bufio.NewReader(out).ReadString('\n')))
 	rates, most := [2]float64{}, [2]int{}
 	for range rounds {
-		for i, take := range []func() (int, time.Duration, error){
-			func() (int, time.Duration, error) { return takeStream(at) },
-			func() (int, time.Duration, error) { return takeNode(args[2], []string{at}) },
-		} {
-			seen, took, err := take()
-			if err == nil && seen != n && i == 0 {
-				err = fmt.Errorf("%d of %d events seen", seen, n)
-			}
-			if err != nil {
-				return err
+		for i, take := range []func([]string, *int) time.Duration{takeStream, takeNode(args[2])} {
+			seen := 0
+			took := take([]string{at}, &seen)
+			if seen != n && i == 0 {
+				must.Fail("%d of %d events seen", seen, n)
 			}
 			if rate := float64(seen) / took.Seconds(); rate > rates[i] {
 				rates[i], most[i] = rate, seen
@@ -102,42 +75,32 @@ func webBurst(args []string) error {
 	for i, name := range []string{"acp-test: shapes, rules, transcript on disk", "HttpAgent"} {
 		fmt.Printf("%s\t%.0f\t%d\n", name, rates[i], most[i])
 	}
-	return nil
 }
 
 // takeStream takes a run as a scenario does: every event classified, its shape checked, all
 // rules on, the transcript written to disk.
-func takeStream(at string) (seen int, took time.Duration, err error) {
-	log, _, done, err := logged(aguiframe.Classifier{})
-	if err != nil {
-		return 0, 0, err
-	}
+func takeStream(argv []string, seen *int) time.Duration {
+	log, _, done := logged(aguiframe.Classifier{})
 	defer done()
 	checker := invariants.V1().NewChecker(rules.Config{})
 	log.Observe(checker.Observe)
-	e := endpoint.At(at)
-	if err := e.Ready(context.Background(), log, 0, false); err != nil {
-		return 0, 0, err
-	}
+	e := endpoint.At(argv[0])
+	must.Do(e.Ready(context.Background(), log, 0, false))
 	started := time.Now()
 	body := []byte(`{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"Go."}],` +
 		`"tools":[],"context":[]}`)
 	post := log.AppendFrame(0, transcript.Editor, body, 0)
-	if err := e.Do(endpoint.Post{Ref: post.Seq, Body: body}); err != nil {
-		return 0, 0, err
-	}
+	must.Do(e.Do(endpoint.Post{Ref: post.Seq, Body: body}))
 	for {
-		line, err := e.Receive()
-		if err != nil {
-			return seen, 0, err
-		}
-		entry := e.Append(log, 0, line)
+		entry := e.Append(log, 0, must.Get(e.Receive()))
 		switch {
 		case entry.Kind == transcript.Ended:
-			took = time.Since(started)
-			return seen, took, errors.Join(e.Close(), log.Close(), broken(checker.Finish(rules.End{})))
+			took := time.Since(started)
+			must.Do(errors.Join(e.Close(), log.Close()))
+			judged(checker.Finish(rules.End{}))
+			return took
 		case entry.Method == "TEXT_MESSAGE_CONTENT":
-			seen++
+			*seen++
 		}
 	}
 }
