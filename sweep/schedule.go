@@ -66,6 +66,8 @@ type Schedule struct {
 // id names the run of a schedule: a path below the out folder.
 func (s Schedule) id() string {
 	switch {
+	case s.State == SessionState && s.Number > 0:
+		return fmt.Sprintf("explore/%s/%d", s.Drawn, s.Number)
 	case s.State == SessionState:
 		return "explore/" + s.Drawn
 	case s.Drawn != "":

@@ -98,7 +98,9 @@ func (s *sweep) drawnSessions(g Grammar, again *Key) iter.Seq[Schedule] {
 				best = s.draft(g, n)
 			}
 			sch := s.ofSession(best)
-			sch.nth, sch.Number = n, n
+			if sch.nth = n; again != nil {
+				sch.Number = n // each run has a folder of its own
+			}
 			s.cover.plays(sch)
 			if !yield(sch) {
 				return

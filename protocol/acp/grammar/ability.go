@@ -44,6 +44,8 @@ type Option struct {
 type Tool struct {
 	// Works says that the call was completed.
 	Works bool
+	// Promised says that the profile names how the tool is called, so that it has to work.
+	Promised bool
 	// Choices are the kinds of options of the permission that the agent asked for; nil: it
 	// asked for none.
 	Choices []string
@@ -58,8 +60,8 @@ func (t Tool) asks() bool { return len(t.Choices) > 0 }
 // Able reports whether the agent advertises a capability.
 func (a *Ability) able(path string) bool { return a.Able[path] }
 
-// works reports whether a neutral tool works.
-func (a *Ability) works(tool string) bool { return a.Tools[tool].Works }
+// works reports whether a neutral tool works, or has to.
+func (a *Ability) works(tool string) bool { return a.Tools[tool].Works || a.Tools[tool].Promised }
 
 // waysIn are how a session is opened, with the capability that each needs.
 var waysIn = []struct{ name, needs string }{

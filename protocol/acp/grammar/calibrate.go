@@ -260,7 +260,7 @@ func (a *Ability) turned(probe string, p *asked) {
 	switch {
 	case probe == "tools" || probe == "servers":
 		t := p.tool()
-		t.Works = t.Works || probe == "servers" // by the profile, which names how its tools are called
+		t.Promised = probe == "servers" // its probe is there because the profile names it
 		a.Tools[p.text] = t
 	case p.text == "hello":
 		a.streams(p)

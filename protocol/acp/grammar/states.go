@@ -97,7 +97,9 @@ var states = []state{
 		return []reply{{tool("run_shell", object{"command": "touch $WORK/begun-" + t.done + "; while [ ! -e $WORK/" + t.done +
 			" ]; do sleep 0.02; done"})}, w.last()}
 	}, func(w *writer, t *turn) { w.add("await file %s session=%s", "begun-"+t.done, t.name) }, false},
-	{4, "server silent", func(w *writer, c *convo) bool { return w.served() && c.servers && uses("mcp")(w, c) }, nil,
+	{4, "server silent", func(w *writer, c *convo) bool {
+		return w.served() && c.servers && w.Tools["mcp"].Works && uses("mcp")(w, c)
+	}, nil,
 		func(w *writer, _ *turn) []reply {
 			w.hung = true
 			return []reply{{tool("mcp", object{"server": "canary", "tool": "canary_sing", "args": object{"text": "hang"}})}, w.last()}

@@ -11,7 +11,7 @@ import (
 // four bytes, combining marks, joined emoji, text from right to left and its controls.
 var words = []string{
 	"Grüße", "naïve", "日本語", "🙂", "שלום", "e\u0301tude", "👩\u200d👩\u200d👧", "Ωμέγα", "zażółć", "한국어", "\u202bab\u202c",
-	"plain", "words", "“quoted”", "a\tb", "<b>&amp;</b>", "`code`", "**bold**", "c:\\dir", "100%", "{x}", "a​b", "…",
+	"plain", "words", "“quoted”", "a\tb", "<b>&amp;</b>", "`code`", "**bold**", "c:\\dir", "100%", "{x}", "a\u200bb", "…",
 }
 
 // text draws a text with a number that no other text of the session has. Long texts are drawn
