@@ -43,10 +43,8 @@ func (s *Run) play(b *Block) {
 		return // the answer to a post ends with its handler
 	}
 	// An open prompt is left open on purpose only where the handler waits.
-	if _, prompt := s.Protocol.Prompt(s.request); prompt && b.Waits {
-		return
-	}
-	if s.answered && !s.told.begun {
+	_, prompt := s.Protocol.Prompt(s.request)
+	if prompt && b.Waits || s.answered && !s.told.begun {
 		return
 	}
 	owed := s.Protocol.Owed(s.request, s.script.Capabilities)

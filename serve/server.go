@@ -118,7 +118,6 @@ func newConn(ctx context.Context, s *Server) *Conn {
 const drain = 300 * time.Millisecond
 
 func (c *Conn) until(a Agent, eof <-chan struct{}) int {
-	term := c.Terminated
 	for {
 		select {
 		case code := <-c.exit:
@@ -134,7 +133,7 @@ func (c *Conn) until(a Agent, eof <-chan struct{}) int {
 				}
 				return 0
 			}
-		case <-term:
+		case <-c.Terminated:
 			if !a.Stays(true) {
 				return 143
 			}
@@ -153,11 +152,10 @@ func (c *Conn) read(a Agent) {
 			c.Log.Event(0, transcript.Process, transcript.StdinClosed, "", struct{}{})
 			return
 		}
-		size := 0
-		if line.Size > len(line.Bytes) {
-			size = line.Size
+		if line.Size <= len(line.Bytes) {
+			line.Size = 0
 		}
-		e := c.Log.AppendFrame(0, transcript.Editor, bytes.Clone(line.Bytes), size)
+		e := c.Log.AppendFrame(0, transcript.Editor, bytes.Clone(line.Bytes), line.Size)
 		c.note(e)
 		a.Received(e)
 	}

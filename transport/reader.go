@@ -100,11 +100,10 @@ func (a *Agent) append(line wire.Line) transcript.Entry {
 	if own, ok := a.transport.(Appender); ok {
 		return own.Append(a.t, a.conn, line)
 	}
-	size := 0
-	if line.Size > len(line.Bytes) {
-		size = line.Size
+	if line.Size <= len(line.Bytes) {
+		line.Size = 0
 	}
-	e := a.t.AppendFrame(a.conn, transcript.Agent, bytes.Clone(line.Bytes), size)
+	e := a.t.AppendFrame(a.conn, transcript.Agent, bytes.Clone(line.Bytes), line.Size)
 	if !line.Terminated {
 		a.note(note{Code: "unterminated-line", Request: e.Seq, Text: "the agent's output ended in the middle of a line"})
 	}
