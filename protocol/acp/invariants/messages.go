@@ -33,63 +33,87 @@ func msgRuns(v *version) *rule {
 	next := r.Fail("next-turn", "messages of two turns have the same id", "MSG-004")
 	kinds := r.Lint("two-kinds", "messages of two kinds have the same id", "MSG-004")
 	mixed := r.Lint("mixed", "some chunks of a turn have a messageId and others have none", "MSG-006")
-	const rememberedIDs = 1 << 12
 	return r.Watching(func(w *watch) {
-		type ids struct {
-			seen          [3]map[string]int
-			turn          *turn
-			with, without int
-			turns         map[string]*turn // of the messages of the agent, by id
-		}
-		all := map[*session]*ids{}
-		reset := func(ev *event) { delete(all, ev.session) }
-		w.On(reset, asked(loadSession), answered(loadSession), asked(resumeSession))
-		w.inSession(func(ev *event, s *session) {
-			m := rules.Entry(all, s)
-			kind := int(ev.topic - userChunk)
-			id := ev.update.Get("messageId")
-			if ev.turn != nil && ev.turn.mixed {
-				return
-			}
-			if t := ev.turn; t != m.turn {
-				m.turn, m.with, m.without = t, 0, 0
-			}
-			here, elsewhere := &m.with, m.without
-			if id.Kind() != wire.String {
-				here, elsewhere = &m.without, m.with
-			}
-			if *here = ev.Seq; elsewhere > 0 && m.turn != nil {
-				w.find(mixed, ev, "", []int{elsewhere}, "Some chunks of the turn have a messageId and others have none.")
-			}
-			if id.Kind() != wire.String {
-				return
-			}
-			w.Saw(returns)
-			if t := ev.turn; kind > 0 && t != nil {
-				before := m.turns[id.Str()]
-				w.judge(next, before != nil && before != t, ev, "", nil,
-					"The message has the messageId %q of a message of an earlier turn, of which it then is a part.", id.Str())
-				if m.turns == nil || len(m.turns) >= rememberedIDs {
-					m.turns = map[string]*turn{}
-				}
-				m.turns[id.Str()] = t
-			}
-			if id.Is(s.messages[kind]) && m.seen[kind] != nil {
-				return // the message goes on
-			}
-			text := id.Str()
-			if at := m.seen[kind][text]; at > 0 {
-				w.find(returns, ev, text, []int{at}, "The messageId %q came back after another message had begun.", text)
-			}
-			for other := range m.seen {
-				if at := m.seen[other][text]; at > 0 && other != kind {
-					w.find(kinds, ev, text, []int{at}, "The messageId %q names messages of two kinds.", text)
-				}
-			}
-			if m.seen[kind] == nil || len(m.seen[kind]) >= rememberedIDs {
-				m.seen[kind] = map[string]int{}
-			}
-			m.seen[kind][text] = ev.Seq
-		}, messages()...)
+		x := &messageIDs{w, map[*session]*ids{}, returns, next, kinds, mixed}
+		w.On(func(ev *event) { delete(x.of, ev.session) }, asked(loadSession), answered(loadSession), asked(resumeSession))
+		w.inSession(x.chunk, messages()...)
 	})
+}
+
+type messageIDs struct {
+	*watch
+	of                          map[*session]*ids
+	returns, next, kinds, mixed int
+}
+
+// ids are those of a session: where each message began, by kind, and the turn of each message
+// of the agent. with and without are the latest chunks of the turn that have an id and have none.
+type ids struct {
+	began         [3]map[string]int
+	turns         map[string]*turn
+	turn          *turn
+	with, without int
+}
+
+const rememberedIDs = 1 << 12
+
+// chunk judges a piece of a message.
+func (x *messageIDs) chunk(ev *event, s *session) {
+	if ev.turn != nil && ev.turn.mixed {
+		return
+	}
+	m := rules.Entry(x.of, s)
+	id := ev.update.Get("messageId")
+	x.alike(ev, m, id.Kind() == wire.String)
+	if id.Kind() != wire.String {
+		return
+	}
+	text, kind := id.Str(), int(ev.topic-userChunk)
+	x.Saw(x.returns)
+	if kind > 0 && ev.turn != nil {
+		x.ofTurn(ev, m, text)
+	}
+	if id.Is(s.messages[kind]) && m.began[kind] != nil {
+		return // the message goes on
+	}
+	if at := m.began[kind][text]; at > 0 {
+		x.find(x.returns, ev, text, []int{at}, "The messageId %q came back after another message had begun.", text)
+	}
+	for other := range m.began {
+		if at := m.began[other][text]; at > 0 && other != kind {
+			x.find(x.kinds, ev, text, []int{at}, "The messageId %q names messages of two kinds.", text)
+		}
+	}
+	if m.began[kind] == nil || len(m.began[kind]) >= rememberedIDs {
+		m.began[kind] = map[string]int{}
+	}
+	m.began[kind][text] = ev.Seq
+}
+
+// alike judges that all chunks of a turn have an id, or none.
+func (x *messageIDs) alike(ev *event, m *ids, has bool) {
+	if t := ev.turn; t != m.turn {
+		m.turn, m.with, m.without = t, 0, 0
+	}
+	here, elsewhere := &m.with, m.without
+	if !has {
+		here, elsewhere = &m.without, m.with
+	}
+	if *here = ev.Seq; elsewhere > 0 && m.turn != nil {
+		x.find(x.mixed, ev, "", []int{elsewhere}, "Some chunks of the turn have a messageId and others have none.")
+	}
+}
+
+// ofTurn judges that the id of a message of the agent is of no earlier turn.
+func (x *messageIDs) ofTurn(ev *event, m *ids, id string) {
+	before := m.turns[id]
+	x.judge(x.next, before != nil && before != ev.turn, ev, "", nil,
+		"The message has the messageId %q of a message of an earlier turn, of which it then is a part.", id)
+	if before != nil {
+		return
+	}
+	if m.turns == nil || len(m.turns) >= rememberedIDs {
+		m.turns = map[string]*turn{}
+	}
+	m.turns[id] = ev.turn
 }

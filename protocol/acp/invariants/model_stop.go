@@ -16,31 +16,10 @@ func modelStop(v *version) *rule {
 	claimed := r.Lint("claimed", "a turn ended with max_tokens, and the model stopped for another reason", "PROMPT-005")
 	failure := r.Warn("failed", "the model failed, and the turn ended with end_turn and no word of it", "PROMPT-023")
 	return r.Watching(func(w *watch) {
-		type last struct {
-			seq  int // of the end of the last reply in the conversation
-			stop string
-			open bool // one runs
-			bad  int  // the status of a failure
-			told bool // the agent has said something since
-		}
-		turns := map[*turn]*last{}
-		main := map[int64]bool{} // the requests of the conversation
+		turns, main := map[*turn]*lastReply{}, map[int64]bool{} // the latter are the requests of the conversation
 		w.On(func(ev *event) {
-			t := w.state.onlyTurn()
-			if t == nil || t.session.id != ev.Session {
-				return
-			}
-			n, _ := ev.body.Get("n").Int()
-			switch ev.Kind {
-			case transcript.ModelRequest:
-				if ev.body.Get("lane").Is("main") {
-					main[n], turns[t] = true, &last{open: true}
-				}
-			case transcript.ModelDone:
-				if main[n] && turns[t] != nil {
-					status, _ := ev.body.Get("status").Int()
-					turns[t] = &last{seq: ev.Seq, stop: ev.body.Get("stop").Str(), bad: int(status)}
-				}
+			if t := w.state.onlyTurn(); t != nil && t.session.id == ev.Session {
+				lastReplyOf(ev, t, turns, main)
 			}
 		}, modelEvent)
 		w.On(func(ev *event) {
@@ -72,6 +51,27 @@ func modelStop(v *version) *rule {
 			}
 		}, answered(prompt))
 	})
+}
+
+// lastReply is the last reply of the model in a turn.
+type lastReply struct {
+	seq  int // of its end
+	stop string
+	open bool // it goes on
+	bad  int  // the status of a failure
+	told bool // the agent has said something since
+}
+
+// lastReplyOf notes what the model's side says of the last reply of a turn.
+func lastReplyOf(ev *event, t *turn, turns map[*turn]*lastReply, main map[int64]bool) {
+	n, _ := ev.body.Get("n").Int()
+	switch {
+	case ev.Kind == transcript.ModelRequest && ev.body.Get("lane").Is("main"):
+		main[n], turns[t] = true, &lastReply{open: true}
+	case ev.Kind == transcript.ModelDone && main[n] && turns[t] != nil:
+		status, _ := ev.body.Get("status").Int()
+		turns[t] = &lastReply{seq: ev.Seq, stop: ev.body.Get("stop").Str(), bad: int(status)}
+	}
 }
 
 // stopOf is how a turn ends whose last reply stopped for a reason of the model script.
