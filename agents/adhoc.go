@@ -127,7 +127,9 @@ func namers() map[string]namer {
 		"npx bunx pnpx uvx pipx":                            func(args []string) string { return packageName(fetched(args)) },
 		"node nodejs tsx ts-node ruby perl php sh bash zsh": script,
 		"deno bun uv poetry pdm hatch pixi":                 ranScript,
-		"java":                                              func(args []string) string { return scriptName(after(args, "-jar")) },
+		"java": func(args []string) string {
+			return scriptName(after(args, "-jar"))
+		},
 		"dotnet": func(args []string) string {
 			if w := firstWord(args); w != "run" {
 				return scriptName(w)

@@ -157,15 +157,11 @@ func nearest(dir, name string) string {
 	return ""
 }
 
-func isProgram(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.IsDir() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0)
-}
-
 // executable is the program at a path, with an ending that this system adds; "" if there is none.
 func executable(path string, host map[string]string) string {
 	for _, try := range executables(path, host) {
-		if isProgram(try) {
+		info, err := os.Stat(try)
+		if err == nil && !info.IsDir() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0) {
 			return try
 		}
 	}

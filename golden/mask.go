@@ -232,9 +232,6 @@ func volatile(key string) bool {
 		func(what string) bool { return strings.HasSuffix(key, what) })
 }
 
-// isDigits reports whether a string is a number in quotes.
-func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
-
 // replacePath replaces a directory where it is a whole path or the beginning
 // of one: not /tmp/work in /tmp/workshop, nor in /var/tmp/work.
 func replacePath(s string, p directory) string {

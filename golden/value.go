@@ -125,9 +125,9 @@ func separated(b []byte, first *bool) []byte {
 // str appends a string, or the placeholder of a string that differs from run to run.
 func (m *Mask) str(b []byte, key, s string) []byte {
 	switch {
-	case isVersion(key) && !m.plain:
+	case key == softwareVersion && !m.plain:
 		return append(b, "<version>"...)
-	case isDigits(s) && volatile(key) && !m.plain:
+	case s != "" && strings.Trim(s, "0123456789") == "" && volatile(key) && !m.plain: // a number in quotes
 		return append(b, "<n>"...)
 	}
 	return append(b, Quote(m.Text(s))...)
@@ -147,8 +147,6 @@ func (m *Mask) under(key, member string) string {
 // softwareVersion stands for the key of the version of an Implementation,
 // which is no part of what is compared. It cannot be a key of its own.
 const softwareVersion = "\x00version"
-
-func isVersion(key string) bool { return key == softwareVersion }
 
 type member struct {
 	key   string

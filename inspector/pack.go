@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -52,8 +51,3 @@ type packer struct {
 }
 
 func (p packer) Close() error { return errors.Join(p.Writer.Close(), p.in64.Close()) }
-
-// harmlessJSON is JSON that can stand in an element of a page: nothing in it ends that.
-func harmlessJSON(text string) string {
-	return strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(text)
-}

@@ -68,7 +68,8 @@ func policy(connect string) string {
 func WritePage(w io.Writer, title string, run []byte, p Protocol, data iter.Seq[string]) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	head(b, title, policy("'none'"))
-	fmt.Fprintf(b, "<script type=\"application/json\" id=\"run\">%s</script>\n", harmlessJSON(string(run)))
+	harmless := strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(string(run)) // ends no element
+	fmt.Fprintf(b, "<script type=\"application/json\" id=\"run\">%s</script>\n", harmless)
 	if p.Fields != nil {
 		fmt.Fprint(b, "<script type=\"text/plain\" id=\"fields\">")
 		z := Packed(b)

@@ -162,9 +162,6 @@ const ofOne = ".results.json"
 // reportOf is the name of the report about one transcript.
 func reportOf(name string) string { return strings.TrimSuffix(name, ".jsonl") + ofOne }
 
-// reportVersion tells a report from what it was before: one that is not whole yet is read again.
-func reportVersion(info os.FileInfo) int64 { return info.ModTime().UnixNano() + info.Size() }
-
 // runs are the sources as they are now, and the state that events compare with: that of before they
 // were read, so that no change goes unnoticed.
 func (s *Server) runs() map[string]any {
@@ -253,7 +250,8 @@ func (s *Server) transcripts(from Source) ([]found, error) {
 		f := found{Path: name, Size: info.Size(), Modified: info.ModTime().UnixMilli()}
 		if reported {
 			if info, err := root.Lstat(filepath.FromSlash(reportOf(name))); err == nil {
-				f.report, f.version = reportOf(name), reportVersion(info)
+				// One that is not whole yet is of another version later.
+				f.report, f.version = reportOf(name), info.ModTime().UnixNano()+info.Size()
 			}
 		}
 		list = append(list, f)

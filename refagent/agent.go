@@ -69,7 +69,11 @@ func (a *agent) serve() error {
 				a.log.Print(a.habits.Noise)
 			}
 			for _, line := range a.conn.dress.in(line) {
-				a.take(line)
+				if a.hooks.Receive != nil {
+					a.hooks.Receive(port, line)
+				} else {
+					a.receive(line)
+				}
 			}
 		})
 	}()
@@ -97,15 +101,6 @@ func (a *agent) serve() error {
 		c.Close()
 	}
 	return err
-}
-
-// take hands a line of the editor to the hooks, or to the agent.
-func (a *agent) take(line []byte) {
-	if a.hooks.Receive != nil {
-		a.hooks.Receive(a.conn.port, line)
-		return
-	}
-	a.receive(line)
 }
 
 // pause lets time pass, as long as the agent runs.
@@ -207,14 +202,15 @@ func (a *agent) methods() map[string]handler {
 		all["tool_call/cancel"] = inSession(a.holder, a.stopItem("tool call", "toolCallId"))
 		all["terminal/cancel"] = inSession(a.holder, a.stopItem("terminal", "terminalId"))
 	} else {
-		all["session/load"] = a.loadSession
+		all["session/load"] = func(r *request, params json.RawMessage) *rpcError { return a.goOn(r, params, true) }
 		all["session/set_mode"] = inSession(a.own, a.setMode)
 	}
 	if a.forks() {
 		all["session/fork"] = a.forkSession
 	}
 	if len(a.logins()) > 0 {
-		all[login], all[logout] = a.authenticate, a.logout
+		all[login] = a.authenticate
+		all[logout] = func(r *request, _ json.RawMessage) *rpcError { return a.logged(r, false) }
 	}
 	for _, capability := range a.habits.Without {
 		if !v2 || capability == "delete" {
@@ -253,7 +249,8 @@ func (a *agent) permitted(method string) *rpcError {
 	}
 	switch method {
 	case "session/new", "session/load", "session/resume", "session/list", "session/delete", "session/fork":
-		if a.loginFirst() && !a.authenticated {
+		first := a.options.Getenv(EnvAuth) == authMethod || a.habits.LoginFirst
+		if first && !a.authenticated {
 			return fault(codeAuthRequired, "authentication required")
 		}
 	}

@@ -72,12 +72,6 @@ type Frame struct {
 // IsResponse tells whether the frame answers a request of the editor.
 func (f Frame) IsResponse() bool { _, ok := f.Message["method"]; return !ok }
 
-// IsRequest tells whether the frame asks the editor something.
-func (f Frame) IsRequest() bool {
-	_, id := f.Message["id"]
-	return id && !f.IsResponse()
-}
-
 // Update returns the update of a session/update and its tag, or nil and "".
 func (f Frame) Update() (update object, tag string) { return f.Message.Update() }
 

@@ -118,11 +118,6 @@ func clientCapabilities(raw json.RawMessage) ClientCapabilities {
 // authMethod is the id of the one method that EnvAuth enables.
 const authMethod = "agent"
 
-// loginFirst reports whether sessions wait for a login.
-func (a *agent) loginFirst() bool {
-	return a.options.Getenv(EnvAuth) == authMethod || a.habits.LoginFirst
-}
-
 // logins are the ids of the authentication methods.
 func (a *agent) logins() []string {
 	if len(a.habits.Logins) == 0 && a.options.Getenv(EnvAuth) == authMethod {
@@ -141,8 +136,6 @@ func (a *agent) authenticate(r *request, params json.RawMessage) *rpcError {
 	}
 	return a.logged(r, true)
 }
-
-func (a *agent) logout(r *request, _ json.RawMessage) *rpcError { return a.logged(r, false) }
 
 // logged answers a login or a logout, after which the user is logged in or not.
 func (a *agent) logged(r *request, in bool) *rpcError {

@@ -67,7 +67,7 @@ func parseLine(line []byte) (incoming, *rpcError) {
 	}
 	id, hasID := members["id"]
 	if hasID {
-		if !validID(id) {
+		if id[0] != '"' && string(id) != "null" && !integer.Match(id) {
 			return m, fault(codeInvalidRequest, "id has to be an integer, a string or null")
 		}
 		m.id = id
@@ -99,10 +99,6 @@ func parseLine(line []byte) (incoming, *rpcError) {
 }
 
 var integer = regexp.MustCompile(`^-?\d+$`)
-
-func validID(id json.RawMessage) bool {
-	return id[0] == '"' || string(id) == "null" || integer.Match(id)
-}
 
 // idKey makes ids comparable: 7 and "7" differ, "7" and "\u0037" do not.
 func idKey(id json.RawMessage) string {

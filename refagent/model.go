@@ -145,7 +145,8 @@ type Piece struct {
 
 // Ask streams one reply. on gets each piece of it as it arrives. A stream that ends without a finish reason
 // is an error.
-func (m *Model) Ask(ctx context.Context, history []ModelMessage, offers []Offer, on func(Piece)) (out Reply, err error) {
+func (m *Model) Ask(ctx context.Context, history []ModelMessage, offers []Offer, on func(Piece)) (out Reply,
+	err error) {
 	if m.url == "" {
 		return out, errors.New(EnvBaseURL + " is not set")
 	}

@@ -86,7 +86,8 @@ func (a *agent) permit(ctx context.Context, s *session, w *work, current string)
 
 // question puts a call before the user. kind is that of the chosen option, cancelled if the user dismissed the
 // question, "" for an answer that is none.
-func (a *agent) question(ctx context.Context, s *session, w *work, options []permissionOption) (kind string, err error) {
+func (a *agent) question(ctx context.Context, s *session, w *work, options []permissionOption) (kind string,
+	err error) {
 	var result struct {
 		Outcome struct{ Outcome, OptionID string }
 	}

@@ -63,8 +63,9 @@ func (a *agent) open(id string, p setup, rec *record) (*session, *rpcError) {
 	if a.habits.lacks("directories") {
 		p.directories = nil
 	}
-	s := &session{a: a, id: id, rec: rec, log: log, always: map[string]bool{}, state: stateIdle, items: map[string]func(){},
-		mcp: a.connectServers(p.servers)}
+	s := &session{a: a, id: id, rec: rec, log: log, always: map[string]bool{}, state: stateIdle,
+		items: map[string]func(){},
+		mcp:   a.connectServers(p.servers)}
 	s.cwd = s.addRoot(cwd)
 	for _, dir := range p.directories {
 		s.addRoot(dir)
@@ -156,13 +157,17 @@ func (s *session) cancelTurn() {
 		s.turn.cancelled = true
 		s.turn.stop()
 	}
-	if s.a.v2() {
-		s.dropQueue()
-		return
-	}
+	v2 := s.a.v2()
 	for _, t := range s.queue {
+		if v2 {
+			s.drop(t)
+			continue
+		}
 		t.cancelled = true
 		t.stop()
+	}
+	if v2 {
+		s.queue = nil
 	}
 }
 

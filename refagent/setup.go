@@ -130,10 +130,6 @@ func (a *agent) announce(s *session) {
 	})
 }
 
-func (a *agent) loadSession(r *request, params json.RawMessage) *rpcError {
-	return a.goOn(r, params, true)
-}
-
 // resumeSession is session/resume. In version 2 it shows the history if that is asked for; a session at
 // work is not opened anew then, and tells its state.
 func (a *agent) resumeSession(r *request, params json.RawMessage) *rpcError {

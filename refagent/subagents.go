@@ -118,9 +118,6 @@ func (s *session) told(state, stop string, failed error) {
 	}
 }
 
-// hidden reports whether a session is a child that the editor does not know of.
-func (s *session) hidden() bool { return s.parent != nil && s.id == s.parent.id }
-
 // passOn shows what one session says to another, in both.
 func (a *agent) passOn(from, to *session, id, words string) {
 	if !a.shows() {

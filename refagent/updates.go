@@ -61,8 +61,8 @@ func diffContent(path string, before *string, after string) []toolContent {
 
 // tell sends one update of the session.
 func (a *agent) tell(s *session, u update) {
-	if s.hidden() {
-		return
+	if s.parent != nil && s.id == s.parent.id {
+		return // the editor does not know of this child
 	}
 	if a.v2() {
 		if m := s.shown(u); m != nil {

@@ -71,14 +71,6 @@ func (s *session) wait() (done func()) {
 	return func() { change(-1, 1, 0, stateRunning) }
 }
 
-// dropQueue refuses the prompts that wait. The caller holds the lock.
-func (s *session) dropQueue() {
-	for _, t := range s.queue {
-		s.drop(t)
-	}
-	s.queue = nil
-}
-
 // drop refuses a prompt that waited.
 func (s *session) drop(t *turn) {
 	t.stop()

@@ -346,23 +346,23 @@ func (a *Agent) Stop(ctx context.Context) Shutdown {
 	start := time.Now()
 	var s Shutdown
 	a.ResumeReading()
-	if !a.within(ctx, 0) {
+	if !done(a.ended) {
 		s.Steps = append(s.Steps, "stdin-closed")
 		a.closeStdin(closing{})
 		if a.o.Server && a.o.Process != nil {
 			s.Steps = []string{"terminated"}
 			_ = signal(a.t, a.conn, a.o.Process, syscall.SIGTERM, false)
 		}
-		ended := a.within(ctx, a.o.Grace)
+		ended := within(ctx, a.ended, a.o.Grace)
 		if !ended && a.o.Process == nil {
 			s.Steps = append(s.Steps, "closed")
 			a.Kill()
 		} else if !ended && ctx.Err() == nil {
 			s.Steps = append(s.Steps, "SIGTERM")
 			_ = signal(a.t, a.conn, a.o.Process, syscall.SIGTERM, true)
-			a.within(ctx, a.o.Grace)
+			within(ctx, a.ended, a.o.Grace)
 		}
-		if a.o.Process != nil && !a.within(ctx, 0) {
+		if a.o.Process != nil && !done(a.ended) {
 			s.Steps = append(s.Steps, "SIGKILL")
 			a.Kill()
 		}
@@ -379,10 +379,6 @@ func (a *Agent) Stop(ctx context.Context) Shutdown {
 	close(a.stopped)
 	return s
 }
-
-// within reports whether the agent itself ends within d, or before ctx ends. What
-// it left behind has a time of its own, which is no part of the agent's.
-func (a *Agent) within(ctx context.Context, d time.Duration) bool { return within(ctx, a.ended, d) }
 
 // AtEnd makes Stop call f once the agent is gone, before it returns.
 func (a *Agent) AtEnd(f func()) {

@@ -47,7 +47,8 @@ func page(d *Data) string {
 			if v.tells() {
 				told++
 			}
-			fmt.Fprintf(&rows, "| %s | %s | %s → %s | `%s#%s` | %s |\n", words(p.What, link(p.Bug), p.Later),
+			what := strings.Join(strings.Fields(p.What+" "+link(p.Bug)+" "+p.Later), " ")
+			fmt.Fprintf(&rows, "| %s | %s | %s → %s | `%s#%s` | %s |\n", what,
 				p.Package, p.Bad, p.Good, p.Scenario, p.Finder, v)
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n%s %d pairs, %d flagged before and silent after.\n\n", s.title, s.about, all,
@@ -78,11 +79,6 @@ func times(d *Data) string {
 		}
 	}
 	return fmt.Sprintf("%d times", least)
-}
-
-// words are texts with a space between those that are not empty.
-func words(texts ...string) string {
-	return strings.Join(strings.Fields(strings.Join(texts, " ")), " ")
 }
 
 // link is a report as a link; "" without one.

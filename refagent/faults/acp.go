@@ -26,18 +26,23 @@ type (
 // inACP are the faults of version 1 of ACP that are not only in what is sent.
 func inACP() map[string]func() hooks {
 	return map[string]func() hooks{
-		"deleted-session-listed":         always(hooks{Keep: true}),
-		"second-prompt-steals-cancel":    always(hooks{Busy: func(string, bool) bool { return false }}),
-		"mode-changes-label-only":        always(hooks{Mode: func(_, _ string) string { return "agentic" }}),
-		"error-output-lost":              always(hooks{Command: func(c *exec.Cmd) { c.Stderr = nil }}),
-		"orphans-commands":               always(hooks{Command: detach}),
-		"forgets-former-turns":           always(hooks{Request: sinceLastUser}),
-		"further-parts-dropped":          always(hooks{Request: firstParts}),
-		"rejected-call-unanswered":       always(hooks{Request: withoutRejections}),
-		"forgets-former-calls":           always(hooks{Request: withoutFormerCalls}),
-		"rejection-told-as-nothing":      always(hooks{Request: emptyRejections}),
-		"load-last-turn-first":           always(hooks{Restore: lastTurnFirst}),
-		"load-forgets-settings":          always(hooks{Restore: withoutSettings}),
+		"deleted-session-listed":      always(hooks{Keep: true}),
+		"second-prompt-steals-cancel": always(hooks{Busy: func(string, bool) bool { return false }}),
+		"mode-changes-label-only":     always(hooks{Mode: func(_, _ string) string { return "agentic" }}),
+		"error-output-lost":           always(hooks{Command: func(c *exec.Cmd) { c.Stderr = nil }}),
+		"orphans-commands": always(hooks{Command: func(c *exec.Cmd) { // its children outlive it
+			c.Args[len(c.Args)-1] = "(" + c.Args[len(c.Args)-1] + "\n) & wait"
+			inOwnSession(c)
+		}}),
+		"forgets-former-turns":      always(hooks{Request: sinceLastUser}),
+		"further-parts-dropped":     always(hooks{Request: firstParts}),
+		"rejected-call-unanswered":  always(hooks{Request: withoutRejections}),
+		"forgets-former-calls":      always(hooks{Request: withoutFormerCalls}),
+		"rejection-told-as-nothing": always(hooks{Request: emptyRejections}),
+		"load-last-turn-first":      always(hooks{Restore: lastTurnFirst}),
+		"load-forgets-settings": always(hooks{Restore: func(_ string, lines [][]byte) [][]byte {
+			return slices.DeleteFunc(lines, func(line []byte) bool { return read(line).Type == "state" })
+		}}),
 		"cwd-ignored":                    always(hooks{Cwd: startedIn}),
 		"tool-results-hidden":            always(hooks{Request: hideResults}),
 		"load-within-a-minute-erases":    always(hooks{Restore: eraseYoung}),
@@ -130,11 +135,6 @@ func withoutFormerCalls(_ string, list messages) messages {
 	return append(former, list[last:]...)
 }
 
-// withoutSettings leaves out of a log which modes and options were set.
-func withoutSettings(_ string, lines [][]byte) [][]byte {
-	return slices.DeleteFunc(lines, func(line []byte) bool { return read(line).Type == "state" })
-}
-
 // lastTurnFirst moves the last turn of a log to its beginning.
 func lastTurnFirst(_ string, lines [][]byte) [][]byte {
 	var prompts []int
@@ -164,12 +164,6 @@ func startedIn(cwd string) string {
 		return wd
 	}
 	return cwd
-}
-
-// detach lets the children of a command outlive it.
-func detach(cmd *exec.Cmd) {
-	cmd.Args[len(cmd.Args)-1] = "(" + cmd.Args[len(cmd.Args)-1] + "\n) & wait"
-	inOwnSession(cmd)
 }
 
 // logged is an event of a session's log; a torn line has no type.

@@ -132,7 +132,9 @@ func toldOnce() refagent.Change {
 						sofar[name] = v
 					}
 				}
-				if whole := kept[at].message; ended(u) || showsTerminal(sofar) {
+				// A terminal is shown before it is released.
+				terminal := slices.ContainsFunc(objects(sofar["content"]), func(c object) bool { return c["type"] == "terminal" })
+				if whole := kept[at].message; ended(u) || terminal {
 					kept = slices.Delete(kept, at, at+1)
 					return []message{whole}
 				}
@@ -144,11 +146,6 @@ func toldOnce() refagent.Change {
 }
 
 func ended(u object) bool { return u["status"] == "completed" || u["status"] == "failed" }
-
-// showsTerminal reports whether a terminal is shown, which has to be before it is released.
-func showsTerminal(u object) bool {
-	return slices.ContainsFunc(objects(u["content"]), func(c object) bool { return c["type"] == "terminal" })
-}
 
 func sessionOf(m message) string {
 	id, _ := m.Object("params")["sessionId"].(string)

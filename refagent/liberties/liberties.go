@@ -117,8 +117,9 @@ func list(protocol string) (all []Liberty) {
 	for i := range blocks {
 		b := &blocks[i]
 		all = append(all, Liberty{Name: b.Name, Alias: b.Says["alias"], Summary: b.Summary, Topic: b.Topic,
-			Allows: b.Says["allows"], Takes: b.Says["takes"], Slow: b.Has("slow"), Learns: b.Has("learns"), Mutation: &b.Mutation,
-			habits: []byte(b.Says["habits"]), choices: []byte(b.Says["choices"]), code: own[b.Name]})
+			Allows: b.Says["allows"], Takes: b.Says["takes"], Slow: b.Has("slow"), Learns: b.Has("learns"),
+			Mutation: &b.Mutation,
+			habits:   []byte(b.Says["habits"]), choices: []byte(b.Says["choices"]), code: own[b.Name]})
 	}
 	return all
 }

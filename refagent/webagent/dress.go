@@ -1,6 +1,9 @@
 package webagent
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // dressed is an event as the habits have it.
 func (r *run) dressed(e Event) []Event {
@@ -27,7 +30,7 @@ func (r *run) dressed(e Event) []Event {
 	}
 	for i, e := range list {
 		if h.Times {
-			list[i] = e.With("timestamp", now())
+			list[i] = e.With("timestamp", time.Now().UnixMilli())
 		}
 		if h.Raw && strings.HasSuffix(e.Type(), "_CONTENT") {
 			list[i] = list[i].With("rawEvent", map[string]any{"choices": []any{}})

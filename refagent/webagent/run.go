@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/acp-test/acp-test/refagent"
 )
@@ -395,6 +394,3 @@ func (sp *speaker) close() {
 	}
 	sp.endText()
 }
-
-// now is the time as events have it.
-func now() int64 { return time.Now().UnixMilli() }
