@@ -62,7 +62,7 @@ func parseConfig(file string, src []byte) (c config, err error) {
 		return c, err
 	}
 	for i := range root.Fields {
-		if f := &root.Fields[i]; f.Key == "suites" && f.Kind == yamlfile.Scalar { // suites: all
+		if f := &root.Fields[i]; f.Key == "suites" && f.Kind == yamlfile.Scalar && f.Text == "all" {
 			one := *f.Node
 			f.Node.Kind, f.Node.Items = yamlfile.List, []*yamlfile.Node{&one}
 		}
