@@ -157,7 +157,8 @@ func nearest(dir, name string) string {
 	return ""
 }
 
-// executable is the program at a path, with an ending that this system adds; "" if there is none.
+// executable returns the file that a system starts for a path, on Windows with an ending such as
+// .exe; "" if no such file is there.
 func executable(path string, host map[string]string) string {
 	for _, try := range executables(path, host) {
 		info, err := os.Stat(try)

@@ -17,7 +17,7 @@ var (
 	longName  = lazy.Regexp(`^[a-zA-Z0-9_-]{1,128}$`)
 )
 
-// manners say what an API wants of a conversation.
+// manners holds what the API of one wire format demands of a conversation.
 type manners struct {
 	message string // how it names a message by its index
 	// joined: messages of one role that stand together are one. anywhere: the result of a call

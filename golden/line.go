@@ -158,7 +158,8 @@ func Arrow(s transcript.Source) string {
 	return "<--"
 }
 
-// Malformed shows an entry that is no frame: its text, its size if that was cut, and what is wrong with it.
+// Malformed writes a line that is no frame: its text, how long it was if the log cut it, and what
+// is wrong with it.
 func (l *Line) Malformed(e transcript.Entry) {
 	l.Word("malformed")
 	l.Text(string(e.Raw))

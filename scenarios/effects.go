@@ -103,7 +103,7 @@ func (r *run) logChanges(ctx context.Context, conn int, session string, prompt i
 	said := changes{Turn: prompt, Root: r.box.Work, Files: []changed{}}
 	for _, c := range before.Changes(now) {
 		f := changed{Path: filepath.ToSlash(c.Path), What: c.What, Is: c.Is}
-		if len(c.After) <= keptText && workspace.Sum([]byte(c.After)) == c.Is {
+		if len(c.After) <= keptText && !workspace.Private(f.Path) && workspace.Sum([]byte(c.After)) == c.Is {
 			f.Text = c.After
 		}
 		said.Files = append(said.Files, f)

@@ -2,9 +2,10 @@ package sweep
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/acp-test/acp-test/internal/lazy"
 )
 
 // Key is a session that is drawn, as a short string: the seed, its number, which of several
@@ -21,11 +22,11 @@ func (k Key) String() string {
 	return strings.Join(append([]string{fmt.Sprintf("%d.%d.%d", k.Seed, k.N, k.Variant)}, k.Without...), "-")
 }
 
-var keyForm = regexp.MustCompile(`^(-?\d+)\.(\d+)\.(\d+)((?:-[0-9a-z]+)*)$`)
+var keyForm = lazy.Regexp(`^(-?\d+)\.(\d+)\.(\d+)((?:-[0-9a-z]+)*)$`)
 
 // ParseKey reads a key.
 func ParseKey(text string) (k Key, err error) {
-	m := keyForm.FindStringSubmatch(text)
+	m := keyForm().FindStringSubmatch(text)
 	if m == nil {
 		return k, fmt.Errorf("%q is no key of a session: SEED.NUMBER.DRAFT is expected, such as 1.143.2, "+
 			"as a finding shows it", text)

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/internal/confined"
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -131,8 +131,8 @@ func pairNames(pairs [][2]string) (names []string) {
 // ofSession is a drawn session as a schedule.
 func (s *sweep) ofSession(d DrawnSession) Schedule {
 	return Schedule{
-		Scenario: SessionState, Drawn: d.Key.String(), Point: SessionState, State: SessionState, Action: "session", Act: "session",
-		Tried: pairNames(d.Covers), Covers: d.Covers,
+		Scenario: SessionState, Drawn: d.Key.String(), Point: SessionState, State: SessionState, Action: "session",
+		Act: "session", Tried: pairNames(d.Covers), Covers: d.Covers,
 		Write: func(map[string]bool) (Archive, map[string]bool) { return d.Archive, map[string]bool{} },
 		Simpler: func() (out []Schedule) {
 			for _, smaller := range d.Smaller() {
@@ -165,7 +165,8 @@ func (s *sweep) recordSession(sch Schedule, res results.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ran = append(s.ran, ranSession{sch, cell, res.Reason})
-	if cell.Finding == "" && (cell.Verdict == results.Pass || cell.Verdict == results.Skip) && res.Verdict != results.Error {
+	shown := cell.Finding != "" || cell.Verdict != results.Pass && cell.Verdict != results.Skip
+	if !shown && res.Verdict != results.Error {
 		// What is left of it is no reason to end.
 		_ = confined.RemoveAll(filepath.Join(s.engine.Out, filepath.FromSlash(res.ID)))
 	}
@@ -184,7 +185,7 @@ func (s *sweep) undecided() (notes []string) {
 	count := map[string]int{}
 	for _, r := range s.ran {
 		if v := r.cell.Verdict; v == results.Skip || v == results.Inconclusive {
-			count[v.String()+": "+named.ReplaceAllString(r.reason, "${1}·")]++
+			count[v.String()+": "+named().ReplaceAllString(r.reason, "${1}·")]++
 		}
 	}
 	reasons := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
@@ -197,7 +198,7 @@ func (s *sweep) undecided() (notes []string) {
 }
 
 // named are the names of a drawn session, with their numbers.
-var named = regexp.MustCompile(`((?:\b|-)(?:go|nota|s|g|P|ASK|REQ)|#)\d+x?`)
+var named = lazy.Regexp(`((?:\b|-)(?:go|nota|s|g|P|ASK|REQ)|#)\d+x?`)
 
 // sessionMap is the map of what sessions covered.
 func (s *sweep) sessionMap(g Grammar) *results.Sweep {

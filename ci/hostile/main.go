@@ -188,7 +188,8 @@ func askModel() {
 // question is the body of a request to the model server.
 const question = `{"model":"m","messages":[{"role":"user","content":"Say hello."}]}`
 
-// post sends a request to the model server; headers are names and values. Host is that of the request.
+// post sends a request to the model server. headers holds names and values by turns; the header
+// Host sets the host of the request.
 func post(body io.Reader, headers ...string) (*http.Response, error) {
 	r, _ := http.NewRequest("POST", os.Getenv("ANTHROPIC_BASE_URL")+"/v1/chat/completions", body)
 	r.Header.Set("Authorization", "Bearer sk-test")

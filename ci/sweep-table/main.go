@@ -236,7 +236,8 @@ func (s search) tell(fault string, swept sweep.Outcome) {
 	}
 }
 
-// engine runs the agent with a fault, in the folder dir; the zero fault is none.
+// engine returns an engine that runs the agent with a fault in the folder dir. The zero value of f
+// means the correct agent.
 func (s search) engine(dir string, f faults.Fault, seed int64) (*scenarios.Engine, error) {
 	self, err := os.Executable() // which the profile names; it is not started
 	if err != nil {

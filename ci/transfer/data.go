@@ -18,19 +18,20 @@ type Fault struct {
 	Batch  int    `yaml:"batch"`
 }
 
-// Batch is a number of faults that were written without sight of scenarios and rules, and what
-// their first run said.
+// Batch is a group of faults whose author saw neither scenarios nor rules, with what the first
+// run said of each.
 type Batch struct {
 	Batch int    `yaml:"batch"`
 	Agent string `yaml:"agent"`
-	// Faults is the commit with which the faults came, Tool that of the program that ran on
-	// them first.
+	// Faults is the commit that brought the faults. Tool is the commit of the program in the
+	// first run.
 	Faults string          `yaml:"faults"`
 	Tool   string          `yaml:"tool"`
 	First  map[string]*Row `yaml:"first"`
 }
 
-// Row is what a run said of one fault, beyond what it says of the agent without it.
+// Row is what the first run said of one fault. Causes that the agent has without a fault do not
+// count.
 type Row struct {
 	// How: named is the right reason, seen another one, missed none.
 	How string `yaml:"how"`

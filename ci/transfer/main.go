@@ -1,5 +1,5 @@
-// Transfer runs the suites on agents of other hands with one mistake each, and writes
-// docs/transfer.md from what the first run of each batch of mistakes said.
+// Transfer runs all suites on agents of other hands, each run with one mistake, and writes
+// docs/transfer.md from the rows of batches.yaml.
 //
 //	go run ./ci/transfer                        docs/transfer.md
 //	go run ./ci/transfer -run 4 -tool PROGRAM   runs batch 4 with a program, and prints rows for
@@ -99,7 +99,8 @@ func suites(tool, agent, fault, out, jobs string) (run results.Run, err error) {
 	return run, err
 }
 
-// rowOf draws up the row of a run: what is wrong beyond the usual, the worst first.
+// rowOf makes the row of a run. It counts the causes that the agent without a fault does not
+// have, and names those of the worst class.
 func rowOf(run results.Run, usual map[string]results.Verdict) *Row {
 	more := slices.DeleteFunc(slices.Clone(run.Causes), func(c results.Cause) bool {
 		before, was := usual[c.ID]

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -46,7 +44,8 @@ could be judged or the command line or this machine is at fault.`,
 	f := c.Flags()
 	f.IntVar(&o.sessions, "sessions", 0, "run `N` conversations (default 300, without a bound if there is a --budget)")
 	f.DurationVar(&o.budget, "budget", 0, "explore and look into findings for `TIME`")
-	f.StringVar(&o.again, "again", "", "run one conversation alone, by the `KEY` that a finding shows, --sessions times (default 1)")
+	f.StringVar(&o.again, "again", "",
+		"run one conversation alone, by the `KEY` that a finding shows, --sessions times (default 1)")
 	f.IntVar(&o.confirm, "confirm", 20, "run what is reported of each finding `N` times")
 	f.StringVar(&o.repro, "repro", "repro", "the folder for what reproduces findings, `DIR`")
 	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "update", "golden", "golden-required",
@@ -59,15 +58,15 @@ could be judged or the command line or this machine is at fault.`,
 // noPaths refuses scenarios: conversations are drawn.
 func noPaths(c *cobra.Command, args []string) error {
 	if paths, _ := atDash(c, args); len(paths) > 0 {
-		return fmt.Errorf("explore: it takes no scenarios, but %q: conversations are drawn; acp-test sweep explores scenarios, "+
-			"and the agent's command stands after --", paths[0])
+		return fmt.Errorf("explore: it takes no scenarios, but %q: conversations are drawn; acp-test sweep explores "+
+			"scenarios, and the agent's command stands after --", paths[0])
 	}
 	return nil
 }
 
 func (h *host) explore(c *cobra.Command, o *exploring) error {
-	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "update", "golden-required", "debug", "suite", "run", "tag",
-		"list", "shard", "watch"} {
+	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "update", "golden-required", "debug", "suite",
+		"run", "tag", "list", "shard", "watch"} {
 		if c.Flags().Changed(flag) {
 			return fmt.Errorf("explore: --%s is a flag of run", flag)
 		}
@@ -83,22 +82,12 @@ func (h *host) explore(c *cobra.Command, o *exploring) error {
 	if err != nil {
 		return err
 	}
-	o.out = h.freeOut(o.out)
-	o.repro = cmp.Or(o.repro, filepath.Join(o.out, "repro"))
 	chosen := selection{of: of}
-	engine, err := h.engine(c, &o.options, chosen)
-	if err != nil {
-		return err
-	}
-	release, err := h.prepareOut(o.out)
+	engine, release, err := h.beforeSweep(c, &o.sweeping, chosen)
 	if err != nil {
 		return err
 	}
 	defer release()
-	if err := h.ready(c.Context(), engine); err != nil {
-		return h.unable(engine, &o.options, err)
-	}
-	engine.Command = h.commandLine()
 	console := h.console(&o.options, 0)
 	defer console.Close()
 	s := h.sweeper(c, &o.sweeping, engine, chosen, console)
@@ -108,7 +97,8 @@ func (h *host) explore(c *cobra.Command, o *exploring) error {
 		return fmt.Errorf("explore: the agent could not be learned: %w", err)
 	}
 	if !o.quiet {
-		console.Say(fmt.Sprintf("%s\nLearned in %v.\n\n", wrapped(learned, 100), time.Since(began).Round(100*time.Millisecond)))
+		took := time.Since(began).Round(100 * time.Millisecond)
+		console.Say(fmt.Sprintf("%s\nLearned in %v.\n\n", wrapped(learned, 100), took))
 	}
 	s.Max = o.sessions
 	out, err := s.Explore(c.Context(), g, again)

@@ -225,8 +225,8 @@ func (h *host) ask(in *bufio.Reader, question, otherwise string) string {
 	return cmp.Or(strings.TrimSpace(line), otherwise)
 }
 
-// ciFile is the file of a CI system, by its path; none for the system none. Where nothing tells
-// from where CI gets this program, and the user asked for no CI file, there is none either.
+// ciFile returns the file of a CI system by its path, and no file for the system none. It also
+// returns none if a user who did not ask for CI has a program whose source CI cannot reach.
 func (h *host) ciFile(repo repository, o founding, asked bool) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, c := range ciFiles {

@@ -25,8 +25,8 @@ func rerun(c *cobra.Command) func(id string) string {
 
 // rerunFile is the command line that runs a file as a sweep did.
 func rerunFile(c *cobra.Command, engine *scenarios.Engine, file string) string {
-	words := append([]string{"acp-test", "run"}, again(c, "budget", "points", "actions", "max", "sessions", "again", "confirm", "repro",
-		"reuse", "suite", "baseline", "strict")...)
+	words := append([]string{"acp-test", "run"}, again(c, "budget", "points", "actions", "max", "sessions", "again",
+		"confirm", "repro", "reuse", "suite", "baseline", "strict")...)
 	if engine.Linger != nil && !c.Flags().Changed("linger") {
 		words = append(words, "--linger", engine.Linger.String())
 	}

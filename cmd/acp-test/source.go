@@ -10,8 +10,9 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/acp-test/acp-test/internal/lazy"
 )
 
 // source is where a CI machine gets this program.
@@ -29,18 +30,19 @@ const (
 		"VERSION or latest (after a release)"
 )
 
-var versionNumber = regexp.MustCompile(`^v?\d+\.\d+\.\d+(-[0-9A-Za-z][0-9A-Za-z.]*)?$`)
+var versionNumber = lazy.Regexp(`^v?\d+\.\d+\.\d+(-[0-9A-Za-z][0-9A-Za-z.]*)?$`)
 
 // errUnknownSource says that nothing tells where a CI machine gets the program.
 var errUnknownSource = errors.New("this acp-test was built from a checkout that CI cannot reach; " +
 	"say where CI gets it: --from " + sources)
 
-// sourceOf reads the value of --from. For "" the program itself says what it was made of.
+// sourceOf reads the value of --from. For "" it returns the checkout or release that this program
+// was built from.
 func (h *host) sourceOf(from string) (source, error) {
 	switch {
 	case from == "":
 		return h.ownSource()
-	case from == "latest" || versionNumber.MatchString(from):
+	case from == "latest" || versionNumber().MatchString(from):
 		return releaseSource(strings.TrimPrefix(from, "v")), nil
 	case strings.Contains(from, "://"):
 		return source{Fetch: unpacked("curl -fsSL " + quoted([]string{from}) + " | tar -xz"),
@@ -58,7 +60,7 @@ func (h *host) sourceOf(from string) (source, error) {
 
 // ownSource is the source of the running program: its release, else the checkout that holds it.
 func (h *host) ownSource() (source, error) {
-	if v := version(); versionNumber.MatchString(v) && !strings.Contains(v, "-0.") {
+	if v := version(); versionNumber().MatchString(v) && !strings.Contains(v, "-0.") {
 		return releaseSource(strings.TrimPrefix(v, "v")), nil
 	}
 	program, err := filepath.EvalSymlinks(h.self)

@@ -102,25 +102,15 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 	if err != nil {
 		return err
 	}
-	o.out = h.freeOut(o.out)
-	o.repro = cmp.Or(o.repro, filepath.Join(o.out, "repro"))
-	engine, err := h.engine(c, &o.options, chosen)
-	if err != nil {
-		return err
-	}
-	if engine.Linger == nil && engine.Profile.Name != chosen.of.reference {
-		long := 2 * time.Second // an agent we do not know may be late
-		engine.Linger = &long
-	}
-	release, err := h.prepareOut(o.out)
+	engine, release, err := h.beforeSweep(c, o, chosen)
 	if err != nil {
 		return err
 	}
 	defer release()
-	if err := h.ready(c.Context(), engine); err != nil {
-		return h.unable(engine, &o.options, err)
+	if engine.Linger == nil && engine.Profile.Name != chosen.of.reference {
+		long := 2 * time.Second // an agent we do not know may be late
+		engine.Linger = &long
 	}
-	engine.Command = h.commandLine()
 	console := h.console(&o.options, 0)
 	defer console.Close()
 	s := h.sweeper(c, o, engine, chosen, console)
@@ -142,6 +132,26 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 			from))
 	}
 	return h.swept(c, o, engine, out)
+}
+
+// beforeSweep makes the folders of a sweep and an engine whose agent can be started. release
+// gives the folder for results free.
+func (h *host) beforeSweep(c *cobra.Command, o *sweeping, chosen selection) (engine *scenarios.Engine, release func(),
+	err error) {
+	o.out = h.freeOut(o.out)
+	o.repro = cmp.Or(o.repro, filepath.Join(o.out, "repro"))
+	if engine, err = h.engine(c, &o.options, chosen); err != nil {
+		return nil, nil, err
+	}
+	if release, err = h.prepareOut(o.out); err != nil {
+		return nil, nil, err
+	}
+	if err := h.ready(c.Context(), engine); err != nil {
+		release()
+		return nil, nil, h.unable(engine, &o.options, err)
+	}
+	engine.Command = h.commandLine()
+	return engine, release, nil
 }
 
 // knowsActions returns an error if the protocol has no sweeps, or no action that --actions names.

@@ -1,8 +1,9 @@
 package logs
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/acp-test/acp-test/internal/lazy"
 )
 
 // family is a pair of words for the two directions. A log uses one, and may use it from
@@ -48,9 +49,9 @@ var words = map[string]claim{
 }
 
 var (
-	camel = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+	camel = lazy.Regexp(`([a-z0-9])([A-Z])`)
 	// token is an arrow or a word. A single < or > counts at either end of a text alone.
-	token = regexp.MustCompile(`<?[-=]+>|<[-=]+|>{2,3}|<{2,3}|[→←⇒⇐➡⬅⟶⟵▶◀]|[A-Za-z0-9]+|[<>]`)
+	token = lazy.Regexp(`<?[-=]+>|<[-=]+|>{2,3}|<{2,3}|[→←⇒⇐➡⬅⟶⟵▶◀]|[A-Za-z0-9]+|[<>]`)
 )
 
 // claimOf reads the sender out of the text before a message, or out of the member of an object.
@@ -58,7 +59,7 @@ var (
 func claimOf(text string) (found claim) {
 	text = strings.TrimRight(text, " \t:=|\"'`([{,")
 	var before []string
-	tokens := token.FindAllString(camel.ReplaceAllString(text, "$1 $2"), -1)
+	tokens := token().FindAllString(camel().ReplaceAllString(text, "$1 $2"), -1)
 	for i, t := range tokens {
 		single := t == "<" || t == ">"
 		if single && i > 0 && i < len(tokens)-1 {

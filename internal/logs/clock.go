@@ -1,25 +1,25 @@
 package logs
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/wire"
 )
 
 var (
-	dated = regexp.MustCompile(`(\d{4})[-/](\d\d)[-/](\d\d)[T ]+(\d\d:\d\d:\d\d)(?:[.,](\d+))?\s*(Z|[+-]\d\d:?\d\d)?`)
-	daily = regexp.MustCompile(`(?:^|[^\d:])(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?`)
-	epoch = regexp.MustCompile(`^\W*(\d{10}(?:\.\d+)?|\d{13})(?:\D|$)`)
+	dated = lazy.Regexp(`(\d{4})[-/](\d\d)[-/](\d\d)[T ]+(\d\d:\d\d:\d\d)(?:[.,](\d+))?\s*(Z|[+-]\d\d:?\d\d)?`)
+	daily = lazy.Regexp(`(?:^|[^\d:])(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?`)
+	epoch = lazy.Regexp(`^\W*(\d{10}(?:\.\d+)?|\d{13})(?:\D|$)`)
 )
 
 const day = 24 * 60 * 60 * 1000 // in ms
 
 // clock reads the time in the text before a message, in ms.
 func (r *reader) clock(text string) (ms float64, ok bool) {
-	if m := dated.FindStringSubmatch(text); m != nil {
+	if m := dated().FindStringSubmatch(text); m != nil {
 		zone := m[6]
 		if zone == "" {
 			zone = "Z"
@@ -29,11 +29,11 @@ func (r *reader) clock(text string) (ms float64, ok bool) {
 		at, err := time.Parse(time.RFC3339, m[1]+"-"+m[2]+"-"+m[3]+"T"+m[4]+zone)
 		return float64(at.UnixMilli()) + fraction(m[5]), err == nil
 	}
-	if m := epoch.FindStringSubmatch(text); m != nil {
+	if m := epoch().FindStringSubmatch(text); m != nil {
 		n, err := strconv.ParseFloat(m[1], 64)
 		return scaled(n), err == nil
 	}
-	if m := daily.FindStringSubmatch(text); m != nil {
+	if m := daily().FindStringSubmatch(text); m != nil {
 		h, _ := strconv.Atoi(m[1])
 		min, _ := strconv.Atoi(m[2])
 		s, _ := strconv.Atoi(m[3])

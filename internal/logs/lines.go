@@ -4,22 +4,22 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/wire"
 )
 
 var (
 	// escapes are the control sequences of terminals.
-	escapes = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
+	escapes = lazy.Regexp("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
 	// tells is what a line that holds a message has: a member of one, or an object that is
 	// cut off.
-	tells = regexp.MustCompile(`"(?:jsonrpc|method|sessionUpdate|threadId|runId)\\*"|\{$|\{\\?"[^{}]*$`)
+	tells = lazy.Regexp(`"(?:jsonrpc|method|sessionUpdate|threadId|runId)\\*"|\{$|\{\\?"[^{}]*$`)
 	// lead is what stands before each line of a message over several lines.
-	lead = regexp.MustCompile(`^[ \t]*(?:data:|[>|#*]|//)?[ \t]*`)
+	lead = lazy.Regexp(`^[ \t]*(?:data:|[>|#*]|//)?[ \t]*`)
 )
 
 // maxSpan bounds how many bytes are looked through for the ends of messages over several
@@ -29,7 +29,7 @@ const maxSpan = 256 << 20
 // lines takes the messages in lines of text.
 func (r *reader) lines(text string, p place) {
 	if strings.IndexByte(text, 0x1b) >= 0 {
-		text = escapes.ReplaceAllString(text, "")
+		text = escapes().ReplaceAllString(text, "")
 	}
 	list := strings.Split(text, "\n")
 	said := "" // the line before, if it has no message
@@ -44,7 +44,7 @@ func (r *reader) lines(text string, p place) {
 		n += used
 		if said = ""; !found {
 			said = line
-			if r.log.Lines++; tells.MatchString(line) {
+			if r.log.Lines++; tells().MatchString(line) {
 				r.leave(p.line, errors.New("it seems to hold a message, which is cut off or no JSON"))
 			}
 		}
@@ -160,7 +160,7 @@ func (r *reader) span(first string, lines []string) (raw string, used int) {
 		for n := 1; n < len(lines) && r.spanned < maxSpan; n++ {
 			line := strings.TrimRight(lines[n], "\r")
 			if between == "\n" {
-				line = line[len(lead.FindString(line)):]
+				line = line[len(lead().FindString(line)):]
 			} else if utf8.RuneCountInString(strings.TrimRight(lines[n-1], "\r")) != width {
 				break // the line before was not full
 			}

@@ -71,6 +71,9 @@ var (
 var private = regexp.MustCompile(`(?i)^(\.env(\..*)?|.*\.(pem|key|p12|pfx|kdbx)|id_(rsa|dsa|ecdsa|ed25519)|` +
 	`\.netrc|\.npmrc|\.pypirc|credentials(\.json)?)$`)
 
+// Private reports whether a file has one of the names under which people keep secrets.
+func Private(name string) bool { return private.MatchString(path.Base(name)) }
+
 // List lists the files of the directory sub of a root, without .git and what packages
 // were installed. cut says why it is not all.
 func List(ctx context.Context, root *confined.Root, sub string, most Limits) (files []Listed, cut string) {
@@ -114,7 +117,7 @@ func (f *Listed) read(ctx context.Context, root *confined.Root, name string, d f
 	}
 	f.Size, f.Exec = info.Size(), info.Mode()&0o100 != 0
 	switch {
-	case private.MatchString(path.Base(f.Path)):
+	case Private(f.Path):
 		f.Left = "it may hold secrets"
 	case f.Size > int64(most.Text):
 		f.Left = fmt.Sprintf("it has more than %d bytes", most.Text)

@@ -108,8 +108,8 @@ func (a *Ability) String() string {
 	if a.Mode != "" {
 		add("Sessions begin in mode %s; others are %s.", a.Mode, listed(a.Modes))
 	}
-	add("Two sessions %s at the same time; a second prompt ends as %s.", map[bool]string{true: "work", false: "do not work"}[a.Together],
-		a.Busy)
+	add("Two sessions %s at the same time; a second prompt ends as %s.",
+		map[bool]string{true: "work", false: "do not work"}[a.Together], a.Busy)
 	var blocks []string
 	for _, b := range slices.Sorted(maps.Keys(a.Blocks)) {
 		blocks = append(blocks, b+" "+a.Blocks[b])

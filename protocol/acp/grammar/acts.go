@@ -53,10 +53,14 @@ func acts() []act {
 		{2, "list", "sessionCapabilities.list", nil, func(w *writer, t *turn) {
 			w.add("request session/list '{}' as %s", w.name("R"))
 		}},
-		{2, "set mode", "", func(w *writer, t *turn) bool { return w.Mode != "" && t.mode == "" && !t.gone }, func(w *writer, t *turn) {
+		{2, "set mode", "", func(w *writer, t *turn) bool {
+			return w.Mode != "" && t.mode == "" && !t.gone
+		}, func(w *writer, t *turn) {
 			w.sets(t, "session/set_mode", `"modeId": "`+w.Mode+`"`)
 		}},
-		{2, "set option", "", func(w *writer, t *turn) bool { return len(w.Options) > 0 && !t.gone }, func(w *writer, t *turn) {
+		{2, "set option", "", func(w *writer, t *turn) bool {
+			return len(w.Options) > 0 && !t.gone
+		}, func(w *writer, t *turn) {
 			o := pick(w.r, w.Options)
 			w.sets(t, "session/set_config_option", `"configId": "`+o.ID+`", "value": "`+o.Current+`"`)
 		}},
@@ -131,8 +135,9 @@ func (w *writer) wait(t *turn, template, prefix string) {
 // sets sends a request that gives the session a setting that it has.
 func (w *writer) sets(t *turn, method, params string) {
 	name := w.name("R")
-	w.add("request %s %s as %s", method, script.Join(script.Quote(`{"sessionId": "`), script.Variable("SESSION("+t.name+")"),
-		script.Quote(`", `+params+`}`)), name)
+	session := script.Variable("SESSION(" + t.name + ")")
+	all := script.Join(script.Quote(`{"sessionId": "`), session, script.Quote(`", `+params+`}`))
+	w.add("request %s %s as %s", method, all, name)
 	t.later = append(t.later, name)
 }
 

@@ -113,7 +113,8 @@ func textProbe() sweep.Archive {
 	w := newProbe("A text, and a second prompt.")
 	w.add("session new s")
 	w.add("prompt s hello")
-	w.turns = append(w.turns, turnOf(reply{fakellm.NewText("text", "One ", "two ", "three ", "four."), gate("held"), fakellm.Text(" Five.")}))
+	pieces := fakellm.NewText("text", "One ", "two ", "three ", "four.")
+	w.turns = append(w.turns, turnOf(reply{pieces, gate("held"), fakellm.Text(" Five.")}))
 	w.add("await gate held")
 	w.add("await quiet 100ms")
 	w.add("release held")
@@ -137,7 +138,8 @@ func togetherProbe() sweep.Archive {
 		w.add("session new %s", name)
 	}
 	w.add("prompt a 'the one that waits'")
-	w.turns = append(w.turns, turnOf(reply{gate("held"), fakellm.Text("Late.")}), turnOf(reply{fakellm.Text("Meanwhile.")}))
+	w.turns = append(w.turns, turnOf(reply{gate("held"), fakellm.Text("Late.")}),
+		turnOf(reply{fakellm.Text("Meanwhile.")}))
 	w.add("await gate held")
 	w.add("prompt b 'the other'")
 	w.add("await turn any|error session=b within=5s")

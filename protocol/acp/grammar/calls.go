@@ -94,7 +94,8 @@ func (w *writer) call(of string) (c call, ok bool) {
 	w.n++
 	var list []weighted[int]
 	for i, s := range shapes {
-		list = append(list, weighted[int]{s.weight, i, !w.works(s.tool) || of != "" && of != s.tool || s.tool == "mcp" && !w.served()})
+		out := !w.works(s.tool) || of != "" && of != s.tool || s.tool == "mcp" && !w.served()
+		list = append(list, weighted[int]{s.weight, i, out})
 	}
 	i, ok := choose(w.r, list)
 	if !ok {
@@ -142,7 +143,8 @@ func (w *writer) put(name, content string) { w.file(w.folder+name, content) }
 
 // content is the text of a file.
 func (w *writer) content() string {
-	return pick(w.r, []string{"hello\n", "Grüße\n", "日本語\nzweite Zeile\n", "no newline", "tab\there\n", "🙂\n"}) + w.textLine()
+	first := pick(w.r, []string{"hello\n", "Grüße\n", "日本語\nzweite Zeile\n", "no newline", "tab\there\n", "🙂\n"})
+	return first + w.textLine()
 }
 
 // textLine is a line that no other file has.

@@ -99,7 +99,7 @@ func (w *writer) wayIn() {
 		w.covered("fork", before)
 		w.plainTurn(twin)
 		w.check("USTB-006", "has-the-history")
-		w.lines = append(w.lines, script.New("saw model request session=%s %s", twin.name, script.Join(script.Text("raw~"), script.Quote(told))))
+		w.add("saw model request session=%s %s", twin.name, script.Join(script.Text("raw~"), script.Quote(told)))
 		w.plainTurn(c)
 	case w.ways("load", "resume"):
 		w.reopen(c)

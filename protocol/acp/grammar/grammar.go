@@ -14,10 +14,11 @@ import (
 
 // V1 returns the generator of conversations in ACP version 1.
 func V1() *sweep.Generator {
-	return &sweep.Generator{Questions: Calibration, Learn: func(seen map[string]*transcript.Transcript) (sweep.Grammar, string) {
+	learn := func(seen map[string]*transcript.Transcript) (sweep.Grammar, string) {
 		a := Learn(seen)
 		return Grammar{a}, a.String()
-	}}
+	}
+	return &sweep.Generator{Questions: Calibration, Learn: learn}
 }
 
 // Grammar draws conversations that one agent can have.

@@ -74,8 +74,9 @@ var endings = []string{"plain", "length", "refusal", "thinking only at first", "
 func (w *writer) ending(begun reply) (replies []reply, how string) {
 	list := []weighted[string]{{6, "plain", false}}
 	if w.has("shapes") && !w.off("r") {
-		list = append(list, weighted[string]{2, "length", false}, weighted[string]{2, "refusal", false}, weighted[string]{2, "thinking only at first", false},
-			weighted[string]{2, "several texts", false}, weighted[string]{1, "late text", false})
+		list = append(list, weighted[string]{2, "length", false}, weighted[string]{2, "refusal", false},
+			weighted[string]{2, "thinking only at first", false}, weighted[string]{2, "several texts", false},
+			weighted[string]{1, "late text", false})
 	}
 	if w.has("failures") && !w.off("r") {
 		list = append(list, weighted[string]{2, "failure", false})

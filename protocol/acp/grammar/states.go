@@ -60,7 +60,9 @@ var states = []state{
 	{2, "behind a call", anyTool, nil, func(w *writer, t *turn) []reply {
 		return []reply{w.calls(), {gate(t.hold(w)), w.says("text")}}
 	}, atGate, false},
-	{7, "permission open", asksFirst, func(w *writer, t *turn) { w.add("permit hold about=%s", t.call.mark) }, func(w *writer, t *turn) []reply {
+	{7, "permission open", asksFirst, func(w *writer, t *turn) {
+		w.add("permit hold about=%s", t.call.mark)
+	}, func(w *writer, t *turn) []reply {
 		t.call = w.asking()
 		first := reply{t.call.step}
 		if w.has("several") && !w.off("r") && w.one(3) {
@@ -102,7 +104,8 @@ var states = []state{
 	}, nil,
 		func(w *writer, _ *turn) []reply {
 			w.hung = true
-			return []reply{{tool("mcp", object{"server": "canary", "tool": "canary_sing", "args": object{"text": "hang"}})}, w.last()}
+			sing := object{"server": "canary", "tool": "canary_sing", "args": object{"text": "hang"}}
+			return []reply{{tool("mcp", sing)}, w.last()}
 		}, func(w *writer, _ *turn) { w.add("canary called text=hang") }, true},
 	{2, "question open", asksUser, nil, func(w *writer, t *turn) []reply {
 		return []reply{{tool("ask_user", object{"question": w.text()})}, w.last()}
@@ -178,7 +181,8 @@ func atRequest(method string) func(w *writer, t *turn) {
 func (w *writer) model(t *turn, s state) fakellm.TurnNode {
 	w.folder = t.folder()
 	first, begun := w.before()
-	if s.name == "permission open" || slices.ContainsFunc(first, func(r reply) bool { return len(r) > 1 }) && s.name != "text held" {
+	calls := slices.ContainsFunc(first, func(r reply) bool { return len(r) > 1 })
+	if s.name == "permission open" || calls && s.name != "text held" {
 		first = nil // what a call before asks for would be taken for the request of the state
 	}
 	replies := s.model(w, t)

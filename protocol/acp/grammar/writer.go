@@ -129,7 +129,8 @@ func (w *writer) setUp() {
 	w.add("tag cancel load") // so that it stays open for late frames
 	w.add("permit allow_once")
 	servers, shapes, client := w.has("servers") && w.one(2) && w.works("mcp"), w.has("writes") && w.one(4), w.one(12)
-	shape, lacks := pick(w.r, []string{"split=7", "bytewise", "split=100"}), pick(w.r, []string{"fs.readTextFile=false", "fs.writeTextFile=false", "terminal=false",
+	shape := pick(w.r, []string{"split=7", "bytewise", "split=100"})
+	lacks := pick(w.r, []string{"fs.readTextFile=false", "fs.writeTextFile=false", "terminal=false",
 		"fs=none terminal=none"})
 	if w.without("s") {
 		return

@@ -20,7 +20,7 @@ func modelCalls(v *version) *rule {
 		file:   r.Fail("file", "the text of a file that the editor gave did not go back to the model", "PROMPT-027"),
 		output: r.Fail("output", "the output of a terminal of the editor did not go back to the model", "PROMPT-027"),
 		shared: r.Fail("shared-id", "two calls of the model have one id for the editor", "TOOL-003"),
-		silent: r.Warn("rejection", "the model is told nothing of what became of a call that the user rejected", "PROMPT-027"),
+		silent: r.Warn("rejection", "the model is told nothing of a call that the user rejected", "PROMPT-027"),
 		ended:  r.Warn("ended", "a turn ended with end_turn although the model had called a tool", "PROMPT-027"),
 	}
 	return r.Watching(func(w *watch) {
@@ -138,8 +138,8 @@ func (c *callWatch) ends(ev *event, x *calling) {
 	}
 	if i := slices.IndexFunc(t.tools, func(k *tool) bool { return k.again }); len(x.ran) > len(t.tools) {
 		c.judge(c.shared, i >= 0, ev, fmt.Sprint(t.started), []int{x.asked},
-			"The model called %s, and of its %d calls the turn showed %d: one id had ended and went on.", strings.Join(x.ran, ", "),
-			len(x.ran), len(t.tools))
+			"The model called %s, and of its %d calls the turn showed %d: one id had ended and went on.",
+			strings.Join(x.ran, ", "), len(x.ran), len(t.tools))
 	}
 	if failed := slices.ContainsFunc(t.tools, func(k *tool) bool { return k.status == failed }); !failed && !x.refused {
 		c.judge(c.ended, len(x.called) > 0, ev, fmt.Sprint(t.started), []int{x.asked},

@@ -222,7 +222,8 @@ func (w *contextWatch) remembers(ev *event, s *session, all string) {
 	for _, p := range w.cancelled[s.id] {
 		if p.seq > s.named {
 			w.judge(w.cut, !strings.Contains(all, p.text.String()), ev, s.id, []int{p.seq},
-				"The model is asked without the prompt of the turn that was cancelled: %q (without white space).", clip(p.text.String()))
+				"The model is asked without the prompt of the turn that was cancelled: %q (without white space).",
+				clip(p.text.String()))
 		}
 	}
 	past := w.past[s.id]
@@ -264,8 +265,8 @@ func (w *contextWatch) recalls(ev *event, s *session, g *given, a fakellm.Asked)
 	}
 	for _, call := range slices.Sorted(maps.Keys(g.called)) {
 		if w.Saw(w.calls); !now[call] {
-			w.find(w.calls, ev, s.id, nil, "The model is asked without a tool call that an earlier request of the session holds: %s.",
-				clip(call))
+			w.find(w.calls, ev, s.id, nil,
+				"The model is asked without a tool call that an earlier request of the session holds: %s.", clip(call))
 			w.vague[s.id] = true // once is enough
 			return
 		}

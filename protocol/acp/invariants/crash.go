@@ -2,6 +2,7 @@ package invariants
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
@@ -41,19 +42,24 @@ func crashed(v *version) *rule {
 	})
 }
 
-// failure says how a process ended that failed; "" if it did not.
+// failure says how a process ended that failed; "" if it did not, or if somebody else may have
+// ended it: a recorder does not see the signals of its editor.
 func failure(ev *event) string {
 	exit := ev.JSON()
 	if nested := exit.Get("exit"); nested.Exists() {
 		exit = nested
 	}
-	if name := exit.Get("signal").Str(); name != "" {
+	name := exit.Get("signal").Str()
+	code, _ := exit.Get("code").Int()
+	switch {
+	case slices.Contains([]string{"SIGHUP", "SIGINT", "SIGTERM", "SIGKILL", "SIGPIPE"}, name):
+		return ""
+	case name != "":
 		return "died of " + name
+	case code == 0, slices.Contains([]int64{128 + 1, 128 + 2, 128 + 9, 128 + 13, 128 + 15}, code): // of the same signals
+		return ""
 	}
-	if code, _ := exit.Get("code").Int(); code != 0 {
-		return fmt.Sprintf("exited with status %d", code)
-	}
-	return ""
+	return fmt.Sprintf("exited with status %d", code)
 }
 
 // owing is the oldest request of the editor without an answer.

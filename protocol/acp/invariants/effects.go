@@ -76,6 +76,7 @@ func contentOf(f wire.Value, is string) content {
 // wanted are the calls of the model in a turn.
 type wanted struct {
 	session  *session
+	root     string // the workspace, with a slash behind it
 	calls    []wish
 	asked    map[string]int // Seq of the first request for permission, by tool call
 	byEditor []writing      // what the agent asked the editor to write
@@ -173,9 +174,12 @@ func (x *effectWatch) found(ev *event) {
 		now[f.Get("path").Str()] = contentOf(f, f.Get("is").Str())
 	}
 	if a != nil && !ev.body.Get("cut").Exists() && !slices.ContainsFunc(a.calls, wish.anything) {
-		of := a.files(ev.body.Get("root").Str())
+		a.root = strings.TrimRight(ev.body.Get("root").Str(), "/") + "/"
+		of := a.files()
 		for _, name := range slices.Sorted(maps.Keys(of)) {
-			x.file(ev, a, name, of[name], now)
+			if !workspace.Git(name) && !x.linked(name) {
+				x.file(ev, a, name, of[name], now)
+			}
 		}
 	}
 	maps.Copy(x.files, now)
@@ -186,8 +190,18 @@ func (c wish) anything() bool {
 	return !slices.Contains([]string{"write_file", "edit_file", "delete_file", "read_file", "search"}, c.tool)
 }
 
-// files are the calls that write, by the path below root of their file.
-func (a *wanted) files(root string) map[string][]int {
+// linked reports whether the way to a file leads over a link: what is behind one is not looked at.
+func (x *effectWatch) linked(name string) bool {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if _, known := x.files[dir]; known {
+			return true
+		}
+	}
+	return false
+}
+
+// files are the calls that write, by the path below the workspace of their file.
+func (a *wanted) files() map[string][]int {
 	of := map[string][]int{}
 	for i, c := range a.calls {
 		if c.tool == "read_file" || c.tool == "search" {
@@ -197,7 +211,7 @@ func (a *wanted) files(root string) map[string][]int {
 		if !path.IsAbs(name) && !a.moved {
 			name = path.Join(a.session.cwd, name)
 		}
-		if rel, ok := strings.CutPrefix(path.Clean(name), strings.TrimRight(root, "/")+"/"); ok {
+		if rel, ok := strings.CutPrefix(path.Clean(name), a.root); ok {
 			of[rel] = append(of[rel], i)
 		}
 	}
@@ -229,7 +243,7 @@ func (x *effectWatch) file(ev *event, a *wanted, name string, calls []int, now m
 // that writes it, if there was one about each.
 func (a *wanted) touched(name string, calls []int) (written writing, asked int) {
 	for _, w := range a.byEditor {
-		if written.seq == 0 && strings.HasSuffix(w.path, "/"+name) {
+		if written.seq == 0 && path.Clean(w.path) == a.root+name {
 			written = w
 		}
 	}
@@ -267,7 +281,8 @@ func (x *effectWatch) outcome(ev *event, a *wanted, name string, calls []int, is
 		case k.denied > 0: // it changes nothing
 		case k.status == failed:
 			x.judge(x.made, len(calls) == 1 && c.tool == "write_file" && changed && same(is, want.after(c)), ev, name,
-				[]int{c.answer, k.seq}, "Tool call %q is said to have failed, and %s is as it wanted: %s.", k.id, name, orGone(is.is))
+				[]int{c.answer, k.seq}, "Tool call %q is said to have failed, and %s is as it wanted: %s.", k.id, name,
+				orGone(is.is))
 		case k.status != completed:
 			return
 		default:
@@ -278,8 +293,8 @@ func (x *effectWatch) outcome(ev *event, a *wanted, name string, calls []int, is
 		return
 	}
 	x.judge(x.unmade, !same(is, want), ev, name, because,
-		"What the model wanted of %s makes it %s, its calls are said to be completed, and it is: %s.%s", name, orGone(want.is),
-		orGone(is.is), x.elsewhere(want, name))
+		"What the model wanted of %s makes it %s, its calls are said to be completed, and it is: %s.%s", name,
+		orGone(want.is), orGone(is.is), x.elsewhere(want, name))
 }
 
 // after is the content of a file after a call.

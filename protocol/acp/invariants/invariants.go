@@ -113,8 +113,8 @@ func list(v *version) (all []*rule) {
 		greeting, removed, errorData, states, cancels, echo, replays, background, terminals, commands,
 
 		worksAgain, promptAccepted, crashed, emptyTurn, sessionDistinct, textWhole, loadStable, loadWhole, contentData,
-		elicitCare, modelText, modelStop, modelContext, modelCalls, effects, wireValid, settingsHold, busyPromised, askPromised,
-		backPromised,
+		elicitCare, modelText, modelStop, modelContext, modelCalls, effects, wireValid, settingsHold, busyPromised,
+		askPromised, backPromised,
 
 		clientPermCancel, clientPermOffered, clientGate, clientInitFirst, clientAnswer,
 		clientCwd, clientModeListed, clientCursor, clientElicitCode, clientTermUTF8, clientShape,

@@ -107,7 +107,8 @@ func (x *messageIDs) alike(ev *event, m *ids, has bool) {
 // ofTurn judges that the id of a message of the agent is of no earlier turn.
 func (x *messageIDs) ofTurn(ev *event, m *ids, id string) {
 	before := m.turns[id]
-	x.judge(x.next, before != nil && before != ev.turn, ev, "", nil,
+	apart := before != nil && before != ev.turn && before.alone() && ev.turn.alone() // else one may steer the other
+	x.judge(x.next, apart, ev, "", nil,
 		"The message has the messageId %q of a message of an earlier turn, of which it then is a part.", id)
 	if before != nil {
 		return
