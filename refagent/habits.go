@@ -22,6 +22,8 @@ type Habits struct {
 	// RequestIDs are the ids of the agent's requests; nil: 1, 2, 3.
 	RequestIDs *RequestIDs
 
+	// FormerTexts shows the model of earlier turns the texts alone, without tool calls.
+	FormerTexts bool
 	// Without are the capabilities that are not there: load, list, resume, close,
 	// delete, directories, image, audio, embedded, http.
 	Without []string

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,6 +31,20 @@ type ModelMessage struct {
 	Parts  []Part      `json:"parts,omitempty"`  // user: instead of Text
 	Calls  []ModelCall `json:"calls,omitempty"`  // assistant
 	CallID string      `json:"callId,omitempty"` // tool: the call it answers
+}
+
+// withoutFormerCalls leaves out the tool calls of earlier turns.
+func withoutFormerCalls(list []ModelMessage) []ModelMessage {
+	last := 0
+	for i, m := range list {
+		if m.Role == "user" {
+			last = i
+		}
+	}
+	former := slices.DeleteFunc(slices.Clone(list[:last]), func(m ModelMessage) bool {
+		return m.Role == "tool" || len(m.Calls) > 0
+	})
+	return append(former, list[last:]...)
 }
 
 // Part is a piece of a user message that holds more than text.

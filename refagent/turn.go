@@ -255,6 +255,9 @@ func (a *agent) reply(s *session, t *turn, tools []tool) (Reply, error) {
 	history := slices.Clone(s.rec.history)
 	thoughts := s.rec.thoughts
 	s.mu.Unlock()
+	if a.habits.FormerTexts {
+		history = withoutFormerCalls(history)
+	}
 	if a.hooks.Request != nil {
 		history = a.hooks.Request(s.id, history)
 	}

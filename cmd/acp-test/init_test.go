@@ -200,7 +200,7 @@ var _ = Describe("init", func() {
 		p.write("src/go.mod", "module github.com/acp-test/acp-test\n")
 		p.write("src/cmd/acp-test/main.go", "package main\n\nimport \"os\"\n\nfunc main() { os.WriteFile(\"ran\", []byte(os.Args[1]), 0o644) }\n")
 		for _, git := range []string{"init -q .", "config user.email a@b.c", "config user.name a", "add -A", "commit -qm a",
-			"remote add origin https://git.example/acp-test", "config --file " + p.dir + "/home/.gitconfig url." + p.dir + "/src.insteadOf https://git.example/acp-test"} {
+			"remote add origin https://me:token@git.example/acp-test", "config --file " + p.dir + "/home/.gitconfig url." + p.dir + "/src.insteadOf https://git.example/acp-test"} {
 			c := exec.Command("git", append([]string{"-C", filepath.Join(p.dir, "src")}, strings.Fields(git)...)...)
 			c.Env = p.env
 			Expect(os.MkdirAll(filepath.Join(p.dir, "home"), 0o755)).To(Succeed())

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"path"
@@ -45,6 +46,7 @@ func (h *host) sourceOf(from string) (source, error) {
 	case from == "latest" || versionNumber().MatchString(from):
 		return releaseSource(strings.TrimPrefix(from, "v")), nil
 	case strings.Contains(from, "://"):
+		from = withoutUser(from)
 		return source{Fetch: unpacked("curl -fsSL " + quoted([]string{from}) + " | tar -xz"),
 			assumed: "CI has curl and reaches " + from}, nil
 	}
@@ -97,18 +99,29 @@ func checkoutSource(dir string) (source, error) {
 		out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).Output()
 		return strings.TrimSpace(string(out)), err
 	}
-	url, err := git("remote", "get-url", "origin")
-	if err != nil || filepath.IsAbs(url) || strings.HasPrefix(url, ".") || strings.HasPrefix(url, "file:") {
+	origin, err := git("remote", "get-url", "origin")
+	if err != nil || filepath.IsAbs(origin) || strings.HasPrefix(origin, ".") || strings.HasPrefix(origin, "file:") {
 		return source{}, fmt.Errorf("--from %s: CI cannot clone it, because its origin is %q; push it to a server, "+
-			"git remote set-url origin URL, or take a tarball from ci/release", dir, url)
+			"git remote set-url origin URL, or take a tarball from ci/release", dir, origin)
 	}
+	origin = withoutUser(origin)
 	commit, err := git("rev-parse", "HEAD")
 	if err != nil {
 		return source{}, fmt.Errorf("--from %s: it has no commit: %w", dir, err)
 	}
 	return source{Go: true, Fetch: fmt.Sprintf("git clone -q %s .acp-test && git -C .acp-test checkout -q %s && "+
-		"go build -C .acp-test -o ../.bin/acp-test ./cmd/acp-test", quoted([]string{url}), commit),
-		assumed: fmt.Sprintf("CI has git and Go 1.26, and may clone %s, which has commit %.12s", url, commit)}, nil
+		"go build -C .acp-test -o ../.bin/acp-test ./cmd/acp-test", quoted([]string{origin}), commit),
+		assumed: fmt.Sprintf("CI has git and Go 1.26, and may clone %s, which has commit %.12s", origin, commit)}, nil
+}
+
+// withoutUser leaves out of a web address who asks, since CI files are read by many.
+func withoutUser(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || !strings.HasPrefix(u.Scheme, "http") || u.User == nil {
+		return address
+	}
+	u.User = nil
+	return u.String()
 }
 
 // tarballSource is an archive of ci/release that is committed in the user's repository.

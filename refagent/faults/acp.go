@@ -1,17 +1,13 @@
 package faults
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/gofrs/flock"
 
@@ -37,7 +33,6 @@ func inACP() map[string]func() hooks {
 		"forgets-former-turns":      always(hooks{Request: sinceLastUser}),
 		"further-parts-dropped":     always(hooks{Request: firstParts}),
 		"rejected-call-unanswered":  always(hooks{Request: withoutRejections}),
-		"forgets-former-calls":      always(hooks{Request: withoutFormerCalls}),
 		"rejection-told-as-nothing": always(hooks{Request: emptyRejections}),
 		"load-last-turn-first":      always(hooks{Restore: lastTurnFirst}),
 		"load-forgets-settings": always(hooks{Restore: func(_ string, lines [][]byte) [][]byte {
@@ -85,103 +80,11 @@ func inACP() map[string]func() hooks {
 // always is a fault that keeps nothing in mind.
 func always(h hooks) func() hooks { return func() hooks { return h } }
 
-func sinceLastUser(_ string, list messages) messages {
-	for i := len(list) - 1; i > 0; i-- {
-		if list[i].Role == "user" {
-			return list[i:]
-		}
-	}
-	return list
-}
-
-// firstParts leaves of each prompt its first part.
-func firstParts(_ string, list messages) messages {
-	for i := range list {
-		if len(list[i].Parts) > 1 {
-			list[i].Parts = list[i].Parts[:1]
-		}
-	}
-	return list
-}
-
-// withoutRejections leaves out the results of calls that the user rejected.
-func withoutRejections(_ string, list messages) messages {
-	return slices.DeleteFunc(list, func(m refagent.ModelMessage) bool {
-		return m.Role == "tool" && strings.Contains(m.Text, "rejected")
-	})
-}
-
-// emptyRejections empties the results of calls that the user rejected.
-func emptyRejections(_ string, list messages) messages {
-	for i, m := range list {
-		if m.Role == "tool" && strings.Contains(m.Text, "rejected") {
-			list[i].Text = ""
-		}
-	}
-	return list
-}
-
-// withoutFormerCalls leaves out the tool calls of earlier turns.
-func withoutFormerCalls(_ string, list messages) messages {
-	last := 0
-	for i, m := range list {
-		if m.Role == "user" {
-			last = i
-		}
-	}
-	former := slices.DeleteFunc(slices.Clone(list[:last]), func(m refagent.ModelMessage) bool {
-		return m.Role == "tool" || len(m.Calls) > 0
-	})
-	return append(former, list[last:]...)
-}
-
-// lastTurnFirst moves the last turn of a log to its beginning.
-func lastTurnFirst(_ string, lines [][]byte) [][]byte {
-	var prompts []int
-	for i, line := range lines {
-		if read(line).Type == "prompt" {
-			prompts = append(prompts, i)
-		}
-	}
-	if len(prompts) < 2 {
-		return lines
-	}
-	first, last := prompts[0], prompts[len(prompts)-1]
-	return slices.Concat(lines[:first], lines[last:], lines[first:last])
-}
-
-func hideResults(_ string, list messages) messages {
-	for i := range list {
-		if list[i].Role == "tool" {
-			list[i].Text = "done"
-		}
-	}
-	return list
-}
-
 func startedIn(cwd string) string {
 	if wd, err := os.Getwd(); err == nil {
 		return wd
 	}
 	return cwd
-}
-
-// logged is an event of a session's log; a torn line has no type.
-type logged struct {
-	Type, Cwd string
-	At        time.Time
-}
-
-func read(line []byte) (e logged) {
-	_ = json.Unmarshal(bytes.TrimSpace(line), &e)
-	return e
-}
-
-func eraseYoung(_ string, lines [][]byte) [][]byte {
-	if len(lines) > 0 && time.Since(read(lines[0]).At) < time.Minute {
-		return lines[:1]
-	}
-	return lines
 }
 
 // memory is what a fault keeps in mind of each session.
@@ -207,58 +110,6 @@ func (m *memory[T]) get(key string) (v T) {
 	return v
 }
 
-func forgetOnReopen() hooks {
-	var reopened memory[bool]
-	return hooks{
-		Restore: func(session string, lines [][]byte) [][]byte {
-			reopened.set(session, true)
-			return lines
-		},
-		Request: func(session string, list messages) messages {
-			if reopened.get(session) {
-				return sinceLastUser(session, list)
-			}
-			return list
-		},
-	}
-}
-
-// saveLate writes a turn down when it has ended.
-func saveLate() hooks {
-	var waiting memory[[]byte]
-	return hooks{Persist: func(session string, line []byte) (out []byte) {
-		waiting.with(func(of map[string][]byte) {
-			of[session] = append(of[session], line...)
-			if kind := read(line).Type; kind == "end" || kind == "session" {
-				out = of[session]
-				delete(of, session)
-			}
-		})
-		return out
-	}}
-}
-
-func brokenByKill() hooks {
-	var broken memory[bool]
-	return hooks{
-		Restore: func(session string, lines [][]byte) [][]byte {
-			running := false
-			for _, line := range lines {
-				kind := read(line).Type
-				running = kind == "prompt" || running && kind != "end"
-			}
-			broken.set(session, broken.get(session) || running)
-			return lines
-		},
-		Stop: func(session, reason string, err error) (string, error) {
-			if broken.get(session) && reason != "cancelled" {
-				return "", errors.New("tool calls without results in the history")
-			}
-			return reason, err
-		},
-	}
-}
-
 // oneAtATime holds a turn at its start until every other one has ended.
 func oneAtATime() hooks {
 	turn := make(chan struct{}, 1)
@@ -277,102 +128,6 @@ func oneAtATime() hooks {
 				<-turn
 			}
 			return reason, err
-		},
-	}
-}
-
-func shareHistory() hooks {
-	var said memory[messages]
-	return hooks{Request: func(session string, list messages) messages {
-		var all messages
-		said.with(func(of map[string]messages) {
-			for s, other := range of {
-				if s != session {
-					all = append(all, other...)
-				}
-			}
-			of[session] = list
-		})
-		return append(all, list...)
-	}}
-}
-
-// rememberRefusals shows the model again what it has refused.
-func rememberRefusals() hooks {
-	var said, refused memory[messages]
-	return hooks{
-		Request: func(session string, list messages) messages {
-			said.set(session, slices.Clone(list))
-			return slices.Concat(refused.get(session), list)
-		},
-		Stop: func(session, reason string, err error) (string, error) {
-			if reason == "refusal" {
-				refused.set(session, append(said.get(session), refagent.ModelMessage{Role: "assistant", Text: "No."}))
-			}
-			return reason, err
-		},
-	}
-}
-
-// replayFailed shows the model the prompt that failed in place of the one at hand.
-func replayFailed() hooks {
-	type prompts struct{ failed, last *refagent.ModelMessage }
-	var known memory[prompts]
-	return hooks{
-		Request: func(session string, list messages) messages {
-			list = slices.Clone(list)
-			for i := range slices.Backward(list) {
-				if list[i].Role != "user" {
-					continue
-				}
-				was := known.get(session)
-				if was.failed != nil {
-					list[i] = *was.failed
-				}
-				known.set(session, prompts{was.failed, &list[i]})
-				break
-			}
-			return list
-		},
-		Stop: func(session, reason string, err error) (string, error) {
-			now := prompts{last: known.get(session).last}
-			if err != nil {
-				now.failed = now.last
-			}
-			known.set(session, now)
-			return reason, err
-		},
-	}
-}
-
-// hearSource shows the model of a forked session what its source was asked last, too.
-func hearSource() hooks {
-	var asked, sources memory[string] // by the request; by the fork
-	var last memory[refagent.ModelMessage]
-	return hooks{
-		Receive: func(p *refagent.Port, line []byte) {
-			if m := refagent.Decode(line); m["method"] == "session/fork" {
-				asked.set(key(m["id"]), sessionOf(m))
-			}
-			p.Deliver(line)
-		},
-		Send: func(p *refagent.Port, f refagent.Frame) {
-			if f.IsResponse() && f.Method == "session/fork" {
-				fork, _ := f.Message.Object("result")["sessionId"].(string)
-				sources.set(fork, asked.get(key(f.Message["id"])))
-			}
-			p.Emit(f.Message)
-		},
-		Request: func(session string, list messages) messages {
-			if len(list) == 0 {
-				return list
-			}
-			at := len(list) - 1
-			last.set(session, list[at])
-			if m := last.get(sources.get(session)); m.Role != "" {
-				return slices.Insert(slices.Clone(list), at, m)
-			}
-			return list
 		},
 	}
 }

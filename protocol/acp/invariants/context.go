@@ -17,7 +17,8 @@ import (
 
 // modelContext judges that what the user said reaches the model: each block of a prompt in its
 // turn, the turns before it in the later ones, also after a load, and nothing of another
-// session. How an agent words and wraps it is its own affair.
+// session. How an agent words and wraps it is its own affair. Of earlier tool calls and of the
+// prompts of cancelled turns no sentence speaks, so these are lints.
 func modelContext(v *version) *rule {
 	r := v.ofAgent("MODEL-CONTEXT", "A prompt and what was said before it in the session reach the model, and no more.")
 	c := &contexts{
@@ -29,8 +30,8 @@ func modelContext(v *version) *rule {
 		forgotten: r.Fail("forgotten", "the model is not told an earlier turn of the session", "PROMPT-014"),
 		loaded:    r.Fail("not-loaded", "after session/load the model is not told an earlier turn", "LOAD-007"),
 		resumed:   r.Fail("not-resumed", "after session/resume the model is not told an earlier turn", "RESUME-004"),
-		calls:     r.Warn("calls", "the model is not told an earlier tool call of the session", "PROMPT-014"),
-		cut:       r.Warn("after-cancel", "the model is not told the prompt of a cancelled turn", "PROMPT-014"),
+		calls:     r.Lint("calls", "the model is not told an earlier tool call of the session", "PROMPT-014"),
+		cut:       r.Lint("after-cancel", "the model is not told the prompt of a cancelled turn", "PROMPT-014"),
 		foreign:   r.Fail("foreign", "the model is told a prompt of another session", "SESSION-020"),
 	}
 	return r.Watching(func(w *watch) { (&contextWatch{watch: w, contexts: c}).begin() })

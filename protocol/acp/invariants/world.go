@@ -3,13 +3,9 @@ package invariants
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/acp-test/acp-test/fakellm"
-	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/rules"
-	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -136,97 +132,6 @@ type session struct {
 	lineage lineage
 }
 
-// turn is the span from a prompt to its response.
-type turn struct {
-	request    *request
-	session    *session
-	concurrent bool // another turn of the session was open when it began
-	joined     int  // Seq of the first prompt of the session that came before its response; 0 is none
-	started    int
-	ended      int
-	cancel     *act // the first session/cancel
-	close      *act
-	stop       string // its stop reason, "" after an error
-	// heard is a request for whose answer the agent waited when the turn was cancelled,
-	// and whose answer came after that: who has read it has read the cancel. heardAt is the
-	// Seq of the answer.
-	heard   *request
-	heardAt int
-	// disturbed: the editor did what may end a turn without a cancel, such as
-	// another prompt, or loading or deleting the session.
-	disturbed bool
-	// mixed: a load was asked for while it ran, and nobody can tell what is
-	// its own from what is replayed beside it.
-	mixed    bool
-	spoke    bool // had content of the agent
-	acted    bool // the agent asked for something
-	tools    []*tool
-	messages [3]string // current message ids when it ended
-	text     string    // what the user wrote, cut
-	reply    ended     // the model's last one, once it is done
-
-	// Of version 2: Seq of the answer, whether that is an error, and the message that it
-	// names. crossed: an earlier cancel was not settled when it was cancelled, so that the
-	// next idle state may be due to that.
-	answered        int
-	message         string
-	failed, crossed bool
-}
-
-// status of a tool call, in its order.
-type status uint8
-
-const (
-	unsaid status = iota // null or absent in an update
-	pending
-	inProgress
-	completed
-	failed
-	unknownStatus
-)
-
-func (s status) final() bool { return s == completed || s == failed }
-
-func (s status) String() string {
-	return [...]string{"unsaid", "pending", "in_progress", "completed", "failed", "unknown"}[s]
-}
-
-// tool is one tool call of a session.
-type tool struct {
-	id        string
-	by        announced
-	status    status
-	again     bool  // it had ended, and went on
-	turn      *turn // in which it was first seen, nil outside any
-	first     int
-	seq       int      // of its latest entry
-	terminals []string // ids embedded in its content
-	asked     *request // the open permission request about it
-	allowed   int      // Seq of the answer that allowed it
-	denied    int      // Seq of the answer that forbade it
-	denial    answer   // how
-}
-
-// announced is how a tool call first became known.
-type announced uint8
-
-const (
-	byUpdate announced = iota
-	byPermission
-	byCall
-)
-
-// terminal is one terminal of the editor.
-type terminal struct {
-	id       string
-	session  *session
-	turn     *turn
-	created  int
-	released int
-	exited   bool
-	killed   bool
-}
-
 func newWorld(v *version) *world {
 	return &world{version: v, conns: map[int]*conn{}, lives: map[string]int{}, models: newModels(),
 		shown: map[string]map[string]message{}}
@@ -263,28 +168,6 @@ func (c *conn) session(id string) *session {
 	}
 	c.latest = s
 	return s
-}
-
-// turns are the open turns, the oldest first.
-func (s *session) turns() []*turn {
-	if s == nil {
-		return nil
-	}
-	return s.open
-}
-
-// alone reports whether nothing but its prompt and a cancel decides how a turn goes.
-func (t *turn) alone() bool { return !t.concurrent && !t.disturbed && t.close == nil }
-
-// command reports whether the prompt is a slash command.
-func (t *turn) command() bool { return strings.HasPrefix(t.text, "/") }
-
-// turn is the oldest open turn, or nil.
-func (s *session) turn() *turn {
-	if open := s.turns(); len(open) > 0 {
-		return open[0]
-	}
-	return nil
 }
 
 // known reports whether the editor knows the session.
@@ -327,57 +210,6 @@ func (s *session) forget() {
 
 // replaying reports whether a load runs.
 func (s *session) replaying() bool { return s.window != nil && s.window.verb == loadSession }
-
-// tool finds a tool call by the JSON string of its id.
-func (s *session) tool(id wire.Value) *tool {
-	t := s.announced(id)
-	if t == nil && s != nil && len(s.past) > 0 {
-		t = s.past[id.Str()]
-	}
-	return t
-}
-
-// announced is tool, but for calls that a replay may announce again. It does
-// not allocate.
-func (s *session) announced(id wire.Value) *tool {
-	if s == nil {
-		return nil
-	}
-	if plain, ok := id.Plain(); ok {
-		return s.tools[string(plain)]
-	}
-	return s.tools[id.Str()]
-}
-
-// note makes a tool call known.
-func (s *session) note(t *tool) {
-	if old := s.tools[t.id]; old == nil {
-		if len(s.order) >= rememberedTools {
-			oldest := s.order[0]
-			s.order, s.evicted = s.order[1:], true
-			if s.tools[oldest.id] == oldest {
-				delete(s.tools, oldest.id)
-			}
-		}
-		s.order = append(s.order, t)
-	}
-	s.tools[t.id] = t
-	if t.turn != nil && len(t.turn.tools) < rememberedTools {
-		t.turn.tools = append(t.turn.tools, t)
-	}
-}
-
-func (c *conn) note(t *terminal) {
-	if len(c.termOrder) >= rememberedTerms {
-		oldest := c.termOrder[0]
-		c.termOrder = c.termOrder[1:]
-		if c.terminals[oldest.id] == oldest {
-			delete(c.terminals, oldest.id)
-		}
-	}
-	c.termOrder = append(c.termOrder, t)
-	c.terminals[t.id] = t
-}
 
 // ask remembers a request until it is answered.
 func (c *conn) ask(r *request) {
@@ -426,59 +258,4 @@ func (s *session) name() string {
 		return ""
 	}
 	return s.id
-}
-
-// event is one entry and what the world knew of it before it came.
-type event struct {
-	transcript.Entry
-	topic   topic
-	verb    verb
-	conn    *conn
-	session *session
-	// request is what a response answers, if that was still open.
-	request *request
-	// turn is the turn that a prompt's response ends, else the open turn.
-	turn  *turn
-	tool  *tool
-	body  wire.Value
-	frame wire.Frame
-	// params, result and err are the parts of a frame; update is the update
-	// of a session/update.
-	params, result, err, update wire.Value
-	options                     []option // config options in the frame
-	hasOptions                  bool
-	modes                       *modeState
-	stop                        string
-	problems                    []schema.Problem
-	model                       *modelAsked
-}
-
-// modelAsked is a request of the model, once some rule has read it.
-type modelAsked struct {
-	fakellm.Asked
-	ok bool
-}
-
-// askedOfModel returns what a request asks the model; ok is false if it asks for no answer, or cannot be read.
-func (ev *event) askedOfModel() (fakellm.Asked, bool) {
-	if ev.model == nil {
-		a, ok := fakellm.ReadAsked(ev.Entry)
-		ev.model = &modelAsked{a, ok}
-	}
-	return ev.model.Asked, ev.model.ok
-}
-
-// tag is the kind of a session/update, as the agent wrote it.
-func (ev *event) tag() string { return ev.update.Get("sessionUpdate").Str() }
-
-// text is the text of a piece of a message or thought, "" if it has none.
-func (ev *event) text() string { return ev.update.Get("content").Get("text").Str() }
-
-// succeeded reports whether a response is a result.
-func (ev *event) succeeded() bool { return ev.result.Exists() }
-
-// code is the code of an error response, 0 if there is none.
-func (ev *event) code() int64 {
-	n, _ := ev.err.Get("code").Int()
-	return n
 }

@@ -1,0 +1,88 @@
+package faults
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/refagent"
+)
+
+// The faults of this file change what the model is asked.
+
+func sinceLastUser(_ string, list messages) messages {
+	for i := len(list) - 1; i > 0; i-- {
+		if list[i].Role == "user" {
+			return list[i:]
+		}
+	}
+	return list
+}
+
+// firstParts leaves of each prompt its first part.
+func firstParts(_ string, list messages) messages {
+	for i := range list {
+		if len(list[i].Parts) > 1 {
+			list[i].Parts = list[i].Parts[:1]
+		}
+	}
+	return list
+}
+
+// withoutRejections leaves out the results of calls that the user rejected.
+func withoutRejections(_ string, list messages) messages {
+	return slices.DeleteFunc(list, func(m refagent.ModelMessage) bool {
+		return m.Role == "tool" && strings.Contains(m.Text, "rejected")
+	})
+}
+
+// emptyRejections empties the results of calls that the user rejected.
+func emptyRejections(_ string, list messages) messages {
+	for i, m := range list {
+		if m.Role == "tool" && strings.Contains(m.Text, "rejected") {
+			list[i].Text = ""
+		}
+	}
+	return list
+}
+
+func hideResults(_ string, list messages) messages {
+	for i := range list {
+		if list[i].Role == "tool" {
+			list[i].Text = "done"
+		}
+	}
+	return list
+}
+
+func shareHistory() hooks {
+	var said memory[messages]
+	return hooks{Request: func(session string, list messages) messages {
+		var all messages
+		said.with(func(of map[string]messages) {
+			for s, other := range of {
+				if s != session {
+					all = append(all, other...)
+				}
+			}
+			of[session] = list
+		})
+		return append(all, list...)
+	}}
+}
+
+// rememberRefusals shows the model again what it has refused.
+func rememberRefusals() hooks {
+	var said, refused memory[messages]
+	return hooks{
+		Request: func(session string, list messages) messages {
+			said.set(session, slices.Clone(list))
+			return slices.Concat(refused.get(session), list)
+		},
+		Stop: func(session, reason string, err error) (string, error) {
+			if reason == "refusal" {
+				refused.set(session, append(said.get(session), refagent.ModelMessage{Role: "assistant", Text: "No."}))
+			}
+			return reason, err
+		},
+	}
+}
