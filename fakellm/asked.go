@@ -39,6 +39,9 @@ func (a Asked) Conversation() []Part {
 	return all
 }
 
+// System returns the instructions of the request, at the level of the system or the developer.
+func (a Asked) System() string { return a.req.systemText() }
+
 // ReadAsked reads an entry of kind transcript.ModelRequest. ok is false if it asked for no
 // answer of a model, or cannot be read.
 func ReadAsked(e transcript.Entry) (a Asked, ok bool) {

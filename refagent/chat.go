@@ -72,7 +72,10 @@ type chatChunk struct {
 }
 
 func chatRequestOf(model string, history []ModelMessage, offers []Offer, streams bool) chatRequest {
-	r := chatRequest{Model: model, Stream: streams, Messages: []chatMessage{{Role: "system", Content: systemPrompt}}}
+	r := chatRequest{Model: model, Stream: streams}
+	if len(history) == 0 || history[0].Role != roleSystem {
+		r.Messages = append(r.Messages, chatMessage{Role: roleSystem, Content: systemPrompt})
+	}
 	if streams {
 		r.StreamOptions = object{"include_usage": true}
 	}

@@ -72,11 +72,19 @@ func (a *agent) advertised() object {
 	if a.forks() {
 		sessions["fork"] = object{}
 	}
+	a.takesSystemPrompt(sessions)
 	all["sessionCapabilities"] = sessions
 	if a.habits.Unadvertised {
 		prune(all)
 	}
 	return all
+}
+
+// takesSystemPrompt adds that the editor may give a system prompt.
+func (a *agent) takesSystemPrompt(sessions object) {
+	if !a.habits.lacks("systemPrompt") {
+		sessions["systemPrompt"] = object{"mode": object{"override": object{}}}
+	}
 }
 
 // prune leaves out what says no.

@@ -19,6 +19,7 @@ import (
 
 // The roles of a ModelMessage.
 const (
+	roleSystem    = "system"
 	roleUser      = "user"
 	roleAssistant = "assistant"
 	roleTool      = "tool"
@@ -26,7 +27,7 @@ const (
 
 // ModelMessage is one message of the model's context.
 type ModelMessage struct {
-	Role   string      `json:"role"` // user, assistant or tool
+	Role   string      `json:"role"` // system, user, assistant or tool
 	Text   string      `json:"text"`
 	Parts  []Part      `json:"parts,omitempty"`  // user: instead of Text
 	Calls  []ModelCall `json:"calls,omitempty"`  // assistant

@@ -16,6 +16,8 @@ type session struct {
 	id    string
 	cwd   string
 	roots []string // cwd and the additional directories
+	// system is the system prompt that the editor gave; "" is the agent's own.
+	system string
 	mcp   *mcpServers
 
 	mu     sync.Mutex
@@ -63,7 +65,7 @@ func (a *agent) open(id string, p setup, rec *record) (*session, *rpcError) {
 	if a.habits.lacks("directories") {
 		p.directories = nil
 	}
-	s := &session{a: a, id: id, rec: rec, log: log, always: map[string]bool{}, state: stateIdle,
+	s := &session{a: a, id: id, system: p.system, rec: rec, log: log, always: map[string]bool{}, state: stateIdle,
 		items: map[string]func(){},
 		mcp:   a.connectServers(p.servers)}
 	s.cwd = s.addRoot(cwd)

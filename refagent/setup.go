@@ -13,6 +13,7 @@ type setup struct {
 	cwd         string
 	directories []string
 	servers     []json.RawMessage
+	system      string // the system prompt as a whole; "" is the agent's own
 }
 
 // setup reads what a request wants of its session, as the version of the connection has it.
@@ -21,7 +22,39 @@ func (a *agent) setup(params json.RawMessage, serversRequired bool) (setup, *rpc
 	if err == nil && a.v2() {
 		err = a.knownServers(s.servers)
 	}
+	if err == nil && !a.habits.lacks("systemPrompt") {
+		s.system, err = decodeSystem(params)
+	}
 	return s, err
+}
+
+// decodeSystem reads the system prompt that a request gives, "" if it gives none. It refuses
+// modes other than append and override, and what is not text.
+func decodeSystem(params json.RawMessage) (string, *rpcError) {
+	var p struct {
+		SystemPrompt *struct {
+			Mode    string
+			Content []struct{ Type, Text string }
+		}
+	}
+	if err := decodeParams(params, &p); err != nil || p.SystemPrompt == nil {
+		return "", err
+	}
+	var texts []string
+	switch mode := p.SystemPrompt.Mode; mode {
+	case "append":
+		texts = append(texts, systemPrompt)
+	case "override":
+	default:
+		return "", badParams("systemPrompt: there is no mode %q; there are append and override", mode)
+	}
+	for _, b := range p.SystemPrompt.Content {
+		if b.Type != "text" {
+			return "", badParams("systemPrompt: a block of type %q; only text is supported", b.Type)
+		}
+		texts = append(texts, b.Text)
+	}
+	return strings.Join(texts, "\n\n"), nil
 }
 
 func decodeSetup(params json.RawMessage, serversRequired bool) (setup, *rpcError) {

@@ -258,6 +258,9 @@ func (a *agent) reply(s *session, t *turn, tools []tool) (Reply, error) {
 	if a.habits.FormerTexts {
 		history = withoutFormerCalls(history)
 	}
+	if s.system != "" {
+		history = slices.Insert(history, 0, ModelMessage{Role: roleSystem, Text: s.system})
+	}
 	if a.hooks.Request != nil {
 		history = a.hooks.Request(s.id, history)
 	}

@@ -79,6 +79,7 @@ func (a *agent) greetV2(r *request, asked int, params json.RawMessage) *rpcError
 	if a.forks() {
 		session["fork"] = object{}
 	}
+	a.takesSystemPrompt(session)
 	methods := []any{}
 	for _, id := range a.logins() {
 		methods = append(methods, object{"type": "agent", "methodId": id, "name": "Reference login",

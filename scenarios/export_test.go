@@ -14,7 +14,7 @@ var UntilAsked = untilAsked
 // Guarded plays one line that calls f, and returns what becomes of it.
 func Guarded(f func()) error {
 	line := func(context.Context, *Branch) error { f(); return nil }
-	return (&Branch{}).play(context.Background(), []played{{Do: line}})
+	return (&Branch{run: &run{}}).play(context.Background(), []played{{Do: line}})
 }
 
 // NeedsTools are the neutral tools that the scenario needs, with what they have to be

@@ -1,56 +1,109 @@
 package invariants
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
 
-// systemPrompts judges what an agent makes of the system prompt of a client. An agent that
-// does not advertise it may ignore it.
+// systemGiven is the system prompt of a client for one session.
+type systemGiven struct {
+	seq          int
+	mode         string
+	kinds, texts []string // of its blocks
+}
+
+// systemPrompts judges what an agent makes of the system prompt of a client: the model gets it
+// with the instructions in each request of the conversation. An agent that does not advertise
+// it may ignore it.
 func systemPrompts(v *version) *rule {
 	r := v.ofAgent("SYSTEM-PROMPT",
-		"A system prompt that the agent cannot apply makes no session, and none is shown as words of the user.", 1, 2)
+		"A system prompt holds for its session, at the level of the system; one that the agent cannot apply makes no session.",
+		1, 2)
 	mode := r.Fail("mode", "a session is set up with a mode of system prompt that the agent does not support", "SYS-003")
 	block := r.Fail("block", "a session is set up with a system prompt that is not all text", "SYS-004")
+	unheard := r.Warn("not-told", "the model is asked without the system prompt of the session", "SYS-006", "SYS-009")
+	spoken := r.Warn("as-user", "the system prompt reaches the model as words of the user", "SYS-006")
+	kept := r.Warn("kept", "the model is asked with the system prompt that a load or a resume replaced", "SYS-009")
 	shown := r.Warn("replayed", "a replay shows the system prompt as words of the user", "SYS-010")
 	return r.Watching(func(w *watch) {
-		type given struct {
-			mode, text string
-			kinds      []string // of its blocks
-		}
-		asking, texts := map[int]given{}, map[string]string{} // by Seq of the request; by session
+		asking := map[int]systemGiven{}                                    // by Seq of the request
+		now, before := map[string]systemGiven{}, map[string]systemGiven{} // by session
 		w.On(func(ev *event) {
-			if p := ev.params.Get("systemPrompt"); p.Kind() == wire.Object && ev.conn.has(rules.OfAgent, v.instructions) {
-				g := given{mode: p.Get("mode").Str(), text: p.Path("content.0.text").Str()}
+			if !ev.conn.has(rules.OfAgent, v.instructions) {
+				return
+			}
+			g := systemGiven{seq: ev.Seq}
+			if p := ev.params.Get("systemPrompt"); p.Kind() == wire.Object {
+				g.mode = p.Get("mode").Str()
 				for item := range p.Get("content").Items() {
 					g.kinds = append(g.kinds, item.Get("type").Str())
+					g.texts = append(g.texts, item.Get("text").Str())
 				}
-				rules.Remember(asking, rememberedSessions, ev.Seq, g)
-				rules.Remember(texts, rememberedSessions, ev.session.name(), g.text)
 			}
+			rules.Remember(asking, rememberedSessions, ev.Seq, g)
+			rules.Remember(now, rememberedSessions, ev.session.name(), g) // what a replay may not show
 		}, setUps(asked)...)
 		w.On(func(ev *event) {
 			g, had := asking[ev.request.seq]
-			if !had {
+			if !had || !ev.succeeded() {
 				return
 			}
 			delete(asking, ev.request.seq)
 			overrides := ev.conn.has(rules.OfAgent, v.instructions+".mode.override")
 			supported := g.mode == "append" || g.mode == "override" && overrides
-			w.judge(mode, !supported && ev.succeeded(), ev, "", []int{ev.Ref},
+			w.judge(mode, g.mode != "" && !supported, ev, "", []int{ev.Ref},
 				"The agent set up a session with a system prompt in mode %q, which it does not advertise.", g.mode)
 			for _, kind := range g.kinds {
-				w.judge(block, kind != "text" && ev.succeeded(), ev, "", []int{ev.Ref},
+				w.judge(block, kind != "text", ev, "", []int{ev.Ref},
 					"The agent set up a session with a system prompt that holds a block of type %q.", kind)
 			}
-			if ev.session != nil {
-				rules.Remember(texts, rememberedSessions, ev.session.id, g.text)
+			if ev.session == nil {
+				return
 			}
+			if !supported {
+				g.texts = nil
+			}
+			if old := now[ev.session.id]; old.seq != g.seq {
+				rules.Remember(before, rememberedSessions, ev.session.id, old)
+			}
+			rules.Remember(now, rememberedSessions, ev.session.id, g)
 		}, setUps(answered)...)
 		w.inSession(func(ev *event, s *session) {
-			if text := texts[s.id]; text != "" && (s.window != nil || s.replay != nil) {
-				w.judge(shown, ev.text() == text, ev, "", nil, "The replay shows the system prompt as a message of the user.")
+			if list := now[s.id].texts; len(list) > 0 && (s.window != nil || s.replay != nil) {
+				w.judge(shown, slices.Contains(list, ev.text()), ev, "", nil,
+					"The replay shows the system prompt as a message of the user.")
 			}
 		}, userChunk)
+		w.On(func(ev *event) {
+			g, old := now[ev.Session], before[ev.Session]
+			if ev.Kind != transcript.ModelRequest || ev.Session == "" || len(g.texts)+len(old.texts) == 0 {
+				return
+			}
+			a, ok := ev.askedOfModel()
+			if !ok || a.Partial || len(a.Offered) == 0 || !ev.body.Get("lane").Is("main") {
+				return // it is beside the conversation, such as one for a title
+			}
+			system, user := unescaped(a.System()), strings.Builder{}
+			for _, p := range a.Conversation() {
+				if p.Who == "user" {
+					user.WriteString(unescaped(p.Text))
+				}
+			}
+			for _, text := range g.texts {
+				as := strings.Contains(user.String(), bare(text))
+				w.judge(spoken, as, ev, ev.Session, []int{g.seq},
+					"The model got the system prompt of the session, %q, as words of the user.", clip(text))
+				w.judge(unheard, !as && !strings.Contains(system, bare(text)), ev, ev.Session, []int{g.seq},
+					"The model was asked without the system prompt of the session, %q.", clip(text))
+			}
+			for _, text := range old.texts {
+				w.judge(kept, !slices.Contains(g.texts, text) && strings.Contains(system, bare(text)), ev, ev.Session,
+					[]int{old.seq, g.seq}, "The model was asked with the system prompt %q, which the session has no more.", clip(text))
+			}
+		}, modelEvent)
 	})
 }

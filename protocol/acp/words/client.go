@@ -33,6 +33,7 @@ type client struct {
 	terminals mockclient.Terminals
 	elicits   []mockclient.ElicitRule
 	mcp       mcpServers
+	system    map[string]any // the system prompt; nil is none
 
 	greeting wire.Value       // the result of initialize
 	asked    bool             // whether to log in has been settled for this connection

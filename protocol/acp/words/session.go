@@ -201,6 +201,11 @@ func (a *sessionAct) place(b *scenarios.Branch, s *scenarios.Session, params map
 		return "", err
 	}
 	params["cwd"], params["mcpServers"] = cwd, servers
+	of(b).change(func() {
+		if of(b).system != nil {
+			params["systemPrompt"] = of(b).system
+		}
+	})
 	var dirs []string
 	for _, w := range a.add {
 		d, err := dir(b, w)

@@ -38,6 +38,13 @@ func setupCommands() []*scenarios.Command {
 			"whatever other lines say. Without permit a permission is rejected.",
 		Compile: compilePermit,
 	}, {
+		Name: "system", Group: "setup", Args: "TEXT [override] | none",
+		Summary: "give a system prompt with each session that is opened from now on",
+		Detail: "new, load, resume and fork carry it, and none ends that. It is appended to the agent's own\n" +
+			"prompt, or with override takes its place. Ask for the capability before:\n" +
+			"needs agent:sessionCapabilities.systemPrompt, or its mode.override.",
+		Compile: compileSystem,
+	}, {
 		Name: "hold", Group: "setup", Args: "METHOD [once] [CONDITION…]",
 		Summary: "leave requests of the agent open until answer",
 		Detail: "With conditions only those whose params are so: fs/read_text_file path~notes.txt. With\n" +
