@@ -18,7 +18,7 @@ type session struct {
 	roots []string // cwd and the additional directories
 	// system is the system prompt that the editor gave; "" is the agent's own.
 	system string
-	mcp   *mcpServers
+	mcp    *mcpServers
 
 	mu     sync.Mutex
 	rec    *record

@@ -30,6 +30,10 @@ func inACP() map[string]func() hooks {
 			c.Args[len(c.Args)-1] = "(" + c.Args[len(c.Args)-1] + "\n) & wait"
 			inOwnSession(c)
 		}}),
+		"system-prompt-as-user":     always(hooks{Request: systemAsUser}),
+		"system-prompt-once":        always(hooks{Request: systemOnce}),
+		"system-prompt-of-all":      keepSystem(func(string) string { return "" }),
+		"system-prompt-kept":        keepSystem(func(session string) string { return session }),
 		"forgets-former-turns":      always(hooks{Request: sinceLastUser}),
 		"further-parts-dropped":     always(hooks{Request: firstParts}),
 		"rejected-call-unanswered":  always(hooks{Request: withoutRejections}),

@@ -45,6 +45,44 @@ func emptyRejections(_ string, list messages) messages {
 	return list
 }
 
+// systemAsUser passes the editor's system prompt on as words of the user.
+func systemAsUser(_ string, list messages) messages {
+	if list[0].Role == "system" {
+		list[0].Role = "user"
+	}
+	return list
+}
+
+// systemOnce gives the editor's system prompt to the first turn alone.
+func systemOnce(_ string, list messages) messages {
+	if list[0].Role == "system" && len(sinceLastUser("", list)) < len(list)-1 {
+		return list[1:]
+	}
+	return list
+}
+
+// keepSystem keeps the first system prompt that it sees under a key, for all that follows.
+func keepSystem(key func(session string) string) func() hooks {
+	return func() hooks {
+		var first memory[refagent.ModelMessage]
+		return hooks{Request: func(session string, list messages) messages {
+			kept := first.get(key(session))
+			if list[0].Role != "system" {
+				if kept.Role == "" {
+					return list
+				}
+				return append(messages{kept}, list...)
+			}
+			if kept.Role == "" {
+				first.set(key(session), list[0])
+				return list
+			}
+			list[0] = kept
+			return list
+		}}
+	}
+}
+
 func hideResults(_ string, list messages) messages {
 	for i := range list {
 		if list[i].Role == "tool" {

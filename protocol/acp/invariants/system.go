@@ -30,8 +30,8 @@ func systemPrompts(v *version) *rule {
 	kept := r.Warn("kept", "the model is asked with the system prompt that a load or a resume replaced", "SYS-009")
 	shown := r.Warn("replayed", "a replay shows the system prompt as words of the user", "SYS-010")
 	return r.Watching(func(w *watch) {
-		asking := map[int]systemGiven{}                                    // by Seq of the request
-		now, before := map[string]systemGiven{}, map[string]systemGiven{} // by session
+		asking, opening := map[int]systemGiven{}, map[string]systemGiven{} // by Seq of the request, by session
+		now, before := map[string]systemGiven{}, map[string]systemGiven{}  // by session
 		w.On(func(ev *event) {
 			if !ev.conn.has(rules.OfAgent, v.instructions) {
 				return
@@ -45,7 +45,7 @@ func systemPrompts(v *version) *rule {
 				}
 			}
 			rules.Remember(asking, rememberedSessions, ev.Seq, g)
-			rules.Remember(now, rememberedSessions, ev.session.name(), g) // what a replay may not show
+			rules.Remember(opening, rememberedSessions, ev.session.name(), g)
 		}, setUps(asked)...)
 		w.On(func(ev *event) {
 			g, had := asking[ev.request.seq]
@@ -67,14 +67,13 @@ func systemPrompts(v *version) *rule {
 			if !supported {
 				g.texts = nil
 			}
-			if old := now[ev.session.id]; old.seq != g.seq {
-				rules.Remember(before, rememberedSessions, ev.session.id, old)
-			}
+			rules.Remember(before, rememberedSessions, ev.session.id, now[ev.session.id])
 			rules.Remember(now, rememberedSessions, ev.session.id, g)
 		}, setUps(answered)...)
 		w.inSession(func(ev *event, s *session) {
-			if list := now[s.id].texts; len(list) > 0 && (s.window != nil || s.replay != nil) {
-				w.judge(shown, slices.Contains(list, ev.text()), ev, "", nil,
+			if s.window != nil || s.replay != nil {
+				given := slices.Concat(opening[s.id].texts, now[s.id].texts)
+				w.judge(shown, slices.Contains(given, ev.text()), ev, "", nil,
 					"The replay shows the system prompt as a message of the user.")
 			}
 		}, userChunk)
