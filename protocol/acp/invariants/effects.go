@@ -45,6 +45,11 @@ func effects(v *version) *rule {
 				a.asked[id] = cmp.Or(a.asked[id], ev.Seq)
 			}
 		}, asked(permission))
+		w.On(func(ev *event) {
+			if a := x.turns[ev.turn]; a != nil && ev.result.Get("outcome").Get("_meta").Exists() {
+				a.unclear = true // the user may have changed the call
+			}
+		}, answered(permission))
 		w.On(x.ends, answered(prompt))
 		w.On(x.found, workspaceEvent)
 	})
