@@ -215,6 +215,9 @@ func (e *Editor) receive(f transcript.Entry) {
 		if f.Method == "$/cancel_request" {
 			e.inbox.put(f.Seq)
 		}
+		if f.Method == "session/update" && e.caps.On("subagents") {
+			e.adopt(f)
+		}
 		if f.Ref > 0 { // version 2: the work of a prompt is over
 			e.mu.Lock()
 			if w, ok := e.sessions[f.Session]; ok {

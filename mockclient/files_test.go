@@ -132,6 +132,24 @@ var _ = Describe("files", func() {
 		Expect(v.Path("error.code").Text()).To(Equal("-32602"))
 		Expect(codes(e.Transcript())).To(Equal([]string{"unknown-session"}))
 	})
+	reads := map[string]any{"readTextFile": true}
+	family, alone := mockclient.Capabilities{"fs": reads, "subagents": map[string]any{}}, mockclient.Capabilities{"fs": reads}
+	DescribeTable("of a child are those of the session that announced it", func(caps mockclient.Capabilities, of, path, want string) {
+		got := make(chan wire.Value, 1)
+		open(edit(mockclient.Options{Capabilities: caps}, func(p *peer) {
+			p.handshake()
+			p.update(of, `{"sessionUpdate":"subagent_update","sessionId":"k","cwd":"/","state":{"state":"running"}}`)
+			got <- p.ask(1, "fs/read_text_file", fmt.Sprintf(`{"sessionId":"k","path":%q}`, strings.ReplaceAll(path, "$DIR", dir))).v
+		}), dir)
+		var v wire.Value
+		Eventually(got).Should(Receive(&v))
+		Expect(v.Path("result.content").Str() + v.Path("error.message").Str()).To(HavePrefix(want))
+	},
+		Entry(nil, family, "s", "$DIR/a.txt", "one"),
+		Entry(nil, family, "s", "/etc/hostname", "the path "),
+		Entry(nil, family, "other", "$DIR/a.txt", "unknown session"),
+		Entry(nil, alone, "s", "$DIR/a.txt", "unknown session"),
+	)
 	It("of any size are read whole", Label("large"), func() {
 		big := strings.Repeat("0123456789abcde\n", 2<<20)
 		Expect(os.WriteFile(dir+"/big", []byte(big), 0o600)).To(Succeed())

@@ -171,7 +171,8 @@ func cause(err error) error {
 // workspace is what the editor knows about one session.
 type workspace struct {
 	id        string
-	known     bool // opened by a session method, not just named
+	known     bool // opened by a session method or announced, not just named
+	parent    *workspace
 	roots     []*confined.Root
 	prompts   map[int]bool // Seqs of prompts without an answer
 	cancelled map[int]bool // those of them that were cancelled
@@ -184,6 +185,38 @@ func (e *Editor) workspace(id string) *workspace {
 		e.sessions[id] = w
 	}
 	return w
+}
+
+// adopt opens the directories of a session to a child that it announces. What else a child
+// says of its directories opens none.
+func (e *Editor) adopt(f transcript.Entry) {
+	u := f.JSON().Path("params.update")
+	child := u.Get("sessionId").Str()
+	if !u.Get("sessionUpdate").Is("subagent_update") || child == "" {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	parent := e.sessions[f.Session]
+	if w := e.workspace(child); parent == nil || !parent.known || w.known || child == f.Session {
+		return
+	}
+	var dirs []string
+	for _, r := range parent.roots {
+		dirs = append(dirs, r.Dir())
+	}
+	e.openWorkspace(child, dirs)
+	e.sessions[child].parent = parent
+}
+
+// family reports whether a session is another one or descends from it. The caller holds mu.
+func (e *Editor) family(session, of string) bool {
+	for w := e.sessions[session]; w != nil; w = w.parent {
+		if w.id == of {
+			return true
+		}
+	}
+	return session == of
 }
 
 // openWorkspace sets the directories of a session. A directory that cannot be

@@ -85,19 +85,23 @@ func (e *Editor) act(r *Request, d decision) {
 	}
 }
 
-// cancelledTurn reports whether a turn of the session was cancelled and has not
-// ended. The caller holds mu.
+// cancelledTurn reports whether a turn of the session or of one that it descends from was
+// cancelled and has not ended. The caller holds mu.
 func (e *Editor) cancelledTurn(session string) bool {
-	w, ok := e.sessions[session]
-	return ok && len(w.cancelled) > 0
+	for w := e.sessions[session]; w != nil; w = w.parent {
+		if len(w.cancelled) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
-// openPermissions are the permission requests of a session that a cancel must
-// answer. The caller holds mu.
+// openPermissions are the permission requests of a session and its descendants that a cancel
+// must answer. The caller holds mu.
 func (e *Editor) openPermissions(session string) []*Request {
 	var open []*Request
 	for _, r := range e.requests {
-		if r.Entry.Method == "session/request_permission" && r.Entry.Session == session && !r.undecided && !r.stubborn {
+		if r.Entry.Method == "session/request_permission" && e.family(r.Entry.Session, session) && !r.undecided && !r.stubborn {
 			open = append(open, r)
 		}
 	}

@@ -49,12 +49,12 @@ func delegate(ctx context.Context, w *work) error {
 		stop = stopError
 	}
 	c.writeLocked(event{Type: eventEnd, Stop: stop})
-	last := c.rec.history[len(c.rec.history)-1]
+	said := c.rec.history // a refusal takes back what was said
 	c.mu.Unlock()
 	w.result = "The subagent ended with " + stop + "."
 	if stop == stopEndTurn {
-		w.result = last.Text
-		w.a.passOn(c, w.s, w.id+":reply", last.Text)
+		w.result = said[len(said)-1].Text
+		w.a.passOn(c, w.s, w.id+":reply", w.result)
 	}
 	c.mu.Lock()
 	c.turn, c.waiting = nil, 0

@@ -77,7 +77,7 @@ func lateContent(v *version) *rule {
 
 // quiet reports whether nobody has asked the session for anything.
 func (s *session) quiet() bool {
-	return s != nil && len(s.open) == 0 && s.window == nil && s.restored == nil
+	return s != nil && !s.child() && len(s.open) == 0 && s.window == nil && s.restored == nil
 }
 
 // untouched reports whether the session is new and open.

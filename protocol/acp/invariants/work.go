@@ -103,7 +103,9 @@ func (w *world) foldDemand(s *session, ev *event) {
 		w.forgetCut(s)
 		s.replay = &replay{seq: ev.Seq, history: ev.params.Get("replayFrom").Kind() == wire.Object, busy: s.busy()}
 	case closeSession:
-		s.cancelling(ev)
+		if !s.child() { // which a client cannot close
+			s.cancelling(ev)
+		}
 	}
 }
 
