@@ -38,8 +38,8 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 	var ask, told string
 	var all []string
 	for _, msg := range body.Messages {
-		if msg.Role == "system" {
-			continue
+		if text, _ := msg.Content.(string); msg.Role == "system" && !strings.Contains(text, "Rhyme") {
+			continue // the agent's own
 		}
 		content, ok := msg.Content.(string)
 		if !ok {

@@ -44,6 +44,40 @@ var chapters = map[string]func(b *battery){
 	"subagent": func(b *battery) {
 		s := b.newSession()
 		b.turn(s, `use delegate {"task":"say hello"}`)
+		b.turn(s, `use delegate {"task":"fail now"}`)
+		b.choice = "hold"
+		id := b.request("session/prompt", prompt(s, `use delegate {"task":"use write_file {\"path\":\"x\",\"content\":\"x\"}"}`))
+		var child string
+		b.during(id, "permission", func(m object) bool {
+			params, _ := m["params"].(object)
+			child, _ = params["sessionId"].(string)
+			return m["method"] == "session/request_permission"
+		})
+		b.call("session/prompt", prompt(child, "say no"))
+		b.call("session/close", object{"sessionId": child})
+		b.notify("session/cancel", object{"sessionId": child})
+		b.response(id)
+		b.notify("session/cancel", object{"sessionId": child})
+		b.settle()
+		b.turn(s, "say more")
+	},
+	"system": func(b *battery) {
+		set := func(method, session, mode, kind, text string) string {
+			r := b.call(method, object{"sessionId": session, "cwd": b.dir, "mcpServers": []any{}, "systemPrompt": object{
+				"mode": mode, "content": []any{object{"type": kind, "text": text}}}})
+			id, _ := r["sessionId"].(string)
+			b.settle()
+			return id
+		}
+		one := set("session/new", "", "append", "text", "Rhyme one.")
+		b.turn(one, "say one")
+		b.turn(one, "say two")
+		two := set("session/new", "", "override", "text", "Rhyme two.")
+		b.turn(two, `use write_file {"path":"x.txt","content":"x"}`)
+		set("session/load", one, "append", "text", "Rhyme three.")
+		b.turn(one, "say three")
+		set("session/new", "", "_rhyme", "text", "Rhyme.")
+		set("session/new", "", "append", "image", "")
 	},
 	"permission": func(b *battery) {
 		s := b.newSession()
@@ -183,6 +217,7 @@ var chapters = map[string]func(b *battery){
 		b.turn(s, `use write_file {"path":"x.txt","content":"hello"}`)
 		b.turn(s, `use read_file {"path":"x.txt"}`)
 		b.turn(s, `use run_shell {"command":"echo hello"}`)
+		b.turn(s, `use delegate {"task":"say hello"}`)
 	},
 	"ask": func(b *battery) {
 		ask := `use ask_user {"question":"Which?"}`
