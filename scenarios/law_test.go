@@ -133,7 +133,7 @@ var undone = map[string][]string{
 	"message-ids-interleaved":     {"message-ids-absent", "message-ids-null"},
 	"mode-unlisted":               {"modes-none"},
 	"command-without-description": {"commands-none"},
-	"cwd-ignored":                 {"asks-for-everything"}, // what is read elsewhere is rejected all the same
+	"cwd-ignored":                 {"asks-for-everything", "extra-question"}, // what is read elsewhere is rejected all the same
 	"auth-code-for-anything":      {"unknown-session-params", "unknown-session-internal", "busy-is-params", "busy-is-internal"},
 }
 
