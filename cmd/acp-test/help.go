@@ -82,6 +82,17 @@ func topics(root *cobra.Command) []string {
 	return names
 }
 
+// ids are those of rules and requirements.
+func ids() (all []string) {
+	for _, r := range invariants.V1().Rules() {
+		all = append(all, r.ID)
+	}
+	for _, q := range invariants.V1().Requirements() {
+		all = append(all, q.ID)
+	}
+	return all
+}
+
 // written are the topics with a page of their own.
 func (h *host) written(root *cobra.Command, topic string) (page string, ok bool) {
 	switch topic {
@@ -144,7 +155,7 @@ func (h *host) help(root *cobra.Command, topic string) error {
 	case err == nil:
 		fmt.Fprint(h.out, word)
 	case !found:
-		return fmt.Errorf("there is no help on %q%s: acp-test help help lists the topics", topic, meant(topic, topics(root)))
+		return fmt.Errorf("there is no help on %q%s: acp-test help help lists the topics", topic, meant(topic, append(topics(root), ids()...)))
 	}
 	return nil
 }
