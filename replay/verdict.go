@@ -152,7 +152,7 @@ func (r *Replay) withoutTurn(res *results.Result) {
 			return
 		}
 	}
-	if res.Verdict == results.Pass {
+	if res.Verdict == results.Pass && !brokenOff(r.Recording) {
 		res.Verdict, res.Reason = results.Inconclusive, "the recording holds no turn, so its replay proves nothing: "+
 			"record until the agent has answered a prompt"
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/internal/yamlfile"
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
@@ -90,9 +89,6 @@ func parseConfig(file string, src []byte) (c config, err error) {
 	}
 	if isFile(c.Agent) {
 		c.Agent = from(c.Agent)
-		if !exists(c.Agent, false) {
-			root.Field("agent").Fail("", "agent: there is no profile %s", c.Agent)
-		}
 	}
 	if len(c.Command) > 0 && strings.ContainsRune(c.Command[0], '/') {
 		c.Command[0] = from(c.Command[0])
@@ -115,9 +111,6 @@ func (c *config) known(root *yamlfile.Node) {
 				root.Field(key).Fail(mistake.Suggest(name, known), "%s: there is no %q", key, name)
 			}
 		}
-	}
-	if c.Agent != "" && !isFile(c.Agent) && !slices.Contains(agents.Names(), c.Agent) {
-		root.Field("agent").Fail(mistake.Suggest(c.Agent, agents.Names()), "agent: no profile is named %q", c.Agent)
 	}
 }
 

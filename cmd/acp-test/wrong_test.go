@@ -46,7 +46,7 @@ var _ = Describe("a wrong command line", func() {
 			p := newPlace()
 			root := p.dir
 			for _, f := range files {
-				p.write(f.Name, string(f.Data))
+				p.write(f.Name, strings.ReplaceAll(string(f.Data), "\n\\-- ", "\n-- "))
 			}
 			before := p.all()
 			for _, row := range sections[i] {
