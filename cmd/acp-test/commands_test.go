@@ -35,6 +35,24 @@ var _ = Describe("help", func() {
 		}
 	})
 
+	It("has each command in one of five groups, and of run's flags those of every day, all in help run", func() {
+		p := newPlace()
+		list := p.run("help").out
+		Expect(regexp.MustCompile(`(?m)^[A-Z][a-z ]+:\n {2}[a-z]`).FindAllString(list, -1)).To(HaveLen(5))
+		for line := range strings.Lines(p.run("__complete", "").out) {
+			if name, _, ok := strings.Cut(line, "\t"); ok {
+				Expect(list).To(MatchRegexp(`(?m)^  ` + regexp.QuoteMeta(name) + ` `))
+			}
+		}
+		flag := regexp.MustCompile(`(?m)^ +(-\w, )?--[\w-]+`)
+		Expect(len(flag.FindAllString(p.run("run", "--help").out, -1))).To(BeNumerically("<=", 12))
+		all := p.run("help", "run").out
+		Expect(len(flag.FindAllString(all, -1))).To(BeNumerically(">=", 48))
+		Expect(all).To(ContainSubstring("\nHow they are judged:\n"))
+		Expect(all).NotTo(ContainSubstring("\nMore flags:\n"), "each flag of run has a heading")
+		Expect(p.run("help", "faults").out).To(MatchRegexp(`(?m)^cancel-end-turn +\S`))
+	})
+
 	DescribeTable("explains", func(topic, want string) {
 		got := newPlace().run("help", topic)
 		Expect(got.code).To(Equal(0))

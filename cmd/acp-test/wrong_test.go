@@ -72,6 +72,23 @@ var _ = Describe("a wrong command line", func() {
 		})
 	}
 
+	It("is none, but a replay without a turn proves nothing, and the shape of a message comes before what follows from it", func() {
+		p := newPlace()
+		for _, f := range files {
+			p.write(f.Name, string(f.Data))
+		}
+		got := p.run("replay", "session.jsonl", "--against", "nothing")
+		Expect([]any{got.code, got.out}).To(Equal([]any{2, got.out}))
+		Expect(got.out).To(And(ContainSubstring("the recording holds no turn"), ContainSubstring("\nINCONCLUSIVE ")))
+		p.write("shape.txt", p.read("session.jsonl")+"--> "+`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`+
+			"\n<-- "+`{"jsonrpc":"2.0","id":1,"result":{"sessionid":"s"}}`+
+			"\n--> "+`{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"hi"}]}}`+
+			"\n<-- "+`{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`+"\n")
+		Expect(p.run("check", "shape.txt").out).To(MatchRegexp(`(?s)\nFAIL  SHAPE .*\nFAIL  C-INIT-FIRST `))
+		p.env = append(p.env, "MY_TOKEN=required") // a word of ours, as in auth/required
+		Expect(p.run("run", "--suite", "auth", "-q").code).To(Equal(0))
+	})
+
 	It("of an agent that is not there says so", func() {
 		got := newPlace().run("run", "--run", "^prompt-turn/text$", "--", "no-such-agent")
 		Expect(got).To(Equal(ended{2, "", "acp-test: starting no-such-agent: no program \"no-such-agent\" in PATH\n"}))
