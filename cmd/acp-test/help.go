@@ -164,7 +164,8 @@ func (h *host) help(root *cobra.Command, topic string) error {
 	case err == nil:
 		fmt.Fprint(h.out, word)
 	case !found:
-		return fmt.Errorf("there is no help on %q%s: acp-test help help lists the topics", topic, meant(topic, append(topics(root), ids()...)))
+		return fmt.Errorf("there is no help on %q%s: acp-test help help lists the topics", topic,
+			meant(topic, append(topics(root), ids()...)))
 	}
 	return nil
 }
