@@ -58,6 +58,10 @@ var symptoms = []symptom{
 		`(?:auth|credentials|api key)|missing (?:api key|credentials)`),
 		"it wants credentials, and an agent under test gets none: --env NAME=test for a key it only checks for, " +
 			"--pass-env NAME for yours, or a profile with the file it reads (home:)"},
+	{lazy.Regexp(`(?i)no (?:\w+ )?(?:providers?|models?) (?:is |are )?(?:configured|set up|available|found|selected)|` +
+		`not a configured (?:model|provider)|(?:model|provider) (?:is )?not configured`),
+		"it has no model here, because its HOME is empty: name the model server in a variable (--env NAME='$$LLM'), in a " +
+			"profile with the configuration file in which it lists its providers (home:)"},
 	{lazy.Regexp(`(?i)(?:ENOENT|no such file or directory)[^\n]*?((?:~|/)[^\s'":]*/\.[\w-]+[^\s'":]*)`),
 		"it looked for $1, and its HOME is empty here: write a profile with that file (home:), or --pass-env HOME to give " +
 			"it yours"},

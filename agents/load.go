@@ -102,7 +102,7 @@ func Load(file string) (*Profile, error) {
 // Find gives the profile that --agent names: a file if name looks like one,
 // else a shipped one.
 func Find(name string) (*Profile, error) {
-	if strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
+	if strings.ContainsAny(name, `/\ `) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
 		return Load(name)
 	}
 	return Shipped(name)
@@ -119,7 +119,13 @@ type profileFile struct {
 func load(dir fs.FS, name, shown string) (p *Profile, err error) {
 	defer mistake.Catch(&err)
 	src, err := fs.ReadFile(dir, name)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrInvalid) || err != nil && strings.HasSuffix(err.Error(), "is a directory"):
+		return nil, fmt.Errorf("%s is a folder: name the file of the profile in it, NAME.yaml", shown)
+	case err != nil && strings.ContainsAny(shown, " \t"):
+		return nil, fmt.Errorf("there is no profile %q: if it is the agent's command, write it behind --, "+
+			"in place of --agent: -- %s", shown, shown)
+	case err != nil:
 		return nil, fmt.Errorf("reading profile %s: %w", shown, cause(err))
 	}
 	root, err := yamlfile.Parse(shown, src)

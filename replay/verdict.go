@@ -64,9 +64,9 @@ func (r *Replay) kept(t *transcript.Transcript, seq func(Altered) int) iter.Seq[
 
 // Run plays the recording and judges the agent: by the rules, and by how it
 // differs from what is wanted.
-func (r *Replay) Run(ctx context.Context) results.Result {
+func (r *Replay) Run(ctx context.Context) (res results.Result) {
 	began := time.Now()
-	res := results.Result{ID: r.ID, File: r.File, Verdict: results.Pass, Started: began}
+	res = results.Result{ID: r.ID, File: r.File, Verdict: results.Pass, Started: began}
 	checker := r.Judge.Rules.NewChecker(rules.Config{Severity: r.Judge.Severity, Start: r.Work,
 		Roots: slices.Compact([]string{r.Work, r.Home})})
 	r.Log.Observe(checker.Observe)
@@ -95,6 +95,7 @@ func (r *Replay) Run(ctx context.Context) results.Result {
 		r.altered = played.Altered
 		r.forgive(&res)
 	}
+	defer r.withoutTurn(&res)
 	if r.Want == nil {
 		res.Golden = &results.Golden{State: "off"}
 		return res
@@ -141,6 +142,20 @@ func (r *Replay) forgive(res *results.Result) {
 		}
 	}
 	res.Known = all && (res.Verdict == results.Fail || res.Verdict == results.Inconclusive)
+}
+
+// withoutTurn takes the pass from the replay of a recording that holds no turn: the agent had nothing
+// to show.
+func (r *Replay) withoutTurn(res *results.Result) {
+	for e := range r.Recording.All() {
+		if _, ok := r.Judge.Protocol.Prompt(e); ok {
+			return
+		}
+	}
+	if res.Verdict == results.Pass && !brokenOff(r.Recording) {
+		res.Verdict, res.Reason = results.Inconclusive, "the recording holds no turn, so its replay proves nothing: "+
+			"record until the agent has answered a prompt"
+	}
 }
 
 // Acts reports whether a recording has anything that an editor did: a frame, or an end that

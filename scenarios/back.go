@@ -214,7 +214,8 @@ func (s *saw) judge(b *Branch, text string, seen []int) error {
 	l := s.line
 	switch {
 	case l.Negated && len(seen) > 0:
-		return b.Back(l, false, "no "+strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(l.Text, "!"), " saw")),
+		line := strings.Replace(strings.TrimPrefix(l.Text, "!"), s.pattern.Text, text, 1)
+		return b.Back(l, false, "no "+strings.TrimSpace(strings.TrimPrefix(line, " saw")),
 			fmt.Sprintf("%s, the first at #%d:\n%s", times(len(seen)), seen[0], b.Line(b.run.t.At(seen[0]))), seen...)
 	case l.Negated, len(seen) == s.want, !s.exact && len(seen) > s.want:
 		return nil

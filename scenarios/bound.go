@@ -1,12 +1,14 @@
 package scenarios
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/scenarios/language"
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -63,7 +65,33 @@ func bind(p *language.Pattern, b *Branch) (*bound, error) {
 		}
 		x.fields = append(x.fields, bf)
 	}
+	x.text = b.spelled(p)
 	return x, nil
+}
+
+// spelled is the text of a pattern with values in the place of variables that the run sets. Where
+// a run is, and what it has, keep their names: they differ from run to run.
+func (b *Branch) spelled(p *language.Pattern) string {
+	words := []script.Word{p.Arg}
+	for _, f := range p.Fields {
+		words = append(words, f.Value)
+	}
+	text, rest := "", p.Text
+	for _, w := range words {
+		for _, part := range w.Parts {
+			before, after, ok := strings.Cut(rest, "$"+part.Text)
+			if !part.Variable || !ok {
+				continue
+			}
+			value := "$" + part.Text
+			if _, err := b.run.Fixed(part.Text); err != nil {
+				value, _ = b.Variable(part.Text) // bind has expanded it
+				value = b.run.short(cmp.Or(value, "''"))
+			}
+			text, rest = text+before+value, after
+		}
+	}
+	return text + rest
 }
 
 // isTurn reports whether the pattern is the end of a turn.

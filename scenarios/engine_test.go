@@ -263,6 +263,14 @@ read -r prompt; ` + then}))
 		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 	})
 
+	It("says which line of a group took the only entry there was, and what variables stand for", func() {
+		r := run(engine(), "check a\nprompt 'Say hello.'\ngroup {\n  await agent_message text~Hello\n  await agent_message text~Hello within=50ms\n}\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n    - gate: g\n")
+		Expect(text(r)).To(MatchRegexp(`another line of the group took #\d+, and there was no second one`))
+		r = run(engine(), "session new a as A\ncheck a\nprompt 'Say hello.'\nawait turn\nsaw agent_message text=$A.sessionId text!=$WORK\ncheck b\n! saw agent_message session=any text!=$A.sessionId\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n")
+		Expect(text(r)).To(MatchRegexp(`expected +agent_message text=sess\S+ text!=\$WORK\n`))
+		Expect(text(r)).To(MatchRegexp(`expected +no agent_message session=any text!=sess`))
+	})
+
 	It("looks in a group for what a named session said from where the script is in it, and goes on behind that", func() {
 		const two = "session new a\nsession new b\nprompt a 'Say hello.'\nawait gate g\nprompt b 'Say more.'\n" +
 			"await agent_message session=a\nawait turn session=b\ncheck x\n"

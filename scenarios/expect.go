@@ -12,11 +12,15 @@ import (
 // that ended before what had to happen within it.
 func (x *bound) expectation(taken map[int]bool) transcript.Expectation {
 	expect := transcript.Expect(x.text, func() transcript.Fold {
+		unmet := "no such entry yet"
 		return func(e transcript.Entry) (transcript.Verdict, string) {
-			if taken[e.Seq] {
-				return transcript.Unmet, "another line of the group took it"
-			}
-			if x.match(e) {
+			switch {
+			case x.match(e) && taken[e.Seq]:
+				unmet = fmt.Sprintf("another line of the group took #%d, and there was no second one", e.Seq)
+				return transcript.Unmet, unmet
+			case taken[e.Seq]:
+				return transcript.Unmet, unmet
+			case x.match(e):
 				return x.decide(e)
 			}
 			if x.of.OfRequest() && x.matchKind(e) {
@@ -25,7 +29,7 @@ func (x *bound) expectation(taken map[int]bool) transcript.Expectation {
 			if x.endsWith(e) {
 				return transcript.Unmeetable, fmt.Sprintf("the turn ended first, at #%d, with %s", e.Seq, x.run.stopReason(e))
 			}
-			return transcript.Unmet, "no such entry yet"
+			return transcript.Unmet, unmet
 		}
 	})
 	expect.Outlives = x.of.Outlives

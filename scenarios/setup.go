@@ -20,6 +20,9 @@ func setupCommands() []*Command {
 				for i := range l.Rest {
 					l.One(i, "the name of a protocol")
 				}
+				if len(l.Scenario().Checks) > 0 {
+					return l.Usage(1, "protocol stands before all other commands")
+				}
 				l.Scenario().Several = len(l.Rest) > 1
 				return nil
 			},

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -28,6 +31,13 @@ func conditionCommands(p *Protocol) []*Command {
 			"line may also begin with conditions in brackets: [v2] [linux] [!windows].",
 		Compile: compileNeeds,
 	}}
+}
+
+func neutralTools() (names []string) {
+	for _, t := range agents.NeutralTools() {
+		names = append(names, t.Name)
+	}
+	return names
 }
 
 func compileNeeds(l *Line) Step {
@@ -55,7 +65,9 @@ func compileNeeds(l *Line) Step {
 			return l.Usage(w.Column, "needs takes no variables")
 		case what == "agent" && name != "":
 			agent = append(agent, name)
-		case what == "tool" && name != "", what == "model" && name == "":
+		case what == "tool" && !slices.Contains(neutralTools(), strings.Split(name, ":")[0]):
+			return l.Mistake(w.Column, mistake.Suggest(name, neutralTools()), "there is no neutral tool %q", name)
+		case what == "tool", what == "model" && name == "":
 		default:
 			return l.Usage(w.Column, "%q is nothing that could be needed", s)
 		}

@@ -87,7 +87,7 @@ func (f *Failure) Text(indent string) string {
 	put("last", tail(strings.Join(f.Tail, "\n"), last)...)
 	put("stderr", tail(f.Stderr, logs)...)
 	put("agent", head(f.Process, 1)...)
-	put("what to do", head(f.Advice, 3)...)
+	put("what to do", head(printable.Wrap(f.Advice, widest), 4)...)
 	return b.String()
 }
 

@@ -20,7 +20,7 @@ func agentsCommand(h *host) *cobra.Command {
 	c := &cobra.Command{
 		Use:               "agents [NAME|FILE]",
 		Short:             "the profiles, and whether each can run here",
-		Args:              cobra.MaximumNArgs(1),
+		Args:              atMost(1),
 		ValidArgsFunction: completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -116,6 +116,10 @@ func (h *host) named(name, settings string, command []string) (*agents.Profile, 
 		}
 		if name != "" && slices.Contains(agents.Names(), name) {
 			return agents.Shipped(name)
+		}
+		if len(list) == 0 {
+			return nil, fmt.Errorf("%s names no agent that has a command: its agent_servers is where they are%s", settings,
+				because(skipped))
 		}
 		return nil, fmt.Errorf("%s has no agent %q%s%s", settings, name, meant(name, names), because(skipped))
 	case name != "":

@@ -145,7 +145,7 @@ func (h *host) openRecording(name string, read func(io.Reader) (*transcript.Tran
 	error) {
 	in := h.in
 	if name != "-" {
-		if info, err := os.Stat(name); err == nil && info.IsDir() {
+		if exists(name, true) {
 			name = filepath.Join(name, "transcript.jsonl")
 		}
 		f, err := os.Open(name)

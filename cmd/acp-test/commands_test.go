@@ -14,58 +14,6 @@ import (
 )
 
 var _ = Describe("A command line that is wrong", func() {
-	DescribeTable("gets one message and exit status 2",
-		func(line, message string) {
-			p := newPlace()
-			p.write("s.txtar", good)
-			p.write("bad.txtar", "promt 'x'\n")
-			p.write("full/notes.txt", "mine")
-			got := p.run(strings.Fields(line)...)
-			Expect(got.err).To(Equal("acp-test: " + message + "\n"))
-			Expect([]any{got.code, got.out}).To(Equal([]any{2, ""}))
-		},
-		Entry(nil, "rnu", `there is no command "rnu" (did you mean "run"?): acp-test help lists them`),
-		Entry(nil, "xyz", `there is no command "xyz": acp-test help lists them`),
-		Entry(nil, "run --repaet 3", `run: there is no flag --repaet (did you mean --repeat?)`),
-		Entry(nil, "run -x", `run: there is no flag -x: acp-test help run lists them`),
-		Entry(nil, "run --timeout soon", `run: --timeout: a time such as 500ms, 30s or 2m is expected, not "soon"`),
-		Entry(nil, "run --timeout 0s", `a timeout must be longer than 0; --debug turns all off`),
-		Entry(nil, "run -j 0", `-j 0: at least 1 scenario must run`),
-		Entry(nil, "run --repeat 0", `--repeat 0: a scenario must run at least once`),
-		Entry(nil, "run --run a[", "--run: error parsing regexp: missing closing ]: `[`"),
-		Entry(nil, "run --run nothing s.txtar", `none of 1 scenarios matches --run "nothing"; --list lists what does`),
-		Entry(nil, "run --suite cancl", `--suite cancl: there is no suite of that name (did you mean "cancel"?)`),
-		Entry(nil, "run no.txtar", `no.txtar: there is no such file or directory`),
-		Entry(nil, "run --severity v2", `--severity: there is no set "v2" (did you mean "v1"?); they are emacs, jetbrains, pedantic, v1, zed`),
-		Entry(nil, "run --report jnit", `--report: there is no format "jnit" (did you mean "junit"?); they are json, junit, html, markdown, tap, github, badge, text, durations`),
-		Entry(nil, "run --shard 3/2", `--shard "3/2": I/N is expected, with I from 1 to N`),
-		Entry(nil, "run --shard 1/2x", `--shard "1/2x": I/N is expected, with I from 1 to N`),
-		Entry(nil, "run --env X", `--env "X": K=V is expected`),
-		Entry(nil, "run --header X=Y", `--header "X=Y": NAME:VALUE is expected`),
-		Entry(nil, "run --header X:Y", "--header is for agents over HTTP, and those of acp-v1 are not"),
-		Entry(nil, "run -v -q", `-v and -q contradict each other`),
-		Entry(nil, "run --update --golden-required", `--update and --golden-required contradict each other: one writes what the other asks for`),
-		Entry(nil, "run s.txtar --update -- true", `goldens belong to a profile: a command alone has none; name one with --agent`),
-		Entry(nil, "run s.txtar --fault x -- true", `--fault x: only the reference agent has faults, true has its own`),
-		Entry(nil, "run s.txtar --baseline no.yaml", `--baseline: open no.yaml: no such file or directory`),
-		Entry(nil, "run s.txtar --out full", `--out: full holds files that acp-test did not write; name a new or an empty folder`),
-		Entry(nil, "run s.txtar --", `run: after -- the agent's command is missing`),
-		Entry(nil, "show", `show: a transcript is missing; usage: acp-test show FILE [flags]`),
-		Entry(nil, "show a b", `show: "b" is too much; usage: acp-test show FILE [flags]`),
-		Entry(nil, "show no.jsonl", `open no.jsonl: no such file or directory`),
-		Entry(nil, "show s.txtar", `s.txtar: this is no recording: no line holds a JSON-RPC message`),
-		Entry(nil, "help rnu", `there is no help on "rnu" (did you mean "run"?): acp-test help help lists the topics`),
-		Entry(nil, "help run lint", `help: "lint" is too much; usage: acp-test help [KIND] [TOPIC]`),
-		Entry(nil, "lint", `lint: a file or a folder with scenarios is missing; usage: acp-test lint PATH…`),
-		Entry(nil, "fmt", `fmt: a file or a folder with scenarios is missing; usage: acp-test fmt PATH…`),
-		Entry(nil, "agents --settings no.json nobody", `reading editor settings no.json: no such file or directory`),
-		Entry(nil, "fakellm no.yaml", `open no.yaml: no such file or directory`),
-		Entry(nil, "fakellm --upstream http://127.0.0.1:1", `fakellm: --upstream needs --record OUT.yaml, the script to write`),
-		Entry(nil, "fakellm --upstream gemni=http://127.0.0.1:1 --record x.yaml", `--upstream: there is no wire format "gemni" (did you mean "gemini"?); they are openai-chat, openai-responses, anthropic, gemini`),
-		Entry(nil, "fakellm --upstream example.com --record x.yaml", `recording: "example.com" is no http or https URL`),
-		Entry(nil, "fakellm no.yaml --wire openai", `--wire: there is no wire format "openai" (did you mean "openai-chat"?); they are openai-chat, openai-responses, anthropic, gemini`),
-	)
-
 	It("is told where a scenario is wrong", func() {
 		p := newPlace()
 		p.write("bad.txtar", "# x\ncheck x\nprompt 'x'\npromt 'x'\n")
@@ -85,6 +33,24 @@ var _ = Describe("help", func() {
 			Expect(got.out).To(ContainSubstring("  run "))
 			Expect(got.out).NotTo(ContainSubstring("keeper"))
 		}
+	})
+
+	It("has each command in one of five groups, and of run's flags those of every day, all in help run", func() {
+		p := newPlace()
+		list := p.run("help").out
+		Expect(regexp.MustCompile(`(?m)^[A-Z][a-z ]+:\n {2}[a-z]+ {3,}`).FindAllString(list, -1)).To(HaveLen(5))
+		for line := range strings.Lines(p.run("__complete", "").out) {
+			if name, _, ok := strings.Cut(line, "\t"); ok {
+				Expect(list).To(MatchRegexp(`(?m)^  ` + regexp.QuoteMeta(name) + ` `))
+			}
+		}
+		flag := regexp.MustCompile(`(?m)^ +(-\w, )?--[\w-]+`)
+		Expect(len(flag.FindAllString(p.run("run", "--help").out, -1))).To(BeNumerically("<=", 12))
+		all := p.run("help", "run").out
+		Expect(len(flag.FindAllString(all, -1))).To(BeNumerically(">=", 48))
+		Expect(all).To(ContainSubstring("\nHow they are judged:\n"))
+		Expect(all).NotTo(ContainSubstring("\nMore flags:\n"), "each flag of run has a heading")
+		Expect(p.run("help", "faults").out).To(MatchRegexp(`(?m)^cancel-end-turn +\S`))
 	})
 
 	DescribeTable("explains", func(topic, want string) {

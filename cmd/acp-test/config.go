@@ -2,14 +2,15 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/acp-test/acp-test/internal/yamlfile"
 	"github.com/acp-test/acp-test/mistake"
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/scenarios/language"
 )
 
@@ -70,9 +71,10 @@ func parseConfig(file string, src []byte) (c config, err error) {
 	root.Decode(&c, language.Config, "")
 	for key, d := range map[string]string{"timeout": c.Timeout, "step-timeout": c.StepTimeout} {
 		if _, err := duration(d); err != nil {
-			return c, fmt.Errorf("%s: %s: %w", file, key, err)
+			root.Field(key).Fail("", "%s must be a duration such as 20s or 1m30s, not %q", key, d)
 		}
 	}
+	c.known(root)
 	from := func(path string) string {
 		if path == "" || filepath.IsAbs(path) {
 			return path
@@ -92,6 +94,24 @@ func parseConfig(file string, src []byte) (c config, err error) {
 		c.Command[0] = from(c.Command[0])
 	}
 	return c, nil
+}
+
+// known fails where a name that the file has stands for nothing.
+func (c *config) known(root *yamlfile.Node) {
+	suites := []string{language.AllSuites}
+	for _, p := range protocols() {
+		suites = append(suites, p.SuiteNames()...)
+	}
+	slices.Sort(suites)
+	suites = slices.Compact(suites)
+	names := map[string][]string{"severity": {c.Severity}, "suites": c.Suites}
+	for key, known := range map[string][]string{"severity": invariants.SeverityNames(), "suites": suites} {
+		for _, name := range names[key] {
+			if name != "" && !slices.Contains(known, name) {
+				root.Field(key).Fail(mistake.Suggest(name, known), "%s: there is no %q", key, name)
+			}
+		}
+	}
 }
 
 // duration reads a time that may be left out.

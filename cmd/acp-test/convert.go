@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/protocol/acp"
@@ -86,6 +87,11 @@ func (h *host) convert(o *converting, file string) error {
 	of, err := h.protocolOf(t)
 	if err != nil {
 		return err
+	}
+	if o.agent != "" {
+		if _, err := agents.Find(o.agent); err != nil {
+			return fmt.Errorf("--agent: %w", err)
+		}
 	}
 	var made *recordings.Converted
 	switch {
@@ -200,6 +206,15 @@ func modelOf(file, named string) ([]byte, error) {
 		return nil, fmt.Errorf("--llm: %w", err)
 	}
 	return text, nil
+}
+
+// checkModel says what is wrong with a model's script that --llm names.
+func checkModel(named string) error {
+	text, err := modelOf("", named)
+	if err == nil {
+		_, err = fakellm.ParseScript(named, text, func(text string) (string, error) { return text, nil })
+	}
+	return err
 }
 
 // scriptOf is where record --llm puts the model's side of a recording.

@@ -2,11 +2,11 @@ package main
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/sweep"
 )
 
@@ -71,6 +71,12 @@ func (h *host) explore(c *cobra.Command, o *exploring) error {
 			return fmt.Errorf("explore: --%s is a flag of run", flag)
 		}
 	}
+	if c.Flags().Changed("sessions") && o.sessions < 1 {
+		return fmt.Errorf("--sessions %d: at least 1 conversation is expected", o.sessions)
+	}
+	if err := o.bounds(c); err != nil {
+		return err
+	}
 	of, err := o.speaks(h)
 	if err != nil {
 		return err
@@ -98,7 +104,7 @@ func (h *host) explore(c *cobra.Command, o *exploring) error {
 	}
 	if !o.quiet {
 		took := time.Since(began).Round(100 * time.Millisecond)
-		console.Say(fmt.Sprintf("%s\nLearned in %v.\n\n", wrapped(learned, 100), took))
+		console.Say(fmt.Sprintf("%s\nLearned in %v.\n\n", printable.Wrap(learned, 100), took))
 	}
 	s.Max = o.sessions
 	out, err := s.Explore(c.Context(), g, again)
@@ -126,24 +132,4 @@ func (o *exploring) bound() (*sweep.Key, error) {
 		return nil, fmt.Errorf("--again: %w", err)
 	}
 	return &k, nil
-}
-
-// wrapped breaks a paragraph into lines of a width.
-func wrapped(text string, width int) string {
-	var b strings.Builder
-	at := 0
-	for _, word := range strings.Fields(text) {
-		switch {
-		case at == 0:
-		case at+1+len(word) > width:
-			b.WriteByte('\n')
-			at = 0
-		default:
-			b.WriteByte(' ')
-			at++
-		}
-		b.WriteString(word)
-		at += len(word)
-	}
-	return b.String()
 }

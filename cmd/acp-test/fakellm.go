@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -106,6 +107,9 @@ func (h *host) serveModel(ctx context.Context, o *modelServer, file string, t *t
 	script, err := fakellm.ParseScript(file, src, func(text string) (string, error) { return text, nil })
 	if err != nil {
 		return err
+	}
+	if len(bytes.TrimSpace(src)) == 0 {
+		return fmt.Errorf("%s: the script is empty: acp-test help model says what it holds", file)
 	}
 	server, err := fakellm.Start(fakellm.Config{Script: script, Transcript: t, Wire: o.wire, Listen: o.listen()})
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,9 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
+	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // helpCommand explains commands of the program, and words and topics of the
@@ -29,6 +32,7 @@ func helpCommand(h *host) *cobra.Command {
   profile       how an agent's profile is written
   gate          how the moment in the middle of a stream is held still
   causes        one defect, in however many scenarios it shows
+  faults        the deliberate faults of the reference agent
   liberties     what another correct agent may do
   goldens       whole conversations as text, and how they are reviewed
   verdicts      what pass, fail, skip, inconclusive and error mean
@@ -70,7 +74,7 @@ var kinds = []string{"command", "rule", "requirement", "word"}
 
 func topics(root *cobra.Command) []string {
 	names := []string{"scenario", "commands", "patterns", "reference", "model", "llm", "profile", "rules", "requirements",
-		"suites", "gate", "causes", "liberties", "goldens", "verdicts"}
+		"suites", "faults", "gate", "causes", "liberties", "goldens", "verdicts"}
 	for _, c := range root.Commands() {
 		if c.IsAvailableCommand() {
 			names = append(names, c.Name())
@@ -80,6 +84,17 @@ func topics(root *cobra.Command) []string {
 		names = append(names, c.Name)
 	}
 	return names
+}
+
+// ids are those of rules and requirements.
+func ids() (all []string) {
+	for _, r := range invariants.V1().Rules() {
+		all = append(all, r.ID)
+	}
+	for _, q := range invariants.V1().Requirements() {
+		all = append(all, q.ID)
+	}
+	return all
 }
 
 // written are the topics with a page of their own.
@@ -111,8 +126,13 @@ func (h *host) written(root *cobra.Command, topic string) (page string, ok bool)
 
 // help shows all that there is on a topic: a command, a page of the guide, a word of scenarios.
 func (h *host) help(root *cobra.Command, topic string) error {
-	if topic == "suites" {
+	switch topic {
+	case "suites":
 		return h.suites()
+	case "faults":
+		fmt.Fprint(h.out, "acp-test run --fault NAME tests the reference agent with one of its deliberate faults, and\n"+
+			"acp-test help RULE names those that a rule finds. They are:\n\n")
+		return h.listDifferences(reference{protocol: cmp.Or(h.protocol, faults.ACPv1), listFaults: true})
 	}
 	if page, ok := h.written(root, topic); ok {
 		fmt.Fprint(h.out, page)
@@ -144,7 +164,8 @@ func (h *host) help(root *cobra.Command, topic string) error {
 	case err == nil:
 		fmt.Fprint(h.out, word)
 	case !found:
-		return fmt.Errorf("there is no help on %q%s: acp-test help help lists the topics", topic, meant(topic, topics(root)))
+		return fmt.Errorf("there is no help on %q%s: acp-test help help lists the topics", topic,
+			meant(topic, append(topics(root), ids()...)))
 	}
 	return nil
 }
@@ -164,21 +185,94 @@ func (h *host) explain(c *cobra.Command, long bool) {
 	if long && c.HasExample() {
 		fmt.Fprintf(h.out, "\nExamples:\n%s\n", c.Example)
 	}
-	if c.HasAvailableSubCommands() {
-		fmt.Fprintln(h.out, "\nCommands:")
+	h.commands(c)
+	for _, g := range flagGroups(c, long) {
+		if g.HasAvailableFlags() {
+			fmt.Fprintf(h.out, "\n%s:\n%s\n", g.title, strings.TrimRight(g.FlagUsagesWrapped(width(h.out)), "\n"))
+		}
+	}
+	if c.CommandPath() == "acp-test run" && !long {
+		fmt.Fprintln(h.out, "\nAll flags, under headings: acp-test help run")
+	} else if !long {
+		fmt.Fprintf(h.out, "\nMore: acp-test help%s\n", strings.TrimPrefix(c.CommandPath(), "acp-test"))
+	}
+}
+
+// commandGroups are the commands under headings.
+var commandGroups = [][2]string{
+	{"Every day", "run init prompt agents review help"},
+	{"Find bugs", "sweep explore conformance matrix reduce upgrade"},
+	{"Files", "lint fmt show check diff replay convert report ui"},
+	{"Editors", "record serve editors"},
+	{"Parts", "fakellm refagent completion version"},
+}
+
+// commands lists the commands below a command, those of the program under headings.
+func (h *host) commands(c *cobra.Command) {
+	groups := commandGroups
+	if c.HasParent() {
+		groups = [][2]string{{"Commands", ""}}
 		for _, sub := range c.Commands() {
-			if sub.IsAvailableCommand() {
+			groups[0][1] += " " + sub.Name()
+		}
+	}
+	for _, g := range groups {
+		if !c.HasAvailableSubCommands() {
+			return
+		}
+		fmt.Fprintf(h.out, "\n%s:\n", g[0])
+		for _, name := range strings.Fields(g[1]) {
+			if sub, _, err := c.Find([]string{name}); err == nil && sub != c {
 				fmt.Fprintf(h.out, "  %-12s %s\n", sub.Name(), sub.Short)
 			}
 		}
 	}
-	if c.LocalFlags().HasAvailableFlags() {
-		flags := strings.TrimRight(c.LocalFlags().FlagUsagesWrapped(width(h.out)), "\n")
-		fmt.Fprintf(h.out, "\nFlags:\n%s\n", flags)
+}
+
+// flagGroup are flags under a heading.
+type flagGroup struct {
+	*pflag.FlagSet
+	title string
+}
+
+// runGroups are the flags of run under headings; those of the first are of every day, and those
+// that none names are shown last.
+var runGroups = [][2]string{
+	{"Flags of every day", "agent suite run failed since jobs watch update report out verbose quiet"},
+	{"The agent", "settings fault liberty url header env pass-env profile auth-method"},
+	{"Which scenarios", "tag list shard durations"},
+	{"How they run", "repeat fresh until-fail fail-fast seed timeout step-timeout linger debug keep no-trap isolate " +
+		"isolate-read perturb smoke no-smoke"},
+	{"How they are judged", "strict golden golden-required baseline baseline-write against severity"},
+}
+
+// flagGroups are the flags of a command: of run those of every day, or all under headings if
+// long; of the others all.
+func flagGroups(c *cobra.Command, long bool) (all []flagGroup) {
+	rest := flagGroup{pflag.NewFlagSet("", pflag.ContinueOnError), "Flags"}
+	rest.SortFlags = c.LocalFlags().SortFlags
+	in := map[string]int{}
+	if c.CommandPath() == "acp-test run" {
+		for _, g := range runGroups {
+			for _, name := range strings.Fields(g[1]) {
+				in[name] = len(all) + 1
+			}
+			all = append(all, flagGroup{pflag.NewFlagSet("", pflag.ContinueOnError), g[0]})
+			all[len(all)-1].SortFlags = false
+		}
+		rest.title = "More flags"
 	}
-	if !long {
-		fmt.Fprintf(h.out, "\nMore: acp-test help%s\n", strings.TrimPrefix(c.CommandPath(), "acp-test"))
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if n := in[f.Name]; n > 0 {
+			all[n-1].AddFlag(f)
+		} else {
+			rest.AddFlag(f)
+		}
+	})
+	if all != nil && !long {
+		return all[:1]
 	}
+	return append(all, rest)
 }
 
 const scenarioHelp = `A scenario is one text file that ends in .txtar. It begins with a script, one

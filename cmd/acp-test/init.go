@@ -112,11 +112,11 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 	if !slices.Contains(ciNames(), o.ci) {
 		return fmt.Errorf("--ci: there is no %q%s; they are %s", o.ci, meant(o.ci, ciNames()), strings.Join(ciNames(), ", "))
 	}
-	files, err := h.ciFile(repo, o, again)
-	if err != nil {
-		return err
-	}
 	if again {
+		files, err := h.ciFile(repo, o, again)
+		if err != nil {
+			return err
+		}
 		return h.initAgain(files, o.dry)
 	}
 	p := agents.AdHoc(command)
@@ -126,6 +126,13 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 	o.name = cmp.Or(o.name, p.Name)
 	if !agentName.MatchString(o.name) {
 		return fmt.Errorf("--name %q: a name consists of small letters, digits, dots, dashes and underscores", o.name)
+	}
+	if _, err := p.Locate(h.sandbox()); err != nil && !o.dry {
+		return fmt.Errorf("init: %w; nothing was written", err)
+	}
+	files, err := h.ciFile(repo, o, again)
+	if err != nil {
+		return err
 	}
 	add := func(learned shown) error {
 		more, err := h.initFiles(p, o.name, repo, learned, o.dry)

@@ -26,6 +26,7 @@ const (
 
 func matrixCommand(h *host) *cobra.Command {
 	o := options{course: course{repeat: 1, seed: 1}, judging: judging{severity: "v1"}}
+	var also []string
 	c := &cobra.Command{
 		Use:   "matrix [AGENT…]",
 		Short: "several agents beside each other, requirement by requirement",
@@ -50,11 +51,13 @@ could not be judged for a fault of this machine, or if no agent ran.`,
 			if err := o.check(c); err != nil {
 				return err
 			}
-			return h.matrix(c, &o, args)
+			return h.matrix(c, &o, append(args, also...))
 		},
 	}
 	f := c.Flags()
 	f.SortFlags = false
+	f.StringSliceVar(&also, "agent", nil, "one more AGENT, by the `NAME` or file of its profile (repeatable)")
+	_ = c.RegisterFlagCompletionFunc("agent", completeAgents)
 	f.StringSliceVar(&o.tags, "tag", []string{matrixTag},
 		"the scenarios with one of these tags, or without !`TAG` (repeatable)")
 	f.StringVar(&o.match, "run", "", "of those only the ones whose id matches `REGEXP`")
@@ -178,6 +181,9 @@ func (h *host) beside(names []string) ([]string, error) {
 		return slices.DeleteFunc(agents.Names(), func(name string) bool { return spokenBy(name) != of.Name }), nil
 	}
 	for _, name := range names {
+		if _, err := agents.Find(name); err != nil {
+			return nil, err
+		}
 		if its := spokenBy(name); h.protocol == "" && its != spokenBy(names[0]) {
 			return nil, fmt.Errorf("%s speaks %s, and %s speaks %s: a matrix is of one protocol, and --protocol says which",
 				names[0], spokenBy(names[0]), name, its)

@@ -331,14 +331,25 @@ func (o *options) contradiction(c *cobra.Command) error {
 		{o.perturb && (o.update || o.baselineWrite != ""),
 			"--perturb contradicts --update and --baseline-write: they keep what an undisturbed run shows"},
 		{o.perturb && o.debug, "--perturb and --debug contradict each other: one is about time, the other takes it away"},
-		{set("timeout") && o.timeout <= 0 || set("step-timeout") && o.stepTimeout <= 0,
-			"a timeout must be longer than 0; --debug turns all off"},
+		{set("timeout") && o.timeout <= 0,
+			fmt.Sprintf("--timeout %v: a timeout must be longer than 0; --debug turns all off", o.timeout)},
+		{set("step-timeout") && o.stepTimeout <= 0,
+			fmt.Sprintf("--step-timeout %v: a timeout must be longer than 0; --debug turns all off", o.stepTimeout)},
+		{o.smoke < 0, fmt.Sprintf("--smoke %d: a number of schedules cannot be negative; --no-smoke ends without a sweep",
+			o.smoke)},
+		{exists(o.golden, false), fmt.Sprintf("--golden %s: a folder is expected, and it is a file", o.golden)},
 		{o.linger < 0, fmt.Sprintf("--linger %v: a time cannot be negative", o.linger)},
 		{o.baselineWrite != "" && o.shard != "",
 			"--baseline-write and --shard contradict each other: a part does not show all that fails"},
 		{o.watch && o.list, "--watch and --list contradict each other"},
 		{o.watch && o.debug, "--watch and --debug contradict each other: one waits for files, the other for Enter"},
 	})
+}
+
+// exists reports whether there is a folder of a name, or else a file.
+func exists(name string, folder bool) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir() == folder
 }
 
 // contradiction is a mistake in the use of flags, and whether it was made.
@@ -364,6 +375,14 @@ func (t *target) check() error {
 		if err := agents.CheckHeader(name); err != nil || !ok {
 			return fmt.Errorf("--header %q: NAME:VALUE is expected", header)
 		}
+	}
+	for _, name := range t.passEnv {
+		if strings.Contains(name, "=") {
+			return fmt.Errorf("--pass-env %q: the NAME of a variable is expected; --env sets one to a value", name)
+		}
+	}
+	if t.url != "" && !strings.Contains(t.url, "://") && !strings.HasPrefix(t.url, "$PRINTED") {
+		return fmt.Errorf("--url %q: an address such as http://127.0.0.1:8000/agent is expected", t.url)
 	}
 	for _, kv := range t.env {
 		if k, _, ok := strings.Cut(kv, "="); !ok || k == "" {

@@ -179,8 +179,13 @@ func (s shown) String() string {
 	case s.known != nil && s.asked != nil:
 		return fmt.Sprintf("learned: %s, which the profile %s knows", about, s.known.Name)
 	case s.asked != nil:
-		return fmt.Sprintf("learned: %s asks its model by %s, and offers it %d tools", about, s.asked.Wire,
-			len(s.asked.Offered))
+		tools := fmt.Sprintf("%d tools", len(s.asked.Offered))
+		if len(s.asked.Offered) == 1 {
+			tools = "one tool"
+		}
+		return fmt.Sprintf("learned: %s asks its model by %s, and offers it %s", about, s.asked.Wire, tools)
+	case !s.greeting.Exists():
+		return "learned nothing: the agent did not get through initialize; what it said stands below and in the profile"
 	}
 	return fmt.Sprintf("learned: %s did not reach the model; the profile says what is missing", about)
 }

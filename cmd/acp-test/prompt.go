@@ -75,7 +75,8 @@ The first interrupt (Ctrl-C) cancels the turn, the second one ends the agent.
   text    what the agent says; on stderr what it does, each line behind a word:
           [thought] [plan] [tool] [diff] [terminal] [permission] [mode] [commands]
   simple  only what the agent says
-  jsonl   every message, in both directions, byte for byte, and nothing else (also: json)
+  jsonl   every message, in both directions, as it was sent except for secrets, which
+          are taken out, and nothing else (also: json)
 
 The exit status is 0 if the turn ended with end_turn, 1 if it ended in another way
 (why is on stderr), 130 if it was cancelled, and 2 if it did not come to a turn. With

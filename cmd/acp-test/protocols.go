@@ -277,5 +277,9 @@ func (h *host) protocolOfFile(name string) (protocol, error) {
 		return protocolNamed(h.protocol)
 	}
 	tree, _ := script.Parse(name, src)
-	return protocolNamed(strings.Join(tree.Protocols()[:min(len(tree.Protocols()), 1)], ""))
+	p, err := protocolNamed(strings.Join(tree.Protocols()[:min(len(tree.Protocols()), 1)], ""))
+	if err != nil {
+		return p, oneOf(name+": protocol", "protocol", tree.Protocols()[0], protocolNames())
+	}
+	return p, nil
 }

@@ -655,67 +655,6 @@ var _ = Describe("a recording that was cut off", func() {
 	})
 })
 
-var _ = Describe("A wrong command line about recordings", func() {
-	DescribeTable("gets one message and exit status 2",
-		func(line, message string) {
-			p := newPlace()
-			p.write("s.txtar", good)
-			p.write("r.jsonl", forms()["lines.jsonl"])
-			p.write("empty.jsonl", "")
-			p.write("notes.txt", "hello\n")
-			p.write("dir/x", "")
-			got := p.run(strings.Fields(line)...)
-			Expect(got.err).To(Equal("acp-test: " + message + "\n"))
-			Expect([]any{got.code, got.out}).To(Equal([]any{2, ""}))
-		},
-		Entry(nil, "record", `record: the agent's command is missing; usage: acp-test record --out FILE -- AGENT… [flags]`),
-		Entry(nil, "record -- true", `record: --out FILE is missing; usage: acp-test record --out FILE -- AGENT… [flags]`),
-		Entry(nil, "record --out x --keep-text --mask-text -- true", `--keep-text and --mask-text contradict each other`),
-		Entry(nil, "record --out no/such/x.jsonl -- true", `--out: open no/such/x.jsonl: no such file or directory`),
-		Entry(nil, "record --out x --redact a[ -- true", "--redact: error parsing regexp: missing closing ]: `[`"),
-		Entry(nil, "record --out x --live=no.sock -- true", `--live: dial unix no.sock: connect: no such file or directory`),
-		Entry(nil, "record --out x --llm=example.com -- true", `recording: "example.com" is no http or https URL`),
-		Entry(nil, "replay", `replay: a recording is missing; usage: acp-test replay FILE… -- AGENT… [flags]`),
-		Entry(nil, "replay no.jsonl", `open no.jsonl: no such file or directory`),
-		Entry(nil, "replay empty.jsonl", `empty.jsonl: this is no recording: no line holds a JSON-RPC message`),
-		Entry(nil, "replay notes.txt", `notes.txt: this is no recording: no line holds a JSON-RPC message`),
-		Entry(nil, "replay dir", `open dir/transcript.jsonl: no such file or directory`),
-		Entry(nil, "replay r.jsonl --mode fast", `--mode fast: strict, ordered or lenient is expected`),
-		Entry(nil, "replay r.jsonl --against all", `--against all: recording, golden or nothing is expected`),
-		Entry(nil, "replay r.jsonl --speed -1", `--speed -1: a pace cannot be negative`),
-		Entry(nil, "replay r.jsonl --repeat 0", `--repeat 0: a recording must be replayed at least once`),
-		Entry(nil, "replay r.jsonl --timeout 0s", `a timeout must be longer than 0`),
-		Entry(nil, "replay r.jsonl --severity v2", `--severity: there is no set "v2" (did you mean "v1"?); they are emacs, jetbrains, pedantic, v1, zed`),
-		Entry(nil, "replay r.jsonl --llm no.yaml", `--llm: open no.yaml: no such file or directory`),
-		Entry(nil, "replay r.jsonl --files no", `--files no: stat .: no such file or directory`),
-		Entry(nil, "replay r.jsonl --fault nothing", `--fault: there is no fault "nothing": acp-test refagent --faults lists them`),
-		Entry(nil, "serve", `serve: a recording or an agent-side scenario is missing; usage: acp-test serve FILE [flags]`),
-		Entry(nil, "serve m99", `there is no file and no agent-side scenario "m99"`),
-		Entry(nil, "serve s.txtar", `s.txtar scripts the editor: an agent-side scenario begins with "role agent"`),
-		Entry(nil, "serve empty.jsonl", `empty.jsonl: this is no recording: no line holds a JSON-RPC message`),
-		Entry(nil, "serve r.jsonl --severity v2", `--severity: there is no set "v2" (did you mean "v1"?); they are emacs, jetbrains, pedantic, v1, zed`),
-		Entry(nil, "editors", `editors: the client's command is missing: acp-test editors -- CLIENT… {agent}`),
-		Entry(nil, "editors -- no-such-client {agent}", `editors: the client cannot be started: exec: "no-such-client": executable file not found in $PATH`),
-		Entry(nil, "editors no.txtar -- true", `no.txtar: there is no such file or directory`),
-		Entry(nil, "editors s.txtar -- true", `editors: there are no agent-side scenarios to run: such a file begins with "role agent"`),
-		Entry(nil, "editors --run zzz -- true", `no agent-side scenario matches --run "zzz"; --list lists what there is`),
-		Entry(nil, "editors --timeout 0s -- true", `--timeout: it must be longer than 0`),
-		Entry(nil, "convert", `convert: a recording is missing; usage: acp-test convert FILE --to scenario|ag-ui|acp [flags]`),
-		Entry(nil, "convert r.jsonl --to golden", `convert --to golden: scenario, ag-ui or acp is expected`),
-		Entry(nil, "convert no.jsonl", `open no.jsonl: no such file or directory`),
-		Entry(nil, "convert empty.jsonl", `empty.jsonl: this is no recording: no line holds a JSON-RPC message`),
-		Entry(nil, "convert r.jsonl --llm no.yaml", `--llm: open no.yaml: no such file or directory`),
-		Entry(nil, "diff r.jsonl", `diff: a transcript is missing; usage: acp-test diff A B [flags]`),
-		Entry(nil, "diff r.jsonl no.jsonl", `open no.jsonl: no such file or directory`),
-		Entry(nil, "diff r.jsonl empty.jsonl", `empty.jsonl: this is no recording: no line holds a JSON-RPC message`),
-		Entry(nil, "show empty.jsonl", `empty.jsonl: this is no recording: no line holds a JSON-RPC message`),
-		Entry(nil, "show r.jsonl -f --html x", `--html and the canonical text contradict each other`),
-		Entry(nil, "show r.jsonl --html dir", `open dir: is a directory`),
-		Entry(nil, "check empty.jsonl", `empty.jsonl: this is no recording: no line holds a JSON-RPC message`),
-		Entry(nil, "check r.jsonl --severity v2", `--severity: there is no set "v2" (did you mean "v1"?); they are emacs, jetbrains, pedantic, v1, zed`),
-	)
-})
-
 // unpack is what a page has of its first transcript.
 func unpack(page string) string {
 	GinkgoHelper()

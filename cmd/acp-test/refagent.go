@@ -32,7 +32,7 @@ is reached with %s and %s; the model's name is in
 --protocol says whose faults and liberties are meant. With --ag-ui it is a server of AG-UI
 instead, at an address such as 127.0.0.1:0, and says at which URL.`, refagent.EnvBaseURL, refagent.EnvAPIKey,
 			refagent.EnvModel),
-		Args: cobra.NoArgs,
+		Args: atMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			a.protocol = cmp.Or(h.protocol, faults.ACPv1)
 			if second {

@@ -85,7 +85,7 @@ else is different.`,
 			case o.repeat < 1:
 				return fmt.Errorf("--repeat %d: a recording must be replayed at least once", o.repeat)
 			case o.timeout <= 0, r.patience <= 0:
-				return errors.New("a timeout must be longer than 0")
+				return fmt.Errorf("--timeout %v, --patience %v: a time must be longer than 0", o.timeout, r.patience)
 			}
 			trusted, err := trusts(o.paths, r.trust)
 			if err := cmp.Or(checkSeverity(o.severity), checkFormats("--report", o.reports), err); err != nil {
@@ -140,6 +140,14 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 	agent, play, err := to(ctx, o, r, of)
 	if err != nil {
 		return err
+	}
+	if r.files != "" && !exists(r.files, true) {
+		return fmt.Errorf("--files %s: there is no such folder", r.files)
+	}
+	if r.llm != "" {
+		if err := checkModel(r.llm); err != nil {
+			return err
+		}
 	}
 	out, release, err := h.takeOut(&o.output)
 	if err != nil {

@@ -122,7 +122,7 @@ func within(folder, name string) bool {
 // its folder. Out becomes the folder it lies in now: artifacts are there, on
 // whatever machine it was written.
 func readResults(name string) (results.Run, error) {
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
+	if exists(name, true) {
 		name = filepath.Join(name, "results.json")
 	}
 	f, err := os.Open(name)
@@ -196,7 +196,11 @@ func convertCommand(h *host) *cobra.Command {
 		Long: "Writes a results.json in another format. FILE may be the folder that holds it; the\npage (html) takes the " +
 			"transcripts that lie beside it.\n\n" + formatList(),
 		Args: exactArgs(1, "a results.json"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			if to == "" {
+				return fmt.Errorf("report convert: --to FORMAT is missing; usage: %s --to FORMAT; they are %s", c.CommandPath()+
+					" FILE", strings.Join(reports.Formats(), ", "))
+			}
 			if err := checkFormats("--to", []string{to}); err != nil {
 				return err
 			}
@@ -209,7 +213,6 @@ func convertCommand(h *host) *cobra.Command {
 	}
 	c.Flags().StringVar(&to, "to", "", "the `FORMAT`")
 	c.Flags().StringVarP(&out, "out", "o", "-", "the `FILE` to write; - is stdout")
-	_ = c.MarkFlagRequired("to") // the error says only that there is no such flag
 	completeWords(c, "to", reports.Formats)
 	return c
 }
@@ -226,9 +229,12 @@ func formatList() string {
 // checkFormats says which of FORMAT[=FILE] is no format.
 func checkFormats(flag string, asked []string) error {
 	for _, r := range asked {
-		format, _, _ := strings.Cut(r, "=")
+		format, file, _ := strings.Cut(r, "=")
 		if err := oneOf(flag, "format", format, reports.Formats()); err != nil {
 			return err
+		}
+		if exists(file, true) {
+			return fmt.Errorf("%s %s: %s is a folder, and a file is expected", flag, r, file)
 		}
 	}
 	return nil

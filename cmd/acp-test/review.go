@@ -40,7 +40,7 @@ removed. A scenario in which something else failed is left out: a golden is what
 The exit status is 0 if nothing is left to decide, and 1 if something is, or was rejected.`,
 		Example: `  acp-test run tests --agent reference; acp-test review
   acp-test review --accept 'permission/*' --accept greeting`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMost(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			run := "acp-test-out"
 			def, err := findConfig(h.cwd)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -12,12 +14,28 @@ import (
 // secrets knows the values of the variables of this environment, and of more ("K=V"),
 // whose names say that they are secret.
 func (h *host) secrets(more ...string) *secret.Finder {
-	return secret.New(slices.Concat(h.env, more)...)
+	return secret.New(h.secretive(more)...)
+}
+
+// secretive is this environment and more variables ("K=V"), without those whose value is a word
+// of ours, such as the name of a scenario: without it no report could be read.
+func (h *host) secretive(more []string) []string {
+	names, _ := fs.Glob(protocols()[0].Suites, "*/*.txtar") // the pattern is valid
+	ours := map[string]bool{}
+	for _, name := range names {
+		name = strings.TrimSuffix(name, ".txtar")
+		suite, scenario := path.Split(name)
+		ours[name], ours[path.Clean(suite)], ours[scenario] = true, true, true
+	}
+	return slices.DeleteFunc(slices.Concat(h.env, more), func(kv string) bool {
+		_, value, _ := strings.Cut(kv, "=")
+		return ours[value]
+	})
 }
 
 // redactor makes what takes secrets out of the entries of a transcript.
 func (h *host) redactor(of protocol, more ...string) func(transcript.Entry) transcript.Entry {
-	return replay.Redaction{Protocol: of.recordings, Env: slices.Concat(h.env, more)}.Func()
+	return replay.Redaction{Protocol: of.recordings, Env: h.secretive(more)}.Func()
 }
 
 // spoken is a command line to be shown, and to be typed again: the value of a secret

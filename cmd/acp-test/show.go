@@ -158,10 +158,17 @@ func headline(h transcript.Header) string {
 // exactArgs is cobra.ExactArgs with a message that says what is missing.
 func exactArgs(n int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		switch {
-		case len(args) < n:
+		if len(args) < n {
 			return fmt.Errorf("%s: %s is missing; usage: %s", c.Name(), what, c.UseLine())
-		case len(args) > n:
+		}
+		return atMost(n)(c, args)
+	}
+}
+
+// atMost is cobra.MaximumNArgs with a message that says what is too much.
+func atMost(n int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) > n {
 			return fmt.Errorf("%s: %q is too much; usage: %s", c.Name(), args[n], c.UseLine())
 		}
 		return nil

@@ -88,6 +88,9 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 			return fmt.Errorf("sweep: --%s is a flag of run", flag)
 		}
 	}
+	if err := o.bounds(c); err != nil {
+		return err
+	}
 	chosen, err := o.selection(h)
 	if err != nil {
 		return err
@@ -152,6 +155,16 @@ func (h *host) beforeSweep(c *cobra.Command, o *sweeping, chosen selection) (eng
 	}
 	engine.Command = h.commandLine()
 	return engine, release, nil
+}
+
+// bounds refuses numbers that bound nothing.
+func (o *sweeping) bounds(c *cobra.Command) error {
+	set := c.Flags().Changed
+	return wrong([]contradiction{
+		{set("max") && o.max < 1, fmt.Sprintf("--max %d: at least 1 schedule is expected", o.max)},
+		{set("budget") && o.budget <= 0, fmt.Sprintf("--budget %v: a time longer than 0 is expected", o.budget)},
+		{o.confirm < 1, fmt.Sprintf("--confirm %d: what is reported runs at least once", o.confirm)},
+	})
 }
 
 // knowsActions returns an error if the protocol has no sweeps, or no action that --actions names.

@@ -66,6 +66,9 @@ What the page shows and its filter language are in docs/inspector.md.`,
 			if c.ArgsLenAtDash() >= 0 {
 				o.agent = append(append(o.agent, "--"), o.subject.command...)
 			}
+			if o.port < 0 || o.port > 65535 {
+				return fmt.Errorf("--port %d: a port is a number from 0 to 65535", o.port)
+			}
 			if o.watch && o.scratch {
 				return errors.New("--watch does not go with --scratch")
 			}
@@ -160,7 +163,7 @@ func inspected(version string) inspector.Protocol {
 func (h *host) source(name, temp string) (source inspector.Source, err error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return source, err
+		return source, fmt.Errorf("ui: %w; acp-test run writes a folder of results", err)
 	}
 	if info.IsDir() {
 		return inspector.Source{Name: name, Dir: h.absolute(name)}, nil

@@ -34,7 +34,7 @@ func versionCommand(h *host) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "the version of this program and how it was built",
-		Args:  cobra.NoArgs,
+		Args:  atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			if protocols {
 				writeProtocols(h.out, schema.LatestNews())

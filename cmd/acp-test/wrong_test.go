@@ -3,74 +3,99 @@
 package main_test
 
 import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"golang.org/x/tools/txtar"
 )
 
-// Further command lines that are wrong, most with names of this place: the table in
-// commands_test.go has those whose message is always the same.
+// wrong reads the table of wrong command lines: sections of lines with their messages, and the
+// files of the folder where they are given.
+func wrong() (sections [][][2]string, names []string, files []txtar.File) {
+	archive, err := txtar.ParseFile("testdata/wrong.txtar")
+	if err != nil {
+		panic(err)
+	}
+	for line := range strings.Lines(string(archive.Comment)) {
+		line = strings.TrimSuffix(line, "\n")
+		last := len(sections) - 1
+		switch name, section := strings.CutPrefix(line, "# "); {
+		case section:
+			names, sections = append(names, name), append(sections, nil)
+		case strings.HasPrefix(line, "$ "):
+			sections[last] = append(sections[last], [2]string{line[2:], ""})
+		case last >= 0 && line != "":
+			row := &sections[last][len(sections[last])-1]
+			row[1] += line + "\n"
+		}
+	}
+	return sections, names, archive.Files
+}
+
+var spaced = regexp.MustCompile(`'[^']*'|\S+`)
+
 var _ = Describe("a wrong command line", func() {
-	var p *place
-	BeforeEach(func() {
-		p = newPlace()
-		p.write("good.txtar", good)
-		p.write("bad.txtar", "# A greeting.\ncheck hello\npromt 'Hi.'\nawait turn end_turn\n")
-		p.write("notes.txt", "nothing of ours\n")
-		p.write("own.yaml", "name: own\ncomand: [x]\n")
-		p.write("broken/acp-test.yaml", "agent: reference\nsuite: [x]\n")
-		p.write("settings.json", `{"agent_servers": {"Own": {"command": "x"}}}`)
+	sections, names, files := wrong()
+	for i, name := range names {
+		It("says what is wrong, where, and what to do, and writes nothing: "+name, func() {
+			p := newPlace()
+			root := p.dir
+			for _, f := range files {
+				p.write(f.Name, strings.ReplaceAll(string(f.Data), "\n\\-- ", "\n-- "))
+			}
+			before := p.all()
+			for _, row := range sections[i] {
+				var words []string
+				for _, w := range spaced.FindAllString(row[0], -1) {
+					words = append(words, strings.Trim(w, "'"))
+				}
+				p.dir = root
+				if words[0] == "cd" {
+					p.dir, words = filepath.Join(root, words[1]), words[2:]
+				}
+				got := p.run(words...)
+				p.dir = root
+				want := "acp-test: " + row[1]
+				if words[0] == "lint" && !strings.HasPrefix(row[1], "lint: ") {
+					got.out, got.err, want = "", got.out, row[1] // what it finds is what it prints
+				}
+				want = strings.ReplaceAll(regexp.QuoteMeta(want), "…", ".*")
+				Expect(got.err).To(MatchRegexp("^(?s:"+want+")$"), row[0])
+				Expect([]any{got.code, got.out}).To(Equal([]any{2, ""}), row[0])
+				Expect(p.all()).To(Equal(before), row[0])
+			}
+		})
+	}
+
+	It("is none, but a replay without a turn proves nothing, and the shape of a message comes before what follows from it", func() {
+		p := newPlace()
+		for _, f := range files {
+			p.write(f.Name, string(f.Data))
+		}
+		got := p.run("replay", "session.jsonl", "--against", "nothing")
+		Expect([]any{got.code, got.out}).To(Equal([]any{2, got.out}))
+		Expect(got.out).To(And(ContainSubstring("the recording holds no turn"), ContainSubstring("\nINCONCLUSIVE ")))
+		p.write("shape.txt", p.read("session.jsonl")+"--> "+`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`+
+			"\n<-- "+`{"jsonrpc":"2.0","id":1,"result":{"sessionid":"s"}}`+
+			"\n--> "+`{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"hi"}]}}`+
+			"\n<-- "+`{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`+"\n")
+		Expect(p.run("check", "shape.txt").out).To(MatchRegexp(`(?s)\nFAIL  SHAPE .*\nFAIL  C-INIT-FIRST `))
+		p.env = append(p.env, "MY_TOKEN=required") // a word of ours, as in auth/required
+		Expect(p.run("run", "--suite", "auth", "-q").code).To(Equal(0))
 	})
 
-	DescribeTable("says what is wrong, where, and what to do", func(line, message string) {
-		words := strings.Fields(line)
-		if words[0] == "cd" {
-			p.dir += "/" + words[1]
-			words = words[2:]
-		}
-		got := p.run(words...)
-		Expect(got.err).To(MatchRegexp("^acp-test: "+message), line)
-		Expect([]any{got.code, got.out}).To(Equal([]any{2, ""}), line)
-		Expect(strings.Count(got.err, "acp-test: ")).To(BeNumerically("<=", 2), "one message: %s", got.err)
-	},
-		Entry(nil, "rep", `there is no command "rep" \(did you mean "replay"\?\): acp-test help lists them\n$`),
-		Entry(nil, "rep --foo", `there is no command "rep" \(did you mean "replay"\?\): acp-test help lists them\n$`),
-		Entry(nil, "--foo", `there is no flag --foo: acp-test help lists them\n$`),
-		Entry(nil, "help nothing", `there is no help on "nothing"`),
-		Entry(nil, "help verdict-s", `there is no help on "verdict-s" \(did you mean "verdicts"\?\): acp-test help help lists the topics\n$`),
-		Entry(nil, "run --agnt x", `run: there is no flag --agnt \(did you mean --agent\?\)\n$`),
-		Entry(nil, "run --gold x", `run: there is no flag --gold \(did you mean --golden\?\)\n$`),
-		Entry(nil, "run -j many", `run: --jobs: a whole number is expected, not "many"\n$`),
-		Entry(nil, "run --timeout -5s", `a timeout must be longer than 0; --debug turns all off\n$`),
-		Entry(nil, "run --seed x", `run: --seed: a whole number is expected, not "x"\n$`),
-		Entry(nil, "run --strict=maybe", `run: --strict: true or false is expected, not "maybe"\n$`),
-		Entry(nil, "run --fault", `run: --fault: a value is missing: NAME \(the reference agent with one deliberate fault, by NAME\)\n$`),
-		Entry(nil, "run --fault no-such", `--fault: there is no fault "no-such": acp-test refagent --faults lists them\n$`),
-		Entry(nil, "run --liberty no-such", `--liberty: there is no liberty "no-such": acp-test refagent --liberties lists them\n$`),
-		Entry(nil, "run --agent refrence", `no profile is named "refrence" \(did you mean "reference"\?\)\n$`),
-		Entry(nil, "run --agent own.yaml", `own\.yaml:2:1: unknown key "comand" in a profile \(did you mean "command"\?\)\n$`),
-		Entry(nil, "run --agent no.yaml", `reading profile no\.yaml: no such file or directory\n$`),
-		Entry(nil, "run --settings settings.json --agent Owm", `settings\.json has no agent "Owm" \(did you mean "own"\?\)\n$`),
-		Entry(nil, "run notes.txt", `notes\.txt:1:1: unknown command "nothing"`),
-		Entry(nil, "run --against no", `--against: open no: no such file or directory\n$`),
-		Entry(nil, "cd broken run", `/.*/acp-test\.yaml:2:1: unknown key "suite" in acp-test\.yaml \(did you mean "suites"\?\)\n$`),
-		Entry(nil, "run good.txtar -- no-such-agent", `.*no program "no-such-agent"`),
-		Entry(nil, "check no.jsonl", `open no\.jsonl: no such file or directory\n$`),
-		Entry(nil, "replay", `replay: a recording is missing; usage: acp-test replay FILE`),
-		Entry(nil, "replay notes.txt", `notes\.txt: this is no recording: no line holds a JSON-RPC message`),
-		Entry(nil, "replay --mode fast notes.txt", `--mode fast: strict, ordered or lenient is expected\n$`),
-		Entry(nil, "record -- x", `record: --out FILE is missing; usage: acp-test record --out FILE -- AGENT`),
-		Entry(nil, "convert notes.txt", `notes\.txt: this is no recording: no line holds a JSON-RPC message`),
-		Entry(nil, "report convert", `convert: a results\.json is missing; usage: acp-test report convert FILE`),
-		Entry(nil, "report merge no", `open no: no such file or directory\n$`),
-		Entry(nil, "fakellm", `fakellm: a model script is missing`),
-		Entry(nil, "fakellm --wire soap notes.txt", `--wire: there is no wire format "soap"; they are `),
-		Entry(nil, "agents no-such", `no profile is named "no-such" \(known: `),
-		Entry(nil, "sweep --max x", `sweep: --max: a whole number is expected, not "x"\n$`),
-	)
+	It("of an agent that is not there says so", func() {
+		got := newPlace().run("run", "--run", "^prompt-turn/text$", "--", "no-such-agent")
+		Expect(got).To(Equal(ended{2, "", "acp-test: starting no-such-agent: no program \"no-such-agent\" in PATH\n"}))
+	})
 
 	It("is told from help, which is no mistake", func() {
+		p := newPlace()
 		for topic, begins := range map[string]string{"gate": "# Gates\n", "goldens": "# Goldens\n", "verdicts": "# Verdicts\n", "cause": "# Causes\n", "liberties": "# Liberties\n", "llm": "# Model script\n",
 			"profile": "", "run": "Runs scenarios", "report convert": "Writes a results.json"} {
 			got := p.run(append([]string{"help"}, strings.Fields(topic)...)...)
@@ -85,3 +110,19 @@ var _ = Describe("a wrong command line", func() {
 		Expect(long).To(ContainSubstring("acp-test prompt --agent reference hello"))
 	})
 })
+
+// all are the files of a place with their text, but for those of its temporary folder.
+func (p *place) all() map[string]string {
+	GinkgoHelper()
+	files := map[string]string{}
+	Expect(fs.WalkDir(os.DirFS(p.dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == ".tmp" {
+			return fs.SkipDir
+		}
+		if err == nil && !d.IsDir() {
+			files[name] = p.read(name)
+		}
+		return err
+	})).To(Succeed())
+	return files
+}

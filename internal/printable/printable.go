@@ -71,3 +71,23 @@ func clean(s string) bool {
 }
 
 func passes(r rune) bool { return r == '\n' || r == '\t' || r != utf8.RuneError && unicode.IsPrint(r) }
+
+// Wrap breaks a paragraph into lines of a width.
+func Wrap(text string, width int) string {
+	var b strings.Builder
+	at := 0
+	for _, word := range strings.Fields(text) {
+		switch {
+		case at == 0:
+		case at+1+len(word) > width:
+			b.WriteByte('\n')
+			at = 0
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += len(word)
+	}
+	return b.String()
+}

@@ -13,6 +13,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
@@ -142,10 +143,21 @@ func (d *Dialect[B]) Load(paths ...string) ([]*Scenario[B], error) {
 			bad = append(bad, &Mistake{File: f.name, Message: err.Error()})
 			continue
 		}
+		if len(bytes.TrimSpace(text)) == 0 {
+			bad = append(bad, &Mistake{File: f.name, Message: "the file is empty",
+				Hint: "acp-test help scenario shows what a scenario holds"})
+			continue
+		}
 		s, err := d.Parse(identify(f.name, f.given), f.name, text)
 		if err != nil {
 			bad = append(bad, err)
 			continue
+		}
+		if s.Model != nil { // what stands for its variables is known in the run, but not what is wrong with it
+			if _, err := fakellm.ParseScript(s.File, s.Model, anyVariable); err != nil {
+				bad = append(bad, s.ModelMistake(err))
+				continue
+			}
 		}
 		if other, twice := seen[s.ID]; twice {
 			if other != f.name {
@@ -210,11 +222,15 @@ func (d *Dialect[B]) find(paths []string) (files []scenarioFile, bad []error) {
 
 // suiteHint helps who gives the name of a suite as a path.
 func (d *Dialect[B]) suiteHint(file string) string {
-	name, _, _ := strings.Cut(filepath.ToSlash(file), "/")
-	if slices.Contains(d.SuiteNames(), name) {
+	name, rest, _ := strings.Cut(filepath.ToSlash(file), "/")
+	switch {
+	case !slices.Contains(d.SuiteNames(), name):
+		return ""
+	case rest == "":
 		return "--suite " + name + " names a suite in the binary"
 	}
-	return ""
+	return fmt.Sprintf("--suite %s names a suite in the binary, --run '^%s/%s' scenarios of it", name, name,
+		strings.TrimSuffix(strings.TrimRight(rest, "*"), ".txtar"))
 }
 
 func identify(file, given string) string {

@@ -191,7 +191,7 @@ func Causes(list []results.Result) []results.Cause {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b results.Cause) int {
-		return cmp.Or(byWeight(&a, &b), len(b.Scenarios)-len(a.Scenarios), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(byWeight(&a, &b), len(b.Scenarios)-len(a.Scenarios), cmp.Compare(a.Scenarios[0], b.Scenarios[0]))
 	})
 	return all
 }
