@@ -1,6 +1,7 @@
 package fakellm
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -120,8 +121,5 @@ func joined(v wire.Value) string {
 }
 
 func messageOr(p *problem, other string) string {
-	if p.message != "" {
-		return p.message
-	}
-	return other
+	return cmp.Or(p.message, other)
 }

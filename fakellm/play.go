@@ -130,10 +130,7 @@ func (p *player) whole(o *op) error {
 }
 
 func (p *player) kind(other string) string {
-	if p.contentType != "" {
-		return p.contentType
-	}
-	return other
+	return cmp.Or(p.contentType, other)
 }
 
 // chunk counts a chunk, which is told of before it leaves.

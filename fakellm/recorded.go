@@ -312,9 +312,7 @@ func (r *recordedReader) hold(turn *TurnNode, step int, takes []*take, here map[
 func (r *recordedReader) actsBetween(from, to int) (first, last int) {
 	for _, seq := range r.acts {
 		if seq > from && (to == 0 || seq < to) {
-			if first == 0 {
-				first = seq
-			}
+			first = cmp.Or(first, seq)
 			last = seq
 		}
 	}

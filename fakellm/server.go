@@ -89,9 +89,7 @@ type faultKey struct {
 // Start listens and serves until Close. The error says why the address cannot
 // be used.
 func Start(c Config) (*Server, error) {
-	if c.Script == nil {
-		c.Script = &Script{}
-	}
+	c.Script = cmp.Or(c.Script, &Script{})
 	c.MaxBody = cmp.Or(c.MaxBody, 32<<20)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
 	c.Listen = cmp.Or(c.Listen, "127.0.0.1:0")

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,12 +78,8 @@ func (p *Player) Play(ctx context.Context, log *transcript.Transcript) (Played, 
 	work, home := Directories(p.Protocol, p.Recording)
 	names := newBinding(append([][2]string{{work, p.Work}, {home, p.Home}}, p.Renamed...))
 	s := &playing{Player: p, log: log, names: names, wake: make(chan struct{}, 1)}
-	if s.Mode == "" {
-		s.Mode = Ordered
-	}
-	if s.Patience == 0 {
-		s.Patience = 30 * time.Second
-	}
+	s.Mode = cmp.Or(s.Mode, Ordered)
+	s.Patience = cmp.Or(s.Patience, 30*time.Second)
 	if s.Now == nil {
 		s.Now = time.Now
 	}
@@ -369,9 +366,7 @@ func (s *playing) lacking() (what string, answer bool) {
 		if isEndKey(key) {
 			return key, true
 		}
-		if what == "" {
-			what = key
-		}
+		what = cmp.Or(what, key)
 	}
 	return what, false
 }

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -127,9 +128,7 @@ func (o *SweepOrders) Count(tried [][2]string) {
 
 // With adds the orders of another part. What each may have missed, both must have.
 func (o *SweepOrders) With(part *SweepOrders) *SweepOrders {
-	if o == nil {
-		o = &SweepOrders{Depths: map[int]int{}, Missed: map[int]float64{}}
-	}
+	o = cmp.Or(o, &SweepOrders{Depths: map[int]int{}, Missed: map[int]float64{}})
 	o.Drawn += part.Drawn
 	for d, n := range part.Depths {
 		o.Depths[d] += n
