@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -13,11 +14,7 @@ func formats() []format { return []format{chat{}, responses{}, anthropic{}, gemi
 
 // Wires are the names of all wire formats.
 func Wires() []string {
-	var names []string
-	for _, f := range formats() {
-		names = append(names, f.name())
-	}
-	return names
+	return lists.Map(formats(), format.name)
 }
 
 // format is one API: how it asks, and how it is answered.

@@ -2,6 +2,7 @@ package fakellm
 
 import (
 	"fmt"
+	"github.com/acp-test/acp-test/internal/lists"
 	"strings"
 )
 
@@ -73,11 +74,7 @@ func (f *facts) text(field string) string {
 	case "body":
 		return string(r.raw)
 	case "tool":
-		var names []string
-		for _, t := range r.tools {
-			names = append(names, t.name)
-		}
-		return strings.Join(names, " ")
+		return strings.Join(lists.Map(r.tools, func(t offer) string { return t.name }), " ")
 	case "tools":
 		return fmt.Sprint(len(r.tools) > 0)
 	case "schema":

@@ -3,6 +3,7 @@ package fakellm
 import (
 	"cmp"
 	"fmt"
+	"github.com/acp-test/acp-test/internal/lists"
 	"slices"
 	"strconv"
 	"strings"
@@ -195,10 +196,7 @@ func (s *Server) near(r *Reply, f *facts) string {
 // nearestPrompt names the registered prompt that shares most words with what
 // the user said.
 func (s *Server) nearestPrompt(f *facts) string {
-	said := map[string]bool{}
-	for _, w := range strings.Fields(f.text("user")) {
-		said[w] = true
-	}
+	said := lists.Set(strings.Fields(f.text("user")))
 	best, most := "", 0
 	for _, p := range s.known() {
 		n := 0

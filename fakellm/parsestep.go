@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/yamlfile"
 	"github.com/acp-test/acp-test/mistake"
 )
@@ -31,11 +32,7 @@ var stepOptions = []stepOption{
 }
 
 func stepKeys() []string {
-	var keys []string
-	for _, o := range stepOptions {
-		keys = append(keys, o.key)
-	}
-	return keys
+	return lists.Map(stepOptions, func(o stepOption) string { return o.key })
 }
 
 // kindOf returns what kind of step a mapping is, with its options in it checked.
@@ -157,11 +154,7 @@ func (p *scriptParser) chunks(n, v *yamlfile.Node, what string) []string {
 const maxText = 256 << 20
 
 func (p *scriptParser) pieces(n *yamlfile.Node, what string) []string {
-	var out []string
-	for _, item := range n.List(what) {
-		out = append(out, p.text(item, "a piece of "+what))
-	}
-	return out
+	return lists.Map(n.List(what), func(item *yamlfile.Node) string { return p.text(item, "a piece of "+what) })
 }
 
 // cut splits s into n pieces of nearly the same number of characters, fewer if

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -117,11 +118,7 @@ func (r *request) lastRun(who role, end int) string {
 	for from > 0 && r.items[from-1].role == who {
 		from--
 	}
-	var texts []string
-	for _, it := range r.items[from:end] {
-		texts = append(texts, it.text)
-	}
-	return strings.Join(texts, "\n")
+	return strings.Join(lists.Map(r.items[from:end], func(it item) string { return it.text }), "\n")
 }
 
 // results returns the tool results since the last reply of the model.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -49,10 +50,7 @@ func (r *request) refused(f format) *problem {
 func (r *request) unpaired(m manners) string {
 	var open []item
 	lacks := func() string {
-		var ids []string
-		for _, it := range open {
-			ids = append(ids, fmt.Sprintf("%q", it.call))
-		}
+		ids := lists.Map(open, func(it item) string { return fmt.Sprintf("%q", it.call) })
 		return fmt.Sprintf("%s: no result follows the tool calls of this message: %s",
 			fmt.Sprintf(m.message, open[0].message), strings.Join(ids, ", "))
 	}

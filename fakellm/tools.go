@@ -1,9 +1,11 @@
 package fakellm
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -104,11 +106,7 @@ func fill(template any, args object) (value any, ok bool) {
 		return insert(t, args), true
 	case map[string]any:
 		o := object{}
-		keys := make([]string, 0, len(t))
-		for k := range t {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
+		keys := slices.Sorted(maps.Keys(t))
 		for _, k := range keys {
 			if v, ok := fill(t[k], args); ok {
 				o = append(o, member{k, v})
@@ -138,9 +136,5 @@ func isName(s string) bool {
 
 // needs lists the schema's required members.
 func needs(schema wire.Value) []string {
-	var out []string
-	for v := range schema.Get("required").Items() {
-		out = append(out, v.Str())
-	}
-	return out
+	return lists.Collect(schema.Get("required").Items(), wire.Value.Str)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 )
@@ -125,10 +126,7 @@ func (s *playing) connection(ctx context.Context, conn int) error {
 	if err != nil {
 		return err
 	}
-	var methods []string
-	for _, q := range s.score.requests {
-		methods = append(methods, q.entry.Method)
-	}
+	methods := lists.Map(s.score.requests, func(q *asked) string { return q.entry.Method })
 	s.agent, s.editor = agent, s.Protocol.Editor(agent, methods)
 	go func() {
 		<-agent.Exited()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
@@ -243,9 +244,6 @@ func waited(outcomes []results.Result) string {
 		all.Add(r.Waits)
 		took += r.Duration
 	}
-	var parts []string
-	for _, w := range waitsOf(all) {
-		parts = append(parts, short(w.took)+" "+w.what)
-	}
+	parts := lists.Map(waitsOf(all), func(w wait) string { return short(w.took) + " " + w.what })
 	return fmt.Sprintf("waited: %s; all scenarios took %s\n", strings.Join(parts, ", "), short(took))
 }

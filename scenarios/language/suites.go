@@ -13,6 +13,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
@@ -166,11 +167,7 @@ func (d *Dialect[B]) Load(paths ...string) ([]*Scenario[B], error) {
 // without one.
 func (d *Dialect[B]) Files(paths ...string) ([]string, error) {
 	files, bad := d.find(paths)
-	var names []string
-	for _, f := range files {
-		names = append(names, f.name)
-	}
-	return names, errors.Join(bad...)
+	return lists.Map(files, func(f scenarioFile) string { return f.name }), errors.Join(bad...)
 }
 
 // scenarioFile is a file, and the directory of which it was found.

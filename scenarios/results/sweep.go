@@ -3,6 +3,7 @@ package results
 import (
 	"cmp"
 	"fmt"
+	"github.com/acp-test/acp-test/internal/lists"
 	"maps"
 	"slices"
 	"strings"
@@ -111,10 +112,7 @@ func (s *Sweep) Covered(scenario string) string {
 
 // Count counts the pairs of acts that were tried, each the first before the second.
 func (o *SweepOrders) Count(tried [][2]string) {
-	all := map[[2]string]bool{}
-	for _, pair := range tried {
-		all[pair] = true
-	}
+	all := lists.Set(tried)
 	o.Orders, o.Both = 0, 0
 	for a := range all {
 		if back := all[[2]string{a[1], a[0]}]; !back || a[0] <= a[1] {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/sweep"
 )
@@ -170,10 +171,7 @@ func (b *builder) reach() {
 	if b.Act.Is("answers") {
 		return
 	}
-	var all []*script.Line
-	for _, k := range p.Until {
-		all = append(all, script.New("await "+k))
-	}
+	all := lists.Map(p.Until, func(k string) *script.Line { return script.New("await " + k) })
 	gated := p.Gated && b.Held
 	if gated {
 		all = append(all, script.New("await gate %s", sweep.Hold))
