@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -164,11 +165,7 @@ func (s *Server) Begin(p Prompt) {
 	defer s.mu.Unlock()
 	// A new slice: requests being matched keep the one they have.
 	begun := make([]Prompt, 0, len(s.begun)+1)
-	for _, b := range s.begun {
-		if b.Index != p.Index {
-			begun = append(begun, b)
-		}
-	}
+	begun = append(begun, lists.Where(s.begun, func(b Prompt) bool { return b.Index != p.Index })...)
 	s.begun = append(begun, p)
 }
 

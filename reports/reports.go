@@ -164,9 +164,7 @@ func problems(r results.Result) []problem {
 			all = append(all, p)
 		}
 	}
-	for _, f := range r.Findings {
-		all = append(all, findingProblem(f))
-	}
+	all = append(all, lists.Map(r.Findings, findingProblem)...)
 	if g := r.Golden; g != nil && g.State == "differs" {
 		what := "golden"
 		if g.Recording {

@@ -190,9 +190,7 @@ func (n *Node) Any() any {
 	switch n.Kind {
 	case List:
 		list := []any{}
-		for _, item := range n.Items {
-			list = append(list, item.Any())
-		}
+		list = append(list, lists.Map(n.Items, (*Node).Any)...)
 		return list
 	case Map:
 		m := map[string]any{}

@@ -17,9 +17,7 @@ func (n *Node) extend(last int) {
 	}
 	n.last = last
 	children := n.Items
-	for _, f := range n.Fields {
-		children = append(children, f.Node)
-	}
+	children = append(children, lists.Map(n.Fields, func(f Field) *Node { return f.Node })...)
 	for i, c := range children {
 		to := last
 		if i+1 < len(children) {

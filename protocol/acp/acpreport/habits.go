@@ -85,9 +85,7 @@ func AllHabits() []Habit {
 // Seen adds what one transcript of version 1 shows to the habits of an agent.
 func Seen(list []Broken, scenario string, t *transcript.Transcript) []Broken {
 	if list == nil {
-		for _, h := range AllHabits() {
-			list = append(list, Broken{Habit: h})
-		}
+		list = append(list, lists.Map(AllHabits(), func(h Habit) Broken { return Broken{Habit: h} })...)
 	}
 	for e := range t.All() {
 		if e.Source != transcript.Agent {

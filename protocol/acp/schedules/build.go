@@ -95,11 +95,7 @@ func (b *builder) holding() fakellm.TurnNode {
 func (b *builder) beside(before []*script.Line) []*script.Line {
 	with, main := b.Point.With, b.Seen.Session
 	sets := func(l *script.Line) bool { return setsUp(b.Script, l) }
-	for _, l := range before {
-		if sets(l) {
-			b.Lines = append(b.Lines, l)
-		}
-	}
+	b.Lines = append(b.Lines, lists.Where(before, func(l *script.Line) bool { return sets(l) })...)
 	before = slices.DeleteFunc(before, sets)
 	if with != nil && of(with.Seen).asked > 0 && len(permits(b.Script)) == 0 {
 		b.Lines = append(b.Lines, permits(with.Script)...)
