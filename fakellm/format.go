@@ -117,6 +117,5 @@ func joined(v wire.Value) string {
 	return strings.Join(texts, "\n")
 }
 
-func messageOr(p *problem, other string) string {
-	return cmp.Or(p.message, other)
-}
+// text is the message of an error.
+func (p *problem) text() string { return cmp.Or(p.message, http.StatusText(p.status)) }

@@ -87,9 +87,11 @@ func (p *scriptParser) step(r *Reply, n *yamlfile.Node) StepNode {
 		s.Kind = StepPause
 		s.Pause.DecodeYAML(v, "pause")
 	case "delay":
-		s.Kind, s.Delay = StepDelay, p.delay(v)
+		s.Kind = StepDelay
+		v.Decode(&s.Delay, "delay", "")
 	case "usage":
-		s.Kind, s.Usage = StepUsage, p.usage(v)
+		s.Kind, s.Usage = StepUsage, defaultUsage
+		v.Decode(&s.Usage, "usage", "")
 	case "stop":
 		s.Kind, s.Stop = StepStop, Stop(p.oneOf(v, "stop", "end", "length", "refusal", "tool"))
 	case "fail":
@@ -212,12 +214,6 @@ func (p *scriptParser) toolStep(s *Step, n, v *yamlfile.Node) {
 		}
 		s.GateAt = at.Int("args_gate_at", 1)
 	}
-}
-
-func (p *scriptParser) usage(n *yamlfile.Node) Usage {
-	u := defaultUsage
-	n.Decode(&u, "usage", "")
-	return u
 }
 
 var faultKeys = []string{"status", "type", "message", "retry_after", "headers", "times", "after_chunks", "disconnect",

@@ -77,10 +77,6 @@ func (r *request) addResult(id, text string) {
 	r.items = append(r.items, item{role: roleResult, message: r.message, text: text, call: id})
 }
 
-func (r *request) reset() {
-	*r = request{doc: r.doc, system: r.system[:0], items: r.items[:0], tools: r.tools[:0]}
-}
-
 // parse reads a body; path, route and query have the rest.
 func (r *request) parse(raw []byte, rt route, query url.Values) *problem {
 	if err := r.doc.Parse(raw); err != nil {
@@ -107,6 +103,11 @@ func (r *request) parse(raw []byte, rt route, query url.Values) *problem {
 }
 
 func (r *request) systemText() string { return strings.Join(r.system, "\n") }
+
+// toolNames returns the names of the tools on offer, in their order.
+func (r *request) toolNames() []string {
+	return lists.Map(r.tools, func(t offer) string { return t.name })
+}
 
 // lastRun joins the texts of the last run of items with the given role that
 // ends before item end.

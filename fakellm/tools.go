@@ -34,32 +34,24 @@ type call struct {
 // toolCall maps a step's neutral tool to the agent's tool.
 func (s *Server) toolCall(st *Step, r *request) call {
 	if st.Raw {
-		c := call{name: st.Tool, args: strings.Join(st.Chunks, "")}
 		o := r.offered(st.Tool)
-		c.custom, c.namespace = o.custom, o.namespace
-		return c
+		return call{st.Tool, o.custom, o.namespace, strings.Join(st.Chunks, "")}
 	}
 	name, args := st.Tool, st.Args
 	switch t, mapped := s.cfg.Tools[st.Tool]; {
 	case mapped:
 		name, args = t.apply(st.Tool, st.Args)
-		s.noteStrange(st.Tool, name, r.tools)
+		s.noteStrange(st.Tool, name, r)
 	case s.cfg.Tools == nil:
 		name, args = learn(r, st.Tool, st.Args)
 		s.note(st.Tool, name, r.offered(name).name != "")
 	}
 	o := r.offered(name)
-	c := call{name: name, namespace: o.namespace}
+	text := string(appendJSON(nil, args))
 	if o.custom {
-		c.custom = true
-		c.args = textOf(args)
-		return c
+		text = textOf(args)
 	}
-	if args == nil {
-		args = object{}
-	}
-	c.args = string(appendJSON(nil, args))
-	return c
+	return call{name, o.custom, o.namespace, text}
 }
 
 func (r *request) offered(name string) offer {

@@ -88,10 +88,7 @@ func (c *Console) Summary(run results.Run) error {
 		fmt.Fprintf(&b, "stale: %s\n", harmless(s))
 	}
 	if slow := slowest(run.Results, 3); len(run.Results) > 3 && !c.o.Quiet {
-		var parts []string
-		for _, r := range slow {
-			parts = append(parts, name(r)+" "+short(r.Duration)+mostlyWaited(r))
-		}
+		parts := lists.Map(slow, func(r results.Result) string { return name(r) + " " + short(r.Duration) + mostlyWaited(r) })
 		fmt.Fprintf(&b, "slowest: %s\n", strings.Join(parts, ", "))
 	}
 	if c.o.Verbose {
