@@ -195,12 +195,7 @@ func (s *Server) nearestPrompt(f *facts) string {
 	said := lists.Set(strings.Fields(f.text("user")))
 	best, most := "", 0
 	for _, p := range s.known() {
-		n := 0
-		for _, w := range strings.Fields(p.Text) {
-			if said[w] {
-				n++
-			}
-		}
+		n := lists.Count(strings.Fields(p.Text), func(w string) bool { return said[w] })
 		if n > most {
 			best, most = fmt.Sprintf("prompt %d %q shares %s with the user's text %q", p.Index, clip(p.Text, 80),
 				count(n, "word"), clip(f.text("user"), 80)), n

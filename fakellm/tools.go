@@ -55,12 +55,7 @@ func (s *Server) toolCall(st *Step, r *request) call {
 }
 
 func (r *request) offered(name string) offer {
-	for _, t := range r.tools {
-		if t.name == name {
-			return t
-		}
-	}
-	return offer{}
+	return lists.First(r.tools, func(t offer) bool { return t.name == name })
 }
 
 // textOf is the input of a tool that takes a text: its only argument, or all

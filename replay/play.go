@@ -272,12 +272,7 @@ func (s *playing) waits(a *act) string {
 }
 
 func (s *playing) askedBy(a *act) *asked {
-	for _, q := range s.score.requests {
-		if q.entry.Seq == a.answers {
-			return q
-		}
-	}
-	return nil
+	return lists.First(s.score.requests, func(q *asked) bool { return q.entry.Seq == a.answers })
 }
 
 // void reports that the request an act answers can no longer come: the turn it

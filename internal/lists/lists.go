@@ -47,3 +47,22 @@ func Set[T comparable](list []T) map[T]bool {
 	}
 	return set
 }
+
+// Find returns the first element that fits.
+func Find[T any](list []T, fits func(T) bool) (first T, ok bool) {
+	for _, x := range list {
+		if fits(x) {
+			return x, true
+		}
+	}
+	return first, false
+}
+
+// First is Find for elements of which none is zero.
+func First[T any](list []T, fits func(T) bool) T {
+	first, _ := Find(list, fits)
+	return first
+}
+
+// Count returns how many elements fit.
+func Count[T any](list []T, fits func(T) bool) int { return len(Where(list, fits)) }

@@ -258,12 +258,7 @@ func (c *converter) reached(e transcript.Entry) {
 	for _, p := range c.order {
 		if p.open && p.thread != nil && len(p.unseen) > 0 {
 			last := p.unseen[len(p.unseen)-1]
-			n := 0
-			for _, kind := range p.unseen {
-				if kind == last {
-					n++
-				}
-			}
+			n := lists.Count(p.unseen, func(kind string) bool { return kind == last })
 			for range min(n, mostAwaited) {
 				all = append(all, script.New("await event %s %s", last, p.thread.option(c)))
 			}
