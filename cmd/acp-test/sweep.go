@@ -46,12 +46,7 @@ and a finding that needs the others says so.
 The exit status is 0 if nothing failed, 1 if something did, and 2 if the command
 line, a scenario or this machine is at fault.`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.settle(h, c, args); err != nil {
-				return err
-			}
-			return h.sweep(c, &o)
-		},
+		RunE: o.settled(h, func(c *cobra.Command) error { return h.sweep(c, &o) }),
 	}
 	o.flags(c)
 	f := c.Flags()
