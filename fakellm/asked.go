@@ -49,7 +49,8 @@ func ReadAsked(e transcript.Entry) (a Asked, ok bool) {
 	if !ok {
 		return a, false
 	}
-	a = Asked{Wire: req.wire, Run: req.run, Offered: slices.Sorted(slices.Values(req.toolNames())), Partial: req.previous != "", req: req}
+	a = Asked{Wire: req.wire, Run: req.run, Partial: req.previous != "", req: req,
+		Offered: slices.Sorted(slices.Values(req.toolNames()))}
 	return a, true
 }
 
