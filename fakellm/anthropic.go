@@ -1,9 +1,11 @@
 package fakellm
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/acp-test/acp-test/wire"
 )
@@ -31,7 +33,7 @@ func (anthropic) problem(p *problem) []byte {
 	}, "invalid_request_error")
 	return appendJSON(nil, object{
 		{"type", "error"},
-		{"error", object{{"type", kind}, {"message", messageOr(p, http.StatusText(p.status))}}},
+		{"error", object{{"type", kind}, {"message", p.text()}}},
 		{"request_id", "req_fake"},
 	})
 }
@@ -41,7 +43,7 @@ func (anthropic) parse(r *request, v wire.Value) *problem {
 	if messages.Kind() != wire.Array || messages.Len() == 0 {
 		return &problem{status: 400, message: "messages: at least one message is required"}
 	}
-	if _, ok := v.Get("max_tokens").Int(); !ok && !hasSuffix(r.path, "/count_tokens") {
+	if _, ok := v.Get("max_tokens").Int(); !ok && !strings.HasSuffix(r.path, "/count_tokens") {
 		return &problem{status: 400, message: "max_tokens: Field required"}
 	}
 	r.stream, _ = v.Get("stream").Bool()
@@ -215,15 +217,8 @@ func (e *anthropicEncoder) end(b []byte, bl *block) []byte {
 }
 
 func (e *anthropicEncoder) stop() string {
-	switch e.a.stop {
-	case StopLength:
-		return "max_tokens"
-	case StopRefusal:
-		return "refusal"
-	case StopTool:
-		return "tool_use"
-	}
-	return "end_turn"
+	return map[Stop]string{StopLength: "max_tokens", StopRefusal: "refusal", StopTool: "tool_use",
+		StopEnd: "end_turn"}[e.a.stop]
 }
 
 func (e *anthropicEncoder) close(b []byte) []byte {
@@ -289,16 +284,9 @@ func (anthropic) readBlock(h *said, key string, b wire.Value, whole bool) {
 }
 
 func (anthropic) readStop(h *said, v wire.Value) {
-	switch v.Str() {
-	case "max_tokens":
-		h.end(StopLength)
-	case "refusal":
-		h.end(StopRefusal)
-	case "tool_use":
-		h.end(StopTool)
-	case "":
-	default:
-		h.end(StopEnd)
+	if why := v.Str(); why != "" {
+		stops := map[string]Stop{"max_tokens": StopLength, "refusal": StopRefusal, "tool_use": StopTool}
+		h.end(cmp.Or(stops[why], StopEnd))
 	}
 }
 

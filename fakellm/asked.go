@@ -49,11 +49,8 @@ func ReadAsked(e transcript.Entry) (a Asked, ok bool) {
 	if !ok {
 		return a, false
 	}
-	a = Asked{Wire: req.wire, Run: req.run, Partial: req.previous != "", req: req}
-	for _, t := range req.tools {
-		a.Offered = append(a.Offered, t.name)
-	}
-	slices.Sort(a.Offered)
+	a = Asked{Wire: req.wire, Run: req.run, Partial: req.previous != "", req: req,
+		Offered: slices.Sorted(slices.Values(req.toolNames()))}
 	return a, true
 }
 

@@ -1,7 +1,6 @@
 package fakellm
 
 import (
-	"net/http"
 	"strconv"
 
 	"github.com/acp-test/acp-test/wire"
@@ -12,12 +11,10 @@ const OpenAIChat = "openai-chat"
 
 // chat is OpenAI's Chat Completions API, with reasoning in reasoning_content
 // as the servers do that offer open models by it.
-type chat struct{}
+type chat struct{ openai }
 
-func (chat) name() string                                   { return OpenAIChat }
-func (chat) problem(p *problem) []byte                      { return openaiProblem(p) }
-func (chat) key(h http.Header, query string) (string, bool) { return openaiKey(h, query) }
-func (chat) encoder(r *request, a *answer) encoder          { return &chatEncoder{r: r, a: a} }
+func (chat) name() string                          { return OpenAIChat }
+func (chat) encoder(r *request, a *answer) encoder { return &chatEncoder{r: r, a: a} }
 
 func (chat) parse(r *request, v wire.Value) *problem {
 	messages := v.Get("messages")
@@ -66,11 +63,6 @@ func (chat) parse(r *request, v wire.Value) *problem {
 func (chat) endpoint(path string) (route, bool) {
 	return route{task: taskGenerate}, path == "/chat/completions"
 }
-
-func (chat) unknown(model string) *problem         { return openaiUnknown(model) }
-func (chat) model(name string) object              { return openaiModel(name) }
-func (chat) models(infos []any, _ []string) object { return openaiModels(infos) }
-func (chat) tokens(n int) object                   { return object{{"input_tokens", n}} }
 
 type chatEncoder struct {
 	r         *request
@@ -123,13 +115,17 @@ func (e *chatEncoder) start(b []byte, bl *block) []byte {
 
 // call appends the members of a tool call, and what ends it.
 func (e *chatEncoder) call(b []byte, bl *block, args, end string) []byte {
+	kind, content := callKeys(bl)
+	b = template(b, `"id":?,"type":?,?:{"name":?,?:?}`, "call_"+bl.id, kind, kind, bl.call.name, content, args)
+	return append(b, end...)
+}
+
+// callKeys returns the kind of a tool call and the member that has its arguments.
+func callKeys(bl *block) (kind, content string) {
 	if bl.call.custom {
-		return append(template(b, `"id":?,"type":"custom","custom":{"name":?,"input":?}`, "call_"+bl.id, bl.call.name, args),
-			end...)
+		return "custom", "input"
 	}
-	return append(template(b, `"id":?,"type":"function","function":{"name":?,"arguments":?}`, "call_"+bl.id, bl.call.name,
-		args),
-		end...)
+	return "function", "arguments"
 }
 
 func (e *chatEncoder) piece(b []byte, bl *block, s string) []byte {
@@ -140,14 +136,8 @@ func (e *chatEncoder) piece(b []byte, bl *block, s string) []byte {
 		case StepRefusal:
 			return wire.AppendString(append(b, `"refusal":`...), s)
 		case StepTool:
-			b = append(b, `"tool_calls":[{"index":`...)
-			b = strconv.AppendInt(b, int64(bl.tool), 10)
-			if bl.call.custom {
-				b = append(b, `,"custom":{"input":`...)
-			} else {
-				b = append(b, `,"function":{"arguments":`...)
-			}
-			return append(wire.AppendString(b, s), `}}]`...)
+			kind, content := callKeys(bl)
+			return template(b, `"tool_calls":[{"index":?,?:{?:?}}]`, bl.tool, kind, content, s)
 		}
 		return wire.AppendString(append(b, `"content":`...), s)
 	})
@@ -170,15 +160,8 @@ func (e *chatEncoder) close(b []byte) []byte {
 }
 
 func (e *chatEncoder) finish() string {
-	switch e.a.stop {
-	case StopLength:
-		return "length"
-	case StopRefusal:
-		return "content_filter"
-	case StopTool:
-		return "tool_calls"
-	}
-	return "stop"
+	return map[Stop]string{StopLength: "length", StopRefusal: "content_filter", StopTool: "tool_calls",
+		StopEnd: "stop"}[e.a.stop]
 }
 
 func (e *chatEncoder) usage(b []byte) []byte {
@@ -188,7 +171,7 @@ func (e *chatEncoder) usage(b []byte) []byte {
 		u.Input, u.Output, u.Input+u.Output, u.Cached, u.Reasoning)
 }
 
-func (e *chatEncoder) fail(b []byte, p *problem) []byte { return e.event(b, string(openaiProblem(p))) }
+func (e *chatEncoder) fail(b []byte, p *problem) []byte { return e.event(b, string(chat{}.problem(p))) }
 
 func (e *chatEncoder) event(b []byte, s string) []byte {
 	return append(append(append(b, "data: "...), s...), "\n\n"...)

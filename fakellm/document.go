@@ -1,6 +1,7 @@
 package fakellm
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,7 +67,7 @@ func NewStep(kind, value string, more ...string) StepNode {
 func NewText(kind string, pieces ...string) StepNode {
 	var s StepNode
 	if len(pieces) == 1 {
-		s = NewStep(kind, string(yamlfile.Quote(nil, pieces[0])))
+		s = NewStep(kind, quoted(pieces[0]))
 	} else {
 		s = NewStep(kind, yamlfile.QuoteAll(pieces))
 	}
@@ -76,6 +77,37 @@ func NewText(kind string, pieces ...string) StepNode {
 
 // Says reports whether the step is a text, thinking or a refusal.
 func (s StepNode) Says() bool { return s.Kind == "text" || s.Kind == "thinking" || s.Kind == "refusal" }
+
+// NewScript returns a script with these turns, one for each prompt. The error
+// is a *mistake.Mistake about the script as Document.Format writes it.
+func NewScript(turns ...TurnNode) (*Script, error) {
+	d := Document{Turns: turns}
+	return ParseScript("script", []byte(d.Format()), nil)
+}
+
+// NewTurn returns what the model says after one prompt: a reply to each request
+// of the agent. After a reply that calls tools, the agent asks again.
+func NewTurn(replies ...ReplyNode) TurnNode { return TurnNode{Replies: replies} }
+
+// NewReply returns what the model says to one request.
+func NewReply(steps ...StepNode) ReplyNode { return ReplyNode{Steps: steps} }
+
+// Text returns a step that says a text, each piece in a chunk of its own.
+func Text(pieces ...string) StepNode { return NewText("text", pieces...) }
+
+// CallTool returns a step that calls a tool: a neutral one, such as write_file,
+// or the agent's own. Arguments that JSON cannot hold make the script invalid.
+func CallTool(name string, args map[string]any) StepNode {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		raw = yamlfile.Quote(nil, err.Error())
+	}
+	return NewStep("tool", quoted(name), "args: "+string(raw))
+}
+
+// HoldAt returns a step at which the stream is held until Server.Release is
+// called with the gate's name.
+func HoldAt(gate string) StepNode { return NewStep("gate", quoted(gate)) }
 
 // Format writes the script. A script of one turn is written in its short form.
 func (d *Document) Format() string {

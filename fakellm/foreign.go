@@ -5,11 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 )
-
-// headerTimeout is how long a client may take over the headers of a request.
-const headerTimeout = 10 * time.Second
 
 // foreign says why a request is none of an agent on this machine, "" if it may be one:
 // a web page in a browser can reach a server on loopback too, under a name that leads

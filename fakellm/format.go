@@ -1,9 +1,11 @@
 package fakellm
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -12,11 +14,7 @@ func formats() []format { return []format{chat{}, responses{}, anthropic{}, gemi
 
 // Wires are the names of all wire formats.
 func Wires() []string {
-	var names []string
-	for _, f := range formats() {
-		names = append(names, f.name())
-	}
-	return names
+	return lists.Map(formats(), format.name)
 }
 
 // format is one API: how it asks, and how it is answered.
@@ -119,9 +117,5 @@ func joined(v wire.Value) string {
 	return strings.Join(texts, "\n")
 }
 
-func messageOr(p *problem, other string) string {
-	if p.message != "" {
-		return p.message
-	}
-	return other
-}
+// text is the message of an error.
+func (p *problem) text() string { return cmp.Or(p.message, http.StatusText(p.status)) }

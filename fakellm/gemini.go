@@ -1,6 +1,7 @@
 package fakellm
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -37,7 +38,7 @@ func (gemini) problem(p *problem) []byte {
 		499: "CANCELLED", 500: "INTERNAL", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
 	}, "INVALID_ARGUMENT")
 	return appendJSON(nil, object{{"error", object{
-		{"code", p.status}, {"message", messageOr(p, http.StatusText(p.status))}, {"status", kind},
+		{"code", p.status}, {"message", p.text()}, {"status", kind},
 	}}})
 }
 
@@ -236,13 +237,7 @@ func (e *geminiEncoder) rest(b []byte, last bool) []byte {
 }
 
 func (e *geminiEncoder) finish() string {
-	switch e.a.stop {
-	case StopLength:
-		return "MAX_TOKENS"
-	case StopRefusal:
-		return "SAFETY"
-	}
-	return "STOP"
+	return cmp.Or(map[Stop]string{StopLength: "MAX_TOKENS", StopRefusal: "SAFETY"}[e.a.stop], "STOP")
 }
 
 func (e *geminiEncoder) close(b []byte) []byte {
@@ -272,11 +267,6 @@ func (e *geminiEncoder) whole(b []byte) []byte {
 		}
 		return e.text(b, bl, bl.text)
 	}), true)
-}
-
-func hasSuffix(path, suffix string) bool {
-	path, _, _ = strings.Cut(path, "?")
-	return strings.HasSuffix(path, suffix)
 }
 
 func (g gemini) readEvent(h *said, v wire.Value) { g.readBody(h, v) }

@@ -2,6 +2,7 @@ package fakellm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -21,23 +22,14 @@ func (c Condition) String() string {
 	return fmt.Sprintf("%s: %q", c.Field, c.Value)
 }
 
-// holds reports whether all conditions hold, else the first that does not.
-func (f *facts) holds(g Guard) (bool, Condition) {
-	for _, c := range g {
-		if !f.check(c) {
-			return false, c
-		}
-	}
-	return true, Condition{}
+// holds reports whether all conditions hold.
+func (f *facts) holds(g Guard) bool {
+	return !slices.ContainsFunc(g, func(c Condition) bool { return !f.check(c) })
 }
 
 func (f *facts) check(c Condition) bool {
 	if c.Field == "tool" {
-		found := false
-		for _, t := range f.r.tools {
-			found = found || c.match(t.name)
-		}
-		return found != c.Negate
+		return slices.ContainsFunc(f.r.toolNames(), c.match) != c.Negate
 	}
 	return c.match(f.text(c.Field)) != c.Negate
 }
@@ -73,11 +65,7 @@ func (f *facts) text(field string) string {
 	case "body":
 		return string(r.raw)
 	case "tool":
-		var names []string
-		for _, t := range r.tools {
-			names = append(names, t.name)
-		}
-		return strings.Join(names, " ")
+		return strings.Join(r.toolNames(), " ")
 	case "tools":
 		return fmt.Sprint(len(r.tools) > 0)
 	case "schema":

@@ -134,11 +134,7 @@ func takes(o offer, neutral string) bool {
 }
 
 func properties(schema wire.Value) map[string]wire.Value {
-	all := map[string]wire.Value{}
-	for name, p := range schema.Get("properties").Members() {
-		all[name] = p
-	}
-	return all
+	return maps.Collect(schema.Get("properties").Members())
 }
 
 // grouped finds the property of a tool that does several things in one call: a list

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/internal/lists"
 )
 
 // match is what a request is: its lane and its key.
@@ -16,7 +19,6 @@ type match struct {
 	step   int
 	reply  *Reply // nil: the lane's built-in answer, or unmatched
 	turn   int    // of the reply in the script, from 1; 0 for a lane
-	number int    // of the reply in its turn, from 1
 	why    string // why nothing matched
 	near   string // the reply that came closest, and what it wanted
 }
@@ -44,17 +46,15 @@ func (s *Server) find(r *request) match {
 			m.index = m.prompt.Index
 		}
 	} else {
-		n, from := r.turns()
-		m.index, at = n, from
+		m.index, at = r.turns()
 	}
 	if at >= 0 && at < len(r.items) {
 		m.step = r.stepsAfter(at) + 1
 	}
 	f := &facts{r: r, prompt: m.prompt}
-	if s.lane(&m, f, len(prompts) > 0) {
-		return m
+	if !s.lane(&m, f, len(prompts) > 0) {
+		s.turn(&m, f)
 	}
-	s.turn(&m, f)
 	return m
 }
 
@@ -63,16 +63,13 @@ func (s *Server) lane(m *match, f *facts, registered bool) bool {
 	off := map[string]bool{}
 	own := map[string]*Lane{}
 	for _, l := range s.lanes {
-		switch l.Name {
-		case LaneSchema, LaneNoTools, LaneAfter:
-			if len(l.When) == 0 {
-				if own[l.Name] == nil {
-					own[l.Name], off[l.Name] = l, l.Main
-				}
-				continue
+		if len(l.When) == 0 && slices.Contains(builtIn, l.Name) {
+			if own[l.Name] == nil {
+				own[l.Name], off[l.Name] = l, l.Main
 			}
+			continue
 		}
-		if ok, _ := f.holds(l.When); !ok {
+		if !f.holds(l.When) {
 			continue
 		}
 		if l.Main {
@@ -142,7 +139,7 @@ func (s *Server) turn(m *match, f *facts) {
 		return
 	}
 	r := &t.Replies[m.step-1]
-	m.turn, m.number = m.index, m.step
+	m.turn = m.index
 	if m.reply = choose(r, f); m.reply == nil {
 		m.why = fmt.Sprintf("the guard of reply %d to prompt %d does not hold", m.step, m.index)
 		m.near = s.near(r, f)
@@ -151,7 +148,7 @@ func (s *Server) turn(m *match, f *facts) {
 
 // choose returns the reply, or its first alternative, whose guard holds.
 func choose(r *Reply, f *facts) *Reply {
-	if ok, _ := f.holds(r.When); !ok {
+	if !f.holds(r.When) {
 		return nil
 	}
 	if len(r.Alternatives) == 0 {
@@ -195,18 +192,10 @@ func (s *Server) near(r *Reply, f *facts) string {
 // nearestPrompt names the registered prompt that shares most words with what
 // the user said.
 func (s *Server) nearestPrompt(f *facts) string {
-	said := map[string]bool{}
-	for _, w := range strings.Fields(f.text("user")) {
-		said[w] = true
-	}
+	said := lists.Set(strings.Fields(f.text("user")))
 	best, most := "", 0
 	for _, p := range s.known() {
-		n := 0
-		for _, w := range strings.Fields(p.Text) {
-			if said[w] {
-				n++
-			}
-		}
+		n := lists.Count(strings.Fields(p.Text), func(w string) bool { return said[w] })
 		if n > most {
 			best, most = fmt.Sprintf("prompt %d %q shares %s with the user's text %q", p.Index, clip(p.Text, 80),
 				count(n, "word"), clip(f.text("user"), 80)), n
@@ -260,6 +249,14 @@ func lastIn(prompts []Prompt, s string) *Prompt {
 		}
 	}
 	return best
+}
+
+// clip shortens text for a message to about n characters on one line.
+func clip(s string, n int) string {
+	if s = squeeze(s); utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n]) + "…"
 }
 
 // squeeze makes texts comparable that differ in white space only.

@@ -6,23 +6,20 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// What Chat Completions and Responses have in common.
+// openai is what Chat Completions and Responses have in common.
+type openai struct{}
 
-func openaiProblem(p *problem) []byte {
+func (openai) problem(p *problem) []byte {
 	kind := errorKind(p, map[int]string{
 		401: "invalid_request_error", 404: "invalid_request_error", 413: "invalid_request_error",
 		429: "rate_limit_exceeded", 500: "server_error",
 	}, "invalid_request_error")
-	var code any
-	if p.code != "" {
-		code = p.code
-	}
 	return appendJSON(nil, object{{"error", object{
-		{"message", messageOr(p, http.StatusText(p.status))}, {"type", kind}, {"param", nil}, {"code", code},
+		{"message", p.text()}, {"type", kind}, {"param", nil}, {"code", textOr(p.code)},
 	}}})
 }
 
-func openaiKey(h http.Header, _ string) (string, bool) {
+func (openai) key(h http.Header, _ string) (string, bool) {
 	if k := h.Get("Api-Key"); k != "" {
 		return k, true
 	}
@@ -51,13 +48,17 @@ func forcedTool(r *request, name string) {
 	r.wantJSON, r.forced, r.schema = true, name, r.tools[0].schema
 }
 
-func openaiUnknown(model string) *problem {
+func (openai) unknown(model string) *problem {
 	return &problem{status: 404, code: "model_not_found", message: "The model `" + model +
 		"` does not exist or you do not have access to it."}
 }
 
-func openaiModel(name string) object {
+func (openai) model(name string) object {
 	return object{{"id", name}, {"object", "model"}, {"created", created}, {"owned_by", "fakellm"}}
 }
 
-func openaiModels(infos []any) object { return object{{"object", "list"}, {"data", infos}} }
+func (openai) tokens(n int) object { return object{{"input_tokens", n}} }
+
+func (openai) models(infos []any, _ []string) object {
+	return object{{"object", "list"}, {"data", infos}}
+}

@@ -2,11 +2,12 @@ package fakellm
 
 import (
 	"fmt"
-	"github.com/acp-test/acp-test/internal/yamlfile"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/yamlfile"
 	"github.com/acp-test/acp-test/mistake"
 )
 
@@ -85,13 +86,10 @@ func (p *scriptParser) script(root *yamlfile.Node) (*Script, *Document) {
 		case "strict":
 			s.Lenient = !f.Node.Bool("strict")
 		case "delay":
-			s.Delay = p.delay(f.Node)
+			f.Node.Decode(&s.Delay, "delay", "")
 		}
 	}
-	for g := range p.gates {
-		s.gates = append(s.gates, g)
-	}
-	slices.Sort(s.gates)
+	s.gates = slices.Sorted(maps.Keys(p.gates))
 	return s, d
 }
 
@@ -199,7 +197,7 @@ func (p *scriptParser) lanes(n *yamlfile.Node) []Lane {
 			reply.Fail("", "a lane that is the conversation (main: true) has no reply of its own")
 		case !l.Main && reply == nil:
 			f.At.Fail("", "lane %q has no reply", f.Key)
-		case len(l.When) == 0 && !slices.Contains([]string{LaneSchema, LaneNoTools, LaneAfter}, f.Key):
+		case len(l.When) == 0 && !slices.Contains(builtIn, f.Key):
 			f.At.Fail("", "lane %q says not when: it would take every request", f.Key)
 		}
 		out = append(out, l)

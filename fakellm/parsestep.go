@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/yamlfile"
 	"github.com/acp-test/acp-test/mistake"
 )
@@ -31,11 +32,7 @@ var stepOptions = []stepOption{
 }
 
 func stepKeys() []string {
-	var keys []string
-	for _, o := range stepOptions {
-		keys = append(keys, o.key)
-	}
-	return keys
+	return lists.Map(stepOptions, func(o stepOption) string { return o.key })
 }
 
 // kindOf returns what kind of step a mapping is, with its options in it checked.
@@ -90,9 +87,11 @@ func (p *scriptParser) step(r *Reply, n *yamlfile.Node) StepNode {
 		s.Kind = StepPause
 		s.Pause.DecodeYAML(v, "pause")
 	case "delay":
-		s.Kind, s.Delay = StepDelay, p.delay(v)
+		s.Kind = StepDelay
+		v.Decode(&s.Delay, "delay", "")
 	case "usage":
-		s.Kind, s.Usage = StepUsage, p.usage(v)
+		s.Kind, s.Usage = StepUsage, defaultUsage
+		v.Decode(&s.Usage, "usage", "")
 	case "stop":
 		s.Kind, s.Stop = StepStop, Stop(p.oneOf(v, "stop", "end", "length", "refusal", "tool"))
 	case "fail":
@@ -157,11 +156,7 @@ func (p *scriptParser) chunks(n, v *yamlfile.Node, what string) []string {
 const maxText = 256 << 20
 
 func (p *scriptParser) pieces(n *yamlfile.Node, what string) []string {
-	var out []string
-	for _, item := range n.List(what) {
-		out = append(out, p.text(item, "a piece of "+what))
-	}
-	return out
+	return lists.Map(n.List(what), func(item *yamlfile.Node) string { return p.text(item, "a piece of "+what) })
 }
 
 // cut splits s into n pieces of nearly the same number of characters, fewer if
@@ -219,12 +214,6 @@ func (p *scriptParser) toolStep(s *Step, n, v *yamlfile.Node) {
 		}
 		s.GateAt = at.Int("args_gate_at", 1)
 	}
-}
-
-func (p *scriptParser) usage(n *yamlfile.Node) Usage {
-	u := defaultUsage
-	n.Decode(&u, "usage", "")
-	return u
 }
 
 var faultKeys = []string{"status", "type", "message", "retry_after", "headers", "times", "after_chunks", "disconnect",

@@ -1,9 +1,10 @@
 package fakellm
 
 import (
-	"github.com/acp-test/acp-test/internal/yamlfile"
 	"strings"
 	"time"
+
+	"github.com/acp-test/acp-test/internal/yamlfile"
 )
 
 // word is a scalar taken as it is written.
@@ -73,11 +74,6 @@ func (s *Span) DecodeYAML(n *yamlfile.Node, what string) {
 		n.Fail("such as 10ms..50ms", "%s must be a range of durations, not %s", what, n.What())
 	}
 	*s = Span{a, b}
-}
-
-func (p *scriptParser) delay(n *yamlfile.Node) (d Delay) {
-	n.Decode(&d, "delay", "")
-	return d
 }
 
 // jsonValue is any YAML value as JSON, with variables replaced in texts.

@@ -33,12 +33,9 @@ func (x *exchange) play(a *answer) {
 		x.s.answers.Put(a)
 	}()
 	var err error
-	for i := range a.ops {
-		if err = p.do(&a.ops[i]); err != nil {
-			break
-		}
-		if err = x.out.spill(); err != nil {
-			break
+	for i := 0; i < len(a.ops) && err == nil; i++ {
+		if err = p.do(&a.ops[i]); err == nil {
+			err = x.out.spill()
 		}
 	}
 	if err == nil {
@@ -78,7 +75,7 @@ func (p *player) do(o *op) error {
 	}
 	switch o.kind {
 	case opOpen:
-		p.out.begin(http.StatusOK, p.kind(p.enc.contentType()), -1)
+		p.out.begin(http.StatusOK, cmp.Or(p.contentType, p.enc.contentType()), -1)
 		p.out.buf = p.enc.open(p.out.buf)
 	case opStart:
 		p.out.buf = p.enc.start(p.out.buf, bl)
@@ -120,20 +117,13 @@ func (p *player) whole(o *op) error {
 				length = len(body)
 			}
 		}
-		p.out.begin(http.StatusOK, p.kind("application/json"), length)
+		p.out.begin(http.StatusOK, cmp.Or(p.contentType, "application/json"), length)
 		p.out.buf = append(p.out.buf, body...)
 		if p.next != "" {
 			return p.end()
 		}
 	}
 	return nil
-}
-
-func (p *player) kind(other string) string {
-	if p.contentType != "" {
-		return p.contentType
-	}
-	return other
 }
 
 // chunk counts a chunk, which is told of before it leaves.
@@ -206,7 +196,7 @@ func (p *player) fault(f *Fail) error {
 		if err := p.out.flush(); err != nil {
 			return err
 		}
-		return p.out.hang()
+		return until[struct{}](p.out, nil)
 	case f.Disconnect == "now":
 		p.done(p.out.status, "disconnect")
 		if err := p.out.flush(); err != nil {
@@ -220,12 +210,9 @@ func (p *player) fault(f *Fail) error {
 			p.next = "truncate"
 			return nil
 		}
-		p.out.begin(http.StatusOK, p.kind(p.enc.contentType()), -1)
+		p.out.begin(http.StatusOK, cmp.Or(p.contentType, p.enc.contentType()), -1)
 		p.done(p.out.status, "truncate")
-		if err := p.out.flush(); err != nil {
-			return err
-		}
-		return errOver
+		return cmp.Or(p.out.flush(), errOver)
 	case f.Truncate != "":
 		p.next = "truncate"
 	case f.Status != 0 || f.Body != nil:
@@ -243,7 +230,7 @@ func (p *player) malform(how string) {
 	if how == "shape" {
 		event = `{"unexpected":true}`
 	}
-	p.out.begin(http.StatusOK, p.kind(p.enc.contentType()), -1)
+	p.out.begin(http.StatusOK, cmp.Or(p.contentType, p.enc.contentType()), -1)
 	p.out.buf = p.enc.event(p.out.buf, event)
 }
 
@@ -257,10 +244,7 @@ func (p *player) status(f *Fail) error {
 	if p.out.begun {
 		p.out.buf = p.enc.fail(p.out.buf, pr)
 		p.done(p.out.status, pr.message)
-		if err := p.out.flush(); err != nil {
-			return err
-		}
-		return errOver
+		return cmp.Or(p.out.flush(), errOver)
 	}
 	if f.HasRetryAfter {
 		h := p.out.w.Header()
@@ -271,7 +255,7 @@ func (p *player) status(f *Fail) error {
 	if f.Body != nil {
 		body = []byte(*f.Body)
 	}
-	p.exchange.fault(pr.status, nil, body, p.kind("application/json"), pr.message)
+	p.send(pr.status, body, cmp.Or(p.contentType, "application/json"), pr.message)
 	return errOver
 }
 

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/acp-test/acp-test/transcript"
@@ -35,15 +35,13 @@ type RecordConfig struct {
 // Recorder passes requests on to a provider and keeps what it answered, as a
 // script that says the same again, chunk for chunk.
 type Recorder struct {
-	cfg      RecordConfig
-	targets  map[string]*url.URL
-	listener net.Listener
-	http     *http.Server
-	served   chan struct{}
-	chains   chains
+	listening
+	cfg     RecordConfig
+	targets map[string]*url.URL
+	chains  chains
 
+	n       atomic.Int64
 	mu      sync.Mutex
-	n       int
 	takes   []*take
 	secrets []string
 }
@@ -84,12 +82,9 @@ func newTake(n int, req *request, f format) *take {
 // Record starts a recorder. The error says which URL is wrong, or why the
 // address cannot be used.
 func Record(c RecordConfig) (*Recorder, error) {
-	r := &Recorder{cfg: c, targets: map[string]*url.URL{}, served: make(chan struct{})}
+	r := &Recorder{cfg: c, targets: map[string]*url.URL{}}
 	for _, name := range Wires() {
-		raw := c.Upstream
-		if u := c.Upstreams[name]; u != "" {
-			raw = u
-		}
+		raw := cmp.Or(c.Upstreams[name], c.Upstream)
 		if raw == "" {
 			continue
 		}
@@ -102,38 +97,22 @@ func Record(c RecordConfig) (*Recorder, error) {
 	if len(r.targets) == 0 {
 		return nil, errors.New("recording: no upstream URL")
 	}
-	c.Listen = cmp.Or(c.Listen, "127.0.0.1:0")
-	l, err := net.Listen("tcp", c.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("recording: %w", err)
-	}
-	r.listener = l
 	if r.cfg.Transport == nil {
 		r.cfg.Transport = &http.Transport{DisableCompression: true, IdleConnTimeout: time.Minute}
 	}
-	r.http = &http.Server{Handler: http.HandlerFunc(r.serve), ReadHeaderTimeout: 30 * time.Second,
-		ErrorLog: log.New(io.Discard, "", 0)}
-	go func() {
-		defer close(r.served)
-		_ = r.http.Serve(l) // ends with ErrServerClosed in Close
-	}()
+	if err := r.listen(cmp.Or(c.Listen, "127.0.0.1:0"), http.HandlerFunc(r.serve)); err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
 	return r, nil
 }
 
-// URL is the base of all paths, without a slash at its end.
-func (r *Recorder) URL() string { return "http://" + r.listener.Addr().String() }
-
 // Close cuts all connections off.
 func (r *Recorder) Close() error {
-	err := r.http.Close()
-	<-r.served
+	err := r.shut("recorder")
 	if t, ok := r.cfg.Transport.(*http.Transport); ok {
 		t.CloseIdleConnections()
 	}
-	if err != nil && !errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("closing the recorder: %w", err)
-	}
-	return nil
+	return err
 }
 
 func (r *Recorder) serve(w http.ResponseWriter, hr *http.Request) {
@@ -239,10 +218,7 @@ func (r *Recorder) more(t *take, seen *reader, b []byte) {
 }
 
 func (r *Recorder) begin(req *request, rt route, hr *http.Request, raw []byte) *take {
-	r.mu.Lock()
-	r.n++
-	t := newTake(r.n, req, rt.format)
-	r.mu.Unlock()
+	t := newTake(int(r.n.Add(1)), req, rt.format)
 	r.event(transcript.ModelRequest, object{
 		{"n", t.n}, {"wire", req.wire}, {"method", hr.Method}, {"path", cleanPath(hr)}, {"lane", "record"},
 		{"prompt", t.turns}, {"step", t.step},
@@ -281,16 +257,11 @@ func (r *Recorder) end(t *take, req *request, res *http.Response, seen *reader, 
 
 // responseID finds the id of the response in a body or in its first event.
 func responseID(body []byte) string {
-	at := bytes.Index(body, []byte(`"id":"resp_`))
-	if at < 0 {
-		return ""
+	_, rest, _ := bytes.Cut(body, []byte(`"id":"resp_`))
+	if id, _, whole := bytes.Cut(rest, []byte(`"`)); whole {
+		return "resp_" + string(id)
 	}
-	rest := body[at+len(`"id":"`):]
-	end := bytes.IndexByte(rest, '"')
-	if end < 0 {
-		return ""
-	}
-	return string(rest[:end])
+	return ""
 }
 
 func (r *Recorder) event(k transcript.Kind, o object) {

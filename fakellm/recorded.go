@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/yamlfile"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -258,9 +259,7 @@ func (r *recordedReader) result() *Recorded {
 		}
 		out.Script.Turns = append(out.Script.Turns, turn)
 	}
-	for _, name := range r.names {
-		out.Gates = append(out.Gates, *r.gates[name])
-	}
+	out.Gates = lists.Map(r.names, func(name string) RecordedGate { return *r.gates[name] })
 	return out
 }
 
@@ -312,9 +311,7 @@ func (r *recordedReader) hold(turn *TurnNode, step int, takes []*take, here map[
 func (r *recordedReader) actsBetween(from, to int) (first, last int) {
 	for _, seq := range r.acts {
 		if seq > from && (to == 0 || seq < to) {
-			if first == 0 {
-				first = seq
-			}
+			first = cmp.Or(first, seq)
 			last = seq
 		}
 	}

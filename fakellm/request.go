@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -76,10 +77,6 @@ func (r *request) addResult(id, text string) {
 	r.items = append(r.items, item{role: roleResult, message: r.message, text: text, call: id})
 }
 
-func (r *request) reset() {
-	*r = request{doc: r.doc, system: r.system[:0], items: r.items[:0], tools: r.tools[:0]}
-}
-
 // parse reads a body; path, route and query have the rest.
 func (r *request) parse(raw []byte, rt route, query url.Values) *problem {
 	if err := r.doc.Parse(raw); err != nil {
@@ -107,6 +104,11 @@ func (r *request) parse(raw []byte, rt route, query url.Values) *problem {
 
 func (r *request) systemText() string { return strings.Join(r.system, "\n") }
 
+// toolNames returns the names of the tools on offer, in their order.
+func (r *request) toolNames() []string {
+	return lists.Map(r.tools, func(t offer) string { return t.name })
+}
+
 // lastRun joins the texts of the last run of items with the given role that
 // ends before item end.
 func (r *request) lastRun(who role, end int) string {
@@ -117,11 +119,7 @@ func (r *request) lastRun(who role, end int) string {
 	for from > 0 && r.items[from-1].role == who {
 		from--
 	}
-	var texts []string
-	for _, it := range r.items[from:end] {
-		texts = append(texts, it.text)
-	}
-	return strings.Join(texts, "\n")
+	return strings.Join(lists.Map(r.items[from:end], func(it item) string { return it.text }), "\n")
 }
 
 // results returns the tool results since the last reply of the model.

@@ -1,7 +1,7 @@
 package fakellm
 
 import (
-	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -12,11 +12,9 @@ import (
 const OpenAIResponses = "openai-responses"
 
 // responses is OpenAI's Responses API: how it asks.
-type responses struct{}
+type responses struct{ openai }
 
-func (responses) name() string                                   { return OpenAIResponses }
-func (responses) problem(p *problem) []byte                      { return openaiProblem(p) }
-func (responses) key(h http.Header, query string) (string, bool) { return openaiKey(h, query) }
+func (responses) name() string { return OpenAIResponses }
 func (responses) encoder(r *request, a *answer) encoder {
 	return &responsesEncoder{r: r, a: a, at: make([]int, len(a.blocks))}
 }
@@ -51,11 +49,6 @@ func (responses) parse(r *request, v wire.Value) *problem {
 func (responses) endpoint(path string) (route, bool) {
 	return route{task: taskGenerate}, path == "/responses"
 }
-
-func (responses) unknown(model string) *problem         { return openaiUnknown(model) }
-func (responses) model(name string) object              { return openaiModel(name) }
-func (responses) models(infos []any, _ []string) object { return openaiModels(infos) }
-func (responses) tokens(n int) object                   { return object{{"input_tokens", n}} }
 
 // offers reads tools; those of a namespace have its name before their own.
 func (r *request) offers(tools wire.Value, prefix string) {
@@ -119,13 +112,13 @@ func (c *chains) goOn(r *request) *problem {
 		return &problem{status: 400, code: "previous_response_not_found", message: "Previous response with id '" +
 			r.previous + "' not found."}
 	}
-	r.items = append(append([]item(nil), before...), r.items...)
+	r.items = slices.Concat(before, r.items)
 	return nil
 }
 
 // keep remembers a response for those that go on from it, with the tool calls that it makes.
 func (c *chains) keep(r *request, id string, calls ...item) {
-	items := append(append(append([]item(nil), r.items...), item{role: roleModel}), calls...)
+	items := slices.Concat(r.items, []item{{role: roleModel}}, calls)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.items == nil {

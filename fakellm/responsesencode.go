@@ -1,6 +1,7 @@
 package fakellm
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,12 +33,15 @@ func (e *responsesEncoder) named(b []byte, name string, body func([]byte) []byte
 }
 
 func (e *responsesEncoder) open(b []byte) []byte {
-	for _, name := range []string{"response.created", "response.in_progress"} {
-		b = e.named(b, name, func(b []byte) []byte {
-			return e.response(append(b, `,"response":`...), "in_progress", nil)
-		})
-	}
-	return b
+	b = e.state(b, "created", "in_progress", nil)
+	return e.state(b, "in_progress", "in_progress", nil)
+}
+
+// state appends an event that tells how the response is getting on.
+func (e *responsesEncoder) state(b []byte, event, status string, failure *problem) []byte {
+	return e.named(b, "response."+event, func(b []byte) []byte {
+		return e.response(append(b, `,"response":`...), status, failure)
+	})
 }
 
 // response appends a response object. Its output is full only once it ended.
@@ -227,15 +231,8 @@ func (e *responsesEncoder) end(b []byte, bl *block) []byte {
 // status is how the response ends. A refusal in words is a complete response;
 // without words it is one that was filtered.
 func (e *responsesEncoder) status() string {
-	switch e.a.stop {
-	case StopLength:
-		return "incomplete"
-	case StopRefusal:
-		for _, bl := range e.a.blocks {
-			if bl.kind == StepRefusal {
-				return "completed"
-			}
-		}
+	inWords := slices.ContainsFunc(e.a.blocks, func(bl block) bool { return bl.kind == StepRefusal })
+	if e.a.stop == StopLength || e.a.stop == StopRefusal && !inWords {
 		return "incomplete"
 	}
 	return "completed"
@@ -243,15 +240,11 @@ func (e *responsesEncoder) status() string {
 
 func (e *responsesEncoder) close(b []byte) []byte {
 	status := e.status()
-	return e.named(b, "response."+status, func(b []byte) []byte {
-		return e.response(append(b, `,"response":`...), status, nil)
-	})
+	return e.state(b, status, status, nil)
 }
 
 func (e *responsesEncoder) fail(b []byte, p *problem) []byte {
-	return e.named(b, "response.failed", func(b []byte) []byte {
-		return e.response(append(b, `,"response":`...), "failed", p)
-	})
+	return e.state(b, "failed", "failed", p)
 }
 
 func (e *responsesEncoder) event(b []byte, s string) []byte {

@@ -72,6 +72,8 @@ const (
 	LaneAfter   = "after"    // a step beyond the turn's replies
 )
 
+var builtIn = []string{LaneSchema, LaneNoTools, LaneAfter}
+
 // Guard is a set of conditions that must all hold. The empty guard holds.
 type Guard []Condition
 

@@ -53,17 +53,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 		return
 	}
 	req := requests.Get().(*request)
-	req.reset()
+	*req = request{doc: req.doc, system: req.system[:0], items: req.items[:0], tools: req.tools[:0]}
 	defer requests.Put(req)
 	x := &exchange{s: s, n: int(s.requests.Add(1)), http: hr, request: req, route: findRoute(hr)}
 	x.out = newSink(w, hr.Context(), s.closed, s.cfg.WriteTimeout)
 	defer x.out.release()
 	x.out.leaving = x.told
-	if x.route.run != "" {
-		req.run = x.route.run
-	}
-	req.path = hr.URL.Path
-	req.wire = x.route.format.name()
+	req.run, req.path, req.wire = x.route.run, hr.URL.Path, x.route.format.name()
 	if p := x.read(); p != nil {
 		x.begin("invalid", match{}, nil)
 		x.refuse(p)
@@ -72,17 +68,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	switch x.route.task {
 	case taskModels:
 		x.begin("models", match{}, nil)
-		x.reply(http.StatusOK, s.modelList(x.route.format))
+		x.reply(s.modelList(x.route.format))
 	case taskModel:
 		x.begin("models", match{}, nil)
 		if !s.exists(x.route.model) {
 			x.refuse(x.route.format.unknown(x.route.model))
 			return
 		}
-		x.reply(http.StatusOK, appendJSON(nil, x.route.format.model(x.route.model)))
+		x.reply(appendJSON(nil, x.route.format.model(x.route.model)))
 	case taskCount:
 		x.begin("count-tokens", match{}, req.raw)
-		x.reply(http.StatusOK, tokens(x.route.format, req))
+		x.reply(tokens(x.route.format, req))
 	default:
 		x.generate()
 	}
@@ -285,18 +281,13 @@ func (x *exchange) refuse(p *problem, more ...member) {
 	if p.status == http.StatusRequestEntityTooLarge {
 		x.out.w.Header().Set("Connection", "close")
 	}
-	x.fault(p.status, nil, x.route.format.problem(p), "application/json", p.message, more...)
+	x.send(p.status, x.route.format.problem(p), "application/json", p.message, more...)
 }
 
 // reply sends a body at once.
-func (x *exchange) reply(status int, body []byte) {
-	x.fault(status, nil, body, "application/json", "")
-}
+func (x *exchange) reply(body []byte) { x.send(http.StatusOK, body, "application/json", "") }
 
-func (x *exchange) fault(status int, headers [][2]string, body []byte, contentType, why string, more ...member) {
-	for _, h := range headers {
-		x.out.w.Header().Set(h[0], h[1])
-	}
+func (x *exchange) send(status int, body []byte, contentType, why string, more ...member) {
 	x.out.begin(status, contentType, len(body))
 	x.out.buf = append(x.out.buf, body...)
 	x.done(status, why, more...)

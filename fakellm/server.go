@@ -2,19 +2,15 @@ package fakellm
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
-	"log"
 	"maps"
-	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -58,12 +54,10 @@ type Config struct {
 
 // Server is a running model server.
 type Server struct {
+	listening
 	cfg      Config
 	lanes    []*Lane
-	listener net.Listener
-	http     *http.Server
 	closed   chan struct{}
-	serving  sync.WaitGroup
 	handlers sync.WaitGroup
 	requests atomic.Int64
 	answers  sync.Pool // of *answer, for their memory
@@ -89,18 +83,11 @@ type faultKey struct {
 // Start listens and serves until Close. The error says why the address cannot
 // be used.
 func Start(c Config) (*Server, error) {
-	if c.Script == nil {
-		c.Script = &Script{}
-	}
+	c.Script = cmp.Or(c.Script, &Script{})
 	c.MaxBody = cmp.Or(c.MaxBody, 32<<20)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
-	c.Listen = cmp.Or(c.Listen, "127.0.0.1:0")
-	l, err := net.Listen("tcp", c.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("starting the model server: %w", err)
-	}
 	s := &Server{
-		cfg: c, listener: l, closed: make(chan struct{}),
+		cfg: c, closed: make(chan struct{}),
 		prompts: c.Prompts, gates: map[string]*gate{}, faults: map[faultKey]int{},
 		used: map[*Reply]bool{}, learned: map[string]string{}, lacking: map[string]bool{},
 		strange: map[string]Strange{},
@@ -119,25 +106,11 @@ func Start(c Config) (*Server, error) {
 	for _, name := range c.Script.gates {
 		s.gates[name] = &gate{open: make(chan struct{})}
 	}
-	s.http = &http.Server{
-		Handler:           s,
-		ReadHeaderTimeout: headerTimeout,
-		ErrorLog:          log.New(io.Discard, "", 0),
+	if err := s.listen(cmp.Or(c.Listen, "127.0.0.1:0"), s); err != nil {
+		return nil, fmt.Errorf("starting the model server: %w", err)
 	}
-	s.Serve(l)
 	return s, nil
 }
-
-// Serve takes connections from one more listener, until Close, which closes it.
-func (s *Server) Serve(l net.Listener) {
-	s.serving.Go(func() { _ = s.http.Serve(l) }) // ends with ErrServerClosed in Close
-}
-
-// URL is the base of all paths, without a slash at its end.
-func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
-
-// Port is the TCP port.
-func (s *Server) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }
 
 // Close cuts all connections off and waits for what was going on in them.
 func (s *Server) Close() error {
@@ -150,13 +123,9 @@ func (s *Server) Close() error {
 	}
 	close(s.closed)
 	s.mu.Unlock()
-	err := s.http.Close()
-	s.serving.Wait()
+	err := s.shut("model server")
 	s.handlers.Wait()
-	if err != nil && !errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("closing the model server: %w", err)
-	}
-	return nil
+	return err
 }
 
 // Begin says that the editor is about to send a prompt. From then on, only
@@ -166,11 +135,7 @@ func (s *Server) Begin(p Prompt) {
 	defer s.mu.Unlock()
 	// A new slice: requests being matched keep the one they have.
 	begun := make([]Prompt, 0, len(s.begun)+1)
-	for _, b := range s.begun {
-		if b.Index != p.Index {
-			begun = append(begun, b)
-		}
-	}
+	begun = append(begun, lists.Where(s.begun, func(b Prompt) bool { return b.Index != p.Index })...)
 	s.begun = append(begun, p)
 }
 
@@ -227,25 +192,15 @@ type Strange struct {
 func (s *Server) Strange() (list []Strange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, neutral := range slices.Sorted(maps.Keys(s.strange)) {
-		list = append(list, s.strange[neutral])
-	}
-	return list
+	return lists.Map(slices.Sorted(maps.Keys(s.strange)), func(neutral string) Strange { return s.strange[neutral] })
 }
 
-func (s *Server) noteStrange(neutral, name string, tools []offer) {
-	var offered []string
-	for _, o := range tools {
-		if o.name == name {
-			return
-		}
-		offered = append(offered, o.name)
-	}
-	if neutral == "mcp" || len(offered) == 0 {
+func (s *Server) noteStrange(neutral, name string, r *request) {
+	offered := slices.Sorted(slices.Values(r.toolNames()))
+	if neutral == "mcp" || len(offered) == 0 || slices.Contains(offered, name) {
 		return
 	}
-	slices.Sort(offered)
-	like, _ := resembling(tools, neutral)
+	like, _ := resembling(r.tools, neutral)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.strange[neutral] = Strange{Neutral: neutral, Name: name, Like: like.name, Offered: offered}

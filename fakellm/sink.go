@@ -135,12 +135,10 @@ func (k *sink) wait(d time.Duration) error {
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()
-	return k.until(t.C)
+	return until(k, t.C)
 }
 
-// until waits for an event, the client's end, or the server's.
-func (k *sink) until(event <-chan time.Time) error { return until(k, event) }
-
+// until waits for an event (nil never comes), the client's end, or the server's.
 func until[T any](k *sink, event <-chan T) error {
 	select {
 	case <-event:
@@ -151,9 +149,6 @@ func until[T any](k *sink, event <-chan T) error {
 		return errClosed
 	}
 }
-
-// hang waits for the end.
-func (k *sink) hang() error { return until[struct{}](k, nil) }
 
 // cut ends the connection at once, without the end of the body.
 func (k *sink) cut() {

@@ -1,6 +1,7 @@
 package fakellm
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"regexp"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -32,27 +34,17 @@ type manners struct {
 // are from public reports and the documentation of the vendors.
 func (r *request) refused(f format) *problem {
 	m := f.manners()
-	why := r.unpaired(m)
-	if why == "" {
-		why = r.badTool(m)
+	if why := cmp.Or(r.unpaired(m), r.badTool(m), f.refuses(r.body)); why != "" {
+		return &problem{status: 400, message: why}
 	}
-	if why == "" {
-		why = f.refuses(r.body)
-	}
-	if why == "" {
-		return nil
-	}
-	return &problem{status: 400, message: why}
+	return nil
 }
 
 // unpaired says which call has no result where it must have one, or which result no call.
 func (r *request) unpaired(m manners) string {
 	var open []item
 	lacks := func() string {
-		var ids []string
-		for _, it := range open {
-			ids = append(ids, fmt.Sprintf("%q", it.call))
-		}
+		ids := lists.Map(open, func(it item) string { return fmt.Sprintf("%q", it.call) })
 		return fmt.Sprintf("%s: no result follows the tool calls of this message: %s",
 			fmt.Sprintf(m.message, open[0].message), strings.Join(ids, ", "))
 	}
@@ -101,6 +93,15 @@ func (r *request) badTool(m manners) string {
 	return ""
 }
 
+// badImageURL is badImage for an image in a data URL; other URLs are not looked at.
+func badImageURL(url string) string {
+	kind, data, ok := strings.Cut(strings.TrimPrefix(url, "data:"), ";base64,")
+	if !ok {
+		return ""
+	}
+	return badImage(kind, data)
+}
+
 // badImage returns the reason why an API refuses an image, "" if it takes it.
 func badImage(mediaType, data string) string {
 	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, mediaType) {
@@ -134,10 +135,8 @@ func (chat) refuses(v wire.Value) string {
 			}
 		}
 		for part := range content.Items() {
-			if kind, data, ok := strings.Cut(strings.TrimPrefix(part.Path("image_url.url").Str(), "data:"), ";base64,"); ok {
-				if why := badImage(kind, data); why != "" {
-					return at + ": " + why
-				}
+			if why := badImageURL(part.Path("image_url.url").Str()); why != "" {
+				return at + ": " + why
 			}
 		}
 		i++
@@ -199,10 +198,8 @@ func (responses) refuses(v wire.Value) string {
 	i := 0
 	for it := range v.Get("input").Items() {
 		for part := range it.Get("content").Items() {
-			if kind, data, ok := strings.Cut(strings.TrimPrefix(part.Get("image_url").Str(), "data:"), ";base64,"); ok {
-				if why := badImage(kind, data); why != "" {
-					return fmt.Sprintf("input[%d]: %s", i, why)
-				}
+			if why := badImageURL(part.Get("image_url").Str()); why != "" {
+				return fmt.Sprintf("input[%d]: %s", i, why)
 			}
 		}
 		i++

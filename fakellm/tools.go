@@ -1,9 +1,11 @@
 package fakellm
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -32,41 +34,28 @@ type call struct {
 // toolCall maps a step's neutral tool to the agent's tool.
 func (s *Server) toolCall(st *Step, r *request) call {
 	if st.Raw {
-		c := call{name: st.Tool, args: strings.Join(st.Chunks, "")}
 		o := r.offered(st.Tool)
-		c.custom, c.namespace = o.custom, o.namespace
-		return c
+		return call{st.Tool, o.custom, o.namespace, strings.Join(st.Chunks, "")}
 	}
 	name, args := st.Tool, st.Args
 	switch t, mapped := s.cfg.Tools[st.Tool]; {
 	case mapped:
 		name, args = t.apply(st.Tool, st.Args)
-		s.noteStrange(st.Tool, name, r.tools)
+		s.noteStrange(st.Tool, name, r)
 	case s.cfg.Tools == nil:
 		name, args = learn(r, st.Tool, st.Args)
 		s.note(st.Tool, name, r.offered(name).name != "")
 	}
 	o := r.offered(name)
-	c := call{name: name, namespace: o.namespace}
+	text := string(appendJSON(nil, args))
 	if o.custom {
-		c.custom = true
-		c.args = textOf(args)
-		return c
+		text = textOf(args)
 	}
-	if args == nil {
-		args = object{}
-	}
-	c.args = string(appendJSON(nil, args))
-	return c
+	return call{name, o.custom, o.namespace, text}
 }
 
 func (r *request) offered(name string) offer {
-	for _, t := range r.tools {
-		if t.name == name {
-			return t
-		}
-	}
-	return offer{}
+	return lists.First(r.tools, func(t offer) bool { return t.name == name })
 }
 
 // textOf is the input of a tool that takes a text: its only argument, or all
@@ -104,11 +93,7 @@ func fill(template any, args object) (value any, ok bool) {
 		return insert(t, args), true
 	case map[string]any:
 		o := object{}
-		keys := make([]string, 0, len(t))
-		for k := range t {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
+		keys := slices.Sorted(maps.Keys(t))
 		for _, k := range keys {
 			if v, ok := fill(t[k], args); ok {
 				o = append(o, member{k, v})
@@ -138,9 +123,5 @@ func isName(s string) bool {
 
 // needs lists the schema's required members.
 func needs(schema wire.Value) []string {
-	var out []string
-	for v := range schema.Get("required").Items() {
-		out = append(out, v.Str())
-	}
-	return out
+	return lists.Collect(schema.Get("required").Items(), wire.Value.Str)
 }

@@ -1,7 +1,6 @@
 package fakellm
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -19,16 +18,14 @@ import (
 // method, host and path. Its source is transcript.Process: the agent did it.
 const Egress transcript.Kind = "egress"
 
-// Trap is an HTTP proxy, also for HTTPS, that refuses and notes whatever goes
-// beyond this machine. Connections to loopback pass. It sees only what honours
+// Trap is an HTTP proxy, also for HTTPS, with its URL as the value for HTTP_PROXY and HTTPS_PROXY. It
+// refuses and notes whatever goes beyond this machine. Connections to loopback pass. It sees only what honours
 // a proxy setting.
 type Trap struct {
-	log      *transcript.Transcript
-	reach    []string
-	listener net.Listener
-	http     *http.Server
-	serving  sync.WaitGroup
-	tunnels  sync.WaitGroup
+	listening
+	log     *transcript.Transcript
+	reach   []string
+	tunnels sync.WaitGroup
 
 	mu   sync.Mutex
 	open map[net.Conn]struct{}
@@ -39,27 +36,12 @@ type Trap struct {
 // addresses of loopback (host:port) are given, only those can be reached
 // through it, and the rest is refused too.
 func StartTrap(t *transcript.Transcript, reach ...string) (*Trap, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	p := &Trap{log: t, reach: reach, open: map[net.Conn]struct{}{}}
+	if err := p.listen("127.0.0.1:0", http.HandlerFunc(p.serve)); err != nil {
 		return nil, fmt.Errorf("starting the trap for outside connections: %w", err)
 	}
-	p := &Trap{log: t, reach: reach, listener: l, open: map[net.Conn]struct{}{}}
-	p.http = &http.Server{Handler: http.HandlerFunc(p.serve), ReadHeaderTimeout: headerTimeout,
-		ErrorLog: log.New(io.Discard, "", 0)}
-	p.Serve(l)
 	return p, nil
 }
-
-// Serve takes connections from one more listener, until Close, which closes it.
-func (p *Trap) Serve(l net.Listener) {
-	p.serving.Go(func() { _ = p.http.Serve(l) }) // ends with ErrServerClosed in Close
-}
-
-// Port is the TCP port.
-func (p *Trap) Port() int { return p.listener.Addr().(*net.TCPAddr).Port }
-
-// URL is the value for HTTP_PROXY and HTTPS_PROXY.
-func (p *Trap) URL() string { return "http://" + p.listener.Addr().String() }
 
 // Seen returns the hosts that were asked for and refused, in order, each once.
 func (p *Trap) Seen() []string {
@@ -70,18 +52,14 @@ func (p *Trap) Seen() []string {
 
 // Close ends the trap and all connections through it.
 func (p *Trap) Close() error {
-	err := p.http.Close()
-	p.serving.Wait()
+	err := p.shut("trap")
 	p.mu.Lock()
 	for c := range p.open {
 		c.Close()
 	}
 	p.mu.Unlock()
 	p.tunnels.Wait()
-	if err != nil && !errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("closing the trap: %w", err)
-	}
-	return nil
+	return err
 }
 
 func (p *Trap) serve(w http.ResponseWriter, r *http.Request) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -34,9 +35,7 @@ func (i *AgentInfo) AuthMethods() []AuthMethod {
 			Terminal: v.Get("type").Is("terminal"),
 		}
 		if m.Terminal {
-			for arg := range v.Get("args").Items() {
-				m.Args = append(m.Args, arg.Str())
-			}
+			m.Args = lists.Collect(v.Get("args").Items(), wire.Value.Str)
 			for name, value := range v.Get("env").Members() {
 				if m.Env == nil {
 					m.Env = map[string]string{}

@@ -2,6 +2,7 @@ package mockclient
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,9 +79,7 @@ func message(id wire.ID, method string, params []byte) []byte {
 
 // response renders an answer: result, or the error if there is one.
 func response(id wire.ID, result any, rpcErr *RPCError) ([]byte, error) {
-	if id == "" {
-		id = "null"
-	}
+	id = cmp.Or(id, "null")
 	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
 	body, err := encode(result)
 	if rpcErr != nil {

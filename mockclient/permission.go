@@ -46,9 +46,7 @@ func (e *Editor) permission(r *Request) {
 		e.mu.Unlock()
 		return
 	}
-	if d.Delay == 0 {
-		d.Delay = pace
-	}
+	d.Delay = cmp.Or(d.Delay, pace)
 	r.undecided, r.stubborn = false, d.Never || d.AfterCancel
 	cancelled := e.cancelledTurn(a.session)
 	wait := d.Delay > 0 && !d.Never && !d.Hold

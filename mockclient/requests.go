@@ -1,6 +1,7 @@
 package mockclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -174,9 +175,7 @@ func (e *Editor) Answer(request int, result any, rpcErr *RPCError) (transcript.E
 		e.early[request] = true // the caller saw it before the handler of requests did
 	}
 	e.mu.Unlock()
-	if r == nil {
-		r = &Request{Entry: f, e: e}
-	}
+	r = cmp.Or(r, &Request{Entry: f, e: e})
 	return e.respond(r, func() (any, *RPCError) { return result, rpcErr }, true)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -99,9 +100,7 @@ func (e *Editor) ListSessions(ctx context.Context, cwd, cursor string) (*Session
 			ID: v.Get("sessionId").Str(), Cwd: v.Get("cwd").Str(), Title: v.Get("title").Str(),
 			UpdatedAt: v.Get("updatedAt").Str(),
 		}
-		for dir := range v.Get("additionalDirectories").Items() {
-			info.Additional = append(info.Additional, dir.Str())
-		}
+		info.Additional = lists.Collect(v.Get("additionalDirectories").Items(), wire.Value.Str)
 		page.Sessions = append(page.Sessions, info)
 	}
 	return page, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/internal/glob"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -105,11 +106,7 @@ func (e *Editor) Terminals() []TerminalState {
 	l := e.terminals
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	states := make([]TerminalState, 0, len(l.list))
-	for _, t := range l.list {
-		states = append(states, t.TerminalState)
-	}
-	return states
+	return lists.Map(l.list, func(t *terminal) TerminalState { return t.TerminalState })
 }
 
 // EndTerminal ends the held command of a scripted terminal.

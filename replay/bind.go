@@ -4,6 +4,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -31,9 +32,7 @@ func (b *binding) reversed() *binding {
 	for k, v := range b.names {
 		r.names[v] = k
 	}
-	for _, p := range b.paths {
-		r.paths = append(r.paths, [2]string{p[1], p[0]})
-	}
+	r.paths = lists.Map(b.paths, func(p [2]string) [2]string { return [2]string{p[1], p[0]} })
 	sort.SliceStable(r.paths, func(i, j int) bool { return len(r.paths[i][0]) > len(r.paths[j][0]) })
 	return r
 }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -59,9 +60,7 @@ func (j Judge) Editor(res results.Result, script *language.AgentScript, sessions
 		for id, n := range one.Evidence {
 			res.Evidence[id] += n
 		}
-		if res.Reason == "" {
-			res.Reason = one.Reason
-		}
+		res.Reason = cmp.Or(res.Reason, one.Reason)
 	}
 	if script == nil {
 		return res

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 )
@@ -77,12 +79,8 @@ func (p *Player) Play(ctx context.Context, log *transcript.Transcript) (Played, 
 	work, home := Directories(p.Protocol, p.Recording)
 	names := newBinding(append([][2]string{{work, p.Work}, {home, p.Home}}, p.Renamed...))
 	s := &playing{Player: p, log: log, names: names, wake: make(chan struct{}, 1)}
-	if s.Mode == "" {
-		s.Mode = Ordered
-	}
-	if s.Patience == 0 {
-		s.Patience = 30 * time.Second
-	}
+	s.Mode = cmp.Or(s.Mode, Ordered)
+	s.Patience = cmp.Or(s.Patience, 30*time.Second)
 	if s.Now == nil {
 		s.Now = time.Now
 	}
@@ -128,10 +126,7 @@ func (s *playing) connection(ctx context.Context, conn int) error {
 	if err != nil {
 		return err
 	}
-	var methods []string
-	for _, q := range s.score.requests {
-		methods = append(methods, q.entry.Method)
-	}
+	methods := lists.Map(s.score.requests, func(q *asked) string { return q.entry.Method })
 	s.agent, s.editor = agent, s.Protocol.Editor(agent, methods)
 	go func() {
 		<-agent.Exited()
@@ -277,12 +272,7 @@ func (s *playing) waits(a *act) string {
 }
 
 func (s *playing) askedBy(a *act) *asked {
-	for _, q := range s.score.requests {
-		if q.entry.Seq == a.answers {
-			return q
-		}
-	}
-	return nil
+	return lists.First(s.score.requests, func(q *asked) bool { return q.entry.Seq == a.answers })
 }
 
 // void reports that the request an act answers can no longer come: the turn it
@@ -369,9 +359,7 @@ func (s *playing) lacking() (what string, answer bool) {
 		if isEndKey(key) {
 			return key, true
 		}
-		if what == "" {
-			what = key
-		}
+		what = cmp.Or(what, key)
 	}
 	return what, false
 }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -51,9 +52,7 @@ func exchangesOf(p Protocol, t *transcript.Transcript) map[string][]*exchange {
 					running[e.Session] = s // what follows in the new session
 				}
 			}
-			if s == nil {
-				s = running[""]
-			}
+			s = cmp.Or(s, running[""])
 			if s != nil {
 				s.frames = append(s.frames, sceneFrame{e, append([]int{}, answered...), cancelled[e.Session] &&
 					isPrompt(p, s.request)})

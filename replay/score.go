@@ -337,9 +337,7 @@ func (r *scoring) editor(e transcript.Entry) {
 	a := &act{entry: e, lane: r.protocol.Facts(e).Lane}
 	if q := r.open[e.Ref]; q != nil && e.Kind == transcript.Response && e.Ref > 0 {
 		a.answers, a.behind = e.Ref, r.alike(q)
-		if q.answer == nil {
-			q.answer = a
-		}
+		q.answer = cmp.Or(q.answer, a)
 	}
 	r.add(a)
 	if e.Kind == transcript.Request {

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/acp-test/acp-test/fakellm"
@@ -112,9 +113,7 @@ func (s *playing) match(session string, e transcript.Entry) {
 			found = q
 			break
 		}
-		if found == nil {
-			found = q
-		}
+		found = cmp.Or(found, q)
 	}
 	if found == nil {
 		s.extras = append(s.extras, e.Detached())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
@@ -161,10 +162,7 @@ func (r *Replay) withoutTurn(res *results.Result) {
 // Acts reports whether a recording has anything that an editor did: a frame, or an end that
 // it gave the agent.
 func Acts(t *transcript.Transcript) bool {
-	for e := range t.All() {
-		if e.Source == transcript.Editor || e.Kind == transcript.StdinClosed || e.Kind == transcript.Signalled {
-			return true
-		}
-	}
-	return false
+	return lists.Any(t.All(), func(e transcript.Entry) bool {
+		return e.Source == transcript.Editor || e.Kind == transcript.StdinClosed || e.Kind == transcript.Signalled
+	})
 }

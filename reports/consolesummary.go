@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
@@ -87,10 +88,7 @@ func (c *Console) Summary(run results.Run) error {
 		fmt.Fprintf(&b, "stale: %s\n", harmless(s))
 	}
 	if slow := slowest(run.Results, 3); len(run.Results) > 3 && !c.o.Quiet {
-		var parts []string
-		for _, r := range slow {
-			parts = append(parts, name(r)+" "+short(r.Duration)+mostlyWaited(r))
-		}
+		parts := lists.Map(slow, func(r results.Result) string { return name(r) + " " + short(r.Duration) + mostlyWaited(r) })
 		fmt.Fprintf(&b, "slowest: %s\n", strings.Join(parts, ", "))
 	}
 	if c.o.Verbose {
@@ -243,9 +241,6 @@ func waited(outcomes []results.Result) string {
 		all.Add(r.Waits)
 		took += r.Duration
 	}
-	var parts []string
-	for _, w := range waitsOf(all) {
-		parts = append(parts, short(w.took)+" "+w.what)
-	}
+	parts := lists.Map(waitsOf(all), func(w wait) string { return short(w.took) + " " + w.what })
 	return fmt.Sprintf("waited: %s; all scenarios took %s\n", strings.Join(parts, ", "), short(took))
 }

@@ -51,15 +51,15 @@ func matrixMarkdown(m Matrix) string {
 	}
 	b.WriteString("\n## Whom they want to reach\n\nWhat the [proxy](network.md) refused. Connections that go round it " +
 		"are not seen.\n\n")
-	lists(&b, m, func(c MatrixColumn) []string { return c.Reached }, "nobody")
+	listed(&b, m, func(c MatrixColumn) []string { return c.Reached }, "nobody")
 	b.WriteString("\n## Volatile fields\n\nFields of their messages that differ when the same is done twice.\n\n")
-	lists(&b, m, func(c MatrixColumn) []string { return c.Volatile }, "none")
+	listed(&b, m, func(c MatrixColumn) []string { return c.Volatile }, "none")
 	b.WriteString("\n" + measuredHeading + "\n\nTimes are medians. This part is of one machine and one day.\n\n")
 	markdownTable(&b, append([][]string{append([]string{""}, names(m)...)}, measured(m)...))
 	return b.String()
 }
 
-func lists(b *strings.Builder, m Matrix, of func(MatrixColumn) []string, none string) {
+func listed(b *strings.Builder, m Matrix, of func(MatrixColumn) []string, none string) {
 	for _, c := range m.Columns {
 		if c.Absent != "" {
 			continue

@@ -7,11 +7,13 @@ import (
 	"html/template"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/acp-test/acp-test/inspector"
+	"github.com/acp-test/acp-test/internal/lists"
 )
 
 // MatrixFormats are the names that WriteMatrix takes.
@@ -84,19 +86,11 @@ func matrixText(m Matrix) string {
 
 // held reports whether no agent broke it.
 func (r MatrixRow) held() bool {
-	for _, c := range r.Cells {
-		if c.Outcome != "" && c.Outcome != "pass" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.Cells, func(c MatrixCell) bool { return c.Outcome != "" && c.Outcome != "pass" })
 }
 
 func names(m Matrix) (all []string) {
-	for _, c := range m.Columns {
-		all = append(all, c.Name)
-	}
-	return all
+	return lists.Map(m.Columns, func(c MatrixColumn) string { return c.Name })
 }
 
 // aboutAgents are the rows that say how the scenarios went.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/inspector"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
@@ -45,11 +46,7 @@ func formats(p inspector.Protocol) []format {
 
 // Formats lists the names that Write takes.
 func Formats() []string {
-	var names []string
-	for _, f := range formats(inspector.Protocol{}) {
-		names = append(names, f.name)
-	}
-	return names
+	return lists.Map(formats(inspector.Protocol{}), func(f format) string { return f.name })
 }
 
 // File is the usual name of the file of a format, and what it is for; "" if
@@ -167,9 +164,7 @@ func problems(r results.Result) []problem {
 			all = append(all, p)
 		}
 	}
-	for _, f := range r.Findings {
-		all = append(all, findingProblem(f))
-	}
+	all = append(all, lists.Map(r.Findings, findingProblem)...)
 	if g := r.Golden; g != nil && g.State == "differs" {
 		what := "golden"
 		if g.Recording {

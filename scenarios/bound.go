@@ -103,12 +103,7 @@ func (x *bound) match(e transcript.Entry) bool {
 	if !x.matchKind(e) {
 		return false
 	}
-	for _, f := range x.fields {
-		if !f.match(x.run, e) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(x.fields, func(f boundField) bool { return !f.match(x.run, e) })
 }
 
 func (x *bound) matchKind(e transcript.Entry) bool {

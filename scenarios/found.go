@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
@@ -36,10 +37,7 @@ func (r *run) Plain(s string) string {
 // around is the entries a finding names and the frames next to the last one.
 func (r *run) around(seqs []int) []string {
 	last := slices.Max(seqs)
-	want := map[int]bool{}
-	for _, s := range seqs {
-		want[s] = true
-	}
+	want := lists.Set(seqs)
 	var lines []string
 	for _, seq := range slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(seqs), last-2, last-1, last+1)))) {
 		e := r.t.At(seq)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -342,10 +343,7 @@ const mostRemarks = 200
 // remarks are the sentences the editor and the model server left.
 func (r *run) remarks() []string {
 	var out []string
-	told := map[string]bool{}
-	for _, n := range r.state.notes {
-		told[n] = true
-	}
+	told := lists.Set(r.state.notes)
 	for e := range r.t.All() {
 		if e.Kind == transcript.Noted || e.Kind == transcript.ModelUnmatched || e.Kind == transcript.ModelUnused {
 			if text := e.JSON().Get("text").Str(); text != "" && !told[text] && len(told) < mostRemarks {

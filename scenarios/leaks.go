@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
@@ -27,10 +28,7 @@ func (e *Engine) traceLeaks(ctx context.Context, list []*Scenario, outcomes []re
 			continue
 		}
 		traced++
-		var before []*Scenario
-		for _, id := range r.Shared.After {
-			before = append(before, byID[id])
-		}
+		before := lists.Map(r.Shared.After, func(id string) *Scenario { return byID[id] })
 		f := &r.Findings[at]
 		fewest, ok := e.fewestBefore(within, byID[r.ID], before)
 		switch {

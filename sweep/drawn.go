@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -158,10 +159,7 @@ func (o *Sequence) settle() {
 func (o *Sequence) planned() Schedule {
 	acts := o.Acts()
 	slices.Sort(acts)
-	name := strings.Join(slices.Compact(acts), " + ")
-	if name == "" {
-		name = "nothing"
-	}
+	name := cmp.Or(strings.Join(slices.Compact(acts), " + "), "nothing")
 	s := Schedule{
 		Scenario: o.Script.ID, Turn: o.Seen.Nth, Turns: len(o.Script.Turns), Drawn: o.key(),
 		Point: DrawnPoint, State: DrawnState, Action: name, Rank: o.Depth, Races: true,

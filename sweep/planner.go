@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -82,10 +83,7 @@ func (t *Acts[B]) Plan(p Planner, begin func(*Builder) B, lead func(B)) *Planner
 
 // Actions are the names of all acts.
 func (p *Planner) Actions() (names []string) {
-	for _, a := range p.acts {
-		names = append(names, a.Name)
-	}
-	return names
+	return lists.Map(p.acts, func(a *Act) string { return a.Name })
 }
 
 // Base reads a scenario that is to be swept, and says what of it cannot be. If its script

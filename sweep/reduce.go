@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
@@ -180,13 +181,7 @@ const quick, mostTried = 5, 4
 
 // scriptLines counts the lines of a script that do something.
 func scriptLines(a Archive) int {
-	n := 0
-	for _, r := range rowsOf(a.Lines) {
-		if r.line.Kind == script.Command {
-			n++
-		}
-	}
-	return n
+	return lists.Count(rowsOf(a.Lines), func(r row) bool { return r.line.Kind == script.Command })
 }
 
 // command is the command line that runs a file as the sweep does.

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -225,9 +226,7 @@ func (d *decoder) member(e *Entry, key string, m wire.Value) (err error) {
 	case "size":
 		e.Size = asInt(m)
 	case "redacted":
-		for p := range m.Items() {
-			e.Redacted = append(e.Redacted, p.Str())
-		}
+		e.Redacted = lists.Collect(m.Items(), wire.Value.Str)
 	case "text":
 		e.Raw = []byte(m.Str())
 	case "raw64":

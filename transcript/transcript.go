@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -89,9 +90,7 @@ func New(h Header, o Options) (*Transcript, error) {
 	if o.Classifier == nil {
 		o.Classifier = JSONRPC{}
 	}
-	if h.Format == 0 {
-		h.Format = Format
-	}
+	h.Format = cmp.Or(h.Format, Format)
 	if h.Started.IsZero() {
 		h.Started = o.Now()
 	}

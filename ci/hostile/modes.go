@@ -2,7 +2,10 @@
 
 package main
 
-import "slices"
+import (
+	"github.com/acp-test/acp-test/internal/lists"
+	"slices"
+)
 
 func modes() []mode {
 	return slices.Concat(floods(), ids(), values(), injections(), secrets(), processes(), files(), evidence(), requests(),
@@ -11,10 +14,7 @@ func modes() []mode {
 
 // at makes a mode for each stage.
 func at(stages []stage, name string, do func(a *agent)) (all []mode) {
-	for _, s := range stages {
-		all = append(all, mode{name: string(s) + "-" + name, at: s, do: do})
-	}
-	return all
+	return lists.Map(stages, func(s stage) mode { return mode{name: string(s) + "-" + name, at: s, do: do} })
 }
 
 var (

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -173,10 +174,7 @@ func (p *Proof) wrong(fault string) (list []string) {
 // they show, at most four, and there what is red each of two times. Of the others the file
 // keeps what it says.
 func (p *Proof) measure(which *regexp.Regexp) error {
-	var everywhere []string
-	for _, s := range p.Scenarios {
-		everywhere = append(everywhere, s.ID)
-	}
+	everywhere := lists.Map(p.Scenarios, func(s *scenarios.Scenario) string { return s.ID })
 	var mu sync.Mutex
 	measured := maps.Clone(p.Faults)
 	Each(p.Names, p.AtOnce, func(name string) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/goccy/go-yaml"
 )
 
@@ -77,10 +78,5 @@ func read(file string, into any) error {
 
 // of returns the faults of a batch.
 func (b Batch) of(faults map[string][]Fault) (all []Fault) {
-	for _, f := range faults[b.Agent] {
-		if f.Batch == b.Batch {
-			all = append(all, f)
-		}
-	}
-	return all
+	return lists.Where(faults[b.Agent], func(f Fault) bool { return f.Batch == b.Batch })
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/ci/must"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
@@ -33,11 +34,7 @@ func (r *runner) measure(pkg, version string, ids []string, repeats int) {
 
 // only is the pattern that selects these scenarios.
 func only(ids []string) string {
-	var quoted []string
-	for _, id := range ids {
-		quoted = append(quoted, regexp.QuoteMeta(id))
-	}
-	return "^(" + strings.Join(quoted, "|") + ")$"
+	return "^(" + strings.Join(lists.Map(ids, regexp.QuoteMeta), "|") + ")$"
 }
 
 // gate says what of the gate does not work.

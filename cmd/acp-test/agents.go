@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -203,10 +204,7 @@ func (h *host) showAgent(p *agents.Profile) error {
 	put("set-up", strings.Join(p.Setup, " "))
 	put("install", p.Install.NPM)
 	put("", p.Install.Note)
-	wire := p.Model.Wire
-	if wire == "" {
-		wire = "learned from its first request"
-	}
+	wire := cmp.Or(p.Model.Wire, "learned from its first request")
 	put("model", wire)
 	if p.Tools == nil {
 		put("tools", "learned from its first request")

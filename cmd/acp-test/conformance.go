@@ -25,12 +25,7 @@ The exit status is 0 for CONFORMANT, 1 for the other two, and 2 if the harness
 could not judge. Known failures count: a specification has no baseline. With -v
 every requirement is listed.`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.settle(h, c, args); err != nil {
-				return err
-			}
-			return h.run(c, &o)
-		},
+		RunE: o.settled(h, func(c *cobra.Command) error { return h.run(c, &o) }),
 	}
 	o.flags(c)
 	o.smokeFlags(c)

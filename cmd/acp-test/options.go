@@ -221,6 +221,16 @@ func completeWords(c *cobra.Command, flag string, words func() []string) {
 	})
 }
 
+// settled returns the RunE of a command that runs once its options are settled.
+func (o *options) settled(h *host, run func(*cobra.Command) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		if err := o.settle(h, c, args); err != nil {
+			return err
+		}
+		return run(c)
+	}
+}
+
 // settle makes the options what they are for a run, and says what is wrong with
 // them.
 func (o *options) settle(h *host, c *cobra.Command, args []string) error {

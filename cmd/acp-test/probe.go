@@ -14,6 +14,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/canary"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -336,17 +337,10 @@ func flow(v any) string {
 			return v
 		}
 	case map[string]any:
-		var all []string
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			all = append(all, flow(k)+": "+flow(v[k]))
-		}
+		all := lists.Map(slices.Sorted(maps.Keys(v)), func(k string) string { return flow(k) + ": " + flow(v[k]) })
 		return "{" + strings.Join(all, ", ") + "}"
 	case []any:
-		var all []string
-		for _, item := range v {
-			all = append(all, flow(item))
-		}
-		return "[" + strings.Join(all, ", ") + "]"
+		return "[" + strings.Join(lists.Map(v, flow), ", ") + "]"
 	}
 	text, _ := json.Marshal(v) // what is left is text or a number
 	return string(text)

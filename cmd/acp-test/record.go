@@ -19,6 +19,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/protocol/agui"
@@ -324,12 +325,9 @@ func (h *host) watchModel(log *transcript.Transcript) (end func()) {
 
 // neverAsked reports whether a recording says that its agent asked no model through it.
 func neverAsked(t *transcript.Transcript) bool {
-	for e := range t.All() {
-		if e.Kind == transcript.Noted && e.JSON().Get("code").Is(notAsked) {
-			return true
-		}
-	}
-	return false
+	return lists.Any(t.All(), func(e transcript.Entry) bool {
+		return e.Kind == transcript.Noted && e.JSON().Get("code").Is(notAsked)
+	})
 }
 
 // recordWeb records what front ends and an endpoint say to each other, until it is

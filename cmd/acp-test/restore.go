@@ -12,6 +12,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/canary"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
@@ -36,11 +37,7 @@ type restored struct {
 
 // Close ends the servers.
 func (r *restored) Close() error {
-	var errs []error
-	for _, c := range r.closers {
-		errs = append(errs, c.Close())
-	}
-	return errors.Join(errs...)
+	return errors.Join(lists.Map(r.closers, io.Closer.Close)...)
 }
 
 // furnish makes the directories of a replay, with the files of the workspace: those of

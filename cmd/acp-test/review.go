@@ -12,6 +12,7 @@ import (
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/glob"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
@@ -196,10 +197,7 @@ func acceptFitting(changes []change, decided []rune, globs []string) error {
 			}
 		}
 		if !fits {
-			var ids []string
-			for _, c := range changes {
-				ids = append(ids, c.id)
-			}
+			ids := lists.Map(changes, func(c change) string { return c.id })
 			return fmt.Errorf("--accept %s: no scenario with a new or changed golden fits; there are %s", g,
 				strings.Join(ids, ", "))
 		}

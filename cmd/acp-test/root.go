@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -99,9 +100,7 @@ func flagError(c *cobra.Command, err error) error {
 	if n := mistake.Closest(name, names); n != "" {
 		hint = fmt.Sprintf(" (did you mean --%s?)", n)
 	}
-	if hint == "" {
-		hint = ": " + lists + " lists them"
-	}
+	hint = cmp.Or(hint, ": "+lists+" lists them")
 	return fmt.Errorf("%sthere is no flag --%s%s", where, name, hint)
 }
 

@@ -47,12 +47,7 @@ The exit status is 0 if nothing failed, 1 if the agent failed or a golden or a
 known failure is stale, and 2 if the command line, a scenario or this machine is
 at fault, or if nothing could be judged.`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.settle(h, c, args); err != nil {
-				return err
-			}
-			return h.run(c, &o)
-		},
+		RunE: o.settled(h, func(c *cobra.Command) error { return h.run(c, &o) }),
 	}
 	o.flags(c)
 	c.Flags().BoolVar(&o.failed, "failed", false, "only what did not pass in the run whose results are in --out")

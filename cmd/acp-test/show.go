@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -143,12 +144,7 @@ func (h *host) show(t *transcript.Transcript) error {
 }
 
 func headline(h transcript.Header) string {
-	var parts []string
-	for _, p := range []string{h.Scenario, h.Agent, h.Tool} {
-		if p != "" {
-			parts = append(parts, p)
-		}
-	}
+	parts := lists.Where([]string{h.Scenario, h.Agent, h.Tool}, func(p string) bool { return p != "" })
 	if !h.Started.IsZero() {
 		parts = append(parts, h.Started.Format("2006-01-02 15:04:05 MST"))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -45,12 +46,7 @@ and a finding that needs the others says so.
 The exit status is 0 if nothing failed, 1 if something did, and 2 if the command
 line, a scenario or this machine is at fault.`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.settle(h, c, args); err != nil {
-				return err
-			}
-			return h.sweep(c, &o)
-		},
+		RunE: o.settled(h, func(c *cobra.Command) error { return h.sweep(c, &o) }),
 	}
 	o.flags(c)
 	f := c.Flags()
@@ -126,9 +122,7 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		return err
 	}
 	if shard != nil {
-		for _, sc := range chosen.list {
-			shard.List = append(shard.List, sc.ID)
-		}
+		shard.List = lists.Map(chosen.list, func(sc *scenarios.Scenario) string { return sc.ID })
 		shard.Hash = scenarios.Hash(chosen.list)
 		out.Run.Shard = shard
 		out.Run.Notes = append(out.Run.Notes, fmt.Sprintf("part %d of %d of the schedules, by %s", shard.Index, shard.Of,
@@ -234,12 +228,7 @@ func (h *host) sweepSummary(o *sweeping, out sweep.Outcome) error {
 		fmt.Fprintln(h.out, n)
 	}
 	s, findings := run.Sweep, fmt.Sprintf("%d findings", len(out.Findings))
-	known := 0
-	for _, f := range out.Findings {
-		if f.Known != "" {
-			known++
-		}
-	}
+	known := lists.Count(out.Findings, func(f sweep.Finding) bool { return f.Known != "" })
 	if known > 0 {
 		findings += fmt.Sprintf(", %d known", known)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/canary"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/mockclient"
@@ -24,12 +25,7 @@ var inert = []string{refagent.EnvAuth, refagent.EnvFork}
 
 // runs returns the names of the variables of a recorded session that are not inert.
 func runs(set map[string]string) (names []string) {
-	for _, name := range slices.Sorted(maps.Keys(set)) {
-		if !slices.Contains(inert, name) {
-			names = append(names, name)
-		}
-	}
-	return names
+	return lists.Where(slices.Sorted(maps.Keys(set)), func(name string) bool { return !slices.Contains(inert, name) })
 }
 
 // settings returns the names of the recorded files of HOME, without those of the profile.

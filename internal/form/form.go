@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -151,10 +152,7 @@ func fitsArray(p, v wire.Value) string {
 // choicesOf are the values of an enum in either of its spellings; nil if
 // anything goes.
 func choicesOf(p wire.Value) []string {
-	var choices []string
-	for v := range p.Get("enum").Items() {
-		choices = append(choices, v.Str())
-	}
+	choices := lists.Collect(p.Get("enum").Items(), wire.Value.Str)
 	for _, list := range []string{"oneOf", "anyOf"} {
 		for v := range p.Get(list).Items() {
 			choices = append(choices, v.Get("const").Str())

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/acp-test/acp-test/internal/lists"
 	"net"
 	"os"
 	"path/filepath"
@@ -68,10 +69,8 @@ func (i *Isolation) Open(conn int, path string, args []string) (*Handover, strin
 		return nil, "", nil, fmt.Errorf("isolating the agent: %w", err)
 	}
 	name = filepath.Join(i.Dir, name)
-	h := handed{Socket: name, View: i.View, Path: path, Args: args}
-	for _, p := range i.Ports {
-		h.Ports = append(h.Ports, p.Number)
-	}
+	h := handed{Socket: name, View: i.View, Path: path, Args: args,
+		Ports: lists.Map(i.Ports, func(p Port) int { return p.Number })}
 	return &Handover{dir, socket, i.Ports}, i.Helper[0], h.words(i.Helper), nil
 }
 

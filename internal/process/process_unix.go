@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/acp-test/acp-test/internal/isolate"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/pipe"
 )
 
@@ -93,13 +94,7 @@ func (b *bare) Kill() {
 // descendants finds what it can without a subreaper: the children of the agent
 // and whatever carries the run's environment.
 func (b *bare) Descendants() []Info {
-	var found []Info
-	for _, p := range processes(b.PID(), b.PID(), b.s.RunID, b.s.Conn) {
-		if p.PID != b.PID() {
-			found = append(found, p)
-		}
-	}
-	return found
+	return lists.Where(processes(b.PID(), b.PID(), b.s.RunID, b.s.Conn), func(p Info) bool { return p.PID != b.PID() })
 }
 
 func (b *bare) Ended() <-chan struct{} { return b.done }

@@ -128,12 +128,7 @@ func (f *Finder) Has(b []byte) bool {
 	if f.Any() && bytes.Contains(b, ellipsis) {
 		return true
 	}
-	for _, s := range f.forms {
-		if bytes.Contains(b, s.text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.forms, func(s form) bool { return bytes.Contains(b, s.text) })
 }
 
 // Known replaces known secrets; b itself comes back if there are none. mark is what

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/mistake"
 )
 
@@ -135,11 +136,7 @@ func (n *Node) Strings(what string) []string {
 	if text, alone := n.Value.(string); alone {
 		return []string{text}
 	}
-	var all []string
-	for _, item := range n.List(what) {
-		all = append(all, item.String("a word of "+what))
-	}
-	return all
+	return lists.Map(n.List(what), func(item *Node) string { return item.String("a word of " + what) })
 }
 
 // Bool returns true or false.
@@ -193,9 +190,7 @@ func (n *Node) Any() any {
 	switch n.Kind {
 	case List:
 		list := []any{}
-		for _, item := range n.Items {
-			list = append(list, item.Any())
-		}
+		list = append(list, lists.Map(n.Items, (*Node).Any)...)
 		return list
 	case Map:
 		m := map[string]any{}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -16,9 +17,7 @@ func (n *Node) extend(last int) {
 	}
 	n.last = last
 	children := n.Items
-	for _, f := range n.Fields {
-		children = append(children, f.Node)
-	}
+	children = append(children, lists.Map(n.Fields, func(f Field) *Node { return f.Node })...)
 	for i, c := range children {
 		to := last
 		if i+1 < len(children) {
@@ -50,11 +49,7 @@ func (n *Node) Source() string {
 		if n.Kind != Map || len(n.Fields) == 0 {
 			return string(n.flow(nil))
 		}
-		var lines []string
-		for _, f := range n.Fields {
-			lines = append(lines, f.line())
-		}
-		return strings.Join(lines, "\n")
+		return strings.Join(lists.Map(n.Fields, Field.line), "\n")
 	}
 	return strings.TrimRight(strings.Join(n.lines(n.Line, n.last), "\n"), "\n")
 }

@@ -4,6 +4,7 @@
 package yamlfile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,9 +88,7 @@ func Parse(name string, src []byte) (root *Node, err error) {
 		}
 		root = n
 	}
-	if root == nil {
-		root = &Node{Line: 1, Column: 1, file: f}
-	}
+	root = cmp.Or(root, &Node{Line: 1, Column: 1, file: f})
 	f.root = root
 	root.extend(len(f.lines))
 	return root, nil

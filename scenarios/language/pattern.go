@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
@@ -63,11 +64,7 @@ func (l *Line[B]) Pattern(from int, stop ...string) (p *Pattern, next int) {
 		l.Mistake(first.Column, first.Raw()+" "+arg, "%s needs %s", first.Raw(), arg)
 	}
 	l.checkArg(p)
-	var text []string
-	for _, w := range l.Rest[from:next] {
-		text = append(text, w.Raw())
-	}
-	p.Text = strings.Join(text, " ")
+	p.Text = strings.Join(lists.Map(l.Rest[from:next], script.Word.Raw), " ")
 	return p, next
 }
 

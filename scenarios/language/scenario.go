@@ -17,6 +17,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
@@ -117,11 +118,7 @@ func (s *Scenario[B]) Comparable() bool { return s.Golden != "off" }
 
 // CheckIDs returns the ids of the scenario's checks, in order.
 func (s *Scenario[B]) CheckIDs() []string {
-	var ids []string
-	for _, c := range s.Checks {
-		ids = append(ids, s.ID+"#"+c.Slug)
-	}
-	return ids
+	return lists.Map(s.Checks, func(c *Check) string { return s.ID + "#" + c.Slug })
 }
 
 // Requirements returns the ids of all requirements its checks name.
@@ -203,11 +200,7 @@ func (d *Dialect[B]) Parse(id, file string, text []byte) (*Scenario[B], error) {
 func together(list []*Mistake) error {
 	slices.SortStableFunc(list, func(a, b *Mistake) int { return a.Line - b.Line })
 	list = slices.CompactFunc(list, func(a, b *Mistake) bool { return a.Line == b.Line })
-	var errs []error
-	for _, m := range list {
-		errs = append(errs, m)
-	}
-	return errors.Join(errs...)
+	return errors.Join(lists.Map(list, func(m *Mistake) error { return m })...)
 }
 
 // decoded is a file of an archive under the name it has in the workspace: an

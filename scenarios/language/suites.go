@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
@@ -178,11 +179,7 @@ func (d *Dialect[B]) Load(paths ...string) ([]*Scenario[B], error) {
 // without one.
 func (d *Dialect[B]) Files(paths ...string) ([]string, error) {
 	files, bad := d.find(paths)
-	var names []string
-	for _, f := range files {
-		names = append(names, f.name)
-	}
-	return names, errors.Join(bad...)
+	return lists.Map(files, func(f scenarioFile) string { return f.name }), errors.Join(bad...)
 }
 
 // scenarioFile is a file, and the directory of which it was found.

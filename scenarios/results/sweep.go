@@ -1,7 +1,9 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
+	"github.com/acp-test/acp-test/internal/lists"
 	"maps"
 	"slices"
 	"strings"
@@ -110,10 +112,7 @@ func (s *Sweep) Covered(scenario string) string {
 
 // Count counts the pairs of acts that were tried, each the first before the second.
 func (o *SweepOrders) Count(tried [][2]string) {
-	all := map[[2]string]bool{}
-	for _, pair := range tried {
-		all[pair] = true
-	}
+	all := lists.Set(tried)
 	o.Orders, o.Both = 0, 0
 	for a := range all {
 		if back := all[[2]string{a[1], a[0]}]; !back || a[0] <= a[1] {
@@ -127,9 +126,7 @@ func (o *SweepOrders) Count(tried [][2]string) {
 
 // With adds the orders of another part. What each may have missed, both must have.
 func (o *SweepOrders) With(part *SweepOrders) *SweepOrders {
-	if o == nil {
-		o = &SweepOrders{Depths: map[int]int{}, Missed: map[int]float64{}}
-	}
+	o = cmp.Or(o, &SweepOrders{Depths: map[int]int{}, Missed: map[int]float64{}})
 	o.Drawn += part.Drawn
 	for d, n := range part.Depths {
 		o.Depths[d] += n

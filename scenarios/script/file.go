@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"golang.org/x/tools/txtar"
 )
 
@@ -181,9 +182,7 @@ func (f *File) Protocols() (names []string) {
 			continue
 		}
 		if l.Is("protocol") {
-			for _, w := range l.Words {
-				names = append(names, w.Raw())
-			}
+			names = append(names, lists.Map(l.Words, Word.Raw)...)
 		}
 		break
 	}
@@ -202,9 +201,7 @@ func Format(f *File) []byte {
 	}
 	format(&b, f.Lines, "", indent)
 	a := txtar.Archive{Comment: []byte(b.String())}
-	for _, part := range f.Files {
-		a.Files = append(a.Files, part.File)
-	}
+	a.Files = append(a.Files, lists.Map(f.Files, func(part ArchiveFile) txtar.File { return part.File })...)
 	return txtar.Format(&a)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -69,12 +70,9 @@ func AllHabits() []Habit {
 			update("current_mode_update")},
 		{"V2-UPD-006", "shows diffs with their old and new text", "A diff is a list of changes to files.",
 			func(e transcript.Entry) bool {
-				for c := range e.JSON().Path("params.update.content").Items() {
-					if c.Get("type").Is("diff") {
-						return true
-					}
-				}
-				return false
+				return lists.Any(e.JSON().Path("params.update.content").Items(), func(c wire.Value) bool {
+					return c.Get("type").Is("diff")
+				})
 			}},
 		{"V2-PER-001", "asks for permission by the tool call alone",
 			"The request has a title of its own, and the call is its subject.", asks("session/request_permission")},
@@ -87,9 +85,7 @@ func AllHabits() []Habit {
 // Seen adds what one transcript of version 1 shows to the habits of an agent.
 func Seen(list []Broken, scenario string, t *transcript.Transcript) []Broken {
 	if list == nil {
-		for _, h := range AllHabits() {
-			list = append(list, Broken{Habit: h})
-		}
+		list = append(list, lists.Map(AllHabits(), func(h Habit) Broken { return Broken{Habit: h} })...)
 	}
 	for e := range t.All() {
 		if e.Source != transcript.Agent {

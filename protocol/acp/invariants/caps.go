@@ -3,6 +3,7 @@ package invariants
 import (
 	"slices"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -23,10 +24,7 @@ func readAuthMethods(v wire.Value, idMember string) map[string]bool {
 
 // readRoots are the additional directories of a session request.
 func readRoots(params wire.Value) (roots []string) {
-	for dir := range params.Get("additionalDirectories").Items() {
-		roots = append(roots, dir.Str())
-	}
-	return roots
+	return lists.Collect(params.Get("additionalDirectories").Items(), wire.Value.Str)
 }
 
 // modeState is the modes of a session as last known.

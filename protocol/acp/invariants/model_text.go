@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -341,11 +342,7 @@ func cutOut(pieces []string, from, to int) (left []string) {
 	for _, p := range pieces {
 		a, b := min(max(from-at, 0), len(p)), min(max(to-at, 0), len(p))
 		at += len(p)
-		for _, part := range []string{p[:a], p[b:]} {
-			if part != "" {
-				left = append(left, part)
-			}
-		}
+		left = append(left, lists.Where([]string{p[:a], p[b:]}, func(part string) bool { return part != "" })...)
 	}
 	return left
 }

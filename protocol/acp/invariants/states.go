@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -50,12 +51,7 @@ func states(v *version) *rule {
 
 // running is the oldest prompt that is part of the conversation, and whose work is not over.
 func (s *session) running() *turn {
-	for _, t := range s.prompts {
-		if t.answered > 0 && !t.failed && t.ended == 0 {
-			return t
-		}
-	}
-	return nil
+	return lists.First(s.prompts, func(t *turn) bool { return t.answered > 0 && !t.failed && t.ended == 0 })
 }
 
 // cancels judges how work ends that was cancelled.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -238,12 +239,7 @@ func (s *session) enter(ev *event) {
 // endTurns ends the turns of all prompts that are answered. A single prompt without an answer
 // ends too: its work may be faster.
 func (s *session) endTurns(seq int) {
-	waiting := 0
-	for _, t := range s.prompts {
-		if t.answered == 0 {
-			waiting++
-		}
-	}
+	waiting := lists.Count(s.prompts, func(t *turn) bool { return t.answered == 0 })
 	for _, t := range s.prompts {
 		if t.ended == 0 && (t.answered > 0 || waiting == 1) {
 			t.ended = seq

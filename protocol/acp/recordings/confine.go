@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -84,10 +85,7 @@ func (r *rewriting) message(v wire.Value) []byte {
 }
 
 func (r *rewriting) list(v wire.Value, item func(wire.Value) []byte) []byte {
-	var items [][]byte
-	for m := range v.Items() {
-		items = append(items, item(m))
-	}
+	items := lists.Collect(v.Items(), func(m wire.Value) []byte { return item(m) })
 	return slices.Concat([]byte("["), bytes.Join(items, []byte(",")), []byte("]"))
 }
 

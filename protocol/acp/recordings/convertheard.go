@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
@@ -14,10 +15,7 @@ import (
 
 // awaitTail waits for what came last, so that a run does not end before it.
 func (c *converter) awaitTail() {
-	var lines []*script.Line
-	for _, p := range c.tail {
-		lines = append(lines, script.New("await %s", []script.Word(p)))
-	}
+	lines := lists.Map(c.tail, func(p pattern) *script.Line { return script.New("await %s", []script.Word(p)) })
 	if len(lines) > 1 {
 		lines = []*script.Line{script.New("group {").With(lines...)}
 	}

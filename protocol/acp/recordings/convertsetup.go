@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/replay"
@@ -32,18 +33,12 @@ func (c *converter) conditions() (lines []*script.Line) {
 }
 
 func texts(list []string) (words []script.Word) {
-	for _, s := range list {
-		words = append(words, script.Text(s))
-	}
-	return words
+	return lists.Map(list, script.Text)
 }
 
 // setUp are the lines that make the scenario's editor like the recorded one.
 func (c *converter) setUp() []*script.Line {
-	var held []*script.Line
-	for _, m := range c.holds {
-		held = append(held, script.New("hold %s", m))
-	}
+	held := lists.Map(c.holds, func(m string) *script.Line { return script.New("hold %s", m) })
 	return slices.Concat(c.surroundings(), held, c.elicitations(), c.terminals(), c.capabilities())
 }
 
@@ -193,12 +188,9 @@ func (c *converter) choice(asked transcript.Entry) string {
 // cancelledBefore reports whether a turn was cancelled while a request was open:
 // the editor answers it then by itself.
 func (c *converter) cancelledBefore(q, a transcript.Entry) bool {
-	for e := range c.t.Between(q.Seq, a.Seq) {
-		if e.Method == "session/cancel" && e.Session == q.Session {
-			return true
-		}
-	}
-	return false
+	return lists.Any(c.t.Between(q.Seq, a.Seq), func(e transcript.Entry) bool {
+		return e.Method == "session/cancel" && e.Session == q.Session
+	})
 }
 
 // asked yields the agent's requests of a method.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/sweep"
 )
@@ -94,11 +95,7 @@ func (b *builder) holding() fakellm.TurnNode {
 func (b *builder) beside(before []*script.Line) []*script.Line {
 	with, main := b.Point.With, b.Seen.Session
 	sets := func(l *script.Line) bool { return setsUp(b.Script, l) }
-	for _, l := range before {
-		if sets(l) {
-			b.Lines = append(b.Lines, l)
-		}
-	}
+	b.Lines = append(b.Lines, lists.Where(before, func(l *script.Line) bool { return sets(l) })...)
 	before = slices.DeleteFunc(before, sets)
 	if with != nil && of(with.Seen).asked > 0 && len(permits(b.Script)) == 0 {
 		b.Lines = append(b.Lines, permits(with.Script)...)
@@ -170,10 +167,7 @@ func (b *builder) reach() {
 	if b.Act.Is("answers") {
 		return
 	}
-	var all []*script.Line
-	for _, k := range p.Until {
-		all = append(all, script.New("await "+k))
-	}
+	all := lists.Map(p.Until, func(k string) *script.Line { return script.New("await " + k) })
 	gated := p.Gated && b.Held
 	if gated {
 		all = append(all, script.New("await gate %s", sweep.Hold))

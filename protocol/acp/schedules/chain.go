@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/sweep"
 )
@@ -112,10 +113,7 @@ func numberedLine(line *script.Line, n int, kept, keep map[string]bool) *script.
 	}
 	l.Blocks = nil
 	for _, block := range line.Blocks {
-		var lines []*script.Line
-		for _, inner := range block {
-			lines = append(lines, numberedLine(inner, n, kept, keep))
-		}
+		lines := lists.Map(block, func(inner *script.Line) *script.Line { return numberedLine(inner, n, kept, keep) })
 		l.Blocks = append(l.Blocks, lines)
 	}
 	keep[l.String()] = keep[l.String()] || kept[line.String()]

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/sweep"
 )
@@ -15,9 +16,7 @@ import (
 func natural(s *sweep.Script) sweep.Archive {
 	a := sweep.Archive{Files: s.Files, Lines: append(s.Head(""), undisturbed(s, s.Lines)...)}
 	m := &fakellm.Document{Rest: s.Spoken.Rest}
-	for _, t := range s.Spoken.Turns {
-		m.Turns = append(m.Turns, sweep.Plain(t))
-	}
+	m.Turns = lists.Map(s.Spoken.Turns, sweep.Plain)
 	a.Model = m.Format()
 	return a
 }

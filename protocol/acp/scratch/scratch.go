@@ -4,6 +4,7 @@
 package scratch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,10 +91,7 @@ func Start(ctx context.Context, o Options) (s *Scratch, err error) {
 	if err := workspace.Write(box.Home, launch.Files); err != nil {
 		return nil, err
 	}
-	dir := launch.Dir
-	if dir == "" {
-		dir = box.Work
-	}
+	dir := cmp.Or(launch.Dir, box.Work)
 	agent, err := mockclient.Start(ctx, o.Log, 0, mockclient.Command{Path: launch.Path, Args: launch.Args,
 		Env: launch.Env, Dir: dir, Keeper: o.Keeper})
 	if err != nil {
@@ -195,9 +193,7 @@ func (s *Scratch) prompt(ctx context.Context, a Act) error {
 // script; held makes it wait before each step and at the end.
 func spoken(text string, held bool) (string, error) {
 	if !strings.HasPrefix(strings.TrimSpace(text), "- ") {
-		if text == "" {
-			text = "Done."
-		}
+		text = cmp.Or(text, "Done.")
 		return (&fakellm.Document{Turns: []fakellm.TurnNode{stepped(fakellm.NewTurn(
 			fakellm.NewReply(fakellm.Text(strings.SplitAfterN(text, " ", 12)...))), held)}}).Format(), nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -53,10 +54,7 @@ func (a *sessionAct) unkept(ctx context.Context, b *scenarios.Branch, s *scenari
 
 // spokenBefore reports whether the agent spoke of a session in a process before this one.
 func spokenBefore(b *scenarios.Branch, conn int, id string) bool {
-	for e := range b.Transcript().All() {
-		if e.Conn < conn && e.Source == transcript.Agent && e.Session == id {
-			return true
-		}
-	}
-	return false
+	return lists.Any(b.Transcript().All(), func(e transcript.Entry) bool {
+		return e.Conn < conn && e.Source == transcript.Agent && e.Session == id
+	})
 }

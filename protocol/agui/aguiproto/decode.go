@@ -2,6 +2,7 @@ package aguiproto
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -342,10 +343,5 @@ func (d *decoder) outcome(m *message, c cells, o *object) error {
 }
 
 func isOutcome(event, name string) bool {
-	for _, part := range outcomes[event] {
-		if part == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(outcomes[event], func(part string) bool { return part == name })
 }

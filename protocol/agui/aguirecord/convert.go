@@ -10,6 +10,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/protocol/agui/aguiframe"
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
@@ -66,12 +67,9 @@ func Relaxed(text []byte) []byte {
 
 // HasModel reports whether a recording has what the model said.
 func HasModel(t *transcript.Transcript) bool {
-	for e := range t.All() {
-		if e.Source == transcript.Model && e.Kind == transcript.ModelAnswer {
-			return true
-		}
-	}
-	return false
+	return lists.Any(t.All(), func(e transcript.Entry) bool {
+		return e.Source == transcript.Model && e.Kind == transcript.ModelAnswer
+	})
 }
 
 // converter turns entries into lines.
@@ -260,12 +258,7 @@ func (c *converter) reached(e transcript.Entry) {
 	for _, p := range c.order {
 		if p.open && p.thread != nil && len(p.unseen) > 0 {
 			last := p.unseen[len(p.unseen)-1]
-			n := 0
-			for _, kind := range p.unseen {
-				if kind == last {
-					n++
-				}
-			}
+			n := lists.Count(p.unseen, func(kind string) bool { return kind == last })
 			for range min(n, mostAwaited) {
 				all = append(all, script.New("await event %s %s", last, p.thread.option(c)))
 			}

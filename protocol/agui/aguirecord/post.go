@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/agui/fold"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
@@ -187,12 +188,7 @@ func withoutOf(options []script.Word) []script.Word {
 // fresh are the messages that the front end has added to those it had; known is false if it
 // has changed others.
 func (p *post) fresh(messages []fold.Message) (fresh []fold.Message, known bool) {
-	var have []fold.Message
-	for _, m := range p.thread.Messages {
-		if m.Role() != "activity" {
-			have = append(have, m)
-		}
-	}
+	have := lists.Where(p.thread.Messages, func(m fold.Message) bool { return m.Role() != "activity" })
 	if len(messages) < len(have) || !reflect.DeepEqual(plain(messages[:len(have)]), plain(have)) {
 		return messages[max(len(messages)-1, 0):], false
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -145,10 +146,7 @@ func pendingCalls() *rule {
 			})
 			outcome, named := ev.v.Path("outcome.type").Str(), ev.v.Path("outcome.pendingToolCallIds")
 			if named.Kind() == wire.Array {
-				var ids []string
-				for id := range named.Items() {
-					ids = append(ids, id.Str())
-				}
+				ids := lists.Collect(named.Items(), wire.Value.Str)
 				w.judge(list, !slices.Equal(ids, pending), ev, "", nil,
 					"pendingToolCallIds is %q, and the calls without a result are %q.", ids, pending)
 			}
@@ -173,12 +171,9 @@ func pendingCalls() *rule {
 
 // asksOther reports whether an interrupt is about something else than some calls.
 func asksOther(v wire.Value, calls []string) bool {
-	for i := range v.Path("outcome.interrupts").Items() {
-		if !slices.Contains(calls, i.Get("toolCallId").Str()) {
-			return true
-		}
-	}
-	return false
+	return lists.Any(v.Path("outcome.interrupts").Items(), func(i wire.Value) bool {
+		return !slices.Contains(calls, i.Get("toolCallId").Str())
+	})
 }
 
 // chunkForm judges the short form of streamed items.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/agui/aguiproto"
 	"github.com/acp-test/acp-test/protocol/agui/fold"
 	"github.com/acp-test/acp-test/transcript"
@@ -343,12 +344,7 @@ func (s *stream) foldOther(ev *event) {
 
 // hasFrontTool reports whether the input offers a tool of a name.
 func (s *stream) hasFrontTool(name string) bool {
-	for t := range s.input.Get("tools").Items() {
-		if t.Get("name").Is(name) {
-			return true
-		}
-	}
-	return false
+	return lists.Any(s.input.Get("tools").Items(), func(t wire.Value) bool { return t.Get("name").Is(name) })
 }
 
 // inputCall reports whether the messages of the input have a call of an id.

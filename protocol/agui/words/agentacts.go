@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/serve"
@@ -76,10 +77,5 @@ func send(s *serve.Run, kind, more string, members ...any) error {
 
 // first is the first of errors that is one.
 func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return lists.First(errs, func(err error) bool { return err != nil })
 }

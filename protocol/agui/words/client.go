@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/acp-test/acp-test/internal/isolate"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/agui/aguiframe"
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/protocol/agui/fold"
@@ -148,12 +149,7 @@ func (*client) Close() error { return nil }
 
 // input is a RunAgentInput as the official client makes it.
 func (t *thread) input(threadID, runID string) map[string]any {
-	messages := []fold.Message{}
-	for _, m := range t.Messages {
-		if m.Role() != "activity" {
-			messages = append(messages, m)
-		}
-	}
+	messages := append([]fold.Message{}, lists.Where(t.Messages, func(m fold.Message) bool { return m.Role() != "activity" })...)
 	state := t.State
 	if state == nil {
 		state = json.RawMessage("{}")

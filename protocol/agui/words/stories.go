@@ -1,6 +1,7 @@
 package words
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/acp-test/acp-test/protocol/agui/aguiframe"
@@ -26,9 +27,7 @@ func newStories() (observe func(transcript.Entry), told func(transcript.Entry, s
 		v := e.JSON()
 		id := idOf(e)
 		if strings.HasSuffix(kind, "_CHUNK") {
-			if id == "" {
-				id = last[e.Ref]
-			}
+			id = cmp.Or(id, last[e.Ref])
 			last[e.Ref] = id
 		}
 		at := whole{e.Ref, id}
