@@ -104,7 +104,6 @@ type ToolNews uint8
 // What an entry may tell.
 const (
 	NoToolNews    ToolNews = iota
-	ToolGranted            // the editor allowed one
 	ToolDenied             // the editor stands against it: it refused, gave an error, or stopped the turn
 	ToolFailed             // the agent says that one failed, and the text why
 	ToolCompleted          // the agent says that one was completed; the text is its id

@@ -27,7 +27,7 @@ func toolNews(t *transcript.Transcript, e transcript.Entry) (scenarios.ToolNews,
 		case e.Method != "session/request_permission":
 			return scenarios.NoToolNews, ""
 		case grants(t.At(e.Ref), answered(e)):
-			return scenarios.ToolGranted, ""
+			return scenarios.NoToolNews, ""
 		}
 		return scenarios.ToolDenied, ""
 	case e.Source == transcript.Editor && slices.Contains(stops, e.Method):
