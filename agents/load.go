@@ -318,7 +318,7 @@ var neutral = map[string][]string{
 var abilities = map[string]map[string]string{
 	"write_file": {"overwrite": "write over a file that is there", "folders": "make the folders of a new file",
 		"create": "create a file of which the editor answers a read with an error"},
-	"read_file":  {"large": "read a file of 110 KB"},
+	"read_file": {"large": "read a file of 110 KB"},
 }
 
 // NeutralTool is a tool that scenarios name, whatever an agent calls its own.

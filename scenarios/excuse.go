@@ -1,89 +1,77 @@
 package scenarios
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// trouble is a tool call that failed, or of whose success the agent told nothing, with the words
-// of its result.
+// denial is how an agent words that the user refused. It excuses nothing if the user did not.
+var denial = lazy.Regexp(`(?i)\buser\b.{0,40}\b(reject|den(y|ied)|declin|refus|disallow|cancel)` +
+	`|\b(reject|denied|declin|refus|disallow|cancel)\w* by (the )?user`)
+
+// trouble is a tool call that failed, or of which the agent showed nothing, and what it told the
+// editor or its model.
 type trouble struct {
-	seq  int
-	says string
+	seq      int
+	how, say string
 }
 
-// asking is a model request with the results of tool calls.
-type asking struct {
-	seq     int
-	results []string
-	// completed are the calls that the agent reported as completed.
-	completed map[string]bool
-	// since is the Seq of the model request before it, denied that of the editor's last
-	// refusal.
-	since, denied int
+// calls are the tool calls of a session, as far as its log is read.
+type calls struct {
+	shown   map[string]bool // calls that the agent has shown, and what else it did
+	results int             // that its model was told
+	since   int             // the Seq of its last model request
+	unshown []trouble       // the results that it told last, until it says something else
 }
 
-// troubles are the results of calls that the agent did not report as completed.
-func (a *asking) troubles() (found []trouble) {
-	if len(a.completed) >= len(a.results) || a.denied > a.since {
-		return nil
-	}
-	for _, text := range a.results {
-		found = append(found, trouble{a.seq, text})
-	}
-	return found
-}
-
-// troubles returns the tool calls that did not work although the editor did not stand
-// against them, whatever their words. The report that a call was completed may be logged
-// after the model request that followed, but before all else that the agent says.
+// troubles returns the tool calls that did not work although the editor did not stand against
+// them, and the agent does not say so. What shows a call may be logged after the model request
+// with its result, but before all else that the agent says.
 func (r *run) troubles() []trouble {
 	var found []trouble
-	next := map[string]*asking{} // what is known of a session's next model request
-	last := map[string]*asking{} // its last one, as long as the agent says nothing else
-	of := func(session string) *asking {
-		if next[session] == nil {
-			next[session] = &asking{completed: map[string]bool{}}
+	sessions := map[string]*calls{}
+	settle := func(c *calls) {
+		if len(c.shown) < c.results {
+			found = append(found, c.unshown...)
 		}
-		return next[session]
-	}
-	settle := func(session string) {
-		if a := last[session]; a != nil {
-			found = append(found, a.troubles()...)
-			delete(last, session)
-		}
+		c.unshown = nil
 	}
 	denied := 0
 	for e := range r.t.All() {
-		news, text := r.protocol().ToolNews(r.t, e)
-		if e.Kind == transcript.ModelRequest || e.Source == transcript.Agent && news != ToolCompleted {
-			settle(e.Session)
+		c := sessions[e.Session]
+		if c == nil {
+			c = &calls{shown: map[string]bool{}}
+			sessions[e.Session] = c
 		}
-		switch news {
-		case ToolDenied:
+		news, text := r.protocol().ToolNews(r.t, e)
+		if e.Kind == transcript.ModelRequest || e.Source == transcript.Agent && news != ToolShown {
+			settle(c)
+		}
+		stands := func(text string) bool { return denied > c.since || denial().MatchString(text) }
+		switch {
+		case news == ToolDenied:
 			denied = e.Seq
-		case ToolFailed:
-			if denied <= of(e.Session).since {
-				found = append(found, trouble{e.Seq, text})
-			}
-		case ToolCompleted:
-			a := cmp.Or(last[e.Session], of(e.Session))
-			a.completed[text] = true
+		case news == ToolShown:
+			c.shown[text] = true
+		case news == ToolFailed && !stands(text):
+			found = append(found, trouble{e.Seq, "the tool call that was to do this failed", text})
 		}
 		if e.Kind == transcript.ModelRequest {
-			a := of(e.Session)
-			a.seq, a.denied = e.Seq, denied
 			for text := range e.JSON().Get("results").Items() {
-				a.results = append(a.results, text.Str())
+				c.results++
+				if !stands(text.Str()) {
+					c.unshown = append(c.unshown, trouble{e.Seq, "the agent showed no tool call that was to do this, " +
+						"and told its model", text.Str()})
+				}
 			}
-			last[e.Session], next[e.Session] = a, &asking{since: e.Seq, completed: map[string]bool{}}
+			c.since = e.Seq
 		}
 	}
-	for session := range last {
-		settle(session)
+	for _, c := range sessions {
+		settle(c)
 	}
 	slices.SortStableFunc(found, func(a, b trouble) int { return a.seq - b.seq })
 	return found
@@ -110,7 +98,7 @@ func (r *run) excuse(m *Miss) string {
 		return ""
 	}
 	t := all[0]
-	return fmt.Sprintf("the tool call that was to do this failed: %q (#%d)", transcript.Clip(r.Plain(t.says), 300), t.seq)
+	return fmt.Sprintf("%s: %q (#%d)", t.how, transcript.Clip(r.Plain(t.say), 300), t.seq)
 }
 
 // passedOn says that an error with which a turn ended is one that the editor gave to

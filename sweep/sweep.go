@@ -57,6 +57,10 @@ type Sweeper struct {
 	// Command returns the command line that runs a file as the sweep does; nil is
 	// "acp-test run FILE".
 	Command func(file string) string
+	// Twice plays each drawn session twice; Write is the folder for the shortest sessions that
+	// cover pairs, "" for none.
+	Twice bool
+	Write string
 	// Found and Progress are told of each new signature and of each schedule.
 	Found    func(Signature, results.Verdict)
 	Progress func(Progress)
@@ -153,6 +157,8 @@ type sweep struct {
 	cover     *coverage
 	orders    int // that were drawn and ended
 	ran       []ranSession
+	twice     int      // sessions that were played twice
+	chance    []string // what differed then
 }
 
 func newSweep(w *Sweeper) *sweep {

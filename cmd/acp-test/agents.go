@@ -13,6 +13,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/sweep"
 )
 
 func agentsCommand(h *host) *cobra.Command {
@@ -89,7 +90,7 @@ func (h *host) greeted(ctx context.Context, e *scenarios.Engine, o *options) {
 	if p.Source != adHoc || o.profile != "" || p.IsDressed() || len(p.Command) == 0 || e.Protocol.Reach != nil {
 		return
 	}
-	name := e.Greeting(ctx)
+	name, _ := e.Greeting(ctx)
 	if known := agents.RecognizeInfo(name); known != nil {
 		e.Profile = h.dress(p, known, fmt.Sprintf(", which calls itself %q,", name))
 	}
@@ -209,6 +210,17 @@ func (h *host) showAgent(p *agents.Profile) error {
 	}
 	for _, neutral := range slices.Sorted(maps.Keys(p.Tools)) {
 		put("tool", neutral+" = "+p.Tools[neutral].Name)
+	}
+	for _, of := range protocols() {
+		if of.generator == nil || p.Protocol != "" && p.Protocol != of.Name {
+			continue
+		}
+		if _, learned, version, ok := sweep.Recall(of.generator, p, h.calibration(of.generator, p, nil)); ok {
+			put("calibration", strings.TrimSpace("of version "+version))
+			for line := range strings.SplitSeq(wrapped(learned, 100), "\n") {
+				put("", line)
+			}
+		}
 	}
 	for _, k := range p.KnownFailures {
 		put("known failure", strings.TrimPrefix(fmt.Sprintf("%s %s %s: %s", strings.Join(k.Protocols, " "), k.Scenario, k.ID,
