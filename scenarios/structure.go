@@ -93,7 +93,7 @@ func compileNeedsAwait(l *Line) Step {
 		var m *Miss
 		if errors.As(err, &m) && b.endedWithoutError(m.by) {
 			b.Settle(m.by)
-			return &Skipped{"the agent took its turn without " + strings.Join(m.Failure.Expected, " ")}
+			return &Skipped{tookTurn + strings.Join(m.Failure.Expected, " ")}
 		}
 		return err
 	}

@@ -23,7 +23,6 @@ import (
 // transcripts are kept in a folder, if keep is not empty, from which Recall learns again.
 func (w *Sweeper) Calibrate(ctx context.Context, from *Generator, keep, version string) (g Grammar, learned string,
 	err error) {
-	list := from.Questions(w.Engine.Profile)
 	s := newSweep(w)
 	s.whole = ctx
 	temp, err := s.engine.MakeTemp()
@@ -32,6 +31,25 @@ func (w *Sweeper) Calibrate(ctx context.Context, from *Generator, keep, version 
 	}
 	defer temp.Close()
 	seen := map[string]*transcript.Transcript{}
+	if err := s.ask(ctx, from.Questions(w.Engine.Profile), seen); err != nil {
+		return nil, "", err
+	}
+	if g, learned = from.Learn(seen); from.More != nil {
+		if err := s.ask(ctx, from.More(g), seen); err != nil {
+			return nil, "", err
+		}
+	}
+	if keep != "" {
+		if err := keepCalibration(s.engine.Out, keep, version, maps.Keys(seen)); err != nil {
+			return nil, "", err
+		}
+	}
+	g, learned = from.Learn(seen)
+	return g, learned, nil
+}
+
+// ask plays plain turns and adds their transcripts to those that were seen.
+func (s *sweep) ask(ctx context.Context, list map[string]Archive, seen map[string]*transcript.Transcript) error {
 	var problems []error
 	each(ctx, s, slices.Values(slices.Sorted(maps.Keys(list))), func(name string) {
 		id := "calibration/" + name
@@ -48,16 +66,7 @@ func (w *Sweeper) Calibrate(ctx context.Context, from *Generator, keep, version 
 		}
 		seen[name] = t
 	})
-	if err := errors.Join(problems...); err != nil {
-		return nil, "", err
-	}
-	if keep != "" {
-		if err := keepCalibration(s.engine.Out, keep, version, maps.Keys(seen)); err != nil {
-			return nil, "", err
-		}
-	}
-	g, learned = from.Learn(seen)
-	return g, learned, nil
+	return errors.Join(problems...)
 }
 
 // versionFile of a calibration is written last: without it, the calibration is not whole.
@@ -82,15 +91,16 @@ func keepCalibration(out, keep, version string, names iter.Seq[string]) error {
 
 // Recall learns an agent from what Calibrate has kept in a folder, and returns the version of the
 // agent that it was told then. ok is false if there is nothing whole.
-func Recall(from *Generator, p *agents.Profile, keep string) (g Grammar, learned, version string, ok bool) {
+func Recall(from *Generator, keep string) (g Grammar, learned, version string, ok bool) {
 	text, err := os.ReadFile(filepath.Join(keep, versionFile))
 	if err != nil {
 		return nil, "", "", false
 	}
 	seen := map[string]*transcript.Transcript{}
-	for name := range from.Questions(p) {
-		if seen[name], _, err = logged(keep, name); err != nil {
-			return nil, "", "", false
+	kept, _ := os.ReadDir(keep)
+	for _, dir := range kept {
+		if t, _, err := logged(keep, dir.Name()); err == nil {
+			seen[dir.Name()] = t
 		}
 	}
 	g, learned = from.Learn(seen)

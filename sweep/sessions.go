@@ -27,12 +27,17 @@ type Grammar interface {
 	// Pairs lists what sessions of the agent can cover: pairs of a state of a turn and an act,
 	// of a shape and its place, of a way into a session and a setting.
 	Pairs() [][2]string
+	// AskMode is a mode in which the agent asks for permission, if it does not in the mode in
+	// which sessions begin; else "".
+	AskMode() string
 }
 
 // Generator learns an agent from plain turns, and makes the grammar of its sessions.
 type Generator struct {
 	// Questions are the plain turns, as scenarios, by their names.
 	Questions func(p *agents.Profile) map[string]Archive
+	// More are the plain turns that follow from what was learned.
+	More func(g Grammar) map[string]Archive
 	// Learn reads their transcripts. It says in a paragraph what it learned.
 	Learn func(seen map[string]*transcript.Transcript) (g Grammar, learned string)
 }

@@ -38,6 +38,8 @@ func (o one) Draw(k sweep.Key) sweep.DrawnSession {
 		Smaller: func() []sweep.DrawnSession { return nil }}
 }
 
+func (one) AskMode() string { return "" }
+
 func (one) Pairs() [][2]string { return [][2]string{{"state", "act"}} }
 
 var _ = Describe("drawn sessions", func() {
@@ -107,13 +109,13 @@ var _ = Describe("drawn sessions", func() {
 		w := &sweep.Sweeper{Engine: engine(""), Jobs: 8}
 		_, learned, err := w.Calibrate(context.Background(), from, keep, "7")
 		Expect(err).NotTo(HaveOccurred())
-		_, again, version, ok := sweep.Recall(from, w.Engine.Profile, keep)
+		_, again, version, ok := sweep.Recall(from, keep)
 		Expect([]any{again, version, ok}).To(Equal([]any{learned, "7", true}))
 		key := sweep.CalibrationKey(from, w.Engine.Profile, nil)
 		Expect(key).To(MatchRegexp(`^reference-[0-9a-f]{16}$`))
 		Expect(sweep.CalibrationKey(from, w.Engine.Profile, []string{"--fault"})).NotTo(Equal(key))
 		Expect(os.Remove(keep + "/version")).To(Succeed())
-		_, _, _, ok = sweep.Recall(from, w.Engine.Profile, keep)
+		_, _, _, ok = sweep.Recall(from, keep)
 		Expect(ok).To(BeFalse())
 	})
 

@@ -165,6 +165,7 @@ func newSweep(w *Sweeper) *sweep {
 	s := &sweep{Sweeper: w, whole: context.Background(), engine: *w.Engine, told: map[Signature]bool{},
 		baseline: map[string]map[string]bool{}, silent: map[string]int{}, cover: newCoverage()}
 	s.engine.Golden, s.engine.Update, s.engine.Step, s.engine.Folder = nil, false, nil, nil
+	s.engine.AskMode = ""     // a schedule is played as it is
 	s.engine.NoFurther = true // a schedule ends with a turn of its own
 	jobs := w.Jobs
 	if jobs <= 0 {

@@ -215,7 +215,7 @@ func (h *host) showAgent(p *agents.Profile) error {
 		if of.generator == nil || p.Protocol != "" && p.Protocol != of.Name {
 			continue
 		}
-		if _, learned, version, ok := sweep.Recall(of.generator, p, h.calibration(of.generator, p, nil)); ok {
+		if _, learned, version, ok := sweep.Recall(of.generator, h.calibration(of.generator, p, nil)); ok {
 			put("calibration", strings.TrimSpace("of version "+version))
 			for line := range strings.SplitSeq(wrapped(learned, 100), "\n") {
 				put("", line)

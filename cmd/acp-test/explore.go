@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/sweep"
 )
@@ -135,13 +136,9 @@ func (h *host) explore(c *cobra.Command, o *exploring) error {
 func (h *host) learn(ctx context.Context, s *sweep.Sweeper, from *sweep.Generator) (g sweep.Grammar, said string,
 	err error) {
 	began := time.Now()
-	args := slices.Clone(s.Engine.ExtraArgs)
-	for _, name := range slices.Sorted(maps.Keys(s.Engine.Env)) {
-		args = append(args, name+"="+s.Engine.Env[name])
-	}
-	keep := h.calibration(from, s.Engine.Profile, args)
+	keep := h.calibration(from, s.Engine.Profile, overrides(s.Engine))
 	_, version := s.Engine.Greeting(ctx)
-	g, learned, old, ok := sweep.Recall(from, s.Engine.Profile, keep)
+	g, learned, old, ok := sweep.Recall(from, keep)
 	how := "Known from " + keep + "; remove that to learn it again"
 	if !ok || old != version {
 		if g, learned, err = s.Calibrate(ctx, from, keep, version); err != nil {
@@ -150,6 +147,24 @@ func (h *host) learn(ctx context.Context, s *sweep.Sweeper, from *sweep.Generato
 		how = fmt.Sprintf("Learned in %v", time.Since(began).Round(100*time.Millisecond))
 	}
 	return g, fmt.Sprintf("%s\n%s.\n", wrapped(learned, 100), how), nil
+}
+
+// overrides are the arguments and variables of an agent that its profile does not name.
+func overrides(e *scenarios.Engine) []string {
+	args := slices.Clone(e.ExtraArgs)
+	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
+		args = append(args, name+"="+e.Env[name])
+	}
+	return args
+}
+
+// fit tells an engine what was learned of its agent before.
+func (h *host) fit(e *scenarios.Engine, from *sweep.Generator) {
+	if from != nil && e.Profile.URL == "" {
+		if g, _, _, ok := sweep.Recall(from, h.calibration(from, e.Profile, overrides(e))); ok {
+			e.AskMode = g.AskMode()
+		}
+	}
 }
 
 // calibration is the folder for what is learned of an agent; "" if the user has no folder for caches.

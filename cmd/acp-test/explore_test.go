@@ -29,6 +29,19 @@ var _ = Describe("explore", func() {
 			"the command has changed")
 	})
 
+	It("lets run play what needs a question in a mode in which the agent asks", func() {
+		p := newPlace()
+		run := []string{"run", "--liberty", "asks-for-nothing", "--run", "^permission/reject-once$"}
+		Expect(p.run(run...).out).To(ContainSubstring("took its turn without permission"))
+		got := p.run("explore", "--sessions", "1", "--liberty", "asks-for-nothing")
+		Expect(got.out).To(ContainSubstring("In mode interactive it asks."))
+		got = p.run(run...)
+		Expect(got.code).To(Equal(0), got.out)
+		Expect(p.read("acp-test-out/results.json")).To(And(ContainSubstring(`"pass": 1`),
+			ContainSubstring("played in the mode interactive, in which the agent asks")))
+		Expect(p.run(append(run, "--fault", "rejected-tool-completes")...).code).To(Equal(0), "that agent is not known")
+	})
+
 	It("runs parts, which report merge joins", func() {
 		p := newPlace()
 		for _, i := range []string{"1", "2"} {

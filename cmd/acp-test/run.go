@@ -290,6 +290,7 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 		e.Linger = &late
 	}
 	h.greeted(c.Context(), e, o)
+	h.fit(e, chosen.of.generator)
 	if o.debug {
 		e.Launched = h.waitForDebugger()
 	}
