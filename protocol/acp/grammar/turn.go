@@ -191,7 +191,7 @@ var answersOf = map[string][]struct{ name, key, value string }{
 		{"empty content", "result", `{"content": ""}`}, {"refusal", "error", "-32000"},
 	},
 	"file write open": {
-		{"success", "result", "{}"}, {"internal error", "error", "-32603"}, {"refusal", "error", "-32000"},
+		{"internal error", "error", "-32603"}, {"refusal", "error", "-32000"},
 	},
 	"terminal asked for": {
 		{"internal error", "error", "-32603"}, {"refusal", "error", "-32000"},
