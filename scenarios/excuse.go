@@ -62,7 +62,7 @@ func (r *run) troubles() []trouble {
 		if e.Kind == transcript.ModelRequest {
 			for text := range e.JSON().Get("results").Items() {
 				c.results++
-				if !stands(text.Str()) {
+				if e.Session != "" && !stands(text.Str()) { // else nothing shows what it belongs to
 					c.unshown = append(c.unshown, trouble{e.Seq, "the agent showed no tool call that was to do this, " +
 						"and told its model", text.Str()})
 				}
