@@ -93,7 +93,7 @@ func steps(lines []*script.Line) (out []string) {
 			continue
 		}
 		words := []string{l.Name.Raw()}
-		if len(l.Words) > 0 && (words[0] == "await" || words[0] == "needs" || words[0] == "request" || words[0] == "session") {
+		if len(l.Words) > 0 && slices.Contains([]string{"await", "needs", "request", "session"}, words[0]) {
 			words = append(words, l.Words[0].Raw())
 			if words[0] == "needs" && len(l.Words) > 1 {
 				words = append(words[1:], l.Words[1].Raw())

@@ -86,8 +86,8 @@ func (s *sweep) byChance() (notes []string) {
 		return nil
 	}
 	const most = 5
-	notes = append(notes, fmt.Sprintf("%d of %d sessions differed when they were played twice although nothing was varied: "+
-		"chance inside the agent", len(s.chance), s.twice))
+	notes = append(notes, fmt.Sprintf("%d of %d sessions differed when they were played twice although nothing was "+
+		"varied: chance inside the agent", len(s.chance), s.twice))
 	slices.Sort(s.chance)
 	return append(notes, s.chance[:min(most, len(s.chance))]...)
 }

@@ -173,7 +173,8 @@ func (h *host) calibration(from *sweep.Generator, p *agents.Profile, args []stri
 	if caches == "" {
 		return ""
 	}
-	return filepath.Join(caches, "acp-test", "calibration", sweep.CalibrationKey(from, p, append([]string{h.self}, args...)))
+	key := sweep.CalibrationKey(from, p, append([]string{h.self}, args...))
+	return filepath.Join(caches, "acp-test", "calibration", key)
 }
 
 // bound settles how many conversations run, and returns the only one that runs, if there is one.

@@ -31,7 +31,8 @@ const smokeSchedules = 40
 // smokeFlags are the flags of commands that end with a short sweep.
 func (o *options) smokeFlags(c *cobra.Command) {
 	c.Flags().IntVar(&o.smoke, "smoke", smokeSchedules,
-		"end with `N` conversations as explore draws them, or a sweep of as many schedules; without this, a run of all suites of another agent than the reference does")
+		"end with `N` conversations as explore draws them, or a sweep of as many schedules; "+
+			"without this, a run of all suites of another agent than the reference does")
 	c.Flags().BoolVar(&o.noSmoke, "no-smoke", false, "end it without one")
 }
 

@@ -187,8 +187,8 @@ func (w *writer) replies(t *turn) {
 // where the process ends. None breaks the schema: what an agent makes of that is nobody's fault.
 var answersOf = map[string][]struct{ name, key, value string }{
 	"file read open": {
-		{"content", "result", `{"content": "held\n"}`}, {"not found", "error", "-32002"}, {"internal error", "error", "-32603"},
-		{"empty content", "result", `{"content": ""}`}, {"refusal", "error", "-32000"},
+		{"content", "result", `{"content": "held\n"}`}, {"not found", "error", "-32002"},
+		{"internal error", "error", "-32603"}, {"empty content", "result", `{"content": ""}`}, {"refusal", "error", "-32000"},
 	},
 	"file write open": {
 		{"internal error", "error", "-32603"}, {"refusal", "error", "-32000"},
