@@ -47,6 +47,26 @@ var cacheTable = []cache{
 	{name: "DOTNET_ROOT"},
 }
 
+// CacheDir is the folder for caches of the host's user, "" if the host has none. env is a list of
+// K=V.
+func CacheDir(env []string) string {
+	host := environment(env)
+	for _, name := range []string{"XDG_CACHE_HOME", "LOCALAPPDATA"} {
+		if filepath.IsAbs(host[name]) {
+			return host[name]
+		}
+	}
+	home := host["HOME"]
+	if home == "" {
+		return ""
+	}
+	mac := filepath.Join(home, "Library", "Caches")
+	if info, err := os.Stat(mac); err == nil && info.IsDir() {
+		return mac
+	}
+	return filepath.Join(home, ".cache")
+}
+
 // caches gives the variables for the caches this host has.
 func caches(host map[string]string) map[string]string {
 	env := map[string]string{}

@@ -322,8 +322,9 @@ var neutral = map[string][]string{
 
 // abilities are what scenarios ask of a neutral tool beyond its arguments, each in words.
 var abilities = map[string]map[string]string{
-	"write_file": {"overwrite": "write over a file that is there", "folders": "make the folders of a new file"},
-	"read_file":  {"large": "read a file of 110 KB"},
+	"write_file": {"overwrite": "write over a file that is there", "folders": "make the folders of a new file",
+		"create": "create a file of which the editor answers a read with an error"},
+	"read_file": {"large": "read a file of 110 KB"},
 }
 
 // NeutralTool is a tool that scenarios name, whatever an agent calls its own.

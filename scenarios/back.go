@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -107,8 +108,18 @@ func (k looker) window(b *Branch, s *Session) (from, to int, err error) {
 func (b *Branch) Back(l *Line, effect bool, expected, observed string, entries ...int) error {
 	f := b.Failure(l, transcript.Outcome{})
 	f.Expected, f.Observed, f.Entries = []string{expected}, observed, entries
-	ofTool := !l.Negated && ofTool(l)
+	ofTool := !l.Negated && ofTool(l) && !b.run.keeps(l)
 	return &Miss{Failure: f, Effect: effect, Soft: !ofTool || b.run.check().decl != nil, ofTool: ofTool}
+}
+
+// keeps reports whether a line asks that a file is as it was: what failed must not have changed it.
+func (r *run) keeps(l *Line) bool {
+	if !l.Name.Is("cmp") || len(l.Words) < 2 {
+		return false
+	}
+	before, was := r.scenario.Archived(l.Words[0].Raw())
+	after, wanted := r.scenario.Archived(l.Words[1].Raw())
+	return was && wanted && bytes.Equal(before, after)
 }
 
 // ofTool reports whether what the line asks for may come of a tool call.

@@ -62,6 +62,13 @@ type Engine struct {
 	// Known are failures that are expected, beside those of the profile.
 	Known []agents.KnownFailure
 
+	// AskMode is the mode in which the agent asks for permission, if it is known to ask for none in
+	// the mode in which its sessions begin; else "". What is skipped for want of a question is
+	// played again in it.
+	AskMode string
+	// startMode is the mode that new sessions are set to; "" leaves them as they are.
+	startMode string
+
 	Seed        int64
 	Severity    string        // a set of severities of Rules; "" is none of them
 	Timeout     time.Duration // of a scenario; 0 means the profile's, else 60 s

@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
-var _ = Describe("a tool that the agent itself refuses", func() {
+var _ = Describe("a tool call that failed", func() {
 	const want = "\n-- want/a.txt --\na\n"
 	const write = "\n-- llm.yaml --\nreplies:\n  - - tool: write_file\n      args: {path: $WORK/a.txt, content: \"b\\n\"}\n  - - text: Done.\n"
 	asks := func(reply string) string {
@@ -26,23 +26,18 @@ var _ = Describe("a tool that the agent itself refuses", func() {
 	It("makes checks of the effect inconclusive, with the tool's own words", func() {
 		r := run(engine(), check+asks("tool: polish\n      args: {path: $WORK/a.txt}")+want)
 		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
-		Expect(r.Checks[0].Reason).To(MatchRegexp(`^the agent's own tool refused what the model asked for: ".*polish`))
+		Expect(r.Checks[0].Reason).To(MatchRegexp(`^the agent showed no tool call that was to do this, and told its model: ".*polish.*" \(#\d+\)$`))
 		Expect(r.Reason).To(Equal(r.Checks[0].Reason))
 	})
 
-	It("is one that wants a host which no agent reaches in a run", func() {
-		const check = "permit allow_once\ncheck SESSION-006\nprompt 'Read the page.'\nawait turn end_turn\nmodel saw text~'What it says'\n"
-		r := run(engine(), check+asks("tool: fetch\n      args: {url: 'http://pages.example/one'}"))
+	It("is one whatever it says", func() {
+		r := run(engine(), check+asks("tool: read_file\n      args: {path: $WORK/missing.txt}")+want)
 		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
-		Expect(r.Checks[0].Reason).To(ContainSubstring("the agent's own tool refused"))
-		r = run(engine(), check+asks("tool: read_file\n      args: {path: $WORK/missing.txt}"))
-		Expect(r.Verdict).To(Equal(results.Fail), text(r))
+		Expect(r.Checks[0].Reason).To(MatchRegexp(`^the tool call that was to do this failed: ".*missing.txt.*" \(#\d+\)$`))
 	})
 
-	It("does not excuse an effect that is another, nor a file that the agent does not find", func() {
-		Expect(run(engine(), "files missing=empty\n"+check+write+want).Verdict).To(Equal(results.Fail))
-		r := run(engine(), check+asks("tool: read_file\n      args: {path: $WORK/missing.txt}")+want)
-		Expect(r.Verdict).To(Equal(results.Fail), text(r))
+	It("does not excuse an effect that is another", func() {
+		Expect(run(engine(), check+write+want).Verdict).To(Equal(results.Fail))
 	})
 
 	It("is none where a call that was completed brought such words", func() {
@@ -52,7 +47,7 @@ var _ = Describe("a tool that the agent itself refuses", func() {
 	})
 
 	It("is none where the editor stood against the call", func() {
-		r := run(engine(), "files missing=empty\npermit reject_once\n"+check[len("permit allow_once\n"):]+write+want)
+		r := run(engine(), "permit reject_once\n"+check[len("permit allow_once\n"):]+write+want)
 		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 	})
 })

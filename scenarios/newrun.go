@@ -194,16 +194,17 @@ func (e *Engine) Prepare(ctx context.Context) error {
 const greeting = "# The agent is greeted.\nfurther off 'no turn'\nstart\n"
 
 // Greeting starts the agent once, greets it and ends it. It returns what the agent calls
-// itself, "" if it did not answer.
-func (e *Engine) Greeting(ctx context.Context) (name string) {
+// itself and its version, "" if it did not answer.
+func (e *Engine) Greeting(ctx context.Context) (name, version string) {
 	own := *e
 	own.Out, own.Golden, own.Step, own.Launched, own.Share, own.Debug = "", nil, nil, nil, false, false
 	own.Redact = func() func(transcript.Entry) transcript.Entry { return nil }
 	s, err := own.Protocol.Parse("greeting", "greeting.txtar", []byte(greeting))
 	if err != nil {
-		return ""
+		return "", ""
 	}
-	return own.Run(ctx, s).AgentName
+	res := own.Run(ctx, s)
+	return res.AgentName, res.AgentVersion
 }
 
 // newSandbox makes the directories of a run below parent, "" for the system's

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 	"embed"
+	"fmt"
 	"io/fs"
 	"reflect"
 	"slices"
@@ -103,11 +104,10 @@ type ToolNews uint8
 
 // What an entry may tell.
 const (
-	NoToolNews    ToolNews = iota
-	ToolGranted            // the editor allowed one
-	ToolDenied             // the editor stands against it: it refused, gave an error, or stopped the turn
-	ToolFailed             // the agent says that one failed, and the text why
-	ToolCompleted          // the agent says that one was completed; the text is its id
+	NoToolNews ToolNews = iota
+	ToolDenied          // the editor stands against it: it refused, gave an error, or stopped the turn
+	ToolFailed          // the agent says that one failed, and the text why
+	ToolShown           // the agent shows one, or what it does; the text tells it from others
 )
 
 // What the language is made of, for the branches of a run.
@@ -148,7 +148,9 @@ func Complete(c *Protocol) *Protocol {
 	})
 	fill(&c.Stands, func(transcript.Entry) []string { return nil })
 	fill(&c.Brief, c.Canonical.Line)
-	fill(&c.ToolNews, func(*transcript.Transcript, transcript.Entry) (ToolNews, string) { return NoToolNews, "" })
+	fill(&c.ToolNews, func(_ *transcript.Transcript, e transcript.Entry) (ToolNews, string) {
+		return ToolShown, fmt.Sprint(e.Seq) // nothing tells of calls that fail
+	})
 	for _, is := range []*func(string) bool{&c.OpensSession, &c.Inner, &c.Start} {
 		fill(is, func(string) bool { return false })
 	}

@@ -51,6 +51,12 @@ type run struct {
 // Login is the id of the method with which the profile logs in, "" if it does not.
 func (b *Branch) Login() string { return b.run.engine.Profile.Auth }
 
+// StartMode is the mode that new sessions are set to; "" leaves them as they are.
+func (b *Branch) StartMode() string { return b.run.engine.startMode }
+
+// Lacks says why the agent has no neutral tool, or what it cannot do; "" if it can.
+func (b *Branch) Lacks(need string) string { return b.run.engine.Profile.Lacks(need) }
+
 // Session is a conversation that the script opened.
 type Session struct {
 	// Name is what the script calls it, ID what the protocol does.

@@ -23,7 +23,7 @@ func conditionCommands(p *Protocol) []*Command {
 		Summary:  "skip the scenario where it does not apply",
 		Detail: p.CapabilityHelp + "tool:NAME asks that the profile maps the neutral tool, tool:NAME:ABILITY that it\n" +
 			"does not say that the agent's tool cannot: write_file:overwrite, write_file:folders,\n" +
-			"read_file:large.\n" +
+			"write_file:create, read_file:large.\n" +
 			"model asks for a model under our control. saw PATTERN asks, at this line, that\n" +
 			"such an entry has come, for what agents may do but need not; a name is that of\n" +
 			"the last one. With ! none may have come. await PATTERN waits for it as await\n" +
@@ -105,7 +105,7 @@ func compileNeedsAwait(l *Line) Step {
 		var m *Miss
 		if errors.As(err, &m) && b.endedWithoutError(m.by) {
 			b.Settle(m.by)
-			return &Skipped{"the agent took its turn without " + strings.Join(m.Failure.Expected, " ")}
+			return &Skipped{tookTurn + strings.Join(m.Failure.Expected, " ")}
 		}
 		return err
 	}

@@ -1,6 +1,7 @@
 package scenarios_test
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -37,6 +38,16 @@ var _ = Describe("the tools of a profile", func() {
 		Expect(r.Reason).To(HaveSuffix("for write_file, cannot make the folders of a new file"))
 	})
 
+	It("may need an editor that answers a missing file with an empty success", func() {
+		const read = "files missing=needed\nprompt 'Read.'\nawait turn end_turn\ncheck empty\nsaw tool status=completed\n\n" +
+			"-- llm.yaml --\nreplies:\n  - - tool: read_file\n      args: {path: $WORK/missing.txt}\n  - - text: Read.\n"
+		e := engine()
+		Expect(run(e, read).Verdict).NotTo(Equal(results.Pass))
+		e.Profile.Tools["write_file"] = agents.Tool{Name: "write_file", Cannot: []string{"create"}}
+		r := run(e, read)
+		Expect(r.Verdict).To(Equal(results.Pass), text(r))
+	})
+
 	It("are asked by scenarios for no more than a profile can say, and for all of that", func() {
 		all, err := acp.V1().Shipped()
 		Expect(err).NotTo(HaveOccurred())
@@ -46,6 +57,11 @@ var _ = Describe("the tools of a profile", func() {
 				if strings.Contains(need, ":") {
 					asked[need] = true
 				}
+			}
+			source, err := s.Source()
+			Expect(err).NotTo(HaveOccurred())
+			if bytes.Contains(source, []byte("files missing=needed")) {
+				asked["write_file:create"] = true
 			}
 		}
 		var can []string

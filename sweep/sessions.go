@@ -27,12 +27,17 @@ type Grammar interface {
 	// Pairs lists what sessions of the agent can cover: pairs of a state of a turn and an act,
 	// of a shape and its place, of a way into a session and a setting.
 	Pairs() [][2]string
+	// AskMode is a mode in which the agent asks for permission, if it does not in the mode in
+	// which sessions begin; else "".
+	AskMode() string
 }
 
 // Generator learns an agent from plain turns, and makes the grammar of its sessions.
 type Generator struct {
 	// Questions are the plain turns, as scenarios, by their names.
 	Questions func(p *agents.Profile) map[string]Archive
+	// More are the plain turns that follow from what was learned.
+	More func(g Grammar) map[string]Archive
 	// Learn reads their transcripts. It says in a paragraph what it learned.
 	Learn func(seen map[string]*transcript.Transcript) (g Grammar, learned string)
 }
@@ -76,10 +81,19 @@ func (w *Sweeper) Explore(ctx context.Context, g Grammar, again *Key) (Outcome, 
 	run.Started, run.Interrupted, run.Sweep = began, ctx.Err() != nil, m
 	addFound(&run, findings)
 	s.notes = append(s.notes, s.undecided()...)
+	s.notes = append(s.notes, s.byChance()...)
+	if s.Write != "" && settle.Err() == nil {
+		if err := s.writeShortest(settle); err != nil {
+			return Outcome{}, err
+		}
+	}
 	run.Notes = append(run.Notes, s.notes...)
 	run.Duration = time.Since(began)
 	out := Outcome{Run: run, Findings: findings, Notes: s.notes}
 	out.judge(&s.engine)
+	if len(findings) == 0 && m.Explored > 0 && m.Explored == m.Skipped+m.Inconclusive {
+		out.Run.Exit = 2 // nothing could be judged
+	}
 	return out, nil
 }
 
@@ -91,6 +105,9 @@ const drafts = 12
 func (s *sweep) drawnSessions(g Grammar, again *Key) iter.Seq[Schedule] {
 	return func(yield func(Schedule) bool) {
 		for n := 1; s.Max == 0 || n <= s.Max; n++ {
+			if p := s.Shard; p != nil && n%p.Of != p.Index%p.Of {
+				continue
+			}
 			var best DrawnSession
 			if again != nil {
 				best = g.Draw(*again)
@@ -152,6 +169,9 @@ func (s *sweep) sessions(ctx context.Context, list iter.Seq[Schedule]) {
 		res, began := s.runText(ctx, sch.text(), sch.id())
 		if !began || s.whole.Err() != nil {
 			return
+		}
+		if s.Twice {
+			s.playAgain(ctx, sch, res)
 		}
 		s.recordSession(sch, res)
 		s.progress("explore", int(done.Add(1)), s.Max, sch.Drawn, res.Verdict)
@@ -235,6 +255,9 @@ func (s *sweep) sessionMap(g Grammar) *results.Sweep {
 		}
 	}
 	m.PairsOf[SessionState] = m.Pairs
+	if s.Shard != nil {
+		m.Tried = &results.SweepTried{Pairs: pairNames(slices.Collect(maps.Keys(tried)))}
+	}
 	return m
 }
 
@@ -249,40 +272,6 @@ func (c *coverage) value(pairs []string) (sum float64) {
 		}
 	}
 	return sum
-}
-
-// Calibrate learns the agent. What its plain turns show is not judged.
-func (w *Sweeper) Calibrate(ctx context.Context, from *Generator) (g Grammar, learned string, err error) {
-	list := from.Questions(w.Engine.Profile)
-	s := newSweep(w)
-	s.whole = ctx
-	temp, err := s.engine.MakeTemp()
-	if err != nil {
-		return nil, "", err
-	}
-	defer temp.Close()
-	seen := map[string]*transcript.Transcript{}
-	var problems []error
-	each(ctx, s, slices.Values(slices.Sorted(maps.Keys(list))), func(name string) {
-		id := "calibration/" + name
-		res, _ := s.runText(ctx, list[name], id)
-		t, _, err := logged(s.engine.Out, id)
-		if res.Verdict == results.Error {
-			err = errors.New(res.Reason)
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", id, err))
-			return
-		}
-		seen[name] = t
-	})
-	if err := errors.Join(problems...); err != nil {
-		return nil, "", err
-	}
-	g, learned = from.Learn(seen)
-	return g, learned, nil
 }
 
 // Key is the session that shows the finding, as a string that draws it again; "" if it is none.

@@ -3,6 +3,7 @@ package sweep_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/protocol/acp/grammar"
+	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/sweep"
 )
@@ -20,13 +22,25 @@ func explored(fault string, n int, again *sweep.Key) sweep.Outcome {
 	e := engine(fault)
 	e.StepTimeout = 5 * time.Second
 	w := &sweep.Sweeper{Engine: e, Jobs: 8, Max: n, Confirm: 3, Repro: GinkgoT().TempDir()}
-	g, learned, err := w.Calibrate(context.Background(), grammar.V1())
+	g, learned, err := w.Calibrate(context.Background(), grammar.V1(), "", "")
 	Expect(err).NotTo(HaveOccurred())
 	Expect(learned).To(ContainSubstring("The agent asks before: delete_file"))
 	out, err := w.Explore(context.Background(), g, again)
 	Expect(err).NotTo(HaveOccurred())
 	return out
 }
+
+// one is a grammar of one session.
+type one string
+
+func (o one) Draw(k sweep.Key) sweep.DrawnSession {
+	return sweep.DrawnSession{Key: k, Archive: sweep.Split([]byte(o)), Covers: o.Pairs(),
+		Smaller: func() []sweep.DrawnSession { return nil }}
+}
+
+func (one) AskMode() string { return "" }
+
+func (one) Pairs() [][2]string { return [][2]string{{"state", "act"}} }
 
 var _ = Describe("drawn sessions", func() {
 	It("blame nothing of the reference agent", func() {
@@ -40,6 +54,69 @@ var _ = Describe("drawn sessions", func() {
 		Expect(m.PairsTried).To(BeNumerically(">", m.Pairs/2))
 		Expect(m.Skipped + m.Inconclusive).To(BeNumerically("<", 12))
 		Expect(m.Untried).To(HaveLen(m.Pairs - m.PairsTried))
+	})
+
+	explore := func(e *scenarios.Engine, script string, change func(w *sweep.Sweeper)) sweep.Outcome {
+		GinkgoHelper()
+		w := &sweep.Sweeper{Engine: e, Jobs: 1, Max: 4}
+		change(w)
+		out, err := w.Explore(context.Background(), one(script), nil)
+		Expect(err).NotTo(HaveOccurred())
+		return out
+	}
+	const turn = "check a\nprompt 'Hello.'\nawait turn any|error\n\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n"
+
+	It("of which none could be judged are no pass", func() {
+		out := explore(engine(""), "needs agent:no.such\n"+turn, func(*sweep.Sweeper) {})
+		Expect([]any{out.Run.Sweep.Skipped, out.Run.Exit}).To(Equal([]any{4, 2}))
+		Expect(explore(engine(""), turn, func(*sweep.Sweeper) {}).Run.Exit).To(Equal(0))
+	})
+
+	It("tell chance inside the agent when they are played twice", func() {
+		twice := func(w *sweep.Sweeper) { w.Twice = true }
+		e := engine("")
+		e.Connect, e.ExtraArgs = nil, []string{"--moody", GinkgoT().TempDir()}
+		Expect(explore(e, turn, twice).Notes).To(ContainElements(HavePrefix("1 of 4 sessions differed"),
+			Equal("1.1.0: session/prompt answered end_turn 0 times, then 1 times; session/prompt answered refusal 1 times, then 0 times")))
+		Expect(explore(engine(""), turn, twice).Notes).To(ContainElement(HavePrefix("0 of 4 sessions differed")))
+	})
+
+	It("are divided among shards", func() {
+		var keys []string
+		for i := range 2 {
+			out := explore(engine(""), "needs agent:no.such\n"+turn, func(w *sweep.Sweeper) {
+				w.Shard, w.Max = &sweep.Part{Index: i + 1, Of: 2}, 5
+			})
+			Expect(out.Run.Sweep.Tried.Pairs).To(BeEmpty(), "skipped")
+			keys = append(keys, fmt.Sprint(out.Run.Sweep.Explored))
+		}
+		Expect(keys).To(Equal([]string{"3", "2"}))
+	})
+
+	It("are written as scenarios that pass, unless shipped ones have their steps", func() {
+		dir := GinkgoT().TempDir()
+		write := func(w *sweep.Sweeper) { w.Write = dir }
+		Expect(explore(engine(""), turn, write).Notes).To(ContainElement("0 sessions are written to " + dir))
+		rare := strings.Replace(turn, "any|error\n", "any|error\nstall 1ms\n", 1)
+		Expect(explore(engine(""), rare, write).Notes).To(ContainElement("1 sessions are written to " + dir))
+		text, err := os.ReadFile(dir + "/state--act.txtar")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(text)).To(HavePrefix("# Drawn, as 1.1.0: state: act.\n"))
+	})
+
+	It("need no calibration that is kept", func() {
+		keep, from := GinkgoT().TempDir(), grammar.V1()
+		w := &sweep.Sweeper{Engine: engine(""), Jobs: 8}
+		_, learned, err := w.Calibrate(context.Background(), from, keep, "7")
+		Expect(err).NotTo(HaveOccurred())
+		_, again, version, ok := sweep.Recall(from, keep)
+		Expect([]any{again, version, ok}).To(Equal([]any{learned, "7", true}))
+		key := sweep.CalibrationKey(from, w.Engine.Profile, nil)
+		Expect(key).To(MatchRegexp(`^reference-[0-9a-f]{16}$`))
+		Expect(sweep.CalibrationKey(from, w.Engine.Profile, []string{"--fault"})).NotTo(Equal(key))
+		Expect(os.Remove(keep + "/version")).To(Succeed())
+		_, _, _, ok = sweep.Recall(from, keep)
+		Expect(ok).To(BeFalse())
 	})
 
 	DescribeTable("find a fault that no scenario was written for, and shrink it",

@@ -57,6 +57,10 @@ type Sweeper struct {
 	// Command returns the command line that runs a file as the sweep does; nil is
 	// "acp-test run FILE".
 	Command func(file string) string
+	// Twice plays each drawn session twice; Write is the folder for the shortest sessions that
+	// cover pairs, "" for none.
+	Twice bool
+	Write string
 	// Found and Progress are told of each new signature and of each schedule.
 	Found    func(Signature, results.Verdict)
 	Progress func(Progress)
@@ -153,12 +157,15 @@ type sweep struct {
 	cover     *coverage
 	orders    int // that were drawn and ended
 	ran       []ranSession
+	twice     int      // sessions that were played twice
+	chance    []string // what differed then
 }
 
 func newSweep(w *Sweeper) *sweep {
 	s := &sweep{Sweeper: w, whole: context.Background(), engine: *w.Engine, told: map[Signature]bool{},
 		baseline: map[string]map[string]bool{}, silent: map[string]int{}, cover: newCoverage()}
 	s.engine.Golden, s.engine.Update, s.engine.Step, s.engine.Folder = nil, false, nil, nil
+	s.engine.AskMode = ""     // a schedule is played as it is
 	s.engine.NoFurther = true // a schedule ends with a turn of its own
 	jobs := w.Jobs
 	if jobs <= 0 {

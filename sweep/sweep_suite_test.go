@@ -50,6 +50,9 @@ func TestMain(m *testing.M) {
 			if slices.Contains(os.Args, "--one-turn") {
 				o.Hooks = oneTurn()
 			}
+			if i := slices.Index(os.Args, "--moody"); i > 0 {
+				o.Hooks = moody(os.Args[i+1])
+			}
 			if i := slices.Index(os.Args, "--stays"); i > 0 {
 				n, err := strconv.Atoi(os.Args[i+2])
 				if err != nil {
@@ -87,6 +90,16 @@ func oneTurn() refagent.Hooks {
 	return refagent.Hooks{Stop: func(session, reason string, err error) (string, error) {
 		if _, had := turns.LoadOrStore(session, true); had {
 			return "", errors.New("the session is over")
+		}
+		return reason, err
+	}}
+}
+
+// moody is an agent whose first turn ends in another way than all others, whatever the process.
+func moody(dir string) refagent.Hooks {
+	return refagent.Hooks{Stop: func(_, reason string, err error) (string, error) {
+		if os.Mkdir(filepath.Join(dir, "mood"), 0o700) == nil {
+			return "refusal", err
 		}
 		return reason, err
 	}}

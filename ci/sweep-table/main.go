@@ -218,7 +218,7 @@ func (s search) search(ctx context.Context, w *sweep.Sweeper, list []*scenarios.
 		return w.Run(ctx, list)
 	}
 	w.Max = s.sessions
-	g, _, err := w.Calibrate(ctx, grammar.V1())
+	g, _, err := w.Calibrate(ctx, grammar.V1(), "", "")
 	if err != nil {
 		return sweep.Outcome{}, err
 	}

@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/sweep"
 )
 
 func agentsCommand(h *host) *cobra.Command {
@@ -90,7 +92,7 @@ func (h *host) greeted(ctx context.Context, e *scenarios.Engine, o *options) {
 	if p.Source != adHoc || o.profile != "" || p.IsDressed() || len(p.Command) == 0 || e.Protocol.Reach != nil {
 		return
 	}
-	name := e.Greeting(ctx)
+	name, _ := e.Greeting(ctx)
 	if known := agents.RecognizeInfo(name); known != nil {
 		e.Profile = h.dress(p, known, fmt.Sprintf(", which calls itself %q,", name))
 	}
@@ -211,6 +213,17 @@ func (h *host) showAgent(p *agents.Profile) error {
 	}
 	for _, neutral := range slices.Sorted(maps.Keys(p.Tools)) {
 		put("tool", neutral+" = "+p.Tools[neutral].Name)
+	}
+	for _, of := range protocols() {
+		if of.generator == nil || p.Protocol != "" && p.Protocol != of.Name {
+			continue
+		}
+		if _, learned, version, ok := sweep.Recall(of.generator, h.calibration(of.generator, p, nil)); ok {
+			put("calibration", strings.TrimSpace("of version "+version))
+			for line := range strings.SplitSeq(printable.Wrap(learned, 100), "\n") {
+				put("", line)
+			}
+		}
 	}
 	for _, k := range p.KnownFailures {
 		put("known failure", strings.TrimPrefix(fmt.Sprintf("%s %s %s: %s", strings.Join(k.Protocols, " "), k.Scenario, k.ID,

@@ -1,20 +1,28 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/internal/printable"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/sweep"
 )
 
 // exploring are the flags that only explore has.
 type exploring struct {
 	sweeping
-	sessions int
-	again    string
+	sessions     int
+	again, write string
+	twice        bool
 }
 
 func exploreCommand(h *host) *cobra.Command {
@@ -46,10 +54,13 @@ could be judged or the command line or this machine is at fault.`,
 	f.DurationVar(&o.budget, "budget", 0, "explore and look into findings for `TIME`")
 	f.StringVar(&o.again, "again", "",
 		"run one conversation alone, by the `KEY` that a finding shows, --sessions times (default 1)")
+	f.BoolVar(&o.twice, "twice", false, "play each conversation twice, and say what differs: chance inside the agent")
+	f.StringVar(&o.write, "write", "",
+		"write the shortest conversation of each covered pair to `DIR`, but for those whose steps shipped scenarios have")
 	f.IntVar(&o.confirm, "confirm", 20, "run what is reported of each finding `N` times")
 	f.StringVar(&o.repro, "repro", "repro", "the folder for what reproduces findings, `DIR`")
 	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "update", "golden", "golden-required",
-		"debug", "keep", "suite", "run", "tag", "list", "shard", "durations", "watch"} {
+		"debug", "keep", "suite", "run", "tag", "list", "durations", "watch"} {
 		_ = f.MarkHidden(flag) // of run
 	}
 	return c
@@ -66,7 +77,7 @@ func noPaths(c *cobra.Command, args []string) error {
 
 func (h *host) explore(c *cobra.Command, o *exploring) error {
 	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "update", "golden-required", "debug", "suite",
-		"run", "tag", "list", "shard", "watch"} {
+		"run", "tag", "list", "watch"} {
 		if c.Flags().Changed(flag) {
 			return fmt.Errorf("explore: --%s is a flag of run", flag)
 		}
@@ -88,6 +99,10 @@ func (h *host) explore(c *cobra.Command, o *exploring) error {
 	if err != nil {
 		return err
 	}
+	shard, from, err := h.shard(o.shard)
+	if err != nil {
+		return err
+	}
 	chosen := selection{of: of}
 	engine, release, err := h.beforeSweep(c, &o.sweeping, chosen)
 	if err != nil {
@@ -97,22 +112,75 @@ func (h *host) explore(c *cobra.Command, o *exploring) error {
 	console := h.console(&o.options, 0)
 	defer console.Close()
 	s := h.sweeper(c, &o.sweeping, engine, chosen, console)
-	began := time.Now()
-	g, learned, err := s.Calibrate(c.Context(), of.generator)
+	g, learned, err := h.learn(c.Context(), s, of.generator)
 	if err != nil {
-		return fmt.Errorf("explore: the agent could not be learned: %w", err)
+		return fmt.Errorf("explore: %w", err)
 	}
 	if !o.quiet {
-		took := time.Since(began).Round(100 * time.Millisecond)
-		console.Say(fmt.Sprintf("%s\nLearned in %v.\n\n", printable.Wrap(learned, 100), took))
+		console.Say(learned + "\n")
 	}
-	s.Max = o.sessions
+	s.Max, s.Twice, s.Write = o.sessions, o.twice, o.write
+	if shard != nil {
+		s.Shard = &sweep.Part{Index: shard.Index, Of: shard.Of}
+	}
 	out, err := s.Explore(c.Context(), g, again)
 	console.Close()
 	if err != nil {
 		return err
 	}
+	if shard != nil {
+		shard.Hash = results.HashOf(nil)
+		out.Run.Shard = shard
+		out.Run.Notes = append(out.Run.Notes, fmt.Sprintf("part %d of %d of the conversations, by %s", shard.Index, shard.Of,
+			from))
+	}
 	return h.swept(c, &o.sweeping, engine, out)
+}
+
+// learn learns an agent, from the folder of calibrations if it holds one of this version of it. It
+// also says in a paragraph what it learned.
+func (h *host) learn(ctx context.Context, s *sweep.Sweeper, from *sweep.Generator) (g sweep.Grammar, said string,
+	err error) {
+	began := time.Now()
+	keep := h.calibration(from, s.Engine.Profile, overrides(s.Engine))
+	_, version := s.Engine.Greeting(ctx)
+	g, learned, old, ok := sweep.Recall(from, keep)
+	how := "Known from " + keep + "; remove that to learn it again"
+	if !ok || old != version {
+		if g, learned, err = s.Calibrate(ctx, from, keep, version); err != nil {
+			return nil, "", fmt.Errorf("the agent could not be learned: %w", err)
+		}
+		how = fmt.Sprintf("Learned in %v", time.Since(began).Round(100*time.Millisecond))
+	}
+	return g, fmt.Sprintf("%s\n%s.\n", printable.Wrap(learned, 100), how), nil
+}
+
+// overrides are the arguments and variables of an agent that its profile does not name.
+func overrides(e *scenarios.Engine) []string {
+	args := slices.Clone(e.ExtraArgs)
+	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
+		args = append(args, name+"="+e.Env[name])
+	}
+	return args
+}
+
+// fit tells an engine what was learned of its agent before.
+func (h *host) fit(e *scenarios.Engine, from *sweep.Generator) {
+	if from != nil && e.Profile.URL == "" {
+		if g, _, _, ok := sweep.Recall(from, h.calibration(from, e.Profile, overrides(e))); ok {
+			e.AskMode = g.AskMode()
+		}
+	}
+}
+
+// calibration is the folder for what is learned of an agent; "" if the user has no folder for caches.
+func (h *host) calibration(from *sweep.Generator, p *agents.Profile, args []string) string {
+	caches := agents.CacheDir(h.env)
+	if caches == "" {
+		return ""
+	}
+	key := sweep.CalibrationKey(from, p, append([]string{h.self}, args...))
+	return filepath.Join(caches, "acp-test", "calibration", key)
 }
 
 // bound settles how many conversations run, and returns the only one that runs, if there is one.

@@ -40,8 +40,8 @@ func runCommand(h *host) *cobra.Command {
 		Long: `Runs scenarios against an agent and judges it: each PATH is a scenario or a folder
 of them, else the suites in this program run. The agent is the reference agent,
 the profile that --agent names, or the command after --, for which nothing else
-need be known. A run of all suites against another agent than the reference ends with a
-short sweep: cancel and close at each kind of point of four scenarios.
+need be known. A run of all suites against another agent than the reference ends with
+40 conversations as explore draws them, or with a short sweep of four scenarios.
 
 The exit status is 0 if nothing failed, 1 if the agent failed or a golden or a
 known failure is stale, and 2 if the command line, a scenario or this machine is
@@ -285,6 +285,7 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 		e.Linger = &late
 	}
 	h.greeted(c.Context(), e, o)
+	h.fit(e, chosen.of.generator)
 	if o.debug {
 		e.Launched = h.waitForDebugger()
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// smoked are the scenarios of the sweep that ends a run of all suites: a turn of text,
+// A run of all suites ends with conversations that fit the agent. Where none can be drawn, smoked
+// are the scenarios of the sweep that ends it instead: a turn of text,
 // turns with a tool and a permission, and a load. What is done at their points is what
 // users do most.
 var (
@@ -24,13 +25,14 @@ var (
 	smoking = []string{"cancel", "close"}
 )
 
-// smokeSchedules is how many schedules it has unless --smoke says otherwise.
+// smokeSchedules is how many conversations or schedules it has unless --smoke says otherwise.
 const smokeSchedules = 40
 
 // smokeFlags are the flags of commands that end with a short sweep.
 func (o *options) smokeFlags(c *cobra.Command) {
 	c.Flags().IntVar(&o.smoke, "smoke", smokeSchedules,
-		"end with a sweep of `N` schedules; without this, a run of all suites of another agent than the reference does")
+		"end with `N` conversations as explore draws them, or a sweep of as many schedules; "+
+			"without this, a run of all suites of another agent than the reference does")
 	c.Flags().BoolVar(&o.noSmoke, "no-smoke", false, "end it without one")
 }
 
@@ -42,13 +44,15 @@ func (o *options) smokes(c *cobra.Command, engine *scenarios.Engine, chosen sele
 		engine.Profile.URL == "" && chosen.of.planner != nil
 }
 
-// smokeSweep sweeps a few scenarios of a run that has ended, and adds what it finds.
+// smokeSweep draws conversations, or sweeps a few scenarios, at the end of a run and adds what that
+// finds.
 func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine, chosen selection,
 	console *reports.Console, run *results.Run) error {
 	swept := slices.DeleteFunc(slices.Clone(chosen.list), func(s *scenarios.Scenario) bool {
 		return !slices.Contains(smoked, s.ID)
 	})
-	if len(swept) == 0 {
+	from, what := chosen.of.generator, "schedules"
+	if from == nil && len(swept) == 0 {
 		return nil
 	}
 	s := &sweep.Sweeper{
@@ -57,16 +61,29 @@ func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine
 		Command:  func(file string) string { return rerunFile(c, engine, file) },
 		Progress: func(p sweep.Progress) { console.Phase("short sweep: "+p.Phase, p.Done, p.Total, p.Now) },
 	}
-	out, err := s.Run(c.Context(), swept)
+	began := time.Now()
+	var out sweep.Outcome
+	var err error
+	if from == nil {
+		out, err = s.Run(c.Context(), swept)
+	} else if g, _, unable := h.learn(c.Context(), s, from); unable != nil {
+		run.Notes = append(run.Notes, "no smoke sweep: "+unable.Error())
+		return nil
+	} else {
+		what = "conversations"
+		out, err = s.Explore(c.Context(), g, nil)
+	}
 	if err != nil {
 		return err
 	}
-	more := slices.DeleteFunc(out.Run.Results, func(r results.Result) bool { return !strings.HasPrefix(r.ID, "sweep/") })
+	more := slices.DeleteFunc(out.Run.Results, func(r results.Result) bool {
+		return !strings.HasPrefix(r.ID, "sweep/") && !strings.HasPrefix(r.ID, "explore/")
+	})
 	verdict.Add(run, more...)
 	run.Duration = time.Since(run.Started)
-	run.Notes = append(run.Notes, fmt.Sprintf("smoke sweep: %d schedules in %s, %d inconclusive; %d findings; "+
-		"acp-test sweep explores more", out.Run.Sweep.Explored, out.Run.Duration.Round(100*time.Millisecond),
-		out.Run.Sweep.Inconclusive, len(more)))
+	run.Notes = append(run.Notes, fmt.Sprintf("smoke sweep: %d %s in %s, %d inconclusive; %d findings; "+
+		"acp-test %s explores more", out.Run.Sweep.Explored, what, time.Since(began).Round(100*time.Millisecond),
+		out.Run.Sweep.Inconclusive, len(more), map[bool]string{true: "sweep", false: "explore"}[from == nil]))
 	for _, f := range out.Findings {
 		if f.Action != "" {
 			run.Notes = append(run.Notes, sweep.Describe(f))

@@ -18,7 +18,7 @@ var _ = Describe("--smoke", func() {
 		p := newPlace()
 		got := p.run(turns...)
 		Expect(got.code).To(Equal(0), got.out)
-		swept := regexp.MustCompile(`smoke sweep: 6 schedules in (\S+), `).FindStringSubmatch(got.out)
+		swept := regexp.MustCompile(`smoke sweep: 6 conversations in (\S+), `).FindStringSubmatch(got.out)
 		Expect(swept).NotTo(BeNil(), got.out)
 		took, err := time.ParseDuration(swept[1])
 		Expect(err).NotTo(HaveOccurred())

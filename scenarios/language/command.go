@@ -32,7 +32,7 @@ type Command[B any] struct {
 	// check without a requirement.
 	Effect bool
 	// OfTool: what it asks for may come of a tool call, so that a miss proves nothing
-	// where the agent's own tool refused the call.
+	// where that call failed.
 	OfTool bool
 	// Cuts: it may cut a turn off, so that the model may be held for ever.
 	Cuts bool

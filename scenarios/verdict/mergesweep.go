@@ -16,13 +16,15 @@ import (
 func mergeSweeps(whole *results.Run, parts []results.Run) {
 	out := &results.Sweep{}
 	pairs, states, orders := map[string]bool{}, map[string]bool{}, map[[2]string]bool{}
+	untried := map[string]bool{}
 	for _, p := range parts {
 		s := p.Sweep
 		out.Points, out.Actions = joined(out.Points, s.Points), joined(out.Actions, s.Actions)
 		out.Cells, out.Repros = append(out.Cells, s.Cells...), append(out.Repros, s.Repros...)
 		out.Explored, out.Inconclusive = out.Explored+s.Explored, out.Inconclusive+s.Inconclusive
 		out.Pruned, out.Pairs = max(out.Pruned, s.Pruned), max(out.Pairs, s.Pairs)
-		out.Unexplored += s.Unexplored
+		out.Unexplored, out.Skipped = out.Unexplored+s.Unexplored, out.Skipped+s.Skipped
+		note(untried, s.Untried)
 		if out.PairsOf == nil {
 			out.PairsOf = map[string]int{}
 		}
@@ -41,6 +43,8 @@ func mergeSweeps(whole *results.Run, parts []results.Run) {
 		whole.Verdict = results.Worst(cmp.Or(whole.Verdict, results.Pass), p.Verdict)
 	}
 	out.PairsTried = len(pairs)
+	maps.DeleteFunc(untried, func(pair string, _ bool) bool { return pairs[pair] })
+	out.Untried = slices.Sorted(maps.Keys(untried))
 	if out.Drawn != nil {
 		out.Drawn.Pairs = len(states)
 		out.Drawn.Count(slices.Collect(maps.Keys(orders)))
@@ -88,7 +92,7 @@ func clusters(run *results.Run, parts []results.Run) {
 		}
 	}
 	for _, s := range by {
-		if r := run.Results[s.first]; len(s.in) > 0 && strings.HasPrefix(r.ID, "sweep/") {
+		if r := run.Results[s.first]; len(s.in) > 0 && swept(r.ID) {
 			run.Notes = append(run.Notes, fmt.Sprintf("%s: part %s found it too", r.ID, strings.Join(s.in, ", ")))
 		}
 	}
@@ -98,9 +102,14 @@ func clusters(run *results.Run, parts []results.Run) {
 // numberedSlug is what makes the slugs of a schedule distinct.
 var numberedSlug = regexp.MustCompile(`(-[0-9])?(\.[0-9])?$`)
 
+// swept reports whether a result is that of a schedule or of a drawn session.
+func swept(id string) bool {
+	return strings.HasPrefix(id, "sweep/") || strings.HasPrefix(id, "explore/")
+}
+
 // causeKey is what a result fails for; that of one that was not swept is its id.
 func causeKey(r *results.Result) string {
-	if !strings.HasPrefix(r.ID, "sweep/") {
+	if !swept(r.ID) {
 		return r.ID
 	}
 	var causes []string

@@ -18,12 +18,16 @@ type Ability struct {
 	Mode    string
 	Modes   []string
 	Options []Option
+	// Asks is one of Modes in which the agent asks for permission, if it asks for none in Mode.
+	Asks string
 	// Tools are the neutral tools that the agent was asked to use.
 	Tools map[string]Tool
 	// Streams says that text shows while the model's reply is open, Pieces how many updates
 	// a text of four pieces makes.
 	Streams bool
 	Pieces  int
+	// Login is the method with which the editor has logged in; "" if it did not.
+	Login string
 	// Together says that a session works while another one waits for the model.
 	Together bool
 	// Busy is the outcome of a prompt in a session that is busy: refused, or the stop reason.
@@ -92,6 +96,9 @@ func (a *Ability) String() string {
 		add("Tools that fail or are not there: %s.", listed(fails))
 	}
 	add("The agent asks before: %s.", listed(asks))
+	if a.Asks != "" {
+		add("In mode %s it asks.", a.Asks)
+	}
 	add("It sends the editor: %s.", listed(slices.Compact(uses)))
 	if a.Streams {
 		add("Text shows while the model still speaks, %d updates for four pieces.", a.Pieces)
@@ -107,6 +114,9 @@ func (a *Ability) String() string {
 	add("Sessions: new, %s.", listed(ways))
 	if a.Mode != "" {
 		add("Sessions begin in mode %s; others are %s.", a.Mode, listed(a.Modes))
+	}
+	if a.Login != "" {
+		add("The login is %s.", a.Login)
 	}
 	add("Two sessions %s at the same time; a second prompt ends as %s.",
 		map[bool]string{true: "work", false: "do not work"}[a.Together], a.Busy)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -148,6 +149,28 @@ func togetherProbe() sweep.Archive {
 	return w.archive()
 }
 
+// modeProbes call a tool in each mode, where nothing asked in the first.
+func (a *Ability) modeProbes() map[string]sweep.Archive {
+	out := map[string]sweep.Archive{}
+	for _, t := range a.Tools {
+		if t.asks() {
+			return out
+		}
+	}
+	for i, mode := range a.Modes {
+		w := newProbe("A tool in another mode.")
+		w.add("session new s")
+		w.add("set-mode s %s as M", mode)
+		w.add("await response M")
+		w.asksFor("write_file")
+		out[modeProbe+strconv.Itoa(i)] = w.archive()
+	}
+	return out
+}
+
+// modeProbe begins the names of probes of modes.
+const modeProbe = "mode-"
+
 // Learn reads what an agent can do out of the transcripts of its calibration.
 func Learn(seen map[string]*transcript.Transcript) *Ability {
 	a := &Ability{Able: map[string]bool{}, Tools: map[string]Tool{}, Blocks: map[string]string{}, Busy: "unknown"}
@@ -156,6 +179,10 @@ func Learn(seen map[string]*transcript.Transcript) *Ability {
 		for e := range seen[name].All() {
 			a.greeted(e, &began)
 		}
+		if n, ok := strings.CutPrefix(name, modeProbe); ok {
+			a.asksIn(n, seen[name])
+			continue
+		}
 		for _, p := range promptsOf(seen[name]) {
 			a.turned(name, p)
 		}
@@ -163,11 +190,23 @@ func Learn(seen map[string]*transcript.Transcript) *Ability {
 	return a
 }
 
+// asksIn learns whether the agent asks in one of its modes.
+func (a *Ability) asksIn(n string, t *transcript.Transcript) {
+	i, err := strconv.Atoi(n)
+	for _, p := range promptsOf(t) {
+		if err == nil && i < len(a.Modes) && a.Asks == "" && p.tool().asks() {
+			a.Asks = a.Modes[i]
+		}
+	}
+}
+
 // greeted learns from the answers that open a connection and a session.
 func (a *Ability) greeted(e transcript.Entry, began *time.Duration) {
 	switch {
 	case e.Kind == transcript.Started:
 		*began = e.At
+	case e.Source == transcript.Editor && e.Method == "authenticate":
+		a.Login = e.JSON().Path("params.methodId").Str()
 	case e.Source != transcript.Agent || e.Kind != transcript.Response:
 	case e.Method == "initialize":
 		a.Start = max(a.Start, e.At-*began)

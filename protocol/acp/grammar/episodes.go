@@ -248,6 +248,21 @@ func (w *writer) idles(c *convo) []aside {
 	list := []aside{
 		{"cancel", true, func() { w.add("cancel %s", c.name) }},
 		{"list", w.ways("list"), func() { w.add("session list as %s", w.name("L")) }},
+		{"list pages", w.ways("list"), func() {
+			w.check("LIST-007", "pages")
+			w.add("session list all")
+			w.check("", "goes-on")
+		}},
+		{"list behind the last page", w.ways("list"), func() {
+			name := w.name("R")
+			w.add(`request session/list '{"cursor": "no-such-cursor"}' as %s`, name)
+			w.add("await response %s", name)
+		}},
+		{"logout and login", w.Login != "" && w.able("auth.logout"), func() {
+			w.add("logout as %s", w.name("O"))
+			w.add("authenticate %s as %s", w.Login, w.name("A"))
+			w.lost()
+		}},
 		{"close", w.ways("close"), func() {
 			w.add("session close %s as %s", c.name, w.name("C"))
 			c.gone = true

@@ -18,11 +18,15 @@ func V1() *sweep.Generator {
 		a := Learn(seen)
 		return Grammar{a}, a.String()
 	}
-	return &sweep.Generator{Questions: Calibration, Learn: learn}
+	more := func(g sweep.Grammar) map[string]sweep.Archive { return g.(Grammar).modeProbes() }
+	return &sweep.Generator{Questions: Calibration, More: more, Learn: learn}
 }
 
 // Grammar draws conversations that one agent can have.
 type Grammar struct{ *Ability }
+
+// AskMode is a mode in which the agent asks, if it does not in the first.
+func (g Grammar) AskMode() string { return g.Asks }
 
 // Session is a conversation: the key that it was drawn from, and which of its episodes are left
 // out. The agent's abilities and the key decide it.

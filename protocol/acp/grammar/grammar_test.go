@@ -22,6 +22,7 @@ func capable() *grammar.Ability {
 	for _, c := range []string{"resume", "fork", "list", "close", "delete"} {
 		a.Able["sessionCapabilities."+c] = true
 	}
+	a.Login, a.Able["auth.logout"] = "agent", true
 	for _, c := range []string{"image", "audio", "embeddedContext"} {
 		a.Able["promptCapabilities."+c] = true
 	}

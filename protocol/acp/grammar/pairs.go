@@ -19,6 +19,12 @@ func (g Grammar) Pairs() (out [][2]string) {
 			}
 		}
 		w.open = nil
+		for _, a := range answersOf[s.name] {
+			add(s.name, "answer "+a.name)
+		}
+		if len(answersOf[s.name]) > 0 {
+			add(s.name, "answer late")
+		}
 	}
 	for _, a := range w.idles(c) {
 		add("idle", a.name)

@@ -167,17 +167,35 @@ func (w *writer) replies(t *turn) {
 		if t.stopped == "" {
 			w.answers(t)
 		}
-	case "file read open":
-		w.add("answer %s %s", t.request, pick(w.r, []script.Word{script.Option("error", "-32603"),
-			script.Option("error", "-32002"), script.Option("result", script.Quote(`{"content": "held\n"}`))}))
 	case "question open":
 		if t.stopped == "" {
 			w.add("answer %s %s", t.request, script.Option("result", script.Quote(pick(w.r, []string{`{"action": "decline"}`,
 				`{"action": "cancel"}`, `{"action": "accept", "content": {"nonsense": [4711]}}`}))))
 		}
 	default:
-		w.add("answer %s error=-32603", t.request)
+		if w.one(4) {
+			w.covered(t.state, "answer late")
+			w.add("await quiet 100ms")
+		}
+		a := pick(w.r, answersOf[t.state])
+		w.covered(t.state, "answer "+a.name)
+		w.add("answer %s %s", t.request, script.Option(a.key, script.Quote(a.value)))
 	}
+}
+
+// answersOf are the editor's answers to the request that holds a turn in a state. It gives none
+// where the process ends. None breaks the schema: what an agent makes of that is nobody's fault.
+var answersOf = map[string][]struct{ name, key, value string }{
+	"file read open": {
+		{"content", "result", `{"content": "held\n"}`}, {"not found", "error", "-32002"},
+		{"internal error", "error", "-32603"}, {"empty content", "result", `{"content": ""}`}, {"refusal", "error", "-32000"},
+	},
+	"file write open": {
+		{"internal error", "error", "-32603"}, {"refusal", "error", "-32000"},
+	},
+	"terminal asked for": {
+		{"internal error", "error", "-32603"}, {"refusal", "error", "-32000"},
+	},
 }
 
 // notOffered are answers to a permission that are none of its options.

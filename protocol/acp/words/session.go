@@ -179,6 +179,10 @@ func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 	b.Opened(s)
 	b.Speak(s)
 	of(b).change(func() { of(b).opening = e })
+	if mode := b.StartMode(); mode != "" && a.l.Alias == "" {
+		// Where this is refused the agent asks for nothing still, and the scenario is skipped.
+		_, _ = call(ctx, b, a.l, s, "session/set_mode", map[string]any{"sessionId": s.ID, "modeId": mode}, true)
+	}
 	return b.Applies()
 }
 

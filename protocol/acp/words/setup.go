@@ -76,10 +76,10 @@ func setupCommands() []*scenarios.Command {
 			}
 		},
 	}, {
-		Name: "files", Group: "setup", Args: "missing=error|empty [invalid=error|replace]",
+		Name: "files", Group: "setup", Args: "missing=error|empty|needed [invalid=error|replace]",
 		Summary: "say how the editor answers for files that are missing or not UTF-8",
-		Detail: "With missing=empty also agents that read a file before they write it can make\n" +
-			"a new one: some take the error for a failure of their own.",
+		Detail: "With missing=needed the answer is empty for an agent of which the profile says that its\n" +
+			"write_file cannot create a file whose read fails (cannot: [create]), else an error.",
 		Compile: compileFiles,
 	}, {
 		Name: "buffer", Group: "setup", Args: "FILE @SOURCE|TEXT",
@@ -204,9 +204,9 @@ func compileFiles(l *scenarios.Line) scenarios.Step {
 	opts := l.Options("missing", "invalid")
 	l.AtMost(0)
 	missing, invalid := opts["missing"].Raw(), opts["invalid"].Raw()
-	if !slices.Contains([]string{"", "error", "empty"}, missing) ||
+	if !slices.Contains([]string{"", "error", "empty", "needed"}, missing) ||
 		!slices.Contains([]string{"", "error", "replace"}, invalid) {
-		return l.Usage(l.Name.Column, "missing= is error or empty, invalid= is error or replace")
+		return l.Usage(l.Name.Column, "missing= is error, empty or needed, invalid= is error or replace")
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		if err := scenarios.Early(l, b, "files"); err != nil {
@@ -214,7 +214,8 @@ func compileFiles(l *scenarios.Line) scenarios.Step {
 		}
 		of(b).change(func() {
 			files := &of(b).files
-			files.MissingEmpty, files.ReplaceInvalid = missing == "empty", invalid == "replace"
+			files.MissingEmpty = missing == "empty" || missing == "needed" && b.Lacks("write_file:create") != ""
+			files.ReplaceInvalid = invalid == "replace"
 		})
 		return nil
 	}

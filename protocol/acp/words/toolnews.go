@@ -1,6 +1,7 @@
 package words
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -13,9 +14,12 @@ import (
 // stops are the methods with which an editor ends what an agent does.
 var stops = []string{"session/cancel", "session/close", "$/cancel_request", "tool_call/cancel", "terminal/cancel"}
 
+// shows are the updates with which an agent shows what a tool did that is no tool call.
+var shows = []string{"plan", "current_mode_update", "config_option_update"}
+
 // toolNews returns what an entry tells of tool calls: an answer to a permission, an
-// error that the editor gave, the end of a turn that the editor asked for, or a call
-// that the agent reports as failed, with its text.
+// error that the editor gave, the end of a turn that the editor asked for, a call that the
+// agent reports as failed, with its text, or one that it shows.
 func toolNews(t *transcript.Transcript, e transcript.Entry) (scenarios.ToolNews, string) {
 	switch {
 	case e.Source == transcript.Editor && e.Kind == transcript.Response:
@@ -27,11 +31,13 @@ func toolNews(t *transcript.Transcript, e transcript.Entry) (scenarios.ToolNews,
 		case e.Method != "session/request_permission":
 			return scenarios.NoToolNews, ""
 		case grants(t.At(e.Ref), answered(e)):
-			return scenarios.ToolGranted, ""
+			return scenarios.NoToolNews, ""
 		}
 		return scenarios.ToolDenied, ""
 	case e.Source == transcript.Editor && slices.Contains(stops, e.Method):
 		return scenarios.ToolDenied, ""
+	case e.Source == transcript.Agent && (slices.Contains(shows, acpframe.Update(e)) || e.Method == "elicitation/create"):
+		return scenarios.ToolShown, fmt.Sprint(e.Seq)
 	case e.Source == transcript.Agent && strings.HasPrefix(acpframe.Update(e), "tool_call"):
 		switch u := e.JSON().Path("params.update"); u.Get("status").Str() {
 		case "failed", "cancelled":
@@ -41,8 +47,8 @@ func toolNews(t *transcript.Transcript, e transcript.Entry) (scenarios.ToolNews,
 			if text := u.Path("rawOutput.error").Str(); text != "" {
 				return scenarios.ToolFailed, text
 			}
-			return scenarios.ToolCompleted, u.Get("toolCallId").Str()
 		}
+		return scenarios.ToolShown, e.JSON().Path("params.update.toolCallId").Str()
 	}
 	return scenarios.NoToolNews, ""
 }

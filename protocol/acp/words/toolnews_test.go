@@ -16,11 +16,11 @@ func TestToolNews(t *testing.T) {
 		news   scenarios.ToolNews
 		text   string
 	}{
-		{`"status":"completed"`, scenarios.ToolCompleted, "c"},
-		{`"status":"completed","rawOutput":{"error":""}`, scenarios.ToolCompleted, "c"},
+		{`"status":"completed"`, scenarios.ToolShown, "c"},
+		{`"status":"completed","rawOutput":{"error":""}`, scenarios.ToolShown, "c"},
 		{`"status":"completed","rawOutput":{"error":"already exists"}`, scenarios.ToolFailed, "already exists"},
 		{`"status":"failed","rawOutput":"no such tool"`, scenarios.ToolFailed, "no such tool"},
-		{`"status":"in_progress"`, scenarios.NoToolNews, ""},
+		{`"status":"in_progress"`, scenarios.ToolShown, "c"},
 	} {
 		line := fmt.Sprintf(`{"seq":1,"from":"agent","kind":"notification","method":"session/update","msg":{"jsonrpc":"2.0",`+
 			`"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"c",%s}}}}`,

@@ -1,0 +1,130 @@
+package sweep
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/internal/confined"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Calibrate learns the agent, of a version. What its plain turns show is not judged. Their
+// transcripts are kept in a folder, if keep is not empty, from which Recall learns again.
+func (w *Sweeper) Calibrate(ctx context.Context, from *Generator, keep, version string) (g Grammar, learned string,
+	err error) {
+	s := newSweep(w)
+	s.whole = ctx
+	temp, err := s.engine.MakeTemp()
+	if err != nil {
+		return nil, "", err
+	}
+	defer temp.Close()
+	seen := map[string]*transcript.Transcript{}
+	if err := s.ask(ctx, from.Questions(w.Engine.Profile), seen); err != nil {
+		return nil, "", err
+	}
+	if g, learned = from.Learn(seen); from.More != nil {
+		if err := s.ask(ctx, from.More(g), seen); err != nil {
+			return nil, "", err
+		}
+	}
+	if keep != "" {
+		if err := keepCalibration(s.engine.Out, keep, version, maps.Keys(seen)); err != nil {
+			return nil, "", err
+		}
+	}
+	g, learned = from.Learn(seen)
+	return g, learned, nil
+}
+
+// ask plays plain turns and adds their transcripts to those that were seen.
+func (s *sweep) ask(ctx context.Context, list map[string]Archive, seen map[string]*transcript.Transcript) error {
+	var problems []error
+	each(ctx, s, slices.Values(slices.Sorted(maps.Keys(list))), func(name string) {
+		id := "calibration/" + name
+		res, _ := s.runText(ctx, list[name], id)
+		t, _, err := logged(s.engine.Out, id)
+		if res.Verdict == results.Error {
+			err = errors.New(res.Reason)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", id, err))
+			return
+		}
+		seen[name] = t
+	})
+	return errors.Join(problems...)
+}
+
+// versionFile of a calibration is written last: without it, the calibration is not whole.
+const versionFile = "version"
+
+func keepCalibration(out, keep, version string, names iter.Seq[string]) error {
+	errs := []error{os.RemoveAll(keep)}
+	for name := range names {
+		dir := filepath.Join(keep, filepath.FromSlash(name))
+		text, err := confined.ReadBelow(filepath.Join(out, "calibration", filepath.FromSlash(name)), "transcript.jsonl")
+		errs = append(errs, err, os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "transcript.jsonl"), text, 0o600))
+	}
+	err := errors.Join(errs...)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(keep, versionFile), []byte(version), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping the calibration in %s: %w", keep, err)
+	}
+	return nil
+}
+
+// Recall learns an agent from what Calibrate has kept in a folder, and returns the version of the
+// agent that it was told then. ok is false if there is nothing whole.
+func Recall(from *Generator, keep string) (g Grammar, learned, version string, ok bool) {
+	text, err := os.ReadFile(filepath.Join(keep, versionFile))
+	if err != nil {
+		return nil, "", "", false
+	}
+	seen := map[string]*transcript.Transcript{}
+	kept, _ := os.ReadDir(keep)
+	for _, dir := range kept {
+		if t, _, err := logged(keep, dir.Name()); err == nil {
+			seen[dir.Name()] = t
+		}
+	}
+	g, learned = from.Learn(seen)
+	return g, learned, string(text), true
+}
+
+// CalibrationKey tells one agent from another in the folder of calibrations: its command, its
+// environment, its tools, the programs and scripts that the command names, and the questions.
+func CalibrationKey(from *Generator, p *agents.Profile, more []string) string {
+	h := sha256.New()
+	tools, _ := json.Marshal(p.Tools)
+	fmt.Fprintf(h, "%q %q %q %q %s\n", p.Command, p.URL, more, p.Env, tools)
+	for _, word := range append(slices.Clone(p.Command), more...) {
+		file := word
+		if found, err := exec.LookPath(word); err == nil {
+			file = found
+		}
+		if info, err := os.Stat(file); err == nil {
+			fmt.Fprintln(h, file, info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	list := from.Questions(p)
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		h.Write(list[name].Text())
+	}
+	return fmt.Sprintf("%s-%x", slug(p.Name), h.Sum(nil)[:8])
+}
