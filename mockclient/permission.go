@@ -99,7 +99,8 @@ func (e *Editor) cancelledTurn(session string) bool {
 func (e *Editor) openPermissions(session string) []*Request {
 	var open []*Request
 	for _, r := range e.requests {
-		if r.Entry.Method == "session/request_permission" && e.family(r.Entry.Session, session) && !r.undecided && !r.stubborn {
+		asks := r.Entry.Method == "session/request_permission" && !r.undecided && !r.stubborn
+		if asks && e.family(r.Entry.Session, session) {
 			open = append(open, r)
 		}
 	}

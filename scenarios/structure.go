@@ -87,6 +87,9 @@ func compileNeeds(l *Line) Step {
 
 // neededPattern is the pattern after needs saw and needs await.
 func neededPattern(l *Line) *language.Pattern {
+	for key, w := range l.Options("in", "turn") {
+		l.Usage(w.Column, "needs looks at the whole run: %s= has no place here", key)
+	}
 	p, next := l.Pattern(1)
 	if next < len(l.Rest) {
 		l.Usage(l.Rest[next].Column, "needs %s takes one pattern", l.Rest[0].Raw())

@@ -21,7 +21,7 @@ type systemGiven struct {
 // it may ignore it.
 func systemPrompts(v *version) *rule {
 	r := v.ofAgent("SYSTEM-PROMPT",
-		"A system prompt holds for its session, at the level of the system; one that the agent cannot apply makes no session.",
+		"A system prompt holds for its session, at the level of the system; one that cannot be applied makes no session.",
 		1, 2)
 	mode := r.Fail("mode", "a session is set up with a mode of system prompt that the agent does not support", "SYS-003")
 	block := r.Fail("block", "a session is set up with a system prompt that is not all text", "SYS-004")
@@ -30,79 +30,98 @@ func systemPrompts(v *version) *rule {
 	kept := r.Warn("kept", "the model is asked with the system prompt that a load or a resume replaced", "SYS-009")
 	shown := r.Warn("replayed", "a replay shows the system prompt as words of the user", "SYS-010")
 	return r.Watching(func(w *watch) {
-		asking, opening := map[int]systemGiven{}, map[string]systemGiven{} // by Seq of the request, by session
-		now, before := map[string]systemGiven{}, map[string]systemGiven{}  // by session
-		w.On(func(ev *event) {
-			if !ev.conn.has(rules.OfAgent, v.instructions) {
-				return
-			}
-			g := systemGiven{seq: ev.Seq}
-			if p := ev.params.Get("systemPrompt"); p.Kind() == wire.Object {
-				g.mode = p.Get("mode").Str()
-				for item := range p.Get("content").Items() {
-					g.kinds = append(g.kinds, item.Get("type").Str())
-					g.texts = append(g.texts, item.Get("text").Str())
-				}
-			}
-			rules.Remember(asking, rememberedSessions, ev.Seq, g)
-			rules.Remember(opening, rememberedSessions, ev.session.name(), g)
-		}, setUps(asked)...)
-		w.On(func(ev *event) {
-			g, had := asking[ev.request.seq]
-			if !had || !ev.succeeded() {
-				return
-			}
-			delete(asking, ev.request.seq)
-			overrides := ev.conn.has(rules.OfAgent, v.instructions+".mode.override")
-			supported := g.mode == "append" || g.mode == "override" && overrides
-			w.judge(mode, g.mode != "" && !supported, ev, "", []int{ev.Ref},
-				"The agent set up a session with a system prompt in mode %q, which it does not advertise.", g.mode)
-			for _, kind := range g.kinds {
-				w.judge(block, kind != "text", ev, "", []int{ev.Ref},
-					"The agent set up a session with a system prompt that holds a block of type %q.", kind)
-			}
-			if ev.session == nil {
-				return
-			}
-			if !supported {
-				g.texts = nil
-			}
-			rules.Remember(before, rememberedSessions, ev.session.id, now[ev.session.id])
-			rules.Remember(now, rememberedSessions, ev.session.id, g)
-		}, setUps(answered)...)
+		x := &systemWatch{watch: w, mode: mode, block: block, unheard: unheard, spoken: spoken, kept: kept,
+			asking: map[int]systemGiven{}, opening: map[string]systemGiven{},
+			now: map[string]systemGiven{}, before: map[string]systemGiven{}}
+		w.On(x.given, setUps(asked)...)
+		w.On(x.taken, setUps(answered)...)
 		w.inSession(func(ev *event, s *session) {
 			if s.window != nil || s.replay != nil {
-				given := slices.Concat(opening[s.id].texts, now[s.id].texts)
+				given := slices.Concat(x.opening[s.id].texts, x.now[s.id].texts)
 				w.judge(shown, slices.Contains(given, ev.text()), ev, "", nil,
 					"The replay shows the system prompt as a message of the user.")
 			}
 		}, userChunk)
-		w.On(func(ev *event) {
-			g, old := now[ev.Session], before[ev.Session]
-			if ev.Kind != transcript.ModelRequest || ev.Session == "" || len(g.texts)+len(old.texts) == 0 {
-				return
-			}
-			a, ok := ev.askedOfModel()
-			if !ok || a.Partial || len(a.Offered) == 0 || !ev.body.Get("lane").Is("main") {
-				return // it is beside the conversation, such as one for a title
-			}
-			system, user := unescaped(a.System()), strings.Builder{}
-			for _, p := range a.Conversation() {
-				if p.Who == "user" {
-					user.WriteString(unescaped(p.Text))
-				}
-			}
-			for _, text := range g.texts {
-				as := strings.Contains(user.String(), bare(text))
-				w.judge(spoken, as, ev, ev.Session, []int{g.seq},
-					"The model got the system prompt of the session, %q, as words of the user.", clip(text))
-				w.judge(unheard, !as && !strings.Contains(system, bare(text)), ev, ev.Session, []int{g.seq},
-					"The model was asked without the system prompt of the session, %q.", clip(text))
-			}
-			for _, text := range old.texts {
-				w.judge(kept, !slices.Contains(g.texts, text) && strings.Contains(system, bare(text)), ev, ev.Session,
-					[]int{old.seq, g.seq}, "The model was asked with the system prompt %q, which the session has no more.", clip(text))
-			}
-		}, modelEvent)
+		w.On(x.told, modelEvent)
 	})
+}
+
+// systemWatch follows the system prompts of sessions.
+type systemWatch struct {
+	*watch
+	mode, block, unheard, spoken, kept int
+	asking                             map[int]systemGiven    // by Seq of the request
+	opening, now, before               map[string]systemGiven // by session
+}
+
+// given notes what a request that opens a session gives.
+func (x *systemWatch) given(ev *event) {
+	if !ev.conn.has(rules.OfAgent, x.version.instructions) {
+		return
+	}
+	g := systemGiven{seq: ev.Seq}
+	if p := ev.params.Get("systemPrompt"); p.Kind() == wire.Object {
+		g.mode = p.Get("mode").Str()
+		for item := range p.Get("content").Items() {
+			g.kinds = append(g.kinds, item.Get("type").Str())
+			g.texts = append(g.texts, item.Get("text").Str())
+		}
+	}
+	rules.Remember(x.asking, rememberedSessions, ev.Seq, g)
+	rules.Remember(x.opening, rememberedSessions, ev.session.name(), g)
+}
+
+// taken judges that the agent has taken what it can apply.
+func (x *systemWatch) taken(ev *event) {
+	g, had := x.asking[ev.request.seq]
+	if !had || !ev.succeeded() {
+		return
+	}
+	delete(x.asking, ev.request.seq)
+	overrides := ev.conn.has(rules.OfAgent, x.version.instructions+".mode.override")
+	supported := g.mode == "append" || g.mode == "override" && overrides
+	x.judge(x.mode, g.mode != "" && !supported, ev, "", []int{ev.Ref},
+		"The agent set up a session with a system prompt in mode %q, which it does not advertise.", g.mode)
+	for _, kind := range g.kinds {
+		x.judge(x.block, kind != "text", ev, "", []int{ev.Ref},
+			"The agent set up a session with a system prompt that holds a block of type %q.", kind)
+	}
+	if ev.session == nil {
+		return
+	}
+	if !supported {
+		g.texts = nil
+	}
+	rules.Remember(x.before, rememberedSessions, ev.session.id, x.now[ev.session.id])
+	rules.Remember(x.now, rememberedSessions, ev.session.id, g)
+}
+
+// told judges what a request of the conversation tells the model.
+func (x *systemWatch) told(ev *event) {
+	g, old := x.now[ev.Session], x.before[ev.Session]
+	if ev.Kind != transcript.ModelRequest || ev.Session == "" || len(g.texts)+len(old.texts) == 0 {
+		return
+	}
+	a, ok := ev.askedOfModel()
+	if !ok || a.Partial || len(a.Offered) == 0 || !ev.body.Get("lane").Is("main") {
+		return // it is beside the conversation, such as one for a title
+	}
+	system, user := unescaped(a.System()), strings.Builder{}
+	for _, p := range a.Conversation() {
+		if p.Who == "user" {
+			user.WriteString(unescaped(p.Text))
+		}
+	}
+	for _, text := range g.texts {
+		as := strings.Contains(user.String(), bare(text))
+		x.judge(x.spoken, as, ev, ev.Session, []int{g.seq},
+			"The model got the system prompt of the session, %q, as words of the user.", clip(text))
+		x.judge(x.unheard, !as && !strings.Contains(system, bare(text)), ev, ev.Session, []int{g.seq},
+			"The model was asked without the system prompt of the session, %q.", clip(text))
+	}
+	for _, text := range old.texts {
+		stays := !slices.Contains(g.texts, text) && strings.Contains(system, bare(text))
+		x.judge(x.kept, stays, ev, ev.Session, []int{old.seq, g.seq},
+			"The model was asked with the system prompt %q, which the session has no more.", clip(text))
+	}
 }

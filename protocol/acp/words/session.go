@@ -173,6 +173,11 @@ func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 	if err != nil || !a.opens() || !a.wait {
 		return err
 	}
+	return a.opened(ctx, b, s, e)
+}
+
+// opened takes a session into use under the id that the answer has.
+func (a *sessionAct) opened(ctx context.Context, b *scenarios.Branch, s *scenarios.Session, e transcript.Entry) error {
 	if s.ID = e.JSON().Path("result.sessionId").Str(); s.ID == "" {
 		return nil
 	}

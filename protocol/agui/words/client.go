@@ -149,7 +149,8 @@ func (*client) Close() error { return nil }
 
 // input is a RunAgentInput as the official client makes it.
 func (t *thread) input(threadID, runID string) map[string]any {
-	messages := append([]fold.Message{}, lists.Where(t.Messages, func(m fold.Message) bool { return m.Role() != "activity" })...)
+	kept := lists.Where(t.Messages, func(m fold.Message) bool { return m.Role() != "activity" })
+	messages := append([]fold.Message{}, kept...)
 	state := t.State
 	if state == nil {
 		state = json.RawMessage("{}")
