@@ -2,8 +2,18 @@ package scenarios
 
 import (
 	"context"
+	"net"
 	"time"
 )
+
+// Outlet is an address behind which one server after the other stands.
+func Outlet() (url string, lend func() net.Listener, err error) {
+	o, err := newOutlet()
+	if err != nil {
+		return "", nil, err
+	}
+	return o.url(), o.lend, nil
+}
 
 // Silence is silence, for its test.
 var Silence = silence

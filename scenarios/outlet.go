@@ -11,8 +11,9 @@ import (
 type outlet struct {
 	listener net.Listener
 
-	mu  sync.Mutex
-	now *lent
+	mu   sync.Mutex
+	now  *lent
+	open []net.Conn // those of now
 }
 
 func newOutlet() (*outlet, error) {
@@ -35,6 +36,7 @@ func (o *outlet) accept() {
 		}
 		o.mu.Lock()
 		to := o.now
+		o.open = append(o.open, c)
 		o.mu.Unlock()
 		if to == nil || !to.offer(c) {
 			c.Close()
@@ -45,12 +47,16 @@ func (o *outlet) accept() {
 func (o *outlet) close() { o.listener.Close() }
 
 // lend returns a listener for the connections that come from now on, until it is
-// closed.
+// closed. Those to the server before end: an agent keeps connections, and that server may
+// still be at its end when the next scenario asks.
 func (o *outlet) lend() net.Listener {
 	l := &lent{Listener: o.listener, conns: make(chan net.Conn), over: make(chan struct{})}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.now = l
+	for _, c := range o.open {
+		c.Close()
+	}
+	o.now, o.open = l, nil
 	return l
 }
 

@@ -2,7 +2,10 @@ package scenarios_test
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,6 +47,21 @@ func verdicts(r results.Run) map[string]results.Verdict {
 var _ = Describe("processes that scenarios share", func() {
 	var all map[string]*scenarios.Scenario
 	BeforeEach(func() { all = suite() })
+
+	It("ask the model server of the scenario that runs, also on connections that they kept", func() {
+		url, lend, err := scenarios.Outlet()
+		Expect(err).NotTo(HaveOccurred())
+		var client http.Client
+		for _, name := range []string{"one", "two"} {
+			server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, name) })}
+			go server.Serve(lend()) //nolint:errcheck // it ends with the test
+			DeferCleanup(server.Close)
+			answer, err := client.Get(url)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(io.ReadAll(answer.Body)).To(BeEquivalentTo(name))
+			answer.Body.Close()
+		}
+	})
 
 	It("run most scenarios of the correct agent, which pass there", func(ctx context.Context) {
 		list := named(all, []string{"prompt-turn/*", "permission/*", "tool-calls/*"})
