@@ -67,7 +67,7 @@ var elsewhere = []string{"dead-server-ends-no-turn", "cancel-deaf-in-server", "s
 	"second-process-dies", "fork-is-its-source", "fork-without-history", "fork-ends-its-source", "fork-hears-its-source",
 	"kind-of-a-writer", "turn-waits-for-background", "error-output-lost",
 	"missing-folder-hangs", "load-elsewhere-hangs", "deleted-load-hangs", "close-behind-load-hangs", "close-lost-while-reading",
-	"taken-back-new-blocks",
+	"taken-back-new-blocks", "second-command-outlives-cancel",
 	"last-value-refused", "mode-back-on-load"}
 
 // withholding are faults that do not hang, but keep back what a step of the

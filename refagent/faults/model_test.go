@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// model answers by the last user message: "say …", "use TOOL {json}", "hold",
+// model answers by the last user message: "say …", "use TOOL {json}", "hold", "break",
 // "mute", "fail", "stop REASON"; after a tool's result it says what it was told.
 type model struct {
 	*httptest.Server
@@ -104,6 +104,8 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 	case verb == "use", verb == "twice":
 		delta("content", "I was told: "+told)
 		stop("stop")
+	case verb == "break":
+		delta("content", "Half of it ")
 	case verb == "hold":
 		delta("content", "First. ")
 		m.reached <- struct{}{}

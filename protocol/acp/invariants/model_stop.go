@@ -2,7 +2,9 @@ package invariants
 
 import (
 	"fmt"
+	"strings"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -15,6 +17,8 @@ func modelStop(v *version) *rule {
 		"the last reply of the model was cut or refused, and the turn ended with end_turn", "PROMPT-005")
 	claimed := r.Lint("claimed", "a turn ended with max_tokens, and the model stopped for another reason", "PROMPT-005")
 	failure := r.Warn("failed", "the model failed, and the turn ended with end_turn and no word of it", "PROMPT-023")
+	cut := r.Lint("cut", "the reply of the model broke off, and the turn ended with end_turn and no word of it",
+		"PROMPT-023")
 	return r.Watching(func(w *watch) {
 		turns, main := map[*turn]*lastReply{}, map[int64]bool{} // the latter are the requests of the conversation
 		w.On(func(ev *event) {
@@ -23,7 +27,7 @@ func modelStop(v *version) *rule {
 			}
 		}, modelEvent)
 		w.On(func(ev *event) {
-			if x := turns[ev.turn]; x != nil {
+			if x := turns[ev.turn]; x != nil && !strings.Contains(x.said, bare(ev.text())) {
 				x.told = true
 			}
 		}, agentChunk, thoughtChunk, noticeUpdate)
@@ -38,6 +42,8 @@ func modelStop(v *version) *rule {
 					"The model answered with status %d, and the turn ended with end_turn without a word of it.", x.bad)
 			}
 			if x.stop == "" {
+				w.judge(cut, x.why == "truncate" && ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started),
+					[]int{t.started, x.seq}, "The model's reply broke off, and the turn ended with end_turn without a word of it.")
 				return
 			}
 			w.Saw(other, claimed)
@@ -57,9 +63,11 @@ func modelStop(v *version) *rule {
 type lastReply struct {
 	seq  int // of its end
 	stop string
-	open bool // it goes on
-	bad  int  // the status of a failure
-	told bool // the agent has said something since
+	why  string // it has no stop
+	said string // the text of the reply, without white space
+	open bool   // it goes on
+	bad  int    // the status of a failure
+	told bool   // the agent has said something of its own since
 }
 
 // lastReplyOf notes what the model's side says of the last reply of a turn.
@@ -68,9 +76,12 @@ func lastReplyOf(ev *event, t *turn, turns map[*turn]*lastReply, main map[int64]
 	switch {
 	case ev.Kind == transcript.ModelRequest && ev.body.Get("lane").Is("main"):
 		main[n], turns[t] = true, &lastReply{open: true}
+	case ev.Kind == transcript.ModelChunk && main[n] && turns[t] != nil && len(turns[t].said) < rememberedText:
+		turns[t].said += bare(fakellm.ChunkText(ev.body))
 	case ev.Kind == transcript.ModelDone && main[n] && turns[t] != nil:
 		status, _ := ev.body.Get("status").Int()
-		turns[t] = &lastReply{seq: ev.Seq, stop: ev.body.Get("stop").Str(), bad: int(status)}
+		turns[t] = &lastReply{seq: ev.Seq, stop: ev.body.Get("stop").Str(), why: ev.body.Get("why").Str(),
+			said: turns[t].said, bad: int(status)}
 	}
 }
 

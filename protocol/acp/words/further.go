@@ -17,7 +17,8 @@ func further(b *scenarios.Branch, p fakellm.Prompt) (transcript.Entry, bool) {
 	p.Session = id
 	b.Model().Begin(p)
 	call := editor.Call("session/prompt", map[string]any{"sessionId": id,
-		"prompt": []any{map[string]any{"type": "text", "text": p.Text}}})
+		"prompt": []any{map[string]any{"type": "text", "text": p.Text}},
+		"_meta":  map[string]any{"acp-test": "further"}}) // which an agent must not mind
 	return call.Entry, call.Entry.Seq > 0
 }
 
