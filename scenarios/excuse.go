@@ -17,6 +17,7 @@ var denial = lazy.Regexp(`(?i)\buser\b.{0,40}\b(reject|den(y|ied)|declin|refus|d
 type trouble struct {
 	seq      int
 	how, say string
+	hidden   bool // nothing was shown
 }
 
 // calls are the tool calls of a session, as far as its log is read.
@@ -57,14 +58,14 @@ func (r *run) troubles() []trouble {
 		case news == ToolShown:
 			c.shown[text] = true
 		case news == ToolFailed && !stands(text):
-			found = append(found, trouble{e.Seq, "the tool call that was to do this failed", text})
+			found = append(found, trouble{e.Seq, "the tool call that was to do this failed", text, false})
 		}
 		if e.Kind == transcript.ModelRequest {
 			for text := range e.JSON().Get("results").Items() {
 				c.results++
 				if e.Session != "" && !stands(text.Str()) { // else nothing shows what it belongs to
 					c.unshown = append(c.unshown, trouble{e.Seq, "the agent showed no tool call that was to do this, " +
-						"and told its model", text.Str()})
+						"and told its model", text.Str(), true})
 				}
 			}
 			c.since = e.Seq
@@ -93,7 +94,9 @@ func (r *run) excuse(m *Miss) string {
 	if next < len(prompts) {
 		end = prompts[next]
 	}
-	all := r.troubles()
+	all := slices.DeleteFunc(r.troubles(), func(t trouble) bool {
+		return t.hidden && !m.Effect // the line asks for what the agent shows
+	})
 	if len(all) == 0 || all[0].seq > end {
 		return ""
 	}

@@ -76,7 +76,7 @@ var _ = Describe("help", func() {
 			MatchRegexp(`(?s)is kept here.*"stopReason":"cancelled".*and broken here \(fail\).*"stopReason":"end_turn"`)))
 		Expect(p.run("help", "CANCEL-001")).To(Equal(got))
 		Expect(p.run("help", "rule", "CANCEL-REASON").out).To(ContainSubstring("and broken here"))
-		Expect(p.run("help", "SESSION-008").out).To(And(ContainSubstring("asks for it:\n\n  protocol acp-v1 acp-v2\n  # "), ContainSubstring("is passed with:\n\n  --> initialize"), ContainSubstring("acp-test run --fault ")))
+		Expect(p.run("help", "SESSION-007").out).To(And(ContainSubstring("asks for it:\n\n  # "), ContainSubstring("is passed with:\n\n  --> initialize"), ContainSubstring("acp-test run --fault ")))
 		for _, topic := range []string{"V2-SES-005", "V2-ECHO"} { // of version 2: what it says to run shows it
 			page := p.run("help", topic).out
 			Expect(page).To(HavePrefix("### " + topic + "\n"))

@@ -324,7 +324,7 @@ var _ = Describe("run", func() {
 		},
 			Entry("unknown key", "agent: reference\nsuite: [cancel]\n", `2:1: .*suite.*\(did you mean "suites"\?\)\n$`),
 			Entry("wrong kind", "suites: 3\n", `1:9: `),
-			Entry("bad time", "timeout: soon\n", ` timeout: time: invalid duration "soon"`),
+			Entry("bad time", "timeout: soon\n", `1:10: timeout must be a duration such as 20s or 1m30s, not "soon"`),
 			Entry("no YAML", "a: [\n", `\d+:\d+: `),
 		)
 

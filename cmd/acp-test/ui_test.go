@@ -268,6 +268,7 @@ hello
 	It("says what it cannot show", func() {
 		p := newPlace()
 		Expect(p.run("ui", "--step")).To(Equal(ended{2, "", "acp-test: --step goes with --scratch\n"}))
-		Expect(p.run("ui", "nothing")).To(Equal(ended{2, "", "acp-test: stat nothing: no such file or directory\n"}))
+		Expect(p.run("ui", "nothing")).To(Equal(ended{2, "", "acp-test: ui: stat nothing: no such file or directory; " +
+			"acp-test run writes a folder of results\n"}))
 	})
 })

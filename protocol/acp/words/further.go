@@ -6,6 +6,9 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
+// traced is the trace context that editors put into the _meta of a prompt, which says nothing to an agent.
+const traced = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
 // further prompts for one more turn in the session that was prompted last, if that
 // one is open and nothing else goes on.
 func further(b *scenarios.Branch, p fakellm.Prompt) (transcript.Entry, bool) {
@@ -18,7 +21,7 @@ func further(b *scenarios.Branch, p fakellm.Prompt) (transcript.Entry, bool) {
 	b.Model().Begin(p)
 	call := editor.Call("session/prompt", map[string]any{"sessionId": id,
 		"prompt": []any{map[string]any{"type": "text", "text": p.Text}},
-		"_meta":  map[string]any{"acp-test": "further"}}) // which an agent must not mind
+		"_meta":  map[string]any{"traceparent": traced}})
 	return call.Entry, call.Entry.Seq > 0
 }
 
