@@ -3,6 +3,7 @@ package scenarios_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -437,7 +438,12 @@ var _ = Describe("a verdict", func() {
 	})
 
 	It("is skip where the profile has no such tool", func() {
-		r := run(engine(), "needs tool:teleport\ncheck a\nprompt 'x'\n")
+		e := engine()
+		p := *e.Profile
+		p.Tools = maps.Clone(p.Tools)
+		delete(p.Tools, "fetch")
+		e.Profile = &p
+		r := run(e, "needs tool:fetch\ncheck a\nprompt 'x'\n")
 		Expect(r.Verdict).To(Equal(results.Skip), text(r))
 	})
 

@@ -26,7 +26,7 @@ var _ = Describe("a tool call that failed", func() {
 	It("makes checks of the effect inconclusive, with the tool's own words", func() {
 		r := run(engine(), check+asks("tool: polish\n      args: {path: $WORK/a.txt}")+want)
 		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
-		Expect(r.Checks[0].Reason).To(MatchRegexp(`^the agent showed no tool call that was to do this, and told its model: ".*polish.*" \(#\d+\)$`))
+		Expect(r.Checks[0].Reason).To(MatchRegexp(`^the tool call that was to do this failed: ".*polish.*" \(#\d+\)$`))
 		Expect(r.Reason).To(Equal(r.Checks[0].Reason))
 	})
 
