@@ -25,12 +25,12 @@ type calls struct {
 	shown   map[string]bool // calls that the agent has shown, and what else it did
 	results int             // that its model was told
 	since   int             // the Seq of its last model request
-	unshown []trouble       // the results that it told last, until it says something else
+	unshown []trouble       // the results that it told last
 }
 
 // troubles returns the tool calls that did not work although the editor did not stand against
 // them, and the agent does not say so. What shows a call may be logged after the model request
-// with its result, but before all else that the agent says.
+// with its result, but before the next one.
 func (r *run) troubles() []trouble {
 	var found []trouble
 	sessions := map[string]*calls{}
@@ -48,7 +48,7 @@ func (r *run) troubles() []trouble {
 			sessions[e.Session] = c
 		}
 		news, text := r.protocol().ToolNews(r.t, e)
-		if e.Kind == transcript.ModelRequest || e.Source == transcript.Agent && news != ToolShown {
+		if e.Kind == transcript.ModelRequest {
 			settle(c)
 		}
 		stands := func(text string) bool { return denied > c.since || denial().MatchString(text) }
