@@ -104,7 +104,7 @@ type Model struct {
 	// Wire is the format of its requests: openai-chat, openai-responses,
 	// anthropic or gemini. "" is learned from its first request.
 	Wire string `yaml:"wire"`
-	// Strict makes the fake model refuse what the real API refuses. The default, nil, means true.
+	// Strict says whether the fake model refuses requests that the real API refuses. nil means true.
 	Strict *bool `yaml:"strict"`
 }
 

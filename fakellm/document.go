@@ -85,11 +85,11 @@ func NewScript(turns ...TurnNode) (*Script, error) {
 	return ParseScript("script", []byte(d.Format()), nil)
 }
 
-// NewTurn returns what the model says after one prompt: a reply to each request
-// of the agent. After a reply that calls tools, the agent asks again.
+// NewTurn returns the turn of one prompt. The model gives its replies one after the other: the
+// agent asks again after each that calls tools.
 func NewTurn(replies ...ReplyNode) TurnNode { return TurnNode{Replies: replies} }
 
-// NewReply returns what the model says to one request.
+// NewReply returns the reply to one request, made of steps.
 func NewReply(steps ...StepNode) ReplyNode { return ReplyNode{Steps: steps} }
 
 // Text returns a step that says a text, each piece in a chunk of its own.

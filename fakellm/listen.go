@@ -36,7 +36,7 @@ func (s *listening) Serve(l net.Listener) {
 	s.serving.Go(func() { _ = s.http.Serve(l) }) // ends with ErrServerClosed in shut
 }
 
-// shut cuts all connections off. what stands in the error.
+// shut closes the server and all its connections. An error begins with "closing" and what.
 func (s *listening) shut(what string) error {
 	err := s.http.Close()
 	s.serving.Wait()

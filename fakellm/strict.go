@@ -19,7 +19,7 @@ var (
 	longName  = lazy.Regexp(`^[a-zA-Z0-9_-]{1,128}$`)
 )
 
-// manners holds what the API of one wire format demands of a conversation.
+// manners are the demands that the API of one wire format makes on a conversation.
 type manners struct {
 	message string // how it names a message by its index
 	// joined: messages of one role that stand together are one. anywhere: the result of a call

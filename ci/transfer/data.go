@@ -19,8 +19,8 @@ type Fault struct {
 	Batch  int    `yaml:"batch"`
 }
 
-// Batch is a group of faults whose author saw neither scenarios nor rules, with what the first
-// run said of each.
+// Batch is a group of faults and the result of its first run. Who wrote the faults had seen
+// neither scenarios nor rules.
 type Batch struct {
 	Batch int    `yaml:"batch"`
 	Agent string `yaml:"agent"`
@@ -31,8 +31,8 @@ type Batch struct {
 	First  map[string]*Row `yaml:"first"`
 }
 
-// Row is what the first run said of one fault. Causes that the agent has without a fault do not
-// count.
+// Row is the result of the first run for one fault. It leaves out the causes that the agent shows
+// without a fault.
 type Row struct {
 	// How: named is the right reason, seen another one, missed none.
 	How string `yaml:"how"`

@@ -208,7 +208,7 @@ func modelOf(file, named string) ([]byte, error) {
 	return text, nil
 }
 
-// checkModel says what is wrong with a model's script that --llm names.
+// checkModel returns the first mistake in the model script that --llm names.
 func checkModel(named string) error {
 	text, err := modelOf("", named)
 	if err == nil {

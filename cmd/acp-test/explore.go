@@ -137,8 +137,8 @@ func (h *host) explore(c *cobra.Command, o *exploring) error {
 	return h.swept(c, &o.sweeping, engine, out)
 }
 
-// learn learns an agent, from the folder of calibrations if it holds one of this version of it. It
-// also says in a paragraph what it learned.
+// learn returns the grammar that fits an agent, and a paragraph for the user. It reads both from
+// the calibration of this version of the agent, or calibrates the agent if there is none.
 func (h *host) learn(ctx context.Context, s *sweep.Sweeper, from *sweep.Generator) (g sweep.Grammar, said string,
 	err error) {
 	began := time.Now()
@@ -164,7 +164,7 @@ func overrides(e *scenarios.Engine) []string {
 	return args
 }
 
-// fit tells an engine what was learned of its agent before.
+// fit gives an engine the mode in which its agent asks, if an earlier calibration found one.
 func (h *host) fit(e *scenarios.Engine, from *sweep.Generator) {
 	if from != nil && e.Profile.URL == "" {
 		if g, _, _, ok := sweep.Recall(from, h.calibration(from, e.Profile, overrides(e))); ok {
@@ -173,7 +173,7 @@ func (h *host) fit(e *scenarios.Engine, from *sweep.Generator) {
 	}
 }
 
-// calibration is the folder for what is learned of an agent; "" if the user has no folder for caches.
+// calibration returns the folder that keeps an agent's calibrations, "" without a folder for caches.
 func (h *host) calibration(from *sweep.Generator, p *agents.Profile, args []string) string {
 	caches := agents.CacheDir(h.env)
 	if caches == "" {

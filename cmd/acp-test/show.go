@@ -161,7 +161,7 @@ func exactArgs(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// atMost is cobra.MaximumNArgs with a message that says what is too much.
+// atMost allows n arguments. Its error names the first argument beyond them.
 func atMost(n int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) > n {
