@@ -36,7 +36,7 @@ func (s *listening) Serve(l net.Listener) {
 	s.serving.Go(func() { _ = s.http.Serve(l) }) // ends with ErrServerClosed in shut
 }
 
-// shut closes the server and all its connections. An error begins with "closing" and what.
+// shut closes the server and its connections. what is the name of the server in an error.
 func (s *listening) shut(what string) error {
 	err := s.http.Close()
 	s.serving.Wait()
