@@ -22,10 +22,10 @@ type trouble struct {
 
 // calls are the tool calls of a session, as far as its log is read.
 type calls struct {
-	shown   map[string]bool // calls that the agent has shown, and what else it did
-	results int             // that its model was told
-	since   int             // the Seq of its last model request
-	unshown []trouble       // the results that it told last
+	shown   map[string]int // calls that the agent has shown, and what else it did: the Seq at which it began
+	results int            // that its model was told
+	since   int            // the Seq of its last model request
+	unshown []trouble      // the results that it told last
 }
 
 // troubles returns the tool calls that did not work although the editor did not stand against
@@ -44,26 +44,29 @@ func (r *run) troubles() []trouble {
 	for e := range r.t.All() {
 		c := sessions[e.Session]
 		if c == nil {
-			c = &calls{shown: map[string]bool{}}
+			c = &calls{shown: map[string]int{}}
 			sessions[e.Session] = c
 		}
-		news, text := r.protocol().ToolNews(r.t, e)
+		news := r.protocol().ToolNews(r.t, e)
 		if e.Kind == transcript.ModelRequest {
 			settle(c)
 		}
-		stands := func(text string) bool { return denied > c.since || denial().MatchString(text) }
-		switch {
-		case news == ToolDenied:
+		stands := func(since int, text string) bool { return denied > since || denial().MatchString(text) }
+		switch news.Kind {
+		case ToolDenied:
 			denied = e.Seq
-		case news == ToolShown:
-			c.shown[text] = true
-		case news == ToolFailed && !stands(text):
-			found = append(found, trouble{e.Seq, "the tool call that was to do this failed", text, false})
+		case ToolShown, ToolFailed:
+			if c.shown[news.Call] == 0 {
+				c.shown[news.Call] = e.Seq
+			}
+			if news.Kind == ToolFailed && !stands(min(c.since, c.shown[news.Call]), news.Says) {
+				found = append(found, trouble{e.Seq, "the tool call that was to do this failed", news.Says, false})
+			}
 		}
 		if e.Kind == transcript.ModelRequest {
 			for text := range e.JSON().Get("results").Items() {
 				c.results++
-				if e.Session != "" && !stands(text.Str()) { // else nothing shows what it belongs to
+				if e.Session != "" && !stands(c.since, text.Str()) { // else nothing shows what it belongs to
 					c.unshown = append(c.unshown, trouble{e.Seq, "the agent showed no tool call that was to do this, " +
 						"and told its model", text.Str(), true})
 				}

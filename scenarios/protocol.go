@@ -80,9 +80,8 @@ type Protocol struct {
 	// EndRule is the rule that decides whether a turn that was to end with the
 	// reason EndReason may have ended in another way, because the two crossed.
 	EndRule, EndReason string
-	// ToolNews returns what an entry of the log tells of the tool calls of its
-	// session, and for ToolFailed the agent's own words.
-	ToolNews func(t *transcript.Transcript, e transcript.Entry) (news ToolNews, text string)
+	// ToolNews returns what an entry of the log tells of the tool calls of its session.
+	ToolNews func(t *transcript.Transcript, e transcript.Entry) ToolNews
 	// Offers returns the name of another protocol in which the agent could be judged, as
 	// it said in this run; "" if it said of none. Nil: there is no other.
 	Offers func(t *transcript.Transcript) string
@@ -99,15 +98,22 @@ type Protocol struct {
 	Start func(method string) bool
 }
 
-// ToolNews is what an entry tells of tool calls.
-type ToolNews uint8
+// ToolNews is what an entry tells of a tool call.
+type ToolNews struct {
+	Kind ToolNewsKind
+	Call string // of ToolFailed and ToolShown: tells the call from others
+	Says string // of ToolFailed: the agent's own words
+}
+
+// ToolNewsKind is the kind of a ToolNews.
+type ToolNewsKind uint8
 
 // What an entry may tell.
 const (
-	NoToolNews ToolNews = iota
-	ToolDenied          // the editor stands against it: it refused, gave an error, or stopped the turn
-	ToolFailed          // the agent says that one failed, and the text why
-	ToolShown           // the agent shows one, or what it does; the text tells it from others
+	NoToolNews ToolNewsKind = iota
+	ToolDenied              // the editor stands against it: it refused, gave an error, or stopped the turn
+	ToolFailed              // the agent says that one failed
+	ToolShown               // the agent shows one, or what it does
 )
 
 // What the language is made of, for the branches of a run.
@@ -148,8 +154,8 @@ func Complete(c *Protocol) *Protocol {
 	})
 	fill(&c.Stands, func(transcript.Entry) []string { return nil })
 	fill(&c.Brief, c.Canonical.Line)
-	fill(&c.ToolNews, func(_ *transcript.Transcript, e transcript.Entry) (ToolNews, string) {
-		return ToolShown, fmt.Sprint(e.Seq) // nothing tells of calls that fail
+	fill(&c.ToolNews, func(_ *transcript.Transcript, e transcript.Entry) ToolNews {
+		return ToolNews{Kind: ToolShown, Call: fmt.Sprint(e.Seq)} // nothing tells of calls that fail
 	})
 	for _, is := range []*func(string) bool{&c.OpensSession, &c.Inner, &c.Start} {
 		fill(is, func(string) bool { return false })

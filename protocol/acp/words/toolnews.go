@@ -20,37 +20,39 @@ var shows = []string{"plan", "current_mode_update", "config_option_update"}
 // toolNews returns what an entry tells of tool calls: an answer to a permission, an
 // error that the editor gave, the end of a turn that the editor asked for, a call that the
 // agent reports as failed, with its text, or one that it shows.
-func toolNews(t *transcript.Transcript, e transcript.Entry) (scenarios.ToolNews, string) {
+func toolNews(t *transcript.Transcript, e transcript.Entry) (news scenarios.ToolNews) {
 	switch {
 	case e.Source == transcript.Editor && e.Kind == transcript.Response:
 		switch code := e.JSON().Path("error.code"); {
 		case e.Method == "fs/read_text_file" && code.Text() == "-32002":
-			return scenarios.NoToolNews, "" // it is not there, which many tools look up first
+			return news // it is not there, which many tools look up first
 		case code.Exists():
-			return scenarios.ToolDenied, ""
+			return scenarios.ToolNews{Kind: scenarios.ToolDenied}
 		case e.Method != "session/request_permission":
-			return scenarios.NoToolNews, ""
+			return news
 		case grants(t.At(e.Ref), answered(e)):
-			return scenarios.NoToolNews, ""
+			return news
 		}
-		return scenarios.ToolDenied, ""
+		return scenarios.ToolNews{Kind: scenarios.ToolDenied}
 	case e.Source == transcript.Editor && slices.Contains(stops, e.Method):
-		return scenarios.ToolDenied, ""
+		return scenarios.ToolNews{Kind: scenarios.ToolDenied}
 	case e.Source == transcript.Agent && (slices.Contains(shows, acpframe.Update(e)) || e.Method == "elicitation/create"):
-		return scenarios.ToolShown, fmt.Sprint(e.Seq)
+		return scenarios.ToolNews{Kind: scenarios.ToolShown, Call: fmt.Sprint(e.Seq)}
 	case e.Source == transcript.Agent && strings.HasPrefix(acpframe.Update(e), "tool_call"):
-		switch u := e.JSON().Path("params.update"); u.Get("status").Str() {
+		u := e.JSON().Path("params.update")
+		news = scenarios.ToolNews{Kind: scenarios.ToolShown, Call: u.Get("toolCallId").Str()}
+		switch u.Get("status").Str() {
 		case "failed", "cancelled":
-			return scenarios.ToolFailed, toolText(u)
+			news.Kind, news.Says = scenarios.ToolFailed, toolText(u)
 		case "completed":
 			// Some say in the raw output alone that a call came to nothing.
 			if text := u.Path("rawOutput.error").Str(); text != "" {
-				return scenarios.ToolFailed, text
+				news.Kind, news.Says = scenarios.ToolFailed, text
 			}
 		}
-		return scenarios.ToolShown, e.JSON().Path("params.update.toolCallId").Str()
+		return news
 	}
-	return scenarios.NoToolNews, ""
+	return news
 }
 
 // grants reports whether an option of a permission request allows the call.

@@ -14,13 +14,12 @@ func TestToolNews(t *testing.T) {
 	for _, c := range []struct {
 		update string
 		news   scenarios.ToolNews
-		text   string
 	}{
-		{`"status":"completed"`, scenarios.ToolShown, "c"},
-		{`"status":"completed","rawOutput":{"error":""}`, scenarios.ToolShown, "c"},
-		{`"status":"completed","rawOutput":{"error":"already exists"}`, scenarios.ToolFailed, "already exists"},
-		{`"status":"failed","rawOutput":"no such tool"`, scenarios.ToolFailed, "no such tool"},
-		{`"status":"in_progress"`, scenarios.ToolShown, "c"},
+		{`"status":"completed"`, scenarios.ToolNews{Kind: scenarios.ToolShown, Call: "c"}},
+		{`"status":"completed","rawOutput":{"error":""}`, scenarios.ToolNews{Kind: scenarios.ToolShown, Call: "c"}},
+		{`"status":"completed","rawOutput":{"error":"already exists"}`, scenarios.ToolNews{Kind: scenarios.ToolFailed, Call: "c", Says: "already exists"}},
+		{`"status":"failed","rawOutput":"no such tool"`, scenarios.ToolNews{Kind: scenarios.ToolFailed, Call: "c", Says: "no such tool"}},
+		{`"status":"in_progress"`, scenarios.ToolNews{Kind: scenarios.ToolShown, Call: "c"}},
 	} {
 		line := fmt.Sprintf(`{"seq":1,"from":"agent","kind":"notification","method":"session/update","msg":{"jsonrpc":"2.0",`+
 			`"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"c",%s}}}}`,
@@ -29,8 +28,8 @@ func TestToolNews(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if news, text := toolNews(log, log.At(1)); news != c.news || text != c.text {
-			t.Errorf("%s: got %v %q, want %v %q", c.update, news, text, c.news, c.text)
+		if news := toolNews(log, log.At(1)); news != c.news {
+			t.Errorf("%s: got %v, want %v", c.update, news, c.news)
 		}
 	}
 }
