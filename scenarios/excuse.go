@@ -47,12 +47,13 @@ func (r *run) troubles() []trouble {
 			c = &calls{shown: map[string]int{}}
 			sessions[e.Session] = c
 		}
-		news := r.protocol().ToolNews(r.t, e)
+		stands := func(since int, text string) bool { return denied > since || denial().MatchString(text) }
 		if e.Kind == transcript.ModelRequest {
 			settle(c)
+			c.told(e, stands)
+			continue
 		}
-		stands := func(since int, text string) bool { return denied > since || denial().MatchString(text) }
-		switch news.Kind {
+		switch news := r.protocol().ToolNews(r.t, e); news.Kind {
 		case ToolDenied:
 			denied = e.Seq
 		case ToolShown, ToolFailed:
@@ -63,22 +64,24 @@ func (r *run) troubles() []trouble {
 				found = append(found, trouble{e.Seq, "the tool call that was to do this failed", news.Says, false})
 			}
 		}
-		if e.Kind == transcript.ModelRequest {
-			for text := range e.JSON().Get("results").Items() {
-				c.results++
-				if e.Session != "" && !stands(c.since, text.Str()) { // else nothing shows what it belongs to
-					c.unshown = append(c.unshown, trouble{e.Seq, "the agent showed no tool call that was to do this, " +
-						"and told its model", text.Str(), true})
-				}
-			}
-			c.since = e.Seq
-		}
 	}
 	for _, c := range sessions {
 		settle(c)
 	}
 	slices.SortStableFunc(found, func(a, b trouble) int { return a.seq - b.seq })
 	return found
+}
+
+// told takes in the results that a model request holds.
+func (c *calls) told(e transcript.Entry, stands func(since int, text string) bool) {
+	for text := range e.JSON().Get("results").Items() {
+		c.results++
+		if e.Session != "" && !stands(c.since, text.Str()) { // else nothing shows what it belongs to
+			c.unshown = append(c.unshown, trouble{e.Seq, "the agent showed no tool call that was to do this, " +
+				"and told its model", text.Str(), true})
+		}
+	}
+	c.since = e.Seq
 }
 
 // excuse returns why a miss of what was to come of a tool call says nothing about
