@@ -90,7 +90,7 @@ func (w *world) foldSessionAnswer(ev *event) {
 			}
 		}
 	case closeSession:
-		if r.session != nil && ev.succeeded() {
+		if r.session != nil && !r.session.child() && ev.succeeded() {
 			r.session.closed = ev.Seq
 		}
 	}

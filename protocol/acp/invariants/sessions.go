@@ -92,7 +92,7 @@ func closeSettles(v *version) *rule {
 		w.On(speak, allUpdates()...)
 		w.On(speak, slices.DeleteFunc(agentRequests(), func(t topic) bool { return t == asked(releaseTerminal) })...)
 		w.inSession(func(ev *event, s *session) {
-			if !ev.succeeded() {
+			if !ev.succeeded() || s.child() {
 				return
 			}
 			w.Saw(speaks)

@@ -162,7 +162,7 @@ func (w *world) foldResponse(s *session, ev *event) {
 	case resumeSession:
 		s.replay = nil
 	case closeSession, deleteSession:
-		if ok {
+		if ok && !s.child() {
 			s.closed, s.active = ev.Seq, false
 		}
 	case prompt:
