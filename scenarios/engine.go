@@ -122,6 +122,8 @@ type Engine struct {
 	Share bool
 	pool  *pool   // of RunAll; nil shares nothing
 	share *sharer // of one scenario; nil runs it alone
+	// doubts are of RunAll; nil gives each wait all the time it may take.
+	doubts *doubts
 	// Slot, if set, is called when a run has nothing left to do but to listen,
 	// so that another may begin; what it returns, when it has listened.
 	Slot func(id string) (listened func())
@@ -203,7 +205,7 @@ func (r *run) play(ctx context.Context, res *results.Result) {
 	deadline := max(s.Timeout, e.Timeout)
 	inner, cancel := ctx, context.CancelFunc(func() {})
 	if !e.Debug {
-		inner, cancel = context.WithTimeoutCause(ctx, deadline, &timerError{"scenario deadline", deadline})
+		inner, cancel = context.WithTimeoutCause(ctx, deadline, &timerError{name: "scenario deadline", d: deadline})
 	}
 	before, _ := workspace.Take(ctx, r.files, filepath.Base(r.box.Work))
 	r.effects.last = before
@@ -225,7 +227,7 @@ func (r *run) play(ctx context.Context, res *results.Result) {
 		res.AgentName, res.AgentVersion = r.client.AgentInfo()
 	}
 	r.stopAgent(ctx)
-	r.change(func(s *state) { res.Waits = s.waits })
+	r.change(func(s *state) { res.Waits, res.Vain = s.waits, s.vain })
 	r.model.Finish()
 	closing := r.model.Close()
 	if r.trap != nil {

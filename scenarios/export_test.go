@@ -44,3 +44,10 @@ func LeakTime(d time.Duration) (back func()) {
 	leakTime = d
 	return func() { leakTime = was }
 }
+
+// ShortestDoubt sets how long a doubted wait may take at least, and returns what sets it back.
+func ShortestDoubt(d time.Duration) (back func()) {
+	was := shortestDoubt
+	shortestDoubt = d
+	return func() { shortestDoubt = was }
+}

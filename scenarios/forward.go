@@ -61,6 +61,10 @@ func (b *Branch) await(ctx context.Context, l *Line, p *language.Pattern, within
 		taken = b.group.taken
 	}
 	wait, cancel := b.StepTimeout(ctx, within)
+	if within == 0 {
+		cancel()
+		wait, cancel = b.waitFor(ctx, x.awaited(), "step timeout", b.run.engine.StepTimeout)
+	}
 	defer cancel()
 	o := b.run.t.Await(wait, after, x.expectation(taken))
 	switch {

@@ -42,7 +42,7 @@ func (r *run) further(ctx context.Context) {
 	r.change(func(s *state) {
 		s.checks, s.current = append(s.checks, c), c
 	})
-	wait, cancel := b.StepTimeout(ctx, 0)
+	wait, cancel := b.waitFor(ctx, "the end of a further turn", "step timeout", r.engine.StepTimeout)
 	defer cancel()
 	o := r.t.Await(wait, asked.Seq, transcript.First("the end of the turn", func(e transcript.Entry) bool {
 		return e.Ref == asked.Seq && b.endsTurn(e)

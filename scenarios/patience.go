@@ -15,10 +15,10 @@ import (
 // start than to do anything else.
 func (r *run) Patience(ctx context.Context, method string) (context.Context, context.CancelFunc) {
 	d := r.engine.Profile.Timeouts.Start
-	if !r.protocol().Start(method) || d <= r.engine.StepTimeout || r.engine.Debug {
-		return r.StepTimeout(ctx, 0)
+	if !r.protocol().Start(method) || d <= r.engine.StepTimeout {
+		return r.waitFor(ctx, "the answer to "+method, "step timeout", r.engine.StepTimeout)
 	}
-	return patient(ctx, d, &timerError{"start timeout", d}, process.Starved)
+	return r.waitFor(ctx, "the answer to "+method, "start timeout", d)
 }
 
 // StepLimit is how long one line may take.
@@ -33,16 +33,22 @@ func (r *run) StepTimeout(ctx context.Context, within time.Duration) (context.Co
 	if r.engine.Debug {
 		return context.WithCancel(ctx)
 	}
-	return patient(ctx, d, &timerError{name, d}, process.Starved)
+	return patient(ctx, d, &timerError{name: name, d: d}, process.Starved)
 }
 
 // timerError names the timer that ended a wait.
 type timerError struct {
-	name string
-	d    time.Duration
+	name    string
+	d       time.Duration
+	instead string // how long it is otherwise, and why not now; "" if it is so long
 }
 
-func (e *timerError) Error() string { return fmt.Sprintf("%s %v", e.name, e.d) }
+func (e *timerError) Error() string {
+	if e.instead != "" {
+		return fmt.Sprintf("%s %v instead of %s", e.name, e.d, e.instead)
+	}
+	return fmt.Sprintf("%s %v", e.name, e.d)
+}
 
 // most is how many times as long as it is a timeout may take on a busy machine.
 const most = 4

@@ -83,6 +83,9 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 	}
 	x := &execution{engine: *e, plan: plan, slots: make(slots, jobs), stop: stop}
 	x.engine.memory = transcriptMemory / jobs
+	if !plan.UntilFail && len(mine)*max(plan.Repeat, 1) > 1 {
+		x.engine.doubts = &doubts{slowest: map[string]time.Duration{}, vain: map[string]bool{}}
+	}
 	if e.shares() && len(mine)*max(plan.Repeat, 1) > 1 {
 		x.engine.pool = newPool(x.engine.withDefaults(), jobs+2)
 	}
@@ -142,6 +145,7 @@ func (x *execution) rounds(ctx context.Context, list []*Scenario) {
 		}
 	}
 	x.wait.Wait()
+	x.confirm(ctx)
 }
 
 // MakeTemp makes a directory in Temp and sets Temp to it. It is gone when it is closed,
@@ -178,6 +182,7 @@ type execution struct {
 	unstarted  int  // scenarios in which the agent did not start
 	started    int  // scenarios in which it did
 	reached    bool // one had a model
+	doubtful   []doubtful
 }
 
 func (x *execution) round(ctx context.Context, list []*Scenario, number int) {
@@ -185,27 +190,43 @@ func (x *execution) round(ctx context.Context, list []*Scenario, number int) {
 	list = append(slices.DeleteFunc(slices.Clone(list), later),
 		slices.DeleteFunc(slices.Clone(list), func(s *Scenario) bool { return !later(s) })...)
 	for _, s := range list {
-		if !x.slots.take(ctx) {
-			return
-		}
-		x.wait.Add(1)
-		go func() {
-			defer x.wait.Done()
-			var once sync.Once
-			done := func() { once.Do(x.slots.give) }
-			defer done()
-			x.one(ctx, s, number, done)
-		}()
+		x.start(ctx, s, number)
 	}
 	if x.plan.UntilFail {
 		x.wait.Wait()
 	}
 }
 
-func (x *execution) one(ctx context.Context, s *Scenario, number int, lingers func()) {
-	if x.plan.Started != nil {
-		x.plan.Started(s.ID)
+// start plays a scenario beside others as soon as there is a slot, unless ctx ends first.
+func (x *execution) start(ctx context.Context, s *Scenario, number int) {
+	if !x.slots.take(ctx) {
+		return
 	}
+	x.wait.Add(1)
+	go func() {
+		defer x.wait.Done()
+		var once sync.Once
+		done := func() { once.Do(x.slots.give) }
+		defer done()
+		if x.plan.Started != nil {
+			x.plan.Started(s.ID)
+		}
+		res := x.play(ctx, s, number, done)
+		cut := slices.IndexFunc(res.Vain, func(v results.Vain) bool { return v.Cut })
+		switch {
+		case ctx.Err() != nil && res.Reason == interrupted:
+		case cut >= 0 && x.engine.doubts != nil:
+			x.mu.Lock()
+			x.doubtful = append(x.doubtful, doubtful{s, number, res, res.Vain[cut].For})
+			x.mu.Unlock()
+		default:
+			x.finish(res, number)
+		}
+	}()
+}
+
+// play plays a scenario; lingers is called when it has nothing left to do but to listen.
+func (x *execution) play(ctx context.Context, s *Scenario, number int, lingers func()) results.Result {
 	e := x.engine
 	// What is left after listening is short: waiting for a slot again would
 	// take longer.
@@ -216,16 +237,15 @@ func (x *execution) one(ctx context.Context, s *Scenario, number int, lingers fu
 	if number > 0 && e.Out != "" {
 		e.below = fmt.Sprintf("repeat-%d", number)
 	}
-	var res results.Result
 	if x.hopeless() {
-		res = results.Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Verdict: results.Skip, Started: time.Now(),
+		return results.Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Verdict: results.Skip, Started: time.Now(),
 			NotStarted: true, Reason: fmt.Sprintf("not tried: the agent did not start in %d scenarios before", startTries)}
-	} else {
-		res = e.Run(ctx, s)
 	}
-	if ctx.Err() != nil && res.Reason == interrupted {
-		return
-	}
+	return e.Run(ctx, s)
+}
+
+// finish takes a result that stands.
+func (x *execution) finish(res results.Result, number int) {
 	res.Repeat = number
 	if number > 0 {
 		for k, v := range res.Artifacts {

@@ -58,6 +58,7 @@ type state struct {
 	// launched is when the agent was started that has not been greeted yet.
 	launched time.Time
 	waits    results.Waits
+	vain     []results.Vain
 	// heard is the last entry of each session that the script waited for.
 	heard map[string]int
 }

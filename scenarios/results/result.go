@@ -53,6 +53,8 @@ type Result struct {
 	// Heard is the Seq of the last entry of each session that the script waited for; "" is
 	// none. Of what came later, or in another session, another run may see less.
 	Heard map[string]int `json:"-"`
+	// Vain are the waits that the agent let run out.
+	Vain []Vain `json:"-"`
 	// Artifacts maps what ("transcript", "rendered", "before", "stderr", "workspace")
 	// to a path relative to the run's out directory.
 	Artifacts map[string]string `json:"artifacts,omitempty"`
@@ -136,6 +138,13 @@ type Golden struct {
 	Known   bool   `json:"known,omitempty"`
 	// Recording says that the file is a recording that was played again.
 	Recording bool `json:"recording,omitempty"`
+}
+
+// Vain is a wait that ran out: what it was for, and whether it had less time than it may take
+// because another of its kind was in vain before.
+type Vain struct {
+	For string
+	Cut bool
 }
 
 // Waits is how much of its duration a scenario waited and could do nothing else.
