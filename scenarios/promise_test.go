@@ -80,9 +80,9 @@ turns:
       - text: First.
   - - - text: Second.
 `
-	found := func(profile, line string) (points []string) {
+	found := func(profile, line string, args ...string) (points []string) {
 		e := engine()
-		e.Profile.Policy.ConcurrentPrompts = profile
+		e.Profile.Policy.ConcurrentPrompts, e.ExtraArgs = profile, args
 		for _, f := range run(e, line+busy).Findings {
 			if f.Class == results.Lint {
 				points = append(points, f.Rule+" "+f.Point)
@@ -95,5 +95,26 @@ turns:
 		Expect(found("queue", "")).To(ConsistOf("BUSY-PROMISED refused"))
 		Expect(found("queue", "policy concurrent-prompts=reject\n")).To(BeEmpty())
 		Expect(found("", "policy concurrent-prompts=replace\n")).To(ConsistOf("BUSY-PROMISED refused"))
+		Expect(found("reject", "", "--liberty", "prompts-queued")).To(ConsistOf("BUSY-PROMISED taken"))
+	})
+
+	It("is not broken where the first turn may have ended when the second prompt was read", func() {
+		e := engine()
+		e.Profile.Policy.ConcurrentPrompts, e.ExtraArgs = "reject", []string{"--liberty", "prompts-queued"}
+		r := run(e, `golden off
+check a
+prompt 'Say it.' as ONE
+await model done
+prompt 'And then?' as TWO
+group {
+  await response ONE
+  await response TWO
+}
+-- llm.yaml --
+turns:
+  - - - text: First.
+  - - - text: Second.
+`)
+		Expect(r.Findings).NotTo(ContainElement(HaveField("Rule", "BUSY-PROMISED")))
 	})
 })

@@ -161,6 +161,9 @@ func (w *world) foldReply(ev *event) {
 		return
 	case ev.Kind == transcript.ModelChunk:
 		of.text = of.text || ev.body.Get("says").Is("text")
+		for _, c := range w.conns {
+			c.sessions[ev.Session].amid(of.asked)
+		}
 		return
 	case ev.Kind != transcript.ModelDone:
 		return

@@ -34,7 +34,7 @@ func busyPromised(v *version) *rule {
 			})
 			denied := ev.err.Exists() || ev.stop == "refusal"
 			switch object := fmt.Sprint(t.started); {
-			case promise == "reject" && !denied && ev.stop != "cancelled":
+			case promise == "reject" && !denied && ev.stop != "cancelled" && t.amid:
 				w.find(taken, ev, object, []int{t.started},
 					"The prompt came while the session was busy, and ended with %s; the profile says that the agent refuses it.",
 					ev.stop)

@@ -11,6 +11,7 @@ type turn struct {
 	request    *request
 	session    *session
 	concurrent bool // another turn of the session was open when it began
+	amid       bool // the model spoke to that other turn after this one was asked for
 	joined     int  // Seq of the first prompt of the session that came before its response; 0 is none
 	started    int
 	ended      int
@@ -168,4 +169,17 @@ func (c *conn) note(t *terminal) {
 	}
 	c.termOrder = append(c.termOrder, t)
 	c.terminals[t.id] = t
+}
+
+// amid notes of a turn that joined another one that this other turn was surely open then: the
+// model, which it had asked before, speaks to it still.
+func (s *session) amid(asked int) {
+	if s == nil || len(s.open) < 2 {
+		return
+	}
+	for _, first := range s.open {
+		for _, t := range s.open {
+			t.amid = t.amid || t.started == first.joined && first.started < asked && asked < t.started
+		}
+	}
 }
