@@ -86,7 +86,8 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 	if !plan.UntilFail && len(mine)*max(plan.Repeat, 1) > 1 {
 		x.engine.doubts = &doubts{slowest: map[string]time.Duration{}, vain: map[string]bool{}}
 	}
-	if e.shares() && len(mine)*max(plan.Repeat, 1) > 1 {
+	// What other scenarios left in a process would be taken for what a perturbation changed.
+	if e.shares() && plan.Perturb == nil && len(mine)*max(plan.Repeat, 1) > 1 {
 		x.engine.pool = newPool(x.engine.withDefaults(), jobs+2)
 	}
 	x.rounds(ctx, mine)

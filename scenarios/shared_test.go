@@ -63,6 +63,13 @@ var _ = Describe("processes that scenarios share", func() {
 		}
 	})
 
+	It("run none where rounds are compared: what another scenario left there would differ", func(ctx context.Context) {
+		r := sharing("", true).RunAll(ctx, named(all, []string{"prompt-turn/text", "prompt-turn/two-turns"}), scenarios.Plan{Jobs: 1,
+			Repeat: 2, Perturb: func(string, int) scenarios.Perturbation { return scenarios.Perturbation{} }})
+		Expect(r.Results).To(HaveLen(4))
+		Expect(r.Results).To(HaveEach(HaveField("Shared", BeNil())))
+	})
+
 	It("run most scenarios of the correct agent, which pass there", func(ctx context.Context) {
 		list := named(all, []string{"prompt-turn/*", "permission/*", "tool-calls/*"})
 		r := sharing("", true).RunAll(ctx, list, scenarios.Plan{Jobs: 2})
