@@ -48,3 +48,11 @@ var _ = Describe("waits of RunAll", func() {
 		Expect(r.Results[2].Verdict).To(Equal(results.Pass), r.Results[2].Summary())
 	})
 })
+
+var _ = Describe("how many scenarios run at once", func() {
+	It("is more while all slots are taken and the processors idle", func() {
+		Expect(scenarios.Offer(2, 10*time.Millisecond)).To(BeTrue())
+		Expect(scenarios.Offer(2, 150*time.Millisecond)).To(BeFalse())
+		Expect(scenarios.Offer(1, 10*time.Millisecond)).To(BeFalse())
+	})
+})

@@ -312,18 +312,3 @@ func (r *run) discard(res *results.Result) error {
 	}
 	return nil
 }
-
-// slots bounds how many scenarios run at once, and lets one that only lingers
-// step aside.
-type slots chan struct{}
-
-func (s slots) take(ctx context.Context) bool {
-	select {
-	case s <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func (s slots) give() { <-s }

@@ -51,3 +51,12 @@ func ShortestDoubt(d time.Duration) (back func()) {
 	shortestDoubt = d
 	return func() { shortestDoubt = was }
 }
+
+// Offer is whether one slot more is given where so many of two are taken.
+func Offer(taken int, waited time.Duration) bool {
+	s := make(slots, 2)
+	for range taken {
+		s <- struct{}{}
+	}
+	return s.offer(waited)
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -17,7 +16,8 @@ import (
 
 // Plan says how many scenarios of a list run, how often and how many at once.
 type Plan struct {
-	// Jobs is how many scenarios run at once; 0 is the number of CPUs.
+	// Jobs is how many scenarios run at once. 0 is as many as there are processors, and more, up
+	// to 16, while those are idle.
 	Jobs int
 	// Repeat runs each scenario so often; 0 is once.
 	Repeat int
@@ -67,10 +67,6 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 			Expected: e.expected(), Unclaimed: unclaimed}
 	}
 	mine := Select(list, plan.Shard, plan.Durations)
-	jobs := plan.Jobs
-	if jobs <= 0 {
-		jobs = runtime.NumCPU()
-	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	own := *e
@@ -81,7 +77,8 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 		run.Verdict, run.Exit, run.Notes = results.Error, 2, []string{err.Error()}
 		return run
 	}
-	x := &execution{engine: *e, plan: plan, slots: make(slots, jobs), stop: stop}
+	x := &execution{engine: *e, plan: plan, slots: newSlots(ctx, plan.Jobs), stop: stop}
+	jobs := cap(x.slots)
 	x.engine.memory = transcriptMemory / jobs
 	if !plan.UntilFail && len(mine)*max(plan.Repeat, 1) > 1 {
 		x.engine.doubts = &doubts{slowest: map[string]time.Duration{}, vain: map[string]bool{}}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"time"
 
@@ -61,8 +60,7 @@ could not be judged for a fault of this machine, or if no agent ran.`,
 	f.StringSliceVar(&o.tags, "tag", []string{matrixTag},
 		"the scenarios with one of these tags, or without !`TAG` (repeatable)")
 	f.StringVar(&o.match, "run", "", "of those only the ones whose id matches `REGEXP`")
-	f.IntVarP(&o.jobs, "jobs", "j", runtime.NumCPU(), "how many scenarios run at once")
-	f.Lookup("jobs").DefValue = "the number of CPUs"
+	o.jobs.flag(f)
 	o.timeouts(f)
 	f.StringVar(&o.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
 	f.BoolVar(&o.noTrap, "no-trap", false,
@@ -156,7 +154,7 @@ func (h *host) column(c *cobra.Command, o *options, chosen selection, place stri
 	began := time.Now()
 	fmt.Fprintf(h.err, "%s: %s runs %d scenarios\n", place, p.Name, len(chosen.list))
 	again := rerunIn(o, h.protocol)
-	column.Run = e.RunAll(c.Context(), chosen.list, scenarios.Plan{Jobs: o.jobs})
+	column.Run = e.RunAll(c.Context(), chosen.list, scenarios.Plan{Jobs: int(o.jobs)})
 	for i := range column.Run.Results {
 		column.Run.Results[i].Rerun = again(column.Run.Results[i].ID)
 	}
@@ -165,7 +163,7 @@ func (h *host) column(c *cobra.Command, o *options, chosen selection, place stri
 	if len(twice) > 0 {
 		second := *e
 		second.Out = filepath.Join(e.Out, "again")
-		column.Again = second.RunAll(c.Context(), twice, scenarios.Plan{Jobs: o.jobs})
+		column.Again = second.RunAll(c.Context(), twice, scenarios.Plan{Jobs: int(o.jobs)})
 	}
 	fmt.Fprintf(h.err, "%s: %s is done after %v\n", place, p.Name, time.Since(began).Truncate(time.Second))
 	return column, h.writeReports(column.Run, e.Out, nil)

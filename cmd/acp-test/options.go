@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,7 +51,8 @@ type choice struct {
 
 // course says how scenarios run.
 type course struct {
-	jobs, repeat                 int
+	jobs                         jobs
+	repeat                       int
 	untilFail, failFast          bool
 	perturb                      bool // of run alone
 	fresh, watch                 bool
@@ -138,9 +139,35 @@ func (s *choice) flags(c *cobra.Command) {
 	f.StringVar(&s.durations, "durations", "", "cut parts so that they take equally long, by the durations in `FILE`")
 }
 
+// jobs is how many scenarios run at once; 0 is as many as the machine has time for.
+type jobs int
+
+func (j *jobs) String() string {
+	if *j == 0 {
+		return "auto"
+	}
+	return strconv.Itoa(int(*j))
+}
+
+// Set implements pflag.Value.
+func (j *jobs) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if text != "auto" && (err != nil || n < 1) {
+		return strconv.ErrRange
+	}
+	*j = jobs(n)
+	return nil
+}
+
+// Type implements pflag.Value.
+func (*jobs) Type() string { return "jobs" }
+
+func (j *jobs) flag(f *pflag.FlagSet) {
+	f.VarP(j, "jobs", "j", "how many scenarios run at once, `N`, or auto: as many as the processors have time for")
+}
+
 func (r *course) flags(f *pflag.FlagSet) {
-	f.IntVarP(&r.jobs, "jobs", "j", runtime.NumCPU(), "how many scenarios run at once")
-	f.Lookup("jobs").DefValue = "the number of CPUs" // a reference page is the same everywhere
+	r.jobs.flag(f)
 	f.IntVar(&r.repeat, "repeat", 1, "run each scenario `N` times")
 	f.BoolVar(&r.fresh, "fresh", false,
 		"start a process for each scenario (default: share processes, and run each that does not pass again alone)")
@@ -334,7 +361,6 @@ func (o *options) contradiction(c *cobra.Command) error {
 		{o.update && o.goldenRequired,
 			"--update and --golden-required contradict each other: one writes what the other asks for"},
 		{c.ArgsLenAtDash() >= 0 && len(o.command) == 0, c.Name() + ": after -- the agent's command is missing"},
-		{o.jobs < 1, fmt.Sprintf("-j %d: at least 1 scenario must run", o.jobs)},
 		{o.repeat < 1 && !o.untilFail, fmt.Sprintf("--repeat %d: a scenario must run at least once", o.repeat)},
 		{o.perturb && o.repeat < 2 && !o.untilFail,
 			"--perturb leaves the first round as it is: say how many there are with --repeat"},

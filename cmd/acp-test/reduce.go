@@ -72,7 +72,7 @@ result, 1 if the agent does not do it again.`,
 		"give the agent the variables, settings and paths that the recording `FILE` names")
 	f.DurationVar(&o.budget, "budget", 4*time.Minute, "how long it may take")
 	f.IntVar(&o.confirm, "confirm", 5, "how often a result is run before it is believed")
-	f.IntVarP(&o.jobs, "jobs", "j", 0, "how many scenarios run at once (default the number of CPUs)")
+	o.jobs.flag(f)
 	o.target.environment(f, "")
 	o.severities(c)
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
@@ -105,7 +105,7 @@ func (h *host) reduce(c *cobra.Command, o *reducing) error {
 	if err := engine.Prepare(c.Context()); err != nil {
 		return err
 	}
-	r := sweep.Reduction{Engine: engine, Jobs: o.jobs, Cause: cause, Confirm: o.confirm, Budget: o.budget}
+	r := sweep.Reduction{Engine: engine, Jobs: int(o.jobs), Cause: cause, Confirm: o.confirm, Budget: o.budget}
 	began := time.Now()
 	console := h.console(&o.options, 0)
 	r.Progress = func(lines, tries int) {

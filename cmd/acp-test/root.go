@@ -109,6 +109,8 @@ func allowed(f *pflag.Flag) string {
 	switch kind := f.Value.Type(); kind {
 	case "int", "int64":
 		return "a whole number"
+	case "jobs":
+		return "auto or a whole number from 1"
 	case "float64":
 		return "a number"
 	case "duration":

@@ -167,7 +167,7 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	again := rerun(c)
 	engine.Step = console.Step
 	plan := scenarios.Plan{
-		Jobs: o.jobs, Repeat: o.repeat, UntilFail: o.untilFail, FailFast: o.failFast, Shard: chosen.shard,
+		Jobs: int(o.jobs), Repeat: o.repeat, UntilFail: o.untilFail, FailFast: o.failFast, Shard: chosen.shard,
 		Durations: chosen.durations, Strict: o.strict, First: chosen.narrowed.failed,
 		Started: console.Started,
 		Finished: func(r results.Result) {

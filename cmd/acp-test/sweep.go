@@ -180,7 +180,7 @@ func (h *host) sweeper(c *cobra.Command, o *sweeping, engine *scenarios.Engine, 
 	console *reports.Console) *sweep.Sweeper {
 	return &sweep.Sweeper{
 		Planner: chosen.of.planner,
-		Engine:  engine, Jobs: max(o.jobs, 0), Budget: o.budget, Points: o.points, Actions: o.actions, Max: o.max,
+		Engine:  engine, Jobs: int(o.jobs), Budget: o.budget, Points: o.points, Actions: o.actions, Max: o.max,
 		Confirm: o.confirm, Repro: o.repro, Reuse: o.reuse,
 		Command: func(file string) string { return rerunFile(c, engine, file) },
 		Found: func(f sweep.Signature, class results.Verdict) {
