@@ -101,8 +101,9 @@ var _ = Describe("a recording of a stranger", Ordered, ContinueOnFailure, func()
 		base = p.read("acp-test-out/s/transcript.jsonl")
 	})
 
-	for _, plant := range plants {
+	for i, plant := range plants {
 		It("runs, opens and contacts nothing with "+plant.name, func() {
+			oneOf(i)
 			p := newPlace()
 			var contacts atomic.Int32
 			web := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { contacts.Add(1) }))
