@@ -26,6 +26,15 @@ func inACP() map[string]func() hooks {
 		"second-prompt-steals-cancel": always(hooks{Busy: func(string, bool) bool { return false }}),
 		"mode-changes-label-only":     always(hooks{Mode: func(_, _ string) string { return "agentic" }}),
 		"error-output-lost":           always(hooks{Command: func(c *exec.Cmd) { c.Stderr = nil }}),
+		"commands-in-first-folder": func() hooks {
+			var of memory[string]
+			return hooks{Command: func(c *exec.Cmd) {
+				if of.get("") == "" {
+					of.set("", c.Dir)
+				}
+				c.Dir = of.get("")
+			}}
+		},
 		"orphans-commands": always(hooks{Command: func(c *exec.Cmd) { // its children outlive it
 			c.Args[len(c.Args)-1] = "(" + c.Args[len(c.Args)-1] + "\n) & wait"
 			inOwnSession(c)
