@@ -172,6 +172,15 @@ func structureCommands() []*Command {
 			Detail:  "Write both { … }{ … }: each side has a cursor of its own and speaks of the\nsession it named last.",
 			Compile: compileBoth,
 		}, {
+			Name: "repeat", Group: "structure", Args: "N", Blocks: 1,
+			Summary: "play a block N times",
+			Compile: func(l *Line) Step {
+				n := l.Int(l.Need(0, "a number of rounds"), 2, "repeat takes a number of rounds, at least 2")
+				l.AtMost(1)
+				steps := slices.Repeat(l.Body(0), n)
+				return func(ctx context.Context, b *Branch) error { return b.play(ctx, steps) }
+			},
+		}, {
 			Name: "exec", Group: "structure", Passive: true, Args: "PROGRAM [ARG…]", Effect: true, OfTool: true,
 			Summary: "run a program in the workspace with the transcript on its input",
 			Detail: "The program gets the transcript so far as JSON Lines on stdin and WORK, HOME and\nACP_TEST_SESSION in " +
