@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +27,7 @@ func inACP() map[string]func() hooks {
 		"second-prompt-steals-cancel": always(hooks{Busy: func(string, bool) bool { return false }}),
 		"mode-changes-label-only":     always(hooks{Mode: func(_, _ string) string { return "agentic" }}),
 		"error-output-lost":           always(hooks{Command: func(c *exec.Cmd) { c.Stderr = nil }}),
+		"commands-wait-for-input":     always(hooks{Command: func(c *exec.Cmd) { c.Stdin, _ = io.Pipe() }}),
 		"commands-in-first-folder": func() hooks {
 			var of memory[string]
 			return hooks{Command: func(c *exec.Cmd) {

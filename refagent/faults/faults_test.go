@@ -65,7 +65,7 @@ var stuck = regexp.MustCompile(`== stuck.*`)
 var elsewhere = []string{"dead-server-ends-no-turn", "cancel-deaf-in-server", "starting-servers-deafen",
 	"starting-servers-fail-prompt", "session-memory-kept", "session-descriptors-kept", "session-process-kept",
 	"second-process-dies", "fork-is-its-source", "fork-without-history", "fork-ends-its-source", "fork-hears-its-source",
-	"kind-of-a-writer", "commands-in-first-folder", "turn-waits-for-background", "error-output-lost",
+	"kind-of-a-writer", "load-keeps-folder", "commands-in-first-folder", "commands-wait-for-input", "turn-waits-for-background", "error-output-lost",
 	"missing-folder-hangs", "load-elsewhere-hangs", "deleted-load-hangs", "close-behind-load-hangs", "close-lost-while-reading",
 	"taken-back-new-blocks", "second-command-outlives-cancel",
 	"last-value-refused", "mode-back-on-load"}

@@ -25,7 +25,9 @@ func pathAbs(v *version) *rule {
 	suffix := r.In(1).Lint("line-suffix", "a path ends in a line number", "TOOL-016")
 	outside := r.In(1).Warn("start-directory",
 		"a path lies in the directory the agent was started in, and in none of the session's roots", "SESSION-006")
+	other := r.In(1).Fail("other-folder", "a path lies in the folder of another session, and nobody named it", "SESSION-006")
 	return r.Watching(func(w *watch) {
+		elsewhere := otherFolder(w, other)
 		check := func(point int, ev *event, path wire.Value, what string) {
 			if path.Kind() != wire.String {
 				return
@@ -39,6 +41,7 @@ func pathAbs(v *version) *rule {
 				w.find(point, ev, ev.Method+string(text), nil, "The %s is %q, and must be an absolute path.", what, string(text))
 				return
 			}
+			elsewhere(ev, string(text))
 			if bytes.IndexByte(text, ':') > 1 && lineSuffix.Match(text) {
 				w.find(suffix, ev, string(text), nil, "The %s %q seems to end in a line number.", what, string(text))
 			}
