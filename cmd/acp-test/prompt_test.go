@@ -541,7 +541,7 @@ read x; echo "$x" > `+p.dir+`/got; echo '{"jsonrpc":"2.0","id":3,"result":{"stop
 
 	Describe("--list-commands", func() {
 		It("lists what the agent names, in each output", func() {
-			Expect(p.ask("--list-commands").out).To(Equal("/status                  Show the mode and the working directory of this session\n/tools                   List the tools of the agent\n"))
+			Expect(p.ask("--list-commands").out).To(Equal("/status                  Show the mode and the working directory of this session\n/tools                   List the tools of the agent\n/compact                 Replace the conversation by a summary of it\n"))
 			Expect(p.ask("--list-commands", "--output", "simple")).To(Equal(ended{0, "/status\n/tools\n", ""}))
 			got := p.ask("--list-commands", "--output", "jsonl")
 			for line := range strings.Lines(got.out) {

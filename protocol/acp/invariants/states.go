@@ -106,7 +106,7 @@ func echo(v *version) *rule {
 	return r.Watching(func(w *watch) {
 		ids := map[[2]string]int{}
 		w.On(func(ev *event) {
-			if ev.session != nil && ev.succeeded() {
+			if ev.session != nil && ev.succeeded() && ev.request.first == nil {
 				id := [2]string{ev.session.id, ev.result.Get("messageId").Str()}
 				w.judge(twice, ids[id] > 0, ev, "", []int{ids[id]}, "The answer has the messageId of an earlier prompt.")
 				ids[id] = ev.Seq
