@@ -210,8 +210,11 @@ func (s *session) forget() {
 	}
 }
 
-// replaying reports whether a load runs.
-func (s *session) replaying() bool { return s.window != nil && s.window.verb == loadSession }
+// replaying reports whether a load runs, of the session or of one that it descends from.
+func (s *session) replaying() bool {
+	w := s.root().window
+	return w != nil && w.verb == loadSession
+}
 
 // ask remembers a request until it is answered.
 func (c *conn) ask(r *request) {
