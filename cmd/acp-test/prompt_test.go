@@ -531,6 +531,22 @@ read x; echo "$x" > `+p.dir+`/got; echo '{"jsonrpc":"2.0","id":3,"result":{"stop
 		})
 	})
 
+	It("shows subagents indented, with their states, words and tools", func() {
+		p.model(`
+lanes:
+  read: {when: {user~: Look at it, result~: .}, reply: [{text: "All green.\nTruly."}]}
+  child: {when: {user~: Look at it}, reply: [{tool: search, args: {pattern: green}}]}
+replies:
+  - - tool: delegate
+      args: {task: Look at it.}
+  - - text: It is looked at.
+`)
+		got := p.ask("--yolo", "Have it looked at")
+		Expect(got.out).To(Equal("It is looked at.\n"))
+		Expect(got.err).To(MatchRegexp(`(?s)^  \[subagent\] Look at it\.: running\n  \[tool\] .*search, completed\)\n` +
+			`  \[Look at it\.\] All green\.\n  \[Look at it\.\] Truly\.\n  \[subagent\] Look at it\.: idle end_turn\n\[tool\] Delegate`))
+	})
+
 	It("takes secrets out of what it shows, and of a saved session", func() {
 		p.model("replies:\n  - - text: The key is hunter2-hunter2.\n")
 		p.env = append(p.env, "OWN_API_KEY=hunter2-hunter2")
