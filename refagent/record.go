@@ -66,8 +66,8 @@ type record struct {
 }
 
 func newRecord() *record {
-	return &record{mode: modeAgentic, thoughts: true, settings: map[string]string{}, keys: map[string]string{}, calls: map[string]bool{},
-		open: map[string]int{}}
+	return &record{mode: modeAgentic, thoughts: true, settings: map[string]string{}, keys: map[string]string{},
+		calls: map[string]bool{}, open: map[string]int{}}
 }
 
 func (r *record) apply(e event) {

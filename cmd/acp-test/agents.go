@@ -90,7 +90,8 @@ func (h *host) dress(p, known *agents.Profile, why string) *agents.Profile {
 // advertises providers is pointed at the model by them, and by no guessed variable.
 func (h *host) greeted(ctx context.Context, e *scenarios.Engine, o *options) {
 	p := e.Profile
-	if p.Source != adHoc || o.profile != "" && o.profile != "none" || p.IsDressed() || len(p.Command) == 0 || e.Protocol.Reach != nil {
+	given := o.profile != "" && o.profile != "none"
+	if p.Source != adHoc || given || p.IsDressed() || len(p.Command) == 0 || e.Protocol.Reach != nil {
 		return
 	}
 	name, _, provided := e.Greeting(ctx)

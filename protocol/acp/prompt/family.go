@@ -42,7 +42,8 @@ func (s *screen) ofChild(session string, c *child, u wire.Value) {
 		if status := u.Get("status").Str(); status == "completed" || status == "failed" {
 			s.flush(c)
 			call := s.calls.get(session, u.Get("toolCallId").Str())
-			s.below(c.depth, "tool", fmt.Sprintf("%s (%s, %s)", OneLine(cmp.Or(call.title, call.id)), OneLine(call.kind), status))
+			s.below(c.depth, "tool", fmt.Sprintf("%s (%s, %s)", OneLine(cmp.Or(call.title, call.id)), OneLine(call.kind),
+				status))
 		}
 	}
 }

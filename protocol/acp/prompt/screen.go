@@ -87,7 +87,8 @@ func (to Screen) watch(log *transcript.Transcript, work string, asks bool) *scre
 	s := &screen{
 		Screen: to, log: log,
 		calls: &callBook{known: map[[2]string]*toolCall{}}, reasons: map[int]string{}, waiting: map[int][]chan struct{}{},
-		terminals: map[string]terminal{}, children: map[string]*child{}, differed: map[mockclient.FileDiff]bool{}, work: work, asks: asks,
+		terminals: map[string]terminal{}, children: map[string]*child{},
+		differed: map[mockclient.FileDiff]bool{}, work: work, asks: asks,
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	log.Observe(func(e transcript.Entry) {

@@ -31,7 +31,8 @@ func actCommands() []*scenarios.Command {
 			"twice, and each NAME has to be there.",
 		Compile: compileSession,
 	}, {
-		Name: "prompt", Group: "acts", Args: "[NAME] TEXT [attach=FILE]… [blocks=JSON] [meta=JSON] [key=TEXT]", Captures: true,
+		Name: "prompt", Group: "acts", Captures: true,
+		Args:    "[NAME] TEXT [attach=FILE]… [blocks=JSON] [meta=JSON] [key=TEXT]",
 		Summary: "send a prompt, and do not wait for the end of the turn",
 		Detail: "Starts the agent, initializes it and opens a session with defaults unless the\n" +
 			"script did. attach= adds a file of the workspace: as an image or audio block by\n" +
