@@ -132,7 +132,7 @@ func replays(v *version) *rule {
 	r := v.ofAgent("V2-RESUME",
 		"A resume replays the history if it was asked for, then tells the state, then is answered.", 2)
 	silent := r.Fail("not-silent", "a resume without replayFrom replays the history", "V2-SES-003")
-	state := r.Fail("no-state", "no state comes before the answer", "V2-SES-003")
+	state := r.Fail("no-state", "no state comes before the answer", "V2-SES-003", "V2-RPL-006")
 	order := r.Fail("history-after-state", "history comes after the state", "V2-SES-004")
 	other := r.Fail("other-ids", "a message of the history has an id that the live session did not show", "V2-SES-004")
 	gone := r.Fail("gone", "a message of the user is not in the history, under the id that it had", "V2-SES-004")
