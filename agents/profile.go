@@ -51,6 +51,8 @@ type Profile struct {
 	// Auth is the id of the method with which an editor logs in before it opens
 	// the first session of a connection; "" if that is not needed.
 	Auth string `yaml:"auth"`
+	// Providers points the agent at the model server by providers/set.
+	Providers bool `yaml:"providers"`
 	// Tools maps the neutral tools of scenarios to the agent's own. Nil: the
 	// model server learns them from the agent's first request.
 	Tools map[string]Tool `yaml:"tools"`
@@ -187,6 +189,13 @@ func (p *Profile) WithCommand(argv []string) *Profile {
 func (p *Profile) WithAuth(method string) *Profile {
 	q := *p
 	q.Auth = method
+	return &q
+}
+
+// Provided is the profile of an agent that an editor tells where its model is: no variable has to name that.
+func (p *Profile) Provided() *Profile {
+	q := *p
+	q.Env, q.Providers = nil, true
 	return &q
 }
 

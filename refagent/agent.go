@@ -205,6 +205,7 @@ func (a *agent) methods() map[string]handler {
 		all["session/load"] = func(r *request, params json.RawMessage) *rpcError { return a.goOn(r, params, true) }
 		all["session/set_mode"] = inSession(a.own, a.setMode)
 	}
+	a.providers(all)
 	if a.forks() {
 		all["session/fork"] = a.forkSession
 	}

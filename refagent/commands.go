@@ -11,10 +11,11 @@ type command struct {
 	Description string `json:"description"`
 }
 
-// commands are answered by the agent itself, without the model.
+// commands are carried out by the agent itself.
 var commands = []command{
 	{"status", "Show the mode and the working directory of this session"},
 	{"tools", "List the tools of the agent"},
+	{"compact", "Replace the conversation by a summary of it"},
 }
 
 // slashCommand tells whether a prompt names one of the commands.
@@ -24,7 +25,10 @@ func slashCommand(prompt string) (name string, ok bool) {
 	return name, ok && slices.ContainsFunc(commands, func(c command) bool { return c.Name == name })
 }
 
-func (a *agent) runCommand(s *session, name string) (stop string) {
+func (a *agent) runCommand(s *session, t *turn, name string) (stop string, err error) {
+	if name == "compact" {
+		return a.compact(s, t)
+	}
 	answer := "Mode: " + s.mode() + "\nDirectory: " + s.cwd
 	if name == "tools" {
 		var b strings.Builder
@@ -35,5 +39,5 @@ func (a *agent) runCommand(s *session, name string) (stop string) {
 	}
 	a.say(s, answer)
 	s.write(event{Type: eventMessage, Message: &ModelMessage{Role: roleAssistant, Text: answer}})
-	return stopEndTurn
+	return stopEndTurn, nil
 }

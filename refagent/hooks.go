@@ -56,7 +56,7 @@ type Hooks struct {
 type ClientCapabilities struct {
 	ReadTextFile, WriteTextFile, Terminal, BooleanOptions bool
 
-	ElicitForm, ElicitURL, Subagents bool
+	ElicitForm, ElicitURL, Subagents, Notices, Compaction bool
 }
 
 // Message is one JSON-RPC message, decoded; numbers are json.Number.

@@ -74,6 +74,9 @@ func (a *agent) advertised() object {
 	}
 	a.takesSystemPrompt(sessions)
 	all["sessionCapabilities"] = sessions
+	if a.provides() {
+		all["providers"] = object{}
+	}
 	if a.habits.Unadvertised {
 		prune(all)
 	}
@@ -120,6 +123,8 @@ func clientCapabilities(raw json.RawMessage) ClientCapabilities {
 		ElicitForm:     has("elicitation", "form"),
 		ElicitURL:      has("elicitation", "url"),
 		Subagents:      has("subagents"),
+		Notices:        has("session", "notices"),
+		Compaction:     has("session", "compaction"),
 	}
 }
 

@@ -51,7 +51,7 @@ func (a *agent) listSessions(r *request, params json.RawMessage) *rpcError {
 		key := rec.created.Format(sortable) + " " + id
 		elsewhere := p.Cwd != nil && filepath.Clean(*p.Cwd) != rec.cwd
 		shown := after != "" && (key == after || (key > after) != a.habits.OldestFirst)
-		if rec.cwd == "" || elsewhere || shown || a.habits.HidesEmpty && len(rec.history) == 0 {
+		if rec.cwd == "" || rec.parent != "" || elsewhere || shown || a.habits.HidesEmpty && len(rec.history) == 0 {
 			continue
 		}
 		all = append(all, sessionInfo{id, rec.cwd, rec.title, rec.updated.Format(time.RFC3339Nano), key})

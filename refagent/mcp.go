@@ -37,6 +37,7 @@ type mcpServers struct {
 	mu       sync.Mutex
 	sessions []*mcp.ClientSession
 	offered  []tool
+	failed   []string // that did not start and are not told yet
 }
 
 func (a *agent) connectServers(entries []json.RawMessage) *mcpServers {
@@ -66,6 +67,9 @@ func (a *agent) startServers(ctx context.Context, m *mcpServers, entries []json.
 			defer all.Done()
 			if err := m.connect(ctx, e, a.habits.lacks("http")); err != nil && ctx.Err() == nil {
 				a.log.Printf("MCP server %q is not available: %v", e.Name, err)
+				m.mu.Lock()
+				m.failed = append(m.failed, e.Name)
+				m.mu.Unlock()
 			}
 		})
 	}
@@ -173,6 +177,15 @@ func (m *mcpServers) tools(ctx context.Context) []tool {
 	defer m.mu.Unlock()
 	list := slices.Clone(m.offered)
 	slices.SortFunc(list, func(x, y tool) int { return strings.Compare(x.name, y.name) })
+	return list
+}
+
+// failures returns each server that did not start, once.
+func (m *mcpServers) failures() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := slices.Sorted(slices.Values(m.failed))
+	m.failed = nil
 	return list
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -88,7 +89,8 @@ const systemPrompt = "You are a coding agent inside an editor. Work in the user'
 type Model struct {
 	http      *retryablehttp.Client
 	transport *http.Transport
-	url, key  string
+	at        atomic.Pointer[endpoint] // nil: nobody said where the model is
+	key       string
 	name      string
 	streams   bool
 }
@@ -100,7 +102,7 @@ func OpenModel(getenv func(string) string, habits *Habits) *Model {
 		streams:   !habits.NoStream}
 	m.name = cmp.Or(m.name, DefaultModel)
 	if base := getenv(EnvBaseURL); base != "" {
-		m.url = strings.TrimSuffix(base, "/") + "/chat/completions"
+		m.at.Store(&endpoint{base: base})
 	}
 	m.http = &retryablehttp.Client{
 		HTTPClient:   &http.Client{Transport: m.transport},
@@ -163,10 +165,11 @@ type Piece struct {
 // is an error.
 func (m *Model) Ask(ctx context.Context, history []ModelMessage, offers []Offer, on func(Piece)) (out Reply,
 	err error) {
-	if m.url == "" {
+	at := m.at.Load()
+	if at == nil {
 		return out, errors.New(EnvBaseURL + " is not set")
 	}
-	stream, err := m.open(ctx, chatRequestOf(m.name, history, offers, m.streams))
+	stream, err := m.open(ctx, at, chatRequestOf(m.name, history, offers, m.streams))
 	if err != nil {
 		return out, err
 	}
@@ -210,18 +213,21 @@ func (m *Model) Ask(ctx context.Context, history []ModelMessage, offers []Offer,
 }
 
 // open sends a request and returns the stream of its answer.
-func (m *Model) open(ctx context.Context, body chatRequest) (io.ReadCloser, error) {
+func (m *Model) open(ctx context.Context, at *endpoint, body chatRequest) (io.ReadCloser, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
-	r, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, m.url, raw)
+	r, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, at.url(), raw)
 	if err != nil {
 		return nil, err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "text/event-stream")
 	r.Header.Set("Authorization", "Bearer "+cmp.Or(m.key, "none"))
+	for name, value := range at.headers {
+		r.Header.Set(name, value)
+	}
 	answer, err := m.http.Do(r)
 	if err != nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 
 // The kinds of event in a session's log.
 const (
-	eventSession = "session" // the first line: Cwd
-	eventPrompt  = "prompt"  // a turn began: Blocks, MessageID, Message
+	eventSession = "session" // the first line: Cwd, and the Parent of a child
+	eventPrompt  = "prompt"  // a turn began: Blocks, MessageID, Key, Message
 	eventUpdate  = "update"  // a content update was sent
 	eventMessage = "message" // the model's context grew
 	eventState   = "state"   // Mode, Thoughts or Title changed
@@ -25,6 +25,8 @@ type event struct {
 	Type      string            `json:"type"`
 	At        time.Time         `json:"at"`
 	Cwd       string            `json:"cwd,omitempty"`
+	Parent    string            `json:"parent,omitempty"`
+	Key       string            `json:"key,omitempty"`
 	Blocks    []json.RawMessage `json:"blocks,omitempty"`
 	MessageID string            `json:"messageId,omitempty"`
 	Message   *ModelMessage     `json:"message,omitempty"`
@@ -40,7 +42,9 @@ type event struct {
 // record is what a session's log adds up to. The same fold runs while the
 // session lives and when a log is read, also one that a crash cut short.
 type record struct {
-	cwd              string
+	cwd, parent      string
+	stop             string            // of the latest turn that has ended
+	keys             map[string]string // the messages of prompts, by their idempotency keys
 	created, updated time.Time
 	title            string
 	mode             string
@@ -62,19 +66,20 @@ type record struct {
 }
 
 func newRecord() *record {
-	return &record{mode: modeAgentic, thoughts: true, settings: map[string]string{}, calls: map[string]bool{},
-		open: map[string]int{}}
+	return &record{mode: modeAgentic, thoughts: true, settings: map[string]string{}, keys: map[string]string{},
+		calls: map[string]bool{}, open: map[string]int{}}
 }
 
 func (r *record) apply(e event) {
 	r.updated = e.At
 	switch e.Type {
 	case eventSession:
-		r.cwd, r.created = e.Cwd, e.At
+		r.cwd, r.parent, r.created = e.Cwd, e.Parent, e.At
 	case eventPrompt:
 		r.settle()
 		r.started = len(r.history)
 		r.count(e.MessageID)
+		r.stop, r.keys[e.Key] = "", e.MessageID
 		if e.Message != nil {
 			r.history = append(r.history, *e.Message)
 		}
@@ -102,6 +107,7 @@ func (r *record) apply(e event) {
 		}
 	case eventEnd:
 		r.settle()
+		r.stop = e.Stop
 		if e.Stop == stopRefusal {
 			// A refused prompt and what came of it stay out of the context.
 			r.history = r.history[:min(r.started, len(r.history))]
@@ -140,6 +146,15 @@ func (r *record) update(u update) {
 		if u.Status == statusCompleted || u.Status == statusFailed || u.Status == statusCancelled {
 			delete(r.open, u.ToolCallID)
 		}
+	case "compaction_update": // that completed
+		r.history = []ModelMessage{{Role: roleUser, Text: "What was said so far?"}}
+		for _, b := range u.Summary {
+			r.history = append(r.history, ModelMessage{Role: roleAssistant, Text: b.Text})
+		}
+		r.started = len(r.history)
+		r.show(u)
+	case "subagent_update", "session_message":
+		r.show(u)
 	case "plan":
 		r.plan = u.Entries
 		r.show(u)

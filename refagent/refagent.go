@@ -35,6 +35,9 @@ const (
 	// EnvFork set to "yes" makes the agent advertise session/fork, which is no stable part
 	// of the protocol.
 	EnvFork = "ACP_TEST_REFAGENT_FORK"
+	// EnvProviders set to "yes" makes the agent advertise providers, which are no stable part of the
+	// protocol: an editor says where its model is.
+	EnvProviders = "ACP_TEST_REFAGENT_PROVIDERS"
 )
 
 // DefaultModel is the model asked for when EnvModel is not set.

@@ -22,9 +22,10 @@ type session struct {
 
 	mu     sync.Mutex
 	rec    *record
-	log    *os.File // nil once released
-	turn   *turn    // the prompt that runs
-	queue  []*turn  // prompts that wait for it
+	log    *os.File         // nil once released
+	turn   *turn            // the prompt that runs
+	keyed  map[string]*turn // prompts of this process, by their idempotency keys
+	queue  []*turn          // prompts that wait for it
 	always map[string]bool
 
 	greeted, noticed atomic.Bool
@@ -42,6 +43,8 @@ type session struct {
 // turn is one prompt that runs.
 type turn struct {
 	request   *request
+	key       string     // its idempotency key; "" is none
+	again     []*request // the same prompt, sent again before the answer
 	ctx       context.Context
 	stop      context.CancelFunc
 	cancelled bool // by the editor; guarded by the session
@@ -72,14 +75,19 @@ func (a *agent) open(id string, p setup, rec *record) (*session, *rpcError) {
 	for _, dir := range p.directories {
 		s.addRoot(dir)
 	}
+	a.enlist(s)
+	return s, nil
+}
+
+// enlist makes a session the one of its id.
+func (a *agent) enlist(s *session) {
 	a.mu.Lock()
-	old := a.sessions[id]
-	a.sessions[id] = s
+	old := a.sessions[s.id]
+	a.sessions[s.id] = s
 	a.mu.Unlock()
 	if old != nil {
 		a.spawn(old.release)
 	}
-	return s, nil
 }
 
 // addRoot makes a directory one that the session works in, and returns how it is
@@ -240,7 +248,7 @@ func (a *agent) deleteSession(r *request, params json.RawMessage) *rpcError {
 		}
 		var failed *rpcError
 		if !a.hooks.Keep {
-			if err := a.store.remove(id); err != nil {
+			if err := a.store.removeFamily(id); err != nil {
 				failed = fault(codeInternal, "%v", err)
 			}
 		}

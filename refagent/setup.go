@@ -180,24 +180,29 @@ func (a *agent) resumeSession(r *request, params json.RawMessage) *rpcError {
 	if replay && (p.ReplayFrom.Type == nil || *p.ReplayFrom.Type != "start") {
 		return badParams("replayFrom: only type start is supported")
 	}
-	if p.SessionID != nil && !replay {
-		if live := a.find(*p.SessionID); live != nil && live.occupied() {
-			return a.rejoin(r, live, params)
+	if p.SessionID != nil {
+		if live := a.find(*p.SessionID); live != nil && live.occupied() && live.parent == nil {
+			return a.rejoin(r, live, params, replay)
 		}
 	}
 	return a.goOn(r, params, replay)
 }
 
-// rejoin answers session/resume of a session at work, which goes on.
-func (a *agent) rejoin(r *request, live *session, params json.RawMessage) *rpcError {
+// rejoin answers session/resume of a session at work, which goes on. What it says meanwhile waits until the
+// history is shown.
+func (a *agent) rejoin(r *request, live *session, params json.RawMessage, replay bool) *rpcError {
 	if _, err := decodeSetup(params, false); err != nil {
 		return err
 	}
 	r.session = live.id
 	live.mu.Lock()
+	if replay {
+		live.showAgain()
+	}
 	live.enter(live.state, nil)
 	live.mu.Unlock()
 	a.conn.respond(r, live.opened(""), nil)
+	live.announceAgain()
 	return nil
 }
 
@@ -207,15 +212,61 @@ func (a *agent) goOn(r *request, params json.RawMessage, showing bool) *rpcError
 	if err != nil {
 		return err
 	}
-	for _, u := range s.rec.shown {
+	if showing {
+		s.replay()
+	}
+	a.introduce(r, s, "")
+	return nil
+}
+
+// replay shows what was said in a session, and that of its children where they were announced.
+func (s *session) replay() {
+	list := s.rec.shown
+	s.rec.showing, s.rec.shown = false, nil
+	s.show(list, s.replayChild)
+}
+
+// showAgain replays a session that is at work. The caller holds its lock, for which other updates wait.
+func (s *session) showAgain() {
+	lines, err := s.a.store.lines(s.id)
+	if err != nil {
+		s.a.log.Printf("session %s cannot be replayed: %v", s.id, err)
+	}
+	rec := newRecord()
+	rec.showing, rec.pieces = true, s.a.habits.AsSent
+	rec.read(lines)
+	s.show(rec.shown, func(u update) {
+		c := s.a.find(u.SessionID)
+		if c == nil || c.parent != s {
+			return
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		s.a.tell(s, u)
+		c.showAgain()
+		c.told(c.state, c.rec.stop, nil)
+	})
+}
+
+// show sends what was said in a session. child shows the child that an update announces.
+func (s *session) show(list []update, child func(u update)) {
+	a := s.a
+	for _, u := range list {
 		if b, ok := u.Content.(textBlock); ok && a.habits.Trims && !a.habits.AsSent {
 			u.Content = text(strings.TrimSpace(b.Text))
 		}
+		if u.Tag == "subagent_update" {
+			child(u)
+			continue
+		}
+		if u.Tag == "session_message" && u.Sender != s.id && u.Recipient != s.id {
+			continue // of the session that this one was forked from
+		}
 		a.tell(s, u)
 	}
-	s.rec.showing, s.rec.shown = false, nil
-	a.introduce(r, s, "")
-	return nil
+	if a.v2() {
+		s.notify(object{"sessionUpdate": "replay_complete"})
+	}
 }
 
 // reopen brings a stored session to life.
@@ -248,6 +299,8 @@ func (a *agent) stored(params json.RawMessage, serversRequired bool) (id string,
 	}
 	lines, failed := a.store.lines(id)
 	switch {
+	case failed == nil && newRecord().fold(lines).parent != "":
+		err = fault(codeInvalidRequest, "session %q is a subagent and takes no requests", id)
 	case errors.Is(failed, fs.ErrNotExist):
 		err = a.unknownSession(id)
 	case failed != nil:

@@ -63,14 +63,19 @@ func (st *store) lines(id string) ([][]byte, error) {
 
 // fold adds the log of a session up.
 func (r *record) fold(lines [][]byte) *record {
+	r.read(lines)
+	r.settle()
+	return r
+}
+
+// read adds the log of a session up that may still be at work.
+func (r *record) read(lines [][]byte) {
 	for _, line := range lines {
 		var e event
 		if len(line) > 0 && json.Unmarshal(line, &e) == nil {
 			r.apply(e)
 		}
 	}
-	r.settle()
-	return r
 }
 
 func (st *store) remove(id string) error {
@@ -81,6 +86,21 @@ func (st *store) remove(id string) error {
 		return fmt.Errorf("deleting the session: %w", err)
 	}
 	return nil
+}
+
+// removeFamily removes a session with its children.
+func (st *store) removeFamily(id string) error {
+	lines, _ := st.lines(id) // a session that cannot be read has no children that can be found
+	rec := newRecord()
+	rec.showing = true
+	for _, u := range rec.fold(lines).shown {
+		if u.Tag == "subagent_update" {
+			if err := st.removeFamily(u.SessionID); err != nil {
+				return err
+			}
+		}
+	}
+	return st.remove(id)
 }
 
 // appendTo opens the log of a live session.

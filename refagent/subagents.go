@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"slices"
 )
 
 var errNoChild = errors.New("there is no such subagent at rest")
@@ -14,6 +15,7 @@ type lineage struct {
 	parent    *session
 	title     string
 	announced bool
+	children  []*session // in the order of their announcements
 }
 
 // shows reports whether the editor takes part in the children of a session.
@@ -78,18 +80,75 @@ func (w *work) child() (*session, error) {
 	s.mu.Lock()
 	rec := newRecord()
 	rec.mode, rec.thoughts = s.rec.mode, s.rec.thoughts
-	c := &session{a: s.a, id: newSessionID(), cwd: s.cwd, roots: s.roots, mcp: s.a.connectServers(nil), rec: rec,
-		always: maps.Clone(s.always), state: stateIdle, items: map[string]func(){},
-		lineage: lineage{parent: s, title: titleOf(w.args.str("task"))}}
 	s.mu.Unlock()
+	id := newSessionID()
 	if !s.a.shows() {
-		c.id = s.id // what it asks, its parent asks
-		return c, nil
+		id = s.id // what it asks, its parent asks
 	}
-	s.a.mu.Lock()
-	s.a.sessions[c.id] = c
-	s.a.mu.Unlock()
+	c := s.addChild(id, titleOf(w.args.str("task")), rec)
+	c.write(event{Type: eventSession, Cwd: c.cwd, Parent: s.id})
+	u := c.announcement()
+	s.write(event{Type: eventUpdate, Update: &u})
 	return c, nil
+}
+
+// announcement is the update that makes a child known to the editor.
+func (s *session) announcement() update {
+	return update{Tag: "subagent_update", SessionID: s.id, Title: s.title, Capabilities: object{"cancel": object{}}}
+}
+
+// addChild makes a session live as the child of another. One that the editor does not know of has the id
+// of its parent.
+func (s *session) addChild(id, title string, rec *record) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := &session{a: s.a, id: id, cwd: s.cwd, roots: s.roots, mcp: s.a.connectServers(nil), rec: rec,
+		always: maps.Clone(s.always), state: stateIdle, items: map[string]func(){},
+		lineage: lineage{parent: s, title: title}}
+	if id == s.id {
+		return c
+	}
+	var err error
+	if c.log, err = s.a.store.appendTo(id); err != nil {
+		s.a.log.Printf("session %s is not being saved: %v", id, err)
+	}
+	s.children = append(s.children, c)
+	s.a.enlist(c)
+	return c
+}
+
+// replayChild shows a child that a session had, what it said, and how it ended.
+func (s *session) replayChild(u update) {
+	lines, err := s.a.store.lines(u.SessionID)
+	rec := newRecord()
+	rec.showing, rec.pieces = true, s.a.habits.AsSent
+	if rec.fold(lines); err != nil || !s.a.shows() || rec.parent != s.id { // it is a child of the fork's source
+		return
+	}
+	c := s.addChild(u.SessionID, u.Title, rec)
+	c.announced = true
+	s.a.tell(s, u)
+	c.replay()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if rec.stop == "" {
+		c.told("unknown", "", nil)
+		return
+	}
+	c.told(stateIdle, rec.stop, nil)
+}
+
+// announceAgain shows the children at work to an editor that comes back.
+func (s *session) announceAgain() {
+	for _, c := range locked(s, func() []*session { return slices.Clone(s.children) }) {
+		c.mu.Lock()
+		if c.turn != nil {
+			c.announced = false
+			c.told(c.state, "", nil)
+		}
+		c.mu.Unlock()
+		c.announceAgain()
+	}
 }
 
 // told tells a state of the child on its parent, and in version 2 on the child itself. The
@@ -107,12 +166,14 @@ func (s *session) told(state, stop string, failed error) {
 	}
 	snapshot := maps.Clone(more)
 	snapshot["state"] = state
-	update := object{"sessionUpdate": "subagent_update", "sessionId": s.id, "state": snapshot}
+	u := update{Tag: "subagent_update", SessionID: s.id}
 	if !s.announced {
 		s.announced = true
-		update["title"], update["capabilities"] = s.title, object{"cancel": object{}}
+		u = s.announcement()
 	}
-	s.parent.notify(update)
+	m := asObject(u)
+	m["state"] = snapshot
+	s.parent.notify(m)
 	if s.a.v2() {
 		s.enter(state, more)
 	}
@@ -123,13 +184,11 @@ func (a *agent) passOn(from, to *session, id, words string) {
 	if !a.shows() {
 		return
 	}
-	for _, view := range []struct {
-		s     *session
-		other string
-	}{{from, "recipientMessageId"}, {to, "senderMessageId"}} {
-		view.s.notify(object{"sessionUpdate": "session_message", "messageId": id, "senderSessionId": from.id,
-			"recipientSessionId": to.id, view.other: id, "content": []any{text(words)}})
-	}
+	u := update{Tag: "session_message", MessageID: id, Sender: from.id, Recipient: to.id, Content: []any{text(words)}}
+	sent, received := u, u
+	sent.RecipientMessage, received.SenderMessage = id, id
+	a.record(from, sent)
+	a.record(to, received)
 }
 
 // own decodes the sessionId of a request that a child does not take.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"unicode/utf8"
 )
 
 // The stop reasons of the protocol.
@@ -26,7 +27,10 @@ const contextSize = 128_000
 // prompt starts a turn. All that a cancel needs exists before the next line is
 // read, so that a cancel in the same write hits this turn.
 func (a *agent) prompt(r *request, s *session, params json.RawMessage) *rpcError {
-	var p struct{ Prompt []json.RawMessage }
+	var p struct {
+		Prompt         []json.RawMessage
+		IdempotencyKey *string
+	}
 	if err := decodeParams(params, &p); err != nil {
 		return err
 	}
@@ -39,6 +43,14 @@ func (a *agent) prompt(r *request, s *session, params json.RawMessage) *rpcError
 	}
 
 	t := &turn{request: r, done: make(chan struct{}), blocks: p.Prompt, message: message}
+	if key := p.IdempotencyKey; key != nil && a.v2() {
+		if t.key = *key; t.key == "" || utf8.RuneCountInString(t.key) > 255 {
+			return badParams("idempotencyKey has 1 to 255 characters")
+		}
+		if s.sentBefore(t) {
+			return nil
+		}
+	}
 	t.ctx, t.stop = context.WithCancel(a.ctx)
 	s.mu.Lock()
 	busy := s.turn != nil
@@ -52,6 +64,7 @@ func (a *agent) prompt(r *request, s *session, params json.RawMessage) *rpcError
 		return nil
 	}
 	if busy {
+		delete(s.keyed, t.key)
 		s.mu.Unlock()
 		t.stop()
 		refusal := fault(cmp.Or(a.habits.BusyCode, codeInvalidRequest), "a prompt is already running in this session")
@@ -93,7 +106,7 @@ func (a *agent) run(s *session, t *turn) {
 	}
 	s.mu.Lock()
 	id := s.rec.messageID()
-	s.writeLocked(event{Type: eventPrompt, Blocks: t.blocks, MessageID: id, Message: &t.message})
+	s.writeLocked(event{Type: eventPrompt, Blocks: t.blocks, MessageID: id, Key: t.key, Message: &t.message})
 	if a.v2() {
 		s.inserted(t, id)
 	}
@@ -158,7 +171,7 @@ func (a *agent) tookBack(s *session, t *turn) bool {
 		return false
 	}
 	a.next(s, t)
-	a.conn.respond(t.request, nil, err)
+	s.answer(t, nil, err)
 	return true
 }
 
@@ -200,12 +213,15 @@ func (a *agent) nameSession(ctx context.Context, s *session, prompt string) {
 // model is done or a limit is reached.
 func (a *agent) converse(s *session, t *turn, prompt string) (stop string, err error) {
 	if name, ok := slashCommand(prompt); ok {
-		return a.runCommand(s, name), nil
+		return a.runCommand(s, t, name)
 	}
 	if !s.greeted.Swap(true) {
 		a.say(s, a.habits.Greeting)
 	}
 	tools := a.tools(t.ctx, s)
+	for _, server := range s.mcp.failures() {
+		a.warn(s, "The MCP server "+server+" did not start")
+	}
 	for range maxRequests {
 		if t.ctx.Err() != nil {
 			return stopCancelled, nil
@@ -249,12 +265,9 @@ func (a *agent) say(s *session, words string) {
 	}
 }
 
-// reply asks the model once and passes on what it says while it says it.
-func (a *agent) reply(s *session, t *turn, tools []tool) (Reply, error) {
-	s.mu.Lock()
-	history := slices.Clone(s.rec.history)
-	thoughts := s.rec.thoughts
-	s.mu.Unlock()
+// context is what the model is shown of a session.
+func (a *agent) context(s *session) []ModelMessage {
+	history := locked(s, func() []ModelMessage { return slices.Clone(s.rec.history) })
 	if a.habits.FormerTexts {
 		history = withoutFormerCalls(history)
 	}
@@ -264,6 +277,13 @@ func (a *agent) reply(s *session, t *turn, tools []tool) (Reply, error) {
 	if a.hooks.Request != nil {
 		history = a.hooks.Request(s.id, history)
 	}
+	return history
+}
+
+// reply asks the model once and passes on what it says while it says it.
+func (a *agent) reply(s *session, t *turn, tools []tool) (Reply, error) {
+	thoughts := locked(s, func() bool { return s.rec.thoughts })
+	history := a.context(s)
 	tag, id := "", ""
 	r, err := a.model.Ask(t.ctx, history, offers(tools), func(p Piece) {
 		kind := "agent_message_chunk"

@@ -4,22 +4,32 @@ package refagent
 // tag, as schema v1 says. Content is a block for chunks and a list of
 // toolContent for tools.
 type update struct {
-	Tag        string         `json:"sessionUpdate"`
-	MessageID  string         `json:"messageId,omitempty"`
-	ToolCallID string         `json:"toolCallId,omitempty"`
-	Title      string         `json:"title,omitempty"`
-	Kind       string         `json:"kind,omitempty"`
-	Status     string         `json:"status,omitempty"`
-	Content    any            `json:"content,omitempty"`
-	Locations  []location     `json:"locations,omitempty"`
-	RawInput   any            `json:"rawInput,omitempty"`
-	RawOutput  any            `json:"rawOutput,omitempty"`
-	Entries    []planEntry    `json:"entries,omitempty"`
-	Commands   []command      `json:"availableCommands,omitempty"`
-	Mode       string         `json:"currentModeId,omitempty"`
-	Options    []configOption `json:"configOptions,omitempty"`
-	Used       *int64         `json:"used,omitempty"`
-	Size       *int64         `json:"size,omitempty"`
+	Tag              string         `json:"sessionUpdate"`
+	MessageID        string         `json:"messageId,omitempty"`
+	ToolCallID       string         `json:"toolCallId,omitempty"`
+	CompactionID     string         `json:"compactionId,omitempty"`
+	SessionID        string         `json:"sessionId,omitempty"` // of a child
+	Sender           string         `json:"senderSessionId,omitempty"`
+	Recipient        string         `json:"recipientSessionId,omitempty"`
+	SenderMessage    string         `json:"senderMessageId,omitempty"`
+	RecipientMessage string         `json:"recipientMessageId,omitempty"`
+	Capabilities     object         `json:"capabilities,omitempty"`
+	Severity         string         `json:"severity,omitempty"`
+	Title            string         `json:"title,omitempty"`
+	Kind             string         `json:"kind,omitempty"`
+	Status           string         `json:"status,omitempty"`
+	Content          any            `json:"content,omitempty"`
+	Summary          []textBlock    `json:"summary,omitempty"` // of a compaction
+	Error            string         `json:"error,omitempty"`   // of one that failed
+	Locations        []location     `json:"locations,omitempty"`
+	RawInput         any            `json:"rawInput,omitempty"`
+	RawOutput        any            `json:"rawOutput,omitempty"`
+	Entries          []planEntry    `json:"entries,omitempty"`
+	Commands         []command      `json:"availableCommands,omitempty"`
+	Mode             string         `json:"currentModeId,omitempty"`
+	Options          []configOption `json:"configOptions,omitempty"`
+	Used             *int64         `json:"used,omitempty"`
+	Size             *int64         `json:"size,omitempty"`
 }
 
 type location struct {
@@ -61,8 +71,8 @@ func diffContent(path string, before *string, after string) []toolContent {
 
 // tell sends one update of the session.
 func (a *agent) tell(s *session, u update) {
-	if s.parent != nil && s.id == s.parent.id {
-		return // the editor does not know of this child
+	if s.parent != nil && s.id == s.parent.id || !a.shown(u.Tag) {
+		return // the editor does not know of this child, or of such updates
 	}
 	if a.v2() {
 		if m := s.shown(u); m != nil {
@@ -70,7 +80,7 @@ func (a *agent) tell(s *session, u update) {
 		}
 		return
 	}
-	if u.Status == statusCancelled { // of a call that was made in version 2
+	if u.Status == statusCancelled && u.ToolCallID != "" { // of a call that was made in version 2
 		u.Status = statusFailed
 	}
 	a.conn.notify("session/update", s.id, struct {
@@ -82,6 +92,8 @@ func (a *agent) tell(s *session, u update) {
 // record sends an update that belongs to the conversation, after writing it
 // down: what an editor has seen, a load can show again.
 func (a *agent) record(s *session, u update) {
-	s.write(event{Type: eventUpdate, Update: &u})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writeLocked(event{Type: eventUpdate, Update: &u})
 	a.tell(s, u)
 }

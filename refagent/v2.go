@@ -85,7 +85,11 @@ func (a *agent) greetV2(r *request, asked int, params json.RawMessage) *rpcError
 		methods = append(methods, object{"type": "agent", "methodId": id, "name": "Reference login",
 			"description": "Succeeds at once"})
 	}
-	a.conn.respond(r, object{"protocolVersion": version2, "capabilities": object{"session": session},
+	capabilities := object{"session": session}
+	if a.provides() {
+		capabilities["providers"] = object{}
+	}
+	a.conn.respond(r, object{"protocolVersion": version2, "capabilities": capabilities,
 		"authMethods": methods, "info": agentInfo()}, nil)
 	return nil
 }

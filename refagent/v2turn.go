@@ -11,7 +11,35 @@ import (
 func (s *session) inserted(t *turn, id string) {
 	s.enter(stateRunning, nil)
 	s.notify(object{"sessionUpdate": "user_message", "messageId": id, "content": t.blocks})
-	s.a.conn.respond(t.request, object{"messageId": id}, nil)
+	s.answer(t, object{"messageId": id}, nil)
+}
+
+// sentBefore reports whether a prompt was sent before under its key. It gets the answer of the first.
+func (s *session) sentBefore(t *turn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id := s.rec.keys[t.key]; id != "" {
+		s.a.conn.respond(t.request, object{"messageId": id}, nil)
+		return true
+	}
+	if first := s.keyed[t.key]; first != nil {
+		first.again = append(first.again, t.request)
+		return true
+	}
+	if s.keyed == nil {
+		s.keyed = map[string]*turn{}
+	}
+	s.keyed[t.key] = t
+	return false
+}
+
+// answer answers a prompt, also where it was sent again. The caller holds the lock.
+func (s *session) answer(t *turn, result any, err *rpcError) {
+	delete(s.keyed, t.key)
+	for _, r := range append([]*request{t.request}, t.again...) {
+		s.a.conn.respond(r, result, err)
+	}
+	t.again = nil
 }
 
 // settled ends the foreground work of a session, in version 2. The caller holds the lock.
@@ -74,7 +102,7 @@ func (s *session) wait() (done func()) {
 // drop refuses a prompt that waited.
 func (s *session) drop(t *turn) {
 	t.stop()
-	s.a.conn.respond(t.request, nil, errTakenBack())
+	s.answer(t, nil, errTakenBack())
 }
 
 // errTakenBack is the answer to a prompt that was cancelled before work on it began.

@@ -19,6 +19,7 @@ import (
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/language"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -191,20 +192,20 @@ func (e *Engine) Prepare(ctx context.Context) error {
 	return nil
 }
 
-const greeting = "# The agent is greeted.\nfurther off 'no turn'\nstart\n"
+const greeting = "# The agent is greeted.\nfurther off 'no turn'\nstart\nneeds agent:providers\n"
 
 // Greeting starts the agent once, greets it and ends it. It returns what the agent calls
-// itself and its version, "" if it did not answer.
-func (e *Engine) Greeting(ctx context.Context) (name, version string) {
+// itself and its version, "" if it did not answer, and whether an editor can tell it where its model is.
+func (e *Engine) Greeting(ctx context.Context) (name, version string, provided bool) {
 	own := *e
 	own.Out, own.Golden, own.Step, own.Launched, own.Share, own.Debug = "", nil, nil, nil, false, false
 	own.Redact = func() func(transcript.Entry) transcript.Entry { return nil }
 	s, err := own.Protocol.Parse("greeting", "greeting.txtar", []byte(greeting))
 	if err != nil {
-		return "", ""
+		return "", "", false
 	}
 	res := own.Run(ctx, s)
-	return res.AgentName, res.AgentVersion
+	return res.AgentName, res.AgentVersion, res.Verdict == results.Pass
 }
 
 // newSandbox makes the directories of a run below parent, "" for the system's

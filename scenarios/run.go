@@ -51,6 +51,9 @@ type run struct {
 // Login is the id of the method with which the profile logs in, "" if it does not.
 func (b *Branch) Login() string { return b.run.engine.Profile.Auth }
 
+// Provided reports whether the agent is pointed at the model by providers/set.
+func (b *Branch) Provided() bool { return b.run.engine.Profile.Providers }
+
 // StartMode is the mode that new sessions are set to; "" leaves them as they are.
 func (b *Branch) StartMode() string { return b.run.engine.startMode }
 

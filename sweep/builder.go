@@ -106,13 +106,16 @@ func (b *Builder) Prompt(session string, text script.Word, rest []script.Word, a
 	b.Turns = append(b.Turns, says)
 }
 
-// post is the line "post TEXT says=TEXT gate=NAME in=SESSION as NAME" of a table of acts.
-// Without says= the model says what it says in the turn.
+// post is the line "post TEXT says=TEXT gate=NAME in=SESSION as NAME" of a table of acts. Other options
+// are those of the prompt. Without says= the model says what it says in the turn.
 func (b *Builder) post(l *script.Line) {
 	options := map[string]string{}
+	var rest []script.Word
 	for _, w := range l.Words[1:] {
 		key, _, value, _ := w.Cut("=")
-		options[key] = value.Raw()
+		if options[key] = value.Raw(); !slices.Contains([]string{"says", "gate", "in"}, key) {
+			rest = append(rest, w)
+		}
 	}
 	says := Plain(b.Script.Spoken.Turns[b.Seen.Nth])
 	if text := options["says"]; text != "" {
@@ -121,7 +124,7 @@ func (b *Builder) post(l *script.Line) {
 	if gate := options["gate"]; gate != "" {
 		says = says.With(fakellm.Place{}, Gate(gate))
 	}
-	b.Prompt(options["in"], b.Own(l.Words[0].Raw()), nil, l.As.Raw(), says)
+	b.Prompt(options["in"], b.Own(l.Words[0].Raw()), rest, l.As.Raw(), says)
 }
 
 // Own is a prompt of the sweep that the scenario does not have already: the model's turns

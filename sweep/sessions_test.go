@@ -125,7 +125,7 @@ var _ = Describe("drawn sessions", func() {
 			Expect(out.Run.Exit).To(Equal(1))
 			i := -1
 			for k, f := range out.Findings {
-				if strings.HasPrefix(f.Rule, rule) {
+				if i < 0 && strings.HasPrefix(f.Rule, rule) {
 					i = k
 				}
 			}

@@ -86,15 +86,21 @@ func (h *host) dress(p, known *agents.Profile, why string) *agents.Profile {
 }
 
 // greeted gives the command of an engine that no profile has recognized what is known
-// of the agent by the name that it gives itself: it is started once for that.
+// of the agent by the name that it gives itself: it is started once for that. One that nobody knows and that
+// advertises providers is pointed at the model by them, and by no guessed variable.
 func (h *host) greeted(ctx context.Context, e *scenarios.Engine, o *options) {
 	p := e.Profile
-	if p.Source != adHoc || o.profile != "" || p.IsDressed() || len(p.Command) == 0 || e.Protocol.Reach != nil {
+	given := o.profile != "" && o.profile != "none"
+	if p.Source != adHoc || given || p.IsDressed() || len(p.Command) == 0 || e.Protocol.Reach != nil {
 		return
 	}
-	name, _ := e.Greeting(ctx)
-	if known := agents.RecognizeInfo(name); known != nil {
+	name, _, provided := e.Greeting(ctx)
+	if known := agents.RecognizeInfo(name); known != nil && o.profile == "" {
 		e.Profile = h.dress(p, known, fmt.Sprintf(", which calls itself %q,", name))
+	} else if provided {
+		e.Profile = p.Provided()
+		fmt.Fprintf(h.err, "%s advertises providers: providers/set points it at the fake model, and no base URL is guessed\n",
+			p.Name)
 	}
 }
 

@@ -143,7 +143,7 @@ func (h *host) learn(ctx context.Context, s *sweep.Sweeper, from *sweep.Generato
 	err error) {
 	began := time.Now()
 	keep := h.calibration(from, s.Engine.Profile, overrides(s.Engine))
-	_, version := s.Engine.Greeting(ctx)
+	_, version, _ := s.Engine.Greeting(ctx)
 	g, learned, old, ok := sweep.Recall(from, keep)
 	how := "Known from " + keep + "; remove that to learn it again"
 	if !ok || old != version {

@@ -66,6 +66,11 @@ func (h *host) probe(ctx context.Context, p *agents.Profile) (shown, error) {
 		s.known = known
 		return s, err
 	}
+	if s.greeting.Path("agentCapabilities.providers").Kind() == wire.Object {
+		if with, err := try(p.Provided()); err != nil || with.asked != nil {
+			return with, err
+		}
+	}
 	for m := range s.methods() {
 		if !s.refused || ctx.Err() != nil {
 			break
@@ -225,6 +230,11 @@ func (s shown) profileText() string {
 
 // environment writes what leads the agent to the model.
 func (s shown) environment(b *strings.Builder, say func(string, ...any)) {
+	if s.profile.Providers {
+		say("providers/set leads it to its model.")
+		b.WriteString("providers: true\n")
+		return
+	}
 	switch {
 	case s.asked != nil && len(s.profile.Env) < fewVariables:
 		say("By these variables it found its model.")

@@ -531,6 +531,35 @@ read x; echo "$x" > `+p.dir+`/got; echo '{"jsonrpc":"2.0","id":3,"result":{"stop
 		})
 	})
 
+	It("shows subagents indented, with their states, words and tools", func() {
+		p.model(`
+lanes:
+  read: {when: {user~: Look at it, result~: .}, reply: [{text: "All green.\nTruly."}]}
+  child: {when: {user~: Look at it}, reply: [{tool: search, args: {pattern: green}}]}
+replies:
+  - - tool: delegate
+      args: {task: Look at it.}
+  - - text: It is looked at.
+`)
+		got := p.ask("--yolo", "Have it looked at")
+		Expect(got.out).To(Equal("It is looked at.\n"))
+		Expect(got.err).To(MatchRegexp(`(?s)\n  \[subagent\] Look at it\.: running\n  \[tool\] .*search, completed\)\n` +
+			`  \[Look at it\.\] All green\.\n  \[Look at it\.\] Truly\.\n  \[subagent\] Look at it\.: idle end_turn\n\[tool\] Delegate`))
+	})
+
+	It("tells an unknown agent that advertises providers where its model is, and guesses no base URL", func() {
+		p.write("hello.txtar", "# A greeting.\ncheck greets\nprompt 'Say hello.'\nawait turn end_turn\ntext ~ Hello\n"+
+			"-- llm.yaml --\nreplies:\n  - - text: Hello.\n")
+		unknown := func(env ...string) ended {
+			return p.run(append(append([]string{"run", "hello.txtar", "--profile", "none"}, env...), "--", "acp-test", "refagent")...)
+		}
+		got := unknown("--env", "ACP_TEST_REFAGENT_PROVIDERS=yes")
+		Expect(got.code).To(Equal(0), got.out)
+		Expect(got.err).To(HavePrefix("acp-test advertises providers: providers/set points it at the fake model"))
+		Expect(p.read("acp-test-out/hello/transcript.jsonl")).To(ContainSubstring("providers/set"))
+		Expect(unknown().err).NotTo(ContainSubstring("providers"))
+	})
+
 	It("takes secrets out of what it shows, and of a saved session", func() {
 		p.model("replies:\n  - - text: The key is hunter2-hunter2.\n")
 		p.env = append(p.env, "OWN_API_KEY=hunter2-hunter2")
@@ -541,8 +570,8 @@ read x; echo "$x" > `+p.dir+`/got; echo '{"jsonrpc":"2.0","id":3,"result":{"stop
 
 	Describe("--list-commands", func() {
 		It("lists what the agent names, in each output", func() {
-			Expect(p.ask("--list-commands").out).To(Equal("/status                  Show the mode and the working directory of this session\n/tools                   List the tools of the agent\n"))
-			Expect(p.ask("--list-commands", "--output", "simple")).To(Equal(ended{0, "/status\n/tools\n", ""}))
+			Expect(p.ask("--list-commands").out).To(Equal("/status                  Show the mode and the working directory of this session\n/tools                   List the tools of the agent\n/compact                 Replace the conversation by a summary of it\n"))
+			Expect(p.ask("--list-commands", "--output", "simple")).To(Equal(ended{0, "/status\n/tools\n/compact\n", ""}))
 			got := p.ask("--list-commands", "--output", "jsonl")
 			for line := range strings.Lines(got.out) {
 				Expect(line).To(HavePrefix(`{"jsonrpc":"2.0",`))

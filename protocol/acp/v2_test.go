@@ -65,14 +65,14 @@ func shipped(t *testing.T, others ...string) (list []*scenarios.Scenario) {
 }
 
 // own are the suites of version 2 alone.
-var own = []string{"background", "items", "negotiation", "opened", "queue", "replay", "turns"}
+var own = []string{"background", "items", "negotiation", "opened", "queue", "replay", "retry", "turns"}
 
 // fixed run with every fault, so that a rule that blames too much shows.
 var fixed = []string{"turns/states", "tool-calls/read", "load/fresh-process"}
 
 // shared are some of the scenarios of both versions, for what else shows.
 var shared = []string{"tool-calls/read", "tool-calls/edit", "load/fresh-process", "permission/reject-once", "cancel/tool-running",
-	"cancel/mid-stream-at-gate", "resume/silent"}
+	"cancel/mid-stream-at-gate", "resume/silent", "compaction/asked", "compaction/loaded", "notices/loaded", "subagents/announced"}
 
 // The correct agent is red nowhere.
 func TestTheCorrectAgentInVersion2(t *testing.T) {

@@ -39,6 +39,7 @@ func TestSweepsOfVersion2(t *testing.T) {
 		"cancel-is-an-end":          {"ends-as-cancelled", "cancel"},
 		"resume-without-state":      {"V2-RESUME", "load"},
 		"queue-as-internal-error":   {"V2-CANCEL", "second prompt + cancel"},
+		"retry-is-new":              {"one-prompt", "lose the answer*"},
 		"call-cancel-ends-the-turn": {"work-goes-on", "cancel tool call"},
 	} {
 		found := explore(fault, 8, c.action).Findings

@@ -44,6 +44,7 @@ type battery struct {
 	reads  bool // an editor that only reads files
 	able   bool // an editor that shows forms and opens pages
 	login  bool // the agent wants a login
+	news   bool // an editor that takes notices and compactions, and says where the model is
 }
 
 // pause keeps the editor from reading on after a line that holds a text.
@@ -74,6 +75,9 @@ func (b *battery) start() {
 		hooks = b.hooks()
 	}
 	ended, lines, env := b.ended, b.lines, map[string]string{refagent.EnvBaseURL: b.model.URL + "/v1"}
+	if b.news {
+		env[refagent.EnvProviders] = "yes"
+	}
 	if b.login {
 		env[refagent.EnvAuth] = "agent"
 	}
@@ -104,6 +108,9 @@ func (b *battery) start() {
 	}()
 	b.note("== start")
 	caps := object{"fs": object{"readTextFile": true, "writeTextFile": true}, "terminal": true, "subagents": object{}}
+	if b.news {
+		caps["session"] = object{"notices": object{}, "compaction": object{}}
+	}
 	if b.bare {
 		caps = object{}
 	}
@@ -268,6 +275,15 @@ func (b *battery) settle() { b.call("session/list", object{"cwd": "/nowhere"}) }
 
 func (b *battery) newSession() string {
 	r := b.call("session/new", object{"cwd": b.dir, "mcpServers": []any{}})
+	id, _ := r["sessionId"].(string)
+	b.settle()
+	return id
+}
+
+// broken opens a session with an MCP server that does not start.
+func (b *battery) broken() string {
+	server := object{"name": "broken", "command": "/no/such/program", "args": []any{}, "env": []any{}}
+	r := b.call("session/new", object{"cwd": b.dir, "mcpServers": []any{server}})
 	id, _ := r["sessionId"].(string)
 	b.settle()
 	return id

@@ -220,6 +220,21 @@ var chapters = map[string]func(b *battery){
 		b.turn(s, `use read_file {"path":"x.txt"}`)
 		b.turn(s, `use run_shell {"command":"echo hello"}`)
 		b.turn(s, `use delegate {"task":"say hello"}`)
+		broken := b.broken()
+		b.turn(broken, "say one")
+		b.turn(broken, "/compact")
+	},
+	"news": func(b *battery) {
+		b.end()
+		b.news = true
+		b.start()
+		b.call("providers/set", object{"providerId": "none"})
+		s := b.broken()
+		b.turn(s, "say one")
+		b.turn(s, "/compact")
+		b.turn(s, "fail now")
+		b.call("session/load", object{"sessionId": s, "cwd": b.dir, "mcpServers": []any{}})
+		b.settle()
 	},
 	"ask": func(b *battery) {
 		ask := `use ask_user {"question":"Which?"}`

@@ -1,6 +1,8 @@
 package acpframe
 
 import (
+	"maps"
+
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -28,8 +30,9 @@ func (V2) Completes() func(e transcript.Entry, f wire.Frame) int {
 
 // work is what goes on in a session: the prompts that no idle state has completed.
 type work struct {
-	prompts []prompt // the oldest first
-	active  bool     // the state was another than idle since the last idle one
+	prompts []prompt       // the oldest first
+	keys    map[string]int // the latest prompt with an idempotency key, by Seq, that was not refused
+	active  bool           // the state was another than idle since the last idle one
 }
 
 type prompt struct {
@@ -43,6 +46,9 @@ type prompt struct {
 func (w *work) see(e transcript.Entry, f wire.Frame) int {
 	switch {
 	case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt":
+		if w.sentBefore(f.Params.Get("idempotencyKey").Str(), e.Seq) {
+			return 0 // its work is that of the first
+		}
 		w.prompts = append(w.prompts, prompt{seq: e.Seq})
 	case e.Source != transcript.Agent:
 	case e.Kind == transcript.Response && e.Method == "session/prompt":
@@ -51,6 +57,7 @@ func (w *work) see(e transcript.Entry, f wire.Frame) int {
 				continue
 			}
 			if f.Error.Exists() {
+				maps.DeleteFunc(w.keys, func(_ string, seq int) bool { return seq == e.Ref })
 				w.prompts = append(w.prompts[:i], w.prompts[i+1:]...)
 				break
 			}
@@ -60,6 +67,18 @@ func (w *work) see(e transcript.Entry, f wire.Frame) int {
 		return w.enter(f.Params.Get("update"))
 	}
 	return 0
+}
+
+// sentBefore reports whether a prompt is one that was sent before under its key.
+func (w *work) sentBefore(key string, seq int) bool {
+	if key == "" || w.keys[key] > 0 {
+		return key != ""
+	}
+	if w.keys == nil {
+		w.keys = map[string]int{}
+	}
+	w.keys[key] = seq
+	return false
 }
 
 func (w *work) enter(state wire.Value) int {

@@ -93,10 +93,21 @@ type connID struct {
 
 // clientIDs judges the ids of a client's requests.
 func clientIDs(v *version) *rule {
-	r := v.ofClient("V2-CLIENT-IDS", "The ids of the client's requests are not null, and not in use.", 2)
+	r := v.ofClient("V2-CLIENT-IDS",
+		"The ids of the client's requests are not null and not in use, and an idempotency key stands for one prompt.", 2)
 	null := r.Fail("null", "a request has the id null", "V2-RPC-006")
 	twice := r.Fail("in-use", "the id is that of a request that is open", "V2-RPC-006")
+	key := r.Fail("key-reused", "an idempotency key stands for another prompt than before", "V2-IDEM-008")
 	return r.Watching(func(w *watch) {
+		sent := map[[2]string]string{}
+		w.inSession(func(ev *event, s *session) {
+			k, text := [2]string{s.id, ev.params.Get("idempotencyKey").Str()}, string(ev.params.Get("prompt").Raw())
+			if before, again := sent[k]; again {
+				w.judge(key, before != text, ev, k[1], nil, "The idempotencyKey %q stood for another prompt before.", k[1])
+			} else if k[1] != "" {
+				rules.Remember(sent, rememberedSessions, k, text)
+			}
+		}, asked(prompt))
 		w.On(func(ev *event) { w.idInUse(rules.OfClient, null, twice, ev) }, editorRequests()...)
 	})
 }

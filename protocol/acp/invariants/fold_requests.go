@@ -66,6 +66,11 @@ func (s *session) restore(ev *event, r *request) {
 		return
 	}
 	s.setAside()
+	for _, c := range ev.conn.sessions {
+		if c.child() && c.within(s) {
+			c.setAside() // it may be replayed too
+		}
+	}
 	for _, t := range s.open {
 		t.mixed = true
 	}

@@ -47,7 +47,7 @@ func loadWindow(v *version) *rule {
 			}
 		}, append(messages(), toolCall)...)
 		w.inSession(func(ev *event, s *session) {
-			if s.replaying() && len(s.open) == 0 {
+			if s.window != nil && s.replaying() && len(s.open) == 0 {
 				w.find(request, ev, ev.Method, []int{s.window.seq}, "The agent sent %s while it replayed history.", ev.Method)
 			}
 		}, agentRequests()...)

@@ -110,7 +110,7 @@ func list(v *version) (all []*rule) {
 		listSane, notifySilent, initEcho, terminalRef, elicitScope,
 		closeSettles, subagents, notices, compactions, systemPrompts, deleteGone, rcancelOwn, authMethods, errForm,
 
-		greeting, removed, errorData, states, cancels, echo, replays, background, terminals, commands,
+		greeting, removed, errorData, states, cancels, echo, replays, replayEnds, retries, background, terminals, commands,
 
 		worksAgain, promptAccepted, crashed, emptyTurn, sessionDistinct, textWhole, loadStable, loadWhole, contentData,
 		elicitCare, modelText, modelStop, modelContext, modelCalls, effects, wireValid, settingsHold, busyPromised,

@@ -20,7 +20,7 @@ func compactions(v *version) *rule {
 	r := v.ofAgent("COMPACTION", "A compaction ends once, its summary comes before that, and a replay holds it.", 1, 2)
 	after := r.Warn("after-end", "a compaction goes on after its end", "COMPACT-002", "COMPACT-003", "COMPACT-005")
 	open := r.Lint("open", "a compaction never ends", "COMPACT-003")
-	gone := r.In(1).Warn("not-replayed", "a replay leaves out a compaction", "COMPACT-006")
+	gone := r.Warn("not-replayed", "a replay leaves out a compaction", "COMPACT-006")
 	return r.Watching(func(w *watch) {
 		type key struct{ session, id string }
 		type life struct {
@@ -30,17 +30,17 @@ func compactions(v *version) *rule {
 		}
 		live := map[key]*life{}
 		var order []*life
-		shown := map[*request]map[string]bool{}
+		shown := map[string]map[string]bool{} // what the replay of a session has shown
+		w.On(func(ev *event) { shown[ev.Session] = map[string]bool{} }, asked(loadSession), asked(resumeSession))
 		w.inSession(func(ev *event, s *session) {
 			id := ev.update.Get("compactionId").Str()
-			if s.window != nil {
-				if shown[s.window] == nil {
-					shown[s.window] = map[string]bool{}
+			if s.window != nil || s.replay != nil {
+				if shown[s.id] != nil {
+					shown[s.id][id] = true
 				}
-				shown[s.window][id] = true
 				return
 			}
-			if s.replay != nil || len(live) >= rememberedSessions {
+			if len(live) >= rememberedSessions {
 				return
 			}
 			k, status := key{s.id, id}, ev.update.Get("status").Str()
@@ -56,13 +56,16 @@ func compactions(v *version) *rule {
 			}
 		}, compactionUpdate)
 		w.inSession(func(ev *event, s *session) {
+			if v.states && (s.replay == nil || !s.replay.history || s.replay.busy) {
+				return
+			}
 			for _, c := range order {
 				if c.session == s.id && c.status == "completed" && ev.succeeded() {
-					w.judge(gone, !shown[ev.request][c.id], ev, c.id, []int{c.ended},
+					w.judge(gone, !shown[s.id][c.id], ev, c.id, []int{c.ended},
 						"The replay leaves out compaction %q, which had completed.", c.id)
 				}
 			}
-		}, answered(loadSession))
+		}, answered(pick(v.states, resumeSession, loadSession)))
 		w.AtEnd(func(end rules.End) {
 			for _, c := range order {
 				if w.Saw(open); end.Clean && c.ended == 0 {

@@ -106,7 +106,7 @@ func echo(v *version) *rule {
 	return r.Watching(func(w *watch) {
 		ids := map[[2]string]int{}
 		w.On(func(ev *event) {
-			if ev.session != nil && ev.succeeded() {
+			if ev.session != nil && ev.succeeded() && ev.request.first == nil {
 				id := [2]string{ev.session.id, ev.result.Get("messageId").Str()}
 				w.judge(twice, ids[id] > 0, ev, "", []int{ids[id]}, "The answer has the messageId of an earlier prompt.")
 				ids[id] = ev.Seq
@@ -132,7 +132,7 @@ func replays(v *version) *rule {
 	r := v.ofAgent("V2-RESUME",
 		"A resume replays the history if it was asked for, then tells the state, then is answered.", 2)
 	silent := r.Fail("not-silent", "a resume without replayFrom replays the history", "V2-SES-003")
-	state := r.Fail("no-state", "no state comes before the answer", "V2-SES-003")
+	state := r.Fail("no-state", "no state comes before the answer", "V2-SES-003", "V2-RPL-006")
 	order := r.Fail("history-after-state", "history comes after the state", "V2-SES-004")
 	other := r.Fail("other-ids", "a message of the history has an id that the live session did not show", "V2-SES-004")
 	gone := r.Fail("gone", "a message of the user is not in the history, under the id that it had", "V2-SES-004")

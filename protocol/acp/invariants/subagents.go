@@ -1,7 +1,10 @@
 package invariants
 
 import (
+	"slices"
+
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -19,6 +22,9 @@ func subagents(v *version) *rule {
 	again := r.Warn("replayed-question", "a replay asks the client for a child again", "SUB-018")
 	elsewhere := r.Warn("elsewhere", "a permission for a child's tool call is asked in another session", "SUB-007")
 	silent := r.In(1).Warn("no-state", "a child worked and was never said to be running", "SUB-009")
+	own := r.In(2).Warn("no-own-state", "a child works and has told no state in its own session", "V2-SUB-003")
+	back := r.Fail("not-again", "a child that works on after a resume is not announced again", "SUB-020")
+	mirror := r.In(2).Lint("not-mirrored", "the parent does not tell that its child is idle", "V2-SUB-005")
 	reason := r.Lint("no-reason", "a child is idle without a stop reason", "SUB-010")
 	listed := r.Lint("listed", "session/list holds a child", "SUB-025")
 	obeyed := r.Lint("obeyed", "a request that a client must not make for a child is carried out", "SUB-026")
@@ -54,6 +60,8 @@ func subagents(v *version) *rule {
 			}
 		}, asked(permission))
 		w.childrenRunning(silent)
+		w.childrenAgain(back)
+		w.childStates(own, mirror)
 		w.On(func(ev *event) {
 			for item := range ev.result.Get("sessions").Items() {
 				id := item.Get("sessionId").Str()
@@ -148,6 +156,59 @@ func (w *watch) childrenRunning(silent int) {
 			if w.Saw(silent); end.Clean && s.lineage.running == 0 {
 				w.Report(silent, s.conn.n, s.id, "", []int{s.lineage.announced, worked[s]},
 					"Child %q worked, and the agent never said that it was running.", s.id)
+			}
+		}
+	})
+}
+
+// childrenAgain judges that a child which works on is announced again, with what an editor may do to it,
+// once its session is loaded or resumed.
+func (w *watch) childrenAgain(missing int) {
+	owed := map[*session]int{}
+	w.inSession(func(ev *event, s *session) {
+		for _, c := range ev.conn.sessions {
+			works := c.lineage.state == "running" || c.lineage.state == "requires_action"
+			if works && c.child() && c.within(s) && ev.succeeded() {
+				owed[c] = ev.Seq
+			}
+		}
+	}, answered(loadSession), answered(resumeSession))
+	w.On(func(ev *event) {
+		named := ev.conn.sessions[ev.update.Get("sessionId").Str()]
+		if at := owed[named]; ev.topic == subagentUpdate && at > 0 {
+			w.judge(missing, named.lineage.revocable && !ev.update.Get("capabilities").Exists(), ev, named.id, []int{at},
+				"The first update about child %q after the answer has no capabilities.", named.id)
+			delete(owed, named)
+		}
+		if at := owed[ev.session]; at > 0 && ev.Source == transcript.Agent {
+			w.find(missing, ev, ev.session.id, []int{at}, "Child %q works on after the answer, and was not announced again.",
+				ev.session.id)
+			delete(owed, ev.session)
+		}
+	}, agentCalls()...)
+}
+
+// childStates judges the states of children in version 2, which their own sessions tell, and their parents.
+func (w *watch) childStates(own, mirror int) {
+	told := map[*session]bool{}
+	var idle []*session
+	w.inSession(func(ev *event, s *session) {
+		told[s] = true
+		ends := s.child() && s.root().replay == nil && ev.update.Get("state").Is("idle")
+		if ends && !slices.Contains(idle, s) {
+			idle = append(idle, s)
+		}
+	}, stateUpdate)
+	w.inSession(func(ev *event, s *session) {
+		if s.child() && s.root().replay == nil {
+			w.judge(own, !told[s], ev, s.id, []int{s.lineage.announced}, "Child %q works and has told no state.", s.id)
+		}
+	}, agentChunk, thoughtChunk)
+	w.AtEnd(func(end rules.End) {
+		for _, s := range idle {
+			if w.Saw(mirror); end.Clean && s.state == "idle" && s.lineage.state != "idle" {
+				w.Report(mirror, s.conn.n, s.id, "", []int{s.stateSeq}, "Child %q is idle, and its parent does not tell that.",
+					s.id)
 			}
 		}
 	})

@@ -33,6 +33,7 @@ const (
 	compactionUpdate // of a compaction, or a piece of its summary
 	subagentUpdate   // of a child session
 	sessionMessage   // between sessions
+	replayDone       // the end of a replay
 	otherUpdate
 
 	cancelTold        // session/cancel
@@ -100,7 +101,8 @@ func contentUpdates() []topic {
 
 func allUpdates() []topic {
 	return append(contentUpdates(), commandsUpdate, modeUpdate, optionsUpdate, infoUpdate, usageUpdate, stateUpdate,
-		toolPiece, terminalUpdate, terminalPiece, noticeUpdate, compactionUpdate, subagentUpdate, sessionMessage, otherUpdate)
+		toolPiece, terminalUpdate, terminalPiece, noticeUpdate, compactionUpdate, subagentUpdate, sessionMessage, replayDone,
+		otherUpdate)
 }
 
 func span(from, to verb, of func(verb) topic) []topic {

@@ -84,7 +84,7 @@ func version2() *version {
 			"terminal_output_chunk": terminalPiece, "state_update": stateUpdate, "config_option_update": optionsUpdate,
 			"available_commands_update": commandsUpdate, "notice": noticeUpdate, "compaction_update": compactionUpdate,
 			"compaction_summary_chunk": compactionUpdate, "subagent_update": subagentUpdate,
-			"session_message": sessionMessage},
+			"session_message": sessionMessage, "session_message_chunk": sessionMessage, "replay_complete": replayDone},
 		optional:   []optional{{deleteSession, "DELETE-001"}},
 		clientCaps: "capabilities", agentCaps: "capabilities", loginID: "methodId", optionID: "configId",
 		folders:       "capabilities.session.additionalDirectories",

@@ -19,6 +19,7 @@ type work struct {
 	cancel    int  // Seq of the cancel that is not settled
 	cancelled int  // Seq of the latest idle state with cancelled
 	prompts   []*turn
+	keys      map[string]*turn   // those with an idempotency key
 	said      map[string]message // the first that was seen of each message, by id
 	items     map[itemID]*item
 	reported  bool            // background work was reported
@@ -28,7 +29,7 @@ type work struct {
 }
 
 func newWork() work {
-	return work{said: map[string]message{}, items: map[itemID]*item{}, behind: map[itemID]bool{}}
+	return work{said: map[string]message{}, keys: map[string]*turn{}, items: map[itemID]*item{}, behind: map[itemID]bool{}}
 }
 
 // message is a message of a session: live if it was shown outside of a replay.
@@ -78,6 +79,8 @@ func (w *world) foldWork(s *session, ev *event) {
 		}
 	case ev.topic == stateUpdate:
 		s.enter(ev)
+	case ev.topic == replayDone:
+		w.marks = true
 	case userChunk <= ev.topic && ev.topic <= thoughtChunk:
 		w.foldMessage(s, ev)
 	case ev.topic == toolUpdate, ev.topic == toolPiece:
@@ -95,8 +98,18 @@ func (w *world) foldDemand(s *session, ev *event) {
 	switch ev.verb {
 	case prompt:
 		t := &turn{session: s, started: ev.Seq, concurrent: s.active || s.busy()}
+		r, key := ev.conn.open[ev.Seq], ev.params.Get("idempotencyKey").Str()
+		if first := s.keys[key]; first != nil && !first.failed {
+			if r != nil {
+				r.turn, r.first = nil, first
+			}
+			return
+		}
+		if key != "" {
+			rules.Remember(s.keys, rememberedSessions, key, t)
+		}
 		s.prompts = append(s.prompts, t)
-		if r := ev.conn.open[ev.Seq]; r != nil {
+		if r != nil {
 			r.turn = t
 		}
 	case resumeSession:

@@ -28,6 +28,7 @@ type world struct {
 	// shown are the messages of sessions that this transcript has from their beginning, by
 	// session and id, over all connections: of version 2.
 	shown map[string]map[string]message
+	marks bool // the agent ends replays with replay_complete: it knows that state of the specification
 }
 
 // conn is one agent process and the connection to it.
@@ -80,6 +81,7 @@ type request struct {
 	conn    *conn
 	session *session
 	turn    *turn // the turn it opens (prompt) or belongs to
+	first   *turn // of a prompt: that of the one which it sends again
 	tool    *tool // of a permission request
 	back    *act  // $/cancel_request named it
 
@@ -208,8 +210,11 @@ func (s *session) forget() {
 	}
 }
 
-// replaying reports whether a load runs.
-func (s *session) replaying() bool { return s.window != nil && s.window.verb == loadSession }
+// replaying reports whether a load runs, of the session or of one that it descends from.
+func (s *session) replaying() bool {
+	w := s.root().window
+	return w != nil && w.verb == loadSession
+}
 
 // ask remembers a request until it is answered.
 func (c *conn) ask(r *request) {

@@ -78,6 +78,8 @@ type screen struct {
 	open      []string // ids of tool calls of this turn that have no line yet
 	told      []string // and of those that have one
 	midLine   bool
+	children  map[string]*child // by session
+	indent    string            // of the next line beside what the agent says
 }
 
 // watch begins to show what comes into a transcript.
@@ -85,7 +87,8 @@ func (to Screen) watch(log *transcript.Transcript, work string, asks bool) *scre
 	s := &screen{
 		Screen: to, log: log,
 		calls: &callBook{known: map[[2]string]*toolCall{}}, reasons: map[int]string{}, waiting: map[int][]chan struct{}{},
-		terminals: map[string]terminal{}, differed: map[mockclient.FileDiff]bool{}, work: work, asks: asks,
+		terminals: map[string]terminal{}, children: map[string]*child{},
+		differed: map[mockclient.FileDiff]bool{}, work: work, asks: asks,
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	log.Observe(func(e transcript.Entry) {
@@ -164,9 +167,14 @@ func (s *screen) finish(ctx context.Context) error {
 
 // tell puts a line beside what the agent says, behind a word that says what it is.
 func (s *screen) tell(what, line string) {
+	s.beside("", what, line)
+}
+
+// beside is tell with an indent.
+func (s *screen) beside(indent, what, line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fmt.Fprintln(s.Err, s.Paint(faint, "["+what+"] "+line))
+	fmt.Fprintln(s.Err, indent+s.Paint(faint, "["+what+"] "+line))
 }
 
 // because notes why a permission request is rejected.
@@ -204,7 +212,7 @@ func (s *screen) aside(what, line string) {
 	if s.both {
 		s.endLine()
 	}
-	s.tell(what, line)
+	s.beside(s.indent, what, line)
 }
 
 func (s *screen) show(e transcript.Entry) {
@@ -235,8 +243,11 @@ func (s *screen) show(e transcript.Entry) {
 func (s *screen) ofAgent(e transcript.Entry) {
 	switch {
 	case e.Kind == transcript.Notification && e.Method == "session/update":
-		if e.Session == s.session {
-			s.update(e.JSON().Path("params.update"))
+		u := e.JSON().Path("params.update")
+		if c := s.children[e.Session]; c != nil {
+			s.ofChild(e.Session, c, u)
+		} else if e.Session == s.session {
+			s.update(u)
 		}
 	case e.Kind == transcript.Response && e.Method == "session/prompt":
 		for _, id := range s.open {
@@ -263,6 +274,10 @@ func (s *screen) update(u wire.Value) {
 	case "plan":
 		s.broken = true
 		s.showPlan(u.Get("entries"))
+	case "subagent_update":
+		s.announce(0, u)
+	case "notice":
+		s.aside(OneLine(u.Get("severity").Str()), OneLine(u.Get("title").Str()+" "+u.Get("description").Str()))
 	case "current_mode_update":
 		s.aside("mode", OneLine(u.Get("currentModeId").Str()))
 	case "tool_call", "tool_call_update":

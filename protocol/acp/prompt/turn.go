@@ -140,8 +140,10 @@ func (t *Client) start(ctx context.Context, resume string) error {
 	}
 	o := t.options
 	caps := mockclient.Capabilities{
-		"fs":      map[string]any{"readTextFile": true, "writeTextFile": o.Write || o.Yolo || o.Ask},
-		"session": map[string]any{"configOptions": map[string]any{"boolean": map[string]any{}}},
+		"fs": map[string]any{"readTextFile": true, "writeTextFile": o.Write || o.Yolo || o.Ask},
+		"session": map[string]any{"configOptions": map[string]any{"boolean": map[string]any{}},
+			"notices": map[string]any{}},
+		"subagents": map[string]any{},
 	}
 	if o.Yolo || o.Ask {
 		caps["terminal"] = true

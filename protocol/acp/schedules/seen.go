@@ -85,6 +85,8 @@ func (s *follower) prompted(t *transcript.Transcript) {
 	n := s.Nth
 	for e := range t.All() {
 		switch {
+		case acpframe.Update(e) == "replay_complete": // such an agent knows idempotency keys, too
+			s.Able["keys"] = true
 		case e.Source == transcript.Agent && e.Kind == transcript.Response && e.Method == "initialize":
 			s.advertised(e.JSON().Get("result"))
 		case asks(e):

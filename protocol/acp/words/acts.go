@@ -31,13 +31,15 @@ func actCommands() []*scenarios.Command {
 			"twice, and each NAME has to be there.",
 		Compile: compileSession,
 	}, {
-		Name: "prompt", Group: "acts", Args: "[NAME] TEXT [attach=FILE]… [blocks=JSON] [meta=JSON]", Captures: true,
+		Name: "prompt", Group: "acts", Captures: true,
+		Args:    "[NAME] TEXT [attach=FILE]… [blocks=JSON] [meta=JSON] [key=TEXT]",
 		Summary: "send a prompt, and do not wait for the end of the turn",
 		Detail: "Starts the agent, initializes it and opens a session with defaults unless the\n" +
 			"script did. attach= adds a file of the workspace: as an image or audio block by\n" +
 			"its extension, embedded if the agent takes embedded context, else as a link. An\n" +
 			"agent may look into a picture: give it a real one, as -- dot.png.base64 --.\n" +
-			"blocks= gives all content blocks instead of one with the text; meta= is _meta.\n" +
+			"blocks= gives all content blocks instead of one with the text; meta= is _meta; key= is\n" +
+			"the idempotencyKey of version 2, with which send-again may repeat it.\n" +
 			"Each prompt's text must be unique in the scenario: the model's turns are found by it.",
 		Compile: compilePrompt,
 	}, {
@@ -55,6 +57,13 @@ func actCommands() []*scenarios.Command {
 				return notify(ctx, b, l, s, "session/cancel", map[string]any{"sessionId": s.ID})
 			}
 		},
+	}, {
+		Name: "send-again", Group: "acts", Args: "REF", Captures: true,
+		Summary: "send a request again as it was, with a new id, and do not wait",
+		Detail: "An editor does so that lost the answer. REF is the name of the line that sent it. The\n" +
+			"specification allows it for all requests except session/new, session/fork, and a prompt\n" +
+			"without key=.",
+		Compile: compileSendAgain,
 	}, {
 		Name: "cancel-request", Group: "acts", Cuts: true, Args: "REF", Captures: true,
 		Summary: "send $/cancel_request for a request a line above named",

@@ -23,6 +23,19 @@ func compileCancelRequest(l *scenarios.Line) scenarios.Step {
 	}
 }
 
+func compileSendAgain(l *scenarios.Line) scenarios.Step {
+	ref := l.Ref(0)
+	l.AtMost(1)
+	return func(ctx context.Context, b *scenarios.Branch) error {
+		e, err := b.Entry(l, ref)
+		if err != nil {
+			return err
+		}
+		_, err = send(ctx, b, l, b.Session(), e.Method, json.RawMessage(e.JSON().Get("params").Raw()))
+		return err
+	}
+}
+
 func compileAnswer(l *scenarios.Line) scenarios.Step {
 	opts := l.Options("result", "error", "id")
 	ref := l.Ref(0)

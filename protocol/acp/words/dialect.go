@@ -141,7 +141,7 @@ func v2Kinds(first []language.Kind) []language.Kind {
 	for name, help := range map[string]string{
 		"tool_call_content_chunk": "a piece of a tool call's content",
 		"terminal_update":         "the state of a terminal", "terminal_output_chunk": "a piece of a terminal's output",
-		"plan_update": "a plan",
+		"plan_update": "a plan", "replay_complete": "the end of a replay",
 	} {
 		all = append(all, language.Kind{Name: name, Help: help, Match: update(name)})
 	}

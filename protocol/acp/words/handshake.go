@@ -59,6 +59,11 @@ func initialize(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, ver
 		b.NotStarted(f)
 		return &scenarios.Miss{Failure: f, Verdict: results.Inconclusive}
 	}
+	if b.Provided() {
+		if err := provide(ctx, b); err != nil {
+			return err
+		}
+	}
 	return b.Greeted()
 }
 

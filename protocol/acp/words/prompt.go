@@ -17,7 +17,7 @@ import (
 )
 
 func compilePrompt(l *scenarios.Line) scenarios.Step {
-	files, options := l.Every("attach"), l.Options("meta", "blocks")
+	files, options := l.Every("attach"), l.Options("meta", "blocks", "key")
 	meta, given := jsonWord(l, options["meta"]), options["blocks"]
 	name := l.TakeSession(1, openIt+", or quote the text")
 	l.AtMost(1, "quote the text: prompt 'Do this.'")
@@ -49,6 +49,11 @@ func compilePrompt(l *scenarios.Line) scenarios.Step {
 		params := map[string]any{"sessionId": s.ID, "prompt": blocks}
 		if meta != nil {
 			params["_meta"] = meta
+		}
+		if key, given := options["key"]; given {
+			if params["idempotencyKey"], err = b.Expand(key); err != nil {
+				return l.Fault(err)
+			}
 		}
 		b.CountResidents()
 		c, err := send(ctx, b, l, s, "session/prompt", params)
