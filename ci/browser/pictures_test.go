@@ -14,6 +14,23 @@ import (
 
 var pictures = flag.String("pictures", "", "write the pictures of the guide to `DIR`")
 
+var screens = flag.String("screens", "", "write a picture of each view, width and theme to `DIR`")
+
+// screen writes a picture of the page as it is, where they were asked for, to be looked at:
+//
+//	ci/browser/run -run TestAccess -args -screens /tmp/screens
+func (p *page) screen(name string) {
+	p.t.Helper()
+	if *screens == "" {
+		return
+	}
+	var shot []byte
+	p.do("taking a picture", chromedp.CaptureScreenshot(&shot))
+	if err := os.WriteFile(filepath.Join(*screens, name+".png"), shot, 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 // The pictures of the guide are those of a run of the shipped scenarios with an agent that
 // ends cancelled turns as if nothing were. After a change of what they show:
 //

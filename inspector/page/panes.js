@@ -1,6 +1,6 @@
 import { h, fill, button } from "./dom.js";
 
-// The panes of the work place: their sizes, which of them are folded, and which one is seen where there is room for one.
+// The panes of the work place: their sizes, which are folded, and which one is seen where there is room for one.
 
 // What a reader has set up stays so. A server has another port each time, so a cookie keeps it; a file has none.
 const keeper = "acp-test-panes";

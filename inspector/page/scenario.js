@@ -34,7 +34,12 @@ export class Scenario {
       shortId: id => this.short(id),
     });
     this.scratch =
-      data.actions.includes("scratch") && c.scratch && new Scratch(() => ({ trace: this.trace, at: this.at }));
+      data.actions.includes("scratch") &&
+      c.scratch &&
+      new Scratch(
+        () => ({ trace: this.trace, at: this.at }),
+        () => data.fields(c),
+      );
     this.below = h("div", { class: "below-proof" });
     this.middle = [this.head(), this.place];
     this.side = [this.scratch && this.scratch.element, this.proof.element, this.below];
@@ -237,13 +242,13 @@ export class Scenario {
     fill(
       this.tools,
       button("copy frames", async () => copy(await frames(this.trace, selection()), "frames"), {
-        title: "the frames that the filter takes",
+        title: "the frames among the entries that the filter takes",
       }),
       button("bug report", async () => result("Bug report", await report(this.c, this.trace, this.found))),
       r && r.rerun && button("copy command", () => copy(r.rerun, "the command")),
       can("scenario") &&
         button("make a scenario", () => perform("scenario", { ...about, from: a(), to: b() }), {
-          title: "of the turns that the timeline shows",
+          title: "of the turns that the time line shows",
         }),
       can("rerun") && r && r.rerun && button("run again", () => perform("rerun", { ...about, id: r.id, path: r.file })),
       can("reduce") && this.found.length > 0 && button("reduce", () => perform("reduce", about)),
