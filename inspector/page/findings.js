@@ -1,4 +1,4 @@
-import { h, ms, pair, diff } from "./dom.js";
+import { ms, diff, folded } from "./dom.js";
 
 // What is wrong: each defect of a result once, whoever found it.
 
@@ -24,15 +24,15 @@ function ofFailure(f, more) {
     got: f.observed,
     reason: f.reason,
     parts: [
-      ...pair("timer", f.timer),
-      ...pair("where", f.where),
-      ...pair("agent", f.process),
-      ...pair("what to do", f.advice),
+      ["timer", f.timer],
+      ["where", f.where],
+      ["agent", f.process],
+      ["what to do", f.advice],
     ],
-    below: [
+    below: () => [
       f.diff && diff(f.diff),
-      f.tail && h("details", {}, h("summary", {}, "the entries before"), h("pre", { tabindex: 0 }, f.tail.join("\n"))),
-      f.stderr && h("details", {}, h("summary", {}, "stderr"), h("pre", { tabindex: 0 }, f.stderr)),
+      f.tail && folded("the entries before", f.tail.join("\n")),
+      folded("stderr", f.stderr),
     ],
     entries: f.entries || [],
     stood: last ? Number(last[1]) : 0,
@@ -53,7 +53,7 @@ function ofCheck(c) {
     late: c.not_reached ? 1 : 0,
   };
   if (c.failure) return ofFailure(c.failure, { ...head, requirements: c.requirements || c.failure.requirement || [] });
-  return { ...head, requirements: c.requirements || [], entries: [], reason: c.reason, parts: [], below: [] };
+  return { ...head, requirements: c.requirements || [], entries: [], reason: c.reason, parts: [] };
 }
 
 const ofFinding = f => ({
@@ -65,8 +65,7 @@ const ofFinding = f => ({
   citation: f.citation,
   requirements: f.requirements || [],
   detail: f.detail,
-  parts: pair("session", f.session),
-  below: [],
+  parts: [["session", f.session]],
 });
 
 // joined is all problems with those checks taken into a finding that blame the same for the same requirement.
@@ -77,15 +76,20 @@ function joined(checks, findings) {
     for (const part of ["statement", "expected", "got", "stood"]) of[part] ||= c[part];
     of.checks = [...(of.checks || []), ...c.checks];
     of.parts = [...of.parts, ...c.parts];
-    of.below = [...of.below, ...c.below];
+    of.below ||= c.below;
     return false;
   });
   return [...rest, ...findings];
 }
 
 // problems are what went wrong in a result, one object for each: cls, id, title, entries and what is known of it.
+const found = new WeakMap();
 export function problems(r) {
   if (!r) return [];
+  if (!found.has(r)) found.set(r, find(r));
+  return found.get(r);
+}
+function find(r) {
   const all = [];
   if (r.failure)
     all.push(
@@ -97,14 +101,14 @@ export function problems(r) {
     );
   const failed = (r.checks || []).filter(c => c.verdict !== "pass").map(ofCheck);
   all.push(...joined(failed, (r.findings || []).map(ofFinding)));
-  const plain = { requirements: [], entries: [], parts: [], below: [] };
+  const plain = { requirements: [], entries: [], parts: [] };
   if (r.golden && r.golden.diff)
     all.push({
       ...plain,
       cls: r.golden.known ? "known" : r.golden.state === "differs" ? "fail" : "info",
       id: "golden",
       title: "the messages differ from the golden " + (r.golden.path || ""),
-      below: [diff(r.golden.diff)],
+      below: () => [diff(r.golden.diff)],
     });
   if (!all.length && r.reason) all.push({ ...plain, cls: r.verdict, title: r.reason });
   return all.sort((a, b) => worst.indexOf(a.cls) - worst.indexOf(b.cls) || (a.late || 0) - (b.late || 0));
@@ -121,16 +125,16 @@ export const causeOf = (run, r, p) =>
 export const toCause = c => "#/?" + new URLSearchParams({ cause: c.id || c.title });
 
 // firstFrame is where to look first: the last entry of the worst problem that has any.
-export const firstFrame = found => {
-  const p = found.find(x => x.entries.length || x.stood);
+export const firstFrame = list => {
+  const p = list.find(x => x.entries.length || x.stood);
   return p && (p.entries.at(-1) || p.stood);
 };
 export const opened = c => link(c.key, firstFrame(problems(c.result)) ? "frames" : "", firstFrame(problems(c.result)));
 
 // headline is the problem that a verdict is about.
 export function headline(r) {
-  const found = problems(r);
-  return found.find(p => p.cls === shown(r)) || (r && r.verdict !== "pass" && found[0]) || null;
+  const list = problems(r);
+  return list.find(p => p.cls === shown(r)) || (r && r.verdict !== "pass" && list[0]) || null;
 }
 
 // waited says for what a scenario waited that did little else.

@@ -3,7 +3,7 @@ import { open } from "./source.js";
 import { link, outcome, problems, firstFrame, opened } from "./findings.js";
 import { Bench } from "./panes.js";
 import { overview } from "./overview.js";
-import { requirements, sweep } from "./tables.js";
+import { requirements, sweep, isExplored } from "./tables.js";
 import { Cases } from "./cases.js";
 import { Scenario } from "./scenario.js";
 
@@ -40,6 +40,8 @@ const keyNames = [
 ];
 
 function navigation(at) {
+  if (navigation.at === at && navigation.of === data) return;
+  Object.assign(navigation, { at, of: data });
   const to = (hash, text) => h("a", { href: hash, "aria-current": at === hash ? "page" : null }, text);
   const has = what => data.runs.some(r => r.run[what]);
   fill(
@@ -48,7 +50,7 @@ function navigation(at) {
     h("a", { class: "name", href: "#/" }, "acp-test"),
     to("#/", "Run"),
     has("conformance") && to("#/requirements", "Requirements"),
-    has("sweep") && to("#/sweep", "Sweep"),
+    has("sweep") && to("#/sweep", data.runs.some(r => r.run.sweep && isExplored(r.run.sweep)) ? "Explored" : "Sweep"),
     h("span", { class: "space" }),
     h(
       "details",

@@ -188,7 +188,7 @@ export class Plot {
     });
     c.fillStyle = this.colour("fail");
     for (const i of this.marks.keys()) c.fillRect(px(this.x(i)) - 1, y, 2, tall);
-    c.strokeStyle = c.fillStyle = this.colour("link");
+    c.strokeStyle = c.fillStyle = this.colour("fg");
     if (this.at >= 0 && this.at < this.trace.n) c.fillRect(px(this.x(this.at)), y, 1, tall);
     c.strokeRect(px(this.from) + 0.5, y + 0.5, Math.max(3, px(this.to) - px(this.from)) - 1, tall - 1);
   }

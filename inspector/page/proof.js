@@ -87,7 +87,8 @@ export class Proof {
   }
   // ready is told of the trace once it is there.
   ready(trace, spans) {
-    Object.assign(this, { trace, spans });
+    if (this.known === trace.n || !this.found.length) return;
+    Object.assign(this, { trace, spans, known: trace.n });
     this.show(this.found, this.at);
   }
   // show shows the problems of a transcript, one of them in full.
@@ -179,7 +180,7 @@ export class Proof {
         p.reason && p.reason !== p.title ? [h("dt", {}, "because"), h("dd", {}, words(p.reason, this.link))] : null,
         ...pair("requirement", [p.requirements.join(" "), p.statement].filter(Boolean).join("  ")),
         ...pair("check", (p.checks || []).join(" ")),
-        p.parts,
+        p.parts.flatMap(([label, text]) => pair(label, text)),
         h("dt", {}, "known"),
         h("dd", {}, p.known ? "yes, it is in the list of known failures" : "no"),
       ),
@@ -202,7 +203,7 @@ export class Proof {
           " ",
           button("copy", () => copy(r.rerun, "the command")),
         ),
-      p.below,
+      p.below && p.below(),
     );
   }
   // prove writes the proof as a sentence, once the trace is there.

@@ -64,7 +64,7 @@ export class Scenario {
         { class: "dim facts" },
         [
           told.title && this.c.key,
-          r && r.file !== this.c.key && r.file,
+          r && !r.file.includes(r.id) && r.file,
           this.c.last && this.c.last.result && "before: " + this.c.last.result.verdict,
           r && ms(r.duration_ns),
         ]
@@ -127,7 +127,6 @@ export class Scenario {
     this.conversation.follows = this.c.live;
     this.state = new State(made);
     this.moment = new Moment({ ...made, spans: this.timeline.spans });
-    this.proof.ready(t, this.timeline.spans);
     fill(this.below, this.moment.element, this.detail.element);
     this.table = new Table({ label: "entries", height: 26, row: k => this.row(k) });
     this.table.following = this.c.live;
@@ -194,6 +193,7 @@ export class Scenario {
   async grown() {
     if (this.scratch) this.scratch.refresh();
     this.timeline.grown();
+    this.proof.ready(this.trace, this.timeline.spans);
     if (this.filter) await this.runFilter(true);
     else this.sized();
     // Now there is what was asked for.

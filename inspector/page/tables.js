@@ -1,5 +1,5 @@
-import { h, verdict, fill } from "./dom.js";
-import { link } from "./findings.js";
+import { h, verdict, fill, count, visible } from "./dom.js";
+import { link, toCause } from "./findings.js";
 
 export function requirements(data) {
   const run = data.runs.map(r => r.run).find(r => r.conformance) || {},
@@ -75,9 +75,53 @@ function covered(s, name) {
   return all && h("div", { class: "dim" }, `${tried.size} of ${all} pairs of situation and action`);
 }
 
+// Sessions that were drawn have a map of pairs, whichever of them covered one.
+const drawn = "drawn session";
+export const isExplored = s => Boolean((s.pairs_of || {})[drawn]);
+
+// explored is that map: a row for each state of a turn or part of a session, with what was done there.
+function explored(s, to) {
+  const untried = (s.untried || []).map(p => p.split(": ")),
+    rows = (s.points || []).map(point => [
+      point,
+      s.cells.filter(c => c.point === point),
+      untried.filter(([at]) => at === point).map(([, ...rest]) => rest.join(": ")),
+    ]);
+  return h(
+    "table",
+    { class: "map explored" },
+    h(
+      "tr",
+      {},
+      ["where", "covered", "not covered"].map(t => h("th", {}, t)),
+    ),
+    rows.map(([point, cells, not]) =>
+      h(
+        "tr",
+        {},
+        h("th", {}, point),
+        h(
+          "td",
+          {},
+          cells.map(c => [
+            h(
+              "span",
+              { class: "option " + c.verdict, title: visible(c.finding || c.verdict) },
+              c.out ? h("a", to(c), c.action) : c.action,
+            ),
+            " ",
+          ]),
+        ),
+        h("td", { class: "dim" }, not.join(", ")),
+      ),
+    ),
+  );
+}
+
 // Runs with a finding are on this page; the transcripts of the others lie beside it.
 export function sweep(data) {
-  const s = (data.runs.map(r => r.run).find(r => r.sweep) || {}).sweep || {},
+  const run = data.runs.map(r => r.run).find(r => r.sweep) || {},
+    s = run.sweep || {},
     cells = s.cells || [],
     keys = new Set(data.cases.map(c => c.key));
   const to = c => {
@@ -86,6 +130,37 @@ export function sweep(data) {
       ? { href: link(id) }
       : { href: c.out.split("/").map(encodeURIComponent).join("/"), title: "acp-test show " + c.out };
   };
+  if (isExplored(s))
+    return [
+      h("h1", {}, "Explored"),
+      h(
+        "p",
+        { class: "dim" },
+        `${count(s.explored, "conversation")}, ${s.inconclusive} inconclusive; ` +
+          `${s.pairs_tried} of ${s.pairs} pairs are covered`,
+      ),
+      (run.causes || []).length > 0 && [
+        h("h2", {}, "Clusters"),
+        h(
+          "ul",
+          {},
+          run.causes.map(c =>
+            h(
+              "li",
+              {},
+              verdict(c.class),
+              " ",
+              h("a", { href: toCause(c) }, c.title),
+              " ",
+              count(c.scenarios.length, "time"),
+            ),
+          ),
+        ),
+      ],
+      h("h2", {}, "Pairs"),
+      explored(s, to),
+      repros(s),
+    ];
   return [
     h("h1", {}, "Sweep"),
     h(
@@ -138,13 +213,16 @@ export function sweep(data) {
           ),
       ),
     ]),
-    (s.repros || []).length > 0 && [
-      h("h2", {}, "Repros"),
-      h(
-        "ul",
-        {},
-        s.repros.map(f => h("li", {}, h("code", {}, "acp-test run " + f))),
-      ),
-    ],
+    repros(s),
   ];
 }
+
+const repros = s =>
+  (s.repros || []).length > 0 && [
+    h("h2", {}, "Repros"),
+    h(
+      "ul",
+      {},
+      s.repros.map(f => h("li", {}, h("code", {}, "acp-test run " + f))),
+    ),
+  ];
