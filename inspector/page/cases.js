@@ -1,4 +1,4 @@
-import { h, fill } from "./dom.js";
+import { h, fill, visible } from "./dom.js";
 import { setting, setUp } from "./panes.js";
 import { outcome, shown, problems, causeOf, headline, opened } from "./findings.js";
 
@@ -153,7 +153,7 @@ export class Cases {
       h(
         "summary",
         {},
-        h("span", { class: "group-name" }, name),
+        h("span", { class: "group-name", title: visible(name) }, name),
         h("span", { class: "dim" }, bad && bad < list.length ? `${bad} of ${list.length}` : String(list.length)),
       ),
       rows,

@@ -142,17 +142,13 @@ export class Detail {
           .filter(Boolean)
           .join(" · "),
       ),
-      found.map(p =>
+      found.length > 0 &&
         h(
-          "div",
-          { class: "problem " + p.cls },
-          verdict(p.cls),
-          " ",
-          p.id && h("b", {}, p.id + " "),
-          p.title,
-          p.citation && h("blockquote", {}, p.citation),
+          "p",
+          {},
+          "▲ ",
+          found.map((p, k) => [k ? ", " : "", verdict(p.cls), p.id || p.title]),
         ),
-      ),
       causes,
       h(
         "div",

@@ -48,8 +48,8 @@ function ofCheck(c) {
     id: c.id,
     checks: [c.slug],
     title:
-      (c.title || (c.failure && instead(c.failure)) || "") +
-      (c.not_reached ? " (not reached: an earlier line failed)" : ""),
+      (c.title || (c.failure && instead(c.failure)) || c.reason || c.slug) +
+      (c.not_reached && c.title ? " (not reached: an earlier line failed)" : ""),
     late: c.not_reached ? 1 : 0,
   };
   if (c.failure) return ofFailure(c.failure, { ...head, requirements: c.requirements || c.failure.requirement || [] });
@@ -60,6 +60,7 @@ const ofFinding = f => ({
   cls: f.known ? "known" : f.class,
   known: Boolean(f.known),
   id: f.rule,
+  point: f.point,
   title: f.message + (f.count > 1 ? ` (${f.count} places)` : ""),
   entries: f.entries || [],
   citation: f.citation,
@@ -120,7 +121,9 @@ export const causeOf = (run, r, p) =>
     c =>
       r &&
       c.scenarios.includes(r.id) &&
-      (c.id && p.id ? c.id === p.id || c.id.startsWith(p.id + " ") : c.title === p.title),
+      (c.id && p.id
+        ? [p.id, p.id + " " + p.point, ...(p.point ? [] : p.requirements)].includes(c.id)
+        : c.title === p.title),
   );
 export const toCause = c => "#/?" + new URLSearchParams({ cause: c.id || c.title });
 

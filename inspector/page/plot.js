@@ -110,10 +110,12 @@ export class Plot {
     this.ticks(c, left);
     this.paintIdle(c);
     const [a, b] = this.inView();
+    this.names = []; // they stand above all else
     this.paintSpans(c, y, a, b);
     if (b - a <= 1500) for (let i = a; i < b; i++) this.paintEntry(c, i, y, b - a);
     else this.paintDensity(c, y);
     this.paintCauses(c, y, a, b);
+    this.paintNames(c);
     this.paintMarks(c, left);
     c.restore();
     this.paintSmall(c, left);
@@ -122,6 +124,17 @@ export class Plot {
       ? Math.round(to - from) + " entries in view"
       : lasting(to - from) + " in view";
     this.painted = (this.painted || 0) + 1;
+  }
+  paintNames(c) {
+    c.strokeStyle = this.colour("bg");
+    c.fillStyle = this.colour("fg");
+    c.lineWidth = 3;
+    c.lineJoin = "round";
+    for (const [text, x, y] of this.names) {
+      c.strokeText(text, x, y);
+      c.fillText(text, x, y);
+    }
+    c.lineWidth = 1;
   }
   // paintMarks draws the findings, and the playhead.
   paintMarks(c, left) {
@@ -158,9 +171,10 @@ export class Plot {
         for (let y = axis; y < this.bottom + 6; y += 6) c.lineTo(edge + (y % 12 ? 2 : -2), y);
         c.stroke();
       }
-      const text = "idle " + lasting(f.long);
+      const text = "idle " + lasting(f.long),
+        [a, b] = [Math.max(p, this.left()), Math.min(q, this.width)];
       c.fillStyle = this.colour("dim");
-      if (q - p > c.measureText(text).width + 6) c.fillText(text, (p + q - c.measureText(text).width) / 2, axis + 8);
+      if (b - a > c.measureText(text).width + 6) c.fillText(text, (a + b - c.measureText(text).width) / 2, axis + 8);
     }
   }
   // paintSmall draws all that there is, and where in it the view lies.
@@ -237,8 +251,7 @@ export class Plot {
         room = p + w - at - 2;
       if (room < 34 || this.laneHeight < 20 || kind === "process" || at < (named.get(row) ?? -1)) return;
       const text = fitted(c, this.name(s), room);
-      c.fillStyle = this.colour("fg");
-      c.fillText(text, at, y(lane) + (kind === "gate" ? 1 : -1) * (high / 2 - 7));
+      this.names.push([text, at, y(lane) + (kind === "gate" ? 1 : -1) * (high / 2 - 7)]);
       named.set(row, at + c.measureText(text).width + 6);
     });
   }

@@ -178,9 +178,6 @@ export class Proof {
         ...pair("expected", p.expected),
         p.got ? [h("dt", {}, "got"), h("dd", {}, words(p.got, this.link))] : null,
         p.reason && p.reason !== p.title ? [h("dt", {}, "because"), h("dd", {}, words(p.reason, this.link))] : null,
-        ...pair("requirement", [p.requirements.join(" "), p.statement].filter(Boolean).join("  ")),
-        ...pair("check", (p.checks || []).join(" ")),
-        p.parts.flatMap(([label, text]) => pair(label, text)),
         h("dt", {}, "known"),
         h("dd", {}, p.known ? "yes, it is in the list of known failures" : "no"),
       ),
@@ -203,6 +200,18 @@ export class Proof {
           " ",
           button("copy", () => copy(r.rerun, "the command")),
         ),
+      h(
+        "details",
+        {},
+        h("summary", {}, "where, and how it was checked"),
+        h(
+          "dl",
+          {},
+          ...pair("requirement", [p.requirements.join(" "), p.statement].filter(Boolean).join("  ")),
+          ...pair("check", (p.checks || []).join(" ")),
+          p.parts.flatMap(([label, text]) => pair(label, text)),
+        ),
+      ),
       p.below && p.below(),
     );
   }

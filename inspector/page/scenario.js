@@ -13,7 +13,7 @@ import { Scratch } from "./scratch.js";
 import { link, problems, shown, outcome } from "./findings.js";
 import { Proof } from "./proof.js";
 import { Moment } from "./moment.js";
-import { edge } from "./panes.js";
+import { edge, setting } from "./panes.js";
 
 const views = ["frames", "timeline", "conversation", "state", "compare", "files"];
 const titles = { frames: "entries", timeline: "time line" };
@@ -40,9 +40,26 @@ export class Scenario {
         () => ({ trace: this.trace, at: this.at }),
         () => data.fields(c),
       );
-    this.below = h("div", { class: "below-proof" });
+    this.below = h("div", { class: "lower" });
     this.middle = [this.head(), this.place];
-    this.side = [this.scratch && this.scratch.element, this.proof.element, this.below];
+    const upper = h("div", { class: "upper" }, this.scratch && this.scratch.element, this.proof.element);
+    this.side = h(
+      "div",
+      { class: "halves" },
+      upper,
+      edge({
+        label: "height of the finding",
+        key: "upper",
+        across: true,
+        grows: 1,
+        least: 60,
+        size: () => upper.getBoundingClientRect().height,
+        sized: px => this.side && this.side.style.setProperty("--upper", px + "px"),
+        folds: () => this.side.classList.toggle("no-upper"),
+      }),
+      this.below,
+    );
+    if (setting("upper")) this.side.style.setProperty("--upper", setting("upper") + "px");
     this.found = problems(c.result);
     this.showProblems();
   }

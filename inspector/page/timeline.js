@@ -195,7 +195,7 @@ export class Timeline extends Plot {
     if (s < 0) return;
     const a = this.x(this.spans.from[s]),
       b = this.spans.isOpen(s) ? this.total() : this.x(this.spans.to[s]),
-      room = 0.2 * (b - a);
+      room = 0.08 * (b - a);
     if (b > a) this.setView(a - room, b + room);
   }
   // nearest is the entry of a lane that is nearest to a point, of all in the axis above; -1 if none is near.
