@@ -67,10 +67,10 @@ async function steps(t, spans, p) {
     const kind = spanKinds[spans.kind[s]],
       a = spans.from[s],
       open = spans.isOpen(s);
-    if (all.size > 20 || all.has(a) || !["gate", "permission"].includes(kind)) return;
+    if (all.size > 20 || !["gate", "permission"].includes(kind)) return;
+    if (kind === "permission" && (all.has(a) || spans.to[s] <= from)) return;
     const end = open ? " to the end" : [" until ", spans.to[s]];
-    if (kind === "gate") all.set(a, ["the model is held at gate", a, end]);
-    else if (spans.to[s] > from) all.set(a, ["the user is asked (" + t.name("method", a) + ")", a, end]);
+    all.set(a, [kind === "gate" ? "the model is held at gate" : "the user is asked", a, end]);
   });
   const gates = [...all.values()].filter(step => step[2] && t.name("kind", step[1]) === "gate"),
     named = await t.rows(gates.map(step => step[1]));
