@@ -72,10 +72,11 @@ const ofFinding = f => ({
 // joined is all problems with those checks taken into a finding that blame the same for the same requirement.
 function joined(checks, findings) {
   const rest = checks.filter(c => {
-    const of = findings.find(f => f.cls === c.cls && f.requirements.some(q => c.requirements.includes(q)));
+    const same = f => f.title === c.title || f.requirements.some(q => c.requirements.includes(q)),
+      of = findings.find(f => f.cls === c.cls && same(f));
     if (!of || c.late) return true;
     for (const part of ["statement", "expected", "got", "stood"]) of[part] ||= c[part];
-    of.checks = [...(of.checks || []), ...c.checks];
+    of.checks = [...(of.checks || []), ...(c.checks || [])];
     of.parts = [...of.parts, ...c.parts];
     of.below ||= c.below;
     return false;
@@ -92,15 +93,15 @@ export function problems(r) {
 }
 function find(r) {
   const all = [];
+  const failed = (r.checks || []).filter(c => c.verdict !== "pass").map(ofCheck);
   if (r.failure)
-    all.push(
+    failed.unshift(
       ofFailure(r.failure, {
         cls: r.known ? "known" : r.failure_class,
         known: Boolean(r.known),
         title: r.reason || r.failure.reason || instead(r.failure),
       }),
     );
-  const failed = (r.checks || []).filter(c => c.verdict !== "pass").map(ofCheck);
   all.push(...joined(failed, (r.findings || []).map(ofFinding)));
   const plain = { requirements: [], entries: [], parts: [] };
   if (r.golden && r.golden.diff)

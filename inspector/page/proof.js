@@ -9,12 +9,12 @@ export const words = (text, link) =>
   (text || "").split(/(#\d+\b)/).map((part, k) => (k % 2 ? h("a", { href: link(part.slice(1) - 1) }, part) : part));
 
 // cited is a sentence of a specification as a link to where it stands.
-const places = [
+const sources = [
   [/^(docs\/spec\/[\w./-]+\.mdx?)#([\w.-]*)/, "ag-ui-protocol/ag-ui"],
   [/^((?:docs|schema)\/[\w./-]+\.(?:mdx?|json))#([\w.$/-]*)/, "agentclientprotocol/agent-client-protocol"],
 ];
 export function cited(citation) {
-  for (const [shape, repository] of places) {
+  for (const [shape, repository] of sources) {
     const m = shape.exec(citation || "");
     if (!m) continue;
     const text = citation.slice(m[0].length).trim(),

@@ -15,8 +15,8 @@ import { Proof } from "./proof.js";
 import { Moment } from "./moment.js";
 import { edge, setting } from "./panes.js";
 
-const views = ["frames", "timeline", "conversation", "state", "compare", "files"];
-const titles = { frames: "entries", timeline: "time line" };
+const views = ["entries", "time line", "conversation", "state", "compare", "files"];
+const places = ["frames", "timeline", "conversation", "state", "compare", "files"]; // in addresses
 
 // Scenario is one transcript: in the middle its time line and a view, at the side what was found and the selected
 // entry. What is selected, the view and the filter are in the address.
@@ -298,12 +298,8 @@ export class Scenario {
   named() {
     fill(
       this.tabs,
-      views.map(v =>
-        h(
-          "a",
-          { href: this.link(this.at, { view: v }), "aria-current": v === this.view ? "page" : null },
-          titles[v] || v,
-        ),
+      places.map((v, k) =>
+        h("a", { href: this.link(this.at, { view: v }), "aria-current": v === this.view ? "page" : null }, views[k]),
       ),
     );
     const now = this.tabs.querySelector("[aria-current]"); // it is in sight, also where not all of them are
@@ -314,7 +310,7 @@ export class Scenario {
     this.zoom = this.asked.zoom = zoom;
     history.replaceState(null, "", this.link(this.at));
     [...this.tabs.children].forEach((a, k) => {
-      a.href = this.link(this.at, { view: views[k] });
+      a.href = this.link(this.at, { view: places[k] });
     }); // who has the focus keeps it
   }
 
@@ -323,7 +319,7 @@ export class Scenario {
     this.asked = { view, seq, filter, other, zoom };
     if (!this.trace) return;
     const was = this.view;
-    this.view = views.includes(view) ? view : "frames";
+    this.view = places.includes(view) ? view : "frames";
     this.at = seq ? Math.min(seq, this.trace.n) - 1 : -1;
     const changed = this.filter !== (filter || "") || this.other !== (other || "");
     ((this.filter = filter || ""), (this.other = other || ""));
