@@ -61,7 +61,7 @@ var tasks = []task{
 		func(n *newcomer) { n.click(toFailure, "#problems .proof a") },
 		func(n *newcomer) { n.hit("n", "#problems .proof a") }, "#problems",
 		[]string{`After session/cancel the turn ended with "end_turn" instead of cancelled`, `held at gate "mid"`,
-			"The editor sends session/cancel at #", "the agent answers session/prompt with end_turn at #",
+			"The editor sends session/prompt at #", "held at gate mid since #", "the editor sends session/cancel at #", "the agent answers session/prompt with end_turn at #",
 			"expected\nturn cancelled", "MUST respond"}},
 	{"which entry was wrong, or came too late", 1,
 		func(n *newcomer) { n.click("#causes a", ".row.at") },
