@@ -1,5 +1,5 @@
 import { h, verdict, fill, count, visible } from "./dom.js";
-import { link, toCause } from "./findings.js";
+import { link, headline, shown, opened } from "./findings.js";
 
 export function requirements(data) {
   const run = data.runs.map(r => r.run).find(r => r.conformance) || {},
@@ -139,24 +139,7 @@ export function sweep(data) {
         `${count(s.explored, "conversation")}, ${s.inconclusive} inconclusive; ` +
           `${s.pairs_tried} of ${s.pairs} pairs are covered`,
       ),
-      (run.causes || []).length > 0 && [
-        h("h2", {}, "Clusters"),
-        h(
-          "ul",
-          {},
-          run.causes.map(c =>
-            h(
-              "li",
-              {},
-              verdict(c.class),
-              " ",
-              h("a", { href: toCause(c) }, c.title),
-              " ",
-              count(c.scenarios.length, "time"),
-            ),
-          ),
-        ),
-      ],
+      clusters(run),
       h("h2", {}, "Pairs"),
       explored(s, to),
       repros(s),
@@ -215,6 +198,30 @@ export function sweep(data) {
     ]),
     repros(s),
   ];
+}
+
+// clusters are what was found, the conversations with the same defect together.
+function clusters(run) {
+  const bad = (run.results || []).filter(r => headline(r));
+  return (
+    bad.length > 0 && [
+      h("h2", {}, "Clusters"),
+      h(
+        "ul",
+        {},
+        [...Map.groupBy(bad, r => headline(r).title)].map(([title, list]) =>
+          h(
+            "li",
+            {},
+            verdict(shown(list[0])),
+            " ",
+            h("a", { href: opened({ key: list[0].id, result: list[0] }) }, title),
+            [" in ", count(list.length, "conversation")],
+          ),
+        ),
+      ),
+    ]
+  );
 }
 
 const repros = s =>
