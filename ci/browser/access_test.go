@@ -35,19 +35,23 @@ var widths = []int64{390, 800, 1440, 2560}
 
 // Nothing serious keeps people out of the report, on any screen.
 func TestAccess(t *testing.T) {
-	p := open(t)
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range widths {
-			for hash, wait := range views {
+			t.Run(fmt.Sprintf("%d in %s", width, scheme), func(t *testing.T) {
+				p := open(t)
 				p.do("setting the screen", chromedp.EmulateViewport(width, 900), emulate(scheme))
-				p.visit(hash, wait)
-				p.screen(fmt.Sprintf("%s-%d-%s", strings.NewReplacer("/", "-", "#", "", "?", "-").Replace("view"+hash), width, scheme))
-				if found := p.accuse(); found != "" {
-					t.Errorf("%s at %d in %s: %v", hash, width, scheme, found)
+				for hash, wait := range views {
+					p.visit(hash, wait)
+					p.screen(fmt.Sprintf("%s-%d-%s", strings.NewReplacer("/", "-", "#", "", "?", "-").Replace("view"+hash), width, scheme))
+					if found := p.accuse(); found != "" {
+						t.Errorf("%s: %v", hash, found)
+					}
 				}
-			}
+			})
 		}
 	}
+	p := open(t)
+	p.visit("", views[""])
 	// A picture without words, to see that it looks.
 	p.eval(`void document.body.append(Object.assign(document.createElement("img"), {src: "data:,"}))`)
 	if p.accuse() == "" {
