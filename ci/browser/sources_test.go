@@ -32,6 +32,24 @@ func TestSweep(t *testing.T) {
 	p.quiet()
 }
 
+// What a run explored is a map: a row for each state, with what was done there and what was not.
+func TestExplored(t *testing.T) {
+	dir, program := t.TempDir(), given(t, "ACP_TEST_PROGRAM")
+	explore := exec.Command(program, "explore", "--agent", "reference", "--sessions", "2", "--confirm", "1", "-q")
+	explore.Dir = dir
+	if out, err := explore.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	p := at(t, serving(t, program, filepath.Join(dir, "acp-test-out")))
+	p.visit("#/sweep", ".explored .option")
+	p.until(`/2 conversations, \d inconclusive; \d+ of \d+ pairs are covered/.test(document.querySelector(".whole").innerText)`)
+	p.want("rows with what was not covered", p.eval(`[...document.querySelectorAll(".explored td:last-child")].some(e => e.innerText.includes("cancel"))`), true)
+	if found := p.accuse(); found != "" {
+		t.Error(found)
+	}
+	p.quiet()
+}
+
 // What was said of editors that were served stands beside their transcripts, also if one scenario was served twice.
 func TestServed(t *testing.T) {
 	dir, program := t.TempDir(), given(t, "ACP_TEST_PROGRAM")
