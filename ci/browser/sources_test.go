@@ -73,7 +73,7 @@ func TestServed(t *testing.T) {
 	}
 	p.until(`document.querySelectorAll("#scenarios .v.pass").length === 1 && document.querySelectorAll("#scenarios .v.fail").length === 1`)
 	p.until(`document.querySelector("#causes")?.innerText.includes("PROMPT-001")`)
-	p.do("what is wrong", chromedp.Click("#causes a", chromedp.ByQuery), chromedp.WaitVisible(".row", chromedp.ByQuery))
+	p.do("what is wrong", chromedp.Click("#causes .seen a", chromedp.ByQuery), chromedp.WaitVisible(".row", chromedp.ByQuery))
 	p.until(`document.querySelector("h1 .v").textContent === "fail" && document.querySelector("#problems").innerText.includes("prompted-once")`)
 	p.quiet()
 }

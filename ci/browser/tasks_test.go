@@ -64,7 +64,7 @@ var tasks = []task{
 			"The editor sends session/prompt at #", "held at gate mid since #", "the editor sends session/cancel at #", "the agent answers session/prompt with end_turn at #",
 			"expected\nturn cancelled", "MUST respond"}},
 	{"which entry was wrong, or came too late", 1,
-		func(n *newcomer) { n.click("#causes a", ".row.at") },
+		func(n *newcomer) { n.click("#causes .seen a", ".row.at") },
 		func(n *newcomer) { n.hit("n", ".row.at") }, ".row.at", []string{"end_turn", "▲"}},
 	{"what did the model say then", 1,
 		func(n *newcomer) { n.click(toFailure, ".moment .said") },
@@ -155,7 +155,7 @@ func TestWhatChanged(t *testing.T) {
 func TestRunAgain(t *testing.T) {
 	n := &newcomer{page: at(t, given(t, "ACP_TEST_UI"))}
 	n.visit("", "#causes")
-	n.click("#causes a", ".row.at")
+	n.click("#causes .seen a", ".row.at")
 	n.push("run again", "dialog pre")
 	if got := n.text("dialog"); !strings.Contains(got, "1 fail") {
 		t.Errorf("the page says %q", got)
