@@ -5,6 +5,7 @@ import { spanKinds } from "./spans.js";
 // of them in small.
 const small = 16; // the height of that
 const axis = 18; // and of the axis above
+const highest = 130; // of a lane
 
 // The lane and the colour of each kind of span, and how much of the height it takes.
 const looks = {
@@ -90,7 +91,7 @@ export class Plot {
       c = this.context,
       left = this.left(),
       bottom = this.tallness - small,
-      laneHeight = (bottom - axis) / rows.length,
+      laneHeight = Math.min(highest, (bottom - axis) / rows.length),
       place = new Map(rows.flatMap((lanes, k) => lanes.map(lane => [lane, k]))),
       y = lane => axis + ((place.get(lane) ?? place.get(6) ?? 1) + 0.5) * laneHeight;
     Object.assign(this, { laneHeight, rows, bottom, axis });
