@@ -26,16 +26,18 @@ export class Scale {
   fold() {
     const at = this.trace.at,
       total = this.trace.end();
-    let idle = [],
-      active = total;
-    for (let k = 0; k < 8; k++) {
-      const usual = active / Math.max(1, this.trace.n - 1 - idle.length),
-        limit = share * Math.max(active / share / share, usual);
-      idle = this.gaps.filter(g => g.long > limit);
-      const left = total - idle.reduce((sum, g) => sum + g.long, 0);
-      if (left === active) break;
-      active = left;
-    }
+    const long = [...this.gaps].sort((a, b) => b.long - a.long),
+      steps = this.trace.n - 1;
+    let rest = total,
+      active = total,
+      n = 0;
+    long.forEach((g, k) => {
+      rest -= g.long; // what is shorter; and at least half of all pauses are usual
+      const others = steps - k - 1;
+      if (2 * (k + 1) > steps || g.long <= share * Math.max(rest / share / share, rest / others)) return;
+      ((n = k + 1), (active = rest));
+    });
+    const idle = long.slice(0, n);
     const width = Math.max(1, active) * 0.06;
     let saved = 0;
     this.folds = idle
