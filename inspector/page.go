@@ -22,8 +22,8 @@ import (
 var files embed.FS
 
 // modules are the parts of the page's script, each behind those that it imports.
-var modules = strings.Fields("dom panes findings filter trace fields source table spans scale lanes plot timeline causes " +
-	"detail conversation state compare actions compose scratch proof moment overview tables cases scenario main")
+var modules = strings.Fields("dom panes findings filter trace fields source table spans scale lanes plot timeline " +
+	"causes detail conversation state compare actions compose scratch proof moment overview tables cases scenario main")
 
 // Style is the style sheet of all pages.
 func Style() string { return read("tokens.css") + read("style.css") }
