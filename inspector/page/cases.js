@@ -178,7 +178,7 @@ export class Cases {
       last = c.last && c.last.result,
       inside = [
         sign(shown(outcome(c))),
-        h("span", { class: "what" }, r.title || c.key),
+        h("span", { class: "what" }, r.title || (c.scratch ? "By hand" : c.key)),
         h("span", { class: "dim mono id" }, r.title ? c.key : "", last && " · before: " + last.verdict),
       ];
     return h(
