@@ -51,7 +51,7 @@ func TestPictures(t *testing.T) {
 	}{
 		{"index", "#/", "#causes", `document.fonts.status === "loaded"`, 720, "What is wrong"},
 		{"frames", "#/s/cancel%2Flate-permission-answer/frames/28", ".row.at", `document.querySelector(".json .leaf") &&
-			([...document.querySelectorAll(".leaf")].at(-1).dispatchEvent(new MouseEvent("mouseenter")), document.querySelector(".field-about b"))`, 800, "StopReason"},
+			([...document.querySelectorAll(".leaf")].at(-1).dispatchEvent(new MouseEvent("mouseenter")), document.querySelector(".field-about b"))`, 760, "StopReason"},
 		{"timeline", "#/s/cancel%2Flate-permission-answer/timeline/28", ".timeline.tall canvas", drawn + " > 8", 760, "in view"},
 	} {
 		for _, scheme := range []string{"light", "dark"} {
@@ -61,7 +61,7 @@ func TestPictures(t *testing.T) {
 			p.until(`document.body.innerText.includes("` + of.seen + `")`)
 			var shot []byte
 			p.do("taking the picture", chromedp.ActionFunc(func(ctx context.Context) (err error) {
-				shot, err = cdppage.CaptureScreenshot().WithFormat(cdppage.CaptureScreenshotFormatWebp).WithQuality(60).Do(ctx)
+				shot, err = cdppage.CaptureScreenshot().WithFormat(cdppage.CaptureScreenshotFormatWebp).WithQuality(50).Do(ctx)
 				return err
 			}))
 			name := of.name + "-" + scheme + ".webp"
