@@ -391,8 +391,8 @@ func TestTheModulesFitTogether(t *testing.T) {
 		t.Error("the script has an import or an export left")
 	}
 	entries, err := files.ReadDir("page")
-	if err != nil || len(entries) != len(modules)+1 {
-		t.Errorf("%d files for %d modules and the style, %v", len(entries), len(modules), err)
+	if err != nil || len(entries) != len(modules)+2 {
+		t.Errorf("%d files for %d modules, the tokens and the style, %v", len(entries), len(modules), err)
 	}
 }
 

@@ -22,11 +22,11 @@ import (
 var files embed.FS
 
 // modules are the parts of the page's script, each behind those that it imports.
-var modules = []string{"dom", "filter", "trace", "fields", "source", "table", "spans", "timeline",
-	"causes", "detail", "conversation", "state", "compare", "actions", "scratch", "overview", "scenario", "main"}
+var modules = strings.Fields("dom panes findings filter trace fields source table spans scale lanes plot timeline " +
+	"causes detail conversation state compare actions compose scratch proof moment overview tables cases scenario main")
 
 // Style is the style sheet of all pages.
-func Style() string { return read("style.css") }
+func Style() string { return read("tokens.css") + read("style.css") }
 
 func read(name string) string {
 	text, err := files.ReadFile("page/" + name)

@@ -1,9 +1,11 @@
 package browser
 
 import (
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -11,7 +13,7 @@ import (
 )
 
 // views are the pages of a report, from its overview.
-var views = map[string]string{"": "#search", "#/s/wrong/frames/9": ".detail", "#/s/wrong/timeline/9": ".timeline canvas", "#/s/wrong/conversation": ".card",
+var views = map[string]string{"": "#search", "#/?cause=wrong%23greets": "#scenarios .case", "#/s/wrong/frames/9": ".detail", "#/s/wrong/timeline/9": ".timeline canvas", "#/s/wrong/conversation": ".card",
 	"#/s/wrong/state/9": ".state-view", "#/s/wrong/compare?with=two": ".beside", "#/s/wrong/files": ".files"}
 
 // accuse is what axe calls serious or critical in the page.
@@ -28,20 +30,28 @@ func (p *page) accuse() any {
 	return found
 }
 
-// Nothing serious keeps people out of the report, on a wide screen, on a screen and on a phone.
+// widths are a phone, the narrowest screen with all panes, a laptop and a wide screen.
+var widths = []int64{390, 800, 1440, 2560}
+
+// Nothing serious keeps people out of the report, on any screen.
 func TestAccess(t *testing.T) {
-	p := open(t)
 	for _, scheme := range []string{"light", "dark"} {
-		for _, width := range []int64{2560, 1280, 390} {
-			for hash, wait := range views {
-				p.do("setting the screen", chromedp.EmulateViewport(width, 800), emulate(scheme))
-				p.visit(hash, wait)
-				if found := p.accuse(); found != "" {
-					t.Errorf("%s at %d in %s: %v", hash, width, scheme, found)
+		for _, width := range widths {
+			t.Run(fmt.Sprintf("%d in %s", width, scheme), func(t *testing.T) {
+				p := open(t)
+				p.do("setting the screen", chromedp.EmulateViewport(width, 900), emulate(scheme))
+				for hash, wait := range views {
+					p.visit(hash, wait)
+					p.screen(fmt.Sprintf("%s-%d-%s", strings.NewReplacer("/", "-", "#", "", "?", "-").Replace("view"+hash), width, scheme))
+					if found := p.accuse(); found != "" {
+						t.Errorf("%s: %v", hash, found)
+					}
 				}
-			}
+			})
 		}
 	}
+	p := open(t)
+	p.visit("", views[""])
 	// A picture without words, to see that it looks.
 	p.eval(`void document.body.append(Object.assign(document.createElement("img"), {src: "data:,"}))`)
 	if p.accuse() == "" {

@@ -35,10 +35,10 @@ func TestLargeRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := at(t, address)
 			p.shows([]seen{
-				{"", "#causes", ".tools [role=status]", "300 of 300"},
+				{"", "#causes", ".list [role=status]", "300 of 300"},
 				{"", "#causes", "#causes .seen", "10 scenarios"},
-				{"#/?search=number+150", "#scenarios tbody tr", "#scenarios tbody", "Number 150 is cancelled while the model speaks."},
-				{"#/s/s150/frames", ".row", ".tools [role=status]", " entries"},
+				{"#/?search=number+150", "#scenarios .case", "#scenarios", "Number 150 is cancelled while the model speaks."},
+				{"#/s/s150/frames", ".row", ".view [role=status]", " entries"},
 				{"#/s/s150/frames?filter=method:session/cancel", ".row", ".t-window", "session/cancel"},
 				{"#/s/s150/frames?filter=is:finding", ".row", ".t-window", "CANCEL-REASON"},
 				{"#/s/s150/frames?filter=text~%22there+was+an+end%22", ".row", ".t-window", "there was an end"},
@@ -64,11 +64,11 @@ func TestMillion(t *testing.T) {
 	p := at(t, serving(t, given(t, "ACP_TEST_PROGRAM"), filepath.Join(given(t, "ACP_TEST_LARGE"), "million.jsonl")))
 	const here = "#/s/million.jsonl/"
 	p.shows([]seen{
-		{here + "frames", ".row", ".tools [role=status]", "1,000,0"},
+		{here + "frames", ".row", ".view [role=status]", "1,000,0"},
 		{here + "frames/999990", "#f999990.at", ".detail h2", "#999990"},
-		{here + "frames?filter=method:session/request_permission", ".row", ".tools [role=status]", "40,8"},
+		{here + "frames?filter=method:session/request_permission", ".row", ".view [role=status]", "40,8"},
 		{here + "frames?filter=text~%22Question+12345+about%22", ".row", ".t-window", "Question 12345 about the code in main.go"},
-		{here + "frames?filter=seq:700000..700003", ".row", ".tools [role=status]", "4 of 1,000,0"},
+		{here + "frames?filter=seq:700000..700003", ".row", ".view [role=status]", "4 of 1,000,0"},
 		{here + "timeline/500000", ".timeline.tall canvas", ".timeline .bar", "in view"},
 		{here + "conversation/500000", ".at-it", ".at-it", "end_turn"},
 		{here + "conversation/500000", ".card.tool", ".card.tool", "Edit main.go"},
@@ -84,7 +84,7 @@ func TestMillion(t *testing.T) {
 	p.until(fmt.Sprintf("document.querySelector('.timeline .bar').innerText !== %q && %s > 8", all, drawn))
 	// From its beginning to its end by keys.
 	p.visit(here+"frames/1", "#f1.at")
-	p.until(`document.querySelector(".tools [role=status]").textContent.endsWith(" entries")`)
+	p.until(`document.querySelector(".view [role=status]").textContent.endsWith(" entries")`)
 	p.do("to the end", chromedp.Focus(".t-scroll", chromedp.ByQuery), chromedp.KeyEvent(kb.End), chromedp.WaitVisible(".row.at", chromedp.ByQuery))
 	p.until(`Number(document.querySelector(".row.at")?.id.slice(1)) > 1000000`)
 	p.quiet()

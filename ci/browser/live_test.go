@@ -106,7 +106,7 @@ func TestLiveSession(t *testing.T) {
 			e.say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`, `"id":1`)
 			p.until(shownRows + ` === 1`)
 			p.eval(`window.same = true`)
-			p.do("opening it", chromedp.Click("#scenarios tbody a", chromedp.ByQuery), chromedp.WaitVisible(".row.agent", chromedp.ByQuery))
+			p.do("opening it", chromedp.Click("#scenarios .case a", chromedp.ByQuery), chromedp.WaitVisible(".row.agent", chromedp.ByQuery))
 			e.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":%q,"mcpServers":[]}}`, filepath.Join(dir, "work")), `"id":2`)
 			p.until(`document.querySelector(".t-window").innerText.includes("session/new")`)
 
@@ -174,7 +174,7 @@ func TestLiveSweep(t *testing.T) {
 	// The scenario as it is, and a schedule whose agent waits.
 	p.until(shownRows + ` >= 2`)
 	p.want("what has a verdict", p.eval(`document.querySelectorAll("#scenarios .v:not(.unjudged)").length`), 0.0)
-	p.do("opening the first", chromedp.Click("#scenarios tbody a", chromedp.ByQuery), chromedp.WaitVisible(".row.agent", chromedp.ByQuery))
+	p.do("opening the first", chromedp.Click("#scenarios .case a", chromedp.ByQuery), chromedp.WaitVisible(".row.agent", chromedp.ByQuery))
 	p.until(`document.querySelector("h1 .v").textContent === "pass"`)
 	p.do("going up", chromedp.KeyEvent("u"), chromedp.WaitVisible("#scenarios", chromedp.ByQuery))
 

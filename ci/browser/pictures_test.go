@@ -14,6 +14,23 @@ import (
 
 var pictures = flag.String("pictures", "", "write the pictures of the guide to `DIR`")
 
+var screens = flag.String("screens", "", "write a picture of each view, width and theme to `DIR`")
+
+// screen writes a picture of the page as it is, where they were asked for, to be looked at:
+//
+//	ci/browser/run -run TestAccess -args -screens /tmp/screens
+func (p *page) screen(name string) {
+	p.t.Helper()
+	if *screens == "" {
+		return
+	}
+	var shot []byte
+	p.do("taking a picture", chromedp.CaptureScreenshot(&shot))
+	if err := os.WriteFile(filepath.Join(*screens, name+".png"), shot, 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 // The pictures of the guide are those of a run of the shipped scenarios with an agent that
 // ends cancelled turns as if nothing were. After a change of what they show:
 //
@@ -34,7 +51,7 @@ func TestPictures(t *testing.T) {
 	}{
 		{"index", "#/", "#causes", `document.fonts.status === "loaded"`, 720, "What is wrong"},
 		{"frames", "#/s/cancel%2Flate-permission-answer/frames/28", ".row.at", `document.querySelector(".json .leaf") &&
-			([...document.querySelectorAll(".leaf")].at(-1).dispatchEvent(new MouseEvent("mouseenter")), document.querySelector(".field-about b"))`, 900, "StopReason"},
+			([...document.querySelectorAll(".leaf")].at(-1).dispatchEvent(new MouseEvent("mouseenter")), document.querySelector(".field-about b"))`, 760, "StopReason"},
 		{"timeline", "#/s/cancel%2Flate-permission-answer/timeline/28", ".timeline.tall canvas", drawn + " > 8", 760, "in view"},
 	} {
 		for _, scheme := range []string{"light", "dark"} {
@@ -44,7 +61,7 @@ func TestPictures(t *testing.T) {
 			p.until(`document.body.innerText.includes("` + of.seen + `")`)
 			var shot []byte
 			p.do("taking the picture", chromedp.ActionFunc(func(ctx context.Context) (err error) {
-				shot, err = cdppage.CaptureScreenshot().WithFormat(cdppage.CaptureScreenshotFormatWebp).WithQuality(80).Do(ctx)
+				shot, err = cdppage.CaptureScreenshot().WithFormat(cdppage.CaptureScreenshotFormatWebp).WithQuality(50).Do(ctx)
 				return err
 			}))
 			name := of.name + "-" + scheme + ".webp"

@@ -13,6 +13,9 @@ func TestScratch(t *testing.T) {
 	const status = "document.querySelector('#now').innerText"
 	p.visit("", "#say")
 	p.until(`document.querySelector(".t-window").innerText.includes("session/new")`)
+	// It is judged, but nothing says pass before anything ran.
+	p.until(`performance.getEntriesByType("resource").some(e => e.name.includes("/judged?"))`)
+	p.want("the verdict before a prompt", p.text("h1 .v"), "unjudged")
 	p.do("a prompt", chromedp.SendKeys("#say", "Write it.", chromedp.ByQuery),
 		chromedp.SetValue("#model", "- - tool: write_file\n    args: {path: $WORK/a.txt, content: one}\n- - text: Written.\n", chromedp.ByQuery),
 		chromedp.Click("#hold", chromedp.ByQuery), chromedp.Click("button.main", chromedp.ByQuery))
@@ -43,6 +46,14 @@ func TestScratch(t *testing.T) {
 	p.press("send it")
 	p.do("the conversation", chromedp.Click("nav.tabs a:nth-child(3)", chromedp.ByQuery))
 	p.until(`document.querySelector(".conversation")?.innerText.includes("Edited by hand.")`)
+	// A request is composed of its schema.
+	p.until(`document.querySelector(".compose select").options.length > 5`)
+	p.eval(`void (s => { s.value = "session/new"; s.dispatchEvent(new Event("change")) })(document.querySelector(".compose select"))`)
+	p.want("what it must have", p.eval(`(p => typeof p.cwd + " " + Array.isArray(p.mcpServers))(JSON.parse(document.querySelector("#raw").value).params)`), "string true")
+	const members = `Object.keys(JSON.parse(document.querySelector("#raw").value).params).length`
+	least, _ := p.eval(members).(float64)
+	p.do("one more member", chromedp.Click(".compose .parts button", chromedp.ByQuery))
+	p.want("members", p.eval(members), least+1)
 	p.press("make a scenario")
 	p.do("the scenario", chromedp.WaitVisible("dialog pre", chromedp.ByQuery))
 	p.until(`document.querySelector("dialog").innerText.includes("await turn cancelled")`)

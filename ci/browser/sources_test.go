@@ -23,12 +23,30 @@ func TestSweep(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	p := at(t, serving(t, program, filepath.Join(dir, "acp-test-out")))
-	p.visit("#/", "#scenarios tbody tr")
+	p.visit("#/", "#scenarios .case")
 	p.want("transcripts in the index", p.eval(shownRows+" >= 7"), true) // six schedules, and the scenario as it is
-	p.want("those without a verdict", p.eval(`[...document.querySelectorAll("#scenarios tr")].filter(r => /no verdict yet|unjudged/.test(r.innerText)).length`), 0.0)
+	p.want("those without a verdict", p.eval(`document.querySelectorAll("#scenarios .v.unjudged").length`), 0.0)
 	p.do("showing what passed", chromedp.Click("button.pass", chromedp.ByQuery))
-	p.do("a schedule", chromedp.Click(`//table[@id="scenarios"]//a[contains(., "greets: ")]`, chromedp.BySearch), chromedp.WaitVisible(".row", chromedp.ByQuery))
+	p.do("a schedule", chromedp.Click(`//*[@id="scenarios"]//a[contains(., "greets: ")]`, chromedp.BySearch), chromedp.WaitVisible(".row", chromedp.ByQuery))
 	p.until(`document.querySelector("h1 .v").textContent === "pass"`)
+	p.quiet()
+}
+
+// What a run explored is a map: a row for each state, with what was done there and what was not.
+func TestExplored(t *testing.T) {
+	dir, program := t.TempDir(), given(t, "ACP_TEST_PROGRAM")
+	explore := exec.Command(program, "explore", "--agent", "reference", "--sessions", "2", "--confirm", "1", "-q")
+	explore.Dir = dir
+	if out, err := explore.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	p := at(t, serving(t, program, filepath.Join(dir, "acp-test-out")))
+	p.visit("#/sweep", ".explored .option")
+	p.until(`/2 conversations, \d inconclusive; \d+ of \d+ pairs are covered/.test(document.querySelector(".whole").innerText)`)
+	p.want("rows with what was not covered", p.eval(`[...document.querySelectorAll(".explored td:last-child")].some(e => e.innerText.includes("cancel"))`), true)
+	if found := p.accuse(); found != "" {
+		t.Error(found)
+	}
 	p.quiet()
 }
 
@@ -55,7 +73,7 @@ func TestServed(t *testing.T) {
 	}
 	p.until(`document.querySelectorAll("#scenarios .v.pass").length === 1 && document.querySelectorAll("#scenarios .v.fail").length === 1`)
 	p.until(`document.querySelector("#causes")?.innerText.includes("PROMPT-001")`)
-	p.do("what is wrong", chromedp.Click("#causes a", chromedp.ByQuery), chromedp.WaitVisible(".row", chromedp.ByQuery))
+	p.do("what is wrong", chromedp.Click("#causes .seen a", chromedp.ByQuery), chromedp.WaitVisible(".row", chromedp.ByQuery))
 	p.until(`document.querySelector("h1 .v").textContent === "fail" && document.querySelector("#problems").innerText.includes("prompted-once")`)
 	p.quiet()
 }

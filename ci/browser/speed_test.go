@@ -107,7 +107,7 @@ func view(b *testing.B, address, hash string, entries string) {
 		paint = append(paint, p.painted())
 		p.until("document.querySelector('.row')")
 		rows = append(rows, time.Since(began).Seconds())
-		p.do("waiting", chromedp.Poll(fmt.Sprintf("document.querySelector('.tools [role=status]')?.textContent.includes(%q)", entries), nil,
+		p.do("waiting", chromedp.Poll(fmt.Sprintf("document.querySelector('.view [role=status]')?.textContent.includes(%q)", entries), nil,
 			chromedp.WithPollingTimeout(2*time.Minute)))
 		loaded = append(loaded, time.Since(began).Seconds())
 		z, worst := p.frames(zooming)

@@ -54,20 +54,44 @@ const before = (c, run) =>
     text: async () => await c.text(c.result.artifacts.before ? "before" : "rendered"),
   };
 
+// partners are the transcripts to compare with, in groups, those first that make sense: what the scenario said before,
+// then the same scenario of another agent, version or round.
+function partners(here, run, others) {
+  const earlier = before(here, run),
+    id = here.result && here.result.id,
+    same = others.filter(o => o !== here.last && id && o.result && o.result.id === id),
+    near = [earlier, here.last].filter(Boolean);
+  return {
+    earlier,
+    // What changed is what one looks for; a golden that differs says it by itself.
+    first: earlier && here.result.artifacts.before ? earlier : here.last || (goldenOf(here) ? null : same[0]),
+    groups: [
+      ["before", near],
+      ["the same scenario", same],
+      ["other transcripts", others.filter(o => !near.includes(o) && !same.includes(o))],
+    ].filter(([, list]) => list.length),
+  };
+}
+const goldenOf = c => c.result && c.result.golden && c.result.golden.diff;
+
 // Compare shows the canonical texts of two transcripts beside each other.
 export function compare({ here, run, others, live, chosen, choose }) {
-  const earlier = before(here, run || {});
-  if (earlier) {
-    others = [earlier, ...others];
-    if (!chosen && here.result.artifacts.before) chosen = earlier.key; // what changed is what one looks for
-  }
-  if (!chosen && here.last) chosen = here.last.key;
+  const { earlier, first, groups } = partners(here, run || {}, others);
+  if (earlier) others = [earlier, ...others];
+  if (!chosen) chosen = first ? first.key : goldenOf(here) ? "golden" : "";
   const body = h("div", {}),
     name = h(
       "select",
       { "aria-label": "compare with", onchange: () => choose(name.value) },
       h("option", { value: "" }, "compare with …"),
-      others.map(o => h("option", { value: o.key, selected: o.key === chosen }, o.title || o.key)),
+      goldenOf(here) && h("option", { value: "golden", selected: chosen === "golden" }, "the golden"),
+      groups.map(([label, list]) =>
+        h(
+          "optgroup",
+          { label },
+          list.map(o => h("option", { value: o.key, selected: o.key === chosen }, o.title || o.key)),
+        ),
+      ),
     );
   const element = h(
     "section",
@@ -88,8 +112,8 @@ export function compare({ here, run, others, live, chosen, choose }) {
     differences[at].scrollIntoView({ block: "center" });
     differences[at].focus();
   };
-  const golden = here.result && here.result.golden && here.result.golden.diff;
-  if (!chosen) {
+  const golden = goldenOf(here);
+  if (!chosen || chosen === "golden") {
     fill(
       body,
       h("p", { class: "dim" }, "Ids, paths and times do not count, nor does an order that the protocol leaves open."),

@@ -79,15 +79,15 @@ export class Detail {
   constructor({ trace, marks, link, about, causes, cancel }) {
     Object.assign(this, { trace, marks, link, about, causes, cancel, how: "tree" });
     this.element = h(
-      "aside",
+      "section",
       { class: "detail", "aria-label": "the selected entry" },
-      h("p", { class: "dim" }, "Select a frame to see all of it."),
+      h("p", { class: "dim" }, "Select an entry to see all of it."),
     );
   }
   async show(i) {
     this.at = i;
     const t = this.trace;
-    if (i < 0 || i >= t.n) return fill(this.element, h("p", { class: "dim" }, "Select a frame to see all of it."));
+    if (i < 0 || i >= t.n) return fill(this.element, h("p", { class: "dim" }, "Select an entry to see all of it."));
     const [row] = await t.rows([i]);
     if (this.at !== i) return;
     let raw = row.raw;
@@ -125,7 +125,7 @@ export class Detail {
       h(
         "h2",
         {},
-        h("a", { href: this.link(i), title: "the address of this frame" }, "#" + (i + 1)),
+        h("a", { href: this.link(i), title: "the address of this entry" }, "#" + (i + 1)),
         " ",
         t.name("label", i) || t.name("kind", i),
       ),
@@ -142,27 +142,23 @@ export class Detail {
           .filter(Boolean)
           .join(" · "),
       ),
-      found.map(p =>
+      found.length > 0 &&
         h(
-          "div",
-          { class: "problem " + p.cls },
-          verdict(p.cls),
-          " ",
-          p.id && h("b", {}, p.id + " "),
-          p.title,
-          p.citation && h("blockquote", {}, p.citation),
+          "p",
+          {},
+          "▲ ",
+          found.map((p, k) => [k ? ", " : "", verdict(p.cls), p.id || p.title]),
         ),
-      ),
       causes,
       h(
         "div",
         { class: "bar" },
         Object.values(tabs),
-        button("copy", () => copy(raw, "the frame")),
+        button("copy", () => copy(raw, "the entry")),
         this.cancel &&
           this.cancel(i) &&
           button("cancel here", this.cancel(i), {
-            title: "make a scenario that goes up to this frame and cancels the turn",
+            title: "make a scenario that goes up to this entry and cancels the turn",
           }),
       ),
       body,

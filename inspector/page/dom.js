@@ -3,6 +3,7 @@ export function h(tag, attrs, ...children) {
   const e = document.createElement(tag);
   for (const [k, v] of Object.entries(attrs || {})) {
     if (k.startsWith("on")) e.addEventListener(k.slice(2), v);
+    else if (typeof v === "boolean" && k.startsWith("aria-")) e.setAttribute(k, v);
     else if (v !== undefined && v !== null && v !== false) e.setAttribute(k, v === true ? "" : v);
   }
   put(e, children);

@@ -64,6 +64,42 @@ export class Fields {
       };
     return type.forms.map(fits).sort((a, b) => b[0] - a[0])[0][1];
   }
+  // members are those of a type: name, type, and whether one may be left out.
+  members(name) {
+    const fields = (this.types[name.replace(/\|null$/, "")] || {}).fields || [];
+    return fields.map(([field, type, mark]) => ({
+      name: field.replace(/\?$/, ""),
+      type,
+      optional: field.endsWith("?"),
+      unstable: mark === "unstable",
+    }));
+  }
+  // example is a value of a type with no more than it must have; known are values of members by their names.
+  example(expression, known = {}, depth = 0) {
+    const name = expression.replace(/\|null$/, ""),
+      list = /^(.*)\[(\+?)\]$/.exec(name),
+      type = this.types[name] || { is: name };
+    if (list) return depth > 6 || !list[2] ? [] : [this.example(list[1], known, depth + 1)];
+    if (name.endsWith("{}") || depth > 8) return {};
+    if (type.values) return type.values[0];
+    if (type.forms) {
+      const [tag, form] = type.forms[0],
+        value = this.example(form, known, depth + 1);
+      return type.by && typeof value === "object" ? { [type.by]: tag, ...value } : value;
+    }
+    if (type.fields)
+      return Object.fromEntries(
+        this.members(name)
+          .filter(f => !f.optional)
+          .map(f => [f.name, known[f.name] ?? this.example(f.type, known, depth + 1)]),
+      );
+    const is = type.is || "";
+    if (is !== name && this.types[is]) return this.example(is, known, depth + 1);
+    if (/^string/.test(is)) return "";
+    if (/^boolean/.test(is)) return false;
+    const least = /^whole number from (-?\d+)/.exec(is);
+    return least ? Math.max(0, Number(least[1])) : /^number/.test(is) ? 0 : {};
+  }
   // describe shows what is known of a place.
   describe(method, value, path) {
     const is = this.at(method, value, path),

@@ -1,6 +1,10 @@
 import { h, fill, put } from "./dom.js";
 import { open } from "./source.js";
-import { overview, requirements, sweep, link, shown, outcome, problems, firstFrame } from "./overview.js";
+import { link, outcome, problems, firstFrame, opened } from "./findings.js";
+import { Bench } from "./panes.js";
+import { overview } from "./overview.js";
+import { requirements, sweep, isExplored } from "./tables.js";
+import { Cases } from "./cases.js";
 import { Scenario } from "./scenario.js";
 
 const app = document.getElementById("app");
@@ -10,7 +14,9 @@ const view = {
   cause: "",
   at: 0,
   rows: [],
+  // remember keeps in the address of the index what is searched for.
   remember() {
+    if (here || place().what) return;
     const q = new URLSearchParams(
       Object.entries({ search: view.text, only: view.only, cause: view.cause }).filter(([, v]) => v),
     ).toString();
@@ -18,18 +24,34 @@ const view = {
   },
 };
 let data,
+  cases,
   here = null;
+const bench = new Bench(),
+  top = h("nav", { class: "main", "aria-label": "pages" });
+
+const keyNames = [
+  ["/", "search"],
+  ["j k", "next, previous entry or scenario"],
+  ["Enter", "open"],
+  ["n p", "next, previous finding, then failure"],
+  ["u", "the run as a whole"],
+  ["1 … 6", "views of a transcript"],
+  ["[ ]", "fold a pane"],
+];
 
 function navigation(at) {
+  if (navigation.at === at && navigation.of === data) return;
+  Object.assign(navigation, { at, of: data });
   const to = (hash, text) => h("a", { href: hash, "aria-current": at === hash ? "page" : null }, text);
   const has = what => data.runs.some(r => r.run[what]);
-  return h(
-    "nav",
-    { class: "main", "aria-label": "pages" },
+  fill(
+    top,
+    bench.folders.list,
     h("a", { class: "name", href: "#/" }, "acp-test"),
-    to("#/", "Scenarios"),
+    to("#/", "Run"),
     has("conformance") && to("#/requirements", "Requirements"),
-    has("sweep") && to("#/sweep", "Sweep"),
+    has("sweep") && to("#/sweep", data.runs.some(r => r.run.sweep && isExplored(r.run.sweep)) ? "Explored" : "Sweep"),
+    h("span", { class: "space" }),
     h(
       "details",
       { class: "keys" },
@@ -37,16 +59,10 @@ function navigation(at) {
       h(
         "dl",
         {},
-        [
-          ["/", "search"],
-          ["j k", "move"],
-          ["Enter", "open"],
-          ["n", "next failure, or next finding of a transcript"],
-          ["u", "up to the index"],
-          ["1 … 6", "views of a transcript"],
-        ].map(([k, what]) => [h("dt", {}, h("kbd", {}, k)), h("dd", {}, what)]),
+        keyNames.map(([k, what]) => [h("dt", {}, h("kbd", {}, k)), h("dd", {}, what)]),
       ),
     ),
+    bench.folders.side,
   );
 }
 
@@ -78,6 +94,10 @@ function show() {
   goTo();
   listen();
 }
+function leave() {
+  if (here) here.leave();
+  here = null;
+}
 function goTo() {
   const p = place(),
     only = data.cases.length === 1 && data.cases[0].file !== null;
@@ -86,41 +106,68 @@ function goTo() {
     const seq = firstFrame(problems(data.cases[0].result));
     return location.replace(link(data.cases[0].key, "frames", seq));
   }
-  if (here && (p.what !== "s" || here.key !== p.key)) {
-    here.leave();
-    here = null;
+  if (here && (p.what !== "s" || here.key !== p.key)) leave();
+  if (p.what === "s") scenario(p);
+  else whole(p);
+  cases.mark();
+}
+
+// scenario shows a transcript, where the address asks for it.
+function scenario(p) {
+  const c = data.cases.find(x => x.key === p.key);
+  navigation("");
+  if (!c || c.file === null) {
+    bench.has({ list: "scenarios", middle: "transcript" }, false);
+    bench.see("middle");
+    const none = c ? `The run kept no transcript of ${p.key}.` : `There is no scenario ${p.key} in this run.`;
+    return fill(bench.middle, h("p", {}, none));
   }
-  if (p.what === "s") {
-    const c = data.cases.find(x => x.key === p.key);
-    if (!c || c.file === null)
-      return fill(
-        app,
-        navigation(""),
-        h("p", {}, c ? `The run kept no transcript of ${p.key}.` : `There is no scenario ${p.key} in this run.`),
-      );
-    document.title = c.key + " · acp-test";
-    if (here) return here.to(p);
-    here = new Scenario(c, data, navigation);
-    here.asked = p;
-    fill(app, here.element);
-    scrollTo(0, 0);
-    return here.open();
+  document.title = c.key + " · acp-test";
+  const names = { list: "scenarios", middle: "transcript", side: c.scratch ? "by hand" : "finding" };
+  if (here) {
+    if (here.at !== p.seq - 1 && here.view === "frames" && p.view === "frames") bench.see("side"); // it was chosen
+    return here.to(p);
   }
-  if (p.q.has("search") || p.q.has("only")) {
+  here = new Scenario(c, data, alike);
+  here.asked = p;
+  bench.has(names, true);
+  bench.see(c.scratch || (p.seq && (!p.view || p.view === "frames")) ? "side" : "middle");
+  fill(bench.middle, here.middle);
+  fill(bench.side, here.side);
+  bench.side.scrollTop = 0;
+  return here.open();
+}
+
+// whole shows what is of the run as a whole.
+function whole(p) {
+  if (p.q.has("search") || p.q.has("only"))
     ((view.text = p.q.get("search") || ""), (view.only = p.q.get("only") || ""));
-  }
-  view.cause = p.q.get("cause") || "";
+  if (!p.what) view.cause = p.q.get("cause") || "";
+  document.title = "acp-test";
+  const at = ["requirements", "sweep"].includes(p.what) ? "#/" + p.what : "#/";
+  navigation(at);
+  bench.has({ list: "scenarios", middle: p.what || "run" }, false);
+  bench.see(at === "#/" ? "list" : "middle");
   fill(
-    app,
-    p.what === "requirements"
-      ? requirements(data, navigation)
-      : p.what === "sweep"
-        ? sweep(data, navigation)
-        : overview(data, view, navigation),
+    bench.middle,
+    h(
+      "div",
+      { class: "whole" },
+      at === "#/requirements" ? requirements(data) : at === "#/sweep" ? sweep(data) : overview(data, alike),
+    ),
   );
-  if (view.cause) app.querySelector("#list").scrollIntoView();
-  else scrollTo(0, 0);
-  mark();
+  fill(bench.side);
+  bench.middle.scrollTop = 0;
+  cases.show();
+}
+
+// alike lists the scenarios with a cause, beside what is open.
+function alike(e, cause) {
+  e.preventDefault();
+  Object.assign(view, { text: "", only: "" });
+  cases.only(cause.id || cause.title);
+  if (bench.folded("list")) bench.fold("list", false);
+  bench.see("list");
 }
 
 // listen hears of new runs, on the index; the stream of a transcript tells of them too. A browser has few connections.
@@ -137,10 +184,11 @@ function listen() {
   }
 }
 
-function mark() {
-  const rows = app.querySelectorAll("#scenarios tbody tr");
-  rows.forEach((tr, i) => tr.classList.toggle("at", Boolean(view.moved) && i === view.at));
-  if (view.moved && rows[view.at]) rows[view.at].scrollIntoView({ block: "nearest" });
+// further goes to the next finding of a transcript, and behind the last to the next failure.
+function further(by) {
+  if (here && here.trace && here.problem(by)) return;
+  const to = cases.next(here ? here.key : "", by);
+  if (to) location.hash = link(to.key, "frames", firstFrame(problems(to.result)));
 }
 
 function key(e) {
@@ -149,28 +197,24 @@ function key(e) {
     return;
   }
   if (e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return;
+  const by = { n: 1, j: 1, p: -1, k: -1 }[e.key];
   if (e.key === "/") {
-    const s = app.querySelector("input[type=search]");
-    if (s) {
-      s.focus();
-      e.preventDefault();
-    }
+    const s = here ? app.querySelector("#filter") || cases.search : cases.search;
+    if (bench.folded("list") && s === cases.search) bench.fold("list", false);
+    s.focus();
+    e.preventDefault();
   } else if (e.key === "u") location.hash = "#/";
+  else if (e.key === "[") bench.fold("list", !bench.folded("list"));
+  else if (e.key === "]") bench.fold("side", !bench.folded("side"));
   else if (here && here.tabs && e.key >= "1" && e.key <= "6") here.tabs.children[e.key - 1].click();
-  else if (here && (e.key === "j" || e.key === "k") && here.table) here.keyed(e);
-  else if (!here && (e.key === "j" || e.key === "k")) {
-    view.at = Math.max(0, Math.min(view.rows.length - 1, view.at + (e.key === "j" ? 1 : -1)));
+  else if (e.key === "n" || e.key === "p") further(by);
+  else if (here && by && here.table) here.keyed(e);
+  else if (!here && by) {
+    view.at = Math.max(0, Math.min(view.rows.length - 1, view.at + (view.moved ? by : 0)));
     view.moved = true;
-    mark();
+    cases.mark();
   } else if (e.key === "Enter" && !here && e.target === document.body && view.rows[view.at])
-    location.hash = link(view.rows[view.at].key);
-  else if (e.key === "n" && here && here.marks.size && [...here.marks.keys()].some(i => i > here.at)) here.problem();
-  else if (e.key === "n") {
-    const now = here ? data.cases.indexOf(here.c) : -1,
-      bad = c => ["fail", "error"].includes(shown(outcome(c)));
-    const to = data.cases.find((c, i) => i > now && bad(c)) || data.cases.find(bad);
-    if (to) location.hash = link(to.key);
-  }
+    location.hash = opened(view.rows[view.at]);
 }
 
 async function start() {
@@ -179,6 +223,10 @@ async function start() {
   } catch (e) {
     return fill(app, h("p", { class: "error" }, "This page cannot be shown: " + e.message));
   }
+  document.body.classList.add("at-work");
+  cases = new Cases(data, view, () => here && here.key);
+  fill(app, top, bench.element, bench.bar);
+  fill(bench.list, cases.element);
   addEventListener("hashchange", show);
   addEventListener("keydown", key);
   if (data.live) {
@@ -188,12 +236,12 @@ async function start() {
         read = await open();
       if (mine !== asked) return; // one that was asked for later knows more
       data = read;
+      cases.take(data);
       const now = here && data.cases.find(c => c.key === here.key);
       if (!here) show();
       else if (now && (now.source !== here.c.source || Boolean(outcome(now)) !== Boolean(outcome(here.c)))) {
         // a newer run of it, or its verdict
-        here.leave();
-        here = null;
+        leave();
         show();
       } else here.data = data;
     });

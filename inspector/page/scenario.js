@@ -1,4 +1,4 @@
-import { h, fill, ms, verdict, diff, folded, button, clock, copy, count } from "./dom.js";
+import { h, fill, ms, verdict, diff, folded, button, clock, copy } from "./dom.js";
 import { apply, keys } from "./filter.js";
 import { Table } from "./table.js";
 import { spanKinds } from "./spans.js";
@@ -10,25 +10,62 @@ import { State } from "./state.js";
 import { compare } from "./compare.js";
 import { perform, result, frames, report } from "./actions.js";
 import { Scratch } from "./scratch.js";
-import { link, problems, shown, outcome, causeOf, toCause } from "./overview.js";
+import { link, problems, shown, outcome } from "./findings.js";
+import { Proof } from "./proof.js";
+import { Moment } from "./moment.js";
+import { edge, setting } from "./panes.js";
 
-const views = ["frames", "timeline", "conversation", "state", "compare", "files"];
+const views = ["entries", "time line", "conversation", "state", "compare", "files"];
+const places = ["frames", "timeline", "conversation", "state", "compare", "files"]; // in addresses
 
-// Scenario is the page of one transcript. What is selected, the view and the filter are in the address.
+// Scenario is one transcript: in the middle its time line and a view, at the side what was found and the selected
+// entry. What is selected, the view and the filter are in the address.
 export class Scenario {
-  constructor(c, data, navigation) {
-    Object.assign(this, { c, data, navigation, marks: new Map(), key: c.key, shownRows: null });
-    this.found = problems(c.result);
+  // same is told of a cause whose scenarios somebody wants to see.
+  constructor(c, data, same) {
+    Object.assign(this, { c, data, marks: new Map(), key: c.key, shownRows: null });
     this.run = (data.runs.find(r => r.cases.includes(c)) || {}).run || {};
     this.place = h("div", { class: "work" }, h("p", { class: "dim" }, "opening…"));
-    this.causes = h("div", { id: "problems" });
+    this.proof = new Proof({
+      c,
+      run: this.run,
+      same,
+      link: i => this.link(i),
+      shortId: id => this.short(id),
+    });
     this.scratch =
-      data.actions.includes("scratch") && c.scratch && new Scratch(() => ({ trace: this.trace, at: this.at }));
-    this.element = [navigation(""), this.head(), this.scratch && this.scratch.element, this.causes, this.place];
+      data.actions.includes("scratch") &&
+      c.scratch &&
+      new Scratch(
+        () => ({ trace: this.trace, at: this.at }),
+        () => data.fields(c),
+      );
+    this.below = h("div", { class: "lower" });
+    this.middle = [this.head(), this.place];
+    const upper = h("div", { class: "upper" }, this.scratch && this.scratch.element, this.proof.element);
+    this.side = h(
+      "div",
+      { class: "halves" },
+      upper,
+      edge({
+        label: "height of the finding",
+        key: "upper",
+        across: true,
+        grows: 1,
+        least: 60,
+        size: () => upper.getBoundingClientRect().height,
+        sized: px => this.side && this.side.style.setProperty("--upper", px + "px"),
+        folds: () => this.side.classList.toggle("no-upper"),
+      }),
+      this.below,
+    );
+    if (setting("upper")) this.side.style.setProperty("--upper", setting("upper") + "px");
+    this.found = problems(c.result);
     this.showProblems();
   }
   head() {
-    const r = this.c.result;
+    const r = this.c.result,
+      told = outcome(this.c) || {};
     return h(
       "header",
       { class: "head" },
@@ -37,96 +74,31 @@ export class Scenario {
         {},
         (this.word = h("span", {}, verdict(shown(outcome(this.c))))),
         " ",
-        (outcome(this.c) || {}).title || (this.c.scratch ? "By hand" : this.c.key),
+        told.title || (this.c.scratch ? "By hand" : this.c.key),
       ),
       h(
         "div",
-        { class: "dim" },
+        { class: "dim facts" },
         [
-          (outcome(this.c) || {}).title && this.c.key,
-          r && r.file,
+          told.title && this.c.key,
+          r && !r.file.includes(r.id) && r.file,
           this.c.last && this.c.last.result && "before: " + this.c.last.result.verdict,
           r && ms(r.duration_ns),
-          r && count(r.frames, "frame"),
-          r && (r.tags || []).join(" "),
         ]
           .filter(Boolean)
           .join(" · "),
+        r &&
+          (r.tags || []).length > 0 &&
+          h("span", { title: "acp-test run --tag takes scenarios by these" }, " · tags: " + r.tags.join(", ")),
       ),
       (this.tools = h("div", { class: "bar" })),
     );
   }
   showProblems() {
-    const r = this.c.result || {};
     this.marks.clear();
     for (const p of this.found)
       for (const seq of p.entries) this.marks.set(seq - 1, [...(this.marks.get(seq - 1) || []), p]);
-    const others = p => {
-      const c = causeOf(this.run, r, p);
-      return (
-        c &&
-        c.scenarios.length > 1 &&
-        h("a", { class: "same", href: toCause(c) }, `the same in ${count(c.scenarios.length - 1, "other scenario")}`)
-      );
-    };
-    const most = 5,
-      one = p =>
-        h(
-          "div",
-          { class: "problem " + p.cls },
-          h(
-            "div",
-            {},
-            verdict(p.cls),
-            " ",
-            p.id && h("b", {}, this.short(p.id)),
-            " ",
-            p.title,
-            p.entries.map(seq => [" ", h("a", { href: this.link(seq - 1) }, "#" + seq)]),
-            " ",
-            others(p),
-          ),
-          (p.parts.length > 0 || p.below.some(Boolean)) &&
-            h(
-              "details",
-              { open: this.found.length < 2 },
-              h("summary", {}, "what was expected, and where"),
-              h("dl", {}, p.parts),
-              p.below,
-            ),
-        );
-    const late = this.found.slice(most);
-    fill(
-      this.causes,
-      this.found.slice(0, most).map(one),
-      late.length > 0 && h("details", {}, h("summary", {}, `${late.length} more`), late.map(one)),
-      (r.checks || []).length > 0 &&
-        h(
-          "details",
-          {},
-          h("summary", {}, count(r.checks.length, "check")),
-          h(
-            "table",
-            {},
-            r.checks.map(c =>
-              h(
-                "tr",
-                {},
-                h("td", {}, verdict(c.not_reached ? "fail" : c.verdict)),
-                h("td", {}, c.slug),
-                h("td", {}, c.title),
-                h("td", { class: "wide dim" }, (c.requirements || []).join(" ")),
-              ),
-            ),
-          ),
-        ),
-      (r.notes || []).length > 0 &&
-        h(
-          "ul",
-          {},
-          r.notes.map(n => h("li", {}, n)),
-        ),
-    );
+    this.proof.show(this.found, this.proof.at);
   }
   // short is the id of a check without that of this scenario.
   short(id) {
@@ -171,14 +143,16 @@ export class Scenario {
     this.conversation = new Conversation(made);
     this.conversation.follows = this.c.live;
     this.state = new State(made);
-    this.table = new Table({ label: "frames", height: 26, row: k => this.row(k) });
+    this.moment = new Moment({ ...made, spans: this.timeline.spans });
+    fill(this.below, this.moment.element, this.detail.element);
+    this.table = new Table({ label: "entries", height: 26, row: k => this.row(k) });
     this.table.following = this.c.live;
     this.table.ended = this.c.fresh || this.c.scratch; // a recording is read from its beginning
     this.table.element.addEventListener("keydown", e => this.keyed(e));
     this.query = h("input", {
       type: "search",
       id: "filter",
-      "aria-label": "filter frames",
+      "aria-label": "filter entries",
       placeholder: "from:agent method:session/update text~word session:s1",
       spellcheck: "false",
       onchange: () => this.refilter(),
@@ -207,13 +181,26 @@ export class Scenario {
       this.place,
       t.problem && h("p", { class: "warn" }, t.problem),
       this.timeline.element,
+      edge({
+        label: "height of the time line",
+        key: "plot",
+        across: true,
+        grows: 1,
+        least: 90,
+        size: () => this.timeline.plot.getBoundingClientRect().height,
+        sized: px => this.place.style.setProperty("--plot", px + "px"),
+        folds: () => this.timeline.element.classList.toggle("folded"),
+      }),
       this.tabs,
-      (this.panes = h("div", { class: "panes" }, this.body, this.detail.element)),
+      this.body,
     );
-    this.framesView = [h("div", { class: "tools" }, this.query, this.size, this.wrong), help, this.table.element];
+    this.framesView = [h("div", { class: "tools" }, this.query, this.size, help, this.wrong), this.table.element];
     this.buttons();
     this.heard = what => {
-      if (what === "texts") return this.table.refresh(e => e.classList.contains("waits"));
+      if (what === "texts") {
+        this.timeline.draw(); // the names of gates
+        return this.table.refresh(e => e.classList.contains("waits"));
+      }
       this.grown();
     };
     t.listeners.add(this.heard);
@@ -223,6 +210,7 @@ export class Scenario {
   async grown() {
     if (this.scratch) this.scratch.refresh();
     this.timeline.grown();
+    this.proof.ready(this.trace, this.timeline.spans);
     if (this.filter) await this.runFilter(true);
     else this.sized();
     // Now there is what was asked for.
@@ -250,8 +238,12 @@ export class Scenario {
     try {
       const r = await this.c.judged();
       this.found = problems(r);
-      if (!this.c.told) fill(this.word, verdict(r.verdict)); // the map of a sweep knows what the checks said too
+      const ran = !this.c.scratch || this.timeline.spans.has("turn");
+      if (!ran)
+        fill(this.word, verdict("unjudged")); // before a prompt there is nothing to judge
+      else if (!this.c.told) fill(this.word, verdict(r.verdict)); // the map of a sweep knows what the checks said too
       this.showProblems();
+      this.proof.turn(this.at);
       this.timeline.draw();
       this.table.refresh();
     } catch {
@@ -267,13 +259,13 @@ export class Scenario {
     fill(
       this.tools,
       button("copy frames", async () => copy(await frames(this.trace, selection()), "frames"), {
-        title: "the frames that the filter takes",
+        title: "the frames among the entries that the filter takes",
       }),
       button("bug report", async () => result("Bug report", await report(this.c, this.trace, this.found))),
       r && r.rerun && button("copy command", () => copy(r.rerun, "the command")),
       can("scenario") &&
         button("make a scenario", () => perform("scenario", { ...about, from: a(), to: b() }), {
-          title: "of the turns that the timeline shows",
+          title: "of the turns that the time line shows",
         }),
       can("rerun") && r && r.rerun && button("run again", () => perform("rerun", { ...about, id: r.id, path: r.file })),
       can("reduce") && this.found.length > 0 && button("reduce", () => perform("reduce", about)),
@@ -306,17 +298,19 @@ export class Scenario {
   named() {
     fill(
       this.tabs,
-      views.map(v =>
-        h("a", { href: this.link(this.at, { view: v }), "aria-current": v === this.view ? "page" : null }, v),
+      places.map((v, k) =>
+        h("a", { href: this.link(this.at, { view: v }), "aria-current": v === this.view ? "page" : null }, views[k]),
       ),
     );
+    const now = this.tabs.querySelector("[aria-current]"); // it is in sight, also where not all of them are
+    this.tabs.scrollLeft = now.offsetLeft + now.offsetWidth / 2 - this.tabs.clientWidth / 2;
   }
   zoomed(zoom) {
     if (this.left) return;
     this.zoom = this.asked.zoom = zoom;
     history.replaceState(null, "", this.link(this.at));
     [...this.tabs.children].forEach((a, k) => {
-      a.href = this.link(this.at, { view: views[k] });
+      a.href = this.link(this.at, { view: places[k] });
     }); // who has the focus keeps it
   }
 
@@ -325,12 +319,12 @@ export class Scenario {
     this.asked = { view, seq, filter, other, zoom };
     if (!this.trace) return;
     const was = this.view;
-    this.view = views.includes(view) ? view : "frames";
+    this.view = places.includes(view) ? view : "frames";
     this.at = seq ? Math.min(seq, this.trace.n) - 1 : -1;
     const changed = this.filter !== (filter || "") || this.other !== (other || "");
     ((this.filter = filter || ""), (this.other = other || ""));
     this.timeline.element.classList.toggle("tall", this.view === "timeline");
-    this.panes.classList.toggle("alone", this.at < 0 && ["compare", "files"].includes(this.view));
+    this.place.classList.toggle("tall", this.view === "timeline");
     if (was !== this.view || changed) this.switch(changed || was !== this.view);
     if (changed || !was) {
       if (document.activeElement !== this.query) this.query.value = this.filter;
@@ -343,6 +337,8 @@ export class Scenario {
     if (this.zoom && !zoom) history.replaceState(null, "", this.link(this.at)); // what is in view stays so
     this.timeline.choose(this.at);
     this.follow();
+    this.proof.turn(this.at);
+    this.moment.show(this.at);
     this.detail.show(this.at);
     this.choose();
     if (this.view === "conversation") this.conversation.show(this.at);
@@ -435,7 +431,8 @@ export class Scenario {
     this.size.textContent =
       (this.shownRows ? n.toLocaleString("en") + " of " : "") +
       this.trace.n.toLocaleString("en") +
-      (this.trace.more && this.data.live ? " so far" : " entries");
+      (this.trace.more && this.data.live ? " so far" : this.trace.n === 1 ? " entry" : " entries");
+    this.size.title = "of which those of editor and agent are frames: is:frame";
   }
   index(k) {
     return this.shownRows ? this.shownRows[k] : k;
@@ -519,9 +516,11 @@ export class Scenario {
     history.replaceState(null, "", this.link(this.index(Math.max(0, Math.min(next, last)))));
     dispatchEvent(new HashChangeEvent("hashchange"));
   }
-  // problem goes to the next entry with a finding.
-  problem() {
-    const all = [...this.marks.keys()].sort((a, b) => a - b);
-    if (all.length) location.hash = this.link(all.find(i => i > this.at) ?? all[0]);
+  // problem goes to the next entry with a finding, or by -1 to the one before, and says whether there is one.
+  problem(by) {
+    const all = [...this.marks.keys()].sort((a, b) => by * (a - b)),
+      to = all.find(i => by * (i - this.at) > 0);
+    if (to !== undefined) location.hash = this.link(to);
+    return to !== undefined;
   }
 }

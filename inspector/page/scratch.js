@@ -1,5 +1,6 @@
 import { h, fill, button, say, parsed } from "./dom.js";
 import { act } from "./actions.js";
+import { Compose } from "./compose.js";
 
 // asLine is a message in one line, otherwise as it was typed: a line break in JSON stands outside of its texts.
 const asLine = text =>
@@ -12,8 +13,8 @@ const asLine = text =>
 
 // Scratch is the editor and the model that are played by hand.
 export class Scratch {
-  // shown gives the trace and the index of the selected entry.
-  constructor(shown) {
+  // shown gives the trace and the index of the selected entry, fields what the specification knows of messages.
+  constructor(shown, fields) {
     const field = (label, attrs) =>
       h("label", { class: "field" }, h("span", {}, label), h("textarea", { rows: 2, spellcheck: "false", ...attrs }));
     const text = field("prompt", { id: "say" }),
@@ -32,6 +33,25 @@ export class Scratch {
         area.rows = 12;
         area.focus();
       };
+    const session = () => shown().trace.sessions()[0],
+      folder = () => {
+        const { trace } = shown();
+        for (let i = 0; i < trace.n; i++)
+          if (trace.name("method", i) === "session/new" && trace.name("kind", i) === "request")
+            return ((parsed((trace.row(i) || {}).raw || "") || {}).params || {}).cwd;
+        return undefined;
+      },
+      compose = new Compose({
+        area,
+        fields,
+        next: () => ++this.edited,
+        known: () => ({
+          sessionId: session(),
+          prompt: [{ type: "text", text: value(text) }],
+          cwd: folder(),
+          protocolVersion: 1,
+        }),
+      });
     const selected = async () => {
       const { trace, at } = shown();
       if (at < 0) return say("select a message in the table first");
@@ -53,8 +73,9 @@ export class Scratch {
       this.now,
       h(
         "details",
-        {},
-        h("summary", {}, "edit the next message as JSON"),
+        { ontoggle: () => compose.open() },
+        h("summary", {}, "any message, as JSON"),
+        compose.element,
         raw,
         h(
           "div",
@@ -65,11 +86,11 @@ export class Scratch {
               jsonrpc: "2.0",
               id: "by-hand-" + ++this.edited,
               method: "session/prompt",
-              params: { sessionId: shown().trace.sessions()[0], prompt: [{ type: "text", text: value(text) }] },
+              params: { sessionId: session(), prompt: [{ type: "text", text: value(text) }] },
             }),
           ),
           button("take a cancel", () =>
-            take({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId: shown().trace.sessions()[0] } }),
+            take({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId: session() } }),
           ),
           button("take the selected message", selected),
         ),

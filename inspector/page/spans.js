@@ -86,16 +86,11 @@ export class Spans {
     else if (kind === "started") this.begin("p" + t.origin[i], "process", i);
     else if (kind === "exit") this.close("p" + t.origin[i], i);
   }
+  has(kind) {
+    return this.kind.subarray(0, this.n).includes(spanKinds.indexOf(kind));
+  }
   isOpen(s) {
     return this.to[s] === never;
-  }
-  // text is what a span is called.
-  text(s) {
-    const kind = spanKinds[this.kind[s]],
-      from = this.from[s];
-    return kind === "gate" || kind === "model"
-      ? this.trace.name("label", from)
-      : { cancel: "cancel window", process: "agent process" }[kind] || this.trace.name("method", from) || kind;
   }
   // around is the innermost span of a kind that an entry lies in, -1 if there is none.
   around(i, kind) {

@@ -1,75 +1,46 @@
-import { h, button, lasting, visible } from "./dom.js";
-import { Spans, spanKinds, isFile, isTerminal } from "./spans.js";
+import { h, button, lasting, parsed, visible } from "./dom.js";
+import { Spans } from "./spans.js";
+import { Scale } from "./scale.js";
+import { Lanes } from "./lanes.js";
+import { setting, setUp } from "./panes.js";
+import { Plot } from "./plot.js";
 
-// The timeline draws what is in view: single frames with arrows where there is room, else how many there
-// are. It goes to scale, or one step for each entry, which shows what came before what.
-const lanes = ["editor", "agent", "model", "terminal", "files", "process"];
-
-// laneOf says from which lane to which an entry goes; one that goes nowhere has one lane.
-function laneOf(source, kind, method) {
-  const side = isFile(method) ? 4 : isTerminal(method) ? 3 : 0;
-  switch (source) {
-    case "editor":
-      return [kind === "written" ? 0 : side, kind === "written" ? 0 : 1];
-    case "agent":
-      return [1, side];
-    case "stderr":
-      return [1, 1];
-    case "model":
-      return kind === "model-request" || kind === "model-aborted"
-        ? [1, 2]
-        : kind === "model-chunk" || kind === "model-done"
-          ? [2, 1]
-          : [2, 2];
-    case "terminal":
-      return [3, 3];
-    case "process":
-      return [5, 5];
-  }
-  return kind === "file" ? [4, 4] : [-1, -1];
-}
-
-// The lane and the colour of each kind of span.
-const looks = {
-  turn: [1, "turn"],
-  permission: [0, "wait"],
-  request: [1, "request"],
-  model: [2, "model"],
-  gate: [2, "gate"],
-  cancel: [0, "cancel"],
-  terminal: [3, "terminal"],
-  file: [4, "file"],
-  process: [5, "process"],
-};
-
-export class Timeline {
+// The time line is a plot that one moves: by wheel, pointer and keys, and by the entry that is selected.
+export class Timeline extends Plot {
   // select is told of the entry that a click chose, moved of the part that somebody chose to see, as show takes it.
-  constructor({ trace, marks, select, moved, tall }) {
+  constructor({ trace, marks, select, moved }) {
+    super();
     Object.assign(this, {
       trace,
       marks,
       select,
       moved,
-      causal: false,
-      byLane: [],
       done: 0,
       spans: new Spans(trace),
+      scale: new Scale(trace),
+      lanes: new Lanes(trace),
       at: -1,
+      over: -1,
     });
+    this.scale.folding = setting("idle") !== false;
     this.canvas = h("canvas", {
       tabindex: 0,
       role: "img",
-      "aria-label": "timeline: arrow keys pan, plus and minus zoom, 0 shows all",
+      "aria-label": "time line: arrow keys pan, plus and minus zoom, 0 shows all",
     });
     this.tip = h("div", { class: "tip", hidden: true });
     this.where = h("span", { class: "dim" });
-    this.mode = button("causal order", () => this.setCausal(!this.causal), {
+    this.mode = button("causal order", () => this.setCausal(!this.scale.causal), {
       "aria-pressed": "false",
       title: "one step for each entry, not to scale",
     });
+    this.idle = button("idle folded", () => this.setFolding(!this.scale.folding), {
+      "aria-pressed": this.scale.folding,
+      title: "pauses are as short as a mark that says how long they were",
+    });
     this.element = h(
       "section",
-      { class: "timeline" + (tall ? " tall" : ""), "aria-label": "timeline" },
+      { class: "timeline", "aria-label": "time line" },
       h(
         "div",
         { class: "bar" },
@@ -77,56 +48,59 @@ export class Timeline {
         button("+", () => this.zoom(0.5), { title: "zoom in" }),
         button("all", () => this.all()),
         this.mode,
+        this.idle,
         this.where,
       ),
-      h("div", { class: "plot" }, this.canvas, this.tip),
+      (this.plot = h("div", { class: "plot" }, this.canvas, this.tip)),
     );
     this.context = this.canvas.getContext("2d");
-    for (let k = 0; k < lanes.length; k++) this.byLane.push({ list: new Uint32Array(64), n: 0 });
     this.listen();
     new ResizeObserver(() => this.measure()).observe(this.canvas.parentElement);
-  }
-  x(i) {
-    return this.causal ? i : this.trace.at[i];
-  }
-  total() {
-    return Math.max(1, this.causal ? this.trace.n : this.trace.end());
   }
 
   // grown takes in what the trace has got.
   grown() {
     const t = this.trace,
       follows = this.to === undefined || (!this.asked && this.to >= this.was);
-    if (t.n < this.done)
-      ((this.done = 0),
-        this.spans.clear(),
-        this.byLane.forEach(l => {
-          l.n = 0;
-        }));
-    for (; this.done < t.n; this.done++) this.note(this.done);
+    if (t.n < this.done) {
+      this.done = 0;
+      this.spans.clear();
+      this.lanes.clear();
+    }
+    for (; this.done < t.n; this.done++) {
+      const i = this.done;
+      this.lanes.note(i);
+      this.spans.note(i, t.name("source", i), t.name("kind", i), t.name("method", i));
+    }
+    this.keeping(() => this.scale.grown());
     if (follows) {
       this.from = this.to === undefined ? 0 : this.from;
       this.to = this.total() * 1.02;
     }
     this.was = this.total();
+    this.families();
     this.draw();
   }
-  note(i) {
+  // keeping does what changes the scale and shows the same time as before.
+  keeping(change) {
+    if (this.to === undefined || this.scale.causal) return change();
+    const [a, b] = [this.scale.time(this.from), this.scale.time(this.to)];
+    change();
+    ((this.from = this.scale.x(a)), (this.to = this.scale.x(b)));
+  }
+  // families finds which session is the child of which.
+  async families() {
     const t = this.trace,
-      source = t.name("source", i),
-      kind = t.name("kind", i),
-      method = t.name("method", i);
-    for (const k of new Set(laneOf(source, kind, method))) {
-      if (k < 0) continue;
-      const l = this.byLane[k];
-      if (l.n === l.list.length) {
-        const next = new Uint32Array(2 * l.n);
-        next.set(l.list);
-        l.list = next;
-      }
-      l.list[l.n++] = i;
-    }
-    this.spans.note(i, source, kind, method);
+      label = t.names.indexOf("subagent_update"),
+      list = [];
+    if (label < 0 || this.familyOf === t.n) return;
+    this.familyOf = t.n;
+    for (let i = 0; i < t.n && list.length < 200; i++) if (t.label[i] === label) list.push(i);
+    (await t.rows(list)).forEach((row, k) => {
+      const child = (((parsed(row.raw) || {}).params || {}).update || {}).sessionId;
+      if (child && !this.lanes.parents.has(child)) this.lanes.parents.set(child, t.name("session", list[k]));
+    });
+    this.draw();
   }
 
   measure() {
@@ -138,283 +112,10 @@ export class Timeline {
     this.colours = null;
     this.draw();
   }
-  left() {
-    return this.width < 500 ? 62 : 76;
-  }
-  px(x) {
-    return this.left() + ((x - this.from) / (this.to - this.from)) * (this.width - this.left() - 8);
-  }
-  unpx(p) {
-    return this.from + ((p - this.left()) / (this.width - this.left() - 8)) * (this.to - this.from);
-  }
-  draw() {
-    if (!this.due)
-      this.due = requestAnimationFrame(() => {
-        this.due = 0;
-        this.paint();
-      });
-  }
-  colour(name) {
-    if (!this.colours) {
-      const style = getComputedStyle(document.documentElement),
-        probe = h("i");
-      this.canvas.parentElement.append(probe);
-      this.colours = {};
-      for (const c of [
-        "fg",
-        "dim",
-        "line",
-        "bg",
-        "box",
-        "fail",
-        "link",
-        "editor",
-        "agent",
-        "model",
-        "terminal",
-        "files",
-        "process",
-        "turn",
-        "wait",
-        "request",
-        "gate",
-        "cancel",
-        "file",
-      ]) {
-        probe.style.color = style.getPropertyValue("--" + c);
-        this.colours[c] = getComputedStyle(probe).color;
-      }
-      probe.remove();
-    }
-    return this.colours[name];
-  }
-  paint() {
-    if (!this.width || this.to === undefined) return;
-    const shown = lanes.map((_, k) => k).filter(k => k < 2 || this.byLane[k].n),
-      place = lanes.map((_, k) => shown.indexOf(k));
-    const c = this.context,
-      left = this.left(),
-      axis = 18,
-      laneHeight = (this.tallness - axis) / shown.length;
-    const y = k => axis + (place[k] + 0.5) * laneHeight;
-    Object.assign(this, { laneHeight, axis, shown });
-    c.clearRect(0, 0, this.width, this.tallness);
-    c.font = "11px system-ui, sans-serif";
-    c.textBaseline = "middle";
-    for (const k of shown) {
-      c.fillStyle = this.colour("line");
-      c.fillRect(left, Math.round(y(k)), this.width - left, 1);
-      c.fillStyle = this.colour(lanes[k]);
-      c.fillText(lanes[k], 8, y(k));
-    }
-    this.ticks(c, left, axis);
-    c.save();
-    c.beginPath();
-    c.rect(left, 0, this.width - left, this.tallness);
-    c.clip();
-    const [a, b] = this.inView();
-    this.paintSpans(c, y, laneHeight, a, b);
-    if (b - a <= 1500) for (let i = a; i < b; i++) this.paintEntry(c, i, y, b - a);
-    else this.paintDensity(c, y, laneHeight);
-    this.paintCauses(c, y, a, b);
-    c.fillStyle = this.colour("fail");
-    for (const i of this.marks.keys()) {
-      const p = this.px(this.x(i));
-      if (p < left - 4 || p > this.width) continue;
-      c.beginPath();
-      c.moveTo(p, axis + 5);
-      c.lineTo(p - 5, axis - 4);
-      c.lineTo(p + 5, axis - 4);
-      c.fill();
-      c.globalAlpha = 0.35;
-      c.fillRect(p - 0.5, axis, 1, this.tallness);
-      c.globalAlpha = 1;
-    }
-    if (this.at >= 0 && this.at < this.trace.n) {
-      c.fillStyle = this.colour("link");
-      c.fillRect(this.px(this.x(this.at)) - 1, axis - 6, 2, this.tallness);
-    }
-    c.restore();
-    const range = this.rounded(this.to) - this.rounded(this.from);
-    this.where.textContent = this.causal ? Math.round(range) + " entries in view" : lasting(range) + " in view";
-    this.painted = (this.painted || 0) + 1;
-  }
-  ticks(c, left, axis) {
-    const range = this.to - this.from,
-      rough = range / Math.max(2, (this.width - left) / 110);
-    const step = [1, 2, 5, 10].map(m => m * 10 ** Math.floor(Math.log10(rough))).find(s => s >= rough);
-    c.fillStyle = this.colour("dim");
-    for (let x = Math.ceil(this.from / step) * step; x <= this.to; x += step) {
-      const p = this.px(x);
-      c.fillRect(p, axis - 4, 1, 4);
-      c.fillText(this.causal ? "#" + Math.round(x + 1) : lasting(x), p + 3, axis / 2 - 1);
-    }
-  }
-  // inView gives the indexes of the first entry in view and of the first behind it.
-  inView() {
-    const search = x => {
-      let a = 0,
-        b = this.trace.n;
-      while (a < b) {
-        const m = (a + b) >> 1;
-        if (this.x(m) < x) a = m + 1;
-        else b = m;
-      }
-      return a;
-    };
-    return [search(this.from), search(this.to)];
-  }
-  // paintSpans draws those in view. What has less than a pixel is drawn once for each pixel.
-  paintSpans(c, y, laneHeight, first, last) {
-    const spans = this.spans,
-      now = this.total(),
-      drawn = new Float64Array(spanKinds.length).fill(-1),
-      named = new Map(); // where a lane's last name ends
-    spans.within(Math.max(0, first - 1), last, s => {
-      const open = spans.isOpen(s),
-        a = this.x(spans.from[s]),
-        b = open ? now : this.x(spans.to[s]);
-      if (b < this.from || a > this.to) return;
-      const kind = spanKinds[spans.kind[s]],
-        p = Math.max(this.px(a), -10),
-        w = Math.max(1, Math.min(this.px(b), this.width + 10) - p);
-      if (w < 2 && (kind === "request" || p < drawn[spans.kind[s]])) return;
-      if (w < 2) drawn[spans.kind[s]] = p + 1;
-      const [lane, colour] = looks[kind],
-        hgt = laneHeight * (kind === "turn" || kind === "process" ? 0.7 : kind === "cancel" ? 0.8 : 0.45);
-      c.globalAlpha = kind === "gate" || kind === "cancel" ? 0.45 : 0.22;
-      c.fillStyle = this.colour(colour);
-      c.fillRect(p, y(lane) - hgt / 2, w, hgt);
-      c.globalAlpha = 1;
-      if (open) {
-        c.strokeStyle = this.colour(colour);
-        c.setLineDash([3, 3]);
-        c.strokeRect(p, y(lane) - hgt / 2, w, hgt);
-        c.setLineDash([]);
-      }
-      const at = Math.max(p, this.left()) + 4,
-        row = lane + (kind === "gate" ? 0.5 : 0); // gates have theirs below
-      if (w > 90 && laneHeight > 34 && kind !== "process" && at >= (named.get(row) ?? -1)) {
-        const text = spans.text(s);
-        c.fillStyle = this.colour("fg");
-        c.fillText(text, at, y(lane) + (kind === "gate" ? 1 : -1) * (hgt / 2 - 7));
-        named.set(row, at + c.measureText(text).width + 6);
-      }
-    });
-  }
-  paintEntry(c, i, y, many) {
-    const t = this.trace,
-      source = t.name("source", i),
-      [a, b] = laneOf(source, t.name("kind", i), t.name("method", i)),
-      p = this.px(this.x(i));
-    if (a < 0) {
-      c.fillStyle = this.colour("dim");
-      c.globalAlpha = 0.4;
-      c.fillRect(p, this.axis, 1, this.tallness);
-      c.globalAlpha = 1;
-      return;
-    }
-    const colour = this.colour(
-      source === "editor" ? "editor" : source === "stderr" ? "wait" : lanes[Math.max(a, 1)] || "agent",
-    );
-    c.fillStyle = c.strokeStyle = colour;
-    if (a === b) {
-      c.beginPath();
-      c.arc(p, y(a), 2.5, 0, 7);
-      c.fill();
-      return;
-    }
-    const from = y(a),
-      to = y(b),
-      sign = Math.sign(to - from);
-    c.fillRect(p - 0.5, Math.min(from, to), 1, Math.abs(to - from));
-    c.beginPath();
-    c.moveTo(p, to);
-    c.lineTo(p - 3, to - 6 * sign);
-    c.lineTo(p + 3, to - 6 * sign);
-    c.fill();
-    if (many < 12 && this.laneHeight > 22) {
-      c.fillStyle = this.colour("fg");
-      c.fillText(t.name("label", i), p + 5, (from + to) / 2);
-    }
-  }
-  // paintCauses draws an arc from each request to what answers it, where there are few; and of the selected entry what
-  // it follows from and what follows from it, in a lighter tone what is before and behind these. An arrow ends in the
-  // lane where an entry begins, and leaves there too if the other one touches it, else where that arrives.
-  paintCauses(c, y, a, b) {
-    const t = this.trace,
-      lanesOf = i => laneOf(t.name("source", i), t.name("kind", i), t.name("method", i));
-    const curve = (p, q, top, bottom, width) => {
-      if (Math.max(p, q) < this.left() || Math.min(p, q) > this.width || (top === bottom && q - p < 1)) return;
-      const up = Math.min(this.laneHeight * 0.45, 26),
-        middle = (p + q) / 2,
-        flat = top === bottom;
-      c.lineWidth = width;
-      c.beginPath();
-      c.moveTo(p, top);
-      if (flat) c.bezierCurveTo(p, top - up, q, top - up, q, bottom);
-      else c.bezierCurveTo(middle, top, middle, bottom, q, bottom);
-      c.stroke();
-      // The head points the way that the curve ends.
-      const angle = flat ? Math.PI / 2 : q - p < 2 ? (Math.sign(bottom - top) * Math.PI) / 2 : 0,
-        size = 4 + width;
-      c.beginPath();
-      c.moveTo(q, bottom);
-      for (const turn of [0.45, -0.45])
-        c.lineTo(q - size * Math.cos(angle + turn), bottom - size * Math.sin(angle + turn));
-      c.fill();
-      c.lineWidth = 1;
-    };
-    const arrow = ({ from, to }, width) => {
-      const end = lanesOf(to)[0],
-        start = lanesOf(from).includes(end) ? end : lanesOf(from).at(-1);
-      if (start >= 0 && end >= 0) curve(this.px(this.x(from)), this.px(this.x(to)), y(start), y(end), width);
-    };
-    c.strokeStyle = c.fillStyle = this.colour("dim");
-    if (b - a <= 150)
-      for (let i = a; i < b; i++)
-        if (t.ref[i] && t.name("kind", i) !== "written") {
-          const k = lanesOf(i).at(-1);
-          curve(this.px(this.x(t.ref[i] - 1)), this.px(this.x(i)), y(k), y(k), 1);
-        }
-    if (!this.causes || this.causes.at !== this.at) return;
-    c.strokeStyle = c.fillStyle = this.colour("link");
-    c.globalAlpha = 0.4;
-    for (const l of this.causes.chain) arrow(l, 1);
-    c.globalAlpha = 1;
-    for (const l of [...this.causes.before, ...this.causes.after]) arrow(l, 2);
-  }
-  paintDensity(c, y, laneHeight) {
-    this.byLane.forEach((l, k) => {
-      c.fillStyle = this.colour(lanes[k]);
-      const search = x => {
-        let a = 0,
-          b = l.n;
-        while (a < b) {
-          const m = (a + b) >> 1;
-          if (this.x(l.list[m]) < x) a = m + 1;
-          else b = m;
-        }
-        return a;
-      };
-      let before = search(this.from);
-      const end = this.width - 8,
-        most = Math.log2(2 + l.n / 40);
-      for (let p = this.left(); p < end && before < l.n; p += 2) {
-        const next = search(this.unpx(p + 2)),
-          n = next - before;
-        if (n) {
-          const tall = Math.max(2, Math.min(1, Math.log2(1 + n) / most) * laneHeight * 0.8);
-          c.fillRect(p, y(k) - tall / 2, 2, tall);
-        }
-        before = next;
-      }
-    });
-  }
 
   setView(from, to) {
     const total = this.total(),
-      least = this.causal ? 4 : 1,
+      least = this.scale.causal ? 4 : 1,
       range = Math.min(Math.max(to - from, least), total * 1.1);
     const middle = (from + to) / 2;
     ((this.from = Math.min(Math.max(middle - range / 2, -total * 0.02), total * 1.05 - range * 0.05)),
@@ -422,19 +123,22 @@ export class Timeline {
     this.asked = false;
     this.draw();
   }
-  // rounded is an end of what is in view as an address has it, and so as it is said.
-  rounded(x) {
-    return this.causal ? Math.round(x) : Number(x.toFixed(this.to - this.from < 100 ? 2 : 0));
-  }
   // move is setView by hand: the part that is then in view is worth an address. all needs none.
   move(from, to, all = false) {
     this.setView(from, to);
     clearTimeout(this.settled);
-    const end = x => this.rounded(x) + (this.causal ? "" : "us");
-    this.settled = setTimeout(
-      () => this.moved(all ? (this.causal ? "order" : "") : end(this.from) + ".." + end(this.to)),
-      250,
-    );
+    this.settled = setTimeout(() => {
+      const unit = this.scale.causal ? "" : "us";
+      this.moved(
+        all
+          ? unit
+            ? ""
+            : "order"
+          : this.ends()
+              .map(x => x + unit)
+              .join(".."),
+      );
+    }, 250);
   }
   // show is what an address asks for: 120us..480us, 12..40 for entries in causal order, or order for all in it. What
   // it asks for may still come.
@@ -442,10 +146,12 @@ export class Timeline {
     const m = /^(-?[\d.]+)(us)?\.\.(-?[\d.]+)(us)?$/.exec(zoom),
       causal = zoom === "order" || Boolean(m && !m[2]);
     if ((!m && !causal) || (m && (m[2] !== m[4] || !(Number(m[1]) < Number(m[3]))))) return;
-    this.causal = causal;
+    this.scale.causal = causal;
     this.mode.setAttribute("aria-pressed", causal);
     this.setView(0, this.total() * 1.02);
-    if (m) ((this.from = Number(m[1])), (this.to = Number(m[3])), (this.asked = true));
+    if (!m) return;
+    [this.from, this.to] = [m[1], m[3]].map(x => (causal ? Number(x) : this.scale.x(Number(x))));
+    this.asked = true;
   }
   all() {
     this.move(0, this.total() * 1.02, true);
@@ -455,10 +161,18 @@ export class Timeline {
   }
   setCausal(on) {
     const i = this.inView();
-    this.causal = on;
+    this.scale.causal = on;
     this.mode.setAttribute("aria-pressed", on);
     if (this.trace.n)
       this.move(this.x(Math.min(i[0], this.trace.n - 1)), this.x(Math.min(Math.max(i[1], i[0] + 1), this.trace.n - 1)));
+  }
+  setFolding(on) {
+    setUp("idle", on);
+    this.idle.setAttribute("aria-pressed", on);
+    this.keeping(() => {
+      this.scale.folding = on;
+    });
+    this.draw();
   }
   // choose shows an entry: in the middle if it is not in view.
   choose(i) {
@@ -481,26 +195,28 @@ export class Timeline {
     if (s < 0) return;
     const a = this.x(this.spans.from[s]),
       b = this.spans.isOpen(s) ? this.total() : this.x(this.spans.to[s]),
-      room = 0.2 * (b - a);
-    if (b - a < this.total() / 2) this.setView(a - room, b + room);
+      room = 0.08 * (b - a);
+    if (b > a) this.setView(a - room, b + room);
   }
-  // nearest is the entry of a lane that is nearest to a point, -1 if none is near.
+  // nearest is the entry of a lane that is nearest to a point, of all in the axis above; -1 if none is near.
   nearest(px, py) {
-    const l = this.byLane[this.shown ? this.shown[Math.floor((py - this.axis) / this.laneHeight)] : -1];
-    if (!l || !l.n) return -1;
-    const x = this.unpx(px);
-    let a = 0,
-      b = l.n;
-    while (a < b) {
-      const m = (a + b) >> 1;
-      if (this.x(l.list[m]) < x) a = m + 1;
-      else b = m;
-    }
-    const near = [a - 1, a]
-      .filter(j => j >= 0 && j < l.n)
-      .map(j => l.list[j])
-      .sort((i, j) => Math.abs(this.px(this.x(i)) - px) - Math.abs(this.px(this.x(j)) - px))[0];
-    return Math.abs(this.px(this.x(near)) - px) < 8 ? near : -1;
+    const lists =
+        py < this.axis
+          ? [{ list: null, n: this.trace.n }]
+          : ((this.rows || [])[Math.floor((py - this.axis) / this.laneHeight)] || []).map(k => this.lanes.lists[k]),
+      far = i => Math.abs(this.px(this.x(i)) - px);
+    const near = lists.flatMap(({ list, n }) => {
+      const a = this.scale.first(this.unpx(px), list, n);
+      return [a - 1, a].filter(j => j >= 0 && j < n).map(j => (list ? list[j] : j));
+    });
+    near.sort((i, j) => far(i) - far(j));
+    return near.length && (py < this.axis || far(near[0]) < 8) ? near[0] : -1;
+  }
+  // overview moves the view to a place in the small picture of all.
+  overview(px) {
+    const x = ((px - this.left()) / (this.width - this.left() - 8)) * this.total() * 1.02,
+      half = (this.to - this.from) / 2;
+    this.move(x - half, x + half);
   }
   listen() {
     let drag = null;
@@ -516,18 +232,21 @@ export class Timeline {
       { passive: false },
     );
     this.canvas.addEventListener("pointerdown", e => {
-      drag = { x: e.offsetX, from: this.from, to: this.to, moved: false };
+      const part = e.offsetY < this.axis ? "head" : e.offsetY > this.bottom ? "small" : "";
+      drag = { x: e.offsetX, from: this.from, to: this.to, moved: false, part };
       this.canvas.setPointerCapture(e.pointerId);
+      this.drawn(part, e);
     });
     this.canvas.addEventListener("pointermove", e => {
-      if (drag && Math.abs(e.offsetX - drag.x) > 3) {
+      if (drag && drag.part) this.drawn(drag.part, e);
+      else if (drag && Math.abs(e.offsetX - drag.x) > 3) {
         drag.moved = true;
         const by = ((drag.x - e.offsetX) / (this.width - this.left() - 8)) * (drag.to - drag.from);
         this.move(drag.from + by, drag.to + by);
       } else if (!drag) this.hint(e.offsetX, e.offsetY);
     });
     this.canvas.addEventListener("pointerup", e => {
-      if (drag && !drag.moved) {
+      if (drag && !drag.moved && !drag.part) {
         const i = this.nearest(e.offsetX, e.offsetY);
         if (i >= 0) this.select(i);
       }
@@ -535,6 +254,8 @@ export class Timeline {
     });
     this.canvas.addEventListener("pointerleave", () => {
       this.tip.hidden = true;
+      this.over = -1;
+      this.draw();
     });
     this.canvas.addEventListener("dblclick", e => this.zoom(0.2, this.unpx(e.offsetX)));
     this.canvas.addEventListener("keydown", e => {
@@ -554,8 +275,18 @@ export class Timeline {
       }
     });
   }
+  // drawn is told of the pointer that draws the playhead, or the view in the small picture.
+  drawn(part, e) {
+    if (part === "small") return this.overview(e.offsetX);
+    const i = part ? this.nearest(e.offsetX, 0) : -1;
+    if (i >= 0 && i !== this.at) this.select(i);
+  }
   hint(px, py) {
     const i = this.nearest(px, py);
+    if (i !== this.over) {
+      this.over = i;
+      this.draw();
+    }
     this.tip.hidden = i < 0;
     if (i < 0) return;
     const t = this.trace,
