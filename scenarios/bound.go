@@ -248,6 +248,15 @@ func (x *bound) endsWith(e transcript.Entry) bool {
 	return x.of.Inner || x.of.InnerArg != nil && x.of.InnerArg(x.Arg)
 }
 
+// awaited names what kind of thing is awaited: how a turn is to end belongs to it, the words of
+// a text do not.
+func (x *bound) awaited() string {
+	if x.isTurn() {
+		return strings.TrimSpace("the end of a turn " + x.Arg)
+	}
+	return x.of.Name
+}
+
 // opens reports whether the pattern is of something that must be open for the
 // lines after it to mean anything: without it the harness has no situation to
 // judge.
