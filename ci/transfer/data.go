@@ -1,10 +1,10 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/acp-test/acp-test/ci/must"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/goccy/go-yaml"
 )
@@ -46,34 +46,21 @@ type Row struct {
 // folder holds the data and, in neighbours, the agents.
 const folder = "ci/transfer"
 
-func load(root string) (batches []Batch, faults map[string][]Fault, err error) {
-	if err := read(filepath.Join(root, folder, "batches.yaml"), &batches); err != nil {
-		return nil, nil, err
-	}
-	files, err := filepath.Glob(filepath.Join(root, "ci/agents/*/faults.yaml"))
-	if err != nil {
-		return nil, nil, err
-	}
+func load(root string) (batches []Batch, faults map[string][]Fault) {
+	read(filepath.Join(root, folder, "batches.yaml"), &batches)
 	faults = map[string][]Fault{}
-	for _, file := range files {
+	for _, file := range must.Get(filepath.Glob(filepath.Join(root, "ci/agents/*/faults.yaml"))) {
 		var list []Fault
-		if err := read(file, &list); err != nil {
-			return nil, nil, err
-		}
+		read(file, &list)
 		faults[filepath.Base(filepath.Dir(file))] = list
 	}
-	return batches, faults, nil
+	return batches, faults
 }
 
-func read(file string, into any) error {
-	text, err := os.ReadFile(file)
-	if err == nil {
-		err = yaml.UnmarshalWithOptions(text, into, yaml.Strict())
+func read(file string, into any) {
+	if err := yaml.UnmarshalWithOptions(must.Get(os.ReadFile(file)), into, yaml.Strict()); err != nil {
+		must.Fail("%s: %w", file, err)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	return nil
 }
 
 // of returns the faults of a batch.

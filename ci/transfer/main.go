@@ -18,6 +18,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/acp-test/acp-test/ci/must"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
@@ -28,58 +29,41 @@ func main() {
 	out := flag.String("out", "acp-test-transfer", "the folder for the results of the runs")
 	jobs := flag.String("j", "2", "how many scenarios run at once")
 	flag.Parse()
-	err := func() error {
-		batches, faults, err := load(".")
-		switch {
-		case err != nil:
-			return err
-		case *number == 0:
-			return os.WriteFile("docs/transfer.md", []byte(page(batches, faults)), 0o644)
+	must.Main("transfer", 1, func() {
+		batches, faults := load(".")
+		if *number == 0 {
+			must.Do(os.WriteFile("docs/transfer.md", []byte(page(batches, faults)), 0o644))
+			return
 		}
 		for agent, list := range faults {
 			b := Batch{Batch: *number, Agent: agent, First: map[string]*Row{}}
 			if list = b.of(faults); len(list) > 0 {
-				return b.run(list, func(fault, to string) (results.Run, error) {
+				b.run(list, func(fault, to string) results.Run {
 					return suites(*tool, agent, fault, filepath.Join(*out, to), *jobs)
 				})
+				return
 			}
 		}
-		return fmt.Errorf("there is no batch %d", *number)
-	}()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "transfer:", err)
-		os.Exit(1)
-	}
+		must.Fail("there is no batch %d", *number)
+	})
 }
 
 // run prints the rows of a batch.
-func (b Batch) run(list []Fault, suites func(fault, out string) (results.Run, error)) error {
-	correct, err := suites("", b.Agent)
-	if err != nil {
-		return err
-	}
+func (b Batch) run(list []Fault, suites func(fault, out string) results.Run) {
 	usual := map[string]results.Verdict{}
-	for _, c := range correct.Causes {
+	for _, c := range suites("", b.Agent).Causes {
 		usual[c.ID] = max(usual[c.ID], c.Class)
 	}
 	for _, f := range list {
-		run, err := suites(f.Name, b.Agent+"-"+f.Name)
-		if err != nil {
-			return err
-		}
+		run := suites(f.Name, b.Agent+"-"+f.Name)
 		row := rowOf(run, usual)
 		row.Seconds = int(run.Duration.Seconds())
-		text, err := yaml.Marshal(map[string]*Row{f.Name: row})
-		if err != nil {
-			return err
-		}
-		fmt.Print(string(text))
+		fmt.Print(string(must.Get(yaml.Marshal(map[string]*Row{f.Name: row}))))
 	}
-	return nil
 }
 
 // suites runs all suites on an agent with a fault, unless the results are there already.
-func suites(tool, agent, fault, out, jobs string) (run results.Run, err error) {
+func suites(tool, agent, fault, out, jobs string) (run results.Run) {
 	args := []string{"run", "--agent", agent, "--out", out, "-q", "-j", jobs, "--no-smoke"}
 	if fault != "" {
 		args = append(args, "--env", "FAULT="+fault)
@@ -89,14 +73,11 @@ func suites(tool, agent, fault, out, jobs string) (run results.Run, err error) {
 		c := exec.Command(tool, args...)
 		c.Stderr = os.Stderr
 		if err := c.Run(); c.ProcessState == nil {
-			return run, err // it never ran
+			must.Do(err) // it never ran
 		}
 	}
-	text, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(text, &run)
-	}
-	return run, err
+	must.Do(json.Unmarshal(must.Get(os.ReadFile(file)), &run))
+	return run
 }
 
 // rowOf makes the row of a run. It counts the causes that the agent without a fault does not
