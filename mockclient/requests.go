@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -149,7 +150,7 @@ func (e *Editor) Held() []transcript.Entry {
 	for _, r := range e.requests {
 		held = append(held, r.Entry)
 	}
-	sortBySeq(held)
+	slices.SortFunc(held, func(a, b transcript.Entry) int { return a.Seq - b.Seq })
 	for f := range e.t.From(e.handled + 1) { // what came and was not looked at yet
 		if e.asks(f) && !e.early[f.Seq] {
 			held = append(held, f)

@@ -163,7 +163,8 @@ func next(run results.Run) string {
 func differences(run results.Run, width int) string {
 	var b strings.Builder
 	for _, d := range run.Differences {
-		fmt.Fprintf(&b, "differs: %s\n", difference(d))
+		fmt.Fprintf(&b, "differs: %s, round %d (%s) and round %d (%s): %s\n", d.ID, d.Rounds[0], d.Verdicts[0], d.Rounds[1],
+			d.Verdicts[1], d.Explanation)
 		if len(d.How) > 0 {
 			fmt.Fprintf(&b, "  round %d: %s\n", d.Rounds[1], strings.Join(d.How, ", "))
 		}
@@ -176,12 +177,6 @@ func differences(run results.Run, width int) string {
 		}
 	}
 	return b.String()
-}
-
-// difference is one difference in a line.
-func difference(d results.Difference) string {
-	return fmt.Sprintf("%s, round %d (%s) and round %d (%s): %s", d.ID, d.Rounds[0], d.Verdicts[0], d.Rounds[1],
-		d.Verdicts[1], d.Explanation)
 }
 
 // beside is a row of two columns. Where they differ behind what fits, both are

@@ -52,7 +52,9 @@ func (r *run) Launch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.engine.launched(r, agent)
+	if r.engine.Launched != nil {
+		r.engine.Launched(r.scenario.ID, agent.PID())
+	}
 	r.client.Connect(agent, launch.Env, r.engine.Isolate)
 	r.change(func(s *state) { s.agent = agent })
 	return r.perturb(ctx, agent)

@@ -18,9 +18,8 @@ func (r *run) meant(f rules.Finding) bool {
 
 // finding is a rule's finding in the form of results.
 func (r *run) finding(f rules.Finding) results.Finding {
-	out := results.Finding{Rule: f.Rule, Point: f.Point, Class: f.Class, Sub: f.Damage, Requirements: f.Requirements,
-		Citation: f.Citation, Session: f.Session, Entries: f.Entries, Message: r.Plain(f.Message),
-		Detail: r.Plain(f.Detail), Count: f.Count}
+	out := results.FindingOf(f)
+	out.Point, out.Message, out.Detail = f.Point, r.Plain(f.Message), r.Plain(f.Detail)
 	if f.Side == rules.OfClient {
 		out.Class = results.Error
 	}

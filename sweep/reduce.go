@@ -97,7 +97,7 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 		if sch.Simpler != nil {
 			sch = x.plainer(sch)
 			a, x.keep = sch.written()
-			f.plain(sch)
+			f.schedule, f.Action = sch, sch.Action
 		}
 		// What a race depends on is not known: only what comes after it goes.
 		x.brief = !x.sure
@@ -203,8 +203,8 @@ func writeRepro(dir, name string, a Archive, f *Finding) (string, error) {
 	comment := func(format string, args ...any) {
 		head = append(head, script.NewComment(fmt.Sprintf(format, args...)))
 	}
-	comment("%s: %s.", f.Rule, situation(f))
-	comment("Expect %s of %s, in %s: %s", article(f.Class.String()), f.Rule, f.often(), sentence(f.Message))
+	comment("%s: %s, %s.", f.Rule, f.Action, f.Point)
+	comment("Expect a %s of %s, in %s: %s", f.Class, f.Rule, f.often(), sentence(f.Message))
 	comment("Found by a sweep of %s. Run it: %s", f.Scenario, f.Command)
 	if f.Hits < f.Runs || f.Alone < f.AloneRuns {
 		comment("It is a race: run it with --repeat 100, and with a higher --jobs if it does not show.")
@@ -238,10 +238,6 @@ func (f *Finding) often() string {
 	}
 	return fmt.Sprintf("%d of %d runs", f.Hits, f.Runs)
 }
-
-func situation(f *Finding) string { return f.Action + ", " + f.Point }
-
-func article(class string) string { return "a " + class }
 
 // sentence is a message on one line, cut where it gets long.
 func sentence(s string) string {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"golang.org/x/tools/txtar"
@@ -181,13 +182,8 @@ func ReadModel(src string) *fakellm.Document {
 }
 
 func withoutBlank(text string) string {
-	var out []string
-	for line := range strings.SplitSeq(text, "\n") {
-		if strings.TrimSpace(line) != "" {
-			out = append(out, line)
-		}
-	}
-	return strings.Join(out, "\n")
+	kept := lists.Where(strings.Split(text, "\n"), func(line string) bool { return strings.TrimSpace(line) != "" })
+	return strings.Join(kept, "\n")
 }
 
 // Hold is the gate that holds the model at the point of a schedule.

@@ -17,6 +17,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -343,20 +344,12 @@ func (s *sweep) difference(a, b string, first, second results.Result) string {
 	one, two := s.acts(a), s.acts(b)
 	var only []string
 	for _, act := range slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(one), two...)))) {
-		if x, y := count(one, act), count(two, act); x != y {
+		same := func(other string) bool { return other == act }
+		if x, y := lists.Count(one, same), lists.Count(two, same); x != y {
 			only = append(only, fmt.Sprintf("%s %d times, then %d times", act, x, y))
 		}
 	}
 	return strings.Join(only, "; ")
-}
-
-func count(list []string, x string) (n int) {
-	for _, y := range list {
-		if x == y {
-			n++
-		}
-	}
-	return n
 }
 
 // acts are the requests, the answers and the ends of turns that an agent sent in a run.

@@ -61,10 +61,7 @@ could be judged or the command line or this machine is at fault.`,
 		"write the shortest conversation of each covered pair to `DIR`, but for those whose steps shipped scenarios have")
 	f.IntVar(&o.confirm, "confirm", 20, "run what is reported of each finding `N` times")
 	f.StringVar(&o.repro, "repro", "repro", "the folder for what reproduces findings, `DIR`")
-	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "update", "golden", "golden-required",
-		"debug", "keep", "suite", "run", "tag", "list", "durations", "watch"} {
-		_ = f.MarkHidden(flag) // of run
-	}
+	hideRunFlags(c, "golden", "keep", "suite", "run", "tag", "list", "durations", "watch")
 	return c
 }
 
@@ -78,11 +75,8 @@ func noPaths(c *cobra.Command, args []string) error {
 }
 
 func (h *host) explore(c *cobra.Command, o *exploring) error {
-	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "update", "golden-required", "debug", "suite",
-		"run", "tag", "list", "watch"} {
-		if c.Flags().Changed(flag) {
-			return fmt.Errorf("explore: --%s is a flag of run", flag)
-		}
+	if err := refuseRunFlags(c, "suite", "run", "tag", "list", "watch"); err != nil {
+		return err
 	}
 	if c.Flags().Changed("sessions") && o.sessions < 1 {
 		return fmt.Errorf("--sessions %d: at least 1 conversation is expected", o.sessions)
@@ -122,9 +116,7 @@ func (h *host) explore(c *cobra.Command, o *exploring) error {
 		console.Say(learned + "\n")
 	}
 	s.Max, s.Twice, s.Write = o.sessions, o.twice, o.write
-	if shard != nil {
-		s.Shard = &sweep.Part{Index: shard.Index, Of: shard.Of}
-	}
+	s.Shard = partOf(shard)
 	out, err := s.Explore(c.Context(), g, again)
 	console.Close()
 	if err != nil {
@@ -132,9 +124,7 @@ func (h *host) explore(c *cobra.Command, o *exploring) error {
 	}
 	if shard != nil {
 		shard.Hash = results.HashOf(nil)
-		out.Run.Shard = shard
-		out.Run.Notes = append(out.Run.Notes, fmt.Sprintf("part %d of %d of the conversations, by %s", shard.Index, shard.Of,
-			from))
+		sharded(&out.Run, shard, "conversations", from)
 	}
 	return h.swept(c, &o.sweeping, engine, out)
 }

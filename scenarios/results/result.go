@@ -293,3 +293,24 @@ func (r *Result) Summary() string {
 	}
 	return cmp.Or(r.Reason, r.Verdict.String())
 }
+
+// ClassOf returns the class of what breaks requirements of a protocol: fail for a must, warn for a
+// should, else lint.
+func ClassOf(set *rules.Set, requirements []string) Verdict {
+	class := Lint
+	for _, id := range requirements {
+		switch q, ok := set.Requirement(id); {
+		case ok && q.Level == "must":
+			return Fail
+		case ok && q.Level == "should":
+			class = Warn
+		}
+	}
+	return class
+}
+
+// FindingOf returns a finding of a rule in the form of results.
+func FindingOf(f rules.Finding) Finding {
+	return Finding{Rule: f.Rule, Class: f.Class, Sub: f.Damage, Requirements: f.Requirements, Citation: f.Citation,
+		Session: f.Session, Entries: f.Entries, Message: f.Message, Detail: f.Detail, Count: f.Count}
+}

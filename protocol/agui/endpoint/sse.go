@@ -46,9 +46,9 @@ func next(s source) (piece, error) {
 // sourceOf reads a stream of a media type.
 func sourceOf(kind string, body io.Reader) source {
 	if kind == aguiproto.MediaType {
-		return newFrames(body)
+		return &frames{in: bufio.NewReaderSize(body, 32<<10)}
 	}
-	return newSSE(body)
+	return &sse{in: bufio.NewReaderSize(body, 32<<10)}
 }
 
 // add appends a piece, which answers the frame ref, to a transcript.
@@ -101,8 +101,6 @@ type sse struct {
 	begun   bool
 	skip    bool // a CR came: an LF after it belongs to it
 }
-
-func newSSE(in io.Reader) *sse { return &sse{in: bufio.NewReaderSize(in, 32<<10)} }
 
 // step reads a line, or the LF that was left of one. An event that no empty line ended comes with the
 // error.
@@ -262,8 +260,6 @@ type frames struct {
 	framing Framing
 	skip    int64 // what is to come of a frame that is too long
 }
-
-func newFrames(in io.Reader) *frames { return &frames{in: bufio.NewReaderSize(in, 32<<10)} }
 
 func (f *frames) within() bool { return false }
 
