@@ -15,12 +15,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-
-	"github.com/goccy/go-yaml"
+	"strings"
 
 	"github.com/acp-test/acp-test/ci/must"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/goccy/go-yaml"
 )
 
 func main() {
@@ -96,4 +97,117 @@ func rowOf(run results.Run, usual map[string]results.Verdict) *Row {
 		}
 	}
 	return row
+}
+
+// Fault is a mistake in an agent that its environment variable FAULT turns on.
+type Fault struct {
+	Name   string `yaml:"name"`
+	What   string `yaml:"what"`   // what a user or an editor sees, and when
+	Source string `yaml:"source"` // the report or the requirement
+	Breaks string `yaml:"breaks"` // must, should or quality
+	Where  string `yaml:"where"`  // the function of the agent
+	Batch  int    `yaml:"batch"`
+}
+
+// Batch is a group of faults and the result of its first run. Who wrote the faults had seen
+// neither scenarios nor rules.
+type Batch struct {
+	Batch int    `yaml:"batch"`
+	Agent string `yaml:"agent"`
+	// Faults is the commit that brought the faults. Tool is the commit of the program in the
+	// first run.
+	Faults string          `yaml:"faults"`
+	Tool   string          `yaml:"tool"`
+	First  map[string]*Row `yaml:"first"`
+}
+
+// Row is the result of the first run for one fault. It leaves out the causes that the agent shows
+// without a fault.
+type Row struct {
+	// How: named is the right reason, seen another one, missed none.
+	How string `yaml:"how"`
+	// Class is the worst of what named it or saw it, By the first causes of this class.
+	Class   string   `yaml:"class,omitempty"`
+	By      []string `yaml:"by,omitempty,flow"`
+	Causes  int      `yaml:"causes"` // how many there were
+	Seconds int      `yaml:"seconds"`
+}
+
+// folder holds the data and, in neighbours, the agents.
+const folder = "ci/transfer"
+
+func load(root string) (batches []Batch, faults map[string][]Fault) {
+	read(filepath.Join(root, folder, "batches.yaml"), &batches)
+	faults = map[string][]Fault{}
+	for _, file := range must.Get(filepath.Glob(filepath.Join(root, "ci/agents/*/faults.yaml"))) {
+		var list []Fault
+		read(file, &list)
+		faults[filepath.Base(filepath.Dir(file))] = list
+	}
+	return batches, faults
+}
+
+func read(file string, into any) {
+	if err := yaml.UnmarshalWithOptions(must.Get(os.ReadFile(file)), into, yaml.Strict()); err != nil {
+		must.Fail("%s: %w", file, err)
+	}
+}
+
+// of returns the faults of a batch.
+func (b Batch) of(faults map[string][]Fault) (all []Fault) {
+	return lists.Where(faults[b.Agent], func(f Fault) bool { return f.Batch == b.Batch })
+}
+
+const intro = `<!-- Written by go run ./ci/transfer -->
+# Mistakes in agents of other hands
+
+Four agents in ci/agents were written from the specification alone, in JavaScript, Python, Go and TypeScript. Each
+has switches for mistakes as their maintainers could make them. The mistakes come in batches of twenty, written from
+the specification and from public reports without sight of scenarios, rules or other faults. A batch is committed
+before anything runs on it. Then all suites run, and this page keeps what the **first** run said, whatever it was:
+*named* for the right reason, *seen* for another one, or *missed*. What a batch missed is mended by kind, such as by a
+law that judges each run, and never by a scenario for that mistake.
+
+The rows are in ci/transfer/batches.yaml, the mistakes in ci/agents/*/faults.yaml. A test holds that a batch is older
+than its first run, and that no row changes afterwards. "go run ./ci/transfer -run N -tool acp-test" runs a batch again.
+
+`
+
+// page is docs/transfer.md.
+func page(batches []Batch, faults map[string][]Fault) string {
+	var b strings.Builder
+	b.WriteString(intro)
+	b.WriteString("| batch | agent | mistakes | program | MUST: named at class fail | named | seen | missed |\n" +
+		"|---|---|---|---|---|---|---|---|\n")
+	for _, batch := range batches {
+		list := batch.of(faults)
+		how, must, failed := map[string]int{}, 0, 0
+		for _, f := range list {
+			row := batch.First[f.Name]
+			how[row.How]++
+			if f.Breaks == "must" {
+				must++
+				if row.How == "named" && row.Class == "fail" {
+					failed++
+				}
+			}
+		}
+		fmt.Fprintf(&b, "| [%d](#batch-%[1]d) | %s | `%s` | `%s` | %d of %d | %d | %d | %d |\n", batch.Batch, batch.Agent,
+			batch.Faults, batch.Tool, failed, must, how["named"], how["seen"], how["missed"])
+	}
+	for _, batch := range batches {
+		fmt.Fprintf(&b, "\n## Batch %d\n\n| mistake | breaks | first run | class | by | causes | seconds |\n"+
+			"|---|---|---|---|---|---|---|\n", batch.Batch)
+		for _, f := range batch.of(faults) {
+			row := batch.First[f.Name]
+			fmt.Fprintf(&b, "| **%s** %s (%s) | %s | %s | %s | %s | %d | %d |\n", f.Name, cell(f.What), cell(f.Source), f.Breaks,
+				row.How, row.Class, cell(strings.Join(row.By, ", ")), row.Causes, row.Seconds)
+		}
+	}
+	return b.String()
+}
+
+// cell is a text for a cell of a table.
+func cell(text string) string {
+	return strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(text)
 }
