@@ -38,7 +38,8 @@ func (p *Protocol) anyKinds() []language.Kind {
 				return e.Source == transcript.Model && e.Kind == transcript.Gate && e.JSON().Get("gate").Is(x.Arg)
 			}},
 		{Name: "model", Arg: "EVENT", Help: "request, done, aborted, fault or unmatched: what the model server saw",
-			Of: "the model", Events: lists.Map(modelEvents, func(m modelEvent) string { return m.name }), Effect: true, Outlives: true,
+			Of: "the model", Events: lists.Map(modelEvents, func(m modelEvent) string { return m.name }),
+			Effect: true, Outlives: true,
 			Match: func(x language.Bound, e transcript.Entry, own bool) bool {
 				return own && e.Source == transcript.Model && slices.Contains(modelEvents, modelEvent{x.Arg, e.Kind})
 			}},
