@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -355,16 +354,24 @@ func (k keeperArgs) words() []string {
 }
 
 func parseKeeperArgs(args []string) (k keeperArgs, err error) {
-	f := flag.NewFlagSet("keeper", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.StringVar(&k.run, "run", "", "")
-	f.IntVar(&k.conn, "conn", 0, "")
-	f.StringVar(&k.remove, "remove", "", "")
-	f.StringVar(&k.trim, "trim", "", "")
-	if err := f.Parse(args); err != nil {
-		return k, err
+	for i := 0; i+1 < len(args); i += 2 {
+		switch args[i] {
+		case "--run":
+			k.run = args[i+1]
+		case "--conn":
+			k.conn, err = strconv.Atoi(args[i+1])
+		case "--remove":
+			k.remove = args[i+1]
+		case "--trim":
+			k.trim = args[i+1]
+		default:
+			err = fmt.Errorf("unknown word %q", args[i])
+		}
+		if err != nil {
+			return k, err
+		}
 	}
-	if k.run == "" || f.NArg() > 0 {
+	if k.run == "" || len(args)%2 != 0 {
 		return k, errors.New("the keeper is started by acp-test itself")
 	}
 	return k, nil

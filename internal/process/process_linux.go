@@ -208,11 +208,11 @@ func Busy(pid int) bool {
 
 // killOrphans kills the children of this process that it did not start, with their
 // descendants, and takes note of their ends.
-func killOrphans() []Info {
+func killOrphans(children *family) []Info {
 	self, empty := os.Getpid(), 0
 	return killUntil(func() []Info {
-		children.Lock() // nobody starts a child meanwhile
-		defer children.Unlock()
+		children.mu.Lock() // nobody starts a child meanwhile
+		defer children.mu.Unlock()
 		all := running()
 		var found []Info
 		for pid, p := range all {

@@ -35,7 +35,7 @@ func sweepRun(string, int) []Info { return nil }
 
 func (k *kept) force() []Info { return nil }
 
-func killOrphans() []Info { return nil }
+func killOrphans(*family) []Info { return nil }
 
 func removeDir(dir string) {
 	if dir != "" {
