@@ -2,9 +2,12 @@ package fakellm
 
 import (
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/acp-test/acp-test/internal/lists"
 )
 
 // defaultUsage is small, so that no agent begins to compress its history.
@@ -21,6 +24,8 @@ type block struct {
 	text  string // the whole text or arguments
 	late  bool   // the text comes in no piece
 }
+
+func (b block) isTool() bool { return b.kind == StepTool }
 
 // answer is a reply in neutral form, ready to be sent in any wire format.
 type answer struct {
@@ -112,10 +117,8 @@ func (s *Server) plan(r *request, m match) (*answer, []Step) {
 	a.ops = placeFaults(a.ops)
 	if a.stop == StopAuto {
 		a.stop = StopEnd
-		for _, b := range a.blocks {
-			if b.kind == StepTool {
-				a.stop = StopTool
-			}
+		if slices.ContainsFunc(a.blocks, block.isTool) {
+			a.stop = StopTool
 		}
 	}
 	return a, steps
@@ -153,11 +156,7 @@ func (p *planner) enter(kind StepKind) *block {
 	p.in = len(p.a.blocks)
 	b := block{kind: kind, index: p.in}
 	if kind == StepTool {
-		for _, other := range p.a.blocks {
-			if other.kind == StepTool {
-				b.tool++
-			}
-		}
+		b.tool = lists.Count(p.a.blocks, block.isTool)
 		b.id = p.a.id + "t" + strconv.Itoa(b.tool+1)
 	}
 	p.a.blocks = append(p.a.blocks, b)

@@ -2,6 +2,7 @@ package fakellm
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -180,3 +181,249 @@ func (r responses) readBody(h *said, v wire.Value) {
 	}
 	r.readEnd(h, v)
 }
+
+// responsesEncoder writes answers of the Responses API. Texts and refusals are
+// parts of one message until another kind of block comes between.
+type responsesEncoder struct {
+	r   *request
+	a   *answer
+	seq int
+	at  []int // the output index of each block that was begun
+	n   int   // output items begun
+	// current is the block whose reference is kept: most events are its.
+	current   *block
+	reference []byte
+}
+
+func (*responsesEncoder) contentType() string { return sse }
+
+// named appends one event; body continues after its type and number.
+func (e *responsesEncoder) named(b []byte, name string, body func([]byte) []byte) []byte {
+	b = append(append(append(b, "event: "...), name...), "\ndata: {\"type\":\""...)
+	b = append(append(b, name...), `","sequence_number":`...)
+	b = strconv.AppendInt(b, int64(e.seq), 10)
+	e.seq++
+	return append(body(b), "}\n\n"...)
+}
+
+func (e *responsesEncoder) open(b []byte) []byte {
+	b = e.state(b, "created", "in_progress", nil)
+	return e.state(b, "in_progress", "in_progress", nil)
+}
+
+// state appends an event that tells how the response is getting on.
+func (e *responsesEncoder) state(b []byte, event, status string, failure *problem) []byte {
+	return e.named(b, "response."+event, func(b []byte) []byte {
+		return e.response(append(b, `,"response":`...), status, failure)
+	})
+}
+
+// response appends a response object. Its output is full only once it ended.
+func (e *responsesEncoder) response(b []byte, status string, failure *problem) []byte {
+	var reported, incomplete, usage any
+	if failure != nil {
+		names := map[int]string{429: "rate_limit_exceeded", 500: "server_error"}
+		reported = object{{"code", errorKind(failure, names, "server_error")}, {"message", failure.message}}
+	}
+	if status == "incomplete" {
+		incomplete = object{{"reason", "content_filter"}}
+		if e.a.stop == StopLength {
+			incomplete = object{{"reason", "max_output_tokens"}}
+		}
+	}
+	var output []block
+	if status == "completed" || status == "incomplete" {
+		output = e.a.blocks
+		u := e.a.usage
+		usage = object{
+			{"input_tokens", u.Input}, {"input_tokens_details", object{{"cached_tokens", u.Cached}}},
+			{"output_tokens", u.Output}, {"output_tokens_details", object{{"reasoning_tokens", u.Reasoning}}},
+			{"total_tokens", u.Input + u.Output},
+		}
+	}
+	return template(b, `{"id":?,"object":"response","created_at":?,"status":?,"background":false,"error":?,`+
+		`"incomplete_details":?,"instructions":?,"max_output_tokens":null,"model":?,"output":[?],`+
+		`"parallel_tool_calls":true,"previous_response_id":?,"reasoning":{"effort":null,"summary":null},"store":true,`+
+		`"temperature":1,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":1,`+
+		`"truncation":"disabled","usage":?,"user":null,"metadata":{}}`,
+		"resp_"+e.a.id, created, status, reported, incomplete, textOr(e.r.instructions), e.a.model,
+		list(output, func(b []byte, bl *block) []byte { return e.item(b, bl, true) }), textOr(e.r.previous), usage)
+}
+
+// itemID is the id of an output item.
+func (e *responsesEncoder) itemID(bl *block) string {
+	prefix := "msg_"
+	switch {
+	case bl.kind == StepThinking:
+		prefix = "rs_"
+	case bl.kind == StepTool && bl.call.custom:
+		prefix = "ctc_"
+	case bl.kind == StepTool:
+		prefix = "fc_"
+	}
+	return prefix + e.a.id + "i" + strconv.Itoa(bl.index+1)
+}
+
+// item appends an output item, begun or complete.
+func (e *responsesEncoder) item(b []byte, bl *block, full bool) []byte {
+	text, status := "", "in_progress"
+	if full {
+		text, status = bl.text, "completed"
+		if e.a.stop == StopLength && bl.index == len(e.a.blocks)-1 {
+			status = "incomplete"
+		}
+	}
+	part := func(b []byte) []byte {
+		if full {
+			b = e.part(b, bl, text)
+		}
+		return b
+	}
+	switch bl.kind {
+	case StepThinking:
+		return template(b, `{"id":?,"type":"reasoning","summary":[?]}`, e.itemID(bl), part)
+	case StepTool:
+		kind, content := "function_call", "arguments"
+		if bl.call.custom {
+			kind, content = "custom_tool_call", "input"
+		}
+		call := object{{"id", e.itemID(bl)}, {"type", kind}, {"status", status}, {"call_id", "call_" + bl.id},
+			{"name", strings.TrimPrefix(bl.call.name, bl.call.namespace)}}
+		if bl.call.namespace != "" {
+			call = append(call, member{"namespace", bl.call.namespace})
+		}
+		return appendJSON(b, append(call, member{content, text}))
+	}
+	return template(b, `{"id":?,"type":"message","status":?,"role":"assistant","content":[?]}`, e.itemID(bl), status, part)
+}
+
+// part appends a content part, or a part of a reasoning summary.
+func (e *responsesEncoder) part(b []byte, bl *block, text string) []byte {
+	switch bl.kind {
+	case StepThinking:
+		return template(b, `{"type":"summary_text","text":?}`, text)
+	case StepRefusal:
+		return template(b, `{"type":"refusal","refusal":?}`, text)
+	}
+	return template(b, `{"type":"output_text","annotations":[],"logprobs":[],"text":?}`, text)
+}
+
+// ref appends what says which item and part an event belongs to.
+func (e *responsesEncoder) ref(b []byte, bl *block) []byte {
+	if e.current != bl {
+		e.current, e.reference = bl, e.newRef(bl)
+	}
+	return append(b, e.reference...)
+}
+
+func (e *responsesEncoder) newRef(bl *block) []byte {
+	b := template(nil, `,"item_id":?,"output_index":?`, e.itemID(bl), e.at[bl.index])
+	switch bl.kind {
+	case StepThinking:
+		b = append(b, `,"summary_index":0`...)
+	case StepText, StepRefusal:
+		b = append(b, `,"content_index":0`...)
+	}
+	return b
+}
+
+func (e *responsesEncoder) wrap(b []byte, name string, bl *block, full bool) []byte {
+	return e.named(b, name, func(b []byte) []byte {
+		return e.item(template(b, `,"output_index":?,"item":`, e.at[bl.index]), bl, full)
+	})
+}
+
+func (e *responsesEncoder) start(b []byte, bl *block) []byte {
+	e.at[bl.index] = e.n
+	e.n++
+	b = e.wrap(b, "response.output_item.added", bl, false)
+	if name := partEvent(bl.kind); name != "" {
+		b = e.named(b, name+".added", func(b []byte) []byte {
+			return e.part(append(e.ref(b, bl), `,"part":`...), bl, "")
+		})
+	}
+	return b
+}
+
+func partEvent(kind StepKind) string {
+	switch kind {
+	case StepThinking:
+		return "response.reasoning_summary_part"
+	case StepTool:
+		return ""
+	}
+	return "response.content_part"
+}
+
+// deltaEvent returns the name of the events that carry the content, and of
+// the member that has all of it in the last.
+func deltaEvent(bl *block) (name, whole string) {
+	switch {
+	case bl.kind == StepThinking:
+		return "response.reasoning_summary_text", "text"
+	case bl.kind == StepRefusal:
+		return "response.refusal", "refusal"
+	case bl.kind == StepTool && bl.call.custom:
+		return "response.custom_tool_call_input", "input"
+	case bl.kind == StepTool:
+		return "response.function_call_arguments", "arguments"
+	}
+	return "response.output_text", "text"
+}
+
+func (e *responsesEncoder) piece(b []byte, bl *block, s string) []byte {
+	name, _ := deltaEvent(bl)
+	return e.named(b, name+".delta", func(b []byte) []byte {
+		b = wire.AppendString(append(e.ref(b, bl), `,"delta":`...), s)
+		if bl.kind == StepText {
+			b = append(b, `,"logprobs":[]`...)
+		}
+		return b
+	})
+}
+
+func (e *responsesEncoder) end(b []byte, bl *block) []byte {
+	name, whole := deltaEvent(bl)
+	b = e.named(b, name+".done", func(b []byte) []byte {
+		b = wire.AppendString(append(e.ref(b, bl), `,"`+whole+`":`...), bl.text)
+		switch {
+		case bl.kind == StepText:
+			b = append(b, `,"logprobs":[]`...)
+		case bl.kind == StepTool:
+			b = wire.AppendString(append(b, `,"name":`...), strings.TrimPrefix(bl.call.name, bl.call.namespace))
+		}
+		return b
+	})
+	if name := partEvent(bl.kind); name != "" {
+		b = e.named(b, name+".done", func(b []byte) []byte {
+			return e.part(append(e.ref(b, bl), `,"part":`...), bl, bl.text)
+		})
+	}
+	return e.wrap(b, "response.output_item.done", bl, true)
+}
+
+// status is how the response ends. A refusal in words is a complete response;
+// without words it is one that was filtered.
+func (e *responsesEncoder) status() string {
+	inWords := slices.ContainsFunc(e.a.blocks, func(bl block) bool { return bl.kind == StepRefusal })
+	if e.a.stop == StopLength || e.a.stop == StopRefusal && !inWords {
+		return "incomplete"
+	}
+	return "completed"
+}
+
+func (e *responsesEncoder) close(b []byte) []byte {
+	status := e.status()
+	return e.state(b, status, status, nil)
+}
+
+func (e *responsesEncoder) fail(b []byte, p *problem) []byte {
+	return e.state(b, "failed", "failed", p)
+}
+
+func (e *responsesEncoder) event(b []byte, s string) []byte {
+	b = append(b, "event: response.output_text.delta\ndata: "...)
+	return append(append(b, s...), "\n\n"...)
+}
+
+func (e *responsesEncoder) whole(b []byte) []byte { return e.response(b, e.status(), nil) }

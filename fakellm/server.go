@@ -2,8 +2,14 @@ package fakellm
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
+	"log"
 	"maps"
+	"net"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -261,4 +267,80 @@ func confidential(name string) bool {
 		return true
 	}
 	return secret.Name(name)
+}
+
+// headerTimeout is how long a client may take over the headers of a request.
+const headerTimeout = 10 * time.Second
+
+// listening is an HTTP server with an address of its own.
+type listening struct {
+	listener net.Listener
+	http     *http.Server
+	serving  sync.WaitGroup
+}
+
+// listen serves a handler on an address until shut.
+func (s *listening) listen(address string, h http.Handler) (err error) {
+	if s.listener, err = net.Listen("tcp", address); err != nil {
+		return err
+	}
+	s.http = &http.Server{Handler: h, ReadHeaderTimeout: headerTimeout, ErrorLog: log.New(io.Discard, "", 0)}
+	s.Serve(s.listener)
+	return nil
+}
+
+// Serve takes connections from one more listener, until Close, which closes it.
+func (s *listening) Serve(l net.Listener) {
+	s.serving.Go(func() { _ = s.http.Serve(l) }) // ends with ErrServerClosed in shut
+}
+
+// shut closes the server and its connections. what is the name of the server in an error.
+func (s *listening) shut(what string) error {
+	err := s.http.Close()
+	s.serving.Wait()
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("closing the %s: %w", what, err)
+	}
+	return nil
+}
+
+// URL is the base of all paths, without a slash at its end.
+func (s *listening) URL() string { return "http://" + s.listener.Addr().String() }
+
+// Port is the TCP port.
+func (s *listening) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }
+
+// foreign says why a request is none of an agent on this machine, "" if it may be one:
+// a web page in a browser can reach a server on loopback too, under a name that leads
+// there or by a form.
+func foreign(r *http.Request) string {
+	if !local(r.Host) {
+		return "acp-test: this server answers to localhost and to addresses, not to the name " + r.Host
+	}
+	if r.Header.Get("Sec-Fetch-Site") == "cross-site" {
+		return "acp-test: this server answers no page of another site"
+	}
+	if origin := r.Header.Get("Origin"); origin != "" && origin != "null" {
+		if u, err := url.Parse(origin); err != nil || !local(u.Host) {
+			return "acp-test: this server answers no page of " + origin
+		}
+	}
+	return ""
+}
+
+// local reports whether a Host header names this machine: an address, which no other
+// name can stand for, or a name that only this machine resolves to itself.
+func local(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	name = strings.ToLower(strings.TrimSuffix(strings.Trim(name, "[]"), "."))
+	switch {
+	case name == "", net.ParseIP(name) != nil, name == "localhost", strings.HasSuffix(name, ".localhost"):
+		return true
+	case name == "host.docker.internal", name == "host.containers.internal":
+		return true // what containers call the machine they run on
+	}
+	return false
 }

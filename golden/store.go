@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -154,3 +155,10 @@ func safeName(agent, scenario string) (string, error) {
 	}
 	return name, nil
 }
+
+//go:embed reference reference-acp-v2 reference-ag-ui
+var shipped embed.FS
+
+// Shipped holds the goldens of the reference agent for the suites in the
+// binary, as Store.Embedded takes them. It is read-only.
+func Shipped() fs.FS { return shipped }

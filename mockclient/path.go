@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/confined"
@@ -254,8 +253,4 @@ func directoriesOf(params wire.Value) []string {
 		}
 	}
 	return dirs
-}
-
-func sortBySeq(entries []transcript.Entry) {
-	slices.SortFunc(entries, func(a, b transcript.Entry) int { return a.Seq - b.Seq })
 }

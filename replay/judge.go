@@ -119,10 +119,9 @@ func (j Judge) conclude(res *results.Result, t *transcript.Transcript, c *rules.
 }
 
 func (j Judge) finding(f rules.Finding, t *transcript.Transcript) results.Finding {
-	return results.Finding{Rule: f.Rule, Class: max(f.Class, rules.Lint), Sub: f.Damage, Requirements: f.Requirements,
-		Citation: f.Citation,
-		Session:  f.Session, Entries: f.Entries, Message: f.Message, Detail: f.Detail, Count: f.Count,
-		Tail: around(j.Text, t, f.Entries)}
+	out := results.FindingOf(f)
+	out.Class, out.Tail = max(f.Class, rules.Lint), around(j.Text, t, f.Entries)
+	return out
 }
 
 // around is the entries a finding names and those right before the last.

@@ -84,7 +84,7 @@ func (j Judge) Editor(res results.Result, script *language.AgentScript, sessions
 
 func (j Judge) check(id string, c *language.AgentCheck, sessions []Session) results.Check {
 	k := results.Check{ID: id + "#" + c.Slug, Slug: c.Slug, Line: c.Line, Title: c.Title, Requirements: c.Requirements,
-		Class: j.classOf(c.Requirements), Verdict: results.Pass}
+		Class: results.ClassOf(j.Rules, c.Requirements), Verdict: results.Pass}
 	for i := range c.Lines {
 		observed, ok, applies := j.expect(&c.Lines[i], sessions)
 		switch {
@@ -98,21 +98,6 @@ func (j Judge) check(id string, c *language.AgentCheck, sessions []Session) resu
 		}
 	}
 	return k
-}
-
-// classOf is what a miss counts as: the level of the strongest requirement, and a
-// lint without any. No editor is blamed for what the specification leaves to it.
-func (j Judge) classOf(ids []string) results.Verdict {
-	class := results.Lint
-	for _, id := range ids {
-		switch q, ok := j.Rules.Requirement(id); {
-		case ok && q.Level == "must":
-			return results.Fail
-		case ok && q.Level == "should":
-			class = results.Warn
-		}
-	}
-	return class
 }
 
 // expect looks for what a line says. applies is false if the editor never came

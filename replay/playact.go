@@ -2,11 +2,17 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/confined"
+	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
 )
 
 // do does an act: most send a frame.
@@ -107,4 +113,230 @@ func describe(e transcript.Entry) string {
 		return string(e.Kind)
 	}
 	return e.Method
+}
+
+// beside is the effect of an act that sends no frame.
+type beside string
+
+const (
+	release    beside = "release"     // lets the model go on
+	closeStdin beside = "close-stdin" // ends the agent's input
+	kill       beside = "kill"        // ends the agent
+	writeFile  beside = "write"       // writes a file, as the user did
+	writeShape beside = "write-shape" // joins or cuts what is written from now on
+)
+
+// besides finds the acts of a recording that send no frame, by their entries.
+func besides(t *transcript.Transcript, gates []fakellm.RecordedGate) map[int][]*act {
+	found := map[int][]*act{}
+	add := func(seq int, a *act) { found[seq] = append(found[seq], a) }
+	for _, g := range gates {
+		if g.Released > 0 {
+			add(g.Released, &act{beside: release, what: g.Name, lane: g.Session})
+		}
+	}
+	closed := map[int]*act{}
+	for e := range t.All() {
+		switch {
+		case e.Source == transcript.Note && e.Kind == transcript.FileWritten:
+			add(e.Seq, &act{beside: writeFile})
+		case e.Source == transcript.Note && e.Kind == transcript.Act:
+			if shape, ok := strings.CutPrefix(e.JSON().Get("text").Str(), "write-shape "); ok {
+				add(e.Seq, &act{beside: writeShape, what: shape})
+			}
+		case e.Source == transcript.Process && e.Kind == transcript.StdinClosed:
+			closed[e.Conn] = &act{entry: e, beside: closeStdin}
+		case e.Source == transcript.Process && e.Kind == transcript.Signalled && e.JSON().Get("signal").Is("SIGKILL"):
+			add(e.Seq, &act{beside: kill})
+		case e.Source == transcript.Agent && e.Frame() && closed[e.Conn] != nil:
+			// What comes later is an answer to the end of the input.
+			add(closed[e.Conn].entry.Seq, closed[e.Conn])
+			delete(closed, e.Conn)
+		}
+	}
+	return found
+}
+
+// held says that a gate is to be reached before an act.
+func held(g fakellm.RecordedGate) string { return "the gate " + g.Name }
+
+// taken is how long an agent may take to read what was written before the model goes
+// on.
+const taken = time.Second
+
+// beside performs an act that sends no frame.
+func (s *playing) beside(ctx context.Context, a *act) error {
+	s.mu.Lock()
+	a.done = true
+	s.mu.Unlock()
+	switch a.beside {
+	case release:
+		// Otherwise the model may continue before the agent has read the editor's earlier frames.
+		wait, cancel := context.WithTimeout(ctx, taken)
+		s.agent.Taken(wait)
+		cancel()
+		return s.Release(a.what)
+	case closeStdin:
+		s.agent.CloseStdin()
+	case kill:
+		s.agent.Kill()
+		select {
+		case <-s.agent.Exited():
+		case <-ctx.Done():
+		}
+	case writeShape:
+		if a.what == "flush" {
+			return s.agent.Flush(ctx)
+		}
+		if shape, ok := transport.ParseShape(a.what); ok {
+			return s.agent.WriteShape(ctx, shape)
+		}
+	case writeFile:
+		v := a.entry.JSON()
+		name := v.Get("path").Str()
+		if s.Confine != nil && workspace.Git(name) {
+			return fmt.Errorf("writing %s: the settings of a repository may name programs", name)
+		}
+		if err := workspace.Write(s.Work, map[string][]byte{name: []byte(v.Get("text").Str())}); err != nil {
+			return fmt.Errorf("writing what the user wrote: %w", err)
+		}
+	}
+	return nil
+}
+
+// see learns from one entry of the live session. It runs under the lock of the
+// log, in its order.
+func (s *playing) see(e transcript.Entry) {
+	if e.Kind != transcript.Gate && !e.Frame() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.count != nil && e.Source == transcript.Model {
+		s.count.counts[held(fakellm.RecordedGate{Name: e.JSON().Get("gate").Str()})]++
+		s.nudge()
+		return
+	}
+	if s.score == nil || e.Conn != s.score.conn {
+		return
+	}
+	switch {
+	case e.Source == transcript.Editor:
+		if a := s.sending; a != nil && a.altered {
+			s.played.Altered = append(s.played.Altered, Altered{Recorded: a.entry.Seq, Sent: e.Seq})
+		}
+		if a := s.sending; a != nil && e.Kind == transcript.Request {
+			s.sent[e.Seq] = a
+			s.count.sent(a.entry.Session, a.entry)
+			if a.lane != "" {
+				s.sessions[e.Session] = a.lane // also of a session that was opened by name
+			}
+		}
+		return
+	case e.Kind == transcript.Response:
+		if a := s.sent[e.Ref]; a != nil {
+			s.response(a, e)
+		} else {
+			s.count.counts[strayKey]++
+		}
+	case completes(e):
+		if a := s.sent[e.Ref]; a != nil {
+			s.count.completed(a.entry.Seq)
+		}
+	case e.Kind != transcript.Malformed:
+		session := s.recorded(e.Session)
+		s.learn(session, e)
+		s.count.came(session, e)
+		if e.Kind == transcript.Request {
+			s.match(session, e)
+		}
+	}
+	s.nudge()
+}
+
+// recorded returns the recording's name for a live session.
+func (s *playing) recorded(live string) string {
+	if name, ok := s.sessions[live]; ok {
+		return name
+	}
+	return live
+}
+
+// response learns the name of a new session.
+func (s *playing) response(a *act, e transcript.Entry) {
+	if live := s.Protocol.Facts(e); live.Opened != "" || live.Handed != "" {
+		for r := range s.Recording.From(a.entry.Seq) {
+			if r.Source == transcript.Agent && r.Kind == transcript.Response && r.Ref == a.entry.Seq {
+				then := s.Protocol.Facts(r)
+				if then.Opened != "" && live.Opened != "" {
+					s.names.names[then.Opened] = live.Opened
+					s.sessions[live.Opened] = then.Opened
+				}
+				if then.Handed != "" && live.Handed != "" {
+					s.names.names[then.Handed] = live.Handed
+				}
+				break
+			}
+		}
+	}
+	s.count.answered(a.entry.Seq, e)
+}
+
+// learn binds the ids of items: the n-th of a turn is the n-th recorded.
+func (s *playing) learn(session string, e transcript.Entry) {
+	live := s.count.opens(session, e)
+	if live == "" {
+		return
+	}
+	turn := s.count.turnKey(session)
+	if then := s.score.items[turn]; len(then) > 0 {
+		s.names.names[then[0]], s.score.items[turn] = live, then[1:]
+	}
+}
+
+// match finds the recorded request that a live one stands for: one of the same
+// session and method about the same, else the next of that method.
+func (s *playing) match(session string, e transcript.Entry) {
+	back := s.names.reversed()
+	topic := back.text(s.Protocol.About(e))
+	var found *asked
+	for _, q := range s.score.requests {
+		if q.live != 0 || q.entry.Method != e.Method || q.turn != s.count.current(session) ||
+			q.entry.Session != session {
+			continue
+		}
+		if q.about == topic {
+			found = q
+			break
+		}
+		found = cmp.Or(found, q)
+	}
+	if found == nil {
+		s.extras = append(s.extras, e.Detached())
+		return
+	}
+	found.live = e.Seq
+}
+
+// answerExtras answers requests that the recording has nothing for: as the last
+// one of its kind was answered, else with a refusal.
+func (s *playing) answerExtras() {
+	s.mu.Lock()
+	extras := s.extras
+	s.extras = nil
+	s.mu.Unlock()
+	for _, e := range extras {
+		raw, always := s.Protocol.Refuse(e)
+		s.mu.Lock()
+		topic := s.names.reversed().text(s.Protocol.About(e))
+		for _, q := range s.score.requests {
+			if q.entry.Method == e.Method && q.about == topic && q.answer != nil && !always {
+				raw = s.names.frame(q.answer.entry.Raw, e.ID)
+			}
+		}
+		s.played.Missed = append(s.played.Missed, fmt.Sprintf("the agent's #%d (%s %s) is not in the recording", e.Seq,
+			e.Method, topic))
+		s.mu.Unlock()
+		_, _ = s.editor.Send(raw) // an agent that is gone needs no answer
+	}
 }

@@ -2,7 +2,13 @@ package replay
 
 import (
 	"bytes"
+	"encoding/json"
+	"regexp"
+	"sort"
+	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -79,4 +85,151 @@ func (r *rewriter) walk(v wire.Value) {
 		r.out = append(append(r.out, r.raw[r.end:from]...), text...)
 		r.end = from + len(v.Raw())
 	}
+}
+
+// piecewise is a recorded text in the pieces in which it came.
+var piecewise = regexp.MustCompile(`(?m)^(.*\b(?:text|thinking|refusal|raw): )(\[".*"\])$`)
+
+// Relocate returns a model's script with other directories: pairs of what stands
+// there and what takes its place.
+func Relocate(script []byte, directories ...[2]string) []byte {
+	return newBinding(directories).script(script)
+}
+
+// script is a model's script with the directories of now, also where one was
+// cut in two by the pieces of an answer.
+func (b *binding) script(script []byte) []byte {
+	text := piecewise.ReplaceAllStringFunc(string(script), func(line string) string {
+		m := piecewise.FindStringSubmatch(line)
+		var pieces []string
+		if json.Unmarshal([]byte(m[2]), &pieces) != nil {
+			return line
+		}
+		return m[1] + quoteAll(b.pieces(pieces))
+	})
+	return []byte(b.text(text))
+}
+
+func quoteAll(pieces []string) string {
+	var out []byte
+	for i, p := range pieces {
+		if i > 0 {
+			out = append(out, ", "...)
+		}
+		out = wire.AppendString(out, p)
+	}
+	return "[" + string(out) + "]"
+}
+
+// pieces joins the pieces in which a directory stands, if it was cut in two.
+func (b *binding) pieces(pieces []string) []string {
+	whole := strings.Join(pieces, "")
+	var out []string
+	for at, i := 0, 0; i < len(pieces); i++ {
+		if len(out) > 0 && b.inside(whole, at) {
+			out[len(out)-1] += pieces[i]
+		} else {
+			out = append(out, pieces[i])
+		}
+		at += len(pieces[i])
+	}
+	return out
+}
+
+// inside reports whether a place in a text is in the middle of a directory.
+func (b *binding) inside(text string, at int) bool {
+	for _, p := range b.paths {
+		from := max(at-len(p[0])+1, 0)
+		if i := strings.Index(text[from:min(at+len(p[0])-1, len(text))], p[0]); i >= 0 && from+i < at {
+			return true
+		}
+	}
+	return false
+}
+
+// binding knows what names of the recording are called now. Terminal ids and
+// the ids of our own requests are the editor's, and stay as they were.
+type binding struct {
+	names map[string]string // ids of sessions, tool calls, messages
+	paths [][2]string       // directories, the longest first
+}
+
+func newBinding(paths [][2]string) *binding {
+	b := &binding{names: map[string]string{}}
+	for _, p := range paths {
+		if p[0] != "" && p[0] != "/" && p[1] != "" && p[0] != p[1] {
+			b.paths = append(b.paths, p)
+		}
+	}
+	sort.SliceStable(b.paths, func(i, j int) bool { return len(b.paths[i][0]) > len(b.paths[j][0]) })
+	return b
+}
+
+func (b *binding) reversed() *binding {
+	r := &binding{names: map[string]string{}}
+	for k, v := range b.names {
+		r.names[v] = k
+	}
+	r.paths = lists.Map(b.paths, func(p [2]string) [2]string { return [2]string{p[1], p[0]} })
+	sort.SliceStable(r.paths, func(i, j int) bool { return len(r.paths[i][0]) > len(r.paths[j][0]) })
+	return r
+}
+
+// text is a string of the recording as it is called now.
+func (b *binding) text(s string) string {
+	if now, ok := b.names[s]; ok {
+		return now
+	}
+	for _, p := range b.paths {
+		s = ReplacePath(s, p[0], p[1])
+	}
+	return s
+}
+
+// ReplacePath replaces a directory where it stands as a path, and not as the
+// beginning of a longer name.
+func ReplacePath(s, from, to string) string {
+	if !strings.Contains(s, from) {
+		return s
+	}
+	var out strings.Builder
+	for {
+		i := strings.Index(s, from)
+		if i < 0 {
+			out.WriteString(s)
+			return out.String()
+		}
+		out.WriteString(s[:i])
+		rest := s[i+len(from):]
+		if rest == "" || !isNamePart(rest[0]) {
+			out.WriteString(to)
+		} else {
+			out.WriteString(from)
+		}
+		s = rest
+	}
+}
+
+func isNamePart(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+}
+
+// frame is a recorded frame with everything in it called as it is now. id, if
+// any, replaces the frame's own id.
+func (b *binding) frame(raw []byte, id wire.ID) []byte {
+	v, err := wire.Parse(raw)
+	if err != nil {
+		return raw // what is no JSON has no names
+	}
+	r := rewriter{change: func(at place, v wire.Value, text string) (string, bool) {
+		if id != "" && len(at) == 1 && at[0] == "id" {
+			return string(id), true
+		}
+		if v.Kind() != wire.String || len(at) <= 1 {
+			return "", false
+		}
+		now := b.text(text)
+		return serve.Quote(now), now != text
+	}}
+	return r.rewrite(raw, v)
 }

@@ -163,7 +163,8 @@ func next(run results.Run) string {
 func differences(run results.Run, width int) string {
 	var b strings.Builder
 	for _, d := range run.Differences {
-		fmt.Fprintf(&b, "differs: %s\n", difference(d))
+		fmt.Fprintf(&b, "differs: %s, round %d (%s) and round %d (%s): %s\n", d.ID, d.Rounds[0], d.Verdicts[0], d.Rounds[1],
+			d.Verdicts[1], d.Explanation)
 		if len(d.How) > 0 {
 			fmt.Fprintf(&b, "  round %d: %s\n", d.Rounds[1], strings.Join(d.How, ", "))
 		}
@@ -176,12 +177,6 @@ func differences(run results.Run, width int) string {
 		}
 	}
 	return b.String()
-}
-
-// difference is one difference in a line.
-func difference(d results.Difference) string {
-	return fmt.Sprintf("%s, round %d (%s) and round %d (%s): %s", d.ID, d.Rounds[0], d.Verdicts[0], d.Rounds[1],
-		d.Verdicts[1], d.Explanation)
 }
 
 // beside is a row of two columns. Where they differ behind what fits, both are
@@ -243,4 +238,52 @@ func waited(outcomes []results.Result) string {
 	}
 	parts := lists.Map(waitsOf(all), func(w wait) string { return short(w.took) + " " + w.what })
 	return fmt.Sprintf("waited: %s; all scenarios took %s\n", strings.Join(parts, ", "), short(took))
+}
+
+// requirementTable is the requirement table for a terminal: counts by tier and
+// every requirement that is not simply passed or untested; all of them if all.
+func requirementTable(c *results.Conformance, all bool) string {
+	var b strings.Builder
+	counts := map[string]map[string]int{} // by tier and word; "" counts all of a tier
+	var tiers []string
+	for _, q := range c.Requirements {
+		if counts[q.Tier] == nil {
+			counts[q.Tier] = map[string]int{}
+			tiers = append(tiers, q.Tier)
+		}
+		word := q.Verdict.String()
+		if !slices.Contains([]results.Verdict{results.Pass, results.Fail, results.Inconclusive}, q.Verdict) {
+			word = "untested"
+		}
+		counted := word
+		if word == "untested" && q.Excluded {
+			counted = "excluded"
+		}
+		counts[q.Tier][""]++
+		counts[q.Tier][counted]++
+		if !all && (q.Verdict == results.Pass || q.Verdict == results.Skip) {
+			continue
+		}
+		fmt.Fprintf(&b, "%-12s %-13s %-6s %-12s %6d  %-15s %s\n", q.ID, q.Tier, q.Level, word, q.Evidence, q.TCK,
+			harmless(q.Reason))
+	}
+	var head strings.Builder
+	if b.Len() > 0 {
+		fmt.Fprintf(&head, "%-12s %-13s %-6s %-12s %6s  %-15s %s\n", "requirement", "tier", "level", "verdict", "seen",
+			"acp-tck", "by")
+	}
+	b.WriteString("\n")
+	for _, t := range tiers {
+		n := counts[t]
+		fmt.Fprintf(&b, "%-13s %3d requirements: %d pass, %d fail, %d inconclusive, %d untested", t, n[""], n["pass"],
+			n["fail"], n["inconclusive"], n["untested"])
+		if n["excluded"] > 0 {
+			fmt.Fprintf(&b, ", %d excluded", n["excluded"])
+		}
+		b.WriteString("\n")
+	}
+	if len(c.Because) > 0 {
+		fmt.Fprintf(&b, "decided by: %s\n", strings.Join(c.Because, " "))
+	}
+	return head.String() + b.String()
 }

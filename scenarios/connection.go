@@ -52,7 +52,9 @@ func (r *run) Launch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.engine.launched(r, agent)
+	if r.engine.Launched != nil {
+		r.engine.Launched(r.scenario.ID, agent.PID())
+	}
 	r.client.Connect(agent, launch.Env, r.engine.Isolate)
 	r.change(func(s *state) { s.agent = agent })
 	return r.perturb(ctx, agent)
@@ -357,4 +359,32 @@ func (r *run) StartAdvice(f *transcript.Failure) string {
 			"\"params\":{\"protocolVersion\":1}}; if it only needs longer, raise timeouts.start in its profile or --step-timeout"
 	}
 	return "run the command by hand: it has to speak ACP on stdin and stdout, perhaps behind a flag such as --acp"
+}
+
+// Perturbation is what an editor may do without meaning anything by it: a
+// scenario has to come out the same. The zero value changes nothing.
+type Perturbation struct {
+	// Split writes frames in pieces of so many bytes; 0 writes them whole. A
+	// script that shapes its writes has its way.
+	Split int
+	// Pace delays reads and answers.
+	Pace transport.Pace
+	// How says what is done, for the reader.
+	How []string
+}
+
+// perturb does to an agent's connection what the engine was told to.
+func (r *run) perturb(ctx context.Context, a *transport.Agent) error {
+	p := r.engine.Perturb
+	if len(p.How) == 0 {
+		return nil
+	}
+	a.SetPace(p.Pace)
+	if r.connection() == 0 {
+		r.Note("perturbed: %s", strings.Join(p.How, ", "))
+	}
+	if p.Split == 0 {
+		return nil
+	}
+	return a.WriteShape(ctx, transport.Shape{Split: p.Split})
 }

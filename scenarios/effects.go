@@ -24,8 +24,6 @@ type effects struct {
 	others bool
 }
 
-func (x *effects) init() { x.done, x.open = sync.NewCond(&x.mu), map[int]bool{} }
-
 // wait waits until each turn that has ended has been looked at.
 func (x *effects) wait() {
 	x.mu.Lock()

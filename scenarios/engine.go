@@ -164,12 +164,6 @@ func (e *Engine) clean(text string) string {
 	return e.Secrets.Text(text)
 }
 
-func (e *Engine) launched(r *run, a *transport.Agent) {
-	if e.Launched != nil {
-		e.Launched(r.scenario.ID, a.PID())
-	}
-}
-
 func (e *Engine) withDefaults() *Engine {
 	c := *e
 	c.Protocol = e.Protocol
@@ -209,7 +203,8 @@ func (r *run) play(ctx context.Context, res *results.Result) {
 	}
 	before, _ := workspace.Take(ctx, r.files, filepath.Base(r.box.Work))
 	r.effects.last = before
-	err := r.script(inner)
+	e.step(s.ID, "starting")
+	err := (&Branch{run: r}).play(inner, s.Steps)
 	cancel()
 	r.change(func(s *state) { res.Heard = s.heard })
 	clean := r.concludes(err)
@@ -243,13 +238,6 @@ func (r *run) play(ctx context.Context, res *results.Result) {
 			res.Notes = append(res.Notes, problem.Error())
 		}
 	}
-}
-
-// script runs the lines.
-func (r *run) script(ctx context.Context) error {
-	b := &Branch{run: r}
-	r.engine.step(r.scenario.ID, "starting")
-	return b.play(ctx, r.scenario.Steps)
 }
 
 // concludes reports whether the script got to an end of its own, good or bad,

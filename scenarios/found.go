@@ -18,9 +18,8 @@ func (r *run) meant(f rules.Finding) bool {
 
 // finding is a rule's finding in the form of results.
 func (r *run) finding(f rules.Finding) results.Finding {
-	out := results.Finding{Rule: f.Rule, Point: f.Point, Class: f.Class, Sub: f.Damage, Requirements: f.Requirements,
-		Citation: f.Citation, Session: f.Session, Entries: f.Entries, Message: r.Plain(f.Message),
-		Detail: r.Plain(f.Detail), Count: f.Count}
+	out := results.FindingOf(f)
+	out.Point, out.Message, out.Detail = f.Point, r.Plain(f.Message), r.Plain(f.Detail)
 	if f.Side == rules.OfClient {
 		out.Class = results.Error
 	}
@@ -82,4 +81,32 @@ func (r *run) leftovers() []results.Finding {
 			strings.Join(steps[1:], ", then ")), "")
 	}
 	return out
+}
+
+// prompts are the Seqs of all prompts of the run.
+func (r *run) prompts() (seqs []int) {
+	for e := range r.t.All() {
+		if r.protocol().Prompts(e) {
+			seqs = append(seqs, e.Seq)
+		}
+	}
+	return seqs
+}
+
+// markTurns notes whether the model server was reached where the script prompted
+// the agent and had replies for it, and which findings are about a turn.
+func (r *run) markTurns(res *results.Result) {
+	prompts := r.prompts()
+	wire, _ := r.model.Learned()
+	res.Reached = wire != ""
+	res.Unreached = wire == "" && r.scenario.Model != nil && len(prompts) > 0
+	for i, f := range res.Findings {
+		res.Findings[i].InTurn = slices.ContainsFunc(f.Entries, func(seq int) bool { return slices.Contains(prompts, seq) })
+	}
+}
+
+// missedInTurn reports whether a line of the check missed after the first prompt.
+func (r *run) missedInTurn(c *checkState) bool {
+	prompts := r.prompts()
+	return len(prompts) > 0 && slices.ContainsFunc(c.misses, func(m *Miss) bool { return m.at >= prompts[0] })
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -28,7 +29,7 @@ func (r *run) judge(ctx context.Context, res *results.Result, err error, clean b
 		res.Verdict, res.Reason = results.Error, interrupted
 		return
 	}
-	defer r.known(res)
+	defer verdict.Mark(res, r.isKnown)
 	res.Frames = r.frames()
 	res.NotStarted = r.state.unstarted != nil
 	res.Offers = r.engine.Protocol.Offers(r.t)
@@ -254,28 +255,15 @@ func notReached(fatal *Miss) string {
 
 // classOf is what a miss of the check counts as, from its requirements.
 func (r *run) classOf(c *checkState) results.Verdict {
-	if c.decl.Class != 0 {
+	switch {
+	case c.decl.Class != 0:
 		return c.decl.Class
+	case len(c.decl.Requirements) > 0:
+		return results.ClassOf(r.protocol().Rules, c.decl.Requirements)
+	case slices.ContainsFunc(c.misses, func(m *Miss) bool { return !m.Effect && m.Verdict == 0 }):
+		return results.Lint
 	}
-	if len(c.decl.Requirements) == 0 {
-		for _, m := range c.misses {
-			if !m.Effect && m.Verdict == 0 {
-				return results.Lint
-			}
-		}
-		return results.Fail
-	}
-	class := results.Lint
-	for _, id := range c.decl.Requirements {
-		q, ok := r.protocol().Rules.Requirement(id)
-		switch {
-		case ok && q.Level == "must":
-			return results.Fail
-		case ok && q.Level == "should":
-			class = results.Warn
-		}
-	}
-	return class
+	return results.Fail
 }
 
 // verdictOf is what one miss means for its check.

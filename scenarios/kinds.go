@@ -3,6 +3,7 @@ package scenarios
 import (
 	"slices"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -37,9 +38,10 @@ func (p *Protocol) anyKinds() []language.Kind {
 				return e.Source == transcript.Model && e.Kind == transcript.Gate && e.JSON().Get("gate").Is(x.Arg)
 			}},
 		{Name: "model", Arg: "EVENT", Help: "request, done, aborted, fault or unmatched: what the model server saw",
-			Of: "the model", Events: modelEvents(), Effect: true, Outlives: true,
+			Of: "the model", Events: lists.Map(modelEvents, func(m modelEvent) string { return m.name }),
+			Effect: true, Outlives: true,
 			Match: func(x language.Bound, e transcript.Entry, own bool) bool {
-				return own && e.Source == transcript.Model && e.Kind == modelEvent(x.Arg)
+				return own && e.Source == transcript.Model && slices.Contains(modelEvents, modelEvent{x.Arg, e.Kind})
 			}},
 		{Name: "exit", Arg: "?", Help: "the agent's exit, with this status", Effect: true, Alone: true,
 			Match: anywhere(transcript.Process, transcript.Exited)},
@@ -70,29 +72,15 @@ func (p *Protocol) methodKind() *language.Kind {
 	}, InnerArg: func(method string) bool { return p.Inner(method) }}
 }
 
-// events are the events of the model server, by their names in scripts.
-var events = []struct {
+// modelEvent is an event of the model server, by its name in scripts.
+type modelEvent struct {
 	name string
 	kind transcript.Kind
-}{
+}
+
+var modelEvents = []modelEvent{
 	{"request", transcript.ModelRequest}, {"done", transcript.ModelDone}, {"aborted", transcript.ModelAborted},
 	{"fault", transcript.ModelFault}, {"unmatched", transcript.ModelUnmatched}, {"released", transcript.GateReleased},
-}
-
-func modelEvents() (names []string) {
-	for _, e := range events {
-		names = append(names, e.name)
-	}
-	return names
-}
-
-func modelEvent(name string) (kind transcript.Kind) {
-	for _, e := range events {
-		if e.name == name {
-			kind = e.kind
-		}
-	}
-	return kind
 }
 
 // endsTurn reports whether an entry is the end of a turn.

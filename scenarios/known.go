@@ -113,10 +113,6 @@ func (e *Engine) knownFailures() []agents.KnownFailure {
 	return e.Protocol.KnownOf(e.Profile, append(slices.Clone(e.Known), e.Profile.KnownFailures...))
 }
 
-// known marks the parts that are known to fail, and the whole if nothing else
-// does.
-func (r *run) known(res *results.Result) { verdict.Mark(res, r.isKnown) }
-
 // NewRun begins a run of the engine's agent.
 func (e *Engine) NewRun() results.Run {
 	p := e.Profile

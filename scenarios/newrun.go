@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/acp-test/acp-test/agents"
@@ -44,7 +45,7 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	st := &r.state
 	st.names, st.picked, st.excused = map[string]transcript.Entry{}, map[string]wire.Value{}, map[int]bool{}
 	st.heard = map[string]int{}
-	r.effects.init()
+	r.effects.done, r.effects.open = sync.NewCond(&r.effects.mu), map[int]bool{}
 	st.setup = setup{env: map[string]string{}, home: map[string][]byte{}}
 	maps.Copy(st.setup.env, e.Env)
 	st.current = &checkState{reached: true}

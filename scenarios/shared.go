@@ -8,9 +8,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/internal/confined"
+	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/transport"
 )
 
 // shares reports whether scenarios may share processes of the agent: they are to have
@@ -130,4 +136,268 @@ func (e *Engine) keepShared(s *Scenario) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// sharer is what one scenario has of the pool.
+type sharer struct {
+	pool   *pool
+	worker *worker
+	after  []string
+}
+
+// worker is a process of the agent that runs scenarios one after the other.
+type worker struct {
+	number int
+	first  string // the frame that every connection begins with
+	shared *transport.Shared
+	box    *workspace.Dirs
+	model  *outlet
+	trap   *outlet // nil if outside connections are left alone
+	ran    []string
+}
+
+// pool has the processes of a run that are shared.
+type pool struct {
+	engine *Engine
+	most   int // that may wait for a scenario
+
+	mu       sync.Mutex
+	idle     []*worker
+	started  int
+	closed   bool
+	left     []string        // what outlived a process
+	skips    map[string]bool // reasons for which scenarios were skipped that ran alone
+	stopping sync.WaitGroup
+}
+
+func newPool(e *Engine, most int) *pool {
+	return &pool{engine: e, most: most, skips: map[string]bool{}}
+}
+
+// connectShared gives a run a connection to a shared process, chosen by the frame
+// that is sent first.
+func (r *run) connectShared(ctx context.Context, conn int) *transport.Agent {
+	use := r.engine.share
+	find := func(first []byte) (*transport.Shared, int, error) {
+		w, err := use.pool.find(ctx, string(first), r.proxy() != "")
+		if err != nil {
+			return nil, 0, err
+		}
+		use.worker, use.after = w, slices.Clone(w.ran)
+		w.ran = append(w.ran, r.scenario.ID)
+		r.model.Serve(w.model.lend())
+		if r.trap != nil {
+			r.trap.Serve(w.trap.lend())
+		}
+		return w.shared, len(use.after), nil
+	}
+	return transport.Lend(r.t, conn, find, func(_ *transport.Shared, fit bool) { use.pool.back(use.worker, fit) })
+}
+
+// find returns a process that was greeted with the same frame, or starts one.
+func (p *pool) find(ctx context.Context, first string, trapped bool) (*worker, error) {
+	p.mu.Lock()
+	for i, w := range slices.Backward(p.idle) {
+		if w.first == first {
+			p.idle = slices.Delete(p.idle, i, i+1)
+			if w.shared.Fit() {
+				p.mu.Unlock()
+				return w, nil
+			}
+			p.retire(w)
+		}
+	}
+	p.started++
+	number := p.started
+	p.mu.Unlock()
+	w, err := p.start(ctx, trapped)
+	if err != nil {
+		return nil, err
+	}
+	w.number, w.first = number, first
+	return w, nil
+}
+
+// skipsAlone reports whether a scenario that ran alone was skipped for a reason: what the
+// agent does not do there either is not due to other scenarios. one says that one was now.
+func (p *pool) skipsAlone(reason string, one bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if one {
+		p.skips[reason] = true
+	}
+	return p.skips[reason]
+}
+
+func (p *pool) start(ctx context.Context, trapped bool) (_ *worker, err error) {
+	e := p.engine
+	w := &worker{}
+	defer func() {
+		if err != nil {
+			w.close()
+		}
+	}()
+	if w.box, err = newSandbox(e.Temp); err != nil {
+		return nil, err
+	}
+	if w.model, err = newOutlet(); err != nil {
+		return nil, err
+	}
+	place := agents.Sandbox{Work: w.box.Work, Home: w.box.Home, Temp: w.box.Temp, LLM: w.model.url(), Self: e.Self,
+		Cwd: e.Cwd, HostEnv: e.Host, Env: e.Env, Pass: e.PassEnv}
+	if trapped {
+		if w.trap, err = newOutlet(); err != nil {
+			return nil, err
+		}
+		place.Proxy = w.trap.url()
+	}
+	launch, err := e.Profile.Launch(place)
+	if err != nil {
+		return nil, err
+	}
+	if err := workspace.Write(w.box.Home, launch.Files); err != nil {
+		return nil, fmt.Errorf("preparing the agent's HOME: %w", err)
+	}
+	w.shared, err = transport.StartShared(ctx, transport.Command{
+		Path: launch.Path, Args: append(slices.Clone(launch.Args), e.ExtraArgs...), Env: launch.Env, Dir: launch.Dir,
+		RunID: filepath.Base(w.box.Root), Grace: e.Grace, MaxLine: longestLine, Keeper: e.keeper(), RemoveOnExit: w.box.Root,
+	}, e.Protocol.Classifier)
+	return w, err
+}
+
+// back takes a process whose connection has ended.
+func (p *pool) back(w *worker, fit bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || !fit {
+		p.retire(w)
+		return
+	}
+	if p.idle = append(p.idle, w); len(p.idle) > p.most {
+		p.retire(p.idle[0])
+		p.idle = slices.Delete(p.idle, 0, 1)
+	}
+}
+
+// retire ends a process beside everything else. The caller holds mu.
+func (p *pool) retire(w *worker) {
+	p.stopping.Go(func() {
+		var left []string
+		for _, s := range w.shared.Stop(context.Background()) {
+			left = append(left, fmt.Sprintf("process %d outlived the agent that ran %s and was killed: %s", s.PID,
+				scenariosRun(len(w.ran)), s.Command))
+		}
+		w.close()
+		p.mu.Lock()
+		p.left = append(p.left, left...)
+		p.mu.Unlock()
+	})
+}
+
+// close ends all processes and returns what there is to say of their ends.
+func (p *pool) close() []string {
+	p.mu.Lock()
+	p.closed = true
+	for _, w := range p.idle {
+		p.retire(w)
+	}
+	p.idle = nil
+	p.mu.Unlock()
+	p.stopping.Wait()
+	return p.left
+}
+
+func (w *worker) close() {
+	for _, o := range []*outlet{w.model, w.trap} {
+		if o != nil {
+			o.close()
+		}
+	}
+	if w.box != nil {
+		_ = confined.RemoveAll(w.box.Root) // the whole of it goes with the run's own directory
+	}
+}
+
+// traceLeaks says in the findings of scenarios that failed only after others which of
+// those it takes, if it can be brought about again.
+func (e *Engine) traceLeaks(ctx context.Context, list []*Scenario, outcomes []results.Result) {
+	byID := map[string]*Scenario{}
+	order := map[string]int{}
+	for i, s := range list {
+		byID[s.ID], order[s.ID] = s, i
+	}
+	traced := 0
+	within, stop := context.WithTimeout(ctx, leakTime)
+	defer stop()
+	for i := range outcomes {
+		r := &outcomes[i]
+		at := slices.IndexFunc(r.Findings, func(f results.Finding) bool { return f.Rule == results.AfterOthersRule })
+		if at < 0 || traced == leaksTraced || ctx.Err() != nil {
+			continue
+		}
+		traced++
+		before := lists.Map(r.Shared.After, func(id string) *Scenario { return byID[id] })
+		f := &r.Findings[at]
+		fewest, ok := e.fewestBefore(within, byID[r.ID], before)
+		switch {
+		case ok:
+		case within.Err() != nil:
+			f.Detail = fmt.Sprintf("which of them matter was not found within %v", leakTime)
+			continue
+		default:
+			f.Detail = "when the same scenarios ran in a process once more, it passed"
+			continue
+		}
+		ids := idsOf(fewest)
+		f.Message = fmt.Sprintf("It fails in a process that ran %s before, and passes alone: %s", strings.Join(ids, ", "),
+			r.Shared.Reason)
+		if ids = append(ids, r.ID); slices.IsSortedFunc(ids, func(a, b string) int { return order[a] - order[b] }) {
+			f.Detail = fmt.Sprintf("to see it again: acp-test run --agent %s --fresh=false -j 1 --run '^(%s)$'", e.Profile.Name,
+				strings.Join(ids, "|"))
+		}
+	}
+}
+
+// fewestBefore returns those of the scenarios before s in one process without which s
+// does not fail. ok is false if it does not fail after all of them.
+func (e *Engine) fewestBefore(ctx context.Context, s *Scenario, before []*Scenario) (fewest []*Scenario, ok bool) {
+	tries := 0
+	fails := func(before []*Scenario) bool {
+		tries++
+		own := *e
+		own.Out, own.Folder, own.Golden, own.Step = "", nil, nil, nil
+		p := newPool(&own, 1)
+		defer p.close()
+		var last results.Result
+		for _, b := range append(slices.Clone(before), s) {
+			with := own
+			with.share = &sharer{pool: p}
+			last = with.attempt(ctx, b)
+		}
+		return ctx.Err() == nil && last.Broken() && len(before) > 0
+	}
+	if !fails(before) {
+		return nil, false
+	}
+	for n := 1; n < len(before) && tries < leakTries; n *= 2 {
+		if tail := before[len(before)-n:]; fails(tail) {
+			before = tail
+			break
+		}
+	}
+	for i := 0; i < len(before) && len(before) > 1 && tries < leakTries; {
+		if without := slices.Delete(slices.Clone(before), i, i+1); fails(without) {
+			before = without
+		} else {
+			i++
+		}
+	}
+	return before, true
+}
+
+func scenariosRun(n int) string {
+	if n == 1 {
+		return "1 scenario"
+	}
+	return fmt.Sprintf("%d scenarios", n)
 }

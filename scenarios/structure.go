@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/transcript"
@@ -33,11 +34,8 @@ func conditionCommands(p *Protocol) []*Command {
 	}}
 }
 
-func neutralTools() (names []string) {
-	for _, t := range agents.NeutralTools() {
-		names = append(names, t.Name)
-	}
-	return names
+func neutralTools() []string {
+	return lists.Map(agents.NeutralTools(), func(t agents.NeutralTool) string { return t.Name })
 }
 
 func compileNeeds(l *Line) Step {

@@ -124,12 +124,6 @@ func (f *Finding) represent(g *sighting) {
 	f.Elsewhere = slices.Sorted(maps.Keys(places))
 }
 
-// plain says that a finding is shown by a schedule with fewer acts than the one that
-// showed it first.
-func (f *Finding) plain(sch Schedule) {
-	f.schedule, f.Action = sch, sch.Action
-}
-
 // runs are the runs that show a finding.
 func (f *Finding) runs() map[string]bool {
 	out := map[string]bool{}

@@ -189,23 +189,18 @@ func digits(s string) bool {
 // pairs are how many pairs of a situation and an action there are, and how many of them
 // were tried.
 func (s *sweep) pairs(all []Schedule) (total int, tried []string) {
-	type pair struct{ state, action string }
 	ran := map[[3]string]bool{}
 	for _, c := range s.cells {
 		ran[[3]string{c.Scenario, c.Point, c.Action}] = true
 	}
-	pairs := map[pair]bool{}
+	pairs := map[string]bool{}
 	for _, sch := range all {
-		k := pair{sch.State, sch.Action}
+		k := sch.State + ": " + sch.Action
 		pairs[k] = pairs[k] || ran[[3]string{sch.Scenario, sch.where(), sch.Action}]
 	}
-	for k, did := range pairs {
-		if did {
-			tried = append(tried, k.state+": "+k.action)
-		}
-	}
-	slices.Sort(tried)
-	return len(pairs), tried
+	total = len(pairs)
+	maps.DeleteFunc(pairs, func(_ string, did bool) bool { return !did })
+	return total, slices.Sorted(maps.Keys(pairs))
 }
 
 // pairsOf are how many pairs of a situation and an action each scenario has.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -95,7 +97,7 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 		if sch.Simpler != nil {
 			sch = x.plainer(sch)
 			a, x.keep = sch.written()
-			f.plain(sch)
+			f.schedule, f.Action = sch, sch.Action
 		}
 		// What a race depends on is not known: only what comes after it goes.
 		x.brief = !x.sure
@@ -190,4 +192,62 @@ func (s *sweep) command(file string) string {
 		return "acp-test run " + file
 	}
 	return s.Command(file)
+}
+
+// writeRepro writes a finding as a scenario of its own.
+func writeRepro(dir, name string, a Archive, f *Finding) (string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("making the folder for repros: %w", err)
+	}
+	var head []*script.Line
+	comment := func(format string, args ...any) {
+		head = append(head, script.NewComment(fmt.Sprintf(format, args...)))
+	}
+	comment("%s: %s, %s.", f.Rule, f.Action, f.Point)
+	comment("Expect a %s of %s, in %s: %s", f.Class, f.Rule, f.often(), sentence(f.Message))
+	comment("Found by a sweep of %s. Run it: %s", f.Scenario, f.Command)
+	if f.Hits < f.Runs || f.Alone < f.AloneRuns {
+		comment("It is a race: run it with --repeat 100, and with a higher --jobs if it does not show.")
+	}
+	if f.shared() {
+		comment("Only sessions that share a process show it: what each of them does shows nothing alone.")
+	}
+	head = append(head, &script.Line{Kind: script.Blank})
+	lines := a.Lines
+	if len(lines) > 0 && lines[0].Kind == script.Comment {
+		lines = lines[1:]
+	}
+	a.Lines = append(head, lines...)
+	file := reproFile(dir, name)
+	if err := os.WriteFile(file, a.Text(), 0o644); err != nil {
+		return "", fmt.Errorf("writing a repro: %w", err)
+	}
+	return file, nil
+}
+
+// reproFile is the file for the repro of a name.
+func reproFile(dir, name string) string { return filepath.Join(dir, name+".txtar") }
+
+// often says how often a finding was seen again.
+func (f *Finding) often() string {
+	if f.Runs == 0 {
+		return "the run that found it; there was no time to run it again"
+	}
+	if f.AloneRuns > 0 {
+		return fmt.Sprintf("%d of %d runs beside others and %d of %d alone", f.Hits, f.Runs, f.Alone, f.AloneRuns)
+	}
+	return fmt.Sprintf("%d of %d runs", f.Hits, f.Runs)
+}
+
+// sentence is a message on one line, cut where it gets long.
+func sentence(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	const most = 200
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	if !strings.HasSuffix(s, ".") && !strings.HasSuffix(s, "…") {
+		s += "."
+	}
+	return s
 }

@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/script"
+	"golang.org/x/tools/txtar"
 )
 
 // Script is a scenario that is swept. It is a Base.
@@ -116,4 +118,106 @@ func (s *Script) Changes(file string) bool {
 // Unswept is the note that something of the script is not swept.
 func (s *Script) Unswept(l *script.Line, what, why string) string {
 	return fmt.Sprintf("%s: the %s line %d is not swept: %s", s.ID, what, l.Number, why)
+}
+
+// Archive is a scenario in its parts: sweeping rewrites scenarios, so that what it
+// finds is a file that anybody can read, run and change.
+type Archive struct {
+	Lines []*script.Line
+	Model string // llm.yaml, "" if there is none
+	Files []script.ArchiveFile
+}
+
+// Split takes a scenario apart.
+func Split(text []byte) Archive {
+	f, _ := script.Parse("", text)
+	out := Archive{Lines: f.Lines}
+	for len(out.Lines) > 0 && out.Lines[len(out.Lines)-1].Kind == script.Blank {
+		out.Lines = out.Lines[:len(out.Lines)-1]
+	}
+	for _, part := range f.Files {
+		if part.Name == "llm.yaml" {
+			out.Model = string(part.Data)
+		} else {
+			out.Files = append(out.Files, part)
+		}
+	}
+	return out
+}
+
+// Text returns the scenario as a file.
+func (a Archive) Text() []byte {
+	f := &script.File{Lines: a.Lines, Files: a.Files}
+	if a.Model != "" {
+		model := script.ArchiveFile{File: txtar.File{Name: "llm.yaml", Data: []byte(a.Model)}}
+		f.Files = append([]script.ArchiveFile{model}, a.Files...)
+	}
+	return script.Format(f)
+}
+
+// Holds reports whether the archive holds a file of the workspace.
+func (a Archive) Holds(name string) bool {
+	return slices.ContainsFunc(a.Files, func(f script.ArchiveFile) bool { return f.Name == name })
+}
+
+// ReadModel takes llm.yaml apart, without its blank lines and the comments that
+// stand above a first item. A script that is wrong is kept as it is.
+func ReadModel(src string) *fakellm.Document {
+	d, err := fakellm.ParseDocument("llm.yaml", []byte(src))
+	if err != nil {
+		return &fakellm.Document{Rest: src}
+	}
+	d.Lead = nil
+	for i := range d.Turns {
+		d.Turns[i].Lead = nil
+		for j := range d.Turns[i].Replies {
+			r := &d.Turns[i].Replies[j]
+			r.Lead = nil
+			for k := range r.Steps {
+				r.Steps[k].Text = withoutBlank(r.Steps[k].Text)
+			}
+		}
+	}
+	return d
+}
+
+func withoutBlank(text string) string {
+	kept := lists.Where(strings.Split(text, "\n"), func(line string) bool { return strings.TrimSpace(line) != "" })
+	return strings.Join(kept, "\n")
+}
+
+// Hold is the gate that holds the model at the point of a schedule.
+const Hold = "hold"
+
+// Says is a turn of the model with one reply, a text.
+func Says(text string) fakellm.TurnNode { return fakellm.NewTurn(fakellm.NewReply(fakellm.Text(text))) }
+
+// Gate is a step at which the model waits.
+func Gate(name string) fakellm.StepNode { return fakellm.NewStep("gate", name) }
+
+// Plain is a turn without gates and pauses of its own.
+func Plain(t fakellm.TurnNode) fakellm.TurnNode { return t.Without("gate", "pause", "delay") }
+
+// after is the first place of a turn behind so many bytes of what its steps of a kind say;
+// nil if there is none.
+func after(t fakellm.TurnNode, kind string, bytes int) *fakellm.Place {
+	all, total := t.Places(), 0
+	for r, rep := range t.Replies {
+		for s, st := range rep.Steps {
+			if st.Kind != kind {
+				continue
+			}
+			for p, piece := range st.Pieces {
+				if total += len(piece); total < bytes {
+					continue
+				}
+				i := slices.Index(all, fakellm.Place{Reply: r, Step: s, Piece: p})
+				if i < 0 || i+1 >= len(all) {
+					return nil
+				}
+				return &all[i+1]
+			}
+		}
+	}
+	return nil
 }

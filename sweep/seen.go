@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 )
 
 // Seen is one turn of a baseline run.
@@ -89,9 +90,5 @@ func (s *Seen) Over() {
 
 // kinds is how many kinds of frames the agent sent.
 func (s *Seen) kinds() int {
-	kinds := map[string]bool{}
-	for _, f := range s.Frames {
-		kinds[f.Kind] = true
-	}
-	return len(kinds)
+	return len(lists.Set(lists.Map(s.Frames, func(f Frame) string { return f.Kind })))
 }

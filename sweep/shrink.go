@@ -36,6 +36,14 @@ type reducer struct {
 	step time.Duration
 }
 
+// longest is how long one finding is made shorter.
+func (x *reducer) longest() time.Duration {
+	if x.Shrink > 0 {
+		return x.Shrink
+	}
+	return 20 * time.Second
+}
+
 // change is one way to make a script shorter, and whether it applies.
 type change func(Archive) (Archive, bool)
 
@@ -134,10 +142,7 @@ type step struct {
 // a race, it goes back, a change, then two, then four, and makes those again that leave it
 // as sure.
 func (x *reducer) shrunk(a Archive, hits, runs, times int) (short Archive, h, n int) {
-	most := x.Shrink
-	if most <= 0 {
-		most = 20 * time.Second
-	}
+	most := x.longest()
 	ctx, stop := context.WithTimeout(x.ctx, most)
 	defer stop()
 	early, done := context.WithTimeout(ctx, most-most/4) // what is left unconfirmed is lost
@@ -239,4 +244,25 @@ func (x *reducer) apply(ctx context.Context, steps []step, changes []change) []s
 		steps, changes = append(steps, step{tried[first], changes[first]}), changes[first+1:]
 	}
 	return steps
+}
+
+// plainer takes deviations out of an order that was drawn, one at a time, while it shows
+// the rule: what is left is written anew each time, so that it asks for nothing that does
+// not follow.
+func (x *reducer) plainer(sch Schedule) Schedule {
+	ctx, stop := context.WithTimeout(x.ctx, x.longest())
+	defer stop()
+	for again := true; again && ctx.Err() == nil; {
+		again = false
+		for _, c := range sch.Simpler() {
+			if ctx.Err() != nil {
+				break
+			}
+			if x.shows(ctx, c.text()) {
+				sch, again = c, true
+				break
+			}
+		}
+	}
+	return sch
 }

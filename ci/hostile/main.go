@@ -6,6 +6,9 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,6 +19,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/acp-test/acp-test/internal/lists"
 )
 
 // A stage is a point in the life of an agent at which it can turn hostile.
@@ -221,3 +226,31 @@ func forever() {
 		time.Sleep(time.Hour)
 	}
 }
+
+func modes() []mode {
+	return slices.Concat(floods(), ids(), values(), injections(), secrets(), processes(), files(), evidence(), requests(),
+		models(), isolated())
+}
+
+// at makes a mode for each stage.
+func at(stages []stage, name string, do func(a *agent)) (all []mode) {
+	return lists.Map(stages, func(s stage) mode { return mode{name: string(s) + "-" + name, at: s, do: do} })
+}
+
+var (
+	ends  = []stage{atStart, inTurn}
+	most  = []stage{atStart, atInitialize, inTurn, afterTurn}
+	every = []stage{atStart, atInitialize, atNew, inTurn, afterTurn, atEnd}
+)
+
+// bomb is 1 GiB of zeros in a megabyte: the same compressed zeros again and again, so
+// that making it takes no time.
+func bomb() []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write(make([]byte, 1<<20))
+	w.Close()
+	return bytes.Repeat(b.Bytes(), 1024)
+}
+
+func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }

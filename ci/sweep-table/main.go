@@ -20,6 +20,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/ci/inside"
+	"github.com/acp-test/acp-test/ci/must"
 	"github.com/acp-test/acp-test/internal/canary"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/protocol/acp"
@@ -58,16 +59,20 @@ type first struct {
 }
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "keeper" { // of the folder for temporary files
+	switch word := append(os.Args, "")[1]; word {
+	case "keeper": // of the folder for temporary files
 		os.Exit(process.KeeperMain(os.Args[2:]))
-	}
-	if len(os.Args) > 1 && os.Args[1] == "canary" { // the server of sessions
+	case "canary": // the server of sessions
 		os.Exit(canary.Main(context.Background(), os.Args[2:], os.Getenv, os.Stdin, os.Stdout))
+	case "refagent":
+		must.Main(word, 1, func() { agent(os.Args[2:]) })
+	default:
+		must.Main("sweep-table", 2, table)
 	}
-	if len(os.Args) > 1 && os.Args[1] == "refagent" {
-		agent(os.Args[2:])
-		return
-	}
+}
+
+// table prints the table that the flags ask for.
+func table() {
 	var s search
 	suites := flag.String("suites", "prompt-turn,tool-calls", "the suites that are swept")
 	flag.IntVar(&s.max, "max", 2000, "how many schedules are tried")
@@ -102,12 +107,7 @@ func main() {
 	for _, name := range names {
 		var found []first
 		for seed := range *seeds {
-			f, err := s.run(name, int64(seed+1))
-			if err != nil {
-				fmt.Fprintln(os.Stderr, "sweep-table:", err)
-				os.Exit(2)
-			}
-			found = append(found, f)
+			found = append(found, s.run(name, int64(seed+1)))
 		}
 		fmt.Println(s.row(name, found))
 		for _, f := range found {
@@ -129,14 +129,8 @@ func drawn(n int, seed uint64) (names []string) {
 // agent is the reference agent, as a process of its own.
 func agent(args []string) {
 	o := refagent.Options{In: os.Stdin, Out: os.Stdout, Getenv: os.Getenv}
-	err := inside.Configure(&o, args...)
-	if err == nil {
-		err = refagent.Run(context.Background(), o)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "refagent:", err)
-		os.Exit(1)
-	}
+	must.Do(inside.Configure(&o, args...))
+	must.Do(refagent.Run(context.Background(), o))
 }
 
 // row is a line of the table: the median of what the seeds found.
@@ -167,24 +161,15 @@ func (s search) row(name string, found []first) string {
 }
 
 // run sweeps an agent with one fault until it is found.
-func (s search) run(fault string, seed int64) (first, error) {
+func (s search) run(fault string, seed int64) first {
 	f, ok := faults.Find(faults.ACPv1, fault)
 	if !ok && fault != "none" {
-		return first{}, fmt.Errorf("there is no fault %q", fault)
+		must.Fail("there is no fault %q", fault)
 	}
-	list, err := acp.V1().Shipped(s.suites...)
-	if err != nil {
-		return first{}, err
-	}
-	dir, err := os.MkdirTemp("", "sweep-table")
-	if err != nil {
-		return first{}, err
-	}
+	list := must.Get(acp.V1().Shipped(s.suites...))
+	dir := must.Get(os.MkdirTemp("", "sweep-table"))
 	defer os.RemoveAll(dir)
-	e, err := s.engine(dir, f, seed)
-	if err != nil {
-		return first{}, err
-	}
+	e := s.engine(dir, f, seed)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	w := &sweep.Sweeper{Engine: e, Planner: schedules.V1(), Jobs: s.jobs, Max: s.max, Points: s.points, Choice: s.choice}
@@ -196,11 +181,11 @@ func (s search) run(fault string, seed int64) (first, error) {
 	}
 	began := time.Now()
 	swept, err := s.search(ctx, w, list)
-	switch {
-	case err != nil && ctx.Err() == nil:
-		return first{}, err
-	case ctx.Err() == nil && swept.Run.Sweep.Explored == 0:
-		return first{}, fmt.Errorf("nothing was swept: %s", strings.Join(swept.Notes, "; "))
+	if ctx.Err() == nil {
+		must.Do(err)
+		if swept.Run.Sweep.Explored == 0 {
+			must.Fail("nothing was swept: %s", strings.Join(swept.Notes, "; "))
+		}
 	}
 	s.tell(fault, swept)
 	out := first{took: time.Since(began)}
@@ -209,7 +194,7 @@ func (s search) run(fault string, seed int64) (first, error) {
 			out.number, out.signature, out.key = f.First, f.Signature, f.Key()
 		}
 	}
-	return out, nil
+	return out
 }
 
 // search sweeps, or draws sessions of the agent as it shows itself.
@@ -238,15 +223,9 @@ func (s search) tell(fault string, swept sweep.Outcome) {
 
 // engine returns an engine that runs the agent with a fault in the folder dir. The zero value of f
 // means the correct agent.
-func (s search) engine(dir string, f faults.Fault, seed int64) (*scenarios.Engine, error) {
-	self, err := os.Executable() // which the profile names; it is not started
-	if err != nil {
-		return nil, err
-	}
-	profile, err := agents.Shipped("reference")
-	if err != nil {
-		return nil, err
-	}
+func (s search) engine(dir string, f faults.Fault, seed int64) *scenarios.Engine {
+	self := must.Get(os.Executable()) // which the profile names; it is not started
+	profile := must.Get(agents.Shipped("reference"))
 	var extra []string
 	if f.Name != "" {
 		extra = []string{"--fault", f.Name}
@@ -258,5 +237,5 @@ func (s search) engine(dir string, f faults.Fault, seed int64) (*scenarios.Engin
 	} else {
 		e.Connect = inside.Connect(extra...)
 	}
-	return e, nil
+	return e
 }

@@ -15,11 +15,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
-	"github.com/goccy/go-yaml"
-
+	"github.com/acp-test/acp-test/ci/must"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/goccy/go-yaml"
 )
 
 func main() {
@@ -28,58 +30,41 @@ func main() {
 	out := flag.String("out", "acp-test-transfer", "the folder for the results of the runs")
 	jobs := flag.String("j", "2", "how many scenarios run at once")
 	flag.Parse()
-	err := func() error {
-		batches, faults, err := load(".")
-		switch {
-		case err != nil:
-			return err
-		case *number == 0:
-			return os.WriteFile("docs/transfer.md", []byte(page(batches, faults)), 0o644)
+	must.Main("transfer", 1, func() {
+		batches, faults := load(".")
+		if *number == 0 {
+			must.Do(os.WriteFile("docs/transfer.md", []byte(page(batches, faults)), 0o644))
+			return
 		}
 		for agent, list := range faults {
 			b := Batch{Batch: *number, Agent: agent, First: map[string]*Row{}}
 			if list = b.of(faults); len(list) > 0 {
-				return b.run(list, func(fault, to string) (results.Run, error) {
+				b.run(list, func(fault, to string) results.Run {
 					return suites(*tool, agent, fault, filepath.Join(*out, to), *jobs)
 				})
+				return
 			}
 		}
-		return fmt.Errorf("there is no batch %d", *number)
-	}()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "transfer:", err)
-		os.Exit(1)
-	}
+		must.Fail("there is no batch %d", *number)
+	})
 }
 
 // run prints the rows of a batch.
-func (b Batch) run(list []Fault, suites func(fault, out string) (results.Run, error)) error {
-	correct, err := suites("", b.Agent)
-	if err != nil {
-		return err
-	}
+func (b Batch) run(list []Fault, suites func(fault, out string) results.Run) {
 	usual := map[string]results.Verdict{}
-	for _, c := range correct.Causes {
+	for _, c := range suites("", b.Agent).Causes {
 		usual[c.ID] = max(usual[c.ID], c.Class)
 	}
 	for _, f := range list {
-		run, err := suites(f.Name, b.Agent+"-"+f.Name)
-		if err != nil {
-			return err
-		}
+		run := suites(f.Name, b.Agent+"-"+f.Name)
 		row := rowOf(run, usual)
 		row.Seconds = int(run.Duration.Seconds())
-		text, err := yaml.Marshal(map[string]*Row{f.Name: row})
-		if err != nil {
-			return err
-		}
-		fmt.Print(string(text))
+		fmt.Print(string(must.Get(yaml.Marshal(map[string]*Row{f.Name: row}))))
 	}
-	return nil
 }
 
 // suites runs all suites on an agent with a fault, unless the results are there already.
-func suites(tool, agent, fault, out, jobs string) (run results.Run, err error) {
+func suites(tool, agent, fault, out, jobs string) (run results.Run) {
 	args := []string{"run", "--agent", agent, "--out", out, "-q", "-j", jobs, "--no-smoke"}
 	if fault != "" {
 		args = append(args, "--env", "FAULT="+fault)
@@ -89,14 +74,11 @@ func suites(tool, agent, fault, out, jobs string) (run results.Run, err error) {
 		c := exec.Command(tool, args...)
 		c.Stderr = os.Stderr
 		if err := c.Run(); c.ProcessState == nil {
-			return run, err // it never ran
+			must.Do(err) // it never ran
 		}
 	}
-	text, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(text, &run)
-	}
-	return run, err
+	must.Do(json.Unmarshal(must.Get(os.ReadFile(file)), &run))
+	return run
 }
 
 // rowOf makes the row of a run. It counts the causes that the agent without a fault does not
@@ -115,4 +97,117 @@ func rowOf(run results.Run, usual map[string]results.Verdict) *Row {
 		}
 	}
 	return row
+}
+
+// Fault is a mistake in an agent that its environment variable FAULT turns on.
+type Fault struct {
+	Name   string `yaml:"name"`
+	What   string `yaml:"what"`   // what a user or an editor sees, and when
+	Source string `yaml:"source"` // the report or the requirement
+	Breaks string `yaml:"breaks"` // must, should or quality
+	Where  string `yaml:"where"`  // the function of the agent
+	Batch  int    `yaml:"batch"`
+}
+
+// Batch is a group of faults and the result of its first run. Who wrote the faults had seen
+// neither scenarios nor rules.
+type Batch struct {
+	Batch int    `yaml:"batch"`
+	Agent string `yaml:"agent"`
+	// Faults is the commit that brought the faults. Tool is the commit of the program in the
+	// first run.
+	Faults string          `yaml:"faults"`
+	Tool   string          `yaml:"tool"`
+	First  map[string]*Row `yaml:"first"`
+}
+
+// Row is the result of the first run for one fault. It leaves out the causes that the agent shows
+// without a fault.
+type Row struct {
+	// How: named is the right reason, seen another one, missed none.
+	How string `yaml:"how"`
+	// Class is the worst of what named it or saw it, By the first causes of this class.
+	Class   string   `yaml:"class,omitempty"`
+	By      []string `yaml:"by,omitempty,flow"`
+	Causes  int      `yaml:"causes"` // how many there were
+	Seconds int      `yaml:"seconds"`
+}
+
+// folder holds the data and, in neighbours, the agents.
+const folder = "ci/transfer"
+
+func load(root string) (batches []Batch, faults map[string][]Fault) {
+	read(filepath.Join(root, folder, "batches.yaml"), &batches)
+	faults = map[string][]Fault{}
+	for _, file := range must.Get(filepath.Glob(filepath.Join(root, "ci/agents/*/faults.yaml"))) {
+		var list []Fault
+		read(file, &list)
+		faults[filepath.Base(filepath.Dir(file))] = list
+	}
+	return batches, faults
+}
+
+func read(file string, into any) {
+	if err := yaml.UnmarshalWithOptions(must.Get(os.ReadFile(file)), into, yaml.Strict()); err != nil {
+		must.Fail("%s: %w", file, err)
+	}
+}
+
+// of returns the faults of a batch.
+func (b Batch) of(faults map[string][]Fault) (all []Fault) {
+	return lists.Where(faults[b.Agent], func(f Fault) bool { return f.Batch == b.Batch })
+}
+
+const intro = `<!-- Written by go run ./ci/transfer -->
+# Mistakes in agents of other hands
+
+Four agents in ci/agents were written from the specification alone, in JavaScript, Python, Go and TypeScript. Each
+has switches for mistakes as their maintainers could make them. The mistakes come in batches of twenty, written from
+the specification and from public reports without sight of scenarios, rules or other faults. A batch is committed
+before anything runs on it. Then all suites run, and this page keeps what the **first** run said, whatever it was:
+*named* for the right reason, *seen* for another one, or *missed*. What a batch missed is mended by kind, such as by a
+law that judges each run, and never by a scenario for that mistake.
+
+The rows are in ci/transfer/batches.yaml, the mistakes in ci/agents/*/faults.yaml. A test holds that a batch is older
+than its first run, and that no row changes afterwards. "go run ./ci/transfer -run N -tool acp-test" runs a batch again.
+
+`
+
+// page is docs/transfer.md.
+func page(batches []Batch, faults map[string][]Fault) string {
+	var b strings.Builder
+	b.WriteString(intro)
+	b.WriteString("| batch | agent | mistakes | program | MUST: named at class fail | named | seen | missed |\n" +
+		"|---|---|---|---|---|---|---|---|\n")
+	for _, batch := range batches {
+		list := batch.of(faults)
+		how, must, failed := map[string]int{}, 0, 0
+		for _, f := range list {
+			row := batch.First[f.Name]
+			how[row.How]++
+			if f.Breaks == "must" {
+				must++
+				if row.How == "named" && row.Class == "fail" {
+					failed++
+				}
+			}
+		}
+		fmt.Fprintf(&b, "| [%d](#batch-%[1]d) | %s | `%s` | `%s` | %d of %d | %d | %d | %d |\n", batch.Batch, batch.Agent,
+			batch.Faults, batch.Tool, failed, must, how["named"], how["seen"], how["missed"])
+	}
+	for _, batch := range batches {
+		fmt.Fprintf(&b, "\n## Batch %d\n\n| mistake | breaks | first run | class | by | causes | seconds |\n"+
+			"|---|---|---|---|---|---|---|\n", batch.Batch)
+		for _, f := range batch.of(faults) {
+			row := batch.First[f.Name]
+			fmt.Fprintf(&b, "| **%s** %s (%s) | %s | %s | %s | %s | %d | %d |\n", f.Name, cell(f.What), cell(f.Source), f.Breaks,
+				row.How, row.Class, cell(strings.Join(row.By, ", ")), row.Causes, row.Seconds)
+		}
+	}
+	return b.String()
+}
+
+// cell is a text for a cell of a table.
+func cell(text string) string {
+	return strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(text)
 }

@@ -80,15 +80,11 @@ not count, nor does an order that the protocol leaves open. Files are as check
 takes them. The exit status is 1 if they differ.`,
 		Args: exactArgs(2, "a transcript"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			a, err := h.recordingOf(args[0])
+			a, of, err := h.recordingOf(args[0])
 			if err != nil {
 				return err
 			}
-			b, err := h.recordingOf(args[1])
-			if err != nil {
-				return err
-			}
-			of, err := h.protocolOf(a)
+			b, _, err := h.recordingOf(args[1])
 			if err != nil {
 				return err
 			}
@@ -104,10 +100,13 @@ takes them. The exit status is 1 if they differ.`,
 	}
 }
 
-// recordingOf reads the recording that a command line names, in any form. One
-// that a crash cut off is good for what stands before that.
-func (h *host) recordingOf(name string) (*transcript.Transcript, error) {
-	return h.recordingIn(name, h.session)
+// recordingOf reads the recording that a command line names, in any form, and finds its protocol.
+// One that a crash cut off is good for what stands before that.
+func (h *host) recordingOf(name string) (t *transcript.Transcript, of protocol, err error) {
+	if t, err = h.recordingIn(name, h.session); err == nil {
+		of, err = h.protocolOf(t)
+	}
+	return t, of, err
 }
 
 // recordingIn opens the recording that a command line names for read, and says what of it

@@ -75,7 +75,7 @@ recording.`,
 }
 
 func (h *host) convert(o *converting, file string) error {
-	t, err := h.recordingOf(file)
+	t, of, err := h.recordingOf(file)
 	if err != nil {
 		return err
 	}
@@ -84,10 +84,6 @@ func (h *host) convert(o *converting, file string) error {
 		return err
 	}
 	title := cmp.Or(o.title, "Recorded: "+nameOf(file, t)+".")
-	of, err := h.protocolOf(t)
-	if err != nil {
-		return err
-	}
 	if o.agent != "" {
 		if _, err := agents.Find(o.agent); err != nil {
 			return fmt.Errorf("--agent: %w", err)
@@ -128,11 +124,7 @@ func (o *converting) whole(left []string, err error) error {
 
 // translate tells a recording in the other protocol.
 func (h *host) translate(o *converting, file string) error {
-	t, err := h.recordingOf(file)
-	if err != nil {
-		return err
-	}
-	of, err := h.protocolOf(t)
+	t, of, err := h.recordingOf(file)
 	if err != nil {
 		return err
 	}

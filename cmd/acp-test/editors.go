@@ -99,7 +99,8 @@ func (h *host) editors(ctx context.Context, o *editing, paths, client []string) 
 	}
 	defer release()
 	bench := editors.Bench{Self: h.self, Env: h.env, Tool: tool(), Timeout: o.timeout, Judge: of.judge(o.severity),
-		Protocol: of.Name, Quote: quoted, Read: h.recordingOf}
+		Protocol: of.Name, Quote: quoted,
+		Read: func(file string) (*transcript.Transcript, error) { return h.recordingIn(file, h.session) }}
 	if of.front != nil {
 		bench.Front = func(script *serve.Script, log *transcript.Transcript) *serve.Web { return of.front(script, nil, log) }
 	}

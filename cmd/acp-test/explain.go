@@ -20,11 +20,6 @@ const notation = `
 is session/new, model is what the model server did, also is what else is found.)
 `
 
-// explainRule is a rule with a transcript that keeps it and one that breaks it.
-func explainRule(r rules.Rule) string {
-	return ruleText(r) + examplesOf(invariants.V1(), r.ID, everyPoint)
-}
-
 // explainRequirement is a requirement, how it is tested, and what passes and fails.
 // A rule has transcripts of its own. Where only scenarios judge, one of them and
 // what the reference agent does in it stand for them.

@@ -9,9 +9,12 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/docs"
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/refagent/faults"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -80,21 +83,14 @@ func topics(root *cobra.Command) []string {
 			names = append(names, c.Name())
 		}
 	}
-	for _, c := range acp.V1().Commands() {
-		names = append(names, c.Name)
-	}
-	return names
+	return append(names, lists.Map(acp.V1().Commands(), func(c *scenarios.Command) string { return c.Name })...)
 }
 
 // ids are those of rules and requirements.
-func ids() (all []string) {
-	for _, r := range invariants.V1().Rules() {
-		all = append(all, r.ID)
-	}
-	for _, q := range invariants.V1().Requirements() {
-		all = append(all, q.ID)
-	}
-	return all
+func ids() []string {
+	set := invariants.V1()
+	return append(lists.Map(set.Rules(), func(r rules.Rule) string { return r.ID }),
+		lists.Map(set.Requirements(), func(q rules.Requirement) string { return q.ID })...)
 }
 
 // written are the topics with a page of their own.
@@ -112,7 +108,7 @@ func (h *host) written(root *cobra.Command, topic string) (page string, ok bool)
 		return pages(root)[topic], true
 	}
 	if r, ok := invariants.V1().Rule(topic); ok {
-		text := explainRule(r)
+		text := ruleText(r) + examplesOf(invariants.V1(), r.ID, everyPoint)
 		if page, ok := explainV2(topic); ok {
 			text += "\nIn version 2 (--protocol acp-v2):\n\n" + page
 		}

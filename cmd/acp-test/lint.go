@@ -1,12 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
+	"slices"
 
-	"github.com/spf13/cobra"
-
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/spf13/cobra"
 )
 
 func lintCommand(h *host) *cobra.Command {
@@ -62,4 +69,143 @@ func well(n int) string {
 		return "1 scenario is well"
 	}
 	return fmt.Sprintf("%d scenarios are well", n)
+}
+
+// formatter prints scenario files in their canonical form.
+type formatter struct {
+	*host
+	list, write, diff bool
+	known             map[string]bool // the commands of all protocols
+}
+
+func formatCommand(h *host) *cobra.Command {
+	f := formatter{host: h}
+	c := &cobra.Command{
+		Use:   "fmt PATH…",
+		Short: "formats scenarios",
+		Long: `Prints scenarios in their canonical form: one space between words, blocks
+indented, no two blank lines in a row; an llm.yaml without comments in block style.
+Comments, the texts in quotes and the other files of the archive stay as they are.
+A PATH is a file, a folder with scenarios, or - for stdin. The exit status is 2 if
+a file cannot be read or is no scenario, with --diff also 1 if one changes.`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("fmt: a file or a folder with scenarios is missing; usage: acp-test fmt PATH…")
+			}
+			if f.write && slices.Contains(args, "-") {
+				return errors.New("fmt: stdin cannot be written; leave --write out")
+			}
+			return f.run(args)
+		},
+	}
+	c.Flags().BoolVarP(&f.list, "list", "l", false, "print the names of files that change, not the files")
+	c.Flags().BoolVarP(&f.write, "write", "w", false, "write what changes to its file, and print nothing")
+	c.Flags().BoolVarP(&f.diff, "diff", "d", false, "print how the files change, not the files")
+	return c
+}
+
+func (f *formatter) run(args []string) error {
+	f.known = map[string]bool{}
+	for _, p := range protocols() {
+		for name := range p.Vocabulary() {
+			f.known[name] = true
+		}
+	}
+	var failed []error
+	changed := false
+	for _, arg := range args {
+		files, err := []string{arg}, error(nil)
+		if arg != "-" {
+			files, err = acp.V1().Files(arg)
+		}
+		failed = append(failed, err)
+		for _, name := range files {
+			differs, err := f.file(name)
+			failed = append(failed, err)
+			changed = changed || differs
+		}
+	}
+	switch err := errors.Join(failed...); {
+	case err != nil:
+		return err
+	case f.diff && changed:
+		return status(1)
+	}
+	return nil
+}
+
+// file formats one file, and reports whether it changes.
+func (f *formatter) file(name string) (differs bool, err error) {
+	text, err := f.read(name)
+	if err != nil {
+		return false, err
+	}
+	shown := name
+	if name == "-" {
+		shown = "stdin"
+	}
+	tree, mistakes := script.Parse(shown, text)
+	if len(mistakes) > 0 {
+		var list []error
+		for _, m := range mistakes {
+			list = append(list, m)
+		}
+		return false, errors.Join(list...)
+	}
+	if err := f.isScenario(shown, tree); err != nil {
+		return false, err
+	}
+	for i, part := range tree.Files {
+		if part.Name == "llm.yaml" {
+			tree.Files[i].Data = formatModel(part.Data)
+		}
+	}
+	tidy := script.Format(tree)
+	differs = !bytes.Equal(text, tidy)
+	if !f.list && !f.write && !f.diff {
+		_, err = f.out.Write(tidy)
+		return differs, err
+	}
+	if !differs {
+		return false, nil
+	}
+	if f.list {
+		fmt.Fprintln(f.out, shown)
+	}
+	if f.diff {
+		fmt.Fprintf(f.out, "diff %s\n%s", shown, golden.Diff(string(text), string(tidy)))
+	}
+	if f.write {
+		err = os.WriteFile(name, tidy, 0o644)
+	}
+	return differs, err
+}
+
+// isScenario returns an error that names the first line whose command no protocol knows: other files,
+// such as YAML, are not formatted.
+func (f *formatter) isScenario(file string, tree *script.File) error {
+	for l := range tree.All() {
+		if l.Kind != script.Command || l.Name.Raw() == "" {
+			continue
+		}
+		if !f.known[l.Name.Raw()] {
+			return fmt.Errorf("%s:%d:%d: %q is no command of a scenario, so nothing is formatted; acp-test lint says more",
+				file, l.Number, l.Name.Column, l.Name.Raw())
+		}
+	}
+	return nil
+}
+
+// kept are comments of YAML, and names that it gives to values: a script with one
+// is written as its author wants it.
+var kept = regexp.MustCompile(`(?m)(^|\s)#|[-:] +[&*]\w`)
+
+// formatModel formats the model's script. One that cannot be read or that says
+// nothing stays as it is.
+func formatModel(src []byte) []byte {
+	d, err := fakellm.ParseDocument("llm.yaml", src)
+	if err != nil || len(d.Turns) == 0 || kept.Match(src) {
+		return src
+	}
+	return []byte(d.Format())
 }

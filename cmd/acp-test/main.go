@@ -5,19 +5,27 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/acp-test/acp-test/internal/canary"
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/internal/process"
+	"github.com/acp-test/acp-test/mistake"
+	"github.com/acp-test/acp-test/protocol/acp/schema"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func main() {
@@ -106,4 +114,180 @@ func execute(ctx context.Context, args []string, h *host) int {
 func complain(h *host, err error) int {
 	fmt.Fprintf(h.err, "acp-test: %s\n", printable.Text(err.Error()))
 	return 2
+}
+
+const about = `acp-test tests implementations of the Agent Client Protocol (ACP): it plays a
+code editor to an agent, with a scripted model behind it, and judges what the
+agent does.
+
+  acp-test run                       the suites, against the reference agent
+  acp-test run -- ./my-agent --acp   the suites, against yours
+  acp-test help scenario             how to write a scenario`
+
+func rootCommand(h *host) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "acp-test",
+		Short:         "tests agents and editors of the Agent Client Protocol",
+		Long:          about,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          knownCommand,
+	}
+	told := root.Flags().Bool("version", false, "the version of this program")
+	root.RunE = func(c *cobra.Command, _ []string) error {
+		if *told {
+			fmt.Fprintln(h.out, tool())
+			return nil
+		}
+		h.explain(c, true)
+		return nil
+	}
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { h.explain(c, false) })
+	root.AddCommand(
+		runCommand(h), conformanceCommand(h), lintCommand(h), formatCommand(h), showCommand(h), agentsCommand(h),
+		reportCommand(h), uiCommand(h), initCommand(h),
+		reviewCommand(h), sweepCommand(h), exploreCommand(h), upgradeCommand(h), matrixCommand(h), promptCommand(h),
+		fakellmCommand(h), refagentCommand(h), versionCommand(h),
+		recordCommand(h), checkCommand(h), diffCommand(h), replayCommand(h), serveCommand(h),
+		editorsCommand(h), convertRecordingCommand(h), reduceCommand(h),
+	)
+	root.SetHelpCommand(helpCommand(h))
+	root.SetFlagErrorFunc(flagError)
+	root.PersistentFlags().StringVar(&h.protocol, "protocol", "", "the protocol, by `NAME`: "+
+		strings.Join(protocolNames(), ", ")+" (default that of the agent, the scenario or the recording)")
+	completeWords(root, "protocol", protocolNames)
+	root.PersistentFlags().BoolP("help", "h", false, "what the command does and its flags")
+	return root
+}
+
+// knownCommand refuses a word that is no command.
+func knownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return fmt.Errorf("there is no command %q%s: acp-test help lists them", args[0], meant(args[0], names))
+}
+
+// flagError says what is wrong with a flag, and which was meant.
+func flagError(c *cobra.Command, err error) error {
+	where, lists := "", "acp-test help"
+	if name, sub := strings.CutPrefix(c.CommandPath(), "acp-test "); sub {
+		where, lists = name+": ", lists+" "+name
+	} else if err := knownCommand(c, c.Flags().Args()); err != nil {
+		return err
+	}
+	var invalid *pflag.InvalidValueError
+	var lacking *pflag.ValueRequiredError
+	var unknown *pflag.NotExistError
+	switch {
+	case errors.As(err, &invalid):
+		f := invalid.GetFlag()
+		return fmt.Errorf("%s--%s: %s is expected, not %q", where, f.Name, allowed(f), invalid.GetValue())
+	case errors.As(err, &lacking):
+		f := lacking.GetFlag()
+		return fmt.Errorf("%s--%s: a value is missing: %s", where, f.Name, allowed(f))
+	case !errors.As(err, &unknown):
+		return fmt.Errorf("%s%w: %s lists the flags", where, err, lists)
+	}
+	name := unknown.GetSpecifiedName()
+	if len(name) < 2 {
+		return fmt.Errorf("%sthere is no flag -%s: %s lists them", where, name, lists)
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	hint := ""
+	if n := mistake.Closest(name, names); n != "" {
+		hint = fmt.Sprintf(" (did you mean --%s?)", n)
+	}
+	hint = cmp.Or(hint, ": "+lists+" lists them")
+	return fmt.Errorf("%sthere is no flag --%s%s", where, name, hint)
+}
+
+// allowed says what a flag takes, by its type and else by what its usage calls it.
+func allowed(f *pflag.Flag) string {
+	switch kind := f.Value.Type(); kind {
+	case "int", "int64":
+		return "a whole number"
+	case "jobs":
+		return "auto or a whole number from 1"
+	case "float64":
+		return "a number"
+	case "duration":
+		return "a time such as 500ms, 30s or 2m"
+	case "bool":
+		return "true or false"
+	}
+	name, usage := pflag.UnquoteUsage(f)
+	return name + " (" + usage + ")"
+}
+
+// meant is " (did you mean …?)" for the nearest of the known words.
+func meant(word string, known []string) string {
+	if hint := mistake.Nearest(word, known); hint != "" {
+		return " (" + hint + ")"
+	}
+	return ""
+}
+
+// tool is the name and version of this program, as headers and reports say it.
+func tool() string { return "acp-test " + version() }
+
+// released is the version that ci/release builds.
+var released string
+
+func version() string {
+	if released != "" {
+		return released
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}
+
+func versionCommand(h *host) *cobra.Command {
+	var protocols bool
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "the version of this program and how it was built",
+		Args:  atMost(0),
+		RunE: func(*cobra.Command, []string) error {
+			if protocols {
+				writeProtocols(h.out, schema.LatestNews())
+				return nil
+			}
+			fmt.Fprintf(h.out, "%s %s %s/%s\n", tool(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			if info, ok := debug.ReadBuildInfo(); ok {
+				for _, s := range info.Settings {
+					switch s.Key {
+					case "vcs.revision", "vcs.time", "vcs.modified":
+						fmt.Fprintf(h.out, "%s %s\n", s.Key, s.Value)
+					}
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&protocols, "protocols", false, "the state of the specification that each protocol is judged by")
+	return c
+}
+
+// writeProtocols prints the judged state of each protocol, and what is new in it.
+func writeProtocols(w io.Writer, news *schema.News) {
+	for _, p := range news.Protocols {
+		fmt.Fprintf(w, "%s  schema %s\n", p.Protocol, p.Schema)
+		for _, f := range news.Features {
+			if slices.Contains(f.Protocols, p.Protocol) {
+				fmt.Fprintf(w, "  %-10s  %-9s  %s\n", f.Date, f.State, f.Name)
+			}
+		}
+	}
+	fmt.Fprintf(w, "facts read on %s; tables compared with %s\n", news.Read, news.Pinned)
 }

@@ -133,11 +133,8 @@ func (h *host) toReduce(o *reducing, file string) (of protocol, text []byte, cau
 		}
 		return of, text, "", err
 	}
-	t, err := h.recordingOf(file)
+	t, of, err := h.recordingOf(file)
 	if err != nil {
-		return of, nil, "", err
-	}
-	if of, err = h.protocolOf(t); err != nil {
 		return of, nil, "", err
 	}
 	if of.Reach == nil {

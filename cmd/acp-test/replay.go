@@ -180,7 +180,7 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 // replayOnce replays a recording once. Its transcript has a folder of its own below that of the run.
 func (h *host) replayOnce(ctx context.Context, o *options, run *results.Run, play player, file string,
 	n int) (res results.Result, lacking []string, err error) {
-	recording, err := h.recordingOf(file)
+	recording, _, err := h.recordingOf(file)
 	if err != nil {
 		return res, nil, err
 	}
@@ -245,11 +245,7 @@ func (h *host) toAgent(ctx context.Context, o *options, r *replaying, of protoco
 // spoken is the protocol of recordings that are played to one agent.
 func (h *host) spoken(files []string) (of protocol, err error) {
 	for i, file := range files {
-		t, err := h.recordingOf(file)
-		if err != nil {
-			return of, err
-		}
-		its, err := h.protocolOf(t)
+		_, its, err := h.recordingOf(file)
 		switch {
 		case err != nil:
 			return of, err

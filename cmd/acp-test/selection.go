@@ -1,17 +1,25 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/language"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // selection is what a command line chose to run.
@@ -132,4 +140,210 @@ func (s selection) complete(store *golden.Store, agent string) bool {
 		}
 	}
 	return true
+}
+
+// shard reads --shard I/N, or else what the CI system says of parallel jobs;
+// nil runs everything. from names where it was found.
+func (h *host) shard(flag string) (s *results.Shard, from string, err error) {
+	if flag != "" {
+		var i, n int
+		if k, err := fmt.Sscanf(flag+"\n", "%d/%d\n", &i, &n); k != 2 || err != nil || i < 1 || i > n {
+			return nil, "", fmt.Errorf("--shard %q: I/N is expected, with I from 1 to N", flag)
+		}
+		if n == 1 {
+			return nil, "", nil
+		}
+		return &results.Shard{Index: i, Of: n}, "--shard", nil
+	}
+	for _, ci := range []struct {
+		index, total string
+		first        int // the index of the first job
+	}{
+		{"CI_NODE_INDEX", "CI_NODE_TOTAL", 1},                         // GitLab
+		{"CIRCLE_NODE_INDEX", "CIRCLE_NODE_TOTAL", 0},                 // CircleCI
+		{"BUILDKITE_PARALLEL_JOB", "BUILDKITE_PARALLEL_JOB_COUNT", 0}, // Buildkite
+		{"SYSTEM_JOBPOSITIONINPHASE", "SYSTEM_TOTALJOBSINPHASE", 1},   // Azure Pipelines
+		{"JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", 0},                // Kubernetes, as ci/ sets it
+	} {
+		index, ok1 := h.getenv(ci.index)
+		total, ok2 := h.getenv(ci.total)
+		if !ok1 || !ok2 {
+			continue
+		}
+		i, err1 := strconv.Atoi(index)
+		n, err2 := strconv.Atoi(total)
+		i += 1 - ci.first
+		if err1 != nil || err2 != nil || i < 1 || i > n {
+			return nil, "", fmt.Errorf("%s=%q and %s=%q do not say which part to run; --shard 1/1 runs all", ci.index, index,
+				ci.total, total)
+		}
+		if n > 1 {
+			return &results.Shard{Index: i, Of: n}, ci.index, nil
+		}
+	}
+	return nil, "", nil
+}
+
+// readDurations reads how long scenarios take: "ID SECONDS" a line, as the
+// report format durations writes it.
+func readDurations(file string) (map[string]time.Duration, error) {
+	if file == "" {
+		return nil, nil
+	}
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("--durations: %w", err)
+	}
+	found := map[string]time.Duration{}
+	lines := bufio.NewScanner(bytes.NewReader(src))
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		// The id may hold spaces, the seconds cannot.
+		at := strings.LastIndexByte(line, ' ')
+		seconds, err := strconv.ParseFloat(line[at+1:], 64)
+		if at < 0 || err != nil || seconds < 0 {
+			return nil, fmt.Errorf("%s:%d: the id of a scenario and its seconds are expected, such as: cancel/idle 0.42", file,
+				n)
+		}
+		found[strings.TrimSpace(line[:at])] = time.Duration(seconds * float64(time.Second))
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("--durations: %s: %w", file, err)
+	}
+	return found, nil
+}
+
+// narrowed says which of the chosen scenarios --failed and --since leave, and which of
+// them failed in the run whose results lie in --out: those are run first.
+type narrowed struct {
+	failed map[string]bool
+	since  bool
+	all    bool            // something changed that every scenario depends on
+	files  map[string]bool // of scenarios that changed, or their goldens
+	only   bool            // what failed alone
+}
+
+func (h *host) narrow(o *options) (*narrowed, error) {
+	n := &narrowed{failed: map[string]bool{}, since: o.since != "", only: o.failed}
+	last, err := readResults(o.out)
+	switch {
+	case err == nil:
+		for _, r := range last.Results {
+			if !r.Known && r.Verdict != results.Pass && r.Verdict != results.Skip {
+				n.failed[r.ID] = true
+			}
+		}
+	case !errors.Is(err, fs.ErrNotExist) && o.failed:
+		return nil, fmt.Errorf("--failed: %w", err)
+	case o.failed:
+		return nil, fmt.Errorf("--failed: %s holds no results; run without --failed first", o.out)
+	}
+	if !n.since {
+		return n, nil
+	}
+	changed, err := h.changedSince(o.since)
+	if err != nil {
+		return nil, fmt.Errorf("--since %s: %w", o.since, err)
+	}
+	n.all, n.files = h.watched(o).touched(changed)
+	return n, nil
+}
+
+// from takes what is not wanted out of a selection.
+func (n *narrowed) from(h *host, s *selection) {
+	all := len(s.list)
+	s.list = slices.DeleteFunc(s.list, func(x *scenarios.Scenario) bool {
+		return !n.failed[x.ID] && (n.only || n.since && !n.all && !n.files[h.absolute(x.File)])
+	})
+	s.whole = s.whole && len(s.list) == all
+}
+
+// nothing says why nothing is left to run.
+func (n *narrowed) nothing(o *options) string {
+	failed := "nothing failed in " + o.out
+	if len(n.failed) > 0 {
+		failed = fmt.Sprintf("none of those named failed in %s (%s did)", o.out, few(n.failed))
+	}
+	if n.since {
+		return fmt.Sprintf("nothing that a scenario depends on changed since %s, and %s", o.since, failed)
+	}
+	return failed
+}
+
+// few names the first three of a set.
+func few(set map[string]bool) string {
+	names := slices.Sorted(maps.Keys(set))
+	if len(names) <= 3 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
+}
+
+// changedSince lists the files, by their absolute names, that changed since a run whose
+// results are in a folder, or since a commit that git knows. New files count.
+func (h *host) changedSince(ref string) (map[string]bool, error) {
+	if info, err := os.Stat(h.absolute(ref)); err == nil && info.IsDir() {
+		run, err := readResults(h.absolute(ref))
+		if err != nil {
+			return nil, err
+		}
+		return h.savedAfter(run.Started), nil
+	}
+	up, err := h.git(h.cwd, "rev-parse", "--show-cdup")
+	if err != nil {
+		return nil, err
+	}
+	top := filepath.Join(h.cwd, strings.TrimSpace(string(up)))
+	changed, err := h.git(top, "diff", "--name-only", "-z", "--end-of-options", ref)
+	if err != nil {
+		return nil, err
+	}
+	untracked, err := h.git(top, "ls-files", "--others", "--exclude-standard", "-z")
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]bool{}
+	for name := range bytes.SplitSeq(append(changed, untracked...), []byte{0}) {
+		if len(name) > 0 {
+			files[filepath.Join(top, string(name))] = true
+		}
+	}
+	return files, nil
+}
+
+// git runs git in a folder.
+func (h *host) git(dir string, words ...string) ([]byte, error) {
+	c := exec.Command("git", words...)
+	c.Dir, c.Env = dir, h.env
+	text, err := c.Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) && len(failed.Stderr) > 0 {
+		err = errors.New(string(bytes.TrimSpace(failed.Stderr)))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("it is no folder with results, and git says: %w", err)
+	}
+	return text, nil
+}
+
+// savedAfter lists the files below the working directory, without hidden folders, that were
+// saved after a moment.
+func (h *host) savedAfter(moment time.Time) map[string]bool {
+	files := map[string]bool{}
+	_ = filepath.WalkDir(h.cwd, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // what cannot be read has no part in a run
+		}
+		if d.IsDir() && name != h.cwd && (d.Name()[0] == '.' || d.Name() == "node_modules") {
+			return fs.SkipDir
+		}
+		if info, err := d.Info(); err == nil && !d.IsDir() && info.ModTime().After(moment) {
+			files[name] = true
+		}
+		return nil
+	})
+	return files
 }

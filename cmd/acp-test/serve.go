@@ -194,11 +194,7 @@ func (h *host) agentSide(name string) (agentSide, error) {
 		}
 		return agentSide{of: of, script: list[0].Agent, id: list[0].ID}, nil
 	}
-	recording, err := h.recordingOf(name)
-	if err != nil {
-		return agentSide{}, err
-	}
-	of, err := h.protocolOf(recording)
+	recording, of, err := h.recordingOf(name)
 	return agentSide{of: of, recording: recording, id: strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))}, err
 }
 

@@ -59,10 +59,7 @@ line, a scenario or this machine is at fault.`,
 	f.BoolVar(&o.reuse, "reuse", false,
 		"run schedules in sessions of one process of the agent, where they leave nothing else behind")
 	f.StringVar(&o.repro, "repro", "", "the folder for what reproduces findings, `DIR` (default repro in --out)")
-	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "update", "golden", "golden-required",
-		"debug", "keep"} {
-		_ = f.MarkHidden(flag) // of run; a sweep has its own way
-	}
+	hideRunFlags(c, "golden", "keep")
 	completeWords(c, "actions", actionNames)
 	return c
 }
@@ -78,11 +75,29 @@ func actionNames() (names []string) {
 	return slices.Compact(names)
 }
 
-func (h *host) sweep(c *cobra.Command, o *sweeping) error {
-	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "update", "golden-required", "debug"} {
+// runFlags are flags of run that a sweep refuses: it has its own way.
+var runFlags = []string{"repeat", "until-fail", "fail-fast", "update", "golden-required", "debug"}
+
+// hideRunFlags hides the flags of run that mean nothing to a sweep.
+func hideRunFlags(c *cobra.Command, more ...string) {
+	for _, flag := range append(more, runFlags...) {
+		_ = c.Flags().MarkHidden(flag) // a flag that is there can be hidden
+	}
+}
+
+// refuseRunFlags returns an error that names the first flag of run that was given.
+func refuseRunFlags(c *cobra.Command, more ...string) error {
+	for _, flag := range append(slices.Clone(runFlags), more...) {
 		if c.Flags().Changed(flag) {
-			return fmt.Errorf("sweep: --%s is a flag of run", flag)
+			return fmt.Errorf("%s: --%s is a flag of run", c.Name(), flag)
 		}
+	}
+	return nil
+}
+
+func (h *host) sweep(c *cobra.Command, o *sweeping) error {
+	if err := refuseRunFlags(c); err != nil {
+		return err
 	}
 	if err := o.bounds(c); err != nil {
 		return err
@@ -113,9 +128,7 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 	console := h.console(&o.options, 0)
 	defer console.Close()
 	s := h.sweeper(c, o, engine, chosen, console)
-	if shard != nil {
-		s.Shard = &sweep.Part{Index: shard.Index, Of: shard.Of}
-	}
+	s.Shard = partOf(shard)
 	out, err := s.Run(c.Context(), chosen.list)
 	console.Close()
 	if err != nil {
@@ -124,11 +137,23 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 	if shard != nil {
 		shard.List = lists.Map(chosen.list, func(sc *scenarios.Scenario) string { return sc.ID })
 		shard.Hash = scenarios.Hash(chosen.list)
-		out.Run.Shard = shard
-		out.Run.Notes = append(out.Run.Notes, fmt.Sprintf("part %d of %d of the schedules, by %s", shard.Index, shard.Of,
-			from))
+		sharded(&out.Run, shard, "schedules", from)
 	}
 	return h.swept(c, o, engine, out)
+}
+
+// partOf returns the part of a sweep that a shard is; nil without one.
+func partOf(shard *results.Shard) *sweep.Part {
+	if shard == nil {
+		return nil
+	}
+	return &sweep.Part{Index: shard.Index, Of: shard.Of}
+}
+
+// sharded notes in a run that it is a part, by what was said at from.
+func sharded(run *results.Run, shard *results.Shard, what, from string) {
+	run.Shard = shard
+	run.Notes = append(run.Notes, fmt.Sprintf("part %d of %d of the %s, by %s", shard.Index, shard.Of, what, from))
 }
 
 // beforeSweep makes the folders of a sweep and an engine whose agent can be started. release

@@ -172,7 +172,7 @@ func (h *host) source(name, temp string) (source inspector.Source, err error) {
 	if isTranscript(name) {
 		return source, nil
 	}
-	t, err := h.recordingOf(name)
+	t, _, err := h.recordingOf(name)
 	if err != nil {
 		return source, err
 	}

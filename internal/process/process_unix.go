@@ -9,11 +9,10 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/pipe"
+	"golang.org/x/sys/unix"
 )
 
 func (s *spawn) attr() *syscall.SysProcAttr {
@@ -176,3 +175,6 @@ func Lead(cmd *exec.Cmd) {
 
 // KillLed kills the process group of a command and its remaining processes.
 func KillLed(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+
+// stopSignal and goOnSignal make a process stand still and go on.
+const stopSignal, goOnSignal = syscall.SIGSTOP, syscall.SIGCONT

@@ -116,3 +116,6 @@ func KillCarriers(string) {}
 
 // Starved cannot be told here.
 func Starved() time.Duration { return 0 }
+
+// stopSignal and goOnSignal do not exist.
+const stopSignal, goOnSignal = syscall.Signal(0), syscall.Signal(0)

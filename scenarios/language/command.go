@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/serve"
 )
 
@@ -225,4 +226,17 @@ func (d *Dialect[B]) Reference() string {
 	b.WriteString("## Patterns\n\n```\n" + d.patternHelp() + "```\n\n## The agent's side\n\n```\n" + d.agentHelp() +
 		"```\n")
 	return b.String()
+}
+
+// Mistake is something wrong with a scenario file: the user's to mend, never the
+// agent's.
+type Mistake = mistake.Mistake
+
+// Suggestion is the nearest known word in parentheses, to stand behind a
+// message.
+func Suggestion(word string, known ...string) string {
+	if s := mistake.Nearest(word, known); s != "" {
+		return " (" + s + ")"
+	}
+	return ""
 }

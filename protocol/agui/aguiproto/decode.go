@@ -321,7 +321,7 @@ func (d *decoder) outcome(m *message, c cells, o *object) error {
 	inner.text("type", how)
 	for _, f := range m.fields {
 		to := o
-		switch part := isOutcome(m.name, f.name); {
+		switch part := slices.Contains(outcomes[m.name], f.name); {
 		case f.name == "outcome":
 			continue
 		case part && len(c[f.name]) == 0 && !(f.name == "interrupts" && how == "interrupt"):
@@ -340,8 +340,4 @@ func (d *decoder) outcome(m *message, c cells, o *object) error {
 		o.raw("outcome", inner.end())
 	}
 	return nil
-}
-
-func isOutcome(event, name string) bool {
-	return slices.ContainsFunc(outcomes[event], func(part string) bool { return part == name })
 }

@@ -10,16 +10,11 @@ import (
 	"github.com/acp-test/acp-test/serve"
 )
 
-// agentAct makes a command of a handler.
-func agentAct(name, args, summary string, do func(*serve.Run, language.Given) error) *scenarios.Command {
-	return language.AgentAct[*scenarios.Branch](name, args, summary, do)
-}
-
 // agentActs are what a scripted endpoint can do about a run: $SESSION is its thread, $ID its
 // own id, as JSON.
 func agentActs() (all []*scenarios.Command) {
 	add := func(name, args, summary string, do func(s *serve.Run, g language.Given) error) {
-		all = append(all, agentAct(name, args, summary, do))
+		all = append(all, language.AgentAct[*scenarios.Branch](name, args, summary, do))
 	}
 	// boundary sends the beginning or the end of the run, with the ids of its input.
 	boundary := func(s *serve.Run, kind, more string) error {
