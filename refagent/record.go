@@ -147,12 +147,7 @@ func (r *record) update(u update) {
 			delete(r.open, u.ToolCallID)
 		}
 	case "compaction_update": // that completed
-		r.history = []ModelMessage{{Role: roleUser, Text: "What was said so far?"}}
-		for _, b := range u.Summary {
-			r.history = append(r.history, ModelMessage{Role: roleAssistant, Text: b.Text})
-		}
-		r.started = len(r.history)
-		r.show(u)
+		r.compact(u)
 	case "subagent_update", "session_message":
 		r.show(u)
 	case "plan":
@@ -161,6 +156,16 @@ func (r *record) update(u update) {
 	case "usage_update":
 		r.usage = &u
 	}
+}
+
+// compact puts a summary in the place of what was said.
+func (r *record) compact(u update) {
+	r.history = []ModelMessage{{Role: roleUser, Text: "What was said so far?"}}
+	for _, b := range u.Summary {
+		r.history = append(r.history, ModelMessage{Role: roleAssistant, Text: b.Text})
+	}
+	r.started = len(r.history)
+	r.show(u)
 }
 
 func (r *record) show(u update) {

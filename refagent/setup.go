@@ -201,8 +201,7 @@ func (a *agent) rejoin(r *request, live *session, params json.RawMessage, replay
 	}
 	live.enter(live.state, nil)
 	live.mu.Unlock()
-	a.conn.respond(r, live.opened(""), nil)
-	live.announceAgain()
+	live.announceAgain(func() { a.conn.respond(r, live.opened(""), nil) })
 	return nil
 }
 

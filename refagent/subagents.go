@@ -138,17 +138,30 @@ func (s *session) replayChild(u update) {
 	c.told(stateIdle, rec.stop, nil)
 }
 
-// announceAgain shows the children at work to an editor that comes back.
-func (s *session) announceAgain() {
-	for _, c := range locked(s, func() []*session { return slices.Clone(s.children) }) {
+// announceAgain answers, and shows the children at work to an editor that comes back before they say any
+// more.
+func (s *session) announceAgain(answer func()) {
+	family := s.descendants()
+	for _, c := range family {
 		c.mu.Lock()
+		defer c.mu.Unlock()
+	}
+	answer()
+	for _, c := range family {
 		if c.turn != nil {
 			c.announced = false
 			c.told(c.state, "", nil)
 		}
-		c.mu.Unlock()
-		c.announceAgain()
 	}
+}
+
+// descendants are the children of a session and theirs, parents first.
+func (s *session) descendants() []*session {
+	all := locked(s, func() []*session { return slices.Clone(s.children) })
+	for _, c := range all {
+		all = append(all, c.descendants()...)
+	}
+	return all
 }
 
 // told tells a state of the child on its parent, and in version 2 on the child itself. The

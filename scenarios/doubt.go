@@ -53,7 +53,9 @@ func (d *doubts) ended(kind string, took time.Duration, vain bool) {
 }
 
 // waitFor bounds a wait for something of a kind that the agent does.
-func (r *run) waitFor(ctx context.Context, kind, name string, full time.Duration) (context.Context, context.CancelFunc) {
+func (r *run) waitFor(
+	ctx context.Context, kind, name string, full time.Duration,
+) (context.Context, context.CancelFunc) {
 	if r.engine.Debug {
 		return context.WithCancel(ctx)
 	}

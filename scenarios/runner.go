@@ -236,8 +236,9 @@ func (x *execution) play(ctx context.Context, s *Scenario, number int, lingers f
 		e.below = fmt.Sprintf("repeat-%d", number)
 	}
 	if x.hopeless() {
-		return results.Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Verdict: results.Skip, Started: time.Now(),
-			NotStarted: true, Reason: fmt.Sprintf("not tried: the agent did not start in %d scenarios before", startTries)}
+		return results.Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Verdict: results.Skip,
+			Started: time.Now(), NotStarted: true,
+			Reason: fmt.Sprintf("not tried: the agent did not start in %d scenarios before", startTries)}
 	}
 	return e.Run(ctx, s)
 }

@@ -71,6 +71,24 @@ func (h *host) probe(ctx context.Context, p *agents.Profile) (shown, error) {
 			return with, err
 		}
 	}
+	if s, err = s.loggedIn(ctx, p, try); err != nil {
+		return s, err
+	}
+	if p = s.profile; s.asked == nil || s.asked.Run == "" {
+		return s, nil
+	}
+	fewer, err := try(p.Reaching(s.asked.Run))
+	if err == nil && fewer.asked != nil && fewer.why == s.why {
+		s = fewer
+	}
+	return s, err
+}
+
+// loggedIn is what the agent shows with the first of its methods that gets it to the model, if it
+// wants a login.
+func (s shown) loggedIn(
+	ctx context.Context, p *agents.Profile, try func(*agents.Profile) (shown, error),
+) (shown, error) {
 	for m := range s.methods() {
 		if !s.refused || ctx.Err() != nil {
 			break
@@ -87,14 +105,7 @@ func (h *host) probe(ctx context.Context, p *agents.Profile) (shown, error) {
 		}
 	}
 	s.profile = p
-	if s.asked == nil || s.asked.Run == "" {
-		return s, nil
-	}
-	fewer, err := try(p.Reaching(s.asked.Run))
-	if err == nil && fewer.asked != nil && fewer.why == s.why {
-		s = fewer
-	}
-	return s, err
+	return s, nil
 }
 
 // methods are those by which the agent can be logged in to.

@@ -1,6 +1,10 @@
 package invariants
 
-import "github.com/acp-test/acp-test/rules"
+import (
+	"slices"
+
+	"github.com/acp-test/acp-test/rules"
+)
 
 // notices judges that notices are live events.
 func notices(v *version) *rule {
@@ -14,6 +18,8 @@ func notices(v *version) *rule {
 		}, noticeUpdate)
 	})
 }
+
+var compactionEnds = []string{"completed", "failed", "cancelled"}
 
 // compactions judges the life of a compaction.
 func compactions(v *version) *rule {
@@ -51,7 +57,7 @@ func compactions(v *version) *rule {
 			}
 			w.judge(after, c.ended > 0 && (ev.tag() == "compaction_summary_chunk" || status != c.status), ev, id,
 				[]int{c.ended}, "Compaction %q had ended with %s, and goes on.", id, c.status)
-			if status == "completed" || status == "failed" || status == "cancelled" {
+			if slices.Contains(compactionEnds, status) {
 				c.ended, c.status = ev.Seq, status
 			}
 		}, compactionUpdate)

@@ -25,7 +25,8 @@ func pathAbs(v *version) *rule {
 	suffix := r.In(1).Lint("line-suffix", "a path ends in a line number", "TOOL-016")
 	outside := r.In(1).Warn("start-directory",
 		"a path lies in the directory the agent was started in, and in none of the session's roots", "SESSION-006")
-	other := r.In(1).Fail("other-folder", "a path lies in the folder of another session, and nobody named it", "SESSION-006")
+	other := r.In(1).Fail("other-folder",
+		"a path lies in the folder of another session, and nobody named it", "SESSION-006")
 	return r.Watching(func(w *watch) {
 		elsewhere := otherFolder(w, other)
 		check := func(point int, ev *event, path wire.Value, what string) {

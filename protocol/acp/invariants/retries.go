@@ -14,13 +14,6 @@ func replayEnds(v *version) *rule {
 	live := r.Fail("live", "a live message comes between the history and its replay_complete", "V2-RPL-004")
 	after := r.Warn("history-after", "history comes after the replay_complete", "V2-RPL-001")
 	return r.Watching(func(w *watch) {
-		type replaying struct {
-			seq      int
-			history  bool
-			begun    bool // some of the history has come
-			children []*session
-			marked   map[*session]int
-		}
 		open := map[*session]*replaying{}
 		w.inSession(func(ev *event, s *session) {
 			open[s] = &replaying{seq: ev.Seq, history: ev.params.Get("replayFrom").Kind() == wire.Object,
@@ -43,15 +36,9 @@ func replayEnds(v *version) *rule {
 			}
 		}, subagentUpdate)
 		w.inSession(func(ev *event, s *session) {
-			p := open[s]
-			if p == nil || !p.history || p.marked[s] > 0 || s.replay == nil {
-				return
+			if p := open[s]; p != nil && p.history && p.marked[s] == 0 && s.replay != nil {
+				p.message(w, live, ev, s)
 			}
-			shown, whole := w.state.shown[s.id]
-			_, known := shown[ev.update.Get("messageId").Str()]
-			w.judge(live, whole && p.begun && !known && s.replay.busy, ev, "", []int{p.seq},
-				"%s of a new message comes before the replay_complete.", ev.tag())
-			p.begun = p.begun || known
 		}, messages()...)
 		w.inSession(func(ev *event, s *session) {
 			if p := open[s.root()]; p != nil && p.marked[s] > 0 && !s.active && !s.busy() {
@@ -60,24 +47,45 @@ func replayEnds(v *version) *rule {
 		}, append(messages(), toolUpdate)...)
 		w.inSession(func(ev *event, s *session) {
 			p := open[s]
-			if delete(open, s); p == nil || !p.history {
-				return
-			}
-			if !ev.succeeded() {
-				w.judge(failed, p.marked[s] > 0, ev, "", []int{p.marked[s]}, "The resume is refused after its replay_complete.")
-				return
-			}
-			if !w.state.marks {
-				return
-			}
-			w.Saw(after)
-			w.judge(missing, p.marked[s] == 0, ev, "", []int{p.seq}, "The resume is answered, and no replay_complete came.")
-			for _, c := range p.children {
-				w.judge(child, p.marked[c] == 0, ev, c.id, []int{p.seq},
-					"The replay announces child %q, and no replay_complete came for it.", c.id)
+			if delete(open, s); p != nil && p.history {
+				w.Saw(after)
+				p.end(w, ev, s, failed, missing, child)
 			}
 		}, answered(resumeSession))
 	})
+}
+
+// replaying is a resume that is not answered yet.
+type replaying struct {
+	seq      int
+	history  bool // it asked for a replay
+	begun    bool // some of the history has come
+	children []*session
+	marked   map[*session]int // the Seq of the marker of each session
+}
+
+// end judges the answer to the resume: the markers of the session and of each child that was
+// announced have come, and none came if it is refused.
+func (p *replaying) end(w *watch, ev *event, s *session, failed, missing, child int) {
+	w.judge(failed, !ev.succeeded() && p.marked[s] > 0, ev, "", []int{p.marked[s]},
+		"The resume is refused after its replay_complete.")
+	if !ev.succeeded() || !w.state.marks {
+		return
+	}
+	w.judge(missing, p.marked[s] == 0, ev, "", []int{p.seq}, "The resume is answered, and no replay_complete came.")
+	for _, c := range p.children {
+		w.judge(child, p.marked[c] == 0, ev, c.id, []int{p.seq},
+			"The replay announces child %q, and no replay_complete came for it.", c.id)
+	}
+}
+
+// message judges a message before the marker: it is of the history.
+func (p *replaying) message(w *watch, live int, ev *event, s *session) {
+	shown, whole := w.state.shown[s.id]
+	_, known := shown[ev.update.Get("messageId").Str()]
+	w.judge(live, whole && p.begun && !known && s.replay.busy, ev, "", []int{p.seq},
+		"%s of a new message comes before the replay_complete.", ev.tag())
+	p.begun = p.begun || known
 }
 
 // retries judges the answers to a prompt that is sent again under its key, of agents that are new enough.
