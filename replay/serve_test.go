@@ -372,7 +372,7 @@ var _ = Describe("clients from npm", Label("large"), func() {
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
 		Expect(err).NotTo(HaveOccurred(), string(out))
-		Expect(string(out)).To(ContainSubstring("23 scenarios: 23 pass"))
+		Expect(string(out)).To(ContainSubstring("24 scenarios: 24 pass"))
 	})
 
 	It("acpx finishes normally", func() {

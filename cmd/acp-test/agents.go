@@ -90,12 +90,11 @@ func (h *host) dress(p, known *agents.Profile, why string) *agents.Profile {
 // advertises providers is pointed at the model by them, and by no guessed variable.
 func (h *host) greeted(ctx context.Context, e *scenarios.Engine, o *options) {
 	p := e.Profile
-	given := o.profile != "" && o.profile != "none"
-	if p.Source != adHoc || given || p.IsDressed() || len(p.Command) == 0 || e.Protocol.Reach != nil {
+	if p.Source != adHoc || o.profile != "" || p.IsDressed() || len(p.Command) == 0 || e.Protocol.Reach != nil {
 		return
 	}
 	name, _, provided := e.Greeting(ctx)
-	if known := agents.RecognizeInfo(name); known != nil && o.profile == "" {
+	if known := agents.RecognizeInfo(name); known != nil {
 		e.Profile = h.dress(p, known, fmt.Sprintf(", which calls itself %q,", name))
 	} else if provided {
 		e.Profile = p.Provided()

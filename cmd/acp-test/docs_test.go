@@ -172,15 +172,15 @@ var _ = Describe("the pages of docs", func() {
 		Expect(err).NotTo(HaveOccurred())
 		p := newPlace()
 		there := map[string]bool{"_meta": true}
-		for _, list := range []string{"run --list", "run --protocol ag-ui --list", "editors --list"} {
+		for _, list := range []string{"run --list", "run --protocol acp-v2 --list", "run --protocol ag-ui --list", "editors --list"} {
 			for line := range strings.Lines(p.run(strings.Fields(list)...).out) {
 				there[strings.Fields(line)[0]] = true
 			}
 		}
-		for _, reference := range []string{"rules", "ag-ui"} {
+		for _, reference := range []string{"rules", "acp-v2", "ag-ui"} {
 			text, err := os.ReadFile("../../docs/reference/" + reference + ".md")
 			Expect(err).NotTo(HaveOccurred())
-			for _, rule := range regexp.MustCompile(`(?m)^### ([A-Z-]+)$`).FindAllStringSubmatch(string(text), -1) {
+			for _, rule := range regexp.MustCompile(`(?m)^### ([A-Z0-9-]+)$`).FindAllStringSubmatch(string(text), -1) {
 				there[rule[1]] = true
 			}
 		}

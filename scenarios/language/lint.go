@@ -83,7 +83,10 @@ func (r *review[B]) model() map[string]bool {
 	for _, g := range model.Gates() {
 		gates[g] = false
 	}
-	if n := len(model.Turns); n > len(r.s.Prompts) && len(r.s.Prompts) > 0 {
+	rounds := slices.ContainsFunc(r.s.Steps, func(st Played[B]) bool {
+		return strings.HasPrefix(st.Text, "each ") || strings.HasPrefix(st.Text, "repeat ")
+	})
+	if n := len(model.Turns); n > len(r.s.Prompts) && len(r.s.Prompts) > 0 && !rounds {
 		r.add(r.s.modelAt, "", "llm.yaml has %d turns, the script only %d prompts", n, len(r.s.Prompts))
 	}
 	return gates

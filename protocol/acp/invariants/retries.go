@@ -27,7 +27,8 @@ func replayEnds(v *version) *rule {
 			}
 			w.judge(stray, p.marked[s] > 0, ev, "", []int{p.seq, p.marked[s]}, "A second replay_complete comes for session %q.",
 				s.id)
-			p.marked[s] = ev.Seq
+			w.judge(live, len(p.fresh) > 0, ev, "", p.fresh, "A new message came before the replay_complete.")
+			p.marked[s], p.fresh = ev.Seq, nil
 		}, replayDone)
 		w.inSession(func(ev *event, s *session) {
 			c, p := ev.conn.session(ev.update.Get("sessionId").Str()), open[s.root()]
@@ -37,7 +38,7 @@ func replayEnds(v *version) *rule {
 		}, subagentUpdate)
 		w.inSession(func(ev *event, s *session) {
 			if p := open[s]; p != nil && p.history && p.marked[s] == 0 && s.replay != nil {
-				p.message(w, live, ev, s)
+				p.message(w, ev, s)
 			}
 		}, messages()...)
 		w.inSession(func(ev *event, s *session) {
@@ -58,8 +59,9 @@ func replayEnds(v *version) *rule {
 // replaying is a resume that is not answered yet.
 type replaying struct {
 	seq      int
-	history  bool // it asked for a replay
-	begun    bool // some of the history has come
+	history  bool  // it asked for a replay
+	begun    bool  // some of the history has come
+	fresh    []int // Seqs of messages that are not of the history
 	children []*session
 	marked   map[*session]int // the Seq of the marker of each session
 }
@@ -79,12 +81,14 @@ func (p *replaying) end(w *watch, ev *event, s *session, failed, missing, child 
 	}
 }
 
-// message judges a message before the marker: it is of the history.
-func (p *replaying) message(w *watch, live int, ev *event, s *session) {
+// message notes a message that is not of the history. Whether it came before the marker is known
+// when there is one.
+func (p *replaying) message(w *watch, ev *event, s *session) {
 	shown, whole := w.state.shown[s.id]
 	_, known := shown[ev.update.Get("messageId").Str()]
-	w.judge(live, whole && p.begun && !known && s.replay.busy, ev, "", []int{p.seq},
-		"%s of a new message comes before the replay_complete.", ev.tag())
+	if whole && p.begun && !known && s.replay.busy {
+		p.fresh = append(p.fresh, ev.Seq)
+	}
 	p.begun = p.begun || known
 }
 

@@ -132,7 +132,7 @@ var _ = Describe("the turns of a script", func() {
 			}
 		}
 		GinkgoWriter.Println(left)
-		Expect(len(left)).To(BeNumerically("<", 15))
+		Expect(len(left)).To(BeNumerically("<", 20))
 		Expect(left).NotTo(ContainElement(And(HavePrefix("cancel/"), Not(Equal("cancel/rate-limited")))), "whose model fails")
 	})
 })
