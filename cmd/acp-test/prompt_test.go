@@ -551,7 +551,7 @@ replies:
 		p.write("hello.txtar", "# A greeting.\ncheck greets\nprompt 'Say hello.'\nawait turn end_turn\ntext ~ Hello\n"+
 			"-- llm.yaml --\nreplies:\n  - - text: Hello.\n")
 		unknown := func(env ...string) ended {
-			return p.run(append(append([]string{"run", "hello.txtar", "--profile", "none"}, env...), "--", "acp-test", "refagent")...)
+			return p.run(append(append([]string{"run", "hello.txtar"}, env...), "--", "acp-test", "refagent")...)
 		}
 		got := unknown("--env", "ACP_TEST_REFAGENT_PROVIDERS=yes")
 		Expect(got.code).To(Equal(0), got.out)
