@@ -291,7 +291,7 @@ func RecognizeInfo(name string) *Profile {
 	return recognized(func(p *Profile) bool { return slices.Contains(p.AgentInfo, name) })
 }
 
-// recognized returns the first shipped profile that is the one, nil if none is.
+// recognized returns the first shipped profile that match accepts, nil if it accepts none.
 func recognized(is func(*Profile) bool) *Profile {
 	for _, name := range Names() {
 		if p, err := Shipped(name); err == nil && is(p) {

@@ -291,7 +291,7 @@ type cache struct {
 	// places are where it is if no variable says so, below the host's HOME,
 	// best first. Without any, only what the host sets is passed.
 	places []string
-	// mixed says that it also holds what is the user's: sources, or credentials.
+	// mixed says that the folder also holds files of the user: sources, or credentials.
 	mixed bool
 }
 

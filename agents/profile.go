@@ -23,7 +23,7 @@ type KnownFailure struct {
 	// ID names the check (the part after the # of its id), the rule or the cause.
 	ID string
 	// Cause: ID is a cause, as reports name it: a rule and its point, or a requirement.
-	// Checks that miss beside the rule, for one of its requirements, belong to it.
+	// A check that misses for one of the rule's requirements tells the same defect.
 	Cause   bool      `yaml:"-"`
 	Reason  string    `yaml:"reason"`
 	Link    string    `yaml:"link"`    // where more is said; may be empty

@@ -69,7 +69,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// A failure opens with its finding beside the entry that shows it; n and p go through findings, j and k through entries.
+// A failure opens at the entry that shows it, with the finding beside. Keys: n and p step through
+// findings, j and k through entries.
 func TestOpensAtTheFailure(t *testing.T) {
 	p := open(t)
 	p.do("setting the screen", chromedp.EmulateViewport(1440, 900))

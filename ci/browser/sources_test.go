@@ -32,7 +32,8 @@ func TestSweep(t *testing.T) {
 	p.quiet()
 }
 
-// What a run explored is a map: a row for each state, with what was done there and what was not.
+// The page shows what explore did as a map: a row for each state, with the acts that it tried there
+// and those that it did not.
 func TestExplored(t *testing.T) {
 	dir, program := t.TempDir(), given(t, "ACP_TEST_PROGRAM")
 	explore := exec.Command(program, "explore", "--agent", "reference", "--sessions", "2", "--confirm", "1", "-q")
