@@ -292,9 +292,9 @@ func RecognizeInfo(name string) *Profile {
 }
 
 // recognized returns the first shipped profile that match accepts, nil if it accepts none.
-func recognized(is func(*Profile) bool) *Profile {
+func recognized(match func(*Profile) bool) *Profile {
 	for _, name := range Names() {
-		if p, err := Shipped(name); err == nil && is(p) {
+		if p, err := Shipped(name); err == nil && match(p) {
 			return p
 		}
 	}
