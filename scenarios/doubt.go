@@ -78,6 +78,15 @@ func (r *run) waitFor(
 	}
 }
 
+// cutShort says why a wait that ran out proves nothing, "" if each had its full time: what takes
+// longer than a doubted wait may is slow, and not broken.
+func cutShort(res *results.Result) string {
+	if slices.ContainsFunc(res.Vain, func(v results.Vain) bool { return v.Cut }) {
+		return "such a wait was in vain in other scenarios, and had a short time here: they show what is wrong"
+	}
+	return ""
+}
+
 // doubtful is a result that rests on a wait that was cut short.
 type doubtful struct {
 	scenario *Scenario

@@ -79,7 +79,7 @@ func (r *run) judgeRules(res *results.Result, err error, clean bool) {
 	// Where a situation did not come about, what was left open for the script
 	// to go on from is not the agent's debt.
 	if errors.As(err, &m) && m.Verdict == 0 && m.Failure.Timer != "" {
-		if m.why = r.retrying(); m.why != "" {
+		if m.why = cmp.Or(r.retrying(), cutShort(res)); m.why != "" {
 			m.Verdict, m.Failure.Reason = results.Inconclusive, m.why
 		}
 	}
@@ -271,7 +271,11 @@ func (r *run) verdictOf(m *Miss, c *checkState, res *results.Result) results.Ver
 	if m.Verdict != 0 {
 		return m.Verdict
 	}
-	if why := r.excuse(m); why != "" {
+	why := r.excuse(m)
+	if m.Failure.Timer != "" {
+		why = cmp.Or(why, cutShort(res))
+	}
+	if why != "" {
 		m.Verdict, m.Failure.Reason, m.why = results.Inconclusive, why, why
 		return m.Verdict
 	}
