@@ -176,7 +176,7 @@ func red(ctx context.Context, e *scenarios.Engine, list []*scenarios.Scenario, j
 	class classes) {
 	found, class = map[string][]string{}, classes{}
 	for len(list) > 0 {
-		run := e.RunAll(ctx, list, scenarios.Plan{Jobs: jobs})
+		run := e.RunAll(ctx, list, scenarios.Plan{Jobs: jobs, Patient: true})
 		for name, where := range harness.Red(run.Results) {
 			found[name] = append(found[name], where...)
 		}

@@ -36,6 +36,9 @@ type Plan struct {
 	First map[string]bool
 	// Strict makes an inconclusive scenario count.
 	Strict bool
+	// Patient gives each wait all its time. Else a wait of a kind that was in vain before is
+	// short, and what it misses is inconclusive.
+	Patient bool
 	// Perturb, if set, is what a scenario is perturbed with in a round; rounds
 	// count from 1.
 	Perturb func(id string, round int) Perturbation
@@ -80,7 +83,7 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 	x := &execution{engine: *e, plan: plan, slots: newSlots(ctx, plan.Jobs), stop: stop}
 	jobs := cap(x.slots)
 	x.engine.memory = transcriptMemory / jobs
-	if !plan.UntilFail && len(mine)*max(plan.Repeat, 1) > 1 {
+	if !plan.Patient && !plan.UntilFail && len(mine)*max(plan.Repeat, 1) > 1 {
 		x.engine.doubts = &doubts{slowest: map[string]time.Duration{}, vain: map[string]bool{}}
 	}
 	// What other scenarios left in a process would be taken for what a perturbation changed.

@@ -126,7 +126,7 @@ func (p *Proof) Trial(fault string, ids []string) map[string][]string {
 	list := p.chosen(ids)
 	found := map[string][]string{}
 	for len(list) > 0 {
-		run := p.Engine(fault).RunAll(context.Background(), list, scenarios.Plan{Jobs: 3})
+		run := p.Engine(fault).RunAll(context.Background(), list, scenarios.Plan{Jobs: 3, Patient: true})
 		for name, where := range Red(run.Results) {
 			found[name] = append(found[name], where...)
 		}
