@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
@@ -108,14 +109,8 @@ func (x *execution) confirm(ctx context.Context) {
 			break
 		}
 		x.finish(again, first.number)
-		var same, others []doubtful
-		for _, d := range doubted[1:] {
-			if d.kind == first.kind {
-				same = append(same, d)
-			} else {
-				others = append(others, d)
-			}
-		}
+		kin := func(d doubtful) bool { return d.kind == first.kind }
+		same := lists.Where(doubted[1:], kin)
 		if slices.Contains(again.Vain, results.Vain{For: first.kind}) {
 			x.stand(same)
 		} else {
@@ -124,7 +119,7 @@ func (x *execution) confirm(ctx context.Context) {
 			}
 			x.wait.Wait()
 		}
-		doubted = others
+		doubted = slices.DeleteFunc(doubted, kin)
 	}
 	x.stand(doubted)
 }
