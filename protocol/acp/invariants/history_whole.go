@@ -4,16 +4,16 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/protocol/hearing"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
 
 // Of one session so many bytes of text are remembered; what is said after that is not
 // looked for.
-const rememberedText = 64 << 10
+const rememberedText = hearing.Remembered
 
 // loadWhole judges that a replay has what was said in the turns that this transcript holds:
 // whole messages and thoughts in their order, whatever the white space and the pieces, and the
@@ -215,14 +215,4 @@ func (k *talk) hear(ev *event) {
 		k.turn, last = append(k.turn, &spoken{topic: ev.topic, id: id, seq: ev.Seq}), last+1
 	}
 	k.turn[last].text.WriteString(text)
-}
-
-// bare is a text without its white space, and without the characters that nobody sees.
-func bare(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return -1
-		}
-		return r
-	}, text)
 }

@@ -1,6 +1,11 @@
 package invariants
 
-import "github.com/acp-test/acp-test/wire"
+import (
+	"github.com/acp-test/acp-test/protocol/hearing"
+	"github.com/acp-test/acp-test/wire"
+)
+
+func bare(text string) string { return hearing.Bare(text) }
 
 // clip shortens text from an agent for a sentence.
 func clip(s string) string { return wire.Clip(s, 120) }

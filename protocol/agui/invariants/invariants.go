@@ -36,7 +36,7 @@ func list() []*rule {
 	return []*rule{
 		sseForm(), runFrame(), runID(), runClosed(), textPair(), toolPair(), toolResult(), pendingCalls(), chunkForm(),
 		stepPair(), reasoningPair(), statePatch(), activityPatch(), messagesWhole(), eventShape(), subagents(), interrupts(),
-		usage(), restated(), apart(), private(), rawWeight(), clock(),
+		usage(), restated(), apart(), private(), rawWeight(), clock(), modelText(), modelContext(),
 	}
 }
 
@@ -122,12 +122,15 @@ func (o *observer) Observe(e transcript.Entry) {
 		o.begin(e.Seq, input, e.Session)
 	case e.Source == transcript.Agent:
 		o.observe(e)
-	case e.Kind == transcript.ModelAnswer && o.threads[e.Session] != nil:
-		for step := range e.JSON().Get("steps").Items() {
+	case e.Source == transcript.Model && o.threads[e.Session] != nil:
+		t := o.threads[e.Session]
+		ev := &event{Entry: e, stream: t.latest, v: e.JSON()}
+		for step := range ev.v.Get("steps").Items() {
 			if strings.HasPrefix(step.Str(), "tool:") {
-				o.threads[e.Session].called = e.Seq
+				t.called = e.Seq
 			}
 		}
+		o.Tell(modelSide, ev)
 	}
 }
 
@@ -165,6 +168,8 @@ func (o *observer) begin(ref int, input wire.Value, session string) *stream {
 	}
 	s := newStream(ref, input, session, t)
 	s.others = o.threads
+	s.heard.Unclear = t.latest != nil && !t.latest.over() // a request may be of the run before
+	t.latest = s
 	o.streams[ref] = s
 	o.order = append(o.order, s)
 	return s

@@ -109,7 +109,7 @@ func toolResult() *rule {
 			w.Saw(orphan, id, front, twice, early)
 			call, own := ev.items[key{tool, ev.id}], ev.v.Get("messageId").Str()
 			switch {
-			case call == nil && ev.thread.opened[ev.id] == 0 && !ev.inputCall(ev.id):
+			case call == nil && ev.thread.opened[ev.id] == 0 && !ev.inputCall(ev.id).Exists():
 				w.find(orphan, ev, ev.id, nil, "The result is for tool call %q, which was not made.", ev.id)
 			case call != nil && call.open && !call.chunked:
 				w.find(early, ev, ev.id, call.begun(), "The result of tool call %q comes before its end.", ev.id)
@@ -244,7 +244,7 @@ func reasoningPair() *rule {
 	return r.Watching(func(w *watch) {
 		w.On(func(ev *event) {
 			id := ev.v.Get("entityId").Str()
-			w.judge(entity, ev.thread.opened[id] == 0 && !ev.inputMessage(id).Exists() && !ev.inputCall(id), ev, id, nil,
+			w.judge(entity, ev.thread.opened[id] == 0 && !ev.inputMessage(id).Exists() && !ev.inputCall(id).Exists(), ev, id, nil,
 				"The encrypted value is of %q, which nobody knows.", id)
 		}, "REASONING_ENCRYPTED_VALUE")
 		w.On(func(ev *event) {
@@ -335,7 +335,7 @@ func restated() *rule {
 		}, "TEXT_MESSAGE_END")
 		w.On(func(ev *event) {
 			i := ev.item
-			if i != nil && i.text.Len() > 0 && ev.inputCall(ev.id) && ev.thread.called < ev.ref {
+			if i != nil && i.text.Len() > 0 && ev.inputCall(ev.id).Exists() && ev.thread.called < ev.ref {
 				// Else the model may have given the id again.
 				w.judge(call, true, ev, ev.id, []int{ev.ref, i.at},
 					"The arguments of tool call %q are streamed again, which the input has.", ev.id)

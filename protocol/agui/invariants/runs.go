@@ -258,7 +258,7 @@ func interrupts() *rule {
 					w.find(twice, ev, id, nil, "Two interrupts have the id %q.", id)
 				}
 				if of != "" {
-					w.judge(call, ev.items[key{tool, of}] == nil && !ev.inputCall(of), ev, of, nil,
+					w.judge(call, ev.items[key{tool, of}] == nil && !ev.inputCall(of).Exists(), ev, of, nil,
 						"An interrupt is about the tool call %q, which was not made.", of)
 				}
 			}

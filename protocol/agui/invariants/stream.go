@@ -9,6 +9,7 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/agui/aguiproto"
 	"github.com/acp-test/acp-test/protocol/agui/fold"
+	"github.com/acp-test/acp-test/protocol/hearing"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -98,6 +99,7 @@ func (i *item) begun() []int {
 type thread struct {
 	opened map[string]int // items by id, with the Seq of their first opening
 	called int            // Seq of the last answer of the model that calls a tool
+	latest *stream
 }
 
 // stream is the answer to one post.
@@ -131,6 +133,10 @@ type stream struct {
 	last    float64                    // timestamp
 
 	useful, raw int // bytes
+
+	heard hearing.Turn // what the model said, and what of it came
+	given []byte       // the arguments of the model's calls, one behind the other
+	asked bool         // the model was
 }
 
 // agent is an invocation of a subagent.
@@ -347,16 +353,16 @@ func (s *stream) hasFrontTool(name string) bool {
 	return lists.Any(s.input.Get("tools").Items(), func(t wire.Value) bool { return t.Get("name").Is(name) })
 }
 
-// inputCall reports whether the messages of the input have a call of an id.
-func (s *stream) inputCall(id string) bool {
+// inputCall is the call of the input's messages with an id, missing if there is none.
+func (s *stream) inputCall(id string) wire.Value {
 	for m := range s.input.Get("messages").Items() {
 		for c := range m.Get("toolCalls").Items() {
 			if c.Get("id").Is(id) {
-				return true
+				return c
 			}
 		}
 	}
-	return false
+	return wire.Value{}
 }
 
 // inputMessage is the message of the input with an id, missing if there is none.

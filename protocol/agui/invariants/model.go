@@ -1,0 +1,148 @@
+package invariants
+
+import (
+	"encoding/json"
+	"html"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/protocol/hearing"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// modelSide is the topic of what the model's side did for a run.
+const modelSide = "model"
+
+// modelText judges that what the model says in a run comes in its stream, whole and once, as what
+// it is.
+func modelText() *rule {
+	r := newRule("MODEL-TEXT", "The text of the model comes in the stream of its run, whole and once.")
+	missing := r.Fail("missing", "text of the model did not come, or came altered", "TXT-008")
+	twice := r.Fail("twice", "text of the model came twice", "TXT-008")
+	kind := r.Fail("kind", "a thought of the model came as a message, or its text as a thought", "RSN-004", "TXT-008")
+	arguments := r.Fail("arguments", "a tool call has other arguments than the model gave", "TOOL-003")
+	points := [...]int{hearing.Missing: missing, hearing.Disordered: missing, hearing.Doubled: twice, hearing.Other: kind}
+	return r.Watching(func(w *watch) {
+		w.On((*event).listen, modelSide)
+		w.On((*event).show, anyEvent)
+		w.On(func(ev *event) {
+			if ev.phase != active || !ev.heard.Clear() || ev.v.Path("outcome.type").Is("cancelled") {
+				return
+			}
+			w.Saw(missing, twice, kind)
+			ev.heard.Judge(func(what hearing.Fault, request int, format string, args ...any) {
+				w.find(points[what], ev, "", []int{request}, format, args...)
+			})
+			given := values(string(ev.given))
+			if len(given) != len(ev.calls) { // some are the agent's own
+				return
+			}
+			for _, id := range ev.calls {
+				call := ev.items[key{tool, id}]
+				got := append(values(call.text.String()), "{}")[0]
+				w.judge(arguments, !slices.Contains(given, got), ev, id, call.begun(),
+					"Tool call %q has arguments that the model gave to none: %s.", id, wire.Clip(call.text.String(), 120))
+			}
+		}, "RUN_FINISHED")
+	})
+}
+
+// listen takes in what the model's side did.
+func (ev *event) listen() {
+	switch {
+	case ev.Kind != transcript.ModelRequest:
+		ev.heard.Say(ev.Entry, ev.v)
+	case ev.v.Get("lane").Is("main"):
+		ev.heard.Ask(ev.Entry, ev.v)
+	}
+	if ev.Kind == transcript.ModelChunk && ev.v.Get("says").Is("tool") {
+		ev.given = append(ev.given, fakellm.ChunkText(ev.v)...)
+	}
+}
+
+// show takes in what the front end got.
+func (ev *event) show() {
+	ev.heard.Unclear = ev.heard.Unclear || len(ev.Redacted) > 0 || ev.runs > 1
+	switch delta := ev.v.Get("delta").Str(); {
+	case !ev.heard.Remembers(ev.Entry):
+	case ev.family == text && ev.verb != other:
+		ev.heard.Show(delta, false)
+	case ev.family == thought && ev.verb != other:
+		ev.heard.Think(delta)
+	default: // a snapshot, a state or a widget may show the text too
+		mention(&ev.heard, ev.v)
+	}
+}
+
+// mention takes in each text of a value.
+func mention(h *hearing.Turn, v wire.Value) {
+	if v.Kind() == wire.String {
+		h.Mention(v.Str())
+	}
+	for inner := range v.Items() {
+		mention(h, inner)
+	}
+	for _, inner := range v.Members() {
+		mention(h, inner)
+	}
+}
+
+// values are the values of JSON of which a text consists, each in the one form; none if it is no JSON.
+func values(text string) (all []string) {
+	in := json.NewDecoder(strings.NewReader(text))
+	for in.More() {
+		var v any
+		if in.Decode(&v) != nil {
+			return nil
+		}
+		one, _ := json.Marshal(v) // it was JSON
+		all = append(all, string(one))
+	}
+	return all
+}
+
+// modelContext judges that the messages of the input reach the model.
+func modelContext() *rule {
+	r := newRule("MODEL-CONTEXT", "The model is asked with the messages of the input.")
+	history := r.Fail("history", "the model is asked without a message of the input", "HIST-001")
+	answer := r.Fail("answer", "the model is asked without the front end's answer to a call", "TOOL-009")
+	return r.Watching(func(w *watch) {
+		w.On(func(ev *event) {
+			if ev.Kind != transcript.ModelRequest || !ev.v.Get("lane").Is("main") || ev.asked || ev.heard.Unclear {
+				return
+			}
+			ev.asked = true // what comes later in the run may be a summary
+			a, ok := fakellm.ReadAsked(ev.Entry)
+			if !ok || a.Partial || len(ev.Redacted) > 0 || len(ev.input.Raw()) > 4*hearing.Remembered {
+				return
+			}
+			told := plain(a.System())
+			for _, p := range a.Conversation() {
+				told += plain(p.Text)
+			}
+			for m := range ev.input.Get("messages").Items() {
+				point, what := history, "the message"
+				if of := m.Get("toolCallId").Str(); of != "" {
+					if what = "the result"; ev.hasFrontTool(ev.inputCall(of).Path("function.name").Str()) {
+						point = answer
+					}
+				}
+				text := m.Get("content").Str()
+				w.judge(point, ev.owes(m) && !strings.Contains(told, plain(text)), ev, m.Get("id").Str(), []int{ev.ref},
+					"The model is asked without %s %q of the input: %q.", what, m.Get("id").Str(), wire.Clip(text, 120))
+			}
+		}, modelSide)
+	})
+}
+
+// owes reports whether a message of the input is for the model, and no result without its call.
+func (s *stream) owes(m wire.Value) bool {
+	role := m.Get("role").Str()
+	return role == "tool" && s.inputCall(m.Get("toolCallId").Str()).Exists() ||
+		slices.Contains([]string{"user", "assistant", "developer", "system"}, role)
+}
+
+// plain is a text without white space and entities of HTML.
+func plain(text string) string { return hearing.Bare(html.UnescapeString(text)) }

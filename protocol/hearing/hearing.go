@@ -1,0 +1,298 @@
+// Package hearing compares what the model said in a turn with what the user was shown of it:
+// whole, once and in its order. It compares without white space: how an agent cuts and spaces a
+// text is its own affair, and so is what it adds.
+package hearing
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Remembered is how many bytes of a turn are kept: a longer one is not judged.
+const Remembered = 64 << 10
+
+// reply is what the model said to one request.
+type reply struct {
+	seq, ended int    // Seqs of the request and of its end, 0 while it runs
+	place      string // of the request in the conversation; one that is repeated has the same
+	text       strings.Builder
+	thought    strings.Builder
+	tools      bool // it calls some
+	broken     bool // by a fault, or the agent has hung up
+	foreign    bool // holds what an agent may take for its own, or must not show
+}
+
+// Turn is the text of one turn on both sides. The zero value is that of a turn in which nobody has
+// said anything.
+type Turn struct {
+	// Unclear says that nobody can tell whose text is whose; such a turn is not to be judged.
+	Unclear   bool
+	bytes     int
+	replies   []*reply
+	byN       map[int64]*reply
+	pieces    []string        // of messages, bare
+	late      []string        // those of them that came after a cancel
+	elsewhere strings.Builder // what thoughts and tool calls show, bare
+	thoughts  strings.Builder // of them the thoughts
+}
+
+// Clear reports whether the turn can be judged.
+func (t *Turn) Clear() bool { return !t.Unclear && t.bytes <= Remembered }
+
+// Ask takes in a request of the turn's conversation; body is what the entry holds.
+func (t *Turn) Ask(e transcript.Entry, body wire.Value) {
+	x := &reply{seq: e.Seq, place: fmt.Sprintf("%s/%s", body.Get("prompt").Raw(), body.Get("step").Raw())}
+	t.replies = append(t.replies, x)
+	if t.byN == nil {
+		t.byN = map[int64]*reply{}
+	}
+	n, _ := body.Get("n").Int()
+	t.byN[n] = x
+}
+
+// Say takes in what came of a request.
+func (t *Turn) Say(e transcript.Entry, body wire.Value) {
+	n, _ := body.Get("n").Int()
+	x := t.byN[n]
+	if x == nil {
+		return
+	}
+	switch e.Kind {
+	case transcript.ModelFault, transcript.ModelAborted:
+		x.broken = true
+	case transcript.ModelDone:
+		x.ended = e.Seq
+	case transcript.ModelChunk:
+		if t.Remembers(e) {
+			x.say(e, body)
+		}
+	}
+}
+
+// Remembers counts the bytes of an entry, and reports whether they are not too many yet: a
+// turn of more takes no more memory.
+func (t *Turn) Remembers(e transcript.Entry) bool {
+	t.bytes += len(e.Raw)
+	return t.bytes <= Remembered
+}
+
+// Show takes in a piece of a message; late says that it came after a cancel.
+func (t *Turn) Show(piece string, late bool) {
+	text := Bare(piece)
+	if text == "" {
+		return
+	}
+	if t.pieces = append(t.pieces, text); late {
+		t.late = append(t.late, text)
+	}
+}
+
+// Think takes in a piece of a thought.
+func (t *Turn) Think(piece string) {
+	t.thoughts.WriteString(Bare(piece))
+	t.Mention(piece)
+}
+
+// Mention takes in a text of anything but messages, such as the title of a tool call: what the
+// model said may be there.
+func (t *Turn) Mention(text string) { t.elsewhere.WriteString(Bare(text)) }
+
+// say takes in what left together. Text with tags may be thoughts, and a secret is not shown as it was.
+func (x *reply) say(e transcript.Entry, body wire.Value) {
+	text := fakellm.ChunkText(body)
+	switch says := body.Get("says").Str(); says {
+	case "text":
+		x.text.WriteString(Bare(text))
+		x.foreign = x.foreign || len(e.Redacted) > 0 || strings.Contains(text, "<") || strings.Contains(text, "REDACTED")
+	case "tool":
+		x.tools = true
+	case "thinking":
+		x.thought.WriteString(Bare(text))
+	default: // a refusal, or a transcript that does not tell
+		x.foreign = true
+	}
+}
+
+// OwnWords is the first message after a cancel that neither the model nor the user said; ""
+// without one, and where the model had said nothing.
+func (t *Turn) OwnWords(user string) string {
+	var said strings.Builder
+	for _, x := range t.replies {
+		if x.foreign {
+			return ""
+		}
+		said.WriteString(x.text.String())
+	}
+	for _, text := range t.late {
+		if said.Len() > 0 && !strings.Contains(said.String(), text) && !strings.Contains(Bare(user), text) &&
+			!strings.Contains(t.elsewhere.String(), text) {
+			return text
+		}
+	}
+	return ""
+}
+
+// owed are the replies whose text the turn had to show, in the order of their requests. A
+// reply without a call that another one follows was not what the agent wanted, and of a
+// request that is repeated one answer is enougt.
+func (t *Turn) owed() (owed []*reply) {
+	places := map[string]bool{}
+	for i, x := range t.replies {
+		if x.broken || x.ended == 0 || x.foreign || x.text.Len() == 0 || places[x.place] ||
+			!x.tools && i < len(t.replies)-1 {
+			continue
+		}
+		places[x.place] = true
+		owed = append(owed, x)
+	}
+	return owed
+}
+
+const longEnough = 24 // bytes that do not come again by chance
+
+// Fault is what is wrong with a text of the model.
+type Fault int
+
+// Missing did not come, or came altered; Disordered came in another order, Doubled more than once,
+// and Other as a thought instead of a message, or the reverse.
+const (
+	Missing Fault = iota
+	Disordered
+	Doubled
+	Other
+)
+
+// Judge compares the two sides, and tells what is wrong with the reply to the request with a Seq.
+// Each text is taken out of what came: what is left is the agent's own, or came twice.
+func (t *Turn) Judge(tell func(what Fault, request int, format string, args ...any)) {
+	report := func(what Fault, of *reply, format string, args ...any) { tell(what, of.seq, format, args...) }
+	owed := t.owed()
+	rest, after, before := slices.Clone(t.pieces), 0, (*reply)(nil)
+	var shown []*reply
+	for _, x := range owed {
+		text := x.text.String()
+		if at, left, ok := takeOut(rest, after, text); ok {
+			rest, after, before, shown = left, at, x, append(shown, x)
+			continue
+		}
+		if _, left, ok := takeOut(rest, 0, text); ok {
+			if before != nil && before.ended < x.seq {
+				report(Disordered, x, "The text %q of the model came before that of its reply to #%d, which it said first.",
+					clip(text), before.seq)
+			}
+			rest, shown = left, append(shown, x)
+			continue
+		}
+		switch {
+		case !x.tools && strings.Contains(t.thoughts.String(), text):
+			report(Other, x, "The model said %q (without white space), which came as a thought.", clip(text))
+		case !strings.Contains(t.elsewhere.String(), text):
+			if len(owed) == 1 && sameLetters(text, strings.Join(t.pieces, "")) {
+				report(Disordered, x, "The pieces of the model's text %q came in another order.", clip(text))
+			} else {
+				report(Missing, x, "The model said %q (without white space), which did not come whole before the turn ended.",
+					clip(text))
+			}
+		}
+	}
+	t.judgeRest(shown, rest, report)
+}
+
+// judgeRest judges what is left of what came when the texts that were shown are taken out.
+func (t *Turn) judgeRest(shown []*reply, rest []string,
+	report func(what Fault, of *reply, format string, args ...any)) {
+	left := strings.Join(rest, "")
+	for _, x := range shown {
+		if text := x.text.String(); len(text) >= longEnough && strings.Contains(left, text) && !t.saidElsewhere(x, text) {
+			report(Doubled, x, "The text %q of the model came once more than the model said it.", clip(text))
+			continue
+		}
+		for _, p := range rest {
+			if (len(p) >= longEnough/2 || t.stammers(p)) && strings.Contains(x.text.String(), p) && !t.saidElsewhere(x, p) {
+				report(Doubled, x, "The piece %q of the model's text came once more than the model said it.", clip(p))
+				break
+			}
+		}
+	}
+	for _, x := range t.replies {
+		if text := x.thought.String(); len(text) >= longEnough && !x.foreign && strings.Contains(left, text) {
+			report(Other, x, "The model thought %q (without white space), which came as a message.", clip(text))
+		}
+	}
+}
+
+// stammers reports whether a piece came twice in a row.
+func (t *Turn) stammers(piece string) bool {
+	for i := 1; i < len(t.pieces); i++ {
+		if t.pieces[i] == piece && t.pieces[i-1] == piece {
+			return true
+		}
+	}
+	return false
+}
+
+// saidElsewhere reports whether another reply of the turn holds the text, so that it may come twice.
+func (t *Turn) saidElsewhere(x *reply, text string) bool {
+	return slices.ContainsFunc(t.replies, func(y *reply) bool {
+		return y != x && strings.Contains(y.text.String(), text)
+	})
+}
+
+// takeOut takes a text out of pieces, behind so many bytes: as it stands, or else with
+// pieces of the agent's own in between. It returns where the text ends.
+func takeOut(pieces []string, after int, text string) (end int, left []string, ok bool) {
+	all := strings.Join(pieces, "")
+	if i := strings.Index(all[min(after, len(all)):], text); i >= 0 {
+		i += after
+		return i, cutOut(pieces, i, i+len(text)), true
+	}
+	at, rest := 0, text
+	for _, p := range pieces {
+		if at >= after && rest != "" && strings.HasPrefix(rest, p) {
+			rest = rest[len(p):]
+			end = at
+		} else {
+			left = append(left, p)
+			at += len(p)
+		}
+	}
+	return min(end, at), left, rest == ""
+}
+
+// cutOut removes the bytes from one place to another.
+func cutOut(pieces []string, from, to int) (left []string) {
+	at := 0
+	for _, p := range pieces {
+		a, b := min(max(from-at, 0), len(p)), min(max(to-at, 0), len(p))
+		at += len(p)
+		left = append(left, lists.Where([]string{p[:a], p[b:]}, func(part string) bool { return part != "" })...)
+	}
+	return left
+}
+
+// sameLetters reports whether two texts consist of the same characters.
+func sameLetters(a, b string) bool {
+	x, y := []rune(a), []rune(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return slices.Equal(x, y)
+}
+
+// Bare is a text without its white space, and without the characters that nobody sees.
+func Bare(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+func clip(s string) string { return wire.Clip(s, 120) }
