@@ -31,9 +31,12 @@ type Plan struct {
 	// nil, and must be the same for all parts.
 	Shard     *results.Shard
 	Durations map[string]time.Duration
-	// First are scenarios, by id, that run before the others: those that failed last. Results
-	// keep the order of the list.
-	First map[string]bool
+	// Order are scenarios, by id, that run before the others, and in this order. Results keep the
+	// order of the list.
+	Order []string
+	// Budget is how long scenarios are started, 0 without end. One that would take longer by Durations
+	// is not started; the first one always is.
+	Budget time.Duration
 	// Strict makes an inconclusive scenario count.
 	Strict bool
 	// Patient gives each wait all its time. Else a wait of a kind that was in vain before is
@@ -80,7 +83,7 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 		run.Verdict, run.Exit, run.Notes = results.Error, 2, []string{err.Error()}
 		return run
 	}
-	x := &execution{engine: *e, plan: plan, slots: newSlots(ctx, plan.Jobs), stop: stop}
+	x := &execution{engine: *e, plan: plan, slots: newSlots(ctx, plan.Jobs), stop: stop, began: time.Now()}
 	jobs := cap(x.slots)
 	x.engine.memory = transcriptMemory / jobs
 	if !plan.Patient && !plan.UntilFail && len(mine)*max(plan.Repeat, 1) > 1 {
@@ -107,7 +110,7 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 	slices.SortStableFunc(x.results, func(a, b results.Result) int {
 		return cmp.Or(a.Repeat-b.Repeat, order[a.ID]-order[b.ID])
 	})
-	run.Results = x.results
+	run.Results, run.LeftOut = x.results, x.leftOut
 	e.inspect(&run)
 	run.Duration = time.Since(run.Started)
 	e.conclude(&run, list)
@@ -184,12 +187,21 @@ type execution struct {
 	started    int  // scenarios in which it did
 	reached    bool // one had a model
 	doubtful   []doubtful
+
+	// Of the goroutine that starts scenarios: since when, whether there was one, and those for which
+	// the budget had no time.
+	began   time.Time
+	begun   bool
+	leftOut []string
 }
 
 func (x *execution) round(ctx context.Context, list []*Scenario, number int) {
-	later := func(s *Scenario) bool { return !x.plan.First[s.ID] }
-	list = append(slices.DeleteFunc(slices.Clone(list), later),
-		slices.DeleteFunc(slices.Clone(list), func(s *Scenario) bool { return !later(s) })...)
+	rank := map[string]int{}
+	for i, id := range x.plan.Order {
+		rank[id] = i - len(x.plan.Order)
+	}
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b *Scenario) int { return rank[a.ID] - rank[b.ID] })
 	for _, s := range list {
 		x.start(ctx, s, number)
 	}
@@ -203,6 +215,12 @@ func (x *execution) start(ctx context.Context, s *Scenario, number int) {
 	if !x.slots.take(ctx) {
 		return
 	}
+	if b := x.plan.Budget; b > 0 && x.begun && time.Since(x.began)+x.plan.Durations[s.ID] > b {
+		x.slots.give()
+		x.leftOut = append(x.leftOut, s.ID)
+		return
+	}
+	x.begun = true
 	x.wait.Add(1)
 	go func() {
 		defer x.wait.Done()
@@ -295,7 +313,7 @@ func (e *Engine) conclude(run *results.Run, all []*Scenario) {
 		run.Notes = append(run.Notes, "--isolate kept the agent from the network alone, and not from files and processes: "+
 			e.NetworkOnly)
 	}
-	if run.Shard == nil && !run.Interrupted {
+	if run.Shard == nil && !run.Interrupted && len(run.LeftOut) == 0 {
 		stale, removed := e.unclaimed(all)
 		run.Stale = append(stale, verdict.Stale(run, e.expected(), time.Now())...)
 		run.Notes = append(run.Notes, removed...)

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transport"
@@ -28,12 +29,15 @@ func transportCommands() []*Command {
 		}, {
 			Name: "stall", Group: "acts", Alone: true, Args: "D",
 			Summary: "read nothing from the agent for a time, as a slow editor",
+			Detail:  "Time in which processes wait for a processor does not count.",
 			Compile: func(l *Line) Step {
 				d := l.OnlyDuration()
 				return func(ctx context.Context, b *Branch) error {
 					agent, err := b.Running(ctx, l)
 					if err == nil {
-						agent.Stall(d)
+						agent.PauseReading()
+						over, _ := patient(context.WithoutCancel(ctx), d, nil, process.Starved)
+						context.AfterFunc(over, agent.ResumeReading)
 						b.Did(l)
 					}
 					return err

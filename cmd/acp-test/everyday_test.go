@@ -7,11 +7,28 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gbytes"
 )
+
+var _ = Describe("--budget", func() {
+	It("runs what failed first, and tells what it left out and when that ran", func() {
+		p := newPlace()
+		p.write("all/a.txtar", good)
+		p.write("all/b.txtar", scenario("prompt 'Say hello.'", "await turn refusal"))
+		got := p.run("run", "all", "--budget", "1ns")
+		Expect(got.out).To(ContainSubstring("budget 1ns: 1 of 2 scenarios ran; 1 of those left out have never run here; without --budget all run"))
+		Expect(p.results().LeftOut).To(HaveLen(1))
+		Expect(p.run("run", "all", "--budget", "2h").out).To(ContainSubstring("budget 2h0m0s: 2 of 2 scenarios ran"))
+		got = p.run("run", "all", "--budget", "1ns")
+		Expect(got.code).To(Equal(1), "b failed last: "+got.out)
+		Expect(p.results().LeftOut).To(Equal([]string{"a"}))
+		Expect(got.out).To(ContainSubstring("those left out ran on " + time.Now().UTC().Format(time.DateOnly)))
+	})
+})
 
 var _ = Describe("--baseline-write", func() {
 	var p *place

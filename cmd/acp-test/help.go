@@ -234,7 +234,7 @@ type flagGroup struct {
 // runGroups are the flags of run under headings; those of the first are of every day, and those
 // that none names are shown last.
 var runGroups = [][2]string{
-	{"Flags of every day", "agent suite run failed since jobs watch update report out verbose quiet"},
+	{"Flags of every day", "agent suite run failed since budget jobs watch update report out verbose quiet"},
 	{"The agent", "settings fault liberty url header env pass-env profile auth-method"},
 	{"Which scenarios", "tag list shard durations"},
 	{"How they run", "repeat fresh until-fail fail-fast seed timeout step-timeout linger debug keep no-trap isolate " +

@@ -54,7 +54,8 @@ type course struct {
 	jobs                         jobs
 	repeat                       int
 	untilFail, failFast          bool
-	perturb                      bool // of run alone
+	perturb                      bool          // of run alone
+	within                       time.Duration // of run alone: its --budget
 	fresh, watch                 bool
 	seed                         int64
 	timeout, stepTimeout, linger time.Duration

@@ -25,7 +25,7 @@ func rerun(c *cobra.Command) func(id string) string {
 
 // rerunFile is the command line that runs a file as a sweep did.
 func rerunFile(c *cobra.Command, engine *scenarios.Engine, file string) string {
-	words := append([]string{"acp-test", "run"}, again(c, "budget", "points", "actions", "max", "sessions", "again",
+	words := append([]string{"acp-test", "run"}, again(c, "points", "actions", "max", "sessions", "again",
 		"confirm", "repro", "reuse", "suite", "baseline", "strict")...)
 	if engine.Linger != nil && !c.Flags().Changed("linger") {
 		words = append(words, "--linger", engine.Linger.String())
@@ -42,7 +42,7 @@ func rerunFile(c *cobra.Command, engine *scenarios.Engine, file string) string {
 func again(c *cobra.Command, unwanted ...string) (words []string) {
 	once := append(unwanted, "run", "tag", "jobs", "repeat", "until-fail", "fail-fast", "shard", "durations",
 		"out", "report", "verbose", "quiet", "update", "golden-required", "list", "baseline-write", "against", "watch",
-		"failed", "since",
+		"failed", "since", "budget",
 		"smoke", "no-smoke")
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if slices.Contains(once, f.Name) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,7 +47,12 @@ The exit status is 0 if nothing failed, 1 if the agent failed or a golden or a
 known failure is stale, and 2 if the command line, a scenario or this machine is
 at fault, or if nothing could be judged.`,
 		Args: cobra.ArbitraryArgs,
-		RunE: o.settled(h, func(c *cobra.Command) error { return h.run(c, &o) }),
+		RunE: o.settled(h, func(c *cobra.Command) error {
+			if c.Flags().Changed("budget") && (o.within <= 0 || o.repeat > 1 || o.untilFail) {
+				return fmt.Errorf("--budget %v: a time longer than 0 is expected, and neither --repeat nor --until-fail", o.within)
+			}
+			return h.run(c, &o)
+		}),
 	}
 	o.flags(c)
 	c.Flags().BoolVar(&o.failed, "failed", false, "only what did not pass in the run whose results are in --out")
@@ -54,6 +60,8 @@ at fault, or if nothing could be judged.`,
 		"only what changed since the commit or the run in the folder `REF`, and what did not pass in --out")
 	c.Flags().BoolVar(&o.perturb, "perturb", false,
 		"from the second of --repeat on, write in pieces, read and answer late, and tell what comes out differently")
+	c.Flags().DurationVar(&o.within, "budget", 0, "start no scenario after `TIME`, such as 60s: first what failed last, "+
+		"then what finds most for its time, then the others by turns")
 	o.smokeFlags(c)
 	return c
 }
@@ -167,7 +175,7 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	engine.Step = console.Step
 	plan := scenarios.Plan{
 		Jobs: int(o.jobs), Repeat: o.repeat, UntilFail: o.untilFail, FailFast: o.failFast, Shard: chosen.shard,
-		Durations: chosen.durations, Strict: o.strict, First: chosen.narrowed.failed,
+		Durations: chosen.durations, Strict: o.strict, Budget: o.within, Order: slices.Sorted(maps.Keys(chosen.narrowed.failed)),
 		Started: console.Started,
 		Finished: func(r results.Result) {
 			r.Rerun = engine.Secrets.Text(again(r.ID))
@@ -177,7 +185,12 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	if o.perturb {
 		plan.Perturb = func(id string, round int) scenarios.Perturbation { return sweep.Perturb(o.seed, id, round) }
 	}
+	past := h.history(engine, chosen.of)
+	if o.within > 0 {
+		past.plan(&plan, chosen, h.commit())
+	}
 	run := engine.RunAll(c.Context(), chosen.list, plan)
+	past.conclude(&run, o.within, chosen.of.Name)
 	if o.perturb {
 		run.Differences = sweep.Differences(chosen.of.planner, run, chosen.list)
 	}

@@ -30,6 +30,8 @@ type Run struct {
 	Recorded bool `json:"-"`
 	// Interrupted: the run was stopped before all scenarios ran.
 	Interrupted bool `json:"interrupted,omitempty"`
+	// LeftOut are scenarios, by id, for which a budget had no time.
+	LeftOut []string `json:"left_out,omitempty"`
 	// Left are processes of agents that could not be killed.
 	Left  []string `json:"left,omitempty"`
 	Shard *Shard   `json:"shard,omitempty"`

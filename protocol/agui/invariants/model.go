@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/protocol/hearing"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -28,7 +29,7 @@ func modelText() *rule {
 		w.On((*event).listen, modelSide)
 		w.On((*event).show, anyEvent)
 		w.On(func(ev *event) {
-			if ev.phase != active || !ev.heard.Clear() || ev.v.Path("outcome.type").Is("cancelled") {
+			if ev.phase != finished || !ev.heard.Clear() || !ev.v.Get("end").Is(endpoint.Closed) {
 				return
 			}
 			w.Saw(missing, twice, kind)
@@ -45,7 +46,7 @@ func modelText() *rule {
 				w.judge(arguments, !slices.Contains(given, got), ev, id, call.begun(),
 					"Tool call %q has arguments that the model gave to none: %s.", id, wire.Clip(call.text.String(), 120))
 			}
-		}, "RUN_FINISHED")
+		}, ended)
 	})
 }
 
@@ -64,7 +65,9 @@ func (ev *event) listen() {
 
 // show takes in what the front end got.
 func (ev *event) show() {
-	ev.heard.Unclear = ev.heard.Unclear || len(ev.Redacted) > 0 || ev.runs > 1
+	if len(ev.Redacted) > 0 || ev.runs > 1 || ev.v.Path("outcome.type").Is("cancelled") {
+		ev.heard.Unclear = true
+	}
 	switch delta := ev.v.Get("delta").Str(); {
 	case !ev.heard.Remembers(ev.Entry):
 	case ev.family == text && ev.verb != other:

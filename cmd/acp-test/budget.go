@@ -1,0 +1,182 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/refagent/faults"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
+)
+
+// history is what the runs of one agent leave for the next: when each scenario ran last, and how
+// long it took. It is kept with the agent's calibration.
+type history struct {
+	file string // "" without a folder for caches
+	ran  map[string]lastRun
+}
+
+type lastRun struct {
+	At   time.Time     `json:"at"`
+	Took time.Duration `json:"took_ns"`
+}
+
+func (h *host) history(e *scenarios.Engine, of protocol) history {
+	past := history{ran: map[string]lastRun{}}
+	if dir := h.calibration(of.generator, e.Profile, overrides(e)); dir != "" && of.generator != nil {
+		past.file = filepath.Join(dir, "ran.json")
+		if data, err := os.ReadFile(past.file); err == nil && json.Unmarshal(data, &past.ran) != nil {
+			past.ran = map[string]lastRun{} // written by nobody we know
+		}
+	}
+	return past
+}
+
+// conclude notes in a run what its budget, if it had one, left out, and keeps when its scenarios ran.
+func (p history) conclude(run *results.Run, budget time.Duration, protocol string) {
+	if budget > 0 {
+		run.Notes = append(run.Notes, p.spent(run, budget, protocol))
+	}
+	if err := p.add(run); err != nil {
+		run.Notes = append(run.Notes, fmt.Sprintf("when each scenario ran could not be kept for the next --budget: %v", err))
+	}
+}
+
+func (p history) add(run *results.Run) error {
+	if p.file == "" {
+		return nil
+	}
+	for _, r := range run.Results {
+		p.ran[r.ID] = lastRun{r.Started, r.Duration}
+	}
+	data, err := json.Marshal(p.ran)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(p.file), 0o700)
+	}
+	return cmp.Or(err, os.WriteFile(p.file, data, 0o600))
+}
+
+// plan spends a budget on what was chosen.
+func (p history) plan(plan *scenarios.Plan, chosen chosenRun, commit string) {
+	plan.Order = p.order(chosen.mine, chosen.narrowed.failed, chosen.of.Name, commit)
+	if plan.Durations == nil && plan.Shard == nil {
+		plan.Durations = map[string]time.Duration{}
+		for id, last := range p.ran {
+			plan.Durations[id] = last.Took
+		}
+	}
+}
+
+// commit is the commit of the folder, "" outside of a repository.
+func (h *host) commit() string {
+	head, _ := h.git(h.cwd, "rev-parse", "HEAD")
+	return string(head)
+}
+
+// order is the order in which a budget is spent: what failed last; what finds most kinds of fault
+// for its time, until each kind has its finder; then those that have not run for the longest time.
+// Where nothing is known of that, the turn is drawn by the commit.
+func (p history) order(list []*scenarios.Scenario, failed map[string]bool, of, commit string) []string {
+	ids := lists.Map(list, func(s *scenarios.Scenario) string { return s.ID })
+	out := lists.Where(ids, func(id string) bool { return failed[id] })
+	finds, found := finders(of), map[string]bool{}
+	usual := p.usual()
+	worth := func(id string) float64 {
+		kinds := lists.Count(finds[id], func(fault string) bool { return !found[fault] })
+		return float64(kinds) / cmp.Or(p.ran[id].Took, usual).Seconds()
+	}
+	take := func(id string) {
+		for _, fault := range finds[id] {
+			found[fault] = true
+		}
+		ids = slices.DeleteFunc(ids, func(other string) bool { return other == id })
+	}
+	for _, id := range slices.Clone(out) {
+		take(id)
+	}
+	for len(ids) > 0 {
+		best := slices.MaxFunc(ids, func(a, b string) int { return cmp.Compare(worth(a), worth(b)) })
+		if worth(best) == 0 {
+			break
+		}
+		out = append(out, best)
+		take(best)
+	}
+	slices.SortStableFunc(ids, func(a, b string) int {
+		return cmp.Or(p.ran[a].At.Compare(p.ran[b].At), cmp.Compare(draw(commit, a), draw(commit, b)))
+	})
+	return append(out, ids...)
+}
+
+// usual is how long a scenario takes that has not run: the median of the others.
+func (p history) usual() time.Duration {
+	took := lists.Collect(maps.Values(p.ran), func(r lastRun) time.Duration { return r.Took })
+	if slices.Sort(took); len(took) == 0 {
+		return time.Second
+	}
+	return max(took[len(took)/2], time.Millisecond)
+}
+
+// finders are the faults of the reference agent that each scenario finds, as the proof of faults
+// has them.
+func finders(protocol string) map[string][]string {
+	finds := map[string][]string{}
+	for _, f := range faults.All(protocol) {
+		for _, id := range f.Effect.Scenarios {
+			finds[id] = append(finds[id], f.Name)
+		}
+	}
+	return finds
+}
+
+func draw(commit, id string) uint64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, commit, " ", id)
+	return h.Sum64()
+}
+
+// spent says what a budget left out: which kinds of fault that would have found, and when it ran
+// last.
+func (p history) spent(run *results.Run, budget time.Duration, of string) string {
+	all := len(run.Results) + len(run.LeftOut)
+	said := fmt.Sprintf("budget %v: %d of %d scenarios ran", budget, len(run.Results), all)
+	if len(run.LeftOut) == 0 {
+		return said
+	}
+	finds, seen, unseen := finders(of), map[string]bool{}, map[string]bool{}
+	for _, r := range run.Results {
+		maps.Copy(seen, lists.Set(finds[r.ID]))
+	}
+	var never int
+	var oldest time.Time
+	for _, id := range run.LeftOut {
+		for _, fault := range finds[id] {
+			if !seen[fault] {
+				unseen[fault] = true
+			}
+		}
+		switch at := p.ran[id].At; {
+		case at.IsZero():
+			never++
+		case oldest.IsZero() || at.Before(oldest):
+			oldest = at
+		}
+	}
+	if len(unseen) > 0 {
+		said += fmt.Sprintf("; of the kinds of fault that the suites find, %d are for the others: %s", len(unseen), few(unseen))
+	}
+	if never > 0 {
+		said += fmt.Sprintf("; %d of those left out have never run here", never)
+	} else {
+		said += fmt.Sprintf("; those left out ran on %s or later", oldest.UTC().Format(time.DateOnly))
+	}
+	return said + "; without --budget all run"
+}
