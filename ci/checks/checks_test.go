@@ -89,7 +89,7 @@ func TestInit(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(dir, "acp-test.yaml"), []byte("agent: reference\n"), 0o644); err != nil {
 					t.Fatal(err)
 				}
-				c := exec.Command(program, "init", "--ci", ci)
+				c := exec.Command(program, "init", "--ci", ci, "--from", "https://example.org/acp-test.tgz")
 				c.Dir = dir
 				if out, err := c.CombinedOutput(); err != nil {
 					t.Fatalf("%v\n%s", err, out)
@@ -211,8 +211,8 @@ func TestKubernetes(t *testing.T) {
 
 func TestSamplesAreKnown(t *testing.T) {
 	files, err := filepath.Glob("../samples/*")
-	if err != nil || len(files) != 6 {
-		t.Errorf("got samples %v (%v), want those of six systems: a new one needs a check", files, err)
+	if err != nil || len(files) != 7 {
+		t.Errorf("got samples %v (%v), want those of six systems, and one for AG-UI: a new one needs a check", files, err)
 	}
 	for _, file := range []string{"azure.yml", "woodpecker.yml", "forgejo.yml", "gitlab.yml"} {
 		src, err := os.ReadFile("../samples/" + file)
