@@ -11,14 +11,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// history is what the runs of one agent leave for the next: when each scenario ran last, and how
-// long it took. It is kept with the agent's calibration.
+// history is what the runs of one agent leave for the next, whatever its version: when each scenario
+// ran last, and how long it took.
 type history struct {
 	file string // "" without a folder for caches
 	ran  map[string]lastRun
@@ -29,12 +30,14 @@ type lastRun struct {
 	Took time.Duration `json:"took_ns"`
 }
 
-func (h *host) history(e *scenarios.Engine, of protocol) history {
+func (h *host) history(e *scenarios.Engine, protocol string) history {
 	past := history{ran: map[string]lastRun{}}
-	if dir := h.calibration(of.generator, e.Profile, overrides(e)); dir != "" && of.generator != nil {
-		past.file = filepath.Join(dir, "ran.json")
+	if caches := agents.CacheDir(h.env); caches != "" {
+		agent := fnv.New64a()
+		fmt.Fprintf(agent, "%q %q %q", protocol, e.Profile.Command, e.Profile.URL)
+		past.file = filepath.Join(caches, "acp-test", "ran", fmt.Sprintf("%x.json", agent.Sum(nil)))
 		if data, err := os.ReadFile(past.file); err == nil && json.Unmarshal(data, &past.ran) != nil {
-			past.ran = map[string]lastRun{} // written by nobody we know
+			past.ran = map[string]lastRun{} // it is of another program
 		}
 	}
 	return past

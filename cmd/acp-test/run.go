@@ -185,7 +185,7 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	if o.perturb {
 		plan.Perturb = func(id string, round int) scenarios.Perturbation { return sweep.Perturb(o.seed, id, round) }
 	}
-	past := h.history(engine, chosen.of)
+	past := h.history(engine, chosen.of.Name)
 	if o.within > 0 {
 		past.plan(&plan, chosen, h.commit())
 	}
