@@ -92,7 +92,7 @@ func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*
 		return r.engine.Connect(ctx, r.t, conn, launch)
 	case launch.URL != "" && r.protocol().Reach == nil:
 		return nil, fmt.Errorf("reaching the agent at %s: there is no transport for that", launch.URL)
-	case launch.URL == "" && r.protocol().Reach != nil:
+	case launch.URL == "" && r.protocol().Served:
 		return nil, fmt.Errorf("reaching %s: its profile has no url, which an agent of %s needs",
 			r.engine.Profile.Shown(), r.protocol().Name)
 	case launch.Path == "" && launch.URL != "":
@@ -110,7 +110,7 @@ func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*
 	if c.Isolation, err = r.isolation(launch); err != nil {
 		return nil, err
 	}
-	if r.protocol().Reach != nil {
+	if launch.URL != "" {
 		return transport.StartServer(ctx, r.t, conn, c, r.protocol().Reach(launch.URL, launch.Headers))
 	}
 	return transport.Start(ctx, r.t, conn, c)
