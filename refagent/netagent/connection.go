@@ -3,7 +3,6 @@ package netagent
 import (
 	"bytes"
 	"io"
-	"slices"
 	"sync"
 	"time"
 )
@@ -23,7 +22,7 @@ type connection struct {
 	child  map[string]string  // by whose stream a subagent speaks: an editor knows of it from there
 	bytes  int                // that wait for readers
 	seq    int                // of messages of the agent
-	left   *sync.Cond         // a message or a reader has left
+	left   *sync.Cond         // for who waits until a message or a reader has left
 	socket func(frame []byte) // where to, if by a WebSocket
 	done   chan struct{}      // closed when the agent has ended
 }
@@ -101,7 +100,6 @@ func (c *connection) route(line []byte) {
 	f := frame{seq: c.seq, data: line}
 	switch {
 	case m.Method == "$/cancel_request":
-		f.about = c.asked[string(m.Params.RequestID)]
 		c.box("").put(f)
 	case m.Method != "":
 		if m.named() && m.session() != "" {
@@ -122,7 +120,6 @@ func (c *connection) route(line []byte) {
 			c.box(of.session).put(f)
 			return
 		}
-		f.about = of.session
 		c.box("").put(f)
 		if b := c.boxes[of.session]; b != nil && len(m.Error) == 0 && ends[of.method] {
 			b.over = true
@@ -134,12 +131,10 @@ func (c *connection) route(line []byte) {
 // ends are the requests after which a session has no stream.
 var ends = map[string]bool{"session/close": true, "session/delete": true}
 
-// frame is a message in a box. seq is its place among all of the connection; about is the session that
-// one of the connection's stream is about.
+// frame is a message in a box, and its place among all of the connection.
 type frame struct {
-	seq   int
-	data  []byte
-	about string
+	seq  int
+	data []byte
 }
 
 // box returns the messages of a stream, whose lock the caller holds.
@@ -159,6 +154,7 @@ type box struct {
 	frames  []frame
 	read    bool
 	over    bool // the session has ended
+	slow    bool // its reader does not take what there is
 	some    chan struct{}
 }
 
@@ -168,6 +164,19 @@ func (b *box) put(f frame) {
 	b.c.bytes += len(f.data)
 	if b.wake(); b.c.bytes > mostBuffered {
 		b.c.to.Close()
+	}
+	if b.slow {
+		return
+	}
+	// The next message does not leave before this one has, by whatever stream, unless the reader is slow.
+	limit := time.Now().Add(time.Second)
+	timer := time.AfterFunc(time.Second, b.c.left.Broadcast)
+	defer timer.Stop()
+	for b.read && len(b.frames) > 0 && b.frames[0].seq <= f.seq {
+		if b.slow = !time.Now().Before(limit); b.slow {
+			return
+		}
+		b.c.left.Wait()
 	}
 }
 
@@ -205,9 +214,6 @@ func (b *box) next(gone <-chan struct{}, quiet <-chan time.Time) (data []byte, o
 		b.c.mu.Lock()
 		over := b.c.over || b.over
 		if len(b.frames) > 0 {
-			for b.waits(b.frames[0]) {
-				b.c.left.Wait()
-			}
 			data = b.frames[0].data
 		}
 		b.c.mu.Unlock()
@@ -224,24 +230,12 @@ func (b *box) next(gone <-chan struct{}, quiet <-chan time.Time) (data []byte, o
 	}
 }
 
-// waits reports whether a message that the agent sent before this one, about the same session, has still
-// to leave by the other stream: an editor that reads both has them in the order of the agent.
-func (b *box) waits(f frame) bool {
-	if b.session == "" {
-		other := b.c.boxes[f.about]
-		return f.about != "" && other != nil && other.read && len(other.frames) > 0 && other.frames[0].seq < f.seq
-	}
-	all := b.c.boxes[""]
-	return all != nil && all.read && slices.ContainsFunc(all.frames, func(g frame) bool {
-		return g.about == b.session && g.seq < f.seq
-	})
-}
-
 // took removes the message that was read.
 func (b *box) took() {
 	b.c.mu.Lock()
 	defer b.c.mu.Unlock()
 	b.c.bytes -= len(b.frames[0].data)
 	b.frames = b.frames[1:]
+	b.slow = b.slow && len(b.frames) > 0
 	b.c.left.Broadcast()
 }

@@ -87,8 +87,7 @@ type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params struct {
-		SessionID any             `json:"sessionId"`
-		RequestID json.RawMessage `json:"requestId"`
+		SessionID any `json:"sessionId"`
 		Update    struct {
 			Tag       string `json:"sessionUpdate"`
 			SessionID string `json:"sessionId"`

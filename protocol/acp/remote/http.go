@@ -88,11 +88,28 @@ type stream struct {
 	in      *sse.Reader
 	tap     *tap
 	last    string // the id of its latest event
+	life    context.Context
 	hangUp  context.CancelFunc
 	done    bool   // the session has ended, and the stream with it
 	later   []item // news of a session that is being opened
 	events  int
 	over    chan struct{}
+	freed   chan struct{} // closed when the stream has left its connection
+}
+
+// drained waits until what has come by the stream has been received.
+func (s *stream) drained(ctx context.Context) {
+	s.tap.drained(ctx)
+	select {
+	case <-s.freed: // the client itself reads the connection, until another request needs it
+	case <-s.tap.closed:
+	default:
+		return
+	}
+	select {
+	case <-s.over:
+	case <-ctx.Done():
+	}
 }
 
 func newHTTP(c *Conn, at *url.URL) *overHTTP {
@@ -242,10 +259,10 @@ func (h *overHTTP) connect(session, since string) (*stream, error) {
 	if open || h.c.ending() {
 		return nil, nil
 	}
-	s := &stream{session: session, over: make(chan struct{})}
+	s := &stream{session: session, over: make(chan struct{}), freed: make(chan struct{})}
 	life, hangUp := context.WithCancel(h.c.ctx)
-	s.hangUp = hangUp
-	r, err := h.request(tapped(life, &s.tap), http.MethodGet, session, nil)
+	s.life, s.hangUp = life, hangUp
+	r, err := h.request(tapped(life, &s.tap, s.freed), http.MethodGet, session, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -345,7 +362,7 @@ func (h *overHTTP) received(s *stream, it item) {
 	}
 	h.mu.Unlock()
 	for _, other := range others {
-		other.tap.drained(h.c.ctx)
+		other.drained(h.c.ctx)
 	}
 	if f.Kind != wire.Response {
 		h.c.put(it)
@@ -408,14 +425,14 @@ func (h *overHTTP) leave(f wire.Frame) {
 func (h *overHTTP) close(s *stream, err error) {
 	s.body.Close()
 	defer s.hangUp()
-	e := ending(h.c.ctx, err, false)
+	e := ending(s.life, err, false)
 	e.Framing = s.in.Shows()
 	h.c.entry(transcript.Closed, s.session, s.seq, e)
 	h.c.watch(s.tap, false)
 	h.flush(s)
 	h.mu.Lock()
 	delete(h.streams, s.session)
-	done := s.done
+	done := s.done || slices.Contains(slices.Collect(maps.Values(h.closing)), s.session)
 	h.mu.Unlock()
 	close(s.over)
 	if h.c.ending() || s.events == 0 || done {

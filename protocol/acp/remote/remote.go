@@ -352,15 +352,20 @@ func (t *tap) drained(ctx context.Context) {
 	}
 }
 
-// tapped adds to a context what finds out by which connection a request goes.
-func tapped(ctx context.Context, found **tap) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
-		conn := info.Conn
-		if over, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
-			conn = over.NetConn()
-		}
-		*found, _ = conn.(*tap)
-	}})
+// tapped adds to a context what finds out by which connection a request goes, and closes freed when its
+// answer has been read.
+func tapped(ctx context.Context, found **tap, freed chan struct{}) context.Context {
+	var once sync.Once
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(info httptrace.GotConnInfo) {
+			conn := info.Conn
+			if over, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
+				conn = over.NetConn()
+			}
+			*found, _ = conn.(*tap)
+		},
+		PutIdleConn: func(error) { once.Do(func() { close(freed) }) },
+	})
 }
 
 // watch makes a tap one of those of the streams, or no longer.

@@ -24,7 +24,7 @@ func newSocket(c *Conn, at *url.URL) (*socket, error) {
 	defer cancel()
 	s := &socket{c: c}
 	var t *tap
-	ws, answer, err := websocket.Dial(tapped(ctx, &t), at.String(),
+	ws, answer, err := websocket.Dial(tapped(ctx, &t, make(chan struct{})), at.String(),
 		&websocket.DialOptions{HTTPClient: c.client, HTTPHeader: c.header.Clone()})
 	if err != nil {
 		x := exchange{Method: http.MethodGet, Message: "upgrade", Problem: problem(err)}
