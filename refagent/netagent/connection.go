@@ -120,11 +120,11 @@ func (c *connection) route(line []byte) {
 			c.box(of.session).put(f)
 			return
 		}
-		c.box("").put(f)
 		if b := c.boxes[of.session]; b != nil && len(m.Error) == 0 && ends[of.method] {
-			b.over = true
+			b.over = true // before the editor knows, and may open the session again
 			b.wake()
 		}
+		c.box("").put(f)
 	}
 }
 

@@ -239,6 +239,12 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 		s.initialize(w, r, m, line)
 		return
 	}
+	if r.Header.Get(connectionHeader) == "" && m.named() && m.Method != "" {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":"%s before initialize"}}`, m.ID, m.Method)
+		return
+	}
 	c := s.connection(w, r)
 	if c == nil {
 		return

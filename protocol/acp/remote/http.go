@@ -417,6 +417,7 @@ func (h *overHTTP) leave(f wire.Frame) {
 	delete(h.closing, f.ID)
 	if s := h.streams[session]; s != nil && session != "" && f.Result.Exists() {
 		s.done = true
+		delete(h.streams, session)
 		s.hangUp()
 	}
 }
@@ -431,7 +432,9 @@ func (h *overHTTP) close(s *stream, err error) {
 	h.c.watch(s.tap, false)
 	h.flush(s)
 	h.mu.Lock()
-	delete(h.streams, s.session)
+	if h.streams[s.session] == s {
+		delete(h.streams, s.session)
+	}
 	done := s.done || slices.Contains(slices.Collect(maps.Values(h.closing)), s.session)
 	h.mu.Unlock()
 	close(s.over)

@@ -49,6 +49,7 @@ type Conn struct {
 	agent  *transport.Agent
 
 	items chan item
+	rests chan struct{} // takes a value while the reader waits
 	last  item
 	over  chan struct{} // closed when nothing more is to be received
 	dead  chan struct{} // closed by Close
@@ -92,7 +93,7 @@ type item struct {
 // At returns the connection to the agent at a URL, which may begin with $PRINTED. The headers go
 // with each request.
 func At(url string, headers map[string]string) *Conn {
-	c := &Conn{given: transport.Address(url), header: http.Header{}, items: make(chan item), over: make(chan struct{}),
+	c := &Conn{given: transport.Address(url), header: http.Header{}, items: make(chan item), rests: make(chan struct{}), over: make(chan struct{}),
 		dead: make(chan struct{}), taps: map[*tap]bool{}}
 	c.ctx, c.abort = context.WithCancel(context.Background())
 	c.client = transport.Client(c.dial)
@@ -186,11 +187,16 @@ func (c *Conn) put(it item) {
 
 // Receive waits for the next message, of any stream.
 func (c *Conn) Receive() (wire.Line, error) {
-	select {
-	case c.last = <-c.items:
-		return wire.Line{Bytes: c.last.data, Size: c.last.size, Terminated: true}, nil
-	case <-c.over:
-	case <-c.dead:
+	for open := true; open; {
+		select {
+		case c.last = <-c.items:
+			return wire.Line{Bytes: c.last.data, Size: c.last.size, Terminated: true}, nil
+		case c.rests <- struct{}{}:
+		case <-c.over:
+			open = false
+		case <-c.dead:
+			open = false
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -298,6 +304,11 @@ func (c *Conn) Drained() (done <-chan struct{}, ok bool) {
 		defer close(all)
 		for _, t := range taps {
 			t.drained(c.ctx)
+		}
+		select { // the last of it is in the transcript when the reader is back
+		case <-c.rests:
+		case <-c.over:
+		case <-c.dead:
 		}
 	}()
 	return all, true
