@@ -36,6 +36,8 @@ type exchange struct {
 	Headers map[string]string `json:"headers,omitempty"`
 	// Body is the beginning of a body that is no message.
 	Body string `json:"body,omitempty"`
+	// Connection is the id that the answer gave to a connection of a script's own.
+	Connection string `json:"connection,omitempty"`
 	// Raw: a script made the request, beside the editor's connection.
 	Raw bool `json:"raw,omitempty"`
 	// Problem says why there was no answer.
@@ -221,16 +223,15 @@ func (h *overHTTP) greeted(answer *http.Response, asked wire.Frame, message []by
 	v, _ := wire.Parse(message)
 	switch id := answer.Header.Get(ConnectionID); {
 	case answer.StatusCode >= http.StatusMultipleChoices:
-		return fmt.Errorf("POST %s (initialize): the server answers %s and leads to %q: give the URL of the agent itself",
-			at, answer.Status, answer.Header.Get("Location"))
+		return fmt.Errorf("%s answers initialize with %s, to %q: give the URL of the agent itself", at, answer.Status,
+			answer.Header.Get("Location"))
 	case message == nil:
-		return fmt.Errorf("POST %s (initialize): the server answers %s with a body of type %q instead of a JSON-RPC "+
-			"message: is there an ACP agent at this URL?", at, answer.Status, answer.Header.Get("Content-Type"))
+		return fmt.Errorf("%s answers initialize with %s, type %q, and no JSON-RPC: is that an ACP agent?", at, answer.Status,
+			answer.Header.Get("Content-Type"))
 	case v.Get("error").Exists():
 		return nil // there may be another try
 	case id == "":
-		return fmt.Errorf("POST %s (initialize): the answer has no header %s, without which nothing can follow",
-			at, ConnectionID)
+		return fmt.Errorf("%s answers initialize without the header %s: nothing can follow", at, ConnectionID)
 	default:
 		h.mu.Lock()
 		h.connection, h.version = id, v.Path("result.protocolVersion").Text()

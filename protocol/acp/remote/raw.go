@@ -73,6 +73,7 @@ func (c *Conn) Do(ctx context.Context, raw Raw) (transcript.Entry, error) {
 		return c.entry(transcript.Exchanged, "", 0, x), nil
 	}
 	x.Status, x.Proto, x.Headers = answer.StatusCode, answer.Proto, told(answer.Header)
+	x.Connection = answer.Header.Get(ConnectionID)
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	if answer.StatusCode != http.StatusOK || kind != eventStream {
 		message, text := bodyOf(answer)

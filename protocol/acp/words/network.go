@@ -23,7 +23,7 @@ func networkCommands() []*scenarios.Command {
 		Summary: "make a request over HTTP beside the editor's connection, and expect a status",
 		Detail: "A POST is application/json, a GET accepts text/event-stream; header= changes that, without\n" +
 			"a value it sends none. connection= is that of the editor unless it is given; - sends none.\n" +
-			"$NAME.headers.acp-connection-id is a header of the answer. A stream that opens is read: its\n" +
+			"$NAME.connection is the id of a connection that the answer began. A stream that opens is read: its\n" +
 			"messages are `event NAME`. It applies to agents that are reached over HTTP.",
 		Compile: compileHTTP,
 	}, {
@@ -115,11 +115,11 @@ func compileHTTP(l *scenarios.Line) scenarios.Step {
 		r.Body = []byte(text)
 		wait, cancel := b.StepTimeout(ctx, 0)
 		defer cancel()
+		b.Did(l) // what comes of it may come before its answer
 		e, err := c.Do(wait, r)
 		if err != nil {
 			return b.Unsent(l, err)
 		}
-		b.Acted(nil, e)
 		b.Name(l.Alias, e)
 		return statusOf(b, l, e, opts)
 	})
@@ -224,6 +224,10 @@ func networkKinds() []language.Kind {
 	return []language.Kind{
 		{Name: "event", Arg: "REF", Help: "a message by the stream or WebSocket that a line named with as",
 			Match: of(remote.Event)},
+		{Name: "exchange", Help: "what a request over HTTP was answered with: status, headers.NAME, body",
+			Match: func(_ language.Bound, e transcript.Entry, _ bool) bool {
+				return e.Source == transcript.Network && e.Kind == transcript.Exchanged
+			}},
 		{Name: "stream-end", Arg: "REF", Help: "the end of the stream or WebSocket that a line named with as: end is closed, " +
 			"cut or hung up; code and reason are those of a WebSocket", Effect: true, Match: of(transcript.Closed)},
 	}
