@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -32,12 +31,8 @@ func overNetwork(t *testing.T, binding string) *scenarios.Engine {
 	}
 	p = p.Over(binding)
 	p.Command = []string{os.Args[0]} // which is not started
-	self, err := filepath.Abs(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
 	e := &scenarios.Engine{Protocol: acp.V1(), Profile: p, Temp: t.TempDir(), Cwd: t.TempDir(), NoTrap: true,
-		StepTimeout: 5 * time.Second, Self: self}
+		StepTimeout: 5 * time.Second}
 	e.Connect = func(_ context.Context, log *transcript.Transcript, conn int, l agents.Launch) (*transport.Agent, error) {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
