@@ -58,11 +58,14 @@ func TestTheAgentOverANetwork(t *testing.T) {
 	var list []*scenarios.Scenario
 	for _, s := range all {
 		suite, _, _ := strings.Cut(s.ID, "/")
+		if s.ID == "cancel/server-hangs" || s.ID == "load/after-kill" {
+			continue // they need this program, and a process to kill
+		}
 		if strings.Contains(" remote prompt-turn permission load close subagents cancel transport ", " "+suite+" ") {
 			list = append(list, s)
 		}
 	}
-	for binding, skipped := range map[string]int{"http": 21, "ws": 45} {
+	for binding, skipped := range map[string]int{"http": 25, "ws": 50} {
 		e := overNetwork(t, binding)
 		e.Golden, e.GoldenRequired = &golden.Store{Embedded: golden.Shipped()}, true
 		run := e.RunAll(context.Background(), list, scenarios.Plan{Jobs: 6})

@@ -74,5 +74,11 @@ func (s *socket) send(line []byte) error {
 	return nil
 }
 
-// end implements binding: it closes the socket, which the agent answers.
-func (s *socket) end() { _ = s.ws.Close(websocket.StatusNormalClosure, "") }
+// end implements binding: it closes the socket once what is on its way has come, as the answer to a ping
+// tells.
+func (s *socket) end() {
+	ctx, cancel := context.WithTimeout(s.c.ctx, endPatience)
+	defer cancel()
+	_ = s.ws.Ping(ctx) // one that is lost needs none
+	_ = s.ws.Close(websocket.StatusNormalClosure, "")
+}
