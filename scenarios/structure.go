@@ -27,7 +27,8 @@ func conditionCommands(p *Protocol) []*Command {
 			"write_file:create, read_file:large.\n" +
 			"model asks for a model under our control; stdio, http and ws ask that the agent is\n" +
 			"reached so. saw PATTERN asks, at this line, that such an entry has come, for what\n" +
-			"agents may do but need not; a name is that of the last one. With ! none may have come. await PATTERN waits for it as await\n" +
+			"agents may do but need not; a name is that of the last one. With ! none may have\n" +
+			"come. await PATTERN waits for it as await\n" +
 			"does: an agent that ends its turn without, and without an error, need not. A\n" +
 			"line may also begin with conditions in brackets: [v2] [linux] [!windows].",
 		Compile: compileNeeds,

@@ -88,7 +88,8 @@ func (a Address) printed(ctx context.Context, t *transcript.Transcript, conn int
 // listening waits until a connection can be made. Nobody tells when that is so: it
 // can only be tried.
 func listening(ctx context.Context, t *transcript.Transcript, u *url.URL, ours bool) error {
-	host := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"https": "443", "wss": "443"}[u.Scheme], "80"))
+	usual := map[string]string{"https": "443", "wss": "443"}[u.Scheme]
+	host := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), usual, "80"))
 	gone := transcript.First("its end", func(entry transcript.Entry) bool {
 		return entry.Source == transcript.Process && entry.Kind == transcript.Exited
 	})

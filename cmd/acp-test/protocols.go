@@ -215,7 +215,8 @@ func (o *options) subject(h *host, of protocol) (*agents.Profile, error) {
 		if o.over == "http" || o.over == "ws" {
 			at := p.Over(o.over)
 			if at == nil {
-				return nil, fmt.Errorf("--over %s: the profile %s has no `listen`, the arguments by which it serves", o.over, p.Name)
+				return nil, fmt.Errorf("--over %s: the profile %s has no `listen`, the arguments by which it serves",
+					o.over, p.Name)
 			}
 			p = at
 		}

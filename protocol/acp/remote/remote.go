@@ -93,8 +93,8 @@ type item struct {
 // At returns the connection to the agent at a URL, which may begin with $PRINTED. The headers go
 // with each request.
 func At(url string, headers map[string]string) *Conn {
-	c := &Conn{given: transport.Address(url), header: http.Header{}, items: make(chan item), rests: make(chan struct{}), over: make(chan struct{}),
-		dead: make(chan struct{}), taps: map[*tap]bool{}}
+	c := &Conn{given: transport.Address(url), header: http.Header{}, items: make(chan item),
+		rests: make(chan struct{}), over: make(chan struct{}), dead: make(chan struct{}), taps: map[*tap]bool{}}
 	c.ctx, c.abort = context.WithCancel(context.Background())
 	c.client = transport.Client(c.dial)
 	for name, value := range headers {

@@ -14,7 +14,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-const overHTTP = "expects=STATUS[,STATUS…] [has=HEADER] [lacks=HEADER] [header=NAME:VALUE…] [connection=ID] [session=ID]"
+const overHTTP = "expects=STATUS[,STATUS…] [has=HEADER] [lacks=HEADER] [header=NAME:VALUE…] " +
+	"[connection=ID] [session=ID]"
 
 func networkCommands() []*scenarios.Command {
 	return []*scenarios.Command{{
@@ -228,7 +229,7 @@ func networkKinds() []language.Kind {
 			Match: func(_ language.Bound, e transcript.Entry, _ bool) bool {
 				return e.Source == transcript.Network && e.Kind == transcript.Exchanged
 			}},
-		{Name: "stream-end", Arg: "REF", Help: "the end of the stream or WebSocket that a line named with as: end is closed, " +
-			"cut or hung up; code and reason are those of a WebSocket", Effect: true, Match: of(transcript.Closed)},
+		{Name: "stream-end", Arg: "REF", Help: "the end of the stream or WebSocket that a line named with as: end is " +
+			"closed, cut or hung up; code and reason are those of a WebSocket", Effect: true, Match: of(transcript.Closed)},
 	}
 }
