@@ -34,7 +34,7 @@ var layers = [][]string{
 	{"scenarios/verdict", "scenarios/language"},
 	{"scenarios/results"},
 	{"protocol/agui/invariants", "protocol/agui/canonical"},
-	{"protocol/agui/endpoint", "protocol/acp/invariants", "protocol/acp/canonical", "internal/canary"},
+	{"protocol/agui/endpoint", "protocol/acp/remote", "protocol/acp/invariants", "protocol/acp/canonical", "internal/canary"},
 	{"agents", "inspector", "protocol/hearing"},
 	{"rules", "golden", "mockclient", "fakellm"},
 	{"protocol/agui/aguiframe", "protocol/agui/aguiproto", "protocol/agui/fold", "protocol/acp/acpframe", "transport"},
@@ -43,7 +43,7 @@ var layers = [][]string{
 	{"scenarios/script", "internal/process", "internal/form", "internal/yamlfile", "internal/logs"},
 	{"wire", "mistake", "internal/isolate", "internal/pipe", "internal/workspace", "internal/glob", "internal/bugs"},
 	{"internal/confined", "internal/evidence", "internal/printable", "internal/secret", "docs"},
-	{"internal/lazy", "internal/lists"},
+	{"internal/lazy", "internal/lists", "internal/sse"},
 }
 
 // kernel are the packages that serve any protocol: they contain no name of a
@@ -53,7 +53,7 @@ var kernel = []string{"wire", "transcript", "mistake", "fakellm", "golden", "rul
 // alone are packages that import none of ours, and only the commands and the tools in ci
 // import them: the reference agent is an independent second opinion of the protocol,
 // which it could not be if it shared code with what judges it.
-var alone = []string{"refagent", "refagent/faults", "refagent/liberties", "refagent/mutation", "refagent/webagent"}
+var alone = []string{"refagent", "refagent/faults", "refagent/liberties", "refagent/mutation", "refagent/netagent", "refagent/webagent"}
 
 // forbidden says what a library package must not import, and why.
 var forbidden = []struct{ path, why string }{

@@ -160,8 +160,6 @@ func (p *profileFile) check(root *yamlfile.Node) {
 	case p.Name != clean(p.Name):
 		at("name").Fail("such as "+clean(p.Name),
 			"a name consists of small letters, digits, dots, dashes and underscores, not %q", p.Name)
-	case p.URL != "" && len(p.Command) > 0 && p.Protocol == "":
-		root.Fail("", "the profile has both a command and a url: an agent is started or reached, not both")
 	case p.URL == "" && (len(p.Command) == 0 || p.Command[0] == ""):
 		root.Fail("", "the profile has no command")
 	case !slices.Contains([]string{"", "host", "none"}, p.Caches):
@@ -198,6 +196,9 @@ func (p *profileFile) check(root *yamlfile.Node) {
 func (p *profileFile) checkVariables(at func(string) *yamlfile.Node) {
 	for _, w := range p.Command {
 		variables(at("command"), w)
+	}
+	for _, w := range p.Listen {
+		variables(at("listen"), w)
 	}
 	if p.Dir != "" {
 		variables(at("dir"), p.Dir)

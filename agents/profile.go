@@ -154,6 +154,9 @@ type Profile struct {
 	// that Command starts. It may name $PORT, a port that is free, which Command and
 	// Env may name too, and $PRINTED, the first URL that the server prints.
 	URL string `yaml:"url"`
+	// Listen are further arguments by which Command serves ACP over HTTP or WebSocket, where it
+	// is chosen to, and prints its URL.
+	Listen []string `yaml:"listen"`
 	// Headers are sent with each request to an agent over HTTP. Their values may name variables of the
 	// environment of this program too.
 	Headers map[string]string `yaml:"headers"`
@@ -283,6 +286,17 @@ func (p *Profile) Shown() string { return cmp.Or(p.Title, p.Name) }
 // Remote reports whether the agent is reached and not started here.
 func (p *Profile) Remote() bool { return p.URL != "" && len(p.Command) == 0 }
 
+// Binding is how the agent is reached: "stdio", "http" or "ws".
+func (p *Profile) Binding() string {
+	switch {
+	case p.URL == "":
+		return "stdio"
+	case strings.HasPrefix(p.URL, "ws"):
+		return "ws"
+	}
+	return "http"
+}
+
 // Lacks says why scenarios that need a neutral tool do not apply to this agent; "" if
 // they do. Behind the name may stand, after a colon, what the tool has to be able to do.
 // An agent whose tools are still to be learned may have any.
@@ -306,6 +320,20 @@ func (p *Profile) WithCommand(argv []string) *Profile {
 	q.Command = slices.Clone(argv)
 	q.Dir = "$CWD"
 	q.literal = true
+	return &q
+}
+
+// Over is the profile of an agent that is reached over http or ws instead of its pipes; nil if it does
+// not listen.
+func (p *Profile) Over(way string) *Profile {
+	if len(p.Listen) == 0 {
+		return nil
+	}
+	q := *p
+	q.Command, q.URL = slices.Concat(p.Command, p.Listen), "$PRINTED"
+	if way == "ws" {
+		q.URL = "ws:$PRINTED"
+	}
 	return &q
 }
 

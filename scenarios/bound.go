@@ -193,7 +193,7 @@ func (x *bound) expectation(taken map[int]bool) transcript.Expectation {
 			case x.match(e):
 				return x.decide(e)
 			}
-			if x.of.OfRequest() && x.matchKind(e) {
+			if x.of.OfRequest() && e.Kind == transcript.Response && x.matchKind(e) {
 				return transcript.Unmeetable, "the response is " + x.run.protocol().Brief(e)
 			}
 			if x.endsWith(e) {

@@ -92,7 +92,7 @@ func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*
 		return r.engine.Connect(ctx, r.t, conn, launch)
 	case launch.URL != "" && r.protocol().Reach == nil:
 		return nil, fmt.Errorf("reaching the agent at %s: there is no transport for that", launch.URL)
-	case launch.URL == "" && r.protocol().Reach != nil:
+	case launch.URL == "" && r.protocol().Served:
 		return nil, fmt.Errorf("reaching %s: its profile has no url, which an agent of %s needs",
 			r.engine.Profile.Shown(), r.protocol().Name)
 	case launch.Path == "" && launch.URL != "":
@@ -110,7 +110,7 @@ func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*
 	if c.Isolation, err = r.isolation(launch); err != nil {
 		return nil, err
 	}
-	if r.protocol().Reach != nil {
+	if launch.URL != "" {
 		return transport.StartServer(ctx, r.t, conn, c, r.protocol().Reach(launch.URL, launch.Headers))
 	}
 	return transport.Start(ctx, r.t, conn, c)
@@ -338,11 +338,28 @@ func (r *run) process() string {
 	}
 }
 
+// Unreached returns why an agent at a URL was not reached, as its transport noted; "" if it was.
+func (r *run) Unreached() (why string) {
+	if r.engine.Profile.URL == "" {
+		return ""
+	}
+	for e := range r.t.All() {
+		if v := e.JSON(); e.Kind == transcript.Noted && v.Get("code").Is("read-failed") {
+			why = strings.TrimPrefix(v.Get("text").Str(), "reading the agent's output: ")
+		}
+	}
+	return why
+}
+
 // StartAdvice returns what to do about an agent that did not get through
 // initialize.
 func (r *run) StartAdvice(f *transcript.Failure) string {
 	if hint := agents.Diagnose(r.stderr(16 << 10)); hint != "" {
 		return hint
+	}
+	if r.engine.Profile.URL != "" {
+		return "look at the server's output above; the profile's url, or --url, says where it is: it may name $PORT, " +
+			"which the server is told in PORT, or begin with $PRINTED, the URL that it prints"
 	}
 	noise := 0
 	for e := range r.t.All() {

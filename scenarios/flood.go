@@ -17,7 +17,7 @@ const (
 )
 
 // flood counts what an agent makes the log hold: its frames, what it asks of the
-// model, of other machines and of terminals. The lock of the log guards it.
+// model, of other machines, of the network and of terminals. The lock of the log guards it.
 type flood struct {
 	entries int
 	bytes   int64
@@ -27,7 +27,7 @@ type flood struct {
 // measure observes an entry, and kills an agent that floods the log.
 func (r *run) measure(e transcript.Entry) {
 	switch e.Source {
-	case transcript.Agent, transcript.Model, transcript.Terminal, transcript.Process:
+	case transcript.Agent, transcript.Model, transcript.Terminal, transcript.Process, transcript.Network:
 	default:
 		return
 	}

@@ -29,11 +29,16 @@ import (
 // inapplicable says why the scenario cannot mean anything with this profile.
 func (e *Engine) inapplicable(s *Scenario) string {
 	for _, n := range s.Needs {
-		if n.What != "tool" {
-			continue
-		}
-		if why := e.Profile.Lacks(n.Name); why != "" {
-			return why
+		switch over := e.Profile.Binding(); n.What {
+		case "tool":
+			if why := e.Profile.Lacks(n.Name); why != "" {
+				return why
+			}
+		case "stdio", "http", "ws":
+			if n.What != over {
+				return fmt.Sprintf("it is about an agent that is reached over %s, and %s is reached over %s", n.What,
+					e.Profile.Shown(), over)
+			}
 		}
 	}
 	return ""

@@ -29,8 +29,10 @@ type Protocol struct {
 	Version string
 	// Reach makes the transport to an agent that is a server at a URL, with headers for
 	// each request; the profile's command starts it, or it runs already. Nil: the frames
-	// of an agent go through the pipes of its process.
-	Reach func(url string, headers map[string]string) transport.Reaching
+	// of an agent go through the pipes of its process, as they do without a URL unless
+	// Served says that each agent is a server.
+	Reach  func(url string, headers map[string]string) transport.Reaching
+	Served bool
 	// Classifier takes frames apart, Rules judge them, Canonical writes them.
 	Classifier transcript.Classifier
 	Rules      *rules.Set
@@ -136,7 +138,7 @@ var archive embed.FS
 // before it is used.
 func Complete(c *Protocol) *Protocol {
 	c.Any, c.AnyKinds, c.Method = c.builtin(), c.anyKinds(), *c.methodKind()
-	c.Remote, c.Phase, c.OfProcess = c.Reach != nil, phase, ofProcess
+	c.Remote, c.Phase, c.OfProcess = c.Served, phase, ofProcess
 	c.Requirement = func(id string) bool {
 		_, ok := c.Rules.Requirement(id)
 		return ok

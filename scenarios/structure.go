@@ -19,15 +19,16 @@ import (
 func conditionCommands(p *Protocol) []*Command {
 	return []*Command{{
 		Name: "needs", Group: "conditions",
-		Args:     "agent:CAPABILITY | model | tool:NAME … | [!] saw PATTERN | await PATTERN | pick …",
+		Args:     "agent:CAPABILITY | model | stdio | http | ws | tool:NAME … | [!] saw PATTERN | await PATTERN | pick …",
 		Captures: true,
 		Summary:  "skip the scenario where it does not apply",
 		Detail: p.CapabilityHelp + "tool:NAME asks that the profile maps the neutral tool, tool:NAME:ABILITY that it\n" +
 			"does not say that the agent's tool cannot: write_file:overwrite, write_file:folders,\n" +
 			"write_file:create, read_file:large.\n" +
-			"model asks for a model under our control. saw PATTERN asks, at this line, that\n" +
-			"such an entry has come, for what agents may do but need not; a name is that of\n" +
-			"the last one. With ! none may have come. await PATTERN waits for it as await\n" +
+			"model asks for a model under our control; stdio, http and ws ask that the agent is\n" +
+			"reached so. saw PATTERN asks, at this line, that such an entry has come, for what\n" +
+			"agents may do but need not; a name is that of the last one. With ! none may have\n" +
+			"come. await PATTERN waits for it as await\n" +
 			"does: an agent that ends its turn without, and without an error, need not. A\n" +
 			"line may also begin with conditions in brackets: [v2] [linux] [!windows].",
 		Compile: compileNeeds,
@@ -65,7 +66,7 @@ func compileNeeds(l *Line) Step {
 			agent = append(agent, name)
 		case what == "tool" && !slices.Contains(neutralTools(), strings.Split(name, ":")[0]):
 			return l.Mistake(w.Column, mistake.Suggest(name, neutralTools()), "there is no neutral tool %q", name)
-		case what == "tool", what == "model" && name == "":
+		case what == "tool", slices.Contains([]string{"model", "stdio", "http", "ws"}, what) && name == "":
 		default:
 			return l.Usage(w.Column, "%q is nothing that could be needed", s)
 		}

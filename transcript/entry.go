@@ -20,6 +20,7 @@ const (
 	Model    Source = "model"
 	Terminal Source = "terminal"
 	Note     Source = "note"
+	Network  Source = "network"
 )
 
 // Kind is the kind of an entry. The set is open: a recording made by a later
@@ -65,6 +66,13 @@ const (
 	Act         Kind = "act"     // a line of the scenario that sends no frame
 )
 
+// Kinds of the source Network, of an agent that is reached over one.
+const (
+	Exchanged Kind = "exchange"   // a request over HTTP, and what its answer begins with
+	Opened    Kind = "stream"     // the agent's frames come by a stream of events or a socket from here on
+	Closed    Kind = "stream-end" // no more of them come by the stream Ref
+)
+
 // Kinds of the source Model: requests and replies of the fake model server.
 const (
 	ModelRequest   Kind = "model-request"
@@ -105,6 +113,9 @@ type Entry struct {
 	// Ref is the Seq of the entry this one completes: of a response's
 	// request, of a Written entry's frame. 0 if there is none.
 	Ref int
+	// Stream is the Seq of the Network entry by which a frame of the agent came: the stream, or
+	// the exchange that it answers. 0 if the agent has a pipe.
+	Stream int
 	// Problem is one sentence: why a line is malformed, why a write failed.
 	Problem string
 	// Size is the number of bytes on the wire when Raw holds fewer, because

@@ -25,7 +25,7 @@ import (
 //	{"seq":7,"ms":12.345,"from":"agent","kind":"response","id":2,
 //	 "method":"session/prompt","session":"s1","ref":5,"msg":{…}}
 //
-// conn, id, method, session, ref, problem, size and redacted are left out when
+// conn, id, method, session, ref, stream, problem, size and redacted are left out when
 // empty. The bytes of the entry stand under "msg", byte for byte, if they are a
 // JSON value on one line; else under "text" if they are UTF-8; else under
 // "raw64". An entry without any of the three has no bytes.
@@ -69,6 +69,7 @@ func appendEntry(b []byte, e Entry) []byte {
 	b = appendString(b, "method", e.Method)
 	b = appendString(b, "session", e.Session)
 	b = appendInt(b, `,"ref":`, e.Ref)
+	b = appendInt(b, `,"stream":`, e.Stream)
 	b = appendString(b, "problem", e.Problem)
 	b = appendInt(b, `,"size":`, e.Size)
 	for i, p := range e.Redacted {
@@ -209,6 +210,8 @@ func (d *decoder) member(e *Entry, key string, m wire.Value) (err error) {
 		}
 	case "conn":
 		e.Conn = asInt(m)
+	case "stream":
+		e.Stream = asInt(m)
 	case "from":
 		e.Source = Source(d.name(m))
 	case "kind":

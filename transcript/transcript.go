@@ -113,7 +113,17 @@ func (t *Transcript) Header() Header { return t.header }
 // line and finds the request a response answers. The transcript keeps raw. size
 // is the length on the wire when raw was cut, else 0.
 func (t *Transcript) AppendFrame(conn int, from Source, raw []byte, size int) Entry {
+	return t.appendFrame(conn, from, 0, raw, size)
+}
+
+// AppendReceived is AppendFrame for a line of the agent that came by a stream; see Entry.
+func (t *Transcript) AppendReceived(conn, stream int, raw []byte, size int) Entry {
+	return t.appendFrame(conn, Agent, stream, raw, size)
+}
+
+func (t *Transcript) appendFrame(conn int, from Source, stream int, raw []byte, size int) Entry {
 	e, f := t.classify(conn, from, raw, size)
+	e.Stream = stream
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.link(&e, f)

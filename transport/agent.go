@@ -113,6 +113,9 @@ func New(t *transcript.Transcript, conn int, transport Transport, o Options) *Ag
 	if o.Process != nil {
 		a.ended = o.Process.Ended()
 	}
+	if server, ok := transport.(Reaching); ok {
+		server.Attach(a)
+	}
 	var readers sync.WaitGroup
 	readers.Go(a.read)
 	for _, log := range o.Logs {
@@ -290,7 +293,7 @@ func (a *Agent) Signal(s syscall.Signal) error {
 
 // signal logs and sends a signal.
 func signal(t *transcript.Transcript, conn int, p Process, s syscall.Signal, group bool) error {
-	t.Event(conn, transcript.Process, transcript.Signalled, "", signalled{process.SignalName(s), group})
+	t.Event(conn, transcript.Process, transcript.Signalled, "", signalled{Signal: process.SignalName(s), Group: group})
 	if err := p.Signal(s, group); err != nil {
 		return fmt.Errorf("sending %s to the agent: %w", process.SignalName(s), err)
 	}
@@ -300,6 +303,8 @@ func signal(t *transcript.Transcript, conn int, p Process, s syscall.Signal, gro
 type signalled struct {
 	Signal string `json:"signal"`
 	Group  bool   `json:"group,omitempty"`
+	// Server: it is how a server ends, as another agent does with its input.
+	Server bool `json:"server,omitempty"`
 }
 
 // Kill ends the agent and its whole tree with SIGKILL, and does not wait. It
@@ -313,7 +318,7 @@ func (a *Agent) Kill() {
 		a.transport.Close()
 		return
 	}
-	a.t.Event(a.conn, transcript.Process, transcript.Signalled, "", signalled{"SIGKILL", true})
+	a.t.Event(a.conn, transcript.Process, transcript.Signalled, "", signalled{Signal: "SIGKILL", Group: true})
 	a.o.Process.Kill()
 }
 
@@ -351,7 +356,8 @@ func (a *Agent) Stop(ctx context.Context) Shutdown {
 		a.closeStdin(closing{})
 		if a.o.Server && a.o.Process != nil {
 			s.Steps = []string{"terminated"}
-			_ = signal(a.t, a.conn, a.o.Process, syscall.SIGTERM, false)
+			a.t.Event(a.conn, transcript.Process, transcript.Signalled, "", signalled{Signal: "SIGTERM", Server: true})
+			_ = a.o.Process.Signal(syscall.SIGTERM, false)
 		}
 		ended := within(ctx, a.ended, a.o.Grace)
 		if !ended && a.o.Process == nil {

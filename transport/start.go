@@ -129,6 +129,7 @@ func InProcessServer(
 	t *transcript.Transcript, conn int, via Reaching, serve func(ctx context.Context) error,
 ) *Agent {
 	l, ctx := newLocal(t, conn)
+	l.server = true
 	go func() {
 		l.serve(ctx, func(ctx context.Context, _ io.Reader, _ io.Writer) error { return serve(ctx) })
 		via.Gone()
@@ -142,6 +143,7 @@ type local struct {
 	out    *memory
 	once   sync.Once
 	signal atomic.Int32 // what ended it, if one did
+	server bool         // SIGTERM is how it ends
 	done   chan struct{}
 	lost   chan struct{} // closed when serve was killed and did not return
 	exit   Exit
@@ -210,7 +212,7 @@ func (l *local) Wait() (Exit, []ProcessInfo) {
 		return Exit{Code: -1, Error: "the in-process agent did not return when it was killed"}, nil
 	}
 	l.cancel()
-	if s := l.signal.Load(); s != 0 {
+	if s := l.signal.Load(); s != 0 && !(l.server && s == int32(syscall.SIGTERM)) {
 		return Exit{Code: -1, Signal: process.SignalName(syscall.Signal(s))}, nil
 	}
 	return l.exit, nil

@@ -46,6 +46,9 @@ type Appender interface {
 type Reaching interface {
 	Transport
 	Appender
+	// Attach is called once, before anything is sent: the transport may append what happens
+	// on the network to the transcript of the agent.
+	Attach(a *Agent)
 	// Gone says that the server has ended: nothing more will be sent, and what it has
 	// sent is still received.
 	Gone()

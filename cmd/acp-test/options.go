@@ -36,6 +36,7 @@ type target struct {
 	command                []string // the words after --
 	profile, auth          string
 	env, passEnv, headers  []string
+	over                   string
 }
 
 // choice says which scenarios run.
@@ -118,8 +119,10 @@ func (t *target) flags(c *cobra.Command) {
 		"the reference agent with what another correct agent does, by `NAME` (repeatable)")
 	completeWords(c, "liberty", libertyNames)
 	f.StringVar(&t.url, "url", "",
-		"where an agent of a protocol over HTTP is, `URL`; of the command after --, it may name "+
-			"$PORT or $PRINTED")
+		"where an agent over a network is, `URL`: http or https, and for ACP ws or wss; of the command after --, "+
+			"it may name $PORT, or begin with $PRINTED or ws:$PRINTED")
+	f.StringVar(&t.over, "over", "",
+		"how an agent whose profile says how it listens is reached: stdio (the default), `http` or ws")
 	f.StringArrayVar(&t.headers, "header", nil,
 		"a header of each request to an agent over HTTP, `NAME:VALUE` (repeatable); VALUE may name variables, such as $TOKEN")
 	t.environment(f, "; $LLM is the model's base URL, $KEY a key for it")
@@ -407,6 +410,9 @@ func wrong(list []contradiction) error {
 
 // check refuses a header or a variable that is malformed.
 func (t *target) check() error {
+	if !slices.Contains([]string{"", "stdio", "http", "ws"}, t.over) {
+		return oneOf("--over", "binding", t.over, []string{"stdio", "http", "ws"})
+	}
 	for _, header := range t.headers {
 		name, _, ok := strings.Cut(header, ":")
 		if err := agents.CheckHeader(name); err != nil || !ok {
@@ -418,7 +424,7 @@ func (t *target) check() error {
 			return fmt.Errorf("--pass-env %q: the NAME of a variable is expected; --env sets one to a value", name)
 		}
 	}
-	if t.url != "" && !strings.Contains(t.url, "://") && !strings.HasPrefix(t.url, "$PRINTED") {
+	if t.url != "" && !strings.Contains(t.url, "://") && !strings.Contains(t.url, "$PRINTED") {
 		return fmt.Errorf("--url %q: an address such as http://127.0.0.1:8000/agent is expected", t.url)
 	}
 	for _, kv := range t.env {

@@ -200,9 +200,6 @@ func (o *options) subject(h *host, of protocol) (*agents.Profile, error) {
 	if name == "" && o.settings == "" && len(o.command) == 0 && o.url == "" {
 		name = of.reference
 	}
-	if of.Reach == nil && len(o.headers) > 0 {
-		return nil, fmt.Errorf("--header is for agents over HTTP, and those of %s are not", of.Name)
-	}
 	if name == "" && o.url != "" && len(o.command) == 0 {
 		return &agents.Profile{Name: "endpoint", Title: o.url, URL: o.url, Headers: o.sent(nil), Protocol: of.Name,
 			Source: adHoc}, nil
@@ -211,8 +208,21 @@ func (o *options) subject(h *host, of protocol) (*agents.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if of.Reach == nil {
-		return h.dressed(p, o.profile)
+	if !of.Served {
+		if p, err = h.dressed(p, o.profile); err != nil {
+			return nil, err
+		}
+		if o.over == "http" || o.over == "ws" {
+			at := p.Over(o.over)
+			if at == nil {
+				return nil, fmt.Errorf("--over %s: the profile %s has no `listen`, the arguments by which it serves",
+					o.over, p.Name)
+			}
+			p = at
+		}
+		if o.url == "" && p.URL == "" {
+			return p, nil
+		}
 	}
 	served := *p
 	served.Protocol, served.URL = of.Name, cmp.Or(o.url, p.URL, "$PRINTED")

@@ -2,7 +2,10 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -10,14 +13,15 @@ import (
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/refagent/liberties"
+	"github.com/acp-test/acp-test/refagent/netagent"
 	"github.com/acp-test/acp-test/refagent/webagent"
 )
 
 // reference holds the flags of the refagent command.
 type reference struct {
-	protocol, fault, listen string
-	liberties               []string
-	listFaults, listHabits  bool
+	protocol, fault, web, listen string
+	liberties                    []string
+	listFaults, listHabits       bool
 }
 
 func refagentCommand(h *host) *cobra.Command {
@@ -29,9 +33,11 @@ func refagentCommand(h *host) *cobra.Command {
 		Long: fmt.Sprintf(`Serves one editor on stdin and stdout, as an agent of any editor does. The model
 is reached with %s and %s; the model's name is in
 %s. It speaks the version of ACP that the editor asks for;
---protocol says whose faults and liberties are meant. With --ag-ui it is a server of AG-UI
-instead, at an address such as 127.0.0.1:0, and says at which URL.`, refagent.EnvBaseURL, refagent.EnvAPIKey,
-			refagent.EnvModel),
+--protocol says whose faults and liberties are meant. With --listen it serves any number of
+editors over Streamable HTTP and WebSocket instead, at an address such as 127.0.0.1:0, and says
+at which URL; %s are the bearer tokens that it then asks for. With
+--ag-ui it is a server of AG-UI.`, refagent.EnvBaseURL, refagent.EnvAPIKey,
+			refagent.EnvModel, envTokens),
 		Args: atMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			a.protocol = cmp.Or(h.protocol, faults.ACPv1)
@@ -50,7 +56,8 @@ instead, at an address such as 127.0.0.1:0, and says at which URL.`, refagent.En
 			return h.referenceAgent(c, a)
 		},
 	}
-	c.Flags().StringVar(&a.listen, "ag-ui", "", "serve AG-UI over HTTP at `HOST:PORT`")
+	c.Flags().StringVar(&a.listen, "listen", "", "serve ACP over HTTP and WebSocket at `HOST:PORT`")
+	c.Flags().StringVar(&a.web, "ag-ui", "", "serve AG-UI over HTTP at `HOST:PORT`")
 	c.Flags().BoolVar(&second, "second", false, "the former name of --protocol acp-v2")
 	_ = c.Flags().MarkHidden("second") // it is there
 	c.Flags().StringVar(&a.fault, "fault", "", "with one deliberate fault, by `NAME`")
@@ -74,22 +81,37 @@ func (h *host) referenceAgent(c *cobra.Command, a reference) error {
 		return v
 	}
 	if a.protocol == faults.AGUI {
-		o := webagent.Options{Listen: a.listen, Out: h.out, Log: h.err, Dir: h.cwd, Getenv: getenv,
+		o := webagent.Options{Listen: a.web, Out: h.out, Log: h.err, Dir: h.cwd, Getenv: getenv,
 			Habits: liberties.Web(taken)}
 		if broken {
 			o.Hooks = f.Web()
 		}
 		return webagent.Serve(c.Context(), o)
 	}
-	o := refagent.Options{In: h.in, Out: h.out, Log: h.err, Getenv: getenv, Habits: liberties.Habits(taken)}
-	if broken {
-		o.Hooks = f.Hooks()
+	o := refagent.Options{Log: h.err, Getenv: getenv, Habits: liberties.Habits(taken)}
+	serve := func(ctx context.Context, in io.Reader, out io.Writer) error {
+		one := o
+		one.In, one.Out = in, out
+		if broken {
+			one.Hooks = f.Hooks() // each connection has its own
+		}
+		return refagent.Run(ctx, one)
 	}
-	if err := refagent.Run(c.Context(), o); err != nil {
+	var err error
+	if a.listen != "" {
+		err = netagent.Serve(c.Context(), netagent.Options{Listen: a.listen, Out: h.out, Log: h.err, Agent: serve,
+			Tokens: strings.FieldsFunc(getenv(envTokens), func(r rune) bool { return r == ',' })})
+	} else {
+		err = serve(c.Context(), h.in, h.out)
+	}
+	if err != nil {
 		return fmt.Errorf("refagent: %w", err)
 	}
 	return nil
 }
+
+// envTokens is the environment variable with the bearer tokens of a server, with commas between them.
+const envTokens = "ACP_TEST_REFAGENT_TOKENS"
 
 // differs returns an error for a fault or a liberty that the protocol's reference agent has not.
 func differs(protocol, fault string, names []string) error {

@@ -4,8 +4,10 @@ package pipe
 
 import (
 	"errors"
+	"io"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -48,21 +50,28 @@ func closeAll(files ...*os.File) {
 // Writer writes to a pipe.
 type Writer struct{ *os.File }
 
+// File is what a Reader reads from: a pipe, or a connection over TCP.
+type File interface {
+	io.ReadCloser
+	syscall.Conn
+	SetReadDeadline(t time.Time) error
+}
+
 // Reader reads from a pipe, and can be asked to say when all that had been
 // written to it has been read.
 type Reader struct {
-	f     *os.File
+	f     File
 	mu    sync.Mutex
 	asked []chan struct{} // by Drained, closed when nothing is left to read
 }
 
 // NewReader reads from f.
-func NewReader(f *os.File) *Reader { return &Reader{f: f} }
+func NewReader(f File) *Reader { return &Reader{f: f} }
 
-// CloseRead closes the file.
+// CloseRead closes what is read.
 func (r *Reader) CloseRead() error { return r.f.Close() }
 
-// Read reads as os.File does.
+// Read reads as the File does.
 func (r *Reader) Read(p []byte) (int, error) {
 	for {
 		if asked := r.take(); asked != nil {

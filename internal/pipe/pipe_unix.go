@@ -42,7 +42,7 @@ func (w Writer) Send(b []byte) (waited bool, err error) {
 
 // readNow reads the bytes in a pipe without waiting; some is false if there is
 // nothing.
-func readNow(f *os.File, p []byte) (n int, some bool, err error) {
+func readNow(f syscall.Conn, p []byte) (n int, some bool, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return 0, false, err

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/transport"
 )
 
 // A certificate of a private authority is trusted where SSL_CERT_FILE says so, and else the message says what to do. No
@@ -40,7 +40,7 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	child := exec.Command(os.Args[0], "-test.run", "^TestTLSInAChild$") // what is trusted is read once
-	child.Env = append(os.Environ(), endpoint.Authorities+"="+file, "ACP_TEST_TLS_URL="+server.URL)
+	child.Env = append(os.Environ(), transport.Authorities+"="+file, "ACP_TEST_TLS_URL="+server.URL)
 	if out, err := child.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

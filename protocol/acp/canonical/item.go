@@ -123,7 +123,8 @@ func newReader(o golden.Options, s *survey) *reader {
 // happened to the process after it was started.
 func shown(e transcript.Entry) bool {
 	if e.Source == transcript.Process {
-		return e.Kind == transcript.StdinClosed || e.Kind == transcript.Signalled || e.Kind == transcript.Exited
+		return e.Kind == transcript.StdinClosed || e.Kind == transcript.Exited ||
+			e.Kind == transcript.Signalled && !e.JSON().Get("server").Exists()
 	}
 	return e.Frame()
 }

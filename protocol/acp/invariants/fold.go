@@ -132,7 +132,7 @@ func (w *world) fold(ev *event) {
 		c.exitOf(ev.body.Get("terminalId").Str(), ev.Kind == transcript.TermExit)
 	case ev.Kind == transcript.StdinClosed:
 		c.closedIn, c.closedAt = ev.Seq, ev.At
-	case ev.Kind == transcript.Signalled:
+	case ev.Kind == transcript.Signalled && !ev.JSON().Get("server").Exists():
 		c.signalled = ev.Seq
 	case ev.Kind == transcript.Exited:
 		c.exited, c.exitedAt = ev.Seq, ev.At

@@ -1,6 +1,7 @@
 package words
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -178,8 +179,7 @@ func answer(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, c *mock
 	case wait.Err() != nil:
 		f.Observed = "nothing"
 	default:
-		f.Observed = "the agent exited"
-		f.Reason = err.Error()
+		f.Observed, f.Reason = cmp.Or(b.Unreached(), "the agent exited"), err.Error()
 	}
 	m := &scenarios.Miss{Failure: f, Effect: true}
 	if rpc != nil && rpc.Code == -32000 && !loggedIn(b.Transcript()) {

@@ -9,8 +9,10 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/remote"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -18,8 +20,9 @@ import (
 // messages, to a protocol.
 func Add(p *scenarios.Protocol) {
 	p.Words = slices.Concat(setupCommands(), []*scenarios.Command{terminalCommand(), elicitCommand()}, mcpCommands(),
-		[]*scenarios.Command{sameHistoryCommand(), childCommand()}, actCommands())
-	p.Kinds = kinds()
+		[]*scenarios.Command{sameHistoryCommand(), childCommand()}, actCommands(),
+		networkCommands())
+	p.Kinds = append(kinds(), networkKinds()...)
 	p.PatternHelp = "A path is looked up in the update, the params or the result, then in the whole\n" +
 		"message. A method with a slash, such as fs/read_text_file, is a pattern of its own.\n"
 	p.CapabilityHelp = "agent:CAPABILITY is a path below agentCapabilities, such as loadSession or\n" +
@@ -32,6 +35,7 @@ func Add(p *scenarios.Protocol) {
 		"set-option": "session/set_config_option", "initialize": "initialize", "authenticate": "authenticate",
 		"logout": "logout"}
 	p.Client = newClient
+	p.Reach = func(url string, headers map[string]string) transport.Reaching { return remote.At(url, headers) }
 	p.StopReasons = []string{"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"}
 	p.Prompts = func(e transcript.Entry) bool {
 		return e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt"

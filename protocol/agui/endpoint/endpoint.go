@@ -14,6 +14,7 @@ import (
 
 	"github.com/acp-test/acp-test/protocol/agui/aguiframe"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -37,7 +38,7 @@ type Endpoint struct {
 	// Header goes with each post.
 	Header map[string]string
 
-	given  string
+	given  transport.Address
 	client *http.Client
 
 	items chan item
@@ -65,6 +66,9 @@ var (
 	errHangUp = errors.New("the client hung up")
 	errGone   = errors.New("the server has ended")
 )
+
+// Attach implements transport.Reaching: what happens on the network is received.
+func (e *Endpoint) Attach(*transport.Agent) {}
 
 // Do posts, and does not wait: all that comes of it is received.
 func (e *Endpoint) Do(p Post) error {

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
+	"github.com/acp-test/acp-test/internal/sse"
 	"github.com/acp-test/acp-test/protocol/agui/aguiproto"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -48,7 +48,7 @@ func sourceOf(kind string, body io.Reader) source {
 	if kind == aguiproto.MediaType {
 		return &frames{in: bufio.NewReaderSize(body, 32<<10)}
 	}
-	return &sse{in: bufio.NewReaderSize(body, 32<<10)}
+	return events{sse.NewReader(body)}
 }
 
 // add appends a piece, which answers the frame ref, to a transcript.
@@ -65,191 +65,22 @@ func (p piece) add(t *transcript.Transcript, conn, ref int) transcript.Entry {
 }
 
 // Framing is what a stream contains in addition to its events.
-type Framing struct {
-	// Bytes is the length of the stream, Events the number of its events.
-	Bytes  int `json:"bytes"`
-	Events int `json:"events"`
-	// Returns counts the lines that ended with a carriage return, Comments the
-	// lines that began with a colon.
-	Returns  int `json:"carriageReturns,omitempty"`
-	Comments int `json:"comments,omitempty"`
-	// Fields are the names of fields other than data, as far as they are few.
-	Fields []string `json:"fields,omitempty"`
-	// Mark says that the stream began with a byte order mark, Unterminated that no
-	// empty line followed the last event.
-	Mark         bool `json:"byteOrderMark,omitempty"`
-	Unterminated bool `json:"unterminated,omitempty"`
-	// Tail says what is incomplete at the end of a stream in the binary form.
-	Tail string `json:"tail,omitempty"`
+type Framing = sse.Framing
+
+// MaxEvent is how many bytes of an event are kept.
+const MaxEvent = sse.MaxEvent
+
+// events reads a stream of server-sent events.
+type events struct{ *sse.Reader }
+
+func (s events) step() (piece, bool, error) {
+	e, complete, err := s.Step()
+	return piece{data: e.Data, size: e.Size}, complete, err
 }
 
-const (
-	// MaxEvent is how many bytes of an event are kept.
-	MaxEvent = 16 << 20
-	// mostFields bounds how many names of fields are told.
-	mostFields = 16
-)
+func (s events) within() bool { return s.Within() }
 
-// sse reads a stream of server-sent events, line by line, in bounded memory. It takes
-// CR, LF and CRLF for the end of a line, as the standard of the format says.
-type sse struct {
-	in      *bufio.Reader
-	framing Framing
-	data    []byte
-	size    int  // of the data, kept or not
-	some    bool // a data line was read
-	begun   bool
-	skip    bool // a CR came: an LF after it belongs to it
-}
-
-// step reads a line, or the LF that was left of one. An event that no empty line ended comes with the
-// error.
-func (s *sse) step() (piece, bool, error) {
-	if s.skip {
-		if next, err := s.in.Peek(1); err == nil && next[0] == '\n' {
-			s.skip = false
-			s.read(1)
-			return piece{}, false, nil
-		}
-	}
-	empty, err := s.line()
-	if err != nil && s.some {
-		s.framing.Unterminated = true
-	}
-	if s.some && (empty || err != nil) {
-		return s.take(), true, err
-	}
-	return piece{}, false, err
-}
-
-func (s *sse) within() bool { return s.some }
-
-func (s *sse) shows() *Framing { return &s.framing }
-
-func (s *sse) take() piece {
-	p := piece{data: s.data}
-	if s.size > len(s.data) {
-		p.size = s.size
-	}
-	s.framing.Events++
-	s.data, s.size, s.some = nil, 0, false
-	return p
-}
-
-// line reads one line and applies its field.
-func (s *sse) line() (empty bool, err error) {
-	var l field
-	for {
-		chunk, err := s.in.Peek(1)
-		if err != nil {
-			if l.length == 0 {
-				return false, err
-			}
-			s.close(&l)
-			return false, nil // the error comes again
-		}
-		if n := s.in.Buffered(); n > 1 {
-			chunk, _ = s.in.Peek(n)
-		}
-		if s.skip {
-			s.skip = false
-			if chunk[0] == '\n' {
-				s.read(1)
-				continue
-			}
-		}
-		if !s.begun {
-			s.begun = true
-			if mark, err := s.in.Peek(3); err == nil && string(mark) == "\uFEFF" {
-				s.framing.Mark = true
-				s.read(3)
-				continue
-			}
-		}
-		end := bytes.IndexAny(chunk, "\r\n")
-		if end < 0 {
-			s.add(&l, chunk)
-			s.read(len(chunk))
-			continue
-		}
-		s.add(&l, chunk[:end])
-		if chunk[end] == '\r' {
-			s.framing.Returns++
-			s.skip = true
-		}
-		s.read(end + 1)
-		s.close(&l)
-		return l.length == 0, nil
-	}
-}
-
-func (s *sse) read(n int) {
-	k, err := s.in.Discard(n)
-	s.framing.Bytes += k
-	if err != nil && !errors.Is(err, io.EOF) {
-		return // what was peeked at can be discarded
-	}
-}
-
-// field is a line while it is read: its name up to a colon, then its value.
-type field struct {
-	name   []byte
-	colon  bool
-	spaced bool // the blank behind the colon was looked for
-	length int
-	data   bool // it is data, and its value goes to the event
-}
-
-const longestName = 64
-
-// add takes more of a line.
-func (s *sse) add(l *field, more []byte) {
-	l.length += len(more)
-	if !l.colon {
-		name, value, found := bytes.Cut(more, []byte(":"))
-		l.name = append(l.name, name[:min(len(name), longestName)]...)
-		l.name = l.name[:min(len(l.name), longestName)]
-		if !found {
-			return
-		}
-		l.colon, more = true, value
-		s.named(l)
-	}
-	if !l.data || len(more) == 0 {
-		return
-	}
-	if !l.spaced {
-		l.spaced = true
-		more = bytes.TrimPrefix(more, []byte(" "))
-	}
-	s.size += len(more)
-	s.data = append(s.data, more[:max(0, min(len(more), MaxEvent-len(s.data)))]...)
-}
-
-// named begins the value of a field.
-func (s *sse) named(l *field) {
-	l.data = string(l.name) == "data"
-	if l.data && s.some {
-		s.size++
-		s.data = append(s.data, '\n')
-	}
-	s.some = s.some || l.data
-}
-
-// close ends a line.
-func (s *sse) close(l *field) {
-	switch {
-	case l.length == 0 || l.data:
-	case l.colon && len(l.name) == 0:
-		s.framing.Comments++
-	case !l.colon && string(l.name) == "data":
-		s.named(l)
-	default:
-		if name := string(l.name); len(s.framing.Fields) < mostFields && !slices.Contains(s.framing.Fields, name) {
-			s.framing.Fields = append(s.framing.Fields, name)
-		}
-	}
-}
+func (s events) shows() *Framing { return s.Shows() }
 
 // keptOfFrame is how many bytes are kept of a frame that is too long.
 const keptOfFrame = 4 << 10

@@ -105,9 +105,7 @@ func (c *client) Greet(ctx context.Context, b *scenarios.Branch, l *scenarios.Li
 	}
 	f := b.Failure(l, transcript.Outcome{Verdict: transcript.Unmeetable, Reason: err.Error()})
 	f.Expected, f.Observed = []string{"an agent that can be reached"}, "none"
-	f.Advice = "look at the server's output above; the profile's url, or --url, says where it is: it may name " +
-		"$PORT, which " +
-		"the server is told in PORT, or $PRINTED, the URL that it prints"
+	f.Advice = b.StartAdvice(f)
 	b.NotStarted(f)
 	return &scenarios.Miss{Failure: f, Effect: true}
 }

@@ -36,7 +36,7 @@ func Add(p *scenarios.Protocol) {
 	p.PatternHelp = "A path is looked up in the event, or in what the answer or its end has. " +
 		"arguments of\na tool call are all that has come of them.\n"
 	p.CapabilityHelp = ""
-	p.Client = newClient
+	p.Client, p.Served = newClient, true
 	p.Reach = func(url string, headers map[string]string) transport.Reaching {
 		at := endpoint.At(url)
 		at.Header = headers

@@ -1,0 +1,231 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/coder/websocket"
+
+	"github.com/acp-test/acp-test/internal/sse"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Raw is a request over HTTP that a script makes, beside the connection of the editor.
+type Raw struct {
+	// Method is that of HTTP, or Upgrade for a WebSocket.
+	Method string
+	// Header is beside that of the profile; an empty value sends none.
+	Header map[string]string
+	Body   []byte
+}
+
+// Upgrade is the Method of a Raw that opens a WebSocket.
+const Upgrade = "UPGRADE"
+
+// Connection returns the id of the editor's connection over HTTP, "" if it has none.
+func (c *Conn) Connection() string {
+	c.mu.Lock()
+	h, ok := c.way.(*overHTTP)
+	c.mu.Unlock()
+	if !ok {
+		return ""
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.connection
+}
+
+// Do makes a request of a script and returns the entry with what its answer begins with. A stream or a
+// socket that it opens is read until the connection ends: each message is an entry of the kind event,
+// whose Ref is that entry.
+func (c *Conn) Do(ctx context.Context, raw Raw) (transcript.Entry, error) {
+	at, err := c.find()
+	if err != nil {
+		return transcript.Entry{}, err
+	}
+	life, hangUp := context.WithCancel(c.ctx)
+	stop := context.AfterFunc(ctx, hangUp) // until there is an answer
+	defer stop()
+	if raw.Method == Upgrade {
+		return c.upgrade(life, hangUp, at, raw)
+	}
+	u := *at
+	u.Scheme = strings.Replace(u.Scheme, "ws", "http", 1)
+	r, err := http.NewRequestWithContext(life, raw.Method, u.String(), bytes.NewReader(raw.Body))
+	if err != nil {
+		hangUp()
+		return transcript.Entry{}, err
+	}
+	c.dress(r, raw)
+	x := exchange{Method: raw.Method, Raw: true}
+	answer, err := (&http.Client{Transport: c.client.Transport, CheckRedirect: c.client.CheckRedirect}).Do(r)
+	if err != nil {
+		x.Problem = problem(err)
+		hangUp()
+		return c.entry(transcript.Exchanged, "", 0, x), nil
+	}
+	x.Status, x.Proto, x.Headers = answer.StatusCode, answer.Proto, told(answer.Header)
+	x.Connection = answer.Header.Get(ConnectionID)
+	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	if answer.StatusCode != http.StatusOK || kind != eventStream {
+		message, text := bodyOf(answer)
+		answer.Body.Close()
+		hangUp()
+		if x.Body = text; message != nil {
+			x.Body = strings.ToValidUTF8(string(message), string(utf8.RuneError))
+		}
+		return c.entry(transcript.Exchanged, "", 0, x), nil
+	}
+	e := c.entry(transcript.Exchanged, "", 0, x)
+	c.keep(e.Seq, &held{hangUp: hangUp})
+	c.receive(func() {
+		defer answer.Body.Close()
+		in := sse.NewReader(answer.Body)
+		for {
+			got, err := in.Next()
+			if err != nil {
+				c.entry(transcript.Closed, "", e.Seq, ending(life, err, raw.Method == Upgrade))
+				return
+			}
+			c.event(e.Seq, got.Data, got.ID)
+		}
+	})
+	return e, nil
+}
+
+// dress gives a request the headers of the profile and of the script.
+func (c *Conn) dress(r *http.Request, raw Raw) {
+	r.Header = c.header.Clone()
+	for name, value := range raw.Header {
+		switch {
+		case value == "":
+			r.Header.Del(name)
+		case strings.EqualFold(name, "Host"):
+			r.Host = value
+		default:
+			r.Header.Set(name, value)
+		}
+	}
+}
+
+// held is a stream or a socket that a script has opened.
+type held struct {
+	hangUp func()
+	ws     *websocket.Conn // nil for a stream
+}
+
+func (c *Conn) keep(ref int, h *held) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held == nil {
+		c.held = map[int]*held{}
+	}
+	c.held[ref] = h
+}
+
+// upgrade opens a WebSocket.
+func (c *Conn) upgrade(life context.Context, hangUp func(), at *url.URL, raw Raw) (transcript.Entry, error) {
+	header := c.header.Clone()
+	o := &websocket.DialOptions{HTTPClient: &http.Client{Transport: c.client.Transport}, HTTPHeader: header,
+		CompressionMode: websocket.CompressionContextTakeover}
+	for name, value := range raw.Header {
+		switch {
+		case strings.EqualFold(name, "Host"):
+			o.Host = value
+		case strings.EqualFold(name, "Sec-WebSocket-Protocol"):
+			o.Subprotocols = []string{value}
+		case value != "":
+			header.Set(name, value)
+		}
+	}
+	ws, answer, err := websocket.Dial(life, at.String(), o)
+	x := exchange{Method: raw.Method, Raw: true}
+	if answer != nil {
+		x.Status, x.Proto, x.Headers = answer.StatusCode, answer.Proto, told(answer.Header)
+	}
+	if err != nil {
+		hangUp()
+		if x.Problem = problem(err); answer != nil {
+			x.Problem = ""
+			_, x.Body = bodyOf(answer)
+		}
+		return c.entry(transcript.Exchanged, "", 0, x), nil
+	}
+	ws.SetReadLimit(maxMessage)
+	e := c.entry(transcript.Exchanged, "", 0, x)
+	c.keep(e.Seq, &held{hangUp: hangUp, ws: ws})
+	c.receive(func() {
+		for {
+			_, data, err := ws.Read(life)
+			if err != nil {
+				c.entry(transcript.Closed, "", e.Seq, ending(life, err, raw.Method == Upgrade))
+				_ = ws.CloseNow()
+				return
+			}
+			c.event(e.Seq, data, "")
+		}
+	})
+	return e, nil
+}
+
+// Frame sends a message by a socket that a script has opened.
+func (c *Conn) Frame(ctx context.Context, ref int, text []byte, binary bool) error {
+	c.mu.Lock()
+	h := c.held[ref]
+	c.mu.Unlock()
+	if h == nil || h.ws == nil {
+		return errors.New("no WebSocket was opened there")
+	}
+	kind := websocket.MessageText
+	if binary {
+		kind = websocket.MessageBinary
+	}
+	_ = h.ws.Write(ctx, kind, text) // one that is closed is told by its end
+	return nil
+}
+
+// HangUp ends a stream or a socket that a script has opened, without a word.
+func (c *Conn) HangUp(ref int) error {
+	c.mu.Lock()
+	h := c.held[ref]
+	c.mu.Unlock()
+	if h == nil {
+		return errors.New("no stream or WebSocket was opened there")
+	}
+	if h.hangUp(); h.ws != nil {
+		return h.ws.CloseNow()
+	}
+	return nil
+}
+
+// Event is the kind of an entry of the network that is a message which came by a stream or a socket of
+// a script's own.
+const Event transcript.Kind = "event"
+
+// event appends a message to the transcript.
+func (c *Conn) event(ref int, data []byte, id string) {
+	if json.Valid(data) && id == "" {
+		c.agent.Transcript().Append(transcript.Entry{Conn: c.agent.Conn(), Source: transcript.Network, Kind: Event,
+			Ref: ref, Raw: data})
+		return
+	}
+	c.entry(Event, "", ref, map[string]string{"text": string(data), "id": id})
+}
+
+// entry appends an entry of the network.
+func (c *Conn) entry(kind transcript.Kind, session string, ref int, details any) transcript.Entry {
+	raw, err := json.Marshal(details)
+	if err != nil {
+		raw = fmt.Appendf(nil, `{"error":%q}`, err.Error())
+	}
+	return c.agent.Transcript().Append(transcript.Entry{Conn: c.agent.Conn(), Source: transcript.Network, Kind: kind,
+		Session: session, Ref: ref, Raw: raw})
+}

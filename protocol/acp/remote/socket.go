@@ -1,0 +1,84 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/coder/websocket"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// socket is the binding of WebSockets: a text frame for each message.
+type socket struct {
+	c   *Conn
+	ws  *websocket.Conn
+	seq int
+}
+
+// newSocket opens the socket at a URL.
+func newSocket(c *Conn, at *url.URL) (*socket, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, postPatience)
+	defer cancel()
+	s := &socket{c: c}
+	var t *tap
+	ws, answer, err := websocket.Dial(tapped(ctx, &t, make(chan struct{})), at.String(),
+		&websocket.DialOptions{HTTPClient: c.client, HTTPHeader: c.header.Clone()})
+	if err != nil {
+		x := exchange{Method: http.MethodGet, Message: "upgrade", Problem: problem(err)}
+		if answer != nil {
+			x.Status, x.Proto, x.Headers = answer.StatusCode, answer.Proto, told(answer.Header)
+			_, x.Body = bodyOf(answer)
+			err = fmt.Errorf("the server answers %s instead of 101", answer.Status)
+		}
+		c.entry(transcript.Exchanged, "", 0, x)
+		return nil, fmt.Errorf("opening a WebSocket at %s: %s", at.Redacted(), problem(err))
+	}
+	ws.SetReadLimit(maxMessage)
+	s.ws = ws
+	s.seq = c.entry(transcript.Opened, "", 0, opened{Form: "websocket", Status: answer.StatusCode, Proto: answer.Proto,
+		Headers: told(answer.Header)}).Seq
+	c.watch(t, true)
+	c.receive(func() {
+		s.read()
+		c.watch(t, false)
+		c.stop(nil)
+	})
+	return s, nil
+}
+
+// read receives messages until the socket ends.
+func (s *socket) read() {
+	for {
+		kind, data, err := s.ws.Read(s.c.ctx)
+		if err != nil {
+			s.c.entry(transcript.Closed, "", s.seq, ending(s.c.ctx, err, true))
+			_ = s.ws.CloseNow()
+			return
+		}
+		it := item{data: data, stream: s.seq}
+		if kind == websocket.MessageBinary {
+			it.problem = "the message is in a binary frame, and each is in a text frame"
+		}
+		s.c.put(it)
+	}
+}
+
+// send implements binding.
+func (s *socket) send(line []byte) error {
+	if err := s.ws.Write(s.c.ctx, websocket.MessageText, line); err != nil {
+		return fmt.Errorf("writing to the WebSocket: %s", problem(err))
+	}
+	return nil
+}
+
+// end implements binding: it closes the socket once what is on its way has come, as the answer to a ping
+// tells.
+func (s *socket) end() {
+	ctx, cancel := context.WithTimeout(s.c.ctx, endPatience)
+	defer cancel()
+	_ = s.ws.Ping(ctx) // one that is lost needs none
+	_ = s.ws.Close(websocket.StatusNormalClosure, "")
+}

@@ -1,0 +1,140 @@
+package acp_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/ci/inside"
+	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/protocol/acp/remote"
+	"github.com/acp-test/acp-test/refagent"
+	"github.com/acp-test/acp-test/refagent/netagent"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
+)
+
+// overNetwork runs the reference agent as a server within this process.
+func overNetwork(t *testing.T, binding string) *scenarios.Engine {
+	t.Helper()
+	p, err := agents.Shipped("reference")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p = p.Over(binding)
+	p.Command = []string{os.Args[0]} // which is not started
+	e := &scenarios.Engine{Protocol: acp.V1(), Profile: p, Temp: t.TempDir(), Cwd: t.TempDir(), NoTrap: true,
+		StepTimeout: 5 * time.Second}
+	e.Connect = func(_ context.Context, log *transcript.Transcript, conn int, l agents.Launch) (*transport.Agent, error) {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		getenv := inside.Getenv(l)
+		o := netagent.Options{Listener: listener, Tokens: strings.Fields(strings.ReplaceAll(getenv("ACP_TEST_REFAGENT_TOKENS"), ",", " ")),
+			Agent: func(ctx context.Context, in io.Reader, out io.Writer) error {
+				return refagent.Run(ctx, refagent.Options{In: in, Out: out, Getenv: getenv})
+			}}
+		at := remote.At(binding+"://"+listener.Addr().String()+netagent.Path, l.Headers)
+		return transport.InProcessServer(log, conn, at, func(ctx context.Context) error { return netagent.Serve(ctx, o) }), nil
+	}
+	return e
+}
+
+// The agent passes over both bindings, with the goldens of stdio.
+func TestTheAgentOverANetwork(t *testing.T) {
+	all, err := acp.V1().Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []*scenarios.Scenario
+	for _, s := range all {
+		suite, _, _ := strings.Cut(s.ID, "/")
+		if s.ID == "cancel/server-hangs" || s.ID == "load/after-kill" {
+			continue // they need this program, and a process to kill
+		}
+		if strings.Contains(" remote prompt-turn permission load close subagents cancel transport ", " "+suite+" ") {
+			list = append(list, s)
+		}
+	}
+	for binding, skipped := range map[string]int{"http": 25, "ws": 50} {
+		e := overNetwork(t, binding)
+		e.Golden, e.GoldenRequired = &golden.Store{Embedded: golden.Shipped()}, true
+		run := e.RunAll(context.Background(), list, scenarios.Plan{Jobs: 6})
+		passed, skips := 0, 0
+		for _, r := range run.Results {
+			switch r.Verdict {
+			case results.Pass:
+				passed++
+			case results.Skip:
+				skips++
+			}
+			if r.Verdict != results.Pass && r.Verdict != results.Skip {
+				t.Errorf("%s over %s: %s %s %+v", r.ID, binding, r.Verdict, r.Summary(), r.Golden)
+			}
+		}
+		if skips > skipped || passed < 100 {
+			t.Errorf("over %s %d of %d scenarios pass and %d are skipped", binding, passed, len(list), skips)
+		}
+	}
+}
+
+// What is no agent at a URL gets one clear message, and the run goes on.
+func TestWhatIsNoServer(t *testing.T) {
+	scenario, err := acp.V1().Parse("hello", "hello.txtar", []byte("check a\ninitialize\nsession new main\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for answer, want := range map[string]string{
+		"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>":                         "is that an ACP agent?",
+		"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n":                               "give the URL of the agent itself",
+		"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n":                                                   "the server answers 404 Not Found",
+		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}":                      "is that an ACP agent?",
+		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}": "without the header Acp-Connection-Id",
+		"SSH-2.0-none\r\n": "malformed HTTP response",
+		"":                 "nobody listens at",
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer == "" {
+			l.Close()
+		}
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = c.Read(make([]byte, 4096))
+				_, _ = io.WriteString(c, answer)
+				c.Close()
+			}
+		}()
+		e := &scenarios.Engine{Protocol: acp.V1(), Temp: t.TempDir(), Cwd: t.TempDir(), NoTrap: true, StepTimeout: 5 * time.Second,
+			Profile: &agents.Profile{Name: "endpoint", URL: "http://" + l.Addr().String() + "/acp"}}
+		r := e.Run(context.Background(), scenario)
+		l.Close()
+		var said strings.Builder
+		for _, c := range r.Checks {
+			if c.Failure != nil {
+				said.WriteString(c.Failure.Error())
+			}
+		}
+		if r.Failure != nil {
+			said.WriteString(r.Failure.Error())
+		}
+		if !r.NotStarted || !strings.Contains(said.String(), want) {
+			t.Errorf("for %q got %s %s\n%s", answer, r.Verdict, r.Summary(), said.String())
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package words
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/acp-test/acp-test/protocol/acp/remote"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+const overHTTP = "expects=STATUS[,STATUS…] [has=HEADER] [lacks=HEADER] [header=NAME:VALUE…] " +
+	"[connection=ID] [session=ID]"
+
+func networkCommands() []*scenarios.Command {
+	return []*scenarios.Command{{
+		Name: "http", Group: "acts", Alone: true, Captures: true, Effect: true,
+		Args:    "METHOD [BODY] " + overHTTP,
+		Summary: "make a request over HTTP beside the editor's connection, and expect a status",
+		Detail: "A POST is application/json, a GET accepts text/event-stream; header= changes that, without\n" +
+			"a value it sends none. connection= is that of the editor unless it is given; - sends none.\n" +
+			"$NAME.connection is the id of a connection that the answer began. A stream that opens is read: its\n" +
+			"messages are `event NAME`. It applies to agents that are reached over HTTP.",
+		Compile: compileHTTP,
+	}, {
+		Name: "socket", Group: "acts", Alone: true, Captures: true, Effect: true, Args: overHTTP,
+		Summary: "open a WebSocket beside the editor's connection, and expect a status, 101 if it opens",
+		Detail:  "It applies to agents that are reached by a WebSocket. Its messages are `event NAME`.",
+		Compile: compileHTTP,
+	}, {
+		Name: "frame", Group: "acts", Args: "NAME TEXT [form=text|binary]",
+		Summary: "send a frame by a WebSocket that a line named",
+		Compile: compileFrame,
+	}, {
+		Name: "abandon", Group: "acts", Args: "NAME",
+		Summary: "drop the connection of a stream or a WebSocket that a line named, without a word",
+		Compile: func(l *scenarios.Line) scenarios.Step {
+			ref := l.Ref(0)
+			l.AtMost(1)
+			return onNetwork(l, func(_ context.Context, b *scenarios.Branch, c *remote.Conn) error {
+				e, err := b.Entry(l, ref)
+				if err != nil {
+					return err
+				}
+				b.Did(l)
+				if err := c.HangUp(e.Seq); err != nil {
+					return l.Fault(err)
+				}
+				return nil
+			})
+		},
+	}}
+}
+
+// onNetwork returns the step of a command about the network, which does not apply to an agent on pipes.
+func onNetwork(
+	l *scenarios.Line, do func(ctx context.Context, b *scenarios.Branch, c *remote.Conn) error,
+) scenarios.Step {
+	return func(ctx context.Context, b *scenarios.Branch) error {
+		if err := b.Launch(ctx); err != nil {
+			return err
+		}
+		agent, err := b.Alive(l)
+		if err != nil {
+			return err
+		}
+		c, ok := agent.Transport().(*remote.Conn)
+		if !ok {
+			return &scenarios.Skipped{Reason: l.Name.Raw() + " does not apply: the agent is not reached over a network"}
+		}
+		return do(ctx, b, c)
+	}
+}
+
+func compileHTTP(l *scenarios.Line) scenarios.Step {
+	headers := l.Every("header")
+	opts := l.Options("expects", "has", "lacks", "connection", "session")
+	raw := remote.Raw{Method: remote.Upgrade}
+	need := language.Need{What: "ws", Line: l.Number}
+	var body script.Word
+	if l.Name.Is("http") {
+		need.What, raw.Method = "http", l.One(0, "a method of HTTP")
+		if len(l.Rest) > 1 {
+			body = l.Source(l.Rest[1])
+		}
+		l.AtMost(2, "quote the body")
+	} else {
+		l.AtMost(0)
+	}
+	if opts["expects"].Raw() == "" {
+		l.Usage(l.End(), "expects= is missing: the statuses that the answer may have")
+	}
+	for _, w := range headers {
+		if !strings.Contains(w.Raw(), ":") {
+			l.Usage(w.Column, "header= is NAME:VALUE")
+		}
+	}
+	l.Scenario().Needs = append(l.Scenario().Needs, need)
+	return onNetwork(l, func(ctx context.Context, b *scenarios.Branch, c *remote.Conn) error {
+		r, err := dressed(b, c, raw, headers, opts)
+		if err != nil {
+			return l.Fault(err)
+		}
+		text, err := b.Expand(body)
+		if err == nil {
+			text, err = script.ExpandText(l.File(), text, b.Variable)
+		}
+		if err != nil {
+			return l.Fault(err)
+		}
+		r.Body = []byte(text)
+		wait, cancel := b.StepTimeout(ctx, 0)
+		defer cancel()
+		b.Did(l) // what comes of it may come before its answer
+		e, err := c.Do(wait, r)
+		if err != nil {
+			return b.Unsent(l, err)
+		}
+		b.Name(l.Alias, e)
+		return statusOf(b, l, e, opts)
+	})
+}
+
+// dressed gives a request its headers.
+func dressed(b *scenarios.Branch, c *remote.Conn, raw remote.Raw, headers []script.Word,
+	opts map[string]script.Word) (remote.Raw, error) {
+	raw.Header = map[string]string{}
+	switch raw.Method {
+	case "POST":
+		raw.Header["Content-Type"] = "application/json"
+	case "GET":
+		raw.Header["Accept"] = "text/event-stream"
+	}
+	connection := c.Connection()
+	if raw.Method == remote.Upgrade || raw.Method == "OPTIONS" {
+		connection = ""
+	}
+	for name, value := range map[string]string{"connection": connection, "session": ""} {
+		if w, given := opts[name]; given {
+			text, err := b.Expand(w)
+			if err != nil {
+				return raw, err
+			}
+			value = text
+		}
+		if value != "" && value != "-" {
+			raw.Header[map[string]string{"connection": remote.ConnectionID, "session": remote.SessionID}[name]] = value
+		}
+	}
+	for _, w := range headers {
+		text, err := b.Expand(w)
+		if err != nil {
+			return raw, err
+		}
+		name, value, _ := strings.Cut(text, ":")
+		raw.Header[name] = strings.TrimSpace(value)
+	}
+	return raw, nil
+}
+
+// statusOf judges what a request was answered with.
+func statusOf(b *scenarios.Branch, l *scenarios.Line, e transcript.Entry, opts map[string]script.Word) error {
+	v := e.JSON()
+	status, _ := v.Get("status").Int()
+	want := strings.Split(opts["expects"].Raw(), ",")
+	header := func(option string) (name string, there bool) {
+		name = strings.ToLower(opts[option].Raw())
+		return name, v.Get("headers").Get(name).Exists()
+	}
+	has, there := header("has")
+	lacks, also := header("lacks")
+	expected := ""
+	switch {
+	case !slices.Contains(want, strconv.FormatInt(status, 10)):
+		expected = "status " + strings.Join(want, " or ")
+	case has != "" && !there:
+		expected = "the header " + has
+	case lacks != "" && also:
+		expected = "no header " + lacks
+	default:
+		return nil
+	}
+	f := b.Failure(l, transcript.Outcome{Verdict: transcript.Unmeetable, Entry: e})
+	f.Expected, f.Observed = []string{expected}, fmt.Sprintf("#%d %s", e.Seq, b.Line(e))
+	return &scenarios.Miss{Failure: f, Effect: true}
+}
+
+func compileFrame(l *scenarios.Line) scenarios.Step {
+	opts := l.Options("form")
+	ref := l.Ref(0)
+	text := l.Source(l.Need(1, "what to send"))
+	l.AtMost(2, "quote the text")
+	return onNetwork(l, func(ctx context.Context, b *scenarios.Branch, c *remote.Conn) error {
+		e, err := b.Entry(l, ref)
+		if err != nil {
+			return err
+		}
+		what, err := b.Expand(text)
+		if err == nil {
+			what, err = script.ExpandText(l.File(), what, b.Variable)
+		}
+		if err != nil {
+			return l.Fault(err)
+		}
+		b.Did(l)
+		if err := c.Frame(ctx, e.Seq, []byte(what), opts["form"].Is("binary")); err != nil {
+			return l.Fault(err)
+		}
+		return nil
+	})
+}
+
+// networkKinds are the patterns of what comes by streams and sockets of a script's own.
+func networkKinds() []language.Kind {
+	of := func(kind transcript.Kind) match {
+		return func(x language.Bound, e transcript.Entry, _ bool) bool {
+			return e.Source == transcript.Network && e.Kind == kind && e.Ref == x.Ref
+		}
+	}
+	return []language.Kind{
+		{Name: "event", Arg: "REF", Help: "a message by the stream or WebSocket that a line named with as",
+			Match: of(remote.Event)},
+		{Name: "exchange", Help: "what a request over HTTP was answered with: status, headers.NAME, body",
+			Match: func(_ language.Bound, e transcript.Entry, _ bool) bool {
+				return e.Source == transcript.Network && e.Kind == transcript.Exchanged
+			}},
+		{Name: "stream-end", Arg: "REF", Help: "the end of the stream or WebSocket that a line named with as: end is " +
+			"closed, cut or hung up; code and reason are those of a WebSocket", Effect: true, Match: of(transcript.Closed)},
+	}
+}

@@ -1,0 +1,136 @@
+package transport
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Address is the URL at which a server is reached. It may begin with $PRINTED, or with ws:$PRINTED
+// for a WebSocket at the URL that is printed.
+type Address string
+
+// Client returns a client of HTTP that keeps cookies, as browsers do, and follows no redirect: it
+// may lead a whole conversation to another host. dial makes its connections; nil is the usual way.
+func Client(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
+	cookies, _ := cookiejar.New(nil) // it fails at nothing
+	return &http.Client{
+		Jar: cookies,
+		Transport: &http.Transport{
+			DialContext: dial, DisableCompression: true, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+			ResponseHeaderTimeout: time.Minute, MaxResponseHeaderBytes: 1 << 20,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+var printedURL = regexp.MustCompile(`(?:http|ws)s?://[A-Za-z0-9.:\[\]_-]+(?:/[^\s"'<>\x1b]*)?[\s"'<>\x1b]`)
+
+// Find waits until the URL is known and somebody listens there, as long as the server
+// may be starting: one that is not ours, ours says false, has to listen already. t is the
+// transcript in which the server's output is.
+func (a Address) Find(ctx context.Context, t *transcript.Transcript, conn int, ours bool) (*url.URL, error) {
+	at, err := a.printed(ctx, t, conn)
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(at)
+	if err != nil || u.Host == "" {
+		return nil, fmt.Errorf("%q is no URL of an agent", at)
+	}
+	return u, listening(ctx, t, u, ours)
+}
+
+// printed returns the URL, with the address that the server prints instead of $PRINTED.
+func (a Address) printed(ctx context.Context, t *transcript.Transcript, conn int) (string, error) {
+	if !strings.Contains(string(a), "$PRINTED") {
+		return string(a), nil
+	}
+	var found string
+	o := t.Await(ctx, 0, transcript.Expect("a URL that the server prints", func() transcript.Fold {
+		var text []byte
+		return func(entry transcript.Entry) (transcript.Verdict, string) {
+			if entry.Source == transcript.Stderr && entry.Conn == conn && len(text) < 1<<20 {
+				text = append(text, entry.Raw...)
+				if at := printedURL.Find(text); at != nil {
+					found = string(at[:len(at)-1])
+					return transcript.Met, ""
+				}
+			}
+			return transcript.Unmet, "it has printed no URL"
+		}
+	}))
+	if !o.Met() {
+		return "", fmt.Errorf("the server printed no URL: %s", cmp.Or(o.Reason, "it does not say where it listens"))
+	}
+	scheme, rest, _ := strings.Cut(string(a), "$PRINTED")
+	if scheme == "ws:" {
+		found = strings.Replace(found, "http", "ws", 1)
+	}
+	if rest != "" {
+		found = strings.TrimSuffix(found, "/")
+	}
+	return strings.Replace(found, "//0.0.0.0:", "//127.0.0.1:", 1) + rest, nil
+}
+
+// listening waits until a connection can be made. Nobody tells when that is so: it
+// can only be tried.
+func listening(ctx context.Context, t *transcript.Transcript, u *url.URL, ours bool) error {
+	usual := map[string]string{"https": "443", "wss": "443"}[u.Scheme]
+	host := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), usual, "80"))
+	gone := transcript.First("its end", func(entry transcript.Entry) bool {
+		return entry.Source == transcript.Process && entry.Kind == transcript.Exited
+	})
+	for {
+		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", host)
+		if err == nil && (u.Scheme == "https" || u.Scheme == "wss") {
+			return shakesHands(ctx, c, u)
+		}
+		if err == nil {
+			return c.Close()
+		}
+		if !ours {
+			return fmt.Errorf("nobody listens at %s: %w", u.Redacted(), err)
+		}
+		pause, stop := context.WithTimeout(ctx, 10*time.Millisecond)
+		o := t.Await(pause, 0, gone)
+		stop()
+		if o.Met() || ctx.Err() != nil {
+			return fmt.Errorf("nobody listens at %s: %w", u.Redacted(), err)
+		}
+	}
+}
+
+// Authorities is the environment variable that names a file with the certificates of the
+// authorities to trust; it is the TLS library that reads it, not on macOS and Windows.
+const Authorities = "SSL_CERT_FILE"
+
+// shakesHands reports why no connection over TLS can be made.
+func shakesHands(ctx context.Context, c net.Conn, u *url.URL) error {
+	defer c.Close()
+	err := tls.Client(c, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: u.Hostname()}).HandshakeContext(ctx)
+	var unknown x509.UnknownAuthorityError
+	var plain tls.RecordHeaderError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &unknown):
+		return fmt.Errorf("the certificate of %s is of an authority that is not trusted here: %s may name a file with "+
+			"the certificates of those that are: %w", u.Redacted(), Authorities, err)
+	case errors.As(err, &plain):
+		return fmt.Errorf("what listens at %s does not speak TLS: begin the URL with http://", u.Redacted())
+	}
+	return fmt.Errorf("no connection over TLS can be made to %s: %w", u.Redacted(), err)
+}
