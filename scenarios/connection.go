@@ -55,7 +55,7 @@ func (r *run) Launch(ctx context.Context) error {
 	if r.engine.Launched != nil {
 		r.engine.Launched(r.scenario.ID, agent.PID())
 	}
-	r.client.Connect(agent, launch.Env, r.engine.Isolate)
+	r.client.Connect(agent, launch.Env, r.box.Root, r.engine.Isolate)
 	r.change(func(s *state) { s.agent = agent })
 	return r.perturb(ctx, agent)
 }

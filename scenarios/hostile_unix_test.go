@@ -61,6 +61,18 @@ cat >/dev/null`}))
 		Entry("what is looked for", `ln -s "$(dirname "$OUTSIDE")" x`, "exists x/outside\n", "x/outside: the path leads out of the directory"),
 		Entry("what is looked for in vain", `ln -s / x`, "! exists x/none\n", "x/none: the path leads out of the directory"),
 	)
+	DescribeTable("is not reached by a line that leads out of the run", func(line, says string) {
+		_, r := leave("true", line+"\n-- want/x --\n")
+		Expect(r.Verdict).To(Equal(results.Error), text(r))
+		Expect(text(r)).To(ContainSubstring(says))
+	},
+		Entry("attach", "prompt Again. attach=$WORK/../../../../../../../../etc/passwd", "passwd is outside of the run's directories: name a file below $WORK"),
+		Entry("cmp", "cmp $WORK/../../../../../../../../etc/passwd want/x", "passwd is outside of the run's directories"),
+		Entry("exists", "exists $TMP/../../x", "/x is outside of the run's directories"),
+		Entry("await file", "await file $HOME/../../x", "/x is outside of the run's directories"),
+		Entry("session cwd", "session new other cwd=$WORK/../..", ".. is outside of the run's directories"),
+		Entry("session add", "session new other add=$WORK/../..", ".. is outside of the run's directories"),
+	)
 	It("is in the difference of the workspace as what it is", func() {
 		e, r := leave(`mkfifo fifo; ln "$OUTSIDE" hard; ln -s "$OUTSIDE" link; truncate -s 1T sparse; mkdir 'a
 b'; echo text > 'a

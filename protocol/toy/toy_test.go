@@ -106,7 +106,7 @@ type client struct {
 	asked int
 }
 
-func (c *client) Connect(a *transport.Agent, _ []string, _ bool) {
+func (c *client) Connect(a *transport.Agent, _ []string, _ string, _ bool) {
 	c.agent = a
 	a.Receive(func(transcript.Entry) {})
 }
