@@ -148,14 +148,6 @@ func (e *Engine) redactor() func(transcript.Entry) transcript.Entry {
 	return e.Redact()
 }
 
-// known is a text without the secrets that are known by their values.
-func (e *Engine) known(text string) string {
-	if e.Secrets == nil {
-		return text
-	}
-	return string(e.Secrets.Known([]byte(text), func(string) string { return secret.Mark }))
-}
-
 // clean is a text without secrets.
 func (e *Engine) clean(text string) string {
 	if e.Secrets == nil {

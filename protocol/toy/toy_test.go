@@ -227,7 +227,7 @@ func (recordings) Facts(e transcript.Entry) replay.Facts {
 }
 func (recordings) Editor(a *transport.Agent, _ []string) replay.Editor {
 	p := player{&client{}}
-	p.Connect(a, nil, false)
+	p.Connect(a, nil, "", false)
 	return p
 }
 

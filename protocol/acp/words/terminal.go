@@ -15,8 +15,9 @@ func terminalCommand() *scenarios.Command {
 		Summary: "choose what terminal/* does",
 		Detail: "A scripted terminal runs nothing; without a line for its command it ends at once\n" +
 			"with status 0 and no output. A real one runs on a pty what allow= permits; without\n" +
-			"allow= that is every command, with your rights. Without any line terminals are real, or scripted where\n" +
-			"there are no ptys and with --isolate. Must stand before the agent starts.",
+			"allow= that is every command, with your rights. Without any line terminals are real,\n" +
+			"or scripted where there are no ptys and with --isolate. Must stand before the agent\n" +
+			"starts.",
 		Compile: compileTerminal,
 	}
 }
