@@ -3,6 +3,7 @@
 package scenarios_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,6 +74,18 @@ cat >/dev/null`}))
 		Entry("session cwd", "session new other cwd=$WORK/../..", ".. is outside of the run's directories"),
 		Entry("session add", "session new other add=$WORK/../..", ".. is outside of the run's directories"),
 	)
+	It("does not go on for ever in one line", func() {
+		e := engineFor(agents.AdHoc([]string{"sh", "-c", `exec tr '\0' x </dev/zero`}))
+		r := run(e, "check a\nprompt Go.\nawait turn\n")
+		Expect(text(r)).To(ContainSubstring("The agent was killed: it wrote more than 256 MiB in one scenario"))
+	})
+	It("tells the time since its command began", func() {
+		e := engineFor(agents.AdHoc([]string{"true"}))
+		e.Began = time.Now().Add(-time.Hour)
+		s, err := e.Protocol.Parse("case", "case.txtar", []byte("check a\nprompt Go.\n"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(e.RunAll(context.Background(), []*scenarios.Scenario{s}, scenarios.Plan{}).Duration).To(BeNumerically(">", time.Hour))
+	})
 	It("is in the difference of the workspace as what it is", func() {
 		e, r := leave(`mkfifo fifo; ln "$OUTSIDE" hard; ln -s "$OUTSIDE" link; truncate -s 1T sparse; mkdir 'a
 b'; echo text > 'a
