@@ -79,6 +79,12 @@ cat >/dev/null`}))
 		r := run(e, "check a\nprompt Go.\nawait turn\n")
 		Expect(text(r)).To(ContainSubstring("The agent was killed: it wrote more than 256 MiB in one scenario"))
 	})
+	It("has reached the model that refuses it", func() {
+		p, err := agents.Shipped("reference")
+		Expect(err).NotTo(HaveOccurred())
+		r := run(engineFor(p), "check a\nprompt Go.\nawait turn any|error\n-- llm.yaml --\nmodels: [other]\nreplies:\n  - - text: Hi.\n")
+		Expect([]bool{r.Reached, r.Unreached}).To(Equal([]bool{true, false}), text(r))
+	})
 	It("tells the time since its command began", func() {
 		e := engineFor(agents.AdHoc([]string{"true"}))
 		e.Began = time.Now().Add(-time.Hour)

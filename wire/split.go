@@ -28,7 +28,7 @@ type Line struct {
 // Splitter cuts a stream into lines. It never loses a line and never needs
 // much more memory than its limit: of a longer line it keeps the head, a
 // MiB at most, and counts the rest. A line that is longer than eight times the
-// limit (8 MiB at least) is returned in parts: it may never end.
+// limit, and than 256 MiB, is returned in parts: it may never end.
 type Splitter struct {
 	r       io.Reader
 	maxLine int
@@ -143,7 +143,7 @@ func (s *Splitter) oversize() Line {
 			return Line{Bytes: head, Terminated: true, Size: size + i}
 		}
 		size += len(rest)
-		if s.err != nil || size > longest*max(s.maxLine, mostHead) {
+		if s.err != nil || size > max(longest*s.maxLine, defaultMaxLine) {
 			s.buf, s.from, s.to = nil, 0, 0
 			return Line{Bytes: head, Size: size}
 		}
