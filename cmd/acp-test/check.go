@@ -59,7 +59,8 @@ not be judged, 2 if a file cannot be read, else 0.`,
 				if err != nil && len(args) == 1 {
 					return err
 				} else if err != nil { // the other files are judged
-					run.Results = append(run.Results, results.Result{ID: name, File: name, Verdict: results.Error, Reason: err.Error()})
+					run.Results = append(run.Results, results.Result{ID: name, File: name, Verdict: results.Error,
+						Reason: err.Error()})
 					continue
 				}
 				run.Protocol = of.Version

@@ -238,8 +238,8 @@ func (w *writer) Write(p []byte) (int, error) {
 }
 
 // words are the members of results that hold words of the tool and names that its user gave.
-var words = []string{"id", "file", "tags", "slug", "requirements", "rule", "point", "verdict", "class", "state", "scenario",
-	"artifacts", "after", "known", "protocol", "profile"}
+var words = []string{"id", "file", "tags", "slug", "requirements", "rule", "point", "verdict", "class", "state",
+	"scenario", "artifacts", "after", "known", "protocol", "profile"}
 
 // Value returns a copy of a value, such as results, in which all texts are clean, but for those of
 // members that the tool and its user name.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/lazy"
@@ -119,33 +120,9 @@ func Assigned(b []byte, mark func(secret string) string) []byte {
 
 // worded reports whether a word for a secret stands in b.
 func worded(b []byte) bool {
-	for i, c := range b {
-		var word string
-		switch c | 0x20 {
-		case 'k':
-			if word = "key"; i == 0 || !bytes.ContainsRune([]byte(" _-iI"), rune(b[i-1])) {
-				continue
-			}
-		case 't':
-			word = "token"
-		case 's':
-			word = "secret"
-		case 'p':
-			word = "pass"
-		case 'c':
-			if word = "cookie"; i+1 < len(b) && b[i+1]|0x20 == 'r' {
-				word = "credential"
-			}
-		case 'a':
-			word = "auth"
-		default:
-			continue
-		}
-		if i+len(word) <= len(b) && bytes.EqualFold(b[i:i+len(word)], []byte(word)) {
-			return true
-		}
-	}
-	return false
+	lower := bytes.ToLower(b)
+	return slices.ContainsFunc(strings.Fields("_key -key ikey token secret passw passphrase cookie credential auth"),
+		func(word string) bool { return bytes.Contains(lower, []byte(word)) }) || bytes.Contains(lower, []byte("api key"))
 }
 
 // Replace puts marks where the last group of a pattern matches.
