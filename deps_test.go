@@ -43,7 +43,7 @@ var layers = [][]string{
 	{"scenarios/script", "internal/process", "internal/form", "internal/yamlfile", "internal/logs"},
 	{"wire", "mistake", "internal/isolate", "internal/pipe", "internal/workspace", "internal/glob", "internal/bugs"},
 	{"internal/confined", "internal/evidence", "internal/printable", "internal/secret", "docs"},
-	{"internal/lazy", "internal/lists", "internal/sse"},
+	{"internal/lazy", "internal/lists", "internal/loopback", "internal/sse"},
 }
 
 // kernel are the packages that serve any protocol: they contain no name of a

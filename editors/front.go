@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/acp-test/acp-test/internal/loopback"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -29,7 +30,7 @@ func (b *Bench) listen(s *scenarios.Scenario, file string) (*served, error) {
 		return nil, errors.Join(err, log.Close())
 	}
 	web := b.Front(&s.Agent.Script, log)
-	server := &http.Server{Handler: web}
+	server := &http.Server{Handler: loopback.Guard(web)}
 	over := make(chan struct{})
 	go func() {
 		defer close(over)

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/loopback"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -102,7 +103,7 @@ func Record(c RecordConfig) (*Recorder, error) {
 	if r.cfg.Transport == nil {
 		r.cfg.Transport = &http.Transport{DisableCompression: true, IdleConnTimeout: time.Minute}
 	}
-	if err := r.listen(cmp.Or(c.Listen, "127.0.0.1:0"), http.HandlerFunc(r.serve)); err != nil {
+	if err := r.listen(cmp.Or(c.Listen, "127.0.0.1:0"), loopback.Guard(http.HandlerFunc(r.serve))); err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
 	return r, nil

@@ -1,7 +1,10 @@
 package fakellm
 
 import (
+	"fmt"
+	"iter"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -28,6 +31,27 @@ type Script struct {
 
 // Gates returns the names of all gates of the script, sorted.
 func (s *Script) Gates() []string { return append([]string(nil), s.gates...) }
+
+// Calls returns the tool calls of the script as texts, with their lines.
+func (s *Script) Calls() iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for _, t := range s.Turns {
+			for _, r := range t.Replies {
+				for _, alternative := range append(r.Alternatives, r) {
+					for _, st := range alternative.Steps {
+						text := strings.TrimSpace(st.Tool + " " + strings.Join(st.Chunks, ""))
+						for _, m := range st.Args {
+							text += fmt.Sprintf(" %s=%q", m.key, fmt.Sprint(m.value))
+						}
+						if st.Kind == StepTool && !yield(st.Line, text) {
+							return
+						}
+					}
+				}
+			}
+		}
+	}
+}
 
 // Turn is what the model says after one prompt, one Reply a request.
 type Turn struct {

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/internal/loopback"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -112,7 +112,7 @@ func Start(c Config) (*Server, error) {
 	for _, name := range c.Script.gates {
 		s.gates[name] = &gate{open: make(chan struct{})}
 	}
-	if err := s.listen(cmp.Or(c.Listen, "127.0.0.1:0"), s); err != nil {
+	if err := s.listen(cmp.Or(c.Listen, "127.0.0.1:0"), loopback.Guard(s)); err != nil {
 		return nil, fmt.Errorf("starting the model server: %w", err)
 	}
 	return s, nil
@@ -309,38 +309,3 @@ func (s *listening) URL() string { return "http://" + s.listener.Addr().String()
 
 // Port is the TCP port.
 func (s *listening) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }
-
-// foreign says why a request is none of an agent on this machine, "" if it may be one:
-// a web page in a browser can reach a server on loopback too, under a name that leads
-// there or by a form.
-func foreign(r *http.Request) string {
-	if !local(r.Host) {
-		return "acp-test: this server answers to localhost and to addresses, not to the name " + r.Host
-	}
-	if r.Header.Get("Sec-Fetch-Site") == "cross-site" {
-		return "acp-test: this server answers no page of another site"
-	}
-	if origin := r.Header.Get("Origin"); origin != "" && origin != "null" {
-		if u, err := url.Parse(origin); err != nil || !local(u.Host) {
-			return "acp-test: this server answers no page of " + origin
-		}
-	}
-	return ""
-}
-
-// local reports whether a Host header names this machine: an address, which no other
-// name can stand for, or a name that only this machine resolves to itself.
-func local(host string) bool {
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		name = host
-	}
-	name = strings.ToLower(strings.TrimSuffix(strings.Trim(name, "[]"), "."))
-	switch {
-	case name == "", net.ParseIP(name) != nil, name == "localhost", strings.HasSuffix(name, ".localhost"):
-		return true
-	case name == "host.docker.internal", name == "host.containers.internal":
-		return true // what containers call the machine they run on
-	}
-	return false
-}

@@ -37,6 +37,9 @@ type Options struct {
 	// answer of one. A handler runs in the goroutine of all handlers, in the
 	// order of arrival: one that waits must hand off to a goroutine.
 	Handlers map[string]func(*Request)
+	// Within is a directory outside of which no session has files, whatever directories it
+	// names; "" means any.
+	Within string
 	// Hold names methods whose requests are left open for Answer.
 	Hold []string
 	// IgnoreCancelRequest makes the editor ignore $/cancel_request, as

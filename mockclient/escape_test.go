@@ -3,6 +3,7 @@
 package mockclient_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,8 +19,9 @@ import (
 // An agent tries every way out of its workspace that paths, links and races give: what is
 // outside is neither read nor written.
 var _ = Describe("a path that leads out", func() {
-	var dir, outside string
+	var dir, outside, folder, within string
 	BeforeEach(func() {
+		folder, within = "", ""
 		dir, outside = GinkgoT().TempDir(), GinkgoT().TempDir()
 		Expect(os.WriteFile(outside+"/secret", []byte("kept outside"), 0o600)).To(Succeed())
 		Expect(os.Mkdir(outside+"/sub", 0o700)).To(Succeed())
@@ -43,7 +45,7 @@ var _ = Describe("a path that leads out", func() {
 	tries := func(paths []string) (leaks []string, asked int) {
 		GinkgoHelper()
 		done := make(chan struct{})
-		e := edit(mockclient.Options{}, func(p *peer) {
+		e := edit(mockclient.Options{Within: within}, func(p *peer) {
 			defer close(done)
 			p.handshake()
 			for _, path := range paths {
@@ -56,10 +58,24 @@ var _ = Describe("a path that leads out", func() {
 				}
 			}
 		})
-		open(e, dir)
+		open(e, cmp.Or(folder, dir))
 		Eventually(done).WithTimeout(time.Minute).Should(BeClosed())
 		return leaks, asked
 	}
+
+	It("is the folder of no session that has to stay within another", func() {
+		Expect(os.Symlink(outside, dir+"/link")).To(Succeed())
+		within = dir
+		for _, folder = range []string{outside, dir + "/link", "/"} {
+			leaks, asked := tries([]string{folder + "/secret", outside + "/secret"})
+			Expect(leaks).To(BeEmpty())
+			Expect(asked).To(Equal(4))
+			untouched()
+		}
+		within, folder = filepath.Dir(outside), outside
+		leaks, _ := tries([]string{outside + "/secret"})
+		Expect(leaks).To(HaveLen(1))
+	})
 
 	It("leads nowhere", func() {
 		base := filepath.Base(outside)

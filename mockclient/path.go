@@ -228,7 +228,7 @@ func (e *Editor) openWorkspace(id string, dirs []string) {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		if r, err := confined.Open(dir); err == nil {
+		if r, err := confined.Open(dir); err == nil && r.Below(e.opts.Within) {
 			w.roots = append(w.roots, r)
 		}
 	}

@@ -238,7 +238,7 @@ func (e *Editor) terminalDir(r *Request) (string, bool) {
 	cwd := r.Params.Get("cwd")
 	if cwd.Kind() != wire.String {
 		if len(roots) == 0 {
-			return "", true
+			return e.opts.Within, true
 		}
 		return roots[0].Dir(), true
 	}

@@ -214,7 +214,7 @@ func (d *redactor) text(s string) string {
 	if s == "" {
 		return s
 	}
-	return string(d.bytes([]byte(s)))
+	return string(secret.Assigned(d.bytes([]byte(s)), d.placeholder))
 }
 
 // bytes takes secrets out of any bytes; b itself if there are none.

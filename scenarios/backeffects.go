@@ -23,14 +23,15 @@ func compileCmp(l *Line) Step {
 	file := l.Need(0, "a file of the workspace")
 	want := l.One(1, "a file of the archive")
 	l.AtMost(2)
+	l.Inside(file)
 	data, ok := l.Scenario().Archived(want)
 	if !ok {
 		return l.Mistake(l.Rest[1].Column, "add it below as -- "+want+" --", "the archive holds no file %q", want)
 	}
 	return func(ctx context.Context, b *Branch) error {
-		name, err := b.Expand(file)
+		name, err := b.Path(l, file)
 		if err != nil {
-			return l.Fault(err)
+			return err
 		}
 		b.settleFiles(ctx)
 		expect, err := script.ExpandText(want, string(data), b.Fixed)
@@ -67,12 +68,13 @@ func (b *Branch) settleFiles(ctx context.Context) {
 
 func compileExists(l *Line) Step {
 	l.Need(0, "a file")
+	l.Inside(l.Rest...)
 	return func(ctx context.Context, b *Branch) error {
 		b.settleFiles(ctx)
 		for _, w := range l.Rest {
-			name, err := b.Expand(w)
+			name, err := b.Path(l, w)
 			if err != nil {
-				return l.Fault(err)
+				return err
 			}
 			err = b.run.lstat(name)
 			switch {

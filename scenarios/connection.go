@@ -55,7 +55,7 @@ func (r *run) Launch(ctx context.Context) error {
 	if r.engine.Launched != nil {
 		r.engine.Launched(r.scenario.ID, agent.PID())
 	}
-	r.client.Connect(agent, launch.Env, r.engine.Isolate)
+	r.client.Connect(agent, launch.Env, r.box.Root, r.engine.Isolate)
 	r.change(func(s *state) { s.agent = agent })
 	return r.perturb(ctx, agent)
 }
@@ -142,14 +142,19 @@ func SetUp(err error) error {
 // input.
 func (r *run) Ready() bool { return stateOf(r, func(s *state) bool { return s.ready || s.ended }) }
 
+// begun counts the time that a start took.
+func (s *state) begun() {
+	if !s.launched.IsZero() {
+		s.waits.Start, s.launched = s.waits.Start+time.Since(s.launched), time.Time{}
+	}
+}
+
 // Greeted says that the agent has been greeted. The error ends a scenario that
 // does not apply to it.
 func (r *run) Greeted() error {
 	r.change(func(s *state) {
 		s.ready = true
-		if !s.launched.IsZero() {
-			s.waits.Start, s.launched = s.waits.Start+time.Since(s.launched), time.Time{}
-		}
+		s.begun()
 	})
 	return r.Applies()
 }

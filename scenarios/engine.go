@@ -111,6 +111,8 @@ type Engine struct {
 	Redact func() func(transcript.Entry) transcript.Entry
 	// Folder is the directory Out, opened before anything of an agent ran; nil opens it.
 	Folder *evidence.Folder
+	// Began is when the command began that runs; zero is when its run does.
+	Began time.Time
 	// below is where in Folder the scenarios of a round are.
 	below string
 	// memory is how many bytes of a transcript are kept in memory; 0 means 64 MiB.
@@ -146,14 +148,6 @@ func (e *Engine) redactor() func(transcript.Entry) transcript.Entry {
 		return nil
 	}
 	return e.Redact()
-}
-
-// known is a text without the secrets that are known by their values.
-func (e *Engine) known(text string) string {
-	if e.Secrets == nil {
-		return text
-	}
-	return string(e.Secrets.Known([]byte(text), func(string) string { return secret.Mark }))
 }
 
 // clean is a text without secrets.
@@ -206,7 +200,10 @@ func (r *run) play(ctx context.Context, res *results.Result) {
 	e.step(s.ID, "starting")
 	err := (&Branch{run: r}).play(inner, s.Steps)
 	cancel()
-	r.change(func(s *state) { res.Heard = s.heard })
+	r.change(func(s *state) {
+		res.Heard = s.heard
+		s.begun()
+	})
 	clean := r.concludes(err)
 	if clean && ctx.Err() == nil {
 		r.hearModel(ctx)

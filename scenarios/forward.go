@@ -40,6 +40,7 @@ func compileAwait(l *Line) Step {
 	case len(l.Rest) > 0 && l.Rest[0].Raw() == "file":
 		about, name := l.Options("session")["session"], l.Need(1, "a file")
 		l.AtMost(2)
+		l.Inside(name)
 		return func(ctx context.Context, b *Branch) error { return b.file(ctx, l, name, about.Raw(), within) }
 	}
 	p, _ := l.Pattern(0)
@@ -172,9 +173,9 @@ func (b *Branch) file(ctx context.Context, l *Line, name script.Word, about stri
 	if err := b.Begin(ctx); err != nil {
 		return err
 	}
-	file, err := b.Expand(name)
+	file, err := b.Path(l, name)
 	if err != nil {
-		return l.Fault(err)
+		return err
 	}
 	session := b.Session()
 	if about != "" {

@@ -8,6 +8,7 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/transcript"
 )
 
 // meant reports whether a finding is about what the scenario does on purpose.
@@ -98,8 +99,11 @@ func (r *run) prompts() (seqs []int) {
 func (r *run) markTurns(res *results.Result) {
 	prompts := r.prompts()
 	wire, _ := r.model.Learned()
-	res.Reached = wire != ""
-	res.Unreached = wire == "" && r.scenario.Model != nil && len(prompts) > 0
+	// One that asks and is refused, for what it asks or by its key, has reached it.
+	res.Reached = wire != "" || lists.Any(r.t.All(), func(e transcript.Entry) bool {
+		return e.Kind == transcript.ModelRequest && e.JSON().Get("tools").Exists()
+	})
+	res.Unreached = !res.Reached && r.scenario.Model != nil && len(prompts) > 0
 	for i, f := range res.Findings {
 		res.Findings[i].InTurn = slices.ContainsFunc(f.Entries, func(seq int) bool { return slices.Contains(prompts, seq) })
 	}

@@ -3,6 +3,7 @@
 package scenarios_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,6 +62,36 @@ cat >/dev/null`}))
 		Entry("what is looked for", `ln -s "$(dirname "$OUTSIDE")" x`, "exists x/outside\n", "x/outside: the path leads out of the directory"),
 		Entry("what is looked for in vain", `ln -s / x`, "! exists x/none\n", "x/none: the path leads out of the directory"),
 	)
+	DescribeTable("is not reached by a line that leads out of the run", func(line, says string) {
+		_, r := leave("true", line+"\n-- want/x --\n")
+		Expect(r.Verdict).To(Equal(results.Error), text(r))
+		Expect(text(r)).To(ContainSubstring(says))
+	},
+		Entry("attach", "prompt Again. attach=$WORK/../../../../../../../../etc/passwd", "passwd is outside of the run's directories: name a file below $WORK"),
+		Entry("cmp", "cmp $WORK/../../../../../../../../etc/passwd want/x", "passwd is outside of the run's directories"),
+		Entry("exists", "exists $TMP/../../x", "/x is outside of the run's directories"),
+		Entry("await file", "await file $HOME/../../x", "/x is outside of the run's directories"),
+		Entry("session cwd", "session new other cwd=$WORK/../..", ".. is outside of the run's directories"),
+		Entry("session add", "session new other add=$WORK/../..", ".. is outside of the run's directories"),
+	)
+	It("does not go on for ever in one line", func() {
+		e := engineFor(agents.AdHoc([]string{"sh", "-c", `exec tr '\0' x </dev/zero`}))
+		r := run(e, "check a\nprompt Go.\nawait turn\n")
+		Expect(text(r)).To(ContainSubstring("The agent was killed: it wrote more than 256 MiB in one scenario"))
+	})
+	It("has reached the model that refuses it", func() {
+		p, err := agents.Shipped("reference")
+		Expect(err).NotTo(HaveOccurred())
+		r := run(engineFor(p), "check a\nprompt Go.\nawait turn any|error\n-- llm.yaml --\nmodels: [other]\nreplies:\n  - - text: Hi.\n")
+		Expect([]bool{r.Reached, r.Unreached}).To(Equal([]bool{true, false}), text(r))
+	})
+	It("tells the time since its command began", func() {
+		e := engineFor(agents.AdHoc([]string{"true"}))
+		e.Began = time.Now().Add(-time.Hour)
+		s, err := e.Protocol.Parse("case", "case.txtar", []byte("check a\nprompt Go.\n"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(e.RunAll(context.Background(), []*scenarios.Scenario{s}, scenarios.Plan{}).Duration).To(BeNumerically(">", time.Hour))
+	})
 	It("is in the difference of the workspace as what it is", func() {
 		e, r := leave(`mkfifo fifo; ln "$OUTSIDE" hard; ln -s "$OUTSIDE" link; truncate -s 1T sparse; mkdir 'a
 b'; echo text > 'a

@@ -124,6 +124,9 @@ func (e *Engine) NewRun() results.Run {
 		run.Agent.Goldens = name
 	}
 	run.Seed, run.Out = e.Seed, e.Out
+	if !e.Began.IsZero() {
+		run.Started = e.Began
+	}
 	return run
 }
 

@@ -176,7 +176,7 @@ func fill[F any](f *F, otherwise F) {
 // them. Its commands find it through Branch.Client.
 type Client interface {
 	// Connect takes over an agent that was just started, with its environment.
-	Connect(a *transport.Agent, env []string, isolated bool)
+	Connect(a *transport.Agent, env []string, root string, isolated bool)
 	// Disconnect says that the agent is gone.
 	Disconnect()
 	// Greet does what opens a connection, on behalf of a line; nil if no line

@@ -392,19 +392,26 @@ func (r *run) lstat(name string) error {
 	})
 }
 
-// find calls do with a path of the script: in the directories of the run, or in
-// the directory that an absolute path names.
-func (r *run) find(name string, do func(root *confined.Root, name string) error) error {
-	path := r.InWork(name)
-	if rel, ok := r.files.Rel(path); ok {
-		return do(r.files, rel)
-	}
-	root, err := confined.Open(filepath.Dir(path))
+// Path expands a word that names a file or folder. The error, the scenario's, names a path
+// that is not in the directories of the run.
+func (b *Branch) Path(l *Line, w script.Word) (string, error) {
+	name, err := b.Expand(w)
 	if err != nil {
-		return err
+		return "", l.Fault(err)
 	}
-	defer root.Close()
-	return do(root, filepath.Base(path))
+	if err = b.find(name, func(*confined.Root, string) error { return nil }); err != nil {
+		err = l.Fault(err)
+	}
+	return name, err
+}
+
+// find calls do with a path of the script, which lies in the directories of the run.
+func (r *run) find(name string, do func(root *confined.Root, name string) error) error {
+	rel, ok := r.files.Rel(r.InWork(name))
+	if !ok {
+		return fmt.Errorf("%s is outside of the run's directories: name a file below $WORK, $HOME or $TMP", name)
+	}
+	return do(r.files, rel)
 }
 
 func unknownVariable(name string, known []string) error {

@@ -31,6 +31,7 @@ func setupCommands() []*Command {
 			Summary: "set variables in the agent's environment",
 			Detail:  "Must stand before the agent starts.",
 			Compile: func(l *Line) Step {
+				l.Starts("the agent gets a variable")
 				for _, w := range l.Rest {
 					if _, _, _, ok := w.Cut("="); !ok {
 						return l.Usage(w.Column, "%q is no NAME=VALUE", w.Raw())
@@ -124,6 +125,7 @@ func Early(l *Line, b *Branch, what string) error {
 func compileHome(l *Line) Step {
 	name := l.One(0, "a file")
 	l.AtMost(2)
+	l.Starts("the agent gets a file of settings, which may name programs")
 	from := name
 	if len(l.Rest) > 1 {
 		from = strings.TrimPrefix(l.Rest[1].Raw(), "@")

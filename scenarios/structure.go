@@ -182,7 +182,8 @@ func structureCommands() []*Command {
 		}, {
 			Name: "exec", Group: "structure", Passive: true, Args: "PROGRAM [ARG…]", Effect: true, OfTool: true,
 			Summary: "run a program in the workspace with the transcript on its input",
-			Detail: "The program gets the transcript so far as JSON Lines on stdin and WORK, HOME and\nACP_TEST_SESSION in " +
+			Detail: "The program runs with your rights and environment, outside of any --isolate.\n" +
+				"It gets the transcript so far as JSON Lines on stdin and WORK, HOME and\nACP_TEST_SESSION in " +
 				"its environment. A status other than 0 is a miss; what it\nprints is shown.",
 			Compile: compileExec,
 		}, {

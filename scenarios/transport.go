@@ -126,6 +126,7 @@ func ofProcess(name string, run Step) Step {
 }
 
 func compileSend(l *Line) Step {
+	l.Starts("the agent gets a message as it is")
 	l.Need(0, "what to send")
 	l.AtMost(1, "quote the line")
 	source := l.Source(l.Rest[0])

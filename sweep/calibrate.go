@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -32,12 +33,15 @@ func (w *Sweeper) Calibrate(ctx context.Context, from *Generator, keep, version 
 	defer temp.Close()
 	seen := map[string]*transcript.Transcript{}
 	if err := s.ask(ctx, from.Questions(w.Engine.Profile), seen); err != nil {
-		return nil, "", err
+		return nil, "", cmp.Or(context.Cause(ctx), err)
 	}
 	if g, learned = from.Learn(seen); from.More != nil {
 		if err := s.ask(ctx, from.More(g), seen); err != nil {
-			return nil, "", err
+			return nil, "", cmp.Or(context.Cause(ctx), err)
 		}
+	}
+	if ctx.Err() != nil {
+		return nil, "", context.Cause(ctx)
 	}
 	if keep != "" {
 		if err := keepCalibration(s.engine.Out, keep, version, maps.Keys(seen)); err != nil {

@@ -23,7 +23,7 @@ type Reduction struct {
 	Cause string
 	// Confirm is how often a result is run before it is believed; 0 means 5.
 	Confirm int
-	// Budget bounds how long it takes; 0 means 4 min.
+	// Budget bounds how long it takes, the first runs and the last ones included; 0 means 4 min.
 	Budget time.Duration
 	// Progress is called with the number of remaining lines and of tried scripts.
 	Progress func(lines, tries int)
@@ -67,7 +67,10 @@ func (r *Reduction) Run(ctx context.Context, text []byte) (Reduced, error) {
 	if budget <= 0 {
 		budget = 4 * time.Minute
 	}
-	s := newSweep(&Sweeper{Engine: r.Engine, Jobs: r.Jobs, Confirm: r.Confirm, Shrink: budget})
+	began, user := time.Now(), ctx
+	ctx, stop := context.WithTimeoutCause(ctx, budget, errBudget)
+	defer stop()
+	s := newSweep(&Sweeper{Engine: r.Engine, Jobs: r.Jobs, Confirm: r.Confirm})
 	s.whole = ctx
 	temp, err := s.engine.MakeTemp()
 	if err != nil {
@@ -87,7 +90,11 @@ func (r *Reduction) Run(ctx context.Context, text []byte) (Reduced, error) {
 	}
 	x.step = min(max(x.step, 1500*time.Millisecond), 10*time.Second)
 	hits, runs := x.confirm(a, s.times())
-	if hits == 0 {
+	if ctx.Err() != nil {
+		return out, context.Cause(ctx)
+	}
+	// What is left at the end is for the run that is shown.
+	if s.Shrink = (budget - time.Since(began)) * 9 / 10; hits == 0 {
 		return out, &NotShownError{Cause: x.rule, Result: first}
 	}
 	x.sure, x.tries = hits == runs, min(max(1, (2*runs+hits-1)/hits-1), 4)
@@ -105,12 +112,17 @@ func (r *Reduction) Run(ctx context.Context, text []byte) (Reduced, error) {
 	if err != nil {
 		return out, err
 	}
+	out.Result = first
 	for range 2 * s.times() {
-		if out.Result = e.Run(ctx, sc); x.hit(out.Result) {
+		res := e.Run(ctx, sc)
+		if ctx.Err() != nil {
+			break
+		}
+		if out.Result = res; x.hit(res) {
 			break
 		}
 	}
-	return out, ctx.Err()
+	return out, user.Err()
 }
 
 // waited is how long a run waited for what did not come.

@@ -31,8 +31,8 @@ type Sweeper struct {
 	Planner *Planner
 	// Jobs is how many schedules run at once; 0 is the number of CPUs.
 	Jobs int
-	// Budget bounds what comes after the baselines, exploring and what is done about
-	// the findings; 0 is no bound.
+	// Budget bounds the command, from Engine.Began on: what is learned, baselines, exploring and
+	// what is done about findings. At least half of it is for the last two; 0 is no bound.
 	Budget time.Duration
 	// Points and Actions are globs over the names or states of points and the
 	// names of actions; none means all.
@@ -189,10 +189,19 @@ func (w *Sweeper) Run(ctx context.Context, list []*scenarios.Scenario) (Outcome,
 	}
 	defer temp.Close()
 	began := time.Now()
-	schedules, err := s.plan(ctx, list)
-	if err != nil {
+	half := func() {}
+	if s.Budget > 0 {
+		half = s.limit(s.Learning(began))
+	}
+	schedules, err := s.plan(s.whole, list)
+	cut := s.whole.Err() != nil
+	if half(); err != nil {
 		return Outcome{}, err
 	}
+	if n := len(list) - len(s.baselines); n > 0 && cut && ctx.Err() == nil {
+		s.note("%d of %d scenarios are not swept: their plain runs did not end in time: raise the budget", n, len(list))
+	}
+	s.whole = ctx
 	planned := time.Now()
 	if s.modelless() {
 		schedules = nil
@@ -208,6 +217,18 @@ func (w *Sweeper) Run(ctx context.Context, list []*scenarios.Scenario) (Outcome,
 	return out, nil
 }
 
+// Learning returns how long baselines, or the calibration of an agent, may take from now on, where
+// the command began then, unless Engine.Began is known: half of the budget, but 30 s at least.
+func (w *Sweeper) Learning(began time.Time) time.Duration {
+	return max(w.Budget/2, 30*time.Second) - time.Since(cmp.Or(w.Engine.Began, began))
+}
+
+// limit ends what begins from now on after a time.
+func (s *sweep) limit(d time.Duration) (done func()) {
+	s.whole, done = context.WithTimeoutCause(s.whole, d, errBudget)
+	return done
+}
+
 // budgeted divides the budget: explore ends before settle, in which findings are confirmed
 // and shrunk, and the runs that began then may end a little later.
 func (s *sweep) budgeted(ctx context.Context) (explore, settle context.Context, done func()) {
@@ -216,6 +237,9 @@ func (s *sweep) budgeted(ctx context.Context) (explore, settle context.Context, 
 	}
 	var stop, end, cut context.CancelFunc
 	explore, stop = context.WithCancel(ctx)
+	if began := s.engine.Began; !began.IsZero() {
+		s.Budget = max(s.Budget-time.Since(began), s.Budget/2)
+	}
 	settle, end = context.WithTimeoutCause(ctx, s.Budget, errBudget)
 	s.whole, cut = context.WithTimeoutCause(ctx, s.Budget+s.Budget/12, errBudget)
 	go s.divide(settle, stop)

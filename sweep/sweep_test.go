@@ -178,6 +178,13 @@ var _ = Describe("a sweep", func() {
 		Entry("what the agent asks of a model that says more", "merge*", "new session", "option/set-mid-turn", "prompt-turn/max-tokens"),
 	)
 
+	It("ends plain runs in time", func() {
+		e := engine("")
+		e.Began = time.Now().Add(-time.Hour)
+		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: e, Budget: time.Second}, ordinary...)
+		Expect(out.Run.Notes).To(ContainElement(MatchRegexp(`^(\d+) of \d+ scenarios are not swept: their plain runs did not end in time`)))
+	})
+
 	It("stops at the end of its budget and says what it left out", func() {
 		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Budget: 300 * time.Millisecond}, ordinary...)
 		Expect(out.Run.Sweep.Unexplored).To(BeNumerically(">", 0))

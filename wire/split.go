@@ -10,6 +10,7 @@ const (
 	firstBuffer    = 64 << 10
 	mostHead       = 1 << 20 // of a line beyond the limit
 	idleBuffer     = 1 << 20 // a larger buffer is given back after its line
+	longest        = 8       // a line is cut that is so many times as long as the limit
 )
 
 // Line is one line of a stream.
@@ -26,7 +27,8 @@ type Line struct {
 
 // Splitter cuts a stream into lines. It never loses a line and never needs
 // much more memory than its limit: of a longer line it keeps the head, a
-// MiB at most, and counts the rest.
+// MiB at most, and counts the rest. A line that is longer than eight times the
+// limit, and than 256 MiB, is returned in parts: it may never end.
 type Splitter struct {
 	r       io.Reader
 	maxLine int
@@ -141,7 +143,7 @@ func (s *Splitter) oversize() Line {
 			return Line{Bytes: head, Terminated: true, Size: size + i}
 		}
 		size += len(rest)
-		if s.err != nil {
+		if s.err != nil || size > max(longest*s.maxLine, defaultMaxLine) {
 			s.buf, s.from, s.to = nil, 0, 0
 			return Line{Bytes: head, Size: size}
 		}

@@ -82,6 +82,19 @@ var _ = Describe("Splitter", func() {
 		Expect(got[0].Size).To(Equal(300_000))
 	})
 
+	It("cuts a line that does not end", func() {
+		endless := io.LimitReader(repeat('x'), 600<<20)
+		got, err := lines(wire.NewSplitter(endless, 10_000))
+		Expect(err).To(Equal(io.EOF))
+		Expect(got).To(HaveLen(3))
+		total := 0
+		for _, line := range got {
+			Expect(line.Size).To(BeNumerically("<=", 257<<20))
+			total += line.Size
+		}
+		Expect(total).To(Equal(600 << 20))
+	})
+
 	It("tells a line of just the limit from a longer one", func() {
 		for size := range 5 {
 			text := strings.Repeat("x", size) + "\n" + strings.Repeat("z", size)

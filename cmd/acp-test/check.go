@@ -56,8 +56,12 @@ not be judged, 2 if a file cannot be read, else 0.`,
 					res, t, of, err = h.checkedSession(name, in, o.severity)
 					return t, err
 				})
-				if err != nil {
+				if err != nil && len(args) == 1 {
 					return err
+				} else if err != nil { // the other files are judged
+					run.Results = append(run.Results, results.Result{ID: name, File: name, Verdict: results.Error,
+						Reason: err.Error()})
+					continue
 				}
 				run.Protocol = of.Version
 				run.Results = append(run.Results, res)

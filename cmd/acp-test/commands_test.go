@@ -142,6 +142,24 @@ var _ = Describe("lint", func() {
 		Expect(got.out).NotTo(ContainSubstring("c.txtar"))
 	})
 
+	It("lists what a scenario of a stranger starts", func() {
+		p := newPlace()
+		p.write("s.txtar", "# x\nenv A=b\nhome x @x\nmcp run own touch x\nterminal real\ncheck x\nexec ls -l\nsend '{}'\n"+
+			"request a/b '{}'\nprompt 'Go.'\nawait turn\n-- x --\n-- llm.yaml --\nreplies:\n"+
+			"  - - tool: run_command\n      args: {command: rm -r x}\n  - - text: Done.\n")
+		Expect(p.run("lint", "s.txtar")).To(Equal(ended{0, "1 scenario is well\n", ""}))
+		Expect(p.run("lint", "--stranger", "s.txtar")).To(Equal(ended{0, `s.txtar:2: the agent gets a variable: env A=b
+s.txtar:3: the agent gets a file of settings, which may name programs: home x @x
+s.txtar:4: the agent gets a program to start as an MCP server: mcp run own touch x
+s.txtar:5: the editor runs commands that the agent asks for: terminal real
+s.txtar:7: a program runs with your rights: exec ls -l
+s.txtar:8: the agent gets a message as it is: send '{}'
+s.txtar:9: the agent gets a message as it is: request a/b '{}'
+s.txtar:15: the model calls a tool, which the agent may run: run_command command="rm -r x"
+1 scenario is well
+`, ""}))
+	})
+
 	It("finds nothing in the suites of this program", func() {
 		args := []string{"lint"}
 		for line := range strings.Lines(newPlace().run("help", "suites").out) {

@@ -134,6 +134,12 @@ func (h *host) explore(c *cobra.Command, o *exploring) error {
 func (h *host) learn(ctx context.Context, s *sweep.Sweeper, from *sweep.Generator) (g sweep.Grammar, said string,
 	err error) {
 	began := time.Now()
+	if s.Budget > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, s.Learning(began),
+			fmt.Errorf("it did not end in time: see acp-test run --run prompt-turn/text, or raise --budget %v", s.Budget))
+		defer stop()
+	}
 	keep := h.calibration(from, s.Engine.Profile, overrides(s.Engine))
 	_, version, _ := s.Engine.Greeting(ctx)
 	g, learned, old, ok := sweep.Recall(from, keep)

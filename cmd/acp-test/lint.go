@@ -18,12 +18,17 @@ import (
 
 func lintCommand(h *host) *cobra.Command {
 	var suites []string
+	var stranger bool
 	c := &cobra.Command{
 		Use:   "lint PATH…",
 		Short: "looks for mistakes in scenarios, without an agent",
 		Long: `Reads scenarios and says, as file:line:column, what cannot be read and what is
 doubtful: checks that do not exist, gates that nobody releases, prompts that the
-model could not tell apart. The exit status is 2 if there is anything to say.`,
+model could not tell apart. The exit status is 2 if there is anything to say.
+A scenario is a program. --stranger first lists what it runs, or gives the agent
+that the agent may run: exec, mcp run, real terminals, variables, files of HOME,
+raw messages and the tool calls of its model. Read that before you run a scenario
+of others.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 && len(suites) == 0 {
 				return errors.New("lint: a file or a folder with scenarios is missing; usage: acp-test lint PATH…")
@@ -48,6 +53,11 @@ model could not tell apart. The exit status is 2 if there is anything to say.`,
 				said++
 			}
 			for _, s := range list {
+				for _, m := range s.Starts() {
+					if stranger {
+						fmt.Fprintln(h.out, m)
+					}
+				}
 				for _, m := range p.Review(s) {
 					fmt.Fprintln(h.out, m)
 					said++
@@ -61,6 +71,7 @@ model could not tell apart. The exit status is 2 if there is anything to say.`,
 		},
 	}
 	c.Flags().StringSliceVar(&suites, "suite", nil, "a suite in this program, by `NAME` (repeatable)")
+	c.Flags().BoolVar(&stranger, "stranger", false, "list what the scenarios run, for those of others")
 	return c
 }
 

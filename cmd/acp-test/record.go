@@ -20,6 +20,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/internal/loopback"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/protocol/agui"
@@ -360,9 +361,9 @@ func (h *host) recordWeb(ctx context.Context, o *recording) (err error) {
 	return nil
 }
 
-// serveHTTP serves until the context ends. What is still being sent then is of no use.
+// serveHTTP serves programs of this machine until the context ends. What is still being sent then is of no use.
 func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 30 * time.Second}
+	server := &http.Server{Handler: loopback.Guard(handler), ReadHeaderTimeout: 30 * time.Second}
 	defer context.AfterFunc(ctx, func() { server.Close() })()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err

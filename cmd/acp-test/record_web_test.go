@@ -49,6 +49,10 @@ var _ = Describe("acp-test record --url", func() {
 		Expect(p.read("run.jsonl")).NotTo(ContainSubstring(key))
 		got := p.run("check", "run.jsonl")
 		Expect(got.code).To(Equal(0), got.out+got.err)
+		p.write("empty.jsonl", "")
+		got = p.run("check", "empty.jsonl", "run.jsonl")
+		Expect(got.code).To(Equal(2))
+		Expect(got.out).To(And(ContainSubstring("ERROR empty.jsonl"), ContainSubstring("ok    run.jsonl")))
 		Expect(p.run("show", "run.jsonl").out).To(And(ContainSubstring("--> run t r"), ContainSubstring("<-- RUN_FINISHED t r"),
 			ContainSubstring(`end closed`)))
 	})

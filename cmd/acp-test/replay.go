@@ -16,6 +16,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/loopback"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/mockclient"
@@ -396,7 +397,7 @@ func replayPosts(ctx context.Context, target *url.URL, p playing) error {
 		return err
 	}
 	tap := endpoint.NewTap(target, p.log)
-	server := &http.Server{Handler: tap, ReadHeaderTimeout: 30 * time.Second}
+	server := &http.Server{Handler: loopback.Guard(tap), ReadHeaderTimeout: 30 * time.Second}
 	go func() { _ = server.Serve(listener) }() // it ends by Close
 	err = endpoint.Again(ctx, p.recording, "http://"+listener.Addr().String()+"/")
 	if err == nil {

@@ -296,6 +296,7 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 	case o.conformance && p.Name != chosen.of.reference:
 		e.Linger = &late
 	}
+	e.Began = time.Now()
 	h.greeted(c.Context(), e, o)
 	h.fit(e, chosen.of.generator)
 	if o.debug {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/acp-test/acp-test/internal/loopback"
 	"github.com/acp-test/acp-test/mockclient"
 )
 
@@ -221,7 +222,7 @@ func Start(token string) (*Server, error) {
 	server := newServer(token, arrived, s.see)
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
-	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	s.http = &http.Server{Handler: loopback.Guard(mux), ReadHeaderTimeout: 10 * time.Second}
 	s.Serve(listener)
 	return s, nil
 }

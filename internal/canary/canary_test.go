@@ -75,5 +75,10 @@ var _ = Describe("a canary", func() {
 		Expect(s.Sightings()).To(ContainElement(canary.Sighting{What: "called", Text: "tweet", Token: true}))
 		Expect(call(&mcp.StreamableClientTransport{Endpoint: entry.URL})).To(Equal(token + ": tweet"))
 		Expect(s.Sightings()).To(ContainElement(canary.Sighting{What: "called", Text: "tweet"}), "an agent that drops the headers shows")
+		page := &http.Client{Transport: withHeader{"Origin", "http://attacker.example"}}
+		answer, err := page.Post(entry.URL, "application/json", nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(answer.Body.Close()).To(Succeed())
+		Expect(answer.StatusCode).To(Equal(http.StatusForbidden))
 	})
 })

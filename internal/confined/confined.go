@@ -56,6 +56,16 @@ func (r *Root) Dir() string { return r.dir }
 // Close lets go of the directory.
 func (r *Root) Close() error { return r.root.Close() }
 
+// Below reports whether the directory is dir or below it, whatever links lead there; "" is above all.
+func (r *Root) Below(dir string) bool {
+	real, err := filepath.EvalSymlinks(dir)
+	if dir == "" || err != nil {
+		return dir == ""
+	}
+	rel, err := filepath.Rel(real, r.real)
+	return err == nil && filepath.IsLocal(rel)
+}
+
 // Rel returns the path relative to the directory of an absolute path that has no
 // other way out than links.
 func (r *Root) Rel(path string) (string, bool) {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/url"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -208,10 +209,10 @@ func (f *Finder) Begun(b []byte) (n int, rest string) {
 }
 
 // Clean takes out of a text all that can be found: known secrets, those of a known
-// shape and those with a name beside them.
+// shape and those with a name next to them.
 func (f *Finder) Clean(b []byte) []byte {
 	mark := func(string) string { return Mark }
-	return Named(Shapes(f.Known(b, mark), mark), mark)
+	return Assigned(Named(Shapes(f.Known(b, mark), mark), mark), mark)
 }
 
 // Text is Clean of a string.
@@ -236,22 +237,50 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Value cleans all texts of a value that can be written as JSON and read again, such
-// as results. One in which nothing is found stays as it is.
+// words are the members of results that hold words of the tool and names that its user gave.
+var words = []string{"id", "file", "tags", "slug", "requirements", "rule", "point", "verdict", "class", "state",
+	"scenario", "artifacts", "after", "known", "protocol", "profile"}
+
+// Value returns a copy of a value, such as results, in which all texts are clean, but for those of
+// members that the tool and its user name.
 func Value[T any](f *Finder, v T) T {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return v
-	}
-	known := f.Known(raw, func(string) string { return Mark })
-	for _, clean := range [][]byte{f.Clean(raw), known} {
-		if bytes.Equal(clean, raw) {
-			return v
+	return f.value(reflect.ValueOf(&v)).Elem().Interface().(T)
+}
+
+func (f *Finder) value(v reflect.Value) reflect.Value {
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	switch v.Kind() {
+	case reflect.String:
+		out.SetString(f.Text(v.String()))
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() && v.Kind() == reflect.Pointer {
+			out.Set(reflect.New(v.Type().Elem()))
+			out.Elem().Set(f.value(v.Elem()))
+		} else if !v.IsNil() {
+			out.Set(f.value(v.Elem()))
 		}
-		var out T
-		if json.Unmarshal(clean, &out) == nil {
-			return out
+	case reflect.Slice:
+		if !v.IsNil() {
+			out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		}
+		for i := range v.Len() {
+			out.Index(i).Set(f.value(v.Index(i)))
+		}
+	case reflect.Map:
+		if !v.IsNil() {
+			out.Set(reflect.MakeMap(v.Type()))
+		}
+		for key, value := range v.Seq2() {
+			out.SetMapIndex(f.value(key), f.value(value))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			if out.Field(i).CanSet() && !slices.Contains(words, name) {
+				out.Field(i).Set(f.value(v.Field(i)))
+			}
 		}
 	}
-	return v
+	return out
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/acp-test/acp-test/internal/secret"
 )
@@ -74,6 +75,55 @@ func TestNamed(t *testing.T) {
 		if got := f.Text(text); got != want {
 			t.Errorf("%s\nbecomes %s\nwant    %s", text, got, want)
 		}
+	}
+}
+
+// Running text says what is a secret; what it says of secrets, code and amounts stay.
+func TestAssigned(t *testing.T) {
+	f := secret.New()
+	for text, want := range map[string]string{
+		`my password is x9dragon, and fine`:          `my password is REDACTED, and fine`,
+		`My password is x9dragon.`:                   `My password is REDACTED.`,
+		`the API key was "Kq81xxZ"`:                  `the API key was "REDACTED"`,
+		`password: dragons`:                          `password: REDACTED`,
+		`{"api_key": "dragons", oops`:                `{"api_key": "REDACTED", oops`,
+		`"{\"secret\": \"dragons\"}"`:                `"{\"secret\": \"REDACTED\"}"`,
+		`rawInput={apiKey: "dragons", a: 1}`:         `rawInput={apiKey: "REDACTED", a: 1}`,
+		`{name: "X-Api-Key", value: "dragons"}`:      `{name: "X-Api-Key", value: "REDACTED"}`,
+		"SERVICE_KEY=dragons\nX_AUTH=dragons\nkey=a": "SERVICE_KEY=REDACTED\nX_AUTH=REDACTED\nkey=a",
+		`/x/passwd=dragons`:                          `/x/passwd=REDACTED`,
+	} {
+		if got := f.Text(text); got != want {
+			t.Errorf("%s\nbecomes %s\nwant    %s", text, got, want)
+		}
+	}
+	for _, text := range []string{
+		`the token is invalid, and the password is required`, `password: required`, `max_token: 100000`, `tokens: 123456`,
+		`const token = getToken();`, `{apiKey: process.env.KEY}`, `{apiKey: apiKey}`, `--env API_KEY=$KEY_OF_RUN`,
+		`key: value-1`, `monkey: dragons`, `the secret of success is practice`, `token_file: /run/tokens/1`, `keyboard = dragons1`,
+	} {
+		if got := f.Text(text); got != text {
+			t.Errorf("%s\nbecomes %s", text, got)
+		}
+	}
+}
+
+// A copy without secrets keeps what no file holds, and the words of the tool.
+func TestValueKeeps(t *testing.T) {
+	type inner struct {
+		ID      string `json:"id"`
+		Reason  string `json:"reason"`
+		Private []int  `json:"-"`
+		More    *inner `json:"more"`
+		Any     any    `json:"any"`
+		began   time.Time
+	}
+	now := time.Now()
+	v := inner{"auth/required", "is required", []int{1}, &inner{Reason: "required"}, []any{"required", 1}, now}
+	got := secret.Value(secret.New("A_TOKEN=required"), v)
+	if got.ID != v.ID || got.Reason != "is REDACTED" || got.Private[0] != 1 || got.More.Reason != "REDACTED" ||
+		fmt.Sprint(got.Any) != "[REDACTED 1]" || got.began != now || v.More.Reason != "required" {
+		t.Errorf("%+v of %+v", got, v)
 	}
 }
 

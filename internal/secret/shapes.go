@@ -2,7 +2,9 @@ package secret
 
 import (
 	"bytes"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/lazy"
@@ -54,15 +56,33 @@ var (
 	// query is a parameter of a URL.
 	query = lazy.Regexp(`(?i)(?:[?&]|\\u0026|&amp;)(` + names + `|key|sig|signature|auth)=([^\s&"'\\#]+)`)
 	// pairs are the items of env and headers: {"name": …, "value": …}.
-	pairs = lazy.Regexp(`(?i)"name"\s*:\s*"(` + names + `|cookie|set-cookie|x-auth[a-z-]*|[a-z0-9_-]*[_-]key)"` +
-		`\s*,\s*"value"\s*:\s*"((?:[^"\\]|\\.)+)"`)
-	pairsBack = lazy.Regexp(`(?i)"value"\s*:\s*"((?:[^"\\]|\\.)+)"\s*,\s*"name"\s*:\s*"(?:` + names +
+	pairs = lazy.Regexp(`(?i)\bname"?\s*:\s*"(` + names + `|cookie|set-cookie|x-auth[a-z-]*|[a-z0-9_-]*[_-]key)"` +
+		`\s*,\s*"?value"?\s*:\s*"((?:[^"\\]|\\.)+)"`)
+	pairsBack = lazy.Regexp(`(?i)\bvalue"?\s*:\s*"((?:[^"\\]|\\.)+)"\s*,\s*"?name"?\s*:\s*"(?:` + names +
 		`|cookie|set-cookie|x-auth[a-z-]*|[a-z0-9_-]*[_-]key)"`)
-	// assigned is "key: value" in running text.
-	assigned = lazy.Regexp(`(?i)` +
-		`\b([a-z0-9_.-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|authorization|credential)s?)` +
-		`["']?\s*[:=]\s*["']?(?:(?:bearer|basic|token)\s+)?([^\s"',;&)\]}]{6,})`)
+	// assigned is "key: value" or "the key is value" in running text.
+	assigned = lazy.Regexp(`(?i)\b([a-z0-9_.-]*(?:api[ _-]?key|token|secret|passw(?:or)?d|passphrase|authorization|` +
+		`credential|cookie|[_-]key|_auth)s?)\\*["'\x60]?(\s*[:=]\s*|\s+(?:is|was|are|equals)\s+)\\*["'\x60]?` +
+		`(?:(?:bearer|basic|token)\s+)?([^\s"'\x60,;&)\]}\\]{5,}[^\s"'\x60,;&)\]}\\.:!?])`)
+	// counted are names of amounts, and word what is said of a secret instead of its value.
+	counted = lazy.Regexp(`(?i)limit|max|count|budget|usage|expir|ttl|type|length|name|path|file|url`)
+	word    = lazy.Regexp(`(?i)^(?:required|missing|invalid|expired?|incorrect|unknown|optional|string|number|boolean|` +
+		`undefined|default|disabled|enabled|rejected|accepted|revoked|needed|removed|hidden|masked|\*+)$`)
 )
+
+// plausible reports whether the value behind a name in running text may be a secret. Code, paths
+// and what is said of secrets is none; behind "is" only what has a digit, or capitals in it.
+func plausible(name, separator, value string) bool {
+	digit := strings.ContainsAny(value, "0123456789")
+	switch {
+	case !Name(strings.ReplaceAll(name, " ", "_")), Name(value), counted().MatchString(name), word().MatchString(value),
+		strings.ContainsAny(value, "(${<["), filepath.IsAbs(value):
+		return false
+	case strings.ContainsAny(separator, ":="):
+		return digit || !strings.Contains(value, ".")
+	}
+	return digit || strings.ToLower(value[1:]) != value[1:] && strings.ToUpper(value) != value
+}
 
 // Named replaces a value whose name says that it is a secret: the value of a flag such as
 // --password, the password of a URL and its parameters, variables and headers in
@@ -77,7 +97,7 @@ func Named(b []byte, mark func(secret string) string) []byte {
 	if bytes.IndexByte(b, '=') >= 0 && bytes.ContainsAny(b, "?&") {
 		b = Replace(b, query(), mark)
 	}
-	if bytes.Contains(b, []byte(`"value"`)) {
+	if bytes.Contains(b, []byte("value")) {
 		b = Replace(b, pairs(), mark)
 		b = Replace(b, pairsBack(), mark)
 	}
@@ -86,22 +106,23 @@ func Named(b []byte, mark func(secret string) string) []byte {
 
 // Hinted reports whether Named may find something.
 func Hinted(b []byte) bool {
-	return bytes.Contains(b, []byte("--")) || bytes.Contains(b, []byte("://")) || bytes.Contains(b, []byte(`"value"`)) ||
-		bytes.IndexByte(b, '=') >= 0 && bytes.ContainsAny(b, "?&")
+	return bytes.Contains(b, []byte("--")) || bytes.Contains(b, []byte("://")) || bytes.Contains(b, []byte("value")) ||
+		bytes.IndexByte(b, '=') >= 0 && bytes.ContainsAny(b, "?&") || worded(b)
 }
 
-// Assigned replaces what running text says to be a secret, "key: value".
+// Assigned replaces what running text says to be a secret: "key: value", "the key is value".
 func Assigned(b []byte, mark func(secret string) string) []byte {
-	if !bytes.ContainsAny(b, ":=") {
+	if !worded(b) {
 		return b
 	}
+	return Replace(b, assigned(), mark)
+}
+
+// worded reports whether a word for a secret stands in b.
+func worded(b []byte) bool {
 	lower := bytes.ToLower(b)
-	for _, part := range []string{"key", "token", "secret", "passw", "passphrase", "authorization", "credential"} {
-		if bytes.Contains(lower, []byte(part)) {
-			return Replace(b, assigned(), mark)
-		}
-	}
-	return b
+	return slices.ContainsFunc(strings.Fields("_key -key ikey token secret passw passphrase cookie credential auth"),
+		func(word string) bool { return bytes.Contains(lower, []byte(word)) }) || bytes.Contains(lower, []byte("api key"))
 }
 
 // Replace puts marks where the last group of a pattern matches.
@@ -115,7 +136,8 @@ func Replace(b []byte, p *regexp.Regexp, mark func(secret string) string) []byte
 	for _, m := range found {
 		from, to := m[len(m)-2], m[len(m)-1]
 		if from < 0 || from == to || bytes.HasPrefix(b[from:to], []byte(Mark)) ||
-			p == flagged() && !Name(string(b[m[2]:m[3]])) {
+			p == flagged() && !Name(string(b[m[2]:m[3]])) ||
+			p == assigned() && !plausible(string(b[m[2]:m[3]]), string(b[m[4]:m[5]]), string(b[from:to])) {
 			continue
 		}
 		out = append(append(out, b[end:from]...), mark(string(b[from:to]))...)

@@ -19,6 +19,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/agui"
 	"github.com/acp-test/acp-test/protocol/agui/aguirecord"
 	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
@@ -186,6 +187,21 @@ func TestRecordings(t *testing.T) {
 		}
 		if c.rule == "" && len(r.Findings) > 0 || c.rule != "" && !found {
 			t.Errorf("%s: got %+v, want %s", name, r.Findings, c.rule)
+		}
+	}
+	// The bytes of a stream do not show who closed it, and calls that are named as pending are the front end's.
+	const pending = `{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f"}` + "\n" + `{"type":"TOOL_CALL_END","toolCallId":"c"}` +
+		"\n" + `{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"success","pendingToolCallIds":["c"]}}` + "\n"
+	whole := strings.SplitAfter(strings.SplitAfter(right, "END\",\"messageId\":\"m\"}\n")[0]+pending, "\n")
+	for n := 1; n < len(whole); n++ {
+		log, err := aguirecord.Read(strings.NewReader(sse(strings.Join(whole[:n], ""))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range judge.Check("cut", log).Findings {
+			if f.Rule != "RUN-FRAME" || f.Class != rules.Inconclusive || n == len(whole)-1 {
+				t.Errorf("cut after %d events: %v %s %s", n, f.Class, f.Rule, f.Message)
+			}
 		}
 	}
 	for _, text := range []string{"", "hello", `{"jsonrpc":"2.0","method":"x"}`} {

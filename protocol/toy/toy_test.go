@@ -106,7 +106,7 @@ type client struct {
 	asked int
 }
 
-func (c *client) Connect(a *transport.Agent, _ []string, _ bool) {
+func (c *client) Connect(a *transport.Agent, _ []string, _ string, _ bool) {
 	c.agent = a
 	a.Receive(func(transcript.Entry) {})
 }
@@ -227,7 +227,7 @@ func (recordings) Facts(e transcript.Entry) replay.Facts {
 }
 func (recordings) Editor(a *transport.Agent, _ []string) replay.Editor {
 	p := player{&client{}}
-	p.Connect(a, nil, false)
+	p.Connect(a, nil, "", false)
 	return p
 }
 

@@ -48,6 +48,21 @@ func (d *Dialect[B]) Review(s *Scenario[B]) []*Mistake {
 	return r.out
 }
 
+// Starts returns what a scenario runs or hands the agent that may run something, for a reader who
+// does not know its author: programs, settings, raw messages and the tool calls of its model.
+func (s *Scenario[B]) Starts() []*Mistake {
+	out := slices.Clone(s.starts)
+	model, err := fakellm.ParseScript(s.File, s.Model, nil)
+	if s.Model == nil || err != nil { // Review says so
+		return out
+	}
+	for line, call := range model.Calls() {
+		out = append(out, &Mistake{File: s.File, Line: s.modelAt + line - 1,
+			Message: "the model calls a tool, which the agent may run: " + call})
+	}
+	return out
+}
+
 // endsTurn reports whether a step between two lines waits for the end of a turn, or ends
 // the agent.
 func (s *Scenario[B]) endsTurn(after, before int) bool {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -53,6 +54,23 @@ type Line[B any] struct {
 
 	p   *parser[B]
 	bad *Mistake // the first one
+}
+
+// Starts notes that the line starts a program, or hands the agent what may start one.
+func (l *Line[B]) Starts(what string) {
+	s := l.p.scenario
+	s.starts = append(s.starts, &Mistake{File: s.File, Line: l.Number, Message: what + ": " + l.Line.Text})
+}
+
+// Inside notes a mistake if one of the words has no variable and names a path that is not in the
+// workspace.
+func (l *Line[B]) Inside(words ...script.Word) {
+	for _, w := range words {
+		if name, ok := w.Literal(); ok && name != "" && !filepath.IsLocal(filepath.FromSlash(name)) {
+			l.Mistake(w.Column, "name a file of the workspace, or one below $WORK, $HOME or $TMP",
+				"%s is outside of the workspace", name)
+		}
+	}
 }
 
 // Implied returns a line that the script need not have, since an act needs it.

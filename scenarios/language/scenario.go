@@ -67,9 +67,10 @@ type Scenario[B any] struct {
 	// Busy is what a prompt in a busy session meets; "" is what the profile says.
 	Busy string
 
-	gates   []gate // those the script awaits or releases
-	text    []byte // of a shipped one
-	modelAt int    // line of the scenario where llm.yaml begins
+	starts  []*Mistake // what its lines start
+	gates   []gate     // those the script awaits or releases
+	text    []byte     // of a shipped one
+	modelAt int        // line of the scenario where llm.yaml begins
 }
 
 // Check is a check as the script declares it.

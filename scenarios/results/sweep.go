@@ -89,7 +89,7 @@ func (s *Sweep) Spent(budget time.Duration) string {
 	text := fmt.Sprintf("the scenarios as they are took %v, exploring %v, confirming and shrinking %v", round(s.Baselines),
 		round(s.Exploring), round(s.Settling))
 	if budget > 0 {
-		text += fmt.Sprintf("; the budget of %v is for the last two", budget)
+		text += fmt.Sprintf("; the budget is %v", budget)
 	}
 	return text
 }

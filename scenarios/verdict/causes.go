@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -80,10 +81,15 @@ func Sightings(r *results.Result) []Sighting {
 }
 
 // told reports whether a finding says what is wrong where a line failed, at least as severely:
-// the line's failure has its words for a reason.
+// the line's failure has its words for a reason, or comes of a turn without an end, which the
+// finding is about.
 func told(r *results.Result, f *transcript.Failure, class results.Verdict, known bool) bool {
 	return f != nil && f.Reason != "" && slices.ContainsFunc(r.Findings, func(x results.Finding) bool {
-		return x.Message == f.Reason && class <= x.Class && (known || !x.Known)
+		same := x.Message == f.Reason
+		if n := len(x.Entries); n > 0 && !same {
+			same = f.Reason == fmt.Sprintf("the turn ended first, at #%d, with truncated", x.Entries[n-1])
+		}
+		return same && class <= x.Class && (known || !x.Known)
 	})
 }
 

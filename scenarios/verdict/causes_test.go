@@ -9,6 +9,19 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
+// A turn that ended without its end is one cause, whichever check waited for that.
+func TestTurnWithoutEndIsOneCause(t *testing.T) {
+	for reason, want := range map[string]int{"the turn ended first, at #9, with truncated": 1,
+		"the turn ended first, at #9, with finished": 2, "the turn ended first, at #8, with truncated": 2} {
+		got := verdict.Causes([]results.Result{{ID: "a", Verdict: results.Fail,
+			Findings: []results.Finding{{Rule: "R", Class: rules.Fail, Message: "It is cut.", Entries: []int{3, 9}}},
+			Checks:   []results.Check{{ID: "a#told", Verdict: results.Fail, Failure: &transcript.Failure{Reason: reason}}}}})
+		if len(got) != want {
+			t.Errorf("%s: %+v", reason, got)
+		}
+	}
+}
+
 // The further turn of many scenarios is one cause, and none where a rule has judged it.
 func TestFurtherTurnIsOneCause(t *testing.T) {
 	missed := func(id string, findings ...results.Finding) results.Result {

@@ -35,8 +35,8 @@ func actCommands() []*scenarios.Command {
 		Args:    "[NAME] TEXT [attach=FILE]… [blocks=JSON] [meta=JSON] [key=TEXT]",
 		Summary: "send a prompt, and do not wait for the end of the turn",
 		Detail: "Starts the agent, initializes it and opens a session with defaults unless the\n" +
-			"script did. attach= adds a file of the workspace: as an image or audio block by\n" +
-			"its extension, embedded if the agent takes embedded context, else as a link. An\n" +
+			"script did. attach= adds a file of the workspace, and none outside: as an image or\n" +
+			"audio block by its extension, embedded if the agent takes embedded context, else as a link. An\n" +
 			"agent may look into a picture: give it a real one, as -- dot.png.base64 --.\n" +
 			"blocks= gives all content blocks instead of one with the text; meta= is _meta; key= is\n" +
 			"the idempotencyKey of version 2, with which send-again may repeat it.\n" +

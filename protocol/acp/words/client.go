@@ -72,7 +72,7 @@ func live(b *scenarios.Branch, l *scenarios.Line) (e *mockclient.Editor, err err
 // what they are asked to unless the scenario scripts them: an agent may do with
 // commands whatever a scenario is about, and none that does nothing could be held
 // against it. A terminal would lead out of an isolation.
-func (c *client) Connect(a *transport.Agent, env []string, isolated bool) {
+func (c *client) Connect(a *transport.Agent, env []string, root string, isolated bool) {
 	c.change(func() {
 		c.asked = false
 		t := &c.terminals
@@ -83,6 +83,7 @@ func (c *client) Connect(a *transport.Agent, env []string, isolated bool) {
 		c.editor = mockclient.NewEditor(a, mockclient.Options{
 			Capabilities: c.offers, Policy: c.policy(), Files: &c.files, IDs: c.ids,
 			Version:   c.version,
+			Within:    root,
 			Terminals: &c.terminals, Elicitation: &mockclient.Elicitation{Rules: c.elicits},
 		})
 		for _, h := range c.hold {

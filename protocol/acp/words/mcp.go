@@ -97,8 +97,8 @@ func mcpCommands() []*scenarios.Command {
 			"the tool says that it failed.\n" +
 			"slow is over stdio, and takes a second before it answers the first message.\n" +
 			"broken adds a server whose program does not exist. run adds one of yours over stdio: the\n" +
-			"program is found in PATH, and a file of the archive is $WORK/FILE. Must stand before the\n" +
-			"session is opened.",
+			"program is found in PATH, and a file of the archive is $WORK/FILE. The agent starts it, with\n" +
+			"your rights unless --isolate keeps it in. Must stand before the session is opened.",
 		Compile: compileMCP,
 	}, {
 		Name: "canary", Group: "back", Args: "initialized|configured|called [text=TEXT] [over=stdio|http] [n=N]",
@@ -162,6 +162,7 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 func compileOwnMCP(l *scenarios.Line) scenarios.Step {
 	name := l.Need(1, "a name")
 	l.Need(2, "a program")
+	l.Starts("the agent gets a program to start as an MCP server")
 	if slices.Contains([]string{canaryName, canaryName + "_http", "broken"}, name.Raw()) {
 		return l.Usage(name.Column, "%s is the name of a server that is here already", name.Raw())
 	}

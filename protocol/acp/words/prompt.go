@@ -18,6 +18,7 @@ import (
 
 func compilePrompt(l *scenarios.Line) scenarios.Step {
 	files, options := l.Every("attach"), l.Options("meta", "blocks", "key")
+	l.Inside(files...)
 	meta, given := jsonWord(l, options["meta"]), options["blocks"]
 	name := l.TakeSession(1, openIt+", or quote the text")
 	l.AtMost(1, "quote the text: prompt 'Do this.'")
@@ -83,9 +84,9 @@ func promptBlocks(b *scenarios.Branch, l *scenarios.Line, given script.Word, tex
 
 // attachment is a file of the workspace as a content block.
 func attachment(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, w script.Word) (any, error) {
-	name, err := b.Expand(w)
+	name, err := b.Path(l, w)
 	if err != nil {
-		return nil, l.Fault(err)
+		return nil, err
 	}
 	path := b.InWork(name)
 	kind := mediaType(name)

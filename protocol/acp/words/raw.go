@@ -54,6 +54,7 @@ func compileSet(method, key, value string) func(*scenarios.Line) scenarios.Step 
 func compileRaw(request bool) func(*scenarios.Line) scenarios.Step {
 	return func(l *scenarios.Line) scenarios.Step {
 		l.Need(0, "a method")
+		l.Starts("the agent gets a message as it is")
 		l.AtMost(2, `quote the JSON: request _x/y '{"a": 1}'`)
 		return func(ctx context.Context, b *scenarios.Branch) error {
 			start := b.Begin

@@ -20,6 +20,7 @@ var sessionVerbs = []string{"new", "load", "resume", "list", "close", "delete", 
 func compileSession(l *scenarios.Line) scenarios.Step {
 	add := l.Every("add")
 	opts := l.Options("cwd", "wait", "cursor", "id", "meta", "of")
+	l.Inside(append(add, opts["cwd"])...)
 	verb := l.One(0, "new, load, resume, list, close, delete or fork")
 	a := &sessionAct{l: l, verb: verb, opts: opts, add: add, wait: true, meta: jsonWord(l, opts["meta"])}
 	if w, ok := opts["wait"]; ok {
@@ -101,13 +102,10 @@ func jsonWord(l *scenarios.Line, w script.Word) json.RawMessage {
 }
 
 // dir is a directory of a session: absolute, by default below the workspace.
-func dir(b *scenarios.Branch, w script.Word) (string, error) {
-	s, err := b.Expand(w)
-	if err != nil {
-		return "", err
-	}
-	if s == "" || filepath.IsAbs(s) || strings.HasPrefix(s, "./") {
-		return s, nil
+func (a *sessionAct) dir(b *scenarios.Branch, w script.Word) (string, error) {
+	s, err := b.Path(a.l, w)
+	if err != nil || s == "" || filepath.IsAbs(s) || strings.HasPrefix(s, "./") {
+		return s, err
 	}
 	return filepath.Join(b.Work(), s), nil
 }
@@ -196,8 +194,8 @@ func (a *sessionAct) opened(ctx context.Context, b *scenarios.Branch, s *scenari
 func (a *sessionAct) place(b *scenarios.Branch, s *scenarios.Session, params map[string]any) (cwd string, err error) {
 	cwd = b.Work()
 	if w, ok := a.opts["cwd"]; ok {
-		if cwd, err = dir(b, w); err != nil {
-			return "", a.l.Fault(err)
+		if cwd, err = a.dir(b, w); err != nil {
+			return "", err
 		}
 	} else if s != nil {
 		cwd = s.Dir
@@ -217,9 +215,9 @@ func (a *sessionAct) place(b *scenarios.Branch, s *scenarios.Session, params map
 	})
 	var dirs []string
 	for _, w := range a.add {
-		d, err := dir(b, w)
+		d, err := a.dir(b, w)
 		if err != nil {
-			return "", a.l.Fault(err)
+			return "", err
 		}
 		dirs = append(dirs, d)
 	}
@@ -242,9 +240,9 @@ func (a *sessionAct) list(ctx context.Context, b *scenarios.Branch) error {
 		params["_meta"] = a.meta
 	}
 	if w, ok := a.opts["cwd"]; ok {
-		d, err := dir(b, w)
+		d, err := a.dir(b, w)
 		if err != nil {
-			return a.l.Fault(err)
+			return err
 		}
 		params["cwd"] = d
 	}

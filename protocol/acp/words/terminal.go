@@ -15,8 +15,9 @@ func terminalCommand() *scenarios.Command {
 		Summary: "choose what terminal/* does",
 		Detail: "A scripted terminal runs nothing; without a line for its command it ends at once\n" +
 			"with status 0 and no output. A real one runs on a pty what allow= permits; without\n" +
-			"allow= that is every command. Without any line terminals are real, or scripted where\n" +
-			"there are no ptys and with --isolate. Must stand before the agent starts.",
+			"allow= that is every command, with your rights. Without any line terminals are real,\n" +
+			"or scripted where there are no ptys and with --isolate. Must stand before the agent\n" +
+			"starts.",
 		Compile: compileTerminal,
 	}
 }
@@ -25,6 +26,9 @@ func compileTerminal(l *scenarios.Line) scenarios.Step {
 	allow := l.Every("allow")
 	opts := l.Options("match", "output", "exit", "signal")
 	kind := l.One(0, "real or scripted")
+	if kind == "real" {
+		l.Starts("the editor runs commands that the agent asks for")
+	}
 	command := mockclient.ScriptedCommand{Match: opts["match"].Raw(), Signal: opts["signal"].Raw()}
 	if w, ok := opts["exit"]; ok {
 		command.Exit = l.Int(w, math.MinInt, "exit= is a number")

@@ -28,6 +28,7 @@ const (
 	Cut         = "cut"         // the connection broke
 	HungUp      = "hung up"     // the client closed the connection
 	LeftOpen    = "left open"   // nothing followed the end of the run, and the client closed the connection
+	Unseen      = "unseen"      // a capture of bytes alone does not show who closed
 	Refused     = "refused"     // the status is not 200
 	NoStream    = "no stream"   // the status is 200, and the body no event stream
 	Unreachable = "unreachable" // there was no answer

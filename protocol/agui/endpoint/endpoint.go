@@ -196,7 +196,7 @@ func (e *Endpoint) Drained() (done <-chan struct{}, ok bool) { return nil, false
 // Import appends the events of a captured stream of a media type, and its end, to a transcript.
 func Import(t *transcript.Transcript, kind string, stream []byte) {
 	s := sourceOf(kind, bytes.NewReader(stream))
-	end := End{End: Closed}
+	end := End{End: Unseen}
 	for {
 		p, err := next(s)
 		if err != nil {

@@ -14,16 +14,18 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/acp-test/acp-test/internal/loopback"
 	"github.com/acp-test/acp-test/protocol/agui/aguiframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
 // Tap is a proxy between front ends and an endpoint. What front ends post and what answers
-// it is in the transcript before it is passed on, byte for byte; other requests, such as
+// it is in the transcript before it is passed on, byte for byte; other methods, such as
 // OPTIONS, are passed on alone.
 type Tap struct {
 	log   *transcript.Transcript
 	proxy *httputil.ReverseProxy
+	path  string // of the endpoint
 	open  sync.WaitGroup
 }
 
@@ -41,15 +43,18 @@ func Target(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// NewTap returns a proxy for the endpoint at a URL. A request for / goes to the path of the
-// URL, any other keeps its own.
+// NewTap returns a proxy for the endpoint at a URL. It passes requests for / and for the path of
+// the URL on, and no others. An endpoint of this machine gets the Host that the front end sent.
 func NewTap(u *url.URL, log *transcript.Transcript) *Tap {
-	t := &Tap{log: log}
+	t := &Tap{log: log, path: u.Path}
 	way := http.DefaultTransport.(*http.Transport).Clone()
 	way.DisableCompression = true
 	t.proxy = &httputil.ReverseProxy{Transport: way, FlushInterval: -1, ModifyResponse: t.answer, ErrorHandler: t.failed,
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = u.Scheme, u.Host, u.Host
+			r.Out.URL.Scheme, r.Out.URL.Host = u.Scheme, u.Host
+			if !loopback.Local(u.Host) { // which may be one of many behind its address
+				r.Out.Host = u.Host
+			}
 			if r.In.URL.Path == "/" {
 				r.Out.URL.Path, r.Out.URL.RawPath, r.Out.URL.RawQuery = u.Path, u.RawPath, u.RawQuery
 			}
@@ -62,6 +67,11 @@ func NewTap(u *url.URL, log *transcript.Transcript) *Tap {
 func (t *Tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.open.Add(1)
 	defer t.open.Done()
+	if at := strings.TrimSuffix(r.URL.Path, "/"); at != "" && at != strings.TrimSuffix(t.path, "/") {
+		http.Error(w, fmt.Sprintf("acp-test records the endpoint alone: / here, or %s; there is no %s", t.path, r.URL.Path),
+			http.StatusNotFound)
+		return
+	}
 	if r.Method == http.MethodPost {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostInput))
 		if err != nil {

@@ -87,7 +87,8 @@ func sseForm() *rule {
 			w.judge(returns, n > 0, ev, "", nil,
 				"%d lines of the stream end with a carriage return: the official client finds no event in them.", n)
 			yes, _ := ev.v.Get("unterminated").Bool()
-			w.judge(open, yes && ev.v.Get("end").Is(endpoint.Closed), ev, "", nil,
+			end := ev.v.Get("end").Str()
+			w.judge(open, yes && (end == endpoint.Closed || end == endpoint.Unseen && ev.over()), ev, "", nil,
 				"The body ends without an empty line behind the last event.")
 			yes, _ = ev.v.Get("byteOrderMark").Bool()
 			w.judge(mark, yes, ev, "", nil, "The stream begins with a byte order mark.")
@@ -107,6 +108,7 @@ func runFrame() *rule {
 	afterError := r.Fail("after-error", "an event comes after RUN_ERROR", "RUN-004", "RUN-009")
 	late := r.Lint("late-error", "RUN_ERROR comes after RUN_FINISHED", "RUN-009")
 	truncated := r.Fail("truncated", "the stream ends without the end of its run", "RUN-002")
+	unseen := r.Inconclusive("unseen", "the bytes of a capture end within a run, and do not show who closed", "RUN-002")
 	cut := r.Fail("cut", "the connection breaks within a run", "HTTP-007", "RUN-002")
 	left := r.Fail("left-open", "the body is not closed after the end of the run", "HTTP-005")
 	return r.Watching(func(w *watch) {
@@ -128,7 +130,7 @@ func runFrame() *rule {
 		}, anyEvent)
 		w.On(func(ev *event) {
 			how, why := ev.v.Get("end").Str(), "."
-			if !slices.Contains([]string{endpoint.Closed, endpoint.Cut, endpoint.LeftOpen}, how) {
+			if !slices.Contains([]string{endpoint.Closed, endpoint.Cut, endpoint.LeftOpen, endpoint.Unseen}, how) {
 				return
 			}
 			w.Saw(truncated, cut, left)
@@ -139,6 +141,9 @@ func runFrame() *rule {
 			case how == endpoint.LeftOpen:
 				w.find(left, ev, "", []int{ev.ended}, "The body was still open a good while after the end of the run.")
 			case ev.over():
+			case how == endpoint.Unseen:
+				w.find(unseen, ev, "", nil, "The bytes end within a run%s They do not show whether the agent closed the stream or "+
+					"its client: record --url does.", why)
 			case how == endpoint.Cut:
 				w.find(cut, ev, "", nil, "The connection broke before the end of the run: %s.", ev.v.Get("problem").Str())
 			case ev.events == 0:

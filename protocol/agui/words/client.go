@@ -41,7 +41,7 @@ func newClient() scenarios.Client { return &client{threads: map[string]*thread{}
 func of(b *scenarios.Branch) *client { return b.Client().(*client) }
 
 // Connect implements scenarios.Client.
-func (c *client) Connect(a *transport.Agent, _ []string, _ bool) {
+func (c *client) Connect(a *transport.Agent, _ []string, _ string, _ bool) {
 	first := c.agent == nil
 	c.agent = a
 	c.at, _ = a.Transport().(*endpoint.Endpoint)

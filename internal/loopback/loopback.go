@@ -1,0 +1,55 @@
+// Package loopback protects HTTP servers on the loopback interface from web pages: a browser
+// reaches them too, under a name that leads there or by a form.
+package loopback
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Guard answers requests that are not of a program on this machine with status 403 and the reason,
+// and hands all others to h.
+func Guard(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if why := foreign(r); why != "" {
+			http.Error(w, "acp-test: this server answers "+why, http.StatusForbidden)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// foreign returns whom a request comes from that is none of this machine; else "".
+func foreign(r *http.Request) string {
+	if !Local(r.Host) {
+		return "to localhost and to addresses, not to the name " + r.Host
+	}
+	if r.Header.Get("Sec-Fetch-Site") == "cross-site" {
+		return "no page of another site"
+	}
+	if origin := r.Header.Get("Origin"); origin != "" && origin != "null" {
+		if u, err := url.Parse(origin); err != nil || !Local(u.Host) {
+			return "no page of " + origin
+		}
+	}
+	return ""
+}
+
+// Local reports whether a Host header names this machine: an address, which no other
+// name can stand for, or a name that only this machine resolves to itself.
+func Local(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	name = strings.ToLower(strings.TrimSuffix(strings.Trim(name, "[]"), "."))
+	switch {
+	case name == "", net.ParseIP(name) != nil, name == "localhost", strings.HasSuffix(name, ".localhost"):
+		return true
+	case name == "host.docker.internal", name == "host.containers.internal":
+		return true // what containers call the machine they run on
+	}
+	return false
+}
