@@ -172,6 +172,12 @@ func (a *Agent) ResumeReading() {
 	}
 }
 
+// Stall is PauseReading for a time. It returns at once.
+func (a *Agent) Stall(d time.Duration) {
+	a.PauseReading()
+	time.AfterFunc(d, a.ResumeReading)
+}
+
 // CatchUp waits until the editor has read all that the agent has written by now,
 // so that what it did elsewhere, such as a file it left, does not overtake its
 // messages. It returns at once where that cannot be told, as on Windows, and

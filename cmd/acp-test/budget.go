@@ -174,7 +174,8 @@ func (p history) spent(run *results.Run, budget time.Duration, of string) string
 		}
 	}
 	if len(unseen) > 0 {
-		said += fmt.Sprintf("; of the kinds of fault that the suites find, %d are for the others: %s", len(unseen), few(unseen))
+		said += fmt.Sprintf("; of the kinds of fault that the suites find, %d are for the others: %s", len(unseen),
+			few(unseen))
 	}
 	if never > 0 {
 		said += fmt.Sprintf("; %d of those left out have never run here", never)

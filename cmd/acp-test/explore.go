@@ -224,7 +224,8 @@ func (o *options) smokeFlags(c *cobra.Command) {
 // the reference, or any that is told so, where scenarios run once.
 func (o *options) smokes(c *cobra.Command, engine *scenarios.Engine, chosen selection) bool {
 	wanted := c.Flags().Changed("smoke") || chosen.shipped && chosen.whole && engine.Profile.Name != chosen.of.reference
-	return wanted && o.smoke > 0 && !o.noSmoke && o.within == 0 && o.repeat <= 1 && o.shard == "" && !o.perturb && !o.update && !o.debug &&
+	return wanted && o.smoke > 0 && !o.noSmoke && o.within == 0 &&
+		o.repeat <= 1 && o.shard == "" && !o.perturb && !o.update && !o.debug &&
 		engine.Profile.URL == "" && chosen.of.planner != nil
 }
 

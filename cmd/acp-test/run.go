@@ -175,7 +175,8 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	engine.Step = console.Step
 	plan := scenarios.Plan{
 		Jobs: int(o.jobs), Repeat: o.repeat, UntilFail: o.untilFail, FailFast: o.failFast, Shard: chosen.shard,
-		Durations: chosen.durations, Strict: o.strict, Budget: o.within, Order: slices.Sorted(maps.Keys(chosen.narrowed.failed)),
+		Durations: chosen.durations, Strict: o.strict, Budget: o.within,
+		Order:   slices.Sorted(maps.Keys(chosen.narrowed.failed)),
 		Started: console.Started,
 		Finished: func(r results.Result) {
 			r.Rerun = engine.Secrets.Text(again(r.ID))

@@ -130,12 +130,8 @@ func (w *world) fold(ev *event) {
 		w.models.fold(ev)
 	case ev.topic == terminalEvent:
 		c.exitOf(ev.body.Get("terminalId").Str(), ev.Kind == transcript.TermExit)
-	case ev.Kind == transcript.StdinClosed:
-		c.closedIn, c.closedAt = ev.Seq, ev.At
-	case ev.Kind == transcript.Signalled && !ev.JSON().Get("server").Exists():
-		c.signalled = ev.Seq
-	case ev.Kind == transcript.Exited:
-		c.exited, c.exitedAt = ev.Seq, ev.At
+	case ev.Source == transcript.Process:
+		c.foldProcess(ev)
 	case isUpdate(ev.topic):
 		w.foldUpdate(ev)
 	case ev.Kind == transcript.Request && ev.Source == transcript.Editor:
@@ -153,6 +149,18 @@ func (w *world) fold(ev *event) {
 	}
 	if w.version.states && ev.session != nil {
 		w.foldWork(ev.session, ev)
+	}
+}
+
+// foldProcess remembers how the process of the agent came to its end.
+func (c *conn) foldProcess(ev *event) {
+	switch {
+	case ev.Kind == transcript.StdinClosed:
+		c.closedIn, c.closedAt = ev.Seq, ev.At
+	case ev.Kind == transcript.Signalled && !ev.JSON().Get("server").Exists():
+		c.signalled = ev.Seq
+	case ev.Kind == transcript.Exited:
+		c.exited, c.exitedAt = ev.Seq, ev.At
 	}
 }
 

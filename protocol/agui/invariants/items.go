@@ -245,7 +245,8 @@ func reasoningPair() *rule {
 	return r.Watching(func(w *watch) {
 		w.On(func(ev *event) {
 			id := ev.v.Get("entityId").Str()
-			w.judge(entity, ev.thread.opened[id] == 0 && !ev.inputMessage(id).Exists() && !ev.inputCall(id).Exists(), ev, id, nil,
+			known := ev.thread.opened[id] > 0 || ev.inputMessage(id).Exists() || ev.inputCall(id).Exists()
+			w.judge(entity, !known, ev, id, nil,
 				"The encrypted value is of %q, which nobody knows.", id)
 		}, "REASONING_ENCRYPTED_VALUE")
 		w.On(func(ev *event) {
