@@ -34,7 +34,7 @@ func (r *run) measure(e transcript.Entry) {
 	f := &r.flood
 	f.entries++
 	f.bytes += int64(len(e.Raw))
-	if e.Source == transcript.Agent && r.protocol().Reach == nil { // of a stream the size is what a frame claims
+	if e.Source == transcript.Agent && !r.protocol().Served { // of a stream the size is what a frame claims
 		f.bytes += int64(max(e.Size-len(e.Raw), 0))
 	}
 	var why string

@@ -90,7 +90,7 @@ func (h *host) dress(p, known *agents.Profile, why string) *agents.Profile {
 // advertises providers is pointed at the model by them, and by no guessed variable.
 func (h *host) greeted(ctx context.Context, e *scenarios.Engine, o *options) {
 	p := e.Profile
-	if p.Source != adHoc || o.profile != "" || p.IsDressed() || len(p.Command) == 0 || e.Protocol.Reach != nil {
+	if p.Source != adHoc || o.profile != "" || p.IsDressed() || len(p.Command) == 0 || e.Protocol.Served || p.URL != "" {
 		return
 	}
 	name, _, provided := e.Greeting(ctx)

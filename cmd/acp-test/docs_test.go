@@ -187,8 +187,8 @@ var _ = Describe("the pages of docs", func() {
 		for line := range strings.Lines(p.run("refagent", "--liberties").out) {
 			there["liberty "+strings.Fields(line)[0]] = true
 		}
-		for _, command := range []string{"prompt", "sweep", "refagent"} {
-			for _, flag := range regexp.MustCompile(`--[a-z-]+`).FindAllString(p.run(command, "--help").out, -1) {
+		for _, command := range []string{"prompt", "sweep", "refagent", "run"} {
+			for _, flag := range regexp.MustCompile(`--[a-z-]+`).FindAllString(p.run("help", command).out, -1) {
 				there[command+" "+flag] = true
 			}
 		}

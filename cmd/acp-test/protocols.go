@@ -221,6 +221,9 @@ func (o *options) subject(h *host, of protocol) (*agents.Profile, error) {
 			p = at
 		}
 		if o.url == "" && p.URL == "" {
+			if len(o.headers) > 0 {
+				return nil, fmt.Errorf("--header is for agents over a network, and %s is reached over stdio", p.Name)
+			}
 			return p, nil
 		}
 	}

@@ -137,7 +137,7 @@ func (h *host) toReduce(o *reducing, file string) (of protocol, text []byte, cau
 	if err != nil {
 		return of, nil, "", err
 	}
-	if of.Reach == nil {
+	if !of.Served {
 		trusted, err := trusts(o.paths[:1], o.trust)
 		if err != nil {
 			return of, nil, "", err

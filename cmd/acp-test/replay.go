@@ -135,7 +135,7 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 		return err
 	}
 	to := h.toAgent
-	if of.Reach != nil {
+	if of.Served {
 		to = h.toEndpoint
 	}
 	agent, play, err := to(ctx, o, r, of)
