@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
@@ -65,7 +66,7 @@ func (r *run) waitFor(
 		timer.instead = fmt.Sprintf("%v, since such a wait was in vain before", full)
 	}
 	began := time.Now()
-	wait, cancel := patient(ctx, d, timer, r.starving())
+	wait, cancel := patient(ctx, d, timer, process.Starved)
 	return wait, func() {
 		vain := context.Cause(wait) == error(timer)
 		if vain {

@@ -197,7 +197,7 @@ var _ = Describe("a turn that ends in another way than it was to", func() {
 		e := engine()
 		e.ExtraArgs = []string{"--fault", "cancel-end-turn"}
 		list := named(suite(), []string{"cancel/prompt-again-at-once", "cancel/twice", "cancel/mid-stream-at-gate"})
-		r := e.RunAll(ctx, list, scenarios.Plan{})
+		r := e.RunAll(ctx, list, scenarios.Plan{Patient: true})
 		Expect(r.Counts.Fail).To(Equal(3))
 		Expect(r.Causes).To(HaveLen(1))
 		Expect(r.Causes[0].ID).To(Equal("CANCEL-REASON other-reason"))

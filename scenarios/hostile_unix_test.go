@@ -75,7 +75,7 @@ cat >/dev/null`}))
 		Entry("session add", "session new other add=$WORK/../..", ".. is outside of the run's directories"),
 	)
 	It("does not go on for ever in one line", func() {
-		e := engineFor(agents.AdHoc([]string{"sh", "-c", `exec tr '\0' x </dev/zero`}))
+		e := engineFor(agents.AdHoc([]string{"sh", "-c", `exec 4<&0; exec tr '\0' x </dev/zero`}))
 		r := run(e, "check a\nprompt Go.\nawait turn\n")
 		Expect(text(r)).To(ContainSubstring("The agent was killed: it wrote more than 256 MiB in one scenario"))
 	})

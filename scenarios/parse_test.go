@@ -65,7 +65,7 @@ var _ = Describe("a mistake in a scenario", func() {
 		Entry("one side of both", "both {\n await turn\n}\n", `1:6: both needs a second block (both { … }{ … })`),
 		Entry("check without a name", "check\n", `1:6: a check needs a requirement or a slug (usage: check [REQUIREMENT…] [SLUG])`),
 		Entry("two checks alike", "check a\ncheck a\n", `2:1: two checks have the id "a" (the first is on line 1)`),
-		Entry("a window of needs", "needs saw plan in=run\n", `1:19: needs looks at the whole run: in= has no place here (usage: needs agent:CAPABILITY | model | tool:NAME … | [!] saw PATTERN | await PATTERN | pick …)`),
+		Entry("a window of needs", "needs saw plan in=run\n", `1:19: needs looks at the whole run: in= has no place here (usage: needs agent:CAPABILITY | model | stdio | http | ws | tool:NAME … | [!] saw PATTERN | await PATTERN | pick …)`),
 		Entry("bad duration", "await turn within=5\n", `1:19: "5" is no duration (a duration is a number with a unit, such as 250ms or 2s)`),
 		Entry("bad choice", "permit alow_once\n", `1:8: unknown answer "alow_once": want allow_once, allow_always, reject_once, reject_always, cancelled, hold, never, error, error:CODE or option:ID (usage: permit CHOICE [kind=K] [title=GLOB] [about=REGEXP] [offers=O] [nth=N] [after=N] [delay=D] [late] [twice] [remember=tool|session])`),
 		Entry("server with a name that is taken", "mcp run canary node\n", `1:9: canary is the name of a server that is here already (usage: mcp canary [stdio|http|slow] | broken | run NAME PROGRAM [ARG]…)`),

@@ -87,30 +87,6 @@ func patient(
 	}
 }
 
-// starving returns a clock of the time in which processes of this machine waited for a processor.
-// It stands while the agent that is waited for starts and rests: nothing keeps it from going on.
-func (r *run) starving() func() time.Duration {
-	agent := r.Agent()
-	if r.Ready() || agent == nil || agent.PID() == 0 {
-		return process.Starved
-	}
-	return whileBusy(process.Starved, agent.Busy)
-}
-
-// whileBusy is a clock that stands at its first time where an agent is not busy.
-func whileBusy(clock func() time.Duration, busy func() bool) func() time.Duration {
-	began := clock()
-	return func() time.Duration {
-		for range 3 {
-			if busy() {
-				return clock()
-			}
-			time.Sleep(time.Millisecond)
-		}
-		return began
-	}
-}
-
 // since begins to measure a wait, which is one of those in the state; what it returns ends it.
 func (r *run) since(wait *time.Duration) func() {
 	began := time.Now()

@@ -8,18 +8,6 @@ import (
 	"time"
 )
 
-// Nobody waits longer for an agent that rests.
-func TestWhileBusy(t *testing.T) {
-	now, works := time.Second, false
-	clock := whileBusy(func() time.Duration { now += time.Second; return now }, func() bool { return works })
-	if first, second := clock(), clock(); first != 2*time.Second || second != first {
-		t.Error("the clock goes on")
-	}
-	if works = true; clock() <= 2*time.Second {
-		t.Error("the clock stands")
-	}
-}
-
 // The clock is one of starvation: it goes on with each look at it.
 func TestPatient(t *testing.T) { synctest.Test(t, testPatient) }
 

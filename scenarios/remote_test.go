@@ -68,6 +68,9 @@ var _ = Describe("an agent without a process", func() {
 	It("cannot be run where nothing reaches it", func() {
 		e := remote()
 		e.Connect = nil
+		protocol := *e.Protocol
+		protocol.Reach = nil
+		e.Protocol = &protocol
 		r := run(e, "check a\nprompt 'Say hello.'\nawait turn\n"+hello)
 		Expect(text(r)).To(ContainSubstring("there is no transport for that"))
 	})
