@@ -18,8 +18,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// history is what the runs of one agent leave for the next, whatever its version: when each scenario
-// ran last, and how long it took.
+// history tells when each scenario ran last with one agent, of any version, and how long it took. Each
+// run writes it for the next.
 type history struct {
 	file string // "" without a folder for caches
 	ran  map[string]lastRun
@@ -36,8 +36,9 @@ func (h *host) history(e *scenarios.Engine, protocol string) history {
 		agent := fnv.New64a()
 		fmt.Fprintf(agent, "%q %q %q", protocol, e.Profile.Command, e.Profile.URL)
 		past.file = filepath.Join(caches, "acp-test", "ran", fmt.Sprintf("%x.json", agent.Sum(nil)))
-		if data, err := os.ReadFile(past.file); err == nil && json.Unmarshal(data, &past.ran) != nil {
-			past.ran = map[string]lastRun{} // it is of another program
+		data, _ := os.ReadFile(past.file)
+		if json.Unmarshal(data, &past.ran) != nil || past.ran == nil {
+			past.ran = map[string]lastRun{} // there is none, or it is of another program
 		}
 	}
 	return past
@@ -48,7 +49,7 @@ func (p history) conclude(run *results.Run, budget time.Duration, protocol strin
 	if budget > 0 {
 		run.Notes = append(run.Notes, p.spent(run, budget, protocol))
 	}
-	if err := p.add(run); err != nil {
+	if err := p.add(run); err != nil && budget > 0 {
 		run.Notes = append(run.Notes, fmt.Sprintf("when each scenario ran could not be kept for the next --budget: %v", err))
 	}
 }
@@ -61,13 +62,13 @@ func (p history) add(run *results.Run) error {
 		p.ran[r.ID] = lastRun{r.Started, r.Duration}
 	}
 	data, err := json.Marshal(p.ran)
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(p.file), 0o700)
+	if err = cmp.Or(err, os.MkdirAll(filepath.Dir(p.file), 0o700)); err != nil {
+		return err
 	}
-	return cmp.Or(err, os.WriteFile(p.file, data, 0o600))
+	return os.WriteFile(p.file, data, 0o600)
 }
 
-// plan spends a budget on what was chosen.
+// plan sets the order and the durations of a run that has a budget.
 func (p history) plan(plan *scenarios.Plan, chosen chosenRun, commit string) {
 	plan.Order = p.order(chosen.mine, chosen.narrowed.failed, chosen.of.Name, commit)
 	if plan.Durations == nil && plan.Shard == nil {
@@ -146,7 +147,7 @@ func draw(commit, id string) uint64 {
 	return h.Sum64()
 }
 
-// spent says what a budget left out: which kinds of fault that would have found, and when it ran
+// spent tells which scenarios had no time: how many, which faults only they find, and when they ran
 // last.
 func (p history) spent(run *results.Run, budget time.Duration, of string) string {
 	all := len(run.Results) + len(run.LeftOut)

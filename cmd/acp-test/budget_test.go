@@ -32,7 +32,8 @@ var _ = Describe("the order in which a budget is spent", func() {
 			}
 		}
 		Expect(twins).To(HaveLen(2), "two scenarios find one fault alone, and the same")
-		past := history{ran: map[string]lastRun{twins[0]: {Took: 2 * time.Second}, twins[1]: {Took: time.Second, At: time.Now()}}}
+		past := history{ran: map[string]lastRun{twins[0]: {Took: 2 * time.Second},
+			twins[1]: {Took: time.Second, At: time.Now()}}}
 		list := []*scenarios.Scenario{{ID: twins[0]}, {ID: "mine/new"}, {ID: twins[1]}}
 		order := past.order(list, nil, "acp-v1", "a commit")
 		Expect(order[0]).To(Equal(twins[1]))

@@ -21,7 +21,7 @@ func Guard(h http.Handler) http.Handler {
 	})
 }
 
-// foreign returns whom a request comes from that is none of this machine; else "".
+// foreign says why a request is refused: its Host or its page is not of this machine. "" lets it pass.
 func foreign(r *http.Request) string {
 	if !Local(r.Host) {
 		return "to localhost and to addresses, not to the name " + r.Host

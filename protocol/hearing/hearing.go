@@ -5,6 +5,7 @@ package hearing
 
 import (
 	"fmt"
+	"html"
 	"slices"
 	"strings"
 	"unicode"
@@ -294,5 +295,10 @@ func Bare(text string) string {
 		return r
 	}, text)
 }
+
+var escapes = strings.NewReplacer(`"`, "", `\`, "", `u003c`, "<", `u003e`, ">", `u0026`, "&")
+
+// Loose is a text as it may stand in a result: bare, and without what JSON and XML escape.
+func Loose(text string) string { return escapes.Replace(Bare(html.UnescapeString(text))) }
 
 func clip(s string) string { return wire.Clip(s, 120) }

@@ -2,11 +2,11 @@ package invariants
 
 import (
 	"fmt"
-	"html"
 	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/protocol/hearing"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -163,11 +163,6 @@ func called(steps wire.Value) (names []string) {
 	return names
 }
 
-var escapes = strings.NewReplacer(`"`, "", `\`, "", `u003c`, "<", `u003e`, ">", `u0026`, "&")
-
-// loose is a text as it may stand in a result: bare, and without what JSON and XML escape.
-func loose(text string) string { return escapes.Replace(bare(html.UnescapeString(text))) }
-
 // goneBack judges the request that follows a reply with calls.
 func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 	if parts := a.Conversation(); x.rejected > x.asked && len(x.called) == 1 && len(parts) > 0 {
@@ -181,7 +176,7 @@ func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 	var results strings.Builder
 	for _, p := range a.Conversation() {
 		if p.Who == "result" {
-			results.WriteString(loose(p.Text) + "\n")
+			results.WriteString(hearing.Loose(p.Text) + "\n")
 		}
 		if p.Calls && p.Name != "" && !slices.Contains(a.Offered, p.Name) {
 			return // a call of a tool that the agent does not have
@@ -206,6 +201,6 @@ func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 // holds reports whether results show the first or the last line of a text: it may be cut.
 func holds(results, text string) bool {
 	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return bare(l) == "" })
-	return len(lines) == 0 || strings.Contains(results, loose(lines[0])) ||
-		strings.Contains(results, loose(lines[len(lines)-1]))
+	return len(lines) == 0 || strings.Contains(results, hearing.Loose(lines[0])) ||
+		strings.Contains(results, hearing.Loose(lines[len(lines)-1]))
 }

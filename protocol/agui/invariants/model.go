@@ -2,7 +2,6 @@ package invariants
 
 import (
 	"encoding/json"
-	"html"
 	"slices"
 	"strings"
 
@@ -121,9 +120,9 @@ func modelContext() *rule {
 			if !ok || a.Partial || len(ev.Redacted) > 0 || len(ev.input.Raw()) > 4*hearing.Remembered {
 				return
 			}
-			told := plain(a.System())
+			told := hearing.Loose(a.System())
 			for _, p := range a.Conversation() {
-				told += plain(p.Text)
+				told += hearing.Loose(p.Text)
 			}
 			for m := range ev.input.Get("messages").Items() {
 				point, what := history, "the message"
@@ -133,7 +132,7 @@ func modelContext() *rule {
 					}
 				}
 				text := m.Get("content").Str()
-				w.judge(point, ev.owes(m) && !strings.Contains(told, plain(text)), ev, m.Get("id").Str(), []int{ev.ref},
+				w.judge(point, ev.owes(m) && !holds(told, text), ev, m.Get("id").Str(), []int{ev.ref},
 					"The model is asked without %s %q of the input: %q.", what, m.Get("id").Str(), wire.Clip(text, 120))
 			}
 		}, modelSide)
@@ -147,5 +146,13 @@ func (s *stream) owes(m wire.Value) bool {
 		slices.Contains([]string{"user", "assistant", "developer", "system"}, role)
 }
 
-// plain is a text without white space and entities of HTML.
-func plain(text string) string { return hearing.Bare(html.UnescapeString(text)) }
+// holds reports whether each line of a text is in what the model was told: an agent may have put a
+// result into JSON, where the ends of lines are escaped.
+func holds(told, text string) bool {
+	for line := range strings.Lines(text) {
+		if !strings.Contains(told, hearing.Loose(line)) {
+			return false
+		}
+	}
+	return true
+}
