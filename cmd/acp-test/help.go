@@ -198,7 +198,7 @@ func (h *host) explain(c *cobra.Command, long bool) {
 var commandGroups = [][2]string{
 	{"Every day", "run init prompt agents review help"},
 	{"Find bugs", "sweep explore conformance matrix reduce upgrade"},
-	{"Files", "lint fmt show check diff replay convert report ui"},
+	{"Files", "lint fmt show check diff replay convert report ui mcp"},
 	{"Editors", "record serve editors"},
 	{"Parts", "fakellm refagent completion version"},
 }

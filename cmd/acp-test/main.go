@@ -149,7 +149,7 @@ func rootCommand(h *host) *cobra.Command {
 		reviewCommand(h), sweepCommand(h), exploreCommand(h), upgradeCommand(h), matrixCommand(h), promptCommand(h),
 		fakellmCommand(h), refagentCommand(h), versionCommand(h),
 		recordCommand(h), checkCommand(h), diffCommand(h), replayCommand(h), serveCommand(h),
-		editorsCommand(h), convertRecordingCommand(h), reduceCommand(h),
+		editorsCommand(h), convertRecordingCommand(h), reduceCommand(h), mcpCommand(h),
 	)
 	root.SetHelpCommand(helpCommand(h))
 	root.SetFlagErrorFunc(flagError)

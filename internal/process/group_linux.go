@@ -88,16 +88,17 @@ func (g *group) killAll() {
 	}
 }
 
-// remove removes the group, once its killed processes are gone.
+// remove removes the group, once its killed processes are gone: on a busy machine that takes a
+// while, and after five seconds the group is left.
 func (g *group) remove() {
 	if g == nil {
 		return
 	}
-	for range 50 {
+	for range 1000 {
 		if err := os.Remove(g.dir.Name()); err == nil || os.IsNotExist(err) {
 			break
 		}
-		time.Sleep(2 * time.Millisecond) // the kernel tells nobody
+		time.Sleep(5 * time.Millisecond) // the kernel tells nobody
 	}
 	g.dir.Close()
 	g.kill.Close()

@@ -1,0 +1,357 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+
+	"github.com/acp-test/acp-test/internal/confined"
+	"github.com/acp-test/acp-test/internal/printable"
+	"github.com/acp-test/acp-test/reports"
+	"github.com/acp-test/acp-test/scenarios/results"
+)
+
+func mcpCommand(h *host) *cobra.Command {
+	var agent string
+	c := &cobra.Command{
+		Use:   "mcp DIR [-- AGENT…]",
+		Short: "an MCP server over runs and recordings, for a coding agent",
+		Long: `Is an MCP server on stdin and stdout. Whoever wrote the agent under test, such as a
+coding agent, asks it what went wrong: runs and recordings below DIR, the causes of a run,
+frames of a transcript, the rules' findings in it, two transcripts compared, and what a rule
+or a requirement means. It reads what lies in DIR, through no link that leads out of it, and
+writes nothing there.
+
+With an agent, a command after -- or --agent, it also plays: a scenario again, or a recording
+made as small as it can be. The agent is then started as by run, for everybody who may call
+these tools.`,
+		Example: `  acp-test mcp acp-test-out
+  claude mcp add acp-test -- acp-test mcp acp-test-out -- ./my-agent --acp`,
+		Args: func(c *cobra.Command, args []string) error {
+			if ours, _ := atDash(c, args); len(ours) != 1 {
+				return fmt.Errorf("mcp: one folder is expected; usage: %s", c.UseLine())
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			ours, command := atDash(c, args)
+			if agent != "" && command != nil {
+				return errors.New("mcp: --agent and a command after -- contradict each other")
+			}
+			root, err := confined.Open(ours[0])
+			if err != nil {
+				return err
+			}
+			defer root.Close()
+			t := &toolbox{host: h, root: root}
+			if agent != "" {
+				t.agent = []string{"--agent", agent}
+			} else if command != nil {
+				t.agent = append([]string{"--"}, command...)
+			}
+			return t.server().Run(c.Context(), &mcp.IOTransport{Reader: io.NopCloser(h.in), Writer: unclosed{h.out}})
+		},
+	}
+	c.Flags().StringVar(&agent, "agent", "", "the agent that the tools may play, by the `NAME` or file of its profile")
+	_ = c.RegisterFlagCompletionFunc("agent", completeAgents)
+	return c
+}
+
+// unclosed is stdout, which a connection that ends must leave open.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
+
+// toolbox is what the MCP server offers: most tools are a command of this program, played on
+// copies of what it names below a folder.
+type toolbox struct {
+	*host
+	root  *confined.Root
+	agent []string // the end of a command line that names the agent; nil if none may be played
+}
+
+// What the tools take. A file is named from the folder of the server.
+type (
+	nothing struct{}
+	theRun  struct {
+		Run string `json:"run" jsonschema:"a results.json, or the folder that holds one, as list names it"`
+	}
+	inRun struct {
+		theRun
+		Scenario string `json:"scenario" jsonschema:"the id of a scenario, as causes names it"`
+	}
+	theFile struct {
+		File string `json:"file" jsonschema:"a recording or transcript, as list names it"`
+	}
+	inFile struct {
+		theFile
+		From  int    `json:"from,omitempty" jsonschema:"the number of the first entry"`
+		To    int    `json:"to,omitempty" jsonschema:"the number of the last entry"`
+		Match string `json:"match,omitempty" jsonschema:"a regular expression for an entry's line, such as session/cancel"`
+	}
+	files struct {
+		A string `json:"a" jsonschema:"a recording or transcript"`
+		B string `json:"b" jsonschema:"the one to compare it with"`
+	}
+	theTopic struct {
+		Topic string `json:"topic" jsonschema:"a rule, a requirement, a word of scenarios or a topic, such as CANCEL-REASON"`
+	}
+	theScenario struct {
+		Scenario string `json:"scenario" jsonschema:"the id of a scenario, such as cancel/idle, or its file in the folder"`
+	}
+)
+
+// server has the tools that read, and with an agent those that play.
+func (t *toolbox) server() *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "acp-test", Version: version()}, &mcp.ServerOptions{
+		Instructions: "Begin with list, then causes of a run. failure shows one scenario of it with the frames that " +
+			"matter, frames any part of a transcript, explain what a rule or requirement asks."})
+	offer(t, s, "list", "The runs and recordings in the folder.", (*job).list)
+	offer(t, s, "causes", "What is wrong with the agent, by cause: each defect once, with the scenarios that show it.",
+		func(j *job, in theRun) error {
+			return j.console(in.Run, func(c *reports.Console, run results.Run) error { return c.Summary(run) })
+		})
+	offer(t, s, "failure", "How one scenario of a run went: what was expected and seen, the frames, the citation.", (*job).failure)
+	offer(t, s, "frames", "Entries of a transcript, one a line, all or some.", (*job).frames)
+	offer(t, s, "findings", "What the rules find in a recording or transcript.", func(j *job, in theFile) error {
+		return j.on([]string{"check", "--verbose"}, in.File)
+	})
+	offer(t, s, "diff", "Two transcripts compared, without what differs by chance.", func(j *job, in files) error {
+		return j.on([]string{"diff"}, in.A, in.B)
+	})
+	offer(t, s, "explain", "What a rule or a requirement asks, with what keeps and what breaks it.",
+		func(j *job, in theTopic) error { return j.play("help", in.Topic) })
+	if t.agent == nil {
+		return s
+	}
+	offer(t, s, "run", "Plays one scenario on the agent, and shows how it went and the transcript.", (*job).run)
+	offer(t, s, "reduce", "The smallest scenario in which the agent does what went wrong in a recording.",
+		func(j *job, in theFile) error {
+			name, err := j.copied(in.File)
+			if err != nil {
+				return err
+			}
+			made := filepath.Join(j.dir, "reduced.txtar")
+			if err := j.play(append([]string{"reduce", name, "--out", made, "-q"}, t.agent...)...); err != nil {
+				return err
+			}
+			text, err := os.ReadFile(made)
+			j.out.Write(text)
+			return err
+		})
+	return s
+}
+
+// offer adds a tool. Its answer is what its job has said, and of an error what was wrong.
+func offer[In any](t *toolbox, s *mcp.Server, name, says string, do func(*job, In) error) {
+	closed := false
+	hint := &mcp.ToolAnnotations{ReadOnlyHint: name != "run" && name != "reduce", DestructiveHint: &closed, OpenWorldHint: &closed}
+	mcp.AddTool(s, &mcp.Tool{Name: name, Description: says, Annotations: hint},
+		func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+			dir, err := os.MkdirTemp("", "acp-test-mcp-")
+			if err != nil {
+				return nil, nil, err
+			}
+			defer os.RemoveAll(dir)
+			j := &job{toolbox: t, ctx: ctx, dir: dir}
+			if err := do(j, in); err != nil {
+				fmt.Fprintf(&j.out, "%s\n", err)
+				return &mcp.CallToolResult{Content: j.said(), IsError: true}, nil, nil
+			}
+			return &mcp.CallToolResult{Content: j.said()}, nil, nil
+		})
+}
+
+// job is one call of a tool.
+type job struct {
+	*toolbox
+	ctx context.Context
+	dir string // a folder of its own, gone afterwards
+	out bytes.Buffer
+}
+
+// most is how many bytes a tool says: more would fill the context of who asks.
+const most = 64 << 10
+
+// said is the answer of a tool, without secrets and without the folder that was its own.
+func (j *job) said() []mcp.Content {
+	text := strings.ReplaceAll(j.secrets().Text(printable.Text(j.out.String())), j.dir+string(filepath.Separator), "")
+	if len(text) > most {
+		text = fmt.Sprintf("%s\n(%d of %d bytes: ask for less)\n", strings.ToValidUTF8(text[:most], ""), most, len(text))
+	}
+	return []mcp.Content{&mcp.TextContent{Text: text}}
+}
+
+// play runs a command. What it says is said, also if something has failed: that is its answer.
+func (j *job) play(args ...string) error {
+	h := *j.host
+	h.in, h.out, h.err, h.protocol = strings.NewReader(""), &j.out, &j.out, ""
+	if execute(j.ctx, args, &h) == 2 {
+		return fmt.Errorf("acp-test %s could not do it", args[0])
+	}
+	return nil
+}
+
+// on runs a command on files of the folder.
+func (j *job) on(command []string, names ...string) error {
+	for _, name := range names {
+		file, err := j.copied(name)
+		if err != nil {
+			return err
+		}
+		command = append(command, file)
+	}
+	return j.play(command...)
+}
+
+// copied copies a file of the folder, and returns the path of the copy.
+func (j *job) copied(name string) (string, error) {
+	data, err := j.root.ReadFile(j.ctx, filepath.FromSlash(name), confined.Limit)
+	if err != nil {
+		return "", err
+	}
+	to, err := confined.Open(j.dir)
+	if err != nil {
+		return "", err
+	}
+	defer to.Close()
+	return filepath.Join(j.dir, filepath.FromSlash(name)), to.WriteFile(filepath.FromSlash(name), data, 0o600)
+}
+
+// list names what can be asked about.
+func (j *job) list(nothing) error {
+	var runs, rest []string
+	err := fs.WalkDir(os.DirFS(j.root.Dir()), ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil || !e.Type().IsRegular():
+			return nil // what cannot be read cannot be asked about
+		case len(runs)+len(rest) >= 1000:
+			return fs.SkipAll
+		case path.Base(name) == "results.json":
+			runs = append(runs, name)
+		case slices.Contains([]string{".jsonl", ".log", ".har", ".txtar"}, path.Ext(name)):
+			rest = append(rest, name)
+		}
+		return nil
+	})
+	for _, name := range runs {
+		run, err := j.results(name)
+		if err != nil {
+			fmt.Fprintf(&j.out, "%s  %v\n", name, err)
+			continue
+		}
+		fmt.Fprintf(&j.out, "%s  a run of %s, %s: %d scenarios, %d causes\n", name, cmp.Or(run.Agent.Profile, "recordings"),
+			run.Started.Format(time.DateTime), len(run.Results), len(run.Causes))
+	}
+	for _, name := range rest {
+		fmt.Fprintln(&j.out, name)
+	}
+	if len(runs)+len(rest) == 0 {
+		fmt.Fprintln(&j.out, "There is neither a results.json nor a recording in the folder.")
+	}
+	return err
+}
+
+// results reads the results of a run.
+func (j *job) results(name string) (results.Run, error) {
+	if info, err := j.root.Stat(filepath.FromSlash(name)); err == nil && info.IsDir() {
+		name = path.Join(name, "results.json")
+	}
+	data, err := j.root.ReadFile(j.ctx, filepath.FromSlash(name), confined.Limit)
+	if err != nil {
+		return results.Run{}, err
+	}
+	return reports.Read(bytes.NewReader(data))
+}
+
+// console says of a run what the console would.
+func (j *job) console(name string, say func(*reports.Console, results.Run) error) error {
+	run, err := j.results(name)
+	if err != nil {
+		return err
+	}
+	return say(reports.NewConsole(&j.out, reports.ConsoleOptions{Verbose: true}), run)
+}
+
+// failure says how one scenario went.
+func (j *job) failure(in inRun) error {
+	return j.console(in.Run, func(c *reports.Console, run results.Run) error {
+		for _, r := range run.Results {
+			if r.ID == in.Scenario {
+				c.Finished(r)
+				return nil
+			}
+		}
+		return fmt.Errorf("the run has no scenario %q", in.Scenario)
+	})
+}
+
+// entry begins the line of an entry in what show prints.
+var entry = regexp.MustCompile(`^#(\d+)`)
+
+// frames shows some entries of a transcript.
+func (j *job) frames(in inFile) error {
+	match, err := regexp.Compile(in.Match)
+	if err != nil {
+		return fmt.Errorf("match: %w", err)
+	}
+	if err := j.on([]string{"show"}, in.File); err != nil {
+		return err
+	}
+	shown := j.out.String()
+	j.out.Reset()
+	for line := range strings.Lines(shown) {
+		if m := entry.FindStringSubmatch(line); m != nil {
+			n, _ := strconv.Atoi(m[1])
+			if n < in.From || in.To > 0 && n > in.To || !match.MatchString(line) {
+				continue
+			}
+		}
+		j.out.WriteString(line)
+	}
+	return nil
+}
+
+// run plays a scenario.
+func (j *job) run(in theScenario) error {
+	args := []string{"run", "--out", filepath.Join(j.dir, "out"), "--golden", "none", "--no-smoke", "--verbose"}
+	if strings.HasSuffix(in.Scenario, ".txtar") {
+		file, err := j.copied(in.Scenario)
+		if err != nil {
+			return err
+		}
+		args = append(args, file)
+	} else {
+		args = append(args, "--run", "^"+regexp.QuoteMeta(in.Scenario)+"$")
+	}
+	if err := j.play(append(args, j.agent...)...); err != nil {
+		return err
+	}
+	run, err := readResults(filepath.Join(j.dir, "out"))
+	if err != nil {
+		return err
+	}
+	for _, r := range run.Results {
+		if name := r.Artifacts["transcript"]; name != "" {
+			if err := j.play("show", filepath.Join(run.Out, filepath.FromSlash(name))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
