@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"maps"
 	"os"
@@ -21,7 +22,7 @@ import (
 )
 
 // Calibrate learns the agent, of a version. What its plain turns show is not judged. Their
-// transcripts are kept in a folder, if keep is not empty, from which Recall learns again.
+// transcripts are kept in a folder, if keep is not empty and they can be, from which Recall learns again.
 func (w *Sweeper) Calibrate(ctx context.Context, from *Generator, keep, version string) (g Grammar, learned string,
 	err error) {
 	s := newSweep(w)
@@ -43,12 +44,12 @@ func (w *Sweeper) Calibrate(ctx context.Context, from *Generator, keep, version 
 	if ctx.Err() != nil {
 		return nil, "", context.Cause(ctx)
 	}
+	g, learned = from.Learn(seen)
 	if keep != "" {
 		if err := keepCalibration(s.engine.Out, keep, version, maps.Keys(seen)); err != nil {
-			return nil, "", err
+			learned = fmt.Sprintf("%s This could not be kept in %s, so the next run learns it again: %v.", learned, keep, err)
 		}
 	}
-	g, learned = from.Learn(seen)
 	return g, learned, nil
 }
 
@@ -76,21 +77,32 @@ func (s *sweep) ask(ctx context.Context, list map[string]Archive, seen map[strin
 // versionFile of a calibration is written last: without it, the calibration is not whole.
 const versionFile = "version"
 
+// keepCalibration puts a calibration in the place of the one that is there. Of several runs that
+// do so at once, one does it.
 func keepCalibration(out, keep, version string, names iter.Seq[string]) error {
-	errs := []error{os.RemoveAll(keep)}
+	if err := os.MkdirAll(filepath.Dir(keep), 0o700); err != nil {
+		return err
+	}
+	made, err := os.MkdirTemp(filepath.Dir(keep), ".made-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(made)
+	var errs []error
 	for name := range names {
-		dir := filepath.Join(keep, filepath.FromSlash(name))
+		dir := filepath.Join(made, filepath.FromSlash(name))
 		text, err := confined.ReadBelow(filepath.Join(out, "calibration", filepath.FromSlash(name)), "transcript.jsonl")
 		errs = append(errs, err, os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "transcript.jsonl"), text, 0o600))
 	}
-	err := errors.Join(errs...)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(keep, versionFile), []byte(version), 0o600)
+	errs = append(errs, os.WriteFile(filepath.Join(made, versionFile), []byte(version), 0o600))
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("keeping the calibration in %s: %w", keep, err)
+	_ = os.Rename(keep, filepath.Join(made, "before")) // there may be none, or another run may take it away
+	if err := os.Rename(made, keep); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
 	}
-	return nil
+	return os.RemoveAll(filepath.Join(keep, "before"))
 }
 
 // Recall learns an agent from what Calibrate has kept in a folder, and returns the version of the

@@ -110,7 +110,7 @@ func (s *sweep) runText(start context.Context, a Archive, id string) (results.Re
 	if err != nil {
 		return results.Result{ID: id, Verdict: results.Error, Reason: "the schedule is no scenario: " + err.Error()}, true
 	}
-	res, began := s.run(start, s.whole, s.engine, sc)
+	res, began := s.slots.run(start, s.whole, s.engine, sc)
 	if began {
 		file := filepath.Join(s.engine.Out, filepath.FromSlash(id), "schedule.txtar")
 		if err := os.WriteFile(file, text, 0o644); err == nil {

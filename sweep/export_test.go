@@ -115,3 +115,6 @@ func Drawn(ctx context.Context, w *Sweeper, scs ...*scenarios.Scenario) (out []S
 	}
 	return out, err
 }
+
+// Hasty counts the acts of a script behind a prompt that nothing was awaited after.
+func Hasty(script string) int { return hasty(Split([]byte(script))) }

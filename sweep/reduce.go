@@ -127,7 +127,7 @@ func (x *reducer) finish(f *Finding, name string) {
 			if x.ctx.Err() != nil {
 				break
 			}
-			hit, ran := x.once(x.whole, x.script, 0)
+			hit, ran := x.once(x.whole, x.slots, x.script, 0)
 			if ran {
 				f.AloneRuns++
 			}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -114,6 +116,20 @@ var _ = Describe("drawn sessions", func() {
 		key := sweep.CalibrationKey(from, w.Engine.Profile, nil)
 		Expect(key).To(MatchRegexp(`^reference-[0-9a-f]{16}$`))
 		Expect(sweep.CalibrationKey(from, w.Engine.Profile, []string{"--fault"})).NotTo(Equal(key))
+		var all sync.WaitGroup
+		for range 8 { // runs of the same agent, each of which learns it
+			all.Go(func() {
+				defer GinkgoRecover()
+				w := &sweep.Sweeper{Engine: engine(""), Jobs: 8}
+				_, learned, err := w.Calibrate(context.Background(), from, keep, "8")
+				Expect(err).NotTo(HaveOccurred())
+				Expect(learned).NotTo(ContainSubstring("could not be kept"))
+			})
+		}
+		all.Wait()
+		_, _, version, ok = sweep.Recall(from, keep)
+		Expect([]any{version, ok}).To(Equal([]any{"8", true}))
+		Expect(filepath.Glob(filepath.Dir(keep) + "/.made-*")).To(BeEmpty())
 		Expect(os.Remove(keep + "/version")).To(Succeed())
 		_, _, _, ok = sweep.Recall(from, keep)
 		Expect(ok).To(BeFalse())

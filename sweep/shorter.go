@@ -60,6 +60,26 @@ func linesOf(rows []row) (lines []*script.Line) {
 	return lines
 }
 
+// hasty counts the acts behind a prompt that nothing was awaited after: whether the agent has
+// begun by then is chance, and with it what the act stops.
+func hasty(a Archive) (n int) {
+	fresh := false
+	for _, r := range rowsOf(a.Lines) {
+		switch {
+		case r.is("prompt"), r.is("run"):
+			fresh = true
+		case r.is("await"), r.is("stall"), !r.closes && r.line.Says("needs", "await"):
+			fresh = false
+		case fresh && !r.closes && slices.ContainsFunc(stops, func(words []string) bool { return r.line.Says(words...) }):
+			n++
+		}
+	}
+	return n
+}
+
+// stops are the acts that end what a prompt began.
+var stops = [][]string{{"cancel"}, {"cancel-request"}, {"abandon"}, {"kill"}, {"session", "close"}, {"session", "delete"}}
+
 // tail cuts the end of the script off, the most first.
 func (x *reducer) tail(Archive) []change {
 	var out []change

@@ -135,7 +135,8 @@ type Outcome struct {
 type sweep struct {
 	*Sweeper
 	engine scenarios.Engine
-	slots  chan struct{}
+	slots  slots
+	crowd  slots // more than the processors have time for
 	// whole ends a little later than the budget, which starts nothing new, but lets
 	// what runs come to its end.
 	whole context.Context
@@ -171,7 +172,7 @@ func newSweep(w *Sweeper) *sweep {
 	if jobs <= 0 {
 		jobs = runtime.NumCPU()
 	}
-	s.slots = make(chan struct{}, jobs)
+	s.slots, s.crowd = make(slots, jobs), make(slots, crowded*jobs)
 	return s
 }
 
@@ -334,7 +335,7 @@ func (s *sweep) observe(ctx context.Context, b *Script, sc *scenarios.Scenario) 
 		sc = alone
 		e.StepTimeout = min(cmp.Or(e.StepTimeout, instead), instead)
 	}
-	res, began := s.run(ctx, s.whole, e, sc)
+	res, began := s.slots.run(ctx, s.whole, e, sc)
 	if !began || s.whole.Err() != nil {
 		return
 	}
@@ -435,14 +436,17 @@ func each[T any](ctx context.Context, s *sweep, list iter.Seq[T], f func(T)) {
 	wait.Wait()
 }
 
+// slots are those in which scenarios run side by side.
+type slots chan struct{}
+
 // run runs one scenario when there is a slot for it, unless start has ended by
 // then.
-func (s *sweep) run(
+func (s slots) run(
 	start, ctx context.Context, e scenarios.Engine, sc *scenarios.Scenario,
 ) (res results.Result, began bool) {
-	s.slots <- struct{}{}
+	s <- struct{}{}
 	var once sync.Once
-	give := func() { once.Do(func() { <-s.slots }) }
+	give := func() { once.Do(func() { <-s }) }
 	defer give()
 	if start.Err() != nil {
 		return res, false

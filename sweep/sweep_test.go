@@ -124,6 +124,17 @@ var _ = Describe("what shrinking leaves", func() {
 		Entry("the first was not", "mark one", "prompt a\nmark one\n"),
 		Entry("none is", "no such line", ""),
 	)
+
+	DescribeTable("keeps what orders an act behind the prompt that it stops",
+		func(script string, n int) { Expect(sweep.Hasty(script)).To(Equal(n)) },
+		Entry("nothing is awaited", "prompt a\ncancel\n", 1),
+		Entry("neither of two", "prompt a\nsession close main wait=no\ncancel\n", 2),
+		Entry("a gate is", "prompt a\nawait gate g\ncancel\n", 0),
+		Entry("a request is", "prompt a as P\nneeds await fs/read_text_file as R\ncancel-request P\n", 0),
+		Entry("a turn before is", "await turn\nprompt a\ncancel\n", 1),
+		Entry("it stops no turn", "cancel\nprompt a\nsession new b\n", 0),
+		Entry("a run of AG-UI", "run a\nabandon\n", 1),
+	)
 })
 
 var _ = Describe("a sweep", func() {

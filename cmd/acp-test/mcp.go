@@ -126,7 +126,8 @@ func (t *toolbox) server() *mcp.Server {
 		func(j *job, in theRun) error {
 			return j.console(in.Run, func(c *reports.Console, run results.Run) error { return c.Summary(run) })
 		})
-	offer(t, s, "failure", "How one scenario of a run went: what was expected and seen, the frames, the citation.", (*job).failure)
+	offer(t, s, "failure", "How one scenario of a run went: what was expected and seen, the frames, the citation.",
+		(*job).failure)
 	offer(t, s, "frames", "Entries of a transcript, one a line, all or some.", (*job).frames)
 	offer(t, s, "findings", "What the rules find in a recording or transcript.", func(j *job, in theFile) error {
 		return j.on([]string{"check", "--verbose"}, in.File)
@@ -147,20 +148,24 @@ func (t *toolbox) server() *mcp.Server {
 				return err
 			}
 			made := filepath.Join(j.dir, "reduced.txtar")
-			if err := j.play(append([]string{"reduce", name, "--out", made, "-q"}, t.agent...)...); err != nil {
+			command := []string{"reduce", name, "--out", made, "--quiet", "--budget", patience.String()}
+			if err := j.play(append(command, t.agent...)...); err != nil {
 				return err
 			}
-			text, err := os.ReadFile(made)
-			j.out.Write(text)
-			return err
+			if text, err := os.ReadFile(made); err == nil { // else it has said why there is none
+				j.out.Write(text)
+			}
+			return nil
 		})
 	return s
 }
 
 // offer adds a tool. Its answer is what its job has said, and of an error what was wrong.
 func offer[In any](t *toolbox, s *mcp.Server, name, says string, do func(*job, In) error) {
-	closed := false
-	hint := &mcp.ToolAnnotations{ReadOnlyHint: name != "run" && name != "reduce", DestructiveHint: &closed, OpenWorldHint: &closed}
+	no := false
+	hint := &mcp.ToolAnnotations{
+		ReadOnlyHint: name != "run" && name != "reduce", DestructiveHint: &no, OpenWorldHint: &no,
+	}
 	mcp.AddTool(s, &mcp.Tool{Name: name, Description: says, Annotations: hint},
 		func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
 			dir, err := os.MkdirTemp("", "acp-test-mcp-")
@@ -184,6 +189,9 @@ type job struct {
 	dir string // a folder of its own, gone afterwards
 	out bytes.Buffer
 }
+
+// patience is how long a client waits for an answer.
+const patience = 50 * time.Second
 
 // most is how many bytes a tool says: more would fill the context of who asks.
 const most = 64 << 10

@@ -120,7 +120,7 @@ var _ = Describe("mcp", func() {
 			text, failed := a.call(tool, args)
 			Expect(failed).To(BeTrue(), text)
 			Expect(text).To(Or(ContainSubstring("missing closing )"), ContainSubstring("two"), ContainSubstring("cancel/never"),
-				ContainSubstring("did you mean CANCEL-REASON")))
+				ContainSubstring(`did you mean "CANCEL-REASON"`)))
 		}
 	})
 
@@ -131,7 +131,10 @@ var _ = Describe("mcp", func() {
 			ContainSubstring("--> session/cancel")))
 		p.write("runs/mine.txtar", good)
 		Expect(a.says("run", map[string]any{"scenario": "mine.txtar"})).To(And(ContainSubstring("ok "), ContainSubstring("Hello.")))
-		Expect(a.says("reduce", map[string]any{"file": "one/" + stream + "/transcript.jsonl"})).
-			To(And(ContainSubstring("CANCEL-REASON"), ContainSubstring("cancel"), ContainSubstring("-- llm.yaml --")))
+		p.write("runs/bug.txtar", "# A cancel.\nprompt 'Say hello.'\nawait gate held\ncancel\nawait turn cancelled\n"+
+			"-- llm.yaml --\nreplies:\n  - - gate: held\n")
+		Expect(a.says("reduce", map[string]any{"file": "bug.txtar"})).
+			To(And(ContainSubstring("CANCEL-REASON: "), ContainSubstring("\ncancel\n"), ContainSubstring("-- llm.yaml --")))
+		Expect(a.says("reduce", map[string]any{"file": "mine.txtar"})).To(ContainSubstring("nothing fails"))
 	})
 })
