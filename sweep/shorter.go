@@ -70,7 +70,7 @@ func hasty(a Archive) (n int) {
 			fresh = true
 		case r.is("await"), r.is("stall"), !r.closes && r.line.Says("needs", "await"):
 			fresh = false
-		case fresh && !r.closes && slices.ContainsFunc(stops, func(words []string) bool { return r.line.Says(words...) }):
+		case fresh && !r.closes && slices.ContainsFunc(stops, func(act []string) bool { return r.line.Says(act...) }):
 			n++
 		}
 	}
@@ -78,7 +78,9 @@ func hasty(a Archive) (n int) {
 }
 
 // stops are the acts that end what a prompt began.
-var stops = [][]string{{"cancel"}, {"cancel-request"}, {"abandon"}, {"kill"}, {"session", "close"}, {"session", "delete"}}
+var stops = [][]string{
+	{"cancel"}, {"cancel-request"}, {"abandon"}, {"kill"}, {"session", "close"}, {"session", "delete"},
+}
 
 // tail cuts the end of the script off, the most first.
 func (x *reducer) tail(Archive) []change {

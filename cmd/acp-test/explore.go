@@ -278,4 +278,4 @@ func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine
 }
 
 // smokeConfirm is how often a finding of it is run.
-const smokeConfirm = 5
+const smokeConfirm = 10
