@@ -115,6 +115,14 @@ func sideJob(text string) bool {
 // turn finds the reply of the conversation.
 func (s *Server) turn(m *match, f *facts) {
 	turns := s.cfg.Script.Turns
+	if s.cfg.Improvise != nil {
+		made, err := NewScript(s.cfg.Improvise(f.text("user")))
+		if err != nil {
+			m.why = err.Error()
+			return
+		}
+		turns, m.index = made.Turns, 1
+	}
 	switch {
 	case m.prompt != nil && m.prompt.Reply != "" && m.step == 1:
 		m.reply = &Reply{Steps: []Step{{Kind: StepText, Chunks: []string{m.prompt.Reply}}}}

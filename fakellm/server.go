@@ -31,9 +31,12 @@ type Prompt struct {
 	Reply string
 }
 
-// Config of a server. Only Script is needed.
+// Config of a server. Only Script is needed, or Improvise.
 type Config struct {
 	Script *Script
+	// Improvise returns the turn of a prompt that is not known before; text is what the user said.
+	// It stands in the place of the script's turns.
+	Improvise func(text string) TurnNode
 	// Transcript gets an entry for everything that happens; nil keeps none.
 	Transcript *transcript.Transcript
 	// Wire is the only wire format that is answered; "" means all.

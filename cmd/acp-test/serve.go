@@ -11,14 +11,18 @@ import (
 	"os/signal"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/internal/workspace"
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -33,13 +37,20 @@ func serveCommand(h *host) *cobra.Command {
 	var out, severity, listen string
 	var quiet, child bool
 	c := &cobra.Command{
-		Use:   "serve FILE",
+		Use:   "serve [FILE]",
 		Short: "is the agent, for one editor, and judges the editor",
 		Long: `Is the agent on stdin and stdout, as an editor starts it. FILE is a recording, whose
 agent is played: the editor's n-th request of a method gets what was answered then;
 or an agent-side scenario, a file that begins with "role agent"; or the name of one
 in this program, such as m07. What the editor does is judged by the rules for
-clients and by the scenario's checks; transcript and report are in --out.
+clients and by the scenario's checks; transcript and report are in --out. The exit
+status is 1 if the editor broke a rule.
+
+Without FILE it is an agent that does what the prompt says, line by line, and needs no
+model:
+
+` + serve.Commands() + `
+Other lines it says back.
 
 An agent of AG-UI is a server: it listens at --listen for front ends, says at which
 URL, and judges them when it is interrupted.`,
@@ -47,7 +58,7 @@ URL, and judges them when it is interrupted.`,
 			if child {
 				return nil
 			}
-			return exactArgs(1, "a recording or an agent-side scenario")(c, args)
+			return atMost(1)(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if child {
@@ -56,6 +67,9 @@ URL, and judges them when it is interrupted.`,
 			}
 			if err := checkSeverity(severity); err != nil {
 				return err
+			}
+			if len(args) == 0 {
+				return h.serveObedient(out, severity, quiet)
 			}
 			return h.serve(c.Context(), args[0], out, severity, listen, quiet)
 		},
@@ -137,7 +151,57 @@ func (h *host) judgeEditor(side agentSide, log *transcript.Transcript, file, sev
 	verdict.Conclude(&run)
 	console := reports.NewConsole(h.err, reports.ConsoleOptions{Total: 1, Quiet: true})
 	console.Finished(res)
-	return errors.Join(console.Summary(run), h.report(run, "json", strings.TrimSuffix(file, ".jsonl")+".results.json"))
+	err := errors.Join(console.Summary(run), h.report(run, "json", strings.TrimSuffix(file, ".jsonl")+".results.json"))
+	return cmp.Or(err, ended(run.Exit))
+}
+
+// serveObedient serves an agent that does what prompts say: the reference agent, with a model
+// that obeys them.
+func (h *host) serveObedient(out, severity string, quiet bool) error {
+	of, err := protocolNamed(cmp.Or(h.protocol, protocols()[0].Name))
+	switch {
+	case err != nil:
+		return err
+	case of.front != nil:
+		return errors.New("serve: an agent that is a server is played from a FILE: a recording or an agent-side scenario")
+	}
+	// A signal is for the agent, and what the editor has closed is the end of output.
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, append(passedOn(), syscall.SIGPIPE)...)
+	defer signal.Stop(signals)
+	log, file, err := h.recordingLog(&recording{out: out + "/"}, of, "obedient")
+	if err != nil {
+		return err
+	}
+	ctx, die := context.WithCancel(context.Background())
+	defer die()
+	model, err := fakellm.Start(fakellm.Config{Transcript: log, Improvise: func(text string) fakellm.TurnNode {
+		turn, dies := serve.Obey(text)
+		if dies {
+			die()
+		}
+		return turn
+	}})
+	if err != nil {
+		return errors.Join(err, log.Close())
+	}
+	env := append(slices.Clone(h.env), refagent.EnvBaseURL+"="+model.URL(), refagent.EnvAPIKey+"=none", refagent.EnvModel+"=obedient")
+	proxy := replay.Proxy{
+		Judge: of.judge(severity), NoFiles: true, Model: true, In: h.in, Out: h.out, Err: h.err, Log: log, Signals: signals,
+		Agent: mockclient.Command{Path: h.self, Args: []string{"refagent"}, Env: env, Dir: h.cwd,
+			Keeper: []string{h.self, "keeper"}},
+	}
+	exit, err := proxy.Run(ctx)
+	if err := errors.Join(err, model.Close(), log.Close()); err != nil {
+		return err
+	}
+	if !quiet {
+		err = h.judgeEditor(agentSide{of: of, id: "obedient", name: "obedient"}, log, file, severity)
+	}
+	if err == nil && exit.Signal != "" {
+		return endBy(exit.Signal)
+	}
+	return cmp.Or(err, ended(exit.Code))
 }
 
 // serveWeb serves front ends until it is interrupted.

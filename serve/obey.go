@@ -1,0 +1,118 @@
+package serve
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/fakellm"
+)
+
+// command is a line of a prompt that says what an agent is to do.
+type command struct {
+	name, takes, does string
+	step              func(rest string) fakellm.StepNode
+	// asks says that the agent asks its model again behind it: it calls a tool.
+	asks bool
+}
+
+// tool is a command that calls a tool with the rest of its line, cut at the first spaces into
+// as many arguments as it has.
+func tool(name, takes, does, called string, args ...string) command {
+	return command{name, takes, does, func(rest string) fakellm.StepNode {
+		values := map[string]any{}
+		for i, arg := range args {
+			word := rest
+			if i+1 < len(args) {
+				word, rest, _ = strings.Cut(rest, " ")
+			}
+			values[arg] = word
+		}
+		return fakellm.CallTool(called, values)
+	}, true}
+}
+
+var commands = []command{
+	{"say", "TEXT", "says TEXT", func(rest string) fakellm.StepNode { return fakellm.Text(rest + "\n") }, false},
+	{"think", "TEXT", "thinks TEXT",
+		func(rest string) fakellm.StepNode { return fakellm.NewText("thinking", rest) }, false},
+	{"stream", "TEXT", "says TEXT word by word",
+		func(rest string) fakellm.StepNode {
+			return fakellm.Text(strings.SplitAfter(rest+"\n", " ")...)
+		}, false},
+	{"slow", "TIME", "is silent for TIME, such as 2s", func(rest string) fakellm.StepNode {
+		d, err := time.ParseDuration(rest)
+		if err != nil || d < 0 {
+			return fakellm.Text(fmt.Sprintf("/slow takes a time, such as 2s, not %q.\n", rest))
+		}
+		return fakellm.NewStep("pause", d.String())
+	}, false},
+	{"hold", "", "is silent until it is cancelled",
+		func(string) fakellm.StepNode { return fakellm.NewStep("fail", "{hang: true}") }, false},
+	tool("edit", "PATH TEXT", "writes TEXT to a file, and asks for permission", "write_file", "path", "content"),
+	tool("read", "PATH", "reads a file", "read_file", "path"),
+	tool("run", "COMMAND", "runs COMMAND, and asks for permission", "run_shell", "command"),
+	tool("delete", "PATH", "deletes a file, and asks for permission", "delete_file", "path"),
+	tool("ask", "QUESTION", "asks the user a question, where the editor can show one", "ask_user", "question"),
+	tool("delegate", "TASK", "has a subagent do TASK, where the editor knows subagents", "delegate", "task"),
+	{"refuse", "", "refuses", func(string) fakellm.StepNode { return fakellm.NewStep("stop", "refusal") }, false},
+	{"cut", "", "stops as if there were no tokens left",
+		func(string) fakellm.StepNode { return fakellm.NewStep("stop", "length") }, false},
+	{"fail", "[STATUS]", "has the model fail with an HTTP status, 500 if none is named", func(rest string) fakellm.StepNode {
+		status := 500
+		_, _ = fmt.Sscan(rest, &status) // another text leaves it at that
+		return fakellm.NewStep("fail", fmt.Sprintf("{status: %d}", min(max(status, 400), 599)))
+	}, false},
+	{"die", "", "ends the agent's process in the middle of the turn",
+		func(string) fakellm.StepNode { return fakellm.NewStep("fail", "{hang: true}") }, false},
+}
+
+// Obey is what the model of an agent says to a prompt, line by line: what a line that begins
+// with a slash commands, and the other lines back. dies reports whether the prompt ends the
+// agent's process.
+func Obey(prompt string) (t fakellm.TurnNode, dies bool) {
+	var steps []fakellm.StepNode
+	reply := func() {
+		if steps != nil {
+			t.Replies, steps = append(t.Replies, fakellm.NewReply(steps...)), nil
+		}
+	}
+	last := command{asks: true}
+	for line := range strings.Lines(prompt) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		name, rest, _ := strings.Cut(line, " ")
+		last = command{}
+		for _, c := range commands {
+			if "/"+c.name == name {
+				last = c
+			}
+		}
+		switch {
+		case last.name != "":
+			steps = append(steps, last.step(strings.TrimSpace(rest)))
+		case strings.HasPrefix(name, "/"):
+			steps = append(steps, fakellm.Text(fmt.Sprintf("There is no command %s.\n%s", name, Commands())))
+		default:
+			steps = append(steps, fakellm.Text("You said: "+line+"\n"))
+		}
+		if dies = dies || last.name == "die"; last.asks {
+			reply()
+		}
+	}
+	if reply(); last.asks {
+		t.Replies = append(t.Replies, fakellm.NewReply(fakellm.Text("Done.\n")))
+	}
+	return t, dies
+}
+
+// Commands lists what Obey understands, one command a line.
+func Commands() string {
+	var b strings.Builder
+	for _, c := range commands {
+		fmt.Fprintf(&b, "  %-16s  %s\n", strings.TrimSpace("/"+c.name+" "+c.takes), c.does)
+	}
+	return b.String()
+}
