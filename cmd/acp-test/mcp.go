@@ -41,7 +41,7 @@ With an agent, a command after -- or --agent, it also plays: a scenario again, o
 made as small as it can be. The agent is then started as by run, for everybody who may call
 these tools.`,
 		Example: `  acp-test mcp acp-test-out
-  claude mcp add acp-test -- acp-test mcp acp-test-out -- ./my-agent --acp`,
+  acp-test mcp acp-test-out -- ./my-agent --acp`,
 		Args: func(c *cobra.Command, args []string) error {
 			if ours, _ := atDash(c, args); len(ours) != 1 {
 				return fmt.Errorf("mcp: one folder is expected; usage: %s", c.UseLine())
@@ -52,6 +52,9 @@ these tools.`,
 			ours, command := atDash(c, args)
 			if agent != "" && command != nil {
 				return errors.New("mcp: --agent and a command after -- contradict each other")
+			}
+			if !exists(ours[0], true) {
+				return fmt.Errorf("mcp: %s: there is no such folder", ours[0])
 			}
 			root, err := confined.Open(ours[0])
 			if err != nil {

@@ -27,16 +27,16 @@ var _ = Describe("serve without a file", func() {
 
 	DescribeTable("ends a turn in each way", func(prompt, says string, code int) {
 		p := newPlace()
-		got := p.run("prompt", prompt, "--timeout", "20s", "--", "acp-test", "serve", "-q")
+		got := p.run("prompt", prompt, "--timeout", "20s", "--exit-codes", "acp", "--", "acp-test", "serve", "-q")
 		Expect(got.code).To(Equal(code), got.err)
 		Expect(got.out + got.err).To(ContainSubstring(says))
 	},
-		Entry("a refusal", "/refuse", `ended with "refusal"`, 1),
-		Entry("no tokens left", "/say a\n/cut", `ended with "max_tokens"`, 1),
+		Entry("a refusal", "/refuse", `ended with "refusal"`, 5),
+		Entry("no tokens left", "/say a\n/cut", `ended with "max_tokens"`, 3),
 		Entry("an error of the model", "/fail 401", "status 401", 1),
 		Entry("a pause", "/slow 10ms\n/say later", "later", 0),
 		Entry("what is no time", "/slow down", `/slow takes a time, such as 2s, not "down".`, 0),
-		Entry("a tool last", "/read none.txt", "Done.", 0),
+		Entry("a tool that fails", "/read none.txt", "Read none.txt (read, failed): Resource not found: ", 7),
 		Entry("the end of the process", "/die", "the agent was ended by SIGKILL", 1),
 	)
 

@@ -81,7 +81,8 @@ The first interrupt (Ctrl-C) cancels the turn, the second one ends the agent.
 The exit status is 0 if the turn ended with end_turn, 1 if it ended in another way
 (why is on stderr), 130 if it was cancelled, and 2 if it did not come to a turn. With
 --exit-codes acp the stop reason tells: 3 max_tokens, 4 max_turn_requests, 5 refusal,
-6 cancelled by the agent, 124 for --timeout, and 1 for an error.`,
+6 cancelled by the agent, 7 a tool that failed before end_turn, 124 for --timeout, and
+1 for an error.`,
 		Example: `  acp-test prompt --agent reference hello
   acp-test prompt 'What does main.go do?' -- gemini --acp
   git diff | acp-test prompt --settings ~/.config/zed/settings.json

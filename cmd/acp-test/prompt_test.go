@@ -145,7 +145,7 @@ var _ = Describe("prompt", func() {
 			Expect([]any{got.code, got.out}).To(Equal([]any{0, "I'll rename it.\nDone.\n"}))
 			Expect(got.err).To(MatchRegexp(`^\[session\] sess_\w+: new
 \[permission\] Write main\.go \(edit\): rejected, --write allows it
-\[tool\] Write main\.go \(edit, failed\)
+\[tool\] Write main\.go \(edit, failed\): the user rejected this
 $`))
 			Expect(filepath.Join(p.dir, "main.go")).NotTo(BeAnExistingFile())
 		})

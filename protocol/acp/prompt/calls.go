@@ -1,6 +1,8 @@
 package prompt
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -56,11 +58,22 @@ func (b *callBook) get(session, id string) toolCall {
 var pathKeys = []string{"path", "file_path", "filePath", "filepath", "abs_path", "absolute_path", "notebook_path", "to"}
 
 // toolCall is what is known of a tool call. Paths are all that were ever named, diffs
-// those of the latest content.
+// and words those of the latest content.
 type toolCall struct {
 	id, title, kind, status string
+	words                   string
 	paths                   []string
 	diffs                   []mockclient.FileDiff
+}
+
+// line is a tool call in a line, with the reason of one that failed. An empty status is the latest.
+func (c toolCall) line(status string) string {
+	status = cmp.Or(status, c.status)
+	line := fmt.Sprintf("%s (%s, %s)", OneLine(cmp.Or(c.title, c.id)), OneLine(c.kind), OneLine(status))
+	if status == "failed" && c.words != "" {
+		line += ": " + OneLine(c.words)
+	}
+	return line
 }
 
 // learn adds what an announcement, an update or a permission request says.
@@ -82,9 +95,13 @@ func (c *toolCall) learn(v wire.Value) {
 		add(l.Get("path"))
 	}
 	if v.Get("content").Exists() {
-		c.diffs = nil
+		c.diffs, c.words = nil, ""
 	}
+	set(&c.words, "rawOutput") // content comes before it
 	for x := range v.Get("content").Items() {
+		if text := x.Path("content.text").Str(); text != "" && v.Get("status").Exists() {
+			c.words = text
+		}
 		if x.Get("type").Is("diff") {
 			c.diffs = append(c.diffs, mockclient.FileDiff{Path: x.Get("path").Str(), OldText: x.Get("oldText").Str(),
 				NewText: x.Get("newText").Str()})

@@ -2,7 +2,6 @@ package prompt
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	"github.com/acp-test/acp-test/wire"
@@ -41,9 +40,7 @@ func (s *screen) ofChild(session string, c *child, u wire.Value) {
 	case "tool_call", "tool_call_update":
 		if status := u.Get("status").Str(); status == "completed" || status == "failed" {
 			s.flush(c)
-			call := s.calls.get(session, u.Get("toolCallId").Str())
-			s.below(c.depth, "tool", fmt.Sprintf("%s (%s, %s)", OneLine(cmp.Or(call.title, call.id)), OneLine(call.kind),
-				status))
+			s.below(c.depth, "tool", s.calls.get(session, u.Get("toolCallId").Str()).line(status))
 		}
 	}
 }

@@ -59,6 +59,7 @@ type screen struct {
 	quit   chan struct{}
 	done   chan struct{}
 	failed error // of writing to Out; read after done
+	broke  bool  // a tool call failed; read after done
 
 	mu      sync.Mutex // for lines on Err
 	reasons map[int]string
@@ -294,6 +295,7 @@ func (s *screen) update(u wire.Value) {
 			s.open = slices.DeleteFunc(s.open, func(o string) bool { return o == id })
 			s.told = append(s.told, id)
 			s.tool(id, status)
+			s.broke = s.broke || status == "failed"
 		}
 	}
 }
@@ -321,8 +323,7 @@ func (s *screen) say(id string, content wire.Value) {
 // tool is the one line of a tool call. An empty status is the latest.
 func (s *screen) tool(id, status string) {
 	c := s.calls.get(s.session, id)
-	s.aside("tool", fmt.Sprintf("%s (%s, %s)", OneLine(cmp.Or(c.title, c.id)), OneLine(c.kind),
-		OneLine(cmp.Or(status, c.status))))
+	s.aside("tool", c.line(status))
 	for _, d := range c.diffs {
 		s.diff(d)
 	}

@@ -14,7 +14,7 @@ func (s Status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 func Codes() []string { return []string{"simple", "acp"} }
 
 // of are the exit statuses of acp; simple has 1 for all. What is not listed is 1 too.
-var of = map[string]int{"max_tokens": 3, "max_turn_requests": 4, "refusal": 5, "cancelled": 6, "timeout": 124}
+var of = map[string]int{"max_tokens": 3, "max_turn_requests": 4, "refusal": 5, "cancelled": 6, "tool": 7, "timeout": 124}
 
 // verdict is the exit status of the command, with the reason on stderr. code is
 // what an interrupt asked for.
@@ -46,6 +46,8 @@ func (t *Client) verdict(code int, began bool, stop string, err error) error {
 		return end(1, "the turn ended without a stop reason")
 	case stop != "end_turn":
 		return end(status(stop), "the turn ended with %q", OneLine(stop))
+	case t.screen.broke && t.options.Codes == "acp":
+		return end(status("tool"), "the turn ended with end_turn, and a tool had failed")
 	}
 	return nil
 }
