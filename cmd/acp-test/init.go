@@ -160,7 +160,7 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 
 // first runs the scenarios that init wrote, and says how to run all others.
 func (h *host) first(c *cobra.Command) error {
-	all, err := protocols()[0].Shipped()
+	all, err := acpV1().Shipped()
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ func (h *host) turn(ctx context.Context, p *agents.Profile, setup string) (s sho
 		return s, err
 	}
 	e := scenarios.Engine{Protocol: protocol, Profile: p, Self: h.self, Tool: tool(), Cwd: h.cwd, Host: h.env, Out: out,
-		Secrets: h.secrets(), Redact: func() func(transcript.Entry) transcript.Entry { return h.redactor(protocols()[0]) }}
+		Secrets: h.secrets(), Redact: func() func(transcript.Entry) transcript.Entry { return h.redactor(acpV1()) }}
 	if err := e.Prepare(ctx); err != nil {
 		return s, err
 	}
