@@ -22,6 +22,9 @@ import (
 // ErrExited is the error of what needs a process that has ended.
 var ErrExited = errors.New("the agent has exited")
 
+// ErrKeeper is the error of a request that a keeper does not answer.
+var ErrKeeper = errors.New("the keeper of the agent's processes does not answer: something has stopped it")
+
 // Exit says how an agent ended.
 type Exit struct {
 	// Code is the exit status; -1 if a signal ended the agent or if nobody
@@ -207,12 +210,6 @@ func stand(p Process) error {
 }
 
 func goOn(p Process) error { return p.Signal(goOnSignal, true) }
-
-// Hold makes the agent stand still until GoOn.
-func (k *kept) Hold() error { return stand(k) }
-
-// GoOn ends Hold.
-func (k *kept) GoOn() error { return goOn(k) }
 
 // Hold makes the agent stand still until GoOn.
 func (b *bare) Hold() error { return stand(b) }

@@ -251,7 +251,7 @@ func topBelow(all map[int]stat, pid, root int) int {
 // so that nothing can stop that again, and lets it go on; one that still does
 // nothing is killed, with all that it kept.
 func (k *kept) force() []Info {
-	keeper := k.cmd.Process.Pid
+	keeper := k.post.pid()
 	below := func() []Info { return processes(keeper, k.agent, k.run, k.conn) }
 	for range 20 {
 		for _, p := range below() {
@@ -264,7 +264,7 @@ func (k *kept) force() []Info {
 		return nil
 	case <-time.After(answering):
 	}
-	_ = k.cmd.Process.Kill()
+	_ = k.post.cmd.Process.Kill()
 	<-k.done // the end of its reports
 	return nil
 }

@@ -23,10 +23,10 @@ func killOrphans(*family) []Info { return nil }
 
 // force ends a keeper that does not answer, and the processes that it kept.
 func (k *kept) force() []Info {
-	_ = syscall.Kill(k.cmd.Process.Pid, syscall.SIGCONT)
-	left := killUntil(func() []Info { return processes(k.cmd.Process.Pid, k.agent, k.run, k.conn) },
+	_ = syscall.Kill(k.post.pid(), syscall.SIGCONT)
+	left := killUntil(func() []Info { return processes(k.post.pid(), k.agent, k.run, k.conn) },
 		func() bool { return true })
-	_ = k.cmd.Process.Kill()
+	_ = k.post.cmd.Process.Kill()
 	<-k.done
 	return left
 }

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,13 +15,19 @@ import (
 // What is missing here: the keeper, process groups, the list of descendants,
 // and every signal but a kill. An agent's children may outlive it.
 
-func keeperAttr() *syscall.SysProcAttr { return nil }
+// post is the process of a keeper, which there is not.
+type post struct{}
+
+func guard([]string, string, string) (*post, error) { return &post{}, nil }
+func (*post) release(bool)                          {}
+
+func startKept(_ context.Context, _ []string, _, _ string, s spawn, files *pipe.Set) (Process, error) {
+	return startBare(s, files)
+}
 
 const subreaper = false
 
 func becomeSubreaper() error { return errors.ErrUnsupported }
-
-const killingTime = 5 * time.Second
 
 // Keeps says that there are no keepers on this system.
 const Keeps = false
@@ -30,10 +37,6 @@ func KeeperMain([]string) int {
 	fmt.Fprintln(os.Stderr, "keeper: not available on Windows")
 	return 2
 }
-
-func sweepRun(string, int) []Info { return nil }
-
-func (k *kept) force() []Info { return nil }
 
 func killOrphans(*family) []Info { return nil }
 
