@@ -143,14 +143,11 @@ func rootCommand(h *host) *cobra.Command {
 		return nil
 	}
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { h.explain(c, false) })
-	root.AddCommand(
-		runCommand(h), conformanceCommand(h), lintCommand(h), formatCommand(h), showCommand(h), agentsCommand(h),
-		reportCommand(h), uiCommand(h), initCommand(h),
-		reviewCommand(h), sweepCommand(h), exploreCommand(h), upgradeCommand(h), matrixCommand(h), promptCommand(h),
-		fakellmCommand(h), refagentCommand(h), versionCommand(h),
-		recordCommand(h), checkCommand(h), diffCommand(h), replayCommand(h), serveCommand(h),
-		editorsCommand(h), convertRecordingCommand(h), reduceCommand(h),
-	)
+	if len(h.args) > 0 && h.args[0] == "refagent" { // started for each scenario, and needs no other command
+		root.AddCommand(refagentCommand(h))
+	} else {
+		root.AddCommand(commands(h)...)
+	}
 	root.SetHelpCommand(helpCommand(h))
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().StringVar(&h.protocol, "protocol", "", "the protocol, by `NAME`: "+
@@ -158,6 +155,17 @@ func rootCommand(h *host) *cobra.Command {
 	completeWords(root, "protocol", protocolNames)
 	root.PersistentFlags().BoolP("help", "h", false, "what the command does and its flags")
 	return root
+}
+
+func commands(h *host) []*cobra.Command {
+	return []*cobra.Command{
+		runCommand(h), conformanceCommand(h), lintCommand(h), formatCommand(h), showCommand(h), agentsCommand(h),
+		reportCommand(h), uiCommand(h), initCommand(h),
+		reviewCommand(h), sweepCommand(h), exploreCommand(h), upgradeCommand(h), matrixCommand(h), promptCommand(h),
+		fakellmCommand(h), refagentCommand(h), versionCommand(h),
+		recordCommand(h), checkCommand(h), diffCommand(h), replayCommand(h), serveCommand(h),
+		editorsCommand(h), convertRecordingCommand(h), reduceCommand(h),
+	}
 }
 
 // knownCommand refuses a word that is no command.

@@ -2,8 +2,9 @@ package mutation
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/acp-test/acp-test/internal/lazy"
 )
 
 // template is a text or a JSON value with references in it: $NAME or ${NAME}.
@@ -18,13 +19,13 @@ type part struct {
 	quoted bool // the reference stands in a string
 }
 
-var reference = regexp.MustCompile(`^\$(?:\{([^}]+)\}|((?:@@?)?\.?[A-Za-z]\w*(?:\[[\w.@]+\])?(?:\.\w+)*))`)
+var reference = lazy.Regexp(`^\$(?:\{([^}]+)\}|((?:@@?)?\.?[A-Za-z]\w*(?:\[[\w.@]+\])?(?:\.\w+)*))`)
 
-var bareWord = regexp.MustCompile(`^[A-Za-z_][\w./-]*$`)
+var bareWord = lazy.Regexp(`^[A-Za-z_][\w./-]*$`)
 
 // parseTemplate reads a template. Text that is a bare word stands for the string.
 func parseTemplate(s string) (*template, error) {
-	if bareWord.MatchString(s) && s != "true" && s != "false" && s != "null" {
+	if bareWord().MatchString(s) && s != "true" && s != "false" && s != "null" {
 		s = `"` + s + `"`
 	}
 	t, err := parseText(s)
@@ -57,7 +58,7 @@ func parseText(s string) (*template, error) {
 		case '"':
 			quoted = !quoted
 		case '$':
-			m := reference.FindStringSubmatch(s[i:])
+			m := reference().FindStringSubmatch(s[i:])
 			if m == nil {
 				continue
 			}
