@@ -260,9 +260,3 @@ func (k *kept) release() {
 	k.mu.Unlock()
 	k.post.release(fit)
 }
-
-// Hold makes the agent stand still until GoOn.
-func (k *kept) Hold() error { return stand(k) }
-
-// GoOn ends Hold.
-func (k *kept) GoOn() error { return goOn(k) }

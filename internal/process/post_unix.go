@@ -72,13 +72,13 @@ type post struct {
 
 // resting are the keepers that wait for their next agent, by their command lines. They end
 // with this process.
-var resting = struct {
-	sync.Mutex
-	posts map[string][]*post
-}{posts: map[string][]*post{}}
+var resting sync.Map // of string to chan *post
 
-// mostResting is how many keepers of a command line wait: a process costs memory.
-const mostResting = 8
+func restingAs(keeper []string) chan *post {
+	const most = 8 // a process costs memory
+	posts, _ := resting.LoadOrStore(strings.Join(keeper, "\x00"), make(chan *post, most))
+	return posts.(chan *post)
+}
 
 // hire returns a keeper that rests, or starts one.
 func hire(keeper []string) (*post, error) {
@@ -86,48 +86,28 @@ func hire(keeper []string) (*post, error) {
 		return nil, errors.New("the keeper's command line is empty")
 	}
 	for {
-		p := wake(keeper)
-		if p == nil {
+		select {
+		case p := <-restingAs(keeper):
+			if p.ready() {
+				return p, nil
+			}
+			p.dismiss()
+		default:
 			return newPost(keeper)
 		}
-		if p.ready() {
-			return p, nil
-		}
-		p.dismiss()
 	}
-}
-
-func wake(keeper []string) *post {
-	resting.Lock()
-	defer resting.Unlock()
-	name := strings.Join(keeper, "\x00")
-	all := resting.posts[name]
-	if len(all) == 0 {
-		return nil
-	}
-	last := len(all) - 1
-	resting.posts[name] = all[:last]
-	return all[last]
 }
 
 // release ends the charge of a keeper, and its process if that is not fit for another one.
 func (p *post) release(fit bool) {
-	if fit && p.send(order{Rest: true}) == nil && p.rest() {
-		return
+	if fit && p.send(order{Rest: true}) == nil {
+		select {
+		case restingAs(p.keeper) <- p:
+			return
+		default: // enough of them rest
+		}
 	}
 	p.dismiss()
-}
-
-// rest reports whether there was room among those that rest.
-func (p *post) rest() bool {
-	resting.Lock()
-	defer resting.Unlock()
-	name := strings.Join(p.keeper, "\x00")
-	if len(resting.posts[name]) >= mostResting {
-		return false
-	}
-	resting.posts[name] = append(resting.posts[name], p)
-	return true
 }
 
 // ready reports whether a keeper that rested is there, and drops what it said late.

@@ -56,6 +56,7 @@ type stat struct {
 	parent  int
 	dead    bool
 	state   byte
+	flags   uint64
 	started uint64 // in ticks since the system began
 }
 
@@ -107,6 +108,7 @@ func readStat(dir string) (p stat, ok bool) {
 	p.state = fields[0][0]
 	p.dead = p.state == 'Z' || p.state == 'X'
 	p.parent, err = strconv.Atoi(string(fields[1]))
+	p.flags, _ = strconv.ParseUint(string(fields[6]), 10, 64)
 	p.started, _ = strconv.ParseUint(string(fields[19]), 10, 64)
 	return p, err == nil
 }
@@ -149,13 +151,9 @@ func commandLine(pid int) string {
 func KillCarriers(variable string) {
 	for range 100 { // one may be forked while we look
 		found := false
-		dirs, _ := filepath.Glob("/proc/[0-9]*")
-		for _, dir := range dirs {
-			env, err := os.ReadFile(dir + "/environ")
-			if err != nil || !bytes.Contains(append([]byte{0}, env...), []byte("\x00"+variable+"\x00")) {
-				continue
-			}
-			if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil && pid != os.Getpid() {
+		for pid := range running() {
+			env, err := slurp(fmt.Sprintf("/proc/%d/environ", pid))
+			if err == nil && pid != os.Getpid() && bytes.Contains(append([]byte{0}, env...), []byte("\x00"+variable+"\x00")) {
 				found = true
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
@@ -170,23 +168,11 @@ func KillCarriers(variable string) {
 // on its way out, or the kernel has a SIGKILL for it. It is false on other systems
 // than Linux.
 func (p Info) Dying() bool {
-	// The command may hold anything, also parentheses: what is read begins after
-	// the last one, with the state; see proc_pid_stat(5).
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID))
-	if err != nil {
-		return true // it is gone
-	}
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) > 6 {
-		const exiting = 0x4 // PF_EXITING
-		flags, _ := strconv.ParseUint(string(fields[6]), 10, 64)
-		if state := string(fields[0]); state == "Z" || state == "X" || flags&exiting != 0 {
-			return true
-		}
-	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID))
-	if err != nil {
-		return true
+	const exiting = 0x4 // PF_EXITING
+	s, ok := readStat(fmt.Sprintf("/proc/%d", p.PID))
+	status, err := slurp(fmt.Sprintf("/proc/%d/status", p.PID))
+	if !ok || err != nil || s.dead || s.flags&exiting != 0 {
+		return true // it is gone, or nearly
 	}
 	for line := range bytes.Lines(status) {
 		name, mask, _ := bytes.Cut(line, []byte(":"))
@@ -227,11 +213,11 @@ func Busy(pid int) bool {
 
 // killOrphans kills the children of this process that it did not start, with their
 // descendants, and takes note of their ends.
-func killOrphans(children *family) []Info {
+func killOrphans() []Info {
 	self, empty := os.Getpid(), 0
 	return killUntil(func() []Info {
-		children.mu.Lock() // nobody starts a child meanwhile
-		defer children.mu.Unlock()
+		children.Lock() // nobody starts a child meanwhile
+		defer children.Unlock()
 		all := running()
 		var found []Info
 		for pid, p := range all {

@@ -19,7 +19,7 @@ const subreaper = false
 
 func becomeSubreaper() error { return nil }
 
-func killOrphans(*family) []Info { return nil }
+func killOrphans() []Info { return nil }
 
 // force ends a keeper that does not answer, and the processes that it kept.
 func (k *kept) force() []Info {

@@ -38,7 +38,7 @@ func KeeperMain([]string) int {
 	return 2
 }
 
-func killOrphans(*family) []Info { return nil }
+func killOrphans() []Info { return nil }
 
 func removeDir(dir string) {
 	if dir != "" {
