@@ -379,6 +379,13 @@ var _ = Describe("a keeper", func() {
 		Expect(alive(former)).To(BeFalse())
 	})
 
+	It("without an agent ends when that is asked for", func() {
+		former, _ := run("agent-echo")
+		Expect(alive(former)).To(BeTrue())
+		process.EndKeepers()
+		Expect(alive(former)).To(BeFalse())
+	})
+
 	It("that was killed between two agents is replaced", func() {
 		former, _ := run("agent-echo")
 		Expect(syscall.Kill(former, syscall.SIGKILL)).To(Succeed())

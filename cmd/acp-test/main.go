@@ -49,7 +49,9 @@ func main() {
 	defer cancel()
 	// The second interrupt ends the process at once: the keepers clean up.
 	context.AfterFunc(ctx, cancel)
-	os.Exit(execute(ctx, os.Args[1:], system()))
+	code := execute(ctx, os.Args[1:], system())
+	process.EndKeepers()
+	os.Exit(code)
 }
 
 // host is all that a command may know of where it runs.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -236,17 +235,6 @@ func (k *kept) Wait() (Exit, []Info) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.exit, outlived(k.survivors, append(k.left, left...))
-}
-
-// outlived is the list of survivors, of which some may be left.
-func outlived(survivors, left []Info) []Info {
-	var all []Info
-	for _, s := range survivors {
-		if !slices.ContainsFunc(left, func(l Info) bool { return l.PID == s.PID }) {
-			all = append(all, s)
-		}
-	}
-	return append(all, left...)
 }
 
 // release lets the keeper go: to the next agent if this one left nothing behind. It does

@@ -71,7 +71,7 @@ type post struct {
 }
 
 // resting are the keepers that wait for their next agent, by their command lines. They end
-// with this process.
+// with this process, or before it by EndKeepers.
 var resting sync.Map // of string to chan *post
 
 func restingAs(keeper []string) chan *post {
@@ -108,6 +108,20 @@ func (p *post) release(fit bool) {
 		}
 	}
 	p.dismiss()
+}
+
+// EndKeepers ends the keepers that have no agent, and waits for their ends.
+func EndKeepers() {
+	resting.Range(func(_, posts any) bool {
+		for {
+			select {
+			case p := <-posts.(chan *post):
+				p.dismiss()
+			default:
+				return true
+			}
+		}
+	})
 }
 
 // ready reports whether a keeper that rested is there, and drops what it said late.

@@ -25,9 +25,16 @@ func startKept(_ context.Context, _ []string, _, _ string, s spawn, files *pipe.
 	return startBare(s, files)
 }
 
+func (*spawn) attr() *syscall.SysProcAttr { return nil }
+
+func sweepRun(string, int) []Info { return nil }
+
 const subreaper = false
 
 func becomeSubreaper() error { return errors.ErrUnsupported }
+
+// EndKeepers has nothing to end.
+func EndKeepers() {}
 
 // Keeps says that there are no keepers on this system.
 const Keeps = false
@@ -57,32 +64,6 @@ func SignalName(s syscall.Signal) string {
 	return s.String()
 }
 
-type bare struct {
-	cmd  *exec.Cmd
-	done chan struct{}
-	exit Exit
-}
-
-func startBare(s spawn, files *pipe.Set) (Process, error) {
-	b := &bare{done: make(chan struct{})}
-	b.cmd = &exec.Cmd{Path: s.Path, Args: s.Args, Env: s.Env, Dir: s.Dir,
-		Stdin: files.Stdin, Stdout: files.Stdout, Stderr: files.Stderr}
-	if err := b.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() {
-		defer close(b.done)
-		err := b.cmd.Wait()
-		b.exit = Exit{Code: b.cmd.ProcessState.ExitCode()}
-		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-			b.exit.Error = err.Error()
-		}
-	}()
-	return b, nil
-}
-
-func (b *bare) PID() int { return b.cmd.Process.Pid }
-
 func (b *bare) Signal(s syscall.Signal, _ bool) error {
 	if s == syscall.SIGKILL {
 		return b.cmd.Process.Kill()
@@ -90,14 +71,8 @@ func (b *bare) Signal(s syscall.Signal, _ bool) error {
 	return errors.New("signals are not available on Windows")
 }
 
-func (b *bare) Kill()                  { _ = b.cmd.Process.Kill() }
-func (b *bare) Descendants() []Info    { return nil }
-func (b *bare) Ended() <-chan struct{} { return b.done }
-
-func (b *bare) Wait() (Exit, []Info) {
-	<-b.done
-	return b.exit, nil
-}
+func (b *bare) Kill()               { _ = b.cmd.Process.Kill() }
+func (b *bare) Descendants() []Info { return nil }
 
 // Dying cannot be told here.
 func (p Info) Dying() bool { return false }

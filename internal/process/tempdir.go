@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,24 +21,17 @@ type TempDir struct {
 // keeper of its own; keeper is as in Spec, and nil means none. What runs
 // with ACP_TEST_RUN set to runID is killed before the directory is removed;
 // "" makes one up that nothing has.
-func NewTempDir(keeper []string, parent, runID string) (*TempDir, error) {
-	s, err := newTempDir(keeper, parent, runID)
-	if err != nil {
-		return nil, fmt.Errorf("making a directory for the run: %w", err)
-	}
-	return s, nil
-}
-
-func newTempDir(keeper []string, parent, runID string) (*TempDir, error) {
+func NewTempDir(keeper []string, parent, runID string) (_ *TempDir, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("making a directory for the run: %w", err)
+		}
+	}()
 	if parent == "" {
 		parent = os.TempDir()
 	}
-	parent, err := filepath.Abs(parent)
-	if err != nil {
+	if parent, err = filepath.Abs(parent); err != nil {
 		return nil, err
-	}
-	if runID == "" {
-		runID = NewRunID()
 	}
 	if keeper == nil {
 		dir, err := os.MkdirTemp(parent, "acp-test-")
@@ -45,7 +39,7 @@ func newTempDir(keeper []string, parent, runID string) (*TempDir, error) {
 	}
 	// The keeper first: a directory that exists is a directory it knows of.
 	dir := filepath.Join(parent, "acp-test-"+NewRunID())
-	k, err := guard(keeper, runID, dir)
+	k, err := guard(keeper, cmp.Or(runID, NewRunID()), dir)
 	if err != nil {
 		return nil, err
 	}
