@@ -51,15 +51,6 @@ func processes(root, _ int, run string, conn int) []Info {
 	return found
 }
 
-// stat is the kernel's record of a process.
-type stat struct {
-	parent  int
-	dead    bool
-	state   byte
-	flags   uint64
-	started uint64 // in ticks since the system began
-}
-
 // running are all processes by their ids.
 func running() map[int]stat {
 	all := map[int]stat{}
@@ -170,20 +161,24 @@ func KillCarriers(variable string) {
 func (p Info) Dying() bool {
 	const exiting = 0x4 // PF_EXITING
 	s, ok := readStat(fmt.Sprintf("/proc/%d", p.PID))
-	status, err := slurp(fmt.Sprintf("/proc/%d/status", p.PID))
-	if !ok || err != nil || s.dead || s.flags&exiting != 0 {
+	if !ok || s.dead || s.flags&exiting != 0 {
 		return true // it is gone, or nearly
 	}
-	for line := range bytes.Lines(status) {
-		name, mask, _ := bytes.Cut(line, []byte(":"))
-		if string(name) == "SigPnd" || string(name) == "ShdPnd" {
-			pending, _ := strconv.ParseUint(string(bytes.TrimSpace(mask)), 16, 64)
-			if pending&(1<<(unix.SIGKILL-1)) != 0 {
-				return true
-			}
+	for _, name := range []string{"SigPnd", "ShdPnd"} {
+		mask, ok := statusOf(p.PID, name)
+		if pending, _ := strconv.ParseUint(mask, 16, 64); !ok || pending&(1<<(unix.SIGKILL-1)) != 0 {
+			return true
 		}
 	}
 	return false
+}
+
+// statusOf is a line of what proc_pid_status(5) describes, without its name.
+func statusOf(pid int, name string) (value string, ok bool) {
+	text, _ := slurp(fmt.Sprintf("/proc/%d/status", pid))
+	_, rest, ok := bytes.Cut(text, []byte("\n"+name+":"))
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	return string(bytes.TrimSpace(line)), ok
 }
 
 // Stopped reports whether a signal has stopped a process.
@@ -234,22 +229,6 @@ func killOrphans() []Info {
 		}
 		return found
 	}, func() bool { empty++; return empty > 1 })
-}
-
-// topBelow is the ancestor of a process that is a child of root, or the process
-// itself; 0 if it does not descend from root.
-func topBelow(all map[int]stat, pid, root int) int {
-	for range all {
-		p, ok := all[pid]
-		if !ok {
-			return 0
-		}
-		if p.parent == root {
-			return pid
-		}
-		pid = p.parent
-	}
-	return 0
 }
 
 // force does what the keeper was told to do: it stops all that is below the keeper,

@@ -116,3 +116,28 @@ func KillLed(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL
 
 // stopSignal and goOnSignal make a process stand still and go on.
 const stopSignal, goOnSignal = syscall.SIGSTOP, syscall.SIGCONT
+
+// stat is the kernel's record of a process.
+type stat struct {
+	parent  int
+	dead    bool
+	state   byte
+	flags   uint64
+	started uint64 // in ticks since the system began
+}
+
+// topBelow is the ancestor of a process that is a child of root, or the process
+// itself; 0 if it does not descend from root.
+func topBelow(all map[int]stat, pid, root int) int {
+	for range all {
+		p, ok := all[pid]
+		if !ok {
+			return 0
+		}
+		if p.parent == root {
+			return pid
+		}
+		pid = p.parent
+	}
+	return 0
+}
