@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"net/http"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/acp-test/acp-test/internal/lazy"
 )
 
 // mcpPatience bounds how long a turn waits for MCP servers to come up, and how
@@ -128,7 +127,7 @@ func (h *headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return h.Transport.RoundTrip(r)
 }
 
-var notInNames = lazy.Regexp(`[^A-Za-z0-9_-]`)
+var notInNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_-]`) })
 
 // mcpTool offers a tool of a server as mcp__server__tool.
 func mcpTool(server string, cs *mcp.ClientSession, found *mcp.Tool) tool {

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"sync"
 	"unicode/utf8"
-
-	"github.com/acp-test/acp-test/internal/lazy"
 )
 
 // Error codes the agent answers with. Those below -32600 are JSON-RPC's and
@@ -99,7 +99,7 @@ func parseLine(line []byte) (incoming, *rpcError) {
 	return m, nil
 }
 
-var integer = lazy.Regexp(`^-?\d+$`)
+var integer = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?\d+$`) })
 
 // idKey makes ids comparable: 7 and "7" differ, "7" and "\u0037" do not.
 func idKey(id json.RawMessage) string {

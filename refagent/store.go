@@ -9,9 +9,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
-
-	"github.com/acp-test/acp-test/internal/lazy"
+	"sync"
 )
 
 // store keeps one log per session: JSON Lines, each event appended in one
@@ -19,7 +19,7 @@ import (
 // torn last line is ignored.
 type store struct{ dir string }
 
-var sessionID = lazy.Regexp(`^sess_[0-9a-f]{32}$`)
+var sessionID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sess_[0-9a-f]{32}$`) })
 
 func newSessionID() string {
 	return fmt.Sprintf("sess_%016x%016x", rand.Uint64(), rand.Uint64())

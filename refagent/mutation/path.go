@@ -3,11 +3,11 @@ package mutation
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/acp-test/acp-test/internal/lazy"
+	"sync"
 )
 
 // ref names values: members of the message at hand, of the request that it answers, or notes.
@@ -27,9 +27,14 @@ type segment struct {
 }
 
 // words are the names that stand for something other than a member.
-var words = lazy.Regexp(`^(SESSION|NEW|MESSAGE|UPDATE|IT|REQUEST|REQUESTID|PROMPT|PROMPTS|OPEN|KEY|SIZE)\b`)
+var words = lazily(`^(SESSION|NEW|MESSAGE|UPDATE|IT|REQUEST|REQUESTID|PROMPT|PROMPTS|OPEN|KEY|SIZE)\b`)
 
-var noteName = lazy.Regexp(`^(@@?)([a-zA-Z]\w*)(?:\[([^\]]+)\])?`)
+var noteName = lazily(`^(@@?)([a-zA-Z]\w*)(?:\[([^\]]+)\])?`)
+
+// lazily compiles an expression when it is first used: most agents are started without a mutation.
+func lazily(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // parseRef reads a reference such as toolCall.toolCallId, .id, @asked[.id] or content.[type=diff].path.
 func parseRef(s string) (*ref, error) {

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/acp-test/acp-test/internal/lazy"
 )
 
 // rule is what a mutation does with the messages that it selects.
@@ -125,7 +123,7 @@ type condition struct {
 	duration time.Duration // of a note: its age
 }
 
-var operator = lazy.Regexp(`!=|=|~|<|>`)
+var operator = lazily(`!=|=|~|<|>`)
 
 // parseCondition reads REF, !REF, REF=VALUE|VALUE, REF!=VALUE, REF~PATTERN, REF<NUMBER or @NOTE<30ms.
 func parseCondition(s string) (*condition, error) {

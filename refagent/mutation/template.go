@@ -3,8 +3,6 @@ package mutation
 import (
 	"fmt"
 	"strings"
-
-	"github.com/acp-test/acp-test/internal/lazy"
 )
 
 // template is a text or a JSON value with references in it: $NAME or ${NAME}.
@@ -19,9 +17,9 @@ type part struct {
 	quoted bool // the reference stands in a string
 }
 
-var reference = lazy.Regexp(`^\$(?:\{([^}]+)\}|((?:@@?)?\.?[A-Za-z]\w*(?:\[[\w.@]+\])?(?:\.\w+)*))`)
+var reference = lazily(`^\$(?:\{([^}]+)\}|((?:@@?)?\.?[A-Za-z]\w*(?:\[[\w.@]+\])?(?:\.\w+)*))`)
 
-var bareWord = lazy.Regexp(`^[A-Za-z_][\w./-]*$`)
+var bareWord = lazily(`^[A-Za-z_][\w./-]*$`)
 
 // parseTemplate reads a template. Text that is a bare word stands for the string.
 func parseTemplate(s string) (*template, error) {
