@@ -3,10 +3,11 @@ package agents
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/acp-test/acp-test/internal/lazy"
 )
 
 // AdHoc is a profile for a command nobody wrote one for: named after the
@@ -114,7 +115,7 @@ const dummyKey = "sk-test"
 // A word of a command line that is no flag.
 func isWord(s string) bool { return s != "" && !strings.HasPrefix(s, "-") }
 
-var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+var assignment = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
 // namer finds the name in the words behind a program; "" if they have none.
 type namer func(args []string) string
@@ -156,7 +157,7 @@ func nameOf(argv []string) string {
 	program, name := base(argv[0]), ""
 	if n := namers()[program]; n != nil {
 		name = n(argv[1:])
-	} else if python.MatchString(program) {
+	} else if python().MatchString(program) {
 		name = strings.TrimSuffix(after(argv[1:], "-m"), ".__main__")
 		if name == "" {
 			name = script(argv[1:])
@@ -167,7 +168,7 @@ func nameOf(argv []string) string {
 
 // wrapped is the name of a command behind options and variables.
 func wrapped(args []string) string {
-	i := slices.IndexFunc(args, func(w string) bool { return isWord(w) && !assignment.MatchString(w) })
+	i := slices.IndexFunc(args, func(w string) bool { return isWord(w) && !assignment().MatchString(w) })
 	if i < 0 {
 		return ""
 	}
@@ -217,7 +218,7 @@ func after(args []string, flag string) string {
 	return ""
 }
 
-var python = regexp.MustCompile(`^(python|pypy)[0-9.]*$`)
+var python = lazy.Regexp(`^(python|pypy)[0-9.]*$`)
 
 func firstWord(args []string) string {
 	if i := slices.IndexFunc(args, isWord); i >= 0 {
@@ -258,7 +259,7 @@ func packageName(spec string) string {
 var generic = []string{"index", "main", "__main__", "cli", "server", "start", "app", "run", "mod",
 	"dist", "build", "src", "lib", "out", "bin", "cmd", "bundle", "target", "release", "debug", ".", "..", "/", ""}
 
-var scriptEnding = regexp.MustCompile(`\.(c?m?[jt]sx?|py|rb|pl|php|jar|dll|go|sh|exe|pyz)$`)
+var scriptEnding = lazy.Regexp(`\.(c?m?[jt]sx?|py|rb|pl|php|jar|dll|go|sh|exe|pyz)$`)
 
 // scriptName is the name of a script, or of the closest folder above it whose
 // name says more than "dist" or "index".
@@ -268,12 +269,12 @@ func scriptName(file string) string {
 	}
 	file = path.Clean(slashed(file))
 	for at := file; ; at = path.Dir(at) {
-		name := scriptEnding.ReplaceAllString(path.Base(at), "")
+		name := scriptEnding().ReplaceAllString(path.Base(at), "")
 		if !slices.Contains(generic, name) {
 			return name
 		}
 		if at == path.Dir(at) {
-			return scriptEnding.ReplaceAllString(path.Base(file), "")
+			return scriptEnding().ReplaceAllString(path.Base(file), "")
 		}
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/yamlfile"
 	"github.com/acp-test/acp-test/mistake"
 )
@@ -172,13 +172,13 @@ func environment(list []string) map[string]string {
 // passed are the host's variables that every agent gets: they say where
 // programs are, in which language and time zone people live, and what the
 // system needs to start a program at all.
-var passed = regexp.MustCompile(`^(PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|USER|LOGNAME|SHELL|` +
+var passed = lazy.Regexp(`^(PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|USER|LOGNAME|SHELL|` +
 	`SYSTEMROOT|SystemRoot|SYSTEMDRIVE|SystemDrive|WINDIR|windir|COMSPEC|ComSpec|PATHEXT|OS|NUMBER_OF_PROCESSORS|` +
 	`PROCESSOR_ARCHITECTURE)$`)
 
 func basic(host map[string]string, s Sandbox) map[string]string {
 	env := maps.Clone(host)
-	maps.DeleteFunc(env, func(name, _ string) bool { return !passed.MatchString(name) })
+	maps.DeleteFunc(env, func(name, _ string) bool { return !passed().MatchString(name) })
 	maps.Copy(env, map[string]string{"HOME": s.Home, "TMPDIR": s.Temp, "TERM": "dumb", "NO_COLOR": "1"})
 	if env["PATH"] == "" && host["Path"] != "" {
 		env["PATH"] = host["Path"] // as Windows spells it
@@ -194,11 +194,11 @@ func basic(host map[string]string, s Sandbox) map[string]string {
 
 var variableNames = []string{"LLM", "KEY", "WORK", "HOME", "TMP", "AGENT_DIR", "SELF", "CWD", "PORT", "PRINTED"}
 
-var reference = regexp.MustCompile(`\$\$|\$[A-Za-z_][A-Za-z0-9_]*|\$`)
+var reference = lazy.Regexp(`\$\$|\$[A-Za-z_][A-Za-z0-9_]*|\$`)
 
 // variables rejects a $NAME that Launch would not know.
 func variables(at *yamlfile.Node, text string) {
-	for _, v := range reference.FindAllString(text, -1) {
+	for _, v := range reference().FindAllString(text, -1) {
 		name := v[1:]
 		if v != "$$" && !slices.Contains(variableNames, name) {
 			at.Fail(mistake.Suggest(name, variableNames)+"; $$ is a dollar", "unknown variable %q", v)
@@ -212,7 +212,7 @@ func expand(text string, values map[string]string, literal bool) string {
 	if !strings.Contains(text, "$") {
 		return text
 	}
-	return reference.ReplaceAllStringFunc(text, func(v string) string {
+	return reference().ReplaceAllStringFunc(text, func(v string) string {
 		if value, ok := values[v[1:]]; ok {
 			return value
 		}
@@ -223,11 +223,11 @@ func expand(text string, values map[string]string, literal bool) string {
 	})
 }
 
-var headerName = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+.^_|~` + "`" + `-]+$`)
+var headerName = lazy.Regexp(`^[A-Za-z0-9!#$%&'*+.^_|~` + "`" + `-]+$`)
 
 // CheckHeader says what is wrong with the name of a header.
 func CheckHeader(name string) error {
-	if !headerName.MatchString(name) {
+	if !headerName().MatchString(name) {
 		return fmt.Errorf("%q is no name of a header", name)
 	}
 	return nil
@@ -240,7 +240,7 @@ func (p *Profile) headers(values, host map[string]string) (map[string]string, er
 	maps.Copy(known, values)
 	out := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
-		for _, v := range reference.FindAllString(p.Headers[name], -1) {
+		for _, v := range reference().FindAllString(p.Headers[name], -1) {
 			if _, ok := known[v[1:]]; !ok && v != "$$" && v != "$" {
 				return nil, fmt.Errorf("the header %s of %s: %s is not set here", name, p.Shown(), v)
 			}

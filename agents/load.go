@@ -11,11 +11,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/yamlfile"
 	"github.com/acp-test/acp-test/mistake"
 )
@@ -344,14 +344,14 @@ func NeutralTools() (list []NeutralTool) {
 	return list
 }
 
-var argument = regexp.MustCompile(`\$\$|\$([a-z_]+)|\$\{([a-z_]*)([^}]*)\}?`)
+var argument = lazy.Regexp(`\$\$|\$([a-z_]+)|\$\{([a-z_]*)([^}]*)\}?`)
 
 // arguments rejects a $name that the neutral tool does not have.
 func arguments(at *yamlfile.Node, tool string, v any) {
 	known := neutral[tool]
 	switch v := v.(type) {
 	case string:
-		for _, m := range argument.FindAllStringSubmatch(v, -1) {
+		for _, m := range argument().FindAllStringSubmatch(v, -1) {
 			// A name may be followed by more letters: mcp_$server_$tool.
 			fits := func(k string) bool { return strings.HasPrefix(m[1], k) }
 			if m[1] != "" && !slices.ContainsFunc(known, fits) {
@@ -384,10 +384,10 @@ func transformed(at *yamlfile.Node, tool, name, steps string) {
 	}
 }
 
-var notClean = regexp.MustCompile(`[^a-z0-9._-]+`)
+var notClean = lazy.Regexp(`[^a-z0-9._-]+`)
 
 // clean makes a name fit for a folder of goldens.
 func clean(name string) string {
-	s := strings.Trim(notClean.ReplaceAllString(strings.ToLower(name), "-"), "-.")
+	s := strings.Trim(notClean().ReplaceAllString(strings.ToLower(name), "-"), "-.")
 	return cmp.Or(s, "agent")
 }

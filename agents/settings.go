@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/wire"
 	"github.com/tidwall/jsonc"
@@ -74,11 +74,11 @@ func ofSettings(file, key string, argv []string, env [][2]string) *Profile {
 	return p
 }
 
-var secret = regexp.MustCompile(`(?i)(KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|PRIVATE|SIGNATURE|` +
+var secret = lazy.Regexp(`(?i)(KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|PRIVATE|SIGNATURE|` +
 	`_PAT$|BEARER|DSN)`)
 
 // Secret reports whether a variable's name looks like that of a credential.
-func Secret(name string) bool { return secret.MatchString(name) }
+func Secret(name string) bool { return secret().MatchString(name) }
 
 // Server is an MCP server that an editor's settings name: a program with Command, Args
 // and Env, or one that is reached at URL with Headers.

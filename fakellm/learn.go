@@ -3,10 +3,10 @@ package fakellm
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -167,7 +167,7 @@ func exactly(o offer, neutral string) bool {
 var telling = []string{"write_file", "edit_file"}
 
 // elsewhere is in the names of tools that take the same and do something else.
-var elsewhere = regexp.MustCompile(`append|insert|delete|remove|move|copy|memory|note|log|send|process|stdin`)
+var elsewhere = lazy.Regexp(`append|insert|delete|remove|move|copy|memory|note|log|send|process|stdin`)
 
 // resembling finds the tool that is the neutral one: by its name, if its schema
 // agrees, else by what it takes.
@@ -189,7 +189,7 @@ func resembling(tools []offer, neutral string) (offer, bool) {
 		}
 	}
 	for _, t := range tools {
-		if slices.Contains(telling, neutral) && exactly(t, neutral) && !elsewhere.MatchString(letters(t.name)) {
+		if slices.Contains(telling, neutral) && exactly(t, neutral) && !elsewhere().MatchString(letters(t.name)) {
 			return t, true
 		}
 	}

@@ -2,10 +2,10 @@ package fakellm
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -158,12 +158,12 @@ var transforms = map[string]transform{
 func Transforms() []string { return slices.Sorted(maps.Keys(transforms)) }
 
 // place is where an argument is put in: $$, ${name|transform:with|…} or $name.
-var place = regexp.MustCompile(`\$\$|\$\{([a-z_]+)((?:\|[^|}]*)*)\}|\$([a-z_]+)`)
+var place = lazy.Regexp(`\$\$|\$\{([a-z_]+)((?:\|[^|}]*)*)\}|\$([a-z_]+)`)
 
 // insert puts the arguments in; $$ is a dollar. A name that is no argument stays.
 func insert(s string, args object) string {
-	return place.ReplaceAllStringFunc(s, func(found string) string {
-		m := place.FindStringSubmatch(found)
+	return place().ReplaceAllStringFunc(s, func(found string) string {
+		m := place().FindStringSubmatch(found)
 		switch {
 		case found == "$$":
 			return "$"

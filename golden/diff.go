@@ -2,9 +2,9 @@ package golden
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/transcript"
 	udiff "github.com/aymanbagabas/go-udiff"
 )
@@ -81,7 +81,7 @@ type Piece struct {
 }
 
 // token is a word, a run of what else is no space, or spaces; a line break stands alone.
-var token = regexp.MustCompile(`\n|[^\S\n]+|[\pL\pN_]+|[^\s\pL\pN_]`)
+var token = lazy.Regexp(`\n|[^\S\n]+|[\pL\pN_]+|[^\s\pL\pN_]`)
 
 // Words compares two texts word by word. The pieces without '+' are want, those without
 // '-' are got.
@@ -90,7 +90,7 @@ func Words(want, got string) []Piece {
 	const newline = "\x00"
 	lines := func(text string) string {
 		var b strings.Builder
-		for _, t := range token.FindAllString(text, -1) {
+		for _, t := range token().FindAllString(text, -1) {
 			b.WriteString(strings.ReplaceAll(t, "\n", newline) + "\n")
 		}
 		return b.String()

@@ -54,6 +54,16 @@ func alive(pid int) bool {
 	return i >= 0 && !strings.HasPrefix(string(stat[i+1:]), " Z")
 }
 
+// parentOf is the process that has started an agent: its keeper.
+func parentOf(a *mockclient.Agent) int {
+	GinkgoHelper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", a.PID()))
+	Expect(err).NotTo(HaveOccurred())
+	parent, err := strconv.Atoi(strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))[1])
+	Expect(err).NotTo(HaveOccurred())
+	return parent
+}
+
 // carriers lists the processes of a run.
 func carriers(run string) []string {
 	var found []string
@@ -323,15 +333,65 @@ var _ = Describe("an agent's process", func() {
 		}
 		a, t := startAgent(keeperCommand, patient, "agent-parent", "setsid")
 		await(t, named("ready"))
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", a.PID()))
-		Expect(err).NotTo(HaveOccurred())
-		keeper, err := strconv.Atoi(strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))[1])
-		Expect(err).NotTo(HaveOccurred())
-		Expect(syscall.Kill(keeper, syscall.SIGKILL)).To(Succeed())
+		Expect(syscall.Kill(parentOf(a), syscall.SIGKILL)).To(Succeed())
 		s := a.Stop(within())
 		Expect(s.Exit.Error).To(ContainSubstring("keeper"))
 		pid, _ := await(t, named("child")).JSON().Path("params.pid").Int()
 		Expect(alive(int(pid))).To(BeFalse())
+	})
+})
+
+var _ = Describe("a keeper", func() {
+	BeforeEach(func() {
+		if runtime.GOOS != "linux" {
+			Skip("needs /proc")
+		}
+	})
+	run := func(args ...string) (keeper int, s mockclient.Shutdown) {
+		GinkgoHelper()
+		a, t := startAgent(keeperCommand, 2*time.Second, args...)
+		if args[0] == "agent-parent" {
+			await(t, named("ready"))
+		}
+		keeper = parentOf(a)
+		return keeper, a.Stop(within())
+	}
+
+	It("has one agent after the other, if none leaves anything", func() {
+		first, _ := run("agent-echo")
+		second, s := run("agent-echo")
+		Expect(second).To(Equal(first))
+		Expect(s.Exit).To(Equal(mockclient.Exit{}))
+		Expect(s.Survivors).To(BeEmpty())
+	})
+
+	It("has no agent after one that left a process, or was killed", func() {
+		former, s := run("agent-parent", "setsid")
+		Expect(s.Survivors).To(HaveLen(1))
+		next, _ := run("agent-echo")
+		Expect(next).NotTo(Equal(former))
+		Expect(alive(former)).To(BeFalse())
+		a, _ := startAgent(keeperCommand, brief, "agent-deaf")
+		former = parentOf(a)
+		Expect(a.Stop(within()).Exit.Signal).To(Equal("SIGKILL"))
+		next, _ = run("agent-echo")
+		Expect(next).NotTo(Equal(former))
+		Expect(alive(former)).To(BeFalse())
+	})
+
+	It("without an agent ends when that is asked for", func() {
+		former, _ := run("agent-echo")
+		Expect(alive(former)).To(BeTrue())
+		process.EndKeepers()
+		Expect(alive(former)).To(BeFalse())
+	})
+
+	It("that was killed between two agents is replaced", func() {
+		former, _ := run("agent-echo")
+		Expect(syscall.Kill(former, syscall.SIGKILL)).To(Succeed())
+		next, s := run("agent-echo")
+		Expect(next).NotTo(Equal(former))
+		Expect(s.Exit).To(Equal(mockclient.Exit{}))
 	})
 })
 

@@ -80,7 +80,7 @@ func lastOfPage(cursor *string) (key string, err *rpcError) {
 		return "", nil
 	}
 	raw, failed := base64.RawURLEncoding.DecodeString(*cursor)
-	if _, id, ok := strings.Cut(string(raw), " "); failed != nil || !ok || !sessionID.MatchString(id) {
+	if _, id, ok := strings.Cut(string(raw), " "); failed != nil || !ok || !sessionID().MatchString(id) {
 		return "", badParams("unknown cursor")
 	}
 	return string(raw), nil

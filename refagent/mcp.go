@@ -127,11 +127,11 @@ func (h *headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return h.Transport.RoundTrip(r)
 }
 
-var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+var notInNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_-]`) })
 
 // mcpTool offers a tool of a server as mcp__server__tool.
 func mcpTool(server string, cs *mcp.ClientSession, found *mcp.Tool) tool {
-	name := notInNames.ReplaceAllString("mcp__"+server+"__"+found.Name, "_")
+	name := notInNames().ReplaceAllString("mcp__"+server+"__"+found.Name, "_")
 	shape, _ := found.InputSchema.(object)
 	if shape == nil {
 		shape = object{"type": "object"}

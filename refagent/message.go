@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -67,7 +68,7 @@ func parseLine(line []byte) (incoming, *rpcError) {
 	}
 	id, hasID := members["id"]
 	if hasID {
-		if id[0] != '"' && string(id) != "null" && !integer.Match(id) {
+		if id[0] != '"' && string(id) != "null" && !integer().Match(id) {
 			return m, fault(codeInvalidRequest, "id has to be an integer, a string or null")
 		}
 		m.id = id
@@ -98,7 +99,7 @@ func parseLine(line []byte) (incoming, *rpcError) {
 	return m, nil
 }
 
-var integer = regexp.MustCompile(`^-?\d+$`)
+var integer = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?\d+$`) })
 
 // idKey makes ids comparable: 7 and "7" differ, "7" and "\u0037" do not.
 func idKey(id json.RawMessage) string {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // store keeps one log per session: JSON Lines, each event appended in one
@@ -18,7 +19,7 @@ import (
 // torn last line is ignored.
 type store struct{ dir string }
 
-var sessionID = regexp.MustCompile(`^sess_[0-9a-f]{32}$`)
+var sessionID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sess_[0-9a-f]{32}$`) })
 
 func newSessionID() string {
 	return fmt.Sprintf("sess_%016x%016x", rand.Uint64(), rand.Uint64())
@@ -42,7 +43,7 @@ func (st *store) ids() ([]string, error) {
 	}
 	var ids []string
 	for _, e := range entries {
-		if id, ok := strings.CutSuffix(e.Name(), ".jsonl"); ok && sessionID.MatchString(id) {
+		if id, ok := strings.CutSuffix(e.Name(), ".jsonl"); ok && sessionID().MatchString(id) {
 			ids = append(ids, id)
 		}
 	}
@@ -51,7 +52,7 @@ func (st *store) ids() ([]string, error) {
 
 // lines reads the log of a session; fs.ErrNotExist if there is none.
 func (st *store) lines(id string) ([][]byte, error) {
-	if !sessionID.MatchString(id) {
+	if !sessionID().MatchString(id) {
 		return nil, fs.ErrNotExist
 	}
 	data, err := os.ReadFile(st.path(id))
@@ -79,7 +80,7 @@ func (r *record) read(lines [][]byte) {
 }
 
 func (st *store) remove(id string) error {
-	if !sessionID.MatchString(id) {
+	if !sessionID().MatchString(id) {
 		return nil
 	}
 	if err := os.Remove(st.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -3,10 +3,10 @@ package replay
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"sort"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/wire"
@@ -88,7 +88,7 @@ func (r *rewriter) walk(v wire.Value) {
 }
 
 // piecewise is a recorded text in the pieces in which it came.
-var piecewise = regexp.MustCompile(`(?m)^(.*\b(?:text|thinking|refusal|raw): )(\[".*"\])$`)
+var piecewise = lazy.Regexp(`(?m)^(.*\b(?:text|thinking|refusal|raw): )(\[".*"\])$`)
 
 // Relocate returns a model's script with other directories: pairs of what stands
 // there and what takes its place.
@@ -99,8 +99,8 @@ func Relocate(script []byte, directories ...[2]string) []byte {
 // script is a model's script with the directories of now, also where one was
 // cut in two by the pieces of an answer.
 func (b *binding) script(script []byte) []byte {
-	text := piecewise.ReplaceAllStringFunc(string(script), func(line string) string {
-		m := piecewise.FindStringSubmatch(line)
+	text := piecewise().ReplaceAllStringFunc(string(script), func(line string) string {
+		m := piecewise().FindStringSubmatch(line)
 		var pieces []string
 		if json.Unmarshal([]byte(m[2]), &pieces) != nil {
 			return line

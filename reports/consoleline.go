@@ -3,10 +3,11 @@ package reports
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/acp-test/acp-test/internal/lazy"
 )
 
 type running struct {
@@ -178,8 +179,8 @@ func fit(line string, columns int) string {
 }
 
 var (
-	painted = regexp.MustCompile(`\x1b\[[0-9;]*m`)
-	begins  = regexp.MustCompile(`^ *\S+(?: \S+)*? {2,}`) // the label of a line
+	painted = lazy.Regexp(`\x1b\[[0-9;]*m`)
+	begins  = lazy.Regexp(`^ *\S+(?: \S+)*? {2,}`) // the label of a line
 )
 
 // hang breaks lines at blanks where a terminal of so many columns ends, and indents what
@@ -188,9 +189,9 @@ func hang(text string, columns int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
-		plain := painted.ReplaceAllString(line, "")
+		plain := painted().ReplaceAllString(line, "")
 		indent := len(plain) - len(strings.TrimLeft(plain, " "))
-		label := begins.FindString(plain)
+		label := begins().FindString(plain)
 		if indent < 12 && label != "" {
 			indent = len(label)
 		}
@@ -201,7 +202,7 @@ func hang(text string, columns int) string {
 		room := columns + len(line) - len(plain)
 		for head := fit(line, room); head != line && !copied; head = fit(line, room) {
 			at := strings.LastIndexByte(line[:len(head)+1], ' ')
-			if at < 0 || len(strings.TrimRight(painted.ReplaceAllString(line[:at], ""), " ")) <= indent {
+			if at < 0 || len(strings.TrimRight(painted().ReplaceAllString(line[:at], ""), " ")) <= indent {
 				break // a word that is longer than the room there is
 			}
 			b.WriteString(strings.TrimRight(line[:at], " ") + "\n")

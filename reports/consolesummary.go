@@ -3,11 +3,11 @@ package reports
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
@@ -130,7 +130,7 @@ func (c *Console) Summary(run results.Run) error {
 }
 
 // explained are the ids of rules and requirements.
-var explained = regexp.MustCompile(`^[A-Z][A-Z0-9]*(-[A-Z0-9]+)*$`)
+var explained = lazy.Regexp(`^[A-Z][A-Z0-9]*(-[A-Z0-9]+)*$`)
 
 // next is what to do with a result, in a line; "" if there is nothing.
 func next(run results.Run) string {
@@ -138,7 +138,7 @@ func next(run results.Run) string {
 	differ := slices.ContainsFunc(run.Causes, func(c results.Cause) bool { return c.ID == "golden" && !c.Known })
 	for _, cause := range run.Causes {
 		id, _, _ := strings.Cut(cause.ID, " ")
-		if !cause.Known && cause.Class == results.Fail && explained.MatchString(id) {
+		if !cause.Known && cause.Class == results.Fail && explained().MatchString(id) {
 			steps = append(steps, "acp-test help "+id+" explains the first cause")
 			break
 		}

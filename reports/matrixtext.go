@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/acp-test/acp-test/inspector"
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
@@ -144,7 +144,7 @@ func measured(m Matrix) [][]string {
 	})
 }
 
-var trailing = regexp.MustCompile(` +\n`)
+var trailing = lazy.Regexp(` +\n`)
 
 // columns aligns a table, all rows of which have as many cells.
 func columns(table [][]string) string {
@@ -154,7 +154,7 @@ func columns(table [][]string) string {
 		fmt.Fprintln(w, strings.Join(line, "\t"))
 	}
 	w.Flush()
-	return trailing.ReplaceAllString(b.String(), "\n")
+	return trailing().ReplaceAllString(b.String(), "\n")
 }
 
 //go:embed page/matrix.html

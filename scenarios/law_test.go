@@ -234,14 +234,16 @@ func source(seed uint64, of string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// list hands out pairs one after the other.
+// list hands out this run's part of the pairs one after the other.
 func list(pairs []pair) func() (pair, bool) {
+	i := -1
 	return func() (p pair, more bool) {
-		if len(pairs) == 0 {
-			return p, false
+		for i++; i < len(pairs); i++ {
+			if harness.Part(i) {
+				return pairs[i], true
+			}
 		}
-		p, pairs = pairs[0], pairs[1:]
-		return p, true
+		return p, false
 	}
 }
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/scenarios/language"
@@ -212,16 +212,16 @@ func structureCommands() []*Command {
 	}
 }
 
-var requirementID = regexp.MustCompile(`^[A-Z][A-Z0-9]*(-[A-Z]+)?-[0-9]{3}$`)
-var slugForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*$`)
+var requirementID = lazy.Regexp(`^[A-Z][A-Z0-9]*(-[A-Z]+)?-[0-9]{3}$`)
+var slugForm = lazy.Regexp(`^[a-z0-9][a-z0-9.-]*$`)
 
 func compileCheck(l *Line) Step {
 	d := &language.Check{Line: l.Number, Column: l.Name.Column, Title: l.Comment}
 	for i, w := range l.Rest {
 		switch s := l.One(i, "a requirement or a slug"); {
-		case requirementID.MatchString(s):
+		case requirementID().MatchString(s):
 			d.Requirements = append(d.Requirements, s)
-		case slugForm.MatchString(s) && i == len(l.Rest)-1:
+		case slugForm().MatchString(s) && i == len(l.Rest)-1:
 			d.Slug = s
 		default:
 			return l.Usage(w.Column,

@@ -6,13 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -283,7 +283,7 @@ func (s *Run) Ignore(what string) {
 }
 
 // inText is a variable within quotes, where JSON stands.
-var inText = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*)((?:\.[A-Za-z0-9_]+)*)`)
+var inText = lazy.Regexp(`\$([A-Za-z_][A-Za-z0-9_]*)((?:\.[A-Za-z0-9_]+)*)`)
 
 // Expand replaces the variables of a word, those within quotes too; what is no
 // variable there stays as it is.
@@ -292,8 +292,8 @@ func (s *Run) Expand(w script.Word) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return inText.ReplaceAllStringFunc(text, func(m string) string {
-		parts := inText.FindStringSubmatch(m)
+	return inText().ReplaceAllStringFunc(text, func(m string) string {
+		parts := inText().FindStringSubmatch(m)
 		if slices.Contains([]string{"SESSION", "WORK", "I", "ID"}, parts[1]) {
 			value, _ := s.variable(parts[1])
 			return value + parts[2]

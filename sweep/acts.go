@@ -2,11 +2,11 @@ package sweep
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
@@ -179,13 +179,13 @@ func (t *Acts[B]) line(b B, l *script.Line) {
 }
 
 // value is the place of a value in a line of a table.
-var value = regexp.MustCompile(`\{[a-z0-9-]+\}`)
+var value = lazy.Regexp(`\{[a-z0-9-]+\}`)
 
 // filled is a line with its values and without its conditions.
 func (t *Acts[B]) filled(b B, l *script.Line, args []script.Word) *script.Line {
 	bare := *l
 	bare.Conditions = nil
-	text := value.ReplaceAllStringFunc(bare.String(), func(place string) string {
+	text := value().ReplaceAllStringFunc(bare.String(), func(place string) string {
 		name := strings.Trim(place, "{}")
 		if n, err := strconv.Atoi(name); err == nil {
 			return append(args, make([]script.Word, n)...)[n-1].String()

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
@@ -36,13 +36,13 @@ func (g *sighting) cause() cause {
 	c := cause{rule: g.rule, point: g.point, shared: len(g.schedule.parts) > 0, baseline: g.schedule.Action == "",
 		known: g.known != ""}
 	if g.point == "" {
-		c.act, c.complaint = cmp.Or(g.schedule.Act, g.schedule.Action), varying.ReplaceAllString(g.message, "·")
+		c.act, c.complaint = cmp.Or(g.schedule.Act, g.schedule.Action), varying().ReplaceAllString(g.message, "·")
 	}
 	return c
 }
 
 // varying is what differs between messages about one thing: numbers, names, quotations.
-var varying = regexp.MustCompile(`"[^"]*"|'[^']*'|“[^”]*”|\S*[0-9/]\S*`)
+var varying = lazy.Regexp(`"[^"]*"|'[^']*'|“[^”]*”|\S*[0-9/]\S*`)
 
 // clusters groups sightings into findings: sightings of one cause are one, and so is
 // what only shows where something worse does.

@@ -7,11 +7,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
@@ -206,7 +206,7 @@ func (g sign) expected(e *scenarios.Engine, swept, schedule string) string {
 }
 
 // numbered is what makes the slugs of a schedule, and of a chain, distinct.
-var numbered = regexp.MustCompile(`(-[0-9])?(\.[0-9])?$`)
+var numbered = lazy.Regexp(`(-[0-9])?(\.[0-9])?$`)
 
 // found lists the rules that a result shows broken, each once.
 func found(res results.Result) []sign {
@@ -232,7 +232,7 @@ func found(res results.Result) []sign {
 		if c.NotReached || blame(c.Verdict) == 0 {
 			continue
 		}
-		g := sign{rule: numbered.ReplaceAllString(c.Slug, ""), class: c.Verdict, heard: true}
+		g := sign{rule: numbered().ReplaceAllString(c.Slug, ""), class: c.Verdict, heard: true}
 		g.names = append(res.Names(c), g.rule)
 		if c.Failure != nil {
 			g.message = oneLine(c.Failure)

@@ -11,10 +11,10 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -36,7 +36,7 @@ func Client(dial func(ctx context.Context, network, address string) (net.Conn, e
 	}
 }
 
-var printedURL = regexp.MustCompile(`(?:http|ws)s?://[A-Za-z0-9.:\[\]_-]+(?:/[^\s"'<>\x1b]*)?[\s"'<>\x1b]`)
+var printedURL = lazy.Regexp(`(?:http|ws)s?://[A-Za-z0-9.:\[\]_-]+(?:/[^\s"'<>\x1b]*)?[\s"'<>\x1b]`)
 
 // Find waits until the URL is known and somebody listens there, as long as the server
 // may be starting: one that is not ours, ours says false, has to listen already. t is the
@@ -64,7 +64,7 @@ func (a Address) printed(ctx context.Context, t *transcript.Transcript, conn int
 		return func(entry transcript.Entry) (transcript.Verdict, string) {
 			if entry.Source == transcript.Stderr && entry.Conn == conn && len(text) < 1<<20 {
 				text = append(text, entry.Raw...)
-				if at := printedURL.Find(text); at != nil {
+				if at := printedURL().Find(text); at != nil {
 					found = string(at[:len(at)-1])
 					return transcript.Met, ""
 				}

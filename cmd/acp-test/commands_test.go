@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -20,6 +21,29 @@ var _ = Describe("A command line that is wrong", func() {
 		got := p.run("run", "bad.txtar")
 		Expect(got.err).To(MatchRegexp(`^acp-test: bad\.txtar:4:1: .*"promt".*did you mean "prompt"`))
 		Expect(got.code).To(Equal(2))
+	})
+})
+
+// This program is started once and more for each scenario.
+var _ = Describe("the start of a process", func() {
+	It("does little before it knows what is wanted", func() {
+		c := newPlace().command("version")
+		c.Env = append(c.Env, "GODEBUG=inittrace=1")
+		trace, err := c.CombinedOutput()
+		Expect(err).NotTo(HaveOccurred())
+		all := 0
+		for _, m := range regexp.MustCompile(`init (github.com/acp-test/\S+) @.* (\d+) bytes`).FindAllStringSubmatch(string(trace), -1) {
+			bytes, _ := strconv.Atoi(m[2])
+			Expect(bytes).To(BeNumerically("<", 12<<10), m[1]+": what few processes need can wait, as package lazy lets it")
+			all += bytes
+		}
+		Expect(all).To(And(BeNumerically(">", 0), BeNumerically("<", 64<<10)))
+	})
+
+	It("as an agent reads no rules and no faults: no garbage is collected", func() {
+		c := newPlace().command("refagent")
+		c.Env = append(c.Env, "GODEBUG=gctrace=1")
+		Expect(c.CombinedOutput()).To(BeEmpty())
 	})
 })
 

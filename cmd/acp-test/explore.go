@@ -241,8 +241,8 @@ func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine
 		return nil
 	}
 	s := &sweep.Sweeper{
-		Planner: chosen.of.planner, Engine: engine, Jobs: int(o.jobs), Actions: smoking, Max: o.smoke, Confirm: smokeConfirm,
-		Repro:    filepath.Join(o.out, "repro"),
+		Planner: chosen.of.planner(), Engine: engine, Jobs: int(o.jobs), Actions: smoking, Max: o.smoke,
+		Confirm: smokeConfirm, Repro: filepath.Join(o.out, "repro"),
 		Command:  func(file string) string { return rerunFile(c, engine, file) },
 		Progress: func(p sweep.Progress) { console.Phase("short sweep: "+p.Phase, p.Done, p.Total, p.Now) },
 	}

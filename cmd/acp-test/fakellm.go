@@ -71,7 +71,7 @@ the client's own, which passes through.`,
 					"this server says)")
 			}
 			t, err := transcript.New(transcript.Header{Tool: tool()},
-				transcript.Options{Path: o.transcript, Redact: h.redactor(protocols()[0])})
+				transcript.Options{Path: o.transcript, Redact: h.redactor(acpV1())})
 			if err != nil {
 				return err
 			}

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/scenarios/language"
 )
 
@@ -100,7 +100,7 @@ another system is written. The exit status is that of the first run.`,
 	return c
 }
 
-var agentName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
+var agentName = lazy.Regexp(`^[a-z0-9][a-z0-9._-]*$`)
 
 func (h *host) init(c *cobra.Command, command []string, o founding) error {
 	repo := look(h.cwd)
@@ -120,11 +120,11 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 		return h.initAgain(files, o.dry)
 	}
 	p := agents.AdHoc(command)
-	if o.name == "" && slices.Equal(command, repo.Command) && agentName.MatchString(repo.Name) {
+	if o.name == "" && slices.Equal(command, repo.Command) && agentName().MatchString(repo.Name) {
 		o.name = repo.Name
 	}
 	o.name = cmp.Or(o.name, p.Name)
-	if !agentName.MatchString(o.name) {
+	if !agentName().MatchString(o.name) {
 		return fmt.Errorf("--name %q: a name consists of small letters, digits, dots, dashes and underscores", o.name)
 	}
 	if _, err := p.Locate(h.sandbox()); err != nil && !o.dry {
@@ -160,7 +160,7 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 
 // first runs the scenarios that init wrote, and says how to run all others.
 func (h *host) first(c *cobra.Command) error {
-	all, err := protocols()[0].Shipped()
+	all, err := acpV1().Shipped()
 	if err != nil {
 		return err
 	}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -209,13 +209,13 @@ func (f *formatter) isScenario(file string, tree *script.File) error {
 
 // kept are comments of YAML, and names that it gives to values: a script with one
 // is written as its author wants it.
-var kept = regexp.MustCompile(`(?m)(^|\s)#|[-:] +[&*]\w`)
+var kept = lazy.Regexp(`(?m)(^|\s)#|[-:] +[&*]\w`)
 
 // formatModel formats the model's script. One that cannot be read or that says
 // nothing stays as it is.
 func formatModel(src []byte) []byte {
 	d, err := fakellm.ParseDocument("llm.yaml", src)
-	if err != nil || len(d.Turns) == 0 || kept.Match(src) {
+	if err != nil || len(d.Turns) == 0 || kept().Match(src) {
 		return src
 	}
 	return []byte(d.Format())

@@ -49,7 +49,9 @@ func main() {
 	defer cancel()
 	// The second interrupt ends the process at once: the keepers clean up.
 	context.AfterFunc(ctx, cancel)
-	os.Exit(execute(ctx, os.Args[1:], system()))
+	code := execute(ctx, os.Args[1:], system())
+	process.EndKeepers()
+	os.Exit(code)
 }
 
 // host is all that a command may know of where it runs.
@@ -143,14 +145,11 @@ func rootCommand(h *host) *cobra.Command {
 		return nil
 	}
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { h.explain(c, false) })
-	root.AddCommand(
-		runCommand(h), conformanceCommand(h), lintCommand(h), formatCommand(h), showCommand(h), agentsCommand(h),
-		reportCommand(h), uiCommand(h), initCommand(h),
-		reviewCommand(h), sweepCommand(h), exploreCommand(h), upgradeCommand(h), matrixCommand(h), promptCommand(h),
-		fakellmCommand(h), refagentCommand(h), versionCommand(h),
-		recordCommand(h), checkCommand(h), diffCommand(h), replayCommand(h), serveCommand(h),
-		editorsCommand(h), convertRecordingCommand(h), reduceCommand(h), mcpCommand(h),
-	)
+	if len(h.args) > 0 && h.args[0] == "refagent" { // started for each scenario, and needs no other command
+		root.AddCommand(refagentCommand(h))
+	} else {
+		root.AddCommand(commands(h)...)
+	}
 	root.SetHelpCommand(helpCommand(h))
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().StringVar(&h.protocol, "protocol", "", "the protocol, by `NAME`: "+
@@ -158,6 +157,17 @@ func rootCommand(h *host) *cobra.Command {
 	completeWords(root, "protocol", protocolNames)
 	root.PersistentFlags().BoolP("help", "h", false, "what the command does and its flags")
 	return root
+}
+
+func commands(h *host) []*cobra.Command {
+	return []*cobra.Command{
+		runCommand(h), conformanceCommand(h), lintCommand(h), formatCommand(h), showCommand(h), agentsCommand(h),
+		reportCommand(h), uiCommand(h), initCommand(h),
+		reviewCommand(h), sweepCommand(h), exploreCommand(h), upgradeCommand(h), matrixCommand(h), promptCommand(h),
+		fakellmCommand(h), refagentCommand(h), versionCommand(h),
+		recordCommand(h), checkCommand(h), diffCommand(h), replayCommand(h), serveCommand(h),
+		editorsCommand(h), convertRecordingCommand(h), reduceCommand(h), mcpCommand(h),
+	}
 }
 
 // knownCommand refuses a word that is no command.

@@ -196,7 +196,7 @@ func spokenBy(agent string) string {
 	if p, err := agents.Find(agent); err == nil && p.Protocol != "" {
 		return p.Protocol
 	}
-	return protocols()[0].Name
+	return acpV1().Name
 }
 
 // rerunIn makes the command that shows one scenario of a matrix again.

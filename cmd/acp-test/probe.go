@@ -7,13 +7,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/canary"
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/scenarios"
@@ -127,7 +127,7 @@ func (h *host) turn(ctx context.Context, p *agents.Profile, setup string) (s sho
 		return s, err
 	}
 	e := scenarios.Engine{Protocol: protocol, Profile: p, Self: h.self, Tool: tool(), Cwd: h.cwd, Host: h.env, Out: out,
-		Secrets: h.secrets(), Redact: func() func(transcript.Entry) transcript.Entry { return h.redactor(protocols()[0]) }}
+		Secrets: h.secrets(), Redact: func() func(transcript.Entry) transcript.Entry { return h.redactor(acpV1()) }}
 	if err := e.Prepare(ctx); err != nil {
 		return s, err
 	}
@@ -347,13 +347,13 @@ func capabilities(path string, v wire.Value) (all []string) {
 	return all
 }
 
-var plainWord = regexp.MustCompile(`^[$A-Za-z_][A-Za-z0-9_$./-]*$`)
+var plainWord = lazy.Regexp(`^[$A-Za-z_][A-Za-z0-9_$./-]*$`)
 
 // flow is a value in YAML on one line.
 func flow(v any) string {
 	switch v := v.(type) {
 	case string:
-		if plainWord.MatchString(v) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off"},
+		if plainWord().MatchString(v) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off"},
 			strings.ToLower(v)) {
 			return v
 		}

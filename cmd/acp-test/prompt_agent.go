@@ -8,13 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/prompt"
 	"github.com/acp-test/acp-test/refagent"
@@ -198,7 +198,7 @@ func mcpServers(file string, absolute func(string) string) ([]any, error) {
 }
 
 // Variables that point into a test.
-var inTest = regexp.MustCompile(`\$(LLM|WORK|HOME|TMP)\b`)
+var inTest = lazy.Regexp(`\$(LLM|WORK|HOME|TMP)\b`)
 
 // own is what counts of a profile's environment outside of tests: no keys, for
 // they are dummies, and nothing that points into a test. With a model that answers
@@ -207,7 +207,7 @@ func own(p *agents.Profile, expanded []string, model bool) map[string]string {
 	env := map[string]string{}
 	values := &host{env: expanded}
 	for k, v := range p.Env {
-		if !model && (agents.Secret(k) || inTest.MatchString(strings.ReplaceAll(v, "$$", ""))) {
+		if !model && (agents.Secret(k) || inTest().MatchString(strings.ReplaceAll(v, "$$", ""))) {
 			continue
 		}
 		env[k], _ = values.getenv(k)

@@ -8,10 +8,12 @@ import (
 	"io"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/inspector"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/acpreport"
@@ -39,8 +41,8 @@ type protocol struct {
 	*scenarios.Protocol
 	reference  string // the profile of the reference agent
 	recordings replay.Protocol
-	planner    *sweep.Planner   // nil: there are no sweeps of it
-	generator  *sweep.Generator // nil: no conversations of it are drawn
+	planner    func() *sweep.Planner // nil: there are no sweeps of it
+	generator  *sweep.Generator      // nil: no conversations of it are drawn
 	reports    reports.Protocol
 	// read reads a recording; looks reports whether a file begins as one that is no
 	// transcript of this program, nil if nothing tells.
@@ -60,22 +62,36 @@ type protocol struct {
 	fields func() inspector.Fields
 }
 
-// protocols are all there are, the first one first. Another one is another entry.
+// makers make the protocols, in the order of their names. Another one is another entry.
+var makers = []func() protocol{acpV1, acpV2, aguiV1}
+
+// protocols are all there are, the first one first. Each is megabytes of rules: a command that
+// needs one of them takes that alone.
 func protocols() []protocol {
-	return []protocol{
-		protocol{
-			Protocol: acp.V1(), reference: "reference", recordings: recordings.V1(), planner: schedules.V1(),
-			generator: grammar.V1(), reports: acpreport.V1(), read: reading(recordings.V1()),
-			kind: acpframe.Update, fields: func() inspector.Fields { return acp.Fields(acp.V1()) },
-		}.convertsACP(), protocol{
-			Protocol: acp.V2(), reference: "reference-acp-v2", recordings: recordings.V2(), planner: schedules.V2(),
-			reports: acpreport.V2(), read: reading(recordings.V2()), looks: recordings.LooksV2,
-			kind: acpframe.Update, fields: func() inspector.Fields { return acp.Fields(acp.V2()) },
-		}.convertsACP(), protocol{
-			Protocol: agui.V1(), reference: "reference-ag-ui", recordings: aguirecord.Protocol{}, planner: aguischedules.V1(),
-			reports: aguireport.V1(), read: readingWeb, looks: aguirecord.Looks, fields: agui.Fields,
-		}.convertsAGUI(),
-	}
+	return lists.Map(makers, func(protocol func() protocol) protocol { return protocol() })
+}
+
+func acpV1() protocol {
+	return protocol{
+		Protocol: acp.V1(), reference: "reference", recordings: recordings.V1(), planner: schedules.V1,
+		generator: grammar.V1(), reports: acpreport.V1(), read: reading(recordings.V1()),
+		kind: acpframe.Update, fields: func() inspector.Fields { return acp.Fields(acp.V1()) },
+	}.convertsACP()
+}
+
+func acpV2() protocol {
+	return protocol{
+		Protocol: acp.V2(), reference: "reference-acp-v2", recordings: recordings.V2(), planner: schedules.V2,
+		reports: acpreport.V2(), read: reading(recordings.V2()), looks: recordings.LooksV2,
+		kind: acpframe.Update, fields: func() inspector.Fields { return acp.Fields(acp.V2()) },
+	}.convertsACP()
+}
+
+func aguiV1() protocol {
+	return protocol{
+		Protocol: agui.V1(), reference: "reference-ag-ui", recordings: aguirecord.Protocol{}, planner: aguischedules.V1,
+		reports: aguireport.V1(), read: readingWeb, looks: aguirecord.Looks, fields: agui.Fields,
+	}.convertsAGUI()
 }
 
 // convertsACP adds what makes scenarios of recordings of a version of ACP.
@@ -134,10 +150,8 @@ func suiteNames() (names []string) {
 
 // protocolNamed returns the protocol of a name; "" is the first.
 func protocolNamed(name string) (protocol, error) {
-	for _, p := range protocols() {
-		if p.Name == name || name == "" {
-			return p, nil
-		}
+	if i := slices.Index(protocolNames(), cmp.Or(name, language.Default)); i >= 0 {
+		return makers[i](), nil
 	}
 	return protocol{}, oneOf("--protocol", "protocol", name, protocolNames())
 }
@@ -153,7 +167,7 @@ func (h *host) protocolIn(in *bufio.Reader) (protocol, error) {
 	head, _ := in.Peek(beginning) // what cannot be read, is told by who reads
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	if v, err := wire.Parse(line); err == nil && v.Get("acp-test").Exists() &&
-		(v.Get("scenario").Exists() || !v.Get("protocol").Is(protocols()[0].Version)) {
+		(v.Get("scenario").Exists() || !v.Get("protocol").Is(acpV1().Version)) {
 		return protocolVersion(v.Get("protocol").Str()), nil
 	}
 	return looking(head), nil
@@ -169,7 +183,7 @@ func looking(head []byte) protocol {
 			return p
 		}
 	}
-	return protocols()[0]
+	return acpV1()
 }
 
 // protocolOf returns the protocol of a recording that was read, which is that of protocolIn.
@@ -177,7 +191,7 @@ func (h *host) protocolOf(t *transcript.Transcript) (protocol, error) {
 	if h.protocol != "" {
 		return protocolNamed(h.protocol)
 	}
-	if t.Header().Scenario != "" || t.Header().Protocol != protocols()[0].Version {
+	if t.Header().Scenario != "" || t.Header().Protocol != acpV1().Version {
 		return protocolVersion(t.Header().Protocol), nil
 	}
 	var head []byte
@@ -255,7 +269,7 @@ func protocolVersion(version string) protocol {
 			return p
 		}
 	}
-	return protocols()[0]
+	return acpV1()
 }
 
 // speaks is the protocol of a run: the one that --protocol names, else the one of the

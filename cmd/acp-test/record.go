@@ -117,7 +117,7 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	if err != nil {
 		return err
 	}
-	log, file, err := h.recordingLog(o, protocols()[0], agents.AdHoc(argv).Name)
+	log, file, err := h.recordingLog(o, acpV1(), agents.AdHoc(argv).Name)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	}
 	home, _ := h.getenv("HOME") // none is noted then
 	proxy := replay.Proxy{
-		Judge: protocols()[0].judge(""),
+		Judge: acpV1().judge(""),
 		Home:  home, NoFiles: o.noFiles || o.maskText, Model: o.llm != "",
 		Agent: mockclient.Command{Path: argv[0], Args: argv[1:], Env: env, Dir: h.cwd, Keeper: []string{h.self, "keeper"},
 			TrimOnExit: whole},

@@ -47,7 +47,7 @@ at which URL; %s are the bearer tokens that it then asks for. With
 			if c.Flags().Changed("ag-ui") {
 				a.protocol = faults.AGUI
 			}
-			if _, err := protocolNamed(a.protocol); err != nil {
+			if err := oneOf("--protocol", "protocol", a.protocol, protocolNames()); err != nil {
 				return err
 			}
 			if a.listFaults || a.listHabits {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -64,13 +65,13 @@ func again(c *cobra.Command, unwanted ...string) (words []string) {
 	return words
 }
 
-var harmlessWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+var harmlessWord = lazy.Regexp(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 // quoted is a command line for a POSIX shell.
 func quoted(words []string) string {
 	shown := slices.Clone(words)
 	for i, w := range words {
-		if !harmlessWord.MatchString(w) {
+		if !harmlessWord().MatchString(w) {
 			shown[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 	}

@@ -193,7 +193,7 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	run := engine.RunAll(c.Context(), chosen.list, plan)
 	past.conclude(&run, o.within, chosen.of.Name)
 	if o.perturb {
-		run.Differences = sweep.Differences(chosen.of.planner, run, chosen.list)
+		run.Differences = sweep.Differences(chosen.of.planner(), run, chosen.list)
 	}
 	if o.smokes(c, engine, chosen.selection) && !run.Interrupted && run.NoModel == "" {
 		if err := h.smokeSweep(c, o, engine, chosen.selection, console, &run); err != nil {
@@ -248,7 +248,7 @@ func (h *host) commandLine() string {
 // engine wires what runs the scenarios.
 func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenarios.Engine, error) {
 	if chosen.of.Protocol == nil {
-		chosen.of = protocols()[0]
+		chosen.of = acpV1()
 	}
 	p, err := o.subject(h, chosen.of)
 	if err != nil {

@@ -20,7 +20,7 @@ func (h *host) secrets(more ...string) *secret.Finder {
 // secretive is this environment and more variables ("K=V"), without those whose value is a word
 // of ours, such as the name of a scenario: without it no report could be read.
 func (h *host) secretive(more []string) []string {
-	names, _ := fs.Glob(protocols()[0].Suites, "*/*.txtar") // the pattern is valid
+	names, _ := fs.Glob(acpV1().Suites, "*/*.txtar") // the pattern is valid
 	ours := map[string]bool{}
 	for _, name := range names {
 		name = strings.TrimSuffix(name, ".txtar")

@@ -68,7 +68,7 @@ line, a scenario or this machine is at fault.`,
 func actionNames() (names []string) {
 	for _, p := range protocols() {
 		if p.planner != nil {
-			names = append(names, p.planner.Actions()...)
+			names = append(names, p.planner().Actions()...)
 		}
 	}
 	slices.Sort(names)
@@ -191,7 +191,7 @@ func (o *sweeping) knowsActions(of protocol) error {
 	if of.planner == nil {
 		return fmt.Errorf("sweep: there are no sweeps of %s", of.Name)
 	}
-	names := of.planner.Actions()
+	names := of.planner().Actions()
 	for _, a := range o.actions {
 		if !slices.ContainsFunc(names, func(n string) bool { return sweep.Matches(a, n) }) {
 			return fmt.Errorf("--actions: no action matches %q%s", a, meant(a, names))
@@ -204,7 +204,7 @@ func (o *sweeping) knowsActions(of protocol) error {
 func (h *host) sweeper(c *cobra.Command, o *sweeping, engine *scenarios.Engine, chosen selection,
 	console *reports.Console) *sweep.Sweeper {
 	return &sweep.Sweeper{
-		Planner: chosen.of.planner,
+		Planner: chosen.of.planner(),
 		Engine:  engine, Jobs: int(o.jobs), Budget: o.budget, Points: o.points, Actions: o.actions, Max: o.max,
 		Confirm: o.confirm, Repro: o.repro, Reuse: o.reuse,
 		Command: func(file string) string { return rerunFile(c, engine, file) },

@@ -246,7 +246,7 @@ func (d *doer) run(ctx context.Context, words []string) (string, error) {
 // ends it.
 func (h *host) scratch(ctx context.Context, o *viewing, server *inspector.Server,
 	temp string) (stop func(), err error) {
-	of := protocols()[0]
+	of := acpV1()
 	p, err := o.subject.subject(h, of)
 	if err != nil {
 		return nil, err

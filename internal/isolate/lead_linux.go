@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -60,24 +61,12 @@ func lead(path string, args []string) error {
 func Inside(first, pid int) int {
 	all, _ := filepath.Glob("/proc/[0-9]*/status")
 	for _, path := range all {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		var here, parent int
-		var pids []string
-		for line := range strings.Lines(string(text)) {
-			name, value, _ := strings.Cut(line, ":")
-			switch name {
-			case "Pid":
-				_, _ = fmt.Sscan(value, &here)
-			case "PPid":
-				_, _ = fmt.Sscan(value, &parent)
-			case "NSpid":
-				pids = strings.Fields(value)
-			}
-		}
-		if parent == first && len(pids) > 0 && pids[len(pids)-1] == fmt.Sprint(pid) {
+		text, _ := os.ReadFile(path) // nothing of what is gone
+		here, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		_, parent, _ := strings.Cut(string(text), "\nPPid:\t")
+		_, ids, found := strings.Cut(parent, "\nNSpid:")
+		ids, _, _ = strings.Cut(ids, "\n")
+		if found && strings.HasPrefix(parent, fmt.Sprintln(first)) && strings.HasSuffix("\t"+ids, fmt.Sprint("\t", pid)) {
 			return here
 		}
 	}

@@ -1,10 +1,10 @@
 package process
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/acp-test/acp-test/internal/lazy"
@@ -16,14 +16,12 @@ func holds(pid int) (memory, descriptors int, ok bool) {
 	if err != nil {
 		return 0, 0, false
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	for line := range bytes.Lines(status) {
-		if amount, found := bytes.CutPrefix(line, []byte("RssAnon:")); found {
-			kilobytes, err := strconv.Atoi(string(bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(amount), []byte("kB")))))
-			return kilobytes << 10, len(open), err == nil
-		}
+	anonymous, has := statusOf(pid, "RssAnon")
+	if !has { // a process that ends has no memory
+		return 0, len(open), true
 	}
-	return 0, len(open), err == nil
+	memory, err = strconv.Atoi(strings.TrimSuffix(anonymous, " kB"))
+	return memory << 10, len(open), err == nil
 }
 
 var stalled = lazy.Regexp(`(?m)^some .*total=(\d+)`)

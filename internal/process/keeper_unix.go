@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -23,68 +24,113 @@ import (
 
 	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/internal/isolate"
+	"github.com/acp-test/acp-test/internal/lists"
 )
 
 // Keeps says that there are keepers on this system.
 const Keeps = true
 
-// KeeperMain is the body of the hidden command that Spec.Keeper names. It
-// runs one agent and outlives its harness just long enough to kill everything
-// the agent started and to remove the run's directory. It returns the exit
-// status of the keeper. It takes over the process: its standard files, its
-// signals, its children; call it first thing in main.
-func KeeperMain(args []string) int {
-	k := &keeper{gone: make(chan struct{}), agentExit: make(chan Exit, 1), out: os.NewFile(4, "reports")}
-	var err error
-	if k.args, err = parseKeeperArgs(args); err != nil {
-		fmt.Fprintln(os.Stderr, "keeper:", err)
+// KeeperMain is the body of the hidden command that Spec.Keeper names. It runs one agent
+// after the other, and outlives its harness just long enough to kill everything the agent
+// started and to remove the run's directory. It returns the exit status of the keeper. It
+// takes over the process: its signals, its children; call it first thing in main.
+func KeeperMain([]string) int {
+	conn, err := unixConn(os.NewFile(3, "orders"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "keeper: acp-test itself starts the keeper:", err)
 		return 2
 	}
 	// An agent dies with the thread that started it (Pdeathsig), so that
 	// thread must live as long as the keeper does.
 	runtime.LockOSThread()
-	syscall.CloseOnExec(3)
-	syscall.CloseOnExec(4)
 	// Signals to the group are for others. They are caught and dropped, not
 	// ignored: what is ignored stays ignored in the agent.
 	dropped := make(chan os.Signal, 1)
 	signal.Notify(dropped, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
 		syscall.SIGUSR2, syscall.SIGPIPE)
+	out := &reporter{to: conn}
 	if err := becomeSubreaper(); err != nil {
-		k.report(report{Kind: "failed", Error: "becoming the subreaper: " + err.Error()})
+		out.report(report{Kind: "failed", Error: "becoming the subreaper: " + err.Error()})
 		return 1
 	}
-	defer func() { k.group.remove() }()
-	orders := bufio.NewReader(os.NewFile(3, "orders"))
-	if k.args.conn < 0 {
-		return k.guard(orders)
-	}
-	first, err := readOrder(orders)
-	if err != nil || first.Spawn == nil {
-		k.clear()
-		return 0
-	}
-	if err := k.spawn(first.Spawn); err != nil {
-		k.report(report{Kind: "failed", Error: err.Error()})
-	} else {
-		go k.reap()
-		go k.tend(first.Spawn.Linger)
-	}
+	var k *keeper // nil as long as there is nothing to answer for
+	orders := &orders{conn: conn}
+	orders.in = bufio.NewReader(orders)
 	for {
-		o, err := readOrder(orders)
-		if err != nil { // the harness is dead
-			k.clear()
-			return 0
+		o, err := orders.next()
+		if err != nil || o.Quit || o.Rest {
+			if err != nil { // the harness is dead
+				k.clear()
+			}
+			k.leave()
+			k = nil
 		}
-		if o.Quit {
+		switch {
+		case err != nil, o.Quit:
 			return 0
+		case o.Ready:
+			out.report(report{Kind: "ready"})
+		case o.Charge != nil:
+			k = &keeper{charge: *o.Charge, reporter: out, gone: make(chan struct{}), agentExit: make(chan Exit, 1)}
+			k.begin(o.Spawn, orders.files)
+			orders.files = nil
+		case k != nil:
+			k.obey(o)
 		}
-		k.obey(o)
 	}
 }
 
+// orders reads orders, and takes the files that come with them.
+type orders struct {
+	conn  *net.UnixConn
+	in    *bufio.Reader // reads from this
+	files []int
+}
+
+func (o *orders) Read(b []byte) (int, error) {
+	rights := make([]byte, unix.CmsgSpace(3*4))
+	n, size, _, _, err := o.conn.ReadMsgUnix(b, rights)
+	if size > 0 {
+		messages, _ := unix.ParseSocketControlMessage(rights[:size])
+		for i := range messages {
+			files, _ := unix.ParseUnixRights(&messages[i])
+			o.files = append(o.files, files...)
+		}
+	}
+	return n, err
+}
+
+func (o *orders) next() (next order, err error) {
+	line := []byte("\n")
+	for len(line) == 1 && err == nil { // files came with an empty one
+		line, err = o.in.ReadBytes('\n')
+	}
+	if err != nil {
+		return next, err
+	}
+	return next, json.Unmarshal(line, &next)
+}
+
+// reporter writes the reports of a keeper.
+type reporter struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (r *reporter) report(what report) {
+	line, err := json.Marshal(what)
+	if err != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, _ = r.to.Write(append(line, '\n')) // a dead harness is noticed elsewhere
+}
+
+// keeper keeps one agent, or a directory alone.
 type keeper struct {
-	args  keeperArgs
+	charge
+	*reporter
 	child int // what was started
 	group *group
 	agent int // the same, unless that is the first process of a namespace
@@ -93,33 +139,37 @@ type keeper struct {
 	exited    atomic.Bool // the agent is reaped
 	agentExit chan Exit
 	gone      chan struct{} // no child is left, nor will there be one
-
-	reporting sync.Mutex
-	out       *os.File
 }
 
-func readOrder(in *bufio.Reader) (o order, err error) {
-	line, err := in.ReadBytes('\n')
-	if err != nil {
-		return o, err
-	}
-	return o, json.Unmarshal(line, &o)
-}
-
-func (k *keeper) report(r report) {
-	line, err := json.Marshal(r)
-	if err != nil {
+func (k *keeper) begin(s *spawn, files []int) {
+	if s == nil {
+		k.report(report{Kind: "started"})
 		return
 	}
-	k.reporting.Lock()
-	defer k.reporting.Unlock()
-	_, _ = k.out.Write(append(line, '\n')) // a dead harness is noticed elsewhere
+	if err := k.spawn(s, files); err != nil {
+		k.report(report{Kind: "failed", Error: err.Error()})
+		return
+	}
+	go k.reap()
+	go k.tend(s.Linger)
 }
 
-// spawn starts the agent with the standard files of the keeper, and gives up
-// its own copies: an agent's end of file must not wait for the keeper.
-func (k *keeper) spawn(s *spawn) error {
-	files := []uintptr{0, 1, 2}
+// leave gives up what the keeper has had for an agent.
+func (k *keeper) leave() {
+	if k != nil {
+		k.group.remove()
+	}
+}
+
+// spawn starts the agent with its standard files, and gives up its own copies: an
+// agent's end of file must not wait for the keeper.
+func (k *keeper) spawn(s *spawn, standard []int) error {
+	files := lists.Map(standard, func(fd int) uintptr { return uintptr(fd) })
+	defer func() {
+		for _, fd := range standard {
+			unix.Close(fd)
+		}
+	}()
 	var tells, told *os.File
 	if s.View {
 		var err error
@@ -144,12 +194,6 @@ func (k *keeper) spawn(s *spawn) error {
 		return err
 	}
 	k.child, k.agent, k.heard = pid, pid, make(chan struct{})
-	if null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0); err == nil {
-		for fd := range 3 {
-			_ = unix.Dup2(int(null.Fd()), fd)
-		}
-		null.Close()
-	}
 	if told == nil {
 		close(k.heard)
 	} else {
@@ -280,7 +324,7 @@ func (k *keeper) living() []Info { return k.tree(false) }
 // the agent.
 func (k *keeper) tree(withAgent bool) []Info {
 	var found []Info
-	for _, p := range processes(os.Getpid(), k.agent, k.args.run, k.args.conn) {
+	for _, p := range processes(os.Getpid(), k.agent, k.Run, k.Conn) {
 		if p.PID != k.agent && p.PID != k.child || withAgent {
 			found = append(found, p)
 		}
@@ -309,24 +353,17 @@ func (k *keeper) killAll(list func() []Info) []Info {
 
 // clear runs when the harness has died: nothing of the run stays.
 func (k *keeper) clear() {
+	if k == nil {
+		return
+	}
 	// At once, before anything is looked up: an agent that stops the keeper now leaves
 	// nobody who continues it.
 	if k.agent > 0 && !k.exited.Load() {
 		_ = syscall.Kill(-k.agent, syscall.SIGSTOP)
 	}
-	k.killAll(func() []Info { return processes(os.Getpid(), k.agent, k.args.run, -1) })
-	removeDir(k.args.remove)
-	trimFile(k.args.trim)
-}
-
-// guard keeps a directory and no agent.
-func (k *keeper) guard(orders *bufio.Reader) int {
-	k.report(report{Kind: "started"})
-	if o, err := readOrder(orders); err == nil && o.Quit {
-		return 0
-	}
-	k.clear()
-	return 0
+	k.killAll(func() []Info { return processes(os.Getpid(), k.agent, k.Run, -1) })
+	removeDir(k.Remove)
+	trimFile(k.Trim)
 }
 
 // removeDir removes a directory, also where an agent made parts of it

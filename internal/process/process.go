@@ -22,6 +22,9 @@ import (
 // ErrExited is the error of what needs a process that has ended.
 var ErrExited = errors.New("the agent has exited")
 
+// ErrKeeper is the error of a request that a keeper does not answer.
+var ErrKeeper = errors.New("the keeper of the agent's processes does not answer: something has stopped it")
+
 // Exit says how an agent ended.
 type Exit struct {
 	// Code is the exit status; -1 if a signal ended the agent or if nobody
@@ -151,7 +154,7 @@ func Start(ctx context.Context, c Spec, started func(pid int, path string)) (Pro
 			return nil, nil, err
 		}
 	}
-	return p, files, nil
+	return standing{p}, files, nil
 }
 
 // spawn is one process to start, in the form the keeper is told.
@@ -198,24 +201,16 @@ func NewRunID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// stand stops a process with its group, so that it stands still until goOn.
-func stand(p Process) error {
+// standing lets a process of the system stand still with its group.
+type standing struct{ Process }
+
+// Hold makes the agent stand still until GoOn.
+func (s standing) Hold() error {
 	if stopSignal == 0 {
 		return errors.New("a process cannot be made to stand still on this system")
 	}
-	return p.Signal(stopSignal, true)
+	return s.Signal(stopSignal, true)
 }
 
-func goOn(p Process) error { return p.Signal(goOnSignal, true) }
-
-// Hold makes the agent stand still until GoOn.
-func (k *kept) Hold() error { return stand(k) }
-
 // GoOn ends Hold.
-func (k *kept) GoOn() error { return goOn(k) }
-
-// Hold makes the agent stand still until GoOn.
-func (b *bare) Hold() error { return stand(b) }
-
-// GoOn ends Hold.
-func (b *bare) GoOn() error { return goOn(b) }
+func (s standing) GoOn() error { return s.Signal(goOnSignal, true) }

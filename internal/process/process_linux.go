@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -50,14 +51,6 @@ func processes(root, _ int, run string, conn int) []Info {
 	return found
 }
 
-// stat is the kernel's record of a process.
-type stat struct {
-	parent  int
-	dead    bool
-	state   byte
-	started uint64 // in ticks since the system began
-}
-
 // running are all processes by their ids.
 func running() map[int]stat {
 	all := map[int]stat{}
@@ -77,9 +70,27 @@ func running() map[int]stat {
 	return all
 }
 
+// slurp reads a file of /proc with as few calls as can be: each end of an agent takes
+// hundreds. os.ReadFile has five more for each.
+func slurp(path string) (text []byte, err error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	for n := 1; n > 0; {
+		text = slices.Grow(text, 1<<10)
+		if n, err = unix.Read(fd, text[len(text):cap(text)]); err != nil {
+			return nil, err
+		}
+		text = text[:len(text)+n]
+	}
+	return text, nil
+}
+
 // readStat reads what proc_pid_stat(5) describes.
 func readStat(dir string) (p stat, ok bool) {
-	text, err := os.ReadFile(dir + "/stat")
+	text, err := slurp(dir + "/stat")
 	// The name is in parentheses and may hold anything, also parentheses.
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 	if err != nil || len(fields) < 20 {
@@ -88,12 +99,13 @@ func readStat(dir string) (p stat, ok bool) {
 	p.state = fields[0][0]
 	p.dead = p.state == 'Z' || p.state == 'X'
 	p.parent, err = strconv.Atoi(string(fields[1]))
+	p.flags, _ = strconv.ParseUint(string(fields[6]), 10, 64)
 	p.started, _ = strconv.ParseUint(string(fields[19]), 10, 64)
 	return p, err == nil
 }
 
 func carries(pid int, run string, conn int) bool {
-	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	env, err := slurp("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil || !bytes.Contains(env, []byte(run)) {
 		return false
 	}
@@ -130,13 +142,9 @@ func commandLine(pid int) string {
 func KillCarriers(variable string) {
 	for range 100 { // one may be forked while we look
 		found := false
-		dirs, _ := filepath.Glob("/proc/[0-9]*")
-		for _, dir := range dirs {
-			env, err := os.ReadFile(dir + "/environ")
-			if err != nil || !bytes.Contains(append([]byte{0}, env...), []byte("\x00"+variable+"\x00")) {
-				continue
-			}
-			if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil && pid != os.Getpid() {
+		for pid := range running() {
+			env, err := slurp(fmt.Sprintf("/proc/%d/environ", pid))
+			if err == nil && pid != os.Getpid() && bytes.Contains(append([]byte{0}, env...), []byte("\x00"+variable+"\x00")) {
 				found = true
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
@@ -151,34 +159,26 @@ func KillCarriers(variable string) {
 // on its way out, or the kernel has a SIGKILL for it. It is false on other systems
 // than Linux.
 func (p Info) Dying() bool {
-	// The command may hold anything, also parentheses: what is read begins after
-	// the last one, with the state; see proc_pid_stat(5).
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID))
-	if err != nil {
-		return true // it is gone
+	const exiting = 0x4 // PF_EXITING
+	s, ok := readStat(fmt.Sprintf("/proc/%d", p.PID))
+	if !ok || s.dead || s.flags&exiting != 0 {
+		return true // it is gone, or nearly
 	}
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) > 6 {
-		const exiting = 0x4 // PF_EXITING
-		flags, _ := strconv.ParseUint(string(fields[6]), 10, 64)
-		if state := string(fields[0]); state == "Z" || state == "X" || flags&exiting != 0 {
+	for _, name := range []string{"SigPnd", "ShdPnd"} {
+		mask, ok := statusOf(p.PID, name)
+		if pending, _ := strconv.ParseUint(mask, 16, 64); !ok || pending&(1<<(unix.SIGKILL-1)) != 0 {
 			return true
 		}
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID))
-	if err != nil {
-		return true
-	}
-	for line := range bytes.Lines(status) {
-		name, mask, _ := bytes.Cut(line, []byte(":"))
-		if string(name) == "SigPnd" || string(name) == "ShdPnd" {
-			pending, _ := strconv.ParseUint(string(bytes.TrimSpace(mask)), 16, 64)
-			if pending&(1<<(unix.SIGKILL-1)) != 0 {
-				return true
-			}
-		}
-	}
 	return false
+}
+
+// statusOf is a line of what proc_pid_status(5) describes, without its name.
+func statusOf(pid int, name string) (value string, ok bool) {
+	text, _ := slurp(fmt.Sprintf("/proc/%d/status", pid))
+	_, rest, ok := bytes.Cut(text, []byte("\n"+name+":"))
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	return string(bytes.TrimSpace(line)), ok
 }
 
 // Stopped reports whether a signal has stopped a process.
@@ -208,11 +208,11 @@ func Busy(pid int) bool {
 
 // killOrphans kills the children of this process that it did not start, with their
 // descendants, and takes note of their ends.
-func killOrphans(children *family) []Info {
+func killOrphans() []Info {
 	self, empty := os.Getpid(), 0
 	return killUntil(func() []Info {
-		children.mu.Lock() // nobody starts a child meanwhile
-		defer children.mu.Unlock()
+		children.Lock() // nobody starts a child meanwhile
+		defer children.Unlock()
 		all := running()
 		var found []Info
 		for pid, p := range all {
@@ -231,27 +231,11 @@ func killOrphans(children *family) []Info {
 	}, func() bool { empty++; return empty > 1 })
 }
 
-// topBelow is the ancestor of a process that is a child of root, or the process
-// itself; 0 if it does not descend from root.
-func topBelow(all map[int]stat, pid, root int) int {
-	for range all {
-		p, ok := all[pid]
-		if !ok {
-			return 0
-		}
-		if p.parent == root {
-			return pid
-		}
-		pid = p.parent
-	}
-	return 0
-}
-
 // force does what the keeper was told to do: it stops all that is below the keeper,
 // so that nothing can stop that again, and lets it go on; one that still does
 // nothing is killed, with all that it kept.
 func (k *kept) force() []Info {
-	keeper := k.cmd.Process.Pid
+	keeper := k.post.pid()
 	below := func() []Info { return processes(keeper, k.agent, k.run, k.conn) }
 	for range 20 {
 		for _, p := range below() {
@@ -264,7 +248,7 @@ func (k *kept) force() []Info {
 		return nil
 	case <-time.After(answering):
 	}
-	_ = k.cmd.Process.Kill()
+	_ = k.post.cmd.Process.Kill()
 	<-k.done // the end of its reports
 	return nil
 }

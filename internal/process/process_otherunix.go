@@ -19,14 +19,14 @@ const subreaper = false
 
 func becomeSubreaper() error { return nil }
 
-func killOrphans(*family) []Info { return nil }
+func killOrphans() []Info { return nil }
 
 // force ends a keeper that does not answer, and the processes that it kept.
 func (k *kept) force() []Info {
-	_ = syscall.Kill(k.cmd.Process.Pid, syscall.SIGCONT)
-	left := killUntil(func() []Info { return processes(k.cmd.Process.Pid, k.agent, k.run, k.conn) },
+	_ = syscall.Kill(k.post.pid(), syscall.SIGCONT)
+	left := killUntil(func() []Info { return processes(k.post.pid(), k.agent, k.run, k.conn) },
 		func() bool { return true })
-	_ = k.cmd.Process.Kill()
+	_ = k.post.cmd.Process.Kill()
 	<-k.done
 	return left
 }
@@ -49,7 +49,7 @@ func processes(root, agent int, _ string, _ int) []Info {
 		Info
 		group int
 	}
-	all, parents := map[int]proc{}, map[int]int{}
+	all, parents := map[int]proc{}, map[int]stat{}
 	for line := range strings.Lines(string(out)) {
 		f := strings.Fields(line)
 		if len(f) < 5 || strings.HasPrefix(f[3], "Z") {
@@ -59,7 +59,7 @@ func processes(root, agent int, _ string, _ int) []Info {
 		parent, _ := strconv.Atoi(f[1])
 		group, _ := strconv.Atoi(f[2])
 		if pid != ps.Process.Pid {
-			parents[pid] = parent
+			parents[pid] = stat{parent: parent}
 			all[pid] = proc{Info{PID: pid, Parent: parent, Command: strings.Join(f[4:], " ")}, group}
 		}
 	}
@@ -77,23 +77,11 @@ func processes(root, agent int, _ string, _ int) []Info {
 		if pid == root || pid == os.Getpid() {
 			continue
 		}
-		if descends(parents, pid, root) || groups[p.group] {
+		if topBelow(parents, pid, root) != 0 || groups[p.group] {
 			found = append(found, p.Info)
 		}
 	}
 	return found
-}
-
-// descends reports whether a process is below root, by the parents of all.
-func descends(parents map[int]int, pid, root int) bool {
-	for range len(parents) {
-		parent, ok := parents[pid]
-		if !ok || parent == root {
-			return ok
-		}
-		pid = parent
-	}
-	return false
 }
 
 // KillCarriers cannot look into environments here: a terminal's descendants

@@ -3,15 +3,12 @@
 package process
 
 import (
-	"errors"
 	"os/exec"
-	"runtime"
 	"syscall"
 	"time"
 
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/internal/lists"
-	"github.com/acp-test/acp-test/internal/pipe"
 	"golang.org/x/sys/unix"
 )
 
@@ -30,50 +27,6 @@ func SignalName(s syscall.Signal) string {
 	}
 	return s.String()
 }
-
-// bare is an agent without a keeper.
-type bare struct {
-	s    spawn
-	cmd  *exec.Cmd
-	done chan struct{}
-	exit Exit
-}
-
-func startBare(s spawn, files *pipe.Set) (Process, error) {
-	b := &bare{s: s, done: make(chan struct{})}
-	b.cmd = &exec.Cmd{Path: s.Path, Args: s.Args, Env: s.Env, Dir: s.Dir,
-		Stdin: files.Stdin, Stdout: files.Stdout, Stderr: files.Stderr, SysProcAttr: s.attr()}
-	began := make(chan error, 1)
-	go func() {
-		// Pdeathsig follows the thread that forked.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(b.done)
-		err := b.cmd.Start()
-		began <- err
-		if err == nil {
-			b.exit = ExitOf(b.cmd.Wait(), b.cmd)
-		}
-	}()
-	if err := <-began; err != nil {
-		return nil, err
-	}
-	return b, nil
-}
-
-// ExitOf is how a command ended for which Wait returned err.
-func ExitOf(err error, cmd *exec.Cmd) Exit {
-	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return Exit{Code: -1, Signal: SignalName(ws.Signal())}
-	}
-	e := Exit{Code: cmd.ProcessState.ExitCode()}
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		e.Error = err.Error()
-	}
-	return e
-}
-
-func (b *bare) PID() int { return b.cmd.Process.Pid }
 
 func (b *bare) Signal(s syscall.Signal, group bool) error {
 	if !group {
@@ -94,21 +47,6 @@ func (b *bare) Kill() {
 // and whatever carries the run's environment.
 func (b *bare) Descendants() []Info {
 	return lists.Where(processes(b.PID(), b.PID(), b.s.RunID, b.s.Conn), func(p Info) bool { return p.PID != b.PID() })
-}
-
-func (b *bare) Ended() <-chan struct{} { return b.done }
-
-func (b *bare) Wait() (Exit, []Info) {
-	<-b.done
-	var survivors []Info
-	for deadline := time.Now().Add(b.s.Linger); ; {
-		survivors = b.Descendants()
-		if len(survivors) == 0 || time.Now().After(deadline) {
-			break
-		}
-		time.Sleep(10 * time.Millisecond) // no parent, no notification: orphans can only be looked for
-	}
-	return b.exit, outlived(survivors, sweepRun(b.s.RunID, b.s.Conn))
 }
 
 // sweepRun kills what carries the environment of one connection, and returns what
@@ -178,3 +116,28 @@ func KillLed(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL
 
 // stopSignal and goOnSignal make a process stand still and go on.
 const stopSignal, goOnSignal = syscall.SIGSTOP, syscall.SIGCONT
+
+// stat is the kernel's record of a process.
+type stat struct {
+	parent  int
+	dead    bool
+	state   byte
+	flags   uint64
+	started uint64 // in ticks since the system began
+}
+
+// topBelow is the ancestor of a process that is a child of root, or the process
+// itself; 0 if it does not descend from root.
+func topBelow(all map[int]stat, pid, root int) int {
+	for range all {
+		p, ok := all[pid]
+		if !ok {
+			return 0
+		}
+		if p.parent == root {
+			return pid
+		}
+		pid = p.parent
+	}
+	return 0
+}

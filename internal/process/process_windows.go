@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,13 +15,26 @@ import (
 // What is missing here: the keeper, process groups, the list of descendants,
 // and every signal but a kill. An agent's children may outlive it.
 
-func keeperAttr() *syscall.SysProcAttr { return nil }
+// post is the process of a keeper, which there is not.
+type post struct{}
+
+func guard([]string, string, string) (*post, error) { return &post{}, nil }
+func (*post) release(bool)                          {}
+
+func startKept(_ context.Context, _ []string, _, _ string, s spawn, files *pipe.Set) (Process, error) {
+	return startBare(s, files)
+}
+
+func (*spawn) attr() *syscall.SysProcAttr { return nil }
+
+func sweepRun(string, int) []Info { return nil }
 
 const subreaper = false
 
 func becomeSubreaper() error { return errors.ErrUnsupported }
 
-const killingTime = 5 * time.Second
+// EndKeepers has nothing to end.
+func EndKeepers() {}
 
 // Keeps says that there are no keepers on this system.
 const Keeps = false
@@ -31,11 +45,7 @@ func KeeperMain([]string) int {
 	return 2
 }
 
-func sweepRun(string, int) []Info { return nil }
-
-func (k *kept) force() []Info { return nil }
-
-func killOrphans(*family) []Info { return nil }
+func killOrphans() []Info { return nil }
 
 func removeDir(dir string) {
 	if dir != "" {
@@ -54,32 +64,6 @@ func SignalName(s syscall.Signal) string {
 	return s.String()
 }
 
-type bare struct {
-	cmd  *exec.Cmd
-	done chan struct{}
-	exit Exit
-}
-
-func startBare(s spawn, files *pipe.Set) (Process, error) {
-	b := &bare{done: make(chan struct{})}
-	b.cmd = &exec.Cmd{Path: s.Path, Args: s.Args, Env: s.Env, Dir: s.Dir,
-		Stdin: files.Stdin, Stdout: files.Stdout, Stderr: files.Stderr}
-	if err := b.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() {
-		defer close(b.done)
-		err := b.cmd.Wait()
-		b.exit = Exit{Code: b.cmd.ProcessState.ExitCode()}
-		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-			b.exit.Error = err.Error()
-		}
-	}()
-	return b, nil
-}
-
-func (b *bare) PID() int { return b.cmd.Process.Pid }
-
 func (b *bare) Signal(s syscall.Signal, _ bool) error {
 	if s == syscall.SIGKILL {
 		return b.cmd.Process.Kill()
@@ -87,14 +71,8 @@ func (b *bare) Signal(s syscall.Signal, _ bool) error {
 	return errors.New("signals are not available on Windows")
 }
 
-func (b *bare) Kill()                  { _ = b.cmd.Process.Kill() }
-func (b *bare) Descendants() []Info    { return nil }
-func (b *bare) Ended() <-chan struct{} { return b.done }
-
-func (b *bare) Wait() (Exit, []Info) {
-	<-b.done
-	return b.exit, nil
-}
+func (b *bare) Kill()               { _ = b.cmd.Process.Kill() }
+func (b *bare) Descendants() []Info { return nil }
 
 // Dying cannot be told here.
 func (p Info) Dying() bool { return false }

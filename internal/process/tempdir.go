@@ -1,20 +1,18 @@
 package process
 
 import (
-	"bufio"
-	"errors"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 )
 
 // TempDir is a temporary directory that does not outlive this process. Where
 // there is a keeper, that holds also if the process is killed with SIGKILL.
 type TempDir struct {
 	dir    string
-	keeper *kept
+	keeper *post
 	once   sync.Once
 	err    error
 }
@@ -23,46 +21,30 @@ type TempDir struct {
 // keeper of its own; keeper is as in Spec, and nil means none. What runs
 // with ACP_TEST_RUN set to runID is killed before the directory is removed;
 // "" makes one up that nothing has.
-func NewTempDir(keeper []string, parent, runID string) (*TempDir, error) {
-	s, err := newTempDir(keeper, parent, runID)
-	if err != nil {
-		return nil, fmt.Errorf("making a directory for the run: %w", err)
-	}
-	return s, nil
-}
-
-func newTempDir(keeper []string, parent, runID string) (*TempDir, error) {
+func NewTempDir(keeper []string, parent, runID string) (_ *TempDir, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("making a directory for the run: %w", err)
+		}
+	}()
 	if parent == "" {
 		parent = os.TempDir()
 	}
-	parent, err := filepath.Abs(parent)
-	if err != nil {
+	if parent, err = filepath.Abs(parent); err != nil {
 		return nil, err
-	}
-	if runID == "" {
-		runID = NewRunID()
 	}
 	if keeper == nil {
 		dir, err := os.MkdirTemp(parent, "acp-test-")
 		return &TempDir{dir: dir}, err
 	}
-	if len(keeper) == 0 {
-		return nil, errors.New("the keeper's command line is empty")
-	}
 	// The keeper first: a directory that exists is a directory it knows of.
 	dir := filepath.Join(parent, "acp-test-"+NewRunID())
-	k, err := startKeeper(keeper, keeperArgs{run: runID, conn: -1, remove: dir}, nil)
+	k, err := guard(keeper, cmp.Or(runID, NewRunID()), dir)
 	if err != nil {
 		return nil, err
 	}
-	close(k.done)
-	_ = k.reports.SetReadDeadline(time.Now().Add(starting))
-	if first, err := readReport(bufio.NewReader(k.reports)); err != nil || first.Kind != "started" {
-		k.release()
-		return nil, fmt.Errorf("the keeper %q did not start: %s %v", keeper, first.Error, err)
-	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		k.release()
+		k.release(true)
 		return nil, err
 	}
 	return &TempDir{dir: dir, keeper: k}, nil
@@ -79,7 +61,7 @@ func (s *TempDir) Close() error {
 			s.err = fmt.Errorf("removing %s: something in it cannot be removed", s.dir)
 		}
 		if s.keeper != nil {
-			s.keeper.release()
+			s.keeper.release(true)
 		}
 	})
 	return s.err

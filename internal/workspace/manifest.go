@@ -11,12 +11,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/internal/confined"
+	"github.com/acp-test/acp-test/internal/lazy"
 )
 
 // Manifest says where an agent runs and what lies there before it does, as far as a
@@ -68,11 +68,11 @@ var (
 )
 
 // private are names of files that hold secrets for the most part.
-var private = regexp.MustCompile(`(?i)^(\.env(\..*)?|.*\.(pem|key|p12|pfx|kdbx)|id_(rsa|dsa|ecdsa|ed25519)|` +
+var private = lazy.Regexp(`(?i)^(\.env(\..*)?|.*\.(pem|key|p12|pfx|kdbx)|id_(rsa|dsa|ecdsa|ed25519)|` +
 	`\.netrc|\.npmrc|\.pypirc|credentials(\.json)?)$`)
 
 // Private reports whether a file has one of the names under which people keep secrets.
-func Private(name string) bool { return private.MatchString(path.Base(name)) }
+func Private(name string) bool { return private().MatchString(path.Base(name)) }
 
 // List lists the files of the directory sub of a root, without .git and what packages
 // were installed. cut says why it is not all.

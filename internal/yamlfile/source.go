@@ -1,10 +1,10 @@
 package yamlfile
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -143,7 +143,7 @@ func comma(b []byte, i int) []byte {
 	return b
 }
 
-var bare = regexp.MustCompile(`^[A-Za-z_][\w!~-]*$`)
+var bare = lazy.Regexp(`^[A-Za-z_][\w!~-]*$`)
 
 // word appends a text without quotes if it needs none.
 func word(b []byte, s string) []byte {
@@ -151,7 +151,7 @@ func word(b []byte, s string) []byte {
 	case "null", "true", "false", "yes", "no", "on", "off":
 		return Quote(b, s)
 	}
-	if bare.MatchString(s) {
+	if bare().MatchString(s) {
 		return append(b, s...)
 	}
 	return Quote(b, s)

@@ -58,6 +58,9 @@ func All(protocol string) []Fault { return lists(protocol) }
 
 // Find returns the fault of a protocol that has a name.
 func Find(protocol, name string) (Fault, bool) {
+	if name == "" { // as most agents are started: the tables need not be read
+		return Fault{}, false
+	}
 	all := All(protocol)
 	i := slices.IndexFunc(all, func(f Fault) bool { return f.Name == name })
 	if i < 0 {

@@ -91,6 +91,9 @@ func All(protocol string) []Liberty { return lists(protocol) }
 // Find returns the liberties of a protocol that have some names; of an unknown name it says
 // which that is.
 func Find(protocol string, names ...string) (taken []Liberty, unknown string) {
+	if len(names) == 0 {
+		return nil, ""
+	}
 	all := All(protocol)
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(l Liberty) bool { return l.Name == name || l.Alias == name && name != "" })

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // ref names values: members of the message at hand, of the request that it answers, or notes.
@@ -26,15 +27,20 @@ type segment struct {
 }
 
 // words are the names that stand for something other than a member.
-var words = regexp.MustCompile(`^(SESSION|NEW|MESSAGE|UPDATE|IT|REQUEST|REQUESTID|PROMPT|PROMPTS|OPEN|KEY|SIZE)\b`)
+var words = lazily(`^(SESSION|NEW|MESSAGE|UPDATE|IT|REQUEST|REQUESTID|PROMPT|PROMPTS|OPEN|KEY|SIZE)\b`)
 
-var noteName = regexp.MustCompile(`^(@@?)([a-zA-Z]\w*)(?:\[([^\]]+)\])?`)
+var noteName = lazily(`^(@@?)([a-zA-Z]\w*)(?:\[([^\]]+)\])?`)
+
+// lazily compiles an expression when it is first used: most agents are started without a mutation.
+func lazily(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // parseRef reads a reference such as toolCall.toolCallId, .id, @asked[.id] or content.[type=diff].path.
 func parseRef(s string) (*ref, error) {
 	r := &ref{}
 	rest := s
-	switch m := noteName.FindStringSubmatch(s); {
+	switch m := noteName().FindStringSubmatch(s); {
 	case m != nil:
 		r.note, r.global, r.word = true, m[1] == "@@", m[2]
 		if m[3] != "" {
@@ -44,8 +50,8 @@ func parseRef(s string) (*ref, error) {
 			}
 		}
 		rest = s[len(m[0]):]
-	case words.MatchString(s):
-		r.word = words.FindString(s)
+	case words().MatchString(s):
+		r.word = words().FindString(s)
 		rest = s[len(r.word):]
 	case strings.HasPrefix(s, "."):
 		r.word = "."

@@ -123,14 +123,14 @@ type condition struct {
 	duration time.Duration // of a note: its age
 }
 
-var operator = regexp.MustCompile(`!=|=|~|<|>`)
+var operator = lazily(`!=|=|~|<|>`)
 
 // parseCondition reads REF, !REF, REF=VALUE|VALUE, REF!=VALUE, REF~PATTERN, REF<NUMBER or @NOTE<30ms.
 func parseCondition(s string) (*condition, error) {
 	c := &condition{}
 	s, c.not = strings.CutPrefix(s, "!")
 	left, right := s, ""
-	if at := operator.FindStringIndex(outside(s)); at != nil {
+	if at := operator().FindStringIndex(outside(s)); at != nil {
 		left, c.op, right = s[:at[0]], s[at[0]:at[1]], s[at[1]:]
 	}
 	var err error

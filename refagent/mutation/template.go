@@ -2,7 +2,6 @@ package mutation
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -18,13 +17,13 @@ type part struct {
 	quoted bool // the reference stands in a string
 }
 
-var reference = regexp.MustCompile(`^\$(?:\{([^}]+)\}|((?:@@?)?\.?[A-Za-z]\w*(?:\[[\w.@]+\])?(?:\.\w+)*))`)
+var reference = lazily(`^\$(?:\{([^}]+)\}|((?:@@?)?\.?[A-Za-z]\w*(?:\[[\w.@]+\])?(?:\.\w+)*))`)
 
-var bareWord = regexp.MustCompile(`^[A-Za-z_][\w./-]*$`)
+var bareWord = lazily(`^[A-Za-z_][\w./-]*$`)
 
 // parseTemplate reads a template. Text that is a bare word stands for the string.
 func parseTemplate(s string) (*template, error) {
-	if bareWord.MatchString(s) && s != "true" && s != "false" && s != "null" {
+	if bareWord().MatchString(s) && s != "true" && s != "false" && s != "null" {
 		s = `"` + s + `"`
 	}
 	t, err := parseText(s)
@@ -57,7 +56,7 @@ func parseText(s string) (*template, error) {
 		case '"':
 			quoted = !quoted
 		case '$':
-			m := reference.FindStringSubmatch(s[i:])
+			m := reference().FindStringSubmatch(s[i:])
 			if m == nil {
 				continue
 			}

@@ -2,10 +2,10 @@ package language
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/serve"
 )
@@ -158,7 +158,7 @@ func (p *parser[B]) acts(lines []*script.Line) *serve.Block {
 	return b
 }
 
-var countForm = regexp.MustCompile(`^(>=|<=)?\d+$`)
+var countForm = lazy.Regexp(`^(>=|<=)?\d+$`)
 
 func compileExpectation[B any](l *Line[B]) Step[B] {
 	checks := l.p.scenario.Checks
@@ -189,7 +189,7 @@ func compileExpectation[B any](l *Line[B]) Step[B] {
 	for _, w := range l.Rest {
 		f := l.Field(w)
 		if f.Path == "count" {
-			if x.Count, _ = f.Value.Literal(); !countForm.MatchString(x.Count) {
+			if x.Count, _ = f.Value.Literal(); !countForm().MatchString(x.Count) {
 				l.Mistake(w.Column, "", "count= takes a number, >=N or <=N")
 			}
 			continue

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lazy"
 )
 
 // Review says what is doubtful in a scenario that is correct as a text: what
@@ -67,11 +67,11 @@ func (s *Scenario[B]) Starts() []*Mistake {
 // the agent.
 func (s *Scenario[B]) endsTurn(after, before int) bool {
 	return slices.ContainsFunc(s.Steps, func(st Played[B]) bool {
-		return st.Line > after && st.Line < before && turnEnds.MatchString(st.Text)
+		return st.Line > after && st.Line < before && turnEnds().MatchString(st.Text)
 	})
 }
 
-var turnEnds = regexp.MustCompile(`^(await (turn|finished|error|interrupt)|kill|restart)\b`)
+var turnEnds = lazy.Regexp(`^(await (turn|finished|error|interrupt)|kill|restart)\b`)
 
 // review collects what is doubtful in a scenario.
 type review[B any] struct {

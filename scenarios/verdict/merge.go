@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
@@ -185,11 +185,11 @@ func once(parts []results.Run) []error {
 	return errs
 }
 
-var shardFlag = regexp.MustCompile(` --shard[ =]\S+`)
+var shardFlag = lazy.Regexp(` --shard[ =]\S+`)
 
 // unsharded is the command line of the whole run.
 func unsharded(command string) string {
-	return withFlags(command, func(ours string) string { return shardFlag.ReplaceAllString(ours, "") })
+	return withFlags(command, func(ours string) string { return shardFlag().ReplaceAllString(ours, "") })
 }
 
 // withFlags changes the part of a command line in front of the agent's.

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
@@ -100,7 +100,7 @@ func clusters(run *results.Run, parts []results.Run) {
 }
 
 // numberedSlug is what makes the slugs of a schedule distinct.
-var numberedSlug = regexp.MustCompile(`(-[0-9])?(\.[0-9])?$`)
+var numberedSlug = lazy.Regexp(`(-[0-9])?(\.[0-9])?$`)
 
 // swept reports whether a result is that of a schedule or of a drawn session.
 func swept(id string) bool {
@@ -120,7 +120,7 @@ func causeKey(r *results.Result) string {
 	}
 	for _, c := range r.Checks {
 		if c.Verdict == results.Fail || c.Verdict == results.Warn {
-			causes = append(causes, numberedSlug.ReplaceAllString(c.Slug, ""))
+			causes = append(causes, numberedSlug().ReplaceAllString(c.Slug, ""))
 		}
 	}
 	slices.Sort(causes)

@@ -1,8 +1,7 @@
 package invariants
 
 import (
-	"regexp"
-
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/rules"
 )
 
@@ -75,7 +74,7 @@ func authCode(v *version) *rule {
 				w.find(noMethods, ev, ev.Method, []int{c.initDone, ev.Ref},
 					"%s failed with -32000 %q, which asks for authentication, but the agent offers no auth methods.", ev.Method,
 					message)
-			case code == -32603 && loginWords.MatchString(message+" "+string(ev.err.Get("data").Raw())):
+			case code == -32603 && loginWords().MatchString(message+" "+string(ev.err.Get("data").Raw())):
 				w.find(disguised, ev, ev.Method, []int{ev.Ref},
 					"%s failed with -32603 %q; -32000 tells clients that authentication is missing.", ev.Method, message)
 			}
@@ -85,4 +84,4 @@ func authCode(v *version) *rule {
 }
 
 // loginWords are what an error says that is about a missing login.
-var loginWords = regexp.MustCompile(`(?i)login|log in|signin|sign in|auth|api key|(^|[^0-9])401([^0-9]|$)`)
+var loginWords = lazy.Regexp(`(?i)login|log in|signin|sign in|auth|api key|(^|[^0-9])401([^0-9]|$)`)

@@ -3,9 +3,9 @@ package invariants
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/rules"
 )
@@ -105,14 +105,14 @@ func part(ev *event, p schema.Problem) string {
 }
 
 // minted is a name as the protocol makes them: words without the sign of a vendor.
-var minted = regexp.MustCompile(`^[a-z][A-Za-z_]+$`)
+var minted = lazy.Regexp(`^[a-z][A-Za-z_]+$`)
 
 // newCapability reports whether an unknown key is a capability that a newer version of the
 // protocol may have: its objects of capabilities grow by keys. One that is close to a known
 // key is a slip.
 func newCapability(p schema.Problem) bool {
 	return p.Severity == schema.Unknown && p.Message == "unknown key" && strings.HasSuffix(p.Type, "Capabilities") &&
-		minted.MatchString(p.Path[strings.LastIndexByte(p.Path, '.')+1:])
+		minted().MatchString(p.Path[strings.LastIndexByte(p.Path, '.')+1:])
 }
 
 // newerThanThis reports whether a newer version of the protocol may have what is unknown here.
@@ -123,7 +123,7 @@ func newerThanThis(ev *event, p schema.Problem) bool {
 		return true
 	}
 	unknown := p.Severity == schema.Unknown && p.Message == "unknown key" || unknownTag(ev, p)
-	return unknown && ev.conn.novel && minted.MatchString(pick(unknownTag(ev, p), ev.tag(),
+	return unknown && ev.conn.novel && minted().MatchString(pick(unknownTag(ev, p), ev.tag(),
 		p.Path[strings.LastIndexByte(p.Path, '.')+1:]))
 }
 

@@ -2,10 +2,10 @@ package invariants
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -43,7 +43,7 @@ func pathAbs(v *version) *rule {
 				return
 			}
 			elsewhere(ev, string(text))
-			if bytes.IndexByte(text, ':') > 1 && lineSuffix.Match(text) {
+			if bytes.IndexByte(text, ':') > 1 && lineSuffix().Match(text) {
 				w.find(suffix, ev, string(text), nil, "The %s %q seems to end in a line number.", what, string(text))
 			}
 			if s := ev.session; w.Config().Start != "" && s != nil && s.cwd != "" {
@@ -92,7 +92,7 @@ func pathAbs(v *version) *rule {
 }
 
 // lineSuffix is the end of a path like "main.go:12" or "main.go:1-20".
-var lineSuffix = regexp.MustCompile(`..:[0-9][0-9-]*$`)
+var lineSuffix = lazy.Regexp(`..:[0-9][0-9-]*$`)
 
 // isAbsolute accepts POSIX and Windows paths, whichever machine this is.
 func isAbsolute(path []byte) bool {

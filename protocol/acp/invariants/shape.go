@@ -1,10 +1,10 @@
 package invariants
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
@@ -306,10 +306,10 @@ func frameName(ev *event) string {
 	return ev.Method
 }
 
-var positions = regexp.MustCompile(`(^|\.)[0-9]+\b`)
+var positions = lazy.Regexp(`(^|\.)[0-9]+\b`)
 
 // plainPath drops positions, so that the same fault in each item of a list is
 // one finding.
 func plainPath(path string) string {
-	return positions.ReplaceAllString("."+path, "$1#")
+	return positions().ReplaceAllString("."+path, "$1#")
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/wire"
@@ -32,7 +32,7 @@ var ErrUnreadable = errors.New("it is no JSON, and may name programs or folders"
 
 // telling finds in a line that is no JSON what a tolerant agent might still take for a
 // member that Frame rewrites.
-var telling = regexp.MustCompile(`(?i)mcpServers|cwd|additionalDirectories|file:|_meta|` +
+var telling = lazy.Regexp(`(?i)mcpServers|cwd|additionalDirectories|file:|_meta|` +
 	strings.Join(runs, "|") + `|\\u`)
 
 // runs are members that name a program, its surroundings or an address.
@@ -49,7 +49,7 @@ var opaque = []string{"text", "data", "blob", "sessionId"}
 func (c *Confinement) Frame(raw []byte) ([]byte, error) {
 	v, err := wire.Parse(raw)
 	if err != nil {
-		if telling.Match(raw) {
+		if telling().Match(raw) {
 			return nil, ErrUnreadable
 		}
 		return raw, nil
@@ -187,7 +187,7 @@ func (r *rewriting) text(key string, v wire.Value) []byte {
 }
 
 // drive is the beginning of a path of Windows.
-var drive = regexp.MustCompile(`^[A-Za-z]:[\\/]`)
+var drive = lazy.Regexp(`^[A-Za-z]:[\\/]`)
 
 // within returns a path or file URI with a place below Root instead of one outside. Another
 // text stays as it is.
@@ -220,7 +220,7 @@ func (r *rewriting) within(s string) (string, error) {
 		return "file://" + (&url.URL{Path: now}).EscapedPath(), nil
 	}
 	parts := strings.Split(plain, "/")
-	if !path.IsAbs(plain) && !drive.MatchString(plain) && !slices.Contains(parts, "..") {
+	if !path.IsAbs(plain) && !drive().MatchString(plain) && !slices.Contains(parts, "..") {
 		return s, nil
 	}
 	if now := r.place(plain, false); now != plain {
@@ -232,7 +232,7 @@ func (r *rewriting) within(s string) (string, error) {
 // place returns a path below Root: the path itself if it is one.
 func (r *rewriting) place(name string, foreign bool) string {
 	at := path.Clean(name)
-	if !path.IsAbs(at) && !drive.MatchString(name) {
+	if !path.IsAbs(at) && !drive().MatchString(name) {
 		at = path.Join(r.Work, at)
 	}
 	if !foreign && (at == r.Root || strings.HasPrefix(at, strings.TrimSuffix(r.Root, "/")+"/")) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/replay"
@@ -268,7 +269,7 @@ func (c *converter) name(session string) string {
 }
 
 // dollar is one, or the variable that it begins.
-var dollar = regexp.MustCompile(`\$(?:WORK\b|HOME\b|TMP\b|\$)?`)
+var dollar = lazy.Regexp(`\$(?:WORK\b|HOME\b|TMP\b|\$)?`)
 
 // recordedModel returns the model's script for the scenario, nil if there is none.
 func (c *converter) recordedModel(given []byte) []byte {
@@ -324,7 +325,7 @@ func (c *converter) held() (lines []*script.Line) {
 
 // model is the model's script for the scenario's workspace.
 func (c *converter) model(src []byte) []byte {
-	src = dollar.ReplaceAllFunc(src, func(s []byte) []byte {
+	src = dollar().ReplaceAllFunc(src, func(s []byte) []byte {
 		if len(s) == 1 {
 			return []byte("$$")
 		}

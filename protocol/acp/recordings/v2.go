@@ -2,9 +2,9 @@ package recordings
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/replay"
@@ -30,13 +30,13 @@ func (version2) Completes() func(e transcript.Entry, f wire.Frame) int {
 
 // asked2 and asked1 find a version that is asked for or answered.
 var (
-	asked2 = regexp.MustCompile(`"protocolVersion":\s*2\b`)
-	asked1 = regexp.MustCompile(`"protocolVersion":\s*1\b`)
+	asked2 = lazy.Regexp(`"protocolVersion":\s*2\b`)
+	asked1 = lazy.Regexp(`"protocolVersion":\s*1\b`)
 )
 
 // LooksV2 reports whether the beginning of a recording is of version 2: that is asked
 // for, and no answer is version 1.
-func LooksV2(head []byte) bool { return asked2.Match(head) && !asked1.Match(head) }
+func LooksV2(head []byte) bool { return asked2().Match(head) && !asked1().Match(head) }
 
 // Facts implements replay.Protocol.
 func (p version2) Facts(e transcript.Entry) replay.Facts {

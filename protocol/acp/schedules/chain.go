@@ -2,11 +2,11 @@ package schedules
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/sweep"
@@ -137,4 +137,4 @@ func renamed(t fakellm.TurnNode, n int) fakellm.TurnNode {
 }
 
 // furtherText is the text of second prompts, of a schedule and in a chain.
-var furtherText = regexp.MustCompile(`And another thing\.( \(schedule [0-9]\))?`)
+var furtherText = lazy.Regexp(`And another thing\.( \(schedule [0-9]\))?`)

@@ -53,13 +53,13 @@ func swallowed(t *transcript.Transcript) bool {
 	for e := range t.All() {
 		switch {
 		case e.Source == transcript.Editor && e.Method == "session/prompt" && e.Kind == transcript.Request:
-			if text := furtherText.FindString(string(e.Raw)); text != "" {
+			if text := furtherText().FindString(string(e.Raw)); text != "" {
 				asked[e.Seq] = text
 			}
 		case e.Source == transcript.Agent && e.Kind == transcript.Response && asked[e.Ref] != "":
 			ended[asked[e.Ref]] = e.JSON().Path("result.stopReason").Is("end_turn")
 		case e.Source == transcript.Model && e.Kind == transcript.ModelRequest:
-			for _, text := range furtherText.FindAllString(string(e.Raw), -1) {
+			for _, text := range furtherText().FindAllString(string(e.Raw), -1) {
 				heard[text] = true
 			}
 		}

@@ -9,9 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/logs"
 	"github.com/acp-test/acp-test/protocol/agui/aguiframe"
 	"github.com/acp-test/acp-test/protocol/agui/aguiproto"
@@ -131,7 +131,7 @@ func Read(r io.Reader) (*transcript.Transcript, error) {
 }
 
 // field is how a line of an event stream begins.
-var field = regexp.MustCompile(`^(?:data|event|id|retry)?:`)
+var field = lazy.Regexp(`^(?:data|event|id|retry)?:`)
 
 // isStream reports whether a text is an event stream and nothing else.
 func isStream(text []byte) bool {
@@ -140,7 +140,7 @@ func isStream(text []byte) bool {
 		if line = bytes.TrimRight(line, "\r\n"); len(line) == 0 {
 			continue
 		}
-		if !field.Match(line) {
+		if !field().Match(line) {
 			return false
 		}
 		some = true
@@ -175,7 +175,7 @@ func imported(t *transcript.Transcript, text []byte, clock *time.Time) {
 }
 
 // eventType is the form of the types of events.
-var eventType = regexp.MustCompile(`^[A-Z][A-Z_]+$`)
+var eventType = lazy.Regexp(`^[A-Z][A-Z_]+$`)
 
 func isInput(v wire.Value) bool {
 	return !v.Get("type").Exists() && v.Get("messages").Kind() == wire.Array && v.Get("threadId").Exists()
@@ -184,7 +184,7 @@ func isInput(v wire.Value) bool {
 // dialect is that of events and inputs.
 var dialect = logs.Dialect{
 	Message: func(v wire.Value) bool {
-		return !v.Get("jsonrpc").Exists() && (isInput(v) || eventType.MatchString(v.Get("type").Str()))
+		return !v.Get("jsonrpc").Exists() && (isInput(v) || eventType().MatchString(v.Get("type").Str()))
 	},
 	Sender: func(v wire.Value) logs.Side {
 		if isInput(v) {
@@ -205,7 +205,7 @@ func Looks(head []byte) bool {
 		return false
 	}
 	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \r\n\t"), []byte("\n"))
-	if field.Match(line) {
+	if field().Match(line) {
 		return true
 	}
 	_, err := logs.Read(head, dialect)

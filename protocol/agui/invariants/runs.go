@@ -3,10 +3,10 @@ package invariants
 import (
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/protocol/agui/aguiproto"
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/rules"
@@ -296,9 +296,9 @@ func usage() *rule {
 }
 
 var (
-	traceText = regexp.MustCompile(`(?m)^\s+at .+\(.+:\d+:\d+\)|Traceback \(most recent call last\)|` +
+	traceText = lazy.Regexp(`(?m)^\s+at .+\(.+:\d+:\d+\)|Traceback \(most recent call last\)|` +
 		`^goroutine \d+ \[|^\s+File ".+", line \d+`)
-	keyText = regexp.MustCompile(`\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{30,}`)
+	keyText = lazy.Regexp(`\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{30,}`)
 )
 
 // private judges that the server's private members are not sent.
@@ -309,7 +309,7 @@ func private() *rule {
 	own := r.Lint("own", "the state has members that begin with an underscore", "SEC-001")
 	return r.Watching(func(w *watch) {
 		w.On(func(ev *event) {
-			w.judge(trace, traceText.MatchString(ev.v.Get("message").Str()), ev, "", nil,
+			w.judge(trace, traceText().MatchString(ev.v.Get("message").Str()), ev, "", nil,
 				"The message of RUN_ERROR has a stack trace.")
 		}, "RUN_ERROR")
 		w.On(func(ev *event) {
@@ -321,7 +321,7 @@ func private() *rule {
 			}
 		}, "STATE_SNAPSHOT")
 		w.On(func(ev *event) {
-			w.judge(keys, keyText.Match(ev.Raw), ev, ev.kind, nil, "%s has what looks like a key.", ev.kind)
+			w.judge(keys, keyText().Match(ev.Raw), ev, ev.kind, nil, "%s has what looks like a key.", ev.kind)
 		}, "STATE_SNAPSHOT", "RAW", "RUN_ERROR")
 	})
 }

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/protocol/agui/fold"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/wire"
@@ -26,7 +26,7 @@ func wellFormed(patch wire.Value) error {
 			return errors.New("an operation lacks op or path")
 		case path.Str() != "" && !strings.HasPrefix(path.Str(), "/"):
 			return errors.New("the path " + path.Str() + " is no JSON pointer: one begins with /")
-		case badEscapes.MatchString(path.Str()):
+		case badEscapes().MatchString(path.Str()):
 			return errors.New("the path " + path.Str() + " has a ~ that is neither ~0 nor ~1")
 		case (name == "add" || name == "replace" || name == "test") && !op.Get("value").Exists():
 			return errors.New(name + " lacks a value")
@@ -38,7 +38,7 @@ func wellFormed(patch wire.Value) error {
 }
 
 // badEscapes is a ~ in a JSON pointer that is neither ~0 nor ~1.
-var badEscapes = regexp.MustCompile(`~([^01]|$)`)
+var badEscapes = lazy.Regexp(`~([^01]|$)`)
 
 // statePatch judges changes of the state.
 func statePatch() *rule {
