@@ -225,6 +225,19 @@ func checkName(name string, seen map[string]bool) string {
 	return ""
 }
 
+// Bindings are the ways to reach an agent that a scenario can need.
+var Bindings = []string{"stdio", "http", "ws"}
+
+// Elsewhere returns the binding that the scenario needs, such as ws, if it is not this one; else "".
+func (s *Scenario[B]) Elsewhere(binding string) string {
+	for _, n := range s.Needs {
+		if slices.Contains(Bindings, n.What) && n.What != binding {
+			return n.What
+		}
+	}
+	return ""
+}
+
 // Source returns the text of a scenario as it was written: of a shipped one
 // from the binary, of any other from its file.
 func (s *Scenario[B]) Source() ([]byte, error) {
