@@ -3,6 +3,7 @@ package fakellm
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -319,12 +320,9 @@ func (r *recordedReader) actsBetween(from, to int) (first, last int) {
 }
 
 func (r *recordedReader) heldBetween(from, to int) bool {
-	for _, g := range r.gates {
-		if g.Reached > from && (to == 0 || g.Reached < to) {
-			return true
-		}
-	}
-	return false
+	return lists.Any(maps.Values(r.gates), func(g *RecordedGate) bool {
+		return g.Reached > from && (to == 0 || g.Reached < to)
+	})
 }
 
 // placeAfter is the place in a reply behind so many chunks.

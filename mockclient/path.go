@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/confined"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -247,10 +248,11 @@ func directoriesOf(params wire.Value) []string {
 	if cwd := params.Get("cwd"); cwd.Kind() == wire.String {
 		dirs = append(dirs, cwd.Str())
 	}
-	for dir := range params.Get("additionalDirectories").Items() {
-		if dir.Kind() == wire.String {
-			dirs = append(dirs, dir.Str())
-		}
-	}
-	return dirs
+	return append(dirs, texts(params.Get("additionalDirectories"))...)
+}
+
+// texts are the texts of a list.
+func texts(list wire.Value) []string {
+	text := lists.Having(list.Items(), func(v wire.Value) bool { return v.Kind() == wire.String })
+	return lists.Map(text, wire.Value.Str)
 }

@@ -183,13 +183,7 @@ func (s *saw) play(ctx context.Context, b *Branch) error {
 	if err != nil {
 		return s.line.Fault(err)
 	}
-	var seen []int
-	for e := range b.run.t.Between(from+1, to) {
-		if x.counts(e) {
-			seen = append(seen, e.Seq)
-		}
-	}
-	return s.judge(b, x.text, seen)
+	return s.judge(b, x.text, seqsOf(b.run.t.Between(from+1, to), x.counts))
 }
 
 // stretch returns the entries to look at, from the one behind from up to to.

@@ -347,15 +347,7 @@ func (r *run) remarks() []string {
 	return out
 }
 
-func (r *run) frames() int {
-	n := 0
-	for e := range r.t.All() {
-		if e.Frame() {
-			n++
-		}
-	}
-	return n
-}
+func (r *run) frames() int { return len(lists.Having(r.t.All(), transcript.Entry.Frame)) }
 
 // statement says what a check's requirements ask, with the first citation.
 func (r *run) statement(d *language.Check) string {

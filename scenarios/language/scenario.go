@@ -230,12 +230,7 @@ var Bindings = []string{"stdio", "http", "ws"}
 
 // Elsewhere returns the binding that the scenario needs, such as ws, if it is not this one; else "".
 func (s *Scenario[B]) Elsewhere(binding string) string {
-	for _, n := range s.Needs {
-		if slices.Contains(Bindings, n.What) && n.What != binding {
-			return n.What
-		}
-	}
-	return ""
+	return lists.First(s.Needs, func(n Need) bool { return slices.Contains(Bindings, n.What) && n.What != binding }).What
 }
 
 // Source returns the text of a scenario as it was written: of a shipped one

@@ -103,12 +103,7 @@ func (l *Line) Says(keywords ...string) bool {
 	if !l.Is(keywords[0]) || len(l.Words) < len(keywords)-1 {
 		return false
 	}
-	for i, k := range keywords[1:] {
-		if !l.Words[i].Is(k) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(l.Words[:len(keywords)-1], keywords[1:], Word.Is)
 }
 
 // Note returns what a comment says.
