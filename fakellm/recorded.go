@@ -192,12 +192,8 @@ func (r *recordedReader) request(e transcript.Entry, v wire.Value) {
 	n := whole(v.Get("n"))
 	t := &recordedTake{take: newTake(n, req, rt.format), asked: e.Seq, session: e.Session,
 		lane: v.Get("lane").Str(), req: req}
-	var begun []Prompt
-	for _, p := range r.prompts {
-		if p.Seq < e.Seq {
-			begun = append(begun, p.Prompt)
-		}
-	}
+	begun := lists.Map(lists.Where(r.prompts, func(p RecordedPrompt) bool { return p.Seq < e.Seq }),
+		func(p RecordedPrompt) Prompt { return p.Prompt })
 	if p, at := findPrompt(begun, req); p != nil && at >= 0 && at < len(req.items) {
 		t.index, t.step = p.Index, req.stepsAfter(at)+1
 		t.session = cmp.Or(t.session, p.Session)

@@ -132,10 +132,9 @@ func ruleLink(name, page string) string {
 
 // requirementLinks are links to requirements on their page.
 func requirementLinks(ids []string) string {
-	var links []string
-	for _, id := range ids {
-		links = append(links, fmt.Sprintf("[%s](requirements.md#%s)", id, strings.ToLower(id)))
-	}
+	links := lists.Map(ids, func(id string) string {
+		return fmt.Sprintf("[%s](requirements.md#%s)", id, strings.ToLower(id))
+	})
 	return strings.Join(links, ", ")
 }
 

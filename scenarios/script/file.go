@@ -130,13 +130,8 @@ func (l *Line) String() string {
 
 // spell writes words with a space between them.
 func spell(words []Word) string {
-	var out []string
-	for _, w := range words {
-		if w.source != "" {
-			out = append(out, w.source)
-		}
-	}
-	return strings.Join(out, " ")
+	sources := lists.Map(words, func(w Word) string { return w.source })
+	return strings.Join(lists.Where(sources, func(s string) bool { return s != "" }), " ")
 }
 
 // All returns the lines with those of their blocks, in the order of the file.
