@@ -158,8 +158,6 @@ func takeLine(in *bufio.Reader, out *bytes.Buffer) (large bool, err error) {
 	}
 }
 
-func (p file) write(text string) error { return p.root.WriteFile(p.rel, []byte(text), 0o666) }
-
 // cause is the error without the relative path, which means nothing to an agent.
 func cause(err error) error {
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {

@@ -13,7 +13,6 @@ import (
 	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
-	"github.com/acp-test/acp-test/transport"
 )
 
 func backCommands() []*Command {
@@ -298,7 +297,7 @@ func compileDescendants(l *Line) Step {
 				return err
 			}
 			for _, d := range agent.Descendants() {
-				if !b.run.resides(d) && !d.Dying() {
+				if !stateOf(b.run, func(s *state) bool { return s.residents[d.PID] }) && !d.Dying() {
 					lines = append(lines, fmt.Sprintf("pid %d: %s", d.PID, d.Command))
 				}
 			}
@@ -332,10 +331,6 @@ func (r *run) CountResidents() {
 			s.residents[d.PID] = true
 		}
 	})
-}
-
-func (r *run) resides(d transport.ProcessInfo) bool {
-	return stateOf(r, func(s *state) bool { return s.residents[d.PID] })
 }
 
 func compileStderr(l *Line) Step {

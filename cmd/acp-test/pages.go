@@ -201,12 +201,10 @@ func rulesPage() string {
 		"*inconclusive* where nothing was provably open, *info* for the reader.\n")
 	for _, side := range []rules.Side{rules.OfAgent, rules.OfClient} {
 		fmt.Fprintf(&b, "\n## About the %s\n", side)
-		b.WriteString(rulesOf(invariants.V1(), side, nothing))
+		b.WriteString(rulesOf(invariants.V1(), side, func(string) string { return "" }))
 	}
 	return b.String()
 }
-
-func nothing(string) string { return "" }
 
 // rulesOf are the rules of a set about one side, each with more behind it.
 func rulesOf(set *rules.Set, side rules.Side, more func(rule string) string) string {
@@ -358,7 +356,8 @@ func webPage() string {
 	p := agui.V1()
 	var b strings.Builder
 	b.WriteString("# AG-UI: words, rules, requirements\n\nThe [guide](../ag-ui.md) says how to use them.\n" +
-		wordsOf(p, nil, nil) + "\n## Rules\n" + rulesOf(p.Rules, rules.OfAgent, nothing) + "\n## Requirements\n")
+		wordsOf(p, nil, nil) + "\n## Rules\n" + rulesOf(p.Rules, rules.OfAgent, func(string) string { return "" }) +
+		"\n## Requirements\n")
 	for _, q := range p.Rules.Requirements() {
 		b.WriteString("\n" + requirementText(q))
 	}
