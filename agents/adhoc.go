@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/internal/lists"
 )
 
 // AdHoc is a profile for a command nobody wrote one for: named after the
@@ -158,10 +159,7 @@ func nameOf(argv []string) string {
 	if n := namers()[program]; n != nil {
 		name = n(argv[1:])
 	} else if python().MatchString(program) {
-		name = strings.TrimSuffix(after(argv[1:], "-m"), ".__main__")
-		if name == "" {
-			name = script(argv[1:])
-		}
+		name = cmp.Or(strings.TrimSuffix(after(argv[1:], "-m"), ".__main__"), script(argv[1:]))
 	}
 	return cmp.Or(name, program)
 }
@@ -220,12 +218,7 @@ func after(args []string, flag string) string {
 
 var python = lazy.Regexp(`^(python|pypy)[0-9.]*$`)
 
-func firstWord(args []string) string {
-	if i := slices.IndexFunc(args, isWord); i >= 0 {
-		return args[i]
-	}
-	return ""
-}
+func firstWord(args []string) string { return lists.First(args, isWord) }
 
 // slashed is a path with slashes, whichever system it was written for.
 func slashed(path string) string { return strings.ReplaceAll(path, `\`, "/") }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/yamlfile"
 	"github.com/acp-test/acp-test/mistake"
 )
@@ -88,9 +89,7 @@ func (p *Profile) launch(s Sandbox) (_ Launch, values map[string]string, err err
 		return Launch{URL: url, Headers: headers, Found: found, Dir: s.Work}, values, nil
 	}
 	l := Launch{URL: url, Headers: headers, Path: found.Path, Found: found, Dir: s.Work, Files: map[string][]byte{}}
-	for _, w := range p.Command[1:] {
-		l.Args = append(l.Args, expand(w, values, p.literal))
-	}
+	l.Args = expandAll(p.Command[1:], values, p.literal)
 	if p.Dir != "" {
 		l.Dir = p.absolute(expand(p.Dir, values, false), s.Cwd)
 	}
@@ -197,8 +196,8 @@ var variableNames = []string{"LLM", "KEY", "WORK", "HOME", "TMP", "AGENT_DIR", "
 var reference = lazy.Regexp(`\$\$|\$[A-Za-z_][A-Za-z0-9_]*|\$`)
 
 // variables rejects a $NAME that Launch would not know.
-func variables(at *yamlfile.Node, text string) {
-	for _, v := range reference().FindAllString(text, -1) {
+func variables(at *yamlfile.Node, texts ...string) {
+	for _, v := range reference().FindAllString(strings.Join(texts, " "), -1) {
 		name := v[1:]
 		if v != "$$" && !slices.Contains(variableNames, name) {
 			at.Fail(mistake.Suggest(name, variableNames)+"; $$ is a dollar", "unknown variable %q", v)
@@ -221,6 +220,10 @@ func expand(text string, values map[string]string, literal bool) string {
 		}
 		return v
 	})
+}
+
+func expandAll(words []string, values map[string]string, literal bool) []string {
+	return lists.Map(words, func(w string) string { return expand(w, values, literal) })
 }
 
 var headerName = lazy.Regexp(`^[A-Za-z0-9!#$%&'*+.^_|~` + "`" + `-]+$`)
@@ -329,20 +332,20 @@ var cacheTable = []cache{
 // K=V.
 func CacheDir(env []string) string {
 	host := environment(env)
-	for _, name := range []string{"XDG_CACHE_HOME", "LOCALAPPDATA"} {
-		if filepath.IsAbs(host[name]) {
-			return host[name]
-		}
-	}
+	named := lists.First([]string{host["XDG_CACHE_HOME"], host["LOCALAPPDATA"]}, filepath.IsAbs)
 	home := host["HOME"]
-	if home == "" {
-		return ""
+	if named != "" || home == "" {
+		return named
 	}
-	mac := filepath.Join(home, "Library", "Caches")
-	if info, err := os.Stat(mac); err == nil && info.IsDir() {
+	if mac := filepath.Join(home, "Library", "Caches"); isDir(mac) {
 		return mac
 	}
 	return filepath.Join(home, ".cache")
+}
+
+func isDir(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
 }
 
 // caches gives the variables for the caches this host has.
@@ -367,29 +370,15 @@ func caches(host map[string]string) map[string]string {
 
 // tools are the directories that these variables name and that hold nothing but tools.
 func tools(env map[string]string) []string {
-	var all []string
-	for _, c := range cacheTable {
-		if dir := env[c.name]; filepath.IsAbs(dir) && !c.mixed {
-			all = append(all, dir)
-		}
-	}
-	return all
+	own := lists.Where(cacheTable, func(c cache) bool { return filepath.IsAbs(env[c.name]) && !c.mixed })
+	return lists.Map(own, func(c cache) string { return env[c.name] })
 }
 
 func (c cache) locate(host map[string]string, home string) string {
-	for _, name := range append([]string{c.name}, c.also...) {
-		if v := host[name]; v != "" {
-			return v
-		}
+	set := lists.First(append([]string{c.name}, c.also...), func(name string) bool { return host[name] != "" })
+	if set != "" || home == "" {
+		return host[set]
 	}
-	if home == "" {
-		return ""
-	}
-	for _, place := range c.places {
-		dir := filepath.Join(home, filepath.FromSlash(place))
-		if info, err := os.Stat(dir); err == nil && info.IsDir() {
-			return dir
-		}
-	}
-	return ""
+	dirs := lists.Map(c.places, func(place string) string { return filepath.Join(home, filepath.FromSlash(place)) })
+	return lists.First(dirs, isDir)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/yamlfile"
 	"github.com/acp-test/acp-test/mistake"
 )
@@ -32,14 +33,10 @@ func Names() []string {
 	if err != nil {
 		return nil
 	}
-	var out []string
-	for _, f := range files {
-		if name := strings.TrimSuffix(path.Base(f), ".yaml"); !strings.HasSuffix(name, ".known") {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
+	names := lists.Map(files, func(f string) string { return strings.TrimSuffix(path.Base(f), ".yaml") })
+	names = lists.Where(names, func(name string) bool { return !strings.HasSuffix(name, ".known") })
+	slices.Sort(names)
+	return names
 }
 
 // Shipped gives the shipped profile of that name, or an error that suggests
@@ -194,15 +191,9 @@ func (p *profileFile) check(root *yamlfile.Node) {
 
 // checkVariables rejects variables that nobody sets, and files that are not below HOME.
 func (p *profileFile) checkVariables(at func(string) *yamlfile.Node) {
-	for _, w := range p.Command {
-		variables(at("command"), w)
-	}
-	for _, w := range p.Listen {
-		variables(at("listen"), w)
-	}
-	if p.Dir != "" {
-		variables(at("dir"), p.Dir)
-	}
+	variables(at("command"), p.Command...)
+	variables(at("listen"), p.Listen...)
+	variables(at("dir"), p.Dir)
 	for key, value := range p.Env {
 		variables(at("env").Field(key), value)
 	}
@@ -240,9 +231,7 @@ func (p *profileFile) checkSetup(at *yamlfile.Node) {
 	if at == nil {
 		return
 	}
-	for _, w := range p.Setup {
-		variables(at, w)
-	}
+	variables(at, p.Setup...)
 	switch {
 	case len(p.Setup) == 0 || p.Setup[0] == "":
 		at.Fail("such as [my-agent, login, --key, $KEY]", "the set-up step names no program")

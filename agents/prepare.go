@@ -109,10 +109,7 @@ func (p *Profile) setupLaunch(s Sandbox) (Launch, error) {
 		return Launch{}, err
 	}
 	l, values, err := p.launch(s)
-	l.Path, l.Args = found.Path, nil
-	for _, w := range p.Setup[1:] {
-		l.Args = append(l.Args, expand(w, values, false))
-	}
+	l.Path, l.Args = found.Path, expandAll(p.Setup[1:], values, false)
 	return l, err
 }
 

@@ -222,7 +222,8 @@ func (e *geminiEncoder) rest(b []byte, last bool) []byte {
 	u, total := e.a.usage, e.a.usage.Input
 	usage := object{{"promptTokenCount", u.Input}}
 	if last {
-		b = template(b, `,"finishReason":?`, e.finish())
+		reason := map[Stop]string{StopLength: "MAX_TOKENS", StopRefusal: "SAFETY"}[e.a.stop]
+		b = template(b, `,"finishReason":?`, cmp.Or(reason, "STOP"))
 		usage = append(usage, member{"candidatesTokenCount", u.Output})
 		if u.Reasoning > 0 {
 			usage = append(usage, member{"thoughtsTokenCount", u.Reasoning})
@@ -234,10 +235,6 @@ func (e *geminiEncoder) rest(b []byte, last bool) []byte {
 	}
 	usage = append(usage, member{"totalTokenCount", total})
 	return template(b, `,"index":0}],"usageMetadata":?,"modelVersion":?,"responseId":?}`, usage, e.a.model, "resp-"+e.a.id)
-}
-
-func (e *geminiEncoder) finish() string {
-	return cmp.Or(map[Stop]string{StopLength: "MAX_TOKENS", StopRefusal: "SAFETY"}[e.a.stop], "STOP")
 }
 
 func (e *geminiEncoder) close(b []byte) []byte {

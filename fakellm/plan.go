@@ -40,12 +40,9 @@ type answer struct {
 
 // calls are the tool calls of the answer as parts of a conversation.
 func (a *answer) calls() (calls []item) {
-	for _, b := range a.blocks {
-		if b.kind == StepTool {
-			calls = append(calls, item{role: roleModel, text: b.text, calls: true, call: "call_" + b.id})
-		}
-	}
-	return calls
+	return lists.Map(lists.Where(a.blocks, func(b block) bool { return b.kind == StepTool }), func(b block) item {
+		return item{role: roleModel, text: b.text, calls: true, call: "call_" + b.id}
+	})
 }
 
 type opKind uint8

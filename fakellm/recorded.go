@@ -3,6 +3,7 @@ package fakellm
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -191,12 +192,8 @@ func (r *recordedReader) request(e transcript.Entry, v wire.Value) {
 	n := whole(v.Get("n"))
 	t := &recordedTake{take: newTake(n, req, rt.format), asked: e.Seq, session: e.Session,
 		lane: v.Get("lane").Str(), req: req}
-	var begun []Prompt
-	for _, p := range r.prompts {
-		if p.Seq < e.Seq {
-			begun = append(begun, p.Prompt)
-		}
-	}
+	begun := lists.Map(lists.Where(r.prompts, func(p RecordedPrompt) bool { return p.Seq < e.Seq }),
+		func(p RecordedPrompt) Prompt { return p.Prompt })
 	if p, at := findPrompt(begun, req); p != nil && at >= 0 && at < len(req.items) {
 		t.index, t.step = p.Index, req.stepsAfter(at)+1
 		t.session = cmp.Or(t.session, p.Session)
@@ -319,12 +316,9 @@ func (r *recordedReader) actsBetween(from, to int) (first, last int) {
 }
 
 func (r *recordedReader) heldBetween(from, to int) bool {
-	for _, g := range r.gates {
-		if g.Reached > from && (to == 0 || g.Reached < to) {
-			return true
-		}
-	}
-	return false
+	return lists.Any(maps.Values(r.gates), func(g *RecordedGate) bool {
+		return g.Reached > from && (to == 0 || g.Reached < to)
+	})
 }
 
 // placeAfter is the place in a reply behind so many chunks.

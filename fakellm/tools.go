@@ -113,14 +113,7 @@ func fill(template any, args object) (value any, ok bool) {
 	return template, true
 }
 
-func isName(s string) bool {
-	for _, c := range s {
-		if c != '_' && (c < 'a' || c > 'z') {
-			return false
-		}
-	}
-	return s != ""
-}
+func isName(s string) bool { return s != "" && strings.Trim(s, "_abcdefghijklmnopqrstuvwxyz") == "" }
 
 // needs lists the schema's required members.
 func needs(schema wire.Value) []string {

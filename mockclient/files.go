@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/internal/glob"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -68,14 +69,15 @@ func (f *Files) buffer(path string) (string, bool) {
 	return text, ok
 }
 
-func (f *Files) fault(path string, write bool) *RPCError {
-	for i := range f.Faults {
-		x := &f.Faults[i]
-		if (x.Write && write || x.Read && !write) && (x.Path == "" || glob.Text(x.Path, path)) {
-			return &x.Error
-		}
+// faulty answers with an error if there is a fault for the path.
+func (e *Editor) faulty(r *Request, path string, write bool) bool {
+	fault, ok := lists.Find(e.files.Faults, func(x FileFault) bool {
+		return (x.Write && write || x.Read && !write) && (x.Path == "" || glob.Text(x.Path, path))
+	})
+	if ok {
+		r.respond(func() (any, *RPCError) { return nil, &fault.Error })
 	}
-	return nil
+	return ok
 }
 
 // readFile answers fs/read_text_file (ACP v1, File System): line counts from 1,
@@ -83,11 +85,7 @@ func (f *Files) fault(path string, write bool) *RPCError {
 // whole text.
 func (e *Editor) readFile(r *Request) {
 	at, ok := e.locate(r)
-	if !ok {
-		return
-	}
-	if fault := e.files.fault(at.path, false); fault != nil {
-		r.respond(func() (any, *RPCError) { return nil, fault })
+	if !ok || e.faulty(r, at.path, false) {
 		return
 	}
 	line, limit := positive(r.Params.Get("line"), 1), positive(r.Params.Get("limit"), -1)
@@ -181,11 +179,10 @@ func (e *Editor) writeFile(r *Request) {
 		r.Fail(codeInvalidParams, "content is a required string")
 		return
 	}
-	if fault := e.files.fault(at.path, true); fault != nil {
-		r.respond(func() (any, *RPCError) { return nil, fault })
+	if e.faulty(r, at.path, true) {
 		return
 	}
-	ok, err := e.access(r, at, func(f file) error { return f.write(text.Str()) })
+	ok, err := e.access(r, at, func(f file) error { return f.root.WriteFile(f.rel, []byte(text.Str()), 0o666) })
 	switch {
 	case !ok:
 	case err == nil:

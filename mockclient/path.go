@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/confined"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -157,8 +158,6 @@ func takeLine(in *bufio.Reader, out *bytes.Buffer) (large bool, err error) {
 	}
 }
 
-func (p file) write(text string) error { return p.root.WriteFile(p.rel, []byte(text), 0o666) }
-
 // cause is the error without the relative path, which means nothing to an agent.
 func cause(err error) error {
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
@@ -247,10 +246,11 @@ func directoriesOf(params wire.Value) []string {
 	if cwd := params.Get("cwd"); cwd.Kind() == wire.String {
 		dirs = append(dirs, cwd.Str())
 	}
-	for dir := range params.Get("additionalDirectories").Items() {
-		if dir.Kind() == wire.String {
-			dirs = append(dirs, dir.Str())
-		}
-	}
-	return dirs
+	return append(dirs, texts(params.Get("additionalDirectories"))...)
+}
+
+// texts are the texts of a list.
+func texts(list wire.Value) []string {
+	text := lists.Having(list.Items(), func(v wire.Value) bool { return v.Kind() == wire.String })
+	return lists.Map(text, wire.Value.Str)
 }

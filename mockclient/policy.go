@@ -1,6 +1,7 @@
 package mockclient
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/internal/glob"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -234,11 +236,7 @@ func (p *Policy) decide(a ask) decision {
 	defer p.mu.Unlock()
 	if kind := p.always[p.Remember.key(a)]; p.Remember != RememberNothing && kind != "" {
 		d := choose(Answer{Kind: kind}, a)
-		if d.note == nil {
-			d.note = &Note{
-				Code: "permission-remembered", Text: "answered as the user always does since an earlier request", Chosen: kind,
-			}
-		}
+		d.note = cmp.Or(d.note, noted("remembered", "", kind, "answered as the user always does since an earlier request"))
 		return d
 	}
 	found := p.matched.first(len(p.Rules), func(i int) (bool, int, int) {
@@ -295,41 +293,29 @@ func (c *counts) first(n int, match func(rule int) (matches bool, nth, after int
 }
 
 func (a ask) kindOf(id string) string {
-	i := slices.IndexFunc(a.options, func(o option) bool { return o.id == id })
-	if i < 0 {
-		return ""
-	}
-	return a.options[i].kind
+	return lists.First(a.options, func(o option) bool { return o.id == id }).kind
 }
 
 func (a ask) first(kind string) (string, bool) {
-	i := slices.IndexFunc(a.options, func(o option) bool { return o.kind == kind })
-	if i < 0 {
-		return "", false
-	}
-	return a.options[i].id, true
+	o, ok := lists.Find(a.options, func(o option) bool { return o.kind == kind })
+	return o.id, ok
 }
 
 // reject is the default: a user who looks away allows nothing.
 func reject(a ask) decision {
 	for _, kind := range []string{RejectOnce, RejectAlways} {
 		if id, ok := a.first(kind); ok {
-			return decision{
-				Answer: Answer{Option: id}, chosen: id,
-				note: &Note{
-					Code: "permission-default", Chosen: kind,
-					Text: "no rule for this permission request; it was answered with " + kind,
-				},
-			}
+			return decision{Answer{Option: id}, id,
+				noted("default", "", kind, "no rule for this permission request; it was answered with "+kind)}
 		}
 	}
-	return decision{
-		Answer: Answer{Cancelled: true},
-		note: &Note{
-			Code: "permission-default", Chosen: "cancelled",
-			Text: "no rule for this permission request and no way to reject it; it was answered with cancelled",
-		},
-	}
+	return decision{Answer: Answer{Cancelled: true}, note: noted("default", "", "cancelled",
+		"no rule for this permission request and no way to reject it; it was answered with cancelled")}
+}
+
+// noted is the note that an answer was chosen in place of the wanted one, and why.
+func noted(why, wanted, chosen, text string) *Note {
+	return &Note{Code: "permission-" + why, Wanted: wanted, Chosen: chosen, Text: text}
 }
 
 // fallbacks are the stronger options that may stand in for a weaker one.
@@ -342,29 +328,23 @@ func choose(answer Answer, a ask) decision {
 	case answer.Option != "":
 		d.chosen = answer.Option
 		if a.kindOf(answer.Option) == "" {
-			d.note = &Note{
-				Code: "permission-unknown-option", Wanted: answer.Option,
-				Text: fmt.Sprintf("answered with option %q, which is not offered", answer.Option),
-			}
+			d.note = noted("unknown-option", answer.Option, "",
+				fmt.Sprintf("answered with option %q, which is not offered", answer.Option))
 		}
 	default:
 		id, ok := a.first(answer.Kind)
 		stronger := fallbacks[answer.Kind]
 		if !ok && stronger != "" {
 			if id, ok = a.first(stronger); ok {
-				d.note = &Note{
-					Code: "permission-fallback", Wanted: answer.Kind, Chosen: stronger,
-					Text: fmt.Sprintf("%s is not offered; %s was chosen", answer.Kind, stronger),
-				}
+				d.note = noted("fallback", answer.Kind, stronger,
+					fmt.Sprintf("%s is not offered; %s was chosen", answer.Kind, stronger))
 			}
 		}
 		if !ok {
 			d.Cancelled = true
-			d.note = &Note{
-				Code: "permission-not-offered", Wanted: answer.Kind, Chosen: "cancelled", Inconclusive: true,
-				Text: answer.Kind + " is not offered, nor anything that may stand in for it; " +
-					"the request was answered with cancelled",
-			}
+			d.note = noted("not-offered", answer.Kind, "cancelled", answer.Kind+" is not offered, nor anything that may "+
+				"stand in for it; the request was answered with cancelled")
+			d.note.Inconclusive = true
 			break
 		}
 		d.Option, d.chosen = id, id

@@ -3,7 +3,6 @@ package mockclient
 import (
 	"errors"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -186,12 +185,7 @@ func (e *Editor) createTerminal(r *Request) {
 	if !ok {
 		return
 	}
-	words := []string{command.Str()}
-	for arg := range r.Params.Get("args").Items() {
-		if arg.Kind() == wire.String {
-			words = append(words, arg.Str())
-		}
-	}
+	words := append([]string{command.Str()}, texts(r.Params.Get("args"))...)
 	t := &terminal{
 		TerminalState: TerminalState{Session: session.Str(), Command: strings.Join(words, " "), Created: r.Entry.Seq},
 		limit:         positive64(r.Params.Get("outputByteLimit"), mostOutput),
@@ -202,11 +196,9 @@ func (e *Editor) createTerminal(r *Request) {
 		l.startReal(r, t, words, dir, environ(r.Params.Get("env")))
 		return
 	}
-	var does ScriptedCommand
-	fits := func(s ScriptedCommand) bool { return s.Match == "" || glob.Text(s.Match, t.Command) }
-	if i := slices.IndexFunc(l.opts.Script, fits); i >= 0 {
-		does = l.opts.Script[i]
-	}
+	does, _ := lists.Find(l.opts.Script, func(s ScriptedCommand) bool {
+		return s.Match == "" || glob.Text(s.Match, t.Command)
+	})
 	if does.Error != nil {
 		r.respond(func() (any, *RPCError) { return nil, does.Error })
 		return
@@ -269,14 +261,10 @@ func positive64(v wire.Value, absent int) int {
 }
 
 func environ(list wire.Value) []string {
-	var env []string
-	for v := range list.Items() {
-		name, value := v.Get("name"), v.Get("value")
-		if name.Kind() == wire.String && value.Kind() == wire.String {
-			env = append(env, name.Str()+"="+value.Str())
-		}
-	}
-	return env
+	pairs := lists.Having(list.Items(), func(v wire.Value) bool {
+		return v.Get("name").Kind() == wire.String && v.Get("value").Kind() == wire.String
+	})
+	return lists.Map(pairs, func(v wire.Value) string { return v.Get("name").Str() + "=" + v.Get("value").Str() })
 }
 
 func (l *ledger) add(t *terminal) {

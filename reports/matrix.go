@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
@@ -183,8 +184,8 @@ func (g *gathering) flakyRules(r results.Result, cell func(id string) *MatrixCel
 		broken := k.Requirements
 		if len(broken) == 0 {
 			broken = rule.Requirements()
-			if i := slices.IndexFunc(rule.Points, func(p rules.Point) bool { return p.ID == point }); i >= 0 {
-				broken = rule.Points[i].Requirements
+			if p, ok := lists.Find(rule.Points, func(p rules.Point) bool { return p.ID == point }); ok {
+				broken = p.Requirements
 			}
 		}
 		for _, id := range broken {
@@ -195,12 +196,7 @@ func (g *gathering) flakyRules(r results.Result, cell func(id string) *MatrixCel
 
 // flaky is the entry that says of a check or rule that it fails now and then.
 func (c Column) flaky(scenario string, names ...string) (agents.KnownFailure, bool) {
-	for _, k := range c.Known {
-		if k.Flaky && k.Covers(scenario, names...) {
-			return k, true
-		}
-	}
-	return agents.KnownFailure{}, false
+	return lists.Find(c.Known, func(k agents.KnownFailure) bool { return k.Flaky && k.Covers(scenario, names...) })
 }
 
 // unsteady reports whether a scenario itself is known to fail now and then. An
@@ -223,12 +219,8 @@ func (g *gathering) note(about string, n MatrixNote, r results.Result) int {
 }
 
 func (g *gathering) reason(scenario string, known bool, names ...string) string {
-	for _, k := range g.column.Known {
-		if known && k.Covers(scenario, names...) {
-			return k.Reason
-		}
-	}
-	return ""
+	covers := func(k agents.KnownFailure) bool { return known && k.Covers(scenario, names...) }
+	return lists.First(g.column.Known, covers).Reason
 }
 
 // asked says what a check asks. What came instead has ids and times in it, and
@@ -254,12 +246,8 @@ func (g *gathering) broken(f results.Finding) string {
 		what, _, _ := strings.Cut(f.Message, ": ")
 		return what
 	}
-	for _, p := range r.Points {
-		if p.ID == f.Point && p.Says != "" {
-			return p.Says
-		}
-	}
-	return r.Sentence
+	point := lists.First(r.Points, func(p rules.Point) bool { return p.ID == f.Point && p.Says != "" })
+	return cmp.Or(point.Says, r.Sentence)
 }
 
 // worsen takes an outcome into a cell; of the notes it keeps those of the worst.

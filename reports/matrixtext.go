@@ -16,10 +16,7 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// MatrixFormats are the names that WriteMatrix takes.
-func MatrixFormats() []string { return []string{"text", "markdown", "html"} }
-
-// WriteMatrix writes a matrix in one of the MatrixFormats.
+// WriteMatrix writes a matrix as text, markdown or html.
 func WriteMatrix(format string, m Matrix, w io.Writer) error {
 	text := ""
 	switch format {
@@ -30,7 +27,7 @@ func WriteMatrix(format string, m Matrix, w io.Writer) error {
 	case "html":
 		return matrixPage(m, w)
 	default:
-		return fmt.Errorf("there is no form of a matrix named %q: there are %s", format, strings.Join(MatrixFormats(), ", "))
+		return fmt.Errorf("there is no form of a matrix named %q: there are text, markdown, html", format)
 	}
 	_, err := io.WriteString(w, text)
 	return err
@@ -65,7 +62,7 @@ func matrixText(m Matrix) string {
 	table = append(table, aboutAgents(m)...)
 	held := 0
 	for _, row := range m.Rows {
-		if row.held() {
+		if !slices.ContainsFunc(row.Cells, func(c MatrixCell) bool { return c.Outcome != "" && c.Outcome != "pass" }) {
 			held++
 			continue
 		}
@@ -82,11 +79,6 @@ func matrixText(m Matrix) string {
 		fmt.Fprintf(&b, "     %s\n", n.Command)
 	}
 	return b.String()
-}
-
-// held reports whether no agent broke it.
-func (r MatrixRow) held() bool {
-	return !slices.ContainsFunc(r.Cells, func(c MatrixCell) bool { return c.Outcome != "" && c.Outcome != "pass" })
 }
 
 func names(m Matrix) (all []string) {

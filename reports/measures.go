@@ -12,6 +12,7 @@ import (
 
 	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/internal/glob"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
@@ -190,10 +191,8 @@ func about(d time.Duration) string {
 	steps := []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond,
 		500 * time.Millisecond,
 		time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second}
-	for _, s := range steps {
-		if d < s {
-			return "< " + s.String()
-		}
+	if above := lists.First(steps, func(s time.Duration) bool { return d < s }); above > 0 {
+		return "< " + above.String()
 	}
 	return "≥ " + steps[len(steps)-1].String()
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
@@ -81,13 +82,7 @@ func firstLine(s string) string {
 }
 
 func nonEmpty(all ...string) []string {
-	var some []string
-	for _, s := range all {
-		if s != "" {
-			some = append(some, firstLine(s))
-		}
-	}
-	return some
+	return lists.Map(lists.Where(all, func(s string) bool { return s != "" }), firstLine)
 }
 
 // lineOf is the line of "file:line" or "file:line:column"; 0 if there is none.
@@ -185,10 +180,8 @@ func slowest(outcomes []results.Result, n int) []results.Result {
 // passes is "passed 2 of 3 times" for a scenario that did not always; "" for
 // others.
 func passes(run results.Run, id string) string {
-	for _, f := range run.Flaky {
-		if f.ID == id {
-			return fmt.Sprintf("passed %d of %d times", f.Passed, f.Of)
-		}
+	if f, ok := lists.Find(run.Flaky, func(f results.Flaky) bool { return f.ID == id }); ok {
+		return fmt.Sprintf("passed %d of %d times", f.Passed, f.Of)
 	}
 	return ""
 }

@@ -48,7 +48,7 @@ func compileRelease(l *Line) Step {
 		// Else the agent may see the model go on before it sees a cancel that
 		// the script sent first.
 		taken, cancel := context.WithTimeout(ctx, time.Second)
-		if agent := b.Agent(); agent != nil && !b.run.held() {
+		if agent := b.Agent(); agent != nil && !stateOf(b.run, func(s *state) bool { return s.held }) {
 			agent.Taken(taken)
 			digested(taken, agent)
 		}

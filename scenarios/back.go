@@ -13,7 +13,6 @@ import (
 	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
-	"github.com/acp-test/acp-test/transport"
 )
 
 func backCommands() []*Command {
@@ -183,13 +182,7 @@ func (s *saw) play(ctx context.Context, b *Branch) error {
 	if err != nil {
 		return s.line.Fault(err)
 	}
-	var seen []int
-	for e := range b.run.t.Between(from+1, to) {
-		if x.counts(e) {
-			seen = append(seen, e.Seq)
-		}
-	}
-	return s.judge(b, x.text, seen)
+	return s.judge(b, x.text, seqsOf(b.run.t.Between(from+1, to), x.counts))
 }
 
 // stretch returns the entries to look at, from the one behind from up to to.
@@ -304,7 +297,7 @@ func compileDescendants(l *Line) Step {
 				return err
 			}
 			for _, d := range agent.Descendants() {
-				if !b.run.resides(d) && !d.Dying() {
+				if !stateOf(b.run, func(s *state) bool { return s.residents[d.PID] }) && !d.Dying() {
 					lines = append(lines, fmt.Sprintf("pid %d: %s", d.PID, d.Command))
 				}
 			}
@@ -338,10 +331,6 @@ func (r *run) CountResidents() {
 			s.residents[d.PID] = true
 		}
 	})
-}
-
-func (r *run) resides(d transport.ProcessInfo) bool {
-	return stateOf(r, func(s *state) bool { return s.residents[d.PID] })
 }
 
 func compileStderr(l *Line) Step {

@@ -257,11 +257,6 @@ func (x *bound) awaited() string {
 	return x.of.Name
 }
 
-// opens reports whether the pattern is of something that must be open for the
-// lines after it to mean anything: without it the harness has no situation to
-// judge.
-func (x *bound) opens() bool { return x.of.Opens || x.of.InnerArg != nil && x.of.InnerArg(x.Arg) }
-
 // exitStatus is the status of an exit as text: "0", "1", "SIGKILL".
 func exitStatus(e transcript.Entry) string {
 	v := e.JSON()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
@@ -366,14 +367,10 @@ func (r *run) StartAdvice(f *transcript.Failure) string {
 		return "look at the server's output above; the profile's url, or --url, says where it is: it may name $PORT, " +
 			"which the server is told in PORT, or begin with $PRINTED, the URL that it prints"
 	}
-	noise := 0
-	for e := range r.t.All() {
-		if e.Source == transcript.Agent && e.Kind == transcript.Malformed {
-			noise++
-		}
-	}
 	switch {
-	case noise > 0:
+	case lists.Any(r.t.All(), func(e transcript.Entry) bool {
+		return e.Source == transcript.Agent && e.Kind == transcript.Malformed
+	}):
 		return "the agent writes lines that are no messages to stdout: send them to stderr, or add the flag that makes it " +
 			"speak ACP"
 	case strings.HasPrefix(f.Process, "running"):

@@ -13,6 +13,7 @@ import (
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/internal/evidence"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -230,11 +231,9 @@ func (r *run) play(ctx context.Context, res *results.Result) {
 	after := r.look(ctx)
 	r.judge(ctx, res, err, clean)
 	r.artifacts(res, difference(before, after))
-	for _, problem := range []error{closing, r.t.Close(), r.seal(res), r.discard(res)} {
-		if problem != nil {
-			res.Notes = append(res.Notes, problem.Error())
-		}
-	}
+	problems := []error{closing, r.t.Close(), r.seal(res), r.discard(res)}
+	problems = lists.Where(problems, func(err error) bool { return err != nil })
+	res.Notes = append(res.Notes, lists.Map(problems, error.Error)...)
 }
 
 // concludes reports whether the script got to an end of its own, good or bad,

@@ -128,7 +128,8 @@ func (b *Branch) unmet(l *Line, x *bound, o transcript.Outcome) *Miss {
 	}
 	// Without what had to open, or before any check and outside of what a
 	// requirement asks, there is no situation to judge.
-	if c := b.run.check(); x.opens() || !miss.Effect && (c.decl == nil || len(c.decl.Requirements) == 0) {
+	opens := x.of.Opens || x.of.InnerArg != nil && x.of.InnerArg(x.Arg)
+	if c := b.run.check(); opens || !miss.Effect && (c.decl == nil || len(c.decl.Requirements) == 0) {
 		miss.Verdict = results.Inconclusive
 	}
 	return miss

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -85,13 +86,11 @@ func (r *run) leftovers() []results.Finding {
 }
 
 // prompts are the Seqs of all prompts of the run.
-func (r *run) prompts() (seqs []int) {
-	for e := range r.t.All() {
-		if r.protocol().Prompts(e) {
-			seqs = append(seqs, e.Seq)
-		}
-	}
-	return seqs
+func (r *run) prompts() []int { return seqsOf(r.t.All(), r.protocol().Prompts) }
+
+// seqsOf returns the Seqs of the entries that fit.
+func seqsOf(entries iter.Seq[transcript.Entry], fits func(transcript.Entry) bool) []int {
+	return lists.Map(lists.Having(entries, fits), func(e transcript.Entry) int { return e.Seq })
 }
 
 // markTurns notes whether the model server was reached where the script prompted

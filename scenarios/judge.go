@@ -30,7 +30,7 @@ func (r *run) judge(ctx context.Context, res *results.Result, err error, clean b
 		return
 	}
 	defer verdict.Mark(res, r.isKnown)
-	res.Frames = r.frames()
+	res.Frames = len(lists.Having(r.t.All(), transcript.Entry.Frame))
 	res.NotStarted = r.state.unstarted != nil
 	res.Offers = r.engine.Protocol.Offers(r.t)
 	res.Notes = slices.Concat(res.Notes, r.state.notes, r.renamed(), r.remarks())
@@ -345,16 +345,6 @@ func (r *run) remarks() []string {
 		}
 	}
 	return out
-}
-
-func (r *run) frames() int {
-	n := 0
-	for e := range r.t.All() {
-		if e.Frame() {
-			n++
-		}
-	}
-	return n
 }
 
 // statement says what a check's requirements ask, with the first citation.

@@ -28,17 +28,14 @@ import (
 
 // inapplicable says why the scenario cannot mean anything with this profile.
 func (e *Engine) inapplicable(s *Scenario) string {
+	over := e.Profile.Binding()
+	if need := s.Elsewhere(over); need != "" {
+		return fmt.Sprintf("it is about an agent that is reached over %s, and %s is reached over %s", need,
+			e.Profile.Shown(), over)
+	}
 	for _, n := range s.Needs {
-		switch over := e.Profile.Binding(); n.What {
-		case "tool":
-			if why := e.Profile.Lacks(n.Name); why != "" {
-				return why
-			}
-		case "stdio", "http", "ws":
-			if n.What != over {
-				return fmt.Sprintf("it is about an agent that is reached over %s, and %s is reached over %s", n.What,
-					e.Profile.Shown(), over)
-			}
+		if why := e.Profile.Lacks(n.Name); n.What == "tool" && why != "" {
+			return why
 		}
 	}
 	return ""

@@ -14,6 +14,7 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/internal/evidence"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/language"
@@ -315,15 +316,12 @@ func (e *lacking) miss(r *run, l *Line) *Miss {
 // NotOpen is a session that a line names and that is not open: a mistake of the
 // scenario, unless the agent refused to open it.
 func (r *run) NotOpen(name string) error {
-	refusal := 0
-	for e := range r.t.All() {
-		if e.Source == transcript.Agent && e.Kind == transcript.Response && r.protocol().OpensSession(e.Method) &&
-			e.JSON().Get("error").Exists() {
-			refusal = e.Seq
-		}
-	}
-	if refusal > 0 {
-		return &lacking{what: "session " + name, entry: r.t.At(refusal)}
+	refusals := lists.Having(r.t.All(), func(e transcript.Entry) bool {
+		return e.Source == transcript.Agent && e.Kind == transcript.Response && r.protocol().OpensSession(e.Method) &&
+			e.JSON().Get("error").Exists()
+	})
+	if n := len(refusals); n > 0 {
+		return &lacking{what: "session " + name, entry: refusals[n-1]}
 	}
 	return fmt.Errorf("session %s is not open", name)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/internal/evidence"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
@@ -367,12 +368,7 @@ func deal(list []*Scenario, of int, durations map[string]time.Duration) []int {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(takes(b), takes(a)) })
 	load := make([]time.Duration, of)
 	for _, i := range order {
-		least := 0
-		for p := range load {
-			if load[p] < load[least] {
-				least = p
-			}
-		}
+		least := slices.Index(load, slices.Min(load))
 		part[i] = least
 		// A part of scenarios that take no time must not get them all.
 		load[least] += max(takes(i), time.Millisecond)
@@ -385,9 +381,5 @@ func deal(list []*Scenario, of int, durations map[string]time.Duration) []int {
 func Hash(list []*Scenario) string { return results.HashOf(idsOf(list)) }
 
 func idsOf(list []*Scenario) []string {
-	ids := make([]string, len(list))
-	for i, s := range list {
-		ids[i] = s.ID
-	}
-	return ids
+	return lists.Map(list, func(s *Scenario) string { return s.ID })
 }

@@ -66,7 +66,7 @@ func compileNeeds(l *Line) Step {
 			agent = append(agent, name)
 		case what == "tool" && !slices.Contains(neutralTools(), strings.Split(name, ":")[0]):
 			return l.Mistake(w.Column, mistake.Suggest(name, neutralTools()), "there is no neutral tool %q", name)
-		case what == "tool", slices.Contains([]string{"model", "stdio", "http", "ws"}, what) && name == "":
+		case what == "tool", name == "" && (what == "model" || slices.Contains(language.Bindings, what)):
 		default:
 			return l.Usage(w.Column, "%q is nothing that could be needed", s)
 		}

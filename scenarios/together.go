@@ -67,6 +67,3 @@ func compileTogether(l *Line) Step {
 		return err
 	}
 }
-
-// held reports whether the agent stands still.
-func (r *run) held() bool { return stateOf(r, func(s *state) bool { return s.held }) }

@@ -37,12 +37,7 @@ messages that are missing.
 
 The exit status is 1 if something is broken, or with --strict if something could
 not be judged, 2 if a file cannot be read, else 0.`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return fmt.Errorf("check: a transcript is missing; usage: %s", c.UseLine())
-			}
-			return nil
-		},
+		Args: someArgs("a transcript"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := cmp.Or(checkSeverity(o.severity), checkFormats("--report", o.reports)); err != nil {
 				return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/refagent/faults"
@@ -57,12 +58,11 @@ func examplesAbout(set *rules.Set, q rules.Requirement) string {
 // faultOf is the first fault of the reference agent that a check finds surely, nil
 // if there is none.
 func faultOf(check string) *faults.Fault {
-	for _, f := range faults.All(faults.ACPv1) {
-		if slices.Contains(f.Reddens, check) {
-			return &f
-		}
+	f, ok := lists.Find(faults.All(faults.ACPv1), func(f faults.Fault) bool { return slices.Contains(f.Reddens, check) })
+	if !ok {
+		return nil
 	}
-	return nil
+	return &f
 }
 
 func everyPoint(rules.Point) bool { return true }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -155,11 +154,7 @@ func (h *host) learn(ctx context.Context, s *sweep.Sweeper, from *sweep.Generato
 
 // overrides are the arguments and variables of an agent that its profile does not name.
 func overrides(e *scenarios.Engine) []string {
-	args := slices.Clone(e.ExtraArgs)
-	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
-		args = append(args, name+"="+e.Env[name])
-	}
-	return args
+	return slices.Concat(e.ExtraArgs, assignments(e.Env))
 }
 
 // fit gives an engine the mode in which its agent asks, if an earlier calibration found one.

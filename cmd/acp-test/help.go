@@ -78,12 +78,8 @@ var kinds = []string{"command", "rule", "requirement", "word"}
 func topics(root *cobra.Command) []string {
 	names := []string{"scenario", "commands", "patterns", "reference", "model", "llm", "profile", "rules", "requirements",
 		"suites", "faults", "gate", "causes", "liberties", "goldens", "verdicts"}
-	for _, c := range root.Commands() {
-		if c.IsAvailableCommand() {
-			names = append(names, c.Name())
-		}
-	}
-	return append(names, lists.Map(acp.V1().Commands(), func(c *scenarios.Command) string { return c.Name })...)
+	return slices.Concat(names, commandNames(root),
+		lists.Map(acp.V1().Commands(), func(c *scenarios.Command) string { return c.Name }))
 }
 
 // ids are those of rules and requirements.

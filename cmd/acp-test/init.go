@@ -160,7 +160,7 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 
 // first runs the scenarios that init wrote, and says how to run all others.
 func (h *host) first(c *cobra.Command) error {
-	all, err := acpV1().Shipped()
+	all, err := protocols()[0].over("stdio")
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (h *host) first(c *cobra.Command) error {
 	}
 	own := len(firstScenarios)
 	fmt.Fprintf(h.out, "\n%s\nOnly the %d scenarios of acp/ ran, of %d. Run all, as CI will: acp-test run\n", next, own,
-		own+len(all))
+		own+all)
 	return ended(code)
 }
 

@@ -99,10 +99,8 @@ indented, no two blank lines in a row; an llm.yaml without comments in block sty
 Comments, the texts in quotes and the other files of the archive stay as they are.
 A PATH is a file, a folder with scenarios, or - for stdin. The exit status is 2 if
 a file cannot be read or is no scenario, with --diff also 1 if one changes.`,
+		Args: someArgs("a file or a folder with scenarios"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("fmt: a file or a folder with scenarios is missing; usage: acp-test fmt PATH…")
-			}
 			if f.write && slices.Contains(args, "-") {
 				return errors.New("fmt: stdin cannot be written; leave --write out")
 			}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/acp-test/acp-test/internal/canary"
 	"github.com/acp-test/acp-test/internal/isolate"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/mistake"
@@ -175,13 +176,12 @@ func knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var names []string
-	for _, sub := range c.Commands() {
-		if sub.IsAvailableCommand() {
-			names = append(names, sub.Name())
-		}
-	}
-	return fmt.Errorf("there is no command %q%s: acp-test help lists them", args[0], meant(args[0], names))
+	return fmt.Errorf("there is no command %q%s: acp-test help lists them", args[0], meant(args[0], commandNames(c)))
+}
+
+// commandNames are the names of the commands below a command that users can call.
+func commandNames(c *cobra.Command) []string {
+	return lists.Map(lists.Where(c.Commands(), (*cobra.Command).IsAvailableCommand), (*cobra.Command).Name)
 }
 
 // flagError says what is wrong with a flag, and which was meant.

@@ -17,6 +17,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 )
 
 // options are the flags of commands that run scenarios, by concern.
@@ -410,8 +411,8 @@ func wrong(list []contradiction) error {
 
 // check refuses a header or a variable that is malformed.
 func (t *target) check() error {
-	if !slices.Contains([]string{"", "stdio", "http", "ws"}, t.over) {
-		return oneOf("--over", "binding", t.over, []string{"stdio", "http", "ws"})
+	if err := oneOf("--over", "binding", t.over, language.Bindings); t.over != "" && err != nil {
+		return err
 	}
 	for _, header := range t.headers {
 		name, _, ok := strings.Cut(header, ":")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/bugs"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/protocol/agui"
@@ -131,10 +132,9 @@ func ruleLink(name, page string) string {
 
 // requirementLinks are links to requirements on their page.
 func requirementLinks(ids []string) string {
-	var links []string
-	for _, id := range ids {
-		links = append(links, fmt.Sprintf("[%s](requirements.md#%s)", id, strings.ToLower(id)))
-	}
+	links := lists.Map(ids, func(id string) string {
+		return fmt.Sprintf("[%s](requirements.md#%s)", id, strings.ToLower(id))
+	})
 	return strings.Join(links, ", ")
 }
 
@@ -201,20 +201,15 @@ func rulesPage() string {
 		"*inconclusive* where nothing was provably open, *info* for the reader.\n")
 	for _, side := range []rules.Side{rules.OfAgent, rules.OfClient} {
 		fmt.Fprintf(&b, "\n## About the %s\n", side)
-		b.WriteString(rulesOf(invariants.V1(), side))
+		b.WriteString(rulesOf(invariants.V1(), side, func(string) string { return "" }))
 	}
 	return b.String()
 }
 
-// rulesOf are the rules of a set about one side.
-func rulesOf(set *rules.Set, side rules.Side) string {
-	var b strings.Builder
-	for _, r := range set.Rules() {
-		if r.Side == side {
-			b.WriteString("\n" + ruleText(r))
-		}
-	}
-	return b.String()
+// rulesOf are the rules of a set about one side, each with more behind it.
+func rulesOf(set *rules.Set, side rules.Side, more func(rule string) string) string {
+	list := lists.Where(set.Rules(), func(r rules.Rule) bool { return r.Side == side })
+	return strings.Join(lists.Map(list, func(r rules.Rule) string { return "\n" + ruleText(r) + more(r.ID) }), "")
 }
 
 func ruleText(r rules.Rule) string {
@@ -299,11 +294,7 @@ func v2Page() string {
 		wordsOf(p, first.Words, first.Kinds))
 	for _, side := range []rules.Side{rules.OfAgent, rules.OfClient} {
 		fmt.Fprintf(&b, "\n## Rules about the %s\n", side)
-		for _, r := range p.Rules.Rules() {
-			if r.Side == side {
-				b.WriteString("\n" + ruleText(r) + seenBy(r.ID))
-			}
-		}
+		b.WriteString(rulesOf(p.Rules, side, seenBy))
 	}
 	b.WriteString("\n## Requirements\n")
 	kept := invariants.Kept()
@@ -365,7 +356,8 @@ func webPage() string {
 	p := agui.V1()
 	var b strings.Builder
 	b.WriteString("# AG-UI: words, rules, requirements\n\nThe [guide](../ag-ui.md) says how to use them.\n" +
-		wordsOf(p, nil, nil) + "\n## Rules\n" + rulesOf(p.Rules, rules.OfAgent) + "\n## Requirements\n")
+		wordsOf(p, nil, nil) + "\n## Rules\n" + rulesOf(p.Rules, rules.OfAgent, func(string) string { return "" }) +
+		"\n## Requirements\n")
 	for _, q := range p.Rules.Requirements() {
 		b.WriteString("\n" + requirementText(q))
 	}

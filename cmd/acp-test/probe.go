@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -179,10 +180,7 @@ func (s *shown) hear(e transcript.Entry) {
 // name is what the agent calls itself, with its version.
 func (s shown) name() string {
 	info := s.greeting.Get("agentInfo")
-	name := info.Get("title").Str()
-	if name == "" {
-		name = info.Get("name").Str()
-	}
+	name := cmp.Or(info.Get("title").Str(), info.Get("name").Str())
 	return strings.TrimSpace(name + " " + info.Get("version").Str())
 }
 

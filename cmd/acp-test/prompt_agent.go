@@ -15,6 +15,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/prompt"
 	"github.com/acp-test/acp-test/refagent"
@@ -222,8 +223,10 @@ func replaced(env []string, with map[string]string) []string {
 		_, again := with[k]
 		return again
 	})
-	for _, k := range slices.Sorted(maps.Keys(with)) {
-		out = append(out, k+"="+with[k])
-	}
-	return out
+	return append(out, assignments(with)...)
+}
+
+// assignments are variables as NAME=VALUE, sorted.
+func assignments(env map[string]string) []string {
+	return lists.Map(slices.Sorted(maps.Keys(env)), func(k string) string { return k + "=" + env[k] })
 }

@@ -173,17 +173,17 @@ func (h *host) protocolIn(in *bufio.Reader) (protocol, error) {
 	return looking(head), nil
 }
 
+// protocolThat returns the first protocol that fits, the first of all if none does.
+func protocolThat(fits func(protocol) bool) protocol {
+	return protocols()[max(slices.IndexFunc(protocols(), fits), 0)]
+}
+
 // beginning is how much of a recording is looked at, in bytes.
 const beginning = 32 << 10
 
 // looking returns the protocol whose frames the beginning of a recording holds.
 func looking(head []byte) protocol {
-	for _, p := range protocols() {
-		if p.looks != nil && p.looks(head) {
-			return p
-		}
-	}
-	return acpV1()
+	return protocolThat(func(p protocol) bool { return p.looks != nil && p.looks(head) })
 }
 
 // protocolOf returns the protocol of a recording that was read, which is that of protocolIn.
@@ -264,12 +264,7 @@ func (o *options) sent(also map[string]string) map[string]string {
 
 // protocolVersion returns the protocol of the header of a recording.
 func protocolVersion(version string) protocol {
-	for _, p := range protocols() {
-		if p.Version == version {
-			return p
-		}
-	}
-	return acpV1()
+	return protocolThat(func(p protocol) bool { return p.Version == version })
 }
 
 // speaks is the protocol of a run: the one that --protocol names, else the one of the

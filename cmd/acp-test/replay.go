@@ -16,6 +16,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/loopback"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/internal/workspace"
@@ -167,11 +168,8 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 			if err != nil {
 				return err
 			}
-			for _, what := range lacking {
-				if !slices.Contains(run.Notes, what) {
-					run.Notes = append(run.Notes, what)
-				}
-			}
+			fresh := func(what string) bool { return !slices.Contains(run.Notes, what) }
+			run.Notes = append(run.Notes, lists.Where(lacking, fresh)...)
 			run.Results = append(run.Results, res)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -69,13 +70,12 @@ var harmlessWord = lazy.Regexp(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 // quoted is a command line for a POSIX shell.
 func quoted(words []string) string {
-	shown := slices.Clone(words)
-	for i, w := range words {
-		if !harmlessWord().MatchString(w) {
-			shown[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	return strings.Join(lists.Map(words, func(w string) string {
+		if harmlessWord().MatchString(w) {
+			return w
 		}
-	}
-	return strings.Join(shown, " ")
+		return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}), " ")
 }
 
 // atDash splits the words of a command line at --.

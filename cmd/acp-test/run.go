@@ -90,6 +90,7 @@ func (h *host) choose(o *options, files map[string]bool) (x chosenRun, err error
 	if x.selection, err = o.selection(h); err != nil {
 		return x, err
 	}
+	x.reached(h, o)
 	if files != nil {
 		x.whole = false
 		x.list = slices.DeleteFunc(x.list, func(s *scenarios.Scenario) bool { return !files[h.absolute(s.File)] })
@@ -218,9 +219,9 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 			len(chosen.mine), len(chosen.list)))
 	}
 	if o.narrow {
-		if all, err := chosen.of.Shipped(); err == nil {
+		if all, err := chosen.of.over(engine.Profile.Binding()); err == nil {
 			run.Notes = append(run.Notes, fmt.Sprintf("%s names these scenarios alone; "+
-				"the %d of the suites: acp-test run --suite all", language.Config, len(all)))
+				"the %d of the suites: acp-test run --suite all", language.Config, all))
 		}
 	}
 	run = secret.Value(engine.Secrets, run)

@@ -220,6 +220,20 @@ var _ = Describe("run", func() {
 			Expect(p.run("run", "all").err).To(ContainSubstring(`CI_NODE_INDEX="x" and CI_NODE_TOTAL="2" do not say which part to run`))
 		})
 
+		It("of all suites is what can be about the agent's transport; a scenario that is named says why it is skipped", func() {
+			suites := func(args ...string) []string {
+				return strings.Split(strings.TrimSpace(p.run(append([]string{"run", "--list"}, args...)...).out), "\n")
+			}
+			Expect(suites()).NotTo(ContainElement(HavePrefix("remote/")))
+			Expect(suites("--tag", "!none")).NotTo(ContainElement(HavePrefix("remote/")))
+			Expect(suites("--over", "http")).To(ContainElement(HavePrefix("remote/accept-refused ")))
+			Expect(suites("--over", "http")).NotTo(ContainElement(HavePrefix("transport/end-of-input ")))
+			Expect(suites("--over", "ws")).To(ContainElement(HavePrefix("remote/")))
+			Expect(suites("--run", "^remote/")).To(Equal(suites("--suite", "remote")))
+			Expect(p.run("run", "--run", "^remote/accept-refused$").out).To(
+				ContainSubstring("it is about an agent that is reached over http, and Reference agent is reached over stdio"))
+		})
+
 		It("refuses two scenarios of one id", func() {
 			p.write("more/a/one.txtar", good)
 			got := p.run("run", "all", "more")

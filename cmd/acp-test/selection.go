@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -28,6 +30,8 @@ type selection struct {
 	shipped bool // suites of this program are among them
 	whole   bool // nothing of a collection was left out
 	of      protocol
+	// elsewhere are the ids of scenarios that were left out, since they are about another binding.
+	elsewhere []string
 }
 
 func (o *options) selection(h *host) (selection, error) {
@@ -83,6 +87,30 @@ func (o *options) selection(h *host) (selection, error) {
 	return s, errors.New("there are no scenarios")
 }
 
+// reached leaves out the scenarios of suites that need another binding than the agent's, unless the command
+// line names suites or scenarios, or no others are left. An agent that cannot be found leaves out none.
+func (s *selection) reached(h *host, o *options) {
+	silent := *h
+	silent.err = io.Discard // the engine says it
+	p, err := o.subject(&silent, s.of)
+	if err != nil || o.match != "" || len(o.suites) > 0 && !slices.Contains(o.suites, language.AllSuites) {
+		return
+	}
+	elsewhere := lists.Where(s.list, func(x *scenarios.Scenario) bool {
+		return x.Suite != "" && x.Elsewhere(p.Binding()) != ""
+	})
+	if len(elsewhere) < len(s.list) {
+		s.elsewhere = lists.Map(elsewhere, func(x *scenarios.Scenario) string { return x.ID })
+		s.list = lists.Where(s.list, func(x *scenarios.Scenario) bool { return !slices.Contains(elsewhere, x) })
+	}
+}
+
+// over counts the scenarios of all suites that apply to agents reached by a binding.
+func (p protocol) over(binding string) (int, error) {
+	all, err := p.Shipped()
+	return lists.Count(all, func(x *scenarios.Scenario) bool { return x.Elsewhere(binding) == "" }), err
+}
+
 // filters are the flags that narrow the choice, as they were typed.
 func (o *choice) filters() string {
 	s := ""
@@ -135,6 +163,9 @@ func (s selection) complete(store *golden.Store, agent string) bool {
 	for _, id := range store.List(agent) {
 		suite, _, _ := strings.Cut(filepath.ToSlash(id), "/")
 		of := slices.Contains(suites, suite)
+		if slices.Contains(s.elsewhere, id) {
+			return false
+		}
 		if of != s.shipped && !slices.ContainsFunc(s.list, func(x *scenarios.Scenario) bool { return x.ID == id }) {
 			return false
 		}

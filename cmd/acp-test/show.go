@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -151,13 +152,23 @@ func headline(h transcript.Header) string {
 	return strings.Join(parts, ", ")
 }
 
+// someArgs allows any number of arguments but none.
+func someArgs(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("%s: %s is missing; usage: %s", c.Name(), what, c.UseLine())
+		}
+		return nil
+	}
+}
+
 // exactArgs is cobra.ExactArgs with a message that says what is missing.
 func exactArgs(n int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < n {
-			return fmt.Errorf("%s: %s is missing; usage: %s", c.Name(), what, c.UseLine())
+			args = nil
 		}
-		return atMost(n)(c, args)
+		return cmp.Or(someArgs(what)(c, args), atMost(n)(c, args))
 	}
 }
 

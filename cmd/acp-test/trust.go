@@ -30,12 +30,8 @@ func runs(set map[string]string) (names []string) {
 
 // settings returns the names of the recorded files of HOME, without those of the profile.
 func settings(files []workspace.Listed) (names []string) {
-	for _, f := range files {
-		if !f.Profile {
-			names = append(names, f.Path)
-		}
-	}
-	return names
+	mine := lists.Where(files, func(f workspace.Listed) bool { return !f.Profile })
+	return lists.Map(mine, func(f workspace.Listed) string { return f.Path })
 }
 
 // keepBack takes the variables and the files of HOME away, which may name programs.

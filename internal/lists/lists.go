@@ -1,7 +1,10 @@
 // Package lists makes lists of lists and sequences.
 package lists
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // Map returns what f makes of each element; nil if there is none.
 func Map[T, U any](list []T, f func(T) U) (all []U) {
@@ -20,8 +23,11 @@ func Collect[T, U any](seq iter.Seq[T], f func(T) U) (all []U) {
 }
 
 // Where returns the elements that fit; nil if none does.
-func Where[T any](list []T, fits func(T) bool) (all []T) {
-	for _, x := range list {
+func Where[T any](list []T, fits func(T) bool) []T { return Having(slices.Values(list), fits) }
+
+// Having is Where for a sequence.
+func Having[T any](seq iter.Seq[T], fits func(T) bool) (all []T) {
+	for x := range seq {
 		if fits(x) {
 			all = append(all, x)
 		}

@@ -46,7 +46,8 @@ func (r *reader) lines(text string, p place) {
 		if said = ""; !found {
 			said = line
 			if r.log.Lines++; tells().MatchString(line) {
-				r.leave(p.line, errors.New("it seems to hold a message, which is cut off or no JSON"))
+				bad := Left{p.line, errors.New("it seems to hold a message, which is cut off or no JSON")}
+				r.log.Left = append(r.log.Left, bad)
 			}
 		}
 	}

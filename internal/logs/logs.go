@@ -180,11 +180,6 @@ func (r *reader) complete() {
 	}
 }
 
-// leave keeps a line that seems to hold a message and cannot be read.
-func (r *reader) leave(line int, err error) {
-	r.log.Left = append(r.log.Left, Left{line, err})
-}
-
 // maxUnpacked bounds a log that is packed, in bytes.
 const maxUnpacked = 1 << 30
 

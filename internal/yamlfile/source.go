@@ -45,7 +45,7 @@ func (n *Node) begin(i int) int {
 // with an alias in it, is written anew in flow style, a mapping with each key on
 // a line of its own. It has no line break at its end.
 func (n *Node) Source() string {
-	if !n.block() {
+	if n.last == 0 || n.borrowed {
 		if n.Kind != Map || len(n.Fields) == 0 {
 			return string(n.flow(nil))
 		}
@@ -53,9 +53,6 @@ func (n *Node) Source() string {
 	}
 	return strings.TrimRight(strings.Join(n.lines(n.Line, n.last), "\n"), "\n")
 }
-
-// block reports whether the node can be told as it is written.
-func (n *Node) block() bool { return n.last > 0 && !n.borrowed }
 
 // lines are lines of the node, moved to the left margin.
 func (n *Node) lines(from, to int) []string {

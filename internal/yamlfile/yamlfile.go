@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -103,10 +104,7 @@ func (n *Node) Fail(hint, format string, args ...any) {
 
 // Field returns the value under a key, nil if there is none.
 func (n *Node) Field(key string) *Node {
-	if i := n.index(key); i >= 0 {
-		return n.Fields[i].Node
-	}
-	return nil
+	return lists.First(n.Fields, func(f Field) bool { return f.Key == key }).Node
 }
 
 func (n *Node) index(key string) int {

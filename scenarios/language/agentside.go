@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/serve"
 )
@@ -101,12 +102,9 @@ func (d *Dialect[B]) agentCommands() []*Command[B] {
 			Summary: "ask whether a process of ours was left running", Compile: compileExpectation[B],
 		},
 	}
-	for _, c := range d.Commands() {
-		if slices.Contains([]string{"protocol", "role", "tag", "timeout", "rules", "check"}, c.Name) {
-			all = append(all, c)
-		}
-	}
-	return all
+	return append(all, lists.Where(d.Commands(), func(c *Command[B]) bool {
+		return slices.Contains([]string{"protocol", "role", "tag", "timeout", "rules", "check"}, c.Name)
+	})...)
 }
 
 func compileCapabilities[B any](l *Line[B]) Step[B] {

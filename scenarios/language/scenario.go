@@ -225,6 +225,14 @@ func checkName(name string, seen map[string]bool) string {
 	return ""
 }
 
+// Bindings are the ways to reach an agent that a scenario can need.
+var Bindings = []string{"stdio", "http", "ws"}
+
+// Elsewhere returns the binding that the scenario needs, such as ws, if it is not this one; else "".
+func (s *Scenario[B]) Elsewhere(binding string) string {
+	return lists.First(s.Needs, func(n Need) bool { return slices.Contains(Bindings, n.What) && n.What != binding }).What
+}
+
 // Source returns the text of a scenario as it was written: of a shipped one
 // from the binary, of any other from its file.
 func (s *Scenario[B]) Source() ([]byte, error) {

@@ -103,12 +103,7 @@ func (l *Line) Says(keywords ...string) bool {
 	if !l.Is(keywords[0]) || len(l.Words) < len(keywords)-1 {
 		return false
 	}
-	for i, k := range keywords[1:] {
-		if !l.Words[i].Is(k) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(l.Words[:len(keywords)-1], keywords[1:], Word.Is)
 }
 
 // Note returns what a comment says.
@@ -135,13 +130,8 @@ func (l *Line) String() string {
 
 // spell writes words with a space between them.
 func spell(words []Word) string {
-	var out []string
-	for _, w := range words {
-		if w.source != "" {
-			out = append(out, w.source)
-		}
-	}
-	return strings.Join(out, " ")
+	sources := lists.Map(words, func(w Word) string { return w.source })
+	return strings.Join(lists.Where(sources, func(s string) bool { return s != "" }), " ")
 }
 
 // All returns the lines with those of their blocks, in the order of the file.

@@ -199,14 +199,9 @@ func advice(run *results.Run) []string {
 			"acp-test run --agent FILE --update")
 	} else if run.Counts.NewGoldens > 0 {
 		out = append(out, fmt.Sprintf("without a golden yet: %d; write them with: %s", run.Counts.NewGoldens,
-			updating(run.Command)))
+			withFlags(cmp.Or(run.Command, "acp-test run"), func(ours string) string { return ours + " --update" })))
 	}
 	return out
-}
-
-// updating is a command line with --update among its flags, before the agent's.
-func updating(command string) string {
-	return withFlags(cmp.Or(command, "acp-test run"), func(ours string) string { return ours + " --update" })
 }
 
 // beforeChecks is what lists of known failures call a line that missed before

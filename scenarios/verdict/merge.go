@@ -25,7 +25,8 @@ func Merge(set *rules.Set, parts []results.Run) (results.Run, error) {
 		return results.Run{}, err
 	}
 	first := parts[0]
-	whole := results.Run{Version: first.Version, Tool: first.Tool, Command: unsharded(first.Command), Agent: first.Agent,
+	command := withFlags(first.Command, func(ours string) string { return shardFlag().ReplaceAllString(ours, "") })
+	whole := results.Run{Version: first.Version, Tool: first.Tool, Command: command, Agent: first.Agent,
 		Protocol: first.Protocol,
 		Seed:     first.Seed, Started: first.Started, Strict: first.Strict}
 	whole.Agent.Name, whole.Agent.Version = "", ""
@@ -186,11 +187,6 @@ func once(parts []results.Run) []error {
 }
 
 var shardFlag = lazy.Regexp(` --shard[ =]\S+`)
-
-// unsharded is the command line of the whole run.
-func unsharded(command string) string {
-	return withFlags(command, func(ours string) string { return shardFlag().ReplaceAllString(ours, "") })
-}
 
 // withFlags changes the part of a command line in front of the agent's.
 func withFlags(command string, change func(ours string) string) string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
@@ -24,7 +25,7 @@ func mergeSweeps(whole *results.Run, parts []results.Run) {
 		out.Explored, out.Inconclusive = out.Explored+s.Explored, out.Inconclusive+s.Inconclusive
 		out.Pruned, out.Pairs = max(out.Pruned, s.Pruned), max(out.Pairs, s.Pairs)
 		out.Unexplored, out.Skipped = out.Unexplored+s.Unexplored, out.Skipped+s.Skipped
-		note(untried, s.Untried)
+		maps.Copy(untried, lists.Set(s.Untried))
 		if out.PairsOf == nil {
 			out.PairsOf = map[string]int{}
 		}
@@ -32,9 +33,9 @@ func mergeSweeps(whole *results.Run, parts []results.Run) {
 		out.Baselines, out.Exploring = max(out.Baselines, s.Baselines), max(out.Exploring, s.Exploring)
 		out.Settling = max(out.Settling, s.Settling)
 		if t := s.Tried; t != nil {
-			note(pairs, t.Pairs)
-			note(states, t.States)
-			note(orders, t.Orders)
+			maps.Copy(pairs, lists.Set(t.Pairs))
+			maps.Copy(states, lists.Set(t.States))
+			maps.Copy(orders, lists.Set(t.Orders))
 		}
 		if d := s.Drawn; d != nil {
 			out.Drawn = out.Drawn.With(d)
@@ -53,12 +54,6 @@ func mergeSweeps(whole *results.Run, parts []results.Run) {
 	out.Repros = slices.Compact(out.Repros)
 	whole.Sweep = out
 	clusters(whole, parts)
-}
-
-func note[T comparable](set map[T]bool, list []T) {
-	for _, x := range list {
-		set[x] = true
-	}
 }
 
 // joined are the names of both lists, each once.
