@@ -189,6 +189,21 @@ type Watch struct {
 	evidence []int
 }
 
+// At returns the index of a point. It panics if the rule has none with the id.
+func (w *Watch) At(id string) int {
+	point := w.If(id)
+	if point < 0 {
+		panic("rule " + w.rule.ID + " has no point " + id)
+	}
+	return point
+}
+
+// If is At for a point that only some versions of a protocol have: its index is -1 in the others,
+// and a point of -1 is neither counted nor reported.
+func (w *Watch) If(id string) int {
+	return slices.IndexFunc(w.rule.Points, func(p Point) bool { return p.ID == id })
+}
+
 // Saw counts that points had something to judge.
 func (w *Watch) Saw(points ...int) {
 	for _, p := range points {

@@ -13,45 +13,42 @@ import (
 
 // modelCalls judges that the tools that the model calls are shown to the editor, and that what
 // came of them, such as a file or an output that the editor gave, goes back to the model.
-func modelCalls(v *version) *rule {
-	r := v.ofAgent("MODEL-CALLS", "A tool that the model calls is shown, and what came of it goes back to the model.")
+func modelCalls(w *watch) {
 	points := &callPoints{
-		unseen: r.Warn("unseen", "a tool that the model called, and that was run, was not shown", "TOOL-001"),
-		file:   r.Fail("file", "the text of a file that the editor gave did not go back to the model", "PROMPT-027"),
-		output: r.Fail("output", "the output of a terminal of the editor did not go back to the model", "PROMPT-027"),
-		shared: r.Fail("shared-id", "two calls of the model have one id for the editor", "TOOL-003"),
-		silent: r.Warn("rejection", "the model is told nothing of a call that the user rejected", "PROMPT-027"),
-		ended:  r.Warn("ended", "a turn ended with end_turn although the model had called a tool", "PROMPT-027"),
+		unseen: w.At("unseen"),
+		file:   w.At("file"),
+		output: w.At("output"),
+		shared: w.At("shared-id"),
+		silent: w.At("rejection"),
+		ended:  w.At("ended"),
 	}
-	return r.Watching(func(w *watch) {
-		c := &callWatch{w, points, map[*turn]*calling{}}
-		w.On(func(*event) {
-			clear(c.turns) // whose request is whose
-		}, asked(prompt))
-		w.On(c.model, modelEvent)
-		c.on(func(ev *event, x *calling) {
-			if ev.tool == nil { // of a call the first that tells of it
-				x.shown++
+	c := &callWatch{w, points, map[*turn]*calling{}}
+	w.On(func(*event) {
+		clear(c.turns) // whose request is whose
+	}, asked(prompt))
+	w.On(c.model, modelEvent)
+	c.on(func(ev *event, x *calling) {
+		if ev.tool == nil { // of a call the first that tells of it
+			x.shown++
+		}
+	}, toolCall, toolUpdate, asked(permission), planUpdate, modeUpdate, optionsUpdate, subagentUpdate, asked(elicit))
+	c.on(func(ev *event, x *calling) {
+		x.refused = x.refused || !ev.succeeded()
+		if ev.verb == permission {
+			how := denial(ev)
+			x.refused = x.refused || how != granted
+			if how == rejectedOnce || how == rejectedAlways {
+				x.rejected = ev.Seq
 			}
-		}, toolCall, toolUpdate, asked(permission), planUpdate, modeUpdate, optionsUpdate, subagentUpdate, asked(elicit))
-		c.on(func(ev *event, x *calling) {
-			x.refused = x.refused || !ev.succeeded()
-			if ev.verb == permission {
-				how := denial(ev)
-				x.refused = x.refused || how != granted
-				if how == rejectedOnce || how == rejectedAlways {
-					x.rejected = ev.Seq
-				}
-			}
-		}, editorAnswers()...)
-		c.on(func(ev *event, x *calling) {
-			x.file = found{ev.Seq, ev.result.Get("content").Str(), len(ev.Redacted) > 0}
-		}, answered(readFile))
-		c.on(func(ev *event, x *calling) {
-			x.output = found{ev.Seq, ev.result.Get("output").Str(), len(ev.Redacted) > 0}
-		}, answered(terminalOutput))
-		c.on(c.ends, answered(prompt))
-	})
+		}
+	}, editorAnswers()...)
+	c.on(func(ev *event, x *calling) {
+		x.file = found{ev.Seq, ev.result.Get("content").Str(), len(ev.Redacted) > 0}
+	}, answered(readFile))
+	c.on(func(ev *event, x *calling) {
+		x.output = found{ev.Seq, ev.result.Get("output").Str(), len(ev.Redacted) > 0}
+	}, answered(terminalOutput))
+	c.on(c.ends, answered(prompt))
 }
 
 type callPoints struct{ unseen, shared, file, output, silent, ended int }

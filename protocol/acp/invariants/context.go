@@ -19,22 +19,21 @@ import (
 // turn, the turns before it in the later ones, also after a load, and nothing of another
 // session. How an agent words and wraps it is its own affair. Of earlier tool calls and of the
 // prompts of cancelled turns no sentence speaks, so these are lints.
-func modelContext(v *version) *rule {
-	r := v.ofAgent("MODEL-CONTEXT", "A prompt and what was said before it in the session reach the model, and no more.")
+func modelContext(w *watch) {
 	c := &contexts{
-		text:      r.Fail("text", "a text of the prompt did not reach the model", "PROMPT-006"),
-		link:      r.Fail("link", "a link of the prompt did not reach the model", "PROMPT-007"),
-		resource:  r.Warn("resource", "an embedded text of the prompt did not reach the model", "PROMPT-010"),
-		picture:   r.Warn("image", "an image of the prompt did not reach the model", "PROMPT-008"),
-		sound:     r.Warn("audio", "a recording of the prompt did not reach the model", "PROMPT-009"),
-		forgotten: r.Fail("forgotten", "the model is not told an earlier turn of the session", "PROMPT-014"),
-		loaded:    r.Fail("not-loaded", "after session/load the model is not told an earlier turn", "LOAD-007"),
-		resumed:   r.Fail("not-resumed", "after session/resume the model is not told an earlier turn", "RESUME-004"),
-		calls:     r.Lint("calls", "the model is not told an earlier tool call of the session", "PROMPT-014"),
-		cut:       r.Lint("after-cancel", "the model is not told the prompt of a cancelled turn", "PROMPT-014"),
-		foreign:   r.Fail("foreign", "the model is told a prompt of another session", "SESSION-020"),
+		text:      w.At("text"),
+		link:      w.At("link"),
+		resource:  w.At("resource"),
+		picture:   w.At("image"),
+		sound:     w.At("audio"),
+		forgotten: w.At("forgotten"),
+		loaded:    w.At("not-loaded"),
+		resumed:   w.At("not-resumed"),
+		calls:     w.At("calls"),
+		cut:       w.At("after-cancel"),
+		foreign:   w.At("foreign"),
 	}
-	return r.Watching(func(w *watch) { (&contextWatch{watch: w, contexts: c}).begin() })
+	(&contextWatch{watch: w, contexts: c}).begin()
 }
 
 // contexts are the points of the rule.

@@ -17,42 +17,40 @@ import (
 // effects judges that the workspace changes by the calls that the model made, that the user let
 // pass and that are said to be completed. Only a log with the model's side and with entries of
 // kind transcript.Changed shows it.
-func effects(v *version) *rule {
-	r := v.ofAgent("EFFECTS", "The workspace changes as the calls say that the user let pass, and by no other.")
+func effects(w *watch) {
+	v := w.version
 	points := effectPoints{
-		rejected: r.Fail("rejected", "a file was changed as a call wanted that the user had rejected", "PERM-007"),
-		early:    r.Fail("early", "a file was written before the user was asked about the call that writes it", "PERM-006"),
-		unmade:   r.Fail("unmade", "calls are said to be completed, and the file is not as they say", "TOOL-011"),
-		made:     r.Warn("made", "a call is said to have failed, and its change was made", "TOOL-011"),
+		rejected: w.At("rejected"),
+		early:    w.At("early"),
+		unmade:   w.At("unmade"),
+		made:     w.At("made"),
 	}
-	return r.Watching(func(w *watch) {
-		x := &effectWatch{watch: w, effectPoints: points, turns: map[*turn]*wanted{}, over: map[int]*wanted{},
-			files: map[string]content{}}
-		w.On(func(*event) {
-			for _, a := range x.turns {
-				a.unclear = true // whose change is whose
-			}
-		}, asked(prompt))
-		w.On(x.model, modelEvent)
-		w.On(func(ev *event) {
-			if a := x.turns[ev.turn]; a != nil {
-				a.byEditor = append(a.byEditor, writing{ev.Seq, ev.params.Get("path").Str()})
-			}
-		}, asked(writeFile))
-		w.On(func(ev *event) {
-			if a := x.turns[ev.turn]; a != nil {
-				id := ev.params.Path(v.call + ".toolCallId").Str()
-				a.asked[id] = cmp.Or(a.asked[id], ev.Seq)
-			}
-		}, asked(permission))
-		w.On(func(ev *event) {
-			if a := x.turns[ev.turn]; a != nil && ev.result.Get("outcome").Get("_meta").Exists() {
-				a.unclear = true // the user may have changed the call
-			}
-		}, answered(permission))
-		w.On(x.ends, answered(prompt))
-		w.On(x.found, workspaceEvent)
-	})
+	x := &effectWatch{watch: w, effectPoints: points, turns: map[*turn]*wanted{}, over: map[int]*wanted{},
+		files: map[string]content{}}
+	w.On(func(*event) {
+		for _, a := range x.turns {
+			a.unclear = true // whose change is whose
+		}
+	}, asked(prompt))
+	w.On(x.model, modelEvent)
+	w.On(func(ev *event) {
+		if a := x.turns[ev.turn]; a != nil {
+			a.byEditor = append(a.byEditor, writing{ev.Seq, ev.params.Get("path").Str()})
+		}
+	}, asked(writeFile))
+	w.On(func(ev *event) {
+		if a := x.turns[ev.turn]; a != nil {
+			id := ev.params.Path(v.call + ".toolCallId").Str()
+			a.asked[id] = cmp.Or(a.asked[id], ev.Seq)
+		}
+	}, asked(permission))
+	w.On(func(ev *event) {
+		if a := x.turns[ev.turn]; a != nil && ev.result.Get("outcome").Get("_meta").Exists() {
+			a.unclear = true // the user may have changed the call
+		}
+	}, answered(permission))
+	w.On(x.ends, answered(prompt))
+	w.On(x.found, workspaceEvent)
 }
 
 type effectPoints struct{ rejected, early, unmade, made int }

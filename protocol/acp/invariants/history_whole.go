@@ -19,54 +19,51 @@ const rememberedText = hearing.Remembered
 // whole messages and thoughts in their order, whatever the white space and the pieces, and the
 // tool calls with their ends. Of notices that the agent makes itself, and of thoughts, no
 // sentence says it.
-func loadWhole(v *version) *rule {
-	r := v.ofAgent("LOAD-WHOLE", "A replay has each message, thought and tool call of the turns that have ended.")
+func loadWhole(w *watch) {
 	p := &wholePoints{
-		message: r.Fail("message", "a replay leaves out a message of the model that the agent had passed on", "LOAD-003"),
-		user:    r.Fail("user", "a replay leaves out a prompt of the user", "LOAD-003", "LOAD-005"),
-		order:   r.Warn("order", "a replay has messages in another order", "LOAD-005"),
-		notice:  r.Lint("notice", "a replay leaves out a message that the agent had sent", "LOAD-003"),
-		thought: r.Lint("thought", "a replay leaves out thoughts that the agent had sent", "LOAD-003"),
-		call:    r.Warn("call", "a replay leaves out tool calls", "LOAD-003"),
-		status:  r.Warn("status", "a replay shows another end of a tool call", "LOAD-003"),
+		message: w.At("message"),
+		user:    w.At("user"),
+		order:   w.At("order"),
+		notice:  w.At("notice"),
+		thought: w.At("thought"),
+		call:    w.At("call"),
+		status:  w.At("status"),
 	}
-	return r.Watching(func(w *watch) {
-		var model strings.Builder // what it said
-		w.On(func(ev *event) {
-			if ev.Kind == transcript.ModelChunk && model.Len() < 4*rememberedText {
-				model.WriteString(bare(fakellm.ChunkText(ev.body)))
-			}
-		}, modelEvent)
-		talks := map[string]*talk{} // by the id of a session
-		of := func(id string) *talk {
-			if talks[id] == nil {
-				rules.Remember(talks, rememberedSessions, id, &talk{ends: map[string]status{}})
-			}
-			return talks[id]
+	var model strings.Builder // what it said
+	w.On(func(ev *event) {
+		if ev.Kind == transcript.ModelChunk && model.Len() < 4*rememberedText {
+			model.WriteString(bare(fakellm.ChunkText(ev.body)))
 		}
-		w.On(func(ev *event) { delete(talks, ev.Session) }, asked(deleteSession))
-		w.On(func(ev *event) { of(ev.Session).ask(ev) }, asked(prompt))
-		w.On(func(ev *event) {
-			if from := talks[ev.request.session.name()]; from != nil && len(talks) < rememberedSessions {
-				talks[ev.result.Get("sessionId").Str()] = &talk{past: slices.Clone(from.past), ends: maps.Clone(from.ends)}
-			}
-		}, answered(forkSession))
-		w.On(func(ev *event) {
-			if s := ev.session; s.speaksAlone() && s.window == nil {
-				of(ev.Session).hear(ev)
-			}
-		}, contentUpdates()...)
-		w.On(func(ev *event) {
-			if k, t := talks[ev.Session], ev.turn; k != nil && t != nil {
-				k.end(t, t.leavesHistory(ev.stop) && !t.concurrent && !t.mixed)
-			}
-		}, answered(prompt))
-		eachReplay(w, func(r *replayed, ev *event) { r.hear(ev) }, func(r *replayed, ev *event) {
-			// LOAD-WINDOW names a replay without anything of the agent.
-			if k := talks[ev.Session]; k != nil && r.answered && r.all.Len() < 8*rememberedText {
-				p.compare(w, k, r, ev, model.String())
-			}
-		})
+	}, modelEvent)
+	talks := map[string]*talk{} // by the id of a session
+	of := func(id string) *talk {
+		if talks[id] == nil {
+			rules.Remember(talks, rememberedSessions, id, &talk{ends: map[string]status{}})
+		}
+		return talks[id]
+	}
+	w.On(func(ev *event) { delete(talks, ev.Session) }, asked(deleteSession))
+	w.On(func(ev *event) { of(ev.Session).ask(ev) }, asked(prompt))
+	w.On(func(ev *event) {
+		if from := talks[ev.request.session.name()]; from != nil && len(talks) < rememberedSessions {
+			talks[ev.result.Get("sessionId").Str()] = &talk{past: slices.Clone(from.past), ends: maps.Clone(from.ends)}
+		}
+	}, answered(forkSession))
+	w.On(func(ev *event) {
+		if s := ev.session; s.speaksAlone() && s.window == nil {
+			of(ev.Session).hear(ev)
+		}
+	}, contentUpdates()...)
+	w.On(func(ev *event) {
+		if k, t := talks[ev.Session], ev.turn; k != nil && t != nil {
+			k.end(t, t.leavesHistory(ev.stop) && !t.concurrent && !t.mixed)
+		}
+	}, answered(prompt))
+	eachReplay(w, func(r *replayed, ev *event) { r.hear(ev) }, func(r *replayed, ev *event) {
+		// LOAD-WINDOW names a replay without anything of the agent.
+		if k := talks[ev.Session]; k != nil && r.answered && r.all.Len() < 8*rememberedText {
+			p.compare(w, k, r, ev, model.String())
+		}
 	})
 }
 

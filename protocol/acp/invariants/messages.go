@@ -8,36 +8,26 @@ import (
 )
 
 // userEcho judges that a live prompt is not echoed.
-func userEcho(v *version) *rule {
-	r := v.ofAgent("USER-ECHO", "A live prompt is not sent back as user_message_chunk.")
-	echo := r.Lint("echo", "the text of a prompt came back while the prompt was open", "PROMPT-020")
-	return r.Watching(func(w *watch) {
-		w.inTurn(func(ev *event, t *turn) {
-			if ev.session.window != nil {
-				return
-			}
-			if text := ev.text(); strings.TrimSpace(text) != "" && strings.Contains(t.text, text) {
-				w.find(echo, ev, "", []int{t.started},
-					"The agent sent the user's prompt back as user_message_chunk; clients show it twice.")
-			}
-		}, userChunk)
-		w.On(func(*event) { w.Saw(echo) }, answered(prompt))
-	})
+func userEcho(w *watch) {
+	echo := w.At("echo")
+	w.inTurn(func(ev *event, t *turn) {
+		if ev.session.window != nil {
+			return
+		}
+		if text := ev.text(); strings.TrimSpace(text) != "" && strings.Contains(t.text, text) {
+			w.find(echo, ev, "", []int{t.started},
+				"The agent sent the user's prompt back as user_message_chunk; clients show it twice.")
+		}
+	}, userChunk)
+	w.On(func(*event) { w.Saw(echo) }, answered(prompt))
 }
 
 // msgRuns judges that the chunks of a message stand together.
-func msgRuns(v *version) *rule {
-	r := v.ofAgent("MSG-RUNS", "Chunks with one messageId stand together, and no later message has that id.")
-	returns := r.Warn("id-returns",
-		"the id of a message came back after another message had begun", "MSG-002", "MSG-004", "LOAD-008")
-	next := r.Fail("next-turn", "messages of two turns have the same id", "MSG-004")
-	kinds := r.Lint("two-kinds", "messages of two kinds have the same id", "MSG-004")
-	mixed := r.Lint("mixed", "some chunks of a turn have a messageId and others have none", "MSG-006")
-	return r.Watching(func(w *watch) {
-		x := &messageIDs{w, map[*session]*ids{}, returns, next, kinds, mixed}
-		w.On(func(ev *event) { delete(x.of, ev.session) }, asked(loadSession), answered(loadSession), asked(resumeSession))
-		w.inSession(x.chunk, messages()...)
-	})
+func msgRuns(w *watch) {
+	returns, next, kinds, mixed := w.At("id-returns"), w.At("next-turn"), w.At("two-kinds"), w.At("mixed")
+	x := &messageIDs{w, map[*session]*ids{}, returns, next, kinds, mixed}
+	w.On(func(ev *event) { delete(x.of, ev.session) }, asked(loadSession), answered(loadSession), asked(resumeSession))
+	w.inSession(x.chunk, messages()...)
 }
 
 type messageIDs struct {

@@ -10,64 +10,50 @@ import (
 
 // permGuard judges permission requests, and that a tool waits for the answer
 // and obeys it.
-func permGuard(v *version) *rule {
-	r := v.ofAgent("PERM-GUARD",
-		"A tool call for which permission is asked does not run before the answer, nor against it.", 1, 2)
-	early := r.In(1).Warn("early-status", "a tool call began while its permission was not answered", "PERM-006")
-	ranEarly := r.In(1).Fail("early-effect",
-		"the operation of a tool call was carried out while its permission was not answered", "PERM-006")
-	rejected := r.In(1).Fail("rejected", "a tool call was completed although its permission was rejected", "PERM-007")
-	cancelled := r.In(1).Fail("cancelled",
-		"a tool call was completed although its permission was cancelled", "PERM-007", "CANCEL-016")
-	refused := r.In(1).Fail("error-answer",
-		"a tool call was completed although its permission request failed", "PERM-007", "PERM-013")
-	duplicate := r.Fail("duplicate-option", "two options of a permission request have the same id",
-		pick(v.number == 1, "PERM-005", "V2-PER-001"))
-	choice := r.In(1).Lint("no-choice", "a permission request does not let the user both allow and reject", "PERM-004")
-	deniedEffect := r.In(1).Fail("effect-after-denial",
-		"the operation of a tool call was carried out although its permission was denied", "PERM-007")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			ids := rules.Seen{}
-			var allow, reject bool
-			for o := range ev.params.Get("options").Items() {
-				id, kind := o.Get("optionId").Str(), o.Get("kind").Str()
-				if w.Saw(duplicate); ids.Again(id) {
-					w.find(duplicate, ev, id, nil, "Two options of the permission request have the id %q.", id)
-				}
-				allow = allow || strings.HasPrefix(kind, "allow_")
-				reject = reject || strings.HasPrefix(kind, "reject_")
+func permGuard(w *watch) {
+	early, ranEarly, rejected := w.If("early-status"), w.If("early-effect"), w.If("rejected")
+	cancelled, refused, duplicate := w.If("cancelled"), w.If("error-answer"), w.At("duplicate-option")
+	choice, deniedEffect := w.If("no-choice"), w.If("effect-after-denial")
+	w.On(func(ev *event) {
+		ids := rules.Seen{}
+		var allow, reject bool
+		for o := range ev.params.Get("options").Items() {
+			id, kind := o.Get("optionId").Str(), o.Get("kind").Str()
+			if w.Saw(duplicate); ids.Again(id) {
+				w.find(duplicate, ev, id, nil, "Two options of the permission request have the id %q.", id)
 			}
-			if w.Saw(choice); !allow || !reject {
-				w.find(choice, ev, "", nil, "The permission request offers %d options, and no way to %s.", len(ids),
-					pick(allow, "reject", pick(reject, "allow", "choose")))
-			}
-		}, asked(permission))
+			allow = allow || strings.HasPrefix(kind, "allow_")
+			reject = reject || strings.HasPrefix(kind, "reject_")
+		}
+		if w.Saw(choice); !allow || !reject {
+			w.find(choice, ev, "", nil, "The permission request offers %d options, and no way to %s.", len(ids),
+				pick(allow, "reject", pick(reject, "allow", "choose")))
+		}
+	}, asked(permission))
 
-		w.On(func(ev *event) {
-			t, next := ev.tool, readStatus(ev.update.Get("status"))
-			if t == nil {
-				return
+	w.On(func(ev *event) {
+		t, next := ev.tool, readStatus(ev.update.Get("status"))
+		if t == nil {
+			return
+		}
+		switch {
+		case t.asked != nil:
+			w.judge(early, next == inProgress || next == completed, ev, t.id, []int{t.asked.seq},
+				"Tool call %q became %s while its permission request was not answered.", t.id, next)
+		case t.denied > 0 && next.final():
+			point := rejected
+			switch t.denial {
+			case dismissed:
+				point = cancelled
+			case failedAnswer:
+				point = refused
 			}
-			switch {
-			case t.asked != nil:
-				w.judge(early, next == inProgress || next == completed, ev, t.id, []int{t.asked.seq},
-					"Tool call %q became %s while its permission request was not answered.", t.id, next)
-			case t.denied > 0 && next.final():
-				point := rejected
-				switch t.denial {
-				case dismissed:
-					point = cancelled
-				case failedAnswer:
-					point = refused
-				}
-				w.judge(point, next == completed, ev, t.id, []int{t.first, t.denied},
-					"Tool call %q was completed although its permission was answered with %s.", t.id, t.denial)
-			}
-		}, toolUpdate, toolCall)
+			w.judge(point, next == completed, ev, t.id, []int{t.first, t.denied},
+				"Tool call %q was completed although its permission was answered with %s.", t.id, t.denial)
+		}
+	}, toolUpdate, toolCall)
 
-		w.watchEffects(ranEarly, deniedEffect)
-	})
+	w.watchEffects(ranEarly, deniedEffect)
 }
 
 // watchEffects judges what the agent does for a tool call whose permission is not

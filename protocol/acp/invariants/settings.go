@@ -7,48 +7,43 @@ import (
 
 // settingsHold judges that what a user has set holds: a load or resume tells it, and another
 // model is asked when another one was chosen.
-func settingsHold(v *version) *rule {
-	r := v.ofAgent("SETTINGS", "A mode or option that was set is told, and holds until it is set again.")
+func settingsHold(w *watch) {
 	points := &settingPoints{
-		option: r.Warn("option-lost",
-			"a session that is loaded or resumed tells another value of an option than the one that held", "CONFIG-008"),
-		mode: r.Warn("mode-lost", "a session that is loaded or resumed tells another mode than the one that held",
-			"CONFIG-008"),
-		effect: r.Lint("no-effect", "another model was chosen, and the one before is asked", "CONFIG-008"),
+		option: w.At("option-lost"),
+		mode:   w.At("mode-lost"),
+		effect: w.At("no-effect"),
 	}
-	return r.Watching(func(w *watch) {
-		all := &settingWatch{w, points, map[string]*settings{}}
-		w.On(func(ev *event) { delete(all.of, ev.Session) }, asked(deleteSession))
-		all.on(func(ev *event, s *settings) {
-			if o := findOption(ev.options, ev.request.option); o != nil {
-				s.options[o.id] = setting{o.current, ev.Seq}
-				s.learn(ev)
-			}
-		}, answered(setOption))
-		all.on(func(ev *event, s *settings) {
-			s.mode = setting{ev.request.mode, ev.Seq}
-			if o := modeOption(ev.session.options); o != nil && o.has(s.mode.value) {
-				s.options[o.id] = s.mode
-			}
-		}, answered(setMode))
-		all.on(func(ev *event, s *settings) {
-			if s.mode.seq > 0 {
-				s.mode = setting{ev.update.Get("currentModeId").Str(), ev.Seq}
-			}
-		}, modeUpdate)
-		all.on(func(ev *event, s *settings) { s.learn(ev) }, optionsUpdate)
-		w.On(func(ev *event) {
-			if s := all.of[ev.Session]; s != nil && ev.succeeded() {
-				all.restored(ev, s)
-			}
-		}, answered(loadSession), answered(resumeSession))
-		w.On(func(ev *event) {
-			s := all.of[ev.Session]
-			if s != nil && s.chosen != "" && ev.Kind == transcript.ModelRequest && ev.body.Get("lane").Is("main") {
-				all.asked(ev, s)
-			}
-		}, modelEvent)
-	})
+	all := &settingWatch{w, points, map[string]*settings{}}
+	w.On(func(ev *event) { delete(all.of, ev.Session) }, asked(deleteSession))
+	all.on(func(ev *event, s *settings) {
+		if o := findOption(ev.options, ev.request.option); o != nil {
+			s.options[o.id] = setting{o.current, ev.Seq}
+			s.learn(ev)
+		}
+	}, answered(setOption))
+	all.on(func(ev *event, s *settings) {
+		s.mode = setting{ev.request.mode, ev.Seq}
+		if o := modeOption(ev.session.options); o != nil && o.has(s.mode.value) {
+			s.options[o.id] = s.mode
+		}
+	}, answered(setMode))
+	all.on(func(ev *event, s *settings) {
+		if s.mode.seq > 0 {
+			s.mode = setting{ev.update.Get("currentModeId").Str(), ev.Seq}
+		}
+	}, modeUpdate)
+	all.on(func(ev *event, s *settings) { s.learn(ev) }, optionsUpdate)
+	w.On(func(ev *event) {
+		if s := all.of[ev.Session]; s != nil && ev.succeeded() {
+			all.restored(ev, s)
+		}
+	}, answered(loadSession), answered(resumeSession))
+	w.On(func(ev *event) {
+		s := all.of[ev.Session]
+		if s != nil && s.chosen != "" && ev.Kind == transcript.ModelRequest && ev.body.Get("lane").Is("main") {
+			all.asked(ev, s)
+		}
+	}, modelEvent)
 }
 
 type settingPoints struct{ option, mode, effect int }

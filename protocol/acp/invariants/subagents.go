@@ -10,71 +10,57 @@ import (
 
 // subagents judges how an agent shows the sessions that it delegates to. Order between the
 // streams of two sessions proves nothing, except that the announcement comes before all else.
-func subagents(v *version) *rule {
-	r := v.ofAgent("SUBAGENT",
-		"A child session is announced before it is used, stays with its parent, and stops when that is stopped.", 1, 2)
-	early := r.Fail("early", "a message names a child session before its announcement", "SUB-002", "SUB-003", "SUB-006",
-		"SUB-018")
-	moved := r.Fail("moved", "a child gets a second parent, or is its own ancestor", "SUB-004", "SUB-006")
-	taken := r.Fail("taken", "a child has the id of a session that a client opened", "SUB-005", "SUB-004")
-	stopped := r.Fail("after-stop", "a child asks the client after its work was cancelled or closed", "SUB-014", "SUB-015")
-	cwd := r.Fail("cwd", "a directory of a child is not absolute", "SUB-024")
-	again := r.Warn("replayed-question", "a replay asks the client for a child again", "SUB-018")
-	elsewhere := r.Warn("elsewhere", "a permission for a child's tool call is asked in another session", "SUB-007")
-	silent := r.In(1).Warn("no-state", "a child worked and was never said to be running", "SUB-009")
-	own := r.In(2).Warn("no-own-state", "a child works and has told no state in its own session", "V2-SUB-003")
-	back := r.Fail("not-again", "a child that works on after a resume is not announced again", "SUB-020")
-	mirror := r.In(2).Lint("not-mirrored", "the parent does not tell that its child is idle", "V2-SUB-005")
-	reason := r.Lint("no-reason", "a child is idle without a stop reason", "SUB-010")
-	listed := r.Lint("listed", "session/list holds a child", "SUB-025")
-	obeyed := r.Lint("obeyed", "a request that a client must not make for a child is carried out", "SUB-026")
-	return r.Watching(func(w *watch) {
-		w.announcements(early, moved, taken)
-		w.childrenNamed(early)
-		w.inSession(func(ev *event, _ *session) {
-			id := ev.update.Get("sessionId").Str()
-			w.childPlaces(cwd, ev, id)
-			if state := ev.update.Get("state"); id != "" && state.Get("state").Is("idle") {
-				w.judge(reason, !isSet(state.Get("stopReason")), ev, id, nil, "Child %q is idle, and no stopReason says why.", id)
+func subagents(w *watch) {
+	early, moved, taken, stopped := w.At("early"), w.At("moved"), w.At("taken"), w.At("after-stop")
+	cwd, again, elsewhere, silent := w.At("cwd"), w.At("replayed-question"), w.At("elsewhere"), w.If("no-state")
+	own, back, mirror, reason := w.If("no-own-state"), w.At("not-again"), w.If("not-mirrored"), w.At("no-reason")
+	listed, obeyed := w.At("listed"), w.At("obeyed")
+	v := w.version
+	w.announcements(early, moved, taken)
+	w.childrenNamed(early)
+	w.inSession(func(ev *event, _ *session) {
+		id := ev.update.Get("sessionId").Str()
+		w.childPlaces(cwd, ev, id)
+		if state := ev.update.Get("state"); id != "" && state.Get("state").Is("idle") {
+			w.judge(reason, !isSet(state.Get("stopReason")), ev, id, nil, "Child %q is idle, and no stopReason says why.", id)
+		}
+	}, subagentUpdate)
+	w.inSession(func(ev *event, s *session) {
+		if !s.child() {
+			return
+		}
+		w.Saw(stopped, again)
+		if at, how := s.stopped(); at > 0 {
+			w.find(stopped, ev, s.id, []int{at}, "The agent sent %s for child %q after %s.", ev.Method, s.id, how)
+		}
+		if root := s.root(); root.window != nil {
+			w.find(again, ev, s.id, []int{root.window.seq}, "The replay asks %s for child %q again.", ev.Method, s.id)
+		}
+	}, asked(permission), asked(elicit))
+	w.inSession(func(ev *event, s *session) {
+		id := ev.params.Path(v.call + ".toolCallId")
+		for _, other := range ev.conn.sessions {
+			if other.child() && other != s {
+				w.judge(elsewhere, other.calls(id) && !s.calls(id), ev, id.Str(), nil,
+					"The permission for tool call %q of child %q is asked in session %q.", id.Str(), other.id, s.id)
 			}
-		}, subagentUpdate)
-		w.inSession(func(ev *event, s *session) {
-			if !s.child() {
-				return
+		}
+	}, asked(permission))
+	w.childrenRunning(silent)
+	w.childrenAgain(back)
+	w.childStates(own, mirror)
+	w.On(func(ev *event) {
+		for item := range ev.result.Get("sessions").Items() {
+			id := item.Get("sessionId").Str()
+			if s := ev.conn.sessions[id]; s.child() {
+				w.find(listed, ev, id, []int{s.lineage.announced}, "The list holds %q, which is a child of another session.", id)
 			}
-			w.Saw(stopped, again)
-			if at, how := s.stopped(); at > 0 {
-				w.find(stopped, ev, s.id, []int{at}, "The agent sent %s for child %q after %s.", ev.Method, s.id, how)
-			}
-			if root := s.root(); root.window != nil {
-				w.find(again, ev, s.id, []int{root.window.seq}, "The replay asks %s for child %q again.", ev.Method, s.id)
-			}
-		}, asked(permission), asked(elicit))
-		w.inSession(func(ev *event, s *session) {
-			id := ev.params.Path(v.call + ".toolCallId")
-			for _, other := range ev.conn.sessions {
-				if other.child() && other != s {
-					w.judge(elsewhere, other.calls(id) && !s.calls(id), ev, id.Str(), nil,
-						"The permission for tool call %q of child %q is asked in session %q.", id.Str(), other.id, s.id)
-				}
-			}
-		}, asked(permission))
-		w.childrenRunning(silent)
-		w.childrenAgain(back)
-		w.childStates(own, mirror)
-		w.On(func(ev *event) {
-			for item := range ev.result.Get("sessions").Items() {
-				id := item.Get("sessionId").Str()
-				if s := ev.conn.sessions[id]; s.child() {
-					w.find(listed, ev, id, []int{s.lineage.announced}, "The list holds %q, which is a child of another session.", id)
-				}
-			}
-		}, answered(listSessions))
-		w.inSession(func(ev *event, s *session) {
-			w.judge(obeyed, s.child() && ev.succeeded(), ev, s.id, []int{s.lineage.announced, ev.Ref},
-				"The agent carried out %s for child %q.", ev.Method, s.id)
-		}, answered(prompt), answered(setMode), answered(setOption))
-	})
+		}
+	}, answered(listSessions))
+	w.inSession(func(ev *event, s *session) {
+		w.judge(obeyed, s.child() && ev.succeeded(), ev, s.id, []int{s.lineage.announced, ev.Ref},
+			"The agent carried out %s for child %q.", ev.Method, s.id)
+	}, answered(prompt), answered(setMode), answered(setOption))
 }
 
 // announcements judges the place of each child in the tree of sessions.
@@ -235,44 +221,36 @@ func (s *session) calls(id wire.Value) bool {
 }
 
 // clientSubagents judges what a client asks of a child.
-func clientSubagents(v *version) *rule {
-	r := v.ofClient("C-SUBAGENT",
-		"A client only watches a child session, cancels it where that is offered, and answers what it asks.", 1, 2)
-	act := r.Fail("request", "a client acts on a child session", "SUB-012")
-	cancel := r.Fail("cancel", "a client cancels a child that does not offer that", "SUB-013")
-	over := r.Lint("cancel-withdrawn", "a client cancels a child that offers that no more", "SUB-013")
-	answer := r.Fail("outcome", "a permission of a child was granted after the client had cancelled its work", "SUB-016",
-		"CANCEL-006")
-	return r.Watching(func(w *watch) {
-		cancelled := map[*request]int{}
-		stop := func(ev *event, s *session) {
-			for _, p := range ev.conn.open {
-				if p.verb == permission && p.session.child() && p.session.within(s) {
-					cancelled[p] = ev.Seq
-				}
+func clientSubagents(w *watch) {
+	act, cancel, over, answer := w.At("request"), w.At("cancel"), w.At("cancel-withdrawn"), w.At("outcome")
+	cancelled := map[*request]int{}
+	stop := func(ev *event, s *session) {
+		for _, p := range ev.conn.open {
+			if p.verb == permission && p.session.child() && p.session.within(s) {
+				cancelled[p] = ev.Seq
 			}
 		}
-		w.inSession(func(ev *event, s *session) {
-			w.judge(act, s.child(), ev, ev.Method, []int{s.lineage.announced},
-				"The client sent %s for %q, which is a child that the agent announced.", ev.Method, s.id)
-		}, asked(prompt), asked(loadSession), asked(resumeSession), asked(forkSession), asked(closeSession),
-			asked(deleteSession), asked(setMode), asked(setOption))
-		w.inSession(stop, asked(closeSession))
-		w.inSession(func(ev *event, s *session) {
-			if s.child() {
-				w.judge(cancel, !s.lineage.revocable, ev, s.id, []int{s.lineage.announced},
-					"The client cancelled child %q, and the agent had not offered that.", s.id)
-				w.judge(over, s.lineage.revocable && !s.lineage.cancellable, ev, s.id, []int{s.lineage.announced},
-					"The client cancelled child %q, and the agent had withdrawn the offer.", s.id)
-			}
-			stop(ev, s)
-		}, cancelTold)
-		w.On(func(ev *event) {
-			if at := cancelled[ev.request]; at > 0 {
-				w.judge(answer, allows(ev), ev, "", []int{at, ev.Ref},
-					"The client granted a permission of child %q after it had cancelled the work.", ev.request.session.id)
-				delete(cancelled, ev.request)
-			}
-		}, answered(permission))
-	})
+	}
+	w.inSession(func(ev *event, s *session) {
+		w.judge(act, s.child(), ev, ev.Method, []int{s.lineage.announced},
+			"The client sent %s for %q, which is a child that the agent announced.", ev.Method, s.id)
+	}, asked(prompt), asked(loadSession), asked(resumeSession), asked(forkSession), asked(closeSession),
+		asked(deleteSession), asked(setMode), asked(setOption))
+	w.inSession(stop, asked(closeSession))
+	w.inSession(func(ev *event, s *session) {
+		if s.child() {
+			w.judge(cancel, !s.lineage.revocable, ev, s.id, []int{s.lineage.announced},
+				"The client cancelled child %q, and the agent had not offered that.", s.id)
+			w.judge(over, s.lineage.revocable && !s.lineage.cancellable, ev, s.id, []int{s.lineage.announced},
+				"The client cancelled child %q, and the agent had withdrawn the offer.", s.id)
+		}
+		stop(ev, s)
+	}, cancelTold)
+	w.On(func(ev *event) {
+		if at := cancelled[ev.request]; at > 0 {
+			w.judge(answer, allows(ev), ev, "", []int{at, ev.Ref},
+				"The client granted a permission of child %q after it had cancelled the work.", ev.request.session.id)
+			delete(cancelled, ev.request)
+		}
+	}, answered(permission))
 }

@@ -19,31 +19,22 @@ type systemGiven struct {
 // systemPrompts judges what an agent makes of the system prompt of a client: the model gets it
 // with the instructions in each request of the conversation. An agent that does not advertise
 // it may ignore it.
-func systemPrompts(v *version) *rule {
-	r := v.ofAgent("SYSTEM-PROMPT",
-		"A system prompt holds for its session, at the level of the system; one that cannot be applied makes no session.",
-		1, 2)
-	mode := r.Fail("mode", "a session is set up with a mode of system prompt that the agent does not support", "SYS-003")
-	block := r.Fail("block", "a session is set up with a system prompt that is not all text", "SYS-004")
-	unheard := r.Warn("not-told", "the model is asked without the system prompt of the session", "SYS-006", "SYS-009")
-	spoken := r.Warn("as-user", "the system prompt reaches the model as words of the user", "SYS-006")
-	kept := r.Warn("kept", "the model is asked with the system prompt that a load or a resume replaced", "SYS-009")
-	shown := r.Warn("replayed", "a replay shows the system prompt as words of the user", "SYS-010")
-	return r.Watching(func(w *watch) {
-		x := &systemWatch{watch: w, mode: mode, block: block, unheard: unheard, spoken: spoken, kept: kept,
-			asking: map[int]systemGiven{}, opening: map[string]systemGiven{},
-			now: map[string]systemGiven{}, before: map[string]systemGiven{}}
-		w.On(x.given, setUps(asked)...)
-		w.On(x.taken, setUps(answered)...)
-		w.inSession(func(ev *event, s *session) {
-			if s.window != nil || s.replay != nil {
-				given := slices.Concat(x.opening[s.id].texts, x.now[s.id].texts)
-				w.judge(shown, slices.Contains(given, ev.text()), ev, "", nil,
-					"The replay shows the system prompt as a message of the user.")
-			}
-		}, userChunk)
-		w.On(x.told, modelEvent)
-	})
+func systemPrompts(w *watch) {
+	mode, block, unheard, spoken := w.At("mode"), w.At("block"), w.At("not-told"), w.At("as-user")
+	kept, shown := w.At("kept"), w.At("replayed")
+	x := &systemWatch{watch: w, mode: mode, block: block, unheard: unheard, spoken: spoken, kept: kept,
+		asking: map[int]systemGiven{}, opening: map[string]systemGiven{},
+		now: map[string]systemGiven{}, before: map[string]systemGiven{}}
+	w.On(x.given, setUps(asked)...)
+	w.On(x.taken, setUps(answered)...)
+	w.inSession(func(ev *event, s *session) {
+		if s.window != nil || s.replay != nil {
+			given := slices.Concat(x.opening[s.id].texts, x.now[s.id].texts)
+			w.judge(shown, slices.Contains(given, ev.text()), ev, "", nil,
+				"The replay shows the system prompt as a message of the user.")
+		}
+	}, userChunk)
+	w.On(x.told, modelEvent)
 }
 
 // systemWatch follows the system prompts of sessions.
