@@ -14,15 +14,7 @@ import (
 // modelCalls judges that the tools that the model calls are shown to the editor, and that what
 // came of them, such as a file or an output that the editor gave, goes back to the model.
 func modelCalls(w *watch) {
-	points := &callPoints{
-		unseen: w.At("unseen"),
-		file:   w.At("file"),
-		output: w.At("output"),
-		shared: w.At("shared-id"),
-		silent: w.At("rejection"),
-		ended:  w.At("ended"),
-	}
-	c := &callWatch{w, points, map[*turn]*calling{}}
+	c := &callWatch{w, map[*turn]*calling{}}
 	w.On(func(*event) {
 		clear(c.turns) // whose request is whose
 	}, asked(prompt))
@@ -51,11 +43,8 @@ func modelCalls(w *watch) {
 	c.on(c.ends, answered(prompt))
 }
 
-type callPoints struct{ unseen, shared, file, output, silent, ended int }
-
 type callWatch struct {
 	*watch
-	*callPoints
 	turns map[*turn]*calling
 }
 
@@ -130,16 +119,16 @@ func (c *callWatch) ends(ev *event, x *calling) {
 		return
 	}
 	if len(x.ran) > 0 {
-		c.judge(c.unseen, x.shown == 0, ev, fmt.Sprint(t.started), []int{x.asked},
+		c.judge(c.At("unseen"), x.shown == 0, ev, fmt.Sprint(t.started), []int{x.asked},
 			"The model called %s, its results went back, and the turn showed no tool call.", strings.Join(x.ran, ", "))
 	}
 	if i := slices.IndexFunc(t.tools, func(k *tool) bool { return k.again }); len(x.ran) > len(t.tools) {
-		c.judge(c.shared, i >= 0, ev, fmt.Sprint(t.started), []int{x.asked},
+		c.judge(c.At("shared-id"), i >= 0, ev, fmt.Sprint(t.started), []int{x.asked},
 			"The model called %s, and of its %d calls the turn showed %d: one id had ended and went on.",
 			strings.Join(x.ran, ", "), len(x.ran), len(t.tools))
 	}
 	if failed := slices.ContainsFunc(t.tools, func(k *tool) bool { return k.status == failed }); !failed && !x.refused {
-		c.judge(c.ended, len(x.called) > 0, ev, fmt.Sprint(t.started), []int{x.asked},
+		c.judge(c.At("ended"), len(x.called) > 0, ev, fmt.Sprint(t.started), []int{x.asked},
 			"The model called %s, and the turn ended with end_turn without asking it again.", strings.Join(x.called, ", "))
 	}
 }
@@ -164,7 +153,7 @@ func called(steps wire.Value) (names []string) {
 func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 	if parts := a.Conversation(); x.rejected > x.asked && len(x.called) == 1 && len(parts) > 0 {
 		last := parts[len(parts)-1]
-		c.judge(c.silent, last.Who == "result" && bare(last.Text) == "", ev, "", []int{x.rejected},
+		c.judge(c.At("rejection"), last.Who == "result" && bare(last.Text) == "", ev, "", []int{x.rejected},
 			"The user rejected what the model called, and the result that the model gets is empty.")
 	}
 	if len(x.called) == 0 || x.refused {
@@ -191,8 +180,8 @@ func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 			c.judge(point, !holds(results.String(), f.text), ev, "", []int{f.seq}, format, clip(f.text))
 		}
 	}
-	back(c.file, "read_file", x.file, "The editor gave the file %q, and no result in the next request holds it.")
-	back(c.output, "run_shell", x.output, "The terminal said %q, and no result in the next request holds it.")
+	back(c.At("file"), "read_file", x.file, "The editor gave the file %q, and no result in the next request holds it.")
+	back(c.At("output"), "run_shell", x.output, "The terminal said %q, and no result in the next request holds it.")
 }
 
 // holds reports whether results show the first or the last line of a text: it may be cut.

@@ -19,13 +19,7 @@ import (
 // kind transcript.Changed shows it.
 func effects(w *watch) {
 	v := w.version
-	points := effectPoints{
-		rejected: w.At("rejected"),
-		early:    w.At("early"),
-		unmade:   w.At("unmade"),
-		made:     w.At("made"),
-	}
-	x := &effectWatch{watch: w, effectPoints: points, turns: map[*turn]*wanted{}, over: map[int]*wanted{},
+	x := &effectWatch{watch: w, turns: map[*turn]*wanted{}, over: map[int]*wanted{},
 		files: map[string]content{}}
 	w.On(func(*event) {
 		for _, a := range x.turns {
@@ -53,11 +47,8 @@ func effects(w *watch) {
 	w.On(x.found, workspaceEvent)
 }
 
-type effectPoints struct{ rejected, early, unmade, made int }
-
 type effectWatch struct {
 	*watch
-	effectPoints
 	turns map[*turn]*wanted
 	over  map[int]*wanted    // those that have ended, by Seq of the prompt
 	files map[string]content // what is known of the files, by path
@@ -229,13 +220,13 @@ func (x *effectWatch) file(ev *event, a *wanted, name string, calls []int, now m
 	}
 	first := a.calls[calls[0]].answer
 	written, asked := a.touched(name, calls)
-	x.Saw(x.early)
+	x.Saw(x.At("early"))
 	switch refused := a.refused(calls); {
 	case written.seq > 0 && asked > written.seq:
-		x.find(x.early, ev, name, []int{first, written.seq, asked},
+		x.find(x.At("early"), ev, name, []int{first, written.seq, asked},
 			"The agent wrote %s at #%d, and asked for permission at #%d.", name, written.seq, asked)
 	case refused > 0 && written.seq == 0: // else PERM-GUARD sees it
-		x.judge(x.rejected, changed, ev, name, []int{first, refused},
+		x.judge(x.At("rejected"), changed, ev, name, []int{first, refused},
 			"The user did not allow what writes %s, and it is now: %s.", name, orGone(is.is))
 	case refused == 0 && a.ended == "end_turn":
 		x.outcome(ev, a, name, calls, is, changed)
@@ -283,7 +274,7 @@ func (x *effectWatch) outcome(ev *event, a *wanted, name string, calls []int, is
 		switch {
 		case k.denied > 0: // it changes nothing
 		case k.status == failed:
-			x.judge(x.made, len(calls) == 1 && c.tool == "write_file" && changed && same(is, want.after(c)), ev, name,
+			x.judge(x.At("made"), len(calls) == 1 && c.tool == "write_file" && changed && same(is, want.after(c)), ev, name,
 				[]int{c.answer, k.seq}, "Tool call %q is said to have failed, and %s is as it wanted: %s.", k.id, name,
 				orGone(is.is))
 		case k.status != completed:
@@ -295,7 +286,7 @@ func (x *effectWatch) outcome(ev *event, a *wanted, name string, calls []int, is
 	if len(because) == 0 || !want.known && (changed || want.is != "") {
 		return
 	}
-	x.judge(x.unmade, !same(is, want), ev, name, because,
+	x.judge(x.At("unmade"), !same(is, want), ev, name, because,
 		"What the model wanted of %s makes it %s, its calls are said to be completed, and it is: %s.%s", name,
 		orGone(want.is), orGone(is.is), x.elsewhere(want, name))
 }

@@ -20,15 +20,6 @@ const rememberedText = hearing.Remembered
 // tool calls with their ends. Of notices that the agent makes itself, and of thoughts, no
 // sentence says it.
 func loadWhole(w *watch) {
-	p := &wholePoints{
-		message: w.At("message"),
-		user:    w.At("user"),
-		order:   w.At("order"),
-		notice:  w.At("notice"),
-		thought: w.At("thought"),
-		call:    w.At("call"),
-		status:  w.At("status"),
-	}
 	var model strings.Builder // what it said
 	w.On(func(ev *event) {
 		if ev.Kind == transcript.ModelChunk && model.Len() < 4*rememberedText {
@@ -62,12 +53,10 @@ func loadWhole(w *watch) {
 	eachReplay(w, func(r *replayed, ev *event) { r.hear(ev) }, func(r *replayed, ev *event) {
 		// LOAD-WINDOW names a replay without anything of the agent.
 		if k := talks[ev.Session]; k != nil && r.answered && r.all.Len() < 8*rememberedText {
-			p.compare(w, k, r, ev, model.String())
+			w.compare(k, r, ev, model.String())
 		}
 	})
 }
-
-type wholePoints struct{ message, user, order, notice, thought, call, status int }
 
 // replayed is what a load brought.
 type replayed struct {
@@ -100,7 +89,7 @@ func (r *replayed) hear(ev *event) {
 }
 
 // compare judges a replay by what was said and done before it.
-func (p *wholePoints) compare(w *watch, k *talk, r *replayed, ev *event, model string) {
+func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 	const tellsApart = 8 // bytes that are not said again by chance
 	all, at, before, said := r.all.String(), 0, 0, map[string]bool{}
 	for _, x := range k.past {
@@ -108,12 +97,12 @@ func (p *wholePoints) compare(w *watch, k *talk, r *replayed, ev *event, model s
 		if text == "" || x.topic == userChunk && r.user.Len() == 0 { // LOAD-WINDOW names a user who said nothing
 			continue
 		}
-		point, what := pick(strings.Contains(model, text), p.message, p.notice), "message"
+		point, what := w.At(pick(strings.Contains(model, text), "message", "notice")), "message"
 		switch x.topic {
 		case thoughtChunk:
-			point, what = p.thought, "thought"
+			point, what = w.At("thought"), "thought"
 		case userChunk:
-			point, what = p.user, "prompt"
+			point, what = w.At("user"), "prompt"
 		}
 		if w.judge(point, !strings.Contains(r.of(x.topic).String(), text), ev, "", []int{x.seq, ev.request.seq},
 			"session/load did not replay the %s that began with #%d.", what, x.seq) != nil || x.topic == thoughtChunk {
@@ -121,18 +110,18 @@ func (p *wholePoints) compare(w *watch, k *talk, r *replayed, ev *event, model s
 		}
 		i := strings.Index(all[at:], text)
 		moved := i < 0 && len(text) >= tellsApart && !said[text] && strings.Count(all, text) == 1
-		w.judge(p.order, moved, ev, "", []int{before, x.seq, ev.request.seq},
+		w.judge(w.At("order"), moved, ev, "", []int{before, x.seq, ev.request.seq},
 			"session/load replayed the %s that began with #%d before that of #%d.", what, x.seq, before)
 		if said[text] = true; i >= 0 {
 			at, before = at+i+len(text), x.seq
 		}
 	}
-	p.compareCalls(w, k, r, ev)
+	w.compareCalls(k, r, ev)
 }
 
 // compareCalls judges the tool calls of a replay: by their ids where it keeps them, else by
 // their number.
-func (p *wholePoints) compareCalls(w *watch, k *talk, r *replayed, ev *event) {
+func (w *watch) compareCalls(k *talk, r *replayed, ev *event) {
 	kept := 0
 	for _, t := range ev.session.order {
 		before, known := k.ends[t.id]
@@ -142,13 +131,13 @@ func (p *wholePoints) compareCalls(w *watch, k *talk, r *replayed, ev *event) {
 		if t.by == byCall {
 			kept++
 		}
-		w.judge(p.status, t.status.final() && t.status != before, ev, t.id, []int{t.seq},
+		w.judge(w.At("status"), t.status.final() && t.status != before, ev, t.id, []int{t.seq},
 			"The tool call %q had ended %s, and session/load shows it as %s.", t.id, before, t.status)
 	}
 	if r.calls == 0 && kept == 0 {
 		return // an agent may keep none
 	}
-	w.judge(p.call, max(kept, r.calls) < len(k.ends), ev, "", []int{ev.request.seq},
+	w.judge(w.At("call"), max(kept, r.calls) < len(k.ends), ev, "", []int{ev.request.seq},
 		"session/load replayed %s, and %d had ended before it.", count(max(kept, r.calls), "tool call"), len(k.ends))
 }
 

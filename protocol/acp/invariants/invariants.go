@@ -16,8 +16,9 @@ import (
 )
 
 // What each version has of its own: rules.txt holds the rules and their points, shape.txt what
-// SHAPE judges by, requirements.txt is the registry, bindings.yaml what tests it, and examples the examples of the rules. v2/kept.txt names the requirements of
-// version 1 that hold in version 2 as they are.
+// SHAPE judges by, requirements.txt is the registry, bindings.yaml what tests it, and examples
+// the examples of the rules. v2/kept.txt names the requirements of version 1 that hold in
+// version 2 as they are.
 //
 // A line of an example is a frame of the editor (-->) or of the agent (<--), or
 // an event:

@@ -13,73 +13,66 @@ import (
 // rootKeys judges what the schema does not know: keys, methods and kinds of
 // updates. Extensions have their places, in _meta and behind an underscore.
 func rootKeys(w *watch) {
-	key, method, tag, meta := w.At("unknown-key"), w.At("unknown-method"), w.At("unknown-update"), w.At("meta")
-	value, unstable, withdrawn, newer := w.At("unknown-value"), w.At("unstable"), w.At("withdrawn"), w.At("newer")
-	v := w.version
-	points := keyPoints{key, method, tag, meta, value, unstable, withdrawn, newer}
 	w.shapes[rules.OfAgent], w.shapes[rules.OfClient] = true, true
-	news, protocol := schema.LatestNews(), fmt.Sprint("acp-v", v.number)
+	news, protocol := schema.LatestNews(), fmt.Sprint("acp-v", w.version.number)
 	w.On(func(ev *event) {
 		for _, p := range ev.problems {
 			ev.conn.novel = ev.conn.novel || newCapability(p)
 		}
 	}, asked(initialize), answered(initialize))
 	w.On(func(ev *event) {
-		w.Saw(key)
+		w.Saw(w.At("unknown-key"))
 		if ev.Method != "" && ev.ID == "" || ev.params.Exists() {
-			w.Saw(method)
+			w.Saw(w.At("unknown-method"))
 		}
 		if isUpdate(ev.topic) {
-			w.Saw(tag)
+			w.Saw(w.At("unknown-update"))
 		}
 		if bytes.Contains(ev.Raw, []byte(`"_meta"`)) {
-			w.Saw(meta)
+			w.Saw(w.At("meta"))
 		}
 		for _, p := range ev.problems {
-			points.judge(w, ev, p, news.Touching(protocol, part(ev, p)))
+			w.key(ev, p, news.Touching(protocol, part(ev, p)))
 		}
 	}, agentMessages()...)
 }
 
-// keyPoints are the points of ROOT-KEYS.
-type keyPoints struct{ key, method, tag, meta, value, unstable, withdrawn, newer int }
-
-// judge reports what a problem with a message breaks. draft is the news about its part.
-func (k keyPoints) judge(w *watch, ev *event, p schema.Problem, draft *schema.Feature) {
+// key reports what a problem with a message breaks. draft is the news about its part.
+func (w *watch) key(ev *event, p schema.Problem, draft *schema.Feature) {
 	name := frameName(ev)
 	object := p.Type + " " + p.Path[strings.LastIndexByte(p.Path, '.')+1:]
 	switch {
 	case p.Severity == schema.Unstable && draft.Is("withdrawn"):
-		w.find(k.withdrawn, ev, object, nil, "In %s, %s is part of a draft that was withdrawn on %s: %s.", name, p.Path,
+		w.find(w.At("withdrawn"), ev, object, nil, "In %s, %s is part of a draft that was withdrawn on %s: %s.", name, p.Path,
 			draft.Date, draft.Name)
 	case newerThanThis(ev, p):
-		w.find(k.newer, ev, object, nil, "In %s, %s is newer than this program knows: update acp-test.", name, p.Path)
+		w.find(w.At("newer"), ev, object, nil, "In %s, %s is newer than this program knows: update acp-test.", name, p.Path)
 	case isMeta(p):
-		w.find(k.meta, ev, object, nil, "In %s, %s %s.", name, p.Path, p.Message)
+		w.find(w.At("meta"), ev, object, nil, "In %s, %s %s.", name, p.Path, p.Message)
 	case unknownTag(ev, p) && p.Severity <= schema.Lossy:
 		kind := clip(ev.update.Get("sessionUpdate").Str())
-		w.find(k.tag, ev, kind, nil, "There is no kind of session/update %q; a notification of an extension would be legal.",
-			kind)
+		w.find(w.At("unknown-update"), ev, kind, nil,
+			"There is no kind of session/update %q; a notification of an extension would be legal.", kind)
 	case p.Severity == schema.Unstable:
-		w.find(k.unstable, ev, object, nil, "In %s, %s %s.", name, p.Path, p.Message)
+		w.find(w.At("unstable"), ev, object, nil, "In %s, %s %s.", name, p.Path, p.Message)
 	case p.Severity == schema.Unknown:
-		k.unknown(w, ev, p, object)
+		w.unknown(ev, p, object)
 	}
 }
 
 // unknown reports a method, a key or a value that the schema does not know.
-func (k keyPoints) unknown(w *watch, ev *event, p schema.Problem, object string) {
+func (w *watch) unknown(ev *event, p schema.Problem, object string) {
 	switch {
 	case p.Path == "method":
-		w.find(k.method, ev, ev.Method, nil, "The agent's method %s.", p.Message)
+		w.find(w.At("unknown-method"), ev, ev.Method, nil, "The agent's method %s.", p.Message)
 	case strings.Contains(p.Message, "unknown key") || strings.Contains(p.Message, "is no member"):
 		if p.Type == "AuthMethodTerminal" && strings.HasSuffix(p.Path, ".command") {
 			return // AUTH-METHODS
 		}
-		f := w.find(k.key, ev, object, nil, "In %s, %s: %s.", frameName(ev), p.Path, p.Message)
+		f := w.find(w.At("unknown-key"), ev, object, nil, "In %s, %s: %s.", frameName(ev), p.Path, p.Message)
 		w.Narrow(f, extension(p.Type)...)
 	default:
-		w.find(k.value, ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
+		w.find(w.At("unknown-value"), ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
 	}
 }
 

@@ -24,16 +24,14 @@ func userEcho(w *watch) {
 
 // msgRuns judges that the chunks of a message stand together.
 func msgRuns(w *watch) {
-	returns, next, kinds, mixed := w.At("id-returns"), w.At("next-turn"), w.At("two-kinds"), w.At("mixed")
-	x := &messageIDs{w, map[*session]*ids{}, returns, next, kinds, mixed}
+	x := &messageIDs{w, map[*session]*ids{}}
 	w.On(func(ev *event) { delete(x.of, ev.session) }, asked(loadSession), answered(loadSession), asked(resumeSession))
 	w.inSession(x.chunk, messages()...)
 }
 
 type messageIDs struct {
 	*watch
-	of                          map[*session]*ids
-	returns, next, kinds, mixed int
+	of map[*session]*ids
 }
 
 // ids are those of a session: where each message began, by kind, and the turn of each message
@@ -59,7 +57,7 @@ func (x *messageIDs) chunk(ev *event, s *session) {
 		return
 	}
 	text, kind := id.Str(), int(ev.topic-userChunk)
-	x.Saw(x.returns)
+	x.Saw(x.At("id-returns"))
 	if kind > 0 && ev.turn != nil {
 		x.ofTurn(ev, m, text)
 	}
@@ -67,11 +65,11 @@ func (x *messageIDs) chunk(ev *event, s *session) {
 		return // the message goes on
 	}
 	if at := m.began[kind][text]; at > 0 {
-		x.find(x.returns, ev, text, []int{at}, "The messageId %q came back after another message had begun.", text)
+		x.find(x.At("id-returns"), ev, text, []int{at}, "The messageId %q came back after another message had begun.", text)
 	}
 	for other := range m.began {
 		if at := m.began[other][text]; at > 0 && other != kind {
-			x.find(x.kinds, ev, text, []int{at}, "The messageId %q names messages of two kinds.", text)
+			x.find(x.At("two-kinds"), ev, text, []int{at}, "The messageId %q names messages of two kinds.", text)
 		}
 	}
 	if m.began[kind] == nil || len(m.began[kind]) >= rememberedIDs {
@@ -90,7 +88,7 @@ func (x *messageIDs) alike(ev *event, m *ids, has bool) {
 		here, elsewhere = &m.without, m.with
 	}
 	if *here = ev.Seq; elsewhere > 0 && m.turn != nil {
-		x.find(x.mixed, ev, "", []int{elsewhere}, "Some chunks of the turn have a messageId and others have none.")
+		x.find(x.At("mixed"), ev, "", []int{elsewhere}, "Some chunks of the turn have a messageId and others have none.")
 	}
 }
 
@@ -98,7 +96,7 @@ func (x *messageIDs) alike(ev *event, m *ids, has bool) {
 func (x *messageIDs) ofTurn(ev *event, m *ids, id string) {
 	before := m.turns[id]
 	apart := before != nil && before != ev.turn && before.alone() && ev.turn.alone() // else one may steer the other
-	x.judge(x.next, apart, ev, "", nil,
+	x.judge(x.At("next-turn"), apart, ev, "", nil,
 		"The message has the messageId %q of a message of an earlier turn, of which it then is a part.", id)
 	if before != nil {
 		return

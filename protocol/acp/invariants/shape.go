@@ -159,7 +159,8 @@ func shapeByMessage(w *watch) {
 	other, stop, former, update := w.At("broken"), w.At("stop-reason"), w.At("first-version"), w.At("update")
 	ended, lossy, style := w.At("prompt"), w.At("lossy"), w.At("unknown")
 	w.shapes[rules.OfAgent] = true
-	points := map[topic]int{answered(initialize): w.At("initialize"), answered(prompt): ended, asked(permission): w.At("permission")}
+	points := map[topic]int{answered(initialize): w.At("initialize"), answered(prompt): ended,
+		asked(permission): w.At("permission")}
 	w.On(func(ev *event) {
 		point, special := points[ev.topic]
 		if isUpdate(ev.topic) {
