@@ -15,8 +15,10 @@ type Rule struct {
 	Side Side
 	// Sentence says the rule in one sentence.
 	Sentence string
-	// Points are the ways to break it.
-	Points []Point
+	// Points are the ways to break it. Elsewhere are the ids of those that only other versions of
+	// the protocol have.
+	Points    []Point
+	Elsewhere []string
 	// Alone says that one message shows the rule broken, whatever comes before and after it.
 	Alone bool
 }
@@ -35,6 +37,7 @@ type Point struct {
 //	ID SIDE [alone]
 //	  SENTENCE
 //	  CLASS POINT REQUIREMENTS: SAYS
+//	  elsewhere POINTS
 func readRules(text string) (all []Rule, err error) {
 	for i, line := range strings.Split(text, "\n") {
 		words := strings.Fields(line)
@@ -50,6 +53,8 @@ func readRules(text string) (all []Rule, err error) {
 			return nil, fmt.Errorf("rules.txt:%d: text before the first rule", i+1)
 		case all[last].Sentence == "":
 			all[last].Sentence = strings.TrimSpace(line)
+		case words[0] == "elsewhere":
+			all[last].Elsewhere = words[1:]
 		default:
 			p, err := readPoint(line)
 			if err != nil {

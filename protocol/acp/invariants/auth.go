@@ -8,7 +8,6 @@ import (
 
 // authMethods judges the list of ways to log in; its shape is for SHAPE.
 func authMethods(w *watch) {
-	duplicate, terminal, command := w.At("duplicate-id"), w.At("terminal"), w.At("command")
 	v := w.version
 	w.On(func(ev *event) {
 		if n, ok := ev.result.Get("protocolVersion").Int(); ok && n != 1 {
@@ -17,12 +16,12 @@ func authMethods(w *watch) {
 		ids := rules.Seen{}
 		for m := range ev.result.Get("authMethods").Items() {
 			id := m.Get("id").Str()
-			w.judge(duplicate, ids.Again(id), ev, id, nil, "Two auth methods have the id %q.", id)
+			w.judge("duplicate-id", ids.Again(id), ev, id, nil, "Two auth methods have the id %q.", id)
 			inTerminal := m.Get("type").Is("terminal")
-			w.judge(terminal, inTerminal && !ev.conn.has(rules.OfClient, v.terminalLogin), ev, id, []int{ev.Ref},
+			w.judge("terminal", inTerminal && !ev.conn.has(rules.OfClient, v.terminalLogin), ev, id, []int{ev.Ref},
 				"The auth method %q is of type terminal, but the client did not advertise auth.terminal.", id)
 			if inTerminal {
-				w.judge(command, m.Get("command").Exists(), ev, id, nil,
+				w.judge("command", m.Get("command").Exists(), ev, id, nil,
 					"The auth method %q names a command; it may only add args and env to the agent's own.", id)
 			}
 		}
@@ -32,38 +31,36 @@ func authMethods(w *watch) {
 // authCode judges that code -32000 means that authentication is missing, and
 // that a missing authentication is told with it.
 func authCode(w *watch) {
-	noMethods, again, open := w.At("no-methods"), w.At("after-authenticate"), w.At("after-logout")
-	disguised := w.At("disguised")
 	w.On(func(ev *event) {
 		c := ev.conn
 		if c.initDone == 0 {
 			return
 		}
 		if len(c.methods) == 0 {
-			w.Saw(noMethods)
+			w.Saw("no-methods")
 		}
 		if c.authed {
-			w.Saw(again)
+			w.Saw("after-authenticate")
 		}
 		if c.loggedOut && c.demanded && ev.verb == newSession {
-			w.judge(open, ev.succeeded(), ev, "", []int{ev.Ref},
+			w.judge("after-logout", ev.succeeded(), ev, "", []int{ev.Ref},
 				"The agent demands authentication, but created a session after logout.")
 		}
 		if !ev.err.Exists() {
 			return
 		}
-		w.Saw(disguised)
+		w.Saw("disguised")
 		message := ev.err.Get("message").Str()
 		switch code := ev.code(); {
 		case code == -32000 && c.authed:
-			w.find(again, ev, ev.Method, []int{ev.Ref}, "%s failed with -32000 %q although authenticate had succeeded.",
-				ev.Method, message)
+			w.find("after-authenticate", ev, ev.Method, []int{ev.Ref},
+				"%s failed with -32000 %q although authenticate had succeeded.", ev.Method, message)
 		case code == -32000 && len(c.methods) == 0:
-			w.find(noMethods, ev, ev.Method, []int{c.initDone, ev.Ref},
+			w.find("no-methods", ev, ev.Method, []int{c.initDone, ev.Ref},
 				"%s failed with -32000 %q, which asks for authentication, but the agent offers no auth methods.", ev.Method,
 				message)
 		case code == -32603 && loginWords.MatchString(message+" "+string(ev.err.Get("data").Raw())):
-			w.find(disguised, ev, ev.Method, []int{ev.Ref},
+			w.find("disguised", ev, ev.Method, []int{ev.Ref},
 				"%s failed with -32603 %q; -32000 tells clients that authentication is missing.", ev.Method, message)
 		}
 	}, answered(newSession), answered(loadSession), answered(resumeSession), answered(prompt), answered(listSessions),

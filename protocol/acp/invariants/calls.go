@@ -119,16 +119,16 @@ func (c *callWatch) ends(ev *event, x *calling) {
 		return
 	}
 	if len(x.ran) > 0 {
-		c.judge(c.At("unseen"), x.shown == 0, ev, fmt.Sprint(t.started), []int{x.asked},
+		c.judge("unseen", x.shown == 0, ev, fmt.Sprint(t.started), []int{x.asked},
 			"The model called %s, its results went back, and the turn showed no tool call.", strings.Join(x.ran, ", "))
 	}
 	if i := slices.IndexFunc(t.tools, func(k *tool) bool { return k.again }); len(x.ran) > len(t.tools) {
-		c.judge(c.At("shared-id"), i >= 0, ev, fmt.Sprint(t.started), []int{x.asked},
+		c.judge("shared-id", i >= 0, ev, fmt.Sprint(t.started), []int{x.asked},
 			"The model called %s, and of its %d calls the turn showed %d: one id had ended and went on.",
 			strings.Join(x.ran, ", "), len(x.ran), len(t.tools))
 	}
 	if failed := slices.ContainsFunc(t.tools, func(k *tool) bool { return k.status == failed }); !failed && !x.refused {
-		c.judge(c.At("ended"), len(x.called) > 0, ev, fmt.Sprint(t.started), []int{x.asked},
+		c.judge("ended", len(x.called) > 0, ev, fmt.Sprint(t.started), []int{x.asked},
 			"The model called %s, and the turn ended with end_turn without asking it again.", strings.Join(x.called, ", "))
 	}
 }
@@ -153,7 +153,7 @@ func called(steps wire.Value) (names []string) {
 func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 	if parts := a.Conversation(); x.rejected > x.asked && len(x.called) == 1 && len(parts) > 0 {
 		last := parts[len(parts)-1]
-		c.judge(c.At("rejection"), last.Who == "result" && bare(last.Text) == "", ev, "", []int{x.rejected},
+		c.judge("rejection", last.Who == "result" && bare(last.Text) == "", ev, "", []int{x.rejected},
 			"The user rejected what the model called, and the result that the model gets is empty.")
 	}
 	if len(x.called) == 0 || x.refused {
@@ -175,13 +175,13 @@ func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 	if len(x.called) > 1 {
 		return
 	}
-	back := func(point int, tool string, f found, format string) {
+	back := func(point string, tool string, f found, format string) {
 		if f.seq > 0 && !f.secret && x.called[0] == tool {
 			c.judge(point, !holds(results.String(), f.text), ev, "", []int{f.seq}, format, clip(f.text))
 		}
 	}
-	back(c.At("file"), "read_file", x.file, "The editor gave the file %q, and no result in the next request holds it.")
-	back(c.At("output"), "run_shell", x.output, "The terminal said %q, and no result in the next request holds it.")
+	back("file", "read_file", x.file, "The editor gave the file %q, and no result in the next request holds it.")
+	back("output", "run_shell", x.output, "The terminal said %q, and no result in the next request holds it.")
 }
 
 // holds reports whether results show the first or the last line of a text: it may be cut.

@@ -18,9 +18,6 @@ const slowCancel = 5 * time.Second
 // that a gate holds, were it until the agent itself hangs up, or a request of the agent that the editor has not
 // answered. Else the two may have crossed on the wire.
 func cancelReason(w *watch) {
-	reason, fault, closeReason := w.At("other-reason"), w.At("error"), w.At("close-other-reason")
-	closeFault, unproven, silent := w.At("close-error"), w.At("unproven"), w.At("no-response")
-	owed, slow := w.At("editor-owes-answer"), w.At("slow")
 	v := w.version
 	var suspects []suspect
 	settle := func(is func(suspect) bool, report func(suspect)) {
@@ -35,7 +32,7 @@ func cancelReason(w *watch) {
 	confirm := func(ev *event) { settle(func(s suspect) bool { return s.conn == ev.Conn }, accuse) }
 	acquit := func(ev *event) {
 		settle(func(s suspect) bool { return s.conn == ev.Conn && s.act.seq == ev.Ref }, func(s suspect) {
-			w.Report(unproven, s.conn, s.session, s.object, s.entries,
+			w.Report("unproven", s.conn, s.session, s.object, s.entries,
 				"The response came before the write of the cancel had ended, so the agent need not have known of it.")
 		})
 	}
@@ -43,7 +40,7 @@ func cancelReason(w *watch) {
 	w.On(acquit, writeEnded)
 	w.On(confirm, append(append(editorRequests(), editorAnswers()...), cancelTold, editorTakesBack, editorOtherTold,
 		editorNoise)...)
-	errs := func(ev *event, a *act, point int, word string) {
+	errs := func(ev *event, a *act, point string, word string) {
 		if t := ev.turn; !t.tookBack(ev) {
 			w.find(point, ev, fmt.Sprint(t.started), []int{t.started, a.seq},
 				"The prompt that %s had stopped was answered with an error (%d %q) instead of stop reason cancelled.", word,
@@ -56,9 +53,9 @@ func cancelReason(w *watch) {
 		if a == nil || t.concurrent || a.failed || !t.session.ready(v) || t.mayBeLate(ev) {
 			return
 		}
-		point, fault, word := reason, fault, "session/cancel"
+		point, fault, word := "other-reason", "error", "session/cancel"
 		if closing {
-			point, fault, word = closeReason, closeFault, "session/close"
+			point, fault, word = "close-other-reason", "close-error", "session/close"
 		}
 		if ev.err.Exists() && w.state.failedBefore(t, a) > 0 {
 			return // the model's failure had ended the turn
@@ -71,13 +68,13 @@ func cancelReason(w *watch) {
 		}
 		if ev.stop == "cancelled" {
 			took := ev.At - max(a.at, ev.conn.answeredAt)
-			w.judge(slow, took > slowCancel, ev, object, []int{a.seq}, "The turn ended %s after %s.",
+			w.judge("slow", took > slowCancel, ev, object, []int{a.seq}, "The turn ended %s after %s.",
 				took.Round(time.Millisecond), word)
 			return
 		}
 		proof, at := w.state.openWork(t, a, ev.stop)
 		if proof == "" {
-			w.find(unproven, ev, object, []int{t.started, a.seq},
+			w.find("unproven", ev, object, []int{t.started, a.seq},
 				"After %s the turn ended with %q. The two may have crossed: %s.", word, ev.stop, w.state.unproved(t))
 			return
 		}
@@ -92,19 +89,19 @@ func cancelReason(w *watch) {
 	}, answered(prompt))
 	w.AtEnd(func(end rules.End) {
 		settle(func(suspect) bool { return true }, accuse)
-		w.unanswered(end, rules.OfClient, func(r *request, a absence) { w.silentCancel(silent, owed, r, a) })
+		w.unanswered(end, rules.OfClient, func(r *request, a absence) { w.silentCancel(r, a) })
 	})
 }
 
 // silentCancel reports a cancelled prompt that was not answered.
-func (w *watch) silentCancel(silent, owed int, r *request, gone absence) {
+func (w *watch) silentCancel(r *request, gone absence) {
 	a, _ := r.turn.stopper()
 	if r.verb != prompt || a == nil || a.failed || r.turn.concurrent {
 		return
 	}
-	point, entries, but := silent, []int{r.seq, a.seq}, ""
+	point, entries, but := "no-response", []int{r.seq, a.seq}, ""
 	if method, at := r.turn.awaits(func(*request) bool { return true }); method != "" {
-		point, entries = owed, []int{r.seq, at, a.seq}
+		point, entries = "editor-owes-answer", []int{r.seq, at, a.seq}
 		but = ", but the editor has not answered the agent's " + method + " either"
 	}
 	w.Report(point, r.conn.n, r.session.id, fmt.Sprint(r.seq), entries,
@@ -120,7 +117,7 @@ func (t *turn) mayBeLate(ev *event) bool {
 // suspect is a breach that only a late end of the cancel's write could excuse.
 // Since the editor writes one frame at a time, its next frame settles that.
 type suspect struct {
-	point           int
+	point           string
 	conn            int
 	session, object string
 	act             *act
@@ -250,8 +247,6 @@ func (r *request) awaited(t *turn) bool {
 
 // cancelCause judges whether a turn that ends cancelled was cancelled.
 func cancelCause(w *watch) {
-	uncalled, denied, stale := w.At("not-cancelled"), w.At("denied-permission"), w.At("earlier-cancel")
-	foreign := w.At("other-session")
 	type told struct {
 		session *session
 		seq     int
@@ -282,7 +277,7 @@ func cancelCause(w *watch) {
 		delete(refused, t)
 		delete(excused, t)
 		delete(idle, t.session)
-		w.Saw(uncalled, stale, foreign)
+		w.Saw("not-cancelled", "earlier-cancel", "other-session")
 		if ev.stop != "cancelled" || t.cancel != nil || t.close != nil || t.request.back != nil || t.disturbed ||
 			cancelled || ev.conn.closedIn > 0 || ev.conn.signalled > 0 {
 			return
@@ -291,16 +286,16 @@ func cancelCause(w *watch) {
 		other := last[ev.conn]
 		switch {
 		case refusal > 0:
-			w.find(denied, ev, object, []int{t.started, refusal},
+			w.find("denied-permission", ev, object, []int{t.started, refusal},
 				"The turn ended cancelled although nobody cancelled it; only a permission had not been given.")
 		case before > 0 && before < t.started:
-			w.find(stale, ev, object, []int{before, t.started},
+			w.find("earlier-cancel", ev, object, []int{before, t.started},
 				"The turn ended cancelled because of a cancel that was sent before its prompt.")
 		case other.seq > t.started && other.session != t.session:
-			w.find(foreign, ev, object, []int{t.started, other.seq},
+			w.find("other-session", ev, object, []int{t.started, other.seq},
 				"The turn ended cancelled, but the cancel was for another session.")
 		default:
-			w.find(uncalled, ev, object, []int{t.started}, "The turn ended cancelled, but nobody had cancelled it.")
+			w.find("not-cancelled", ev, object, []int{t.started}, "The turn ended cancelled, but nobody had cancelled it.")
 		}
 	}, answered(prompt))
 }

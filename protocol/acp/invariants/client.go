@@ -9,7 +9,6 @@ import (
 
 // clientInitFirst judges the order of initialize, set-up and prompts.
 func clientInitFirst(w *watch) {
-	first, setup := w.At("initialize"), w.At("session")
 	v := w.version
 	// A recording may begin after initialize: what comes before it
 	// counts only once it is seen.
@@ -17,12 +16,12 @@ func clientInitFirst(w *watch) {
 	w.On(func(ev *event) {
 		c := ev.conn
 		if seq := before[c]; seq > 0 && c.initAsked == 0 {
-			w.find(first, ev, "", []int{seq}, "The client sent a request before it sent initialize.")
+			w.find("initialize", ev, "", []int{seq}, "The client sent a request before it sent initialize.")
 		}
 	}, asked(initialize))
 	w.On(func(ev *event) {
 		c := ev.conn
-		w.judge(first, c.initAsked > 0 && c.initDone == 0, ev, ev.Method, []int{c.initAsked},
+		w.judge("initialize", c.initAsked > 0 && c.initDone == 0, ev, ev.Method, []int{c.initAsked},
 			"The client sent %s before initialize was answered.", ev.Method)
 		if c.initAsked == 0 && before[c] == 0 {
 			before[c] = ev.Seq
@@ -34,21 +33,21 @@ func clientInitFirst(w *watch) {
 		c := ev.conn
 		if seq := before[c]; seq > 0 && seq == ev.Ref && c.initAsked == 0 && (ev.ID == "0" || ev.ID == "1") &&
 			(ev.code() == -32002 || ev.code() == -32600) {
-			w.find(first, ev, "", []int{seq},
+			w.find("initialize", ev, "", []int{seq},
 				"The client sent %s as its first request, and the agent refused it: initialize never came.", ev.request.method)
 		}
 	}, span(newSession, forkSession, answered)...)
 	w.inSession(func(ev *event, s *session) {
 		if ev.conn.initDone > 0 && !s.child() { // C-SUBAGENT
-			w.judge(setup, !s.ready(v), ev, "", []int{s.named}, "The client prompted session %q, which was not set up.", s.id)
+			w.judge("session", !s.ready(v), ev, "", []int{s.named}, "The client prompted session %q, which was not set up.",
+				s.id)
 		}
 	}, asked(prompt))
 }
 
 // clientAnswer judges that the client answers what the agent asks.
 func clientAnswer(w *watch) {
-	twice, unknown, missing := w.At("twice"), w.At("unknown-id"), w.At("unanswered")
-	w.On(func(*event) { w.Saw(twice, unknown, missing) }, editorAnswers()...)
+	w.On(func(*event) { w.Saw("twice", "unknown-id", "unanswered") }, editorAnswers()...)
 	// Nobody can tell which of them is answered: ONE-RESPONSE is about that.
 	shared := map[connID]bool{}
 	w.On(func(ev *event) {
@@ -57,19 +56,19 @@ func clientAnswer(w *watch) {
 		}
 	}, agentRequests()...)
 	w.On(func(ev *event) {
-		w.Saw(twice, unknown)
+		w.Saw("twice", "unknown-id")
 		switch {
 		case shared[connID{ev.conn, ev.ID}]:
 		case ev.Ref > 0:
-			w.find(twice, ev, string(ev.ID), []int{ev.Ref}, "The agent's %s was answered a second time.", ev.Method)
+			w.find("twice", ev, string(ev.ID), []int{ev.Ref}, "The agent's %s was answered a second time.", ev.Method)
 		case ev.conn.initAsked > 0 && ev.ID != "null":
-			w.find(unknown, ev, string(ev.ID), nil, "The client answered request %s, which the agent never made.", ev.ID)
+			w.find("unknown-id", ev, string(ev.ID), nil, "The client answered request %s, which the agent never made.", ev.ID)
 		}
 	}, editorAnswersNone)
 	w.AtEnd(func(end rules.End) {
 		w.unanswered(end, rules.OfAgent, func(r *request, a absence) {
-			if w.Saw(missing); r.conn.exited == 0 && !shared[connID{r.conn, r.id}] {
-				w.Report(missing, r.conn.n, r.session.name(), fmt.Sprint(r.seq), []int{r.seq, a.at},
+			if w.Saw("unanswered"); r.conn.exited == 0 && !shared[connID{r.conn, r.id}] {
+				w.Report("unanswered", r.conn.n, r.session.name(), fmt.Sprint(r.seq), []int{r.seq, a.at},
 					"The agent's %s was not answered %s.", r.method, a.how)
 			}
 		})
@@ -84,21 +83,20 @@ type connID struct {
 
 // clientIDs judges the ids of a client's requests.
 func clientIDs(w *watch) {
-	null, twice, key := w.At("null"), w.At("in-use"), w.At("key-reused")
 	sent := map[[2]string]string{}
 	w.inSession(func(ev *event, s *session) {
 		k, text := [2]string{s.id, ev.params.Get("idempotencyKey").Str()}, string(ev.params.Get("prompt").Raw())
 		if before, again := sent[k]; again {
-			w.judge(key, before != text, ev, k[1], nil, "The idempotencyKey %q stood for another prompt before.", k[1])
+			w.judge("key-reused", before != text, ev, k[1], nil, "The idempotencyKey %q stood for another prompt before.", k[1])
 		} else if k[1] != "" {
 			rules.Remember(sent, rememberedSessions, k, text)
 		}
 	}, asked(prompt))
-	w.On(func(ev *event) { w.idInUse(rules.OfClient, null, twice, ev) }, editorRequests()...)
+	w.On(func(ev *event) { w.idInUse(rules.OfClient, "null", "in-use", ev) }, editorRequests()...)
 }
 
 // idInUse judges the id of a request of a side.
-func (w *watch) idInUse(by rules.Side, null, twice int, ev *event) {
+func (w *watch) idInUse(by rules.Side, null, twice string, ev *event) {
 	w.Saw(null, twice)
 	if ev.ID == "null" {
 		w.find(null, ev, ev.Method, nil, "The %s's %s has the id null, which JSON-RPC discourages.", by, ev.Method)
@@ -110,8 +108,7 @@ func (w *watch) idInUse(by rules.Side, null, twice int, ev *event) {
 
 // clientCwd judges the directories that the client names.
 func clientCwd(w *watch) {
-	cwd, root, filter := w.At("cwd"), w.At("directories"), w.At("filter")
-	check := func(ev *event, point int, dir wire.Value, what string) {
+	check := func(ev *event, point string, dir wire.Value, what string) {
 		if text := dir.Str(); dir.Kind() == wire.String {
 			w.judge(point, !isAbsolute([]byte(text)), ev, text, nil, "The %s of %s is %q, and must be absolute.", what,
 				ev.Method,
@@ -119,10 +116,10 @@ func clientCwd(w *watch) {
 		}
 	}
 	w.On(func(ev *event) {
-		check(ev, cwd, ev.params.Get("cwd"), "cwd")
+		check(ev, "cwd", ev.params.Get("cwd"), "cwd")
 		for dir := range ev.params.Get("additionalDirectories").Items() {
-			check(ev, root, dir, "additional directory")
+			check(ev, "directories", dir, "additional directory")
 		}
 	}, setUps(asked)...)
-	w.On(func(ev *event) { check(ev, filter, ev.params.Get("cwd"), "cwd filter") }, asked(listSessions))
+	w.On(func(ev *event) { check(ev, "filter", ev.params.Get("cwd"), "cwd filter") }, asked(listSessions))
 }

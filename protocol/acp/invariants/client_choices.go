@@ -10,27 +10,25 @@ import (
 
 // clientModeListed judges that the client chooses from what was offered.
 func clientModeListed(w *watch) {
-	mode, option, login, terminal := w.If("mode"), w.If("option"), w.At("auth-method"), w.At("terminal-method")
-	none := w.If("no-method")
 	w.On(func(ev *event) {
 		if s, id := ev.session, ev.params.Get("modeId").Str(); s != nil && s.modes != nil {
-			w.judge(mode, !s.modes.has(id), ev, id, nil, "The client set mode %q, which is not available.", id)
+			w.judge("mode", !s.modes.has(id), ev, id, nil, "The client set mode %q, which is not available.", id)
 		}
 	}, asked(setMode))
 	w.inSession(func(ev *event, s *session) {
 		if s.options == nil {
 			return
 		}
-		w.Saw(option)
+		w.Saw("option")
 		id, value := ev.params.Get("configId").Str(), ev.params.Get("value")
 		o := findOption(s.options, id)
 		switch {
 		case o == nil:
-			w.find(option, ev, id, nil, "The client set config option %q, which is not offered.", id)
+			w.find("option", ev, id, nil, "The client set config option %q, which is not offered.", id)
 		case o.boolean && value.Kind() != wire.Bool:
-			w.find(option, ev, id, nil, "The client set the boolean config option %q to %s.", id, clip(string(value.Raw())))
+			w.find("option", ev, id, nil, "The client set the boolean config option %q to %s.", id, clip(string(value.Raw())))
 		case o.selects && !o.has(value.Str()):
-			w.find(option, ev, id, nil, "The client set config option %q to %s, which is not offered.", id,
+			w.find("option", ev, id, nil, "The client set config option %q to %s, which is not offered.", id,
 				clip(string(value.Raw())))
 		}
 	}, asked(setOption))
@@ -39,23 +37,22 @@ func clientModeListed(w *watch) {
 		if c.initDone == 0 {
 			return
 		}
-		if none >= 0 && len(c.methods) == 0 || ev.verb == logout {
-			w.judge(none, len(c.methods) == 0, ev, ev.Method, nil,
+		if w.Has("no-method") && len(c.methods) == 0 || ev.verb == logout {
+			w.judge("no-method", len(c.methods) == 0, ev, ev.Method, nil,
 				"The client called %s, and the agent offers no method.", ev.Method)
 			return
 		}
-		w.Saw(none)
+		w.Saw("no-method")
 		inTerminal, offered := c.methods[id]
-		w.judge(login, !offered, ev, id, []int{c.initDone},
+		w.judge("auth-method", !offered, ev, id, []int{c.initDone},
 			"The client authenticates with method %q, which was not offered.", id)
-		w.judge(terminal, inTerminal, ev, id, []int{c.initDone},
+		w.judge("terminal-method", inTerminal, ev, id, []int{c.initDone},
 			"The client authenticates with method %q, which is for a terminal.", id)
 	}, asked(authenticate), asked(logout))
 }
 
 // clientCursor judges that cursors come from the agent.
 func clientCursor(w *watch) {
-	cursor := w.At("cursor")
 	given := map[named]bool{}
 	w.On(func(ev *event) {
 		if next := ev.result.Get("nextCursor"); next.Kind() == wire.String {
@@ -64,7 +61,7 @@ func clientCursor(w *watch) {
 	}, answered(listSessions))
 	w.On(func(ev *event) {
 		if c := ev.params.Get("cursor"); c.Kind() == wire.String && len(given) < rememberedRequests {
-			w.judge(cursor, !given[named{ev.conn, c.Str()}], ev, c.Str(), nil,
+			w.judge("cursor", !given[named{ev.conn, c.Str()}], ev, c.Str(), nil,
 				"The client used cursor %q, which the agent never gave.", c.Str())
 		}
 	}, asked(listSessions))
@@ -78,7 +75,6 @@ type named struct {
 
 // clientElicitCode judges how unadvertised elicitations are refused.
 func clientElicitCode(w *watch) {
-	code := w.At("code")
 	v := w.version
 	modes := v.gates("CreateElicitationRequest")
 	w.On(func(ev *event) {
@@ -87,14 +83,13 @@ func clientElicitCode(w *watch) {
 		if c.initAsked == 0 || !has("form") && !has("url") || modes[mode] != "" && has(mode) {
 			return
 		}
-		w.judge(code, ev.code() != -32602, ev, fmt.Sprint(ev.Ref), []int{ev.Ref},
+		w.judge("code", ev.code() != -32602, ev, fmt.Sprint(ev.Ref), []int{ev.Ref},
 			"The client did not advertise elicitation in mode %q, but did not answer with -32602.", mode)
 	}, answered(elicit))
 }
 
 // clientTermUTF8 judges the output of terminals.
 func clientTermUTF8(w *watch) {
-	limit, text := w.At("limit"), w.At("boundary")
 	limits := map[named]int64{}
 	w.On(func(ev *event) {
 		if id := ev.result.Get("terminalId").Str(); id != "" && ev.request.limit >= 0 {
@@ -109,10 +104,10 @@ func clientTermUTF8(w *watch) {
 		content := output.Str()
 		first, size := utf8.DecodeRuneInString(content)
 		cut, _ := ev.result.Get("truncated").Bool()
-		w.judge(text, cut && first == utf8.RuneError && size > 0 || output.LoneSurrogate(), ev, id, []int{ev.Ref},
+		w.judge("boundary", cut && first == utf8.RuneError && size > 0 || output.LoneSurrogate(), ev, id, []int{ev.Ref},
 			"The output of terminal %q was cut in the middle of a character.", id)
 		if most, limited := limits[named{ev.conn, id}]; limited {
-			w.judge(limit, int64(len(content)) > most, ev, id, []int{ev.Ref},
+			w.judge("limit", int64(len(content)) > most, ev, id, []int{ev.Ref},
 				"The output of terminal %q is %d bytes long, its limit is %d.", id, len(content), most)
 		}
 	}, answered(terminalOutput))

@@ -12,54 +12,53 @@ import (
 
 // clientShape judges the frames of the editor by the types of the schema.
 func clientShape(w *watch) {
-	noise, request, answer, key := w.At("noise"), w.If("request"), w.If("answer"), w.If("unknown-key")
-	method, broken, empty := w.If("unknown-method"), w.If("broken"), w.If("empty-prompt")
-	former, lossy, style := w.If("first-version"), w.If("lossy"), w.If("unknown")
 	v := w.version
 	w.shapes[rules.OfClient] = true
 	w.On(func(ev *event) {
-		w.judge(noise, len(ev.Raw) > 0, ev, "", nil, "A line of the client is no message: %s.", ev.Problem)
+		w.judge("noise", len(ev.Raw) > 0, ev, "", nil, "A line of the client is no message: %s.", ev.Problem)
 	}, editorNoise)
-	// pointOf is what a problem with a message breaks, -1 for nothing.
-	pointOf := func(point int, p schema.Problem) int {
+	// pointOf is what a problem with a message breaks, "" for nothing.
+	pointOf := func(point string, p schema.Problem) string {
 		switch {
-		case p.Path == "id" && (v.number == 2 || point == answer):
-			return -1 // of an answer the agent chose it; of a request of version 2 V2-CLIENT-IDS says it
+		case p.Path == "id" && (v.number == 2 || point == "answer"):
+			return "" // of an answer the agent chose it; of a request of version 2 V2-CLIENT-IDS says it
 		case v.number == 2:
-			return [...]int{broken, lossy, style, style, style}[p.Severity]
+			return [...]string{"broken", "lossy", "unknown", "unknown", "unknown"}[p.Severity]
 		case toleratedOfClient(p):
-			return -1
+			return ""
 		case p.Severity == schema.Unknown && strings.Contains(p.Message, "unknown key"):
-			return key
-		case p.Severity == schema.Unknown && p.Path == "method" && point == request:
-			return method
+			return "unknown-key"
+		case p.Severity == schema.Unknown && p.Path == "method" && point == "request":
+			return "unknown-method"
 		case p.Severity > schema.Lossy:
-			return -1
+			return ""
 		}
 		return point
 	}
-	judge := func(point int) func(*event) {
+	judge := func(point string) func(*event) {
 		return func(ev *event) {
-			w.Saw(noise, point, broken, lossy, style)
-			if point == request {
-				w.Saw(method)
+			w.Saw("noise", point, "broken", "lossy", "unknown")
+			if point == "request" {
+				w.Saw("unknown-method")
 			}
-			if former >= 0 && isFormer(ev) {
-				w.judge(former, true, ev, ev.Method, nil, "The client sent %s, which version 2 does not have.", ev.Method)
+			if w.Has("first-version") && isFormer(ev) {
+				w.judge("first-version", true, ev, ev.Method, nil, "The client sent %s, which version 2 does not have.", ev.Method)
 				return
 			}
-			if none := isEmptyPrompt(ev); empty >= 0 && ev.topic == asked(prompt) {
-				if w.judge(empty, none, ev, "", nil, "The client sent a prompt without content."); none {
+			if none := isEmptyPrompt(ev); w.Has("empty-prompt") && ev.topic == asked(prompt) {
+				if w.judge("empty-prompt", none, ev, "", nil, "The client sent a prompt without content."); none {
 					return
 				}
 			}
 			for _, p := range ev.problems {
-				w.problem(pointOf(point, p), ev, p)
+				if breaks := pointOf(point, p); breaks != "" {
+					w.problem(breaks, ev, p)
+				}
 			}
 		}
 	}
-	w.On(judge(request), append(editorRequests(), cancelTold, editorTakesBack, editorOtherTold)...)
-	w.On(judge(answer), editorAnswers()...)
+	w.On(judge("request"), append(editorRequests(), cancelTold, editorTakesBack, editorOtherTold)...)
+	w.On(judge("answer"), editorAnswers()...)
 }
 
 func isEmptyPrompt(ev *event) bool {

@@ -12,22 +12,20 @@ import (
 // configComplete judges config options: consistent in themselves, and always
 // the complete list; their shape is for SHAPE.
 func configComplete(w *watch) {
-	lacks, duplicate, value := w.If("option-missing"), w.At("duplicate-id"), w.At("current-value")
-	partialAnswer, partialUpdate, echo := w.If("partial-response"), w.If("partial-update"), w.If("not-applied")
 	w.On(func(ev *event) {
 		ids := rules.Seen{}
 		for _, o := range ev.options {
-			w.judge(duplicate, ids.Again(o.id), ev, o.id, nil, "Two config options have the id %q.", o.id)
+			w.judge("duplicate-id", ids.Again(o.id), ev, o.id, nil, "Two config options have the id %q.", o.id)
 			if !o.selects {
 				continue
 			}
 			values := rules.Seen{}
 			for _, v := range o.values {
 				if values.Again(v) {
-					w.find(duplicate, ev, o.id+"\x00"+v, nil, "Two values of the config option %q are %q.", o.id, v)
+					w.find("duplicate-id", ev, o.id+"\x00"+v, nil, "Two values of the config option %q are %q.", o.id, v)
 				}
 			}
-			w.judge(value, !values[o.current], ev, o.id, nil,
+			w.judge("current-value", !values[o.current], ev, o.id, nil,
 				"The current value %q of the config option %q is none of its values.", o.current, o.id)
 		}
 	}, listings()...)
@@ -36,23 +34,24 @@ func configComplete(w *watch) {
 		if !ev.hasOptions || r.session == nil {
 			return
 		}
-		w.Saw(lacks, echo)
+		w.Saw("option-missing", "not-applied")
 		set := findOption(ev.options, r.option)
 		switch {
 		case set == nil:
-			w.find(lacks, ev, r.option, []int{ev.Ref}, "The response lacks the config option %q that was just set.", r.option)
+			w.find("option-missing", ev, r.option, []int{ev.Ref}, "The response lacks the config option %q that was just set.",
+				r.option)
 		case set.current != r.value:
-			w.find(echo, ev, r.option, []int{ev.Ref}, "The config option %q was set to %q, but the response shows %q.",
+			w.find("not-applied", ev, r.option, []int{ev.Ref}, "The config option %q was set to %q, but the response shows %q.",
 				r.option, r.value, set.current)
 		}
 		lost := lostOption(r.session.options, ev.options)
-		w.judge(partialAnswer, lost != "" && lost != r.option, ev, "", []int{ev.Ref},
+		w.judge("partial-response", lost != "" && lost != r.option, ev, "", []int{ev.Ref},
 			"The response lacks the config option %q that was there before; it must be the complete list.", lost)
 	}, answered(setOption))
 	w.On(func(ev *event) {
 		if ev.hasOptions && ev.session != nil {
 			lost := lostOption(ev.session.options, ev.options)
-			w.judge(partialUpdate, lost != "", ev, "", nil,
+			w.judge("partial-update", lost != "", ev, "", nil,
 				"The config_option_update lacks the config option %q that was there before; it must be the complete list.", lost)
 		}
 	}, optionsUpdate)
@@ -82,8 +81,6 @@ const quiet = 500 * time.Millisecond
 // modeSync judges that the mode state and the config option of category mode
 // say the same.
 func modeSync(w *watch) {
-	current, update, option := w.At("current-mode"), w.At("updated-mode"), w.At("mode-option")
-	later := w.At("drifted")
 	type change struct {
 		seq int
 		at  time.Duration
@@ -99,17 +96,17 @@ func modeSync(w *watch) {
 		if modes == nil {
 			return
 		}
-		w.judge(current, !modes.has(modes.current), ev, "", nil, "The current mode %q is none of the available modes.",
+		w.judge("current-mode", !modes.has(modes.current), ev, "", nil, "The current mode %q is none of the available modes.",
 			modes.current)
 		ids := rules.Seen{}
 		for _, id := range modes.available {
 			if ids.Again(id) {
-				w.find(current, ev, id, nil, "Two modes have the id %q.", id)
+				w.find("current-mode", ev, id, nil, "Two modes have the id %q.", id)
 			}
 		}
 		if o := modeOption(ev.options); o != nil {
 			why := disagree(modes, o)
-			w.judge(option, why != "", ev, "", nil, "%s", why)
+			w.judge("mode-option", why != "", ev, "", nil, "%s", why)
 		}
 	}, setUps(answered)...)
 
@@ -122,7 +119,7 @@ func modeSync(w *watch) {
 		note(ev)
 		id := ev.update.Get("currentModeId")
 		if s := ev.session; s != nil && s.modes != nil {
-			w.judge(update, id.Kind() == wire.String && !s.modes.has(id.Str()), ev, id.Str(), nil,
+			w.judge("updated-mode", id.Kind() == wire.String && !s.modes.has(id.Str()), ev, id.Str(), nil,
 				"The mode %q is none of the available modes.", id.Str())
 		}
 	}, modeUpdate)
@@ -140,9 +137,9 @@ func modeSync(w *watch) {
 		if o == nil {
 			return
 		}
-		if w.Saw(later); s.modes.current != o.current {
-			w.Report(later, s.conn.n, s.id, "", []int{c.seq, seq}, "The current mode is %q, but the mode option still says %q.",
-				s.modes.current, o.current)
+		if w.Saw("drifted"); s.modes.current != o.current {
+			w.Report("drifted", s.conn.n, s.id, "", []int{c.seq, seq},
+				"The current mode is %q, but the mode option still says %q.", s.modes.current, o.current)
 		}
 	}
 	w.On(func(ev *event) {

@@ -49,7 +49,7 @@ type given struct {
 type callSet map[string]bool
 
 type givenBlock struct {
-	point   int
+	point   string
 	what    string
 	needles []string // any of them shows it
 	reached bool
@@ -92,16 +92,16 @@ func (w *contextWatch) add(g *given, of *conn, b wire.Value) {
 	var block givenBlock
 	switch kind := b.Get("type").Str(); {
 	case kind == "text":
-		block = givenBlock{point: w.At("text"), what: "the text", needles: []string{bare(b.Get("text").Str())}}
+		block = givenBlock{point: "text", what: "the text", needles: []string{bare(b.Get("text").Str())}}
 	case kind == "resource_link":
-		block = givenBlock{point: w.At("link"), what: "the link", needles: names(b)}
+		block = givenBlock{point: "link", what: "the link", needles: names(b)}
 	case kind == "resource" && takes("embeddedContext"):
 		text := bare(b.Path("resource.text").Str())
-		block = givenBlock{point: w.At("resource"), what: "the embedded text", needles: []string{text}}
+		block = givenBlock{point: "resource", what: "the embedded text", needles: []string{text}}
 	case kind == "image" && takes("image"):
-		block = givenBlock{point: w.At("image"), what: "the image", needles: []string{head(b.Get("data").Str()), "image"}}
+		block = givenBlock{point: "image", what: "the image", needles: []string{head(b.Get("data").Str()), "image"}}
 	case kind == "audio" && takes("audio"):
-		block = givenBlock{point: w.At("audio"), what: "the recording", needles: []string{head(b.Get("data").Str()), "audio"}}
+		block = givenBlock{point: "audio", what: "the recording", needles: []string{head(b.Get("data").Str()), "audio"}}
 	}
 	block.needles = slices.DeleteFunc(block.needles, func(s string) bool { return s == "" })
 	if len(block.needles) > 0 {
@@ -163,7 +163,7 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 		return
 	}
 	if ev.Session == "" &&
-		slices.ContainsFunc(g.blocks, func(b givenBlock) bool { return b.point == w.At("text") && b.reached }) {
+		slices.ContainsFunc(g.blocks, func(b givenBlock) bool { return b.point == "text" && b.reached }) {
 		g.asked = true // the part of the prompt that came was not known for one
 	}
 	if ev.Session != s.id || !asks(ev, t) {
@@ -189,7 +189,7 @@ func (w *contextWatch) reach(g *given, said, raw string) {
 	for i := range g.blocks {
 		b := &g.blocks[i]
 		in := said
-		if b.point == w.At("image") || b.point == w.At("audio") {
+		if b.point == "image" || b.point == "audio" {
 			in = raw
 		}
 		b.reached = b.reached || slices.ContainsFunc(b.needles, func(s string) bool {
@@ -202,7 +202,7 @@ func (w *contextWatch) reach(g *given, said, raw string) {
 func (w *contextWatch) remembers(ev *event, s *session, all string) {
 	for _, p := range w.cancelled[s.id] {
 		if p.seq > s.named {
-			w.judge(w.At("after-cancel"), !strings.Contains(all, p.text.String()), ev, s.id, []int{p.seq},
+			w.judge("after-cancel", !strings.Contains(all, p.text.String()), ev, s.id, []int{p.seq},
 				"The model is asked without the prompt of the turn that was cancelled: %q (without white space).",
 				clip(p.text.String()))
 		}
@@ -211,13 +211,13 @@ func (w *contextWatch) remembers(ev *event, s *session, all string) {
 	if len(past) == 0 {
 		return
 	}
-	point := w.At("forgotten")
+	point := "forgotten"
 	switch {
 	case past[len(past)-1].seq > s.named: // it is older than the load
 	case s.resumed:
-		point = w.At("not-resumed")
+		point = "not-resumed"
 	case s.restSeq > 0:
-		point = w.At("not-loaded")
+		point = "not-loaded"
 	}
 	w.Saw(point)
 	for _, p := range past {
@@ -245,8 +245,8 @@ func (w *contextWatch) recalls(ev *event, s *session, g *given, a fakellm.Asked)
 		g.called = maps.Clone(w.called[s.id])
 	}
 	for _, call := range slices.Sorted(maps.Keys(g.called)) {
-		if w.Saw(w.At("calls")); !now[call] {
-			w.find(w.At("calls"), ev, s.id, nil,
+		if w.Saw("calls"); !now[call] {
+			w.find("calls", ev, s.id, nil,
 				"The model is asked without a tool call that an earlier request of the session holds: %s.", clip(call))
 			w.vague[s.id] = true // once is enough
 			return
@@ -263,10 +263,10 @@ func (w *contextWatch) isolated(ev *event, s *session, said string) {
 		if id == s.id || w.vague[id] {
 			continue
 		}
-		w.Saw(w.At("foreign"))
+		w.Saw("foreign")
 		for _, text := range w.spoken[id] {
 			if len(text) >= longEnough && strings.Contains(said, text) && !strings.Contains(own, text) {
-				w.find(w.At("foreign"), ev, id, nil,
+				w.find("foreign", ev, id, nil,
 					"The model is asked for session %s with a prompt of session %s: %q (without white space).", s.id, id, clip(text))
 			}
 		}
@@ -308,7 +308,7 @@ func (w *contextWatch) ended(ev *event) {
 // texts are the texts of a prompt that have reached the model.
 func (w *contextWatch) texts(g *given) (all []*spoken) {
 	for _, b := range g.blocks {
-		if b.point == w.At("text") && b.reached {
+		if b.point == "text" && b.reached {
 			all = append(all, newSpoken(userChunk, g.seq, unescaped(b.needles[0])))
 		}
 	}

@@ -11,7 +11,6 @@ import (
 // crashed judges that the agent lives until its input ends: it neither exits with a failure nor
 // dies of a signal that is its own. What an editor may not send is no excuse.
 func crashed(w *watch) {
-	working, idle, garbage := w.At("working"), w.At("idle"), w.At("garbage")
 	noise := map[*conn]int{} // the Seq of the editor's latest line that is no message
 	w.On(func(ev *event) { noise[ev.conn] = ev.Seq }, editorNoise)
 	w.On(func(ev *event) {
@@ -19,7 +18,7 @@ func crashed(w *watch) {
 		if ev.Kind != transcript.Exited {
 			return
 		}
-		w.Saw(working, idle, garbage)
+		w.Saw("working", "idle", "garbage")
 		if c.closedIn > 0 || c.signalled > 0 {
 			return
 		}
@@ -28,11 +27,12 @@ func crashed(w *watch) {
 		switch {
 		case how == "":
 		case noise[c] > 0:
-			w.find(garbage, ev, "", []int{noise[c]}, "The agent %s, with its input open, after a line that is no message.", how)
+			w.find("garbage", ev, "", []int{noise[c]}, "The agent %s, with its input open, after a line that is no message.",
+				how)
 		case open != nil:
-			w.find(working, ev, "", []int{open.seq}, "The agent %s while its %s waited for an answer.", how, open.method)
+			w.find("working", ev, "", []int{open.seq}, "The agent %s while its %s waited for an answer.", how, open.method)
 		default:
-			w.find(idle, ev, "", nil, "The agent %s, with its input open.", how)
+			w.find("idle", ev, "", nil, "The agent %s, with its input open.", how)
 		}
 	}, processEvent)
 }

@@ -220,13 +220,13 @@ func (x *effectWatch) file(ev *event, a *wanted, name string, calls []int, now m
 	}
 	first := a.calls[calls[0]].answer
 	written, asked := a.touched(name, calls)
-	x.Saw(x.At("early"))
+	x.Saw("early")
 	switch refused := a.refused(calls); {
 	case written.seq > 0 && asked > written.seq:
-		x.find(x.At("early"), ev, name, []int{first, written.seq, asked},
+		x.find("early", ev, name, []int{first, written.seq, asked},
 			"The agent wrote %s at #%d, and asked for permission at #%d.", name, written.seq, asked)
 	case refused > 0 && written.seq == 0: // else PERM-GUARD sees it
-		x.judge(x.At("rejected"), changed, ev, name, []int{first, refused},
+		x.judge("rejected", changed, ev, name, []int{first, refused},
 			"The user did not allow what writes %s, and it is now: %s.", name, orGone(is.is))
 	case refused == 0 && a.ended == "end_turn":
 		x.outcome(ev, a, name, calls, is, changed)
@@ -274,7 +274,7 @@ func (x *effectWatch) outcome(ev *event, a *wanted, name string, calls []int, is
 		switch {
 		case k.denied > 0: // it changes nothing
 		case k.status == failed:
-			x.judge(x.At("made"), len(calls) == 1 && c.tool == "write_file" && changed && same(is, want.after(c)), ev, name,
+			x.judge("made", len(calls) == 1 && c.tool == "write_file" && changed && same(is, want.after(c)), ev, name,
 				[]int{c.answer, k.seq}, "Tool call %q is said to have failed, and %s is as it wanted: %s.", k.id, name,
 				orGone(is.is))
 		case k.status != completed:
@@ -286,7 +286,7 @@ func (x *effectWatch) outcome(ev *event, a *wanted, name string, calls []int, is
 	if len(because) == 0 || !want.known && (changed || want.is != "") {
 		return
 	}
-	x.judge(x.At("unmade"), !same(is, want), ev, name, because,
+	x.judge("unmade", !same(is, want), ev, name, because,
 		"What the model wanted of %s makes it %s, its calls are said to be completed, and it is: %s.%s", name,
 		orGone(want.is), orGone(is.is), x.elsewhere(want, name))
 }

@@ -11,8 +11,6 @@ import (
 // elicitScope judges elicitations; the modes are for CAP-GATE, the shape is
 // for SHAPE.
 func elicitScope(w *watch) {
-	scope, address, reused, complete := w.At("scope"), w.At("url"), w.At("id-in-use"), w.At("unknown-complete")
-	again := w.At("complete-twice")
 	type elicitation struct {
 		seq  int
 		open bool
@@ -20,17 +18,17 @@ func elicitScope(w *watch) {
 	known := map[named]*elicitation{}
 	w.On(func(ev *event) {
 		p, why := ev.params, wrongScope(ev)
-		w.judge(scope, why != "", ev, "", nil, "The elicitation names %s.", why)
+		w.judge("scope", why != "", ev, "", nil, "The elicitation names %s.", why)
 		if !p.Get("mode").Is("url") {
 			return
 		}
 		target := p.Get("url")
 		u, err := url.Parse(target.Str())
-		w.judge(address, target.Kind() == wire.String && (err != nil || u.Scheme == ""), ev, "", nil,
+		w.judge("url", target.Kind() == wire.String && (err != nil || u.Scheme == ""), ev, "", nil,
 			"The url %q of the elicitation is not absolute.", target.Str())
 		id := named{ev.conn, p.Get("elicitationId").Str()}
-		if w.Saw(reused); known[id] != nil && known[id].open {
-			w.find(reused, ev, id.name, []int{known[id].seq},
+		if w.Saw("id-in-use"); known[id] != nil && known[id].open {
+			w.find("id-in-use", ev, id.name, []int{known[id].seq},
 				"The elicitationId %q is that of another elicitation still outstanding.", id.name)
 		}
 		rules.Remember(known, rememberedRequests, id, &elicitation{ev.Seq, true})
@@ -41,14 +39,14 @@ func elicitScope(w *watch) {
 		}
 	}, answered(elicit))
 	w.On(func(ev *event) {
-		w.Saw(complete, again)
+		w.Saw("unknown-complete", "complete-twice")
 		id := ev.params.Get("elicitationId").Str()
 		switch e := known[named{ev.conn, id}]; {
 		case e == nil && ev.conn.initAsked > 0 && len(known) < rememberedRequests:
-			w.find(complete, ev, id, nil,
+			w.find("unknown-complete", ev, id, nil,
 				"elicitation/complete names %q, which is no elicitation in url mode of this connection.", id)
 		case e != nil && !e.open:
-			w.find(again, ev, id, []int{e.seq}, "elicitation/complete came for %q, which was over.", id)
+			w.find("complete-twice", ev, id, []int{e.seq}, "elicitation/complete came for %q, which was over.", id)
 		case e != nil:
 			e.open = false
 		}

@@ -12,12 +12,8 @@ import (
 // that what the agent itself said it can do exists. A recording that begins
 // after initialize shows no capabilities; then nothing is judged.
 func capGate(w *watch) {
-	read, write, terminal := w.At("read-file"), w.At("write-file"), w.At("terminal")
-	boolean, elicitation, plan := w.At("boolean-option"), w.At("elicitation"), w.At("plan-update")
-	compaction, notice, child := w.At("compaction"), w.At("notice"), w.At("subagents")
-	advertised, baseline := w.At("advertised"), w.At("baseline")
 	v := w.version
-	need := func(point int, ev *event, gate, object, what string) *rules.Finding {
+	need := func(point string, ev *event, gate, object, what string) *rules.Finding {
 		if ev.conn.initAsked == 0 {
 			return nil
 		}
@@ -27,19 +23,20 @@ func capGate(w *watch) {
 		return w.find(point, ev, object, []int{ev.conn.initAsked},
 			"The agent sent %s, but the client did not advertise %s.", what, capability(gate))
 	}
-	for point, about := range map[int][]topic{read: {asked(readFile)}, write: {asked(writeFile)},
-		terminal: append(terminalUses(), asked(createTerminal))} {
+	for point, about := range map[string][]topic{"read-file": {asked(readFile)}, "write-file": {asked(writeFile)},
+		"terminal": append(terminalUses(), asked(createTerminal))} {
 		w.On(func(ev *event) { need(point, ev, v.gate(ev.Method), ev.Method, ev.Method) }, about...)
 	}
 	modes := v.gates("CreateElicitationRequest")
 	w.On(func(ev *event) {
 		mode := ev.params.Get("mode").Str()
 		if gate := modes[mode]; gate != "" {
-			f := need(elicitation, ev, gate, mode, "an elicitation in mode "+mode)
+			f := need("elicitation", ev, gate, mode, "an elicitation in mode "+mode)
 			w.Narrow(f, "ELICIT-001", "INIT-009")
 		}
 	}, asked(elicit))
-	gated := map[string]int{"plan": plan, "session.compaction": compaction, "session.notices": notice, "subagents": child}
+	gated := map[string]string{"plan": "plan-update", "session.compaction": "compaction", "session.notices": "notice",
+		"subagents": "subagents"}
 	w.On(func(ev *event) {
 		update, _ := v.schema.Update(ev.update.Get("sessionUpdate").Str())
 		if point, ok := gated[capability(update.Gate)]; ok {
@@ -48,21 +45,21 @@ func capGate(w *watch) {
 	}, noticeUpdate, compactionUpdate, subagentUpdate, sessionMessage, otherUpdate)
 	session := v.gates("ToolCallContent")["session"]
 	w.On(func(ev *event) {
-		w.Saw(notice, compaction, child) // silence is what a client without them wants
+		w.Saw("notice", "compaction", "subagents") // silence is what a client without them wants
 		for item := range ev.update.Get("content").Items() {
 			if item.Get("type").Is("session") {
-				need(child, ev, session, "session", "tool content of type session")
+				need("subagents", ev, session, "session", "tool content of type session")
 			}
 		}
 	}, toolCall, toolUpdate)
 	gate := v.gates("SessionConfigOption")["boolean"]
 	w.On(func(ev *event) {
 		for _, o := range ev.options {
-			need(boolean, ev, pick(o.boolean, gate, ""), o.id, "the boolean config option "+clip(o.id))
+			need("boolean-option", ev, pick(o.boolean, gate, ""), o.id, "the boolean config option "+clip(o.id))
 		}
 	}, listings()...)
 
-	exists := func(point int, why string, promised func(*event) bool, about ...topic) {
+	exists := func(point string, why string, promised func(*event) bool, about ...topic) {
 		w.On(func(ev *event) {
 			if ev.conn.initDone > 0 && promised(ev) {
 				w.judge(point, ev.code() == -32601, ev, ev.Method, []int{ev.conn.initDone, ev.Ref},
@@ -71,21 +68,19 @@ func capGate(w *watch) {
 		}, about...)
 	}
 	for _, o := range v.optional {
-		exists(advertised, "the agent advertises it",
+		exists("advertised", "the agent advertises it",
 			func(ev *event) bool { return ev.conn.has(rules.OfAgent, v.gate(ev.Method)) }, answered(o.verb))
 	}
-	exists(advertised, "the agent advertises it",
+	exists("advertised", "the agent advertises it",
 		func(ev *event) bool { return ev.session != nil && ev.session.modes != nil }, answered(setMode))
-	exists(advertised, "the agent advertises it",
+	exists("advertised", "the agent advertises it",
 		func(ev *event) bool { return ev.session != nil && len(ev.session.options) > 0 }, answered(setOption))
-	exists(baseline, "every agent must have it", func(*event) bool { return true }, answered(newSession), answered(prompt))
+	exists("baseline", "every agent must have it", func(*event) bool { return true }, answered(newSession),
+		answered(prompt))
 }
 
 // clientGate judges that the client uses only what the agent advertised.
 func clientGate(w *watch) {
-	method, directories, servers := w.At("method"), w.At("directories"), w.At("mcp-servers")
-	content, instructions, override := w.At("content"), w.At("system-prompt"), w.At("override")
-	served := w.If("served")
 	v := w.version
 	ids := map[verb]string{}
 	var all []string
@@ -94,12 +89,12 @@ func clientGate(w *watch) {
 		all = append(all, o.requirement)
 	}
 	w.On(func(ev *event) {
-		w.Saw(served)
+		w.Saw("served")
 		if ev.conn.initDone > 0 && !ev.conn.has(rules.OfClient, v.gate(ev.Method)) && ev.succeeded() {
-			w.find(served, ev, ev.Method, []int{ev.Ref}, "The client carried out %s, which it had not advertised.", ev.Method)
+			w.find("served", ev, ev.Method, []int{ev.Ref}, "The client carried out %s, which it had not advertised.", ev.Method)
 		}
 	}, answered(readFile), answered(writeFile), answered(createTerminal))
-	need := func(point int, ev *event, gate, object, what string) *rules.Finding {
+	need := func(point string, ev *event, gate, object, what string) *rules.Finding {
 		if ev.conn.initDone == 0 {
 			return nil
 		}
@@ -108,7 +103,7 @@ func clientGate(w *watch) {
 	}
 	for _, verb := range append(slices.Collect(maps.Keys(ids)), forkSession) {
 		w.On(func(ev *event) {
-			if f := need(method, ev, v.gate(ev.Method), ev.Method, ev.Method); ids[verb] != "" {
+			if f := need("method", ev, v.gate(ev.Method), ev.Method, ev.Method); ids[verb] != "" {
 				w.Narrow(f, ids[verb])
 			}
 		}, asked(verb))
@@ -116,23 +111,23 @@ func clientGate(w *watch) {
 	transports, blocks := v.gates("McpServer"), v.gates("ContentBlock")
 	w.On(func(ev *event) {
 		if ev.params.Get("additionalDirectories").Len() > 0 {
-			need(directories, ev, v.folders, "", "additionalDirectories")
+			need("directories", ev, v.folders, "", "additionalDirectories")
 		}
 		if system := ev.params.Get("systemPrompt"); system.Kind() == wire.Object {
-			need(instructions, ev, v.instructions, "", "a systemPrompt")
+			need("system-prompt", ev, v.instructions, "", "a systemPrompt")
 			if ev.conn.has(rules.OfAgent, v.instructions) && system.Get("mode").Is("override") {
-				need(override, ev, v.instructions+".mode.override", "", "a systemPrompt in mode override")
+				need("override", ev, v.instructions+".mode.override", "", "a systemPrompt in mode override")
 			}
 		}
 		for server := range ev.params.Get("mcpServers").Items() {
 			kind := server.Get("type").Str()
-			need(servers, ev, transports[kind], kind, "an MCP server of type "+kind)
+			need("mcp-servers", ev, transports[kind], kind, "an MCP server of type "+kind)
 		}
 	}, setUps(asked)...)
 	w.On(func(ev *event) {
 		for block := range ev.params.Get("prompt").Items() {
 			kind := block.Get("type").Str()
-			need(content, ev, blocks[kind], kind, "a block of type "+kind)
+			need("content", ev, blocks[kind], kind, "a block of type "+kind)
 		}
 	}, asked(prompt))
 }

@@ -9,7 +9,6 @@ import (
 
 // greeting judges the answer to initialize of version 2.
 func greeting(w *watch) {
-	higher, data, spoken, terminal := w.At("higher"), w.At("no-data"), w.At("refused"), w.At("terminal-login")
 	v := w.version
 	w.On(func(ev *event) {
 		offered := ev.request.offered
@@ -17,17 +16,17 @@ func greeting(w *watch) {
 			return
 		}
 		chosen, _ := ev.result.Get("protocolVersion").Int()
-		w.judge(higher, chosen > offered, ev, "", []int{ev.Ref},
+		w.judge("higher", chosen > offered, ev, "", []int{ev.Ref},
 			"The client asked for version %d, and the agent answered with %d.", offered, chosen)
 		if ev.code() == -32022 {
 			supported := ev.err.Path("data.supported")
 			n, ok := ev.err.Path("data.requested").Int()
-			w.judge(data, !ok || n != offered || supported.Kind() != wire.Array, ev, "", []int{ev.Ref},
+			w.judge("no-data", !ok || n != offered || supported.Kind() != wire.Array, ev, "", []int{ev.Ref},
 				"Error -32022 has no data with requested %d and supported.", offered)
-			w.Saw(spoken)
+			w.Saw("refused")
 			for s := range supported.Items() {
 				if n, ok := s.Int(); ok && n <= offered {
-					w.find(spoken, ev, "", []int{ev.Ref}, "Version %d was refused, although version %d is supported.", offered, n)
+					w.find("refused", ev, "", []int{ev.Ref}, "Version %d was refused, although version %d is supported.", offered, n)
 				}
 			}
 		}
@@ -35,7 +34,7 @@ func greeting(w *watch) {
 			return
 		}
 		for m := range ev.result.Get("authMethods").Items() {
-			w.judge(terminal, m.Get("type").Is("terminal"), ev, "", []int{ev.Ref},
+			w.judge("terminal-login", m.Get("type").Is("terminal"), ev, "", []int{ev.Ref},
 				"The agent offers the terminal login %q to a client without auth.terminal.", m.Get(v.loginID).Str())
 		}
 	}, answered(initialize))
@@ -43,26 +42,24 @@ func greeting(w *watch) {
 
 // removed judges that the agent asks for nothing that version 2 has no more.
 func removed(w *watch) {
-	files, terminal, elicitation := w.At("files"), w.At("terminal"), w.At("elicitation")
 	v := w.version
 	w.On(func(ev *event) {
-		for point, prefix := range map[int]string{files: "fs/", terminal: "terminal/"} {
+		for point, prefix := range map[string]string{"files": "fs/", "terminal": "terminal/"} {
 			w.judge(point, strings.HasPrefix(ev.Method, prefix), ev, ev.Method, nil,
 				"The agent sent %s, which version 2 does not have.", ev.Method)
 		}
 	}, agentRequests()...)
 	w.On(func(ev *event) {
-		w.judge(elicitation, !ev.conn.has(rules.OfClient, v.gate(ev.Method)), ev, "", nil,
+		w.judge("elicitation", !ev.conn.has(rules.OfClient, v.gate(ev.Method)), ev, "", nil,
 			"The agent sent elicitation/create, but the client did not advertise elicitation.")
 	}, asked(elicit))
 }
 
 // errorData judges errors of version 2 about sessions.
 func errorData(w *watch) {
-	data := w.At("no-session")
 	w.On(func(ev *event) {
 		if s := ev.request.session; s != nil && ev.code() == -32002 && strings.HasPrefix(ev.Method, "session/") {
-			w.judge(data, !ev.err.Path("data.sessionId").Is(s.id), ev, "", []int{ev.Ref},
+			w.judge("no-session", !ev.err.Path("data.sessionId").Is(s.id), ev, "", []int{ev.Ref},
 				"Error -32002 has no data with sessionId %q.", s.id)
 		}
 	}, agentAnswers()...)

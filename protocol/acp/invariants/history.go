@@ -2,8 +2,6 @@ package invariants
 
 // loadWindow judges the replay of a loaded session.
 func loadWindow(w *watch) {
-	late, empty, user := w.At("late-history"), w.At("no-history"), w.At("no-user-message")
-	unfinished, request := w.At("unfinished-tool"), w.At("request")
 	type replay struct{ user, agent int }
 	eachReplay(w, func(r *replay, ev *event) {
 		if ev.topic == userChunk {
@@ -13,23 +11,24 @@ func loadWindow(w *watch) {
 		}
 	}, func(r *replay, ev *event) {
 		s := ev.session
-		w.Saw(late, request)
+		w.Saw("late-history", "request")
 		because := []int{ev.request.seq}
 		if turns := w.state.lives[s.id]; turns > 0 {
-			w.Saw(empty, user)
+			w.Saw("no-history", "no-user-message")
 			switch {
 			case r.user+r.agent == 0:
-				w.find(empty, ev, "", because, "The session had %s in this transcript, but session/load replayed nothing.",
+				w.find("no-history", ev, "", because, "The session had %s in this transcript, but session/load replayed nothing.",
 					count(turns, "finished turn"))
 			case r.user == 0:
-				w.find(user, ev, "", because, "session/load replayed no user_message_chunk, although the user had spoken.")
+				w.find("no-user-message", ev, "", because,
+					"session/load replayed no user_message_chunk, although the user had spoken.")
 			case r.agent == 0:
-				w.find(empty, ev, "", because, "session/load replayed nothing of what the agent had said.")
+				w.find("no-history", ev, "", because, "session/load replayed nothing of what the agent had said.")
 			}
 		}
 		for _, t := range s.order {
 			if t.first >= ev.request.seq && t.by == byCall {
-				w.judge(unfinished, !t.status.final(), ev, t.id, []int{t.first},
+				w.judge("unfinished-tool", !t.status.final(), ev, t.id, []int{t.first},
 					"The replayed tool call %q is left %s.", t.id, t.status)
 			}
 		}
@@ -37,13 +36,13 @@ func loadWindow(w *watch) {
 	w.On(func(ev *event) {
 		if s := ev.session; s != nil && !s.replaying() && s.restored != nil && s.restored.verb == loadSession &&
 			len(s.open) == 0 {
-			w.find(late, ev, "", []int{s.restored.seq, s.restSeq},
+			w.find("late-history", ev, "", []int{s.restored.seq, s.restSeq},
 				"%s came after the response to session/load and before the next prompt.", describe(ev))
 		}
 	}, append(messages(), toolCall)...)
 	w.inSession(func(ev *event, s *session) {
 		if s.window != nil && s.replaying() && len(s.open) == 0 {
-			w.find(request, ev, ev.Method, []int{s.window.seq}, "The agent sent %s while it replayed history.", ev.Method)
+			w.find("request", ev, ev.Method, []int{s.window.seq}, "The agent sent %s while it replayed history.", ev.Method)
 		}
 	}, agentRequests()...)
 }
@@ -69,21 +68,20 @@ func eachReplay[R any](w *watch, hear, over func(*R, *event)) {
 
 // resumeSilent judges that resuming replays nothing.
 func resumeSilent(w *watch) {
-	during, after := w.At("history"), w.At("late-history")
 	w.inSession(func(ev *event, s *session) {
 		if len(s.open) > 0 {
 			return
 		}
 		if s.window != nil && s.window.verb == resumeSession {
-			w.find(during, ev, "", []int{s.window.seq}, "%s came between session/resume and its response.", describe(ev))
+			w.find("history", ev, "", []int{s.window.seq}, "%s came between session/resume and its response.", describe(ev))
 		} else if s.window == nil && s.restored != nil && s.restored.verb == resumeSession {
-			w.find(after, ev, "", []int{s.restored.seq, s.restSeq},
+			w.find("late-history", ev, "", []int{s.restored.seq, s.restSeq},
 				"%s came after the response to session/resume and before the next prompt.", describe(ev))
 		}
 	}, contentUpdates()...)
 	w.On(func(ev *event) {
 		if ev.succeeded() {
-			w.Saw(during, after)
+			w.Saw("history", "late-history")
 		}
 	}, answered(resumeSession))
 }

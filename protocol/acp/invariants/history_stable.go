@@ -9,7 +9,6 @@ import (
 // loadStable judges that a session that nobody has touched is replayed alike.
 // Only roles, text and the titles of tool calls count, not how they are cut into chunks.
 func loadStable(w *watch) {
-	differs := w.At("differs")
 	type replay struct {
 		hash  maphash.Hash
 		topic topic
@@ -44,7 +43,7 @@ func loadStable(w *watch) {
 		}
 		sum := r.hash.Sum64()
 		if before, ok := last[ev.Session]; ok {
-			w.judge(differs, before.sum != sum, ev, "", []int{before.seq, ev.Ref},
+			w.judge("differs", before.sum != sum, ev, "", []int{before.seq, ev.Ref},
 				"Two loads of the session replayed different histories, although nobody had prompted it in between.")
 		}
 		rules.Remember(last, rememberedSessions, ev.Session, past{sum, ev.Seq})

@@ -97,12 +97,12 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 		if text == "" || x.topic == userChunk && r.user.Len() == 0 { // LOAD-WINDOW names a user who said nothing
 			continue
 		}
-		point, what := w.At(pick(strings.Contains(model, text), "message", "notice")), "message"
+		point, what := pick(strings.Contains(model, text), "message", "notice"), "message"
 		switch x.topic {
 		case thoughtChunk:
-			point, what = w.At("thought"), "thought"
+			point, what = "thought", "thought"
 		case userChunk:
-			point, what = w.At("user"), "prompt"
+			point, what = "user", "prompt"
 		}
 		if w.judge(point, !strings.Contains(r.of(x.topic).String(), text), ev, "", []int{x.seq, ev.request.seq},
 			"session/load did not replay the %s that began with #%d.", what, x.seq) != nil || x.topic == thoughtChunk {
@@ -110,7 +110,7 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 		}
 		i := strings.Index(all[at:], text)
 		moved := i < 0 && len(text) >= tellsApart && !said[text] && strings.Count(all, text) == 1
-		w.judge(w.At("order"), moved, ev, "", []int{before, x.seq, ev.request.seq},
+		w.judge("order", moved, ev, "", []int{before, x.seq, ev.request.seq},
 			"session/load replayed the %s that began with #%d before that of #%d.", what, x.seq, before)
 		if said[text] = true; i >= 0 {
 			at, before = at+i+len(text), x.seq
@@ -131,13 +131,13 @@ func (w *watch) compareCalls(k *talk, r *replayed, ev *event) {
 		if t.by == byCall {
 			kept++
 		}
-		w.judge(w.At("status"), t.status.final() && t.status != before, ev, t.id, []int{t.seq},
+		w.judge("status", t.status.final() && t.status != before, ev, t.id, []int{t.seq},
 			"The tool call %q had ended %s, and session/load shows it as %s.", t.id, before, t.status)
 	}
 	if r.calls == 0 && kept == 0 {
 		return // an agent may keep none
 	}
-	w.judge(w.At("call"), max(kept, r.calls) < len(k.ends), ev, "", []int{ev.request.seq},
+	w.judge("call", max(kept, r.calls) < len(k.ends), ev, "", []int{ev.request.seq},
 		"session/load replayed %s, and %d had ended before it.", count(max(kept, r.calls), "tool call"), len(k.ends))
 }
 

@@ -8,25 +8,25 @@ import (
 
 // initEcho judges the answer to initialize.
 func initEcho(w *watch) {
-	version, refused, unable, early := w.At("version"), w.At("error"), w.At("not-able"), w.At("early-message")
 	before := map[*conn]int{}
 	w.On(func(ev *event) {
 		if ev.Ref != ev.conn.initAsked {
 			return // a second initialize is undefined
 		}
-		w.Saw(refused, unable)
+		w.Saw("error", "not-able")
 		if seq := before[ev.conn]; seq > 0 {
-			w.Report(early, ev.Conn, "", "", []int{seq, ev.Seq}, "The agent sent a message before it had answered initialize.")
+			w.Report("early-message", ev.Conn, "", "", []int{seq, ev.Seq},
+				"The agent sent a message before it had answered initialize.")
 		}
-		w.Saw(early)
+		w.Saw("early-message")
 		if ev.err.Exists() {
 			switch {
 			case ev.request.offered < 0 || lowerThanAll(ev):
 			case !aboutRequest(ev):
-				w.find(unable, ev, "", []int{ev.Ref}, "initialize failed with %d %q, which says nothing of the request.",
+				w.find("not-able", ev, "", []int{ev.Ref}, "initialize failed with %d %q, which says nothing of the request.",
 					ev.code(), ev.err.Get("message").Str())
 			default:
-				w.find(refused, ev, "", []int{ev.Ref},
+				w.find("error", ev, "", []int{ev.Ref},
 					"initialize failed with %d %q; an agent that does not speak the offered version answers with its own.", ev.code(),
 					ev.err.Get("message").Str())
 			}
@@ -34,7 +34,7 @@ func initEcho(w *watch) {
 		}
 		if ev.request.offered == 1 {
 			n, ok := ev.result.Get("protocolVersion").Int()
-			w.judge(version, ok && n != 1, ev, "", []int{ev.Ref}, "The client offered version 1 and the agent chose %d.", n)
+			w.judge("version", ok && n != 1, ev, "", []int{ev.Ref}, "The client offered version 1 and the agent chose %d.", n)
 		}
 	}, answered(initialize))
 	speak := func(ev *event) {

@@ -226,12 +226,12 @@ func (w *watch) inTurn(judge func(*event, *turn), about ...topic) {
 
 // find reports that the entry breaks a point. object is what it is about; the
 // same object is reported once. because are earlier entries that matter.
-func (w *watch) find(point int, ev *event, object string, because []int, format string, args ...any) *rules.Finding {
+func (w *watch) find(point string, ev *event, object string, because []int, format string, args ...any) *rules.Finding {
 	return w.Report(point, ev.Conn, ev.Session, object, append(because, ev.Seq), format, args...)
 }
 
 // judge counts that the point had something to judge, and reports the entry if it breaks it.
-func (w *watch) judge(point int, broken bool, ev *event, object string, because []int, format string,
+func (w *watch) judge(point string, broken bool, ev *event, object string, because []int, format string,
 	args ...any) *rules.Finding {
 	if w.Saw(point); !broken {
 		return nil

@@ -21,15 +21,15 @@ func rootKeys(w *watch) {
 		}
 	}, asked(initialize), answered(initialize))
 	w.On(func(ev *event) {
-		w.Saw(w.At("unknown-key"))
+		w.Saw("unknown-key")
 		if ev.Method != "" && ev.ID == "" || ev.params.Exists() {
-			w.Saw(w.At("unknown-method"))
+			w.Saw("unknown-method")
 		}
 		if isUpdate(ev.topic) {
-			w.Saw(w.At("unknown-update"))
+			w.Saw("unknown-update")
 		}
 		if bytes.Contains(ev.Raw, []byte(`"_meta"`)) {
-			w.Saw(w.At("meta"))
+			w.Saw("meta")
 		}
 		for _, p := range ev.problems {
 			w.key(ev, p, news.Touching(protocol, part(ev, p)))
@@ -43,18 +43,18 @@ func (w *watch) key(ev *event, p schema.Problem, draft *schema.Feature) {
 	object := p.Type + " " + p.Path[strings.LastIndexByte(p.Path, '.')+1:]
 	switch {
 	case p.Severity == schema.Unstable && draft.Is("withdrawn"):
-		w.find(w.At("withdrawn"), ev, object, nil, "In %s, %s is part of a draft that was withdrawn on %s: %s.", name, p.Path,
+		w.find("withdrawn", ev, object, nil, "In %s, %s is part of a draft that was withdrawn on %s: %s.", name, p.Path,
 			draft.Date, draft.Name)
 	case newerThanThis(ev, p):
-		w.find(w.At("newer"), ev, object, nil, "In %s, %s is newer than this program knows: update acp-test.", name, p.Path)
+		w.find("newer", ev, object, nil, "In %s, %s is newer than this program knows: update acp-test.", name, p.Path)
 	case isMeta(p):
-		w.find(w.At("meta"), ev, object, nil, "In %s, %s %s.", name, p.Path, p.Message)
+		w.find("meta", ev, object, nil, "In %s, %s %s.", name, p.Path, p.Message)
 	case unknownTag(ev, p) && p.Severity <= schema.Lossy:
 		kind := clip(ev.update.Get("sessionUpdate").Str())
-		w.find(w.At("unknown-update"), ev, kind, nil,
+		w.find("unknown-update", ev, kind, nil,
 			"There is no kind of session/update %q; a notification of an extension would be legal.", kind)
 	case p.Severity == schema.Unstable:
-		w.find(w.At("unstable"), ev, object, nil, "In %s, %s %s.", name, p.Path, p.Message)
+		w.find("unstable", ev, object, nil, "In %s, %s %s.", name, p.Path, p.Message)
 	case p.Severity == schema.Unknown:
 		w.unknown(ev, p, object)
 	}
@@ -64,15 +64,15 @@ func (w *watch) key(ev *event, p schema.Problem, draft *schema.Feature) {
 func (w *watch) unknown(ev *event, p schema.Problem, object string) {
 	switch {
 	case p.Path == "method":
-		w.find(w.At("unknown-method"), ev, ev.Method, nil, "The agent's method %s.", p.Message)
+		w.find("unknown-method", ev, ev.Method, nil, "The agent's method %s.", p.Message)
 	case strings.Contains(p.Message, "unknown key") || strings.Contains(p.Message, "is no member"):
 		if p.Type == "AuthMethodTerminal" && strings.HasSuffix(p.Path, ".command") {
 			return // AUTH-METHODS
 		}
-		f := w.find(w.At("unknown-key"), ev, object, nil, "In %s, %s: %s.", frameName(ev), p.Path, p.Message)
+		f := w.find("unknown-key", ev, object, nil, "In %s, %s: %s.", frameName(ev), p.Path, p.Message)
 		w.Narrow(f, extension(p.Type)...)
 	default:
-		w.find(w.At("unknown-value"), ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
+		w.find("unknown-value", ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
 	}
 }
 

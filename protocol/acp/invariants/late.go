@@ -10,14 +10,12 @@ import (
 // lateContent judges content that comes when no prompt is open. Version 1 bans
 // it only after a cancelled turn; state updates are legal at any time.
 func lateContent(w *watch) {
-	afterCancelled, afterClosed, continues := w.At("after-cancelled"), w.At("after-closed"), w.At("continues-turn")
-	initiated, after := w.At("agent-initiated"), w.At("after-turn")
 	waiting := map[*session]*turn{} // turns whose aftermath has not been seen to its end
 	count := func(t *turn) {
 		if t.stop == "cancelled" {
-			w.Saw(afterCancelled)
+			w.Saw("after-cancelled")
 		}
-		w.Saw(after)
+		w.Saw("after-turn")
 	}
 	w.On(func(ev *event) {
 		if t := ev.turn; t != nil {
@@ -45,7 +43,7 @@ func lateContent(w *watch) {
 		t, what := s.last, describe(ev)
 		if t == nil {
 			if s.untouched() && ev.topic == agentChunk {
-				w.find(initiated, ev, "", nil, "%s came before the first prompt of the session.", what)
+				w.find("agent-initiated", ev, "", nil, "%s came before the first prompt of the session.", what)
 			}
 			return
 		}
@@ -53,17 +51,18 @@ func lateContent(w *watch) {
 		because := []int{t.ended}
 		switch {
 		case t.stop == "cancelled":
-			w.find(afterCancelled, ev, object, because, "%s came after the cancelled response that ended the turn.", what)
+			w.find("after-cancelled", ev, object, because, "%s came after the cancelled response that ended the turn.", what)
 		case s.closed > 0 && t.close != nil:
-			w.find(afterClosed, ev, object, []int{t.close.seq, t.ended, s.closed},
+			w.find("after-closed", ev, object, []int{t.close.seq, t.ended, s.closed},
 				"%s came after the session was closed in the middle of a turn.", what)
 		case ev.tool != nil && ev.tool.turn == t || continuesMessage(ev, t):
-			w.find(continues, ev, object, because,
+			w.find("continues-turn", ev, object, because,
 				"%s belongs to a turn that had ended with %q; clients that stop listening lose it.", what, t.stop)
 		case beginsItem(ev):
-			w.find(initiated, ev, "", because, "%s is new and came while no prompt was open: the agent works on its own.", what)
+			w.find("agent-initiated", ev, "", because,
+				"%s is new and came while no prompt was open: the agent works on its own.", what)
 		default:
-			w.find(after, ev, fmt.Sprint(t.ended), because,
+			w.find("after-turn", ev, fmt.Sprint(t.ended), because,
 				"%s came while no prompt was open, after the turn had ended with %q.", what, t.stop)
 		}
 	}, contentUpdates()...)

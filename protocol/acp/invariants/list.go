@@ -11,7 +11,6 @@ import (
 
 // listSane judges session lists; their shape is for SHAPE.
 func listSane(w *watch) {
-	filter, duplicate, cursor, date := w.At("filter"), w.At("duplicate"), w.At("cursor"), w.At("updated-at")
 	type chain struct{ sessions, cursors map[string]int }
 	chains := map[*conn]chain{}
 	w.On(func(ev *event) {
@@ -27,22 +26,22 @@ func listSane(w *watch) {
 		for item := range ev.result.Get("sessions").Items() {
 			id, cwd := item.Get("sessionId").Str(), item.Get("cwd").Str()
 			at := ch.sessions[id]
-			w.judge(duplicate, at > 0, ev, id, []int{at}, "The list names session %q twice.", id)
+			w.judge("duplicate", at > 0, ev, id, []int{at}, "The list names session %q twice.", id)
 			rules.Remember(ch.sessions, rememberedRequests, id, ev.Seq)
 			if r.cwd != "" {
-				w.judge(filter, !sameDir(cwd, r.cwd), ev, id, []int{ev.Ref},
+				w.judge("filter", !sameDir(cwd, r.cwd), ev, id, []int{ev.Ref},
 					"The list was asked for sessions in %q and holds one in %q.", r.cwd, cwd)
 			}
 			if when := item.Get("updatedAt"); isSet(when) {
-				w.judge(date, !isTime(when), ev, "", nil,
+				w.judge("updated-at", !isTime(when), ev, "", nil,
 					"The updatedAt of a session is %s, and should be an ISO 8601 time.", clip(string(when.Raw())))
 			}
 		}
-		w.Saw(cursor)
+		w.Saw("cursor")
 		if next := ev.result.Get("nextCursor"); next.Kind() == wire.String {
 			text := next.Str()
 			if at := ch.cursors[text]; at > 0 {
-				w.find(cursor, ev, text, []int{at}, "The cursor %q came back within one list.", text)
+				w.find("cursor", ev, text, []int{at}, "The cursor %q came back within one list.", text)
 			}
 			rules.Remember(ch.cursors, rememberedRequests, text, ev.Seq)
 		}

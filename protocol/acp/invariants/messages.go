@@ -9,17 +9,16 @@ import (
 
 // userEcho judges that a live prompt is not echoed.
 func userEcho(w *watch) {
-	echo := w.At("echo")
 	w.inTurn(func(ev *event, t *turn) {
 		if ev.session.window != nil {
 			return
 		}
 		if text := ev.text(); strings.TrimSpace(text) != "" && strings.Contains(t.text, text) {
-			w.find(echo, ev, "", []int{t.started},
+			w.find("echo", ev, "", []int{t.started},
 				"The agent sent the user's prompt back as user_message_chunk; clients show it twice.")
 		}
 	}, userChunk)
-	w.On(func(*event) { w.Saw(echo) }, answered(prompt))
+	w.On(func(*event) { w.Saw("echo") }, answered(prompt))
 }
 
 // msgRuns judges that the chunks of a message stand together.
@@ -57,7 +56,7 @@ func (x *messageIDs) chunk(ev *event, s *session) {
 		return
 	}
 	text, kind := id.Str(), int(ev.topic-userChunk)
-	x.Saw(x.At("id-returns"))
+	x.Saw("id-returns")
 	if kind > 0 && ev.turn != nil {
 		x.ofTurn(ev, m, text)
 	}
@@ -65,11 +64,11 @@ func (x *messageIDs) chunk(ev *event, s *session) {
 		return // the message goes on
 	}
 	if at := m.began[kind][text]; at > 0 {
-		x.find(x.At("id-returns"), ev, text, []int{at}, "The messageId %q came back after another message had begun.", text)
+		x.find("id-returns", ev, text, []int{at}, "The messageId %q came back after another message had begun.", text)
 	}
 	for other := range m.began {
 		if at := m.began[other][text]; at > 0 && other != kind {
-			x.find(x.At("two-kinds"), ev, text, []int{at}, "The messageId %q names messages of two kinds.", text)
+			x.find("two-kinds", ev, text, []int{at}, "The messageId %q names messages of two kinds.", text)
 		}
 	}
 	if m.began[kind] == nil || len(m.began[kind]) >= rememberedIDs {
@@ -88,7 +87,7 @@ func (x *messageIDs) alike(ev *event, m *ids, has bool) {
 		here, elsewhere = &m.without, m.with
 	}
 	if *here = ev.Seq; elsewhere > 0 && m.turn != nil {
-		x.find(x.At("mixed"), ev, "", []int{elsewhere}, "Some chunks of the turn have a messageId and others have none.")
+		x.find("mixed", ev, "", []int{elsewhere}, "Some chunks of the turn have a messageId and others have none.")
 	}
 }
 
@@ -96,7 +95,7 @@ func (x *messageIDs) alike(ev *event, m *ids, has bool) {
 func (x *messageIDs) ofTurn(ev *event, m *ids, id string) {
 	before := m.turns[id]
 	apart := before != nil && before != ev.turn && before.alone() && ev.turn.alone() // else one may steer the other
-	x.judge(x.At("next-turn"), apart, ev, "", nil,
+	x.judge("next-turn", apart, ev, "", nil,
 		"The message has the messageId %q of a message of an earlier turn, of which it then is a part.", id)
 	if before != nil {
 		return

@@ -12,7 +12,6 @@ import (
 // on, so only the last reply counts. It may also run out of a budget of its own, so max_tokens
 // behind a whole reply is a lint.
 func modelStop(w *watch) {
-	other, claimed, failure, cut := w.At("other-reason"), w.At("claimed"), w.At("failed"), w.At("cut")
 	turns, main := map[*turn]*lastReply{}, map[int64]bool{} // the latter are the requests of the conversation
 	w.On(func(ev *event) {
 		if t := w.state.onlyTurn(); t != nil && t.session.id == ev.Session {
@@ -31,21 +30,21 @@ func modelStop(w *watch) {
 			return
 		}
 		if x.bad >= 400 && t.spoke { // of an empty turn EMPTY-TURN speaks
-			w.judge(failure, ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
+			w.judge("failed", ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
 				"The model answered with status %d, and the turn ended with end_turn without a word of it.", x.bad)
 		}
 		if x.stop == "" {
-			w.judge(cut, x.why == "truncate" && ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started),
+			w.judge("cut", x.why == "truncate" && ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started),
 				[]int{t.started, x.seq}, "The model's reply broke off, and the turn ended with end_turn without a word of it.")
 			return
 		}
-		w.Saw(other, claimed)
+		w.Saw("other-reason", "claimed")
 		switch wanted := stopOf[x.stop]; {
 		case wanted != "" && ev.stop == "end_turn":
-			w.find(other, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
+			w.find("other-reason", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
 				"The model stopped with %q, and the turn ended with end_turn instead of %s.", x.stop, wanted)
 		case x.stop == "end" && ev.stop == "max_tokens": // after a call the budget may be the agent's own
-			w.find(claimed, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
+			w.find("claimed", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
 				"The turn ended with max_tokens, but the model stopped with %q.", x.stop)
 		}
 	}, answered(prompt))

@@ -12,7 +12,6 @@ import (
 // once and in its order. How an agent cuts and spaces a text is its own affair, and so is what
 // it adds.
 func modelText(w *watch) {
-	missing, order, twice, kind, own := w.At("missing"), w.At("order"), w.At("twice"), w.At("kind"), w.At("own")
 	turns := map[*turn]*hearing.Turn{}
 	w.On(func(*event) {
 		for _, h := range turns {
@@ -42,14 +41,15 @@ func modelText(w *watch) {
 		}
 		if t.cancel != nil && ev.stop == "cancelled" {
 			text := h.OwnWords(t.text)
-			w.judge(own, text != "", ev, "", []int{t.cancel.seq},
+			w.judge("own", text != "", ev, "", []int{t.cancel.seq},
 				"After the cancel came the message %q (without white space), which the model never said.", clip(text))
 		}
 		if t.cancel != nil || ev.stop != "end_turn" {
 			return
 		}
-		w.Saw(missing, order, twice, kind)
-		points := [...]int{hearing.Missing: missing, hearing.Disordered: order, hearing.Doubled: twice, hearing.Other: kind}
+		w.Saw("missing", "order", "twice", "kind")
+		points := [...]string{hearing.Missing: "missing", hearing.Disordered: "order", hearing.Doubled: "twice",
+			hearing.Other: "kind"}
 		h.Judge(func(what hearing.Fault, request int, format string, args ...any) {
 			w.find(points[what], ev, "", []int{request}, format, args...)
 		})

@@ -8,10 +8,9 @@ import (
 
 // notices judges that notices are live events.
 func notices(w *watch) {
-	replayed := w.At("replayed")
 	w.inSession(func(ev *event, s *session) {
 		window := s.window != nil || s.replay != nil && s.replay.history
-		w.judge(replayed, window && !s.active && len(s.open) == 0, ev, "", nil,
+		w.judge("replayed", window && !s.active && len(s.open) == 0, ev, "", nil,
 			"A notice comes while the session is replayed.")
 	}, noticeUpdate)
 }
@@ -20,7 +19,6 @@ var compactionEnds = []string{"completed", "failed", "cancelled"}
 
 // compactions judges the life of a compaction.
 func compactions(w *watch) {
-	after, open, gone := w.At("after-end"), w.At("open"), w.At("not-replayed")
 	v := w.version
 	type key struct{ session, id string }
 	type life struct {
@@ -49,7 +47,7 @@ func compactions(w *watch) {
 			c = &life{key: k, conn: ev.Conn, first: ev.Seq}
 			live[k], order = c, append(order, c)
 		}
-		w.judge(after, c.ended > 0 && (ev.tag() == "compaction_summary_chunk" || status != c.status), ev, id,
+		w.judge("after-end", c.ended > 0 && (ev.tag() == "compaction_summary_chunk" || status != c.status), ev, id,
 			[]int{c.ended}, "Compaction %q had ended with %s, and goes on.", id, c.status)
 		if slices.Contains(compactionEnds, status) {
 			c.ended, c.status = ev.Seq, status
@@ -61,15 +59,15 @@ func compactions(w *watch) {
 		}
 		for _, c := range order {
 			if c.session == s.id && c.status == "completed" && ev.succeeded() {
-				w.judge(gone, !shown[s.id][c.id], ev, c.id, []int{c.ended},
+				w.judge("not-replayed", !shown[s.id][c.id], ev, c.id, []int{c.ended},
 					"The replay leaves out compaction %q, which had completed.", c.id)
 			}
 		}
 	}, answered(pick(v.states, resumeSession, loadSession)))
 	w.AtEnd(func(end rules.End) {
 		for _, c := range order {
-			if w.Saw(open); end.Clean && c.ended == 0 {
-				w.Report(open, c.conn, c.session, c.id, []int{c.first}, "Compaction %q began and never ended.", c.id)
+			if w.Saw("open"); end.Clean && c.ended == 0 {
+				w.Report("open", c.conn, c.session, c.id, []int{c.first}, "Compaction %q began and never ended.", c.id)
 			}
 		}
 	})

@@ -11,12 +11,9 @@ import (
 
 // pathAbs judges paths and line numbers.
 func pathAbs(w *watch) {
-	location, diff, file, cwd := w.At("location"), w.At("diff"), w.If("file"), w.If("terminal-cwd")
-	listed, dirs, line, readLine := w.If("listed-cwd"), w.If("listed-directories"), w.If("line"), w.If("read-line")
-	suffix, outside, other := w.If("line-suffix"), w.If("start-directory"), w.If("other-folder")
 	v := w.version
-	elsewhere := otherFolder(w, other)
-	check := func(point int, ev *event, path wire.Value, what string) {
+	elsewhere := otherFolder(w)
+	check := func(point string, ev *event, path wire.Value, what string) {
 		if path.Kind() != wire.String {
 			return
 		}
@@ -31,15 +28,15 @@ func pathAbs(w *watch) {
 		}
 		elsewhere(ev, string(text))
 		if bytes.IndexByte(text, ':') > 1 && lineSuffix.Match(text) {
-			w.find(suffix, ev, string(text), nil, "The %s %q seems to end in a line number.", what, string(text))
+			w.find("line-suffix", ev, string(text), nil, "The %s %q seems to end in a line number.", what, string(text))
 		}
 		if s := ev.session; w.Config().Start != "" && s != nil && s.cwd != "" {
 			p := string(text)
-			w.judge(outside, under(p, w.Config().Start) && !under(w.Config().Start, s.cwd) && !w.within(p, s), ev, p, nil,
-				"The %s %q lies in the directory the agent was started in, not in the session's %q.", what, p, s.cwd)
+			w.judge("start-directory", under(p, w.Config().Start) && !under(w.Config().Start, s.cwd) && !w.within(p, s), ev, p,
+				nil, "The %s %q lies in the directory the agent was started in, not in the session's %q.", what, p, s.cwd)
 		}
 	}
-	count := func(point int, ev *event, n wire.Value, of string) {
+	count := func(point string, ev *event, n wire.Value, of string) {
 		if n.Kind() == wire.Number {
 			at, ok := n.Int()
 			w.judge(point, ok && at == 0, ev, "", nil, "The line of %s is 0, and lines count from 1.", of)
@@ -47,31 +44,32 @@ func pathAbs(w *watch) {
 	}
 	tool := func(ev *event, call wire.Value) {
 		for l := range call.Get("locations").Items() {
-			check(location, ev, l.Get("path"), "path of a location")
-			count(line, ev, l.Get("line"), "a location")
+			check("location", ev, l.Get("path"), "path of a location")
+			count("line", ev, l.Get("line"), "a location")
 		}
 		for c := range call.Get("content").Items() {
 			if c.Get("type").Is("diff") {
-				check(diff, ev, c.Get("path"), "path of a diff")
+				check("diff", ev, c.Get("path"), "path of a diff")
 			}
 			for change := range c.Get("changes").Items() {
-				check(diff, ev, change.Get("path"), "path of a diff")
-				check(diff, ev, change.Get("oldPath"), "oldPath of a diff")
+				check("diff", ev, change.Get("path"), "path of a diff")
+				check("diff", ev, change.Get("oldPath"), "oldPath of a diff")
 			}
 		}
 	}
 	w.On(func(ev *event) { tool(ev, ev.update) }, toolCall, toolUpdate)
 	w.On(func(ev *event) { tool(ev, ev.params.Path(v.call)) }, asked(permission))
 	w.On(func(ev *event) {
-		check(file, ev, ev.params.Get("path"), "path of "+ev.Method)
-		count(readLine, ev, ev.params.Get("line"), ev.Method)
+		check("file", ev, ev.params.Get("path"), "path of "+ev.Method)
+		count("read-line", ev, ev.params.Get("line"), ev.Method)
 	}, asked(readFile), asked(writeFile))
-	w.On(func(ev *event) { check(cwd, ev, ev.params.Get("cwd"), "cwd of terminal/create") }, asked(createTerminal))
+	w.On(func(ev *event) { check("terminal-cwd", ev, ev.params.Get("cwd"), "cwd of terminal/create") },
+		asked(createTerminal))
 	w.On(func(ev *event) {
 		for item := range ev.result.Get("sessions").Items() {
-			check(listed, ev, item.Get("cwd"), "cwd of a listed session")
+			check("listed-cwd", ev, item.Get("cwd"), "cwd of a listed session")
 			for dir := range item.Get("additionalDirectories").Items() {
-				check(dirs, ev, dir, "additional directory of a listed session")
+				check("listed-directories", ev, dir, "additional directory of a listed session")
 			}
 		}
 	}, answered(listSessions))

@@ -11,22 +11,19 @@ import (
 // permGuard judges permission requests, and that a tool waits for the answer
 // and obeys it.
 func permGuard(w *watch) {
-	early, ranEarly, rejected := w.If("early-status"), w.If("early-effect"), w.If("rejected")
-	cancelled, refused, duplicate := w.If("cancelled"), w.If("error-answer"), w.At("duplicate-option")
-	choice, deniedEffect := w.If("no-choice"), w.If("effect-after-denial")
 	w.On(func(ev *event) {
 		ids := rules.Seen{}
 		var allow, reject bool
 		for o := range ev.params.Get("options").Items() {
 			id, kind := o.Get("optionId").Str(), o.Get("kind").Str()
-			if w.Saw(duplicate); ids.Again(id) {
-				w.find(duplicate, ev, id, nil, "Two options of the permission request have the id %q.", id)
+			if w.Saw("duplicate-option"); ids.Again(id) {
+				w.find("duplicate-option", ev, id, nil, "Two options of the permission request have the id %q.", id)
 			}
 			allow = allow || strings.HasPrefix(kind, "allow_")
 			reject = reject || strings.HasPrefix(kind, "reject_")
 		}
-		if w.Saw(choice); !allow || !reject {
-			w.find(choice, ev, "", nil, "The permission request offers %d options, and no way to %s.", len(ids),
+		if w.Saw("no-choice"); !allow || !reject {
+			w.find("no-choice", ev, "", nil, "The permission request offers %d options, and no way to %s.", len(ids),
 				pick(allow, "reject", pick(reject, "allow", "choose")))
 		}
 	}, asked(permission))
@@ -38,27 +35,27 @@ func permGuard(w *watch) {
 		}
 		switch {
 		case t.asked != nil:
-			w.judge(early, next == inProgress || next == completed, ev, t.id, []int{t.asked.seq},
+			w.judge("early-status", next == inProgress || next == completed, ev, t.id, []int{t.asked.seq},
 				"Tool call %q became %s while its permission request was not answered.", t.id, next)
 		case t.denied > 0 && next.final():
-			point := rejected
+			point := "rejected"
 			switch t.denial {
 			case dismissed:
-				point = cancelled
+				point = "cancelled"
 			case failedAnswer:
-				point = refused
+				point = "error-answer"
 			}
 			w.judge(point, next == completed, ev, t.id, []int{t.first, t.denied},
 				"Tool call %q was completed although its permission was answered with %s.", t.id, t.denial)
 		}
 	}, toolUpdate, toolCall)
 
-	w.watchEffects(ranEarly, deniedEffect)
+	w.watchEffects()
 }
 
 // watchEffects judges what the agent does for a tool call whose permission is not
 // answered, or was denied.
-func (w *watch) watchEffects(ranEarly, deniedEffect int) {
+func (w *watch) watchEffects() {
 	// marks are the paths and commands a waiting tool call is about.
 	marks := map[*tool][]string{}
 	w.On(func(ev *event) {
@@ -90,12 +87,12 @@ func (w *watch) watchEffects(ranEarly, deniedEffect int) {
 				return subject != "" && slices.Contains(about, subject) && aloneIn(ev.session, t)
 			}
 			for _, d := range forbidden[ev.session] {
-				w.judge(deniedEffect, does(d.tool, d.of), ev, d.tool.id, []int{d.tool.first, d.seq},
+				w.judge("effect-after-denial", does(d.tool, d.of), ev, d.tool.id, []int{d.tool.first, d.seq},
 					"%s was called for %q although the permission for it was denied.", ev.Method, subject)
 			}
 			for t, about := range marks {
 				if t.asked != nil && t.asked.session == ev.session {
-					w.judge(ranEarly, does(t, about), ev, t.id, []int{t.first, t.asked.seq},
+					w.judge("early-effect", does(t, about), ev, t.id, []int{t.first, t.asked.seq},
 						"%s was called for %q while the permission for it was not answered.", ev.Method, subject)
 				}
 			}

@@ -3,7 +3,6 @@ package invariants
 // planFull judges that each plan update is the whole plan; its shape is for
 // SHAPE.
 func planFull(w *watch) {
-	delta, shrunk, back := w.At("delta"), w.At("shrunk"), w.At("back")
 	const planSize = 1000
 	type plan struct {
 		seq      int
@@ -26,7 +25,7 @@ func planFull(w *watch) {
 		if before == nil || before.turn != next.turn { // a new turn may have a new plan
 			return
 		}
-		w.Saw(delta, shrunk, back)
+		w.Saw("delta", "shrunk", "back")
 		lost := 0
 		for content, status := range before.statuses {
 			now, kept := next.statuses[content]
@@ -34,17 +33,17 @@ func planFull(w *watch) {
 				lost++
 			}
 			if kept && status == "completed" && now != "completed" {
-				w.find(back, ev, content, []int{before.seq}, "The plan entry %q went from completed back to %s.", content,
+				w.find("back", ev, content, []int{before.seq}, "The plan entry %q went from completed back to %s.", content,
 					clip(now))
 			}
 		}
 		switch {
 		case next.size == 1 && before.size > 1 && lost > 0:
-			w.find(delta, ev, "", []int{before.seq},
+			w.find("delta", ev, "", []int{before.seq},
 				"The plan update has one entry, the plan before it had %d: it looks like a change instead of the whole plan.",
 				before.size)
 		case next.size < before.size && lost > 0:
-			w.find(shrunk, ev, "", []int{before.seq},
+			w.find("shrunk", ev, "", []int{before.seq},
 				"The plan update has %d entries instead of %d, and lacks %d that had not been finished.", next.size, before.size,
 				lost)
 		}

@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/protocol/acp/schema"
@@ -13,7 +14,6 @@ import (
 // What the fake model is told to fail is no fault of the agent, nor what the editor
 // refuses it.
 func worksAgain(w *watch) {
-	cancelled, loaded := w.At("after-cancel"), w.At("after-load")
 	type before struct{ cancelled, restored *request }
 	next := map[*session]before{}
 	faults := 0
@@ -41,13 +41,13 @@ func worksAgain(w *watch) {
 		failed := ev.err.Exists() && ev.code() != -32000 && ev.code() != -32800 && faults < t.started && !t.concurrent &&
 			t.cancel == nil && t.close == nil
 		message := clip(ev.err.Get("message").Str())
-		if b.cancelled != nil && w.judge(cancelled, failed, ev, "", []int{b.cancelled.seq, t.started},
+		if b.cancelled != nil && w.judge("after-cancel", failed, ev, "", []int{b.cancelled.seq, t.started},
 			"The prompt after a cancelled turn failed with %d %q.", ev.code(), message) != nil {
 			return
 		}
 		if b.restored != nil {
-			w.judge(loaded, failed, ev, "", []int{b.restored.seq, t.started}, "The first prompt after %s failed with %d %q.",
-				b.restored.method, ev.code(), message)
+			w.judge("after-load", failed, ev, "", []int{b.restored.seq, t.started},
+				"The first prompt after %s failed with %d %q.", b.restored.method, ev.code(), message)
 		}
 	}, answered(prompt))
 }
@@ -55,12 +55,9 @@ func worksAgain(w *watch) {
 // promptAccepted judges that content the agent must or says it does take is
 // not refused as invalid.
 func promptAccepted(w *watch) {
-	text, link, image, audio := w.At("text"), w.At("resource-link"), w.At("image"), w.At("audio")
-	resource := w.At("resource")
 	v := w.version
-	kinds := map[string]int{"text": text, "resource_link": link, "image": image, "audio": audio, "resource": resource}
-	points, gates := [...]string{"text", "resource_link", "image", "audio", "resource"}, v.gates("ContentBlock")
-	strongest := map[*session]int{} // the least common content of the running prompt, -1 if it is not valid
+	kinds, gates := []string{"text", "resource_link", "image", "audio", "resource"}, v.gates("ContentBlock")
+	strongest := map[*session]string{} // the least common content of the running prompt, if it is valid
 	w.On(func(ev *event) {
 		if ev.session != nil && ev.code() == -32602 {
 			delete(strongest, ev.session) // which the agent may pass on: it is not its own opinion
@@ -72,30 +69,27 @@ func promptAccepted(w *watch) {
 		if !s.ready(v) || s.closed > 0 || len(s.open) > 0 {
 			return
 		}
-		point, blocks := text, 0
-		for b := range ev.params.Get("prompt").Items() {
-			blocks++
-			if p, ok := kinds[b.Get("type").Str()]; ok {
-				point = max(point, p)
-			}
+		rarest, blocks := 0, ev.params.Get("prompt")
+		for b := range blocks.Items() {
+			rarest = max(rarest, slices.Index(kinds, b.Get("type").Str()))
 		}
-		allowed := ev.conn.has(rules.OfAgent, gates[points[point]])
+		allowed := ev.conn.has(rules.OfAgent, gates[kinds[rarest]])
 		v.schema.CheckType("PromptRequest", ev.params, func(p schema.Problem) {
 			allowed = allowed && p.Severity > schema.Lossy
 		})
-		if blocks > 0 && allowed && !isCommand(ev.params) {
-			strongest[s] = point
+		if blocks.Len() > 0 && allowed && !isCommand(ev.params) {
+			strongest[s] = kinds[rarest]
 		}
 	}, asked(prompt))
 	w.On(func(ev *event) {
 		s := ev.session
-		point, ok := strongest[s]
-		if !ok || ev.turn == nil || ev.turn.concurrent {
+		kind := strongest[s]
+		if kind == "" || ev.turn == nil || ev.turn.concurrent {
 			return
 		}
 		delete(strongest, s)
-		w.judge(point, ev.code() == -32602, ev, "", []int{ev.Ref}, "A valid prompt with %s was refused with -32602 %q.",
-			points[point], ev.err.Get("message").Str())
+		w.judge(strings.ReplaceAll(kind, "_", "-"), ev.code() == -32602, ev, "", []int{ev.Ref},
+			"A valid prompt with %s was refused with -32602 %q.", kind, ev.err.Get("message").Str())
 	}, answered(prompt))
 }
 
@@ -107,23 +101,21 @@ func isCommand(params wire.Value) bool {
 
 // emptyTurn judges that a turn shows something. A command may have no output.
 func emptyTurn(w *watch) {
-	empty := w.At("empty")
 	w.inTurn(func(ev *event, t *turn) {
 		if ev.stop != "end_turn" || !t.alone() || t.cancel != nil || t.command() {
 			return
 		}
-		w.judge(empty, !t.spoke && !t.acted, ev, "", []int{t.started},
+		w.judge("empty", !t.spoke && !t.acted, ev, "", []int{t.started},
 			"The turn ended with end_turn without any text, thought, tool call or plan.")
 	}, answered(prompt))
 }
 
 // sessionDistinct judges that each session has an id of its own.
 func sessionDistinct(w *watch) {
-	twice := w.At("same-id")
 	made := map[string]int{}
 	w.On(func(ev *event) {
 		if id := ev.result.Get("sessionId").Str(); id != "" {
-			w.judge(twice, made[id] > 0, ev, id, []int{made[id]}, "The new session has the id %q of another one.", id)
+			w.judge("same-id", made[id] > 0, ev, id, []int{made[id]}, "The new session has the id %q of another one.", id)
 			rules.Remember(made, rememberedSessions, id, ev.Seq)
 		}
 	}, answered(newSession), answered(forkSession))

@@ -12,7 +12,6 @@ import (
 // busyPromised judges what becomes of a prompt in a session that is busy, where the
 // profile or the scenario says what the agent promises: the specification leaves it open.
 func busyPromised(w *watch) {
-	refused, taken := w.At("refused"), w.At("taken")
 	promise := w.Config().Busy
 	if promise == "" {
 		return
@@ -21,7 +20,7 @@ func busyPromised(w *watch) {
 		if !t.concurrent {
 			return
 		}
-		w.Saw(refused, taken)
+		w.Saw("refused", "taken")
 		if t.cancel != nil || t.close != nil || t.request.back != nil {
 			return
 		}
@@ -31,11 +30,11 @@ func busyPromised(w *watch) {
 		denied := ev.err.Exists() || ev.stop == "refusal"
 		switch object := fmt.Sprint(t.started); {
 		case promise == "reject" && !denied && ev.stop != "cancelled" && t.amid:
-			w.find(taken, ev, object, []int{t.started},
+			w.find("taken", ev, object, []int{t.started},
 				"The prompt came while the session was busy, and ended with %s; the profile says that the agent refuses it.",
 				ev.stop)
 		case promise != "reject" && denied && busy:
-			w.find(refused, ev, object, []int{t.started},
+			w.find("refused", ev, object, []int{t.started},
 				"The prompt came while the session was busy, and was refused; the profile says %s.", promise)
 		}
 	}, answered(prompt))
@@ -48,7 +47,6 @@ var promisedKinds = map[string]string{"write_file": "edit", "edit_file": "edit",
 // askPromised judges that the user is asked before what the profile names is done. Whoever
 // chose an option for always, another mode or another value, may be asked no more.
 func askPromised(w *watch) {
-	unasked := w.At("unasked")
 	promised := map[string]bool{}
 	for _, tool := range w.Config().Asks {
 		promised[promisedKinds[tool]] = true
@@ -81,7 +79,7 @@ func askPromised(w *watch) {
 			free[ev.session] || readStatus(ev.update.Get("status")) != completed {
 			return
 		}
-		w.judge(unasked, !asks[t], ev, t.id, []int{t.first},
+		w.judge("unasked", !asks[t], ev, t.id, []int{t.first},
 			"Tool call %q, of kind %s, was completed, and the user was not asked; the profile says that the agent asks.",
 			t.id, kinds[of])
 	}, toolCall, toolUpdate)
@@ -91,7 +89,6 @@ func askPromised(w *watch) {
 // That it knew is proved by its answer to a later request, and that it went on by what its
 // model said after that.
 func backPromised(w *watch) {
-	goesOn := w.At("goes-on")
 	if !w.Config().Stops {
 		return
 	}
@@ -116,7 +113,7 @@ func backPromised(w *watch) {
 			return // it need not have known
 		}
 		// If the model has said no more, the agent had done its work.
-		w.judge(goesOn, !stopped && said[t.session.id] > last.seq, ev, fmt.Sprint(t.started), []int{t.started, back},
+		w.judge("goes-on", !stopped && said[t.session.id] > last.seq, ev, fmt.Sprint(t.started), []int{t.started, back},
 			"The prompt was taken back, and ended with %s after the model had said more; the profile says that it stops.",
 			ev.stop)
 	}, agentAnswers()...)

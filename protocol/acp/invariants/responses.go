@@ -11,11 +11,9 @@ import (
 
 // oneResponse judges that requests and responses of the agent pair up.
 func oneResponse(w *watch) {
-	twice, unknown, idType, missing := w.If("twice"), w.If("unknown-id"), w.If("id-type"), w.At("unanswered")
-	left, nullID, reused := w.At("unanswered-at-exit"), w.At("null-id"), w.At("id-in-use")
 	v := w.version
 	w.On(func(ev *event) {
-		w.Saw(twice, unknown, idType, missing)
+		w.Saw("twice", "unknown-id", "id-type", "unanswered")
 	}, agentAnswers()...)
 	// What is no request may be answered with an error under the id
 	// that it seems to have.
@@ -41,20 +39,20 @@ func oneResponse(w *watch) {
 		}
 		object := string(ev.ID)
 		if ev.Ref > 0 {
-			w.find(twice, ev, object, []int{ev.Ref}, "The request %s (%s) was answered a second time.", ev.ID, ev.Method)
+			w.find("twice", ev, object, []int{ev.Ref}, "The request %s (%s) was answered a second time.", ev.ID, ev.Method)
 			return
 		}
 		if r := c.ids[rules.OfClient][otherType(ev.ID)]; r != nil {
-			w.find(idType, ev, object, []int{r.seq},
+			w.find("id-type", ev, object, []int{r.seq},
 				"The response has id %s, but the %s it seems to answer has id %s: the type differs.", ev.ID, r.method, r.id)
 			return
 		}
 		if c.initAsked > 0 {
-			w.find(unknown, ev, object, nil, "The response with id %s answers no request of the client.", ev.ID)
+			w.find("unknown-id", ev, object, nil, "The response with id %s answers no request of the client.", ev.ID)
 		}
 	}, agentAnswersNone)
 	w.On(func(ev *event) {
-		w.idInUse(rules.OfAgent, nullID, reused, ev)
+		w.idInUse(rules.OfAgent, "null-id", "id-in-use", ev)
 	}, agentRequests()...)
 	w.AtEnd(func(end rules.End) {
 		w.unanswered(end, rules.OfClient, func(r *request, a absence) {
@@ -64,8 +62,8 @@ func oneResponse(w *watch) {
 			if r.mayWait() {
 				return
 			}
-			f := w.Report(pick(a.quit, left, missing), r.conn.n, r.session.name(), fmt.Sprint(r.seq), []int{r.seq, a.at},
-				"The client's %s was not answered %s.", r.method, a.how)
+			f := w.Report(pick(a.quit, "unanswered-at-exit", "unanswered"), r.conn.n, r.session.name(), fmt.Sprint(r.seq),
+				[]int{r.seq, a.at}, "The client's %s was not answered %s.", r.method, a.how)
 			if a.quit || v.states {
 				return
 			}
@@ -97,7 +95,6 @@ func otherType(id wire.ID) wire.ID {
 
 // notifySilent judges that notifications are never answered.
 func notifySilent(w *watch) {
-	answeredNotice := w.At("answered")
 	unreadable := map[*conn]int{}
 	type notice struct {
 		seq   int
@@ -105,7 +102,7 @@ func notifySilent(w *watch) {
 	}
 	last := map[*conn]notice{}
 	w.On(func(ev *event) { unreadable[ev.conn] += max(1, ev.body.Len()) }, editorNoise)
-	w.On(func(ev *event) { last[ev.conn] = notice{ev.Seq, ev.topic}; w.Saw(answeredNotice) }, cancelTold, editorTakesBack,
+	w.On(func(ev *event) { last[ev.conn] = notice{ev.Seq, ev.topic}; w.Saw("answered") }, cancelTold, editorTakesBack,
 		editorOtherTold)
 	judge := func(ev *event, message wire.Value) {
 		// Who could not read a line does not know that it was a notification.
@@ -118,7 +115,7 @@ func notifySilent(w *watch) {
 			return
 		}
 		n := last[c]
-		f := w.find(answeredNotice, ev, "", []int{n.seq},
+		f := w.find("answered", ev, "", []int{n.seq},
 			"A response without the id of a request came, as if a notification had been answered.")
 		broken := []string{"RPC-006"}
 		switch n.topic {
@@ -147,7 +144,6 @@ func notifySilent(w *watch) {
 
 // rcancelOwn judges $/cancel_request in both directions.
 func rcancelOwn(w *watch) {
-	foreign, done, code := w.At("not-own"), w.At("already-answered"), w.At("error-code")
 	// made has the agent's requests, with the Seq of their latest answer, and
 	// taken the latest frame of the editor that the agent is known to have
 	// read: a request that it has answered.
@@ -159,16 +155,17 @@ func rcancelOwn(w *watch) {
 		}
 	}, editorAnswers()...)
 	w.On(func(ev *event) {
-		w.Saw(foreign, done)
+		w.Saw("not-own", "already-answered")
 		id := idOf(ev.params.Get("requestId"))
 		answer, own := made[connID{ev.conn, id}]
 		switch {
 		case ev.conn.ids[rules.OfAgent][id] != nil || len(made) >= rememberedRequests:
 		case own && answer < taken[ev.conn]:
-			w.find(done, ev, string(id), []int{answer}, "The agent takes back its request %s, whose answer it had read.", id)
+			w.find("already-answered", ev, string(id), []int{answer},
+				"The agent takes back its request %s, whose answer it had read.", id)
 		case own: // the two may have crossed
 		default:
-			w.find(foreign, ev, string(id), nil, "The agent takes back a request %s that it never made.", cmp.Or(string(id),
+			w.find("not-own", ev, string(id), nil, "The agent takes back a request %s that it never made.", cmp.Or(string(id),
 				"without an id"))
 		}
 	}, agentTakesBack)
@@ -177,14 +174,14 @@ func rcancelOwn(w *watch) {
 		if ev.request.back == nil {
 			return
 		}
-		w.Saw(code)
+		w.Saw("error-code")
 		stopped, _ := ev.request.turn.stopper()
 		if t := ev.request.turn; t != nil && w.state.models.failedIn(t) > 0 {
 			return // it may have failed because of that
 		}
 		login := ev.Method == "session/new" && ev.code() == -32000 // which may be wanted first
 		if ev.err.Exists() && ev.code() != -32800 && !login && stopped == nil {
-			w.find(code, ev, fmt.Sprint(ev.request.seq), []int{ev.request.seq, ev.request.back.seq},
+			w.find("error-code", ev, fmt.Sprint(ev.request.seq), []int{ev.request.seq, ev.request.back.seq},
 				"The %s that was taken back failed with code %d; -32800 is the code for that.", ev.Method, ev.code())
 		}
 	}, agentAnswers()...)

@@ -5,8 +5,6 @@ import "github.com/acp-test/acp-test/wire"
 // replayEnds judges the marker behind a replay. Agents older than the marker never send one; they are
 // not judged.
 func replayEnds(w *watch) {
-	missing, child, stray, failed := w.At("missing"), w.At("child"), w.At("stray"), w.At("failed")
-	live, after := w.At("live"), w.At("history-after")
 	open := map[*session]*replaying{}
 	w.inSession(func(ev *event, s *session) {
 		open[s] = &replaying{seq: ev.Seq, history: ev.params.Get("replayFrom").Kind() == wire.Object,
@@ -15,12 +13,12 @@ func replayEnds(w *watch) {
 	w.inSession(func(ev *event, s *session) {
 		p := open[s.root()]
 		if p == nil || !p.history {
-			w.find(stray, ev, "", nil, "A replay_complete comes for session %q, and no resume with replayFrom is open.", s.id)
+			w.find("stray", ev, "", nil, "A replay_complete comes for session %q, and no resume with replayFrom is open.", s.id)
 			return
 		}
-		w.judge(stray, p.marked[s] > 0, ev, "", []int{p.seq, p.marked[s]}, "A second replay_complete comes for session %q.",
+		w.judge("stray", p.marked[s] > 0, ev, "", []int{p.seq, p.marked[s]}, "A second replay_complete comes for session %q.",
 			s.id)
-		w.judge(live, len(p.fresh) > 0, ev, "", p.fresh, "A new message came before the replay_complete.")
+		w.judge("live", len(p.fresh) > 0, ev, "", p.fresh, "A new message came before the replay_complete.")
 		p.marked[s], p.fresh = ev.Seq, nil
 	}, replayDone)
 	w.inSession(func(ev *event, s *session) {
@@ -36,14 +34,14 @@ func replayEnds(w *watch) {
 	}, messages()...)
 	w.inSession(func(ev *event, s *session) {
 		if p := open[s.root()]; p != nil && p.marked[s] > 0 && !s.active && !s.busy() {
-			w.find(after, ev, "", []int{p.marked[s]}, "%s of the history comes after the replay_complete.", ev.tag())
+			w.find("history-after", ev, "", []int{p.marked[s]}, "%s of the history comes after the replay_complete.", ev.tag())
 		}
 	}, append(messages(), toolUpdate)...)
 	w.inSession(func(ev *event, s *session) {
 		p := open[s]
 		if delete(open, s); p != nil && p.history {
-			w.Saw(after)
-			p.end(w, ev, s, failed, missing, child)
+			w.Saw("history-after")
+			p.end(w, ev, s)
 		}
 	}, answered(resumeSession))
 }
@@ -60,15 +58,15 @@ type replaying struct {
 
 // end judges the answer to the resume: the markers of the session and of each child that was
 // announced have come, and none came if it is refused.
-func (p *replaying) end(w *watch, ev *event, s *session, failed, missing, child int) {
-	w.judge(failed, !ev.succeeded() && p.marked[s] > 0, ev, "", []int{p.marked[s]},
+func (p *replaying) end(w *watch, ev *event, s *session) {
+	w.judge("failed", !ev.succeeded() && p.marked[s] > 0, ev, "", []int{p.marked[s]},
 		"The resume is refused after its replay_complete.")
 	if !ev.succeeded() || !w.state.marks {
 		return
 	}
-	w.judge(missing, p.marked[s] == 0, ev, "", []int{p.seq}, "The resume is answered, and no replay_complete came.")
+	w.judge("missing", p.marked[s] == 0, ev, "", []int{p.seq}, "The resume is answered, and no replay_complete came.")
 	for _, c := range p.children {
-		w.judge(child, p.marked[c] == 0, ev, c.id, []int{p.seq},
+		w.judge("child", p.marked[c] == 0, ev, c.id, []int{p.seq},
 			"The replay announces child %q, and no replay_complete came for it.", c.id)
 	}
 }
@@ -86,7 +84,6 @@ func (p *replaying) message(w *watch, ev *event, s *session) {
 
 // retries judges the answers to a prompt that is sent again under its key, of agents that are new enough.
 func retries(w *watch) {
-	other := w.At("other-answer")
 	type answer struct {
 		id  string
 		seq int
@@ -100,7 +97,7 @@ func retries(w *watch) {
 		got := answer{ev.result.Get("messageId").Str(), ev.Seq}
 		before, again := known[t]
 		if again && w.state.marks {
-			w.judge(other, got.id != before.id, ev, "", []int{before.seq, ev.Ref},
+			w.judge("other-answer", got.id != before.id, ev, "", []int{before.seq, ev.Ref},
 				"The prompt was sent again with its idempotencyKey, and is answered with %q instead of %q.", got.id, before.id)
 		}
 		if !again && t != nil && ev.succeeded() {

@@ -10,7 +10,6 @@ import (
 // sessionKnownFirst judges that the editor knows a session before the agent
 // speaks of it.
 func sessionKnownFirst(w *watch) {
-	early, unknown := w.At("early"), w.At("unknown")
 	type first struct {
 		seq, count int
 		topic      string
@@ -23,7 +22,7 @@ func sessionKnownFirst(w *watch) {
 			return
 		}
 		if s.known() || s.listed || s.addressed || ev.conn.initAsked == 0 {
-			w.Saw(unknown)
+			w.Saw("unknown")
 			return
 		}
 		if f := premature[s]; f != nil {
@@ -35,9 +34,9 @@ func sessionKnownFirst(w *watch) {
 	}
 	w.On(speak, agentCalls()...)
 	w.On(func(ev *event) {
-		w.Saw(early)
+		w.Saw("early")
 		if f := premature[ev.session]; f != nil && ev.succeeded() {
-			w.find(early, ev, "", []int{f.seq},
+			w.find("early", ev, "", []int{f.seq},
 				"The agent sent %s for the session before the response that tells its id; strict clients drop it.",
 				count(f.count, "message"))
 		}
@@ -49,7 +48,7 @@ func sessionKnownFirst(w *watch) {
 			if f == nil || s.known() || s.listed || s.addressed {
 				continue
 			}
-			w.Report(unknown, s.conn.n, s.id, "", []int{f.seq},
+			w.Report("unknown", s.conn.n, s.id, "", []int{f.seq},
 				"The agent sent %s for session %q, which was never created or loaded on this connection.",
 				count(f.count, "message"), s.id)
 		}
@@ -65,7 +64,6 @@ func count(n int, what string) string {
 
 // closeSettles judges what comes from a closed session.
 func closeSettles(w *watch) {
-	speaks, terminals, working, unknown := w.At("not-silent"), w.If("terminals"), w.If("no-idle"), w.If("unknown")
 	speak := func(ev *event) {
 		s := ev.session
 		if s == nil || s.closed == 0 || s.window != nil {
@@ -74,7 +72,8 @@ func closeSettles(w *watch) {
 		if isContent(ev.topic) && s.last != nil && s.last.close != nil {
 			return // LATE-CONTENT
 		}
-		w.find(speaks, ev, ev.Method, []int{s.closed}, "The agent sent %s for the session after it was closed.", ev.Method)
+		w.find("not-silent", ev, ev.Method, []int{s.closed}, "The agent sent %s for the session after it was closed.",
+			ev.Method)
 	}
 	w.On(speak, allUpdates()...)
 	w.On(speak, slices.DeleteFunc(agentRequests(), func(t topic) bool { return t == asked(releaseTerminal) })...)
@@ -82,11 +81,11 @@ func closeSettles(w *watch) {
 		if !ev.succeeded() || s.child() {
 			return
 		}
-		w.Saw(speaks)
-		w.judge(working, s.active, ev, "", []int{s.stateSeq}, "The close is answered while the state is %s.", s.state)
+		w.Saw("not-silent")
+		w.judge("no-idle", s.active, ev, "", []int{s.stateSeq}, "The close is answered while the state is %s.", s.state)
 		for _, t := range ev.conn.termOrder {
 			if t.session == s {
-				w.judge(terminals, t.released == 0, ev, t.id, []int{t.created, ev.request.seq},
+				w.judge("terminals", t.released == 0, ev, t.id, []int{t.created, ev.request.seq},
 					"Terminal %q was not released when its session was closed.", t.id)
 			}
 		}
@@ -94,8 +93,8 @@ func closeSettles(w *watch) {
 	w.AtEnd(func(rules.End) {
 		for _, c := range w.state.ordered() {
 			for _, s := range c.sessions {
-				if w.Saw(unknown); !c.foreign && !s.known() && !s.addressed && s.stateSeq+len(s.said)+len(s.items) > 0 {
-					w.Report(unknown, c.n, s.id, "", []int{s.first},
+				if w.Saw("unknown"); !c.foreign && !s.known() && !s.addressed && s.stateSeq+len(s.said)+len(s.items) > 0 {
+					w.Report("unknown", c.n, s.id, "", []int{s.first},
 						"The agent sent updates for session %q, which was never opened.", s.id)
 				}
 			}
@@ -105,7 +104,6 @@ func closeSettles(w *watch) {
 
 // deleteGone judges that a deleted session leaves the list.
 func deleteGone(w *watch) {
-	listed := w.At("listed")
 	deleted := map[string]int{}
 	w.On(func(ev *event) {
 		if ev.succeeded() && len(deleted) < rememberedSessions {
@@ -119,10 +117,10 @@ func deleteGone(w *watch) {
 			if len(deleted) == 0 {
 				return
 			}
-			w.Saw(listed)
+			w.Saw("listed")
 			id := item.Get("sessionId").Str()
 			if at := deleted[id]; at > 0 && ev.request.seq > at {
-				w.find(listed, ev, id, []int{at, ev.request.seq}, "The list holds session %q, which was deleted before.", id)
+				w.find("listed", ev, id, []int{at, ev.request.seq}, "The list holds session %q, which was deleted before.", id)
 			}
 		}
 	}, answered(listSessions))

@@ -91,12 +91,12 @@ func (s *settings) learn(ev *event) {
 // restored judges the answer to a load or resume.
 func (w *settingWatch) restored(ev *event, s *settings) {
 	if ev.modes != nil && s.mode.seq > 0 && ev.modes.has(s.mode.value) {
-		w.judge(w.At("mode-lost"), ev.modes.current != s.mode.value, ev, "", []int{s.mode.seq, ev.Ref},
+		w.judge("mode-lost", ev.modes.current != s.mode.value, ev, "", []int{s.mode.seq, ev.Ref},
 			"The mode of the session was %q, and %s tells %q.", s.mode.value, ev.request.method, ev.modes.current)
 	}
 	for _, o := range ev.options {
 		if held, set := s.options[o.id]; set && (!o.selects || o.has(held.value)) {
-			w.judge(w.At("option-lost"), o.current != held.value, ev, o.id, []int{held.seq, ev.Ref},
+			w.judge("option-lost", o.current != held.value, ev, o.id, []int{held.seq, ev.Ref},
 				"The option %q of the session was %q, and %s tells %q.", o.id, held.value, ev.request.method, o.current)
 		}
 	}
@@ -106,7 +106,7 @@ func (w *settingWatch) restored(ev *event, s *settings) {
 func (w *settingWatch) asked(ev *event, s *settings) {
 	named := ev.body.Get("model").Str()
 	if s.model.seq > 0 && s.model.value != s.chosen {
-		w.judge(w.At("no-effect"), named == s.named, ev, s.chosen, []int{s.model.seq},
+		w.judge("no-effect", named == s.named, ev, s.chosen, []int{s.model.seq},
 			"The option for the model was changed from %q to %q, and the agent asks %q as before.", s.model.value, s.chosen,
 			named)
 	}

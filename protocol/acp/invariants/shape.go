@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/rules"
@@ -19,7 +20,7 @@ type subject struct {
 }
 
 // subjects returns what shape.txt says of each point.
-func subjects() map[string]*subject {
+var subjects = sync.OnceValue(func() map[string]*subject {
 	all, last := map[string]*subject{}, (*subject)(nil)
 	for line := range strings.Lines(file("shape.txt")) {
 		words := strings.Fields(line)
@@ -33,7 +34,7 @@ func subjects() map[string]*subject {
 		}
 	}
 	return all
-}
+})
 
 // narrowed are the requirements that a problem breaks, nil for all of its point.
 func (s *subject) narrowed(p schema.Problem) []string {
@@ -95,10 +96,8 @@ func shape(w *watch) {
 		shapeByMessage(w)
 		return
 	}
-	points, about, of := map[string]int{}, map[topic]map[int]needed{}, map[int]*subject{}
-	for id, s := range subjects() {
-		point := w.At(id)
-		of[point] = s
+	points, about, of := map[string]string{}, map[topic]map[string]needed{}, subjects()
+	for point, s := range of {
 		for _, name := range s.types {
 			points[name] = point
 		}
@@ -106,15 +105,14 @@ func shape(w *watch) {
 	for id, topics := range evidence() {
 		for t, has := range topics {
 			if about[t] == nil {
-				about[t] = map[int]needed{}
+				about[t] = map[string]needed{}
 			}
-			about[t][w.At(id)] = has
+			about[t][id] = has
 		}
 	}
-	message, style := w.At("message"), w.At("style")
 	w.shapes[rules.OfAgent] = true
 	w.On(func(ev *event) {
-		w.Saw(message)
+		w.Saw("message")
 		for point, has := range about[ev.topic] {
 			if !ev.err.Exists() && (has == nil || has(ev)) {
 				w.Saw(point)
@@ -127,18 +125,18 @@ func shape(w *watch) {
 			point, known := points[p.Type]
 			switch {
 			case p.Severity == schema.Style:
-				point = style
+				point = "style"
 			case strings.HasSuffix(p.Path, ".messageId"):
-				point = w.At("message-id")
+				point = "message-id"
 			case strings.HasSuffix(p.Path, "configOptions") && p.Type != "SessionConfigOption":
-				point = w.At("option-list")
+				point = "option-list"
 			case !known:
-				point = message
+				point = "message"
 			}
 			f := w.problem(point, ev, p)
 			if ids := of[point].narrowed(p); ids != nil {
 				w.Narrow(f, ids...)
-			} else if point == style && ev.topic == answered(loadSession) {
+			} else if point == "style" && ev.topic == answered(loadSession) {
 				w.Narrow(f, "LOAD-006")
 			}
 		}
@@ -146,7 +144,7 @@ func shape(w *watch) {
 }
 
 // problem reports what is wrong with a message, once for all items of a list.
-func (w *watch) problem(point int, ev *event, p schema.Problem) *rules.Finding {
+func (w *watch) problem(point string, ev *event, p schema.Problem) *rules.Finding {
 	f := w.find(point, ev, ev.Method+" "+plainPath(p.Path), nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
 	if f != nil && p.Severity <= schema.Lossy {
 		f.Damage = p.Severity.String()
@@ -156,26 +154,25 @@ func (w *watch) problem(point int, ev *event, p schema.Problem) *rules.Finding {
 
 // shapeByMessage is shape in version 2, with one point for each kind of message.
 func shapeByMessage(w *watch) {
-	other, stop, former, update := w.At("broken"), w.At("stop-reason"), w.At("first-version"), w.At("update")
-	ended, lossy, style := w.At("prompt"), w.At("lossy"), w.At("unknown")
 	w.shapes[rules.OfAgent] = true
-	points := map[topic]int{answered(initialize): w.At("initialize"), answered(prompt): ended,
-		asked(permission): w.At("permission")}
+	points := map[topic]string{answered(initialize): "initialize", answered(prompt): "prompt",
+		asked(permission): "permission"}
 	w.On(func(ev *event) {
 		point, special := points[ev.topic]
 		if isUpdate(ev.topic) {
-			point = update
+			point = "update"
 			old := slices.Contains([]string{"tool_call", "plan", "current_mode_update"}, ev.tag())
-			w.judge(former, old, ev, ev.tag(), nil, "The update %s is one of version 1; version 2 does not have it.", ev.tag())
+			w.judge("first-version", old, ev, ev.tag(), nil, "The update %s is one of version 1; version 2 does not have it.",
+				ev.tag())
 			if old {
 				return
 			}
 		} else if !special {
-			point = other
+			point = "broken"
 		}
-		w.Saw(point, lossy, style)
-		if point == ended && ev.succeeded() {
-			w.judge(stop, ev.result.Get("stopReason").Exists(), ev, "", nil,
+		w.Saw(point, "lossy", "unknown")
+		if point == "prompt" && ev.succeeded() {
+			w.judge("stop-reason", ev.result.Get("stopReason").Exists(), ev, "", nil,
 				"The answer to the prompt has a stopReason, which version 2 tells by state_update.")
 		}
 		for _, p := range ev.problems {
@@ -183,10 +180,10 @@ func shapeByMessage(w *watch) {
 			case p.Severity == schema.Fatal:
 				w.find(point, ev, p.Path, nil, "%s does not fit %s: %s.", p.Path, p.Type, p.Message)
 			case p.Severity == schema.Lossy:
-				w.find(lossy, ev, p.Path, nil, "%s does not fit %s, and readers lose it: %s.", p.Path, p.Type, p.Message)
+				w.find("lossy", ev, p.Path, nil, "%s does not fit %s, and readers lose it: %s.", p.Path, p.Type, p.Message)
 			case p.Path == "id" && ev.Kind == transcript.Request: // ONE-RESPONSE says it
-			case point != ended || p.Path != "result.stopReason":
-				w.find(style, ev, p.Path, nil, "%s %s.", p.Path, p.Message)
+			case point != "prompt" || p.Path != "result.stopReason":
+				w.find("unknown", ev, p.Path, nil, "%s %s.", p.Path, p.Message)
 			}
 		}
 	}, agentMessages()...)

@@ -15,17 +15,15 @@ import (
 
 // states judges the states of a session.
 func states(w *watch) {
-	silent, reason, failure := w.At("not-running"), w.At("no-reason"), w.At("no-error")
-	blocked := w.At("still-waiting")
 	w.inSession(func(ev *event, s *session) {
 		if s.replay != nil || !s.active || !ev.update.Get("state").Is("idle") {
 			return
 		}
 		stop := ev.update.Get("stopReason")
-		w.judge(reason, stop.Kind() != wire.String, ev, "", []int{s.stateSeq},
+		w.judge("no-reason", stop.Kind() != wire.String, ev, "", []int{s.stateSeq},
 			"The idle state that ends the work has no stopReason.")
 		if stop.Is("error") {
-			w.judge(failure, ev.update.Get("error").Kind() != wire.Object, ev, "", nil,
+			w.judge("no-error", ev.update.Get("error").Kind() != wire.Object, ev, "", nil,
 				"The stop reason error has no error beside it.")
 		}
 	}, stateUpdate)
@@ -34,11 +32,11 @@ func states(w *watch) {
 			return
 		}
 		if t := s.running(); t != nil {
-			w.judge(silent, !s.active && s.stateSeq < t.answered, ev, "", []int{t.started},
+			w.judge("not-running", !s.active && s.stateSeq < t.answered, ev, "", []int{t.started},
 				"The agent sends %s for the prompt, and has not told the state running.", ev.tag())
 		}
 		if s.state == "requires_action" {
-			w.judge(blocked, true, ev, "", []int{s.stateSeq},
+			w.judge("still-waiting", true, ev, "", []int{s.stateSeq},
 				"The agent sends %s while it says that it waits for the user.", ev.tag())
 		}
 	}, agentChunk, thoughtChunk)
@@ -51,11 +49,10 @@ func (s *session) running() *turn {
 
 // cancels judges how work ends that was cancelled.
 func cancels(w *watch) {
-	other, late, queued, code := w.At("other-reason"), w.At("late-update"), w.At("inserted"), w.At("queued-code")
 	w.inSession(func(ev *event, s *session) {
 		if s.cancel > 0 && s.active && ev.update.Get("state").Is("idle") {
 			stop := ev.update.Get("stopReason").Str()
-			w.judge(other, stop != "cancelled", ev, "", []int{s.cancel},
+			w.judge("other-reason", stop != "cancelled", ev, "", []int{s.cancel},
 				"The work ended with %q after the cancel; the two may have crossed.", stop)
 		}
 	}, stateUpdate)
@@ -65,7 +62,8 @@ func cancels(w *watch) {
 			return
 		}
 		t := s.items[callID(id)]
-		w.judge(late, t != nil && t.first < s.cancelled && t.ended == 0 && t.turn == len(s.prompts) && !s.behind[callID(id)],
+		w.judge("late-update",
+			t != nil && t.first < s.cancelled && t.ended == 0 && t.turn == len(s.prompts) && !s.behind[callID(id)],
 			ev, id, []int{s.cancelled}, "Tool call %q is updated after the state idle with cancelled.", id)
 	}, toolUpdate)
 	w.inSession(func(ev *event, s *session) {
@@ -74,12 +72,12 @@ func cancels(w *watch) {
 			return
 		}
 		if s.cancelled > t.cancel.seq && !t.crossed {
-			w.Saw(code)
-			w.judge(queued, ev.succeeded(), ev, "", []int{t.cancel.seq, ev.Ref},
+			w.Saw("queued-code")
+			w.judge("inserted", ev.succeeded(), ev, "", []int{t.cancel.seq, ev.Ref},
 				"The prompt became part of the conversation after it was cancelled and the session was idle.")
 		}
 		if got := ev.code(); ev.err.Exists() {
-			w.judge(code, got != -32800 && (got != -32600 || !t.concurrent), ev, "", []int{ev.Ref},
+			w.judge("queued-code", got != -32800 && (got != -32600 || !t.concurrent), ev, "", []int{ev.Ref},
 				"The prompt that was cancelled is answered with error %d, not with -32800.", got)
 		}
 	}, answered(prompt))
@@ -87,12 +85,11 @@ func cancels(w *watch) {
 
 // echo judges that a prompt is shown as a message.
 func echo(w *watch) {
-	missing, twice := w.At("missing"), w.At("same-id")
 	ids := map[[2]string]int{}
 	w.On(func(ev *event) {
 		if ev.session != nil && ev.succeeded() && ev.request.first == nil {
 			id := [2]string{ev.session.id, ev.result.Get("messageId").Str()}
-			w.judge(twice, ids[id] > 0, ev, "", []int{ids[id]}, "The answer has the messageId of an earlier prompt.")
+			w.judge("same-id", ids[id] > 0, ev, "", []int{ids[id]}, "The answer has the messageId of an earlier prompt.")
 			ids[id] = ev.Seq
 		}
 	}, answered(prompt))
@@ -103,7 +100,7 @@ func echo(w *watch) {
 		for _, t := range s.prompts {
 			if t.answered > 0 && !t.failed && t.ended == 0 && t.message != "" {
 				_, shown := s.said[t.message]
-				w.judge(missing, !shown, ev, t.message, []int{t.started, t.answered},
+				w.judge("missing", !shown, ev, t.message, []int{t.started, t.answered},
 					"The work of the prompt is over, and its message %q was not shown.", t.message)
 			}
 		}
@@ -112,16 +109,15 @@ func echo(w *watch) {
 
 // replays judges what comes with a resume.
 func replays(w *watch) {
-	silent, state, order := w.At("not-silent"), w.At("no-state"), w.At("history-after-state")
-	other, gone := w.At("other-ids"), w.At("gone")
 	w.On(func(ev *event) {
 		s := ev.session
 		switch {
 		case s == nil || s.replay == nil || s.active:
 		case !s.replay.history:
-			w.find(silent, ev, "", []int{s.replay.seq}, "%s comes with a resume that did not ask for the history.", ev.tag())
+			w.find("not-silent", ev, "", []int{s.replay.seq}, "%s comes with a resume that did not ask for the history.",
+				ev.tag())
 		case s.replay.state > 0:
-			w.find(order, ev, "", []int{s.replay.state}, "%s of the history comes after the state.", ev.tag())
+			w.find("history-after-state", ev, "", []int{s.replay.state}, "%s of the history comes after the state.", ev.tag())
 		}
 	}, append(messages(), toolUpdate)...)
 	w.inSession(func(ev *event, s *session) {
@@ -129,21 +125,21 @@ func replays(w *watch) {
 			return
 		}
 		p := s.replay
-		w.Saw(silent, order)
-		w.judge(state, !p.told, ev, "", []int{p.seq}, "No state_update comes before the answer to the resume.")
+		w.Saw("not-silent", "history-after-state")
+		w.judge("no-state", !p.told, ev, "", []int{p.seq}, "No state_update comes before the answer to the resume.")
 		shown, whole := w.state.shown[s.id]
 		if !whole || !p.history {
 			return
 		}
-		w.Saw(other, gone)
+		w.Saw("other-ids", "gone")
 		for _, id := range p.shown {
 			if !shown[id].live && !p.busy {
-				w.find(other, ev, id, []int{p.seq}, "The history has a message %q, which the live session did not show.", id)
+				w.find("other-ids", ev, id, []int{p.seq}, "The history has a message %q, which the live session did not show.", id)
 			}
 		}
 		for id, m := range shown {
 			if m.live && m.user && !slices.Contains(p.shown, id) {
-				w.find(gone, ev, id, []int{m.first, p.seq}, "The message %q of the user is not in the history.", id)
+				w.find("gone", ev, id, []int{m.first, p.seq}, "The message %q of the user is not in the history.", id)
 			}
 		}
 	}, answered(resumeSession))
@@ -151,11 +147,10 @@ func replays(w *watch) {
 
 // background judges the list of background work.
 func background(w *watch) {
-	left, early, removed := w.At("left-out"), w.At("not-announced"), w.At("not-ended")
 	w.inSession(func(ev *event, s *session) {
 		list := ev.update.Get("background")
 		if s.reported {
-			w.judge(left, list.Kind() != wire.Array, ev, "", nil,
+			w.judge("left-out", list.Kind() != wire.Array, ev, "", nil,
 				"The state has no list of background work, and one before had.")
 		}
 		if list.Kind() != wire.Array {
@@ -166,11 +161,11 @@ func background(w *watch) {
 			id := workOf(b)
 			now[id] = true
 			t := s.items[id]
-			w.judge(early, id != itemID{} && (t == nil || !t.announced) && s.whole && s.replay == nil, ev, id.String(), nil,
-				"The %s is listed as background work and was not announced.", id)
+			w.judge("not-announced", id != itemID{} && (t == nil || !t.announced) && s.whole && s.replay == nil, ev, id.String(),
+				nil, "The %s is listed as background work and was not announced.", id)
 		}
 		for id := range s.behind {
-			w.judge(removed, !now[id] && id != itemID{} && !s.ended(id) && s.replay == nil, ev, id.String(), nil,
+			w.judge("not-ended", !now[id] && id != itemID{} && !s.ended(id) && s.replay == nil, ev, id.String(), nil,
 				"The %s is no more background work and has not ended.", id)
 		}
 	}, stateUpdate)
@@ -178,53 +173,50 @@ func background(w *watch) {
 
 // terminals judges what the agent tells of its terminals.
 func terminals(w *watch) {
-	base, cwd, reused := w.At("base64"), w.At("cwd"), w.At("reused")
 	w.inSession(func(ev *event, s *session) {
 		id := ev.update.Get("terminalId").Str()
-		w.Saw(base)
+		w.Saw("base64")
 		for _, path := range []string{"data", "output.data"} {
 			data := ev.update.Path(path)
 			if _, err := base64.StdEncoding.DecodeString(data.Str()); err != nil && data.Kind() == wire.String {
-				w.find(base, ev, id, nil, "A piece of the output of terminal %q is no base64.", id)
+				w.find("base64", ev, id, nil, "A piece of the output of terminal %q is no base64.", id)
 			}
 		}
 		dir, t := ev.update.Get("cwd"), s.items[terminalID(id)]
-		w.judge(cwd, dir.Kind() == wire.String && !isAbsolute([]byte(dir.Str())), ev, id, nil,
+		w.judge("cwd", dir.Kind() == wire.String && !isAbsolute([]byte(dir.Str())), ev, id, nil,
 			"The cwd %q of terminal %q is not absolute.", dir.Str(), id)
-		if w.Saw(reused); t != nil && t.ended > 0 && ev.update.Get("command").Kind() == wire.String && s.replay == nil {
-			w.find(reused, ev, id, []int{t.ended}, "Terminal %q has ended, and begins again.", id)
+		if w.Saw("reused"); t != nil && t.ended > 0 && ev.update.Get("command").Kind() == wire.String && s.replay == nil {
+			w.find("reused", ev, id, []int{t.ended}, "Terminal %q has ended, and begins again.", id)
 		}
 	}, terminalUpdate, terminalPiece)
 }
 
 // clientCancel judges that a client cancels only what it can.
 func clientCancel(w *watch) {
-	never, over := w.At("not-offered"), w.At("over")
 	w.inSession(func(ev *event, s *session) {
 		id := callID(ev.params.Get("toolCallId").Str())
 		if ev.verb == cancelTerminal {
 			id = terminalID(ev.params.Get("terminalId").Str())
 		}
-		w.Saw(never, over)
+		w.Saw("not-offered", "over")
 		switch t := ev.session.items[id]; {
 		case t == nil || !t.offered:
-			w.find(never, ev, id.id, nil, "The client sent %s for %q, and no update had offered that.", ev.Method, id.id)
+			w.find("not-offered", ev, id.id, nil, "The client sent %s for %q, and no update had offered that.", ev.Method, id.id)
 		case t.ended > 0 || !t.cancellable:
-			w.find(over, ev, id.id, nil, "The client sent %s for %q, which has ended or offers it no more.", ev.Method, id.id)
+			w.find("over", ev, id.id, nil, "The client sent %s for %q, which has ended or offers it no more.", ev.Method, id.id)
 		}
 	}, asked(cancelCall), asked(cancelTerminal))
 }
 
 // commands judges the names of commands.
 func commands(w *watch) {
-	word, twice := w.At("word"), w.At("twice")
 	judge := func(ev *event, from wire.Value) {
 		seen := rules.Seen{}
 		for c := range from.Get("availableCommands").Items() {
 			name := c.Get("name").Str()
-			w.judge(word, name == "" || strings.ContainsFunc(name, unicode.IsSpace), ev, name, nil,
+			w.judge("word", name == "" || strings.ContainsFunc(name, unicode.IsSpace), ev, name, nil,
 				"The command %q is not called by a word.", name)
-			w.judge(twice, seen.Again(name), ev, name, nil, "There are two commands %q.", name)
+			w.judge("twice", seen.Again(name), ev, name, nil, "There are two commands %q.", name)
 		}
 	}
 	w.On(func(ev *event) { judge(ev, ev.update) }, allUpdates()...)

@@ -10,38 +10,36 @@ import (
 
 // stdoutClean judges each line of the agent's standard output.
 func stdoutClean(w *watch) {
-	noise, cut, encoding, batch := w.At("noise"), w.At("broken-json"), w.At("encoding"), w.At("batch")
-	version, frame, empty, tooLong := w.At("jsonrpc"), w.At("no-message"), w.At("empty-line"), w.At("too-long")
-	sound := func(*event) { w.Saw(noise, cut, encoding, version, frame, batch) }
+	sound := func(*event) { w.Saw("noise", "broken-json", "encoding", "jsonrpc", "no-message", "batch") }
 	w.On(sound, agentMessages()...)
 	w.On(func(ev *event) {
 		sound(ev)
-		point := noise
+		point := "noise"
 		text := bytes.TrimSpace(ev.Raw)
 		switch {
 		case ev.Size > 0:
-			point = tooLong
+			point = "too-long"
 		case len(text) == 0:
-			point = empty
+			point = "empty-line"
 		case bytes.HasPrefix(text, []byte("\xef\xbb\xbf")) || !utf8.Valid(ev.Raw):
-			point = encoding
+			point = "encoding"
 		case ev.body.Kind() == wire.Array:
-			point = batch
+			point = "batch"
 		case ev.body.Kind() == wire.Object && !ev.body.Get("jsonrpc").Is("2.0"):
-			point = version
+			point = "jsonrpc"
 		case ev.body.Kind() == wire.Object && isAnswer(ev.body):
 			return // ERR-FORM and NOTIFY-SILENT
 		case ev.body.Kind() == wire.Object:
-			point = frame
+			point = "no-message"
 		case text[0] == '{' || text[0] == '"' || text[len(text)-1] == '}':
-			point = cut
+			point = "broken-json"
 		}
-		if point == cut && ev.conn.signalled > 0 {
+		if point == "broken-json" && ev.conn.signalled > 0 {
 			return // a killed agent does not get to the end of its line
 		}
 		phase := ev.phase()
 		f := w.find(point, ev, phase, nil, "A line on standard output %s is no message: %s.", phase, ev.Problem)
-		if point == frame && !ev.body.Get("id").Exists() {
+		if point == "no-message" && !ev.body.Get("id").Exists() {
 			w.Narrow(f, "STDIO-001")
 		}
 		if f != nil {
@@ -74,16 +72,16 @@ func (ev *event) phase() string {
 
 // errForm judges the form of responses that fail.
 func errForm(w *watch) {
-	either, members, sentence := w.At("result-xor-error"), w.At("members"), w.At("message")
 	w.On(func(ev *event) {
 		if ev.body.Get("jsonrpc").Is("2.0") && isAnswer(ev.body) &&
 			ev.body.Get("result").Exists() == ev.body.Get("error").Exists() {
-			w.Saw(either)
-			w.find(either, ev, string(ev.ID), nil, "A response must have either a result or an error: %s.", ev.Problem)
+			w.Saw("result-xor-error")
+			w.find("result-xor-error", ev, string(ev.ID), nil, "A response must have either a result or an error: %s.",
+				ev.Problem)
 		}
 	}, agentNoise)
 	judge := func(ev *event) {
-		w.Saw(either)
+		w.Saw("result-xor-error")
 		if !ev.err.Exists() {
 			return
 		}
@@ -98,8 +96,8 @@ func errForm(w *watch) {
 		case message.Kind() != wire.String:
 			wrong = " message is " + orNothing(message) + ", and must be a string"
 		}
-		w.judge(members, wrong != "", ev, ev.Method, nil, "In a response to %s, the error%s.", ev.Method, wrong)
-		w.judge(sentence, wrong == "" && (text == "" || len(text) > 200 || strings.ContainsAny(text, "\r\n")), ev, ev.Method,
+		w.judge("members", wrong != "", ev, ev.Method, nil, "In a response to %s, the error%s.", ev.Method, wrong)
+		w.judge("message", wrong == "" && (text == "" || len(text) > 200 || strings.ContainsAny(text, "\r\n")), ev, ev.Method,
 			nil, "The error message of a response to %s is not one short line.", ev.Method)
 	}
 	w.On(judge, append(agentAnswers(), agentAnswersNone)...)

@@ -27,7 +27,7 @@ func systemPrompts(w *watch) {
 	w.inSession(func(ev *event, s *session) {
 		if s.window != nil || s.replay != nil {
 			given := slices.Concat(x.opening[s.id].texts, x.now[s.id].texts)
-			w.judge(w.At("replayed"), slices.Contains(given, ev.text()), ev, "", nil,
+			w.judge("replayed", slices.Contains(given, ev.text()), ev, "", nil,
 				"The replay shows the system prompt as a message of the user.")
 		}
 	}, userChunk)
@@ -67,10 +67,10 @@ func (x *systemWatch) taken(ev *event) {
 	delete(x.asking, ev.request.seq)
 	overrides := ev.conn.has(rules.OfAgent, x.version.instructions+".mode.override")
 	supported := g.mode == "append" || g.mode == "override" && overrides
-	x.judge(x.At("mode"), g.mode != "" && !supported, ev, "", []int{ev.Ref},
+	x.judge("mode", g.mode != "" && !supported, ev, "", []int{ev.Ref},
 		"The agent set up a session with a system prompt in mode %q, which it does not advertise.", g.mode)
 	for _, kind := range g.kinds {
-		x.judge(x.At("block"), kind != "text", ev, "", []int{ev.Ref},
+		x.judge("block", kind != "text", ev, "", []int{ev.Ref},
 			"The agent set up a session with a system prompt that holds a block of type %q.", kind)
 	}
 	if ev.session == nil {
@@ -101,14 +101,14 @@ func (x *systemWatch) told(ev *event) {
 	}
 	for _, text := range g.texts {
 		as := strings.Contains(user.String(), bare(text))
-		x.judge(x.At("as-user"), as, ev, ev.Session, []int{g.seq},
+		x.judge("as-user", as, ev, ev.Session, []int{g.seq},
 			"The model got the system prompt of the session, %q, as words of the user.", clip(text))
-		x.judge(x.At("not-told"), !as && !strings.Contains(system, bare(text)), ev, ev.Session, []int{g.seq},
+		x.judge("not-told", !as && !strings.Contains(system, bare(text)), ev, ev.Session, []int{g.seq},
 			"The model was asked without the system prompt of the session, %q.", clip(text))
 	}
 	for _, text := range old.texts {
 		stays := !slices.Contains(g.texts, text) && strings.Contains(system, bare(text))
-		x.judge(x.At("kept"), stays, ev, ev.Session, []int{old.seq, g.seq},
+		x.judge("kept", stays, ev, ev.Session, []int{old.seq, g.seq},
 			"The model was asked with the system prompt %q, which the session has no more.", clip(text))
 	}
 }

@@ -8,31 +8,29 @@ import (
 
 // termLife judges the life of the editor's terminals.
 func termLife(w *watch) {
-	unknown, foreign, after := w.At("unknown"), w.At("other-session"), w.At("after-release")
-	twice, leaked, killed := w.At("released-twice"), w.At("not-released"), w.At("killed-not-released")
-	turnEnd := w.At("open-at-turn-end")
 	w.On(func(ev *event) {
 		id := ev.params.Get("terminalId")
 		if id.Kind() != wire.String {
 			return
 		}
-		w.Saw(unknown, foreign, after)
+		w.Saw("unknown", "other-session", "after-release")
 		c := ev.conn
 		name := id.Str()
 		t := c.terminals[name]
 		switch {
 		case t == nil:
 			if c.initAsked > 0 && len(c.termOrder) < rememberedTerms {
-				w.find(unknown, ev, name, nil, "%s names terminal %q, which terminal/create never returned.", ev.Method, name)
+				w.find("unknown", ev, name, nil, "%s names terminal %q, which terminal/create never returned.", ev.Method, name)
 			}
 		case t.session != ev.session:
-			w.find(foreign, ev, name, []int{t.created},
+			w.find("other-session", ev, name, []int{t.created},
 				"%s uses terminal %q under another session than the one that created it.", ev.Method, name)
 		case t.released > 0 && ev.verb == releaseTerminal:
-			w.Saw(twice)
-			w.find(twice, ev, name, []int{t.created, t.released}, "Terminal %q was released twice.", name)
+			w.Saw("released-twice")
+			w.find("released-twice", ev, name, []int{t.created, t.released}, "Terminal %q was released twice.", name)
 		case t.released > 0:
-			w.find(after, ev, name, []int{t.created, t.released}, "%s uses terminal %q after its release.", ev.Method, name)
+			w.find("after-release", ev, name, []int{t.created, t.released}, "%s uses terminal %q after its release.", ev.Method,
+				name)
 		}
 	}, terminalUses()...)
 	w.On(func(ev *event) {
@@ -43,21 +41,21 @@ func termLife(w *watch) {
 			if t.turn != ev.turn {
 				continue
 			}
-			w.judge(turnEnd, t.released == 0, ev, t.id, []int{t.created},
+			w.judge("open-at-turn-end", t.released == 0, ev, t.id, []int{t.created},
 				"Terminal %q was not released when its turn ended.", t.id)
 		}
 	}, answered(prompt))
 	w.AtEnd(func(end rules.End) {
 		if end.Clean {
 			for _, c := range w.state.ordered() {
-				w.leaks(c, leaked, killed)
+				w.leaks(c)
 			}
 		}
 	})
 }
 
 // leaks judges the terminals that the agent has not released.
-func (w *watch) leaks(c *conn, leaked, killed int) {
+func (w *watch) leaks(c *conn) {
 	if c.exited > 0 && (c.closedIn == 0 || c.exited < c.closedIn) {
 		return // it was killed, or died: it had no time to release anything
 	}
@@ -65,11 +63,11 @@ func (w *watch) leaks(c *conn, leaked, killed int) {
 		if t.turn != nil && (t.turn.ended == 0 || c.closedIn > 0 && t.turn.ended > c.closedIn) {
 			continue // its turn was cut off, or the editor had gone before it ended
 		}
-		w.Saw(leaked)
-		point, what := leaked, "never"
+		w.Saw("not-released")
+		point, what := "not-released", "never"
 		if t.killed {
-			w.Saw(killed)
-			point, what = killed, "killed but never"
+			w.Saw("killed-not-released")
+			point, what = "killed-not-released", "killed but never"
 		}
 		if t.released == 0 {
 			w.Report(point, c.n, t.session.name(), t.id, []int{t.created}, "Terminal %q was %s released.", t.id, what)
@@ -79,7 +77,6 @@ func (w *watch) leaks(c *conn, leaked, killed int) {
 
 // terminalRef judges terminals that tool calls show.
 func terminalRef(w *watch) {
-	unknown, released, foreign := w.At("unknown"), w.At("released"), w.At("other-session")
 	w.inSession(func(ev *event, s *session) {
 		c := ev.conn
 		if s.window != nil || c.initAsked == 0 || len(c.termOrder) >= rememberedTerms {
@@ -93,15 +90,15 @@ func terminalRef(w *watch) {
 			if ev.tool != nil && (slices.Contains(ev.tool.terminals, name) || ev.tool.turn == nil) {
 				continue // shown before, or replayed
 			}
-			w.Saw(unknown, released, foreign)
+			w.Saw("unknown", "released", "other-session")
 			t := c.terminals[name]
 			switch {
 			case t == nil:
-				w.find(unknown, ev, name, nil, "A tool call shows terminal %q, which terminal/create never returned.", name)
+				w.find("unknown", ev, name, nil, "A tool call shows terminal %q, which terminal/create never returned.", name)
 			case t.session != s:
-				w.find(foreign, ev, name, []int{t.created}, "A tool call shows terminal %q of another session.", name)
+				w.find("other-session", ev, name, []int{t.created}, "A tool call shows terminal %q of another session.", name)
 			case t.released > 0:
-				w.find(released, ev, name, []int{t.created, t.released},
+				w.find("released", ev, name, []int{t.created, t.released},
 					"A tool call shows terminal %q for the first time after its release.", name)
 			}
 		}

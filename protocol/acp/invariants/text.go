@@ -11,7 +11,6 @@ import (
 
 // textWhole judges that text arrives as it was said.
 func textWhole(w *watch) {
-	broken, repeated, empty := w.At("replacement-character"), w.At("repeated"), w.At("empty")
 	const longEnough = 40
 	const replacement = "\uFFFD"
 	type run struct {
@@ -40,16 +39,17 @@ func textWhole(w *watch) {
 			r.hash.SetSeed(seed)
 			r.topic, r.length, r.chunks = ev.topic, 0, 0
 		}
-		w.Saw(broken, repeated, empty)
+		w.Saw("replacement-character", "repeated", "empty")
 		if text.Kind() == wire.String && len(plain) == 0 {
-			w.find(empty, ev, "", nil, "The agent sent %s without a text.", ev.tag())
+			w.find("empty", ev, "", nil, "The agent sent %s without a text.", ev.tag())
 		}
 		if bytes.Contains(plain, []byte(replacement)) && !tainted[ev.conn] {
-			w.find(broken, ev, "", nil, "The text of %s holds U+FFFD, which nobody sent: a character was cut in two.", ev.tag())
+			w.find("replacement-character", ev, "", nil,
+				"The text of %s holds U+FFFD, which nobody sent: a character was cut in two.", ev.tag())
 		}
 		if r.chunks > 1 && len(plain) >= longEnough && len(plain) == r.length &&
 			maphash.Bytes(seed, plain) == r.hash.Sum64() {
-			w.find(repeated, ev, "", nil, "The chunk repeats the whole text of its message so far; clients show it twice.")
+			w.find("repeated", ev, "", nil, "The chunk repeats the whole text of its message so far; clients show it twice.")
 		}
 		r.hash.Write(plain)
 		r.length += len(plain)
@@ -61,7 +61,6 @@ func textWhole(w *watch) {
 
 // contentData judges data inside content blocks.
 func contentData(w *watch) {
-	encoding := w.At("base64")
 	block := func(ev *event, b wire.Value) {
 		var data wire.Value
 		switch kind := b.Get("type"); {
@@ -71,7 +70,7 @@ func contentData(w *watch) {
 			data = b.Path("resource.blob")
 		}
 		if text := data.Str(); data.Kind() == wire.String {
-			w.judge(encoding, !isBase64(text), ev, "", nil, "The data of a %s block is not plain base64: %q.",
+			w.judge("base64", !isBase64(text), ev, "", nil, "The data of a %s block is not plain base64: %q.",
 				b.Get("type").Str(), text[:min(len(text), 30)])
 		}
 	}

@@ -8,7 +8,6 @@ import (
 // toolClosed judges the tool calls that are unfinished when their turn ends.
 // Only the end of the transcript shows whether one went on in the background.
 func toolClosed(w *watch) {
-	open, otherEnd, background := w.At("open-at-end-turn"), w.At("open-at-other-end"), w.At("background")
 	const candidates = 1 << 12
 	type left struct {
 		tool    *tool
@@ -23,7 +22,7 @@ func toolClosed(w *watch) {
 			if tool.by != byCall {
 				continue
 			}
-			w.Saw(pick(ev.stop == "end_turn", open, otherEnd))
+			w.Saw(pick(ev.stop == "end_turn", "open-at-end-turn", "open-at-other-end"))
 			if !tool.status.final() && len(all) < candidates {
 				all = append(all, left{tool, t.session, tool.status, ev.Seq, pick(ev.err.Exists(), "an error", ev.stop)})
 			}
@@ -35,14 +34,14 @@ func toolClosed(w *watch) {
 			entries := []int{l.tool.first, l.ended}
 			switch {
 			case l.tool.seq > l.ended:
-				w.Report(background, conn, session, id, append(entries, l.tool.seq),
+				w.Report("background", conn, session, id, append(entries, l.tool.seq),
 					"Tool call %q went on after its turn had ended, as background work.", id)
 			case l.stop == "end_turn":
-				w.Report(open, conn, session, id, entries, "Tool call %q was still %s when its turn ended with end_turn.", id,
-					l.status)
+				w.Report("open-at-end-turn", conn, session, id, entries,
+					"Tool call %q was still %s when its turn ended with end_turn.", id, l.status)
 			default:
-				w.Report(otherEnd, conn, session, id, entries, "Tool call %q was left %s when its turn ended with %s.", id,
-					l.status, l.stop)
+				w.Report("open-at-other-end", conn, session, id, entries, "Tool call %q was left %s when its turn ended with %s.",
+					id, l.status, l.stop)
 			}
 		}
 	})
@@ -50,8 +49,6 @@ func toolClosed(w *watch) {
 
 // toolAnnounced judges that a tool call is announced before it is spoken of.
 func toolAnnounced(w *watch) {
-	unknown, onlyAsked, permissionFirst := w.At("unannounced"), w.At("only-in-permission"), w.At("permission-first")
-	elicitation := w.At("elicitation-first")
 	// A resumed session may go on with calls of an earlier process,
 	// and what was forgotten cannot be judged.
 	blind := func(s *session) bool { return s == nil || s.resumed || s.evicted }
@@ -60,22 +57,22 @@ func toolAnnounced(w *watch) {
 		if ev.session == nil || id.Kind() != wire.String {
 			return
 		}
-		w.Saw(unknown)
+		w.Saw("unannounced")
 		t := ev.tool
 		switch {
 		case t == nil && blind(ev.session):
 		case t == nil:
-			w.find(unknown, ev, id.Str(), nil, "The tool_call_update of %q has no tool_call before it.", id.Str())
+			w.find("unannounced", ev, id.Str(), nil, "The tool_call_update of %q has no tool_call before it.", id.Str())
 		case t.by == byUpdate:
-			w.find(unknown, ev, t.id, []int{t.first}, "The tool_call_update of %q has no tool_call before it.", t.id)
+			w.find("unannounced", ev, t.id, []int{t.first}, "The tool_call_update of %q has no tool_call before it.", t.id)
 		case t.by == byPermission:
-			w.find(onlyAsked, ev, t.id, []int{t.first},
+			w.find("only-in-permission", ev, t.id, []int{t.first},
 				"Tool call %q was announced by a permission request only, not by a tool_call.", t.id)
 		}
 	}, toolUpdate)
 	w.On(func(ev *event) {
 		id := ev.params.Get("toolCall").Get("toolCallId")
-		w.judge(permissionFirst, ev.session != nil && id.Kind() == wire.String && ev.tool == nil && !blind(ev.session),
+		w.judge("permission-first", ev.session != nil && id.Kind() == wire.String && ev.tool == nil && !blind(ev.session),
 			ev, id.Str(), nil, "The permission request is about tool call %q, which no tool_call has announced.", id.Str())
 	}, asked(permission))
 	w.On(func(ev *event) {
@@ -83,26 +80,25 @@ func toolAnnounced(w *watch) {
 		if id.Kind() != wire.String {
 			return
 		}
-		w.judge(elicitation, ev.session != nil && ev.session.tool(id) == nil && !blind(ev.session), ev, id.Str(), nil,
+		w.judge("elicitation-first", ev.session != nil && ev.session.tool(id) == nil && !blind(ev.session), ev, id.Str(), nil,
 			"The elicitation is about tool call %q, which no tool_call has announced.", id.Str())
 	}, asked(elicit))
 }
 
 // toolResend judges that an id stands for one tool call.
 func toolResend(w *watch) {
-	running, ended := w.At("running"), w.At("ended")
 	w.On(func(ev *event) {
-		w.Saw(ended)
+		w.Saw("ended")
 		t := ev.tool
 		switch {
 		case t == nil || t.by != byCall || blurred(ev):
 		case t.status.final():
-			w.find(ended, ev, t.id, []int{t.first}, "A second tool_call has the id %q of a tool call that had %s.", t.id,
+			w.find("ended", ev, t.id, []int{t.first}, "A second tool_call has the id %q of a tool call that had %s.", t.id,
 				ending(t.status))
 		case t.turn != ev.turn:
-			w.find(ended, ev, t.id, []int{t.first}, "A tool_call has the id %q of a tool call of another turn.", t.id)
+			w.find("ended", ev, t.id, []int{t.first}, "A tool_call has the id %q of a tool call of another turn.", t.id)
 		default:
-			w.find(running, ev, t.id, []int{t.first},
+			w.find("running", ev, t.id, []int{t.first},
 				"A second tool_call has the id %q of a tool call that still runs; tool_call_update is for that.", t.id)
 		}
 	}, toolCall)
@@ -119,20 +115,20 @@ func ending(s status) string { return pick(s == failed, "failed", "completed") }
 
 // statusForward judges that the status of a tool call never goes back.
 func statusForward(w *watch) {
-	back, skipped := w.At("back"), w.At("no-in-progress")
 	w.On(func(ev *event) {
 		t, next := ev.tool, readStatus(ev.update.Get("status"))
 		if t == nil || next == unsaid || next == unknownStatus || t.status == unsaid || blurred(ev) {
 			return
 		}
-		w.Saw(back)
+		w.Saw("back")
 		switch {
 		case next < t.status && next != completed || t.status.final() && next.final() && next != t.status:
-			w.find(back, ev, t.id, []int{t.first}, "The status of tool call %q went from %s to %s.", t.id, t.status, next)
+			w.find("back", ev, t.id, []int{t.first}, "The status of tool call %q went from %s to %s.", t.id, t.status, next)
 		case t.status == pending && next == completed && ev.turn != nil:
-			w.find(skipped, ev, t.id, []int{t.first}, "Tool call %q went from pending to completed without in_progress.", t.id)
+			w.find("no-in-progress", ev, t.id, []int{t.first},
+				"Tool call %q went from pending to completed without in_progress.", t.id)
 		case next == completed:
-			w.Saw(skipped)
+			w.Saw("no-in-progress")
 		}
 	}, toolUpdate)
 }

@@ -9,7 +9,6 @@ import (
 
 // usageSane judges the values of usage updates; their shape is for SHAPE.
 func usageSane(w *watch) {
-	currency, window, cost := w.At("currency"), w.At("size"), w.At("cost")
 	type price struct {
 		amount   float64
 		currency string
@@ -21,26 +20,26 @@ func usageSane(w *watch) {
 		used, okUsed := ev.update.Get("used").Int()
 		size, okSize := ev.update.Get("size").Int()
 		if okUsed && okSize {
-			w.judge(window, size == 0 || used > size, ev, "", nil,
+			w.judge("size", size == 0 || used > size, ev, "", nil,
 				"The usage is %d of a context of %d; a size that is not known is better left unsaid.", used, size)
 		}
 		c := ev.update.Get("cost")
 		if c.Kind() != wire.Object || ev.session == nil {
 			return
 		}
-		w.Saw(currency)
+		w.Saw("currency")
 		unit := c.Get("currency")
 		if unit.Kind() == wire.String && !isCurrency(unit) {
-			w.find(currency, ev, unit.Str(), nil, "The currency is %q, and must be a three-letter ISO 4217 code.", unit.Str())
+			w.find("currency", ev, unit.Str(), nil, "The currency is %q, and must be a three-letter ISO 4217 code.", unit.Str())
 		}
 		amount, ok := c.Get("amount").Float()
 		if !ok || ev.session.window != nil {
 			return
 		}
-		w.Saw(cost)
+		w.Saw("cost")
 		before := rules.Entry(last, ev.session)
 		if before.seq > 0 && (amount < before.amount || !unit.Is(before.currency)) {
-			w.find(cost, ev, "", []int{before.seq}, "The cost of the session went from %g %s to %g %s.", before.amount,
+			w.find("cost", ev, "", []int{before.seq}, "The cost of the session went from %g %s to %g %s.", before.amount,
 				before.currency, amount, clip(unit.Str()))
 		}
 		if !unit.Is(before.currency) {

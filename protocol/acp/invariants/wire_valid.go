@@ -10,7 +10,6 @@ import (
 // conversation is dead: each further prompt sends it again. No sentence of the protocol speaks
 // of models, so nothing here touches the verdict of a conformance run.
 func wireValid(w *watch) {
-	refused := w.At("refused")
 	main := map[int64]int{} // Seq of a request of the conversation
 	w.On(func(ev *event) {
 		n, _ := ev.body.Get("n").Int()
@@ -23,7 +22,8 @@ func wireValid(w *watch) {
 			if act := ev.conn.lastAct; bad && act != nil {
 				because, after = []int{act.seq, main[n]}, fmt.Sprintf(" The last act of the editor before it is #%d.", act.seq)
 			}
-			w.judge(refused, bad, ev, "", because, "The model's API refuses the request: %s.%s", ev.body.Get("why").Str(), after)
+			w.judge("refused", bad, ev, "", because, "The model's API refuses the request: %s.%s", ev.body.Get("why").Str(),
+				after)
 			delete(main, n)
 		}
 	}, modelEvent)

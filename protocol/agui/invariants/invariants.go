@@ -70,12 +70,12 @@ type watch struct {
 }
 
 // find reports that an entry breaks a point; object is what it is about.
-func (w *watch) find(point int, ev *event, object string, because []int, format string, args ...any) {
+func (w *watch) find(point string, ev *event, object string, because []int, format string, args ...any) {
 	w.Report(point, ev.Conn, ev.Session, object, append(because, ev.Seq), format, args...)
 }
 
 // judge counts that a point had something to judge, and reports the entry if it breaks it.
-func (w *watch) judge(point int, broken bool, ev *event, object string, because []int, format string, args ...any) {
+func (w *watch) judge(point string, broken bool, ev *event, object string, because []int, format string, args ...any) {
 	if w.Saw(point); broken {
 		w.find(point, ev, object, because, format, args...)
 	}

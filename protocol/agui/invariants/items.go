@@ -9,98 +9,89 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// pair is what the rules of all streamed items have in common: an item is opened twice, or
+// paired judges what the rules of all streamed items have in common: an item is opened twice, or
 // continued or closed without being open.
-type pair struct{ twice, none int }
-
-func pairs(w *watch) pair { return pair{w.At("twice"), w.At("not-open")} }
-
-// judge judges one event about an item.
-func (p pair) judge(w *watch, ev *event) {
+func (w *watch) paired(ev *event) {
 	i, name := ev.item, called[ev.family]
 	switch {
 	case i != nil && i.open && i.chunked || ev.verb == chunks:
 		// For CHUNK-FORM.
 	case ev.verb == opens:
-		w.judge(p.twice, i != nil && i.open, ev, ev.id, i.begun(), "%s opens %s %q, which is open.", ev.kind, name, ev.id)
+		w.judge("twice", i != nil && i.open, ev, ev.id, i.begun(), "%s opens %s %q, which is open.", ev.kind, name, ev.id)
 	case i == nil:
-		w.judge(p.none, true, ev, ev.id, nil, "%s is for %s %q, which was not opened.", ev.kind, name, ev.id)
+		w.judge("not-open", true, ev, ev.id, nil, "%s is for %s %q, which was not opened.", ev.kind, name, ev.id)
 	default:
-		w.judge(p.none, !i.open, ev, ev.id, i.begun(), "%s is for %s %q, which is closed.", ev.kind, name, ev.id)
+		w.judge("not-open", !i.open, ev, ev.id, i.begun(), "%s is for %s %q, which is closed.", ev.kind, name, ev.id)
 	}
 }
 
 // textPair judges text messages.
 func textPair(w *watch) {
-	changed, empty, widget := w.At("changed"), w.At("empty"), w.At("activity")
-	p := pairs(w)
-	w.On(func(ev *event) { p.judge(w, ev) }, "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END")
+	w.On(w.paired, "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END")
 	w.On(func(ev *event) {
 		if i := ev.item; i != nil {
 			// An event without a subagent agrees with any.
-			w.judge(changed, cmp.Or(i.role, "assistant") != cmp.Or(ev.v.Get("role").Str(), "assistant") ||
+			w.judge("changed", cmp.Or(i.role, "assistant") != cmp.Or(ev.v.Get("role").Str(), "assistant") ||
 				i.name != ev.v.Get("name").Str() || ev.owner != "" && i.owner != ev.owner, ev, ev.id, i.begun(),
 				"Message %q is opened again with another role, name or owner.", ev.id)
 		}
-		w.judge(widget, ev.widgets[ev.id] != nil, ev, ev.id, nil,
+		w.judge("activity", ev.widgets[ev.id] != nil, ev, ev.id, nil,
 			"Message %q has the id of an activity: the official client drops its text.", ev.id)
 	}, "TEXT_MESSAGE_START")
 	w.On(func(ev *event) {
-		w.judge(empty, ev.v.Get("delta").Is(""), ev, ev.id, nil,
+		w.judge("empty", ev.v.Get("delta").Is(""), ev, ev.id, nil,
 			"A piece of message %q is empty, which clients of 0.x refuse.", ev.id)
 	}, "TEXT_MESSAGE_CONTENT")
 }
 
 // toolPair judges tool calls.
 func toolPair(w *watch) {
-	changed, owner, parent := w.At("changed"), w.At("owner"), w.At("parent")
-	p := pairs(w)
-	w.On(func(ev *event) { p.judge(w, ev) }, "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END")
+	w.On(w.paired, "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END")
 	w.On(func(ev *event) {
 		name := ev.v.Get("toolCallName").Str()
 		if i := ev.item; i != nil {
-			w.judge(changed, i.name != name, ev, ev.id, i.begun(), "Tool call %q is opened again as %q.", ev.id, name)
+			w.judge("changed", i.name != name, ev, ev.id, i.begun(), "Tool call %q is opened again as %q.", ev.id, name)
 		}
 		of := ev.v.Get("parentMessageId").Str()
 		if of == "" {
 			return
 		}
-		w.Saw(owner, parent)
+		w.Saw("owner", "parent")
 		m := ev.items[key{text, of}]
 		switch {
 		case m == nil && ev.thread.opened[of] == 0 && !ev.inputMessage(of).Exists():
-			w.find(parent, ev, of, nil, "Tool call %q names message %q, which nobody has seen.", ev.id, of)
+			w.find("parent", ev, of, nil, "Tool call %q names message %q, which nobody has seen.", ev.id, of)
 		case m != nil && ev.owner != "" && m.owner != ev.owner: // one without a subagent is its message's
-			w.find(owner, ev, ev.id, m.begun(), "Tool call %q and its message %q have different owners.", ev.id, of)
+			w.find("owner", ev, ev.id, m.begun(), "Tool call %q and its message %q have different owners.", ev.id, of)
 		}
 	}, "TOOL_CALL_START")
 }
 
 // toolResult judges results of tools.
 func toolResult(w *watch) {
-	orphan, id, front, twice, early := w.At("orphan"), w.At("id"), w.At("front-end"), w.At("twice"), w.At("early")
 	w.On(func(ev *event) {
 		if at := ev.answers[ev.id]; at > 0 {
-			w.find(id, ev, ev.id, []int{at}, "A message is opened with the id %q, which is that of a result.", ev.id)
+			w.find("id", ev, ev.id, []int{at}, "A message is opened with the id %q, which is that of a result.", ev.id)
 		}
 	}, "TEXT_MESSAGE_START")
 	w.On(func(ev *event) {
-		w.Saw(orphan, id, front, twice, early)
+		w.Saw("orphan", "id", "front-end", "twice", "early")
 		call, own := ev.items[key{tool, ev.id}], ev.v.Get("messageId").Str()
 		switch {
 		case call == nil && ev.thread.opened[ev.id] == 0 && !ev.inputCall(ev.id).Exists():
-			w.find(orphan, ev, ev.id, nil, "The result is for tool call %q, which was not made.", ev.id)
+			w.find("orphan", ev, ev.id, nil, "The result is for tool call %q, which was not made.", ev.id)
 		case call != nil && call.open && !call.chunked:
-			w.find(early, ev, ev.id, call.begun(), "The result of tool call %q comes before its end.", ev.id)
+			w.find("early", ev, ev.id, call.begun(), "The result of tool call %q comes before its end.", ev.id)
 		}
 		if call != nil && ev.hasFrontTool(call.name) {
-			w.find(front, ev, ev.id, call.begun(), "%q is a tool of the front end, and the agent answers its call.", call.name)
+			w.find("front-end", ev, ev.id, call.begun(), "%q is a tool of the front end, and the agent answers its call.",
+				call.name)
 		}
 		posted, at := ev.inputMessage(own), ev.thread.opened[own]
 		if first := ev.results[ev.id]; first > 0 {
-			w.find(twice, ev, ev.id, []int{first}, "Tool call %q is answered twice.", ev.id)
+			w.find("twice", ev, ev.id, []int{first}, "Tool call %q is answered twice.", ev.id)
 		} else if own != "" && (at > 0 || posted.Exists() && !posted.Get("toolCallId").Is(ev.id)) {
-			w.find(id, ev, own, []int{at}, "The result of tool call %q has the id %q, which is that of another message.",
+			w.find("id", ev, own, []int{at}, "The result of tool call %q has the id %q, which is that of another message.",
 				ev.id, own)
 		}
 	}, "TOOL_CALL_RESULT")
@@ -108,7 +99,6 @@ func toolResult(w *watch) {
 
 // pendingCalls judges the end of a run that leaves calls without a result.
 func pendingCalls(w *watch) {
-	list, waits, none, silent := w.At("list"), w.At("interrupted"), w.At("no-list"), w.At("unanswered")
 	w.On(func(ev *event) {
 		if ev.phase != active {
 			return
@@ -121,22 +111,22 @@ func pendingCalls(w *watch) {
 		outcome, named := ev.v.Path("outcome.type").Str(), ev.v.Path("outcome.pendingToolCallIds")
 		if named.Kind() == wire.Array {
 			ids = lists.Collect(named.Items(), wire.Value.Str)
-			w.judge(list, !slices.Equal(ids, pending), ev, "", nil,
+			w.judge("list", !slices.Equal(ids, pending), ev, "", nil,
 				"pendingToolCallIds is %q, and the calls without a result are %q.", ids, pending)
 		}
 		if len(front) > 0 {
-			w.judge(waits, outcome == "interrupt" && !asksOther(ev.v, front), ev, "", nil,
+			w.judge("interrupted", outcome == "interrupt" && !asksOther(ev.v, front), ev, "", nil,
 				"The run only called a tool of the front end, and ends with the outcome interrupt.")
 		}
 		if len(front) > 0 && outcome != "interrupt" && ev.modern() {
-			w.judge(none, named.Kind() != wire.Array, ev, "", nil,
+			w.judge("no-list", named.Kind() != wire.Array, ev, "", nil,
 				"Calls of the front end's tools are pending, and the run does not name them.")
 		}
 		if outcome == "interrupt" || outcome == "cancelled" {
 			return
 		}
 		for _, id := range pending {
-			w.judge(silent, !slices.Contains(front, id) && !slices.Contains(ids, id), ev, id, nil,
+			w.judge("unanswered", !slices.Contains(front, id) && !slices.Contains(ids, id), ev, id, nil,
 				"Tool call %q of the agent's own has no result in the stream.", id)
 		}
 	}, "RUN_FINISHED")
@@ -151,31 +141,30 @@ func asksOther(v wire.Value, calls []string) bool {
 
 // chunkForm judges the short form of streamed items.
 func chunkForm(w *watch) {
-	first, conflict, mixed, many := w.At("first"), w.At("conflict"), w.At("mixed"), w.At("ambiguous")
 	w.On(func(ev *event) {
 		f := ev.family
 		if i := ev.item; ev.verb != chunks {
-			w.judge(mixed, i != nil && i.chunked && ev.verb != opens, ev, ev.id, i.begun(),
+			w.judge("mixed", i != nil && i.chunked && ev.verb != opens, ev, ev.id, i.begun(),
 				"%s is for %s %q, which came in chunks.", ev.kind, called[f], ev.id)
 			return
 		}
 		id, opening, ambiguous := ev.chunk(ev)
-		w.Saw(first, mixed, many)
+		w.Saw("first", "mixed", "ambiguous")
 		switch i := ev.items[key{f, id}]; {
 		case ambiguous:
-			w.find(many, ev, "", nil, "%s has no id, and several items are open.", ev.kind)
+			w.find("ambiguous", ev, "", nil, "%s has no id, and several items are open.", ev.kind)
 		case id == "" && (ev.v.Get("delta").Str() != "" || f == tool):
-			w.find(first, ev, "", nil, "%s opens an item, and has no id.", ev.kind)
+			w.find("first", ev, "", nil, "%s opens an item, and has no id.", ev.kind)
 		case id == "":
 			// Nothing is open, and nothing is said: metadata at the end.
 		case opening && f == tool && ev.v.Get("toolCallName").Str() == "":
-			w.find(first, ev, id, nil, "The first %s of %q has no toolCallName.", ev.kind, id)
+			w.find("first", ev, id, nil, "The first %s of %q has no toolCallName.", ev.kind, id)
 		case opening && i != nil && i.open && !i.chunked:
-			w.find(mixed, ev, id, i.begun(), "%s is for %s %q, which was opened by a START.", ev.kind, called[f], id)
+			w.find("mixed", ev, id, i.begun(), "%s is for %s %q, which was opened by a START.", ev.kind, called[f], id)
 		case !opening && i != nil:
-			w.Saw(conflict)
+			w.Saw("conflict")
 			for _, name := range conflicts(f, i, ev) {
-				w.find(conflict, ev, id, i.begun(), "%s of %q has another %s than the first.", ev.kind, id, name)
+				w.find("conflict", ev, id, i.begun(), "%s of %q has another %s than the first.", ev.kind, id, name)
 			}
 		}
 	}, anyItem)
@@ -204,52 +193,47 @@ func conflicts(f family, i *item, ev *event) (names []string) {
 
 // reasoningPair judges reasoning.
 func reasoningPair(w *watch) {
-	entity := w.At("entity")
-	p := pair{w.At("twice"),
-		w.At("not-open")}
 	w.On(func(ev *event) {
 		id := ev.v.Get("entityId").Str()
 		known := ev.thread.opened[id] > 0 || ev.inputMessage(id).Exists() || ev.inputCall(id).Exists()
-		w.judge(entity, !known, ev, id, nil, "The encrypted value is of %q, which nobody knows.", id)
+		w.judge("entity", !known, ev, id, nil, "The encrypted value is of %q, which nobody knows.", id)
 	}, "REASONING_ENCRYPTED_VALUE")
 	w.On(func(ev *event) {
 		if ev.family == thought || ev.family == span {
-			p.judge(w, ev)
+			w.paired(ev)
 		}
 	}, anyItem)
 }
 
 // subagents judges invocations of subagents, and who owns what.
 func subagents(w *watch) {
-	late, twice, unknown, owner := w.At("late"), w.At("twice"), w.At("unknown"), w.At("owner")
-	parent, suspended := w.At("parent"), w.At("suspended")
 	w.On(func(ev *event) {
 		a := ev.agents[ev.owner]
-		w.judge(twice, a != nil && a.announced, ev, ev.owner, nil, "Subagent %q is announced twice in this run.", ev.owner)
-		w.judge(late, a != nil && !a.announced, ev, ev.owner, nil,
+		w.judge("twice", a != nil && a.announced, ev, ev.owner, nil, "Subagent %q is announced twice in this run.", ev.owner)
+		w.judge("late", a != nil && !a.announced, ev, ev.owner, nil,
 			"Subagent %q is announced after its first event.", ev.owner)
 		if of := ev.v.Get("parentSubagentRunId").Str(); of != "" {
-			w.judge(parent, ev.agents[of] == nil || !ev.agents[of].announced, ev, of, nil,
+			w.judge("parent", ev.agents[of] == nil || !ev.agents[of].announced, ev, of, nil,
 				"The parent %q of subagent %q was not announced.", of, ev.owner)
 		}
 	}, "SUBAGENT_STARTED")
 	w.On(func(ev *event) {
 		a := ev.agents[ev.owner]
-		w.judge(unknown, a == nil || !a.announced || a.over, ev, ev.owner, nil, "Subagent %q ends, and is not active.",
+		w.judge("unknown", a == nil || !a.announced || a.over, ev, ev.owner, nil, "Subagent %q ends, and is not active.",
 			ev.owner)
 	}, "SUBAGENT_FINISHED", "SUBAGENT_ERROR")
 	w.On(func(ev *event) {
 		for _, id := range slices.Sorted(maps.Keys(ev.agents)) {
 			if ev.agents[id].suspended {
-				w.judge(suspended, !ev.v.Path("outcome.type").Is("interrupt"), ev, id, nil,
+				w.judge("suspended", !ev.v.Path("outcome.type").Is("interrupt"), ev, id, nil,
 					"Subagent %q is suspended, and the run is not interrupted.", id)
 			}
 		}
 	}, "RUN_FINISHED")
 	w.On(func(ev *event) {
 		if i := ev.item; (ev.verb == continues || ev.verb == closes) && ev.owner != "" {
-			if w.Saw(owner); i != nil && i.owner != ev.owner {
-				w.find(owner, ev, ev.id, i.begun(), "%s of %q names subagent %q, and it was opened by %q.", ev.kind, ev.id,
+			if w.Saw("owner"); i != nil && i.owner != ev.owner {
+				w.find("owner", ev, ev.id, i.begun(), "%s of %q names subagent %q, and it was opened by %q.", ev.kind, ev.id,
 					ev.owner, i.owner)
 			}
 		}
@@ -258,17 +242,16 @@ func subagents(w *watch) {
 
 // apart judges that streams that run at the same time do not mix.
 func apart(w *watch) {
-	mixed := w.At("mixed")
 	w.On(func(ev *event) {
 		if ev.id == "" || len(ev.others) < 2 {
 			return
 		}
-		if w.Saw(mixed); ev.item != nil || ev.verb == opens {
+		if w.Saw("mixed"); ev.item != nil || ev.verb == opens {
 			return
 		}
 		for id, t := range ev.others {
 			if at := t.opened[ev.id]; t != ev.thread && at > 0 {
-				w.find(mixed, ev, ev.id, []int{at}, "%s is for %q, which was opened in thread %q.", ev.kind, ev.id, id)
+				w.find("mixed", ev, ev.id, []int{at}, "%s is for %q, which was opened in thread %q.", ev.kind, ev.id, id)
 			}
 		}
 	}, anyItem)
@@ -276,11 +259,10 @@ func apart(w *watch) {
 
 // restated judges that items the client already has are not streamed again.
 func restated(w *watch) {
-	again, call := w.At("again"), w.At("call")
 	w.On(func(ev *event) {
 		i, m := ev.item, ev.inputMessage(ev.id)
 		if i != nil && i.text.Len() > 0 && m.Exists() {
-			w.judge(again, m.Get("content").Str() == i.text.String(), ev, ev.id, []int{ev.ref, i.at},
+			w.judge("again", m.Get("content").Str() == i.text.String(), ev, ev.id, []int{ev.ref, i.at},
 				"Message %q is streamed again, as the input has it.", ev.id)
 		}
 	}, "TEXT_MESSAGE_END")
@@ -288,7 +270,7 @@ func restated(w *watch) {
 		i := ev.item
 		if i != nil && i.text.Len() > 0 && ev.inputCall(ev.id).Exists() && ev.thread.called < ev.ref {
 			// Else the model may have given the id again.
-			w.judge(call, true, ev, ev.id, []int{ev.ref, i.at},
+			w.judge("call", true, ev, ev.id, []int{ev.ref, i.at},
 				"The arguments of tool call %q are streamed again, which the input has.", ev.id)
 		}
 	}, "TOOL_CALL_END")

@@ -18,15 +18,15 @@ const modelSide = "model"
 // modelText judges that what the model says in a run comes in its stream, whole and once, as what
 // it is.
 func modelText(w *watch) {
-	missing, twice, kind, arguments := w.At("missing"), w.At("twice"), w.At("kind"), w.At("arguments")
-	points := [...]int{hearing.Missing: missing, hearing.Disordered: missing, hearing.Doubled: twice, hearing.Other: kind}
+	points := [...]string{hearing.Missing: "missing", hearing.Disordered: "missing", hearing.Doubled: "twice",
+		hearing.Other: "kind"}
 	w.On((*event).listen, modelSide)
 	w.On((*event).show, anyEvent)
 	w.On(func(ev *event) {
 		if ev.phase != finished || !ev.heard.Clear() || !ev.v.Get("end").Is(endpoint.Closed) {
 			return
 		}
-		w.Saw(missing, twice, kind)
+		w.Saw("missing", "twice", "kind")
 		ev.heard.Judge(func(what hearing.Fault, request int, format string, args ...any) {
 			w.find(points[what], ev, "", []int{request}, format, args...)
 		})
@@ -37,7 +37,7 @@ func modelText(w *watch) {
 		for _, id := range ev.calls {
 			call := ev.items[key{tool, id}]
 			got := append(values(call.text.String()), "{}")[0]
-			w.judge(arguments, !slices.Contains(given, got), ev, id, call.begun(),
+			w.judge("arguments", !slices.Contains(given, got), ev, id, call.begun(),
 				"Tool call %q has arguments that the model gave to none: %s.", id, wire.Clip(call.text.String(), 120))
 		}
 	}, ended)
@@ -101,7 +101,6 @@ func values(text string) (all []string) {
 
 // modelContext judges that the messages of the input reach the model.
 func modelContext(w *watch) {
-	history, answer := w.At("history"), w.At("answer")
 	w.On(func(ev *event) {
 		if ev.Kind != transcript.ModelRequest || !ev.v.Get("lane").Is("main") || ev.asked || ev.heard.Unclear {
 			return
@@ -116,10 +115,10 @@ func modelContext(w *watch) {
 			told += hearing.Loose(p.Text)
 		}
 		for m := range ev.input.Get("messages").Items() {
-			point, what := history, "the message"
+			point, what := "history", "the message"
 			if of := m.Get("toolCallId").Str(); of != "" {
 				if what = "the result"; ev.hasFrontTool(ev.inputCall(of).Path("function.name").Str()) {
-					point = answer
+					point = "answer"
 				}
 			}
 			text := m.Get("content").Str()

@@ -15,30 +15,28 @@ import (
 
 // sseForm judges how events are framed.
 func sseForm(w *watch) {
-	kind, unasked, exact, frame, tail := w.At("type"), w.At("unasked"), w.At("exact"), w.At("frame"), w.At("tail")
-	once, returns, junk, open := w.At("not-always"), w.At("carriage-returns"), w.At("data"), w.At("unterminated")
-	mark := w.At("mark")
 	given := false // an answer was in the binary form
 	w.eachStream(func(s *stream) {
 		if !given {
 			return
 		}
-		if w.Saw(once); s.refused > 0 {
-			w.Report(once, 0, s.session, "", []int{s.refused}, "The Accept header %q admits %s, which other answers have, "+
-				"and the answer has %s.", s.accept, aguiproto.MediaType, endpoint.EventStream)
+		if w.Saw("not-always"); s.refused > 0 {
+			w.Report("not-always", 0, s.session, "", []int{s.refused},
+				"The Accept header %q admits %s, which other answers have, "+
+					"and the answer has %s.", s.accept, aguiproto.MediaType, endpoint.EventStream)
 		}
 	})
 	w.On(func(ev *event) {
-		if w.Saw(junk); ev.binary {
-			w.Saw(frame)
+		if w.Saw("data"); ev.binary {
+			w.Saw("frame")
 		}
 	}, anyEvent)
 	w.On(func(ev *event) {
 		if ev.binary {
-			w.judge(frame, true, ev, "", nil, "A frame of the stream is no event: %s.", ev.Problem)
+			w.judge("frame", true, ev, "", nil, "A frame of the stream is no event: %s.", ev.Problem)
 			return
 		}
-		w.judge(junk, true, ev, "", nil, "The data of an event is no event: %s.", ev.Problem)
+		w.judge("data", true, ev, "", nil, "The data of an event is no event: %s.", ev.Problem)
 	}, string(transcript.Malformed))
 	w.On(func(ev *event) {
 		if status, _ := ev.v.Get("status").Int(); status != 200 {
@@ -46,7 +44,7 @@ func sseForm(w *watch) {
 		}
 		got, accept := ev.v.Get("type").Str(), ev.v.Get("accept").Str()
 		binary, admitted := got == aguiproto.MediaType, aguiproto.Admitted(accept)
-		w.judge(kind, !binary && got != endpoint.EventStream, ev, "", nil,
+		w.judge("type", !binary && got != endpoint.EventStream, ev, "", nil,
 			"The answer has the status 200 and the content type %q, not %s.", got, endpoint.EventStream)
 		if got == endpoint.EventStream && admitted {
 			ev.refused, ev.accept = ev.Seq, accept
@@ -56,31 +54,31 @@ func sseForm(w *watch) {
 		}
 		given = true
 		// Who sends no Accept header leaves it open.
-		w.judge(unasked, accept != "-" && !admitted, ev, "", nil,
+		w.judge("unasked", accept != "-" && !admitted, ev, "", nil,
 			"The answer has the content type %s, and the Accept header %q does not admit it.", got,
 			cmp.Or(accept, endpoint.EventStream))
 		whole := strings.TrimSpace(ev.v.Get("headers").Get("content-type").Str())
-		w.judge(exact, whole != "" && whole != got, ev, "", nil, "The content type is %q and must be exactly %s: "+
+		w.judge("exact", whole != "" && whole != got, ev, "", nil, "The content type is %q and must be exactly %s: "+
 			"the official client takes it for server-sent events.", whole, got)
 	}, string(transcript.Response))
 	w.On(func(ev *event) {
 		if left := ev.v.Get("tail").Str(); ev.binary {
 			// Before the end of the run it is truncated, see RUN-FRAME.
-			w.judge(tail, left != "" && ev.over(), ev, "", nil, "Behind the last event, %s.", left)
+			w.judge("tail", left != "" && ev.over(), ev, "", nil, "Behind the last event, %s.", left)
 			return
 		}
 		if events, _ := ev.v.Get("events").Int(); events == 0 {
 			return
 		}
 		n, _ := ev.v.Get("carriageReturns").Int()
-		w.judge(returns, n > 0, ev, "", nil,
+		w.judge("carriage-returns", n > 0, ev, "", nil,
 			"%d lines of the stream end with a carriage return: the official client finds no event in them.", n)
 		yes, _ := ev.v.Get("unterminated").Bool()
 		end := ev.v.Get("end").Str()
-		w.judge(open, yes && (end == endpoint.Closed || end == endpoint.Unseen && ev.over()), ev, "", nil,
+		w.judge("unterminated", yes && (end == endpoint.Closed || end == endpoint.Unseen && ev.over()), ev, "", nil,
 			"The body ends without an empty line behind the last event.")
 		yes, _ = ev.v.Get("byteOrderMark").Bool()
-		w.judge(mark, yes, ev, "", nil, "The stream begins with a byte order mark.")
+		w.judge("mark", yes, ev, "", nil, "The stream begins with a byte order mark.")
 	}, ended)
 }
 
@@ -89,23 +87,20 @@ const ended = string(transcript.Ended)
 
 // runFrame judges where runs begin and end.
 func runFrame(w *watch) {
-	first, nested, after, afterError := w.At("first"), w.At("nested"), w.At("after-finished"), w.At("after-error")
-	late, truncated, unseen, cut := w.At("late-error"), w.At("truncated"), w.At("unseen"), w.At("cut")
-	left := w.At("left-open")
 	w.On(func(ev *event) {
-		w.Saw(first, nested, after, afterError)
+		w.Saw("first", "nested", "after-finished", "after-error")
 		switch starts := ev.kind == "RUN_STARTED"; {
 		case ev.phase == idle && !starts && ev.kind != "RUN_ERROR":
-			w.find(first, ev, "", nil, "The stream begins with %s.", ev.kind)
+			w.find("first", ev, "", nil, "The stream begins with %s.", ev.kind)
 		case ev.phase == active && starts:
-			w.find(nested, ev, "", nil, "RUN_STARTED comes while run %q is active.", ev.runID)
+			w.find("nested", ev, "", nil, "RUN_STARTED comes while run %q is active.", ev.runID)
 		case ev.phase == finished && ev.kind == "RUN_ERROR":
-			w.judge(late, true, ev, "", []int{ev.ended},
+			w.judge("late-error", true, ev, "", []int{ev.ended},
 				"RUN_ERROR comes after RUN_FINISHED: it is allowed, and clients of 0.x fail on it.")
 		case ev.phase == finished && !starts:
-			w.find(after, ev, ev.kind, []int{ev.ended}, "%s comes after RUN_FINISHED.", ev.kind)
+			w.find("after-finished", ev, ev.kind, []int{ev.ended}, "%s comes after RUN_FINISHED.", ev.kind)
 		case ev.phase == failed && !starts:
-			w.find(afterError, ev, ev.kind, []int{ev.ended}, "%s comes after RUN_ERROR.", ev.kind)
+			w.find("after-error", ev, ev.kind, []int{ev.ended}, "%s comes after RUN_ERROR.", ev.kind)
 		}
 	}, anyEvent)
 	w.On(func(ev *event) {
@@ -113,23 +108,24 @@ func runFrame(w *watch) {
 		if !slices.Contains([]string{endpoint.Closed, endpoint.Cut, endpoint.LeftOpen, endpoint.Unseen}, how) {
 			return
 		}
-		w.Saw(truncated, cut, left)
+		w.Saw("truncated", "cut", "left-open")
 		if tail := ev.v.Get("tail").Str(); tail != "" {
 			why = ": " + tail + "."
 		}
 		switch {
 		case how == endpoint.LeftOpen:
-			w.find(left, ev, "", []int{ev.ended}, "The body was still open a good while after the end of the run.")
+			w.find("left-open", ev, "", []int{ev.ended}, "The body was still open a good while after the end of the run.")
 		case ev.over():
 		case how == endpoint.Unseen:
-			w.find(unseen, ev, "", nil, "The bytes end within a run%s They do not show whether the agent closed the stream or "+
-				"its client: record --url does.", why)
+			w.find("unseen", ev, "", nil,
+				"The bytes end within a run%s They do not show whether the agent closed the stream or "+
+					"its client: record --url does.", why)
 		case how == endpoint.Cut:
-			w.find(cut, ev, "", nil, "The connection broke before the end of the run: %s.", ev.v.Get("problem").Str())
+			w.find("cut", ev, "", nil, "The connection broke before the end of the run: %s.", ev.v.Get("problem").Str())
 		case ev.events == 0:
-			w.find(truncated, ev, "", nil, "The stream ended without an event%s", why)
+			w.find("truncated", ev, "", nil, "The stream ended without an event%s", why)
 		default:
-			w.find(truncated, ev, "", nil,
+			w.find("truncated", ev, "", nil,
 				"The stream ended without RUN_FINISHED or RUN_ERROR; the official client calls that a success%s", why)
 		}
 	}, ended)
@@ -137,16 +133,16 @@ func runFrame(w *watch) {
 
 // runID judges the ids of runs.
 func runID(w *watch) {
-	other, run, agree := w.At("thread"), w.At("run"), w.At("disagree")
 	w.On(func(ev *event) {
 		if want, got := ev.input.Get("threadId").Str(), ev.v.Get("threadId").Str(); want != "" {
-			w.judge(other, got != want, ev, ev.kind, []int{ev.ref},
+			w.judge("thread", got != want, ev, ev.kind, []int{ev.ref},
 				"%s has the threadId %q, and the input %q.", ev.kind, got, want)
 		}
 	}, "RUN_STARTED", "RUN_FINISHED")
 	w.On(func(ev *event) {
 		if id := ev.v.Get("runId").Str(); ev.phase == active {
-			w.judge(agree, id != ev.runID, ev, "", nil, "RUN_FINISHED has the runId %q, and RUN_STARTED had %q.", id, ev.runID)
+			w.judge("disagree", id != ev.runID, ev, "", nil, "RUN_FINISHED has the runId %q, and RUN_STARTED had %q.", id,
+				ev.runID)
 		}
 	}, "RUN_FINISHED")
 	// Which run is the requested one, the end shows: runs before it are history.
@@ -155,8 +151,8 @@ func runID(w *watch) {
 		if want == "" || s.runs == 0 {
 			return
 		}
-		if w.Saw(run); s.runID != want {
-			w.Report(run, 0, s.session, "", []int{s.ref}, "The last run of the stream has the runId %q, and the input %q.",
+		if w.Saw("run"); s.runID != want {
+			w.Report("run", 0, s.session, "", []int{s.ref}, "The last run of the stream has the runId %q, and the input %q.",
 				s.runID, want)
 		}
 	})
@@ -164,27 +160,26 @@ func runID(w *watch) {
 
 // runClosed judges that a run leaves nothing open.
 func runClosed(w *watch) {
-	step, sub := w.At("step"), w.At("subagent")
-	var points [families]int
-	for f, name := range called {
-		points[f] = w.At(strings.ReplaceAll(name, " ", "-"))
-	}
+	open := func(name string) string { return strings.ReplaceAll(name, " ", "-") }
 	w.On(func(ev *event) {
 		if ev.phase != active {
 			return
 		}
-		w.Saw(append(points[:], step, sub)...)
+		w.Saw("step", "subagent")
+		for _, name := range called {
+			w.Saw(open(name))
+		}
 		for _, k := range ev.openItems() {
-			w.find(points[k.family], ev, k.id, ev.items[k].begun(), "The run finished while %s %q was open.",
+			w.find(open(called[k.family]), ev, k.id, ev.items[k].begun(), "The run finished while %s %q was open.",
 				called[k.family], k.id)
 		}
 		steps := slices.SortedFunc(maps.Keys(ev.steps), func(a, b [2]string) int { return ev.steps[a] - ev.steps[b] })
 		for _, name := range steps {
-			w.find(step, ev, name[1], []int{ev.steps[name]}, "The run finished while step %q was open.", name[1])
+			w.find("step", ev, name[1], []int{ev.steps[name]}, "The run finished while step %q was open.", name[1])
 		}
 		for _, id := range slices.Sorted(maps.Keys(ev.agents)) {
 			if a := ev.agents[id]; a.announced && !a.over {
-				w.find(sub, ev, id, nil, "The run finished while subagent %q was active.", id)
+				w.find("subagent", ev, id, nil, "The run finished while subagent %q was active.", id)
 			}
 		}
 	}, "RUN_FINISHED")
@@ -192,14 +187,13 @@ func runClosed(w *watch) {
 
 // stepPair judges steps.
 func stepPair(w *watch) {
-	twice, none := w.At("twice"), w.At("not-open")
 	w.On(func(ev *event) {
 		name, at := ev.step()
-		w.judge(twice, at > 0, ev, name, []int{at}, "Step %q is started while it is open.", name)
+		w.judge("twice", at > 0, ev, name, []int{at}, "Step %q is started while it is open.", name)
 	}, "STEP_STARTED")
 	w.On(func(ev *event) {
 		name, at := ev.step()
-		w.judge(none, at == 0, ev, name, nil, "Step %q is finished, and was not open.", name)
+		w.judge("not-open", at == 0, ev, name, nil, "Step %q is finished, and was not open.", name)
 	}, "STEP_FINISHED")
 }
 
@@ -211,21 +205,20 @@ func (ev *event) step() (name string, at int) {
 
 // interrupts judges the interrupts at the end of a run.
 func interrupts(w *watch) {
-	none, twice, call := w.At("none"), w.At("twice"), w.At("call")
 	w.On(func(ev *event) {
 		if !ev.v.Path("outcome.type").Is("interrupt") {
 			return
 		}
-		w.Saw(twice)
+		w.Saw("twice")
 		list, ids := ev.v.Path("outcome.interrupts"), rules.Seen{}
-		w.judge(none, list.Len() == 0, ev, "", nil, "The outcome is interrupt, and names nothing that could be answered.")
+		w.judge("none", list.Len() == 0, ev, "", nil, "The outcome is interrupt, and names nothing that could be answered.")
 		for i := range list.Items() {
 			id, of := i.Get("id").Str(), i.Get("toolCallId").Str()
 			if ids.Again(id) {
-				w.find(twice, ev, id, nil, "Two interrupts have the id %q.", id)
+				w.find("twice", ev, id, nil, "Two interrupts have the id %q.", id)
 			}
 			if of != "" {
-				w.judge(call, ev.items[key{tool, of}] == nil && !ev.inputCall(of).Exists(), ev, of, nil,
+				w.judge("call", ev.items[key{tool, of}] == nil && !ev.inputCall(of).Exists(), ev, of, nil,
 					"An interrupt is about the tool call %q, which was not made.", of)
 			}
 		}
@@ -234,18 +227,17 @@ func interrupts(w *watch) {
 
 // usage judges the counts of tokens.
 func usage(w *watch) {
-	parts, sum := w.At("parts"), w.At("sum")
 	w.On(func(ev *event) {
 		for u := range ev.v.Get("usage").Items() {
 			n := func(name string) int64 { n, _ := u.Get(name).Int(); return n }
 			input, in := u.Get("inputTokens").Int()
 			output, out := u.Get("outputTokens").Int()
 			total, told := u.Get("totalTokens").Int()
-			w.judge(parts, in && n("cachedInputTokens")+n("cacheWriteInputTokens") > input ||
+			w.judge("parts", in && n("cachedInputTokens")+n("cacheWriteInputTokens") > input ||
 				out && n("reasoningTokens") > output, ev, "", nil,
 				"Tokens of the cache or of reasoning are more than all: %s.", string(u.Raw()))
 			if told && in && out {
-				w.judge(sum, total != input+output, ev, "", nil, "totalTokens is %d, and input and output are %d.", total,
+				w.judge("sum", total != input+output, ev, "", nil, "totalTokens is %d, and input and output are %d.", total,
 					input+output)
 			}
 		}
@@ -260,44 +252,41 @@ var (
 
 // private judges that the server's private members are not sent.
 func private(w *watch) {
-	trace, keys, own := w.At("trace"), w.At("key"), w.At("own")
 	w.On(func(ev *event) {
-		w.judge(trace, traceText.MatchString(ev.v.Get("message").Str()), ev, "", nil,
+		w.judge("trace", traceText.MatchString(ev.v.Get("message").Str()), ev, "", nil,
 			"The message of RUN_ERROR has a stack trace.")
 	}, "RUN_ERROR")
 	w.On(func(ev *event) {
-		w.Saw(own)
+		w.Saw("own")
 		for name := range ev.v.Get("snapshot").Members() {
 			if strings.HasPrefix(name, "_") && !ev.input.Path("state").Get(name).Exists() {
-				w.find(own, ev, name, nil, "The state has the member %q, which looks private.", name)
+				w.find("own", ev, name, nil, "The state has the member %q, which looks private.", name)
 			}
 		}
 	}, "STATE_SNAPSHOT")
 	w.On(func(ev *event) {
-		w.judge(keys, keyText.Match(ev.Raw), ev, ev.kind, nil, "%s has what looks like a key.", ev.kind)
+		w.judge("key", keyText.Match(ev.Raw), ev, ev.kind, nil, "%s has what looks like a key.", ev.kind)
 	}, "STATE_SNAPSHOT", "RAW", "RUN_ERROR")
 }
 
 // clock judges the timestamps of events.
 func clock(w *watch) {
-	back := w.At("back")
 	w.On(func(ev *event) {
 		if ts, ok := ev.v.Get("timestamp").Float(); ok {
-			w.judge(back, ts < ev.last, ev, "", nil, "The timestamp of %s is before that of an earlier event.", ev.kind)
+			w.judge("back", ts < ev.last, ev, "", nil, "The timestamp of %s is before that of an earlier event.", ev.kind)
 		}
 	}, anyEvent)
 }
 
 // rawWeight judges the raw data that is sent in addition to the events.
 func rawWeight(w *watch) {
-	heavy, typed := w.At("heavy"), w.At("typed")
 	w.On(func(ev *event) {
 		of := ev.v.Path("event.type").Str()
-		w.judge(typed, knownType(of), ev, "", nil, "RAW wraps an event of the protocol, %s.", of)
+		w.judge("typed", knownType(of), ev, "", nil, "RAW wraps an event of the protocol, %s.", of)
 	}, "RAW")
 	w.On(func(ev *event) {
 		if ev.raw > 0 {
-			w.judge(heavy, ev.raw > 10*ev.useful && ev.raw > 64<<10, ev, "", nil,
+			w.judge("heavy", ev.raw > 10*ev.useful && ev.raw > 64<<10, ev, "", nil,
 				"%d bytes of the stream are raw events, beside %d of others.", ev.raw, ev.useful)
 		}
 	}, ended)

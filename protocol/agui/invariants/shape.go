@@ -135,31 +135,29 @@ var tolerated = []string{"parentMessageId", "outcome", "rawEvent", "result", "ti
 
 // eventShape judges events by their schema.
 func eventShape(w *watch) {
-	lacks, kind, null, oldNull := w.At("lacks"), w.At("kind"), w.At("null"), w.At("null-0.x")
-	unknown, oldUnknown, retired, more := w.At("unknown"), w.At("unknown-0.x"), w.At("retired"), w.At("more")
 	w.On(func(ev *event) {
-		w.Saw(lacks, kind, null, unknown, more)
+		w.Saw("lacks", "kind", "null", "unknown", "more")
 		modern := ev.modern() || ev.kind == "RUN_STARTED" && ev.v.Get("protocolVersion").Exists()
 		fields := types()[ev.kind]
 		if fields == nil {
-			point := unknown
+			point := "unknown"
 			if !modern {
-				point = oldUnknown
+				point = "unknown-0.x"
 			}
 			w.find(point, ev, ev.kind, nil, "%q is no type of event; CUSTOM is for events of one's own.", ev.kind)
 			return
 		}
 		if strings.HasPrefix(ev.kind, "THINKING_") && modern {
-			w.find(retired, ev, ev.kind, nil, "%s is retired: REASONING_… takes its place.", ev.kind)
+			w.find("retired", ev, ev.kind, nil, "%s is retired: REASONING_… takes its place.", ev.kind)
 		}
-		points := [...]int{isLacking: lacks, isOfKind: kind, isFraction: kind, isNull: null, isMore: more}
+		points := [...]string{isLacking: "lacks", isOfKind: "kind", isFraction: "kind", isNull: "null", isMore: "more"}
 		look{ev.kind, func(what fault, member, format string, args ...any) {
 			point := points[what]
 			if what == isFraction && !modern { // which older schemas allow
 				return
 			}
 			if what == isNull && !modern && slices.Contains(tolerated, member) {
-				point = oldNull
+				point = "null-0.x"
 			}
 			w.find(point, ev, ev.kind+"."+member, nil, format, args...)
 		}}.event(fields, ev.v)

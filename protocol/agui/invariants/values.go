@@ -42,32 +42,30 @@ var badEscapes = regexp.MustCompile(`~([^01]|$)`)
 
 // statePatch judges changes of the state.
 func statePatch(w *watch) {
-	form, applies, missing := w.At("form"), w.At("applies"), w.At("missing")
 	w.On(func(ev *event) {
-		w.Saw(form, applies, missing)
+		w.Saw("form", "applies", "missing")
 		delta := ev.v.Get("delta")
 		if err := wellFormed(delta); err != nil {
-			w.find(form, ev, "", nil, "The delta is no JSON Patch: %v.", err)
+			w.find("form", ev, "", nil, "The delta is no JSON Patch: %v.", err)
 			return
 		}
 		if _, err := fold.Patched(ev.state, delta.Raw()); errors.Is(err, jsonpatch.ErrMissing) {
-			w.find(missing, ev, "", nil, "The delta is about a path that the state has not, and the client's state silently "+
+			w.find("missing", ev, "", nil, "The delta is about a path that the state has not, and the client's state silently "+
 				"goes another way: %v.", err)
 		} else if err != nil {
-			w.find(applies, ev, "", nil, "The delta does not apply to the state: %v.", err)
+			w.find("applies", ev, "", nil, "The delta does not apply to the state: %v.", err)
 		}
 	}, "STATE_DELTA")
 }
 
 // activityPatch judges activities.
 func activityPatch(w *watch) {
-	none, form, object := w.At("no-snapshot"), w.At("applies"), w.At("object")
 	w.On(func(ev *event) {
-		w.Saw(none, form, object)
+		w.Saw("no-snapshot", "applies", "object")
 		content, patch := ev.widgets[ev.id], ev.v.Get("patch")
 		if content == nil {
 			if !ev.inputMessage(ev.id).Exists() {
-				w.find(none, ev, ev.id, nil, "ACTIVITY_DELTA is for %q, which has had no snapshot.", ev.id)
+				w.find("no-snapshot", ev, ev.id, nil, "ACTIVITY_DELTA is for %q, which has had no snapshot.", ev.id)
 			}
 			return
 		}
@@ -78,18 +76,18 @@ func activityPatch(w *watch) {
 		}
 		switch {
 		case err != nil:
-			w.find(form, ev, ev.id, nil, "The patch of activity %q does not apply: %v.", ev.id, err)
+			w.find("applies", ev, ev.id, nil, "The patch of activity %q does not apply: %v.", ev.id, err)
 		case !isObject(next):
-			w.find(object, ev, ev.id, nil, "The patch makes the content of activity %q something else than an object.", ev.id)
+			w.find("object", ev, ev.id, nil, "The patch makes the content of activity %q something else than an object.", ev.id)
 		}
 	}, "ACTIVITY_DELTA")
 }
 
 // sameArguments judges the arguments of a tool call in a snapshot by those that were streamed.
-func (w *watch) sameArguments(ev *event, differs int, call wire.Value) {
+func (w *watch) sameArguments(ev *event, call wire.Value) {
 	id, args := call.Get("id").Str(), call.Path("function.arguments").Str()
 	if i := ev.items[key{tool, id}]; i != nil && !i.open && !sameJSON(args, i.text.String()) {
-		w.find(differs, ev, id, i.begun(), "The snapshot has the arguments %q of tool call %q, and %q were streamed.", args,
+		w.find("differs", ev, id, i.begun(), "The snapshot has the arguments %q of tool call %q, and %q were streamed.", args,
 			id, i.text.String())
 	}
 }
@@ -110,36 +108,34 @@ func isObject(raw []byte) bool {
 
 // messagesWhole judges snapshots of the messages.
 func messagesWhole(w *watch) {
-	lost, differs, hollow, orphan := w.At("lost"), w.At("differs"), w.At("hollow"), w.At("orphan")
-	twice := w.At("twice")
 	w.On(func(ev *event) {
-		w.Saw(lost, differs, hollow, orphan, twice)
+		w.Saw("lost", "differs", "hollow", "orphan", "twice")
 		ids, calls := rules.Seen{}, map[string]bool{}
 		for m := range ev.v.Get("messages").Items() {
 			id, role, content := m.Get("id").Str(), m.Get("role").Str(), m.Get("content")
 			if ids.Again(id) {
-				w.find(twice, ev, id, nil, "Two messages of the snapshot have the id %q.", id)
+				w.find("twice", ev, id, nil, "Two messages of the snapshot have the id %q.", id)
 			}
 			for c := range m.Get("toolCalls").Items() {
 				calls[c.Get("id").Str()] = true
-				w.sameArguments(ev, differs, c)
+				w.sameArguments(ev, c)
 			}
 			// What the client itself posted so, the agent may tell as it is.
 			i, posted, of := ev.items[key{text, id}], ev.inputMessage(id).Exists(), m.Get("toolCallId").Str()
 			if role == "tool" && !calls[of] && !posted {
-				w.find(orphan, ev, id, nil, "The tool message %q answers %q, a call that does not stand before it.", id, of)
+				w.find("orphan", ev, id, nil, "The tool message %q answers %q, a call that does not stand before it.", id, of)
 			}
 			if role == "assistant" && m.Get("toolCalls").Len() == 0 && content.Str() == "" && i == nil && !posted {
-				w.find(hollow, ev, id, nil, "The message %q of the snapshot says nothing, and was not streamed.", id)
+				w.find("hollow", ev, id, nil, "The message %q of the snapshot says nothing, and was not streamed.", id)
 			}
 			if i != nil && !i.open && content.Kind() == wire.String && content.Str() != i.text.String() {
-				w.find(differs, ev, id, i.begun(), "The snapshot has %q as message %q, and %q was streamed.", content.Str(), id,
+				w.find("differs", ev, id, i.begun(), "The snapshot has %q as message %q, and %q was streamed.", content.Str(), id,
 					i.text.String())
 			}
 		}
 		for m := range ev.input.Get("messages").Items() {
 			if id := m.Get("id").Str(); m.Get("role").Is("user") && !ids[id] {
-				w.find(lost, ev, id, []int{ev.ref}, "The user's message %q is not in the snapshot: the client drops it.", id)
+				w.find("lost", ev, id, []int{ev.ref}, "The user's message %q is not in the snapshot: the client drops it.", id)
 			}
 		}
 	}, "MESSAGES_SNAPSHOT")
