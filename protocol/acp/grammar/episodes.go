@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
@@ -41,10 +42,7 @@ func (w *writer) oneEpisode() {
 
 // anyHeld is a turn in one of the states that the agent gets to.
 func (w *writer) anyHeld(c *convo) {
-	var from []weighted[state]
-	for _, s := range states {
-		from = append(from, weighted[state]{s.weight, s, !s.can(w, c)})
-	}
+	from := lists.Map(states, func(s state) weighted[state] { return weighted[state]{s.weight, s, !s.can(w, c)} })
 	s, _ := choose(w.r, from)
 	w.heldTurn(c, s)
 }

@@ -3,6 +3,7 @@ package grammar
 import (
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
@@ -203,10 +204,7 @@ var notOffered = []string{"cancelled", "error=-32603", "id=no-such-option"}
 
 // answers answers the permission of a turn: by an option, or by what is none.
 func (w *writer) answers(t *turn) {
-	var list []weighted[string]
-	for _, how := range notOffered {
-		list = append(list, weighted[string]{1, how, false})
-	}
+	list := lists.Map(notOffered, func(how string) weighted[string] { return weighted[string]{1, how, false} })
 	for _, kind := range w.Tools[t.call.tool].Choices {
 		n := 3
 		if !w.has("settings") && (kind == "allow_always" || kind == "reject_always") {
