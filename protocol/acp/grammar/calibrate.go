@@ -3,6 +3,7 @@ package grammar
 import (
 	"bytes"
 	"cmp"
+	"embed"
 	"maps"
 	"slices"
 	"strconv"
@@ -35,6 +36,13 @@ var probed = map[string]object{
 var shown = map[string]string{"write_file": "write.txt", "edit_file": "edit.txt", "run_shell": "calibrated",
 	"delete_file": "delete.txt", "move_file": "move.txt", "mcp": "canary"}
 
+// probes are the turns of calibration that are the same for all agents: text learns what a session
+// offers, how text comes and what becomes of a second prompt, and together whether a session works
+// while another one waits for the model.
+//
+//go:embed probes
+var probes embed.FS
+
 // basic are the tools of an agent whose profile names none.
 var basic = []string{"read_file", "write_file", "edit_file", "run_shell"}
 
@@ -44,7 +52,11 @@ func Calibration(p *agents.Profile) map[string]sweep.Archive {
 	if p.Tools != nil {
 		tools = slices.Sorted(maps.Keys(p.Tools))
 	}
-	out := map[string]sweep.Archive{"text": textProbe(), "together": togetherProbe()}
+	out := map[string]sweep.Archive{}
+	for _, name := range []string{"text", "together"} {
+		text, _ := probes.ReadFile("probes/" + name + ".txtar") // it is embedded
+		out[name] = sweep.Split(text)
+	}
 	t, m := newProbe("The tools of this agent."), newProbe("A tool of a server.")
 	t.Add("elicit decline")
 	m.Add("mcp canary stdio")
@@ -106,46 +118,6 @@ func blockProbe(needs string) sweep.Archive {
 		w.Turns = append(w.Turns, turnOf(reply{fakellm.Text("Seen: " + b.shape)}))
 		w.Add("await turn any|error within=20s")
 	}
-	return w.archive()
-}
-
-// textProbe learns what a session offers, how text comes and what becomes of a second prompt.
-func textProbe() sweep.Archive {
-	w := newProbe("A text, and a second prompt.")
-	w.Add("session new s")
-	w.Add("prompt s hello")
-	pieces := fakellm.NewText("text", "One ", "two ", "three ", "four.")
-	w.Turns = append(w.Turns, turnOf(reply{pieces, gate("held"), fakellm.Text(" Five.")}))
-	w.Add("await gate held")
-	w.Add("await quiet 100ms")
-	w.Add("release held")
-	w.Add("await turn any|error within=20s")
-	w.Add("prompt s first as FIRST")
-	w.Turns = append(w.Turns, turnOf(reply{gate("busy"), fakellm.Text("First.")}))
-	w.Add("await gate busy")
-	w.Add("prompt s second as SECOND")
-	w.Turns = append(w.Turns, turnOf(reply{fakellm.Text("Second.")}))
-	w.Add("await quiet 100ms")
-	w.Add("release busy")
-	w.Add("await response FIRST within=20s")
-	w.Add("await response SECOND within=20s")
-	return w.archive()
-}
-
-// togetherProbe learns whether a session works while another one waits for the model.
-func togetherProbe() sweep.Archive {
-	w := newProbe("Two sessions at the same time.")
-	for _, name := range []string{"a", "b"} {
-		w.Add("session new %s", name)
-	}
-	w.Add("prompt a 'the one that waits'")
-	w.Turns = append(w.Turns, turnOf(reply{gate("held"), fakellm.Text("Late.")}),
-		turnOf(reply{fakellm.Text("Meanwhile.")}))
-	w.Add("await gate held")
-	w.Add("prompt b 'the other'")
-	w.Add("await turn any|error session=b within=5s")
-	w.Add("release held")
-	w.Add("await turn any|error session=a within=20s")
 	return w.archive()
 }
 

@@ -17,6 +17,7 @@ import (
 type subject struct {
 	types  []string
 	narrow [][]string
+	seen   []seen
 }
 
 // subjects returns what shape.txt says of each point.
@@ -26,6 +27,11 @@ var subjects = sync.OnceValue(func() map[string]*subject {
 		words := strings.Fields(line)
 		switch {
 		case len(words) == 0 || words[0] == "#":
+		case words[0] == "in":
+			messages, path, _ := strings.Cut(strings.TrimSpace(line), " has ")
+			for _, m := range strings.Fields(messages)[1:] {
+				last.seen = append(last.seen, seen{m, path})
+			}
 		case line[0] == ' ':
 			last.narrow = append(last.narrow, words)
 		default:
@@ -46,48 +52,24 @@ func (s *subject) narrowed(p schema.Problem) []string {
 	return nil
 }
 
-// needed is what a message must have to be evidence for a point; nil is nothing.
-type needed func(*event) bool
+// seen is a message that is evidence for a point if it has something at a path, "" for always.
+type seen struct{ message, path string }
 
-// evidence returns the topics of messages that are evidence for the points of shape.
-func evidence() map[string]map[topic]needed {
-	has := func(v wire.Value) bool { return len(v.Raw()) > len("{}") && !v.IsNull() }
-	result := func(path string) needed { return func(ev *event) bool { return has(ev.result.Path(path)) } }
-	update := func(path string) needed {
-		return func(ev *event) bool { return has(ev.update.Path(path)) || has(ev.params.Path("toolCall."+path)) }
+// has reports whether a message has something at a path.
+func (ev *event) has(path string) bool {
+	return path == "" || slices.ContainsFunc([]wire.Value{ev.update.Path(path), ev.params.Path("toolCall." + path),
+		ev.result.Path(path)}, func(v wire.Value) bool { return len(v.Raw()) > len("{}") && !v.IsNull() })
+}
+
+// topicOf is the topic of a message of the agent: an update, a request, or the answer to one.
+func (v *version) topicOf(message string) topic {
+	if t, ok := v.updates[message]; ok {
+		return t
 	}
-	in := func(of needed, topics ...topic) map[topic]needed {
-		all := map[topic]needed{}
-		for _, t := range topics {
-			all[t] = of
-		}
-		return all
+	if verb, ok := v.agent[message]; ok {
+		return asked(verb)
 	}
-	either := func(member string, at topic) map[topic]needed {
-		all := in(result(member), answered(newSession), answered(loadSession))
-		all[at] = nil
-		return all
-	}
-	tool := func(path string) map[topic]needed { return in(update(path), toolCall, toolUpdate, asked(permission)) }
-	greeting := func(path string) map[topic]needed { return in(result(path), answered(initialize)) }
-	return map[string]map[topic]needed{
-		"stop-reason": in(nil, answered(prompt)), "content": in(nil, messages()...),
-		"message-id": in(update("messageId"), messages()...), "tool-call": in(nil, toolCall, toolUpdate),
-		"tool-kind": tool("kind"), "tool-status": tool("status"), "tool-content": tool("content"),
-		"plan": in(nil, planUpdate), "usage": in(nil, usageUpdate), "cost": in(update("cost"), usageUpdate),
-		"commands": in(nil, commandsUpdate), "mode": either("modes", modeUpdate),
-		"option": either("configOptions", optionsUpdate), "option-list": in(nil, answered(setOption)),
-		"initialize": in(nil, answered(initialize)), "agent-info": greeting("agentInfo"),
-		"capability": greeting("agentCapabilities"), "auth-method": greeting("authMethods"),
-		"session-result": in(nil, answered(newSession), answered(loadSession), answered(resumeSession)),
-		"list":           in(nil, answered(listSessions)), "session-info": in(nil, infoUpdate),
-		"permission": in(nil, asked(permission)), "file": in(nil, asked(readFile), asked(writeFile)),
-		"terminal":    in(nil, append(terminalUses(), asked(createTerminal))...),
-		"elicitation": in(nil, asked(elicit)), "notice": in(nil, noticeUpdate),
-		"empty-result": in(nil, answered(setMode), answered(closeSession), answered(deleteSession),
-			answered(authenticate), answered(logout)),
-		"compaction": in(nil, compactionUpdate), "subagent": in(nil, subagentUpdate, sessionMessage),
-	}
+	return answered(v.editor[message])
 }
 
 // shape judges every message of the agent by the type its method has.
@@ -96,26 +78,23 @@ func shape(w *watch) {
 		shapeByMessage(w)
 		return
 	}
-	points, about, of := map[string]string{}, map[topic]map[string]needed{}, subjects()
+	type proof struct{ point, path string }
+	points, about, of := map[string]string{}, map[topic][]proof{}, subjects()
 	for point, s := range of {
 		for _, name := range s.types {
 			points[name] = point
 		}
-	}
-	for id, topics := range evidence() {
-		for t, has := range topics {
-			if about[t] == nil {
-				about[t] = map[string]needed{}
-			}
-			about[t][id] = has
+		for _, m := range s.seen {
+			t := w.version.topicOf(m.message)
+			about[t] = append(about[t], proof{point, m.path})
 		}
 	}
 	w.shapes[rules.OfAgent] = true
 	w.On(func(ev *event) {
 		w.Saw("message")
-		for point, has := range about[ev.topic] {
-			if !ev.err.Exists() && (has == nil || has(ev)) {
-				w.Saw(point)
+		for _, p := range about[ev.topic] {
+			if !ev.err.Exists() && ev.has(p.path) {
+				w.Saw(p.point)
 			}
 		}
 		for _, p := range ev.problems {
