@@ -4,6 +4,7 @@ package netagent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -60,9 +61,7 @@ type server struct {
 
 // Serve serves until ctx ends.
 func Serve(ctx context.Context, o Options) error {
-	if o.Log == nil {
-		o.Log = io.Discard
-	}
+	o.Log = cmp.Or(o.Log, io.Discard)
 	s := &server{Options: o, ctx: ctx, connections: map[string]*connection{}}
 	err := refagent.Serve(ctx, "ACP", Path, o.Listen, o.Listener, o.Out, func(host string) http.Handler {
 		s.host = host

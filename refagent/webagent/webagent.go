@@ -4,6 +4,7 @@
 package webagent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,9 +60,7 @@ func Serve(ctx context.Context, o Options) error {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
 	}
-	if o.Log == nil {
-		o.Log = io.Discard
-	}
+	o.Log = cmp.Or(o.Log, io.Discard)
 	s := &server{Options: o, model: refagent.OpenModel(o.Getenv, &refagent.Habits{}), busy: map[string]*turn{}}
 	defer s.model.Close()
 	return refagent.Serve(ctx, "AG-UI", "/", o.Listen, o.Listener, o.Out, func(string) http.Handler { return s })

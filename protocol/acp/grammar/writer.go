@@ -66,7 +66,8 @@ func (c *convo) folder() string {
 }
 
 func newWriter(a *Ability) *writer {
-	return &writer{Ability: a, Builder: &sweep.Builder{}, acts: acts(), asked: map[string]bool{}, pairs: map[[2]string]bool{}}
+	return &writer{Ability: a, Builder: &sweep.Builder{}, acts: acts(), asked: map[string]bool{},
+		pairs: map[[2]string]bool{}}
 }
 
 func (w *writer) without(part string) bool { return slices.Contains(w.left, part) }
