@@ -84,9 +84,7 @@ func Run(ctx context.Context, o Options) error {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
 	}
-	if o.Log == nil {
-		o.Log = io.Discard
-	}
+	o.Log = cmp.Or(o.Log, io.Discard)
 	if o.AnswerGrace <= 0 {
 		o.AnswerGrace = time.Second / 2
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -347,12 +348,9 @@ func (r *scoring) editor(e transcript.Entry) {
 
 // alike are the requests so far that are about the same as one.
 func (s *score) alike(q *asked) (alike []*asked) {
-	for _, other := range s.requests {
-		if other.about == q.about && q.about != "" && other.entry.Seq > q.entry.Seq {
-			alike = append(alike, other)
-		}
-	}
-	return alike
+	return lists.Where(s.requests, func(other *asked) bool {
+		return other.about == q.about && q.about != "" && other.entry.Seq > q.entry.Seq
+	})
 }
 
 // wait fills in the frames that the act waits for.

@@ -181,19 +181,32 @@ func (c *Checker) Support() map[string]int {
 	return counts
 }
 
-// Watch counts and reports for one rule of one checker. A point is named by its
-// index among the rule's points.
+// Watch counts and reports for one rule of one checker. It panics for a point that the rule has in
+// no version of its protocol; one that only other versions have is neither counted nor reported.
 type Watch struct {
 	checker  *Checker
 	rule     Rule
 	evidence []int
 }
 
+// Has reports whether the rule has a point in this version of the protocol.
+func (w *Watch) Has(point string) bool { return w.index(point) >= 0 }
+
+// index is the place of a point among those of the rule, -1 if only other versions of the protocol
+// have it.
+func (w *Watch) index(point string) int {
+	i := slices.IndexFunc(w.rule.Points, func(p Point) bool { return p.ID == point })
+	if i < 0 && !slices.Contains(w.rule.Elsewhere, point) {
+		panic("rule " + w.rule.ID + " has no point " + point)
+	}
+	return i
+}
+
 // Saw counts that points had something to judge.
-func (w *Watch) Saw(points ...int) {
+func (w *Watch) Saw(points ...string) {
 	for _, p := range points {
-		if p >= 0 {
-			w.evidence[p]++
+		if i := w.index(p); i >= 0 {
+			w.evidence[i]++
 		}
 	}
 }
@@ -209,13 +222,15 @@ func (w *Watch) Narrow(f *Finding, requirements ...string) {
 // Report makes a finding, or counts it if there is one like it about the same
 // object; it returns nil for the latter. The entries are Seqs of what shows it,
 // 0 for none. A text that
-// the format shows with %q is cut if it is long. A point of -1 is not reported.
-func (w *Watch) Report(point, conn int, session, object string, entries []int, format string, args ...any) *Finding {
-	if point < 0 {
+// the format shows with %q is cut if it is long.
+func (w *Watch) Report(point string, conn int, session, object string, entries []int, format string,
+	args ...any) *Finding {
+	at := w.index(point)
+	if at < 0 {
 		return nil
 	}
-	c, p := w.checker, w.rule.Points[point]
-	key := findingKey{pointKey{w.rule.ID, point}, conn, session, object}
+	c, p := w.checker, w.rule.Points[at]
+	key := findingKey{pointKey{w.rule.ID, at}, conn, session, object}
 	f, known := c.index[key]
 	if !known && c.distinct[key.pointKey] >= distinctFindings {
 		key.session, key.object = "", "…"

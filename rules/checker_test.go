@@ -14,7 +14,7 @@ func (late) Observe(transcript.Entry) {}
 
 func (l late) Finish(rules.End) {
 	for _, seq := range []int{3, 1, 2} {
-		l.watch.Report(0, 0, "", string(rune('a'+seq)), []int{seq}, "The agent shouts.")
+		l.watch.Report("loud", 0, "", string(rune('a'+seq)), []int{seq}, "The agent shouts.")
 	}
 }
 

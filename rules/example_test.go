@@ -20,9 +20,9 @@ func (l listener) Observe(e transcript.Entry) {
 	if e.Source != transcript.Agent || !e.Frame() {
 		return
 	}
-	l.watch.Saw(0)
+	l.watch.Saw("loud")
 	if e.Method == "shout" {
-		l.watch.Report(0, e.Conn, e.Session, e.Method, []int{e.Seq}, "The agent shouts.")
+		l.watch.Report("loud", e.Conn, e.Session, e.Method, []int{e.Seq}, "The agent shouts.")
 	}
 }
 

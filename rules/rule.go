@@ -1,6 +1,11 @@
 package rules
 
-import "slices"
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Rule is one passive invariant: what it says and what backs it. The set it
 // belongs to watches for it.
@@ -10,8 +15,10 @@ type Rule struct {
 	Side Side
 	// Sentence says the rule in one sentence.
 	Sentence string
-	// Points are the ways to break it.
-	Points []Point
+	// Points are the ways to break it. Elsewhere are the ids of those that only other versions of
+	// the protocol have.
+	Points    []Point
+	Elsewhere []string
 	// Alone says that one message shows the rule broken, whatever comes before and after it.
 	Alone bool
 }
@@ -25,59 +32,49 @@ type Point struct {
 	Says string
 }
 
-// Draft is a Rule while it is written: a method for each class adds a point and returns
-// its index. Family stands before the ids of the requirements that points name.
-type Draft struct {
-	Rule
-	Family string
-	// Version is that of the protocol for which the rule is written, where a protocol has
-	// several.
-	Version int
-}
-
-// In returns the draft if it is written for a version, else nil. A point that is added to a
-// nil draft has the index -1: a Watch neither counts nor reports it.
-func (d *Draft) In(version int) *Draft {
-	if d.Version != version {
-		return nil
+// readRules reads rules from a text. Lines that begin with # are comments; a rule is a block:
+//
+//	ID SIDE [alone]
+//	  SENTENCE
+//	  CLASS POINT REQUIREMENTS: SAYS
+//	  elsewhere POINTS
+func readRules(text string) (all []Rule, err error) {
+	for i, line := range strings.Split(text, "\n") {
+		words := strings.Fields(line)
+		switch last := len(all) - 1; {
+		case line == "" || line[0] == '#':
+		case line[0] != ' ':
+			side := OfAgent
+			if slices.Contains(words, OfClient.String()) {
+				side = OfClient
+			}
+			all = append(all, Rule{ID: words[0], Side: side, Alone: words[len(words)-1] == "alone"})
+		case last < 0:
+			return nil, fmt.Errorf("rules.txt:%d: text before the first rule", i+1)
+		case all[last].Sentence == "":
+			all[last].Sentence = strings.TrimSpace(line)
+		case words[0] == "elsewhere":
+			all[last].Elsewhere = words[1:]
+		default:
+			p, err := readPoint(line)
+			if err != nil {
+				return nil, fmt.Errorf("rules.txt:%d: %w", i+1, err)
+			}
+			all[last].Points = append(all[last].Points, p)
+		}
 	}
-	return d
+	return all, nil
 }
 
-// Fail adds a point of the class Fail.
-func (d *Draft) Fail(id, says string, requirements ...string) int {
-	return d.add(Fail, id, says, requirements)
-}
-
-// Warn adds a point of the class Warn.
-func (d *Draft) Warn(id, says string, requirements ...string) int {
-	return d.add(Warn, id, says, requirements)
-}
-
-// Lint adds a point of the class Lint.
-func (d *Draft) Lint(id, says string, requirements ...string) int {
-	return d.add(Lint, id, says, requirements)
-}
-
-// Inconclusive adds a point of the class Inconclusive.
-func (d *Draft) Inconclusive(id, says string, requirements ...string) int {
-	return d.add(Inconclusive, id, says, requirements)
-}
-
-// Info adds a point of the class Info.
-func (d *Draft) Info(id, says string, requirements ...string) int {
-	return d.add(Info, id, says, requirements)
-}
-
-func (d *Draft) add(c Class, id, says string, requirements []string) int {
-	if d == nil {
-		return -1
+// readPoint reads the line of a point.
+func readPoint(line string) (p Point, err error) {
+	head, says, _ := strings.Cut(line, ": ")
+	words := strings.Fields(head)
+	if says == "" || len(words) < 2 {
+		return p, errors.New("want CLASS POINT REQUIREMENTS: SAYS")
 	}
-	for i, r := range requirements {
-		requirements[i] = d.Family + r
-	}
-	d.Points = append(d.Points, Point{ID: id, Class: c, Requirements: requirements, Says: says})
-	return len(d.Points) - 1
+	p = Point{ID: words[1], Requirements: words[2:], Says: says}
+	return p, p.Class.UnmarshalText([]byte(words[0]))
 }
 
 // Class is the worst class among the rule's points.

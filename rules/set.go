@@ -16,7 +16,9 @@ import (
 // Definition is what a protocol says of its rules; New makes a Set of it. Only
 // Watch is needed.
 type Definition struct {
+	// Rules are rules; Text has further ones, in the form that is described where it is read.
 	Rules []Rule
+	Text  string
 	// Watch begins to watch one transcript: it takes a Watch for each rule
 	// from the checker and returns what the entries go through.
 	Watch func(*Checker) Observer
@@ -59,6 +61,11 @@ type Set struct {
 // New reads the texts of a definition. The error says which line of which text
 // is wrong.
 func New(d Definition) (*Set, error) {
+	read, err := readRules(d.Text)
+	if err != nil {
+		return nil, err
+	}
+	d.Rules = slices.Concat(d.Rules, read)
 	r, err := readRegistry(d)
 	if err != nil {
 		return nil, err

@@ -1,34 +1,11 @@
 package rules
 
-// Spec is a rule as a protocol writes it: its text and points, and the state machine that
-// watches one transcript for it. W is what the state machine works with: a Watch, and what
-// the rules of one transcript share.
-type Spec[W any] struct {
-	Draft
-	start func(W)
-}
-
-// Watching sets the function that begins a state machine, and returns the rule.
-func (s *Spec[W]) Watching(start func(W)) *Spec[W] {
-	s.start = start
-	return s
-}
-
-// RulesOf returns the rules of specs.
-func RulesOf[W any](specs []*Spec[W]) []Rule {
-	all := make([]Rule, len(specs))
-	for i, s := range specs {
-		all[i] = s.Rule
-	}
-	return all
-}
-
-// Begin begins the state machines of the rules that are on in a checker; with adds what
-// they share.
-func Begin[W any](c *Checker, specs []*Spec[W], with func(*Watch) W) {
-	for _, s := range specs {
-		if w := c.Watch(s.Rule); w != nil {
-			s.start(with(w))
+// Begin begins the state machines of the rules that are on in a checker, by the ids of the rules;
+// with adds to a Watch what they share. W is what a state machine works with.
+func Begin[W any](c *Checker, machines map[string]func(W), with func(*Watch) W) {
+	for _, r := range c.set.definition.Rules {
+		if w := c.Watch(r); w != nil {
+			machines[r.ID](with(w))
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/acp-test/acp-test/internal/lists"
 )
 
 // Outcome is what a run, or several, showed about one requirement.
@@ -159,11 +161,9 @@ type Row struct {
 
 // Rows are the lines of all requirements of a set, in the registry's order.
 func (t *Tally) Rows(s *Set) []Row {
-	var rows []Row
-	for _, q := range s.registry.all {
-		rows = append(rows, Row{q, t.outcomes[q.ID], t.evidence[q.ID], slices.Sorted(maps.Keys(t.sources[q.ID]))})
-	}
-	return rows
+	return lists.Map(s.registry.all, func(q Requirement) Row {
+		return Row{q, t.outcomes[q.ID], t.evidence[q.ID], slices.Sorted(maps.Keys(t.sources[q.ID]))}
+	})
 }
 
 // String is the row for a person.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -187,9 +188,7 @@ func arranged(all []Schedule, seed int64) []Schedule {
 		a := index[k]
 		if a == nil {
 			a = &act{done: []*int{count("state", sch.State), count("action", sch.Action)}}
-			for _, check := range sch.checks() {
-				a.done = append(a.done, count("check", check))
-			}
+			a.done = append(a.done, lists.Map(sch.checks(), func(check string) *int { return count("check", check) })...)
 			index[k] = a
 			acts = append(acts, a)
 		}

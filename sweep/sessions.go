@@ -141,10 +141,7 @@ func (s *sweep) draft(g Grammar, n int) (best DrawnSession) {
 }
 
 func pairNames(pairs [][2]string) (names []string) {
-	for _, p := range pairs {
-		names = append(names, p[0]+": "+p[1])
-	}
-	return names
+	return lists.Map(pairs, func(p [2]string) string { return p[0] + ": " + p[1] })
 }
 
 // ofSession is a drawn session as a schedule.

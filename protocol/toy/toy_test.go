@@ -92,8 +92,8 @@ func (o *observer) Observe(e transcript.Entry) {
 	case e.Method == "ask":
 		o.ended = false
 	case e.Method == "word":
-		if o.watch.Saw(0); o.ended {
-			o.watch.Report(0, e.Conn, e.Session, "", []int{e.Seq}, "a word came after the end")
+		if o.watch.Saw("word"); o.ended {
+			o.watch.Report("word", e.Conn, e.Session, "", []int{e.Seq}, "a word came after the end")
 		}
 	}
 }

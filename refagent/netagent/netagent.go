@@ -4,6 +4,7 @@ package netagent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -16,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/acp-test/acp-test/refagent"
 )
 
 // Path is where the agent is on its server.
@@ -58,28 +61,16 @@ type server struct {
 
 // Serve serves until ctx ends.
 func Serve(ctx context.Context, o Options) error {
-	if o.Log == nil {
-		o.Log = io.Discard
+	o.Log = cmp.Or(o.Log, io.Discard)
+	s := &server{Options: o, ctx: ctx, connections: map[string]*connection{}}
+	err := refagent.Serve(ctx, "ACP", Path, o.Listen, o.Listener, o.Out, func(host string) http.Handler {
+		s.host = host
+		return s
+	})
+	if err == nil {
+		s.agents.Wait()
 	}
-	l := o.Listener
-	if l == nil {
-		var err error
-		if l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", o.Listen); err != nil {
-			return fmt.Errorf("serving ACP: %w", err)
-		}
-	}
-	s := &server{Options: o, ctx: ctx, host: l.Addr().String(), connections: map[string]*connection{}}
-	h := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
-	if o.Out != nil {
-		fmt.Fprintf(o.Out, "serving ACP at http://%s%s\n", l.Addr(), Path)
-	}
-	stop := context.AfterFunc(ctx, func() { h.Close() })
-	defer stop()
-	if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serving ACP: %w", err)
-	}
-	s.agents.Wait()
-	return nil
+	return err
 }
 
 // message is what routing needs of a message.

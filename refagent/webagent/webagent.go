@@ -4,6 +4,7 @@
 package webagent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/acp-test/acp-test/refagent"
 )
@@ -60,29 +60,10 @@ func Serve(ctx context.Context, o Options) error {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
 	}
-	if o.Log == nil {
-		o.Log = io.Discard
-	}
-	l := o.Listener
-	if l == nil {
-		var err error
-		if l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", o.Listen); err != nil {
-			return fmt.Errorf("serving AG-UI: %w", err)
-		}
-	}
+	o.Log = cmp.Or(o.Log, io.Discard)
 	s := &server{Options: o, model: refagent.OpenModel(o.Getenv, &refagent.Habits{}), busy: map[string]*turn{}}
 	defer s.model.Close()
-	h := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second,
-		BaseContext: func(net.Listener) context.Context { return ctx }}
-	if o.Out != nil {
-		fmt.Fprintf(o.Out, "serving AG-UI at http://%s/\n", l.Addr())
-	}
-	stop := context.AfterFunc(ctx, func() { h.Close() })
-	defer stop()
-	if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serving AG-UI: %w", err)
-	}
-	return nil
+	return refagent.Serve(ctx, "AG-UI", "/", o.Listen, o.Listener, o.Out, func(string) http.Handler { return s })
 }
 
 // mostInput is how large an input may be.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/acp-test/acp-test/internal/lists"
 )
 
 // Ability is the result of calibration: what one agent does in plain turns. The grammar draws
@@ -120,10 +122,7 @@ func (a *Ability) String() string {
 	}
 	add("Two sessions %s at the same time; a second prompt ends as %s.",
 		map[bool]string{true: "work", false: "do not work"}[a.Together], a.Busy)
-	var blocks []string
-	for _, b := range slices.Sorted(maps.Keys(a.Blocks)) {
-		blocks = append(blocks, b+" "+a.Blocks[b])
-	}
+	blocks := lists.Map(slices.Sorted(maps.Keys(a.Blocks)), func(b string) string { return b + " " + a.Blocks[b] })
 	add("Prompts with blocks: %s.", listed(blocks))
 	add("A start takes %v, a turn %v.", a.Start.Round(time.Millisecond), a.Turn.Round(time.Millisecond))
 	return strings.Join(s, " ")

@@ -1,112 +1,94 @@
 package grammar
 
 import (
+	_ "embed"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/sweep"
 )
 
-// act is something that an editor does while a turn is open.
-type act struct {
-	weight int
-	name   string
-	// needs is a capability; "" needs none.
-	needs string
-	// can reports whether it can be done; nil: in each state.
-	can func(w *writer, t *turn) bool
-	do  func(w *writer, t *turn)
-}
+//go:embed acts.txt
+var table string
 
-// acts are what an editor does at each open state. A table that a test reads.
-func acts() []act {
-	return []act{
-		{6, "cancel", "", running, func(w *writer, t *turn) {
-			w.add("cancel %s", t.name)
-			t.stop("CANCEL-001")
-		}},
-		{1, "cancel twice", "", running, func(w *writer, t *turn) {
-			w.add("cancel %s", t.name)
-			w.add("cancel %s", t.name)
-			t.stop("CANCEL-001")
-		}},
-		{2, "$/cancel_request", "", takesBack, func(w *writer, t *turn) {
-			w.add("cancel-request %s", t.prompt)
-			t.contested = true
-		}},
-		{2, "second prompt", "", ends, func(w *writer, t *turn) {
-			name := w.name("P")
-			w.prompt(t.convo, name)
-			w.turns = append(w.turns, turnOf(w.last()))
-			t.later, t.contested = append(t.later, name), true
-		}},
-		{3, "close", "sessionCapabilities.close", once, func(w *writer, t *turn) {
-			w.wait(t, "session close %s wait=no as %s", "C")
-			t.stop("CLOSE-002")
-			t.gone = true
-		}},
-		{2, "delete", "sessionCapabilities.delete", ends, func(w *writer, t *turn) {
-			w.wait(t, "session delete %s wait=no as %s", "D")
-			t.contested, t.gone, t.solid = true, true, false
-		}},
-		{2, "load", "loadSession", loads, func(w *writer, t *turn) {
-			w.wait(t, "session load %s wait=no as %s", "L")
-			t.loaded = true
-		}},
-		{2, "list", "sessionCapabilities.list", nil, func(w *writer, t *turn) {
-			w.add("request session/list '{}' as %s", w.name("R"))
-		}},
-		{2, "set mode", "", func(w *writer, t *turn) bool {
-			return w.Mode != "" && t.mode == "" && !t.gone
-		}, func(w *writer, t *turn) {
-			w.sets(t, "session/set_mode", `"modeId": "`+w.Mode+`"`)
-		}},
-		{2, "set option", "", func(w *writer, t *turn) bool {
-			return len(w.Options) > 0 && !t.gone
-		}, func(w *writer, t *turn) {
-			o := pick(w.r, w.Options)
-			w.sets(t, "session/set_config_option", `"configId": "`+o.ID+`", "value": "`+o.Current+`"`)
-		}},
-		{2, "new session", "", nil, func(w *writer, _ *turn) {
-			w.newConvo()
-		}},
-		{4, "turn in another session", "", apart, func(w *writer, t *turn) {
-			w.freeTurn(w.convo())
-		}},
-		{3, "held turn in another session", "", apart, func(w *writer, t *turn) {
-			w.anyHeld(w.convo())
-		}},
-		{1, "slow reader", "", nil, func(w *writer, _ *turn) { w.add("stall 30ms") }},
-		{1, "unknown request", "", nil, func(w *writer, t *turn) {
-			w.add("request _example/nothing '{}' as %s", w.name("R"))
-		}},
-		{1, "unknown session", "", nil, func(w *writer, t *turn) {
-			w.add("request session/prompt %s as %s",
-				script.Quote(`{"sessionId": "no-such-session", "prompt": [{"type": "text", "text": "Anyone?"}]}`), w.name("R"))
-		}},
-		{1, "kill", "", alone, func(w *writer, t *turn) { w.loses(t, "kill") }},
-		{1, "end of input", "", alone, func(w *writer, t *turn) { w.loses(t, "close-stdin", "await exit") }},
+// acts is the table of what an editor does, with the words that it is written in.
+var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
+	t := &sweep.Acts[*writer]{Flags: []string{"idle"}, Values: map[string]func(*writer) script.Word{
+		"turn":   func(w *writer) script.Word { return script.Text(w.at.name) },
+		"prompt": func(w *writer) script.Word { return script.Text(w.at.prompt) },
+		"login":  func(w *writer) script.Word { return script.Text(w.Login) },
+		"it":     func(w *writer) script.Word { return script.Text(w.named) },
+	}}
+	t.Conditions = map[string]func(*writer) bool{
+		"running": func(w *writer) bool { return !w.at.gone },
+		"ends":    func(w *writer) bool { return w.at.ends() },
+		"once":    func(w *writer) bool { return w.at.once() },
+		// takes-back: the answer that the editor owes for a permission is open once its prompt is taken back.
+		"takes-back": func(w *writer) bool {
+			return w.at.ends() && w.at.state != "permission open" && w.at.state != "question open"
+		},
+		"loads":  func(w *writer) bool { return w.has("ways") && w.at.solid && w.at.once() },
+		"mode":   func(w *writer) bool { return w.Mode != "" && w.at.mode == "" && !w.at.gone },
+		"option": func(w *writer) bool { return len(w.Options) > 0 && !w.at.gone },
+		// apart: another session can work meanwhile. alone: nothing else runs that would end with the process.
+		"apart": func(w *writer) bool { return w.has("several") && w.Together && len(w.open) == 1 },
+		"alone": func(w *writer) bool {
+			return w.has("process") && len(w.open) == 1 && len(w.at.later) == 0 && w.stops == 0 && w.at.once()
+		},
+		"login":   func(w *writer) bool { return w.Login != "" },
+		"modes":   func(w *writer) bool { return w.Mode != "" },
+		"options": func(w *writer) bool { return len(w.Options) > 0 },
 	}
+	t.Parts = map[string]func(*writer, *script.Line){
+		"check": func(w *writer, l *script.Line) {
+			slug := len(l.Words) - 1
+			w.check(strings.Join(lists.Map(l.Words[:slug], script.Word.Raw), ""), l.Words[slug].Raw())
+		},
+		"named":               func(w *writer, l *script.Line) { w.line(l, w.name(l.Words[0].Raw())) },
+		"owed":                func(w *writer, l *script.Line) { w.line(l, w.at.owes(w.name(l.Words[0].Raw()))) },
+		"stops":               func(w *writer, l *script.Line) { w.at.stop(l.Words[0].Raw()) },
+		"contests":            func(w *writer, _ *script.Line) { w.at.contested = true },
+		"goes":                func(w *writer, _ *script.Line) { w.at.gone = true },
+		"forgets":             func(w *writer, _ *script.Line) { w.at.solid = false },
+		"loads":               func(w *writer, _ *script.Line) { w.at.loaded = true },
+		"lost":                func(w *writer, _ *script.Line) { w.lost() },
+		"loses":               func(w *writer, _ *script.Line) { w.lost(); w.stops++; w.at.lost = true },
+		"second-prompt":       func(w *writer, _ *script.Line) { w.second() },
+		"new-session":         func(w *writer, _ *script.Line) { w.newConvo() },
+		"turn-elsewhere":      func(w *writer, _ *script.Line) { w.freeTurn(w.convo()) },
+		"held-turn-elsewhere": func(w *writer, _ *script.Line) { w.anyHeld(w.convo()) },
+		"give-mode":           func(w *writer, _ *script.Line) { w.sets("session/set_mode", `"modeId": "`+w.Mode+`"`) },
+		"give-option": func(w *writer, _ *script.Line) {
+			o := pick(w.r, w.Options)
+			w.sets("session/set_config_option", `"configId": "`+o.ID+`", "value": "`+o.Current+`"`)
+		},
+	}
+	return t.Read(table)
+})
+
+// line adds the line that stands behind two words of the table, with a name.
+func (w *writer) line(l *script.Line, name string) {
+	l.Name, l.Words, l.As = l.Words[1], l.Words[2:], script.Text(name)
+	l.Text = l.String()
+	w.Lines = append(w.Lines, l)
 }
 
-func running(_ *writer, t *turn) bool { return !t.gone }
-
-// takesBack: the answer that the editor owes for a permission is open once its prompt is taken back.
-func takesBack(_ *writer, t *turn) bool {
-	return ends(nil, t) && t.state != "permission open" && t.state != "question open"
-}
-
-// once: what comes of it depends on nothing else that was done in the turn.
-func once(_ *writer, t *turn) bool { return t.stopped == "" && !t.contested && !t.loaded }
+// once: what comes of an act depends on nothing else that was done in the turn.
+func (t *turn) once() bool { return t.stopped == "" && !t.contested && !t.loaded }
 
 // ends: the turn comes to an end although it is not stopped.
-func ends(_ *writer, t *turn) bool { return once(nil, t) && !t.endless }
+func (t *turn) ends() bool { return t.once() && !t.endless }
 
-func loads(w *writer, t *turn) bool { return w.has("ways") && t.solid && once(w, t) }
-
-// apart: another session can work meanwhile.
-func apart(w *writer, _ *turn) bool { return w.has("several") && w.Together && len(w.open) == 1 }
-
-// alone: nothing else runs that would end with the process.
-func alone(w *writer, t *turn) bool {
-	return w.has("process") && len(w.open) == 1 && len(t.later) == 0 && w.stops == 0 && once(w, t)
+// can are the acts that can be done in a turn, or where it is over.
+func (w *writer) can(t *turn, idle bool) []*sweep.Act {
+	w.at = t
+	return lists.Where(w.acts.List, func(a *sweep.Act) bool {
+		w.Act = a
+		return a.Is("idle") == idle && (a.Needs == "" || w.able(a.Needs)) && w.acts.Fits(w)
+	})
 }
 
 // act draws an act at the state of a turn and does it.
@@ -114,38 +96,38 @@ func (w *writer) act(t *turn) {
 	if t.lost {
 		return
 	}
-	var from []weighted[act]
-	for _, a := range acts() {
-		off := a.needs != "" && !w.able(a.needs) || a.can != nil && !a.can(w, t)
-		from = append(from, weighted[act]{a.weight, a, off})
+	can := w.can(t, false)
+	var from []weighted[*sweep.Act]
+	for _, a := range w.acts.List {
+		if !a.Is("idle") {
+			from = append(from, weighted[*sweep.Act]{a.Rank, a, !slices.Contains(can, a)})
+		}
 	}
 	if a, ok := choose(w.r, from); ok {
-		w.covered(t.state, a.name)
-		a.do(w, t)
+		w.covered(t.state, a.Name)
+		w.acts.Do(w, a)
 	}
 }
 
-// wait writes a request whose answer is awaited once the turn has ended.
-func (w *writer) wait(t *turn, template, prefix string) {
-	name := w.name(prefix)
-	w.add(template, t.name, name)
-	t.later = append(t.later, name)
+// second prompts the session of a turn that runs.
+func (w *writer) second() {
+	name := w.at.owes(w.name("P"))
+	w.prompt(w.at.convo, name)
+	w.Turns = append(w.Turns, turnOf(w.last()))
 }
 
 // sets sends a request that gives the session a setting that it has.
-func (w *writer) sets(t *turn, method, params string) {
-	name := w.name("R")
-	session := script.Variable("SESSION(" + t.name + ")")
+func (w *writer) sets(method, params string) {
+	name := w.at.owes(w.name("R"))
+	session := script.Variable("SESSION(" + w.at.name + ")")
 	all := script.Join(script.Quote(`{"sessionId": "`), session, script.Quote(`", `+params+`}`))
-	w.add("request %s %s as %s", method, all, name)
-	t.later = append(t.later, name)
+	w.Add("request %s %s as %s", method, all, name)
 }
 
-// loses ends the process of a turn and starts another one.
-func (w *writer) loses(t *turn, lines ...string) {
-	w.lost(append(lines, "restart")...)
-	w.stops++
-	t.lost = true
+// owes notes a request that must be answered once the turn has ended.
+func (t *turn) owes(name string) string {
+	t.later = append(t.later, name)
+	return name
 }
 
 // stop notes that the agent was told to stop the turn.

@@ -3,6 +3,7 @@ package grammar
 import (
 	"bytes"
 	"cmp"
+	"embed"
 	"maps"
 	"slices"
 	"strconv"
@@ -35,6 +36,13 @@ var probed = map[string]object{
 var shown = map[string]string{"write_file": "write.txt", "edit_file": "edit.txt", "run_shell": "calibrated",
 	"delete_file": "delete.txt", "move_file": "move.txt", "mcp": "canary"}
 
+// probes are the turns of calibration that are the same for all agents: text learns what a session
+// offers, how text comes and what becomes of a second prompt, and together whether a session works
+// while another one waits for the model.
+//
+//go:embed probes
+var probes embed.FS
+
 // basic are the tools of an agent whose profile names none.
 var basic = []string{"read_file", "write_file", "edit_file", "run_shell"}
 
@@ -44,12 +52,16 @@ func Calibration(p *agents.Profile) map[string]sweep.Archive {
 	if p.Tools != nil {
 		tools = slices.Sorted(maps.Keys(p.Tools))
 	}
-	out := map[string]sweep.Archive{"text": textProbe(), "together": togetherProbe()}
+	out := map[string]sweep.Archive{}
+	for _, name := range []string{"text", "together"} {
+		text, _ := probes.ReadFile("probes/" + name + ".txtar") // it is embedded
+		out[name] = sweep.Split(text)
+	}
 	t, m := newProbe("The tools of this agent."), newProbe("A tool of a server.")
-	t.add("elicit decline")
-	m.add("mcp canary stdio")
+	t.Add("elicit decline")
+	m.Add("mcp canary stdio")
 	for _, l := range []*writer{t, m} {
-		l.add("session new s")
+		l.Add("session new s")
 	}
 	for _, name := range tools {
 		switch {
@@ -69,7 +81,7 @@ func Calibration(p *agents.Profile) map[string]sweep.Archive {
 		}
 	}
 	out["tools"] = t.archive()
-	if len(m.turns) > 0 {
+	if len(m.Turns) > 0 {
 		out["servers"] = m.archive()
 	}
 	return out
@@ -78,74 +90,34 @@ func Calibration(p *agents.Profile) map[string]sweep.Archive {
 // newProbe begins a scenario of calibration.
 func newProbe(title string) *writer {
 	w := newWriter(&Ability{})
-	w.lines = append(w.lines, script.NewComment(title))
-	w.add("golden off")
-	w.add("permit allow_once")
+	w.Lines = append(w.Lines, script.NewComment(title))
+	w.Add("golden off")
+	w.Add("permit allow_once")
 	return w
 }
 
 // asksFor adds a turn whose model calls a tool. The prompt is the tool's name.
 func (w *writer) asksFor(name string) {
-	w.add("prompt s %s", script.Quote(name))
-	w.turns = append(w.turns, turnOf(reply{tool(name, probed[name])}, reply{fakellm.Text("Done with " + name + ".")}))
-	w.add("await turn any|error within=20s")
+	w.Add("prompt s %s", script.Quote(name))
+	w.Turns = append(w.Turns, turnOf(reply{tool(name, probed[name])}, reply{fakellm.Text("Done with " + name + ".")}))
+	w.Add("await turn any|error within=20s")
 }
 
 // blockProbe learns what becomes of a block for which an agent advertises a capability.
 func blockProbe(needs string) sweep.Archive {
 	w := newProbe("Blocks of one type.")
 	w.r = Session{}.random(0)
-	w.add("needs agent:" + needs)
-	w.add("session new s")
+	w.Add("needs agent:" + needs)
+	w.Add("session new s")
 	for _, b := range blocks {
 		if b.needs != needs {
 			continue
 		}
 		list := []object{{"type": "text", "text": b.shape}, b.block(w)}
-		w.add("prompt s %s %s", script.Quote(b.shape), script.Option("blocks", work(marshal(list))))
-		w.turns = append(w.turns, turnOf(reply{fakellm.Text("Seen: " + b.shape)}))
-		w.add("await turn any|error within=20s")
+		w.Add("prompt s %s %s", script.Quote(b.shape), script.Option("blocks", work(marshal(list))))
+		w.Turns = append(w.Turns, turnOf(reply{fakellm.Text("Seen: " + b.shape)}))
+		w.Add("await turn any|error within=20s")
 	}
-	return w.archive()
-}
-
-// textProbe learns what a session offers, how text comes and what becomes of a second prompt.
-func textProbe() sweep.Archive {
-	w := newProbe("A text, and a second prompt.")
-	w.add("session new s")
-	w.add("prompt s hello")
-	pieces := fakellm.NewText("text", "One ", "two ", "three ", "four.")
-	w.turns = append(w.turns, turnOf(reply{pieces, gate("held"), fakellm.Text(" Five.")}))
-	w.add("await gate held")
-	w.add("await quiet 100ms")
-	w.add("release held")
-	w.add("await turn any|error within=20s")
-	w.add("prompt s first as FIRST")
-	w.turns = append(w.turns, turnOf(reply{gate("busy"), fakellm.Text("First.")}))
-	w.add("await gate busy")
-	w.add("prompt s second as SECOND")
-	w.turns = append(w.turns, turnOf(reply{fakellm.Text("Second.")}))
-	w.add("await quiet 100ms")
-	w.add("release busy")
-	w.add("await response FIRST within=20s")
-	w.add("await response SECOND within=20s")
-	return w.archive()
-}
-
-// togetherProbe learns whether a session works while another one waits for the model.
-func togetherProbe() sweep.Archive {
-	w := newProbe("Two sessions at the same time.")
-	for _, name := range []string{"a", "b"} {
-		w.add("session new %s", name)
-	}
-	w.add("prompt a 'the one that waits'")
-	w.turns = append(w.turns, turnOf(reply{gate("held"), fakellm.Text("Late.")}),
-		turnOf(reply{fakellm.Text("Meanwhile.")}))
-	w.add("await gate held")
-	w.add("prompt b 'the other'")
-	w.add("await turn any|error session=b within=5s")
-	w.add("release held")
-	w.add("await turn any|error session=a within=20s")
 	return w.archive()
 }
 
@@ -159,9 +131,9 @@ func (a *Ability) modeProbes() map[string]sweep.Archive {
 	}
 	for i, mode := range a.Modes {
 		w := newProbe("A tool in another mode.")
-		w.add("session new s")
-		w.add("set-mode s %s as M", mode)
-		w.add("await response M")
+		w.Add("session new s")
+		w.Add("set-mode s %s as M", mode)
+		w.Add("await response M")
 		w.asksFor("write_file")
 		out[modeProbe+strconv.Itoa(i)] = w.archive()
 	}

@@ -12,80 +12,94 @@ import (
 type call struct {
 	tool, shape string
 	step        fakellm.StepNode
-	args        map[string]any
+	args        object
 	// mark is a text that its path or command has and no other call.
 	mark string
 	// after is a line that asks for its effect, by a requirement; "" if nothing shows it.
 	after, requirement string
 }
 
-// shapes of calls, by their tool: the weight, and the arguments, for which the files are made.
-var shapes = []struct {
-	weight      int
-	tool, shape string
-	args        func(w *writer, mark string) map[string]any
-}{
-	{4, "read_file", "read", func(w *writer, mark string) map[string]any {
-		w.put(mark+"in.txt", w.content())
-		return map[string]any{"path": w.path(mark + "in.txt")}
-	}},
-	{1, "read_file", "read nothing", func(w *writer, mark string) map[string]any {
-		return map[string]any{"path": w.path(mark + "missing.txt")}
-	}},
-	{1, "read_file", "read much", func(w *writer, mark string) map[string]any {
-		w.put(mark+"long.txt", strings.Repeat("Zeile für Zeile\n", 2000))
-		return map[string]any{"path": w.path(mark + "long.txt")}
-	}},
-	{4, "write_file", "write", func(w *writer, mark string) map[string]any {
-		return map[string]any{"path": w.path(mark + "out.txt"), "content": w.content()}
-	}},
-	{1, "write_file", "write a long name", func(w *writer, mark string) map[string]any {
-		return map[string]any{"path": w.path(mark + "größe 日本 (1).txt"), "content": w.content()}
-	}},
-	{1, "write_file", "write into a new folder", func(w *writer, mark string) map[string]any {
-		return map[string]any{"path": w.path(mark + "dir/ö.txt"), "content": w.content()}
-	}},
-	{2, "edit_file", "edit", func(w *writer, mark string) map[string]any {
-		w.put(mark+"edit.txt", "vorher\nold word\nnachher\n")
-		return map[string]any{"path": w.path(mark + "edit.txt"), "old": "old word", "new": "neues Wört"}
-	}},
-	{3, "run_shell", "run", func(w *writer, mark string) map[string]any {
-		return map[string]any{"command": fmt.Sprintf("echo %s; echo 'Grüße, 日本語'", mark)}
-	}},
-	{1, "run_shell", "both outputs", func(_ *writer, mark string) map[string]any {
-		return map[string]any{"command": fmt.Sprintf("echo %s plain; echo error-$$((%s*7)) >&2", mark, number(mark))}
-	}},
-	{1, "run_shell", "run and fail", func(_ *writer, mark string) map[string]any {
-		return map[string]any{"command": fmt.Sprintf("echo %s >&2; exit 3", mark)}
-	}},
-	{1, "run_shell", "missing program", func(_ *writer, mark string) map[string]any {
-		return map[string]any{"command": mark + "no-such-program"}
-	}},
-	{1, "run_shell", "large output", func(_ *writer, mark string) map[string]any {
-		return map[string]any{"command": fmt.Sprintf("echo %s; seq 1 3000", mark)}
-	}},
-	{1, "run_shell", "binary output", func(_ *writer, mark string) map[string]any {
-		return map[string]any{"command": fmt.Sprintf(`echo %s; printf '\377\376\200'`, mark)}
-	}},
-	{2, "delete_file", "delete", func(w *writer, mark string) map[string]any {
-		w.put(mark+"gone.txt", "weg\n")
-		return map[string]any{"path": w.path(mark + "gone.txt")}
-	}},
-	{2, "move_file", "move", func(w *writer, mark string) map[string]any {
-		w.put(mark+"here.txt", "hier\n")
-		return map[string]any{"path": w.path(mark + "here.txt"), "to": w.path(mark + "there.txt")}
-	}},
-	{1, "search", "search", func(w *writer, mark string) map[string]any {
-		w.put(mark+"hay.txt", "Nadel "+mark+"\n")
-		return map[string]any{"pattern": mark}
-	}},
-	{3, "mcp", "server", func(_ *writer, mark string) map[string]any {
-		return map[string]any{"server": "canary", "tool": "canary_sing", "args": map[string]any{"text": mark + "ü"}}
-	}},
-	{1, "mcp", "server ends", func(w *writer, _ string) map[string]any {
-		w.hung = true // no later call reaches it
-		return map[string]any{"server": "canary", "tool": "canary_sing", "args": map[string]any{"text": "crash"}}
-	}},
+// shape is a way to call a tool. In its texts MARK is the mark of the call, NUMBER the number of
+// that, and FOLDER the session's folder.
+type shape struct {
+	weight     int
+	tool, name string
+	// file is made before the call: its name behind the mark and its text, DRAWN for one that is drawn.
+	file [2]string
+	// paths are the path, and where a file is moved to, behind the mark.
+	paths []string
+	args  object
+	// after is a line that asks for the effect, by a requirement; "" if nothing shows it.
+	after, requirement string
+	hangs              bool // no later call reaches the server
+}
+
+const drawn = "DRAWN"
+
+func command(text string) object { return object{"command": text} }
+
+func sings(text string) object {
+	return object{"server": "canary", "tool": "canary_sing", "args": object{"text": text}}
+}
+
+var shapes = []shape{
+	{weight: 4, tool: "read_file", name: "read", file: [2]string{"in.txt", drawn}, paths: []string{"in.txt"}},
+	{weight: 1, tool: "read_file", name: "read nothing", paths: []string{"missing.txt"}},
+	{weight: 1, tool: "read_file", name: "read much", paths: []string{"long.txt"},
+		file: [2]string{"long.txt", strings.Repeat("Zeile für Zeile\n", 2000)}},
+	{weight: 4, tool: "write_file", name: "write", paths: []string{"out.txt"}, args: object{"content": drawn},
+		after: "exists FOLDERMARKout.txt"},
+	{weight: 1, tool: "write_file", name: "write a long name", paths: []string{"größe 日本 (1).txt"},
+		args: object{"content": drawn}, after: "exists 'FOLDERMARKgröße 日本 (1).txt'"},
+	{weight: 1, tool: "write_file", name: "write into a new folder", paths: []string{"dir/ö.txt"},
+		args: object{"content": drawn}},
+	{weight: 2, tool: "edit_file", name: "edit", file: [2]string{"edit.txt", "vorher\nold word\nnachher\n"},
+		paths: []string{"edit.txt"}, args: object{"old": "old word", "new": "neues Wört"}},
+	{weight: 3, tool: "run_shell", name: "run", args: command("echo MARK; echo 'Grüße, 日本語'")},
+	{weight: 1, tool: "run_shell", name: "both outputs",
+		args: command("echo MARK plain; echo error-$$((NUMBER*7)) >&2"), after: "saw model request raw~error-PRODUCT"},
+	{weight: 1, tool: "run_shell", name: "run and fail", args: command("echo MARK >&2; exit 3")},
+	{weight: 1, tool: "run_shell", name: "missing program", args: command("MARKno-such-program")},
+	{weight: 1, tool: "run_shell", name: "large output", args: command("echo MARK; seq 1 3000")},
+	{weight: 1, tool: "run_shell", name: "binary output", args: command(`echo MARK; printf '\377\376\200'`)},
+	{weight: 2, tool: "delete_file", name: "delete", file: [2]string{"gone.txt", "weg\n"}, paths: []string{"gone.txt"},
+		after: "! exists FOLDERMARKgone.txt"},
+	{weight: 2, tool: "move_file", name: "move", file: [2]string{"here.txt", "hier\n"},
+		paths: []string{"here.txt", "there.txt"}},
+	{weight: 1, tool: "search", name: "search", file: [2]string{"hay.txt", "Nadel MARK\n"},
+		args: object{"pattern": "MARK"}},
+	{weight: 3, tool: "mcp", name: "server", args: sings("MARKü"), after: "canary called text=MARKü",
+		requirement: "SESSION-012"},
+	{weight: 1, tool: "mcp", name: "server ends", args: sings("crash"), hangs: true},
+}
+
+// make makes the file of a shape and returns the arguments of the call.
+func (s shape) make(w *writer, fill func(string) string) object {
+	args := object{}
+	if s.file[0] != "" {
+		w.put(fill("MARK"+s.file[0]), w.or(fill(s.file[1])))
+	}
+	for i, name := range s.paths {
+		args[[]string{"path", "to"}[i]] = w.path(fill("MARK" + name))
+	}
+	for key, value := range s.args {
+		switch value := value.(type) {
+		case string:
+			args[key] = w.or(fill(value))
+		case object:
+			args[key] = object{"text": fill(value["text"].(string))}
+		}
+	}
+	w.hung = w.hung || s.hangs
+	return args
+}
+
+// or is a text, or the content of a file that is drawn.
+func (w *writer) or(text string) string {
+	if text == drawn {
+		return w.content()
+	}
+	return text
 }
 
 // call draws a call of a tool, "" of any that works; ok is false if none does.
@@ -101,33 +115,14 @@ func (w *writer) call(of string) (c call, ok bool) {
 	if !ok {
 		return c, false
 	}
-	s := shapes[i]
-	c.tool, c.shape, c.args = s.tool, s.shape, s.args(w, c.mark)
+	s, n := shapes[i], w.n
+	fill := strings.NewReplacer("MARK", c.mark, "NUMBER", strconv.Itoa(n), "PRODUCT", strconv.Itoa(n*7), "FOLDER",
+		w.folder).Replace
+	c.tool, c.shape, c.args = s.tool, s.name, s.make(w, fill)
 	c.step = tool(s.tool, c.args)
-	c.after, c.requirement = c.effect(w.folder)
+	c.after, c.requirement = fill(s.after), s.requirement
 	w.made = append(w.made, c)
 	return c, true
-}
-
-// number is the number of a mark.
-func number(mark string) string { return strings.Trim(mark, "notax") }
-
-// effect is a line that asks for what the call has done, and its requirement.
-func (c call) effect(folder string) (line, requirement string) {
-	n, _ := strconv.Atoi(number(c.mark))
-	switch c.shape {
-	case "write":
-		return "exists " + folder + c.mark + "out.txt", ""
-	case "write a long name":
-		return "exists '" + folder + c.mark + "größe 日本 (1).txt'", ""
-	case "delete":
-		return "! exists " + folder + c.mark + "gone.txt", ""
-	case "both outputs":
-		return fmt.Sprintf("saw model request raw~error-%d", n*7), ""
-	case "server":
-		return "canary called text=" + c.mark + "ü", "SESSION-012"
-	}
-	return "", ""
 }
 
 // path names a file in the folder of the session: absolute, or relative to it.

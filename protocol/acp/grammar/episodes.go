@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
@@ -41,10 +42,7 @@ func (w *writer) oneEpisode() {
 
 // anyHeld is a turn in one of the states that the agent gets to.
 func (w *writer) anyHeld(c *convo) {
-	var from []weighted[state]
-	for _, s := range states {
-		from = append(from, weighted[state]{s.weight, s, !s.can(w, c)})
-	}
+	from := lists.Map(states, func(s state) weighted[state] { return weighted[state]{s.weight, s, !s.can(w, c)} })
 	s, _ := choose(w.r, from)
 	w.heldTurn(c, s)
 }
@@ -62,7 +60,7 @@ func (w *writer) solidConvo() *convo {
 func (w *writer) plainTurn(c *convo) {
 	t := &turn{convo: c, prompt: w.name("P")}
 	w.prompt(c, t.prompt)
-	w.turns = append(w.turns, turnOf(w.last()))
+	w.Turns = append(w.Turns, turnOf(w.last()))
 	w.endsWell(c)
 	c.solid = true
 }
@@ -78,7 +76,7 @@ func (w *writer) wayIn() {
 	list := []leaving{
 		{"stay", true, func() {}},
 		{"close", w.ways("close"), func() {
-			w.add("session close %s", c.name)
+			w.Add("session close %s", c.name)
 		}},
 		{"restart", w.has("process"), func() { w.lost("restart") }},
 		{"kill", w.has("process"), func() { w.lost("kill", "restart") }},
@@ -94,12 +92,12 @@ func (w *writer) wayIn() {
 		c.gone = false
 		twin := &convo{name: w.name("s"), solid: true, dir: c.dir, servers: w.served()}
 		told := c.told
-		w.add("session fork %s of=%s", twin.name, c.name)
+		w.Add("session fork %s of=%s", twin.name, c.name)
 		w.convos = append(w.convos, twin)
 		w.covered("fork", before)
 		w.plainTurn(twin)
 		w.check("USTB-006", "has-the-history")
-		w.add("saw model request session=%s %s", twin.name, script.Join(script.Text("raw~"), script.Quote(told)))
+		w.Add("saw model request session=%s %s", twin.name, script.Join(script.Text("raw~"), script.Quote(told)))
 		w.plainTurn(c)
 	case w.ways("load", "resume"):
 		w.reopen(c)
@@ -111,7 +109,7 @@ func (w *writer) wayIn() {
 // lost ends the process, or leaves it.
 func (w *writer) lost(lines ...string) {
 	for _, l := range lines {
-		w.add(l)
+		w.Add(l)
 	}
 	for _, c := range w.convos {
 		c.gone = true
@@ -142,15 +140,15 @@ func (w *writer) twice() {
 	w.covered("asked twice", how)
 	w.asked[of] = w.asked[of] || always
 	w.prompt(other, w.name("P"))
-	w.turns = append(w.turns, turnOf(reply{k.step}, w.last()))
+	w.Turns = append(w.Turns, turnOf(reply{k.step}, w.last()))
 	if always {
 		w.check("PERM-009", "remembers")
-		w.add("await turn any|error within=60s session=%s", other.name)
-		w.add("! saw permission session=%s", other.name)
+		w.Add("await turn any|error within=60s session=%s", other.name)
+		w.Add("! saw permission session=%s", other.name)
 	} else {
 		w.check("PERM-008", "asks-again")
-		w.add("await turn any|error within=60s session=%s", other.name)
-		w.add("saw permission session=%s", other.name)
+		w.Add("await turn any|error within=60s session=%s", other.name)
+		w.Add("saw permission session=%s", other.name)
 	}
 	w.check("", "goes-on")
 	if strings.HasPrefix(how, "reject") && always {
@@ -162,14 +160,14 @@ func (w *writer) twice() {
 func (w *writer) asksOnce(c *convo, of, how string) call {
 	w.folder = c.folder()
 	k, _ := w.call(of)
-	w.add("permit hold about=%s", k.mark)
+	w.Add("permit hold about=%s", k.mark)
 	w.prompt(c, w.name("P"))
-	w.turns = append(w.turns, turnOf(reply{k.step}, w.last()))
+	w.Turns = append(w.Turns, turnOf(reply{k.step}, w.last()))
 	ask := w.name("ASK")
-	w.add("needs await permission session=%s about~%s as %s", c.name, k.mark, ask)
-	w.add("permit allow_once about=%s", k.mark)
-	w.add("answer %s %s", ask, how)
-	w.add("await turn any|error within=60s session=%s", c.name)
+	w.Add("needs await permission session=%s about~%s as %s", c.name, k.mark, ask)
+	w.Add("permit allow_once about=%s", k.mark)
+	w.Add("answer %s %s", ask, how)
+	w.Add("await turn any|error within=60s session=%s", c.name)
 	return k
 }
 
@@ -198,18 +196,9 @@ func (w *writer) set() {
 // settles makes a setting, which the agent takes.
 func (w *writer) settles(template string, args ...any) {
 	name := w.name("M")
-	w.add(template, append(args, name)...)
-	w.add("await response %s", name)
-	w.add("saw response %s result?", name)
-}
-
-// refused sends what an agent refuses, by a requirement.
-func (w *writer) refused(requirement, slug, code, template string, args ...any) {
-	name := w.name("R")
-	w.check(requirement, slug)
-	w.add(template, append(args, name)...)
-	w.add("await response %s "+code, name)
-	w.check("", "goes-on")
+	w.Add(template, append(args, name)...)
+	w.Add("await response %s", name)
+	w.Add("saw response %s result?", name)
 }
 
 // ownFolder is a turn in a session with a folder of its own, whose model names a file by its short
@@ -220,7 +209,7 @@ func (w *writer) ownFolder() {
 	mark := w.name("nota") + "x"
 	w.file(dir+"/"+mark+".txt", "inside\n")
 	w.file(mark+".txt", "out-of-place-"+mark+"\n")
-	w.add("session new %s cwd=%s", c.name, dir)
+	w.Add("session new %s cwd=%s", c.name, dir)
 	w.convos = append(w.convos, c)
 	w.covered("new", "cwd")
 	w.prompt(c, w.name("P"))
@@ -228,74 +217,20 @@ func (w *writer) ownFolder() {
 	if w.works("write_file") && w.one(2) {
 		first = append(first, tool("write_file", object{"path": mark + "new.txt", "content": "new\n"}))
 	}
-	w.turns = append(w.turns, turnOf(first, w.last()))
+	w.Turns = append(w.Turns, turnOf(first, w.last()))
 	w.check("SESSION-007", "stays-in-its-folder")
-	w.add("await turn any|error within=60s session=%s", c.name)
-	w.add("! saw model request session=%s raw~%s", c.name, "out-of-place-"+mark)
-	w.add("! exists %s", mark+"new.txt")
+	w.Add("await turn any|error within=60s session=%s", c.name)
+	w.Add("! saw model request session=%s raw~%s", c.name, "out-of-place-"+mark)
+	w.Add("! exists %s", mark+"new.txt")
 	w.check("", "goes-on")
-}
-
-// aside is something that an editor does in a session whose turn is over.
-type aside struct {
-	name string
-	can  bool
-	do   func()
-}
-
-// idles are the asides that the agent's abilities allow.
-func (w *writer) idles(c *convo) []aside {
-	list := []aside{
-		{"cancel", true, func() { w.add("cancel %s", c.name) }},
-		{"list", w.ways("list"), func() { w.add("session list as %s", w.name("L")) }},
-		{"list pages", w.ways("list"), func() {
-			w.check("LIST-007", "pages")
-			w.add("session list all")
-			w.check("", "goes-on")
-		}},
-		{"list behind the last page", w.ways("list"), func() {
-			name := w.name("R")
-			w.add(`request session/list '{"cursor": "no-such-cursor"}' as %s`, name)
-			w.add("await response %s", name)
-		}},
-		{"logout and login", w.Login != "" && w.able("auth.logout"), func() {
-			w.add("logout as %s", w.name("O"))
-			w.add("authenticate %s as %s", w.Login, w.name("A"))
-			w.lost()
-		}},
-		{"close", w.ways("close"), func() {
-			w.add("session close %s as %s", c.name, w.name("C"))
-			c.gone = true
-		}},
-		{"delete", w.ways("delete"), func() {
-			w.add("session delete %s as %s", c.name, w.name("D"))
-			c.gone, c.solid = true, false
-		}},
-		{"unknown mode", w.Mode != "", func() { w.add("set-mode %s no-such-mode as %s", c.name, w.name("M")) }},
-		{"unknown option", len(w.Options) > 0, func() { w.add("set-option %s no-such-option x as %s", c.name, w.name("O")) }},
-		{"load of nothing", w.ways("load"), func() {
-			w.refused("LOAD-011", "no-such-session", "code?", "request session/load %s as %s",
-				script.Join(script.Quote(`{"sessionId": "no-such-session", "cwd": "`), script.Variable("WORK"),
-					script.Quote(`", "mcpServers": []}`)))
-		}},
-		{"unknown request", true, func() {
-			w.refused("RPC-009", "no-such-method", "code=-32601", "request _example/nothing '{}' as %s")
-		}},
-		{"wrong params", true, func() {
-			w.refused("RPC-010", "wrong-params", "code=-32602", `request session/new '{"cwd": 7, "mcpServers": []}' as %s`)
-		}},
-		{"stray answer", true, func() { w.add(`send '{"jsonrpc": "2.0", "id": 77777, "result": {}}'`) }},
-		{"no message", true, func() { w.add("send 'this is no message'") }},
-	}
-	return slices.DeleteFunc(list, func(a aside) bool { return !a.can })
 }
 
 // idle does something in a session whose turn is over.
 func (w *writer) idle() {
 	c := w.convo()
-	a := pick(w.r, w.idles(c))
-	w.covered("idle", a.name)
-	a.do()
+	a := pick(w.r, w.can(&turn{convo: c}, true))
+	w.covered("idle", a.Name)
+	w.acts.Do(w, a)
 	if !c.gone {
 		w.freeTurn(c)
 	}

@@ -13,10 +13,8 @@ func (g Grammar) Pairs() (out [][2]string) {
 		}
 		t := &turn{convo: c, prompt: "P", state: s.name, endless: s.endless}
 		w.open = []*turn{t}
-		for _, a := range acts() {
-			if (a.needs == "" || w.able(a.needs)) && (a.can == nil || a.can(w, t)) {
-				add(s.name, a.name)
-			}
+		for _, a := range w.can(t, false) {
+			add(s.name, a.Name)
 		}
 		w.open = nil
 		for _, a := range answersOf[s.name] {
@@ -26,8 +24,8 @@ func (g Grammar) Pairs() (out [][2]string) {
 			add(s.name, "answer late")
 		}
 	}
-	for _, a := range w.idles(c) {
-		add("idle", a.name)
+	for _, a := range w.can(&turn{convo: c}, true) {
+		add("idle", a.Name)
 	}
 	if len(w.Modes) > 0 {
 		add("idle", "set mode")
@@ -72,7 +70,7 @@ func (w *writer) shapePairs(add func(a, b string)) {
 	}
 	for _, s := range shapes {
 		if w.works(s.tool) {
-			add("call", s.shape)
+			add("call", s.name)
 		}
 	}
 	for _, how := range endings {

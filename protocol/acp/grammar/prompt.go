@@ -72,7 +72,7 @@ func (w *writer) prompt(c *convo, name string) (shape string) {
 	}
 	c.told = fmt.Sprintf("(Nr|Number )%d[^0-9]", number)
 	w.covered("prompt", shape)
-	w.add("prompt %s %s %s as %s", c.name, script.Quote(text), more, name)
+	w.Add("prompt %s %s %s as %s", c.name, script.Quote(text), more, name)
 	return shape
 }
 

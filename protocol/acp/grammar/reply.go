@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 )
 
 // reply is one reply of the model, step by step.
@@ -19,9 +20,7 @@ func (w *writer) says(kind string) fakellm.StepNode {
 // turnOf is a turn of the model.
 func turnOf(replies ...reply) fakellm.TurnNode {
 	var t fakellm.TurnNode
-	for _, r := range replies {
-		t.Replies = append(t.Replies, fakellm.NewReply(r...))
-	}
+	t.Replies = append(t.Replies, lists.Map(replies, func(r reply) fakellm.ReplyNode { return fakellm.NewReply(r...) })...)
 	return t
 }
 

@@ -42,7 +42,7 @@ type state struct {
 	endless bool
 }
 
-// states are the open states of a turn. A table that a test reads.
+// states are the open states of a turn.
 var states = []state{
 	{2, "silent", anywhere, nil, func(w *writer, t *turn) []reply {
 		return []reply{{gate(t.hold(w)), w.says("text")}}
@@ -61,7 +61,7 @@ var states = []state{
 		return []reply{w.calls(), {gate(t.hold(w)), w.says("text")}}
 	}, atGate, false},
 	{7, "permission open", asksFirst, func(w *writer, t *turn) {
-		w.add("permit hold about=%s", t.call.mark)
+		w.Add("permit hold about=%s", t.call.mark)
 	}, func(w *writer, t *turn) []reply {
 		t.call = w.asking()
 		first := reply{t.call.step}
@@ -73,22 +73,22 @@ var states = []state{
 		return []reply{first, w.last()}
 	}, func(w *writer, t *turn) {
 		t.request = w.name("ASK")
-		w.add("needs await permission session=%s about~%s as %s", t.name, t.call.mark, t.request)
+		w.Add("needs await permission session=%s about~%s as %s", t.name, t.call.mark, t.request)
 	}, false},
 	{3, "file read open", requests("read_file", "fs/read_text_file"), func(w *writer, _ *turn) {
-		w.add("hold fs/read_text_file once")
+		w.Add("hold fs/read_text_file once")
 	}, func(w *writer, t *turn) []reply {
 		c, _ := w.call("read_file")
 		return []reply{{c.step}, w.last()}
 	}, atRequest("fs/read_text_file"), false},
 	{2, "file write open", requests("write_file", "fs/write_text_file"), func(w *writer, _ *turn) {
-		w.add("hold fs/write_text_file once")
+		w.Add("hold fs/write_text_file once")
 	}, func(w *writer, t *turn) []reply {
 		c, _ := w.call("write_file")
 		return []reply{{c.step}, w.last()}
 	}, atRequest("fs/write_text_file"), false},
 	{2, "terminal asked for", requests("run_shell", "terminal/create"), func(w *writer, _ *turn) {
-		w.add("hold terminal/create once")
+		w.Add("hold terminal/create once")
 	}, func(w *writer, t *turn) []reply {
 		c, _ := w.call("run_shell")
 		return []reply{{c.step}, w.last()}
@@ -98,7 +98,7 @@ var states = []state{
 		t.done = w.name("go")
 		return []reply{{tool("run_shell", object{"command": "touch $WORK/begun-" + t.done + "; while [ ! -e $WORK/" + t.done +
 			" ]; do sleep 0.02; done"})}, w.last()}
-	}, func(w *writer, t *turn) { w.add("await file %s session=%s", "begun-"+t.done, t.name) }, false},
+	}, func(w *writer, t *turn) { w.Add("await file %s session=%s", "begun-"+t.done, t.name) }, false},
 	{4, "server silent", func(w *writer, c *convo) bool {
 		return w.served() && c.servers && w.Tools["mcp"].Works && uses("mcp")(w, c)
 	}, nil,
@@ -106,7 +106,7 @@ var states = []state{
 			w.hung = true
 			sing := object{"server": "canary", "tool": "canary_sing", "args": object{"text": "hang"}}
 			return []reply{{tool("mcp", sing)}, w.last()}
-		}, func(w *writer, _ *turn) { w.add("canary called text=hang") }, true},
+		}, func(w *writer, _ *turn) { w.Add("canary called text=hang") }, true},
 	{2, "question open", asksUser, nil, func(w *writer, t *turn) []reply {
 		return []reply{{tool("ask_user", object{"question": w.text()})}, w.last()}
 	}, atRequest("elicitation/create"), false},
@@ -115,11 +115,7 @@ var states = []state{
 func anywhere(*writer, *convo) bool { return true }
 
 func anyTool(w *writer, _ *convo) bool {
-	return w.has("tools") && slices.ContainsFunc(shapes, func(s struct {
-		weight      int
-		tool, shape string
-		args        func(*writer, string) map[string]any
-	}) bool {
+	return w.has("tools") && slices.ContainsFunc(shapes, func(s shape) bool {
 		return s.tool != "mcp" && w.works(s.tool)
 	})
 }
@@ -168,12 +164,12 @@ func (t *turn) hold(w *writer) string {
 	return t.gate
 }
 
-func atGate(w *writer, t *turn) { w.add("needs await gate %s", t.gate) }
+func atGate(w *writer, t *turn) { w.Add("needs await gate %s", t.gate) }
 
 func atRequest(method string) func(w *writer, t *turn) {
 	return func(w *writer, t *turn) {
 		t.request = w.name("REQ")
-		w.add("needs await %s session=%s as %s", method, t.name, t.request)
+		w.Add("needs await %s session=%s as %s", method, t.name, t.request)
 	}
 }
 

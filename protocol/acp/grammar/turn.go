@@ -3,6 +3,7 @@ package grammar
 import (
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
@@ -12,11 +13,11 @@ func (w *writer) freeTurn(c *convo) {
 	w.folder, w.made = c.folder(), nil
 	w.prompt(c, t.prompt)
 	if w.has("writes") && w.one(6) {
-		w.add("stall 150ms")
+		w.Add("stall 150ms")
 	}
 	first, begun := w.before()
 	last, how := w.ending(begun)
-	w.turns = append(w.turns, turnOf(append(first, last...)...))
+	w.Turns = append(w.Turns, turnOf(append(first, last...)...))
 	if (how == "plain" || how == "several texts" || how == "late text") && len(w.made) == 0 {
 		w.endsWell(c)
 		c.solid = c.solid || c.mode == ""
@@ -27,10 +28,10 @@ func (w *writer) freeTurn(c *convo) {
 }
 
 // ends waits for the end of a turn.
-func (w *writer) ends(t *turn) { w.add("await turn any|error within=60s session=%s", t.name) }
+func (w *writer) ends(t *turn) { w.Add("await turn any|error within=60s session=%s", t.name) }
 
 // endsWell waits for the end of a turn that nothing keeps from its own.
-func (w *writer) endsWell(c *convo) { w.add("await turn end_turn within=60s session=%s", c.name) }
+func (w *writer) endsWell(c *convo) { w.Add("await turn end_turn within=60s session=%s", c.name) }
 
 // heldTurn is a turn that is held in a state, in which acts are done.
 func (w *writer) heldTurn(c *convo, s state) {
@@ -41,7 +42,7 @@ func (w *writer) heldTurn(c *convo, s state) {
 		s.ahead(w, t)
 	}
 	w.prompt(c, t.prompt)
-	w.turns = append(w.turns, says)
+	w.Turns = append(w.Turns, says)
 	s.await(w, t)
 	w.open = append(w.open, t)
 	if !w.off("a") {
@@ -54,7 +55,7 @@ func (w *writer) heldTurn(c *convo, s state) {
 		}
 	}
 	if s.endless && t.stopped == "" && !t.lost {
-		w.add("cancel %s", t.name)
+		w.Add("cancel %s", t.name)
 		t.stopped = "CANCEL-001"
 	}
 	w.open = w.open[:len(w.open)-1]
@@ -73,24 +74,24 @@ func (w *writer) letGo(t *turn) {
 		w.endsStopped(t)
 	}
 	if t.gate != "" {
-		w.add("release %s", t.gate)
+		w.Add("release %s", t.gate)
 		if t.stopped == "" && !t.contested && w.has("stops") && w.one(6) {
-			w.add("cancel %s", t.name)
+			w.Add("cancel %s", t.name)
 			t.contested = true
 		}
 	}
 	if t.done != "" {
-		w.add("write %s ''", t.done)
+		w.Add("write %s ''", t.done)
 	}
 	switch {
 	case stopped:
 	case len(t.later) > 0 || t.gone:
-		w.add("await response %s within=60s", t.prompt)
+		w.Add("await response %s within=60s", t.prompt)
 	default:
 		w.ends(t)
 	}
 	for _, name := range t.later {
-		w.add("await response %s within=60s", name)
+		w.Add("await response %s within=60s", name)
 	}
 	if t.stopped == "" && !t.contested {
 		w.ended(t)
@@ -101,9 +102,9 @@ func (w *writer) letGo(t *turn) {
 func (w *writer) endsStopped(t *turn) {
 	w.check(t.stopped, "ends-as-cancelled")
 	if t.loaded {
-		w.add("await response %s", t.prompt)
+		w.Add("await response %s", t.prompt)
 	} else {
-		w.add("await turn cancelled session=%s", t.name)
+		w.Add("await turn cancelled session=%s", t.name)
 	}
 	w.check("", "goes-on")
 }
@@ -128,14 +129,14 @@ func (w *writer) effects(c *convo, made []call) {
 		}
 		if len(made) == 1 && (k.tool == "delete_file" || k.tool == "move_file") {
 			w.check("", "kind-is-no-reader")
-			w.add("! saw tool kind=read|search|think|fetch session=%s", c.name)
+			w.Add("! saw tool kind=read|search|think|fetch session=%s", c.name)
 		}
 		w.check(k.requirement, "has-effect")
 		line := k.after
 		if strings.HasPrefix(line, "saw ") {
 			line += " session=" + c.name
 		}
-		w.lines = append(w.lines, script.New(line))
+		w.Lines = append(w.Lines, script.New(line))
 		w.check("", "goes-on")
 	}
 }
@@ -152,7 +153,7 @@ func (w *writer) untouched(k call) {
 		return
 	}
 	w.check("PERM-007", "no-effect")
-	w.lines = append(w.lines, script.New(line))
+	w.Lines = append(w.Lines, script.New(line))
 	w.check("", "goes-on")
 }
 
@@ -169,17 +170,17 @@ func (w *writer) replies(t *turn) {
 		}
 	case "question open":
 		if t.stopped == "" {
-			w.add("answer %s %s", t.request, script.Option("result", script.Quote(pick(w.r, []string{`{"action": "decline"}`,
+			w.Add("answer %s %s", t.request, script.Option("result", script.Quote(pick(w.r, []string{`{"action": "decline"}`,
 				`{"action": "cancel"}`, `{"action": "accept", "content": {"nonsense": [4711]}}`}))))
 		}
 	default:
 		if w.one(4) {
 			w.covered(t.state, "answer late")
-			w.add("await quiet 100ms")
+			w.Add("await quiet 100ms")
 		}
 		a := pick(w.r, answersOf[t.state])
 		w.covered(t.state, "answer "+a.name)
-		w.add("answer %s %s", t.request, script.Option(a.key, script.Quote(a.value)))
+		w.Add("answer %s %s", t.request, script.Option(a.key, script.Quote(a.value)))
 	}
 }
 
@@ -203,10 +204,7 @@ var notOffered = []string{"cancelled", "error=-32603", "id=no-such-option"}
 
 // answers answers the permission of a turn: by an option, or by what is none.
 func (w *writer) answers(t *turn) {
-	var list []weighted[string]
-	for _, how := range notOffered {
-		list = append(list, weighted[string]{1, how, false})
-	}
+	list := lists.Map(notOffered, func(how string) weighted[string] { return weighted[string]{1, how, false} })
 	for _, kind := range w.Tools[t.call.tool].Choices {
 		n := 3
 		if !w.has("settings") && (kind == "allow_always" || kind == "reject_always") {
@@ -220,5 +218,5 @@ func (w *writer) answers(t *turn) {
 	}
 	t.allowed = how == "allow_once" || how == "allow_always"
 	w.covered(t.state, "answer "+how)
-	w.add("answer %s "+how, t.request)
+	w.Add("answer %s "+how, t.request)
 }

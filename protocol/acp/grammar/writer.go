@@ -20,14 +20,16 @@ import (
 // is valid.
 type writer struct {
 	*Ability
+	*sweep.Builder
+	acts    *sweep.Acts[*writer]
+	at      *turn  // in which an act is done
+	named   string // the latest name
 	r       *rand.Rand
 	out     map[string]bool // features that are left out
 	left    []string        // parts that are left out
 	episode int
 	length  int // in episodes
 
-	lines  []*script.Line
-	turns  []fakellm.TurnNode
 	files  []script.ArchiveFile
 	convos []*convo
 	open   []*turn // turns that run, the outermost first
@@ -64,7 +66,8 @@ func (c *convo) folder() string {
 }
 
 func newWriter(a *Ability) *writer {
-	return &writer{Ability: a, asked: map[string]bool{}, pairs: map[[2]string]bool{}}
+	return &writer{Ability: a, Builder: &sweep.Builder{}, acts: acts(), asked: map[string]bool{},
+		pairs: map[[2]string]bool{}}
 }
 
 func (w *writer) without(part string) bool { return slices.Contains(w.left, part) }
@@ -82,14 +85,11 @@ func (w *writer) plain() bool { return w.without("w") }
 // one is true once in n times.
 func (w *writer) one(n int) bool { return w.r.IntN(n) == 0 }
 
-func (w *writer) add(template string, args ...any) {
-	w.lines = append(w.lines, script.New(template, args...))
-}
-
 // name returns a name that no line has yet.
 func (w *writer) name(prefix string) string {
 	w.n++
-	return prefix + strconv.Itoa(w.n)
+	w.named = prefix + strconv.Itoa(w.n)
+	return w.named
 }
 
 // check opens a check; "" is no requirement.
@@ -97,7 +97,7 @@ func (w *writer) check(requirement, slug string) {
 	if w.checks++; w.checks > 1 {
 		slug += "-" + strconv.Itoa(w.checks)
 	}
-	w.add("check %s %s", sweep.Optional(requirement), slug)
+	w.Add("check %s %s", sweep.Optional(requirement), slug)
 }
 
 // covered notes a pair of a state or shape and an act or setting.
@@ -115,19 +115,19 @@ func (w *writer) file(name, content string) {
 }
 
 func (w *writer) archive() sweep.Archive {
-	a := sweep.Archive{Lines: w.lines, Files: w.files}
-	if len(w.turns) > 0 {
-		a.Model = (&fakellm.Document{Turns: w.turns}).Format()
+	a := sweep.Archive{Lines: w.Lines, Files: w.files}
+	if len(w.Turns) > 0 {
+		a.Model = (&fakellm.Document{Turns: w.Turns}).Format()
 	}
 	return a
 }
 
 // setUp writes what stands before the first act.
 func (w *writer) setUp() {
-	w.lines = append(w.lines, script.NewComment("A conversation that was drawn."))
-	w.add("golden off")
-	w.add("tag cancel load") // so that it stays open for late frames
-	w.add("permit allow_once")
+	w.Lines = append(w.Lines, script.NewComment("A conversation that was drawn."))
+	w.Add("golden off")
+	w.Add("tag cancel load") // so that it stays open for late frames
+	w.Add("permit allow_once")
 	servers, shapes, client := w.has("servers") && w.one(2) && w.works("mcp"), w.has("writes") && w.one(4), w.one(12)
 	shape := pick(w.r, []string{"split=7", "bytewise", "split=100"})
 	lacks := pick(w.r, []string{"fs.readTextFile=false", "fs.writeTextFile=false", "terminal=false",
@@ -136,30 +136,30 @@ func (w *writer) setUp() {
 		return
 	}
 	if servers {
-		w.add("mcp canary stdio")
+		w.Add("mcp canary stdio")
 	}
 	if client {
-		w.add("client " + lacks)
+		w.Add("client " + lacks)
 		w.out["requests"] = true
 	}
 	if w.works("ask_user") {
-		w.add("elicit hold")
+		w.Add("elicit hold")
 	}
 	if shapes {
-		w.add("write-shape %s", shape)
+		w.Add("write-shape %s", shape)
 	}
 }
 
 // setUpAll writes a set-up that allows the most.
 func (w *writer) setUpAll() {
 	if w.works("mcp") {
-		w.add("mcp canary stdio")
+		w.Add("mcp canary stdio")
 	}
 }
 
 // served reports whether sessions are opened with the MCP server.
 func (w *writer) served() bool {
-	return !w.hung && slices.ContainsFunc(w.lines, func(l *script.Line) bool { return l.Is("mcp") })
+	return !w.hung && slices.ContainsFunc(w.Lines, func(l *script.Line) bool { return l.Is("mcp") })
 }
 
 // most is how many sessions a conversation has open at the same time.
@@ -209,7 +209,7 @@ func (w *writer) newConvo() *convo {
 		cwd, c.dir = script.Option("cwd", dir), dir
 		w.covered("new", "cwd")
 	}
-	w.add("session new %s %s", c.name, cwd)
+	w.Add("session new %s %s", c.name, cwd)
 	w.convos = append(w.convos, c)
 	return c
 }
@@ -233,8 +233,8 @@ func (w *writer) reopen(c *convo) {
 	if c.dir != "" {
 		cwd = script.Option("cwd", c.dir)
 	}
-	w.add("session %s %s %s as %s", how, c.name, cwd, l)
-	w.add("await response %s result?", l)
+	w.Add("session %s %s %s as %s", how, c.name, cwd, l)
+	w.Add("await response %s result?", l)
 	w.check("", "goes-on")
 	c.gone, c.mode, c.servers = false, "", w.served()
 	w.covered(how, w.setting(c))

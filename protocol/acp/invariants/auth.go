@@ -6,81 +6,64 @@ import (
 )
 
 // authMethods judges the list of ways to log in; its shape is for SHAPE.
-func authMethods(v *version) *rule {
-	r := v.ofAgent("AUTH-METHODS",
-		"Auth methods have ids of their own, and those of type terminal come only to clients that can run them.")
-	duplicate := r.Warn("duplicate-id", "two auth methods have the same id", "AUTH-002")
-	terminal := r.Fail("terminal", "an auth method needs a terminal that the client did not advertise", "AUTH-003")
-	command := r.Fail("command", "an auth method of type terminal names a command", "EXT-001", "AUTH-017")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			if n, ok := ev.result.Get("protocolVersion").Int(); ok && n != 1 {
-				return // they have the shape of that version
+func authMethods(w *watch) {
+	v := w.version
+	w.On(func(ev *event) {
+		if n, ok := ev.result.Get("protocolVersion").Int(); ok && n != 1 {
+			return // they have the shape of that version
+		}
+		ids := rules.Seen{}
+		for m := range ev.result.Get("authMethods").Items() {
+			id := m.Get("id").Str()
+			w.judge("duplicate-id", ids.Again(id), ev, id, nil, "Two auth methods have the id %q.", id)
+			inTerminal := m.Get("type").Is("terminal")
+			w.judge("terminal", inTerminal && !ev.conn.has(rules.OfClient, v.terminalLogin), ev, id, []int{ev.Ref},
+				"The auth method %q is of type terminal, but the client did not advertise auth.terminal.", id)
+			if inTerminal {
+				w.judge("command", m.Get("command").Exists(), ev, id, nil,
+					"The auth method %q names a command; it may only add args and env to the agent's own.", id)
 			}
-			ids := rules.Seen{}
-			for m := range ev.result.Get("authMethods").Items() {
-				id := m.Get("id").Str()
-				w.judge(duplicate, ids.Again(id), ev, id, nil, "Two auth methods have the id %q.", id)
-				inTerminal := m.Get("type").Is("terminal")
-				w.judge(terminal, inTerminal && !ev.conn.has(rules.OfClient, v.terminalLogin), ev, id, []int{ev.Ref},
-					"The auth method %q is of type terminal, but the client did not advertise auth.terminal.", id)
-				if inTerminal {
-					w.judge(command, m.Get("command").Exists(), ev, id, nil,
-						"The auth method %q names a command; it may only add args and env to the agent's own.", id)
-				}
-			}
-		}, answered(initialize))
-	})
+		}
+	}, answered(initialize))
 }
 
 // authCode judges that code -32000 means that authentication is missing, and
 // that a missing authentication is told with it.
-func authCode(v *version) *rule {
-	r := v.ofAgent("AUTH-CODE",
-		"Error -32000 means that authentication is missing, and a missing authentication is told with it.")
-	noMethods := r.Warn("no-methods",
-		"a request failed with -32000 although the agent offers no way to authenticate", "RPC-015")
-	again := r.Warn("after-authenticate",
-		"a request failed with -32000 although authenticate had succeeded", "AUTH-007", "RPC-015")
-	open := r.Warn("after-logout",
-		"a session was created after logout by an agent that demands authentication", "AUTH-012")
-	disguised := r.Lint("disguised", "a missing login was told with -32603", "AUTH-008")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			c := ev.conn
-			if c.initDone == 0 {
-				return
-			}
-			if len(c.methods) == 0 {
-				w.Saw(noMethods)
-			}
-			if c.authed {
-				w.Saw(again)
-			}
-			if c.loggedOut && c.demanded && ev.verb == newSession {
-				w.judge(open, ev.succeeded(), ev, "", []int{ev.Ref},
-					"The agent demands authentication, but created a session after logout.")
-			}
-			if !ev.err.Exists() {
-				return
-			}
-			w.Saw(disguised)
-			message := ev.err.Get("message").Str()
-			switch code := ev.code(); {
-			case code == -32000 && c.authed:
-				w.find(again, ev, ev.Method, []int{ev.Ref}, "%s failed with -32000 %q although authenticate had succeeded.",
-					ev.Method, message)
-			case code == -32000 && len(c.methods) == 0:
-				w.find(noMethods, ev, ev.Method, []int{c.initDone, ev.Ref},
-					"%s failed with -32000 %q, which asks for authentication, but the agent offers no auth methods.", ev.Method,
-					message)
-			case code == -32603 && loginWords().MatchString(message+" "+string(ev.err.Get("data").Raw())):
-				w.find(disguised, ev, ev.Method, []int{ev.Ref},
-					"%s failed with -32603 %q; -32000 tells clients that authentication is missing.", ev.Method, message)
-			}
-		}, answered(newSession), answered(loadSession), answered(resumeSession), answered(prompt), answered(listSessions),
-			answered(setMode), answered(setOption))
-	})
+func authCode(w *watch) {
+	w.On(func(ev *event) {
+		c := ev.conn
+		if c.initDone == 0 {
+			return
+		}
+		if len(c.methods) == 0 {
+			w.Saw("no-methods")
+		}
+		if c.authed {
+			w.Saw("after-authenticate")
+		}
+		if c.loggedOut && c.demanded && ev.verb == newSession {
+			w.judge("after-logout", ev.succeeded(), ev, "", []int{ev.Ref},
+				"The agent demands authentication, but created a session after logout.")
+		}
+		if !ev.err.Exists() {
+			return
+		}
+		w.Saw("disguised")
+		message := ev.err.Get("message").Str()
+		switch code := ev.code(); {
+		case code == -32000 && c.authed:
+			w.find("after-authenticate", ev, ev.Method, []int{ev.Ref},
+				"%s failed with -32000 %q although authenticate had succeeded.", ev.Method, message)
+		case code == -32000 && len(c.methods) == 0:
+			w.find("no-methods", ev, ev.Method, []int{c.initDone, ev.Ref},
+				"%s failed with -32000 %q, which asks for authentication, but the agent offers no auth methods.", ev.Method,
+				message)
+		case code == -32603 && loginWords().MatchString(message+" "+string(ev.err.Get("data").Raw())):
+			w.find("disguised", ev, ev.Method, []int{ev.Ref},
+				"%s failed with -32603 %q; -32000 tells clients that authentication is missing.", ev.Method, message)
+		}
+	}, answered(newSession), answered(loadSession), answered(resumeSession), answered(prompt), answered(listSessions),
+		answered(setMode), answered(setOption))
 }
 
 // loginWords are what an error says that is about a missing login.

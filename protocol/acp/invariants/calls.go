@@ -13,52 +13,38 @@ import (
 
 // modelCalls judges that the tools that the model calls are shown to the editor, and that what
 // came of them, such as a file or an output that the editor gave, goes back to the model.
-func modelCalls(v *version) *rule {
-	r := v.ofAgent("MODEL-CALLS", "A tool that the model calls is shown, and what came of it goes back to the model.")
-	points := &callPoints{
-		unseen: r.Warn("unseen", "a tool that the model called, and that was run, was not shown", "TOOL-001"),
-		file:   r.Fail("file", "the text of a file that the editor gave did not go back to the model", "PROMPT-027"),
-		output: r.Fail("output", "the output of a terminal of the editor did not go back to the model", "PROMPT-027"),
-		shared: r.Fail("shared-id", "two calls of the model have one id for the editor", "TOOL-003"),
-		silent: r.Warn("rejection", "the model is told nothing of a call that the user rejected", "PROMPT-027"),
-		ended:  r.Warn("ended", "a turn ended with end_turn although the model had called a tool", "PROMPT-027"),
-	}
-	return r.Watching(func(w *watch) {
-		c := &callWatch{w, points, map[*turn]*calling{}}
-		w.On(func(*event) {
-			clear(c.turns) // whose request is whose
-		}, asked(prompt))
-		w.On(c.model, modelEvent)
-		c.on(func(ev *event, x *calling) {
-			if ev.tool == nil { // of a call the first that tells of it
-				x.shown++
+func modelCalls(w *watch) {
+	c := &callWatch{w, map[*turn]*calling{}}
+	w.On(func(*event) {
+		clear(c.turns) // whose request is whose
+	}, asked(prompt))
+	w.On(c.model, modelEvent)
+	c.on(func(ev *event, x *calling) {
+		if ev.tool == nil { // of a call the first that tells of it
+			x.shown++
+		}
+	}, toolCall, toolUpdate, asked(permission), planUpdate, modeUpdate, optionsUpdate, subagentUpdate, asked(elicit))
+	c.on(func(ev *event, x *calling) {
+		x.refused = x.refused || !ev.succeeded()
+		if ev.verb == permission {
+			how := denial(ev)
+			x.refused = x.refused || how != granted
+			if how == rejectedOnce || how == rejectedAlways {
+				x.rejected = ev.Seq
 			}
-		}, toolCall, toolUpdate, asked(permission), planUpdate, modeUpdate, optionsUpdate, subagentUpdate, asked(elicit))
-		c.on(func(ev *event, x *calling) {
-			x.refused = x.refused || !ev.succeeded()
-			if ev.verb == permission {
-				how := denial(ev)
-				x.refused = x.refused || how != granted
-				if how == rejectedOnce || how == rejectedAlways {
-					x.rejected = ev.Seq
-				}
-			}
-		}, editorAnswers()...)
-		c.on(func(ev *event, x *calling) {
-			x.file = found{ev.Seq, ev.result.Get("content").Str(), len(ev.Redacted) > 0}
-		}, answered(readFile))
-		c.on(func(ev *event, x *calling) {
-			x.output = found{ev.Seq, ev.result.Get("output").Str(), len(ev.Redacted) > 0}
-		}, answered(terminalOutput))
-		c.on(c.ends, answered(prompt))
-	})
+		}
+	}, editorAnswers()...)
+	c.on(func(ev *event, x *calling) {
+		x.file = found{ev.Seq, ev.result.Get("content").Str(), len(ev.Redacted) > 0}
+	}, answered(readFile))
+	c.on(func(ev *event, x *calling) {
+		x.output = found{ev.Seq, ev.result.Get("output").Str(), len(ev.Redacted) > 0}
+	}, answered(terminalOutput))
+	c.on(c.ends, answered(prompt))
 }
-
-type callPoints struct{ unseen, shared, file, output, silent, ended int }
 
 type callWatch struct {
 	*watch
-	*callPoints
 	turns map[*turn]*calling
 }
 
@@ -133,16 +119,16 @@ func (c *callWatch) ends(ev *event, x *calling) {
 		return
 	}
 	if len(x.ran) > 0 {
-		c.judge(c.unseen, x.shown == 0, ev, fmt.Sprint(t.started), []int{x.asked},
+		c.judge("unseen", x.shown == 0, ev, fmt.Sprint(t.started), []int{x.asked},
 			"The model called %s, its results went back, and the turn showed no tool call.", strings.Join(x.ran, ", "))
 	}
 	if i := slices.IndexFunc(t.tools, func(k *tool) bool { return k.again }); len(x.ran) > len(t.tools) {
-		c.judge(c.shared, i >= 0, ev, fmt.Sprint(t.started), []int{x.asked},
+		c.judge("shared-id", i >= 0, ev, fmt.Sprint(t.started), []int{x.asked},
 			"The model called %s, and of its %d calls the turn showed %d: one id had ended and went on.",
 			strings.Join(x.ran, ", "), len(x.ran), len(t.tools))
 	}
 	if failed := slices.ContainsFunc(t.tools, func(k *tool) bool { return k.status == failed }); !failed && !x.refused {
-		c.judge(c.ended, len(x.called) > 0, ev, fmt.Sprint(t.started), []int{x.asked},
+		c.judge("ended", len(x.called) > 0, ev, fmt.Sprint(t.started), []int{x.asked},
 			"The model called %s, and the turn ended with end_turn without asking it again.", strings.Join(x.called, ", "))
 	}
 }
@@ -167,7 +153,7 @@ func called(steps wire.Value) (names []string) {
 func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 	if parts := a.Conversation(); x.rejected > x.asked && len(x.called) == 1 && len(parts) > 0 {
 		last := parts[len(parts)-1]
-		c.judge(c.silent, last.Who == "result" && bare(last.Text) == "", ev, "", []int{x.rejected},
+		c.judge("rejection", last.Who == "result" && bare(last.Text) == "", ev, "", []int{x.rejected},
 			"The user rejected what the model called, and the result that the model gets is empty.")
 	}
 	if len(x.called) == 0 || x.refused {
@@ -189,13 +175,13 @@ func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 	if len(x.called) > 1 {
 		return
 	}
-	back := func(point int, tool string, f found, format string) {
+	back := func(point string, tool string, f found, format string) {
 		if f.seq > 0 && !f.secret && x.called[0] == tool {
 			c.judge(point, !holds(results.String(), f.text), ev, "", []int{f.seq}, format, clip(f.text))
 		}
 	}
-	back(c.file, "read_file", x.file, "The editor gave the file %q, and no result in the next request holds it.")
-	back(c.output, "run_shell", x.output, "The terminal said %q, and no result in the next request holds it.")
+	back("file", "read_file", x.file, "The editor gave the file %q, and no result in the next request holds it.")
+	back("output", "run_shell", x.output, "The terminal said %q, and no result in the next request holds it.")
 }
 
 // holds reports whether results show the first or the last line of a text: it may be cut.

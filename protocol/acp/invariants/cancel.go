@@ -17,106 +17,91 @@ const slowCancel = 5 * time.Second
 // from the end of the cancel's write until the response: a reply of the model
 // that a gate holds, were it until the agent itself hangs up, or a request of the agent that the editor has not
 // answered. Else the two may have crossed on the wire.
-func cancelReason(v *version) *rule {
-	r := v.ofAgent("CANCEL-REASON",
-		"A prompt that is cancelled ends with stop reason cancelled, neither with an error nor with another reason.")
-	reason := r.Fail("other-reason",
-		"a cancelled turn ended with another stop reason although its work was still open", "CANCEL-001")
-	fault := r.Fail("error", "a cancelled turn ended with an error", "CANCEL-002", "CANCEL-001")
-	closeReason := r.Fail("close-other-reason",
-		"a turn open at session/close ended with another stop reason although its work was still open", "CLOSE-002")
-	closeFault := r.Fail("close-error", "a turn open at session/close ended with an error", "CLOSE-002")
-	unproven := r.Inconclusive("unproven",
-		"a cancelled turn ended with another stop reason, and nothing proves that work was open", "CANCEL-001")
-	silent := r.Fail("no-response", "a cancelled turn got no response", "CANCEL-001")
-	owed := r.Inconclusive("editor-owes-answer",
-		"a cancelled turn got no response, and neither did a request of its own to the editor", "CANCEL-001")
-	slow := r.Warn("slow", "a cancelled turn took more than five seconds to end", "CANCEL-003")
-	return r.Watching(func(w *watch) {
-		var suspects []suspect
-		settle := func(is func(suspect) bool, report func(suspect)) {
-			for _, s := range suspects {
-				if is(s) {
-					report(s)
-				}
-			}
-			suspects = slices.DeleteFunc(suspects, is)
-		}
-		accuse := func(s suspect) { w.Report(s.point, s.conn, s.session, s.object, s.entries, "%s", s.message) }
-		confirm := func(ev *event) { settle(func(s suspect) bool { return s.conn == ev.Conn }, accuse) }
-		acquit := func(ev *event) {
-			settle(func(s suspect) bool { return s.conn == ev.Conn && s.act.seq == ev.Ref }, func(s suspect) {
-				w.Report(unproven, s.conn, s.session, s.object, s.entries,
-					"The response came before the write of the cancel had ended, so the agent need not have known of it.")
-			})
-		}
-
-		w.On(acquit, writeEnded)
-		w.On(confirm, append(append(editorRequests(), editorAnswers()...), cancelTold, editorTakesBack, editorOtherTold,
-			editorNoise)...)
-		errs := func(ev *event, a *act, point int, word string) {
-			if t := ev.turn; !t.tookBack(ev) {
-				w.find(point, ev, fmt.Sprint(t.started), []int{t.started, a.seq},
-					"The prompt that %s had stopped was answered with an error (%d %q) instead of stop reason cancelled.", word,
-					ev.code(), ev.err.Get("message").Str())
+func cancelReason(w *watch) {
+	v := w.version
+	var suspects []suspect
+	settle := func(is func(suspect) bool, report func(suspect)) {
+		for _, s := range suspects {
+			if is(s) {
+				report(s)
 			}
 		}
-		w.On(func(ev *event) {
-			t := ev.turn
-			a, closing := t.stopper()
-			if a == nil || t.concurrent || a.failed || !t.session.ready(v) || t.mayBeLate(ev) {
-				return
-			}
-			point, fault, word := reason, fault, "session/cancel"
-			if closing {
-				point, fault, word = closeReason, closeFault, "session/close"
-			}
-			if ev.err.Exists() && w.state.failedBefore(t, a) > 0 {
-				return // the model's failure had ended the turn
-			}
-			w.Saw(point, fault)
-			object := fmt.Sprint(t.started)
-			if ev.err.Exists() {
-				errs(ev, a, fault, word)
-				return
-			}
-			if ev.stop == "cancelled" {
-				took := ev.At - max(a.at, ev.conn.answeredAt)
-				w.judge(slow, took > slowCancel, ev, object, []int{a.seq}, "The turn ended %s after %s.",
-					took.Round(time.Millisecond), word)
-				return
-			}
-			proof, at := w.state.openWork(t, a, ev.stop)
-			if proof == "" {
-				w.find(unproven, ev, object, []int{t.started, a.seq},
-					"After %s the turn ended with %q. The two may have crossed: %s.", word, ev.stop, w.state.unproved(t))
-				return
-			}
-			suspects = append(suspects, suspect{
-				conn: ev.Conn, session: ev.Session, act: a, object: object,
-				point: point, entries: []int{t.started, at, a.seq, ev.Seq},
-				message: fmt.Sprintf("After %s the turn ended with %q instead of cancelled, although %s.", word, ev.stop, proof),
-			})
-			if a.ended > 0 { // its write is known to have ended, nothing can excuse it
-				confirm(ev)
-			}
-		}, answered(prompt))
-		w.AtEnd(func(end rules.End) {
-			settle(func(suspect) bool { return true }, accuse)
-			w.unanswered(end, rules.OfClient, func(r *request, a absence) { w.silentCancel(silent, owed, r, a) })
+		suspects = slices.DeleteFunc(suspects, is)
+	}
+	accuse := func(s suspect) { w.Report(s.point, s.conn, s.session, s.object, s.entries, "%s", s.message) }
+	confirm := func(ev *event) { settle(func(s suspect) bool { return s.conn == ev.Conn }, accuse) }
+	acquit := func(ev *event) {
+		settle(func(s suspect) bool { return s.conn == ev.Conn && s.act.seq == ev.Ref }, func(s suspect) {
+			w.Report("unproven", s.conn, s.session, s.object, s.entries,
+				"The response came before the write of the cancel had ended, so the agent need not have known of it.")
 		})
+	}
+
+	w.On(acquit, writeEnded)
+	w.On(confirm, append(append(editorRequests(), editorAnswers()...), cancelTold, editorTakesBack, editorOtherTold,
+		editorNoise)...)
+	errs := func(ev *event, a *act, point string, word string) {
+		if t := ev.turn; !t.tookBack(ev) {
+			w.find(point, ev, fmt.Sprint(t.started), []int{t.started, a.seq},
+				"The prompt that %s had stopped was answered with an error (%d %q) instead of stop reason cancelled.", word,
+				ev.code(), ev.err.Get("message").Str())
+		}
+	}
+	w.On(func(ev *event) {
+		t := ev.turn
+		a, closing := t.stopper()
+		if a == nil || t.concurrent || a.failed || !t.session.ready(v) || t.mayBeLate(ev) {
+			return
+		}
+		point, fault, word := "other-reason", "error", "session/cancel"
+		if closing {
+			point, fault, word = "close-other-reason", "close-error", "session/close"
+		}
+		if ev.err.Exists() && w.state.failedBefore(t, a) > 0 {
+			return // the model's failure had ended the turn
+		}
+		w.Saw(point, fault)
+		object := fmt.Sprint(t.started)
+		if ev.err.Exists() {
+			errs(ev, a, fault, word)
+			return
+		}
+		if ev.stop == "cancelled" {
+			took := ev.At - max(a.at, ev.conn.answeredAt)
+			w.judge("slow", took > slowCancel, ev, object, []int{a.seq}, "The turn ended %s after %s.",
+				took.Round(time.Millisecond), word)
+			return
+		}
+		proof, at := w.state.openWork(t, a, ev.stop)
+		if proof == "" {
+			w.find("unproven", ev, object, []int{t.started, a.seq},
+				"After %s the turn ended with %q. The two may have crossed: %s.", word, ev.stop, w.state.unproved(t))
+			return
+		}
+		suspects = append(suspects, suspect{
+			conn: ev.Conn, session: ev.Session, act: a, object: object,
+			point: point, entries: []int{t.started, at, a.seq, ev.Seq},
+			message: fmt.Sprintf("After %s the turn ended with %q instead of cancelled, although %s.", word, ev.stop, proof),
+		})
+		if a.ended > 0 { // its write is known to have ended, nothing can excuse it
+			confirm(ev)
+		}
+	}, answered(prompt))
+	w.AtEnd(func(end rules.End) {
+		settle(func(suspect) bool { return true }, accuse)
+		w.unanswered(end, rules.OfClient, func(r *request, a absence) { w.silentCancel(r, a) })
 	})
 }
 
 // silentCancel reports a cancelled prompt that was not answered.
-func (w *watch) silentCancel(silent, owed int, r *request, gone absence) {
+func (w *watch) silentCancel(r *request, gone absence) {
 	a, _ := r.turn.stopper()
 	if r.verb != prompt || a == nil || a.failed || r.turn.concurrent {
 		return
 	}
-	point, entries, but := silent, []int{r.seq, a.seq}, ""
+	point, entries, but := "no-response", []int{r.seq, a.seq}, ""
 	if method, at := r.turn.awaits(func(*request) bool { return true }); method != "" {
-		point, entries = owed, []int{r.seq, at, a.seq}
+		point, entries = "editor-owes-answer", []int{r.seq, at, a.seq}
 		but = ", but the editor has not answered the agent's " + method + " either"
 	}
 	w.Report(point, r.conn.n, r.session.id, fmt.Sprint(r.seq), entries,
@@ -132,7 +117,7 @@ func (t *turn) mayBeLate(ev *event) bool {
 // suspect is a breach that only a late end of the cancel's write could excuse.
 // Since the editor writes one frame at a time, its next frame settles that.
 type suspect struct {
-	point           int
+	point           string
 	conn            int
 	session, object string
 	act             *act
@@ -261,65 +246,56 @@ func (r *request) awaited(t *turn) bool {
 }
 
 // cancelCause judges whether a turn that ends cancelled was cancelled.
-func cancelCause(v *version) *rule {
-	r := v.ofAgent("CANCEL-CAUSE", "A prompt ends with stop reason cancelled only if the client cancelled that prompt.")
-	uncalled := r.Fail("not-cancelled",
-		"a turn that nobody cancelled ended with stop reason cancelled", "CANCEL-015", "PROMPT-005")
-	denied := r.Warn("denied-permission",
-		"a turn ended cancelled because a permission was not given", "CANCEL-015", "PROMPT-005")
-	stale := r.Fail("earlier-cancel", "a cancel sent before the prompt ended the turn", "CANCEL-015", "CANCEL-009")
-	foreign := r.Fail("other-session", "the cancel of another session ended the turn", "CANCEL-010", "CANCEL-015")
-	return r.Watching(func(w *watch) {
-		type told struct {
-			session *session
-			seq     int
+func cancelCause(w *watch) {
+	type told struct {
+		session *session
+		seq     int
+	}
+	last := map[*conn]told{}
+	idle := map[*session]int{} // cancels after the last turn and before the next
+	refused := map[*turn]int{}
+	// The outcome cancelled says to the agent that the turn was cancelled before the
+	// user had answered (schema, RequestPermissionOutcome).
+	excused := map[*turn]bool{}
+	w.On(func(ev *event) {
+		last[ev.conn] = told{ev.session, ev.Seq}
+		if ev.session != nil && ev.turn == nil {
+			idle[ev.session] = ev.Seq
 		}
-		last := map[*conn]told{}
-		idle := map[*session]int{} // cancels after the last turn and before the next
-		refused := map[*turn]int{}
-		// The outcome cancelled says to the agent that the turn was cancelled before the
-		// user had answered (schema, RequestPermissionOutcome).
-		excused := map[*turn]bool{}
-		w.On(func(ev *event) {
-			last[ev.conn] = told{ev.session, ev.Seq}
-			if ev.session != nil && ev.turn == nil {
-				idle[ev.session] = ev.Seq
-			}
-		}, cancelTold)
-		w.On(func(ev *event) {
-			switch t := ev.request.turn; {
-			case t == nil:
-			case denial(ev) == dismissed, ev.code() == -32800:
-				excused[t] = true
-			case !allows(ev):
-				refused[t] = ev.Seq
-			}
-		}, answered(permission))
-		w.inTurn(func(ev *event, t *turn) {
-			before, refusal, cancelled := idle[t.session], refused[t], excused[t]
-			delete(refused, t)
-			delete(excused, t)
-			delete(idle, t.session)
-			w.Saw(uncalled, stale, foreign)
-			if ev.stop != "cancelled" || t.cancel != nil || t.close != nil || t.request.back != nil || t.disturbed ||
-				cancelled || ev.conn.closedIn > 0 || ev.conn.signalled > 0 {
-				return
-			}
-			object := fmt.Sprint(t.started)
-			other := last[ev.conn]
-			switch {
-			case refusal > 0:
-				w.find(denied, ev, object, []int{t.started, refusal},
-					"The turn ended cancelled although nobody cancelled it; only a permission had not been given.")
-			case before > 0 && before < t.started:
-				w.find(stale, ev, object, []int{before, t.started},
-					"The turn ended cancelled because of a cancel that was sent before its prompt.")
-			case other.seq > t.started && other.session != t.session:
-				w.find(foreign, ev, object, []int{t.started, other.seq},
-					"The turn ended cancelled, but the cancel was for another session.")
-			default:
-				w.find(uncalled, ev, object, []int{t.started}, "The turn ended cancelled, but nobody had cancelled it.")
-			}
-		}, answered(prompt))
-	})
+	}, cancelTold)
+	w.On(func(ev *event) {
+		switch t := ev.request.turn; {
+		case t == nil:
+		case denial(ev) == dismissed, ev.code() == -32800:
+			excused[t] = true
+		case !allows(ev):
+			refused[t] = ev.Seq
+		}
+	}, answered(permission))
+	w.inTurn(func(ev *event, t *turn) {
+		before, refusal, cancelled := idle[t.session], refused[t], excused[t]
+		delete(refused, t)
+		delete(excused, t)
+		delete(idle, t.session)
+		w.Saw("not-cancelled", "earlier-cancel", "other-session")
+		if ev.stop != "cancelled" || t.cancel != nil || t.close != nil || t.request.back != nil || t.disturbed ||
+			cancelled || ev.conn.closedIn > 0 || ev.conn.signalled > 0 {
+			return
+		}
+		object := fmt.Sprint(t.started)
+		other := last[ev.conn]
+		switch {
+		case refusal > 0:
+			w.find("denied-permission", ev, object, []int{t.started, refusal},
+				"The turn ended cancelled although nobody cancelled it; only a permission had not been given.")
+		case before > 0 && before < t.started:
+			w.find("earlier-cancel", ev, object, []int{before, t.started},
+				"The turn ended cancelled because of a cancel that was sent before its prompt.")
+		case other.seq > t.started && other.session != t.session:
+			w.find("other-session", ev, object, []int{t.started, other.seq},
+				"The turn ended cancelled, but the cancel was for another session.")
+		default:
+			w.find("not-cancelled", ev, object, []int{t.started}, "The turn ended cancelled, but nobody had cancelled it.")
+		}
+	}, answered(prompt))
 }

@@ -8,31 +8,24 @@ import (
 
 // clientPermCancel judges the answers to permission requests of a turn that
 // was cancelled.
-func clientPermCancel(v *version) *rule {
-	r := v.ofClient("C-PERM-CANCEL",
-		"Permission requests of a cancelled turn, and no others, are answered with cancelled.")
-	answer := r.Fail("outcome",
-		"a permission request of a cancelled turn got another answer than cancelled", "CANCEL-006", "PERM-011")
-	denied := r.Lint("denied", "a permission was denied with cancelled, although a rejection was on offer", "PERM-011")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			t := ev.request.turn
-			if t == nil || t.ended > 0 {
-				return
+func clientPermCancel(w *watch) {
+	w.On(func(ev *event) {
+		t := ev.request.turn
+		if t == nil || t.ended > 0 {
+			return
+		}
+		if a, _ := t.stopper(); a == nil && !t.disturbed {
+			if w.Saw("denied"); ev.request.back == nil && ev.outcome("cancelled") && ev.request.refusable() {
+				w.find("denied", ev, fmt.Sprint(ev.Ref), []int{ev.Ref},
+					"The client answered cancelled where nobody had cancelled the turn; the agent offered a way to reject.")
 			}
-			if a, _ := t.stopper(); a == nil && !t.disturbed {
-				if w.Saw(denied); ev.request.back == nil && ev.outcome("cancelled") && ev.request.refusable() {
-					w.find(denied, ev, fmt.Sprint(ev.Ref), []int{ev.Ref},
-						"The client answered cancelled where nobody had cancelled the turn; the agent offered a way to reject.")
-				}
-			}
-			if t.cancel != nil {
-				told := ev.outcome("cancelled") || ev.request.back != nil && ev.code() == -32800
-				w.judge(answer, !told, ev, fmt.Sprint(ev.Ref), []int{t.cancel.seq, ev.Ref},
-					"The client had cancelled the turn, but did not answer its permission request with cancelled.")
-			}
-		}, answered(permission))
-	})
+		}
+		if t.cancel != nil {
+			told := ev.outcome("cancelled") || ev.request.back != nil && ev.code() == -32800
+			w.judge("outcome", !told, ev, fmt.Sprint(ev.Ref), []int{t.cancel.seq, ev.Ref},
+				"The client had cancelled the turn, but did not answer its permission request with cancelled.")
+		}
+	}, answered(permission))
 }
 
 // refusable reports whether a permission request has a way to reject.
@@ -44,29 +37,23 @@ func (r *request) refusable() bool {
 // client of version 2 may still let the user choose: the work that asks may go on in the
 // background. What the agent itself took back is to be answered with cancelled, once the
 // client has seen that.
-func clientPermOffered(v *version) *rule {
-	r := v.ofClient("C-PERM-OFFERED", "The option selected in a permission's answer was offered in the request.", 1, 2)
-	offered := r.Fail("option", "the selected option was not offered", pick(v.number == 1, "PERM-010", "V2-PER-003"))
-	back := r.In(2).Fail("taken-back", "an option was chosen for a request that the agent had taken back", "V2-CAN-003")
-	late := r.In(2).Lint("after-cancel", "an option was chosen after the client had cancelled the work", "V2-CAN-003")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			if !ev.outcome("selected") {
-				return
-			}
-			w.Saw(offered, back, late)
-			if _, known := ev.chosen(); !known {
-				w.find(offered, ev, fmt.Sprint(ev.Ref), []int{ev.Ref}, "The client selected option %q, which was not offered.",
-					ev.result.Path("outcome.optionId").Str())
-			}
-			switch gone := ev.request.back; {
-			case gone != nil && ev.conn.heard > gone.seq:
-				w.find(back, ev, "", []int{ev.Ref, gone.seq},
-					"The client chose an option, although the agent had taken the request back and the client has "+
-						"answered later ones.")
-			case ev.request.late:
-				w.find(late, ev, "", []int{ev.Ref}, "The client chose an option after it had cancelled the work.")
-			}
-		}, answered(permission))
-	})
+func clientPermOffered(w *watch) {
+	w.On(func(ev *event) {
+		if !ev.outcome("selected") {
+			return
+		}
+		w.Saw("option", "taken-back", "after-cancel")
+		if _, known := ev.chosen(); !known {
+			w.find("option", ev, fmt.Sprint(ev.Ref), []int{ev.Ref}, "The client selected option %q, which was not offered.",
+				ev.result.Path("outcome.optionId").Str())
+		}
+		switch gone := ev.request.back; {
+		case gone != nil && ev.conn.heard > gone.seq:
+			w.find("taken-back", ev, "", []int{ev.Ref, gone.seq},
+				"The client chose an option, although the agent had taken the request back and the client has "+
+					"answered later ones.")
+		case ev.request.late:
+			w.find("after-cancel", ev, "", []int{ev.Ref}, "The client chose an option after it had cancelled the work.")
+		}
+	}, answered(permission))
 }

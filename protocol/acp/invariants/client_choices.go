@@ -9,78 +9,62 @@ import (
 )
 
 // clientModeListed judges that the client chooses from what was offered.
-func clientModeListed(v *version) *rule {
-	r := v.ofClient("C-MODE-LISTED",
-		"The client chooses modes, config values and auth methods from what the agent offered.", 1, 2)
-	mode := r.In(1).Fail("mode", "a mode was set that is not available", "MODE-003")
-	option := r.In(1).Fail("option", "a config option was set that is not offered, or to a value that is not",
-		"CONFIG-016")
-	unoffered := "a login names a method that was not offered"
-	login := max(r.In(1).Fail("auth-method", unoffered, "AUTH-005"), r.In(2).Lint("auth-method", unoffered, "V2-INIT-006"))
-	terminal := r.Fail("terminal-method", "a login names a method of type terminal",
-		pick(v.number == 1, "AUTH-004", "V2-INIT-006"))
-	none := r.In(2).Fail("no-method", "a client logs in or out, and the agent offers no method", "V2-INIT-006")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			if s, id := ev.session, ev.params.Get("modeId").Str(); s != nil && s.modes != nil {
-				w.judge(mode, !s.modes.has(id), ev, id, nil, "The client set mode %q, which is not available.", id)
-			}
-		}, asked(setMode))
-		w.inSession(func(ev *event, s *session) {
-			if s.options == nil {
-				return
-			}
-			w.Saw(option)
-			id, value := ev.params.Get("configId").Str(), ev.params.Get("value")
-			o := findOption(s.options, id)
-			switch {
-			case o == nil:
-				w.find(option, ev, id, nil, "The client set config option %q, which is not offered.", id)
-			case o.boolean && value.Kind() != wire.Bool:
-				w.find(option, ev, id, nil, "The client set the boolean config option %q to %s.", id, clip(string(value.Raw())))
-			case o.selects && !o.has(value.Str()):
-				w.find(option, ev, id, nil, "The client set config option %q to %s, which is not offered.", id,
-					clip(string(value.Raw())))
-			}
-		}, asked(setOption))
-		w.On(func(ev *event) {
-			c, id := ev.conn, ev.params.Get("methodId").Str()
-			if c.initDone == 0 {
-				return
-			}
-			if none >= 0 && len(c.methods) == 0 || ev.verb == logout {
-				w.judge(none, len(c.methods) == 0, ev, ev.Method, nil,
-					"The client called %s, and the agent offers no method.", ev.Method)
-				return
-			}
-			w.Saw(none)
-			inTerminal, offered := c.methods[id]
-			w.judge(login, !offered, ev, id, []int{c.initDone},
-				"The client authenticates with method %q, which was not offered.", id)
-			w.judge(terminal, inTerminal, ev, id, []int{c.initDone},
-				"The client authenticates with method %q, which is for a terminal.", id)
-		}, asked(authenticate), asked(logout))
-	})
+func clientModeListed(w *watch) {
+	w.On(func(ev *event) {
+		if s, id := ev.session, ev.params.Get("modeId").Str(); s != nil && s.modes != nil {
+			w.judge("mode", !s.modes.has(id), ev, id, nil, "The client set mode %q, which is not available.", id)
+		}
+	}, asked(setMode))
+	w.inSession(func(ev *event, s *session) {
+		if s.options == nil {
+			return
+		}
+		w.Saw("option")
+		id, value := ev.params.Get("configId").Str(), ev.params.Get("value")
+		o := findOption(s.options, id)
+		switch {
+		case o == nil:
+			w.find("option", ev, id, nil, "The client set config option %q, which is not offered.", id)
+		case o.boolean && value.Kind() != wire.Bool:
+			w.find("option", ev, id, nil, "The client set the boolean config option %q to %s.", id, clip(string(value.Raw())))
+		case o.selects && !o.has(value.Str()):
+			w.find("option", ev, id, nil, "The client set config option %q to %s, which is not offered.", id,
+				clip(string(value.Raw())))
+		}
+	}, asked(setOption))
+	w.On(func(ev *event) {
+		c, id := ev.conn, ev.params.Get("methodId").Str()
+		if c.initDone == 0 {
+			return
+		}
+		if w.Has("no-method") && len(c.methods) == 0 || ev.verb == logout {
+			w.judge("no-method", len(c.methods) == 0, ev, ev.Method, nil,
+				"The client called %s, and the agent offers no method.", ev.Method)
+			return
+		}
+		w.Saw("no-method")
+		inTerminal, offered := c.methods[id]
+		w.judge("auth-method", !offered, ev, id, []int{c.initDone},
+			"The client authenticates with method %q, which was not offered.", id)
+		w.judge("terminal-method", inTerminal, ev, id, []int{c.initDone},
+			"The client authenticates with method %q, which is for a terminal.", id)
+	}, asked(authenticate), asked(logout))
 }
 
 // clientCursor judges that cursors come from the agent.
-func clientCursor(v *version) *rule {
-	r := v.ofClient("C-CURSOR", "A cursor is one that the agent gave on this connection.")
-	cursor := r.Fail("cursor", "a list was asked for with a cursor that the agent never gave", "LIST-010")
-	return r.Watching(func(w *watch) {
-		given := map[named]bool{}
-		w.On(func(ev *event) {
-			if next := ev.result.Get("nextCursor"); next.Kind() == wire.String {
-				rules.Remember(given, rememberedRequests, named{ev.conn, next.Str()}, true)
-			}
-		}, answered(listSessions))
-		w.On(func(ev *event) {
-			if c := ev.params.Get("cursor"); c.Kind() == wire.String && len(given) < rememberedRequests {
-				w.judge(cursor, !given[named{ev.conn, c.Str()}], ev, c.Str(), nil,
-					"The client used cursor %q, which the agent never gave.", c.Str())
-			}
-		}, asked(listSessions))
-	})
+func clientCursor(w *watch) {
+	given := map[named]bool{}
+	w.On(func(ev *event) {
+		if next := ev.result.Get("nextCursor"); next.Kind() == wire.String {
+			rules.Remember(given, rememberedRequests, named{ev.conn, next.Str()}, true)
+		}
+	}, answered(listSessions))
+	w.On(func(ev *event) {
+		if c := ev.params.Get("cursor"); c.Kind() == wire.String && len(given) < rememberedRequests {
+			w.judge("cursor", !given[named{ev.conn, c.Str()}], ev, c.Str(), nil,
+				"The client used cursor %q, which the agent never gave.", c.Str())
+		}
+	}, asked(listSessions))
 }
 
 // named is something with a name on one connection.
@@ -90,49 +74,41 @@ type named struct {
 }
 
 // clientElicitCode judges how unadvertised elicitations are refused.
-func clientElicitCode(v *version) *rule {
-	r := v.ofClient("C-ELICIT-CODE", "An elicitation in a mode that was not advertised is answered with -32602.")
-	code := r.Fail("code", "an unadvertised elicitation got another answer than -32602", "ELICIT-016")
-	return r.Watching(func(w *watch) {
-		modes := v.gates("CreateElicitationRequest")
-		w.On(func(ev *event) {
-			c, mode := ev.conn, ev.request.mode
-			has := func(mode string) bool { return c.has(rules.OfClient, modes[mode]) }
-			if c.initAsked == 0 || !has("form") && !has("url") || modes[mode] != "" && has(mode) {
-				return
-			}
-			w.judge(code, ev.code() != -32602, ev, fmt.Sprint(ev.Ref), []int{ev.Ref},
-				"The client did not advertise elicitation in mode %q, but did not answer with -32602.", mode)
-		}, answered(elicit))
-	})
+func clientElicitCode(w *watch) {
+	v := w.version
+	modes := v.gates("CreateElicitationRequest")
+	w.On(func(ev *event) {
+		c, mode := ev.conn, ev.request.mode
+		has := func(mode string) bool { return c.has(rules.OfClient, modes[mode]) }
+		if c.initAsked == 0 || !has("form") && !has("url") || modes[mode] != "" && has(mode) {
+			return
+		}
+		w.judge("code", ev.code() != -32602, ev, fmt.Sprint(ev.Ref), []int{ev.Ref},
+			"The client did not advertise elicitation in mode %q, but did not answer with -32602.", mode)
+	}, answered(elicit))
 }
 
 // clientTermUTF8 judges the output of terminals.
-func clientTermUTF8(v *version) *rule {
-	r := v.ofClient("C-TERM-UTF8", "The output of a terminal is cut to its byte limit at the boundary of a character.")
-	limit := r.Fail("limit", "the output of a terminal is longer than its limit", "TERM-011")
-	text := r.Fail("boundary", "the output of a terminal begins in the middle of a character", "TERM-011")
-	return r.Watching(func(w *watch) {
-		limits := map[named]int64{}
-		w.On(func(ev *event) {
-			if id := ev.result.Get("terminalId").Str(); id != "" && ev.request.limit >= 0 {
-				rules.Remember(limits, rememberedTerms, named{ev.conn, id}, ev.request.limit)
-			}
-		}, answered(createTerminal))
-		w.On(func(ev *event) {
-			output, id := ev.result.Get("output"), ev.request.terminal
-			if output.Kind() != wire.String {
-				return
-			}
-			content := output.Str()
-			first, size := utf8.DecodeRuneInString(content)
-			cut, _ := ev.result.Get("truncated").Bool()
-			w.judge(text, cut && first == utf8.RuneError && size > 0 || output.LoneSurrogate(), ev, id, []int{ev.Ref},
-				"The output of terminal %q was cut in the middle of a character.", id)
-			if most, limited := limits[named{ev.conn, id}]; limited {
-				w.judge(limit, int64(len(content)) > most, ev, id, []int{ev.Ref},
-					"The output of terminal %q is %d bytes long, its limit is %d.", id, len(content), most)
-			}
-		}, answered(terminalOutput))
-	})
+func clientTermUTF8(w *watch) {
+	limits := map[named]int64{}
+	w.On(func(ev *event) {
+		if id := ev.result.Get("terminalId").Str(); id != "" && ev.request.limit >= 0 {
+			rules.Remember(limits, rememberedTerms, named{ev.conn, id}, ev.request.limit)
+		}
+	}, answered(createTerminal))
+	w.On(func(ev *event) {
+		output, id := ev.result.Get("output"), ev.request.terminal
+		if output.Kind() != wire.String {
+			return
+		}
+		content := output.Str()
+		first, size := utf8.DecodeRuneInString(content)
+		cut, _ := ev.result.Get("truncated").Bool()
+		w.judge("boundary", cut && first == utf8.RuneError && size > 0 || output.LoneSurrogate(), ev, id, []int{ev.Ref},
+			"The output of terminal %q was cut in the middle of a character.", id)
+		if most, limited := limits[named{ev.conn, id}]; limited {
+			w.judge("limit", int64(len(content)) > most, ev, id, []int{ev.Ref},
+				"The output of terminal %q is %d bytes long, its limit is %d.", id, len(content), most)
+		}
+	}, answered(terminalOutput))
 }

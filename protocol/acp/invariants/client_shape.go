@@ -11,69 +11,54 @@ import (
 )
 
 // clientShape judges the frames of the editor by the types of the schema.
-func clientShape(v *version) *rule {
-	r := v.ofClient("C-SHAPE", "The client sends nothing but messages that have the shape of their methods.", 1, 2)
-	r.Alone = true
-	noise := r.Fail("noise", "a line of the client is no message", "STDIO-002")
-	request := r.In(1).Fail("request",
-		"a message of the client does not have the shape of its method", "SESSION-010", "SESSION-017", "LOAD-002",
-		"RESUME-002", "CONFIG-016")
-	answer := r.In(1).Fail("answer",
-		"an answer of the client does not have its shape", "FS-007", "TERM-012", "TERM-013", "PERM-010", "ELICIT-017")
-	key := r.In(1).Fail("unknown-key", "a message of the client has a key that the schema does not know", "EXT-001")
-	method := r.In(1).Fail("unknown-method",
-		"a method of the client is not known and does not begin with an underscore", "EXT-002")
-	broken := r.In(2).Fail("broken", "a message of the client breaks the schema", "V2-SHAPE-002")
-	empty := r.In(2).Fail("empty-prompt", "a prompt has no content", "V2-PRM-011")
-	former := r.In(2).Fail("first-version", "the client calls a method of version 1", "V2-SHAPE-002")
-	lossy := r.In(2).Warn("lossy", "a value does not fit, and readers lose it", "V2-SHAPE-002")
-	style := r.In(2).Lint("unknown", "a message of the client has what the schema does not know", "V2-SHAPE-002")
-	return r.Watching(func(w *watch) {
-		w.shapes[rules.OfClient] = true
-		w.On(func(ev *event) {
-			w.judge(noise, len(ev.Raw) > 0, ev, "", nil, "A line of the client is no message: %s.", ev.Problem)
-		}, editorNoise)
-		// pointOf is what a problem with a message breaks, -1 for nothing.
-		pointOf := func(point int, p schema.Problem) int {
-			switch {
-			case p.Path == "id" && (v.number == 2 || point == answer):
-				return -1 // of an answer the agent chose it; of a request of version 2 V2-CLIENT-IDS says it
-			case v.number == 2:
-				return [...]int{broken, lossy, style, style, style}[p.Severity]
-			case toleratedOfClient(p):
-				return -1
-			case p.Severity == schema.Unknown && strings.Contains(p.Message, "unknown key"):
-				return key
-			case p.Severity == schema.Unknown && p.Path == "method" && point == request:
-				return method
-			case p.Severity > schema.Lossy:
-				return -1
-			}
-			return point
+func clientShape(w *watch) {
+	v := w.version
+	w.shapes[rules.OfClient] = true
+	w.On(func(ev *event) {
+		w.judge("noise", len(ev.Raw) > 0, ev, "", nil, "A line of the client is no message: %s.", ev.Problem)
+	}, editorNoise)
+	// pointOf is what a problem with a message breaks, "" for nothing.
+	pointOf := func(point string, p schema.Problem) string {
+		switch {
+		case p.Path == "id" && (v.number == 2 || point == "answer"):
+			return "" // of an answer the agent chose it; of a request of version 2 V2-CLIENT-IDS says it
+		case v.number == 2:
+			return [...]string{"broken", "lossy", "unknown", "unknown", "unknown"}[p.Severity]
+		case toleratedOfClient(p):
+			return ""
+		case p.Severity == schema.Unknown && strings.Contains(p.Message, "unknown key"):
+			return "unknown-key"
+		case p.Severity == schema.Unknown && p.Path == "method" && point == "request":
+			return "unknown-method"
+		case p.Severity > schema.Lossy:
+			return ""
 		}
-		judge := func(point int) func(*event) {
-			return func(ev *event) {
-				w.Saw(noise, point, broken, lossy, style)
-				if point == request {
-					w.Saw(method)
-				}
-				if former >= 0 && isFormer(ev) {
-					w.judge(former, true, ev, ev.Method, nil, "The client sent %s, which version 2 does not have.", ev.Method)
+		return point
+	}
+	judge := func(point string) func(*event) {
+		return func(ev *event) {
+			w.Saw("noise", point, "broken", "lossy", "unknown")
+			if point == "request" {
+				w.Saw("unknown-method")
+			}
+			if w.Has("first-version") && isFormer(ev) {
+				w.judge("first-version", true, ev, ev.Method, nil, "The client sent %s, which version 2 does not have.", ev.Method)
+				return
+			}
+			if none := isEmptyPrompt(ev); w.Has("empty-prompt") && ev.topic == asked(prompt) {
+				if w.judge("empty-prompt", none, ev, "", nil, "The client sent a prompt without content."); none {
 					return
 				}
-				if none := isEmptyPrompt(ev); empty >= 0 && ev.topic == asked(prompt) {
-					if w.judge(empty, none, ev, "", nil, "The client sent a prompt without content."); none {
-						return
-					}
-				}
-				for _, p := range ev.problems {
-					w.problem(pointOf(point, p), ev, p)
+			}
+			for _, p := range ev.problems {
+				if breaks := pointOf(point, p); breaks != "" {
+					w.problem(breaks, ev, p)
 				}
 			}
 		}
-		w.On(judge(request), append(editorRequests(), cancelTold, editorTakesBack, editorOtherTold)...)
-		w.On(judge(answer), editorAnswers()...)
-	})
+	}
+	w.On(judge("request"), append(editorRequests(), cancelTold, editorTakesBack, editorOtherTold)...)
+	w.On(judge("answer"), editorAnswers()...)
 }
 
 func isEmptyPrompt(ev *event) bool {

@@ -11,64 +11,50 @@ import (
 
 // configComplete judges config options: consistent in themselves, and always
 // the complete list; their shape is for SHAPE.
-func configComplete(v *version) *rule {
-	r := v.ofAgent("CONFIG-COMPLETE", "Config options always come as the complete and consistent list.", 1, 2)
-	lacks := r.In(1).Fail("option-missing",
-		"the response to session/set_config_option lacks the option that was set", "CONFIG-007")
-	duplicate := r.Fail("duplicate-id", "two config options, or two values of one, have the same id",
-		pick(v.number == 1, "CONFIG-004", "V2-CFG-002"))
-	unlisted := "the current value of a config option is none of its values"
-	value := max(r.In(1).Warn("current-value", unlisted, "CONFIG-003"), r.In(2).Fail("current-value", unlisted,
-		"V2-CFG-002"))
-	partialAnswer := r.In(1).Warn("partial-response",
-		"the response to session/set_config_option lacks options known before", "CONFIG-007")
-	partialUpdate := r.In(1).Warn("partial-update", "a config_option_update lacks options known before", "CONFIG-009")
-	echo := r.In(1).Lint("not-applied",
-		"the response to session/set_config_option does not show the value that was set", "CONFIG-008")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			ids := rules.Seen{}
-			for _, o := range ev.options {
-				w.judge(duplicate, ids.Again(o.id), ev, o.id, nil, "Two config options have the id %q.", o.id)
-				if !o.selects {
-					continue
+func configComplete(w *watch) {
+	w.On(func(ev *event) {
+		ids := rules.Seen{}
+		for _, o := range ev.options {
+			w.judge("duplicate-id", ids.Again(o.id), ev, o.id, nil, "Two config options have the id %q.", o.id)
+			if !o.selects {
+				continue
+			}
+			values := rules.Seen{}
+			for _, v := range o.values {
+				if values.Again(v) {
+					w.find("duplicate-id", ev, o.id+"\x00"+v, nil, "Two values of the config option %q are %q.", o.id, v)
 				}
-				values := rules.Seen{}
-				for _, v := range o.values {
-					if values.Again(v) {
-						w.find(duplicate, ev, o.id+"\x00"+v, nil, "Two values of the config option %q are %q.", o.id, v)
-					}
-				}
-				w.judge(value, !values[o.current], ev, o.id, nil,
-					"The current value %q of the config option %q is none of its values.", o.current, o.id)
 			}
-		}, listings()...)
-		w.On(func(ev *event) {
-			r := ev.request
-			if !ev.hasOptions || r.session == nil {
-				return
-			}
-			w.Saw(lacks, echo)
-			set := findOption(ev.options, r.option)
-			switch {
-			case set == nil:
-				w.find(lacks, ev, r.option, []int{ev.Ref}, "The response lacks the config option %q that was just set.", r.option)
-			case set.current != r.value:
-				w.find(echo, ev, r.option, []int{ev.Ref}, "The config option %q was set to %q, but the response shows %q.",
-					r.option, r.value, set.current)
-			}
-			lost := lostOption(r.session.options, ev.options)
-			w.judge(partialAnswer, lost != "" && lost != r.option, ev, "", []int{ev.Ref},
-				"The response lacks the config option %q that was there before; it must be the complete list.", lost)
-		}, answered(setOption))
-		w.On(func(ev *event) {
-			if ev.hasOptions && ev.session != nil {
-				lost := lostOption(ev.session.options, ev.options)
-				w.judge(partialUpdate, lost != "", ev, "", nil,
-					"The config_option_update lacks the config option %q that was there before; it must be the complete list.", lost)
-			}
-		}, optionsUpdate)
-	})
+			w.judge("current-value", !values[o.current], ev, o.id, nil,
+				"The current value %q of the config option %q is none of its values.", o.current, o.id)
+		}
+	}, listings()...)
+	w.On(func(ev *event) {
+		r := ev.request
+		if !ev.hasOptions || r.session == nil {
+			return
+		}
+		w.Saw("option-missing", "not-applied")
+		set := findOption(ev.options, r.option)
+		switch {
+		case set == nil:
+			w.find("option-missing", ev, r.option, []int{ev.Ref}, "The response lacks the config option %q that was just set.",
+				r.option)
+		case set.current != r.value:
+			w.find("not-applied", ev, r.option, []int{ev.Ref}, "The config option %q was set to %q, but the response shows %q.",
+				r.option, r.value, set.current)
+		}
+		lost := lostOption(r.session.options, ev.options)
+		w.judge("partial-response", lost != "" && lost != r.option, ev, "", []int{ev.Ref},
+			"The response lacks the config option %q that was there before; it must be the complete list.", lost)
+	}, answered(setOption))
+	w.On(func(ev *event) {
+		if ev.hasOptions && ev.session != nil {
+			lost := lostOption(ev.session.options, ev.options)
+			w.judge("partial-update", lost != "", ev, "", nil,
+				"The config_option_update lacks the config option %q that was there before; it must be the complete list.", lost)
+		}
+	}, optionsUpdate)
 }
 
 // lostOption is an option that a new list lacks for no reason: another model
@@ -94,85 +80,77 @@ const quiet = 500 * time.Millisecond
 
 // modeSync judges that the mode state and the config option of category mode
 // say the same.
-func modeSync(v *version) *rule {
-	r := v.ofAgent("MODE-SYNC", "The current mode is one of the available ones, and the mode option agrees with it.")
-	current := r.Warn("current-mode",
-		"the current mode is none of the available ones, or two modes have the same id", "MODE-002")
-	update := r.Warn("updated-mode", "a mode update names a mode that is not available", "MODE-007")
-	option := r.Warn("mode-option", "modes and the mode option differ when the session is set up", "MODE-009")
-	later := r.Warn("drifted", "modes and the mode option differ after a change", "MODE-009", "MODE-010")
-	return r.Watching(func(w *watch) {
-		type change struct {
-			seq int
-			at  time.Duration
+func modeSync(w *watch) {
+	type change struct {
+		seq int
+		at  time.Duration
+	}
+	changed := map[*session]change{}
+	setting := map[*session]int{}
+	w.On(func(ev *event) {
+		if ev.session == nil || !ev.succeeded() {
+			return
 		}
-		changed := map[*session]change{}
-		setting := map[*session]int{}
-		w.On(func(ev *event) {
-			if ev.session == nil || !ev.succeeded() {
-				return
+		delete(changed, ev.session)
+		modes := ev.modes
+		if modes == nil {
+			return
+		}
+		w.judge("current-mode", !modes.has(modes.current), ev, "", nil, "The current mode %q is none of the available modes.",
+			modes.current)
+		ids := rules.Seen{}
+		for _, id := range modes.available {
+			if ids.Again(id) {
+				w.find("current-mode", ev, id, nil, "Two modes have the id %q.", id)
 			}
-			delete(changed, ev.session)
-			modes := ev.modes
-			if modes == nil {
-				return
-			}
-			w.judge(current, !modes.has(modes.current), ev, "", nil, "The current mode %q is none of the available modes.",
-				modes.current)
-			ids := rules.Seen{}
-			for _, id := range modes.available {
-				if ids.Again(id) {
-					w.find(current, ev, id, nil, "Two modes have the id %q.", id)
-				}
-			}
-			if o := modeOption(ev.options); o != nil {
-				why := disagree(modes, o)
-				w.judge(option, why != "", ev, "", nil, "%s", why)
-			}
-		}, setUps(answered)...)
+		}
+		if o := modeOption(ev.options); o != nil {
+			why := disagree(modes, o)
+			w.judge("mode-option", why != "", ev, "", nil, "%s", why)
+		}
+	}, setUps(answered)...)
 
-		note := func(ev *event) {
-			if ev.session != nil {
-				changed[ev.session] = change{ev.Seq, ev.At}
-			}
+	note := func(ev *event) {
+		if ev.session != nil {
+			changed[ev.session] = change{ev.Seq, ev.At}
 		}
-		w.On(func(ev *event) {
-			note(ev)
-			id := ev.update.Get("currentModeId")
-			if s := ev.session; s != nil && s.modes != nil {
-				w.judge(update, id.Kind() == wire.String && !s.modes.has(id.Str()), ev, id.Str(), nil,
-					"The mode %q is none of the available modes.", id.Str())
-			}
-		}, modeUpdate)
-		w.On(note, optionsUpdate)
-		w.On(func(ev *event) { setting[ev.session]++ }, asked(setMode), asked(setOption))
-		w.On(func(ev *event) { setting[ev.session]--; note(ev) }, answered(setMode), answered(setOption))
+	}
+	w.On(func(ev *event) {
+		note(ev)
+		id := ev.update.Get("currentModeId")
+		if s := ev.session; s != nil && s.modes != nil {
+			w.judge("updated-mode", id.Kind() == wire.String && !s.modes.has(id.Str()), ev, id.Str(), nil,
+				"The mode %q is none of the available modes.", id.Str())
+		}
+	}, modeUpdate)
+	w.On(note, optionsUpdate)
+	w.On(func(ev *event) { setting[ev.session]++ }, asked(setMode), asked(setOption))
+	w.On(func(ev *event) { setting[ev.session]--; note(ev) }, answered(setMode), answered(setOption))
 
-		judge := func(s *session, now time.Duration, seq int) {
-			c, moved := changed[s]
-			if !moved || s.modes == nil || setting[s] > 0 || now-c.at < quiet {
-				return
-			}
-			delete(changed, s)
-			o := modeOption(s.options)
-			if o == nil {
-				return
-			}
-			if w.Saw(later); s.modes.current != o.current {
-				w.Report(later, s.conn.n, s.id, "", []int{c.seq, seq}, "The current mode is %q, but the mode option still says %q.",
-					s.modes.current, o.current)
-			}
+	judge := func(s *session, now time.Duration, seq int) {
+		c, moved := changed[s]
+		if !moved || s.modes == nil || setting[s] > 0 || now-c.at < quiet {
+			return
 		}
-		w.On(func(ev *event) {
-			if ev.session != nil {
-				judge(ev.session, ev.At, ev.Seq)
-			}
-		}, asked(prompt), answered(prompt), asked(setMode), asked(setOption))
-		w.AtEnd(func(rules.End) {
-			for s := range changed {
-				judge(s, w.Last().At, w.Last().Seq)
-			}
-		})
+		delete(changed, s)
+		o := modeOption(s.options)
+		if o == nil {
+			return
+		}
+		if w.Saw("drifted"); s.modes.current != o.current {
+			w.Report("drifted", s.conn.n, s.id, "", []int{c.seq, seq},
+				"The current mode is %q, but the mode option still says %q.", s.modes.current, o.current)
+		}
+	}
+	w.On(func(ev *event) {
+		if ev.session != nil {
+			judge(ev.session, ev.At, ev.Seq)
+		}
+	}, asked(prompt), answered(prompt), asked(setMode), asked(setOption))
+	w.AtEnd(func(rules.End) {
+		for s := range changed {
+			judge(s, w.Last().At, w.Last().Seq)
+		}
 	})
 }
 

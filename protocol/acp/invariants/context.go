@@ -19,32 +19,12 @@ import (
 // turn, the turns before it in the later ones, also after a load, and nothing of another
 // session. How an agent words and wraps it is its own affair. Of earlier tool calls and of the
 // prompts of cancelled turns no sentence speaks, so these are lints.
-func modelContext(v *version) *rule {
-	r := v.ofAgent("MODEL-CONTEXT", "A prompt and what was said before it in the session reach the model, and no more.")
-	c := &contexts{
-		text:      r.Fail("text", "a text of the prompt did not reach the model", "PROMPT-006"),
-		link:      r.Fail("link", "a link of the prompt did not reach the model", "PROMPT-007"),
-		resource:  r.Warn("resource", "an embedded text of the prompt did not reach the model", "PROMPT-010"),
-		picture:   r.Warn("image", "an image of the prompt did not reach the model", "PROMPT-008"),
-		sound:     r.Warn("audio", "a recording of the prompt did not reach the model", "PROMPT-009"),
-		forgotten: r.Fail("forgotten", "the model is not told an earlier turn of the session", "PROMPT-014"),
-		loaded:    r.Fail("not-loaded", "after session/load the model is not told an earlier turn", "LOAD-007"),
-		resumed:   r.Fail("not-resumed", "after session/resume the model is not told an earlier turn", "RESUME-004"),
-		calls:     r.Lint("calls", "the model is not told an earlier tool call of the session", "PROMPT-014"),
-		cut:       r.Lint("after-cancel", "the model is not told the prompt of a cancelled turn", "PROMPT-014"),
-		foreign:   r.Fail("foreign", "the model is told a prompt of another session", "SESSION-020"),
-	}
-	return r.Watching(func(w *watch) { (&contextWatch{watch: w, contexts: c}).begin() })
-}
-
-// contexts are the points of the rule.
-type contexts struct {
-	text, link, resource, picture, sound, forgotten, loaded, resumed, calls, cut, foreign int
+func modelContext(w *watch) {
+	(&contextWatch{watch: w}).begin()
 }
 
 type contextWatch struct {
 	*watch
-	*contexts
 	open      map[int]*given       // by Seq of the prompt
 	past      map[string][]*spoken // what the model must be told, by session, over all connections
 	cancelled map[string][]*spoken // prompts of cancelled turns that the model was asked for
@@ -69,7 +49,7 @@ type given struct {
 type callSet map[string]bool
 
 type givenBlock struct {
-	point   int
+	point   string
 	what    string
 	needles []string // any of them shows it
 	reached bool
@@ -101,27 +81,27 @@ func (w *contextWatch) prompted(ev *event) {
 	}
 	g := &given{seq: ev.Seq}
 	for b := range ev.params.Get("prompt").Items() {
-		g.add(w.contexts, ev.conn, b)
+		w.add(g, ev.conn, b)
 	}
 	w.open[ev.Seq] = g
 }
 
 // add notes a block whose kind the agent takes.
-func (g *given) add(c *contexts, of *conn, b wire.Value) {
+func (w *contextWatch) add(g *given, of *conn, b wire.Value) {
 	takes := func(name string) bool { return of.has(rules.OfAgent, "agentCapabilities.promptCapabilities."+name) }
 	var block givenBlock
 	switch kind := b.Get("type").Str(); {
 	case kind == "text":
-		block = givenBlock{point: c.text, what: "the text", needles: []string{bare(b.Get("text").Str())}}
+		block = givenBlock{point: "text", what: "the text", needles: []string{bare(b.Get("text").Str())}}
 	case kind == "resource_link":
-		block = givenBlock{point: c.link, what: "the link", needles: names(b)}
+		block = givenBlock{point: "link", what: "the link", needles: names(b)}
 	case kind == "resource" && takes("embeddedContext"):
 		text := bare(b.Path("resource.text").Str())
-		block = givenBlock{point: c.resource, what: "the embedded text", needles: []string{text}}
+		block = givenBlock{point: "resource", what: "the embedded text", needles: []string{text}}
 	case kind == "image" && takes("image"):
-		block = givenBlock{point: c.picture, what: "the image", needles: []string{head(b.Get("data").Str()), "image"}}
+		block = givenBlock{point: "image", what: "the image", needles: []string{head(b.Get("data").Str()), "image"}}
 	case kind == "audio" && takes("audio"):
-		block = givenBlock{point: c.sound, what: "the recording", needles: []string{head(b.Get("data").Str()), "audio"}}
+		block = givenBlock{point: "audio", what: "the recording", needles: []string{head(b.Get("data").Str()), "audio"}}
 	}
 	block.needles = slices.DeleteFunc(block.needles, func(s string) bool { return s == "" })
 	if len(block.needles) > 0 {
@@ -172,7 +152,7 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 			said.WriteString(text)
 		}
 	}
-	g.reach(w.contexts, all.String(), string(ev.body.Get("body").Raw()))
+	w.reach(g, all.String(), string(ev.body.Get("body").Raw()))
 	s := t.session
 	if !ev.body.Get("lane").Is("main") {
 		for _, p := range w.past[s.id] { // a summary may be made of it
@@ -183,7 +163,7 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 		return
 	}
 	if ev.Session == "" &&
-		slices.ContainsFunc(g.blocks, func(b givenBlock) bool { return b.point == w.text && b.reached }) {
+		slices.ContainsFunc(g.blocks, func(b givenBlock) bool { return b.point == "text" && b.reached }) {
 		g.asked = true // the part of the prompt that came was not known for one
 	}
 	if ev.Session != s.id || !asks(ev, t) {
@@ -205,11 +185,11 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 }
 
 // reach notes which blocks a request holds, in what is said or, of pictures and sounds, as it is.
-func (g *given) reach(c *contexts, said, raw string) {
+func (w *contextWatch) reach(g *given, said, raw string) {
 	for i := range g.blocks {
 		b := &g.blocks[i]
 		in := said
-		if b.point == c.picture || b.point == c.sound {
+		if b.point == "image" || b.point == "audio" {
 			in = raw
 		}
 		b.reached = b.reached || slices.ContainsFunc(b.needles, func(s string) bool {
@@ -222,7 +202,7 @@ func (g *given) reach(c *contexts, said, raw string) {
 func (w *contextWatch) remembers(ev *event, s *session, all string) {
 	for _, p := range w.cancelled[s.id] {
 		if p.seq > s.named {
-			w.judge(w.cut, !strings.Contains(all, p.text.String()), ev, s.id, []int{p.seq},
+			w.judge("after-cancel", !strings.Contains(all, p.text.String()), ev, s.id, []int{p.seq},
 				"The model is asked without the prompt of the turn that was cancelled: %q (without white space).",
 				clip(p.text.String()))
 		}
@@ -231,13 +211,13 @@ func (w *contextWatch) remembers(ev *event, s *session, all string) {
 	if len(past) == 0 {
 		return
 	}
-	point := w.forgotten
+	point := "forgotten"
 	switch {
 	case past[len(past)-1].seq > s.named: // it is older than the load
 	case s.resumed:
-		point = w.resumed
+		point = "not-resumed"
 	case s.restSeq > 0:
-		point = w.loaded
+		point = "not-loaded"
 	}
 	w.Saw(point)
 	for _, p := range past {
@@ -265,8 +245,8 @@ func (w *contextWatch) recalls(ev *event, s *session, g *given, a fakellm.Asked)
 		g.called = maps.Clone(w.called[s.id])
 	}
 	for _, call := range slices.Sorted(maps.Keys(g.called)) {
-		if w.Saw(w.calls); !now[call] {
-			w.find(w.calls, ev, s.id, nil,
+		if w.Saw("calls"); !now[call] {
+			w.find("calls", ev, s.id, nil,
 				"The model is asked without a tool call that an earlier request of the session holds: %s.", clip(call))
 			w.vague[s.id] = true // once is enough
 			return
@@ -283,10 +263,10 @@ func (w *contextWatch) isolated(ev *event, s *session, said string) {
 		if id == s.id || w.vague[id] {
 			continue
 		}
-		w.Saw(w.foreign)
+		w.Saw("foreign")
 		for _, text := range w.spoken[id] {
 			if len(text) >= longEnough && strings.Contains(said, text) && !strings.Contains(own, text) {
-				w.find(w.foreign, ev, id, nil,
+				w.find("foreign", ev, id, nil,
 					"The model is asked for session %s with a prompt of session %s: %q (without white space).", s.id, id, clip(text))
 			}
 		}
@@ -328,7 +308,7 @@ func (w *contextWatch) ended(ev *event) {
 // texts are the texts of a prompt that have reached the model.
 func (w *contextWatch) texts(g *given) (all []*spoken) {
 	for _, b := range g.blocks {
-		if b.point == w.text && b.reached {
+		if b.point == "text" && b.reached {
 			all = append(all, newSpoken(userChunk, g.seq, unescaped(b.needles[0])))
 		}
 	}

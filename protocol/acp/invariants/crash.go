@@ -10,36 +10,31 @@ import (
 
 // crashed judges that the agent lives until its input ends: it neither exits with a failure nor
 // dies of a signal that is its own. What an editor may not send is no excuse.
-func crashed(v *version) *rule {
-	r := v.ofAgent("CRASH", "The agent runs until its input ends, whatever the editor sends.", 1, 2)
-	working := r.Fail("working", "the agent died while it owed the editor an answer", "RPC-005")
-	idle := r.Warn("idle", "the agent died while the editor waited for nothing", "STDIO-012")
-	garbage := r.Warn("garbage", "the agent died of a line that is no valid message", "STDIO-012")
-	return r.Watching(func(w *watch) {
-		noise := map[*conn]int{} // the Seq of the editor's latest line that is no message
-		w.On(func(ev *event) { noise[ev.conn] = ev.Seq }, editorNoise)
-		w.On(func(ev *event) {
-			c := ev.conn
-			if ev.Kind != transcript.Exited {
-				return
-			}
-			w.Saw(working, idle, garbage)
-			if c.closedIn > 0 || c.signalled > 0 {
-				return
-			}
-			how := failure(ev)
-			open := c.owing()
-			switch {
-			case how == "":
-			case noise[c] > 0:
-				w.find(garbage, ev, "", []int{noise[c]}, "The agent %s, with its input open, after a line that is no message.", how)
-			case open != nil:
-				w.find(working, ev, "", []int{open.seq}, "The agent %s while its %s waited for an answer.", how, open.method)
-			default:
-				w.find(idle, ev, "", nil, "The agent %s, with its input open.", how)
-			}
-		}, processEvent)
-	})
+func crashed(w *watch) {
+	noise := map[*conn]int{} // the Seq of the editor's latest line that is no message
+	w.On(func(ev *event) { noise[ev.conn] = ev.Seq }, editorNoise)
+	w.On(func(ev *event) {
+		c := ev.conn
+		if ev.Kind != transcript.Exited {
+			return
+		}
+		w.Saw("working", "idle", "garbage")
+		if c.closedIn > 0 || c.signalled > 0 {
+			return
+		}
+		how := failure(ev)
+		open := c.owing()
+		switch {
+		case how == "":
+		case noise[c] > 0:
+			w.find("garbage", ev, "", []int{noise[c]}, "The agent %s, with its input open, after a line that is no message.",
+				how)
+		case open != nil:
+			w.find("working", ev, "", []int{open.seq}, "The agent %s while its %s waited for an answer.", how, open.method)
+		default:
+			w.find("idle", ev, "", nil, "The agent %s, with its input open.", how)
+		}
+	}, processEvent)
 }
 
 // failure says how a process ended that failed; "" if it did not, or if somebody else may have

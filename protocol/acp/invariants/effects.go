@@ -17,49 +17,38 @@ import (
 // effects judges that the workspace changes by the calls that the model made, that the user let
 // pass and that are said to be completed. Only a log with the model's side and with entries of
 // kind transcript.Changed shows it.
-func effects(v *version) *rule {
-	r := v.ofAgent("EFFECTS", "The workspace changes as the calls say that the user let pass, and by no other.")
-	points := effectPoints{
-		rejected: r.Fail("rejected", "a file was changed as a call wanted that the user had rejected", "PERM-007"),
-		early:    r.Fail("early", "a file was written before the user was asked about the call that writes it", "PERM-006"),
-		unmade:   r.Fail("unmade", "calls are said to be completed, and the file is not as they say", "TOOL-011"),
-		made:     r.Warn("made", "a call is said to have failed, and its change was made", "TOOL-011"),
-	}
-	return r.Watching(func(w *watch) {
-		x := &effectWatch{watch: w, effectPoints: points, turns: map[*turn]*wanted{}, over: map[int]*wanted{},
-			files: map[string]content{}}
-		w.On(func(*event) {
-			for _, a := range x.turns {
-				a.unclear = true // whose change is whose
-			}
-		}, asked(prompt))
-		w.On(x.model, modelEvent)
-		w.On(func(ev *event) {
-			if a := x.turns[ev.turn]; a != nil {
-				a.byEditor = append(a.byEditor, writing{ev.Seq, ev.params.Get("path").Str()})
-			}
-		}, asked(writeFile))
-		w.On(func(ev *event) {
-			if a := x.turns[ev.turn]; a != nil {
-				id := ev.params.Path(v.call + ".toolCallId").Str()
-				a.asked[id] = cmp.Or(a.asked[id], ev.Seq)
-			}
-		}, asked(permission))
-		w.On(func(ev *event) {
-			if a := x.turns[ev.turn]; a != nil && ev.result.Get("outcome").Get("_meta").Exists() {
-				a.unclear = true // the user may have changed the call
-			}
-		}, answered(permission))
-		w.On(x.ends, answered(prompt))
-		w.On(x.found, workspaceEvent)
-	})
+func effects(w *watch) {
+	v := w.version
+	x := &effectWatch{watch: w, turns: map[*turn]*wanted{}, over: map[int]*wanted{},
+		files: map[string]content{}}
+	w.On(func(*event) {
+		for _, a := range x.turns {
+			a.unclear = true // whose change is whose
+		}
+	}, asked(prompt))
+	w.On(x.model, modelEvent)
+	w.On(func(ev *event) {
+		if a := x.turns[ev.turn]; a != nil {
+			a.byEditor = append(a.byEditor, writing{ev.Seq, ev.params.Get("path").Str()})
+		}
+	}, asked(writeFile))
+	w.On(func(ev *event) {
+		if a := x.turns[ev.turn]; a != nil {
+			id := ev.params.Path(v.call + ".toolCallId").Str()
+			a.asked[id] = cmp.Or(a.asked[id], ev.Seq)
+		}
+	}, asked(permission))
+	w.On(func(ev *event) {
+		if a := x.turns[ev.turn]; a != nil && ev.result.Get("outcome").Get("_meta").Exists() {
+			a.unclear = true // the user may have changed the call
+		}
+	}, answered(permission))
+	w.On(x.ends, answered(prompt))
+	w.On(x.found, workspaceEvent)
 }
-
-type effectPoints struct{ rejected, early, unmade, made int }
 
 type effectWatch struct {
 	*watch
-	effectPoints
 	turns map[*turn]*wanted
 	over  map[int]*wanted    // those that have ended, by Seq of the prompt
 	files map[string]content // what is known of the files, by path
@@ -231,13 +220,13 @@ func (x *effectWatch) file(ev *event, a *wanted, name string, calls []int, now m
 	}
 	first := a.calls[calls[0]].answer
 	written, asked := a.touched(name, calls)
-	x.Saw(x.early)
+	x.Saw("early")
 	switch refused := a.refused(calls); {
 	case written.seq > 0 && asked > written.seq:
-		x.find(x.early, ev, name, []int{first, written.seq, asked},
+		x.find("early", ev, name, []int{first, written.seq, asked},
 			"The agent wrote %s at #%d, and asked for permission at #%d.", name, written.seq, asked)
 	case refused > 0 && written.seq == 0: // else PERM-GUARD sees it
-		x.judge(x.rejected, changed, ev, name, []int{first, refused},
+		x.judge("rejected", changed, ev, name, []int{first, refused},
 			"The user did not allow what writes %s, and it is now: %s.", name, orGone(is.is))
 	case refused == 0 && a.ended == "end_turn":
 		x.outcome(ev, a, name, calls, is, changed)
@@ -285,7 +274,7 @@ func (x *effectWatch) outcome(ev *event, a *wanted, name string, calls []int, is
 		switch {
 		case k.denied > 0: // it changes nothing
 		case k.status == failed:
-			x.judge(x.made, len(calls) == 1 && c.tool == "write_file" && changed && same(is, want.after(c)), ev, name,
+			x.judge("made", len(calls) == 1 && c.tool == "write_file" && changed && same(is, want.after(c)), ev, name,
 				[]int{c.answer, k.seq}, "Tool call %q is said to have failed, and %s is as it wanted: %s.", k.id, name,
 				orGone(is.is))
 		case k.status != completed:
@@ -297,7 +286,7 @@ func (x *effectWatch) outcome(ev *event, a *wanted, name string, calls []int, is
 	if len(because) == 0 || !want.known && (changed || want.is != "") {
 		return
 	}
-	x.judge(x.unmade, !same(is, want), ev, name, because,
+	x.judge("unmade", !same(is, want), ev, name, because,
 		"What the model wanted of %s makes it %s, its calls are said to be completed, and it is: %s.%s", name,
 		orGone(want.is), orGone(is.is), x.elsewhere(want, name))
 }

@@ -10,56 +10,47 @@ import (
 
 // elicitScope judges elicitations; the modes are for CAP-GATE, the shape is
 // for SHAPE.
-func elicitScope(v *version) *rule {
-	r := v.ofAgent("ELICIT-SCOPE",
-		"An elicitation belongs to one session or one open request, and an elicitationId to one elicitation.")
-	scope := r.Fail("scope", "an elicitation names no session and no open request, or both", "ELICIT-004")
-	address := r.Fail("url", "the url of an elicitation is not absolute", "ELICIT-007")
-	reused := r.Fail("id-in-use", "two outstanding elicitations have the same elicitationId", "ELICIT-013")
-	complete := r.Fail("unknown-complete", "elicitation/complete names no elicitation in url mode", "ELICIT-014")
-	again := r.Lint("complete-twice", "elicitation/complete came twice", "ELICIT-014")
-	return r.Watching(func(w *watch) {
-		type elicitation struct {
-			seq  int
-			open bool
+func elicitScope(w *watch) {
+	type elicitation struct {
+		seq  int
+		open bool
+	}
+	known := map[named]*elicitation{}
+	w.On(func(ev *event) {
+		p, why := ev.params, wrongScope(ev)
+		w.judge("scope", why != "", ev, "", nil, "The elicitation names %s.", why)
+		if !p.Get("mode").Is("url") {
+			return
 		}
-		known := map[named]*elicitation{}
-		w.On(func(ev *event) {
-			p, why := ev.params, wrongScope(ev)
-			w.judge(scope, why != "", ev, "", nil, "The elicitation names %s.", why)
-			if !p.Get("mode").Is("url") {
-				return
-			}
-			target := p.Get("url")
-			u, err := url.Parse(target.Str())
-			w.judge(address, target.Kind() == wire.String && (err != nil || u.Scheme == ""), ev, "", nil,
-				"The url %q of the elicitation is not absolute.", target.Str())
-			id := named{ev.conn, p.Get("elicitationId").Str()}
-			if w.Saw(reused); known[id] != nil && known[id].open {
-				w.find(reused, ev, id.name, []int{known[id].seq},
-					"The elicitationId %q is that of another elicitation still outstanding.", id.name)
-			}
-			rules.Remember(known, rememberedRequests, id, &elicitation{ev.Seq, true})
-		}, asked(elicit))
-		w.On(func(ev *event) {
-			if e := known[named{ev.conn, ev.request.asks}]; e != nil && !ev.result.Get("action").Is("accept") {
-				e.open = false
-			}
-		}, answered(elicit))
-		w.On(func(ev *event) {
-			w.Saw(complete, again)
-			id := ev.params.Get("elicitationId").Str()
-			switch e := known[named{ev.conn, id}]; {
-			case e == nil && ev.conn.initAsked > 0 && len(known) < rememberedRequests:
-				w.find(complete, ev, id, nil,
-					"elicitation/complete names %q, which is no elicitation in url mode of this connection.", id)
-			case e != nil && !e.open:
-				w.find(again, ev, id, []int{e.seq}, "elicitation/complete came for %q, which was over.", id)
-			case e != nil:
-				e.open = false
-			}
-		}, elicitationDone)
-	})
+		target := p.Get("url")
+		u, err := url.Parse(target.Str())
+		w.judge("url", target.Kind() == wire.String && (err != nil || u.Scheme == ""), ev, "", nil,
+			"The url %q of the elicitation is not absolute.", target.Str())
+		id := named{ev.conn, p.Get("elicitationId").Str()}
+		if w.Saw("id-in-use"); known[id] != nil && known[id].open {
+			w.find("id-in-use", ev, id.name, []int{known[id].seq},
+				"The elicitationId %q is that of another elicitation still outstanding.", id.name)
+		}
+		rules.Remember(known, rememberedRequests, id, &elicitation{ev.Seq, true})
+	}, asked(elicit))
+	w.On(func(ev *event) {
+		if e := known[named{ev.conn, ev.request.asks}]; e != nil && !ev.result.Get("action").Is("accept") {
+			e.open = false
+		}
+	}, answered(elicit))
+	w.On(func(ev *event) {
+		w.Saw("unknown-complete", "complete-twice")
+		id := ev.params.Get("elicitationId").Str()
+		switch e := known[named{ev.conn, id}]; {
+		case e == nil && ev.conn.initAsked > 0 && len(known) < rememberedRequests:
+			w.find("unknown-complete", ev, id, nil,
+				"elicitation/complete names %q, which is no elicitation in url mode of this connection.", id)
+		case e != nil && !e.open:
+			w.find("complete-twice", ev, id, []int{e.seq}, "elicitation/complete came for %q, which was over.", id)
+		case e != nil:
+			e.open = false
+		}
+	}, elicitationDone)
 }
 
 // wrongScope says what an elicitation names that it may not, "" if it is about one session or

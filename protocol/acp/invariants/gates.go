@@ -11,149 +11,123 @@ import (
 // capGate judges that the agent uses only what the client said it can do, and
 // that what the agent itself said it can do exists. A recording that begins
 // after initialize shows no capabilities; then nothing is judged.
-func capGate(v *version) *rule {
-	r := v.ofAgent("CAP-GATE",
-		"Methods and shapes that need a capability are used only with it, and an advertised method exists.")
-	read := r.Fail("read-file", "fs/read_text_file without the client's fs.readTextFile", "FS-001", "INIT-009")
-	write := r.Fail("write-file", "fs/write_text_file without the client's fs.writeTextFile", "FS-002", "INIT-009")
-	terminal := r.Fail("terminal", "terminal/* without the client's terminal", "TERM-001", "INIT-009")
-	boolean := r.Fail("boolean-option",
-		"a boolean config option without the client's session.configOptions.boolean", "CONFIG-006", "INIT-009")
-	elicitation := r.Fail("elicitation",
-		"elicitation/create in a mode the client does not offer", "ELICIT-001", "ELICIT-002", "INIT-009")
-	plan := r.Fail("plan-update", "plan_update or plan_removed without the client's plan", "USTB-001", "INIT-009")
-	compaction := r.Fail("compaction",
-		"a compaction update without the client's session.compaction", "COMPACT-001", "INIT-009")
-	notice := r.Fail("notice", "a notice without the client's session.notices", "NOTICE-001", "INIT-009")
-	child := r.Fail("subagents", "a child session is shown without the client's subagents", "SUB-001", "INIT-009")
-	advertised := r.Fail("advertised", "a method the agent advertised does not exist", "INIT-022")
-	baseline := r.Fail("baseline", "a method every agent must have does not exist", "INIT-018")
-	return r.Watching(func(w *watch) {
-		need := func(point int, ev *event, gate, object, what string) *rules.Finding {
-			if ev.conn.initAsked == 0 {
-				return nil
-			}
-			if w.Saw(point); ev.conn.has(rules.OfClient, gate) {
-				return nil
-			}
-			return w.find(point, ev, object, []int{ev.conn.initAsked},
-				"The agent sent %s, but the client did not advertise %s.", what, capability(gate))
+func capGate(w *watch) {
+	v := w.version
+	need := func(point string, ev *event, gate, object, what string) *rules.Finding {
+		if ev.conn.initAsked == 0 {
+			return nil
 		}
-		for point, about := range map[int][]topic{read: {asked(readFile)}, write: {asked(writeFile)},
-			terminal: append(terminalUses(), asked(createTerminal))} {
-			w.On(func(ev *event) { need(point, ev, v.gate(ev.Method), ev.Method, ev.Method) }, about...)
+		if w.Saw(point); ev.conn.has(rules.OfClient, gate) {
+			return nil
 		}
-		modes := v.gates("CreateElicitationRequest")
-		w.On(func(ev *event) {
-			mode := ev.params.Get("mode").Str()
-			if gate := modes[mode]; gate != "" {
-				f := need(elicitation, ev, gate, mode, "an elicitation in mode "+mode)
-				w.Narrow(f, "ELICIT-001", "INIT-009")
+		return w.find(point, ev, object, []int{ev.conn.initAsked},
+			"The agent sent %s, but the client did not advertise %s.", what, capability(gate))
+	}
+	for point, about := range map[string][]topic{"read-file": {asked(readFile)}, "write-file": {asked(writeFile)},
+		"terminal": append(terminalUses(), asked(createTerminal))} {
+		w.On(func(ev *event) { need(point, ev, v.gate(ev.Method), ev.Method, ev.Method) }, about...)
+	}
+	modes := v.gates("CreateElicitationRequest")
+	w.On(func(ev *event) {
+		mode := ev.params.Get("mode").Str()
+		if gate := modes[mode]; gate != "" {
+			f := need("elicitation", ev, gate, mode, "an elicitation in mode "+mode)
+			w.Narrow(f, "ELICIT-001", "INIT-009")
+		}
+	}, asked(elicit))
+	gated := map[string]string{"plan": "plan-update", "session.compaction": "compaction", "session.notices": "notice",
+		"subagents": "subagents"}
+	w.On(func(ev *event) {
+		update, _ := v.schema.Update(ev.update.Get("sessionUpdate").Str())
+		if point, ok := gated[capability(update.Gate)]; ok {
+			need(point, ev, update.Gate, update.Kind, update.Kind)
+		}
+	}, noticeUpdate, compactionUpdate, subagentUpdate, sessionMessage, otherUpdate)
+	session := v.gates("ToolCallContent")["session"]
+	w.On(func(ev *event) {
+		w.Saw("notice", "compaction", "subagents") // silence is what a client without them wants
+		for item := range ev.update.Get("content").Items() {
+			if item.Get("type").Is("session") {
+				need("subagents", ev, session, "session", "tool content of type session")
 			}
-		}, asked(elicit))
-		gated := map[string]int{"plan": plan, "session.compaction": compaction, "session.notices": notice, "subagents": child}
-		w.On(func(ev *event) {
-			update, _ := v.schema.Update(ev.update.Get("sessionUpdate").Str())
-			if point, ok := gated[capability(update.Gate)]; ok {
-				need(point, ev, update.Gate, update.Kind, update.Kind)
-			}
-		}, noticeUpdate, compactionUpdate, subagentUpdate, sessionMessage, otherUpdate)
-		session := v.gates("ToolCallContent")["session"]
-		w.On(func(ev *event) {
-			w.Saw(notice, compaction, child) // silence is what a client without them wants
-			for item := range ev.update.Get("content").Items() {
-				if item.Get("type").Is("session") {
-					need(child, ev, session, "session", "tool content of type session")
-				}
-			}
-		}, toolCall, toolUpdate)
-		gate := v.gates("SessionConfigOption")["boolean"]
-		w.On(func(ev *event) {
-			for _, o := range ev.options {
-				need(boolean, ev, pick(o.boolean, gate, ""), o.id, "the boolean config option "+clip(o.id))
-			}
-		}, listings()...)
+		}
+	}, toolCall, toolUpdate)
+	gate := v.gates("SessionConfigOption")["boolean"]
+	w.On(func(ev *event) {
+		for _, o := range ev.options {
+			need("boolean-option", ev, pick(o.boolean, gate, ""), o.id, "the boolean config option "+clip(o.id))
+		}
+	}, listings()...)
 
-		exists := func(point int, why string, promised func(*event) bool, about ...topic) {
-			w.On(func(ev *event) {
-				if ev.conn.initDone > 0 && promised(ev) {
-					w.judge(point, ev.code() == -32601, ev, ev.Method, []int{ev.conn.initDone, ev.Ref},
-						"%s was answered with \"method not found\" (-32601), although %s.", ev.Method, why)
-				}
-			}, about...)
-		}
-		for _, o := range v.optional {
-			exists(advertised, "the agent advertises it",
-				func(ev *event) bool { return ev.conn.has(rules.OfAgent, v.gate(ev.Method)) }, answered(o.verb))
-		}
-		exists(advertised, "the agent advertises it",
-			func(ev *event) bool { return ev.session != nil && ev.session.modes != nil }, answered(setMode))
-		exists(advertised, "the agent advertises it",
-			func(ev *event) bool { return ev.session != nil && len(ev.session.options) > 0 }, answered(setOption))
-		exists(baseline, "every agent must have it", func(*event) bool { return true }, answered(newSession),
-			answered(prompt))
-	})
+	exists := func(point string, why string, promised func(*event) bool, about ...topic) {
+		w.On(func(ev *event) {
+			if ev.conn.initDone > 0 && promised(ev) {
+				w.judge(point, ev.code() == -32601, ev, ev.Method, []int{ev.conn.initDone, ev.Ref},
+					"%s was answered with \"method not found\" (-32601), although %s.", ev.Method, why)
+			}
+		}, about...)
+	}
+	for _, o := range v.optional {
+		exists("advertised", "the agent advertises it",
+			func(ev *event) bool { return ev.conn.has(rules.OfAgent, v.gate(ev.Method)) }, answered(o.verb))
+	}
+	exists("advertised", "the agent advertises it",
+		func(ev *event) bool { return ev.session != nil && ev.session.modes != nil }, answered(setMode))
+	exists("advertised", "the agent advertises it",
+		func(ev *event) bool { return ev.session != nil && len(ev.session.options) > 0 }, answered(setOption))
+	exists("baseline", "every agent must have it", func(*event) bool { return true }, answered(newSession),
+		answered(prompt))
 }
 
 // clientGate judges that the client uses only what the agent advertised.
-func clientGate(v *version) *rule {
-	r := v.ofClient("C-GATE",
-		"The client uses optional methods, directories, MCP transports and content only if the agent advertised them.", 1, 2)
+func clientGate(w *watch) {
+	v := w.version
 	ids := map[verb]string{}
 	var all []string
 	for _, o := range v.optional {
 		ids[o.verb] = o.requirement
 		all = append(all, o.requirement)
 	}
-	method := r.Fail("method", "a method the agent did not advertise", all...)
-	directories := r.Fail("directories", "additional directories the agent did not advertise", "DIRS-001")
-	servers := r.Fail("mcp-servers", "an MCP transport the agent did not advertise", "SESSION-014")
-	content := r.Fail("content", "prompt content the agent did not advertise", "PROMPT-002")
-	instructions := r.Fail("system-prompt", "a system prompt the agent did not advertise", "SYS-001")
-	override := r.Fail("override", "a system prompt in mode override, which the agent did not advertise", "SYS-002")
-	served := r.In(1).Lint("served", "a request was carried out that the client had not advertised", "RPC-023")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			w.Saw(served)
-			if ev.conn.initDone > 0 && !ev.conn.has(rules.OfClient, v.gate(ev.Method)) && ev.succeeded() {
-				w.find(served, ev, ev.Method, []int{ev.Ref}, "The client carried out %s, which it had not advertised.", ev.Method)
-			}
-		}, answered(readFile), answered(writeFile), answered(createTerminal))
-		need := func(point int, ev *event, gate, object, what string) *rules.Finding {
-			if ev.conn.initDone == 0 {
-				return nil
-			}
-			return w.judge(point, !ev.conn.has(rules.OfAgent, gate), ev, object, []int{ev.conn.initDone},
-				"The client sent %s, which the agent did not advertise.", what)
+	w.On(func(ev *event) {
+		w.Saw("served")
+		if ev.conn.initDone > 0 && !ev.conn.has(rules.OfClient, v.gate(ev.Method)) && ev.succeeded() {
+			w.find("served", ev, ev.Method, []int{ev.Ref}, "The client carried out %s, which it had not advertised.", ev.Method)
 		}
-		for _, verb := range append(slices.Collect(maps.Keys(ids)), forkSession) {
-			w.On(func(ev *event) {
-				if f := need(method, ev, v.gate(ev.Method), ev.Method, ev.Method); ids[verb] != "" {
-					w.Narrow(f, ids[verb])
-				}
-			}, asked(verb))
+	}, answered(readFile), answered(writeFile), answered(createTerminal))
+	need := func(point string, ev *event, gate, object, what string) *rules.Finding {
+		if ev.conn.initDone == 0 {
+			return nil
 		}
-		transports, blocks := v.gates("McpServer"), v.gates("ContentBlock")
+		return w.judge(point, !ev.conn.has(rules.OfAgent, gate), ev, object, []int{ev.conn.initDone},
+			"The client sent %s, which the agent did not advertise.", what)
+	}
+	for _, verb := range append(slices.Collect(maps.Keys(ids)), forkSession) {
 		w.On(func(ev *event) {
-			if ev.params.Get("additionalDirectories").Len() > 0 {
-				need(directories, ev, v.folders, "", "additionalDirectories")
+			if f := need("method", ev, v.gate(ev.Method), ev.Method, ev.Method); ids[verb] != "" {
+				w.Narrow(f, ids[verb])
 			}
-			if system := ev.params.Get("systemPrompt"); system.Kind() == wire.Object {
-				need(instructions, ev, v.instructions, "", "a systemPrompt")
-				if ev.conn.has(rules.OfAgent, v.instructions) && system.Get("mode").Is("override") {
-					need(override, ev, v.instructions+".mode.override", "", "a systemPrompt in mode override")
-				}
+		}, asked(verb))
+	}
+	transports, blocks := v.gates("McpServer"), v.gates("ContentBlock")
+	w.On(func(ev *event) {
+		if ev.params.Get("additionalDirectories").Len() > 0 {
+			need("directories", ev, v.folders, "", "additionalDirectories")
+		}
+		if system := ev.params.Get("systemPrompt"); system.Kind() == wire.Object {
+			need("system-prompt", ev, v.instructions, "", "a systemPrompt")
+			if ev.conn.has(rules.OfAgent, v.instructions) && system.Get("mode").Is("override") {
+				need("override", ev, v.instructions+".mode.override", "", "a systemPrompt in mode override")
 			}
-			for server := range ev.params.Get("mcpServers").Items() {
-				kind := server.Get("type").Str()
-				need(servers, ev, transports[kind], kind, "an MCP server of type "+kind)
-			}
-		}, setUps(asked)...)
-		w.On(func(ev *event) {
-			for block := range ev.params.Get("prompt").Items() {
-				kind := block.Get("type").Str()
-				need(content, ev, blocks[kind], kind, "a block of type "+kind)
-			}
-		}, asked(prompt))
-	})
+		}
+		for server := range ev.params.Get("mcpServers").Items() {
+			kind := server.Get("type").Str()
+			need("mcp-servers", ev, transports[kind], kind, "an MCP server of type "+kind)
+		}
+	}, setUps(asked)...)
+	w.On(func(ev *event) {
+		for block := range ev.params.Get("prompt").Items() {
+			kind := block.Get("type").Str()
+			need("content", ev, blocks[kind], kind, "a block of type "+kind)
+		}
+	}, asked(prompt))
 }

@@ -1,57 +1,50 @@
 package invariants
 
 // loadWindow judges the replay of a loaded session.
-func loadWindow(v *version) *rule {
-	r := v.ofAgent("LOAD-WINDOW", "History is replayed between session/load and its response, all of it and not later.")
-	late := r.Fail("late-history", "history came after the response to session/load", "LOAD-004")
-	empty := r.Fail("no-history", "a session that had spoken was loaded without its history", "LOAD-003")
-	user := r.Fail("no-user-message", "a session was loaded without what the user said", "LOAD-003", "LOAD-005")
-	unfinished := r.Lint("unfinished-tool", "a replayed tool call has no final status", "LOAD-013")
-	request := r.Lint("request", "the agent asked for something while it replayed", "LOAD-014")
-	return r.Watching(func(w *watch) {
-		type replay struct{ user, agent int }
-		eachReplay(w, func(r *replay, ev *event) {
-			if ev.topic == userChunk {
-				r.user++
-			} else {
-				r.agent++
+func loadWindow(w *watch) {
+	type replay struct{ user, agent int }
+	eachReplay(w, func(r *replay, ev *event) {
+		if ev.topic == userChunk {
+			r.user++
+		} else {
+			r.agent++
+		}
+	}, func(r *replay, ev *event) {
+		s := ev.session
+		w.Saw("late-history", "request")
+		because := []int{ev.request.seq}
+		if turns := w.state.lives[s.id]; turns > 0 {
+			w.Saw("no-history", "no-user-message")
+			switch {
+			case r.user+r.agent == 0:
+				w.find("no-history", ev, "", because, "The session had %s in this transcript, but session/load replayed nothing.",
+					count(turns, "finished turn"))
+			case r.user == 0:
+				w.find("no-user-message", ev, "", because,
+					"session/load replayed no user_message_chunk, although the user had spoken.")
+			case r.agent == 0:
+				w.find("no-history", ev, "", because, "session/load replayed nothing of what the agent had said.")
 			}
-		}, func(r *replay, ev *event) {
-			s := ev.session
-			w.Saw(late, request)
-			because := []int{ev.request.seq}
-			if turns := w.state.lives[s.id]; turns > 0 {
-				w.Saw(empty, user)
-				switch {
-				case r.user+r.agent == 0:
-					w.find(empty, ev, "", because, "The session had %s in this transcript, but session/load replayed nothing.",
-						count(turns, "finished turn"))
-				case r.user == 0:
-					w.find(user, ev, "", because, "session/load replayed no user_message_chunk, although the user had spoken.")
-				case r.agent == 0:
-					w.find(empty, ev, "", because, "session/load replayed nothing of what the agent had said.")
-				}
+		}
+		for _, t := range s.order {
+			if t.first >= ev.request.seq && t.by == byCall {
+				w.judge("unfinished-tool", !t.status.final(), ev, t.id, []int{t.first},
+					"The replayed tool call %q is left %s.", t.id, t.status)
 			}
-			for _, t := range s.order {
-				if t.first >= ev.request.seq && t.by == byCall {
-					w.judge(unfinished, !t.status.final(), ev, t.id, []int{t.first},
-						"The replayed tool call %q is left %s.", t.id, t.status)
-				}
-			}
-		})
-		w.On(func(ev *event) {
-			if s := ev.session; s != nil && !s.replaying() && s.restored != nil && s.restored.verb == loadSession &&
-				len(s.open) == 0 {
-				w.find(late, ev, "", []int{s.restored.seq, s.restSeq},
-					"%s came after the response to session/load and before the next prompt.", describe(ev))
-			}
-		}, append(messages(), toolCall)...)
-		w.inSession(func(ev *event, s *session) {
-			if s.window != nil && s.replaying() && len(s.open) == 0 {
-				w.find(request, ev, ev.Method, []int{s.window.seq}, "The agent sent %s while it replayed history.", ev.Method)
-			}
-		}, agentRequests()...)
+		}
 	})
+	w.On(func(ev *event) {
+		if s := ev.session; s != nil && !s.replaying() && s.restored != nil && s.restored.verb == loadSession &&
+			len(s.open) == 0 {
+			w.find("late-history", ev, "", []int{s.restored.seq, s.restSeq},
+				"%s came after the response to session/load and before the next prompt.", describe(ev))
+		}
+	}, append(messages(), toolCall)...)
+	w.inSession(func(ev *event, s *session) {
+		if s.window != nil && s.replaying() && len(s.open) == 0 {
+			w.find("request", ev, ev.Method, []int{s.window.seq}, "The agent sent %s while it replayed history.", ev.Method)
+		}
+	}, agentRequests()...)
 }
 
 // eachReplay follows the loads of sessions: hear takes in the content that comes while one
@@ -74,26 +67,21 @@ func eachReplay[R any](w *watch, hear, over func(*R, *event)) {
 }
 
 // resumeSilent judges that resuming replays nothing.
-func resumeSilent(v *version) *rule {
-	r := v.ofAgent("RESUME-SILENT", "session/resume replays no history.")
-	during := r.Fail("history", "history came between session/resume and its response", "RESUME-003")
-	after := r.Lint("late-history", "history came after the response to session/resume", "RESUME-008")
-	return r.Watching(func(w *watch) {
-		w.inSession(func(ev *event, s *session) {
-			if len(s.open) > 0 {
-				return
-			}
-			if s.window != nil && s.window.verb == resumeSession {
-				w.find(during, ev, "", []int{s.window.seq}, "%s came between session/resume and its response.", describe(ev))
-			} else if s.window == nil && s.restored != nil && s.restored.verb == resumeSession {
-				w.find(after, ev, "", []int{s.restored.seq, s.restSeq},
-					"%s came after the response to session/resume and before the next prompt.", describe(ev))
-			}
-		}, contentUpdates()...)
-		w.On(func(ev *event) {
-			if ev.succeeded() {
-				w.Saw(during, after)
-			}
-		}, answered(resumeSession))
-	})
+func resumeSilent(w *watch) {
+	w.inSession(func(ev *event, s *session) {
+		if len(s.open) > 0 {
+			return
+		}
+		if s.window != nil && s.window.verb == resumeSession {
+			w.find("history", ev, "", []int{s.window.seq}, "%s came between session/resume and its response.", describe(ev))
+		} else if s.window == nil && s.restored != nil && s.restored.verb == resumeSession {
+			w.find("late-history", ev, "", []int{s.restored.seq, s.restSeq},
+				"%s came after the response to session/resume and before the next prompt.", describe(ev))
+		}
+	}, contentUpdates()...)
+	w.On(func(ev *event) {
+		if ev.succeeded() {
+			w.Saw("history", "late-history")
+		}
+	}, answered(resumeSession))
 }

@@ -19,58 +19,44 @@ const rememberedText = hearing.Remembered
 // whole messages and thoughts in their order, whatever the white space and the pieces, and the
 // tool calls with their ends. Of notices that the agent makes itself, and of thoughts, no
 // sentence says it.
-func loadWhole(v *version) *rule {
-	r := v.ofAgent("LOAD-WHOLE", "A replay has each message, thought and tool call of the turns that have ended.")
-	p := &wholePoints{
-		message: r.Fail("message", "a replay leaves out a message of the model that the agent had passed on", "LOAD-003"),
-		user:    r.Fail("user", "a replay leaves out a prompt of the user", "LOAD-003", "LOAD-005"),
-		order:   r.Warn("order", "a replay has messages in another order", "LOAD-005"),
-		notice:  r.Lint("notice", "a replay leaves out a message that the agent had sent", "LOAD-003"),
-		thought: r.Lint("thought", "a replay leaves out thoughts that the agent had sent", "LOAD-003"),
-		call:    r.Warn("call", "a replay leaves out tool calls", "LOAD-003"),
-		status:  r.Warn("status", "a replay shows another end of a tool call", "LOAD-003"),
-	}
-	return r.Watching(func(w *watch) {
-		var model strings.Builder // what it said
-		w.On(func(ev *event) {
-			if ev.Kind == transcript.ModelChunk && model.Len() < 4*rememberedText {
-				model.WriteString(bare(fakellm.ChunkText(ev.body)))
-			}
-		}, modelEvent)
-		talks := map[string]*talk{} // by the id of a session
-		of := func(id string) *talk {
-			if talks[id] == nil {
-				rules.Remember(talks, rememberedSessions, id, &talk{ends: map[string]status{}})
-			}
-			return talks[id]
+func loadWhole(w *watch) {
+	var model strings.Builder // what it said
+	w.On(func(ev *event) {
+		if ev.Kind == transcript.ModelChunk && model.Len() < 4*rememberedText {
+			model.WriteString(bare(fakellm.ChunkText(ev.body)))
 		}
-		w.On(func(ev *event) { delete(talks, ev.Session) }, asked(deleteSession))
-		w.On(func(ev *event) { of(ev.Session).ask(ev) }, asked(prompt))
-		w.On(func(ev *event) {
-			if from := talks[ev.request.session.name()]; from != nil && len(talks) < rememberedSessions {
-				talks[ev.result.Get("sessionId").Str()] = &talk{past: slices.Clone(from.past), ends: maps.Clone(from.ends)}
-			}
-		}, answered(forkSession))
-		w.On(func(ev *event) {
-			if s := ev.session; s.speaksAlone() && s.window == nil {
-				of(ev.Session).hear(ev)
-			}
-		}, contentUpdates()...)
-		w.On(func(ev *event) {
-			if k, t := talks[ev.Session], ev.turn; k != nil && t != nil {
-				k.end(t, t.leavesHistory(ev.stop) && !t.concurrent && !t.mixed)
-			}
-		}, answered(prompt))
-		eachReplay(w, func(r *replayed, ev *event) { r.hear(ev) }, func(r *replayed, ev *event) {
-			// LOAD-WINDOW names a replay without anything of the agent.
-			if k := talks[ev.Session]; k != nil && r.answered && r.all.Len() < 8*rememberedText {
-				p.compare(w, k, r, ev, model.String())
-			}
-		})
+	}, modelEvent)
+	talks := map[string]*talk{} // by the id of a session
+	of := func(id string) *talk {
+		if talks[id] == nil {
+			rules.Remember(talks, rememberedSessions, id, &talk{ends: map[string]status{}})
+		}
+		return talks[id]
+	}
+	w.On(func(ev *event) { delete(talks, ev.Session) }, asked(deleteSession))
+	w.On(func(ev *event) { of(ev.Session).ask(ev) }, asked(prompt))
+	w.On(func(ev *event) {
+		if from := talks[ev.request.session.name()]; from != nil && len(talks) < rememberedSessions {
+			talks[ev.result.Get("sessionId").Str()] = &talk{past: slices.Clone(from.past), ends: maps.Clone(from.ends)}
+		}
+	}, answered(forkSession))
+	w.On(func(ev *event) {
+		if s := ev.session; s.speaksAlone() && s.window == nil {
+			of(ev.Session).hear(ev)
+		}
+	}, contentUpdates()...)
+	w.On(func(ev *event) {
+		if k, t := talks[ev.Session], ev.turn; k != nil && t != nil {
+			k.end(t, t.leavesHistory(ev.stop) && !t.concurrent && !t.mixed)
+		}
+	}, answered(prompt))
+	eachReplay(w, func(r *replayed, ev *event) { r.hear(ev) }, func(r *replayed, ev *event) {
+		// LOAD-WINDOW names a replay without anything of the agent.
+		if k := talks[ev.Session]; k != nil && r.answered && r.all.Len() < 8*rememberedText {
+			w.compare(k, r, ev, model.String())
+		}
 	})
 }
-
-type wholePoints struct{ message, user, order, notice, thought, call, status int }
 
 // replayed is what a load brought.
 type replayed struct {
@@ -103,7 +89,7 @@ func (r *replayed) hear(ev *event) {
 }
 
 // compare judges a replay by what was said and done before it.
-func (p *wholePoints) compare(w *watch, k *talk, r *replayed, ev *event, model string) {
+func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 	const tellsApart = 8 // bytes that are not said again by chance
 	all, at, before, said := r.all.String(), 0, 0, map[string]bool{}
 	for _, x := range k.past {
@@ -111,12 +97,12 @@ func (p *wholePoints) compare(w *watch, k *talk, r *replayed, ev *event, model s
 		if text == "" || x.topic == userChunk && r.user.Len() == 0 { // LOAD-WINDOW names a user who said nothing
 			continue
 		}
-		point, what := pick(strings.Contains(model, text), p.message, p.notice), "message"
+		point, what := pick(strings.Contains(model, text), "message", "notice"), "message"
 		switch x.topic {
 		case thoughtChunk:
-			point, what = p.thought, "thought"
+			point, what = "thought", "thought"
 		case userChunk:
-			point, what = p.user, "prompt"
+			point, what = "user", "prompt"
 		}
 		if w.judge(point, !strings.Contains(r.of(x.topic).String(), text), ev, "", []int{x.seq, ev.request.seq},
 			"session/load did not replay the %s that began with #%d.", what, x.seq) != nil || x.topic == thoughtChunk {
@@ -124,18 +110,18 @@ func (p *wholePoints) compare(w *watch, k *talk, r *replayed, ev *event, model s
 		}
 		i := strings.Index(all[at:], text)
 		moved := i < 0 && len(text) >= tellsApart && !said[text] && strings.Count(all, text) == 1
-		w.judge(p.order, moved, ev, "", []int{before, x.seq, ev.request.seq},
+		w.judge("order", moved, ev, "", []int{before, x.seq, ev.request.seq},
 			"session/load replayed the %s that began with #%d before that of #%d.", what, x.seq, before)
 		if said[text] = true; i >= 0 {
 			at, before = at+i+len(text), x.seq
 		}
 	}
-	p.compareCalls(w, k, r, ev)
+	w.compareCalls(k, r, ev)
 }
 
 // compareCalls judges the tool calls of a replay: by their ids where it keeps them, else by
 // their number.
-func (p *wholePoints) compareCalls(w *watch, k *talk, r *replayed, ev *event) {
+func (w *watch) compareCalls(k *talk, r *replayed, ev *event) {
 	kept := 0
 	for _, t := range ev.session.order {
 		before, known := k.ends[t.id]
@@ -145,13 +131,13 @@ func (p *wholePoints) compareCalls(w *watch, k *talk, r *replayed, ev *event) {
 		if t.by == byCall {
 			kept++
 		}
-		w.judge(p.status, t.status.final() && t.status != before, ev, t.id, []int{t.seq},
+		w.judge("status", t.status.final() && t.status != before, ev, t.id, []int{t.seq},
 			"The tool call %q had ended %s, and session/load shows it as %s.", t.id, before, t.status)
 	}
 	if r.calls == 0 && kept == 0 {
 		return // an agent may keep none
 	}
-	w.judge(p.call, max(kept, r.calls) < len(k.ends), ev, "", []int{ev.request.seq},
+	w.judge("call", max(kept, r.calls) < len(k.ends), ev, "", []int{ev.request.seq},
 		"session/load replayed %s, and %d had ended before it.", count(max(kept, r.calls), "tool call"), len(k.ends))
 }
 

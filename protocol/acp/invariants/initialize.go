@@ -7,49 +7,42 @@ import (
 )
 
 // initEcho judges the answer to initialize.
-func initEcho(v *version) *rule {
-	r := v.ofAgent("INIT-ECHO",
-		"initialize succeeds, with the version offered if the agent speaks it, and nothing comes before that.")
-	version := r.Fail("version", "version 1 was offered and another one chosen", "INIT-004", "INIT-003")
-	refused := r.Fail("error", "initialize failed, although any version is negotiable", "INIT-005", "INIT-011")
-	unable := r.Inconclusive("not-able", "initialize failed, for a reason that may be none of the protocol's", "INIT-011")
-	early := r.Lint("early-message", "a message came before initialize was answered", "INIT-003")
-	return r.Watching(func(w *watch) {
-		before := map[*conn]int{}
-		w.On(func(ev *event) {
-			if ev.Ref != ev.conn.initAsked {
-				return // a second initialize is undefined
-			}
-			w.Saw(refused, unable)
-			if seq := before[ev.conn]; seq > 0 {
-				w.Report(early, ev.Conn, "", "", []int{seq, ev.Seq}, "The agent sent a message before it had answered initialize.")
-			}
-			w.Saw(early)
-			if ev.err.Exists() {
-				switch {
-				case ev.request.offered < 0 || lowerThanAll(ev):
-				case !aboutRequest(ev):
-					w.find(unable, ev, "", []int{ev.Ref}, "initialize failed with %d %q, which says nothing of the request.",
-						ev.code(), ev.err.Get("message").Str())
-				default:
-					w.find(refused, ev, "", []int{ev.Ref},
-						"initialize failed with %d %q; an agent that does not speak the offered version answers with its own.", ev.code(),
-						ev.err.Get("message").Str())
-				}
-				return
-			}
-			if ev.request.offered == 1 {
-				n, ok := ev.result.Get("protocolVersion").Int()
-				w.judge(version, ok && n != 1, ev, "", []int{ev.Ref}, "The client offered version 1 and the agent chose %d.", n)
-			}
-		}, answered(initialize))
-		speak := func(ev *event) {
-			if ev.conn.initDone == 0 && before[ev.conn] == 0 {
-				before[ev.conn] = ev.Seq
-			}
+func initEcho(w *watch) {
+	before := map[*conn]int{}
+	w.On(func(ev *event) {
+		if ev.Ref != ev.conn.initAsked {
+			return // a second initialize is undefined
 		}
-		w.On(speak, agentCalls()...)
-	})
+		w.Saw("error", "not-able")
+		if seq := before[ev.conn]; seq > 0 {
+			w.Report("early-message", ev.Conn, "", "", []int{seq, ev.Seq},
+				"The agent sent a message before it had answered initialize.")
+		}
+		w.Saw("early-message")
+		if ev.err.Exists() {
+			switch {
+			case ev.request.offered < 0 || lowerThanAll(ev):
+			case !aboutRequest(ev):
+				w.find("not-able", ev, "", []int{ev.Ref}, "initialize failed with %d %q, which says nothing of the request.",
+					ev.code(), ev.err.Get("message").Str())
+			default:
+				w.find("error", ev, "", []int{ev.Ref},
+					"initialize failed with %d %q; an agent that does not speak the offered version answers with its own.", ev.code(),
+					ev.err.Get("message").Str())
+			}
+			return
+		}
+		if ev.request.offered == 1 {
+			n, ok := ev.result.Get("protocolVersion").Int()
+			w.judge("version", ok && n != 1, ev, "", []int{ev.Ref}, "The client offered version 1 and the agent chose %d.", n)
+		}
+	}, answered(initialize))
+	speak := func(ev *event) {
+		if ev.conn.initDone == 0 && before[ev.conn] == 0 {
+			before[ev.conn] = ev.Seq
+		}
+	}
+	w.On(speak, agentCalls()...)
 }
 
 // aboutRequest reports whether an error says that the request is not as it should be, or

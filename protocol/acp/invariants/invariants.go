@@ -15,9 +15,10 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// What each version has of its own: requirements.txt is the registry, bindings.yaml what
-// tests it, and examples the examples of the rules. v2/kept.txt names the requirements of
-// version 1 that hold in version 2 as they are.
+// What each version has of its own: rules.txt holds the rules and their points, shape.txt what
+// SHAPE judges by, requirements.txt is the registry, bindings.yaml what tests it, and examples
+// the examples of the rules. v2/kept.txt names the requirements of version 1 that hold in
+// version 2 as they are.
 //
 // A line of an example is a frame of the editor (-->) or of the agent (<--), or
 // an event:
@@ -33,7 +34,7 @@ import (
 //	wait D, written, stdin-closed, exit [STATUS], cut off
 //	also RULE/POINT…                 what other rules find
 //
-//go:embed requirements.txt bindings.yaml prose.yaml aliases.txt examples/*.txtar v2
+//go:embed rules.txt shape.txt requirements.txt bindings.yaml prose.yaml aliases.txt examples/*.txtar v2
 var files embed.FS
 
 func file(name string) string {
@@ -55,22 +56,22 @@ func V2() *rules.Set { return v2() }
 
 var (
 	v1 = sync.OnceValue(func() *rules.Set {
-		return set(version1(), rules.Definition{Requirements: file("requirements.txt"),
-			Bindings: []byte(file("bindings.yaml")),
-			Prose:    []byte(file("prose.yaml")), Folder: "examples", Severities: severities()})
+		return set(version1(), rules.Definition{Text: file("rules.txt"),
+			Requirements: file("requirements.txt"), Bindings: []byte(file("bindings.yaml")),
+			Prose: []byte(file("prose.yaml")), Folder: "examples", Severities: severities()})
 	})
 	v2 = sync.OnceValue(func() *rules.Set {
-		return set(version2(), rules.Definition{Requirements: file("v2/requirements.txt") + requirements(Kept()),
-			Bindings: []byte(file("v2/bindings.yaml")), Folder: "v2/examples", Aliases: file("aliases.txt"),
+		return set(version2(), rules.Definition{Text: file("v2/rules.txt"),
+			Requirements: file("v2/requirements.txt") + requirements(Kept()),
+			Bindings:     []byte(file("v2/bindings.yaml")), Folder: "v2/examples", Aliases: file("aliases.txt"),
 			Severities: map[string]rules.Severity{"v1": {}, "pedantic": {Stricter: true}}})
 	})
 )
 
 // set makes the rules of a version of the texts that it has of its own.
 func set(v *version, d rules.Definition) *rules.Set {
-	specs := list(v)
-	d.Rules, d.Examples = rules.RulesOf(specs), files
-	d.Watch = func(c *rules.Checker) rules.Observer { return watchAll(v, specs, c) }
+	d.Examples = files
+	d.Watch = func(c *rules.Checker) rules.Observer { return watchAll(v, c) }
 	// All agents here talk over stdio, and what the client leaves out is ours to choose.
 	d.Everywhere = func(condition string) bool {
 		return condition == "transport:stdio" || strings.HasPrefix(condition, "!clientCapabilities")
@@ -99,32 +100,31 @@ func requirements(ids []string) string {
 	return kept.String()
 }
 
-// list returns the rules that hold in a version.
-func list(v *version) (all []*rule) {
-	for _, write := range []func(*version) *rule{
-		lateContent, stdoutClean, sessionKnownFirst, toolClosed, cancelReason,
-		toolAnnounced, shape, configComplete, modeSync, loadWindow,
-		resumeSilent, authCode, capGate, pathAbs, rootKeys,
-		cancelCause, oneResponse, toolResend, userEcho, statusForward,
-		permGuard, usageSane, termLife, planFull, msgRuns,
-		listSane, notifySilent, initEcho, terminalRef, elicitScope,
-		closeSettles, subagents, notices, compactions, systemPrompts, deleteGone, rcancelOwn, authMethods, errForm,
-
-		greeting, removed, errorData, states, cancels, echo, replays, replayEnds, retries, background, terminals, commands,
-
-		worksAgain, promptAccepted, crashed, emptyTurn, sessionDistinct, textWhole, loadStable, loadWhole, contentData,
-		elicitCare, modelText, modelStop, modelContext, modelCalls, effects, wireValid, settingsHold, busyPromised,
-		askPromised, backPromised,
-
-		clientPermCancel, clientPermOffered, clientGate, clientInitFirst, clientAnswer,
-		clientCwd, clientModeListed, clientCursor, clientElicitCode, clientTermUTF8, clientShape,
-		clientIDs, clientCancel, clientSubagents,
-	} {
-		if r := write(v); r.ID != "" {
-			all = append(all, r)
-		}
-	}
-	return all
+// machines begin to watch for the rules, by the ids of those.
+var machines = map[string]func(*watch){
+	"ASK-PROMISED": askPromised, "AUTH-CODE": authCode, "AUTH-METHODS": authMethods, "BACK-PROMISED": backPromised,
+	"BUSY-PROMISED": busyPromised, "C-ANSWER": clientAnswer, "C-CURSOR": clientCursor, "C-CWD": clientCwd,
+	"C-ELICIT-CODE": clientElicitCode, "C-GATE": clientGate, "C-INIT-FIRST": clientInitFirst,
+	"C-MODE-LISTED": clientModeListed, "C-PERM-CANCEL": clientPermCancel, "C-PERM-OFFERED": clientPermOffered,
+	"C-SHAPE": clientShape, "C-SUBAGENT": clientSubagents, "C-TERM-UTF8": clientTermUTF8,
+	"CANCEL-CAUSE": cancelCause, "CANCEL-REASON": cancelReason, "CAP-GATE": capGate, "CLOSE-SETTLES": closeSettles,
+	"COMPACTION": compactions, "CONFIG-COMPLETE": configComplete, "CONTENT-DATA": contentData, "CRASH": crashed,
+	"DELETE-GONE": deleteGone, "EFFECTS": effects, "ELICIT-CARE": elicitCare, "ELICIT-SCOPE": elicitScope,
+	"EMPTY-TURN": emptyTurn, "ERR-FORM": errForm, "INIT-ECHO": initEcho, "LATE-CONTENT": lateContent,
+	"LIST-SANE": listSane, "LOAD-STABLE": loadStable, "LOAD-WHOLE": loadWhole, "LOAD-WINDOW": loadWindow,
+	"MODE-SYNC": modeSync, "MODEL-CALLS": modelCalls, "MODEL-CONTEXT": modelContext, "MODEL-STOP": modelStop,
+	"MODEL-TEXT": modelText, "MSG-RUNS": msgRuns, "NOTICE": notices, "NOTIFY-SILENT": notifySilent,
+	"ONE-RESPONSE": oneResponse, "PATH-ABS": pathAbs, "PERM-GUARD": permGuard, "PLAN-FULL": planFull,
+	"PROMPT-ACCEPTED": promptAccepted, "RCANCEL-OWN": rcancelOwn, "RESUME-SILENT": resumeSilent,
+	"ROOT-KEYS": rootKeys, "SESSION-DISTINCT": sessionDistinct, "SESSION-KNOWN-FIRST": sessionKnownFirst,
+	"SETTINGS": settingsHold, "SHAPE": shape, "STATUS-FORWARD": statusForward, "STDOUT-CLEAN": stdoutClean,
+	"SUBAGENT": subagents, "SYSTEM-PROMPT": systemPrompts, "TERM-LIFE": termLife, "TERMINAL-REF": terminalRef,
+	"TEXT-WHOLE": textWhole, "TOOL-ANNOUNCED": toolAnnounced, "TOOL-CLOSED": toolClosed, "TOOL-RESEND": toolResend,
+	"USAGE-SANE": usageSane, "USER-ECHO": userEcho, "V2-BACKGROUND": background, "V2-CANCEL": cancels,
+	"V2-CLIENT-CANCEL": clientCancel, "V2-CLIENT-IDS": clientIDs, "V2-COMMANDS": commands, "V2-ECHO": echo,
+	"V2-ERROR": errorData, "V2-GREETING": greeting, "V2-REMOVED": removed, "V2-REPLAY": replayEnds,
+	"V2-RESUME": replays, "V2-RETRY": retries, "V2-STATES": states, "V2-TERMINAL": terminals,
+	"WIRE-VALID": wireValid, "WORKS-AGAIN": worksAgain,
 }
 
 // SeverityNames returns the names of the sets of severities, sorted.
@@ -161,10 +161,10 @@ type watcher struct {
 	complain func(schema.Problem)
 }
 
-func watchAll(v *version, specs []*rule, c *rules.Checker) rules.Observer {
+func watchAll(v *version, c *rules.Checker) rules.Observer {
 	all := &watcher{Checker: c, version: v, state: newWorld(v)}
 	all.complain = func(p schema.Problem) { all.problems = append(all.problems, p) }
-	rules.Begin(c, specs, func(w *rules.Watch) *watch { return &watch{w, all} })
+	rules.Begin(c, machines, func(w *rules.Watch) *watch { return &watch{w, all} })
 	return all
 }
 
@@ -226,12 +226,12 @@ func (w *watch) inTurn(judge func(*event, *turn), about ...topic) {
 
 // find reports that the entry breaks a point. object is what it is about; the
 // same object is reported once. because are earlier entries that matter.
-func (w *watch) find(point int, ev *event, object string, because []int, format string, args ...any) *rules.Finding {
+func (w *watch) find(point string, ev *event, object string, because []int, format string, args ...any) *rules.Finding {
 	return w.Report(point, ev.Conn, ev.Session, object, append(because, ev.Seq), format, args...)
 }
 
 // judge counts that the point had something to judge, and reports the entry if it breaks it.
-func (w *watch) judge(point int, broken bool, ev *event, object string, because []int, format string,
+func (w *watch) judge(point string, broken bool, ev *event, object string, because []int, format string,
 	args ...any) *rules.Finding {
 	if w.Saw(point); !broken {
 		return nil

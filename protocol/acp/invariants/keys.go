@@ -12,87 +12,67 @@ import (
 
 // rootKeys judges what the schema does not know: keys, methods and kinds of
 // updates. Extensions have their places, in _meta and behind an underscore.
-func rootKeys(v *version) *rule {
-	r := v.ofAgent("ROOT-KEYS",
-		"Objects of the protocol have no keys of their own making, and methods of an extension begin with an underscore.")
-	r.Alone = true
-	key := r.Fail("unknown-key",
-		"an object of the protocol has a key that the schema does not know", "EXT-001", "PROMPT-022", "INFO-002",
-		"SESSION-003", "AUTH-006", "AUTH-011", "CLOSE-004", "DELETE-002", "MODE-005")
-	method := r.Fail("unknown-method", "a method is not known and does not begin with an underscore", "EXT-002")
-	tag := r.Fail("unknown-update", "a kind of session/update is not known", "SESSION-025", "INIT-008")
-	meta := r.Fail("meta", "_meta is neither an object nor null", "EXT-007")
-	value := r.Warn("unknown-value",
-		"a value of an extension does not begin with an underscore", "CONFIG-011", "ELICIT-026")
-	unstable := r.Info("unstable", "something of the unstable schema is in use", "USTB-007", "USTB-014")
-	withdrawn := r.Lint("withdrawn", "something of a draft that was withdrawn is in use", "USTB-007", "EXT-001")
-	newer := r.Info("newer", "the protocol has it in a newer version than this program knows", "INIT-021")
-	points := keyPoints{key, method, tag, meta, value, unstable, withdrawn, newer}
-	return r.Watching(func(w *watch) {
-		w.shapes[rules.OfAgent], w.shapes[rules.OfClient] = true, true
-		news, protocol := schema.LatestNews(), fmt.Sprint("acp-v", v.number)
-		w.On(func(ev *event) {
-			for _, p := range ev.problems {
-				ev.conn.novel = ev.conn.novel || newCapability(p)
-			}
-		}, asked(initialize), answered(initialize))
-		w.On(func(ev *event) {
-			w.Saw(key)
-			if ev.Method != "" && ev.ID == "" || ev.params.Exists() {
-				w.Saw(method)
-			}
-			if isUpdate(ev.topic) {
-				w.Saw(tag)
-			}
-			if bytes.Contains(ev.Raw, []byte(`"_meta"`)) {
-				w.Saw(meta)
-			}
-			for _, p := range ev.problems {
-				points.judge(w, ev, p, news.Touching(protocol, part(ev, p)))
-			}
-		}, agentMessages()...)
-	})
+func rootKeys(w *watch) {
+	w.shapes[rules.OfAgent], w.shapes[rules.OfClient] = true, true
+	news, protocol := schema.LatestNews(), fmt.Sprint("acp-v", w.version.number)
+	w.On(func(ev *event) {
+		for _, p := range ev.problems {
+			ev.conn.novel = ev.conn.novel || newCapability(p)
+		}
+	}, asked(initialize), answered(initialize))
+	w.On(func(ev *event) {
+		w.Saw("unknown-key")
+		if ev.Method != "" && ev.ID == "" || ev.params.Exists() {
+			w.Saw("unknown-method")
+		}
+		if isUpdate(ev.topic) {
+			w.Saw("unknown-update")
+		}
+		if bytes.Contains(ev.Raw, []byte(`"_meta"`)) {
+			w.Saw("meta")
+		}
+		for _, p := range ev.problems {
+			w.key(ev, p, news.Touching(protocol, part(ev, p)))
+		}
+	}, agentMessages()...)
 }
 
-// keyPoints are the points of ROOT-KEYS.
-type keyPoints struct{ key, method, tag, meta, value, unstable, withdrawn, newer int }
-
-// judge reports what a problem with a message breaks. draft is the news about its part.
-func (k keyPoints) judge(w *watch, ev *event, p schema.Problem, draft *schema.Feature) {
+// key reports what a problem with a message breaks. draft is the news about its part.
+func (w *watch) key(ev *event, p schema.Problem, draft *schema.Feature) {
 	name := frameName(ev)
 	object := p.Type + " " + p.Path[strings.LastIndexByte(p.Path, '.')+1:]
 	switch {
 	case p.Severity == schema.Unstable && draft.Is("withdrawn"):
-		w.find(k.withdrawn, ev, object, nil, "In %s, %s is part of a draft that was withdrawn on %s: %s.", name, p.Path,
+		w.find("withdrawn", ev, object, nil, "In %s, %s is part of a draft that was withdrawn on %s: %s.", name, p.Path,
 			draft.Date, draft.Name)
 	case newerThanThis(ev, p):
-		w.find(k.newer, ev, object, nil, "In %s, %s is newer than this program knows: update acp-test.", name, p.Path)
+		w.find("newer", ev, object, nil, "In %s, %s is newer than this program knows: update acp-test.", name, p.Path)
 	case isMeta(p):
-		w.find(k.meta, ev, object, nil, "In %s, %s %s.", name, p.Path, p.Message)
+		w.find("meta", ev, object, nil, "In %s, %s %s.", name, p.Path, p.Message)
 	case unknownTag(ev, p) && p.Severity <= schema.Lossy:
 		kind := clip(ev.update.Get("sessionUpdate").Str())
-		w.find(k.tag, ev, kind, nil, "There is no kind of session/update %q; a notification of an extension would be legal.",
-			kind)
+		w.find("unknown-update", ev, kind, nil,
+			"There is no kind of session/update %q; a notification of an extension would be legal.", kind)
 	case p.Severity == schema.Unstable:
-		w.find(k.unstable, ev, object, nil, "In %s, %s %s.", name, p.Path, p.Message)
+		w.find("unstable", ev, object, nil, "In %s, %s %s.", name, p.Path, p.Message)
 	case p.Severity == schema.Unknown:
-		k.unknown(w, ev, p, object)
+		w.unknown(ev, p, object)
 	}
 }
 
 // unknown reports a method, a key or a value that the schema does not know.
-func (k keyPoints) unknown(w *watch, ev *event, p schema.Problem, object string) {
+func (w *watch) unknown(ev *event, p schema.Problem, object string) {
 	switch {
 	case p.Path == "method":
-		w.find(k.method, ev, ev.Method, nil, "The agent's method %s.", p.Message)
+		w.find("unknown-method", ev, ev.Method, nil, "The agent's method %s.", p.Message)
 	case strings.Contains(p.Message, "unknown key") || strings.Contains(p.Message, "is no member"):
 		if p.Type == "AuthMethodTerminal" && strings.HasSuffix(p.Path, ".command") {
 			return // AUTH-METHODS
 		}
-		f := w.find(k.key, ev, object, nil, "In %s, %s: %s.", frameName(ev), p.Path, p.Message)
+		f := w.find("unknown-key", ev, object, nil, "In %s, %s: %s.", frameName(ev), p.Path, p.Message)
 		w.Narrow(f, extension(p.Type)...)
 	default:
-		w.find(k.value, ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
+		w.find("unknown-value", ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
 	}
 }
 
@@ -127,12 +107,14 @@ func newerThanThis(ev *event, p schema.Problem) bool {
 		p.Path[strings.LastIndexByte(p.Path, '.')+1:]))
 }
 
+// ownResults has the requirements about further keys in the results of some methods, by their types.
+var ownResults = map[string]string{
+	"PromptResponse": "PROMPT-022", "SessionInfoUpdate": "INFO-002", "NewSessionResponse": "SESSION-003",
+	"AuthenticateResponse": "AUTH-006", "LogoutResponse": "AUTH-011", "CloseSessionResponse": "CLOSE-004",
+	"DeleteSessionResponse": "DELETE-002", "SetSessionModeResponse": "MODE-005",
+}
+
 // extension are the requirements that a key of its own breaks in an object of a type.
 func extension(typeName string) []string {
-	for _, own := range ownResults() {
-		if own[0] == typeName {
-			return []string{"EXT-001", own[1]}
-		}
-	}
-	return []string{"EXT-001"}
+	return append([]string{"EXT-001"}, strings.Fields(ownResults[typeName])...)
 }

@@ -9,70 +9,63 @@ import (
 
 // lateContent judges content that comes when no prompt is open. Version 1 bans
 // it only after a cancelled turn; state updates are legal at any time.
-func lateContent(v *version) *rule {
-	r := v.ofAgent("LATE-CONTENT", "No content of a finished turn comes after the response that ended it.")
-	afterCancelled := r.Fail("after-cancelled", "content came after a turn had ended cancelled", "CANCEL-004")
-	afterClosed := r.Fail("after-closed", "content came after the session was closed in the middle of a turn", "CLOSE-002")
-	continues := r.Warn("continues-turn", "content that belongs to a finished turn came after its response", "PROMPT-016")
-	initiated := r.Lint("agent-initiated", "the agent began new content while no prompt was open", "PROMPT-016")
-	after := r.Lint("after-turn", "content came while no prompt was open", "PROMPT-016")
-	return r.Watching(func(w *watch) {
-		waiting := map[*session]*turn{} // turns whose aftermath has not been seen to its end
-		count := func(t *turn) {
-			if t.stop == "cancelled" {
-				w.Saw(afterCancelled)
-			}
-			w.Saw(after)
+func lateContent(w *watch) {
+	waiting := map[*session]*turn{} // turns whose aftermath has not been seen to its end
+	count := func(t *turn) {
+		if t.stop == "cancelled" {
+			w.Saw("after-cancelled")
 		}
-		w.On(func(ev *event) {
-			if t := ev.turn; t != nil {
-				waiting[t.session] = t
-			}
-		}, answered(prompt))
-		w.On(func(ev *event) {
-			if t := waiting[ev.session]; t != nil {
+		w.Saw("after-turn")
+	}
+	w.On(func(ev *event) {
+		if t := ev.turn; t != nil {
+			waiting[t.session] = t
+		}
+	}, answered(prompt))
+	w.On(func(ev *event) {
+		if t := waiting[ev.session]; t != nil {
+			count(t)
+			delete(waiting, ev.session)
+		}
+	}, asked(prompt))
+	w.AtEnd(func(end rules.End) {
+		if end.Linger > 0 {
+			for _, t := range waiting {
 				count(t)
-				delete(waiting, ev.session)
 			}
-		}, asked(prompt))
-		w.AtEnd(func(end rules.End) {
-			if end.Linger > 0 {
-				for _, t := range waiting {
-					count(t)
-				}
-			}
-		})
-		w.On(func(ev *event) {
-			s := ev.session
-			if !s.quiet() {
-				return
-			}
-			t, what := s.last, describe(ev)
-			if t == nil {
-				if s.untouched() && ev.topic == agentChunk {
-					w.find(initiated, ev, "", nil, "%s came before the first prompt of the session.", what)
-				}
-				return
-			}
-			object := fmt.Sprintf("%d %s", t.ended, what)
-			because := []int{t.ended}
-			switch {
-			case t.stop == "cancelled":
-				w.find(afterCancelled, ev, object, because, "%s came after the cancelled response that ended the turn.", what)
-			case s.closed > 0 && t.close != nil:
-				w.find(afterClosed, ev, object, []int{t.close.seq, t.ended, s.closed},
-					"%s came after the session was closed in the middle of a turn.", what)
-			case ev.tool != nil && ev.tool.turn == t || continuesMessage(ev, t):
-				w.find(continues, ev, object, because,
-					"%s belongs to a turn that had ended with %q; clients that stop listening lose it.", what, t.stop)
-			case beginsItem(ev):
-				w.find(initiated, ev, "", because, "%s is new and came while no prompt was open: the agent works on its own.", what)
-			default:
-				w.find(after, ev, fmt.Sprint(t.ended), because,
-					"%s came while no prompt was open, after the turn had ended with %q.", what, t.stop)
-			}
-		}, contentUpdates()...)
+		}
 	})
+	w.On(func(ev *event) {
+		s := ev.session
+		if !s.quiet() {
+			return
+		}
+		t, what := s.last, describe(ev)
+		if t == nil {
+			if s.untouched() && ev.topic == agentChunk {
+				w.find("agent-initiated", ev, "", nil, "%s came before the first prompt of the session.", what)
+			}
+			return
+		}
+		object := fmt.Sprintf("%d %s", t.ended, what)
+		because := []int{t.ended}
+		switch {
+		case t.stop == "cancelled":
+			w.find("after-cancelled", ev, object, because, "%s came after the cancelled response that ended the turn.", what)
+		case s.closed > 0 && t.close != nil:
+			w.find("after-closed", ev, object, []int{t.close.seq, t.ended, s.closed},
+				"%s came after the session was closed in the middle of a turn.", what)
+		case ev.tool != nil && ev.tool.turn == t || continuesMessage(ev, t):
+			w.find("continues-turn", ev, object, because,
+				"%s belongs to a turn that had ended with %q; clients that stop listening lose it.", what, t.stop)
+		case beginsItem(ev):
+			w.find("agent-initiated", ev, "", because,
+				"%s is new and came while no prompt was open: the agent works on its own.", what)
+		default:
+			w.find("after-turn", ev, fmt.Sprint(t.ended), because,
+				"%s came while no prompt was open, after the turn had ended with %q.", what, t.stop)
+		}
+	}, contentUpdates()...)
 }
 
 // quiet reports whether nobody has asked the session for anything.

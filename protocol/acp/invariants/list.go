@@ -10,49 +10,42 @@ import (
 )
 
 // listSane judges session lists; their shape is for SHAPE.
-func listSane(v *version) *rule {
-	r := v.ofAgent("LIST-SANE", "A list respects its filter, names each session once, and its pages end.")
-	filter := r.Fail("filter", "a list holds a session of another directory than asked for", "LIST-005")
-	duplicate := r.Fail("duplicate", "a list names a session twice", "LIST-007")
-	cursor := r.Fail("cursor", "a cursor came back within one list, so its pages do not end", "LIST-007")
-	date := r.Lint("updated-at", "updatedAt is no ISO 8601 time", "LIST-011")
-	return r.Watching(func(w *watch) {
-		type chain struct{ sessions, cursors map[string]int }
-		chains := map[*conn]chain{}
-		w.On(func(ev *event) {
-			if !ev.succeeded() {
-				return
+func listSane(w *watch) {
+	type chain struct{ sessions, cursors map[string]int }
+	chains := map[*conn]chain{}
+	w.On(func(ev *event) {
+		if !ev.succeeded() {
+			return
+		}
+		r := ev.request
+		ch, goesOn := chains[ev.conn]
+		if !goesOn || r.cursor == "" {
+			ch = chain{map[string]int{}, map[string]int{}}
+			chains[ev.conn] = ch
+		}
+		for item := range ev.result.Get("sessions").Items() {
+			id, cwd := item.Get("sessionId").Str(), item.Get("cwd").Str()
+			at := ch.sessions[id]
+			w.judge("duplicate", at > 0, ev, id, []int{at}, "The list names session %q twice.", id)
+			rules.Remember(ch.sessions, rememberedRequests, id, ev.Seq)
+			if r.cwd != "" {
+				w.judge("filter", !sameDir(cwd, r.cwd), ev, id, []int{ev.Ref},
+					"The list was asked for sessions in %q and holds one in %q.", r.cwd, cwd)
 			}
-			r := ev.request
-			ch, goesOn := chains[ev.conn]
-			if !goesOn || r.cursor == "" {
-				ch = chain{map[string]int{}, map[string]int{}}
-				chains[ev.conn] = ch
+			if when := item.Get("updatedAt"); isSet(when) {
+				w.judge("updated-at", !isTime(when), ev, "", nil,
+					"The updatedAt of a session is %s, and should be an ISO 8601 time.", clip(string(when.Raw())))
 			}
-			for item := range ev.result.Get("sessions").Items() {
-				id, cwd := item.Get("sessionId").Str(), item.Get("cwd").Str()
-				at := ch.sessions[id]
-				w.judge(duplicate, at > 0, ev, id, []int{at}, "The list names session %q twice.", id)
-				rules.Remember(ch.sessions, rememberedRequests, id, ev.Seq)
-				if r.cwd != "" {
-					w.judge(filter, !sameDir(cwd, r.cwd), ev, id, []int{ev.Ref},
-						"The list was asked for sessions in %q and holds one in %q.", r.cwd, cwd)
-				}
-				if when := item.Get("updatedAt"); isSet(when) {
-					w.judge(date, !isTime(when), ev, "", nil,
-						"The updatedAt of a session is %s, and should be an ISO 8601 time.", clip(string(when.Raw())))
-				}
+		}
+		w.Saw("cursor")
+		if next := ev.result.Get("nextCursor"); next.Kind() == wire.String {
+			text := next.Str()
+			if at := ch.cursors[text]; at > 0 {
+				w.find("cursor", ev, text, []int{at}, "The cursor %q came back within one list.", text)
 			}
-			w.Saw(cursor)
-			if next := ev.result.Get("nextCursor"); next.Kind() == wire.String {
-				text := next.Str()
-				if at := ch.cursors[text]; at > 0 {
-					w.find(cursor, ev, text, []int{at}, "The cursor %q came back within one list.", text)
-				}
-				rules.Remember(ch.cursors, rememberedRequests, text, ev.Seq)
-			}
-		}, answered(listSessions))
-	})
+			rules.Remember(ch.cursors, rememberedRequests, text, ev.Seq)
+		}
+	}, answered(listSessions))
 }
 
 // sameDir compares directories. An agent may tell the real path behind a

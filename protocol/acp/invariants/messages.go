@@ -8,42 +8,29 @@ import (
 )
 
 // userEcho judges that a live prompt is not echoed.
-func userEcho(v *version) *rule {
-	r := v.ofAgent("USER-ECHO", "A live prompt is not sent back as user_message_chunk.")
-	echo := r.Lint("echo", "the text of a prompt came back while the prompt was open", "PROMPT-020")
-	return r.Watching(func(w *watch) {
-		w.inTurn(func(ev *event, t *turn) {
-			if ev.session.window != nil {
-				return
-			}
-			if text := ev.text(); strings.TrimSpace(text) != "" && strings.Contains(t.text, text) {
-				w.find(echo, ev, "", []int{t.started},
-					"The agent sent the user's prompt back as user_message_chunk; clients show it twice.")
-			}
-		}, userChunk)
-		w.On(func(*event) { w.Saw(echo) }, answered(prompt))
-	})
+func userEcho(w *watch) {
+	w.inTurn(func(ev *event, t *turn) {
+		if ev.session.window != nil {
+			return
+		}
+		if text := ev.text(); strings.TrimSpace(text) != "" && strings.Contains(t.text, text) {
+			w.find("echo", ev, "", []int{t.started},
+				"The agent sent the user's prompt back as user_message_chunk; clients show it twice.")
+		}
+	}, userChunk)
+	w.On(func(*event) { w.Saw("echo") }, answered(prompt))
 }
 
 // msgRuns judges that the chunks of a message stand together.
-func msgRuns(v *version) *rule {
-	r := v.ofAgent("MSG-RUNS", "Chunks with one messageId stand together, and no later message has that id.")
-	returns := r.Warn("id-returns",
-		"the id of a message came back after another message had begun", "MSG-002", "MSG-004", "LOAD-008")
-	next := r.Fail("next-turn", "messages of two turns have the same id", "MSG-004")
-	kinds := r.Lint("two-kinds", "messages of two kinds have the same id", "MSG-004")
-	mixed := r.Lint("mixed", "some chunks of a turn have a messageId and others have none", "MSG-006")
-	return r.Watching(func(w *watch) {
-		x := &messageIDs{w, map[*session]*ids{}, returns, next, kinds, mixed}
-		w.On(func(ev *event) { delete(x.of, ev.session) }, asked(loadSession), answered(loadSession), asked(resumeSession))
-		w.inSession(x.chunk, messages()...)
-	})
+func msgRuns(w *watch) {
+	x := &messageIDs{w, map[*session]*ids{}}
+	w.On(func(ev *event) { delete(x.of, ev.session) }, asked(loadSession), answered(loadSession), asked(resumeSession))
+	w.inSession(x.chunk, messages()...)
 }
 
 type messageIDs struct {
 	*watch
-	of                          map[*session]*ids
-	returns, next, kinds, mixed int
+	of map[*session]*ids
 }
 
 // ids are those of a session: where each message began, by kind, and the turn of each message
@@ -69,7 +56,7 @@ func (x *messageIDs) chunk(ev *event, s *session) {
 		return
 	}
 	text, kind := id.Str(), int(ev.topic-userChunk)
-	x.Saw(x.returns)
+	x.Saw("id-returns")
 	if kind > 0 && ev.turn != nil {
 		x.ofTurn(ev, m, text)
 	}
@@ -77,11 +64,11 @@ func (x *messageIDs) chunk(ev *event, s *session) {
 		return // the message goes on
 	}
 	if at := m.began[kind][text]; at > 0 {
-		x.find(x.returns, ev, text, []int{at}, "The messageId %q came back after another message had begun.", text)
+		x.find("id-returns", ev, text, []int{at}, "The messageId %q came back after another message had begun.", text)
 	}
 	for other := range m.began {
 		if at := m.began[other][text]; at > 0 && other != kind {
-			x.find(x.kinds, ev, text, []int{at}, "The messageId %q names messages of two kinds.", text)
+			x.find("two-kinds", ev, text, []int{at}, "The messageId %q names messages of two kinds.", text)
 		}
 	}
 	if m.began[kind] == nil || len(m.began[kind]) >= rememberedIDs {
@@ -100,7 +87,7 @@ func (x *messageIDs) alike(ev *event, m *ids, has bool) {
 		here, elsewhere = &m.without, m.with
 	}
 	if *here = ev.Seq; elsewhere > 0 && m.turn != nil {
-		x.find(x.mixed, ev, "", []int{elsewhere}, "Some chunks of the turn have a messageId and others have none.")
+		x.find("mixed", ev, "", []int{elsewhere}, "Some chunks of the turn have a messageId and others have none.")
 	}
 }
 
@@ -108,7 +95,7 @@ func (x *messageIDs) alike(ev *event, m *ids, has bool) {
 func (x *messageIDs) ofTurn(ev *event, m *ids, id string) {
 	before := m.turns[id]
 	apart := before != nil && before != ev.turn && before.alone() && ev.turn.alone() // else one may steer the other
-	x.judge(x.next, apart, ev, "", nil,
+	x.judge("next-turn", apart, ev, "", nil,
 		"The message has the messageId %q of a message of an earlier turn, of which it then is a part.", id)
 	if before != nil {
 		return

@@ -11,52 +11,43 @@ import (
 // modelStop judges that a turn ends for the reason for which the model stopped. An agent may ask
 // on, so only the last reply counts. It may also run out of a budget of its own, so max_tokens
 // behind a whole reply is a lint.
-func modelStop(v *version) *rule {
-	r := v.ofAgent("MODEL-STOP", "A turn ends for the reason for which the model stopped.")
-	other := r.Fail("other-reason",
-		"the last reply of the model was cut or refused, and the turn ended with end_turn", "PROMPT-005")
-	claimed := r.Lint("claimed", "a turn ended with max_tokens, and the model stopped for another reason", "PROMPT-005")
-	failure := r.Warn("failed", "the model failed, and the turn ended with end_turn and no word of it", "PROMPT-023")
-	cut := r.Lint("cut", "the reply of the model broke off, and the turn ended with end_turn and no word of it",
-		"PROMPT-023")
-	return r.Watching(func(w *watch) {
-		turns, main := map[*turn]*lastReply{}, map[int64]bool{} // the latter are the requests of the conversation
-		w.On(func(ev *event) {
-			if t := w.state.onlyTurn(); t != nil && t.session.id == ev.Session {
-				lastReplyOf(ev, t, turns, main)
-			}
-		}, modelEvent)
-		w.On(func(ev *event) {
-			if x := turns[ev.turn]; x != nil && !strings.Contains(x.said, bare(ev.text())) {
-				x.told = true
-			}
-		}, agentChunk, thoughtChunk, noticeUpdate)
-		w.On(func(ev *event) {
-			x, t := turns[ev.turn], ev.turn
-			delete(turns, t)
-			if x == nil || x.open || !t.alone() || t.joined > 0 || t.cancel != nil {
-				return
-			}
-			if x.bad >= 400 && t.spoke { // of an empty turn EMPTY-TURN speaks
-				w.judge(failure, ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
-					"The model answered with status %d, and the turn ended with end_turn without a word of it.", x.bad)
-			}
-			if x.stop == "" {
-				w.judge(cut, x.why == "truncate" && ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started),
-					[]int{t.started, x.seq}, "The model's reply broke off, and the turn ended with end_turn without a word of it.")
-				return
-			}
-			w.Saw(other, claimed)
-			switch wanted := stopOf[x.stop]; {
-			case wanted != "" && ev.stop == "end_turn":
-				w.find(other, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
-					"The model stopped with %q, and the turn ended with end_turn instead of %s.", x.stop, wanted)
-			case x.stop == "end" && ev.stop == "max_tokens": // after a call the budget may be the agent's own
-				w.find(claimed, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
-					"The turn ended with max_tokens, but the model stopped with %q.", x.stop)
-			}
-		}, answered(prompt))
-	})
+func modelStop(w *watch) {
+	turns, main := map[*turn]*lastReply{}, map[int64]bool{} // the latter are the requests of the conversation
+	w.On(func(ev *event) {
+		if t := w.state.onlyTurn(); t != nil && t.session.id == ev.Session {
+			lastReplyOf(ev, t, turns, main)
+		}
+	}, modelEvent)
+	w.On(func(ev *event) {
+		if x := turns[ev.turn]; x != nil && !strings.Contains(x.said, bare(ev.text())) {
+			x.told = true
+		}
+	}, agentChunk, thoughtChunk, noticeUpdate)
+	w.On(func(ev *event) {
+		x, t := turns[ev.turn], ev.turn
+		delete(turns, t)
+		if x == nil || x.open || !t.alone() || t.joined > 0 || t.cancel != nil {
+			return
+		}
+		if x.bad >= 400 && t.spoke { // of an empty turn EMPTY-TURN speaks
+			w.judge("failed", ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
+				"The model answered with status %d, and the turn ended with end_turn without a word of it.", x.bad)
+		}
+		if x.stop == "" {
+			w.judge("cut", x.why == "truncate" && ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started),
+				[]int{t.started, x.seq}, "The model's reply broke off, and the turn ended with end_turn without a word of it.")
+			return
+		}
+		w.Saw("other-reason", "claimed")
+		switch wanted := stopOf[x.stop]; {
+		case wanted != "" && ev.stop == "end_turn":
+			w.find("other-reason", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
+				"The model stopped with %q, and the turn ended with end_turn instead of %s.", x.stop, wanted)
+		case x.stop == "end" && ev.stop == "max_tokens": // after a call the budget may be the agent's own
+			w.find("claimed", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
+				"The turn ended with max_tokens, but the model stopped with %q.", x.stop)
+		}
+	}, answered(prompt))
 }
 
 // lastReply is the last reply of the model in a turn.

@@ -11,56 +11,49 @@ import (
 // modelText judges that what the model says in a turn comes to the editor in that turn, whole,
 // once and in its order. How an agent cuts and spaces a text is its own affair, and so is what
 // it adds.
-func modelText(v *version) *rule {
-	r := v.ofAgent("MODEL-TEXT", "The text of the model reaches the editor in its turn as the model said it.")
-	missing := r.Fail("missing", "text of the model did not come, or came altered", "PROMPT-015")
-	order := r.Fail("order", "text of the model came in another order", "PROMPT-015")
-	twice := r.Lint("twice", "text of the model came twice", "MSG-008")
-	kind := r.Lint("kind", "text of the model came as a thought, or a thought as a message", "MSG-010")
-	own := r.Lint("own", "a cancelled turn has a message of the agent's own behind the cancel", "PROMPT-015")
-	return r.Watching(func(w *watch) {
-		turns := map[*turn]*hearing.Turn{}
-		w.On(func(*event) {
-			for _, h := range turns {
-				h.Unclear = true // whose text is whose
+func modelText(w *watch) {
+	turns := map[*turn]*hearing.Turn{}
+	w.On(func(*event) {
+		for _, h := range turns {
+			h.Unclear = true // whose text is whose
+		}
+	}, asked(prompt))
+	w.On(func(ev *event) {
+		if ev.Kind == transcript.ModelRequest {
+			if t := w.state.onlyTurn(); t != nil && t.session.id == ev.Session && turns[t] == nil {
+				turns[t] = &hearing.Turn{}
 			}
-		}, asked(prompt))
-		w.On(func(ev *event) {
-			if ev.Kind == transcript.ModelRequest {
-				if t := w.state.onlyTurn(); t != nil && t.session.id == ev.Session && turns[t] == nil {
-					turns[t] = &hearing.Turn{}
-				}
-			}
-			for t, h := range turns {
-				listen(h, ev, t)
-			}
-		}, modelEvent)
-		w.On(func(ev *event) {
-			if h := turns[ev.turn]; h != nil {
-				shown(h, ev)
-			}
-		}, contentUpdates()...)
-		w.On(func(ev *event) {
-			h, t := turns[ev.turn], ev.turn
-			delete(turns, t)
-			if h == nil || !h.Clear() || !t.alone() || t.mixed || t.command() {
-				return
-			}
-			if t.cancel != nil && ev.stop == "cancelled" {
-				text := h.OwnWords(t.text)
-				w.judge(own, text != "", ev, "", []int{t.cancel.seq},
-					"After the cancel came the message %q (without white space), which the model never said.", clip(text))
-			}
-			if t.cancel != nil || ev.stop != "end_turn" {
-				return
-			}
-			w.Saw(missing, order, twice, kind)
-			points := [...]int{hearing.Missing: missing, hearing.Disordered: order, hearing.Doubled: twice, hearing.Other: kind}
-			h.Judge(func(what hearing.Fault, request int, format string, args ...any) {
-				w.find(points[what], ev, "", []int{request}, format, args...)
-			})
-		}, answered(prompt))
-	})
+		}
+		for t, h := range turns {
+			listen(h, ev, t)
+		}
+	}, modelEvent)
+	w.On(func(ev *event) {
+		if h := turns[ev.turn]; h != nil {
+			shown(h, ev)
+		}
+	}, contentUpdates()...)
+	w.On(func(ev *event) {
+		h, t := turns[ev.turn], ev.turn
+		delete(turns, t)
+		if h == nil || !h.Clear() || !t.alone() || t.mixed || t.command() {
+			return
+		}
+		if t.cancel != nil && ev.stop == "cancelled" {
+			text := h.OwnWords(t.text)
+			w.judge("own", text != "", ev, "", []int{t.cancel.seq},
+				"After the cancel came the message %q (without white space), which the model never said.", clip(text))
+		}
+		if t.cancel != nil || ev.stop != "end_turn" {
+			return
+		}
+		w.Saw("missing", "order", "twice", "kind")
+		points := [...]string{hearing.Missing: "missing", hearing.Disordered: "order", hearing.Doubled: "twice",
+			hearing.Other: "kind"}
+		h.Judge(func(what hearing.Fault, request int, format string, args ...any) {
+			w.find(points[what], ev, "", []int{request}, format, args...)
+		})
+	}, answered(prompt))
 }
 
 // onlyTurn is the turn that is open, if there is one only, over all connections.

@@ -7,77 +7,68 @@ import (
 )
 
 // notices judges that notices are live events.
-func notices(v *version) *rule {
-	r := v.ofAgent("NOTICE", "A notice is a live event and no part of a replay.", 1, 2)
-	replayed := r.Lint("replayed", "a replay holds a notice", "NOTICE-004")
-	return r.Watching(func(w *watch) {
-		w.inSession(func(ev *event, s *session) {
-			window := s.window != nil || s.replay != nil && s.replay.history
-			w.judge(replayed, window && !s.active && len(s.open) == 0, ev, "", nil,
-				"A notice comes while the session is replayed.")
-		}, noticeUpdate)
-	})
+func notices(w *watch) {
+	w.inSession(func(ev *event, s *session) {
+		window := s.window != nil || s.replay != nil && s.replay.history
+		w.judge("replayed", window && !s.active && len(s.open) == 0, ev, "", nil,
+			"A notice comes while the session is replayed.")
+	}, noticeUpdate)
 }
 
 var compactionEnds = []string{"completed", "failed", "cancelled"}
 
 // compactions judges the life of a compaction.
-func compactions(v *version) *rule {
-	r := v.ofAgent("COMPACTION", "A compaction ends once, its summary comes before that, and a replay holds it.", 1, 2)
-	after := r.Warn("after-end", "a compaction goes on after its end", "COMPACT-002", "COMPACT-003", "COMPACT-005")
-	open := r.Lint("open", "a compaction never ends", "COMPACT-003")
-	gone := r.Warn("not-replayed", "a replay leaves out a compaction", "COMPACT-006")
-	return r.Watching(func(w *watch) {
-		type key struct{ session, id string }
-		type life struct {
-			key
-			conn, first, ended int
-			status             string
+func compactions(w *watch) {
+	v := w.version
+	type key struct{ session, id string }
+	type life struct {
+		key
+		conn, first, ended int
+		status             string
+	}
+	live := map[key]*life{}
+	var order []*life
+	shown := map[string]map[string]bool{} // what the replay of a session has shown
+	w.On(func(ev *event) { shown[ev.Session] = map[string]bool{} }, asked(loadSession), asked(resumeSession))
+	w.inSession(func(ev *event, s *session) {
+		id := ev.update.Get("compactionId").Str()
+		if s.window != nil || s.replay != nil {
+			if shown[s.id] != nil {
+				shown[s.id][id] = true
+			}
+			return
 		}
-		live := map[key]*life{}
-		var order []*life
-		shown := map[string]map[string]bool{} // what the replay of a session has shown
-		w.On(func(ev *event) { shown[ev.Session] = map[string]bool{} }, asked(loadSession), asked(resumeSession))
-		w.inSession(func(ev *event, s *session) {
-			id := ev.update.Get("compactionId").Str()
-			if s.window != nil || s.replay != nil {
-				if shown[s.id] != nil {
-					shown[s.id][id] = true
-				}
-				return
+		if len(live) >= rememberedSessions {
+			return
+		}
+		k, status := key{s.id, id}, ev.update.Get("status").Str()
+		c := live[k]
+		if c == nil {
+			c = &life{key: k, conn: ev.Conn, first: ev.Seq}
+			live[k], order = c, append(order, c)
+		}
+		w.judge("after-end", c.ended > 0 && (ev.tag() == "compaction_summary_chunk" || status != c.status), ev, id,
+			[]int{c.ended}, "Compaction %q had ended with %s, and goes on.", id, c.status)
+		if slices.Contains(compactionEnds, status) {
+			c.ended, c.status = ev.Seq, status
+		}
+	}, compactionUpdate)
+	w.inSession(func(ev *event, s *session) {
+		if v.states && (s.replay == nil || !s.replay.history || s.replay.busy) {
+			return
+		}
+		for _, c := range order {
+			if c.session == s.id && c.status == "completed" && ev.succeeded() {
+				w.judge("not-replayed", !shown[s.id][c.id], ev, c.id, []int{c.ended},
+					"The replay leaves out compaction %q, which had completed.", c.id)
 			}
-			if len(live) >= rememberedSessions {
-				return
+		}
+	}, answered(pick(v.states, resumeSession, loadSession)))
+	w.AtEnd(func(end rules.End) {
+		for _, c := range order {
+			if w.Saw("open"); end.Clean && c.ended == 0 {
+				w.Report("open", c.conn, c.session, c.id, []int{c.first}, "Compaction %q began and never ended.", c.id)
 			}
-			k, status := key{s.id, id}, ev.update.Get("status").Str()
-			c := live[k]
-			if c == nil {
-				c = &life{key: k, conn: ev.Conn, first: ev.Seq}
-				live[k], order = c, append(order, c)
-			}
-			w.judge(after, c.ended > 0 && (ev.tag() == "compaction_summary_chunk" || status != c.status), ev, id,
-				[]int{c.ended}, "Compaction %q had ended with %s, and goes on.", id, c.status)
-			if slices.Contains(compactionEnds, status) {
-				c.ended, c.status = ev.Seq, status
-			}
-		}, compactionUpdate)
-		w.inSession(func(ev *event, s *session) {
-			if v.states && (s.replay == nil || !s.replay.history || s.replay.busy) {
-				return
-			}
-			for _, c := range order {
-				if c.session == s.id && c.status == "completed" && ev.succeeded() {
-					w.judge(gone, !shown[s.id][c.id], ev, c.id, []int{c.ended},
-						"The replay leaves out compaction %q, which had completed.", c.id)
-				}
-			}
-		}, answered(pick(v.states, resumeSession, loadSession)))
-		w.AtEnd(func(end rules.End) {
-			for _, c := range order {
-				if w.Saw(open); end.Clean && c.ended == 0 {
-					w.Report(open, c.conn, c.session, c.id, []int{c.first}, "Compaction %q began and never ended.", c.id)
-				}
-			}
-		})
+		}
 	})
 }

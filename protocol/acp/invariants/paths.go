@@ -10,85 +10,69 @@ import (
 )
 
 // pathAbs judges paths and line numbers.
-func pathAbs(v *version) *rule {
-	r := v.ofAgent("PATH-ABS", "Paths are absolute and lines count from 1.", 1, 2)
-	ids := func(first ...string) []string { return pick(v.number == 1, first, []string{"V2-UPD-006"}) }
-	location := r.Fail("location", "the path of a tool call's location is not absolute", ids("TOOL-016", "PATH-001")...)
-	diff := r.Fail("diff", "the path of a diff is not absolute", ids("TOOL-014", "PATH-001")...)
-	file := r.In(1).Fail("file", "the path of a file request is not absolute", "FS-003", "PATH-001")
-	cwd := r.In(1).Fail("terminal-cwd", "the cwd of a terminal is not absolute", "PATH-001", "TERM-003")
-	listed := r.In(1).Fail("listed-cwd", "the cwd of a listed session is not absolute", "PATH-001", "LIST-006")
-	dirs := r.In(1).Fail("listed-directories",
-		"an additional directory of a listed session is not absolute", "PATH-001", "DIRS-008")
-	line := r.In(1).Fail("line", "the line of a location is 0", "TOOL-017", "PATH-002")
-	readLine := r.In(1).Fail("read-line", "the line of a read request is 0", "FS-004", "PATH-002")
-	suffix := r.In(1).Lint("line-suffix", "a path ends in a line number", "TOOL-016")
-	outside := r.In(1).Warn("start-directory",
-		"a path lies in the directory the agent was started in, and in none of the session's roots", "SESSION-006")
-	other := r.In(1).Fail("other-folder",
-		"a path lies in the folder of another session, and nobody named it", "SESSION-006")
-	return r.Watching(func(w *watch) {
-		elsewhere := otherFolder(w, other)
-		check := func(point int, ev *event, path wire.Value, what string) {
-			if path.Kind() != wire.String {
-				return
+func pathAbs(w *watch) {
+	v := w.version
+	elsewhere := otherFolder(w)
+	check := func(point string, ev *event, path wire.Value, what string) {
+		if path.Kind() != wire.String {
+			return
+		}
+		w.Saw(point)
+		text, ok := path.Plain()
+		if !ok {
+			text = []byte(path.Str())
+		}
+		if !isAbsolute(text) {
+			w.find(point, ev, ev.Method+string(text), nil, "The %s is %q, and must be an absolute path.", what, string(text))
+			return
+		}
+		elsewhere(ev, string(text))
+		if bytes.IndexByte(text, ':') > 1 && lineSuffix().Match(text) {
+			w.find("line-suffix", ev, string(text), nil, "The %s %q seems to end in a line number.", what, string(text))
+		}
+		if s := ev.session; w.Config().Start != "" && s != nil && s.cwd != "" {
+			p := string(text)
+			w.judge("start-directory", under(p, w.Config().Start) && !under(w.Config().Start, s.cwd) && !w.within(p, s), ev, p,
+				nil, "The %s %q lies in the directory the agent was started in, not in the session's %q.", what, p, s.cwd)
+		}
+	}
+	count := func(point string, ev *event, n wire.Value, of string) {
+		if n.Kind() == wire.Number {
+			at, ok := n.Int()
+			w.judge(point, ok && at == 0, ev, "", nil, "The line of %s is 0, and lines count from 1.", of)
+		}
+	}
+	tool := func(ev *event, call wire.Value) {
+		for l := range call.Get("locations").Items() {
+			check("location", ev, l.Get("path"), "path of a location")
+			count("line", ev, l.Get("line"), "a location")
+		}
+		for c := range call.Get("content").Items() {
+			if c.Get("type").Is("diff") {
+				check("diff", ev, c.Get("path"), "path of a diff")
 			}
-			w.Saw(point)
-			text, ok := path.Plain()
-			if !ok {
-				text = []byte(path.Str())
-			}
-			if !isAbsolute(text) {
-				w.find(point, ev, ev.Method+string(text), nil, "The %s is %q, and must be an absolute path.", what, string(text))
-				return
-			}
-			elsewhere(ev, string(text))
-			if bytes.IndexByte(text, ':') > 1 && lineSuffix().Match(text) {
-				w.find(suffix, ev, string(text), nil, "The %s %q seems to end in a line number.", what, string(text))
-			}
-			if s := ev.session; w.Config().Start != "" && s != nil && s.cwd != "" {
-				p := string(text)
-				w.judge(outside, under(p, w.Config().Start) && !under(w.Config().Start, s.cwd) && !w.within(p, s), ev, p, nil,
-					"The %s %q lies in the directory the agent was started in, not in the session's %q.", what, p, s.cwd)
+			for change := range c.Get("changes").Items() {
+				check("diff", ev, change.Get("path"), "path of a diff")
+				check("diff", ev, change.Get("oldPath"), "oldPath of a diff")
 			}
 		}
-		count := func(point int, ev *event, n wire.Value, of string) {
-			if n.Kind() == wire.Number {
-				at, ok := n.Int()
-				w.judge(point, ok && at == 0, ev, "", nil, "The line of %s is 0, and lines count from 1.", of)
+	}
+	w.On(func(ev *event) { tool(ev, ev.update) }, toolCall, toolUpdate)
+	w.On(func(ev *event) { tool(ev, ev.params.Path(v.call)) }, asked(permission))
+	w.On(func(ev *event) {
+		check("file", ev, ev.params.Get("path"), "path of "+ev.Method)
+		count("read-line", ev, ev.params.Get("line"), ev.Method)
+	}, asked(readFile), asked(writeFile))
+	w.On(func(ev *event) { check("terminal-cwd", ev, ev.params.Get("cwd"), "cwd of terminal/create") },
+		asked(createTerminal))
+	w.On(func(ev *event) {
+		for item := range ev.result.Get("sessions").Items() {
+			check("listed-cwd", ev, item.Get("cwd"), "cwd of a listed session")
+			for dir := range item.Get("additionalDirectories").Items() {
+				check("listed-directories", ev, dir, "additional directory of a listed session")
 			}
 		}
-		tool := func(ev *event, call wire.Value) {
-			for l := range call.Get("locations").Items() {
-				check(location, ev, l.Get("path"), "path of a location")
-				count(line, ev, l.Get("line"), "a location")
-			}
-			for c := range call.Get("content").Items() {
-				if c.Get("type").Is("diff") {
-					check(diff, ev, c.Get("path"), "path of a diff")
-				}
-				for change := range c.Get("changes").Items() {
-					check(diff, ev, change.Get("path"), "path of a diff")
-					check(diff, ev, change.Get("oldPath"), "oldPath of a diff")
-				}
-			}
-		}
-		w.On(func(ev *event) { tool(ev, ev.update) }, toolCall, toolUpdate)
-		w.On(func(ev *event) { tool(ev, ev.params.Path(v.call)) }, asked(permission))
-		w.On(func(ev *event) {
-			check(file, ev, ev.params.Get("path"), "path of "+ev.Method)
-			count(readLine, ev, ev.params.Get("line"), ev.Method)
-		}, asked(readFile), asked(writeFile))
-		w.On(func(ev *event) { check(cwd, ev, ev.params.Get("cwd"), "cwd of terminal/create") }, asked(createTerminal))
-		w.On(func(ev *event) {
-			for item := range ev.result.Get("sessions").Items() {
-				check(listed, ev, item.Get("cwd"), "cwd of a listed session")
-				for dir := range item.Get("additionalDirectories").Items() {
-					check(dirs, ev, dir, "additional directory of a listed session")
-				}
-			}
-		}, answered(listSessions))
-	})
+	}, answered(listSessions))
 }
 
 // lineSuffix is the end of a path like "main.go:12" or "main.go:1-20".

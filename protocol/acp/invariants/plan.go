@@ -2,56 +2,50 @@ package invariants
 
 // planFull judges that each plan update is the whole plan; its shape is for
 // SHAPE.
-func planFull(v *version) *rule {
-	r := v.ofAgent("PLAN-FULL", "Each plan update is the whole plan.")
-	delta := r.Lint("delta", "a plan update has one entry where the plan before it had several", "PLAN-004")
-	shrunk := r.Lint("shrunk", "a plan update lacks entries that were not finished", "PLAN-004")
-	back := r.Lint("back", "a completed entry of a plan went back", "PLAN-008")
+func planFull(w *watch) {
 	const planSize = 1000
-	return r.Watching(func(w *watch) {
-		type plan struct {
-			seq      int
-			turn     *turn
-			statuses map[string]string
-			size     int
+	type plan struct {
+		seq      int
+		turn     *turn
+		statuses map[string]string
+		size     int
+	}
+	last := map[*session]*plan{}
+	w.On(func(ev *event) { delete(last, ev.session) }, asked(loadSession), asked(resumeSession), answered(loadSession))
+	w.inSession(func(ev *event, s *session) {
+		next := &plan{seq: ev.Seq, turn: ev.turn, statuses: map[string]string{}}
+		for e := range ev.update.Get("entries").Items() {
+			next.size++
+			if len(next.statuses) < planSize {
+				next.statuses[e.Get("content").Str()] = e.Get("status").Str()
+			}
 		}
-		last := map[*session]*plan{}
-		w.On(func(ev *event) { delete(last, ev.session) }, asked(loadSession), asked(resumeSession), answered(loadSession))
-		w.inSession(func(ev *event, s *session) {
-			next := &plan{seq: ev.Seq, turn: ev.turn, statuses: map[string]string{}}
-			for e := range ev.update.Get("entries").Items() {
-				next.size++
-				if len(next.statuses) < planSize {
-					next.statuses[e.Get("content").Str()] = e.Get("status").Str()
-				}
+		before := last[ev.session]
+		last[ev.session] = next
+		if before == nil || before.turn != next.turn { // a new turn may have a new plan
+			return
+		}
+		w.Saw("delta", "shrunk", "back")
+		lost := 0
+		for content, status := range before.statuses {
+			now, kept := next.statuses[content]
+			if !kept && status != "completed" {
+				lost++
 			}
-			before := last[ev.session]
-			last[ev.session] = next
-			if before == nil || before.turn != next.turn { // a new turn may have a new plan
-				return
+			if kept && status == "completed" && now != "completed" {
+				w.find("back", ev, content, []int{before.seq}, "The plan entry %q went from completed back to %s.", content,
+					clip(now))
 			}
-			w.Saw(delta, shrunk, back)
-			lost := 0
-			for content, status := range before.statuses {
-				now, kept := next.statuses[content]
-				if !kept && status != "completed" {
-					lost++
-				}
-				if kept && status == "completed" && now != "completed" {
-					w.find(back, ev, content, []int{before.seq}, "The plan entry %q went from completed back to %s.", content,
-						clip(now))
-				}
-			}
-			switch {
-			case next.size == 1 && before.size > 1 && lost > 0:
-				w.find(delta, ev, "", []int{before.seq},
-					"The plan update has one entry, the plan before it had %d: it looks like a change instead of the whole plan.",
-					before.size)
-			case next.size < before.size && lost > 0:
-				w.find(shrunk, ev, "", []int{before.seq},
-					"The plan update has %d entries instead of %d, and lacks %d that had not been finished.", next.size, before.size,
-					lost)
-			}
-		}, planUpdate)
-	})
+		}
+		switch {
+		case next.size == 1 && before.size > 1 && lost > 0:
+			w.find("delta", ev, "", []int{before.seq},
+				"The plan update has one entry, the plan before it had %d: it looks like a change instead of the whole plan.",
+				before.size)
+		case next.size < before.size && lost > 0:
+			w.find("shrunk", ev, "", []int{before.seq},
+				"The plan update has %d entries instead of %d, and lacks %d that had not been finished.", next.size, before.size,
+				lost)
+		}
+	}, planUpdate)
 }

@@ -11,39 +11,33 @@ import (
 
 // busyPromised judges what becomes of a prompt in a session that is busy, where the
 // profile or the scenario says what the agent promises: the specification leaves it open.
-func busyPromised(v *version) *rule {
-	r := v.ofAgent("BUSY-PROMISED",
-		"A prompt in a session that is busy fares as the profile says that the agent promises.")
-	refused := r.Lint("refused", "a second prompt was refused, although it should wait or take over", "PROMPT-018")
-	taken := r.Lint("taken", "a second prompt was worked on, although it should be refused", "PROMPT-018")
-	return r.Watching(func(w *watch) {
-		promise := w.Config().Busy
-		if promise == "" {
+func busyPromised(w *watch) {
+	promise := w.Config().Busy
+	if promise == "" {
+		return
+	}
+	w.inTurn(func(ev *event, t *turn) {
+		if !t.concurrent {
 			return
 		}
-		w.inTurn(func(ev *event, t *turn) {
-			if !t.concurrent {
-				return
-			}
-			w.Saw(refused, taken)
-			if t.cancel != nil || t.close != nil || t.request.back != nil {
-				return
-			}
-			busy := slices.ContainsFunc(ev.conn.pending(t.request.by), func(r *request) bool {
-				return r.verb == prompt && r.session == t.session && r.seq < t.started
-			})
-			denied := ev.err.Exists() || ev.stop == "refusal"
-			switch object := fmt.Sprint(t.started); {
-			case promise == "reject" && !denied && ev.stop != "cancelled" && t.amid:
-				w.find(taken, ev, object, []int{t.started},
-					"The prompt came while the session was busy, and ended with %s; the profile says that the agent refuses it.",
-					ev.stop)
-			case promise != "reject" && denied && busy:
-				w.find(refused, ev, object, []int{t.started},
-					"The prompt came while the session was busy, and was refused; the profile says %s.", promise)
-			}
-		}, answered(prompt))
-	})
+		w.Saw("refused", "taken")
+		if t.cancel != nil || t.close != nil || t.request.back != nil {
+			return
+		}
+		busy := slices.ContainsFunc(ev.conn.pending(t.request.by), func(r *request) bool {
+			return r.verb == prompt && r.session == t.session && r.seq < t.started
+		})
+		denied := ev.err.Exists() || ev.stop == "refusal"
+		switch object := fmt.Sprint(t.started); {
+		case promise == "reject" && !denied && ev.stop != "cancelled" && t.amid:
+			w.find("taken", ev, object, []int{t.started},
+				"The prompt came while the session was busy, and ended with %s; the profile says that the agent refuses it.",
+				ev.stop)
+		case promise != "reject" && denied && busy:
+			w.find("refused", ev, object, []int{t.started},
+				"The prompt came while the session was busy, and was refused; the profile says %s.", promise)
+		}
+	}, answered(prompt))
 }
 
 // promisedKinds are the kinds of tool calls that a neutral tool makes.
@@ -52,86 +46,75 @@ var promisedKinds = map[string]string{"write_file": "edit", "edit_file": "edit",
 
 // askPromised judges that the user is asked before what the profile names is done. Whoever
 // chose an option for always, another mode or another value, may be asked no more.
-func askPromised(v *version) *rule {
-	r := v.ofAgent("ASK-PROMISED", "A tool for which the profile promises a question runs only after one.")
-	unasked := r.Lint("unasked", "a tool call was completed for which the user was not asked, although that is promised",
-		"PERM-001")
-	return r.Watching(func(w *watch) {
-		promised := map[string]bool{}
-		for _, tool := range w.Config().Asks {
-			promised[promisedKinds[tool]] = true
+func askPromised(w *watch) {
+	promised := map[string]bool{}
+	for _, tool := range w.Config().Asks {
+		promised[promisedKinds[tool]] = true
+	}
+	if len(promised) == 0 {
+		return
+	}
+	type call struct {
+		of *session
+		id string
+	}
+	kinds, asks, free := map[call]string{}, map[*tool]bool{}, map[*session]bool{}
+	w.On(func(ev *event) {
+		if ev.tool != nil {
+			rules.Remember(asks, rememberedTools, ev.tool, true)
 		}
-		if len(promised) == 0 {
+	}, asked(permission))
+	w.On(func(ev *event) {
+		if o, _ := ev.chosen(); strings.HasSuffix(o.kind, "_always") {
+			free[ev.session] = true
+		}
+	}, answered(permission))
+	w.On(func(ev *event) { free[ev.session] = true }, asked(setMode), asked(setOption))
+	w.On(func(ev *event) {
+		t, of := ev.tool, call{ev.session, ev.update.Get("toolCallId").Str()}
+		if kind := ev.update.Get("kind").Str(); kind != "" {
+			rules.Remember(kinds, rememberedTools, of, kind) // of the first entry about a call there is nothing else yet
+		}
+		if t == nil || t.turn == nil || t.turn.mixed || !promised[kinds[of]] || ev.session.created == 0 ||
+			free[ev.session] || readStatus(ev.update.Get("status")) != completed {
 			return
 		}
-		type call struct {
-			of *session
-			id string
-		}
-		kinds, asks, free := map[call]string{}, map[*tool]bool{}, map[*session]bool{}
-		w.On(func(ev *event) {
-			if ev.tool != nil {
-				rules.Remember(asks, rememberedTools, ev.tool, true)
-			}
-		}, asked(permission))
-		w.On(func(ev *event) {
-			if o, _ := ev.chosen(); strings.HasSuffix(o.kind, "_always") {
-				free[ev.session] = true
-			}
-		}, answered(permission))
-		w.On(func(ev *event) { free[ev.session] = true }, asked(setMode), asked(setOption))
-		w.On(func(ev *event) {
-			t, of := ev.tool, call{ev.session, ev.update.Get("toolCallId").Str()}
-			if kind := ev.update.Get("kind").Str(); kind != "" {
-				rules.Remember(kinds, rememberedTools, of, kind) // of the first entry about a call there is nothing else yet
-			}
-			if t == nil || t.turn == nil || t.turn.mixed || !promised[kinds[of]] || ev.session.created == 0 ||
-				free[ev.session] || readStatus(ev.update.Get("status")) != completed {
-				return
-			}
-			w.judge(unasked, !asks[t], ev, t.id, []int{t.first},
-				"Tool call %q, of kind %s, was completed, and the user was not asked; the profile says that the agent asks.",
-				t.id, kinds[of])
-		}, toolCall, toolUpdate)
-	})
+		w.judge("unasked", !asks[t], ev, t.id, []int{t.first},
+			"Tool call %q, of kind %s, was completed, and the user was not asked; the profile says that the agent asks.",
+			t.id, kinds[of])
+	}, toolCall, toolUpdate)
 }
 
 // backPromised judges that a prompt which is taken back stops, where the profile promises it.
 // That it knew is proved by its answer to a later request, and that it went on by what its
 // model said after that.
-func backPromised(v *version) *rule {
-	r := v.ofAgent("BACK-PROMISED",
-		"A prompt that is taken back stops, where the profile says that the agent promises it.")
-	goesOn := r.Lint("goes-on", "a prompt that was taken back was worked on to its end, although it should stop",
-		"RCANCEL-004")
-	return r.Watching(func(w *watch) {
-		if !w.Config().Stops {
+func backPromised(w *watch) {
+	if !w.Config().Stops {
+		return
+	}
+	type answer struct{ to, seq int } // the latest request that was answered, and where
+	read, said := map[*conn]answer{}, map[string]int{}
+	w.On(func(ev *event) {
+		if ev.Kind == transcript.ModelChunk {
+			said[ev.Session] = ev.Seq
+		}
+	}, modelEvent)
+	w.On(func(ev *event) {
+		t, last := ev.request.turn, read[ev.conn]
+		if ev.request.seq > last.to {
+			read[ev.conn] = answer{ev.request.seq, ev.Seq}
+		}
+		if t == nil || ev.request.verb != prompt || t.request.back == nil || t.cancel != nil || t.close != nil {
 			return
 		}
-		type answer struct{ to, seq int } // the latest request that was answered, and where
-		read, said := map[*conn]answer{}, map[string]int{}
-		w.On(func(ev *event) {
-			if ev.Kind == transcript.ModelChunk {
-				said[ev.Session] = ev.Seq
-			}
-		}, modelEvent)
-		w.On(func(ev *event) {
-			t, last := ev.request.turn, read[ev.conn]
-			if ev.request.seq > last.to {
-				read[ev.conn] = answer{ev.request.seq, ev.Seq}
-			}
-			if t == nil || ev.request.verb != prompt || t.request.back == nil || t.cancel != nil || t.close != nil {
-				return
-			}
-			back := t.request.back.seq
-			stopped := ev.err.Exists() || ev.stop == "cancelled"
-			if !stopped && last.to < back {
-				return // it need not have known
-			}
-			// If the model has said no more, the agent had done its work.
-			w.judge(goesOn, !stopped && said[t.session.id] > last.seq, ev, fmt.Sprint(t.started), []int{t.started, back},
-				"The prompt was taken back, and ended with %s after the model had said more; the profile says that it stops.",
-				ev.stop)
-		}, agentAnswers()...)
-	})
+		back := t.request.back.seq
+		stopped := ev.err.Exists() || ev.stop == "cancelled"
+		if !stopped && last.to < back {
+			return // it need not have known
+		}
+		// If the model has said no more, the agent had done its work.
+		w.judge("goes-on", !stopped && said[t.session.id] > last.seq, ev, fmt.Sprint(t.started), []int{t.started, back},
+			"The prompt was taken back, and ended with %s after the model had said more; the profile says that it stops.",
+			ev.stop)
+	}, agentAnswers()...)
 }

@@ -10,82 +10,70 @@ import (
 )
 
 // oneResponse judges that requests and responses of the agent pair up.
-func oneResponse(v *version) *rule {
-	r := v.ofAgent("ONE-RESPONSE", "Each request is answered once, under the id it came with, type included.", 1, 2)
-	twice := r.In(1).Fail("twice", "a request was answered twice", "RPC-005")
-	unknown := r.In(1).Fail("unknown-id", "a response answers no request", "RPC-004", "RPC-005")
-	idType := r.In(1).Fail("id-type", "a response has its request's id with another JSON type", "RPC-004")
-	owed := pick(v.states, []string{"RPC-005"}, []string{"RPC-005", "PROMPT-003", "EXT-003"})
-	missing := r.Fail("unanswered", "a request was never answered", owed...)
-	left := r.Inconclusive("unanswered-at-exit",
-		"the agent left at the end of its input without an answer, and nothing says whether its work was done", "RPC-005")
-	isNull, inUse := "a request of the agent has the id null", "two open requests of the agent have the same id"
-	nullID := max(r.In(1).Lint("null-id", isNull, "RPC-007"), r.In(2).Fail("null-id", isNull, "V2-RPC-002"))
-	reused := max(r.In(1).Warn("id-in-use", inUse, "RPC-008"), r.In(2).Fail("id-in-use", inUse, "V2-RPC-002"))
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			w.Saw(twice, unknown, idType, missing)
-		}, agentAnswers()...)
-		// What is no request may be answered with an error under the id
-		// that it seems to have.
-		unreadable := map[connID]bool{}
-		w.On(func(ev *event) {
-			note := func(v wire.Value) {
-				if id := idOf(v.Get("id")); id != "" {
-					rules.Remember(unreadable, rememberedRequests, connID{ev.conn, id}, true)
-				}
+func oneResponse(w *watch) {
+	v := w.version
+	w.On(func(ev *event) {
+		w.Saw("twice", "unknown-id", "id-type", "unanswered")
+	}, agentAnswers()...)
+	// What is no request may be answered with an error under the id
+	// that it seems to have.
+	unreadable := map[connID]bool{}
+	w.On(func(ev *event) {
+		note := func(v wire.Value) {
+			if id := idOf(v.Get("id")); id != "" {
+				rules.Remember(unreadable, rememberedRequests, connID{ev.conn, id}, true)
 			}
-			note(ev.body)
-			for item := range ev.body.Items() {
-				note(item)
+		}
+		note(ev.body)
+		for item := range ev.body.Items() {
+			note(item)
+		}
+	}, editorNoise)
+	w.On(func(ev *event) {
+		c := ev.conn
+		if ev.ID == "null" || ev.ID == "" {
+			return // NOTIFY-SILENT
+		}
+		if ev.err.Exists() && unreadable[connID{c, ev.ID}] {
+			return
+		}
+		object := string(ev.ID)
+		if ev.Ref > 0 {
+			w.find("twice", ev, object, []int{ev.Ref}, "The request %s (%s) was answered a second time.", ev.ID, ev.Method)
+			return
+		}
+		if r := c.ids[rules.OfClient][otherType(ev.ID)]; r != nil {
+			w.find("id-type", ev, object, []int{r.seq},
+				"The response has id %s, but the %s it seems to answer has id %s: the type differs.", ev.ID, r.method, r.id)
+			return
+		}
+		if c.initAsked > 0 {
+			w.find("unknown-id", ev, object, nil, "The response with id %s answers no request of the client.", ev.ID)
+		}
+	}, agentAnswersNone)
+	w.On(func(ev *event) {
+		w.idInUse(rules.OfAgent, "null-id", "id-in-use", ev)
+	}, agentRequests()...)
+	w.AtEnd(func(end rules.End) {
+		w.unanswered(end, rules.OfClient, func(r *request, a absence) {
+			if r.verb == prompt && w.state.models.holds() {
+				return // its model is held, or it waits for a turn whose model is
 			}
-		}, editorNoise)
-		w.On(func(ev *event) {
-			c := ev.conn
-			if ev.ID == "null" || ev.ID == "" {
-				return // NOTIFY-SILENT
-			}
-			if ev.err.Exists() && unreadable[connID{c, ev.ID}] {
+			if r.mayWait() {
 				return
 			}
-			object := string(ev.ID)
-			if ev.Ref > 0 {
-				w.find(twice, ev, object, []int{ev.Ref}, "The request %s (%s) was answered a second time.", ev.ID, ev.Method)
+			f := w.Report(pick(a.quit, "unanswered-at-exit", "unanswered"), r.conn.n, r.session.name(), fmt.Sprint(r.seq),
+				[]int{r.seq, a.at}, "The client's %s was not answered %s.", r.method, a.how)
+			if a.quit || v.states {
 				return
 			}
-			if r := c.ids[rules.OfClient][otherType(ev.ID)]; r != nil {
-				w.find(idType, ev, object, []int{r.seq},
-					"The response has id %s, but the %s it seems to answer has id %s: the type differs.", ev.ID, r.method, r.id)
-				return
+			broken := []string{"RPC-005"}
+			if r.verb == prompt {
+				broken = append(broken, "PROMPT-003")
+			} else if strings.HasPrefix(r.method, "_") {
+				broken = append(broken, "EXT-003")
 			}
-			if c.initAsked > 0 {
-				w.find(unknown, ev, object, nil, "The response with id %s answers no request of the client.", ev.ID)
-			}
-		}, agentAnswersNone)
-		w.On(func(ev *event) {
-			w.idInUse(rules.OfAgent, nullID, reused, ev)
-		}, agentRequests()...)
-		w.AtEnd(func(end rules.End) {
-			w.unanswered(end, rules.OfClient, func(r *request, a absence) {
-				if r.verb == prompt && w.state.models.holds() {
-					return // its model is held, or it waits for a turn whose model is
-				}
-				if r.mayWait() {
-					return
-				}
-				f := w.Report(pick(a.quit, left, missing), r.conn.n, r.session.name(), fmt.Sprint(r.seq), []int{r.seq, a.at},
-					"The client's %s was not answered %s.", r.method, a.how)
-				if a.quit || v.states {
-					return
-				}
-				broken := []string{"RPC-005"}
-				if r.verb == prompt {
-					broken = append(broken, "PROMPT-003")
-				} else if strings.HasPrefix(r.method, "_") {
-					broken = append(broken, "EXT-003")
-				}
-				w.Narrow(f, broken...)
-			})
+			w.Narrow(f, broken...)
 		})
 	})
 }
@@ -106,108 +94,95 @@ func otherType(id wire.ID) wire.ID {
 }
 
 // notifySilent judges that notifications are never answered.
-func notifySilent(v *version) *rule {
-	r := v.ofAgent("NOTIFY-SILENT", "Notifications are never answered, not even with an error.")
-	answeredNotice := r.Fail("answered",
-		"a response has no id, or the id null, and neither an unreadable line nor a parse error explains it", "RPC-006",
-		"CANCEL-005", "EXT-005", "RCANCEL-002", "RCANCEL-007")
-	return r.Watching(func(w *watch) {
-		unreadable := map[*conn]int{}
-		type notice struct {
-			seq   int
-			topic topic
+func notifySilent(w *watch) {
+	unreadable := map[*conn]int{}
+	type notice struct {
+		seq   int
+		topic topic
+	}
+	last := map[*conn]notice{}
+	w.On(func(ev *event) { unreadable[ev.conn] += max(1, ev.body.Len()) }, editorNoise)
+	w.On(func(ev *event) { last[ev.conn] = notice{ev.Seq, ev.topic}; w.Saw("answered") }, cancelTold, editorTakesBack,
+		editorOtherTold)
+	judge := func(ev *event, message wire.Value) {
+		// Who could not read a line does not know that it was a notification.
+		if code, _ := message.Path("error.code").Int(); code == -32700 {
+			return
 		}
-		last := map[*conn]notice{}
-		w.On(func(ev *event) { unreadable[ev.conn] += max(1, ev.body.Len()) }, editorNoise)
-		w.On(func(ev *event) { last[ev.conn] = notice{ev.Seq, ev.topic}; w.Saw(answeredNotice) }, cancelTold, editorTakesBack,
-			editorOtherTold)
-		judge := func(ev *event, message wire.Value) {
-			// Who could not read a line does not know that it was a notification.
-			if code, _ := message.Path("error.code").Int(); code == -32700 {
-				return
-			}
-			c := ev.conn
-			if unreadable[c] > 0 {
-				unreadable[c]--
-				return
-			}
-			n := last[c]
-			f := w.find(answeredNotice, ev, "", []int{n.seq},
-				"A response without the id of a request came, as if a notification had been answered.")
-			broken := []string{"RPC-006"}
-			switch n.topic {
-			case cancelTold:
-				broken = append(broken, "CANCEL-005")
-			case editorTakesBack:
-				broken = append(broken, "RCANCEL-002", "RCANCEL-007")
-			case editorOtherTold:
-				broken = append(broken, "EXT-005")
-			}
-			w.Narrow(f, broken...)
+		c := ev.conn
+		if unreadable[c] > 0 {
+			unreadable[c]--
+			return
 		}
-		w.On(func(ev *event) {
-			if ev.ID == "null" && ev.Ref == 0 {
-				judge(ev, ev.JSON())
-			}
-		}, agentAnswersNone)
-		w.On(func(ev *event) {
-			b := ev.body
-			if b.Get("jsonrpc").Is("2.0") && isAnswer(b) && !b.Get("id").Exists() &&
-				b.Get("result").Exists() != b.Get("error").Exists() {
-				judge(ev, b)
-			}
-		}, agentNoise)
-	})
+		n := last[c]
+		f := w.find("answered", ev, "", []int{n.seq},
+			"A response without the id of a request came, as if a notification had been answered.")
+		broken := []string{"RPC-006"}
+		switch n.topic {
+		case cancelTold:
+			broken = append(broken, "CANCEL-005")
+		case editorTakesBack:
+			broken = append(broken, "RCANCEL-002", "RCANCEL-007")
+		case editorOtherTold:
+			broken = append(broken, "EXT-005")
+		}
+		w.Narrow(f, broken...)
+	}
+	w.On(func(ev *event) {
+		if ev.ID == "null" && ev.Ref == 0 {
+			judge(ev, ev.JSON())
+		}
+	}, agentAnswersNone)
+	w.On(func(ev *event) {
+		b := ev.body
+		if b.Get("jsonrpc").Is("2.0") && isAnswer(b) && !b.Get("id").Exists() &&
+			b.Get("result").Exists() != b.Get("error").Exists() {
+			judge(ev, b)
+		}
+	}, agentNoise)
 }
 
 // rcancelOwn judges $/cancel_request in both directions.
-func rcancelOwn(v *version) *rule {
-	r := v.ofAgent("RCANCEL-OWN",
-		"$/cancel_request names an open request of its sender, and that request is answered with a result or with code "+
-			"-32800.")
-	foreign := r.Fail("not-own", "the agent takes back a request it never made", "RCANCEL-010", "RCANCEL-001")
-	done := r.Lint("already-answered", "the agent takes back a request although it has read the answer", "RCANCEL-001")
-	code := r.Lint("error-code", "a request that was taken back failed with another code than -32800", "RCANCEL-003")
-	return r.Watching(func(w *watch) {
-		// made has the agent's requests, with the Seq of their latest answer, and
-		// taken the latest frame of the editor that the agent is known to have
-		// read: a request that it has answered.
-		made, taken := map[connID]int{}, map[*conn]int{}
-		w.On(func(ev *event) { rules.Remember(made, rememberedRequests, connID{ev.conn, ev.ID}, 0) }, agentRequests()...)
-		w.On(func(ev *event) {
-			if _, ok := made[connID{ev.conn, ev.ID}]; ok {
-				made[connID{ev.conn, ev.ID}] = ev.Seq
-			}
-		}, editorAnswers()...)
-		w.On(func(ev *event) {
-			w.Saw(foreign, done)
-			id := idOf(ev.params.Get("requestId"))
-			answer, own := made[connID{ev.conn, id}]
-			switch {
-			case ev.conn.ids[rules.OfAgent][id] != nil || len(made) >= rememberedRequests:
-			case own && answer < taken[ev.conn]:
-				w.find(done, ev, string(id), []int{answer}, "The agent takes back its request %s, whose answer it had read.", id)
-			case own: // the two may have crossed
-			default:
-				w.find(foreign, ev, string(id), nil, "The agent takes back a request %s that it never made.", cmp.Or(string(id),
-					"without an id"))
-			}
-		}, agentTakesBack)
-		w.On(func(ev *event) {
-			taken[ev.conn] = max(taken[ev.conn], ev.request.seq)
-			if ev.request.back == nil {
-				return
-			}
-			w.Saw(code)
-			stopped, _ := ev.request.turn.stopper()
-			if t := ev.request.turn; t != nil && w.state.models.failedIn(t) > 0 {
-				return // it may have failed because of that
-			}
-			login := ev.Method == "session/new" && ev.code() == -32000 // which may be wanted first
-			if ev.err.Exists() && ev.code() != -32800 && !login && stopped == nil {
-				w.find(code, ev, fmt.Sprint(ev.request.seq), []int{ev.request.seq, ev.request.back.seq},
-					"The %s that was taken back failed with code %d; -32800 is the code for that.", ev.Method, ev.code())
-			}
-		}, agentAnswers()...)
-	})
+func rcancelOwn(w *watch) {
+	// made has the agent's requests, with the Seq of their latest answer, and
+	// taken the latest frame of the editor that the agent is known to have
+	// read: a request that it has answered.
+	made, taken := map[connID]int{}, map[*conn]int{}
+	w.On(func(ev *event) { rules.Remember(made, rememberedRequests, connID{ev.conn, ev.ID}, 0) }, agentRequests()...)
+	w.On(func(ev *event) {
+		if _, ok := made[connID{ev.conn, ev.ID}]; ok {
+			made[connID{ev.conn, ev.ID}] = ev.Seq
+		}
+	}, editorAnswers()...)
+	w.On(func(ev *event) {
+		w.Saw("not-own", "already-answered")
+		id := idOf(ev.params.Get("requestId"))
+		answer, own := made[connID{ev.conn, id}]
+		switch {
+		case ev.conn.ids[rules.OfAgent][id] != nil || len(made) >= rememberedRequests:
+		case own && answer < taken[ev.conn]:
+			w.find("already-answered", ev, string(id), []int{answer},
+				"The agent takes back its request %s, whose answer it had read.", id)
+		case own: // the two may have crossed
+		default:
+			w.find("not-own", ev, string(id), nil, "The agent takes back a request %s that it never made.", cmp.Or(string(id),
+				"without an id"))
+		}
+	}, agentTakesBack)
+	w.On(func(ev *event) {
+		taken[ev.conn] = max(taken[ev.conn], ev.request.seq)
+		if ev.request.back == nil {
+			return
+		}
+		w.Saw("error-code")
+		stopped, _ := ev.request.turn.stopper()
+		if t := ev.request.turn; t != nil && w.state.models.failedIn(t) > 0 {
+			return // it may have failed because of that
+		}
+		login := ev.Method == "session/new" && ev.code() == -32000 // which may be wanted first
+		if ev.err.Exists() && ev.code() != -32800 && !login && stopped == nil {
+			w.find("error-code", ev, fmt.Sprint(ev.request.seq), []int{ev.request.seq, ev.request.back.seq},
+				"The %s that was taken back failed with code %d; -32800 is the code for that.", ev.Method, ev.code())
+		}
+	}, agentAnswers()...)
 }

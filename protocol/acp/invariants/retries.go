@@ -4,56 +4,46 @@ import "github.com/acp-test/acp-test/wire"
 
 // replayEnds judges the marker behind a replay. Agents older than the marker never send one; they are
 // not judged.
-func replayEnds(v *version) *rule {
-	r := v.ofAgent("V2-REPLAY",
-		"A replay that was asked for ends with one replay_complete in each session that it shows.", 2)
-	missing := r.Fail("missing", "a replay has no replay_complete, and an earlier one had", "V2-RPL-001")
-	child := r.Fail("child", "a child that a replay announces has no replay_complete", "V2-RPL-005")
-	stray := r.Fail("stray", "a replay_complete comes twice, or where no replay was asked for", "V2-RPL-001", "V2-RPL-002")
-	failed := r.Fail("failed", "a resume is refused after its replay_complete", "V2-RPL-003")
-	live := r.Fail("live", "a live message comes between the history and its replay_complete", "V2-RPL-004")
-	after := r.Warn("history-after", "history comes after the replay_complete", "V2-RPL-001")
-	return r.Watching(func(w *watch) {
-		open := map[*session]*replaying{}
-		w.inSession(func(ev *event, s *session) {
-			open[s] = &replaying{seq: ev.Seq, history: ev.params.Get("replayFrom").Kind() == wire.Object,
-				marked: map[*session]int{}}
-		}, asked(resumeSession))
-		w.inSession(func(ev *event, s *session) {
-			p := open[s.root()]
-			if p == nil || !p.history {
-				w.find(stray, ev, "", nil, "A replay_complete comes for session %q, and no resume with replayFrom is open.", s.id)
-				return
-			}
-			w.judge(stray, p.marked[s] > 0, ev, "", []int{p.seq, p.marked[s]}, "A second replay_complete comes for session %q.",
-				s.id)
-			w.judge(live, len(p.fresh) > 0, ev, "", p.fresh, "A new message came before the replay_complete.")
-			p.marked[s], p.fresh = ev.Seq, nil
-		}, replayDone)
-		w.inSession(func(ev *event, s *session) {
-			c, p := ev.conn.session(ev.update.Get("sessionId").Str()), open[s.root()]
-			if p != nil && p.history && c != nil && p.marked[s] == 0 && (c.lineage.announced == 0 || !s.active) {
-				p.children = append(p.children, c)
-			}
-		}, subagentUpdate)
-		w.inSession(func(ev *event, s *session) {
-			if p := open[s]; p != nil && p.history && p.marked[s] == 0 && s.replay != nil {
-				p.message(w, ev, s)
-			}
-		}, messages()...)
-		w.inSession(func(ev *event, s *session) {
-			if p := open[s.root()]; p != nil && p.marked[s] > 0 && !s.active && !s.busy() {
-				w.find(after, ev, "", []int{p.marked[s]}, "%s of the history comes after the replay_complete.", ev.tag())
-			}
-		}, append(messages(), toolUpdate)...)
-		w.inSession(func(ev *event, s *session) {
-			p := open[s]
-			if delete(open, s); p != nil && p.history {
-				w.Saw(after)
-				p.end(w, ev, s, failed, missing, child)
-			}
-		}, answered(resumeSession))
-	})
+func replayEnds(w *watch) {
+	open := map[*session]*replaying{}
+	w.inSession(func(ev *event, s *session) {
+		open[s] = &replaying{seq: ev.Seq, history: ev.params.Get("replayFrom").Kind() == wire.Object,
+			marked: map[*session]int{}}
+	}, asked(resumeSession))
+	w.inSession(func(ev *event, s *session) {
+		p := open[s.root()]
+		if p == nil || !p.history {
+			w.find("stray", ev, "", nil, "A replay_complete comes for session %q, and no resume with replayFrom is open.", s.id)
+			return
+		}
+		w.judge("stray", p.marked[s] > 0, ev, "", []int{p.seq, p.marked[s]}, "A second replay_complete comes for session %q.",
+			s.id)
+		w.judge("live", len(p.fresh) > 0, ev, "", p.fresh, "A new message came before the replay_complete.")
+		p.marked[s], p.fresh = ev.Seq, nil
+	}, replayDone)
+	w.inSession(func(ev *event, s *session) {
+		c, p := ev.conn.session(ev.update.Get("sessionId").Str()), open[s.root()]
+		if p != nil && p.history && c != nil && p.marked[s] == 0 && (c.lineage.announced == 0 || !s.active) {
+			p.children = append(p.children, c)
+		}
+	}, subagentUpdate)
+	w.inSession(func(ev *event, s *session) {
+		if p := open[s]; p != nil && p.history && p.marked[s] == 0 && s.replay != nil {
+			p.message(w, ev, s)
+		}
+	}, messages()...)
+	w.inSession(func(ev *event, s *session) {
+		if p := open[s.root()]; p != nil && p.marked[s] > 0 && !s.active && !s.busy() {
+			w.find("history-after", ev, "", []int{p.marked[s]}, "%s of the history comes after the replay_complete.", ev.tag())
+		}
+	}, append(messages(), toolUpdate)...)
+	w.inSession(func(ev *event, s *session) {
+		p := open[s]
+		if delete(open, s); p != nil && p.history {
+			w.Saw("history-after")
+			p.end(w, ev, s)
+		}
+	}, answered(resumeSession))
 }
 
 // replaying is a resume that is not answered yet.
@@ -68,15 +58,15 @@ type replaying struct {
 
 // end judges the answer to the resume: the markers of the session and of each child that was
 // announced have come, and none came if it is refused.
-func (p *replaying) end(w *watch, ev *event, s *session, failed, missing, child int) {
-	w.judge(failed, !ev.succeeded() && p.marked[s] > 0, ev, "", []int{p.marked[s]},
+func (p *replaying) end(w *watch, ev *event, s *session) {
+	w.judge("failed", !ev.succeeded() && p.marked[s] > 0, ev, "", []int{p.marked[s]},
 		"The resume is refused after its replay_complete.")
 	if !ev.succeeded() || !w.state.marks {
 		return
 	}
-	w.judge(missing, p.marked[s] == 0, ev, "", []int{p.seq}, "The resume is answered, and no replay_complete came.")
+	w.judge("missing", p.marked[s] == 0, ev, "", []int{p.seq}, "The resume is answered, and no replay_complete came.")
 	for _, c := range p.children {
-		w.judge(child, p.marked[c] == 0, ev, c.id, []int{p.seq},
+		w.judge("child", p.marked[c] == 0, ev, c.id, []int{p.seq},
 			"The replay announces child %q, and no replay_complete came for it.", c.id)
 	}
 }
@@ -93,30 +83,25 @@ func (p *replaying) message(w *watch, ev *event, s *session) {
 }
 
 // retries judges the answers to a prompt that is sent again under its key, of agents that are new enough.
-func retries(v *version) *rule {
-	r := v.ofAgent("V2-RETRY", "A prompt that is sent again with its idempotency key is answered as the first time.", 2)
-	other := r.Fail("other-answer", "a prompt that was sent again has another answer", "V2-IDEM-001", "V2-IDEM-002",
-		"V2-IDEM-003")
-	return r.Watching(func(w *watch) {
-		type answer struct {
-			id  string
-			seq int
+func retries(w *watch) {
+	type answer struct {
+		id  string
+		seq int
+	}
+	known := map[*turn]answer{}
+	w.On(func(ev *event) {
+		t := ev.request.first
+		if t == nil {
+			t = ev.turn
 		}
-		known := map[*turn]answer{}
-		w.On(func(ev *event) {
-			t := ev.request.first
-			if t == nil {
-				t = ev.turn
-			}
-			got := answer{ev.result.Get("messageId").Str(), ev.Seq}
-			before, again := known[t]
-			if again && w.state.marks {
-				w.judge(other, got.id != before.id, ev, "", []int{before.seq, ev.Ref},
-					"The prompt was sent again with its idempotencyKey, and is answered with %q instead of %q.", got.id, before.id)
-			}
-			if !again && t != nil && ev.succeeded() {
-				known[t] = got
-			}
-		}, answered(prompt))
-	})
+		got := answer{ev.result.Get("messageId").Str(), ev.Seq}
+		before, again := known[t]
+		if again && w.state.marks {
+			w.judge("other-answer", got.id != before.id, ev, "", []int{before.seq, ev.Ref},
+				"The prompt was sent again with its idempotencyKey, and is answered with %q instead of %q.", got.id, before.id)
+		}
+		if !again && t != nil && ev.succeeded() {
+			known[t] = got
+		}
+	}, answered(prompt))
 }

@@ -9,55 +9,49 @@ import (
 
 // sessionKnownFirst judges that the editor knows a session before the agent
 // speaks of it.
-func sessionKnownFirst(v *version) *rule {
-	r := v.ofAgent("SESSION-KNOWN-FIRST",
-		"No message names a session before the response that creates it, or the request that loads it.")
-	early := r.Lint("early", "a message names a session before the response that creates it", "SESSION-022")
-	unknown := r.Fail("unknown", "a message names a session that was never created or loaded", "SESSION-020", "LOAD-012")
-	return r.Watching(func(w *watch) {
-		type first struct {
-			seq, count int
-			topic      string
+func sessionKnownFirst(w *watch) {
+	type first struct {
+		seq, count int
+		topic      string
+	}
+	premature := map[*session]*first{}
+	var order []*session
+	speak := func(ev *event) {
+		s := ev.session
+		if s == nil {
+			return
 		}
-		premature := map[*session]*first{}
-		var order []*session
-		speak := func(ev *event) {
-			s := ev.session
-			if s == nil {
-				return
-			}
-			if s.known() || s.listed || s.addressed || ev.conn.initAsked == 0 {
-				w.Saw(unknown)
-				return
-			}
-			if f := premature[s]; f != nil {
-				f.count++
-				return
-			}
-			premature[s] = &first{ev.Seq, 1, ev.Method}
-			order = append(order, s)
+		if s.known() || s.listed || s.addressed || ev.conn.initAsked == 0 {
+			w.Saw("unknown")
+			return
 		}
-		w.On(speak, agentCalls()...)
-		w.On(func(ev *event) {
-			w.Saw(early)
-			if f := premature[ev.session]; f != nil && ev.succeeded() {
-				w.find(early, ev, "", []int{f.seq},
-					"The agent sent %s for the session before the response that tells its id; strict clients drop it.",
-					count(f.count, "message"))
+		if f := premature[s]; f != nil {
+			f.count++
+			return
+		}
+		premature[s] = &first{ev.Seq, 1, ev.Method}
+		order = append(order, s)
+	}
+	w.On(speak, agentCalls()...)
+	w.On(func(ev *event) {
+		w.Saw("early")
+		if f := premature[ev.session]; f != nil && ev.succeeded() {
+			w.find("early", ev, "", []int{f.seq},
+				"The agent sent %s for the session before the response that tells its id; strict clients drop it.",
+				count(f.count, "message"))
+		}
+		delete(premature, ev.session)
+	}, answered(newSession), answered(forkSession))
+	w.AtEnd(func(rules.End) {
+		for _, s := range order {
+			f := premature[s]
+			if f == nil || s.known() || s.listed || s.addressed {
+				continue
 			}
-			delete(premature, ev.session)
-		}, answered(newSession), answered(forkSession))
-		w.AtEnd(func(rules.End) {
-			for _, s := range order {
-				f := premature[s]
-				if f == nil || s.known() || s.listed || s.addressed {
-					continue
-				}
-				w.Report(unknown, s.conn.n, s.id, "", []int{f.seq},
-					"The agent sent %s for session %q, which was never created or loaded on this connection.",
-					count(f.count, "message"), s.id)
-			}
-		})
+			w.Report("unknown", s.conn.n, s.id, "", []int{f.seq},
+				"The agent sent %s for session %q, which was never created or loaded on this connection.",
+				count(f.count, "message"), s.id)
+		}
 	})
 }
 
@@ -69,78 +63,65 @@ func count(n int, what string) string {
 }
 
 // closeSettles judges what comes from a closed session.
-func closeSettles(v *version) *rule {
-	r := v.ofAgent("CLOSE-SETTLES", "A closed session has ended its work, is silent, and has given back its terminals.",
-		1, 2)
-	named := "a message names a session after it was closed"
-	speaks := max(r.In(1).Lint("not-silent", named, "CLOSE-006"), r.In(2).Fail("not-silent", named, "V2-SES-006",
-		"V2-UPD-005"))
-	terminals := r.In(1).Warn("terminals", "a terminal of a session was not released when it was closed", "CLOSE-003")
-	working := r.In(2).Fail("no-idle", "the close was answered while work was active, without idle", "V2-SES-006")
-	unknown := r.In(2).Fail("unknown", "an update names a session that was never opened", "V2-UPD-005")
-	return r.Watching(func(w *watch) {
-		speak := func(ev *event) {
-			s := ev.session
-			if s == nil || s.closed == 0 || s.window != nil {
-				return
-			}
-			if isContent(ev.topic) && s.last != nil && s.last.close != nil {
-				return // LATE-CONTENT
-			}
-			w.find(speaks, ev, ev.Method, []int{s.closed}, "The agent sent %s for the session after it was closed.", ev.Method)
+func closeSettles(w *watch) {
+	speak := func(ev *event) {
+		s := ev.session
+		if s == nil || s.closed == 0 || s.window != nil {
+			return
 		}
-		w.On(speak, allUpdates()...)
-		w.On(speak, slices.DeleteFunc(agentRequests(), func(t topic) bool { return t == asked(releaseTerminal) })...)
-		w.inSession(func(ev *event, s *session) {
-			if !ev.succeeded() || s.child() {
-				return
+		if isContent(ev.topic) && s.last != nil && s.last.close != nil {
+			return // LATE-CONTENT
+		}
+		w.find("not-silent", ev, ev.Method, []int{s.closed}, "The agent sent %s for the session after it was closed.",
+			ev.Method)
+	}
+	w.On(speak, allUpdates()...)
+	w.On(speak, slices.DeleteFunc(agentRequests(), func(t topic) bool { return t == asked(releaseTerminal) })...)
+	w.inSession(func(ev *event, s *session) {
+		if !ev.succeeded() || s.child() {
+			return
+		}
+		w.Saw("not-silent")
+		w.judge("no-idle", s.active, ev, "", []int{s.stateSeq}, "The close is answered while the state is %s.", s.state)
+		for _, t := range ev.conn.termOrder {
+			if t.session == s {
+				w.judge("terminals", t.released == 0, ev, t.id, []int{t.created, ev.request.seq},
+					"Terminal %q was not released when its session was closed.", t.id)
 			}
-			w.Saw(speaks)
-			w.judge(working, s.active, ev, "", []int{s.stateSeq}, "The close is answered while the state is %s.", s.state)
-			for _, t := range ev.conn.termOrder {
-				if t.session == s {
-					w.judge(terminals, t.released == 0, ev, t.id, []int{t.created, ev.request.seq},
-						"Terminal %q was not released when its session was closed.", t.id)
+		}
+	}, answered(closeSession))
+	w.AtEnd(func(rules.End) {
+		for _, c := range w.state.ordered() {
+			for _, s := range c.sessions {
+				if w.Saw("unknown"); !c.foreign && !s.known() && !s.addressed && s.stateSeq+len(s.said)+len(s.items) > 0 {
+					w.Report("unknown", c.n, s.id, "", []int{s.first},
+						"The agent sent updates for session %q, which was never opened.", s.id)
 				}
 			}
-		}, answered(closeSession))
-		w.AtEnd(func(rules.End) {
-			for _, c := range w.state.ordered() {
-				for _, s := range c.sessions {
-					if w.Saw(unknown); !c.foreign && !s.known() && !s.addressed && s.stateSeq+len(s.said)+len(s.items) > 0 {
-						w.Report(unknown, c.n, s.id, "", []int{s.first},
-							"The agent sent updates for session %q, which was never opened.", s.id)
-					}
-				}
-			}
-		})
+		}
 	})
 }
 
 // deleteGone judges that a deleted session leaves the list.
-func deleteGone(v *version) *rule {
-	r := v.ofAgent("DELETE-GONE", "A deleted session is not in later lists.")
-	listed := r.Fail("listed", "a list holds a session that was deleted before", "DELETE-003")
-	return r.Watching(func(w *watch) {
-		deleted := map[string]int{}
-		w.On(func(ev *event) {
-			if ev.succeeded() && len(deleted) < rememberedSessions {
-				deleted[ev.request.session.name()] = ev.Seq
+func deleteGone(w *watch) {
+	deleted := map[string]int{}
+	w.On(func(ev *event) {
+		if ev.succeeded() && len(deleted) < rememberedSessions {
+			deleted[ev.request.session.name()] = ev.Seq
+		}
+	}, answered(deleteSession))
+	w.On(func(ev *event) { delete(deleted, ev.Session) },
+		answered(newSession), answered(forkSession), asked(loadSession), asked(resumeSession))
+	w.On(func(ev *event) {
+		for item := range ev.result.Get("sessions").Items() {
+			if len(deleted) == 0 {
+				return
 			}
-		}, answered(deleteSession))
-		w.On(func(ev *event) { delete(deleted, ev.Session) },
-			answered(newSession), answered(forkSession), asked(loadSession), asked(resumeSession))
-		w.On(func(ev *event) {
-			for item := range ev.result.Get("sessions").Items() {
-				if len(deleted) == 0 {
-					return
-				}
-				w.Saw(listed)
-				id := item.Get("sessionId").Str()
-				if at := deleted[id]; at > 0 && ev.request.seq > at {
-					w.find(listed, ev, id, []int{at, ev.request.seq}, "The list holds session %q, which was deleted before.", id)
-				}
+			w.Saw("listed")
+			id := item.Get("sessionId").Str()
+			if at := deleted[id]; at > 0 && ev.request.seq > at {
+				w.find("listed", ev, id, []int{at, ev.request.seq}, "The list holds session %q, which was deleted before.", id)
 			}
-		}, answered(listSessions))
-	})
+		}
+	}, answered(listSessions))
 }

@@ -7,55 +7,42 @@ import (
 
 // settingsHold judges that what a user has set holds: a load or resume tells it, and another
 // model is asked when another one was chosen.
-func settingsHold(v *version) *rule {
-	r := v.ofAgent("SETTINGS", "A mode or option that was set is told, and holds until it is set again.")
-	points := &settingPoints{
-		option: r.Warn("option-lost",
-			"a session that is loaded or resumed tells another value of an option than the one that held", "CONFIG-008"),
-		mode: r.Warn("mode-lost", "a session that is loaded or resumed tells another mode than the one that held",
-			"CONFIG-008"),
-		effect: r.Lint("no-effect", "another model was chosen, and the one before is asked", "CONFIG-008"),
-	}
-	return r.Watching(func(w *watch) {
-		all := &settingWatch{w, points, map[string]*settings{}}
-		w.On(func(ev *event) { delete(all.of, ev.Session) }, asked(deleteSession))
-		all.on(func(ev *event, s *settings) {
-			if o := findOption(ev.options, ev.request.option); o != nil {
-				s.options[o.id] = setting{o.current, ev.Seq}
-				s.learn(ev)
-			}
-		}, answered(setOption))
-		all.on(func(ev *event, s *settings) {
-			s.mode = setting{ev.request.mode, ev.Seq}
-			if o := modeOption(ev.session.options); o != nil && o.has(s.mode.value) {
-				s.options[o.id] = s.mode
-			}
-		}, answered(setMode))
-		all.on(func(ev *event, s *settings) {
-			if s.mode.seq > 0 {
-				s.mode = setting{ev.update.Get("currentModeId").Str(), ev.Seq}
-			}
-		}, modeUpdate)
-		all.on(func(ev *event, s *settings) { s.learn(ev) }, optionsUpdate)
-		w.On(func(ev *event) {
-			if s := all.of[ev.Session]; s != nil && ev.succeeded() {
-				all.restored(ev, s)
-			}
-		}, answered(loadSession), answered(resumeSession))
-		w.On(func(ev *event) {
-			s := all.of[ev.Session]
-			if s != nil && s.chosen != "" && ev.Kind == transcript.ModelRequest && ev.body.Get("lane").Is("main") {
-				all.asked(ev, s)
-			}
-		}, modelEvent)
-	})
+func settingsHold(w *watch) {
+	all := &settingWatch{w, map[string]*settings{}}
+	w.On(func(ev *event) { delete(all.of, ev.Session) }, asked(deleteSession))
+	all.on(func(ev *event, s *settings) {
+		if o := findOption(ev.options, ev.request.option); o != nil {
+			s.options[o.id] = setting{o.current, ev.Seq}
+			s.learn(ev)
+		}
+	}, answered(setOption))
+	all.on(func(ev *event, s *settings) {
+		s.mode = setting{ev.request.mode, ev.Seq}
+		if o := modeOption(ev.session.options); o != nil && o.has(s.mode.value) {
+			s.options[o.id] = s.mode
+		}
+	}, answered(setMode))
+	all.on(func(ev *event, s *settings) {
+		if s.mode.seq > 0 {
+			s.mode = setting{ev.update.Get("currentModeId").Str(), ev.Seq}
+		}
+	}, modeUpdate)
+	all.on(func(ev *event, s *settings) { s.learn(ev) }, optionsUpdate)
+	w.On(func(ev *event) {
+		if s := all.of[ev.Session]; s != nil && ev.succeeded() {
+			all.restored(ev, s)
+		}
+	}, answered(loadSession), answered(resumeSession))
+	w.On(func(ev *event) {
+		s := all.of[ev.Session]
+		if s != nil && s.chosen != "" && ev.Kind == transcript.ModelRequest && ev.body.Get("lane").Is("main") {
+			all.asked(ev, s)
+		}
+	}, modelEvent)
 }
-
-type settingPoints struct{ option, mode, effect int }
 
 type settingWatch struct {
 	*watch
-	*settingPoints
 	of map[string]*settings // by the id of a session, over all connections
 }
 
@@ -104,12 +91,12 @@ func (s *settings) learn(ev *event) {
 // restored judges the answer to a load or resume.
 func (w *settingWatch) restored(ev *event, s *settings) {
 	if ev.modes != nil && s.mode.seq > 0 && ev.modes.has(s.mode.value) {
-		w.judge(w.mode, ev.modes.current != s.mode.value, ev, "", []int{s.mode.seq, ev.Ref},
+		w.judge("mode-lost", ev.modes.current != s.mode.value, ev, "", []int{s.mode.seq, ev.Ref},
 			"The mode of the session was %q, and %s tells %q.", s.mode.value, ev.request.method, ev.modes.current)
 	}
 	for _, o := range ev.options {
 		if held, set := s.options[o.id]; set && (!o.selects || o.has(held.value)) {
-			w.judge(w.option, o.current != held.value, ev, o.id, []int{held.seq, ev.Ref},
+			w.judge("option-lost", o.current != held.value, ev, o.id, []int{held.seq, ev.Ref},
 				"The option %q of the session was %q, and %s tells %q.", o.id, held.value, ev.request.method, o.current)
 		}
 	}
@@ -119,7 +106,7 @@ func (w *settingWatch) restored(ev *event, s *settings) {
 func (w *settingWatch) asked(ev *event, s *settings) {
 	named := ev.body.Get("model").Str()
 	if s.model.seq > 0 && s.model.value != s.chosen {
-		w.judge(w.effect, named == s.named, ev, s.chosen, []int{s.model.seq},
+		w.judge("no-effect", named == s.named, ev, s.chosen, []int{s.model.seq},
 			"The option for the model was changed from %q to %q, and the agent asks %q as before.", s.model.value, s.chosen,
 			named)
 	}

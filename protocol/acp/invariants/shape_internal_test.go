@@ -1,7 +1,6 @@
 package invariants
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/acp-test/acp-test/protocol/acp/schema"
@@ -14,7 +13,7 @@ func TestShapeSubjectsAreTypes(t *testing.T) {
 		known[name] = true
 	}
 	for _, s := range subjects() {
-		for name := range strings.FieldsSeq(s.types) {
+		for _, name := range s.types {
 			if !known[name] {
 				t.Errorf("the protocol has no type %s", name)
 			}

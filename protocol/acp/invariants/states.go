@@ -14,39 +14,32 @@ import (
 // The rules of this file are about the work of a session of version 2.
 
 // states judges the states of a session.
-func states(v *version) *rule {
-	r := v.ofAgent("V2-STATES", "Work in the foreground is told by states: running, requires_action, idle.", 2)
-	silent := r.Fail("not-running", "the agent works for a prompt and has not said that it runs", "V2-PRM-003")
-	reason := r.Warn("no-reason", "the idle state that ends work has no stop reason", "V2-PRM-004")
-	failure := r.Warn("no-error", "the stop reason error has no error beside it", "V2-ERR-001")
-	blocked := r.Warn("still-waiting", "work goes on in the state requires_action", "V2-STA-001")
-	return r.Watching(func(w *watch) {
-		w.inSession(func(ev *event, s *session) {
-			if s.replay != nil || !s.active || !ev.update.Get("state").Is("idle") {
-				return
-			}
-			stop := ev.update.Get("stopReason")
-			w.judge(reason, stop.Kind() != wire.String, ev, "", []int{s.stateSeq},
-				"The idle state that ends the work has no stopReason.")
-			if stop.Is("error") {
-				w.judge(failure, ev.update.Get("error").Kind() != wire.Object, ev, "", nil,
-					"The stop reason error has no error beside it.")
-			}
-		}, stateUpdate)
-		w.inSession(func(ev *event, s *session) {
-			if s.replay != nil || s.reported {
-				return
-			}
-			if t := s.running(); t != nil {
-				w.judge(silent, !s.active && s.stateSeq < t.answered, ev, "", []int{t.started},
-					"The agent sends %s for the prompt, and has not told the state running.", ev.tag())
-			}
-			if s.state == "requires_action" {
-				w.judge(blocked, true, ev, "", []int{s.stateSeq},
-					"The agent sends %s while it says that it waits for the user.", ev.tag())
-			}
-		}, agentChunk, thoughtChunk)
-	})
+func states(w *watch) {
+	w.inSession(func(ev *event, s *session) {
+		if s.replay != nil || !s.active || !ev.update.Get("state").Is("idle") {
+			return
+		}
+		stop := ev.update.Get("stopReason")
+		w.judge("no-reason", stop.Kind() != wire.String, ev, "", []int{s.stateSeq},
+			"The idle state that ends the work has no stopReason.")
+		if stop.Is("error") {
+			w.judge("no-error", ev.update.Get("error").Kind() != wire.Object, ev, "", nil,
+				"The stop reason error has no error beside it.")
+		}
+	}, stateUpdate)
+	w.inSession(func(ev *event, s *session) {
+		if s.replay != nil || s.reported {
+			return
+		}
+		if t := s.running(); t != nil {
+			w.judge("not-running", !s.active && s.stateSeq < t.answered, ev, "", []int{t.started},
+				"The agent sends %s for the prompt, and has not told the state running.", ev.tag())
+		}
+		if s.state == "requires_action" {
+			w.judge("still-waiting", true, ev, "", []int{s.stateSeq},
+				"The agent sends %s while it says that it waits for the user.", ev.tag())
+		}
+	}, agentChunk, thoughtChunk)
 }
 
 // running is the oldest prompt that is part of the conversation, and whose work is not over.
@@ -55,221 +48,177 @@ func (s *session) running() *turn {
 }
 
 // cancels judges how work ends that was cancelled.
-func cancels(v *version) *rule {
-	r := v.ofAgent("V2-CANCEL", "Cancelled work ends with its last updates, and then idle with cancelled.", 2)
-	other := r.Inconclusive("other-reason", "the work ended with another reason, which may have crossed the cancel",
-		"V2-CAN-001")
-	late := r.Fail("late-update", "an update of a tool call of the cancelled work comes after idle with cancelled",
-		"V2-CAN-001")
-	queued := r.Fail("inserted", "a prompt that the cancel ended becomes part of the conversation", "V2-CAN-002")
-	code := r.Warn("queued-code", "a prompt that the cancel ended has another error than -32800", "V2-CAN-002")
-	return r.Watching(func(w *watch) {
-		w.inSession(func(ev *event, s *session) {
-			if s.cancel > 0 && s.active && ev.update.Get("state").Is("idle") {
-				stop := ev.update.Get("stopReason").Str()
-				w.judge(other, stop != "cancelled", ev, "", []int{s.cancel},
-					"The work ended with %q after the cancel; the two may have crossed.", stop)
-			}
-		}, stateUpdate)
-		w.inSession(func(ev *event, s *session) {
-			id := ev.update.Get("toolCallId").Str()
-			if s.cancelled == 0 || s.replay != nil {
-				return
-			}
-			t := s.items[callID(id)]
-			w.judge(late, t != nil && t.first < s.cancelled && t.ended == 0 && t.turn == len(s.prompts) && !s.behind[callID(id)],
-				ev, id, []int{s.cancelled}, "Tool call %q is updated after the state idle with cancelled.", id)
-		}, toolUpdate)
-		w.inSession(func(ev *event, s *session) {
-			t := ev.turn
-			if t == nil || t.cancel == nil {
-				return
-			}
-			if s.cancelled > t.cancel.seq && !t.crossed {
-				w.Saw(code)
-				w.judge(queued, ev.succeeded(), ev, "", []int{t.cancel.seq, ev.Ref},
-					"The prompt became part of the conversation after it was cancelled and the session was idle.")
-			}
-			if got := ev.code(); ev.err.Exists() {
-				w.judge(code, got != -32800 && (got != -32600 || !t.concurrent), ev, "", []int{ev.Ref},
-					"The prompt that was cancelled is answered with error %d, not with -32800.", got)
-			}
-		}, answered(prompt))
-	})
+func cancels(w *watch) {
+	w.inSession(func(ev *event, s *session) {
+		if s.cancel > 0 && s.active && ev.update.Get("state").Is("idle") {
+			stop := ev.update.Get("stopReason").Str()
+			w.judge("other-reason", stop != "cancelled", ev, "", []int{s.cancel},
+				"The work ended with %q after the cancel; the two may have crossed.", stop)
+		}
+	}, stateUpdate)
+	w.inSession(func(ev *event, s *session) {
+		id := ev.update.Get("toolCallId").Str()
+		if s.cancelled == 0 || s.replay != nil {
+			return
+		}
+		t := s.items[callID(id)]
+		w.judge("late-update",
+			t != nil && t.first < s.cancelled && t.ended == 0 && t.turn == len(s.prompts) && !s.behind[callID(id)],
+			ev, id, []int{s.cancelled}, "Tool call %q is updated after the state idle with cancelled.", id)
+	}, toolUpdate)
+	w.inSession(func(ev *event, s *session) {
+		t := ev.turn
+		if t == nil || t.cancel == nil {
+			return
+		}
+		if s.cancelled > t.cancel.seq && !t.crossed {
+			w.Saw("queued-code")
+			w.judge("inserted", ev.succeeded(), ev, "", []int{t.cancel.seq, ev.Ref},
+				"The prompt became part of the conversation after it was cancelled and the session was idle.")
+		}
+		if got := ev.code(); ev.err.Exists() {
+			w.judge("queued-code", got != -32800 && (got != -32600 || !t.concurrent), ev, "", []int{ev.Ref},
+				"The prompt that was cancelled is answered with error %d, not with -32800.", got)
+		}
+	}, answered(prompt))
 }
 
 // echo judges that a prompt is shown as a message.
-func echo(v *version) *rule {
-	r := v.ofAgent("V2-ECHO", "A prompt is shown as a message with the id of its answer.", 2)
-	missing := r.Fail("missing", "the work of a prompt is over, and its message was not shown", "V2-PRM-002")
-	twice := r.Fail("same-id", "two prompts have one message id", "V2-PRM-002")
-	return r.Watching(func(w *watch) {
-		ids := map[[2]string]int{}
-		w.On(func(ev *event) {
-			if ev.session != nil && ev.succeeded() && ev.request.first == nil {
-				id := [2]string{ev.session.id, ev.result.Get("messageId").Str()}
-				w.judge(twice, ids[id] > 0, ev, "", []int{ids[id]}, "The answer has the messageId of an earlier prompt.")
-				ids[id] = ev.Seq
+func echo(w *watch) {
+	ids := map[[2]string]int{}
+	w.On(func(ev *event) {
+		if ev.session != nil && ev.succeeded() && ev.request.first == nil {
+			id := [2]string{ev.session.id, ev.result.Get("messageId").Str()}
+			w.judge("same-id", ids[id] > 0, ev, "", []int{ids[id]}, "The answer has the messageId of an earlier prompt.")
+			ids[id] = ev.Seq
+		}
+	}, answered(prompt))
+	w.inSession(func(ev *event, s *session) {
+		if !s.active || !ev.update.Get("state").Is("idle") {
+			return
+		}
+		for _, t := range s.prompts {
+			if t.answered > 0 && !t.failed && t.ended == 0 && t.message != "" {
+				_, shown := s.said[t.message]
+				w.judge("missing", !shown, ev, t.message, []int{t.started, t.answered},
+					"The work of the prompt is over, and its message %q was not shown.", t.message)
 			}
-		}, answered(prompt))
-		w.inSession(func(ev *event, s *session) {
-			if !s.active || !ev.update.Get("state").Is("idle") {
-				return
-			}
-			for _, t := range s.prompts {
-				if t.answered > 0 && !t.failed && t.ended == 0 && t.message != "" {
-					_, shown := s.said[t.message]
-					w.judge(missing, !shown, ev, t.message, []int{t.started, t.answered},
-						"The work of the prompt is over, and its message %q was not shown.", t.message)
-				}
-			}
-		}, stateUpdate)
-	})
+		}
+	}, stateUpdate)
 }
 
 // replays judges what comes with a resume.
-func replays(v *version) *rule {
-	r := v.ofAgent("V2-RESUME",
-		"A resume replays the history if it was asked for, then tells the state, then is answered.", 2)
-	silent := r.Fail("not-silent", "a resume without replayFrom replays the history", "V2-SES-003")
-	state := r.Fail("no-state", "no state comes before the answer", "V2-SES-003", "V2-RPL-006")
-	order := r.Fail("history-after-state", "history comes after the state", "V2-SES-004")
-	other := r.Fail("other-ids", "a message of the history has an id that the live session did not show", "V2-SES-004")
-	gone := r.Fail("gone", "a message of the user is not in the history, under the id that it had", "V2-SES-004")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			s := ev.session
-			switch {
-			case s == nil || s.replay == nil || s.active:
-			case !s.replay.history:
-				w.find(silent, ev, "", []int{s.replay.seq}, "%s comes with a resume that did not ask for the history.", ev.tag())
-			case s.replay.state > 0:
-				w.find(order, ev, "", []int{s.replay.state}, "%s of the history comes after the state.", ev.tag())
+func replays(w *watch) {
+	w.On(func(ev *event) {
+		s := ev.session
+		switch {
+		case s == nil || s.replay == nil || s.active:
+		case !s.replay.history:
+			w.find("not-silent", ev, "", []int{s.replay.seq}, "%s comes with a resume that did not ask for the history.",
+				ev.tag())
+		case s.replay.state > 0:
+			w.find("history-after-state", ev, "", []int{s.replay.state}, "%s of the history comes after the state.", ev.tag())
+		}
+	}, append(messages(), toolUpdate)...)
+	w.inSession(func(ev *event, s *session) {
+		if s.replay == nil || !ev.succeeded() {
+			return
+		}
+		p := s.replay
+		w.Saw("not-silent", "history-after-state")
+		w.judge("no-state", !p.told, ev, "", []int{p.seq}, "No state_update comes before the answer to the resume.")
+		shown, whole := w.state.shown[s.id]
+		if !whole || !p.history {
+			return
+		}
+		w.Saw("other-ids", "gone")
+		for _, id := range p.shown {
+			if !shown[id].live && !p.busy {
+				w.find("other-ids", ev, id, []int{p.seq}, "The history has a message %q, which the live session did not show.", id)
 			}
-		}, append(messages(), toolUpdate)...)
-		w.inSession(func(ev *event, s *session) {
-			if s.replay == nil || !ev.succeeded() {
-				return
+		}
+		for id, m := range shown {
+			if m.live && m.user && !slices.Contains(p.shown, id) {
+				w.find("gone", ev, id, []int{m.first, p.seq}, "The message %q of the user is not in the history.", id)
 			}
-			p := s.replay
-			w.Saw(silent, order)
-			w.judge(state, !p.told, ev, "", []int{p.seq}, "No state_update comes before the answer to the resume.")
-			shown, whole := w.state.shown[s.id]
-			if !whole || !p.history {
-				return
-			}
-			w.Saw(other, gone)
-			for _, id := range p.shown {
-				if !shown[id].live && !p.busy {
-					w.find(other, ev, id, []int{p.seq}, "The history has a message %q, which the live session did not show.", id)
-				}
-			}
-			for id, m := range shown {
-				if m.live && m.user && !slices.Contains(p.shown, id) {
-					w.find(gone, ev, id, []int{m.first, p.seq}, "The message %q of the user is not in the history.", id)
-				}
-			}
-		}, answered(resumeSession))
-	})
+		}
+	}, answered(resumeSession))
 }
 
 // background judges the list of background work.
-func background(v *version) *rule {
-	r := v.ofAgent("V2-BACKGROUND",
-		"Background work, once reported, is on every state, from its announcement to its end.", 2)
-	left := r.Fail("left-out", "a state has no list of background work, and one before had", "V2-STA-002")
-	early := r.Fail("not-announced", "an item is listed that was not announced", "V2-STA-002")
-	removed := r.Fail("not-ended", "an item is removed that has not ended", "V2-STA-002")
-	return r.Watching(func(w *watch) {
-		w.inSession(func(ev *event, s *session) {
-			list := ev.update.Get("background")
-			if s.reported {
-				w.judge(left, list.Kind() != wire.Array, ev, "", nil,
-					"The state has no list of background work, and one before had.")
-			}
-			if list.Kind() != wire.Array {
-				return // else nothing would be listed any more
-			}
-			now := map[itemID]bool{}
-			for b := range list.Items() {
-				id := workOf(b)
-				now[id] = true
-				t := s.items[id]
-				w.judge(early, id != itemID{} && (t == nil || !t.announced) && s.whole && s.replay == nil, ev, id.String(), nil,
-					"The %s is listed as background work and was not announced.", id)
-			}
-			for id := range s.behind {
-				w.judge(removed, !now[id] && id != itemID{} && !s.ended(id) && s.replay == nil, ev, id.String(), nil,
-					"The %s is no more background work and has not ended.", id)
-			}
-		}, stateUpdate)
-	})
+func background(w *watch) {
+	w.inSession(func(ev *event, s *session) {
+		list := ev.update.Get("background")
+		if s.reported {
+			w.judge("left-out", list.Kind() != wire.Array, ev, "", nil,
+				"The state has no list of background work, and one before had.")
+		}
+		if list.Kind() != wire.Array {
+			return // else nothing would be listed any more
+		}
+		now := map[itemID]bool{}
+		for b := range list.Items() {
+			id := workOf(b)
+			now[id] = true
+			t := s.items[id]
+			w.judge("not-announced", id != itemID{} && (t == nil || !t.announced) && s.whole && s.replay == nil, ev, id.String(),
+				nil, "The %s is listed as background work and was not announced.", id)
+		}
+		for id := range s.behind {
+			w.judge("not-ended", !now[id] && id != itemID{} && !s.ended(id) && s.replay == nil, ev, id.String(), nil,
+				"The %s is no more background work and has not ended.", id)
+		}
+	}, stateUpdate)
 }
 
 // terminals judges what the agent tells of its terminals.
-func terminals(v *version) *rule {
-	r := v.ofAgent("V2-TERMINAL", "A terminal has an id of its own, an absolute folder, and output in base64.", 2)
-	base := r.Fail("base64", "a piece of output is no base64 by itself", "V2-UPD-004")
-	cwd := r.Fail("cwd", "the folder of a terminal is not absolute", "V2-UPD-004")
-	reused := r.Fail("reused", "a terminal that has ended begins again", "V2-UPD-004")
-	return r.Watching(func(w *watch) {
-		w.inSession(func(ev *event, s *session) {
-			id := ev.update.Get("terminalId").Str()
-			w.Saw(base)
-			for _, path := range []string{"data", "output.data"} {
-				data := ev.update.Path(path)
-				if _, err := base64.StdEncoding.DecodeString(data.Str()); err != nil && data.Kind() == wire.String {
-					w.find(base, ev, id, nil, "A piece of the output of terminal %q is no base64.", id)
-				}
+func terminals(w *watch) {
+	w.inSession(func(ev *event, s *session) {
+		id := ev.update.Get("terminalId").Str()
+		w.Saw("base64")
+		for _, path := range []string{"data", "output.data"} {
+			data := ev.update.Path(path)
+			if _, err := base64.StdEncoding.DecodeString(data.Str()); err != nil && data.Kind() == wire.String {
+				w.find("base64", ev, id, nil, "A piece of the output of terminal %q is no base64.", id)
 			}
-			dir, t := ev.update.Get("cwd"), s.items[terminalID(id)]
-			w.judge(cwd, dir.Kind() == wire.String && !isAbsolute([]byte(dir.Str())), ev, id, nil,
-				"The cwd %q of terminal %q is not absolute.", dir.Str(), id)
-			if w.Saw(reused); t != nil && t.ended > 0 && ev.update.Get("command").Kind() == wire.String && s.replay == nil {
-				w.find(reused, ev, id, []int{t.ended}, "Terminal %q has ended, and begins again.", id)
-			}
-		}, terminalUpdate, terminalPiece)
-	})
+		}
+		dir, t := ev.update.Get("cwd"), s.items[terminalID(id)]
+		w.judge("cwd", dir.Kind() == wire.String && !isAbsolute([]byte(dir.Str())), ev, id, nil,
+			"The cwd %q of terminal %q is not absolute.", dir.Str(), id)
+		if w.Saw("reused"); t != nil && t.ended > 0 && ev.update.Get("command").Kind() == wire.String && s.replay == nil {
+			w.find("reused", ev, id, []int{t.ended}, "Terminal %q has ended, and begins again.", id)
+		}
+	}, terminalUpdate, terminalPiece)
 }
 
 // clientCancel judges that a client cancels only what it can.
-func clientCancel(v *version) *rule {
-	r := v.ofClient("V2-CLIENT-CANCEL", "A client cancels only a tool call or a terminal that can be cancelled.", 2)
-	never := r.Fail("not-offered", "no update has said that the item can be cancelled", "V2-CAN-005")
-	over := r.Lint("over", "the item has ended, or can be cancelled no more", "V2-CAN-005")
-	return r.Watching(func(w *watch) {
-		w.inSession(func(ev *event, s *session) {
-			id := callID(ev.params.Get("toolCallId").Str())
-			if ev.verb == cancelTerminal {
-				id = terminalID(ev.params.Get("terminalId").Str())
-			}
-			w.Saw(never, over)
-			switch t := ev.session.items[id]; {
-			case t == nil || !t.offered:
-				w.find(never, ev, id.id, nil, "The client sent %s for %q, and no update had offered that.", ev.Method, id.id)
-			case t.ended > 0 || !t.cancellable:
-				w.find(over, ev, id.id, nil, "The client sent %s for %q, which has ended or offers it no more.", ev.Method, id.id)
-			}
-		}, asked(cancelCall), asked(cancelTerminal))
-	})
+func clientCancel(w *watch) {
+	w.inSession(func(ev *event, s *session) {
+		id := callID(ev.params.Get("toolCallId").Str())
+		if ev.verb == cancelTerminal {
+			id = terminalID(ev.params.Get("terminalId").Str())
+		}
+		w.Saw("not-offered", "over")
+		switch t := ev.session.items[id]; {
+		case t == nil || !t.offered:
+			w.find("not-offered", ev, id.id, nil, "The client sent %s for %q, and no update had offered that.", ev.Method, id.id)
+		case t.ended > 0 || !t.cancellable:
+			w.find("over", ev, id.id, nil, "The client sent %s for %q, which has ended or offers it no more.", ev.Method, id.id)
+		}
+	}, asked(cancelCall), asked(cancelTerminal))
 }
 
 // commands judges the names of commands.
-func commands(v *version) *rule {
-	r := v.ofAgent("V2-COMMANDS", "The names of commands are words, and unique.", 2)
-	word := r.Fail("word", "a name has white space in it, or is empty", "V2-CMD-001")
-	twice := r.Fail("twice", "two commands have one name", "V2-CMD-001")
-	return r.Watching(func(w *watch) {
-		judge := func(ev *event, from wire.Value) {
-			seen := rules.Seen{}
-			for c := range from.Get("availableCommands").Items() {
-				name := c.Get("name").Str()
-				w.judge(word, name == "" || strings.ContainsFunc(name, unicode.IsSpace), ev, name, nil,
-					"The command %q is not called by a word.", name)
-				w.judge(twice, seen.Again(name), ev, name, nil, "There are two commands %q.", name)
-			}
+func commands(w *watch) {
+	judge := func(ev *event, from wire.Value) {
+		seen := rules.Seen{}
+		for c := range from.Get("availableCommands").Items() {
+			name := c.Get("name").Str()
+			w.judge("word", name == "" || strings.ContainsFunc(name, unicode.IsSpace), ev, name, nil,
+				"The command %q is not called by a word.", name)
+			w.judge("twice", seen.Again(name), ev, name, nil, "There are two commands %q.", name)
 		}
-		w.On(func(ev *event) { judge(ev, ev.update) }, allUpdates()...)
-		w.On(func(ev *event) { judge(ev, ev.result) }, agentAnswers()...)
-	})
+	}
+	w.On(func(ev *event) { judge(ev, ev.update) }, allUpdates()...)
+	w.On(func(ev *event) { judge(ev, ev.result) }, agentAnswers()...)
 }

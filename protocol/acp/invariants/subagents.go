@@ -10,105 +10,89 @@ import (
 
 // subagents judges how an agent shows the sessions that it delegates to. Order between the
 // streams of two sessions proves nothing, except that the announcement comes before all else.
-func subagents(v *version) *rule {
-	r := v.ofAgent("SUBAGENT",
-		"A child session is announced before it is used, stays with its parent, and stops when that is stopped.", 1, 2)
-	early := r.Fail("early", "a message names a child session before its announcement", "SUB-002", "SUB-003", "SUB-006",
-		"SUB-018")
-	moved := r.Fail("moved", "a child gets a second parent, or is its own ancestor", "SUB-004", "SUB-006")
-	taken := r.Fail("taken", "a child has the id of a session that a client opened", "SUB-005", "SUB-004")
-	stopped := r.Fail("after-stop", "a child asks the client after its work was cancelled or closed", "SUB-014", "SUB-015")
-	cwd := r.Fail("cwd", "a directory of a child is not absolute", "SUB-024")
-	again := r.Warn("replayed-question", "a replay asks the client for a child again", "SUB-018")
-	elsewhere := r.Warn("elsewhere", "a permission for a child's tool call is asked in another session", "SUB-007")
-	silent := r.In(1).Warn("no-state", "a child worked and was never said to be running", "SUB-009")
-	own := r.In(2).Warn("no-own-state", "a child works and has told no state in its own session", "V2-SUB-003")
-	back := r.Fail("not-again", "a child that works on after a resume is not announced again", "SUB-020")
-	mirror := r.In(2).Lint("not-mirrored", "the parent does not tell that its child is idle", "V2-SUB-005")
-	reason := r.Lint("no-reason", "a child is idle without a stop reason", "SUB-010")
-	listed := r.Lint("listed", "session/list holds a child", "SUB-025")
-	obeyed := r.Lint("obeyed", "a request that a client must not make for a child is carried out", "SUB-026")
-	return r.Watching(func(w *watch) {
-		w.announcements(early, moved, taken)
-		w.childrenNamed(early)
-		w.inSession(func(ev *event, _ *session) {
-			id := ev.update.Get("sessionId").Str()
-			w.childPlaces(cwd, ev, id)
-			if state := ev.update.Get("state"); id != "" && state.Get("state").Is("idle") {
-				w.judge(reason, !isSet(state.Get("stopReason")), ev, id, nil, "Child %q is idle, and no stopReason says why.", id)
+func subagents(w *watch) {
+	v := w.version
+	w.announcements()
+	w.childrenNamed()
+	w.inSession(func(ev *event, _ *session) {
+		id := ev.update.Get("sessionId").Str()
+		w.childPlaces(ev, id)
+		if state := ev.update.Get("state"); id != "" && state.Get("state").Is("idle") {
+			w.judge("no-reason", !isSet(state.Get("stopReason")), ev, id, nil, "Child %q is idle, and no stopReason says why.",
+				id)
+		}
+	}, subagentUpdate)
+	w.inSession(func(ev *event, s *session) {
+		if !s.child() {
+			return
+		}
+		w.Saw("after-stop", "replayed-question")
+		if at, how := s.stopped(); at > 0 {
+			w.find("after-stop", ev, s.id, []int{at}, "The agent sent %s for child %q after %s.", ev.Method, s.id, how)
+		}
+		if root := s.root(); root.window != nil {
+			w.find("replayed-question", ev, s.id, []int{root.window.seq}, "The replay asks %s for child %q again.", ev.Method,
+				s.id)
+		}
+	}, asked(permission), asked(elicit))
+	w.inSession(func(ev *event, s *session) {
+		id := ev.params.Path(v.call + ".toolCallId")
+		for _, other := range ev.conn.sessions {
+			if other.child() && other != s {
+				w.judge("elsewhere", other.calls(id) && !s.calls(id), ev, id.Str(), nil,
+					"The permission for tool call %q of child %q is asked in session %q.", id.Str(), other.id, s.id)
 			}
-		}, subagentUpdate)
-		w.inSession(func(ev *event, s *session) {
-			if !s.child() {
-				return
+		}
+	}, asked(permission))
+	w.childrenRunning()
+	w.childrenAgain()
+	w.childStates()
+	w.On(func(ev *event) {
+		for item := range ev.result.Get("sessions").Items() {
+			id := item.Get("sessionId").Str()
+			if s := ev.conn.sessions[id]; s.child() {
+				w.find("listed", ev, id, []int{s.lineage.announced}, "The list holds %q, which is a child of another session.", id)
 			}
-			w.Saw(stopped, again)
-			if at, how := s.stopped(); at > 0 {
-				w.find(stopped, ev, s.id, []int{at}, "The agent sent %s for child %q after %s.", ev.Method, s.id, how)
-			}
-			if root := s.root(); root.window != nil {
-				w.find(again, ev, s.id, []int{root.window.seq}, "The replay asks %s for child %q again.", ev.Method, s.id)
-			}
-		}, asked(permission), asked(elicit))
-		w.inSession(func(ev *event, s *session) {
-			id := ev.params.Path(v.call + ".toolCallId")
-			for _, other := range ev.conn.sessions {
-				if other.child() && other != s {
-					w.judge(elsewhere, other.calls(id) && !s.calls(id), ev, id.Str(), nil,
-						"The permission for tool call %q of child %q is asked in session %q.", id.Str(), other.id, s.id)
-				}
-			}
-		}, asked(permission))
-		w.childrenRunning(silent)
-		w.childrenAgain(back)
-		w.childStates(own, mirror)
-		w.On(func(ev *event) {
-			for item := range ev.result.Get("sessions").Items() {
-				id := item.Get("sessionId").Str()
-				if s := ev.conn.sessions[id]; s.child() {
-					w.find(listed, ev, id, []int{s.lineage.announced}, "The list holds %q, which is a child of another session.", id)
-				}
-			}
-		}, answered(listSessions))
-		w.inSession(func(ev *event, s *session) {
-			w.judge(obeyed, s.child() && ev.succeeded(), ev, s.id, []int{s.lineage.announced, ev.Ref},
-				"The agent carried out %s for child %q.", ev.Method, s.id)
-		}, answered(prompt), answered(setMode), answered(setOption))
-	})
+		}
+	}, answered(listSessions))
+	w.inSession(func(ev *event, s *session) {
+		w.judge("obeyed", s.child() && ev.succeeded(), ev, s.id, []int{s.lineage.announced, ev.Ref},
+			"The agent carried out %s for child %q.", ev.Method, s.id)
+	}, answered(prompt), answered(setMode), answered(setOption))
 }
 
 // announcements judges the place of each child in the tree of sessions.
-func (w *watch) announcements(early, moved, taken int) {
+func (w *watch) announcements() {
 	w.inSession(func(ev *event, parent *session) {
 		id := ev.update.Get("sessionId").Str()
 		s := ev.conn.session(id)
 		if s == nil || id == "" {
 			return
 		}
-		w.Saw(early, moved, taken)
+		w.Saw("early", "moved", "taken")
 		l := s.lineage
 		switch {
 		case l.announced == 0 && s.created+s.restSeq > 0:
-			w.find(taken, ev, id, nil, "The agent announces %q as a child, and it is a session that the client opened.", id)
+			w.find("taken", ev, id, nil, "The agent announces %q as a child, and it is a session that the client opened.", id)
 		case parent.within(s):
-			w.find(moved, ev, id, nil, "The agent makes session %q a child of itself or of its own child.", id)
+			w.find("moved", ev, id, nil, "The agent makes session %q a child of itself or of its own child.", id)
 		case l.announced == 0 && s.first > 0 && ev.conn.initAsked > 0:
-			w.find(early, ev, id, []int{s.first}, "The agent used session %q before it announced it.", id)
+			w.find("early", ev, id, []int{s.first}, "The agent used session %q before it announced it.", id)
 		case l.announced > 0 && l.parent != parent:
-			w.find(moved, ev, id, []int{l.announced}, "Session %q is a child of %q, and the agent makes it one of %q.", id,
+			w.find("moved", ev, id, []int{l.announced}, "Session %q is a child of %q, and the agent makes it one of %q.", id,
 				l.parent.name(), parent.id)
 		}
 	}, subagentUpdate)
 }
 
 // childrenNamed judges that no message names a child that is not announced.
-func (w *watch) childrenNamed(early int) {
+func (w *watch) childrenNamed() {
 	named := func(ev *event, id wire.Value, what string) {
 		if id.Kind() != wire.String || ev.conn.initAsked == 0 {
 			return
 		}
 		s := ev.conn.session(id.Str())
-		w.judge(early, s != nil && !s.acquainted(), ev, id.Str(), nil,
+		w.judge("early", s != nil && !s.acquainted(), ev, id.Str(), nil,
 			"%s names session %q, which the agent had not announced.", what, id.Str())
 	}
 	items := func(member, kind, what string, topics ...topic) {
@@ -129,21 +113,21 @@ func (w *watch) childrenNamed(early int) {
 }
 
 // childPlaces judges the directories of a child.
-func (w *watch) childPlaces(cwd int, ev *event, id string) {
+func (w *watch) childPlaces(ev *event, id string) {
 	dirs := []wire.Value{ev.update.Get("cwd")}
 	for dir := range ev.update.Get("additionalDirectories").Items() {
 		dirs = append(dirs, dir)
 	}
 	for _, dir := range dirs {
 		if dir.Kind() == wire.String && id != "" {
-			w.judge(cwd, !isAbsolute([]byte(dir.Str())), ev, id, nil, "The directory %q of child %q is not absolute.",
+			w.judge("cwd", !isAbsolute([]byte(dir.Str())), ev, id, nil, "The directory %q of child %q is not absolute.",
 				dir.Str(), id)
 		}
 	}
 }
 
 // childrenRunning judges that a child which works is said to be running.
-func (w *watch) childrenRunning(silent int) {
+func (w *watch) childrenRunning() {
 	worked := map[*session]int{}
 	var order []*session
 	w.inSession(func(ev *event, s *session) {
@@ -153,8 +137,8 @@ func (w *watch) childrenRunning(silent int) {
 	}, agentChunk, thoughtChunk, toolCall)
 	w.AtEnd(func(end rules.End) {
 		for _, s := range order {
-			if w.Saw(silent); end.Clean && s.lineage.running == 0 {
-				w.Report(silent, s.conn.n, s.id, "", []int{s.lineage.announced, worked[s]},
+			if w.Saw("no-state"); end.Clean && s.lineage.running == 0 {
+				w.Report("no-state", s.conn.n, s.id, "", []int{s.lineage.announced, worked[s]},
 					"Child %q worked, and the agent never said that it was running.", s.id)
 			}
 		}
@@ -163,7 +147,7 @@ func (w *watch) childrenRunning(silent int) {
 
 // childrenAgain judges that a child which works on is announced again, with what an editor may do to it,
 // once its session is loaded or resumed.
-func (w *watch) childrenAgain(missing int) {
+func (w *watch) childrenAgain() {
 	owed := map[*session]int{}
 	w.inSession(func(ev *event, s *session) {
 		for _, c := range ev.conn.sessions {
@@ -176,12 +160,12 @@ func (w *watch) childrenAgain(missing int) {
 	w.On(func(ev *event) {
 		named := ev.conn.sessions[ev.update.Get("sessionId").Str()]
 		if at := owed[named]; ev.topic == subagentUpdate && at > 0 {
-			w.judge(missing, named.lineage.revocable && !ev.update.Get("capabilities").Exists(), ev, named.id, []int{at},
+			w.judge("not-again", named.lineage.revocable && !ev.update.Get("capabilities").Exists(), ev, named.id, []int{at},
 				"The first update about child %q after the answer has no capabilities.", named.id)
 			delete(owed, named)
 		}
 		if at := owed[ev.session]; at > 0 && ev.Source == transcript.Agent {
-			w.find(missing, ev, ev.session.id, []int{at}, "Child %q works on after the answer, and was not announced again.",
+			w.find("not-again", ev, ev.session.id, []int{at}, "Child %q works on after the answer, and was not announced again.",
 				ev.session.id)
 			delete(owed, ev.session)
 		}
@@ -189,7 +173,7 @@ func (w *watch) childrenAgain(missing int) {
 }
 
 // childStates judges the states of children in version 2, which their own sessions tell, and their parents.
-func (w *watch) childStates(own, mirror int) {
+func (w *watch) childStates() {
 	told := map[*session]bool{}
 	var idle []*session
 	w.inSession(func(ev *event, s *session) {
@@ -201,14 +185,15 @@ func (w *watch) childStates(own, mirror int) {
 	}, stateUpdate)
 	w.inSession(func(ev *event, s *session) {
 		if s.child() && s.root().replay == nil {
-			w.judge(own, !told[s], ev, s.id, []int{s.lineage.announced}, "Child %q works and has told no state.", s.id)
+			w.judge("no-own-state", !told[s], ev, s.id, []int{s.lineage.announced}, "Child %q works and has told no state.",
+				s.id)
 		}
 	}, agentChunk, thoughtChunk)
 	w.AtEnd(func(end rules.End) {
 		for _, s := range idle {
-			if w.Saw(mirror); end.Clean && s.state == "idle" && s.lineage.state != "idle" {
-				w.Report(mirror, s.conn.n, s.id, "", []int{s.stateSeq}, "Child %q is idle, and its parent does not tell that.",
-					s.id)
+			if w.Saw("not-mirrored"); end.Clean && s.state == "idle" && s.lineage.state != "idle" {
+				w.Report("not-mirrored", s.conn.n, s.id, "", []int{s.stateSeq},
+					"Child %q is idle, and its parent does not tell that.", s.id)
 			}
 		}
 	})
@@ -235,44 +220,35 @@ func (s *session) calls(id wire.Value) bool {
 }
 
 // clientSubagents judges what a client asks of a child.
-func clientSubagents(v *version) *rule {
-	r := v.ofClient("C-SUBAGENT",
-		"A client only watches a child session, cancels it where that is offered, and answers what it asks.", 1, 2)
-	act := r.Fail("request", "a client acts on a child session", "SUB-012")
-	cancel := r.Fail("cancel", "a client cancels a child that does not offer that", "SUB-013")
-	over := r.Lint("cancel-withdrawn", "a client cancels a child that offers that no more", "SUB-013")
-	answer := r.Fail("outcome", "a permission of a child was granted after the client had cancelled its work", "SUB-016",
-		"CANCEL-006")
-	return r.Watching(func(w *watch) {
-		cancelled := map[*request]int{}
-		stop := func(ev *event, s *session) {
-			for _, p := range ev.conn.open {
-				if p.verb == permission && p.session.child() && p.session.within(s) {
-					cancelled[p] = ev.Seq
-				}
+func clientSubagents(w *watch) {
+	cancelled := map[*request]int{}
+	stop := func(ev *event, s *session) {
+		for _, p := range ev.conn.open {
+			if p.verb == permission && p.session.child() && p.session.within(s) {
+				cancelled[p] = ev.Seq
 			}
 		}
-		w.inSession(func(ev *event, s *session) {
-			w.judge(act, s.child(), ev, ev.Method, []int{s.lineage.announced},
-				"The client sent %s for %q, which is a child that the agent announced.", ev.Method, s.id)
-		}, asked(prompt), asked(loadSession), asked(resumeSession), asked(forkSession), asked(closeSession),
-			asked(deleteSession), asked(setMode), asked(setOption))
-		w.inSession(stop, asked(closeSession))
-		w.inSession(func(ev *event, s *session) {
-			if s.child() {
-				w.judge(cancel, !s.lineage.revocable, ev, s.id, []int{s.lineage.announced},
-					"The client cancelled child %q, and the agent had not offered that.", s.id)
-				w.judge(over, s.lineage.revocable && !s.lineage.cancellable, ev, s.id, []int{s.lineage.announced},
-					"The client cancelled child %q, and the agent had withdrawn the offer.", s.id)
-			}
-			stop(ev, s)
-		}, cancelTold)
-		w.On(func(ev *event) {
-			if at := cancelled[ev.request]; at > 0 {
-				w.judge(answer, allows(ev), ev, "", []int{at, ev.Ref},
-					"The client granted a permission of child %q after it had cancelled the work.", ev.request.session.id)
-				delete(cancelled, ev.request)
-			}
-		}, answered(permission))
-	})
+	}
+	w.inSession(func(ev *event, s *session) {
+		w.judge("request", s.child(), ev, ev.Method, []int{s.lineage.announced},
+			"The client sent %s for %q, which is a child that the agent announced.", ev.Method, s.id)
+	}, asked(prompt), asked(loadSession), asked(resumeSession), asked(forkSession), asked(closeSession),
+		asked(deleteSession), asked(setMode), asked(setOption))
+	w.inSession(stop, asked(closeSession))
+	w.inSession(func(ev *event, s *session) {
+		if s.child() {
+			w.judge("cancel", !s.lineage.revocable, ev, s.id, []int{s.lineage.announced},
+				"The client cancelled child %q, and the agent had not offered that.", s.id)
+			w.judge("cancel-withdrawn", s.lineage.revocable && !s.lineage.cancellable, ev, s.id, []int{s.lineage.announced},
+				"The client cancelled child %q, and the agent had withdrawn the offer.", s.id)
+		}
+		stop(ev, s)
+	}, cancelTold)
+	w.On(func(ev *event) {
+		if at := cancelled[ev.request]; at > 0 {
+			w.judge("outcome", allows(ev), ev, "", []int{at, ev.Ref},
+				"The client granted a permission of child %q after it had cancelled the work.", ev.request.session.id)
+			delete(cancelled, ev.request)
+		}
+	}, answered(permission))
 }

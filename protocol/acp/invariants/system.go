@@ -19,39 +19,26 @@ type systemGiven struct {
 // systemPrompts judges what an agent makes of the system prompt of a client: the model gets it
 // with the instructions in each request of the conversation. An agent that does not advertise
 // it may ignore it.
-func systemPrompts(v *version) *rule {
-	r := v.ofAgent("SYSTEM-PROMPT",
-		"A system prompt holds for its session, at the level of the system; one that cannot be applied makes no session.",
-		1, 2)
-	mode := r.Fail("mode", "a session is set up with a mode of system prompt that the agent does not support", "SYS-003")
-	block := r.Fail("block", "a session is set up with a system prompt that is not all text", "SYS-004")
-	unheard := r.Warn("not-told", "the model is asked without the system prompt of the session", "SYS-006", "SYS-009")
-	spoken := r.Warn("as-user", "the system prompt reaches the model as words of the user", "SYS-006")
-	kept := r.Warn("kept", "the model is asked with the system prompt that a load or a resume replaced", "SYS-009")
-	shown := r.Warn("replayed", "a replay shows the system prompt as words of the user", "SYS-010")
-	return r.Watching(func(w *watch) {
-		x := &systemWatch{watch: w, mode: mode, block: block, unheard: unheard, spoken: spoken, kept: kept,
-			asking: map[int]systemGiven{}, opening: map[string]systemGiven{},
-			now: map[string]systemGiven{}, before: map[string]systemGiven{}}
-		w.On(x.given, setUps(asked)...)
-		w.On(x.taken, setUps(answered)...)
-		w.inSession(func(ev *event, s *session) {
-			if s.window != nil || s.replay != nil {
-				given := slices.Concat(x.opening[s.id].texts, x.now[s.id].texts)
-				w.judge(shown, slices.Contains(given, ev.text()), ev, "", nil,
-					"The replay shows the system prompt as a message of the user.")
-			}
-		}, userChunk)
-		w.On(x.told, modelEvent)
-	})
+func systemPrompts(w *watch) {
+	x := &systemWatch{watch: w, asking: map[int]systemGiven{}, opening: map[string]systemGiven{},
+		now: map[string]systemGiven{}, before: map[string]systemGiven{}}
+	w.On(x.given, setUps(asked)...)
+	w.On(x.taken, setUps(answered)...)
+	w.inSession(func(ev *event, s *session) {
+		if s.window != nil || s.replay != nil {
+			given := slices.Concat(x.opening[s.id].texts, x.now[s.id].texts)
+			w.judge("replayed", slices.Contains(given, ev.text()), ev, "", nil,
+				"The replay shows the system prompt as a message of the user.")
+		}
+	}, userChunk)
+	w.On(x.told, modelEvent)
 }
 
 // systemWatch follows the system prompts of sessions.
 type systemWatch struct {
 	*watch
-	mode, block, unheard, spoken, kept int
-	asking                             map[int]systemGiven    // by Seq of the request
-	opening, now, before               map[string]systemGiven // by session
+	asking               map[int]systemGiven    // by Seq of the request
+	opening, now, before map[string]systemGiven // by session
 }
 
 // given notes what a request that opens a session gives.
@@ -80,10 +67,10 @@ func (x *systemWatch) taken(ev *event) {
 	delete(x.asking, ev.request.seq)
 	overrides := ev.conn.has(rules.OfAgent, x.version.instructions+".mode.override")
 	supported := g.mode == "append" || g.mode == "override" && overrides
-	x.judge(x.mode, g.mode != "" && !supported, ev, "", []int{ev.Ref},
+	x.judge("mode", g.mode != "" && !supported, ev, "", []int{ev.Ref},
 		"The agent set up a session with a system prompt in mode %q, which it does not advertise.", g.mode)
 	for _, kind := range g.kinds {
-		x.judge(x.block, kind != "text", ev, "", []int{ev.Ref},
+		x.judge("block", kind != "text", ev, "", []int{ev.Ref},
 			"The agent set up a session with a system prompt that holds a block of type %q.", kind)
 	}
 	if ev.session == nil {
@@ -114,14 +101,14 @@ func (x *systemWatch) told(ev *event) {
 	}
 	for _, text := range g.texts {
 		as := strings.Contains(user.String(), bare(text))
-		x.judge(x.spoken, as, ev, ev.Session, []int{g.seq},
+		x.judge("as-user", as, ev, ev.Session, []int{g.seq},
 			"The model got the system prompt of the session, %q, as words of the user.", clip(text))
-		x.judge(x.unheard, !as && !strings.Contains(system, bare(text)), ev, ev.Session, []int{g.seq},
+		x.judge("not-told", !as && !strings.Contains(system, bare(text)), ev, ev.Session, []int{g.seq},
 			"The model was asked without the system prompt of the session, %q.", clip(text))
 	}
 	for _, text := range old.texts {
 		stays := !slices.Contains(g.texts, text) && strings.Contains(system, bare(text))
-		x.judge(x.kept, stays, ev, ev.Session, []int{old.seq, g.seq},
+		x.judge("kept", stays, ev, ev.Session, []int{old.seq, g.seq},
 			"The model was asked with the system prompt %q, which the session has no more.", clip(text))
 	}
 }

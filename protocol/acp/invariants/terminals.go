@@ -7,65 +7,55 @@ import (
 )
 
 // termLife judges the life of the editor's terminals.
-func termLife(v *version) *rule {
-	r := v.ofAgent("TERM-LIFE",
-		"A terminal is created, used under its own session, released once, and not used after that.")
-	unknown := r.Fail("unknown", "a terminal was used that was never created", "TERM-007")
-	foreign := r.Fail("other-session", "a terminal was used under another session", "TERM-007")
-	after := r.Fail("after-release", "a terminal was used after its release", "TERM-006")
-	twice := r.Fail("released-twice", "a terminal was released twice", "TERM-006")
-	leaked := r.Fail("not-released", "a terminal was never released", "TERM-004")
-	killed := r.Fail("killed-not-released", "a terminal was killed but never released", "TERM-005", "TERM-004")
-	turnEnd := r.Lint("open-at-turn-end", "a terminal was not released when its turn ended", "TERM-008")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			id := ev.params.Get("terminalId")
-			if id.Kind() != wire.String {
-				return
+func termLife(w *watch) {
+	w.On(func(ev *event) {
+		id := ev.params.Get("terminalId")
+		if id.Kind() != wire.String {
+			return
+		}
+		w.Saw("unknown", "other-session", "after-release")
+		c := ev.conn
+		name := id.Str()
+		t := c.terminals[name]
+		switch {
+		case t == nil:
+			if c.initAsked > 0 && len(c.termOrder) < rememberedTerms {
+				w.find("unknown", ev, name, nil, "%s names terminal %q, which terminal/create never returned.", ev.Method, name)
 			}
-			w.Saw(unknown, foreign, after)
-			c := ev.conn
-			name := id.Str()
-			t := c.terminals[name]
-			switch {
-			case t == nil:
-				if c.initAsked > 0 && len(c.termOrder) < rememberedTerms {
-					w.find(unknown, ev, name, nil, "%s names terminal %q, which terminal/create never returned.", ev.Method, name)
-				}
-			case t.session != ev.session:
-				w.find(foreign, ev, name, []int{t.created},
-					"%s uses terminal %q under another session than the one that created it.", ev.Method, name)
-			case t.released > 0 && ev.verb == releaseTerminal:
-				w.Saw(twice)
-				w.find(twice, ev, name, []int{t.created, t.released}, "Terminal %q was released twice.", name)
-			case t.released > 0:
-				w.find(after, ev, name, []int{t.created, t.released}, "%s uses terminal %q after its release.", ev.Method, name)
+		case t.session != ev.session:
+			w.find("other-session", ev, name, []int{t.created},
+				"%s uses terminal %q under another session than the one that created it.", ev.Method, name)
+		case t.released > 0 && ev.verb == releaseTerminal:
+			w.Saw("released-twice")
+			w.find("released-twice", ev, name, []int{t.created, t.released}, "Terminal %q was released twice.", name)
+		case t.released > 0:
+			w.find("after-release", ev, name, []int{t.created, t.released}, "%s uses terminal %q after its release.", ev.Method,
+				name)
+		}
+	}, terminalUses()...)
+	w.On(func(ev *event) {
+		if ev.turn == nil || ev.conn.closedIn > 0 {
+			return // an editor that has gone has no terminals
+		}
+		for _, t := range ev.conn.termOrder {
+			if t.turn != ev.turn {
+				continue
 			}
-		}, terminalUses()...)
-		w.On(func(ev *event) {
-			if ev.turn == nil || ev.conn.closedIn > 0 {
-				return // an editor that has gone has no terminals
+			w.judge("open-at-turn-end", t.released == 0, ev, t.id, []int{t.created},
+				"Terminal %q was not released when its turn ended.", t.id)
+		}
+	}, answered(prompt))
+	w.AtEnd(func(end rules.End) {
+		if end.Clean {
+			for _, c := range w.state.ordered() {
+				w.leaks(c)
 			}
-			for _, t := range ev.conn.termOrder {
-				if t.turn != ev.turn {
-					continue
-				}
-				w.judge(turnEnd, t.released == 0, ev, t.id, []int{t.created},
-					"Terminal %q was not released when its turn ended.", t.id)
-			}
-		}, answered(prompt))
-		w.AtEnd(func(end rules.End) {
-			if end.Clean {
-				for _, c := range w.state.ordered() {
-					w.leaks(c, leaked, killed)
-				}
-			}
-		})
+		}
 	})
 }
 
 // leaks judges the terminals that the agent has not released.
-func (w *watch) leaks(c *conn, leaked, killed int) {
+func (w *watch) leaks(c *conn) {
 	if c.exited > 0 && (c.closedIn == 0 || c.exited < c.closedIn) {
 		return // it was killed, or died: it had no time to release anything
 	}
@@ -73,11 +63,11 @@ func (w *watch) leaks(c *conn, leaked, killed int) {
 		if t.turn != nil && (t.turn.ended == 0 || c.closedIn > 0 && t.turn.ended > c.closedIn) {
 			continue // its turn was cut off, or the editor had gone before it ended
 		}
-		w.Saw(leaked)
-		point, what := leaked, "never"
+		w.Saw("not-released")
+		point, what := "not-released", "never"
 		if t.killed {
-			w.Saw(killed)
-			point, what = killed, "killed but never"
+			w.Saw("killed-not-released")
+			point, what = "killed-not-released", "killed but never"
 		}
 		if t.released == 0 {
 			w.Report(point, c.n, t.session.name(), t.id, []int{t.created}, "Terminal %q was %s released.", t.id, what)
@@ -86,38 +76,31 @@ func (w *watch) leaks(c *conn, leaked, killed int) {
 }
 
 // terminalRef judges terminals that tool calls show.
-func terminalRef(v *version) *rule {
-	r := v.ofAgent("TERMINAL-REF",
-		"A tool call shows only terminals that exist, of its own session, and not yet released.")
-	unknown := r.Fail("unknown", "a tool call shows a terminal that was never created", "TOOL-018")
-	released := r.Fail("released", "a tool call shows a terminal only after its release", "TOOL-018")
-	foreign := r.Fail("other-session", "a tool call shows a terminal of another session", "TOOL-018")
-	return r.Watching(func(w *watch) {
-		w.inSession(func(ev *event, s *session) {
-			c := ev.conn
-			if s.window != nil || c.initAsked == 0 || len(c.termOrder) >= rememberedTerms {
-				return
+func terminalRef(w *watch) {
+	w.inSession(func(ev *event, s *session) {
+		c := ev.conn
+		if s.window != nil || c.initAsked == 0 || len(c.termOrder) >= rememberedTerms {
+			return
+		}
+		for item := range ev.update.Get("content").Items() {
+			if !item.Get("type").Is("terminal") {
+				continue
 			}
-			for item := range ev.update.Get("content").Items() {
-				if !item.Get("type").Is("terminal") {
-					continue
-				}
-				name := item.Get("terminalId").Str()
-				if ev.tool != nil && (slices.Contains(ev.tool.terminals, name) || ev.tool.turn == nil) {
-					continue // shown before, or replayed
-				}
-				w.Saw(unknown, released, foreign)
-				t := c.terminals[name]
-				switch {
-				case t == nil:
-					w.find(unknown, ev, name, nil, "A tool call shows terminal %q, which terminal/create never returned.", name)
-				case t.session != s:
-					w.find(foreign, ev, name, []int{t.created}, "A tool call shows terminal %q of another session.", name)
-				case t.released > 0:
-					w.find(released, ev, name, []int{t.created, t.released},
-						"A tool call shows terminal %q for the first time after its release.", name)
-				}
+			name := item.Get("terminalId").Str()
+			if ev.tool != nil && (slices.Contains(ev.tool.terminals, name) || ev.tool.turn == nil) {
+				continue // shown before, or replayed
 			}
-		}, toolCall, toolUpdate)
-	})
+			w.Saw("unknown", "released", "other-session")
+			t := c.terminals[name]
+			switch {
+			case t == nil:
+				w.find("unknown", ev, name, nil, "A tool call shows terminal %q, which terminal/create never returned.", name)
+			case t.session != s:
+				w.find("other-session", ev, name, []int{t.created}, "A tool call shows terminal %q of another session.", name)
+			case t.released > 0:
+				w.find("released", ev, name, []int{t.created, t.released},
+					"A tool call shows terminal %q for the first time after its release.", name)
+			}
+		}
+	}, toolCall, toolUpdate)
 }

@@ -10,85 +10,76 @@ import (
 )
 
 // textWhole judges that text arrives as it was said.
-func textWhole(v *version) *rule {
-	r := v.ofAgent("TEXT-WHOLE", "Text is streamed whole and once.")
-	broken := r.Lint("replacement-character", "text holds a replacement character that nobody sent", "STDIO-004")
-	repeated := r.Lint("repeated", "a chunk repeats all the text of its message so far", "MSG-008")
-	empty := r.Lint("empty", "a chunk has no text", "MSG-008")
-	const longEnough = 40 // bytes that do not repeat by chance
-	return r.Watching(func(w *watch) {
-		const replacement = "\uFFFD"
-		type run struct {
-			hash   maphash.Hash
-			length int
-			topic  topic
-			chunks int
+func textWhole(w *watch) {
+	const longEnough = 40
+	const replacement = "\uFFFD"
+	type run struct {
+		hash   maphash.Hash
+		length int
+		topic  topic
+		chunks int
+	}
+	seed := maphash.MakeSeed()
+	runs := map[*session]*run{}
+	tainted := map[*conn]bool{} // the editor or the model sent one itself
+	w.On(func(ev *event) {
+		if bytes.Contains(ev.Raw, []byte(replacement)) || bytes.Contains(ev.Raw, []byte(`\ufffd`)) ||
+			bytes.Contains(ev.Raw, []byte(`\uFFFD`)) {
+			tainted[ev.conn] = true
 		}
-		seed := maphash.MakeSeed()
-		runs := map[*session]*run{}
-		tainted := map[*conn]bool{} // the editor or the model sent one itself
-		w.On(func(ev *event) {
-			if bytes.Contains(ev.Raw, []byte(replacement)) || bytes.Contains(ev.Raw, []byte(`\ufffd`)) ||
-				bytes.Contains(ev.Raw, []byte(`\uFFFD`)) {
-				tainted[ev.conn] = true
-			}
-		}, append(append(editorRequests(), editorAnswers()...), modelEvent, terminalEvent)...)
-		w.inSession(func(ev *event, s *session) {
-			text := ev.update.Get("content").Get("text")
-			plain, ok := text.Plain()
-			if !ok {
-				plain = []byte(text.Str())
-			}
-			r := rules.Entry(runs, ev.session)
-			if r.topic != ev.topic {
-				r.hash.SetSeed(seed)
-				r.topic, r.length, r.chunks = ev.topic, 0, 0
-			}
-			w.Saw(broken, repeated, empty)
-			if text.Kind() == wire.String && len(plain) == 0 {
-				w.find(empty, ev, "", nil, "The agent sent %s without a text.", ev.tag())
-			}
-			if bytes.Contains(plain, []byte(replacement)) && !tainted[ev.conn] {
-				w.find(broken, ev, "", nil, "The text of %s holds U+FFFD, which nobody sent: a character was cut in two.", ev.tag())
-			}
-			if r.chunks > 1 && len(plain) >= longEnough && len(plain) == r.length &&
-				maphash.Bytes(seed, plain) == r.hash.Sum64() {
-				w.find(repeated, ev, "", nil, "The chunk repeats the whole text of its message so far; clients show it twice.")
-			}
-			r.hash.Write(plain)
-			r.length += len(plain)
-			r.chunks++
-		}, agentChunk, thoughtChunk)
-		// Another message begins after anything that stands between.
-		w.On(func(ev *event) { delete(runs, ev.session) }, userChunk, toolCall, planUpdate, asked(prompt), answered(prompt))
-	})
+	}, append(append(editorRequests(), editorAnswers()...), modelEvent, terminalEvent)...)
+	w.inSession(func(ev *event, s *session) {
+		text := ev.update.Get("content").Get("text")
+		plain, ok := text.Plain()
+		if !ok {
+			plain = []byte(text.Str())
+		}
+		r := rules.Entry(runs, ev.session)
+		if r.topic != ev.topic {
+			r.hash.SetSeed(seed)
+			r.topic, r.length, r.chunks = ev.topic, 0, 0
+		}
+		w.Saw("replacement-character", "repeated", "empty")
+		if text.Kind() == wire.String && len(plain) == 0 {
+			w.find("empty", ev, "", nil, "The agent sent %s without a text.", ev.tag())
+		}
+		if bytes.Contains(plain, []byte(replacement)) && !tainted[ev.conn] {
+			w.find("replacement-character", ev, "", nil,
+				"The text of %s holds U+FFFD, which nobody sent: a character was cut in two.", ev.tag())
+		}
+		if r.chunks > 1 && len(plain) >= longEnough && len(plain) == r.length &&
+			maphash.Bytes(seed, plain) == r.hash.Sum64() {
+			w.find("repeated", ev, "", nil, "The chunk repeats the whole text of its message so far; clients show it twice.")
+		}
+		r.hash.Write(plain)
+		r.length += len(plain)
+		r.chunks++
+	}, agentChunk, thoughtChunk)
+	// Another message begins after anything that stands between.
+	w.On(func(ev *event) { delete(runs, ev.session) }, userChunk, toolCall, planUpdate, asked(prompt), answered(prompt))
 }
 
 // contentData judges data inside content blocks.
-func contentData(v *version) *rule {
-	r := v.ofAgent("CONTENT-DATA", "Images, audio and blobs are base64 without a prefix.")
-	encoding := r.Warn("base64", "data is not base64, or has a data: prefix", "CONTENT-002")
-	return r.Watching(func(w *watch) {
-		block := func(ev *event, b wire.Value) {
-			var data wire.Value
-			switch kind := b.Get("type"); {
-			case kind.Is("image"), kind.Is("audio"):
-				data = b.Get("data")
-			case kind.Is("resource"):
-				data = b.Path("resource.blob")
-			}
-			if text := data.Str(); data.Kind() == wire.String {
-				w.judge(encoding, !isBase64(text), ev, "", nil, "The data of a %s block is not plain base64: %q.",
-					b.Get("type").Str(), text[:min(len(text), 30)])
-			}
+func contentData(w *watch) {
+	block := func(ev *event, b wire.Value) {
+		var data wire.Value
+		switch kind := b.Get("type"); {
+		case kind.Is("image"), kind.Is("audio"):
+			data = b.Get("data")
+		case kind.Is("resource"):
+			data = b.Path("resource.blob")
 		}
-		w.On(func(ev *event) { block(ev, ev.update.Get("content")) }, messages()...)
-		w.On(func(ev *event) {
-			for item := range ev.update.Get("content").Items() {
-				block(ev, item.Get("content"))
-			}
-		}, toolCall, toolUpdate)
-	})
+		if text := data.Str(); data.Kind() == wire.String {
+			w.judge("base64", !isBase64(text), ev, "", nil, "The data of a %s block is not plain base64: %q.",
+				b.Get("type").Str(), text[:min(len(text), 30)])
+		}
+	}
+	w.On(func(ev *event) { block(ev, ev.update.Get("content")) }, messages()...)
+	w.On(func(ev *event) {
+		for item := range ev.update.Get("content").Items() {
+			block(ev, item.Get("content"))
+		}
+	}, toolCall, toolUpdate)
 }
 
 // isBase64 accepts the standard alphabet, padded or not.

@@ -7,123 +7,101 @@ import (
 
 // toolClosed judges the tool calls that are unfinished when their turn ends.
 // Only the end of the transcript shows whether one went on in the background.
-func toolClosed(v *version) *rule {
-	r := v.ofAgent("TOOL-CLOSED", "No tool call of a turn is unfinished when the turn ends.")
-	open := r.Warn("open-at-end-turn",
-		"a tool call was unfinished when its turn ended with end_turn", "PROMPT-013", "TOOL-011")
-	otherEnd := r.Lint("open-at-other-end",
-		"a tool call was unfinished when its turn ended in another way", "CANCEL-013", "TOOL-011")
-	background := r.Info("background", "a tool call went on after its turn", "PROMPT-013")
+func toolClosed(w *watch) {
 	const candidates = 1 << 12
-	return r.Watching(func(w *watch) {
-		type left struct {
-			tool    *tool
-			session *session
-			status  status
-			ended   int
-			stop    string
+	type left struct {
+		tool    *tool
+		session *session
+		status  status
+		ended   int
+		stop    string
+	}
+	var all []left
+	w.inTurn(func(ev *event, t *turn) {
+		for _, tool := range t.tools {
+			if tool.by != byCall {
+				continue
+			}
+			w.Saw(pick(ev.stop == "end_turn", "open-at-end-turn", "open-at-other-end"))
+			if !tool.status.final() && len(all) < candidates {
+				all = append(all, left{tool, t.session, tool.status, ev.Seq, pick(ev.err.Exists(), "an error", ev.stop)})
+			}
 		}
-		var all []left
-		w.inTurn(func(ev *event, t *turn) {
-			for _, tool := range t.tools {
-				if tool.by != byCall {
-					continue
-				}
-				w.Saw(pick(ev.stop == "end_turn", open, otherEnd))
-				if !tool.status.final() && len(all) < candidates {
-					all = append(all, left{tool, t.session, tool.status, ev.Seq, pick(ev.err.Exists(), "an error", ev.stop)})
-				}
+	}, answered(prompt))
+	w.AtEnd(func(rules.End) {
+		for _, l := range all {
+			conn, session, id := l.session.conn.n, l.session.id, l.tool.id
+			entries := []int{l.tool.first, l.ended}
+			switch {
+			case l.tool.seq > l.ended:
+				w.Report("background", conn, session, id, append(entries, l.tool.seq),
+					"Tool call %q went on after its turn had ended, as background work.", id)
+			case l.stop == "end_turn":
+				w.Report("open-at-end-turn", conn, session, id, entries,
+					"Tool call %q was still %s when its turn ended with end_turn.", id, l.status)
+			default:
+				w.Report("open-at-other-end", conn, session, id, entries, "Tool call %q was left %s when its turn ended with %s.",
+					id, l.status, l.stop)
 			}
-		}, answered(prompt))
-		w.AtEnd(func(rules.End) {
-			for _, l := range all {
-				conn, session, id := l.session.conn.n, l.session.id, l.tool.id
-				entries := []int{l.tool.first, l.ended}
-				switch {
-				case l.tool.seq > l.ended:
-					w.Report(background, conn, session, id, append(entries, l.tool.seq),
-						"Tool call %q went on after its turn had ended, as background work.", id)
-				case l.stop == "end_turn":
-					w.Report(open, conn, session, id, entries, "Tool call %q was still %s when its turn ended with end_turn.", id,
-						l.status)
-				default:
-					w.Report(otherEnd, conn, session, id, entries, "Tool call %q was left %s when its turn ended with %s.", id,
-						l.status, l.stop)
-				}
-			}
-		})
+		}
 	})
 }
 
 // toolAnnounced judges that a tool call is announced before it is spoken of.
-func toolAnnounced(v *version) *rule {
-	r := v.ofAgent("TOOL-ANNOUNCED", "A tool_call announces a tool call before anything else names it.")
-	unknown := r.Warn("unannounced", "a tool_call_update names a tool call that was never announced", "TOOL-006")
-	onlyAsked := r.Lint("only-in-permission",
-		"a tool_call_update names a tool call that only a permission request has announced", "TOOL-006", "PERM-014")
-	permissionFirst := r.Lint("permission-first",
-		"a permission request names a tool call that was not announced", "PERM-014")
-	elicitation := r.Lint("elicitation-first", "an elicitation names a tool call that was not announced", "ELICIT-004")
-	return r.Watching(func(w *watch) {
-		// A resumed session may go on with calls of an earlier process,
-		// and what was forgotten cannot be judged.
-		blind := func(s *session) bool { return s == nil || s.resumed || s.evicted }
-		w.On(func(ev *event) {
-			id := ev.update.Get("toolCallId")
-			if ev.session == nil || id.Kind() != wire.String {
-				return
-			}
-			w.Saw(unknown)
-			t := ev.tool
-			switch {
-			case t == nil && blind(ev.session):
-			case t == nil:
-				w.find(unknown, ev, id.Str(), nil, "The tool_call_update of %q has no tool_call before it.", id.Str())
-			case t.by == byUpdate:
-				w.find(unknown, ev, t.id, []int{t.first}, "The tool_call_update of %q has no tool_call before it.", t.id)
-			case t.by == byPermission:
-				w.find(onlyAsked, ev, t.id, []int{t.first},
-					"Tool call %q was announced by a permission request only, not by a tool_call.", t.id)
-			}
-		}, toolUpdate)
-		w.On(func(ev *event) {
-			id := ev.params.Get("toolCall").Get("toolCallId")
-			w.judge(permissionFirst, ev.session != nil && id.Kind() == wire.String && ev.tool == nil && !blind(ev.session),
-				ev, id.Str(), nil, "The permission request is about tool call %q, which no tool_call has announced.", id.Str())
-		}, asked(permission))
-		w.On(func(ev *event) {
-			id := ev.params.Get("toolCallId")
-			if id.Kind() != wire.String {
-				return
-			}
-			w.judge(elicitation, ev.session != nil && ev.session.tool(id) == nil && !blind(ev.session), ev, id.Str(), nil,
-				"The elicitation is about tool call %q, which no tool_call has announced.", id.Str())
-		}, asked(elicit))
-	})
+func toolAnnounced(w *watch) {
+	// A resumed session may go on with calls of an earlier process,
+	// and what was forgotten cannot be judged.
+	blind := func(s *session) bool { return s == nil || s.resumed || s.evicted }
+	w.On(func(ev *event) {
+		id := ev.update.Get("toolCallId")
+		if ev.session == nil || id.Kind() != wire.String {
+			return
+		}
+		w.Saw("unannounced")
+		t := ev.tool
+		switch {
+		case t == nil && blind(ev.session):
+		case t == nil:
+			w.find("unannounced", ev, id.Str(), nil, "The tool_call_update of %q has no tool_call before it.", id.Str())
+		case t.by == byUpdate:
+			w.find("unannounced", ev, t.id, []int{t.first}, "The tool_call_update of %q has no tool_call before it.", t.id)
+		case t.by == byPermission:
+			w.find("only-in-permission", ev, t.id, []int{t.first},
+				"Tool call %q was announced by a permission request only, not by a tool_call.", t.id)
+		}
+	}, toolUpdate)
+	w.On(func(ev *event) {
+		id := ev.params.Get("toolCall").Get("toolCallId")
+		w.judge("permission-first", ev.session != nil && id.Kind() == wire.String && ev.tool == nil && !blind(ev.session),
+			ev, id.Str(), nil, "The permission request is about tool call %q, which no tool_call has announced.", id.Str())
+	}, asked(permission))
+	w.On(func(ev *event) {
+		id := ev.params.Get("toolCallId")
+		if id.Kind() != wire.String {
+			return
+		}
+		w.judge("elicitation-first", ev.session != nil && ev.session.tool(id) == nil && !blind(ev.session), ev, id.Str(), nil,
+			"The elicitation is about tool call %q, which no tool_call has announced.", id.Str())
+	}, asked(elicit))
 }
 
 // toolResend judges that an id stands for one tool call.
-func toolResend(v *version) *rule {
-	r := v.ofAgent("TOOL-RESEND", "There is one tool_call for each tool call id.")
-	running := r.Lint("running", "a second tool_call names a tool call that still runs", "TOOL-003")
-	ended := r.Warn("ended", "a second tool_call names a tool call that had ended, or is of another turn", "TOOL-003")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			w.Saw(ended)
-			t := ev.tool
-			switch {
-			case t == nil || t.by != byCall || blurred(ev):
-			case t.status.final():
-				w.find(ended, ev, t.id, []int{t.first}, "A second tool_call has the id %q of a tool call that had %s.", t.id,
-					ending(t.status))
-			case t.turn != ev.turn:
-				w.find(ended, ev, t.id, []int{t.first}, "A tool_call has the id %q of a tool call of another turn.", t.id)
-			default:
-				w.find(running, ev, t.id, []int{t.first},
-					"A second tool_call has the id %q of a tool call that still runs; tool_call_update is for that.", t.id)
-			}
-		}, toolCall)
-	})
+func toolResend(w *watch) {
+	w.On(func(ev *event) {
+		w.Saw("ended")
+		t := ev.tool
+		switch {
+		case t == nil || t.by != byCall || blurred(ev):
+		case t.status.final():
+			w.find("ended", ev, t.id, []int{t.first}, "A second tool_call has the id %q of a tool call that had %s.", t.id,
+				ending(t.status))
+		case t.turn != ev.turn:
+			w.find("ended", ev, t.id, []int{t.first}, "A tool_call has the id %q of a tool call of another turn.", t.id)
+		default:
+			w.find("running", ev, t.id, []int{t.first},
+				"A second tool_call has the id %q of a tool call that still runs; tool_call_update is for that.", t.id)
+		}
+	}, toolCall)
 }
 
 // blurred reports whether nobody can tell what an update of a tool call replays: a load
@@ -136,26 +114,21 @@ func blurred(ev *event) bool {
 func ending(s status) string { return pick(s == failed, "failed", "completed") }
 
 // statusForward judges that the status of a tool call never goes back.
-func statusForward(v *version) *rule {
-	r := v.ofAgent("STATUS-FORWARD",
-		"The status of a tool call goes from pending over in_progress to completed or failed, and never back.")
-	back := r.Warn("back", "the status of a tool call went back, or changed after it was final", "TOOL-009")
-	skipped := r.Lint("no-in-progress", "a tool call was completed without having been in progress", "TOOL-010")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			t, next := ev.tool, readStatus(ev.update.Get("status"))
-			if t == nil || next == unsaid || next == unknownStatus || t.status == unsaid || blurred(ev) {
-				return
-			}
-			w.Saw(back)
-			switch {
-			case next < t.status && next != completed || t.status.final() && next.final() && next != t.status:
-				w.find(back, ev, t.id, []int{t.first}, "The status of tool call %q went from %s to %s.", t.id, t.status, next)
-			case t.status == pending && next == completed && ev.turn != nil:
-				w.find(skipped, ev, t.id, []int{t.first}, "Tool call %q went from pending to completed without in_progress.", t.id)
-			case next == completed:
-				w.Saw(skipped)
-			}
-		}, toolUpdate)
-	})
+func statusForward(w *watch) {
+	w.On(func(ev *event) {
+		t, next := ev.tool, readStatus(ev.update.Get("status"))
+		if t == nil || next == unsaid || next == unknownStatus || t.status == unsaid || blurred(ev) {
+			return
+		}
+		w.Saw("back")
+		switch {
+		case next < t.status && next != completed || t.status.final() && next.final() && next != t.status:
+			w.find("back", ev, t.id, []int{t.first}, "The status of tool call %q went from %s to %s.", t.id, t.status, next)
+		case t.status == pending && next == completed && ev.turn != nil:
+			w.find("no-in-progress", ev, t.id, []int{t.first},
+				"Tool call %q went from pending to completed without in_progress.", t.id)
+		case next == completed:
+			w.Saw("no-in-progress")
+		}
+	}, toolUpdate)
 }

@@ -8,52 +8,45 @@ import (
 )
 
 // usageSane judges the values of usage updates; their shape is for SHAPE.
-func usageSane(v *version) *rule {
-	r := v.ofAgent("USAGE-SANE",
-		"Usage fits into the context size, the cost never shrinks, and its currency is an ISO 4217 code.")
-	currency := r.Fail("currency", "the currency is no three-letter code", "USAGE-003")
-	window := r.Lint("size", "the context size is 0, or less than what is used", "USAGE-004")
-	cost := r.Lint("cost", "the cost of a session shrank or changed its currency", "USAGE-005")
-	return r.Watching(func(w *watch) {
-		type price struct {
-			amount   float64
-			currency string
-			seq      int
+func usageSane(w *watch) {
+	type price struct {
+		amount   float64
+		currency string
+		seq      int
+	}
+	last := map[*session]*price{}
+	w.On(func(ev *event) { delete(last, ev.session) }, asked(loadSession), asked(resumeSession))
+	w.On(func(ev *event) {
+		used, okUsed := ev.update.Get("used").Int()
+		size, okSize := ev.update.Get("size").Int()
+		if okUsed && okSize {
+			w.judge("size", size == 0 || used > size, ev, "", nil,
+				"The usage is %d of a context of %d; a size that is not known is better left unsaid.", used, size)
 		}
-		last := map[*session]*price{}
-		w.On(func(ev *event) { delete(last, ev.session) }, asked(loadSession), asked(resumeSession))
-		w.On(func(ev *event) {
-			used, okUsed := ev.update.Get("used").Int()
-			size, okSize := ev.update.Get("size").Int()
-			if okUsed && okSize {
-				w.judge(window, size == 0 || used > size, ev, "", nil,
-					"The usage is %d of a context of %d; a size that is not known is better left unsaid.", used, size)
-			}
-			c := ev.update.Get("cost")
-			if c.Kind() != wire.Object || ev.session == nil {
-				return
-			}
-			w.Saw(currency)
-			unit := c.Get("currency")
-			if unit.Kind() == wire.String && !isCurrency(unit) {
-				w.find(currency, ev, unit.Str(), nil, "The currency is %q, and must be a three-letter ISO 4217 code.", unit.Str())
-			}
-			amount, ok := c.Get("amount").Float()
-			if !ok || ev.session.window != nil {
-				return
-			}
-			w.Saw(cost)
-			before := rules.Entry(last, ev.session)
-			if before.seq > 0 && (amount < before.amount || !unit.Is(before.currency)) {
-				w.find(cost, ev, "", []int{before.seq}, "The cost of the session went from %g %s to %g %s.", before.amount,
-					before.currency, amount, clip(unit.Str()))
-			}
-			if !unit.Is(before.currency) {
-				before.currency = unit.Str()
-			}
-			before.amount, before.seq = amount, ev.Seq
-		}, usageUpdate)
-	})
+		c := ev.update.Get("cost")
+		if c.Kind() != wire.Object || ev.session == nil {
+			return
+		}
+		w.Saw("currency")
+		unit := c.Get("currency")
+		if unit.Kind() == wire.String && !isCurrency(unit) {
+			w.find("currency", ev, unit.Str(), nil, "The currency is %q, and must be a three-letter ISO 4217 code.", unit.Str())
+		}
+		amount, ok := c.Get("amount").Float()
+		if !ok || ev.session.window != nil {
+			return
+		}
+		w.Saw("cost")
+		before := rules.Entry(last, ev.session)
+		if before.seq > 0 && (amount < before.amount || !unit.Is(before.currency)) {
+			w.find("cost", ev, "", []int{before.seq}, "The cost of the session went from %g %s to %g %s.", before.amount,
+				before.currency, amount, clip(unit.Str()))
+		}
+		if !unit.Is(before.currency) {
+			before.currency = unit.Str()
+		}
+		before.amount, before.seq = amount, ev.Seq
+	}, usageUpdate)
 }
 
 func isCurrency(v wire.Value) bool {

@@ -1,11 +1,9 @@
 package invariants
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/protocol/acp/schema"
-	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -91,32 +89,6 @@ func version2() *version {
 		instructions:  "capabilities.session.systemPrompt",
 		terminalLogin: "capabilities.auth.terminal", call: "subject.toolCall", states: true,
 	}
-}
-
-// rule is one rule with the state machine that watches for it.
-type rule = rules.Spec[*watch]
-
-// ofAgent begins a rule about the agent that holds in some versions, by default in version 1
-// alone. Where the rule does not hold it has no id, and the version leaves it out.
-func (v *version) ofAgent(id, sentence string, in ...int) *rule {
-	return v.rule(rules.OfAgent, id, sentence, in)
-}
-
-// ofClient is ofAgent for a rule about the editor.
-func (v *version) ofClient(id, sentence string, in ...int) *rule {
-	return v.rule(rules.OfClient, id, sentence, in)
-}
-
-func (v *version) rule(side rules.Side, id, sentence string, in []int) *rule {
-	r := new(rule)
-	r.Draft = rules.Draft{Version: v.number, Rule: rules.Rule{ID: id, Sentence: sentence, Side: side}}
-	if len(in) == 0 {
-		in = []int{1}
-	}
-	if !slices.Contains(in, v.number) {
-		r.ID = ""
-	}
-	return r
 }
 
 // verbOf returns what a request of a side asks for.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/transcript"
@@ -119,9 +120,7 @@ func (s *screen) terminal(e transcript.Entry) {
 	case e.Source == transcript.Agent && e.Kind == transcript.Request && e.Method == "terminal/create":
 		p := e.JSON().Get("params")
 		words := []string{p.Get("command").Str()}
-		for a := range p.Get("args").Items() {
-			words = append(words, a.Str())
-		}
+		words = append(words, lists.Collect(p.Get("args").Items(), wire.Value.Str)...)
 		s.aside("terminal", "$ "+OneLine(strings.Join(words, " ")))
 	case e.Source == transcript.Editor && e.Kind == transcript.Response:
 		id, r := s.log.At(e.Ref).JSON().Path("params.terminalId").Str(), e.JSON().Get("result")

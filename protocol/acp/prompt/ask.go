@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -77,10 +78,7 @@ func (t *Client) question(ctx context.Context, call toolCall, offers []offer) (o
 		return offer{}, false
 	}
 	t.screen.tell("permission", fmt.Sprintf("%s (%s)?", OneLine(call.title), OneLine(call.kind)))
-	var list []string
-	for _, path := range call.paths {
-		list = append(list, "about "+OneLine(under(t.options.Work, path)))
-	}
+	list := lists.Map(call.paths, func(path string) string { return "about " + OneLine(under(t.options.Work, path)) })
 	list = slices.Compact(slices.Sorted(slices.Values(list))) // one path may have two forms
 	for i, o := range offers {
 		list = append(list, fmt.Sprintf("%d  %s (%s)", i+1, OneLine(o.name), OneLine(o.kind)))

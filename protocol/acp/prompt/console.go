@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/acp-test/acp-test/internal/lists"
 )
 
 // Console is the terminal at which a user types. Lines are edited by golang.org/x/term,
@@ -133,12 +135,7 @@ func (c *Console) line(ctx context.Context, commands func() []string) (string, e
 // completed is the longest beginning that all words have that begin so, with a space
 // behind the only one.
 func completed(begun string, words []string) string {
-	var fits []string
-	for _, w := range words {
-		if strings.HasPrefix(w, begun) {
-			fits = append(fits, w)
-		}
-	}
+	fits := lists.Where(words, func(w string) bool { return strings.HasPrefix(w, begun) })
 	if len(fits) == 0 {
 		return begun
 	}

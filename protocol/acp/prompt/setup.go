@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/wire"
@@ -96,11 +97,7 @@ func named(list wire.Value, key, value string) wire.Value {
 }
 
 func ids(list wire.Value, key string) []string {
-	var all []string
-	for v := range list.Items() {
-		all = append(all, OneLine(v.Get(key).Str()))
-	}
-	return all
+	return lists.Collect(list.Items(), func(v wire.Value) string { return OneLine(v.Get(key).Str()) })
 }
 
 // absent says that the agent has no such thing, and which it has.

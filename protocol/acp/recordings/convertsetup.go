@@ -52,9 +52,7 @@ func (c *converter) surroundings() (lines []*script.Line) {
 			lines = append(lines, script.New("home %s %s", c.word(f.Path), "@"+homeFile(f.Path)))
 		}
 	}
-	for _, what := range c.servers {
-		lines = append(lines, script.New("mcp "+what))
-	}
+	lines = append(lines, lists.Map(c.servers, func(what string) *script.Line { return script.New("mcp " + what) })...)
 	return lines
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/canary"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/schema"
@@ -369,9 +370,7 @@ func serverOf(m wire.Value) (s Server) {
 		case "type":
 			s.Typed = true
 		case "args":
-			for a := range v.Items() {
-				s.Args = append(s.Args, a.Str())
-			}
+			s.Args = append(s.Args, lists.Collect(v.Items(), wire.Value.Str)...)
 		case "env", "headers":
 			for one := range v.Items() {
 				s.Token = cmp.Or(s.Token, one.Get("value").Str())

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/sweep"
 )
@@ -84,9 +85,7 @@ func (c chooser) turn(prefix string, text script.Word) sweep.PlayedTurn {
 	at := c.r.Perm(len(places))
 	at = at[:min(n, len(at))]
 	slices.Sort(at)
-	for _, i := range at {
-		gates = append(gates, places[i])
-	}
+	gates = append(gates, lists.Map(at, func(i int) fakellm.Place { return places[i] })...)
 	stops := c.Seen.Stops(gates, c.Seen.Requests, permission)
 	if !c.asks {
 		stops = slices.DeleteFunc(stops, sweep.Stop.Asks)

@@ -11,6 +11,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/acp-test/acp-test/internal/lists"
 )
 
 //go:embed v1/*.txt v2/*.txt
@@ -122,11 +124,9 @@ type Update struct {
 
 // Updates returns all kinds of session/update, the stable ones first.
 func (v *Version) Updates() []Update {
-	var all []Update
-	for _, u := range v.shapes["SessionUpdate"].variants {
-		all = append(all, Update{Kind: u.tag, Type: u.name, Content: u.content, Gate: u.gate, Stable: !u.unstable})
-	}
-	return all
+	return lists.Map(v.shapes["SessionUpdate"].variants, func(u variant) Update {
+		return Update{Kind: u.tag, Type: u.name, Content: u.content, Gate: u.gate, Stable: !u.unstable}
+	})
 }
 
 // Update returns the kind of session/update with that name.
@@ -153,11 +153,9 @@ func (v *Version) Variants(typeName string) []Variant {
 	if s == nil || s.kind != union && s.kind != choice {
 		return nil
 	}
-	var all []Variant
-	for _, u := range s.variants {
-		all = append(all, Variant{Tag: u.tag, Type: u.name, Gate: u.gate, Stable: !u.unstable})
-	}
-	return all
+	return lists.Map(s.variants, func(u variant) Variant {
+		return Variant{Tag: u.tag, Type: u.name, Gate: u.gate, Stable: !u.unstable}
+	})
 }
 
 // Enum returns the values of an enum such as StopReason or ToolKind in the

@@ -49,13 +49,9 @@ func actCommands() []*scenarios.Command {
 		Compile: func(l *scenarios.Line) scenarios.Step {
 			name := l.TakeSession(0, openIt)
 			l.AtMost(0)
-			return func(ctx context.Context, b *scenarios.Branch) error {
-				s, err := need(ctx, b, l, name)
-				if err != nil {
-					return err
-				}
+			return inSession(l, name, func(ctx context.Context, b *scenarios.Branch, s *scenarios.Session) error {
 				return notify(ctx, b, l, s, "session/cancel", map[string]any{"sessionId": s.ID})
-			}
+			})
 		},
 	}, {
 		Name: "send-again", Group: "acts", Args: "REF", Captures: true,

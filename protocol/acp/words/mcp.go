@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/internal/canary"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -62,9 +63,7 @@ func offered(b *scenarios.Branch) []any {
 		}
 		out = append(out, s.http.Entry(name))
 	}
-	for _, server := range s.own {
-		out = append(out, server)
-	}
+	out = append(out, lists.Map(s.own, func(server mockclient.MCPServer) any { return server })...)
 	if of(b).version == v2 {
 		for i, entry := range out {
 			out[i] = typed(entry)

@@ -24,11 +24,7 @@ func compilePrompt(l *scenarios.Line) scenarios.Step {
 	l.AtMost(1, "quote the text: prompt 'Do this.'")
 	text := l.Source(l.Need(0, "the text"))
 	index := l.DeclarePrompt(name, text)
-	return func(ctx context.Context, b *scenarios.Branch) error {
-		s, err := need(ctx, b, l, name)
-		if err != nil {
-			return err
-		}
+	return inSession(l, name, func(ctx context.Context, b *scenarios.Branch, s *scenarios.Session) error {
 		words, err := b.Expand(text)
 		if err != nil {
 			return l.Fault(err)
@@ -62,7 +58,7 @@ func compilePrompt(l *scenarios.Line) scenarios.Step {
 			b.Prompted(s, c.Entry)
 		}
 		return err
-	}
+	})
 }
 
 // promptBlocks are the content blocks of a prompt: those given as JSON, else one with

@@ -18,11 +18,7 @@ func compileSet(method, key, value string) func(*scenarios.Line) scenarios.Step 
 		name := l.TakeSession(n, openIt)
 		l.Need(n-1, "a value")
 		l.AtMost(n)
-		return func(ctx context.Context, b *scenarios.Branch) error {
-			s, err := need(ctx, b, l, name)
-			if err != nil {
-				return err
-			}
+		return inSession(l, name, func(ctx context.Context, b *scenarios.Branch, s *scenarios.Session) error {
 			params := map[string]any{"sessionId": s.ID}
 			method, key, value := method, key, value
 			if of(b).version == v2 {
@@ -45,9 +41,9 @@ func compileSet(method, key, value string) func(*scenarios.Line) scenarios.Step 
 			if l.Alias != "" { // the script judges the answer: it may ask for what is not on offer
 				defer func(from int) { b.ExcuseSince(from, method) }(b.Transcript().Len())
 			}
-			_, err = call(ctx, b, l, s, method, params, true)
+			_, err := call(ctx, b, l, s, method, params, true)
 			return err
-		}
+		})
 	}
 }
 

@@ -311,6 +311,18 @@ func (a *sessionAct) listed(b *scenarios.Branch, sessions map[string]int, last t
 	return nil
 }
 
+// inSession is a step in a session, which is opened if it has to be.
+func inSession(l *scenarios.Line, name string,
+	act func(ctx context.Context, b *scenarios.Branch, s *scenarios.Session) error) scenarios.Step {
+	return func(ctx context.Context, b *scenarios.Branch) error {
+		s, err := need(ctx, b, l, name)
+		if err != nil {
+			return err
+		}
+		return act(ctx, b, s)
+	}
+}
+
 // need is the session an act is about. It starts what is not started.
 func need(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name string) (*scenarios.Session, error) {
 	if err := b.Begin(ctx); err != nil {

@@ -26,11 +26,7 @@ func compileCancelItem(method, key string) func(*scenarios.Line) scenarios.Step 
 		name := l.TakeSession(1, openIt)
 		l.Need(0, "an id")
 		l.AtMost(1)
-		return func(ctx context.Context, b *scenarios.Branch) error {
-			s, err := need(ctx, b, l, name)
-			if err != nil {
-				return err
-			}
+		return inSession(l, name, func(ctx context.Context, b *scenarios.Branch, s *scenarios.Session) error {
 			id, err := b.Expand(l.Rest[0])
 			if err != nil {
 				return l.Fault(err)
@@ -40,6 +36,6 @@ func compileCancelItem(method, key string) func(*scenarios.Line) scenarios.Step 
 			}
 			_, err = call(ctx, b, l, s, method, map[string]any{"sessionId": s.ID, key: id}, true)
 			return err
-		}
+		})
 	}
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
+//go:embed rules.txt
+var texts string
+
 //go:embed requirements.txt
 var requirements string
 
@@ -26,27 +29,18 @@ var bindings []byte
 func V1() *rules.Set { return v1() }
 
 var v1 = sync.OnceValue(func() *rules.Set {
-	specs := list()
-	return rules.Must(rules.Definition{Rules: rules.RulesOf(specs), Requirements: requirements, Bindings: bindings,
-		Watch:      func(c *rules.Checker) rules.Observer { return watchAll(specs, c) },
+	return rules.Must(rules.Definition{Text: texts, Requirements: requirements, Bindings: bindings, Watch: watchAll,
 		Severities: map[string]rules.Severity{"v1": {}, "pedantic": {Stricter: true}}})
 })
 
-func list() []*rule {
-	return []*rule{
-		sseForm(), runFrame(), runID(), runClosed(), textPair(), toolPair(), toolResult(), pendingCalls(), chunkForm(),
-		stepPair(), reasoningPair(), statePatch(), activityPatch(), messagesWhole(), eventShape(), subagents(), interrupts(),
-		usage(), restated(), apart(), private(), rawWeight(), clock(), modelText(), modelContext(),
-	}
-}
-
-// rule is one rule with the state machine that watches for it.
-type rule = rules.Spec[*watch]
-
-func newRule(id, sentence string) *rule {
-	r := new(rule)
-	r.Draft = rules.Draft{Rule: rules.Rule{ID: id, Sentence: sentence}, Family: "AGUI-"}
-	return r
+// machines begin to watch for the rules, by the ids of those.
+var machines = map[string]func(*watch){
+	"ACTIVITY": activityPatch, "APART": apart, "CHUNK-FORM": chunkForm, "CLOCK": clock, "EVENT-SHAPE": eventShape,
+	"INTERRUPT": interrupts, "MESSAGES": messagesWhole, "MODEL-CONTEXT": modelContext, "MODEL-TEXT": modelText,
+	"PENDING": pendingCalls, "PRIVATE": private, "RAW-WEIGHT": rawWeight, "REASONING-PAIR": reasoningPair,
+	"RESTATED": restated, "RUN-CLOSED": runClosed, "RUN-FRAME": runFrame, "RUN-ID": runID, "SSE-FORM": sseForm,
+	"STATE-PATCH": statePatch, "STEP-PAIR": stepPair, "SUBAGENT": subagents, "TEXT-PAIR": textPair,
+	"TOOL-PAIR": toolPair, "TOOL-RESULT": toolResult, "USAGE": usage,
 }
 
 // Topics beside the types of events and the kinds of other entries.
@@ -76,12 +70,12 @@ type watch struct {
 }
 
 // find reports that an entry breaks a point; object is what it is about.
-func (w *watch) find(point int, ev *event, object string, because []int, format string, args ...any) {
+func (w *watch) find(point string, ev *event, object string, because []int, format string, args ...any) {
 	w.Report(point, ev.Conn, ev.Session, object, append(because, ev.Seq), format, args...)
 }
 
 // judge counts that a point had something to judge, and reports the entry if it breaks it.
-func (w *watch) judge(point int, broken bool, ev *event, object string, because []int, format string, args ...any) {
+func (w *watch) judge(point string, broken bool, ev *event, object string, because []int, format string, args ...any) {
 	if w.Saw(point); broken {
 		w.find(point, ev, object, because, format, args...)
 	}
@@ -104,9 +98,9 @@ type observer struct {
 	order   []*stream
 }
 
-func watchAll(specs []*rule, c *rules.Checker) rules.Observer {
+func watchAll(c *rules.Checker) rules.Observer {
 	o := &observer{streams: map[int]*stream{}, threads: map[string]*thread{}}
-	rules.Begin(c, specs, func(w *rules.Watch) *watch { return &watch{w, o} })
+	rules.Begin(c, machines, func(w *rules.Watch) *watch { return &watch{w, o} })
 	return o
 }
 

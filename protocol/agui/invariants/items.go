@@ -9,165 +9,127 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// pair is what the rules of all streamed items have in common: an item is opened twice, or
+// paired judges what the rules of all streamed items have in common: an item is opened twice, or
 // continued or closed without being open.
-type pair struct{ twice, none int }
-
-func pairs(r *rule, name string, twice, none []string) pair {
-	return pair{
-		r.Fail("twice", "a "+name+" is opened that is open", twice...),
-		r.Fail("not-open", "a "+name+" is continued or closed that is not open", none...),
-	}
-}
-
-// judge judges one event about an item.
-func (p pair) judge(w *watch, ev *event) {
+func (w *watch) paired(ev *event) {
 	i, name := ev.item, called[ev.family]
 	switch {
 	case i != nil && i.open && i.chunked || ev.verb == chunks:
 		// For CHUNK-FORM.
 	case ev.verb == opens:
-		w.judge(p.twice, i != nil && i.open, ev, ev.id, i.begun(), "%s opens %s %q, which is open.", ev.kind, name, ev.id)
+		w.judge("twice", i != nil && i.open, ev, ev.id, i.begun(), "%s opens %s %q, which is open.", ev.kind, name, ev.id)
 	case i == nil:
-		w.judge(p.none, true, ev, ev.id, nil, "%s is for %s %q, which was not opened.", ev.kind, name, ev.id)
+		w.judge("not-open", true, ev, ev.id, nil, "%s is for %s %q, which was not opened.", ev.kind, name, ev.id)
 	default:
-		w.judge(p.none, !i.open, ev, ev.id, i.begun(), "%s is for %s %q, which is closed.", ev.kind, name, ev.id)
+		w.judge("not-open", !i.open, ev, ev.id, i.begun(), "%s is for %s %q, which is closed.", ev.kind, name, ev.id)
 	}
 }
 
 // textPair judges text messages.
-func textPair() *rule {
-	r := newRule("TEXT-PAIR", "A message is opened, continued and closed, each by its id.")
-	p := pairs(r, "message", []string{"TXT-001"}, []string{"TXT-002"})
-	changed := r.Fail("changed", "a message is opened again with another role, name or owner", "TXT-003")
-	empty := r.Lint("empty", "a piece of text is empty", "TXT-007")
-	widget := r.Lint("activity", "a message has the id of an activity", "TXT-006")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) { p.judge(w, ev) }, "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END")
-		w.On(func(ev *event) {
-			if i := ev.item; i != nil {
-				// An event without a subagent agrees with any.
-				w.judge(changed, cmp.Or(i.role, "assistant") != cmp.Or(ev.v.Get("role").Str(), "assistant") ||
-					i.name != ev.v.Get("name").Str() || ev.owner != "" && i.owner != ev.owner, ev, ev.id, i.begun(),
-					"Message %q is opened again with another role, name or owner.", ev.id)
-			}
-			w.judge(widget, ev.widgets[ev.id] != nil, ev, ev.id, nil,
-				"Message %q has the id of an activity: the official client drops its text.", ev.id)
-		}, "TEXT_MESSAGE_START")
-		w.On(func(ev *event) {
-			w.judge(empty, ev.v.Get("delta").Is(""), ev, ev.id, nil,
-				"A piece of message %q is empty, which clients of 0.x refuse.", ev.id)
-		}, "TEXT_MESSAGE_CONTENT")
-	})
+func textPair(w *watch) {
+	w.On(w.paired, "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END")
+	w.On(func(ev *event) {
+		if i := ev.item; i != nil {
+			// An event without a subagent agrees with any.
+			w.judge("changed", cmp.Or(i.role, "assistant") != cmp.Or(ev.v.Get("role").Str(), "assistant") ||
+				i.name != ev.v.Get("name").Str() || ev.owner != "" && i.owner != ev.owner, ev, ev.id, i.begun(),
+				"Message %q is opened again with another role, name or owner.", ev.id)
+		}
+		w.judge("activity", ev.widgets[ev.id] != nil, ev, ev.id, nil,
+			"Message %q has the id of an activity: the official client drops its text.", ev.id)
+	}, "TEXT_MESSAGE_START")
+	w.On(func(ev *event) {
+		w.judge("empty", ev.v.Get("delta").Is(""), ev, ev.id, nil,
+			"A piece of message %q is empty, which clients of 0.x refuse.", ev.id)
+	}, "TEXT_MESSAGE_CONTENT")
 }
 
 // toolPair judges tool calls.
-func toolPair() *rule {
-	r := newRule("TOOL-PAIR", "A tool call is opened, continued and closed, each by its id.")
-	p := pairs(r, "tool call", []string{"TOOL-001"}, []string{"TOOL-001", "TOOL-012"})
-	changed := r.Fail("changed", "a tool call is opened again with another name", "TOOL-001")
-	owner := r.Fail("owner", "a tool call has another owner than its message", "TOOL-002")
-	parent := r.Lint("parent", "a tool call is of a message that was not seen", "TOOL-002")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) { p.judge(w, ev) }, "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END")
-		w.On(func(ev *event) {
-			name := ev.v.Get("toolCallName").Str()
-			if i := ev.item; i != nil {
-				w.judge(changed, i.name != name, ev, ev.id, i.begun(), "Tool call %q is opened again as %q.", ev.id, name)
-			}
-			of := ev.v.Get("parentMessageId").Str()
-			if of == "" {
-				return
-			}
-			w.Saw(owner, parent)
-			m := ev.items[key{text, of}]
-			switch {
-			case m == nil && ev.thread.opened[of] == 0 && !ev.inputMessage(of).Exists():
-				w.find(parent, ev, of, nil, "Tool call %q names message %q, which nobody has seen.", ev.id, of)
-			case m != nil && ev.owner != "" && m.owner != ev.owner: // one without a subagent is its message's
-				w.find(owner, ev, ev.id, m.begun(), "Tool call %q and its message %q have different owners.", ev.id, of)
-			}
-		}, "TOOL_CALL_START")
-	})
+func toolPair(w *watch) {
+	w.On(w.paired, "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END")
+	w.On(func(ev *event) {
+		name := ev.v.Get("toolCallName").Str()
+		if i := ev.item; i != nil {
+			w.judge("changed", i.name != name, ev, ev.id, i.begun(), "Tool call %q is opened again as %q.", ev.id, name)
+		}
+		of := ev.v.Get("parentMessageId").Str()
+		if of == "" {
+			return
+		}
+		w.Saw("owner", "parent")
+		m := ev.items[key{text, of}]
+		switch {
+		case m == nil && ev.thread.opened[of] == 0 && !ev.inputMessage(of).Exists():
+			w.find("parent", ev, of, nil, "Tool call %q names message %q, which nobody has seen.", ev.id, of)
+		case m != nil && ev.owner != "" && m.owner != ev.owner: // one without a subagent is its message's
+			w.find("owner", ev, ev.id, m.begun(), "Tool call %q and its message %q have different owners.", ev.id, of)
+		}
+	}, "TOOL_CALL_START")
 }
 
 // toolResult judges results of tools.
-func toolResult() *rule {
-	r := newRule("TOOL-RESULT", "A result is a message of its own, for a call of the agent's own tools.")
-	orphan := r.Warn("orphan", "a result is for no call of the thread", "TOOL-004")
-	id := r.Fail("id", "a result has the id of another message", "TOOL-005")
-	front := r.Fail("front-end", "the agent answers a call of the front end's tool", "TOOL-006")
-	twice := r.Warn("twice", "a call is answered twice in a run", "TOOL-005")
-	early := r.Warn("early", "a result comes before the end of its call", "TOOL-012")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			if at := ev.answers[ev.id]; at > 0 {
-				w.find(id, ev, ev.id, []int{at}, "A message is opened with the id %q, which is that of a result.", ev.id)
-			}
-		}, "TEXT_MESSAGE_START")
-		w.On(func(ev *event) {
-			w.Saw(orphan, id, front, twice, early)
-			call, own := ev.items[key{tool, ev.id}], ev.v.Get("messageId").Str()
-			switch {
-			case call == nil && ev.thread.opened[ev.id] == 0 && !ev.inputCall(ev.id).Exists():
-				w.find(orphan, ev, ev.id, nil, "The result is for tool call %q, which was not made.", ev.id)
-			case call != nil && call.open && !call.chunked:
-				w.find(early, ev, ev.id, call.begun(), "The result of tool call %q comes before its end.", ev.id)
-			}
-			if call != nil && ev.hasFrontTool(call.name) {
-				w.find(front, ev, ev.id, call.begun(), "%q is a tool of the front end, and the agent answers its call.", call.name)
-			}
-			posted, at := ev.inputMessage(own), ev.thread.opened[own]
-			if first := ev.results[ev.id]; first > 0 {
-				w.find(twice, ev, ev.id, []int{first}, "Tool call %q is answered twice.", ev.id)
-			} else if own != "" && (at > 0 || posted.Exists() && !posted.Get("toolCallId").Is(ev.id)) {
-				w.find(id, ev, own, []int{at}, "The result of tool call %q has the id %q, which is that of another message.",
-					ev.id, own)
-			}
-		}, "TOOL_CALL_RESULT")
-	})
+func toolResult(w *watch) {
+	w.On(func(ev *event) {
+		if at := ev.answers[ev.id]; at > 0 {
+			w.find("id", ev, ev.id, []int{at}, "A message is opened with the id %q, which is that of a result.", ev.id)
+		}
+	}, "TEXT_MESSAGE_START")
+	w.On(func(ev *event) {
+		w.Saw("orphan", "id", "front-end", "twice", "early")
+		call, own := ev.items[key{tool, ev.id}], ev.v.Get("messageId").Str()
+		switch {
+		case call == nil && ev.thread.opened[ev.id] == 0 && !ev.inputCall(ev.id).Exists():
+			w.find("orphan", ev, ev.id, nil, "The result is for tool call %q, which was not made.", ev.id)
+		case call != nil && call.open && !call.chunked:
+			w.find("early", ev, ev.id, call.begun(), "The result of tool call %q comes before its end.", ev.id)
+		}
+		if call != nil && ev.hasFrontTool(call.name) {
+			w.find("front-end", ev, ev.id, call.begun(), "%q is a tool of the front end, and the agent answers its call.",
+				call.name)
+		}
+		posted, at := ev.inputMessage(own), ev.thread.opened[own]
+		if first := ev.results[ev.id]; first > 0 {
+			w.find("twice", ev, ev.id, []int{first}, "Tool call %q is answered twice.", ev.id)
+		} else if own != "" && (at > 0 || posted.Exists() && !posted.Get("toolCallId").Is(ev.id)) {
+			w.find("id", ev, own, []int{at}, "The result of tool call %q has the id %q, which is that of another message.",
+				ev.id, own)
+		}
+	}, "TOOL_CALL_RESULT")
 }
 
 // pendingCalls judges the end of a run that leaves calls without a result.
-func pendingCalls() *rule {
-	r := newRule("PENDING", "A run that called a tool of the front end is a success, with that call pending.")
-	list := r.Fail("list", "pendingToolCallIds is not the list of the calls without a result", "TOOL-007")
-	waits := r.Fail("interrupted", "a run that called a tool of the front end is interrupted for nothing else", "TOOL-006")
-	none := r.Lint("no-list", "calls are pending, and are not named", "TOOL-007")
-	silent := r.Lint("unanswered", "a tool of the agent has no result in the stream", "TOOL-008")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			if ev.phase != active {
-				return
-			}
-			pending := slices.DeleteFunc(slices.Clone(ev.calls), func(id string) bool { return ev.results[id] > 0 })
-			front := slices.DeleteFunc(slices.Clone(pending), func(id string) bool {
-				return !ev.hasFrontTool(ev.items[key{tool, id}].name)
-			})
-			var ids []string
-			outcome, named := ev.v.Path("outcome.type").Str(), ev.v.Path("outcome.pendingToolCallIds")
-			if named.Kind() == wire.Array {
-				ids = lists.Collect(named.Items(), wire.Value.Str)
-				w.judge(list, !slices.Equal(ids, pending), ev, "", nil,
-					"pendingToolCallIds is %q, and the calls without a result are %q.", ids, pending)
-			}
-			if len(front) > 0 {
-				w.judge(waits, outcome == "interrupt" && !asksOther(ev.v, front), ev, "", nil,
-					"The run only called a tool of the front end, and ends with the outcome interrupt.")
-			}
-			if len(front) > 0 && outcome != "interrupt" && ev.modern() {
-				w.judge(none, named.Kind() != wire.Array, ev, "", nil,
-					"Calls of the front end's tools are pending, and the run does not name them.")
-			}
-			if outcome == "interrupt" || outcome == "cancelled" {
-				return
-			}
-			for _, id := range pending {
-				w.judge(silent, !slices.Contains(front, id) && !slices.Contains(ids, id), ev, id, nil,
-					"Tool call %q of the agent's own has no result in the stream.", id)
-			}
-		}, "RUN_FINISHED")
-	})
+func pendingCalls(w *watch) {
+	w.On(func(ev *event) {
+		if ev.phase != active {
+			return
+		}
+		pending := slices.DeleteFunc(slices.Clone(ev.calls), func(id string) bool { return ev.results[id] > 0 })
+		front := slices.DeleteFunc(slices.Clone(pending), func(id string) bool {
+			return !ev.hasFrontTool(ev.items[key{tool, id}].name)
+		})
+		var ids []string
+		outcome, named := ev.v.Path("outcome.type").Str(), ev.v.Path("outcome.pendingToolCallIds")
+		if named.Kind() == wire.Array {
+			ids = lists.Collect(named.Items(), wire.Value.Str)
+			w.judge("list", !slices.Equal(ids, pending), ev, "", nil,
+				"pendingToolCallIds is %q, and the calls without a result are %q.", ids, pending)
+		}
+		if len(front) > 0 {
+			w.judge("interrupted", outcome == "interrupt" && !asksOther(ev.v, front), ev, "", nil,
+				"The run only called a tool of the front end, and ends with the outcome interrupt.")
+		}
+		if len(front) > 0 && outcome != "interrupt" && ev.modern() {
+			w.judge("no-list", named.Kind() != wire.Array, ev, "", nil,
+				"Calls of the front end's tools are pending, and the run does not name them.")
+		}
+		if outcome == "interrupt" || outcome == "cancelled" {
+			return
+		}
+		for _, id := range pending {
+			w.judge("unanswered", !slices.Contains(front, id) && !slices.Contains(ids, id), ev, id, nil,
+				"Tool call %q of the agent's own has no result in the stream.", id)
+		}
+	}, "RUN_FINISHED")
 }
 
 // asksOther reports whether an interrupt is about something else than some calls.
@@ -178,41 +140,34 @@ func asksOther(v wire.Value, calls []string) bool {
 }
 
 // chunkForm judges the short form of streamed items.
-func chunkForm() *rule {
-	r := newRule("CHUNK-FORM", "A chunk opens an item with all it needs, or continues the one it can mean.")
-	first := r.Fail("first", "the first chunk of an item lacks its id or its name", "CHK-001")
-	conflict := r.Fail("conflict", "a later chunk contradicts the first", "CHK-002")
-	mixed := r.Fail("mixed", "an item comes in both forms", "CHK-003")
-	many := r.Fail("ambiguous", "a chunk without an id may continue several items", "CHK-004")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			f := ev.family
-			if i := ev.item; ev.verb != chunks {
-				w.judge(mixed, i != nil && i.chunked && ev.verb != opens, ev, ev.id, i.begun(),
-					"%s is for %s %q, which came in chunks.", ev.kind, called[f], ev.id)
-				return
+func chunkForm(w *watch) {
+	w.On(func(ev *event) {
+		f := ev.family
+		if i := ev.item; ev.verb != chunks {
+			w.judge("mixed", i != nil && i.chunked && ev.verb != opens, ev, ev.id, i.begun(),
+				"%s is for %s %q, which came in chunks.", ev.kind, called[f], ev.id)
+			return
+		}
+		id, opening, ambiguous := ev.chunk(ev)
+		w.Saw("first", "mixed", "ambiguous")
+		switch i := ev.items[key{f, id}]; {
+		case ambiguous:
+			w.find("ambiguous", ev, "", nil, "%s has no id, and several items are open.", ev.kind)
+		case id == "" && (ev.v.Get("delta").Str() != "" || f == tool):
+			w.find("first", ev, "", nil, "%s opens an item, and has no id.", ev.kind)
+		case id == "":
+			// Nothing is open, and nothing is said: metadata at the end.
+		case opening && f == tool && ev.v.Get("toolCallName").Str() == "":
+			w.find("first", ev, id, nil, "The first %s of %q has no toolCallName.", ev.kind, id)
+		case opening && i != nil && i.open && !i.chunked:
+			w.find("mixed", ev, id, i.begun(), "%s is for %s %q, which was opened by a START.", ev.kind, called[f], id)
+		case !opening && i != nil:
+			w.Saw("conflict")
+			for _, name := range conflicts(f, i, ev) {
+				w.find("conflict", ev, id, i.begun(), "%s of %q has another %s than the first.", ev.kind, id, name)
 			}
-			id, opening, ambiguous := ev.chunk(ev)
-			w.Saw(first, mixed, many)
-			switch i := ev.items[key{f, id}]; {
-			case ambiguous:
-				w.find(many, ev, "", nil, "%s has no id, and several items are open.", ev.kind)
-			case id == "" && (ev.v.Get("delta").Str() != "" || f == tool):
-				w.find(first, ev, "", nil, "%s opens an item, and has no id.", ev.kind)
-			case id == "":
-				// Nothing is open, and nothing is said: metadata at the end.
-			case opening && f == tool && ev.v.Get("toolCallName").Str() == "":
-				w.find(first, ev, id, nil, "The first %s of %q has no toolCallName.", ev.kind, id)
-			case opening && i != nil && i.open && !i.chunked:
-				w.find(mixed, ev, id, i.begun(), "%s is for %s %q, which was opened by a START.", ev.kind, called[f], id)
-			case !opening && i != nil:
-				w.Saw(conflict)
-				for _, name := range conflicts(f, i, ev) {
-					w.find(conflict, ev, id, i.begun(), "%s of %q has another %s than the first.", ev.kind, id, name)
-				}
-			}
-		}, anyItem)
-	})
+		}
+	}, anyItem)
 }
 
 // conflicts are the members of a chunk that contradict the first of its item.
@@ -237,111 +192,86 @@ func conflicts(f family, i *item, ev *event) (names []string) {
 }
 
 // reasoningPair judges reasoning.
-func reasoningPair() *rule {
-	r := newRule("REASONING-PAIR", "Spans and messages of reasoning are opened, continued and closed, each by its id.")
-	p := pair{r.Fail("twice", "what is open is opened", "RSN-001"),
-		r.Fail("not-open", "what is not open is continued or closed", "RSN-001")}
-	entity := r.Warn("entity", "an encrypted value is of something that nobody knows", "RSN-002")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			id := ev.v.Get("entityId").Str()
-			known := ev.thread.opened[id] > 0 || ev.inputMessage(id).Exists() || ev.inputCall(id).Exists()
-			w.judge(entity, !known, ev, id, nil,
-				"The encrypted value is of %q, which nobody knows.", id)
-		}, "REASONING_ENCRYPTED_VALUE")
-		w.On(func(ev *event) {
-			if ev.family == thought || ev.family == span {
-				p.judge(w, ev)
-			}
-		}, anyItem)
-	})
+func reasoningPair(w *watch) {
+	w.On(func(ev *event) {
+		id := ev.v.Get("entityId").Str()
+		known := ev.thread.opened[id] > 0 || ev.inputMessage(id).Exists() || ev.inputCall(id).Exists()
+		w.judge("entity", !known, ev, id, nil, "The encrypted value is of %q, which nobody knows.", id)
+	}, "REASONING_ENCRYPTED_VALUE")
+	w.On(func(ev *event) {
+		if ev.family == thought || ev.family == span {
+			w.paired(ev)
+		}
+	}, anyItem)
 }
 
 // subagents judges invocations of subagents, and who owns what.
-func subagents() *rule {
-	r := newRule("SUBAGENT", "A subagent is announced once, before its events, and what it opened is its own.")
-	late := r.Fail("late", "an invocation is announced after its first event", "SUB-001")
-	twice := r.Fail("twice", "an invocation is announced twice", "SUB-001")
-	unknown := r.Fail("unknown", "an invocation ends that was not announced, or has ended", "SUB-001")
-	owner := r.Fail("owner", "what continues an item has another owner", "SUB-002")
-	parent := r.Fail("parent", "the parent of an invocation was not announced", "SUB-003")
-	suspended := r.Warn("suspended", "an invocation is suspended in a run that is not interrupted", "SUB-004")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			a := ev.agents[ev.owner]
-			w.judge(twice, a != nil && a.announced, ev, ev.owner, nil, "Subagent %q is announced twice in this run.", ev.owner)
-			w.judge(late, a != nil && !a.announced, ev, ev.owner, nil,
-				"Subagent %q is announced after its first event.", ev.owner)
-			if of := ev.v.Get("parentSubagentRunId").Str(); of != "" {
-				w.judge(parent, ev.agents[of] == nil || !ev.agents[of].announced, ev, of, nil,
-					"The parent %q of subagent %q was not announced.", of, ev.owner)
+func subagents(w *watch) {
+	w.On(func(ev *event) {
+		a := ev.agents[ev.owner]
+		w.judge("twice", a != nil && a.announced, ev, ev.owner, nil, "Subagent %q is announced twice in this run.", ev.owner)
+		w.judge("late", a != nil && !a.announced, ev, ev.owner, nil,
+			"Subagent %q is announced after its first event.", ev.owner)
+		if of := ev.v.Get("parentSubagentRunId").Str(); of != "" {
+			w.judge("parent", ev.agents[of] == nil || !ev.agents[of].announced, ev, of, nil,
+				"The parent %q of subagent %q was not announced.", of, ev.owner)
+		}
+	}, "SUBAGENT_STARTED")
+	w.On(func(ev *event) {
+		a := ev.agents[ev.owner]
+		w.judge("unknown", a == nil || !a.announced || a.over, ev, ev.owner, nil, "Subagent %q ends, and is not active.",
+			ev.owner)
+	}, "SUBAGENT_FINISHED", "SUBAGENT_ERROR")
+	w.On(func(ev *event) {
+		for _, id := range slices.Sorted(maps.Keys(ev.agents)) {
+			if ev.agents[id].suspended {
+				w.judge("suspended", !ev.v.Path("outcome.type").Is("interrupt"), ev, id, nil,
+					"Subagent %q is suspended, and the run is not interrupted.", id)
 			}
-		}, "SUBAGENT_STARTED")
-		w.On(func(ev *event) {
-			a := ev.agents[ev.owner]
-			w.judge(unknown, a == nil || !a.announced || a.over, ev, ev.owner, nil, "Subagent %q ends, and is not active.",
-				ev.owner)
-		}, "SUBAGENT_FINISHED", "SUBAGENT_ERROR")
-		w.On(func(ev *event) {
-			for _, id := range slices.Sorted(maps.Keys(ev.agents)) {
-				if ev.agents[id].suspended {
-					w.judge(suspended, !ev.v.Path("outcome.type").Is("interrupt"), ev, id, nil,
-						"Subagent %q is suspended, and the run is not interrupted.", id)
-				}
+		}
+	}, "RUN_FINISHED")
+	w.On(func(ev *event) {
+		if i := ev.item; (ev.verb == continues || ev.verb == closes) && ev.owner != "" {
+			if w.Saw("owner"); i != nil && i.owner != ev.owner {
+				w.find("owner", ev, ev.id, i.begun(), "%s of %q names subagent %q, and it was opened by %q.", ev.kind, ev.id,
+					ev.owner, i.owner)
 			}
-		}, "RUN_FINISHED")
-		w.On(func(ev *event) {
-			if i := ev.item; (ev.verb == continues || ev.verb == closes) && ev.owner != "" {
-				if w.Saw(owner); i != nil && i.owner != ev.owner {
-					w.find(owner, ev, ev.id, i.begun(), "%s of %q names subagent %q, and it was opened by %q.", ev.kind, ev.id,
-						ev.owner, i.owner)
-				}
-			}
-		}, anyItem)
-	})
+		}
+	}, anyItem)
 }
 
 // apart judges that streams that run at the same time do not mix.
-func apart() *rule {
-	r := newRule("APART", "What one thread's stream has opened is not continued in another's.")
-	mixed := r.Fail("mixed", "an event is for an item of another thread", "RUN-016")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			if ev.id == "" || len(ev.others) < 2 {
-				return
+func apart(w *watch) {
+	w.On(func(ev *event) {
+		if ev.id == "" || len(ev.others) < 2 {
+			return
+		}
+		if w.Saw("mixed"); ev.item != nil || ev.verb == opens {
+			return
+		}
+		for id, t := range ev.others {
+			if at := t.opened[ev.id]; t != ev.thread && at > 0 {
+				w.find("mixed", ev, ev.id, []int{at}, "%s is for %q, which was opened in thread %q.", ev.kind, ev.id, id)
 			}
-			if w.Saw(mixed); ev.item != nil || ev.verb == opens {
-				return
-			}
-			for id, t := range ev.others {
-				if at := t.opened[ev.id]; t != ev.thread && at > 0 {
-					w.find(mixed, ev, ev.id, []int{at}, "%s is for %q, which was opened in thread %q.", ev.kind, ev.id, id)
-				}
-			}
-		}, anyItem)
-	})
+		}
+	}, anyItem)
 }
 
 // restated judges that items the client already has are not streamed again.
-func restated() *rule {
-	r := newRule("RESTATED", "A message that the input has is not streamed again: it would say it twice.")
-	again := r.Fail("again", "the text of a message of the input is streamed again under its id", "RUN-011")
-	call := r.Fail("call", "a tool call of the input is streamed again under its id", "RUN-011")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			i, m := ev.item, ev.inputMessage(ev.id)
-			if i != nil && i.text.Len() > 0 && m.Exists() {
-				w.judge(again, m.Get("content").Str() == i.text.String(), ev, ev.id, []int{ev.ref, i.at},
-					"Message %q is streamed again, as the input has it.", ev.id)
-			}
-		}, "TEXT_MESSAGE_END")
-		w.On(func(ev *event) {
-			i := ev.item
-			if i != nil && i.text.Len() > 0 && ev.inputCall(ev.id).Exists() && ev.thread.called < ev.ref {
-				// Else the model may have given the id again.
-				w.judge(call, true, ev, ev.id, []int{ev.ref, i.at},
-					"The arguments of tool call %q are streamed again, which the input has.", ev.id)
-			}
-		}, "TOOL_CALL_END")
-	})
+func restated(w *watch) {
+	w.On(func(ev *event) {
+		i, m := ev.item, ev.inputMessage(ev.id)
+		if i != nil && i.text.Len() > 0 && m.Exists() {
+			w.judge("again", m.Get("content").Str() == i.text.String(), ev, ev.id, []int{ev.ref, i.at},
+				"Message %q is streamed again, as the input has it.", ev.id)
+		}
+	}, "TEXT_MESSAGE_END")
+	w.On(func(ev *event) {
+		i := ev.item
+		if i != nil && i.text.Len() > 0 && ev.inputCall(ev.id).Exists() && ev.thread.called < ev.ref {
+			// Else the model may have given the id again.
+			w.judge("call", true, ev, ev.id, []int{ev.ref, i.at},
+				"The arguments of tool call %q are streamed again, which the input has.", ev.id)
+		}
+	}, "TOOL_CALL_END")
 }

@@ -17,36 +17,30 @@ const modelSide = "model"
 
 // modelText judges that what the model says in a run comes in its stream, whole and once, as what
 // it is.
-func modelText() *rule {
-	r := newRule("MODEL-TEXT", "The text of the model comes in the stream of its run, whole and once.")
-	missing := r.Fail("missing", "text of the model did not come, or came altered", "TXT-008")
-	twice := r.Fail("twice", "text of the model came twice", "TXT-008")
-	kind := r.Fail("kind", "a thought of the model came as a message, or its text as a thought", "RSN-004", "TXT-008")
-	arguments := r.Fail("arguments", "a tool call has other arguments than the model gave", "TOOL-003")
-	points := [...]int{hearing.Missing: missing, hearing.Disordered: missing, hearing.Doubled: twice, hearing.Other: kind}
-	return r.Watching(func(w *watch) {
-		w.On((*event).listen, modelSide)
-		w.On((*event).show, anyEvent)
-		w.On(func(ev *event) {
-			if ev.phase != finished || !ev.heard.Clear() || !ev.v.Get("end").Is(endpoint.Closed) {
-				return
-			}
-			w.Saw(missing, twice, kind)
-			ev.heard.Judge(func(what hearing.Fault, request int, format string, args ...any) {
-				w.find(points[what], ev, "", []int{request}, format, args...)
-			})
-			given := values(string(ev.given))
-			if len(given) != len(ev.calls) { // some are the agent's own
-				return
-			}
-			for _, id := range ev.calls {
-				call := ev.items[key{tool, id}]
-				got := append(values(call.text.String()), "{}")[0]
-				w.judge(arguments, !slices.Contains(given, got), ev, id, call.begun(),
-					"Tool call %q has arguments that the model gave to none: %s.", id, wire.Clip(call.text.String(), 120))
-			}
-		}, ended)
-	})
+func modelText(w *watch) {
+	points := [...]string{hearing.Missing: "missing", hearing.Disordered: "missing", hearing.Doubled: "twice",
+		hearing.Other: "kind"}
+	w.On((*event).listen, modelSide)
+	w.On((*event).show, anyEvent)
+	w.On(func(ev *event) {
+		if ev.phase != finished || !ev.heard.Clear() || !ev.v.Get("end").Is(endpoint.Closed) {
+			return
+		}
+		w.Saw("missing", "twice", "kind")
+		ev.heard.Judge(func(what hearing.Fault, request int, format string, args ...any) {
+			w.find(points[what], ev, "", []int{request}, format, args...)
+		})
+		given := values(string(ev.given))
+		if len(given) != len(ev.calls) { // some are the agent's own
+			return
+		}
+		for _, id := range ev.calls {
+			call := ev.items[key{tool, id}]
+			got := append(values(call.text.String()), "{}")[0]
+			w.judge("arguments", !slices.Contains(given, got), ev, id, call.begun(),
+				"Tool call %q has arguments that the model gave to none: %s.", id, wire.Clip(call.text.String(), 120))
+		}
+	}, ended)
 }
 
 // listen takes in what the model's side did.
@@ -106,37 +100,32 @@ func values(text string) (all []string) {
 }
 
 // modelContext judges that the messages of the input reach the model.
-func modelContext() *rule {
-	r := newRule("MODEL-CONTEXT", "The model is asked with the messages of the input.")
-	history := r.Fail("history", "the model is asked without a message of the input", "HIST-001")
-	answer := r.Fail("answer", "the model is asked without the front end's answer to a call", "TOOL-009")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			if ev.Kind != transcript.ModelRequest || !ev.v.Get("lane").Is("main") || ev.asked || ev.heard.Unclear {
-				return
-			}
-			ev.asked = true // what comes later in the run may be a summary
-			a, ok := fakellm.ReadAsked(ev.Entry)
-			if !ok || a.Partial || len(ev.Redacted) > 0 || len(ev.input.Raw()) > 4*hearing.Remembered {
-				return
-			}
-			told := hearing.Loose(a.System())
-			for _, p := range a.Conversation() {
-				told += hearing.Loose(p.Text)
-			}
-			for m := range ev.input.Get("messages").Items() {
-				point, what := history, "the message"
-				if of := m.Get("toolCallId").Str(); of != "" {
-					if what = "the result"; ev.hasFrontTool(ev.inputCall(of).Path("function.name").Str()) {
-						point = answer
-					}
+func modelContext(w *watch) {
+	w.On(func(ev *event) {
+		if ev.Kind != transcript.ModelRequest || !ev.v.Get("lane").Is("main") || ev.asked || ev.heard.Unclear {
+			return
+		}
+		ev.asked = true // what comes later in the run may be a summary
+		a, ok := fakellm.ReadAsked(ev.Entry)
+		if !ok || a.Partial || len(ev.Redacted) > 0 || len(ev.input.Raw()) > 4*hearing.Remembered {
+			return
+		}
+		told := hearing.Loose(a.System())
+		for _, p := range a.Conversation() {
+			told += hearing.Loose(p.Text)
+		}
+		for m := range ev.input.Get("messages").Items() {
+			point, what := "history", "the message"
+			if of := m.Get("toolCallId").Str(); of != "" {
+				if what = "the result"; ev.hasFrontTool(ev.inputCall(of).Path("function.name").Str()) {
+					point = "answer"
 				}
-				text := m.Get("content").Str()
-				w.judge(point, ev.owes(m) && !holds(told, text), ev, m.Get("id").Str(), []int{ev.ref},
-					"The model is asked without %s %q of the input: %q.", what, m.Get("id").Str(), wire.Clip(text, 120))
 			}
-		}, modelSide)
-	})
+			text := m.Get("content").Str()
+			w.judge(point, ev.owes(m) && !holds(told, text), ev, m.Get("id").Str(), []int{ev.ref},
+				"The model is asked without %s %q of the input: %q.", what, m.Get("id").Str(), wire.Clip(text, 120))
+		}
+	}, modelSide)
 }
 
 // owes reports whether a message of the input is for the model, and no result without its call.

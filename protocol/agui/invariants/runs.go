@@ -14,227 +14,187 @@ import (
 )
 
 // sseForm judges how events are framed.
-func sseForm() *rule {
-	r := newRule("SSE-FORM", "A run is answered by a stream of server-sent events, each with one event as its data, "+
-		"or in the binary form where that was asked for.")
-	kind := r.Fail("type", "the status is 200 and the content type another", "HTTP-001")
-	unasked := r.Fail("unasked", "the answer is in the binary form, which was not asked for", "HTTP-010")
-	exact := r.Fail("exact", "the content type of the binary form has something behind it", "HTTP-012")
-	frame := r.Fail("frame", "a frame of the binary form is no event", "HTTP-012")
-	tail := r.Fail("tail", "bytes that are no frame follow the end of the run", "HTTP-012")
-	once := r.Warn("not-always", "the answer is not in the binary form, although it was asked for and another one was",
-		"HTTP-011")
-	returns := r.Fail("carriage-returns", "lines end with a carriage return", "HTTP-003")
-	junk := r.Fail("data", "the data is no event", "HTTP-002")
-	open := r.Warn("unterminated", "no empty line ends the last event", "HTTP-004")
-	mark := r.Lint("mark", "the stream begins with a byte order mark", "HTTP-004")
-	return r.Watching(func(w *watch) {
-		given := false // an answer was in the binary form
-		w.eachStream(func(s *stream) {
-			if !given {
-				return
-			}
-			if w.Saw(once); s.refused > 0 {
-				w.Report(once, 0, s.session, "", []int{s.refused}, "The Accept header %q admits %s, which other answers have, "+
+func sseForm(w *watch) {
+	given := false // an answer was in the binary form
+	w.eachStream(func(s *stream) {
+		if !given {
+			return
+		}
+		if w.Saw("not-always"); s.refused > 0 {
+			w.Report("not-always", 0, s.session, "", []int{s.refused},
+				"The Accept header %q admits %s, which other answers have, "+
 					"and the answer has %s.", s.accept, aguiproto.MediaType, endpoint.EventStream)
-			}
-		})
-		w.On(func(ev *event) {
-			if w.Saw(junk); ev.binary {
-				w.Saw(frame)
-			}
-		}, anyEvent)
-		w.On(func(ev *event) {
-			if ev.binary {
-				w.judge(frame, true, ev, "", nil, "A frame of the stream is no event: %s.", ev.Problem)
-				return
-			}
-			w.judge(junk, true, ev, "", nil, "The data of an event is no event: %s.", ev.Problem)
-		}, string(transcript.Malformed))
-		w.On(func(ev *event) {
-			if status, _ := ev.v.Get("status").Int(); status != 200 {
-				return
-			}
-			got, accept := ev.v.Get("type").Str(), ev.v.Get("accept").Str()
-			binary, admitted := got == aguiproto.MediaType, aguiproto.Admitted(accept)
-			w.judge(kind, !binary && got != endpoint.EventStream, ev, "", nil,
-				"The answer has the status 200 and the content type %q, not %s.", got, endpoint.EventStream)
-			if got == endpoint.EventStream && admitted {
-				ev.refused, ev.accept = ev.Seq, accept
-			}
-			if !binary {
-				return
-			}
-			given = true
-			// Who sends no Accept header leaves it open.
-			w.judge(unasked, accept != "-" && !admitted, ev, "", nil,
-				"The answer has the content type %s, and the Accept header %q does not admit it.", got,
-				cmp.Or(accept, endpoint.EventStream))
-			whole := strings.TrimSpace(ev.v.Get("headers").Get("content-type").Str())
-			w.judge(exact, whole != "" && whole != got, ev, "", nil, "The content type is %q and must be exactly %s: "+
-				"the official client takes it for server-sent events.", whole, got)
-		}, string(transcript.Response))
-		w.On(func(ev *event) {
-			if left := ev.v.Get("tail").Str(); ev.binary {
-				// Before the end of the run it is truncated, see RUN-FRAME.
-				w.judge(tail, left != "" && ev.over(), ev, "", nil, "Behind the last event, %s.", left)
-				return
-			}
-			if events, _ := ev.v.Get("events").Int(); events == 0 {
-				return
-			}
-			n, _ := ev.v.Get("carriageReturns").Int()
-			w.judge(returns, n > 0, ev, "", nil,
-				"%d lines of the stream end with a carriage return: the official client finds no event in them.", n)
-			yes, _ := ev.v.Get("unterminated").Bool()
-			end := ev.v.Get("end").Str()
-			w.judge(open, yes && (end == endpoint.Closed || end == endpoint.Unseen && ev.over()), ev, "", nil,
-				"The body ends without an empty line behind the last event.")
-			yes, _ = ev.v.Get("byteOrderMark").Bool()
-			w.judge(mark, yes, ev, "", nil, "The stream begins with a byte order mark.")
-		}, ended)
+		}
 	})
+	w.On(func(ev *event) {
+		if w.Saw("data"); ev.binary {
+			w.Saw("frame")
+		}
+	}, anyEvent)
+	w.On(func(ev *event) {
+		if ev.binary {
+			w.judge("frame", true, ev, "", nil, "A frame of the stream is no event: %s.", ev.Problem)
+			return
+		}
+		w.judge("data", true, ev, "", nil, "The data of an event is no event: %s.", ev.Problem)
+	}, string(transcript.Malformed))
+	w.On(func(ev *event) {
+		if status, _ := ev.v.Get("status").Int(); status != 200 {
+			return
+		}
+		got, accept := ev.v.Get("type").Str(), ev.v.Get("accept").Str()
+		binary, admitted := got == aguiproto.MediaType, aguiproto.Admitted(accept)
+		w.judge("type", !binary && got != endpoint.EventStream, ev, "", nil,
+			"The answer has the status 200 and the content type %q, not %s.", got, endpoint.EventStream)
+		if got == endpoint.EventStream && admitted {
+			ev.refused, ev.accept = ev.Seq, accept
+		}
+		if !binary {
+			return
+		}
+		given = true
+		// Who sends no Accept header leaves it open.
+		w.judge("unasked", accept != "-" && !admitted, ev, "", nil,
+			"The answer has the content type %s, and the Accept header %q does not admit it.", got,
+			cmp.Or(accept, endpoint.EventStream))
+		whole := strings.TrimSpace(ev.v.Get("headers").Get("content-type").Str())
+		w.judge("exact", whole != "" && whole != got, ev, "", nil, "The content type is %q and must be exactly %s: "+
+			"the official client takes it for server-sent events.", whole, got)
+	}, string(transcript.Response))
+	w.On(func(ev *event) {
+		if left := ev.v.Get("tail").Str(); ev.binary {
+			// Before the end of the run it is truncated, see RUN-FRAME.
+			w.judge("tail", left != "" && ev.over(), ev, "", nil, "Behind the last event, %s.", left)
+			return
+		}
+		if events, _ := ev.v.Get("events").Int(); events == 0 {
+			return
+		}
+		n, _ := ev.v.Get("carriageReturns").Int()
+		w.judge("carriage-returns", n > 0, ev, "", nil,
+			"%d lines of the stream end with a carriage return: the official client finds no event in them.", n)
+		yes, _ := ev.v.Get("unterminated").Bool()
+		end := ev.v.Get("end").Str()
+		w.judge("unterminated", yes && (end == endpoint.Closed || end == endpoint.Unseen && ev.over()), ev, "", nil,
+			"The body ends without an empty line behind the last event.")
+		yes, _ = ev.v.Get("byteOrderMark").Bool()
+		w.judge("mark", yes, ev, "", nil, "The stream begins with a byte order mark.")
+	}, ended)
 }
 
 // ended is the topic of the end of a stream.
 const ended = string(transcript.Ended)
 
 // runFrame judges where runs begin and end.
-func runFrame() *rule {
-	r := newRule("RUN-FRAME", "A stream is runs, one after the other, each from RUN_STARTED to one end.")
-	first := r.Fail("first", "another event comes before RUN_STARTED", "RUN-001")
-	nested := r.Fail("nested", "a run starts within a run", "RUN-005")
-	after := r.Fail("after-finished", "an event comes after RUN_FINISHED", "RUN-003", "RUN-009")
-	afterError := r.Fail("after-error", "an event comes after RUN_ERROR", "RUN-004", "RUN-009")
-	late := r.Lint("late-error", "RUN_ERROR comes after RUN_FINISHED", "RUN-009")
-	truncated := r.Fail("truncated", "the stream ends without the end of its run", "RUN-002")
-	unseen := r.Inconclusive("unseen", "the bytes of a capture end within a run, and do not show who closed", "RUN-002")
-	cut := r.Fail("cut", "the connection breaks within a run", "HTTP-007", "RUN-002")
-	left := r.Fail("left-open", "the body is not closed after the end of the run", "HTTP-005")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			w.Saw(first, nested, after, afterError)
-			switch starts := ev.kind == "RUN_STARTED"; {
-			case ev.phase == idle && !starts && ev.kind != "RUN_ERROR":
-				w.find(first, ev, "", nil, "The stream begins with %s.", ev.kind)
-			case ev.phase == active && starts:
-				w.find(nested, ev, "", nil, "RUN_STARTED comes while run %q is active.", ev.runID)
-			case ev.phase == finished && ev.kind == "RUN_ERROR":
-				w.judge(late, true, ev, "", []int{ev.ended},
-					"RUN_ERROR comes after RUN_FINISHED: it is allowed, and clients of 0.x fail on it.")
-			case ev.phase == finished && !starts:
-				w.find(after, ev, ev.kind, []int{ev.ended}, "%s comes after RUN_FINISHED.", ev.kind)
-			case ev.phase == failed && !starts:
-				w.find(afterError, ev, ev.kind, []int{ev.ended}, "%s comes after RUN_ERROR.", ev.kind)
-			}
-		}, anyEvent)
-		w.On(func(ev *event) {
-			how, why := ev.v.Get("end").Str(), "."
-			if !slices.Contains([]string{endpoint.Closed, endpoint.Cut, endpoint.LeftOpen, endpoint.Unseen}, how) {
-				return
-			}
-			w.Saw(truncated, cut, left)
-			if tail := ev.v.Get("tail").Str(); tail != "" {
-				why = ": " + tail + "."
-			}
-			switch {
-			case how == endpoint.LeftOpen:
-				w.find(left, ev, "", []int{ev.ended}, "The body was still open a good while after the end of the run.")
-			case ev.over():
-			case how == endpoint.Unseen:
-				w.find(unseen, ev, "", nil, "The bytes end within a run%s They do not show whether the agent closed the stream or "+
+func runFrame(w *watch) {
+	w.On(func(ev *event) {
+		w.Saw("first", "nested", "after-finished", "after-error")
+		switch starts := ev.kind == "RUN_STARTED"; {
+		case ev.phase == idle && !starts && ev.kind != "RUN_ERROR":
+			w.find("first", ev, "", nil, "The stream begins with %s.", ev.kind)
+		case ev.phase == active && starts:
+			w.find("nested", ev, "", nil, "RUN_STARTED comes while run %q is active.", ev.runID)
+		case ev.phase == finished && ev.kind == "RUN_ERROR":
+			w.judge("late-error", true, ev, "", []int{ev.ended},
+				"RUN_ERROR comes after RUN_FINISHED: it is allowed, and clients of 0.x fail on it.")
+		case ev.phase == finished && !starts:
+			w.find("after-finished", ev, ev.kind, []int{ev.ended}, "%s comes after RUN_FINISHED.", ev.kind)
+		case ev.phase == failed && !starts:
+			w.find("after-error", ev, ev.kind, []int{ev.ended}, "%s comes after RUN_ERROR.", ev.kind)
+		}
+	}, anyEvent)
+	w.On(func(ev *event) {
+		how, why := ev.v.Get("end").Str(), "."
+		if !slices.Contains([]string{endpoint.Closed, endpoint.Cut, endpoint.LeftOpen, endpoint.Unseen}, how) {
+			return
+		}
+		w.Saw("truncated", "cut", "left-open")
+		if tail := ev.v.Get("tail").Str(); tail != "" {
+			why = ": " + tail + "."
+		}
+		switch {
+		case how == endpoint.LeftOpen:
+			w.find("left-open", ev, "", []int{ev.ended}, "The body was still open a good while after the end of the run.")
+		case ev.over():
+		case how == endpoint.Unseen:
+			w.find("unseen", ev, "", nil,
+				"The bytes end within a run%s They do not show whether the agent closed the stream or "+
 					"its client: record --url does.", why)
-			case how == endpoint.Cut:
-				w.find(cut, ev, "", nil, "The connection broke before the end of the run: %s.", ev.v.Get("problem").Str())
-			case ev.events == 0:
-				w.find(truncated, ev, "", nil, "The stream ended without an event%s", why)
-			default:
-				w.find(truncated, ev, "", nil,
-					"The stream ended without RUN_FINISHED or RUN_ERROR; the official client calls that a success%s", why)
-			}
-		}, ended)
-	})
+		case how == endpoint.Cut:
+			w.find("cut", ev, "", nil, "The connection broke before the end of the run: %s.", ev.v.Get("problem").Str())
+		case ev.events == 0:
+			w.find("truncated", ev, "", nil, "The stream ended without an event%s", why)
+		default:
+			w.find("truncated", ev, "", nil,
+				"The stream ended without RUN_FINISHED or RUN_ERROR; the official client calls that a success%s", why)
+		}
+	}, ended)
 }
 
 // runID judges the ids of runs.
-func runID() *rule {
-	r := newRule("RUN-ID", "A run bears the ids of the input, at its beginning and at its end.")
-	other := r.Fail("thread", "threadId is not that of the input", "RUN-006")
-	run := r.Fail("run", "runId of the requested run is not that of the input", "RUN-006")
-	agree := r.Fail("disagree", "RUN_FINISHED names another run than RUN_STARTED", "RUN-006")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			if want, got := ev.input.Get("threadId").Str(), ev.v.Get("threadId").Str(); want != "" {
-				w.judge(other, got != want, ev, ev.kind, []int{ev.ref},
-					"%s has the threadId %q, and the input %q.", ev.kind, got, want)
-			}
-		}, "RUN_STARTED", "RUN_FINISHED")
-		w.On(func(ev *event) {
-			if id := ev.v.Get("runId").Str(); ev.phase == active {
-				w.judge(agree, id != ev.runID, ev, "", nil, "RUN_FINISHED has the runId %q, and RUN_STARTED had %q.", id, ev.runID)
-			}
-		}, "RUN_FINISHED")
-		// Which run is the requested one, the end shows: runs before it are history.
-		w.eachStream(func(s *stream) {
-			want := s.input.Get("runId").Str()
-			if want == "" || s.runs == 0 {
-				return
-			}
-			if w.Saw(run); s.runID != want {
-				w.Report(run, 0, s.session, "", []int{s.ref}, "The last run of the stream has the runId %q, and the input %q.",
-					s.runID, want)
-			}
-		})
+func runID(w *watch) {
+	w.On(func(ev *event) {
+		if want, got := ev.input.Get("threadId").Str(), ev.v.Get("threadId").Str(); want != "" {
+			w.judge("thread", got != want, ev, ev.kind, []int{ev.ref},
+				"%s has the threadId %q, and the input %q.", ev.kind, got, want)
+		}
+	}, "RUN_STARTED", "RUN_FINISHED")
+	w.On(func(ev *event) {
+		if id := ev.v.Get("runId").Str(); ev.phase == active {
+			w.judge("disagree", id != ev.runID, ev, "", nil, "RUN_FINISHED has the runId %q, and RUN_STARTED had %q.", id,
+				ev.runID)
+		}
+	}, "RUN_FINISHED")
+	// Which run is the requested one, the end shows: runs before it are history.
+	w.eachStream(func(s *stream) {
+		want := s.input.Get("runId").Str()
+		if want == "" || s.runs == 0 {
+			return
+		}
+		if w.Saw("run"); s.runID != want {
+			w.Report("run", 0, s.session, "", []int{s.ref}, "The last run of the stream has the runId %q, and the input %q.",
+				s.runID, want)
+		}
 	})
 }
 
 // runClosed judges that a run leaves nothing open.
-func runClosed() *rule {
-	r := newRule("RUN-CLOSED", "All that a run opened is closed before RUN_FINISHED.")
-	var points [families]int
-	for f, name := range called {
-		points[f] = r.Fail(strings.ReplaceAll(name, " ", "-"), "a "+name+" is open at RUN_FINISHED", "RUN-007")
-	}
-	step := r.Fail("step", "a step is open at RUN_FINISHED", "RUN-007")
-	sub := r.Fail("subagent", "a subagent is active at RUN_FINISHED", "RUN-007", "SUB-001")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			if ev.phase != active {
-				return
+func runClosed(w *watch) {
+	open := func(name string) string { return strings.ReplaceAll(name, " ", "-") }
+	w.On(func(ev *event) {
+		if ev.phase != active {
+			return
+		}
+		w.Saw("step", "subagent")
+		for _, name := range called {
+			w.Saw(open(name))
+		}
+		for _, k := range ev.openItems() {
+			w.find(open(called[k.family]), ev, k.id, ev.items[k].begun(), "The run finished while %s %q was open.",
+				called[k.family], k.id)
+		}
+		steps := slices.SortedFunc(maps.Keys(ev.steps), func(a, b [2]string) int { return ev.steps[a] - ev.steps[b] })
+		for _, name := range steps {
+			w.find("step", ev, name[1], []int{ev.steps[name]}, "The run finished while step %q was open.", name[1])
+		}
+		for _, id := range slices.Sorted(maps.Keys(ev.agents)) {
+			if a := ev.agents[id]; a.announced && !a.over {
+				w.find("subagent", ev, id, nil, "The run finished while subagent %q was active.", id)
 			}
-			w.Saw(append(points[:], step, sub)...)
-			for _, k := range ev.openItems() {
-				w.find(points[k.family], ev, k.id, ev.items[k].begun(), "The run finished while %s %q was open.",
-					called[k.family], k.id)
-			}
-			steps := slices.SortedFunc(maps.Keys(ev.steps), func(a, b [2]string) int { return ev.steps[a] - ev.steps[b] })
-			for _, name := range steps {
-				w.find(step, ev, name[1], []int{ev.steps[name]}, "The run finished while step %q was open.", name[1])
-			}
-			for _, id := range slices.Sorted(maps.Keys(ev.agents)) {
-				if a := ev.agents[id]; a.announced && !a.over {
-					w.find(sub, ev, id, nil, "The run finished while subagent %q was active.", id)
-				}
-			}
-		}, "RUN_FINISHED")
-	})
+		}
+	}, "RUN_FINISHED")
 }
 
 // stepPair judges steps.
-func stepPair() *rule {
-	r := newRule("STEP-PAIR", "A step is started while its name is free, and finished by who started it.")
-	twice := r.Fail("twice", "a step is started whose name is open", "STEP-001")
-	none := r.Fail("not-open", "a step is finished that is not open", "STEP-001")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			name, at := ev.step()
-			w.judge(twice, at > 0, ev, name, []int{at}, "Step %q is started while it is open.", name)
-		}, "STEP_STARTED")
-		w.On(func(ev *event) {
-			name, at := ev.step()
-			w.judge(none, at == 0, ev, name, nil, "Step %q is finished, and was not open.", name)
-		}, "STEP_FINISHED")
-	})
+func stepPair(w *watch) {
+	w.On(func(ev *event) {
+		name, at := ev.step()
+		w.judge("twice", at > 0, ev, name, []int{at}, "Step %q is started while it is open.", name)
+	}, "STEP_STARTED")
+	w.On(func(ev *event) {
+		name, at := ev.step()
+		w.judge("not-open", at == 0, ev, name, nil, "Step %q is finished, and was not open.", name)
+	}, "STEP_FINISHED")
 }
 
 // step is the name of a step, and where it was started if it is open.
@@ -244,55 +204,44 @@ func (ev *event) step() (name string, at int) {
 }
 
 // interrupts judges the interrupts at the end of a run.
-func interrupts() *rule {
-	r := newRule("INTERRUPT", "A run that waits for answers names each interrupt by an id of its own.")
-	none := r.Fail("none", "the outcome is interrupt, and there is no interrupt", "INT-001")
-	twice := r.Fail("twice", "two interrupts have the same id", "INT-001")
-	call := r.Warn("call", "an interrupt names a tool call that was not made", "INT-002")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			if !ev.v.Path("outcome.type").Is("interrupt") {
-				return
+func interrupts(w *watch) {
+	w.On(func(ev *event) {
+		if !ev.v.Path("outcome.type").Is("interrupt") {
+			return
+		}
+		w.Saw("twice")
+		list, ids := ev.v.Path("outcome.interrupts"), rules.Seen{}
+		w.judge("none", list.Len() == 0, ev, "", nil, "The outcome is interrupt, and names nothing that could be answered.")
+		for i := range list.Items() {
+			id, of := i.Get("id").Str(), i.Get("toolCallId").Str()
+			if ids.Again(id) {
+				w.find("twice", ev, id, nil, "Two interrupts have the id %q.", id)
 			}
-			w.Saw(twice)
-			list, ids := ev.v.Path("outcome.interrupts"), rules.Seen{}
-			w.judge(none, list.Len() == 0, ev, "", nil, "The outcome is interrupt, and names nothing that could be answered.")
-			for i := range list.Items() {
-				id, of := i.Get("id").Str(), i.Get("toolCallId").Str()
-				if ids.Again(id) {
-					w.find(twice, ev, id, nil, "Two interrupts have the id %q.", id)
-				}
-				if of != "" {
-					w.judge(call, ev.items[key{tool, of}] == nil && !ev.inputCall(of).Exists(), ev, of, nil,
-						"An interrupt is about the tool call %q, which was not made.", of)
-				}
+			if of != "" {
+				w.judge("call", ev.items[key{tool, of}] == nil && !ev.inputCall(of).Exists(), ev, of, nil,
+					"An interrupt is about the tool call %q, which was not made.", of)
 			}
-		}, "RUN_FINISHED")
-	})
+		}
+	}, "RUN_FINISHED")
 }
 
 // usage judges the counts of tokens.
-func usage() *rule {
-	r := newRule("USAGE", "Counts of tokens are totals, or parts of them.")
-	parts := r.Fail("parts", "a part is larger than what it is a part of", "RUN-013")
-	sum := r.Fail("sum", "the total is not the sum", "RUN-013")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			for u := range ev.v.Get("usage").Items() {
-				n := func(name string) int64 { n, _ := u.Get(name).Int(); return n }
-				input, in := u.Get("inputTokens").Int()
-				output, out := u.Get("outputTokens").Int()
-				total, told := u.Get("totalTokens").Int()
-				w.judge(parts, in && n("cachedInputTokens")+n("cacheWriteInputTokens") > input ||
-					out && n("reasoningTokens") > output, ev, "", nil,
-					"Tokens of the cache or of reasoning are more than all: %s.", string(u.Raw()))
-				if told && in && out {
-					w.judge(sum, total != input+output, ev, "", nil, "totalTokens is %d, and input and output are %d.", total,
-						input+output)
-				}
+func usage(w *watch) {
+	w.On(func(ev *event) {
+		for u := range ev.v.Get("usage").Items() {
+			n := func(name string) int64 { n, _ := u.Get(name).Int(); return n }
+			input, in := u.Get("inputTokens").Int()
+			output, out := u.Get("outputTokens").Int()
+			total, told := u.Get("totalTokens").Int()
+			w.judge("parts", in && n("cachedInputTokens")+n("cacheWriteInputTokens") > input ||
+				out && n("reasoningTokens") > output, ev, "", nil,
+				"Tokens of the cache or of reasoning are more than all: %s.", string(u.Raw()))
+			if told && in && out {
+				w.judge("sum", total != input+output, ev, "", nil, "totalTokens is %d, and input and output are %d.", total,
+					input+output)
 			}
-		}, anyEvent)
-	})
+		}
+	}, anyEvent)
 }
 
 var (
@@ -302,58 +251,43 @@ var (
 )
 
 // private judges that the server's private members are not sent.
-func private() *rule {
-	r := newRule("PRIVATE", "Errors and state show nothing that is the server's own.")
-	trace := r.Lint("trace", "the text of an error has a stack trace", "RUN-014")
-	keys := r.Warn("key", "an event has what looks like a key", "SEC-001")
-	own := r.Lint("own", "the state has members that begin with an underscore", "SEC-001")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			w.judge(trace, traceText().MatchString(ev.v.Get("message").Str()), ev, "", nil,
-				"The message of RUN_ERROR has a stack trace.")
-		}, "RUN_ERROR")
-		w.On(func(ev *event) {
-			w.Saw(own)
-			for name := range ev.v.Get("snapshot").Members() {
-				if strings.HasPrefix(name, "_") && !ev.input.Path("state").Get(name).Exists() {
-					w.find(own, ev, name, nil, "The state has the member %q, which looks private.", name)
-				}
+func private(w *watch) {
+	w.On(func(ev *event) {
+		w.judge("trace", traceText().MatchString(ev.v.Get("message").Str()), ev, "", nil,
+			"The message of RUN_ERROR has a stack trace.")
+	}, "RUN_ERROR")
+	w.On(func(ev *event) {
+		w.Saw("own")
+		for name := range ev.v.Get("snapshot").Members() {
+			if strings.HasPrefix(name, "_") && !ev.input.Path("state").Get(name).Exists() {
+				w.find("own", ev, name, nil, "The state has the member %q, which looks private.", name)
 			}
-		}, "STATE_SNAPSHOT")
-		w.On(func(ev *event) {
-			w.judge(keys, keyText().Match(ev.Raw), ev, ev.kind, nil, "%s has what looks like a key.", ev.kind)
-		}, "STATE_SNAPSHOT", "RAW", "RUN_ERROR")
-	})
+		}
+	}, "STATE_SNAPSHOT")
+	w.On(func(ev *event) {
+		w.judge("key", keyText().Match(ev.Raw), ev, ev.kind, nil, "%s has what looks like a key.", ev.kind)
+	}, "STATE_SNAPSHOT", "RAW", "RUN_ERROR")
 }
 
 // clock judges the timestamps of events.
-func clock() *rule {
-	r := newRule("CLOCK", "Timestamps do not go back.")
-	back := r.Lint("back", "a timestamp is before the one of an earlier event", "SHP-001")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			if ts, ok := ev.v.Get("timestamp").Float(); ok {
-				w.judge(back, ts < ev.last, ev, "", nil, "The timestamp of %s is before that of an earlier event.", ev.kind)
-			}
-		}, anyEvent)
-	})
+func clock(w *watch) {
+	w.On(func(ev *event) {
+		if ts, ok := ev.v.Get("timestamp").Float(); ok {
+			w.judge("back", ts < ev.last, ev, "", nil, "The timestamp of %s is before that of an earlier event.", ev.kind)
+		}
+	}, anyEvent)
 }
 
 // rawWeight judges the raw data that is sent in addition to the events.
-func rawWeight() *rule {
-	r := newRule("RAW-WEIGHT", "Raw events are few beside what is said, and wrap no event of the protocol.")
-	heavy := r.Lint("heavy", "raw events are more than ten times what is said", "RAW-002")
-	typed := r.Lint("typed", "RAW wraps an event of the protocol", "RAW-001")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			of := ev.v.Path("event.type").Str()
-			w.judge(typed, knownType(of), ev, "", nil, "RAW wraps an event of the protocol, %s.", of)
-		}, "RAW")
-		w.On(func(ev *event) {
-			if ev.raw > 0 {
-				w.judge(heavy, ev.raw > 10*ev.useful && ev.raw > 64<<10, ev, "", nil,
-					"%d bytes of the stream are raw events, beside %d of others.", ev.raw, ev.useful)
-			}
-		}, ended)
-	})
+func rawWeight(w *watch) {
+	w.On(func(ev *event) {
+		of := ev.v.Path("event.type").Str()
+		w.judge("typed", knownType(of), ev, "", nil, "RAW wraps an event of the protocol, %s.", of)
+	}, "RAW")
+	w.On(func(ev *event) {
+		if ev.raw > 0 {
+			w.judge("heavy", ev.raw > 10*ev.useful && ev.raw > 64<<10, ev, "", nil,
+				"%d bytes of the stream are raw events, beside %d of others.", ev.raw, ev.useful)
+		}
+	}, ended)
 }

@@ -134,47 +134,34 @@ var tolerated = []string{"parentMessageId", "outcome", "rawEvent", "result", "ti
 	"input", "parentRunId", "role"}
 
 // eventShape judges events by their schema.
-func eventShape() *rule {
-	r := newRule("EVENT-SHAPE", "An event has what its type needs, and nothing of another kind.")
-	r.Alone = true
-	lacks := r.Fail("lacks", "an event lacks a member that it needs", "SHP-001")
-	kind := r.Fail("kind", "a member is of another kind, or no value of its set", "SHP-001", "TXT-005", "RUN-008")
-	null := r.Fail("null", "an optional member is null", "NULL-001")
-	oldNull := r.Lint("null-0.x", "an optional member is null, in a stream that declares no version", "NULL-001")
-	unknown := r.Fail("unknown", "a type of event is not of the protocol", "UNK-001")
-	oldUnknown := r.Lint("unknown-0.x", "a type of event is not of the protocol, in a stream that declares no version",
-		"UNK-001")
-	retired := r.Warn("retired", "a retired type of event is in a stream that declares a version", "UNK-001")
-	more := r.Lint("more", "an event has a member that its type has not", "SHP-001")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			w.Saw(lacks, kind, null, unknown, more)
-			modern := ev.modern() || ev.kind == "RUN_STARTED" && ev.v.Get("protocolVersion").Exists()
-			fields := types()[ev.kind]
-			if fields == nil {
-				point := unknown
-				if !modern {
-					point = oldUnknown
-				}
-				w.find(point, ev, ev.kind, nil, "%q is no type of event; CUSTOM is for events of one's own.", ev.kind)
+func eventShape(w *watch) {
+	w.On(func(ev *event) {
+		w.Saw("lacks", "kind", "null", "unknown", "more")
+		modern := ev.modern() || ev.kind == "RUN_STARTED" && ev.v.Get("protocolVersion").Exists()
+		fields := types()[ev.kind]
+		if fields == nil {
+			point := "unknown"
+			if !modern {
+				point = "unknown-0.x"
+			}
+			w.find(point, ev, ev.kind, nil, "%q is no type of event; CUSTOM is for events of one's own.", ev.kind)
+			return
+		}
+		if strings.HasPrefix(ev.kind, "THINKING_") && modern {
+			w.find("retired", ev, ev.kind, nil, "%s is retired: REASONING_… takes its place.", ev.kind)
+		}
+		points := [...]string{isLacking: "lacks", isOfKind: "kind", isFraction: "kind", isNull: "null", isMore: "more"}
+		look{ev.kind, func(what fault, member, format string, args ...any) {
+			point := points[what]
+			if what == isFraction && !modern { // which older schemas allow
 				return
 			}
-			if strings.HasPrefix(ev.kind, "THINKING_") && modern {
-				w.find(retired, ev, ev.kind, nil, "%s is retired: REASONING_… takes its place.", ev.kind)
+			if what == isNull && !modern && slices.Contains(tolerated, member) {
+				point = "null-0.x"
 			}
-			points := [...]int{isLacking: lacks, isOfKind: kind, isFraction: kind, isNull: null, isMore: more}
-			look{ev.kind, func(what fault, member, format string, args ...any) {
-				point := points[what]
-				if what == isFraction && !modern { // which older schemas allow
-					return
-				}
-				if what == isNull && !modern && slices.Contains(tolerated, member) {
-					point = oldNull
-				}
-				w.find(point, ev, ev.kind+"."+member, nil, format, args...)
-			}}.event(fields, ev.v)
-		}, anyEvent)
-	})
+			w.find(point, ev, ev.kind+"."+member, nil, format, args...)
+		}}.event(fields, ev.v)
+	}, anyEvent)
 }
 
 // fault is a way in which a member can be wrong.

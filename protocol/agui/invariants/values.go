@@ -41,65 +41,53 @@ func wellFormed(patch wire.Value) error {
 var badEscapes = lazy.Regexp(`~([^01]|$)`)
 
 // statePatch judges changes of the state.
-func statePatch() *rule {
-	r := newRule("STATE-PATCH", "A delta of the state is a JSON Patch, and applies to the state that the client has.")
-	form := r.Fail("form", "a delta is no JSON Patch", "ST-002")
-	applies := r.Fail("applies", "a delta does not apply to the state", "ST-003", "ST-006")
-	missing := r.Fail("missing", "replace or remove is for a path that is not there", "ST-003")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			w.Saw(form, applies, missing)
-			delta := ev.v.Get("delta")
-			if err := wellFormed(delta); err != nil {
-				w.find(form, ev, "", nil, "The delta is no JSON Patch: %v.", err)
-				return
-			}
-			if _, err := fold.Patched(ev.state, delta.Raw()); errors.Is(err, jsonpatch.ErrMissing) {
-				w.find(missing, ev, "", nil, "The delta is about a path that the state has not, and the client's state silently "+
-					"goes another way: %v.", err)
-			} else if err != nil {
-				w.find(applies, ev, "", nil, "The delta does not apply to the state: %v.", err)
-			}
-		}, "STATE_DELTA")
-	})
+func statePatch(w *watch) {
+	w.On(func(ev *event) {
+		w.Saw("form", "applies", "missing")
+		delta := ev.v.Get("delta")
+		if err := wellFormed(delta); err != nil {
+			w.find("form", ev, "", nil, "The delta is no JSON Patch: %v.", err)
+			return
+		}
+		if _, err := fold.Patched(ev.state, delta.Raw()); errors.Is(err, jsonpatch.ErrMissing) {
+			w.find("missing", ev, "", nil, "The delta is about a path that the state has not, and the client's state silently "+
+				"goes another way: %v.", err)
+		} else if err != nil {
+			w.find("applies", ev, "", nil, "The delta does not apply to the state: %v.", err)
+		}
+	}, "STATE_DELTA")
 }
 
 // activityPatch judges activities.
-func activityPatch() *rule {
-	r := newRule("ACTIVITY", "A delta of an activity comes after its snapshot, applies, and leaves an object.")
-	none := r.Fail("no-snapshot", "a delta is for an activity without a snapshot", "ACT-001")
-	form := r.Fail("applies", "a patch does not apply, or is none", "ACT-001")
-	object := r.Fail("object", "a patch makes the content something else than an object", "ACT-001")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			w.Saw(none, form, object)
-			content, patch := ev.widgets[ev.id], ev.v.Get("patch")
-			if content == nil {
-				if !ev.inputMessage(ev.id).Exists() {
-					w.find(none, ev, ev.id, nil, "ACTIVITY_DELTA is for %q, which has had no snapshot.", ev.id)
-				}
-				return
+func activityPatch(w *watch) {
+	w.On(func(ev *event) {
+		w.Saw("no-snapshot", "applies", "object")
+		content, patch := ev.widgets[ev.id], ev.v.Get("patch")
+		if content == nil {
+			if !ev.inputMessage(ev.id).Exists() {
+				w.find("no-snapshot", ev, ev.id, nil, "ACTIVITY_DELTA is for %q, which has had no snapshot.", ev.id)
 			}
-			err := wellFormed(patch)
-			var next []byte
-			if err == nil {
-				next, err = fold.Patched(content, patch.Raw())
-			}
-			switch {
-			case err != nil:
-				w.find(form, ev, ev.id, nil, "The patch of activity %q does not apply: %v.", ev.id, err)
-			case !isObject(next):
-				w.find(object, ev, ev.id, nil, "The patch makes the content of activity %q something else than an object.", ev.id)
-			}
-		}, "ACTIVITY_DELTA")
-	})
+			return
+		}
+		err := wellFormed(patch)
+		var next []byte
+		if err == nil {
+			next, err = fold.Patched(content, patch.Raw())
+		}
+		switch {
+		case err != nil:
+			w.find("applies", ev, ev.id, nil, "The patch of activity %q does not apply: %v.", ev.id, err)
+		case !isObject(next):
+			w.find("object", ev, ev.id, nil, "The patch makes the content of activity %q something else than an object.", ev.id)
+		}
+	}, "ACTIVITY_DELTA")
 }
 
 // sameArguments judges the arguments of a tool call in a snapshot by those that were streamed.
-func (w *watch) sameArguments(ev *event, differs int, call wire.Value) {
+func (w *watch) sameArguments(ev *event, call wire.Value) {
 	id, args := call.Get("id").Str(), call.Path("function.arguments").Str()
 	if i := ev.items[key{tool, id}]; i != nil && !i.open && !sameJSON(args, i.text.String()) {
-		w.find(differs, ev, id, i.begun(), "The snapshot has the arguments %q of tool call %q, and %q were streamed.", args,
+		w.find("differs", ev, id, i.begun(), "The snapshot has the arguments %q of tool call %q, and %q were streamed.", args,
 			id, i.text.String())
 	}
 }
@@ -119,44 +107,36 @@ func isObject(raw []byte) bool {
 }
 
 // messagesWhole judges snapshots of the messages.
-func messagesWhole() *rule {
-	r := newRule("MESSAGES", "A snapshot of the messages is the whole of them, as they were streamed.")
-	lost := r.Fail("lost", "a message of the input is not in the snapshot", "MSG-001")
-	differs := r.Warn("differs", "a message of the snapshot is not what was streamed", "MSG-002")
-	hollow := r.Lint("hollow", "the snapshot has an empty message of the assistant", "MSG-002")
-	orphan := r.Warn("orphan", "a tool message answers no call before it", "MSG-004")
-	twice := r.Warn("twice", "two messages of the snapshot have the same id", "MSG-002")
-	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			w.Saw(lost, differs, hollow, orphan, twice)
-			ids, calls := rules.Seen{}, map[string]bool{}
-			for m := range ev.v.Get("messages").Items() {
-				id, role, content := m.Get("id").Str(), m.Get("role").Str(), m.Get("content")
-				if ids.Again(id) {
-					w.find(twice, ev, id, nil, "Two messages of the snapshot have the id %q.", id)
-				}
-				for c := range m.Get("toolCalls").Items() {
-					calls[c.Get("id").Str()] = true
-					w.sameArguments(ev, differs, c)
-				}
-				// What the client itself posted so, the agent may tell as it is.
-				i, posted, of := ev.items[key{text, id}], ev.inputMessage(id).Exists(), m.Get("toolCallId").Str()
-				if role == "tool" && !calls[of] && !posted {
-					w.find(orphan, ev, id, nil, "The tool message %q answers %q, a call that does not stand before it.", id, of)
-				}
-				if role == "assistant" && m.Get("toolCalls").Len() == 0 && content.Str() == "" && i == nil && !posted {
-					w.find(hollow, ev, id, nil, "The message %q of the snapshot says nothing, and was not streamed.", id)
-				}
-				if i != nil && !i.open && content.Kind() == wire.String && content.Str() != i.text.String() {
-					w.find(differs, ev, id, i.begun(), "The snapshot has %q as message %q, and %q was streamed.", content.Str(), id,
-						i.text.String())
-				}
+func messagesWhole(w *watch) {
+	w.On(func(ev *event) {
+		w.Saw("lost", "differs", "hollow", "orphan", "twice")
+		ids, calls := rules.Seen{}, map[string]bool{}
+		for m := range ev.v.Get("messages").Items() {
+			id, role, content := m.Get("id").Str(), m.Get("role").Str(), m.Get("content")
+			if ids.Again(id) {
+				w.find("twice", ev, id, nil, "Two messages of the snapshot have the id %q.", id)
 			}
-			for m := range ev.input.Get("messages").Items() {
-				if id := m.Get("id").Str(); m.Get("role").Is("user") && !ids[id] {
-					w.find(lost, ev, id, []int{ev.ref}, "The user's message %q is not in the snapshot: the client drops it.", id)
-				}
+			for c := range m.Get("toolCalls").Items() {
+				calls[c.Get("id").Str()] = true
+				w.sameArguments(ev, c)
 			}
-		}, "MESSAGES_SNAPSHOT")
-	})
+			// What the client itself posted so, the agent may tell as it is.
+			i, posted, of := ev.items[key{text, id}], ev.inputMessage(id).Exists(), m.Get("toolCallId").Str()
+			if role == "tool" && !calls[of] && !posted {
+				w.find("orphan", ev, id, nil, "The tool message %q answers %q, a call that does not stand before it.", id, of)
+			}
+			if role == "assistant" && m.Get("toolCalls").Len() == 0 && content.Str() == "" && i == nil && !posted {
+				w.find("hollow", ev, id, nil, "The message %q of the snapshot says nothing, and was not streamed.", id)
+			}
+			if i != nil && !i.open && content.Kind() == wire.String && content.Str() != i.text.String() {
+				w.find("differs", ev, id, i.begun(), "The snapshot has %q as message %q, and %q was streamed.", content.Str(), id,
+					i.text.String())
+			}
+		}
+		for m := range ev.input.Get("messages").Items() {
+			if id := m.Get("id").Str(); m.Get("role").Is("user") && !ids[id] {
+				w.find("lost", ev, id, []int{ev.ref}, "The user's message %q is not in the snapshot: the client drops it.", id)
+			}
+		}
+	}, "MESSAGES_SNAPSHOT")
 }

@@ -117,6 +117,18 @@ func opened(b *scenarios.Branch, name, id string) *scenarios.Session {
 	return s
 }
 
+// inSession is a step in a session, which is opened if it has to be.
+func inSession(l *scenarios.Line, name string,
+	act func(ctx context.Context, b *scenarios.Branch, s *scenarios.Session) error) scenarios.Step {
+	return func(ctx context.Context, b *scenarios.Branch) error {
+		s, err := need(ctx, b, l, name)
+		if err != nil {
+			return err
+		}
+		return act(ctx, b, s)
+	}
+}
+
 // need is the thread that an act is about.
 func need(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name string) (*scenarios.Session, error) {
 	if err := b.Begin(ctx); err != nil {
@@ -192,11 +204,7 @@ func compileRun(l *scenarios.Line) scenarios.Step {
 		index = l.DeclarePrompt(name, text)
 	}
 	state, tools, with := jsonOf(l, opts["state"]), jsonOf(l, opts["tools"]), jsonOf(l, opts["with"])
-	return func(ctx context.Context, b *scenarios.Branch) error {
-		s, err := need(ctx, b, l, name)
-		if err != nil {
-			return err
-		}
+	return inSession(l, name, func(ctx context.Context, b *scenarios.Branch, s *scenarios.Session) (err error) {
 		o := &order{members: map[string]any{}}
 		if o.text, err = b.Expand(text); err != nil {
 			return l.Fault(err)
@@ -225,7 +233,7 @@ func compileRun(l *scenarios.Line) scenarios.Step {
 		}
 		b.CountResidents()
 		return posted(b, l, s, o)
-	}
+	})
 }
 
 // posted posts a run on behalf of a line.
@@ -341,11 +349,7 @@ func compileResume(l *scenarios.Line) scenarios.Step {
 			only = append(only, l.Int(script.Text(n), 1, "of= is a list of numbers, from 1"))
 		}
 	}
-	return func(ctx context.Context, b *scenarios.Branch) error {
-		s, err := need(ctx, b, l, name)
-		if err != nil {
-			return err
-		}
+	return inSession(l, name, func(ctx context.Context, b *scenarios.Branch, s *scenarios.Session) error {
 		given, err := payload(b)
 		if err != nil {
 			return l.Fault(err)
@@ -373,7 +377,7 @@ func compileResume(l *scenarios.Line) scenarios.Step {
 			return l.Fault(err)
 		}
 		return posted(b, l, s, o)
-	}
+	})
 }
 
 func answerTo(id, choice string, payload json.RawMessage) map[string]any {
@@ -390,11 +394,7 @@ func answerTo(id, choice string, payload json.RawMessage) map[string]any {
 func compileHangUp(l *scenarios.Line) scenarios.Step {
 	name := l.TakeSession(0, openIt)
 	l.AtMost(0)
-	return func(ctx context.Context, b *scenarios.Branch) error {
-		s, err := need(ctx, b, l, name)
-		if err != nil {
-			return err
-		}
+	return inSession(l, name, func(ctx context.Context, b *scenarios.Branch, s *scenarios.Session) error {
 		run := 0
 		of(b).change(s.ID, func(t *thread) { run = t.run })
 		if run == 0 || !of(b).at.HangUp(run) {
@@ -402,7 +402,7 @@ func compileHangUp(l *scenarios.Line) scenarios.Step {
 		}
 		b.Did(l)
 		return nil
-	}
+	})
 }
 
 func compilePost(l *scenarios.Line) scenarios.Step {

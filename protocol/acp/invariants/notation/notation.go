@@ -82,9 +82,8 @@ func (d Dialect) Transcript(text string) *transcript.Transcript {
 
 func (d Dialect) perform(text string, config rules.Config) *play {
 	p := &play{dialect: d, now: time.Unix(0, 0), config: config, end: rules.End{Clean: true, Linger: time.Second}}
-	t, err := transcript.New(transcript.Header{},
-		transcript.Options{Classifier: d.classifier,
-			Now: func() time.Time { p.now = p.now.Add(time.Millisecond); return p.now }})
+	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: d.classifier,
+		Now: func() time.Time { p.now = p.now.Add(time.Millisecond); return p.now }})
 	if err != nil {
 		panic(err)
 	}

@@ -1,0 +1,262 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"slices"
+
+	"github.com/acp-test/acp-test/internal/sse"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// stream is an open stream of events.
+type stream struct {
+	session string
+	seq     int
+	body    io.ReadCloser
+	in      *sse.Reader
+	tap     *tap
+	last    string // the id of its latest event
+	life    context.Context
+	hangUp  context.CancelFunc
+	done    bool   // the session has ended, and the stream with it
+	later   []item // news of a session that is being opened
+	events  int
+	over    chan struct{}
+	freed   chan struct{} // closed when the stream has left its connection
+}
+
+// drained waits until what has come by the stream has been received.
+func (s *stream) drained(ctx context.Context) {
+	s.tap.drained(ctx)
+	select {
+	case <-s.freed: // the client itself reads the connection, until another request needs it
+	case <-s.tap.closed:
+	default:
+		return
+	}
+	s.ends(ctx)
+}
+
+// ends waits until the stream has ended.
+func (s *stream) ends(ctx context.Context) {
+	select {
+	case <-s.over:
+	case <-ctx.Done():
+	}
+}
+
+// opened opens a stream and lets it be read.
+func (h *overHTTP) opened(session, since string) (*stream, error) {
+	s, err := h.connect(session, since)
+	if s != nil {
+		h.c.receive(func() { h.pump(s) })
+	}
+	return s, err
+}
+
+// connect opens a stream. It returns nil if it is open, or refused to a session.
+func (h *overHTTP) connect(session, since string) (*stream, error) {
+	h.opening.Lock()
+	defer h.opening.Unlock()
+	h.mu.Lock()
+	open := h.streams[session] != nil
+	h.mu.Unlock()
+	if open || h.c.ending() {
+		return nil, nil
+	}
+	s := &stream{session: session, over: make(chan struct{}), freed: make(chan struct{})}
+	life, hangUp := context.WithCancel(h.c.ctx)
+	s.life, s.hangUp = life, hangUp
+	r, err := h.request(tapped(life, &s.tap, s.freed), http.MethodGet, session, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", eventStream)
+	if since != "" {
+		r.Header.Set("Last-Event-ID", since)
+	}
+	form := "connection"
+	if session != "" {
+		form = "session"
+	}
+	answer, err := h.c.client.Do(r)
+	if err != nil {
+		hangUp()
+		h.c.entry(transcript.Exchanged, session, 0, exchange{Method: http.MethodGet, Problem: problem(err)})
+		return nil, fmt.Errorf("GET %s (the stream of the %s): %s", r.URL.Redacted(), form, problem(err))
+	}
+	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	if answer.StatusCode != http.StatusOK || kind != eventStream {
+		message, text := bodyOf(answer)
+		answer.Body.Close()
+		hangUp()
+		h.c.entry(transcript.Exchanged, session, 0, exchange{Method: http.MethodGet, Status: answer.StatusCode,
+			Proto: answer.Proto, Headers: told(answer.Header), Body: cmp.Or(text, string(message))})
+		h.mu.Lock()
+		h.refused[session] = true
+		h.mu.Unlock()
+		if session != "" {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("GET %s (the stream of the connection): the server answers %s, type %q, instead of 200 and %s",
+			r.URL.Redacted(), answer.Status, kind, eventStream)
+	}
+	s.body, s.in = answer.Body, sse.NewReader(answer.Body)
+	s.seq = h.c.entry(transcript.Opened, session, 0, opened{Form: form, Status: answer.StatusCode, Proto: answer.Proto,
+		Headers: told(answer.Header), Since: since}).Seq
+	h.mu.Lock()
+	h.streams[session] = s
+	delete(h.refused, session)
+	h.mu.Unlock()
+	h.c.watch(s.tap, true)
+	return s, nil
+}
+
+// pump receives the messages of a stream until it ends, and opens it again unless the connection ends.
+func (h *overHTTP) pump(s *stream) {
+	for {
+		e, err := s.in.Next()
+		if err != nil {
+			h.close(s, err)
+			return
+		}
+		s.events++
+		s.last = e.ID
+		if len(e.Data) == 0 {
+			continue // a keep-alive, which has no message
+		}
+		h.received(s, item{data: e.Data, size: e.Size, stream: s.seq})
+	}
+}
+
+// received looks at a message on its way to the reader.
+func (h *overHTTP) received(s *stream, it item) {
+	v, _ := wire.Parse(it.data)
+	f := wire.Classify(v)
+	defer h.leave(f)
+	if s.session != "" {
+		if f.Kind == wire.Request {
+			h.mu.Lock()
+			h.asked[f.ID] = cmp.Or(f.Params.Get("sessionId").Str(), s.session)
+			h.mu.Unlock()
+		}
+		h.mu.Lock()
+		later := slices.Contains(slices.Collect(maps.Values(h.opens)), s.session) &&
+			slices.Contains(news, f.Params.Path("update.sessionUpdate").Str())
+		if later {
+			s.later = append(s.later, it)
+		}
+		h.mu.Unlock()
+		if !later {
+			h.flush(s)
+			h.c.put(it)
+		}
+		return
+	}
+	// Nothing orders two streams, but what the agent wrote to a session's before this has come.
+	h.mu.Lock()
+	var others []*stream
+	var wanted []string
+	for _, other := range h.streams {
+		if other != s {
+			others = append(others, other)
+		}
+	}
+	for session := range h.refused {
+		wanted = append(wanted, session)
+	}
+	h.mu.Unlock()
+	for _, other := range others {
+		other.drained(h.c.ctx)
+	}
+	if f.Kind != wire.Response {
+		h.c.put(it)
+		return
+	}
+	if session := f.Result.Get("sessionId").Str(); session != "" {
+		wanted = append(wanted, session)
+	}
+	var fresh []*stream
+	for _, session := range wanted {
+		if s, _ := h.connect(session, ""); s != nil { // an error is in the log, and comes again
+			fresh = append(fresh, s)
+		}
+	}
+	h.c.put(it)
+	h.mu.Lock()
+	loaded := h.streams[h.opens[f.ID]]
+	delete(h.opens, f.ID)
+	h.mu.Unlock()
+	if loaded != nil {
+		h.flush(loaded)
+	}
+	for _, s := range fresh {
+		h.c.receive(func() { h.pump(s) })
+	}
+}
+
+// news are the updates that agents send when a session has been opened. Its answer comes by another
+// stream, so nothing says which was first: they are taken to follow it, as on stdio.
+var news = []string{"available_commands_update", "usage_update", "session_info_update", "current_mode_update",
+	"config_option_update"}
+
+// flush hands the news of a session to the reader.
+func (h *overHTTP) flush(s *stream) {
+	h.mu.Lock()
+	later := s.later
+	s.later = nil
+	h.mu.Unlock()
+	for _, it := range later {
+		h.c.put(it)
+	}
+}
+
+// leave ends the stream of a session that has ended, as a message says.
+func (h *overHTTP) leave(f wire.Frame) {
+	if f.Kind != wire.Response {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	session := h.closing[f.ID]
+	delete(h.closing, f.ID)
+	if s := h.streams[session]; s != nil && session != "" && f.Result.Exists() {
+		s.done = true
+		delete(h.streams, session)
+		s.hangUp()
+	}
+}
+
+// close notes the end of a stream.
+func (h *overHTTP) close(s *stream, err error) {
+	s.body.Close()
+	defer s.hangUp()
+	e := ending(s.life, err, false)
+	e.Framing = s.in.Shows()
+	h.c.entry(transcript.Closed, s.session, s.seq, e)
+	h.c.watch(s.tap, false)
+	h.flush(s)
+	h.mu.Lock()
+	if h.streams[s.session] == s {
+		delete(h.streams, s.session)
+	}
+	done := s.done || slices.Contains(slices.Collect(maps.Values(h.closing)), s.session)
+	h.mu.Unlock()
+	close(s.over)
+	if h.c.ending() || s.events == 0 || done {
+		if s.session == "" {
+			h.c.stop(nil)
+		}
+		return
+	}
+	if again, _ := h.opened(s.session, s.last); again == nil && s.session == "" {
+		h.c.stop(nil) // without it, nothing can be answered
+	}
+}
