@@ -58,7 +58,7 @@ var commands = []command{
 	{"refuse", "", "refuses", func(string) fakellm.StepNode { return fakellm.NewStep("stop", "refusal") }, false},
 	{"cut", "", "stops as if there were no tokens left",
 		func(string) fakellm.StepNode { return fakellm.NewStep("stop", "length") }, false},
-	{"fail", "[STATUS]", "has the model fail with an HTTP status, 500 if none is named", func(rest string) fakellm.StepNode {
+	{"fail", "[STATUS]", "has the model fail with HTTP status 500, or another", func(rest string) fakellm.StepNode {
 		status := 500
 		_, _ = fmt.Sscan(rest, &status) // another text leaves it at that
 		return fakellm.NewStep("fail", fmt.Sprintf("{status: %d}", min(max(status, 400), 599)))

@@ -185,7 +185,8 @@ func (h *host) serveObedient(out, severity string, quiet bool) error {
 	if err != nil {
 		return errors.Join(err, log.Close())
 	}
-	env := append(slices.Clone(h.env), refagent.EnvBaseURL+"="+model.URL(), refagent.EnvAPIKey+"=none", refagent.EnvModel+"=obedient")
+	env := append(slices.Clone(h.env), refagent.EnvBaseURL+"="+model.URL(), refagent.EnvAPIKey+"=none",
+		refagent.EnvModel+"=obedient")
 	proxy := replay.Proxy{
 		Judge: of.judge(severity), NoFiles: true, Model: true, In: h.in, Out: h.out, Err: h.err, Log: log, Signals: signals,
 		Agent: mockclient.Command{Path: h.self, Args: []string{"refagent"}, Env: env, Dir: h.cwd,

@@ -14,7 +14,9 @@ func (s Status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 func Codes() []string { return []string{"simple", "acp"} }
 
 // of are the exit statuses of acp; simple has 1 for all. What is not listed is 1 too.
-var of = map[string]int{"max_tokens": 3, "max_turn_requests": 4, "refusal": 5, "cancelled": 6, "tool": 7, "timeout": 124}
+var of = map[string]int{
+	"max_tokens": 3, "max_turn_requests": 4, "refusal": 5, "cancelled": 6, "tool": 7, "timeout": 124,
+}
 
 // verdict is the exit status of the command, with the reason on stderr. code is
 // what an interrupt asked for.
