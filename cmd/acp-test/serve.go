@@ -30,6 +30,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/serve"
+	"github.com/acp-test/acp-test/serve/obedient"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -49,7 +50,7 @@ status is 1 if the editor broke a rule.
 Without FILE it is an agent that does what the prompt says, line by line, and needs no
 model:
 
-` + serve.Commands() + `
+` + obedient.Commands() + `
 Other lines it says back.
 
 An agent of AG-UI is a server: it listens at --listen for front ends, says at which
@@ -176,7 +177,7 @@ func (h *host) serveObedient(out, severity string, quiet bool) error {
 	ctx, die := context.WithCancel(context.Background())
 	defer die()
 	model, err := fakellm.Start(fakellm.Config{Transcript: log, Improvise: func(text string) fakellm.TurnNode {
-		turn, dies := serve.Obey(text)
+		turn, dies := obedient.Turn(text)
 		if dies {
 			die()
 		}

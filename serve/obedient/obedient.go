@@ -1,4 +1,6 @@
-package serve
+// Package obedient is the model of an agent that does what prompts say. With it an agent can be
+// shown to an editor, or to a test of one, without a real model.
+package obedient
 
 import (
 	"fmt"
@@ -67,10 +69,9 @@ var commands = []command{
 		func(string) fakellm.StepNode { return fakellm.NewStep("fail", "{hang: true}") }, false},
 }
 
-// Obey is what the model of an agent says to a prompt, line by line: what a line that begins
-// with a slash commands, and the other lines back. dies reports whether the prompt ends the
-// agent's process.
-func Obey(prompt string) (t fakellm.TurnNode, dies bool) {
+// Turn is what the model says to a prompt, line by line: what a line that begins with a slash
+// commands, and the other lines back. dies reports whether the prompt ends the agent's process.
+func Turn(prompt string) (t fakellm.TurnNode, dies bool) {
 	var steps []fakellm.StepNode
 	reply := func() {
 		if steps != nil {
@@ -108,7 +109,7 @@ func Obey(prompt string) (t fakellm.TurnNode, dies bool) {
 	return t, dies
 }
 
-// Commands lists what Obey understands, one command a line.
+// Commands lists what Turn understands, one command a line.
 func Commands() string {
 	var b strings.Builder
 	for _, c := range commands {
