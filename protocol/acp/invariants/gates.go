@@ -83,10 +83,8 @@ func capGate(w *watch) {
 func clientGate(w *watch) {
 	v := w.version
 	ids := map[verb]string{}
-	var all []string
 	for _, o := range v.optional {
 		ids[o.verb] = o.requirement
-		all = append(all, o.requirement)
 	}
 	w.On(func(ev *event) {
 		w.Saw("served")
