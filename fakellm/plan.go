@@ -228,6 +228,10 @@ func (a *answer) late() (text string) {
 }
 
 func (p *planner) toolStep(st *Step) {
+	if _, there := p.s.own(p.r, st); !there {
+		p.step(&Step{Kind: StepText, Chunks: []string{"There is no further tool."}})
+		return
+	}
 	b := p.enter(StepTool)
 	b.call = p.s.toolCall(st, p.r)
 	b.text = b.call.args

@@ -38,7 +38,8 @@ func sections() []section {
 				{"  late", "`true`", "says it whole, in the last event of the format from which clients read texts"},
 				{"thinking", "as text", "the model's reasoning, where the format has one"},
 				{"refusal", "as text", "a refusal, where the format has one"},
-				{"tool", "name", "the model calls a tool: a neutral one, or one of the agent's own"},
+				{"tool", "name", "the model calls a tool: a neutral one, or one of the agent's own; own with args: {nth: N} is " +
+					"the N-th of those that no neutral one stands for, and a text if there are fewer"},
 				{"  args", "mapping", "its arguments"},
 				{"  raw", "text, or list of pieces", "its arguments, byte for byte, also ones that are no JSON"},
 				{"  args_gate", "name", "a gate inside the arguments"},

@@ -1,8 +1,10 @@
 package fakellm
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/lazy"
@@ -40,6 +42,12 @@ func (s *Server) toolCall(st *Step, r *request) call {
 	}
 	name, args := st.Tool, st.Args
 	switch t, mapped := s.cfg.Tools[st.Tool]; {
+	case st.Tool == ownTool:
+		o, _ := s.own(r, st)
+		name, args = o.name, lists.Where(st.Args, func(m member) bool { return m.key != "nth" })
+		if args = rewrite(o, "", args); len(properties(o.schema)) == 0 {
+			args = nil // it takes none
+		}
 	case mapped:
 		name, args = t.apply(st.Tool, st.Args)
 		s.noteStrange(st.Tool, name, r)
@@ -53,6 +61,32 @@ func (s *Server) toolCall(st *Step, r *request) call {
 		text = textOf(args)
 	}
 	return call{name, o.custom, o.namespace, text}
+}
+
+// ownTool stands for one of the agent's tools that no neutral one stands for: its argument nth says
+// which, from 1, and the tool gets the others if it takes such.
+const ownTool = "own"
+
+// own finds that tool; ok is false if there are fewer. Another step needs none.
+func (s *Server) own(r *request, st *Step) (o offer, ok bool) {
+	if st.Tool != ownTool {
+		return offer{}, true
+	}
+	known := map[string]bool{}
+	for neutral := range habits {
+		o, _ := resembling(r.tools, neutral)
+		known[o.name] = true
+	}
+	for _, t := range s.cfg.Tools {
+		known[t.Name] = true
+	}
+	rest := lists.Where(r.tools, func(t offer) bool { return !known[t.name] && !t.custom })
+	which, _ := st.Args.get("nth")
+	nth, err := strconv.Atoi(fmt.Sprint(which))
+	if err != nil || nth < 1 || nth > len(rest) {
+		return offer{}, false
+	}
+	return rest[nth-1], true
 }
 
 func (r *request) offered(name string) offer {

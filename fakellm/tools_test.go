@@ -36,6 +36,12 @@ func tool(name, properties, required string) string {
 }
 
 var _ = Describe("a neutral tool", func() {
+	It("is a text where the agent has no tool of that number", func() {
+		r := serving("replies:\n  - - {tool: own, args: {nth: 2}}\n")
+		got := r.chat(fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[%s]}`, tool("now", ``, ``)))
+		Expect(got.body).To(And(ContainSubstring("There is no further tool."), Not(ContainSubstring("tool_calls"))))
+	})
+
 	DescribeTable("is learned from what the request offers",
 		func(step, offered, want string) {
 			r := serving("replies:\n  - - " + step + "\n")
@@ -65,6 +71,11 @@ var _ = Describe("a neutral tool", func() {
 			`apply_patch {"patch":"*** Begin Patch\n*** Add File: /a\n+x\n+y\n*** End Patch\n"}`),
 		Entry("no edit as a patch", `{tool: edit_file, args: {path: /a, old: b, new: c}}`,
 			tool("apply_patch", `"patch":{"type":"string"}`, `"patch"`), `edit_file {"path":"/a","old":"b","new":"c"}`),
+		Entry("one of the agent's own, by number", `{tool: own, args: {nth: 1, path: /a, pattern: x}}`,
+			tool("Read", `"file_path":{"type":"string"}`, ``)+","+tool("list_folder", `"path":{"type":"string"},"depth":{"type":"integer"}`, `"path","depth"`),
+			`list_folder {"path":"/a","depth":0}`),
+		Entry("another of its own, which takes nothing", `{tool: own, args: {nth: 2, path: /a}}`,
+			tool("list_folder", `"path":{"type":"string"}`, ``)+","+tool("Read", `"file_path":{"type":"string"}`, ``)+","+tool("now", ``, ``), `now {}`),
 		Entry("a command as a list of words", `{tool: run_shell, args: {command: ls -l}}`,
 			tool("shell", `"command":{"type":"array","items":{"type":"string"}}`, `"command"`),
 			`shell {"command":["bash","-lc","ls -l"]}`),
