@@ -172,7 +172,7 @@ var _ = Describe("the pages of docs", func() {
 		Expect(err).NotTo(HaveOccurred())
 		p := newPlace()
 		there := map[string]bool{"_meta": true}
-		for _, list := range []string{"run --list", "run --protocol acp-v2 --list", "run --protocol ag-ui --list", "editors --list"} {
+		for _, list := range []string{"run --list", "run --protocol acp-v2 --list", "run --protocol ag-ui --list", "run --over http --list", "run --over ws --list", "editors --list"} {
 			for line := range strings.Lines(p.run(strings.Fields(list)...).out) {
 				there[strings.Fields(line)[0]] = true
 			}

@@ -211,8 +211,8 @@ func Busy(pid int) bool {
 func killOrphans() []Info {
 	self, empty := os.Getpid(), 0
 	return killUntil(func() []Info {
-		children.Lock() // nobody starts a child meanwhile
-		defer children.Unlock()
+		children.mu.Lock() // nobody starts a child meanwhile
+		defer children.mu.Unlock()
 		all := running()
 		var found []Info
 		for pid, p := range all {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/acp-test/acp-test/fakellm"
 )
@@ -42,36 +43,38 @@ func sings(text string) object {
 	return object{"server": "canary", "tool": "canary_sing", "args": object{"text": text}}
 }
 
-var shapes = []shape{
-	{weight: 4, tool: "read_file", name: "read", file: [2]string{"in.txt", drawn}, paths: []string{"in.txt"}},
-	{weight: 1, tool: "read_file", name: "read nothing", paths: []string{"missing.txt"}},
-	{weight: 1, tool: "read_file", name: "read much", paths: []string{"long.txt"},
-		file: [2]string{"long.txt", strings.Repeat("Zeile für Zeile\n", 2000)}},
-	{weight: 4, tool: "write_file", name: "write", paths: []string{"out.txt"}, args: object{"content": drawn},
-		after: "exists FOLDERMARKout.txt"},
-	{weight: 1, tool: "write_file", name: "write a long name", paths: []string{"größe 日本 (1).txt"},
-		args: object{"content": drawn}, after: "exists 'FOLDERMARKgröße 日本 (1).txt'"},
-	{weight: 1, tool: "write_file", name: "write into a new folder", paths: []string{"dir/ö.txt"},
-		args: object{"content": drawn}},
-	{weight: 2, tool: "edit_file", name: "edit", file: [2]string{"edit.txt", "vorher\nold word\nnachher\n"},
-		paths: []string{"edit.txt"}, args: object{"old": "old word", "new": "neues Wört"}},
-	{weight: 3, tool: "run_shell", name: "run", args: command("echo MARK; echo 'Grüße, 日本語'")},
-	{weight: 1, tool: "run_shell", name: "both outputs",
-		args: command("echo MARK plain; echo error-$$((NUMBER*7)) >&2"), after: "saw model request raw~error-PRODUCT"},
-	{weight: 1, tool: "run_shell", name: "run and fail", args: command("echo MARK >&2; exit 3")},
-	{weight: 1, tool: "run_shell", name: "missing program", args: command("MARKno-such-program")},
-	{weight: 1, tool: "run_shell", name: "large output", args: command("echo MARK; seq 1 3000")},
-	{weight: 1, tool: "run_shell", name: "binary output", args: command(`echo MARK; printf '\377\376\200'`)},
-	{weight: 2, tool: "delete_file", name: "delete", file: [2]string{"gone.txt", "weg\n"}, paths: []string{"gone.txt"},
-		after: "! exists FOLDERMARKgone.txt"},
-	{weight: 2, tool: "move_file", name: "move", file: [2]string{"here.txt", "hier\n"},
-		paths: []string{"here.txt", "there.txt"}},
-	{weight: 1, tool: "search", name: "search", file: [2]string{"hay.txt", "Nadel MARK\n"},
-		args: object{"pattern": "MARK"}},
-	{weight: 3, tool: "mcp", name: "server", args: sings("MARKü"), after: "canary called text=MARKü",
-		requirement: "SESSION-012"},
-	{weight: 1, tool: "mcp", name: "server ends", args: sings("crash"), hangs: true},
-}
+var shapes = sync.OnceValue(func() []shape {
+	return []shape{
+		{weight: 4, tool: "read_file", name: "read", file: [2]string{"in.txt", drawn}, paths: []string{"in.txt"}},
+		{weight: 1, tool: "read_file", name: "read nothing", paths: []string{"missing.txt"}},
+		{weight: 1, tool: "read_file", name: "read much", paths: []string{"long.txt"},
+			file: [2]string{"long.txt", strings.Repeat("Zeile für Zeile\n", 2000)}},
+		{weight: 4, tool: "write_file", name: "write", paths: []string{"out.txt"}, args: object{"content": drawn},
+			after: "exists FOLDERMARKout.txt"},
+		{weight: 1, tool: "write_file", name: "write a long name", paths: []string{"größe 日本 (1).txt"},
+			args: object{"content": drawn}, after: "exists 'FOLDERMARKgröße 日本 (1).txt'"},
+		{weight: 1, tool: "write_file", name: "write into a new folder", paths: []string{"dir/ö.txt"},
+			args: object{"content": drawn}},
+		{weight: 2, tool: "edit_file", name: "edit", file: [2]string{"edit.txt", "vorher\nold word\nnachher\n"},
+			paths: []string{"edit.txt"}, args: object{"old": "old word", "new": "neues Wört"}},
+		{weight: 3, tool: "run_shell", name: "run", args: command("echo MARK; echo 'Grüße, 日本語'")},
+		{weight: 1, tool: "run_shell", name: "both outputs",
+			args: command("echo MARK plain; echo error-$$((NUMBER*7)) >&2"), after: "saw model request raw~error-PRODUCT"},
+		{weight: 1, tool: "run_shell", name: "run and fail", args: command("echo MARK >&2; exit 3")},
+		{weight: 1, tool: "run_shell", name: "missing program", args: command("MARKno-such-program")},
+		{weight: 1, tool: "run_shell", name: "large output", args: command("echo MARK; seq 1 3000")},
+		{weight: 1, tool: "run_shell", name: "binary output", args: command(`echo MARK; printf '\377\376\200'`)},
+		{weight: 2, tool: "delete_file", name: "delete", file: [2]string{"gone.txt", "weg\n"}, paths: []string{"gone.txt"},
+			after: "! exists FOLDERMARKgone.txt"},
+		{weight: 2, tool: "move_file", name: "move", file: [2]string{"here.txt", "hier\n"},
+			paths: []string{"here.txt", "there.txt"}},
+		{weight: 1, tool: "search", name: "search", file: [2]string{"hay.txt", "Nadel MARK\n"},
+			args: object{"pattern": "MARK"}},
+		{weight: 3, tool: "mcp", name: "server", args: sings("MARKü"), after: "canary called text=MARKü",
+			requirement: "SESSION-012"},
+		{weight: 1, tool: "mcp", name: "server ends", args: sings("crash"), hangs: true},
+	}
+})
 
 // make makes the file of a shape and returns the arguments of the call.
 func (s shape) make(w *writer, fill func(string) string) object {
@@ -107,7 +110,7 @@ func (w *writer) call(of string) (c call, ok bool) {
 	c.mark = fmt.Sprintf("nota%dx", w.n+1)
 	w.n++
 	var list []weighted[int]
-	for i, s := range shapes {
+	for i, s := range shapes() {
 		out := !w.works(s.tool) || of != "" && of != s.tool || s.tool == "mcp" && !w.served()
 		list = append(list, weighted[int]{s.weight, i, out})
 	}
@@ -115,7 +118,7 @@ func (w *writer) call(of string) (c call, ok bool) {
 	if !ok {
 		return c, false
 	}
-	s, n := shapes[i], w.n
+	s, n := shapes()[i], w.n
 	fill := strings.NewReplacer("MARK", c.mark, "NUMBER", strconv.Itoa(n), "PRODUCT", strconv.Itoa(n*7), "FOLDER",
 		w.folder).Replace
 	c.tool, c.shape, c.args = s.tool, s.name, s.make(w, fill)

@@ -68,7 +68,7 @@ func (w *writer) shapePairs(add func(a, b string)) {
 			add("prompt", b.shape)
 		}
 	}
-	for _, s := range shapes {
+	for _, s := range shapes() {
 		if w.works(s.tool) {
 			add("call", s.name)
 		}

@@ -115,7 +115,7 @@ var states = []state{
 func anywhere(*writer, *convo) bool { return true }
 
 func anyTool(w *writer, _ *convo) bool {
-	return w.has("tools") && slices.ContainsFunc(shapes, func(s shape) bool {
+	return w.has("tools") && slices.ContainsFunc(shapes(), func(s shape) bool {
 		return s.tool != "mcp" && w.works(s.tool)
 	})
 }
