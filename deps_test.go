@@ -133,7 +133,7 @@ var exempt = map[string]string{
 // latched are variables that change once, with the reason.
 var latched = map[string]string{
 	"internal/process.resting": "a keeper rests for whatever in this process starts an agent next, as children are of the process",
-	"acptest.canKeep": "a test runs in a goroutine of its own: nothing else tells Start that TestMain called Main",
+	"acptest.canKeep":          "a test runs in a goroutine of its own: nothing else tells Start that TestMain called Main",
 }
 
 // nameless are package names that say nothing.
