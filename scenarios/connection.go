@@ -213,7 +213,7 @@ func (r *run) killAgent(ctx context.Context, l *Line) error {
 }
 
 // Unsent is the miss of an act whose frame could not be written.
-func (r *run) Unsent(l *Line, err error) error {
+func (r *run) Unsent(l *Line, err error) *Miss {
 	r.ExpectExit()
 	o := transcript.Outcome{Verdict: transcript.Unmeetable, Reason: err.Error()}
 	f := r.Failure(l, o)

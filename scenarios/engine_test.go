@@ -624,7 +624,7 @@ var _ = Describe("RunAll", func() {
 	It("stops trying an agent that never starts", func() {
 		e := engineFor(agents.AdHoc([]string{"sh", "-c", "exit 1"}))
 		r := e.RunAll(context.Background(), list("a", "b", "c", "d", "e", "f"), scenarios.Plan{Jobs: 1})
-		Expect(r.Counts.Fail).To(Equal(3))
+		Expect(r.Counts.Fail).To(Equal(3), "%+v", r.Results)
 		Expect(r.Counts.Skip).To(Equal(3))
 		Expect(r.Exit).To(Equal(1))
 	})

@@ -138,7 +138,7 @@ func send(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenar
 	c := editor.Call(method, params)
 	if c.Entry.Seq == 0 {
 		_, err := c.Wait(ctx)
-		return nil, b.Unsent(l, err)
+		return nil, greeted(b, method, b.Unsent(l, err))
 	}
 	b.Acted(s, c.Entry)
 	b.Name(l.Alias, c.Entry)
@@ -185,9 +185,18 @@ func answer(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, c *mock
 	if rpc != nil && rpc.Code == -32000 && !loggedIn(b.Transcript()) {
 		m.Verdict = results.Inconclusive
 	}
-	if c.Entry.Method == "initialize" && rpc == nil {
-		f.Advice = b.StartAdvice(f)
-		b.NotStarted(f)
+	if rpc == nil {
+		m = greeted(b, c.Entry.Method, m)
 	}
 	return e, m
+}
+
+// greeted is a miss of a request that got no answer: without one to initialize the agent has not
+// started.
+func greeted(b *scenarios.Branch, method string, m *scenarios.Miss) *scenarios.Miss {
+	if method == "initialize" {
+		m.Failure.Advice = b.StartAdvice(m.Failure)
+		b.NotStarted(m.Failure)
+	}
+	return m
 }
