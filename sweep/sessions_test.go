@@ -19,18 +19,24 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// explored runs sessions that fit the reference agent, with a fault or none.
-func explored(fault string, n int, again *sweep.Key) sweep.Outcome {
+// exploring learns the reference agent, with a fault or none, and returns what runs sessions that
+// fit it. What is learned depends on how busy the machine is, and so does what a key draws.
+func exploring(fault string) func(n int, again *sweep.Key) sweep.Outcome {
 	e := engine(fault)
 	e.StepTimeout = 5 * time.Second
-	w := &sweep.Sweeper{Engine: e, Jobs: 8, Max: n, Confirm: 3, Repro: GinkgoT().TempDir()}
+	w := &sweep.Sweeper{Engine: e, Jobs: 8, Confirm: 3, Repro: GinkgoT().TempDir()}
 	g, learned, err := w.Calibrate(context.Background(), grammar.V1(), "", "")
 	Expect(err).NotTo(HaveOccurred())
 	Expect(learned).To(ContainSubstring("The agent asks before: delete_file"))
-	out, err := w.Explore(context.Background(), g, again)
-	Expect(err).NotTo(HaveOccurred())
-	return out
+	return func(n int, again *sweep.Key) sweep.Outcome {
+		w.Max = n
+		out, err := w.Explore(context.Background(), g, again)
+		Expect(err).NotTo(HaveOccurred())
+		return out
+	}
 }
+
+func explored(fault string, n int, again *sweep.Key) sweep.Outcome { return exploring(fault)(n, again) }
 
 // one is a grammar of one session.
 type one string
@@ -137,7 +143,8 @@ var _ = Describe("drawn sessions", func() {
 
 	DescribeTable("find a fault that no scenario was written for, and shrink it",
 		func(fault, rule string) {
-			out := explored(fault, 40, nil)
+			explore := exploring(fault)
+			out := explore(40, nil)
 			Expect(out.Run.Exit).To(Equal(1))
 			i := -1
 			for k, f := range out.Findings {
@@ -155,7 +162,7 @@ var _ = Describe("drawn sessions", func() {
 			Expect(bytes.Count(text, []byte("\n"))).To(BeNumerically("<", 60))
 			k, err := sweep.ParseKey(f.Key())
 			Expect(err).NotTo(HaveOccurred())
-			again := explored(fault, 1, &k)
+			again := explore(1, &k)
 			Expect(again.Findings).NotTo(BeEmpty(), "the session of the finding, played again")
 		},
 		Entry("in the model's words", "max-tokens-as-end-turn", "MODEL-STOP"),
