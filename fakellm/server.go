@@ -34,8 +34,8 @@ type Prompt struct {
 // Config of a server. Only Script is needed, or Improvise.
 type Config struct {
 	Script *Script
-	// Improvise returns the turn of a prompt that is not known before; text is what the user said.
-	// It stands in the place of the script's turns.
+	// Improvise, if set, writes the turn of each prompt when it comes, in the place of Script's turns.
+	// text is what the user said.
 	Improvise func(text string) TurnNode
 	// Transcript gets an entry for everything that happens; nil keeps none.
 	Transcript *transcript.Transcript

@@ -195,11 +195,15 @@ func (w *Watch) Has(point string) bool { return w.index(point) >= 0 }
 // index is the place of a point among those of the rule, -1 if only other versions of the protocol
 // have it.
 func (w *Watch) index(point string) int {
-	i := slices.IndexFunc(w.rule.Points, func(p Point) bool { return p.ID == point })
-	if i < 0 && !slices.Contains(w.rule.Elsewhere, point) {
+	for i := range w.rule.Points { // without a copy of each
+		if w.rule.Points[i].ID == point {
+			return i
+		}
+	}
+	if !slices.Contains(w.rule.Elsewhere, point) {
 		panic("rule " + w.rule.ID + " has no point " + point)
 	}
-	return i
+	return -1
 }
 
 // Saw counts that points had something to judge.
@@ -207,6 +211,22 @@ func (w *Watch) Saw(points ...string) {
 	for _, p := range points {
 		if i := w.index(p); i >= 0 {
 			w.evidence[i]++
+		}
+	}
+}
+
+// Seeing returns a Saw of points that nearly every entry has something to judge for: it looks them
+// up once.
+func (w *Watch) Seeing(points ...string) (saw func()) {
+	var counts []*int
+	for _, p := range points {
+		if i := w.index(p); i >= 0 {
+			counts = append(counts, &w.evidence[i])
+		}
+	}
+	return func() {
+		for _, n := range counts {
+			*n++
 		}
 	}
 }

@@ -80,8 +80,8 @@ type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
 
-// toolbox is what the MCP server offers: most tools are a command of this program, played on
-// copies of what it names below a folder.
+// toolbox has the tools of the MCP server. Most of them run a command of this program on copies of
+// files in the folder.
 type toolbox struct {
 	*host
 	root  *confined.Root
@@ -163,7 +163,7 @@ func (t *toolbox) server() *mcp.Server {
 	return s
 }
 
-// offer adds a tool. Its answer is what its job has said, and of an error what was wrong.
+// offer adds a tool. The tool answers with the output of its job, and with the error if it fails.
 func offer[In any](t *toolbox, s *mcp.Server, name, says string, do func(*job, In) error) {
 	no := false
 	hint := &mcp.ToolAnnotations{
@@ -290,7 +290,7 @@ func (j *job) results(name string) (results.Run, error) {
 	return reports.Read(bytes.NewReader(data))
 }
 
-// console says of a run what the console would.
+// console prints a run as acp-test prints it on the console.
 func (j *job) console(name string, say func(*reports.Console, results.Run) error) error {
 	run, err := j.results(name)
 	if err != nil {

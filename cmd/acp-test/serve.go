@@ -166,7 +166,7 @@ func (h *host) serveObedient(out, severity string, quiet bool) error {
 	case of.front != nil:
 		return errors.New("serve: an agent that is a server is played from a FILE: a recording or an agent-side scenario")
 	}
-	// A signal is for the agent, and what the editor has closed is the end of output.
+	// The agent gets the signals. SIGPIPE is caught: an editor that is gone is only the end of output.
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, append(passedOn(), syscall.SIGPIPE)...)
 	defer signal.Stop(signals)

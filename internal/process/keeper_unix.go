@@ -154,7 +154,7 @@ func (k *keeper) begin(s *spawn, files []int) {
 	go k.tend(s.Linger)
 }
 
-// leave gives up what the keeper has had for an agent.
+// leave removes the group that the keeper has made for its agent.
 func (k *keeper) leave() {
 	if k != nil {
 		k.group.remove()

@@ -21,8 +21,7 @@ type kept struct {
 	agent int
 	run   string
 	conn  int
-	// patience is how long the keeper may take from the agent's end to that of what
-	// it left behind.
+	// patience is how long the keeper may take to end what the agent has left behind.
 	patience time.Duration
 
 	ordering sync.Mutex // guards released
@@ -211,7 +210,7 @@ func (k *kept) Wait() (Exit, []Info) {
 	select {
 	case <-k.done:
 	case <-k.over:
-		// The keeper says so within what it takes it to kill, or never.
+		// A keeper that lives reports within patience that all is gone.
 		select {
 		case <-k.done:
 		case <-time.After(k.patience):

@@ -24,8 +24,8 @@ import (
 // way, reports the other. End of file of the orders is the death of the harness.
 
 type order struct {
-	// Charge says what the keeper answers for from now on, and Spawn which agent it starts.
-	// The agent's standard files come with them, before an empty line.
+	// Charge is what the keeper takes on, and Spawn the agent that it starts. The agent's
+	// standard files come before them, with an empty line.
 	Charge *charge        `json:",omitempty"`
 	Spawn  *spawn         `json:",omitempty"`
 	Signal syscall.Signal `json:",omitempty"`
@@ -37,7 +37,7 @@ type order struct {
 	Quit   bool           `json:",omitempty"`
 }
 
-// charge is what a keeper clears away when its harness dies.
+// charge names the processes and files that a keeper clears away when its harness dies.
 type charge struct {
 	Run    string
 	Conn   int    // -1: a directory and no agent
@@ -124,7 +124,7 @@ func EndKeepers() {
 	})
 }
 
-// ready reports whether a keeper that rested is there, and drops what it said late.
+// ready asks a resting keeper whether it still answers. Its late reports are dropped.
 func (p *post) ready() bool {
 	if p.send(order{Ready: true}) != nil {
 		return false

@@ -36,8 +36,9 @@ func clientShape(w *watch) {
 		return point
 	}
 	judge := func(point string) func(*event) {
+		saw := w.Seeing("noise", point, "broken", "lossy", "unknown")
 		return func(ev *event) {
-			w.Saw("noise", point, "broken", "lossy", "unknown")
+			saw()
 			if point == "request" {
 				w.Saw("unknown-method")
 			}

@@ -14,14 +14,14 @@ import (
 // updates. Extensions have their places, in _meta and behind an underscore.
 func rootKeys(w *watch) {
 	w.shapes[rules.OfAgent], w.shapes[rules.OfClient] = true, true
-	news, protocol := schema.LatestNews(), fmt.Sprint("acp-v", w.version.number)
+	news, protocol, saw := schema.LatestNews(), fmt.Sprint("acp-v", w.version.number), w.Seeing("unknown-key")
 	w.On(func(ev *event) {
 		for _, p := range ev.problems {
 			ev.conn.novel = ev.conn.novel || newCapability(p)
 		}
 	}, asked(initialize), answered(initialize))
 	w.On(func(ev *event) {
-		w.Saw("unknown-key")
+		saw()
 		if ev.Method != "" && ev.ID == "" || ev.params.Exists() {
 			w.Saw("unknown-method")
 		}

@@ -55,10 +55,17 @@ func (s *subject) narrowed(p schema.Problem) []string {
 // seen is a message that is evidence for a point if it has something at a path, "" for always.
 type seen struct{ message, path string }
 
-// has reports whether a message has something at a path.
+// has reports whether an update, the tool call of a request, or a result has something at a path.
 func (ev *event) has(path string) bool {
-	return path == "" || slices.ContainsFunc([]wire.Value{ev.update.Path(path), ev.params.Path("toolCall." + path),
-		ev.result.Path(path)}, func(v wire.Value) bool { return len(v.Raw()) > len("{}") && !v.IsNull() })
+	if path == "" {
+		return true
+	}
+	of := ev.update
+	if !of.Exists() {
+		of = pick(ev.result.Exists(), ev.result, ev.params.Get("toolCall"))
+	}
+	v := of.Path(path)
+	return len(v.Raw()) > len("{}") && !v.IsNull()
 }
 
 // topicOf is the topic of a message of the agent: an update, a request, or the answer to one.
@@ -78,7 +85,11 @@ func shape(w *watch) {
 		shapeByMessage(w)
 		return
 	}
-	type proof struct{ point, path string }
+	type proof struct {
+		path string
+		saw  func()
+	}
+	message := w.Seeing("message")
 	points, about, of := map[string]string{}, map[topic][]proof{}, subjects()
 	for point, s := range of {
 		for _, name := range s.types {
@@ -86,15 +97,15 @@ func shape(w *watch) {
 		}
 		for _, m := range s.seen {
 			t := w.version.topicOf(m.message)
-			about[t] = append(about[t], proof{point, m.path})
+			about[t] = append(about[t], proof{m.path, w.Seeing(point)})
 		}
 	}
 	w.shapes[rules.OfAgent] = true
 	w.On(func(ev *event) {
-		w.Saw("message")
+		message()
 		for _, p := range about[ev.topic] {
 			if !ev.err.Exists() && ev.has(p.path) {
-				w.Saw(p.point)
+				p.saw()
 			}
 		}
 		for _, p := range ev.problems {

@@ -10,10 +10,10 @@ import (
 
 // stdoutClean judges each line of the agent's standard output.
 func stdoutClean(w *watch) {
-	sound := func(*event) { w.Saw("noise", "broken-json", "encoding", "jsonrpc", "no-message", "batch") }
-	w.On(sound, agentMessages()...)
+	sound := w.Seeing("noise", "broken-json", "encoding", "jsonrpc", "no-message", "batch")
+	w.On(func(*event) { sound() }, agentMessages()...)
 	w.On(func(ev *event) {
-		sound(ev)
+		sound()
 		point := "noise"
 		text := bytes.TrimSpace(ev.Raw)
 		switch {

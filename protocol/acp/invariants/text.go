@@ -19,7 +19,7 @@ func textWhole(w *watch) {
 		topic  topic
 		chunks int
 	}
-	seed := maphash.MakeSeed()
+	seed, saw := maphash.MakeSeed(), w.Seeing("replacement-character", "repeated", "empty")
 	runs := map[*session]*run{}
 	tainted := map[*conn]bool{} // the editor or the model sent one itself
 	w.On(func(ev *event) {
@@ -39,7 +39,7 @@ func textWhole(w *watch) {
 			r.hash.SetSeed(seed)
 			r.topic, r.length, r.chunks = ev.topic, 0, 0
 		}
-		w.Saw("replacement-character", "repeated", "empty")
+		saw()
 		if text.Kind() == wire.String && len(plain) == 0 {
 			w.find("empty", ev, "", nil, "The agent sent %s without a text.", ev.tag())
 		}
