@@ -219,7 +219,14 @@ func (b *battery) answer(id any, method string, m object) {
 		}
 	case "fs/read_text_file":
 		reply(object{"content": "unsaved text"})
-	case "fs/write_text_file", "terminal/kill", "terminal/release":
+	case "fs/write_text_file":
+		params, _ := m["params"].(object)
+		if path, _ := params["path"].(string); strings.HasSuffix(path, "refused.txt") {
+			b.send(object{"jsonrpc": "2.0", "id": id, "error": object{"code": -32603, "message": "no"}})
+			return
+		}
+		reply(object{})
+	case "terminal/kill", "terminal/release":
 		reply(object{})
 	case "terminal/create":
 		reply(object{"terminalId": "t1"})

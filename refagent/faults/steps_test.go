@@ -83,6 +83,8 @@ var chapters = map[string]func(b *battery){
 	},
 	"permission": func(b *battery) {
 		s := b.newSession()
+		b.choice = "allow-once"
+		b.turn(s, `use write_file {"path":"refused.txt","content":"x"}`)
 		for _, choice := range []string{"allow-once", "reject-once", "no-such", "error", "cancelled", "allow-once", "reject-always", "allow-once"} {
 			b.choice = choice
 			b.turn(s, `use write_file {"path":"`+choice+`.txt","content":"x"}`)
