@@ -156,14 +156,7 @@ func (h *host) checkPrompting(o *prompting, c *cobra.Command, words []string) er
 	})); err != nil {
 		return err
 	}
-	for flag, list := range map[string][]string{"--env": o.env, "--option": o.settingsOf} {
-		for _, kv := range list {
-			if k, _, ok := strings.Cut(kv, "="); !ok || k == "" {
-				return fmt.Errorf("%s %q: K=V is expected", flag, kv)
-			}
-		}
-	}
-	return nil
+	return cmp.Or(checkPairs("--env", o.env), checkPairs("--option", o.settingsOf))
 }
 
 // terminal is the terminal at which the user types, if there is one.
