@@ -36,7 +36,7 @@ func (t *Client) configure(ctx context.Context) error {
 	for _, kv := range t.options.Settings {
 		id, value, _ := strings.Cut(kv, "=")
 		list := t.session.Result().Get("configOptions")
-		option := named(list, "id", id)
+		option := list.Find("id", id)
 		if !option.Exists() {
 			return fmt.Errorf("--option %s: %s", kv, absent("option", id, ids(list, "id")))
 		}
@@ -50,10 +50,10 @@ func (t *Client) configure(ctx context.Context) error {
 // setMode sets a mode, or, where the agent has them as an option, that.
 func (t *Client) setMode(ctx context.Context, mode string) error {
 	modes := t.session.Result().Path("modes.availableModes")
-	if named(modes, "id", mode).Exists() {
+	if modes.Find("id", mode).Exists() {
 		return t.session.SetMode(ctx, mode)
 	}
-	if option := named(t.session.Result().Get("configOptions"), "category", "mode"); option.Exists() && modes.Len() == 0 {
+	if option := t.session.Result().Get("configOptions").Find("category", "mode"); option.Exists() && modes.Len() == 0 {
 		if err := t.setOption(ctx, option, mode); err != nil {
 			return fmt.Errorf("--mode %s: %w", mode, err)
 		}
@@ -84,16 +84,6 @@ func (t *Client) setOption(ctx context.Context, option wire.Value, value string)
 	}
 	_, err := t.session.SetConfigOption(ctx, id, value)
 	return err
-}
-
-// named is the member of a list in which a key has a value.
-func named(list wire.Value, key, value string) wire.Value {
-	for v := range list.Items() {
-		if v.Get(key).Is(value) {
-			return v
-		}
-	}
-	return wire.Value{}
 }
 
 func ids(list wire.Value, key string) []string {
