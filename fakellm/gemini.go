@@ -52,7 +52,7 @@ func either(v wire.Value, camel, snake string) wire.Value {
 
 func (gemini) parse(r *request, v wire.Value) *problem {
 	if g := either(v, "generateContentRequest", "generate_content_request"); g.Exists() {
-		v = g
+		v, r.body = g, g
 	}
 	contents := v.Get("contents")
 	if contents.Kind() != wire.Array || contents.Len() == 0 {
