@@ -38,11 +38,14 @@ func modelStop(w *watch) {
 				[]int{t.started, x.seq}, "The model's reply broke off, and the turn ended with end_turn without a word of it.")
 			return
 		}
-		w.Saw("other-reason", "claimed")
+		w.Saw("other-reason", "said", "claimed")
 		switch wanted := stopOf[x.stop]; {
 		case wanted != "" && ev.stop == "end_turn":
 			w.find("other-reason", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
 				"The model stopped with %q, and the turn ended with end_turn instead of %s.", x.stop, wanted)
+		case x.refused && ev.stop == "end_turn":
+			w.find("said", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
+				"The model's reply is a refusal, and the turn ended with end_turn instead of refusal.")
 		case x.stop == "end" && ev.stop == "max_tokens": // after a call the budget may be the agent's own
 			w.find("claimed", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
 				"The turn ended with max_tokens, but the model stopped with %q.", x.stop)
@@ -59,6 +62,8 @@ type lastReply struct {
 	open bool   // it goes on
 	bad  int    // the status of a failure
 	told bool   // the agent has said something of its own since
+	// refused says that it has a refusal, in a format that tells one from a text.
+	marks, refused bool
 }
 
 // lastReplyOf notes what the model's side says of the last reply of a turn.
@@ -66,13 +71,15 @@ func lastReplyOf(ev *event, t *turn, turns map[*turn]*lastReply, main map[int64]
 	n, _ := ev.body.Get("n").Int()
 	switch {
 	case ev.Kind == transcript.ModelRequest && ev.body.Get("lane").Is("main"):
-		main[n], turns[t] = true, &lastReply{open: true}
+		marks := strings.HasPrefix(ev.body.Get("wire").Str(), "openai-")
+		main[n], turns[t] = true, &lastReply{open: true, marks: marks}
 	case ev.Kind == transcript.ModelChunk && main[n] && turns[t] != nil && len(turns[t].said) < rememberedText:
 		turns[t].said += bare(fakellm.ChunkText(ev.body))
+		turns[t].refused = turns[t].refused || turns[t].marks && ev.body.Get("says").Is("refusal")
 	case ev.Kind == transcript.ModelDone && main[n] && turns[t] != nil:
 		status, _ := ev.body.Get("status").Int()
 		turns[t] = &lastReply{seq: ev.Seq, stop: ev.body.Get("stop").Str(), why: ev.body.Get("why").Str(),
-			said: turns[t].said, bad: int(status)}
+			said: turns[t].said, bad: int(status), refused: turns[t].refused}
 	}
 }
 
