@@ -27,6 +27,8 @@ type Options struct {
 	Info         Implementation // empty means acp-test
 	Version      int            // protocol version offered; 0 means 1
 	Meta         map[string]any // _meta of initialize
+	// Members stand in each request and notification, beside those of JSON-RPC.
+	Members map[string]any
 	Policy       *Policy        // nil rejects, see Policy
 	Files        *Files         // nil means the plain disk
 	Terminals    *Terminals     // nil means scripted, with no output
@@ -92,7 +94,7 @@ func NewEditor(a *Agent, o Options) *Editor {
 	o.Policy, o.Files = cmp.Or(o.Policy, &Policy{}), cmp.Or(o.Files, &Files{})
 	o.Elicitation = cmp.Or(o.Elicitation, &Elicitation{})
 	e := &Editor{
-		agent: a, t: a.Transcript(), opts: o, caps: o.Capabilities.clone(),
+		agent: a, t: a.Transcript(), opts: o, caps: o.Capabilities.Clone(),
 		tools: newToolNames(a.Conn()), ended: make(chan struct{}), inbox: newQueue(),
 		files: o.Files, ids: o.IDs, policy: o.Policy, elicit: o.Elicitation,
 		hold: map[string]func(wire.Value) bool{}, pending: map[int]*pending{},
