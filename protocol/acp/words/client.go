@@ -92,7 +92,7 @@ func (c *client) Connect(a *transport.Agent, env []string, root string, isolated
 		}
 		c.editor = mockclient.NewEditor(a, mockclient.Options{
 			Capabilities: c.offers, Policy: c.policy(), Files: &c.files, IDs: c.ids,
-			Version:   c.version, Members: c.members(),
+			Version: c.version, Members: c.members(),
 			Within:    root,
 			Terminals: &c.terminals, Elicitation: &mockclient.Elicitation{Rules: c.elicits},
 		})
