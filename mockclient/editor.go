@@ -28,11 +28,11 @@ type Options struct {
 	Version      int            // protocol version offered; 0 means 1
 	Meta         map[string]any // _meta of initialize
 	// Members stand in each request and notification, beside those of JSON-RPC.
-	Members map[string]any
-	Policy       *Policy        // nil rejects, see Policy
-	Files        *Files         // nil means the plain disk
-	Terminals    *Terminals     // nil means scripted, with no output
-	Elicitation  *Elicitation   // nil declines; matters only if advertised
+	Members     map[string]any
+	Policy      *Policy      // nil rejects, see Policy
+	Files       *Files       // nil means the plain disk
+	Terminals   *Terminals   // nil means scripted, with no output
+	Elicitation *Elicitation // nil declines; matters only if advertised
 	// IDs makes the ids of our requests; nil counts from 1.
 	IDs IDs
 	// Handlers answer further methods of the agent, or replace the built-in

@@ -23,34 +23,37 @@ func modelStop(w *watch) {
 			x.told = true
 		}
 	}, agentChunk, thoughtChunk, noticeUpdate)
-	w.On(func(ev *event) {
-		x, t := turns[ev.turn], ev.turn
-		delete(turns, t)
-		if x == nil || x.open || !t.alone() || t.joined > 0 || t.cancel != nil {
-			return
-		}
-		if x.bad >= 400 && t.spoke { // of an empty turn EMPTY-TURN speaks
-			w.judge("failed", ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
-				"The model answered with status %d, and the turn ended with end_turn without a word of it.", x.bad)
-		}
-		if x.stop == "" {
-			w.judge("cut", x.why == "truncate" && ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started),
-				[]int{t.started, x.seq}, "The model's reply broke off, and the turn ended with end_turn without a word of it.")
-			return
-		}
-		w.Saw("other-reason", "said", "claimed")
-		switch wanted := stopOf[x.stop]; {
-		case wanted != "" && ev.stop == "end_turn":
-			w.find("other-reason", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
-				"The model stopped with %q, and the turn ended with end_turn instead of %s.", x.stop, wanted)
-		case x.refused && ev.stop == "end_turn":
-			w.find("said", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
-				"The model's reply is a refusal, and the turn ended with end_turn instead of refusal.")
-		case x.stop == "end" && ev.stop == "max_tokens": // after a call the budget may be the agent's own
-			w.find("claimed", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
-				"The turn ended with max_tokens, but the model stopped with %q.", x.stop)
-		}
-	}, answered(prompt))
+	w.On(func(ev *event) { stopped(w, ev, turns) }, answered(prompt))
+}
+
+// stopped judges the end of a turn.
+func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
+	x, t := turns[ev.turn], ev.turn
+	delete(turns, t)
+	if x == nil || x.open || !t.alone() || t.joined > 0 || t.cancel != nil {
+		return
+	}
+	if x.bad >= 400 && t.spoke { // of an empty turn EMPTY-TURN speaks
+		w.judge("failed", ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
+			"The model answered with status %d, and the turn ended with end_turn without a word of it.", x.bad)
+	}
+	if x.stop == "" {
+		w.judge("cut", x.why == "truncate" && ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started),
+			[]int{t.started, x.seq}, "The model's reply broke off, and the turn ended with end_turn without a word of it.")
+		return
+	}
+	w.Saw("other-reason", "said", "claimed")
+	switch wanted := stopOf[x.stop]; {
+	case wanted != "" && ev.stop == "end_turn":
+		w.find("other-reason", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
+			"The model stopped with %q, and the turn ended with end_turn instead of %s.", x.stop, wanted)
+	case x.refused && ev.stop == "end_turn":
+		w.find("said", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
+			"The model's reply is a refusal, and the turn ended with end_turn instead of refusal.")
+	case x.stop == "end" && ev.stop == "max_tokens": // after a call the budget may be the agent's own
+		w.find("claimed", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
+			"The turn ended with max_tokens, but the model stopped with %q.", x.stop)
+	}
 }
 
 // lastReply is the last reply of the model in a turn.
