@@ -199,10 +199,7 @@ func (e *Editor) adopt(f transcript.Entry) {
 	if w := e.workspace(child); parent == nil || !parent.known || w.known || child == f.Session {
 		return
 	}
-	var dirs []string
-	for _, r := range parent.roots {
-		dirs = append(dirs, r.Dir())
-	}
+	dirs := lists.Map(parent.roots, func(r *confined.Root) string { return r.Dir() })
 	e.openWorkspace(child, dirs)
 	e.sessions[child].parent = parent
 }

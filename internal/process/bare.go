@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/pipe"
 )
 
@@ -72,11 +73,8 @@ func (b *bare) Wait() (Exit, []Info) {
 
 // outlived is the list of survivors, of which some may be left.
 func outlived(survivors, left []Info) []Info {
-	var all []Info
-	for _, s := range survivors {
-		if !slices.ContainsFunc(left, func(l Info) bool { return l.PID == s.PID }) {
-			all = append(all, s)
-		}
-	}
+	all := lists.Where(survivors, func(s Info) bool {
+		return !slices.ContainsFunc(left, func(l Info) bool { return l.PID == s.PID })
+	})
 	return append(all, left...)
 }

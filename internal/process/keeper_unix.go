@@ -323,12 +323,9 @@ func (k *keeper) living() []Info { return k.tree(false) }
 // tree lists what belongs to this agent. The first process of its namespace counts as
 // the agent.
 func (k *keeper) tree(withAgent bool) []Info {
-	var found []Info
-	for _, p := range processes(os.Getpid(), k.agent, k.Run, k.Conn) {
-		if p.PID != k.agent && p.PID != k.child || withAgent {
-			found = append(found, p)
-		}
-	}
+	found := lists.Where(processes(os.Getpid(), k.agent, k.Run, k.Conn), func(p Info) bool {
+		return p.PID != k.agent && p.PID != k.child || withAgent
+	})
 	return found
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/protocol/hearing"
 	"github.com/acp-test/acp-test/transcript"
@@ -138,10 +139,7 @@ func (s *stream) owes(m wire.Value) bool {
 // holds reports whether each line of a text is in what the model was told: an agent may have put a
 // result into JSON, where the ends of lines are escaped.
 func holds(told, text string) bool {
-	for line := range strings.Lines(text) {
-		if !strings.Contains(told, hearing.Loose(line)) {
-			return false
-		}
-	}
-	return true
+	return !lists.Any(strings.Lines(text), func(line string) bool {
+		return !strings.Contains(told, hearing.Loose(line))
+	})
 }
