@@ -1,6 +1,7 @@
 package mockclient
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -108,25 +109,32 @@ func kindFor(mimeType string, info *AgentInfo) string {
 	return "resource_link"
 }
 
-// types are the extensions that matter here. The system's table is not asked:
-// what a prompt says must not depend on the machine.
+// types are the extensions that matter here. The system's table is not asked, as package mime
+// does: two machines say audio/wav and audio/x-wav of one file, and what a prompt says must not
+// depend on the machine.
 var types = map[string]string{
-	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
-	".svg": "image/svg+xml",
-	".wav": "audio/wav", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".flac": "audio/flac",
-	".txt": "text/plain", ".md": "text/markdown", ".go": "text/x-go", ".py": "text/x-python", ".json": "application/json",
-	".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".ts": "text/typescript",
-	".pdf": "application/pdf",
+	".avif": "image/avif", ".bmp": "image/bmp", ".gif": "image/gif", ".jpeg": "image/jpeg", ".jpg": "image/jpeg",
+	".png": "image/png", ".svg": "image/svg+xml", ".webp": "image/webp",
+	".aac": "audio/aac", ".flac": "audio/flac", ".m4a": "audio/mp4", ".mp3": "audio/mpeg", ".ogg": "audio/ogg",
+	".wav": "audio/wav",
+	".css": "text/css", ".csv": "text/csv", ".htm": "text/html", ".html": "text/html", ".js": "text/javascript",
+	".md": "text/markdown", ".mjs": "text/javascript", ".txt": "text/plain",
+	".json": "application/json", ".pdf": "application/pdf", ".xml": "application/xml",
+	".yaml": "application/yaml", ".yml": "application/yaml",
 }
 
+// sources are the extensions of program text, which Attach knows as well.
+var sources = map[string]string{".go": "text/x-go", ".py": "text/x-python", ".ts": "text/typescript"}
+
+// MediaType returns the type of a file by its extension, "" if that says none.
+func MediaType(name string) string { return types[strings.ToLower(filepath.Ext(name))] }
+
 func mimeOf(path string, data []byte) string {
-	if t := types[strings.ToLower(filepath.Ext(path))]; t != "" {
-		return t
-	}
+	fallback := "application/octet-stream"
 	if utf8.Valid(data) {
-		return "text/plain"
+		fallback = "text/plain"
 	}
-	return "application/octet-stream"
+	return cmp.Or(MediaType(path), sources[strings.ToLower(filepath.Ext(path))], fallback)
 }
 
 // FileURI is the file:// URI of an absolute path.

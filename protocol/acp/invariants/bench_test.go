@@ -11,7 +11,6 @@ import (
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
-	"github.com/acp-test/acp-test/protocol/acp/invariants/notation"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -34,8 +33,8 @@ func (c *conversation) write(t *transcript.Transcript, n int) int {
 	}
 	if c.turn == 0 {
 		editor(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":%s}}`,
-			notation.AllOfClient)
-		agent(`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentCapabilities":%s,"authMethods":[]}}`, notation.AllOfAgent)
+			allOfClient)
+		agent(`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentCapabilities":%s,"authMethods":[]}}`, allOfAgent)
 		editor(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`)
 		agent(`{"jsonrpc":"2.0","id":1,"result":{"sessionId":"sess-1"}}`)
 		c.id = 1

@@ -11,7 +11,6 @@ import (
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
-	"github.com/acp-test/acp-test/protocol/acp/invariants/notation"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -198,7 +197,7 @@ func FuzzChecker(f *testing.F) {
 // rendered is an example as the fuzz target reads it.
 func rendered(text string) string {
 	var out []byte
-	for e := range notation.V1().Transcript(text).All() {
+	for e := range dialectV1().transcript(text).All() {
 		switch e.Source {
 		case transcript.Editor:
 			out = append(out, '>')

@@ -10,7 +10,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
-	"github.com/acp-test/acp-test/protocol/acp/invariants/notation"
 	"github.com/acp-test/acp-test/rules"
 )
 
@@ -18,9 +17,9 @@ import (
 var versions = []struct {
 	name    string
 	set     *rules.Set
-	dialect notation.Dialect
+	dialect dialect
 	folder  string
-}{{"version 1", invariants.V1(), notation.V1(), "examples"}, {"version 2", invariants.V2(), notation.V2(), "v2/examples"}}
+}{{"version 1", invariants.V1(), dialectV1(), "examples"}, {"version 2", invariants.V2(), dialectV2(), "v2/examples"}}
 
 var _ = Describe("the examples of each rule", func() {
 	for _, v := range versions {
@@ -33,7 +32,7 @@ var _ = Describe("the examples of each rule", func() {
 						if x.Rule != "EMPTY-TURN" { // minimal transcripts have turns without content
 							config.Off = map[string]string{"EMPTY-TURN": "minimal"}
 						}
-						found, checker, also := v.dialect.Stage(v.set, x.Text, config)
+						found, checker, also := v.dialect.stage(v.set, x.Text, config)
 						got := []string{}
 						for _, f := range found {
 							line := f.Rule + "/" + f.Point
@@ -74,7 +73,7 @@ var _ = Describe("the examples of each rule", func() {
 				})
 				It("is silent when it is off", func() {
 					for _, x := range examples {
-						found, _, _ := v.dialect.Stage(v.set, x.Text, rules.Config{Off: map[string]string{rule.ID: "test"}})
+						found, _, _ := v.dialect.stage(v.set, x.Text, rules.Config{Off: map[string]string{rule.ID: "test"}})
 						for _, f := range found {
 							Expect(f.Rule).NotTo(Equal(rule.ID))
 						}

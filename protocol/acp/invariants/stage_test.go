@@ -2,11 +2,10 @@ package invariants_test
 
 import (
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
-	"github.com/acp-test/acp-test/protocol/acp/invariants/notation"
 	"github.com/acp-test/acp-test/rules"
 )
 
 // stage judges a text in the notation of the examples.
 func stage(text string, config rules.Config) ([]rules.Finding, *rules.Checker, []string) {
-	return notation.V1().Stage(invariants.V1(), text, config)
+	return dialectV1().stage(invariants.V1(), text, config)
 }

@@ -2,16 +2,15 @@ package words
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"path/filepath"
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
@@ -84,13 +83,12 @@ func attachment(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, w s
 	if err != nil {
 		return nil, err
 	}
-	path := b.InWork(name)
-	kind := mediaType(name)
-	uri := (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
+	kind := mockclient.MediaType(name)
+	uri := mockclient.FileURI(b.InWork(name))
 	what, _, _ := strings.Cut(kind, "/")
 	media := what == "image" || what == "audio"
 	if !media && !on(of(b).capability("promptCapabilities").Get("embeddedContext")) {
-		return map[string]any{"type": "resource_link", "uri": uri, "name": filepath.Base(name)}, nil
+		return mockclient.ResourceLink(filepath.Base(name), uri), nil
 	}
 	data, err := b.ReadFile(ctx, name)
 	switch {
@@ -101,15 +99,11 @@ func attachment(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, w s
 		// What the scenario put there can be read: the agent put something else there.
 		return nil, b.Back(l, true, "a file "+name+" to attach", err.Error())
 	case !media:
-		resource := map[string]any{"uri": uri, "text": string(data)}
-		if kind != "" {
-			resource["mimeType"] = kind
-		}
-		return map[string]any{"type": "resource", "resource": resource}, nil
+		return mockclient.TextResource(uri, kind, string(data)), nil
+	case what == "audio":
+		return mockclient.Audio(kind, data), nil
 	}
-	block := map[string]any{"type": what, "mimeType": kind, "data": base64.StdEncoding.EncodeToString(data)}
-	if what == "image" {
-		block["uri"] = uri
-	}
+	block := mockclient.Image(kind, data)
+	block["uri"] = uri
 	return block, nil
 }

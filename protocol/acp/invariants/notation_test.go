@@ -1,6 +1,4 @@
-// Package notation plays the examples of rules, which are written in a short notation of
-// their own: what docs and help show of a rule is what tests it.
-package notation
+package invariants_test
 
 import (
 	"bytes"
@@ -18,34 +16,36 @@ import (
 
 // What the two sides of version 1 advertise in the examples: all that there is.
 const (
-	AllOfClient = `{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true,` +
+	allOfClient = `{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true,` +
 		`"session":{"configOptions":{"boolean":{}}},"elicitation":{"form":{},"url":{}}}`
-	AllOfAgent = `{"loadSession":true,"promptCapabilities":{"image":true,"audio":true,"embeddedContext":true},` +
+	allOfAgent = `{"loadSession":true,"promptCapabilities":{"image":true,"audio":true,"embeddedContext":true},` +
 		`"mcpCapabilities":{"http":true,"sse":true},"sessionCapabilities":{"list":{},"delete":{},` +
 		`"additionalDirectories":{},"resume":{},"close":{}},"auth":{"logout":{}}}`
 )
 
-// Dialect is a version of the protocol: how its connections begin.
-type Dialect struct {
+// dialect is a version of the protocol: how its connections begin. It plays the examples of rules,
+// which are written in a short notation of their own: what docs and help show of a rule is what
+// tests it.
+type dialect struct {
 	classifier   transcript.Classifier
 	hello, greet string // the params of initialize, and its result
 	file         string // the params of session/new
 }
 
-// V1 returns the dialect of version 1. Both sides advertise all that there is.
-func V1() Dialect {
-	return Dialect{
+// dialectV1 returns the dialect of version 1. Both sides advertise all that there is.
+func dialectV1() dialect {
+	return dialect{
 		classifier: acpframe.Classifier{},
-		hello:      `{"protocolVersion":1,"clientCapabilities":` + AllOfClient + `,"clientInfo":{"name":"c","version":"1"}}`,
-		greet: `{"protocolVersion":1,"agentCapabilities":` + AllOfAgent +
+		hello:      `{"protocolVersion":1,"clientCapabilities":` + allOfClient + `,"clientInfo":{"name":"c","version":"1"}}`,
+		greet: `{"protocolVersion":1,"agentCapabilities":` + allOfAgent +
 			`,"agentInfo":{"name":"a","version":"1"},"authMethods":[]}`,
 		file: `{"cwd":"/w","mcpServers":[]}`,
 	}
 }
 
-// V2 returns the dialect of version 2, in which an agent advertises sessions alone.
-func V2() Dialect {
-	return Dialect{
+// dialectV2 returns the dialect of version 2, in which an agent advertises sessions alone.
+func dialectV2() dialect {
+	return dialect{
 		classifier: acpframe.V2{},
 		hello:      `{"protocolVersion":2,"info":{"name":"c","version":"1"},"capabilities":{}}`,
 		greet:      `{"protocolVersion":2,"info":{"name":"a","version":"1"},"capabilities":{"session":{}},"authMethods":[]}`,
@@ -56,7 +56,7 @@ func V2() Dialect {
 // play is one example being written into a transcript.
 type play struct {
 	*transcript.Transcript
-	dialect    Dialect
+	dialect
 	config     rules.Config
 	end        rules.End
 	also       []string
@@ -64,10 +64,10 @@ type play struct {
 	lastEditor int
 }
 
-// Stage writes a text in the notation of rules.Example into a transcript that a checker
+// stage writes a text in the notation of rules.Example into a transcript that a checker
 // of the rules watches, and judges it. also is what the text says to be found besides. It
 // panics where the text is wrong.
-func (d Dialect) Stage(of *rules.Set, text string, config rules.Config) (findings []rules.Finding,
+func (d dialect) stage(of *rules.Set, text string, config rules.Config) (findings []rules.Finding,
 	checker *rules.Checker, also []string) {
 	p := d.perform(text, config)
 	checker = of.NewChecker(p.config)
@@ -75,12 +75,12 @@ func (d Dialect) Stage(of *rules.Set, text string, config rules.Config) (finding
 	return checker.Finish(p.end), checker, p.also
 }
 
-// Transcript returns the transcript that a text is.
-func (d Dialect) Transcript(text string) *transcript.Transcript {
+// transcript returns the transcript that a text is.
+func (d dialect) transcript(text string) *transcript.Transcript {
 	return d.perform(text, rules.Config{}).Transcript
 }
 
-func (d Dialect) perform(text string, config rules.Config) *play {
+func (d dialect) perform(text string, config rules.Config) *play {
 	p := &play{dialect: d, now: time.Unix(0, 0), config: config, end: rules.End{Clean: true, Linger: time.Second}}
 	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: d.classifier,
 		Now: func() time.Time { p.now = p.now.Add(time.Millisecond); return p.now }})
@@ -121,11 +121,11 @@ func (p *play) line(line string) error {
 			p.config.Busy = value
 		}
 	case "start":
-		p.call(true, `"init"`, "initialize", p.dialect.hello)
-		p.answer(false, `"init"`, "result", p.dialect.greet)
+		p.call(true, `"init"`, "initialize", p.hello)
+		p.answer(false, `"init"`, "result", p.greet)
 	case "session":
 		name, result, _ := strings.Cut(rest, " ")
-		p.call(true, quote("new "+name), "session/new", p.dialect.file)
+		p.call(true, quote("new "+name), "session/new", p.file)
 		p.answer(false, quote("new "+name), "result", with(cmp.Or(result, "{}"), "sessionId", quote(name)))
 	case "model", "note":
 		words := strings.SplitN(rest, " ", 3)
