@@ -66,7 +66,8 @@ could not be judged for a fault of this machine, or if no agent ran.`,
 	f.StringVar(&o.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
 	f.BoolVar(&o.noTrap, "no-trap", false,
 		"let the agents reach other machines; else a proxy refuses and reports what honours HTTP_PROXY")
-	f.StringVar(&o.editor, "editor", "", "under a known editor, by the `NAME` of acp-test help personas, or all: under each")
+	f.StringVar(&o.editor, "editor", "",
+		"under a known editor, by the `NAME` of acp-test help personas, or all: under each")
 	o.isolation(f)
 	f.StringVar(&o.out, "out", "acp-test-matrix", "the folder for the table and what each agent did, `DIR`")
 	completeWords(c, "fault", faultNames)

@@ -221,8 +221,8 @@ func (h *host) prompt(ctx context.Context, o *prompting, words []string) (err er
 		}
 	}()
 	t := prompt.New(ctx, prompt.Options{
-		Agent: agent, Work: work, Resume: resume, MCP: servers, Mode: o.mode, Model: o.model, Settings: o.settingsOf, Text: text,
-		Attach: attached, Typed: len(words) > 0 && words[0] != "-",
+		Agent: agent, Work: work, Resume: resume, MCP: servers, Mode: o.mode, Model: o.model, Settings: o.settingsOf,
+		Text: text, Attach: attached, Typed: len(words) > 0 && words[0] != "-",
 		ListCommands: o.listCommands, Converse: converse, Write: o.write, Yolo: o.yolo, Ask: o.ask, Timeout: o.timeout,
 		Codes: o.codes, Version: version(), Log: log, Console: console,
 		Screen: prompt.Screen{Output: o.output, Out: h.out, Err: h.err, Paint: h.style(h.err).put,
