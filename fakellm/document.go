@@ -30,17 +30,14 @@ type TurnNode struct {
 	// Lead are the comments above the first reply.
 	Lead    []string
 	Replies []ReplyNode
-	// Line and Column are the turn's place, from 1; 0 if it was made here.
-	Line, Column int
 }
 
 // ReplyNode is what the model says to one request.
 type ReplyNode struct {
 	// Raw is a reply with alternatives, as it is written; it has no steps.
-	Raw          string
-	Lead         []string
-	Steps        []StepNode
-	Line, Column int
+	Raw   string
+	Lead  []string
+	Steps []StepNode
 }
 
 // StepNode is one step of a reply.
@@ -52,8 +49,7 @@ type StepNode struct {
 	Text string
 	// Pieces are the chunks of a text, of thinking, of a refusal or of raw
 	// arguments.
-	Pieces       []string
-	Line, Column int
+	Pieces []string
 }
 
 // NewStep returns a step that consists of a key and its value, as YAML, and of

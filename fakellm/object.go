@@ -27,7 +27,13 @@ func (o object) get(key string) (any, bool) {
 }
 
 // appendJSON writes a value of an object, or anything encoding/json takes.
-func appendJSON(b []byte, v any) []byte {
+func appendJSON(b []byte, v any) []byte { return appendValue(b, v, ",", ":") }
+
+// appendFlow writes a value in flow style, which YAML shares with JSON but for the
+// space behind a colon.
+func appendFlow(b []byte, v any) []byte { return appendValue(b, v, ", ", ": ") }
+
+func appendValue(b []byte, v any, comma, colon string) []byte {
 	switch v := v.(type) {
 	case nil:
 		return append(b, "null"...)
@@ -49,20 +55,19 @@ func appendJSON(b []byte, v any) []byte {
 		b = append(b, '{')
 		for i, m := range v {
 			if i > 0 {
-				b = append(b, ',')
+				b = append(b, comma...)
 			}
-			b = wire.AppendString(b, m.key)
-			b = append(b, ':')
-			b = appendJSON(b, m.value)
+			b = append(wire.AppendString(b, m.key), colon...)
+			b = appendValue(b, m.value, comma, colon)
 		}
 		return append(b, '}')
 	case []any:
 		b = append(b, '[')
 		for i, item := range v {
 			if i > 0 {
-				b = append(b, ',')
+				b = append(b, comma...)
 			}
-			b = appendJSON(b, item)
+			b = appendValue(b, item, comma, colon)
 		}
 		return append(b, ']')
 	}

@@ -106,16 +106,15 @@ func (p *scriptParser) turn(n *yamlfile.Node) (Turn, TurnNode) {
 	if f := n.Field("prompt"); f != nil {
 		t.Prompt = p.text(f, "prompt")
 	}
-	t.Line, d.Line, d.Column = n.Line, n.Line, n.Column
 	d.Mapping, d.Rest = true, n.Beside("replies")
 	return t, d
 }
 
 // turnOf reads the replies of a turn.
 func (p *scriptParser) turnOf(n *yamlfile.Node) (Turn, TurnNode) {
-	t, d := Turn{Line: n.Line}, TurnNode{Lead: n.Lead(), Line: n.Line, Column: n.Column}
+	t, d := Turn{}, TurnNode{Lead: n.Lead()}
 	for _, item := range n.List("the replies of a turn") {
-		node := ReplyNode{Lead: item.Lead(), Line: item.Line, Column: item.Column}
+		node := ReplyNode{Lead: item.Lead()}
 		t.Replies = append(t.Replies, p.reply(item, &node))
 		d.Replies = append(d.Replies, node)
 	}
@@ -180,7 +179,7 @@ func (p *scriptParser) lanes(n *yamlfile.Node) []Lane {
 	var out []Lane
 	for _, f := range n.Fields {
 		f.Keys("a lane", "when", "reply", "main")
-		l := Lane{Name: f.Key, Line: f.At.Line}
+		l := Lane{Name: f.Key}
 		if w := f.Field("when"); w != nil {
 			l.When = p.guard(w)
 		}
@@ -216,7 +215,7 @@ func (p *scriptParser) guard(n *yamlfile.Node) Guard {
 	}
 	var g Guard
 	for _, f := range n.Fields {
-		c := Condition{Line: f.At.Line}
+		var c Condition
 		name, isPattern := strings.CutSuffix(f.Key, "~")
 		name, c.Negate = strings.CutSuffix(name, "!")
 		c.Field = name

@@ -62,7 +62,7 @@ func (p *scriptParser) step(r *Reply, n *yamlfile.Node) StepNode {
 	kind := kindOf(n)
 	v := n.Field(kind)
 	s := Step{Line: n.Line}
-	node := StepNode{Kind: kind, Text: n.Source(), Line: n.Line, Column: n.Column}
+	node := StepNode{Kind: kind, Text: n.Source()}
 	switch kind {
 	case "when":
 		if len(r.Steps) > 0 {

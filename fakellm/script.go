@@ -59,8 +59,6 @@ type Turn struct {
 	// needed where nobody registers prompts, as in a server of its own.
 	Prompt  string
 	Replies []Reply
-	// Line is where the turn begins in the script, from 1.
-	Line int
 }
 
 // Reply is what the model says to one request. A reply with Alternatives has
@@ -83,7 +81,6 @@ type Lane struct {
 	// later lane takes it.
 	Main  bool
 	Reply Reply
-	Line  int
 }
 
 // Names of the lanes that exist without a script. A script or a profile that
@@ -111,7 +108,6 @@ type Condition struct {
 	Value   string
 	// Negate turns the condition round (the operator !~).
 	Negate bool
-	Line   int
 }
 
 // StepKind says what a step does.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/internal/yamlfile"
-	"github.com/acp-test/acp-test/wire"
 )
 
 // Script returns what was recorded so far, as the YAML of a script without
@@ -255,33 +254,6 @@ func toolNode(s *Step) StepNode {
 		more = append(more, "args_gate_at: "+strconv.Itoa(s.GateAt))
 	}
 	return NewStep("tool", quoted(s.Tool), more...)
-}
-
-// appendFlow writes a value in flow style, which YAML shares with JSON but for the
-// space behind a colon.
-func appendFlow(b []byte, v any) []byte {
-	switch v := v.(type) {
-	case object:
-		b = append(b, '{')
-		for i, m := range v {
-			if i > 0 {
-				b = append(b, ", "...)
-			}
-			b = append(wire.AppendString(b, m.key), ": "...)
-			b = appendFlow(b, m.value)
-		}
-		return append(b, '}')
-	case []any:
-		b = append(b, '[')
-		for i, item := range v {
-			if i > 0 {
-				b = append(b, ", "...)
-			}
-			b = appendFlow(b, item)
-		}
-		return append(b, ']')
-	}
-	return appendJSON(b, v)
 }
 
 // String is the span as a script has it.

@@ -1,5 +1,9 @@
 package refagent
 
+import (
+	"slices"
+)
+
 // update is the payload of session/update; which fields are set depends on the
 // tag, as schema v1 says. Content is a block for chunks and a list of
 // toolContent for tools.
@@ -96,4 +100,74 @@ func (a *agent) record(s *session, u update) {
 	defer s.mu.Unlock()
 	s.writeLocked(event{Type: eventUpdate, Update: &u})
 	a.tell(s, u)
+}
+
+// plan adds a step to the session's plan and shows the whole of it.
+func (a *agent) plan(s *session, step string) {
+	entries := append(s.plan(), planEntry{Content: step, Priority: "medium", Status: statusPending})
+	a.record(s, update{Tag: "plan", Entries: entries})
+}
+
+// plan is a copy of the session's plan.
+func (s *session) plan() []planEntry {
+	return locked(s, func() []planEntry { return slices.Clone(s.rec.plan) })
+}
+
+// planStep shows the progress of a step that was planned and is now done.
+func (a *agent) planStep(s *session, step, status string) {
+	entries := s.plan()
+	at := slices.IndexFunc(entries, func(e planEntry) bool { return e.Content == step && e.Status != statusCompleted })
+	if at < 0 {
+		return
+	}
+	entries[at].Status = status
+	a.record(s, update{Tag: "plan", Entries: entries})
+}
+
+// compact puts a summary that the model makes in the place of what was said so far. The event of its end
+// is the one that is recorded: what broke off is no part of the session.
+func (a *agent) compact(s *session, t *turn) (stop string, err error) {
+	c := update{Tag: "compaction_update", CompactionID: s.messageID(), Status: statusInProgress}
+	a.tell(s, c)
+	history := a.context(s)
+	history[len(history)-1].Text = "Write a summary of the conversation so far, to go on from."
+	r, err := a.model.Ask(t.ctx, history, nil, func(p Piece) {
+		if p.Text != "" && t.ctx.Err() == nil {
+			a.tell(s, update{Tag: "compaction_summary_chunk", CompactionID: c.CompactionID, Content: text(p.Text)})
+		}
+	})
+	switch {
+	case t.ctx.Err() != nil:
+		c.Status = statusCancelled
+	case err != nil:
+		c.Status, c.Error = statusFailed, turnError(err).Message
+	default:
+		c.Status, c.Summary = statusCompleted, []textBlock{text(r.Text)}
+		a.record(s, c)
+		if !a.shown(c.Tag) {
+			a.say(s, "The conversation is replaced by a summary.")
+		}
+		return stopEndTurn, nil
+	}
+	a.tell(s, c)
+	return "", err
+}
+
+// shown reports whether the editor takes an update: in version 1 some need a capability of it.
+func (a *agent) shown(tag string) bool {
+	client := a.capabilities()
+	switch tag {
+	case "notice":
+		return a.v2() || client.Notices
+	case "compaction_update", "compaction_summary_chunk":
+		return a.v2() || client.Compaction
+	case "subagent_update", "session_message":
+		return a.shows()
+	}
+	return true
+}
+
+// warn tells the user what is no part of the conversation, if the editor takes notices.
+func (a *agent) warn(s *session, title string) {
+	a.tell(s, update{Tag: "notice", Severity: "warning", Title: title})
 }

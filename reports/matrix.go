@@ -68,14 +68,13 @@ type MatrixCell struct {
 
 // MatrixNote says what stands behind cells that are no pass.
 type MatrixNote struct {
-	Number   int
-	Agent    string
-	Outcome  string
-	Source   string // the check or rule
-	Scenario string // the first that shows it
-	Title    string
-	Known    string // why it is a known failure; "" if it is none
-	Command  string // what shows it again
+	Number  int
+	Agent   string
+	Outcome string
+	Source  string // the check or rule
+	Title   string
+	Known   string // why it is a known failure; "" if it is none
+	Command string // what shows it again
 }
 
 // notReached is the outcome of a requirement whose check came after a line
@@ -148,10 +147,10 @@ func (g *gathering) result(r results.Result, cell func(id string) *MatrixCell) {
 		}
 		if k, ok := g.column.flaky(r.ID, c.Slug); ok {
 			outcome = nowAndThen
-			note = g.note(c.ID, MatrixNote{Outcome: outcome, Source: c.ID, Scenario: r.ID, Title: g.asked(c, r),
+			note = g.note(c.ID, MatrixNote{Outcome: outcome, Source: c.ID, Title: g.asked(c, r),
 				Known: k.Reason}, r)
 		} else if c.Verdict != results.Pass {
-			note = g.note(c.ID, MatrixNote{Outcome: outcome, Source: c.ID, Scenario: r.ID, Title: g.asked(c, r),
+			note = g.note(c.ID, MatrixNote{Outcome: outcome, Source: c.ID, Title: g.asked(c, r),
 				Known: g.reason(r.ID, c.Known, r.Names(c)...)}, r)
 		}
 		for _, id := range c.Requirements {
@@ -163,7 +162,7 @@ func (g *gathering) result(r results.Result, cell func(id string) *MatrixCell) {
 			continue
 		}
 		note := g.note(f.Rule+" "+f.Point+" "+f.Class.String(),
-			MatrixNote{Outcome: f.Class.String(), Source: f.Rule, Scenario: r.ID, Title: g.broken(f),
+			MatrixNote{Outcome: f.Class.String(), Source: f.Rule, Title: g.broken(f),
 				Known: g.reason(r.ID, f.Known, f.Names()...)}, r)
 		for _, id := range f.Requirements {
 			cell(id).worsen(f.Class.String(), note)
@@ -179,7 +178,7 @@ func (g *gathering) flakyRules(r results.Result, cell func(id string) *MatrixCel
 		if !ok || !k.Flaky || !k.Selects(r.ID) || r.Verdict == results.Skip {
 			continue
 		}
-		note := g.note(rule.ID+" "+nowAndThen, MatrixNote{Outcome: nowAndThen, Source: rule.ID, Scenario: r.ID,
+		note := g.note(rule.ID+" "+nowAndThen, MatrixNote{Outcome: nowAndThen, Source: rule.ID,
 			Title: rule.Sentence, Known: k.Reason}, r)
 		broken := k.Requirements
 		if len(broken) == 0 {

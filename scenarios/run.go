@@ -247,6 +247,31 @@ func (b *Branch) reach(s *Session, e transcript.Entry) {
 // Expand replaces the variables of a word.
 func (b *Branch) Expand(w script.Word) (string, error) { return w.Expand(b.Variable) }
 
+// Content returns what a line sends as it is, with its variables, also those of a file that it names.
+func (b *Branch) Content(l *Line, w script.Word) (string, error) {
+	text, err := b.Expand(w)
+	if err == nil {
+		text, err = script.ExpandText(l.File(), text, b.Variable)
+	}
+	if err != nil {
+		return "", l.Fault(err)
+	}
+	return text, nil
+}
+
+// Dress adds the headers that the options header=NAME:VALUE of a line name.
+func (b *Branch) Dress(header map[string]string, options []script.Word) error {
+	for _, w := range options {
+		text, err := b.Expand(w)
+		if err != nil {
+			return err
+		}
+		name, value, _ := strings.Cut(text, ":")
+		header[name] = strings.TrimSpace(value)
+	}
+	return nil
+}
+
 // Variable returns the value of $NAME, $NAME(ARG) or $NAME.path.
 func (b *Branch) Variable(name string) (string, error) {
 	r := b.run

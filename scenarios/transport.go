@@ -9,7 +9,6 @@ import (
 
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/mistake"
-	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transport"
 )
 
@@ -135,12 +134,9 @@ func compileSend(l *Line) Step {
 		if err := r.Launch(ctx); err != nil {
 			return err
 		}
-		text, err := b.Expand(source)
+		text, err := b.Content(l, source)
 		if err != nil {
-			return l.Fault(err)
-		}
-		if text, err = script.ExpandText(l.File(), text, b.Variable); err != nil {
-			return l.Fault(err)
+			return err
 		}
 		if _, err := r.Alive(l); err != nil {
 			return err

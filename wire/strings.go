@@ -199,3 +199,15 @@ func AppendString(dst []byte, s string) []byte {
 
 // Quote returns s as a JSON string literal.
 func Quote(s string) string { return string(AppendString(nil, s)) }
+
+// Clip returns the first n bytes of a text, or fewer so that no character is cut
+// in two, with an ellipsis behind them; a text that is not longer as it is.
+func Clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}

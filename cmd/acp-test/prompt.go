@@ -226,7 +226,7 @@ func (h *host) prompt(ctx context.Context, o *prompting, words []string) (err er
 		ListCommands: o.listCommands, Converse: converse, Write: o.write, Yolo: o.yolo, Ask: o.ask, Timeout: o.timeout,
 		Codes: o.codes, Version: version(), Log: log, Console: console,
 		Screen: prompt.Screen{Output: o.output, Out: h.out, Err: h.err, Paint: h.style(h.err).put,
-			Terminal: isTerminal(h.out), Secrets: h.secrets(o.env...)},
+			Secrets: h.secrets(o.env...)},
 	})
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -141,7 +141,7 @@ type frame struct {
 func (c *connection) box(session string) *box {
 	b := c.boxes[session]
 	if b == nil || b.over && len(b.frames) == 0 {
-		b = &box{c: c, session: session, some: make(chan struct{}, 1)}
+		b = &box{c: c, some: make(chan struct{}, 1)}
 		c.boxes[session] = b
 	}
 	return b
@@ -149,13 +149,12 @@ func (c *connection) box(session string) *box {
 
 // box holds what goes by a stream until its reader has it. The lock of the connection guards it.
 type box struct {
-	c       *connection
-	session string
-	frames  []frame
-	read    bool
-	over    bool // the session has ended
-	slow    bool // its reader does not take what there is
-	some    chan struct{}
+	c      *connection
+	frames []frame
+	read   bool
+	over   bool // the session has ended
+	slow   bool // its reader does not take what there is
+	some   chan struct{}
 }
 
 // put adds a message. An editor that leaves too much unread loses its connection.

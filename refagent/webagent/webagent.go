@@ -123,7 +123,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n := s.runs
 	s.mu.Unlock()
 	run := &run{server: s, ctx: ctx, in: in, w: w, number: n, state: in.State, binary: binary}
-	run.port = &Port{run: run, Input: in, Run: n}
+	run.port = &Port{run: run, Input: in}
 	_ = http.NewResponseController(w).Flush() // who hung up is told by the context
 	run.play()
 	if s.Hooks.End != nil {
@@ -322,8 +322,6 @@ type Hooks struct {
 type Port struct {
 	run   *run
 	Input *Input
-	// Run counts the runs of the server, from 1.
-	Run int
 }
 
 // Emit sends an event, past the Send hook.

@@ -31,7 +31,6 @@ type AgentCheck struct {
 // AgentExpectation is one line of a check: about what the editor sent, or what
 // it answered.
 type AgentExpectation struct {
-	Line   int
 	Text   string
 	Negate bool
 	// What is "sent", "answered", "shown", "ended", "hung-up", "left-open" or "left-running"; About
@@ -163,7 +162,7 @@ func compileExpectation[B any](l *Line[B]) Step[B] {
 	if len(checks) == 0 {
 		return l.Mistake(l.Name.Column, "open a check first: check SLUG", "%s stands in no check", l.Name.Raw())
 	}
-	x := AgentExpectation{Line: l.Number, Text: l.Text, Negate: l.Negated, What: l.Name.Raw()}
+	x := AgentExpectation{Text: l.Text, Negate: l.Negated, What: l.Name.Raw()}
 	switch x.What {
 	case "shown":
 		where := l.Options("where")["where"]

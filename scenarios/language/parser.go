@@ -322,6 +322,17 @@ func (l *Line[B]) Every(key string) (values []script.Word) {
 	return values
 }
 
+// Headers takes the options header=NAME:VALUE off the line.
+func (l *Line[B]) Headers() []script.Word {
+	headers := l.Every("header")
+	for _, w := range headers {
+		if !strings.Contains(w.Raw(), ":") {
+			l.Usage(w.Column, "header= is NAME:VALUE")
+		}
+	}
+	return headers
+}
+
 // SessionName returns the word at i if it names a session.
 func (l *Line[B]) SessionName(i int) (string, bool) {
 	if i >= len(l.Rest) || l.Rest[i].Quoted {

@@ -29,8 +29,6 @@ type Screen struct {
 	// Paint gives a text on Err a colour, by the code of an SGR sequence; on what shows
 	// none it returns the text as it is.
 	Paint func(code, text string) string
-	// Terminal: Out is one, so that what could change its state is left out.
-	Terminal bool
 	// Secrets are taken out of what is shown; nil: none.
 	Secrets *secret.Finder
 

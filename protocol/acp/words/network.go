@@ -78,7 +78,7 @@ func onNetwork(
 }
 
 func compileHTTP(l *scenarios.Line) scenarios.Step {
-	headers := l.Every("header")
+	headers := l.Headers()
 	opts := l.Options("expects", "has", "lacks", "connection", "session")
 	raw := remote.Raw{Method: remote.Upgrade}
 	need := language.Need{What: "ws", Line: l.Number}
@@ -95,23 +95,15 @@ func compileHTTP(l *scenarios.Line) scenarios.Step {
 	if opts["expects"].Raw() == "" {
 		l.Usage(l.End(), "expects= is missing: the statuses that the answer may have")
 	}
-	for _, w := range headers {
-		if !strings.Contains(w.Raw(), ":") {
-			l.Usage(w.Column, "header= is NAME:VALUE")
-		}
-	}
 	l.Scenario().Needs = append(l.Scenario().Needs, need)
 	return onNetwork(l, func(ctx context.Context, b *scenarios.Branch, c *remote.Conn) error {
 		r, err := dressed(b, c, raw, headers, opts)
 		if err != nil {
 			return l.Fault(err)
 		}
-		text, err := b.Expand(body)
-		if err == nil {
-			text, err = script.ExpandText(l.File(), text, b.Variable)
-		}
+		text, err := b.Content(l, body)
 		if err != nil {
-			return l.Fault(err)
+			return err
 		}
 		r.Body = []byte(text)
 		wait, cancel := b.StepTimeout(ctx, 0)
@@ -152,15 +144,7 @@ func dressed(b *scenarios.Branch, c *remote.Conn, raw remote.Raw, headers []scri
 			raw.Header[map[string]string{"connection": remote.ConnectionID, "session": remote.SessionID}[name]] = value
 		}
 	}
-	for _, w := range headers {
-		text, err := b.Expand(w)
-		if err != nil {
-			return raw, err
-		}
-		name, value, _ := strings.Cut(text, ":")
-		raw.Header[name] = strings.TrimSpace(value)
-	}
-	return raw, nil
+	return raw, b.Dress(raw.Header, headers)
 }
 
 // statusOf judges what a request was answered with.
@@ -200,12 +184,9 @@ func compileFrame(l *scenarios.Line) scenarios.Step {
 		if err != nil {
 			return err
 		}
-		what, err := b.Expand(text)
-		if err == nil {
-			what, err = script.ExpandText(l.File(), what, b.Variable)
-		}
+		what, err := b.Content(l, text)
 		if err != nil {
-			return l.Fault(err)
+			return err
 		}
 		b.Did(l)
 		if err := c.Frame(ctx, e.Seq, []byte(what), opts["form"].Is("binary")); err != nil {

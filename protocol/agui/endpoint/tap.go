@@ -96,7 +96,7 @@ func (t *Tap) answer(r *http.Response) error {
 	}
 	head := headOf(r)
 	if r.StatusCode != http.StatusOK || !head.Streams() || r.Header.Get("Content-Encoding") != "" {
-		r.Body = &whole{ReadCloser: r.Body, tap: t, ref: ref, head: head, ctx: r.Request.Context()}
+		r.Body = &whole{ReadCloser: r.Body, tap: t, ref: ref, head: head}
 		return nil
 	}
 	t.note(ref, transcript.Response, head)
@@ -197,7 +197,6 @@ type whole struct {
 	tap  *Tap
 	ref  int
 	head Head
-	ctx  context.Context
 
 	begun []byte
 	noted bool

@@ -63,24 +63,11 @@ func actCommands() []*scenarios.Command {
 
 // http takes the words about HTTP off a line.
 func http(l *scenarios.Line) func(b *scenarios.Branch) (endpoint.Post, error) {
-	headers, opts := l.Every("header"), l.Options("method", "type", "accept")
-	for _, w := range headers {
-		if !strings.Contains(w.Raw(), ":") {
-			l.Usage(w.Column, "header= is NAME:VALUE")
-		}
-	}
+	headers, opts := l.Headers(), l.Options("method", "type", "accept")
 	return func(b *scenarios.Branch) (endpoint.Post, error) {
 		p := endpoint.Post{Method: opts["method"].Raw(), Type: opts["type"].Raw(), Accept: opts["accept"].Raw(),
 			Header: map[string]string{}, Patience: b.StepLimit() / 2}
-		for _, w := range headers {
-			text, err := b.Expand(w)
-			if err != nil {
-				return p, err
-			}
-			name, value, _ := strings.Cut(text, ":")
-			p.Header[name] = strings.TrimSpace(value)
-		}
-		return p, nil
+		return p, b.Dress(p.Header, headers)
 	}
 }
 
