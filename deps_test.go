@@ -35,7 +35,7 @@ var layers = [][]string{
 	{"scenarios/results"},
 	{"protocol/agui/invariants", "protocol/agui/canonical"},
 	{"protocol/agui/endpoint", "protocol/acp/remote", "protocol/acp/invariants", "protocol/acp/canonical", "internal/canary"},
-	{"agents", "inspector", "protocol/hearing", "serve/obedient"},
+	{"agents", "inspector", "protocol/hearing", "serve/obedient", "editors/personas"},
 	{"rules", "golden", "mockclient", "fakellm"},
 	{"protocol/agui/aguiframe", "protocol/agui/aguiproto", "protocol/agui/fold", "protocol/acp/acpframe", "transport"},
 	{"serve"},

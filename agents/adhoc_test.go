@@ -1,6 +1,8 @@
 package agents_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -101,6 +103,43 @@ var _ = Describe("an editor's settings", func() {
 		Expect(profiles[1].Command).To(Equal([]string{"/bin/old", "-x"}))
 	})
 
+	DescribeTable("name agents in other forms too",
+		func(src string) {
+			profiles, _, err := agents.ParseSettings("s.json", []byte(src))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(profiles).To(HaveLen(1))
+			home, err := os.UserHomeDir()
+			Expect(err).NotTo(HaveOccurred())
+			Expect(profiles[0].Command).To(Equal([]string{filepath.Join(home, "bin/x"), "--acp"}))
+		},
+		Entry("as the whole of a file", `{"x": {"command": "~/bin/x", "args": ["--acp"]}}`),
+		Entry("as a part that was copied out of a file", `
+  // mine
+  "agent_servers": {"x": {"command": "~/bin/x", "args": ["--acp"]}},
+`),
+	)
+
+	It("have the mode and the model of an agent's sessions", func() {
+		profiles, _, err := agents.ParseSettings("s.json",
+			[]byte(`{"agent_servers": {"x": {"command": "y", "default_mode": "plan", "default_model": "small"}}}`))
+		Expect(err).NotTo(HaveOccurred())
+		Expect([]string{profiles[0].OwnMode, profiles[0].OwnModel}).To(Equal([]string{"plan", "small"}))
+	})
+
+	It("name MCP servers as an object, or as a list as in session/new", func() {
+		want := []agents.Server{{Name: "a", Type: "stdio", Command: "x", Args: []string{"-s"}, Pairs: [][2]string{{"K", "V"}}},
+			{Name: "b", Type: "http", URL: "http://h", Pairs: [][2]string{{"A", "B"}}}}
+		for _, src := range []string{
+			`{"context_servers": {"a": {"command": "x", "args": ["-s"], "env": {"K": "V"}}, "b": {"url": "http://h", "headers": {"A": "B"}}}}`,
+			`{"mcp_servers": [{"name": "a", "command": "x", "args": ["-s"], "env": [{"name": "K", "value": "V"}]},
+  {"name": "b", "type": "http", "url": "http://h", "headers": [{"name": "A", "value": "B"}]}]}`,
+		} {
+			Expect(agents.ParseServers("s.json", []byte(src))).To(Equal(want))
+		}
+		_, err := agents.ParseServers("s.json", []byte(`{"mcpServers": [{"command": "x"}]}`))
+		Expect(err).To(MatchError("s.json:1:17: each of mcpServers must have a name"))
+	})
+
 	DescribeTable("say what is wrong and where",
 		func(src, want string) {
 			_, _, err := agents.ParseSettings("s.json", []byte(src))
@@ -108,6 +147,7 @@ var _ = Describe("an editor's settings", func() {
 		},
 		Entry("no JSON", "{\n  \"a\": }\n", "s.json:2:8: invalid character '}' where a value should begin"),
 		Entry("a number for arguments", "{\n \"agent_servers\": {\"x\": {\"command\": \"y\", \"args\": 1}}}", `s.json:2:50: agent_servers.x.args must be a list of texts`),
+		Entry("a mistake in a part that was copied", "\"agent_servers\": {\"x\": {\"command\": 7}}", `s.json:1:36: agent_servers.x.command must be a text, not 7`),
 		Entry("a list for a command", `{"agent_servers": {"x": {"command": ["y"]}}}`, `s.json:1:37: agent_servers.x.command must be a text, not ["y"]`),
 	)
 })

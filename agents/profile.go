@@ -192,6 +192,8 @@ type Profile struct {
 	KnownFailures []KnownFailure
 	// Own is the environment that an editor's settings give to the agent, as it stands there.
 	Own map[string]string
+	// OwnMode and OwnModel are what a session begins with there; "" is the agent's own.
+	OwnMode, OwnModel string
 	// Source is the file the profile was read from, "shipped", "command line"
 	// or the settings file that names the agent.
 	Source string

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -36,7 +37,11 @@ func Settings(file string) (profiles []*Profile, skipped []string, err error) {
 func ParseSettings(name string, src []byte) (profiles []*Profile, skipped []string, err error) {
 	defer mistake.Catch(&err)
 	s, doc := readSettings(name, src)
-	for key, v := range s.object(doc.Get("agent_servers"), "agent_servers") {
+	servers := doc.Get("agent_servers")
+	if !servers.Exists() && bare(doc) {
+		servers = doc
+	}
+	for key, v := range s.object(servers, "agent_servers") {
 		where := "agent_servers." + key
 		if v.Kind() != wire.Object {
 			s.fail(v, "%s must be an object", where)
@@ -44,7 +49,10 @@ func ParseSettings(name string, src []byte) (profiles []*Profile, skipped []stri
 		argv, env := s.program(v, where)
 		switch kind := s.one(v.Get("type"), where+".type"); {
 		case argv[0] != "":
-			profiles = append(profiles, ofSettings(name, key, argv, env))
+			p := ofSettings(name, key, argv, env)
+			p.OwnMode = s.one(v.Get("default_mode"), where+".default_mode")
+			p.OwnModel = s.one(v.Get("default_model"), where+".default_model")
+			profiles = append(profiles, p)
 		case kind != "" && kind != "custom":
 			skipped = append(skipped,
 				fmt.Sprintf("%s: the editor installs it itself (type %q) and names no command", key, kind))
@@ -54,6 +62,16 @@ func ParseSettings(name string, src []byte) (profiles []*Profile, skipped []stri
 		}
 	}
 	return profiles, skipped, nil
+}
+
+// bare reports whether an object is what others have below agent_servers: each member has a command.
+func bare(doc wire.Value) bool {
+	for _, v := range doc.Members() {
+		if !v.Get("command").Exists() {
+			return false
+		}
+	}
+	return doc.Len() > 0
 }
 
 // ofSettings is the profile of an agent that an editor's settings name.
@@ -102,7 +120,7 @@ func ParseServers(name string, src []byte) (list []Server, err error) {
 	defer mistake.Catch(&err)
 	s, doc := readSettings(name, src)
 	for _, key := range serverKeys {
-		for called, v := range s.object(doc.Get(key), key) {
+		for called, v := range s.named(doc.Get(key), key) {
 			server := s.server(called, key+"."+called, v)
 			if server.Command+server.URL == "" {
 				s.misspelt(v, key+"."+called)
@@ -117,18 +135,22 @@ func ParseServers(name string, src []byte) (list []Server, err error) {
 
 // settings is a text whose mistakes are panics, which the exported functions catch.
 type settings struct {
-	name string
-	text []byte
+	name   string
+	text   []byte
+	before int // bytes of text that are not of the file
 }
 
 // readSettings takes an editor's settings apart.
 func readSettings(name string, src []byte) (settings, wire.Value) {
-	s := settings{name, jsonc.ToJSON(src)} // keeps every offset
+	s := settings{name: name, text: jsonc.ToJSON(src)}                       // keeps every offset
+	if text := bytes.TrimSpace(s.text); bytes.HasPrefix(text, []byte(`"`)) { // a part that was copied out of a file
+		s.text, s.before = slices.Concat([]byte("{"), bytes.TrimRight(s.text, ", \t\r\n"), []byte("}")), 1
+	}
 	doc, err := wire.Parse(s.text)
 	var bad *wire.SyntaxError
 	switch {
 	case errors.As(err, &bad):
-		m := placed(name, s.text, bad.Offset)
+		m := s.placed(bad.Offset)
 		m.Message = bad.Msg
 		panic(m)
 	case doc.Kind() != wire.Object:
@@ -138,7 +160,7 @@ func readSettings(name string, src []byte) (settings, wire.Value) {
 }
 
 func (s settings) fail(at wire.Value, format string, args ...any) {
-	m := placed(s.name, s.text, at.Offset())
+	m := s.placed(at.Offset())
 	m.Message = fmt.Sprintf(format, args...)
 	panic(m)
 }
@@ -170,6 +192,11 @@ func (s settings) program(v wire.Value, where string) (argv []string, env [][2]s
 		argv[0] = s.one(inner, where+".command")
 	}
 	argv[0] = cmp.Or(argv[0], s.one(v.Get("path"), where+".path"))
+	if rest, ok := strings.CutPrefix(argv[0], "~/"); ok { // as editors read it
+		if home, err := os.UserHomeDir(); err == nil {
+			argv[0] = filepath.Join(home, rest)
+		}
+	}
 	args := v.Get("args")
 	if args.Exists() && !args.IsNull() && args.Kind() != wire.Array {
 		s.fail(args, "%s.args must be a list of texts", where)
@@ -197,6 +224,24 @@ func (s settings) object(v wire.Value, where string) func(func(string, wire.Valu
 	return v.Members()
 }
 
+// named yields the members of an object, or the elements of a list by their names.
+func (s settings) named(v wire.Value, where string) func(func(string, wire.Value) bool) {
+	if v.Kind() != wire.Array {
+		return s.object(v, where)
+	}
+	return func(yield func(string, wire.Value) bool) {
+		for element := range v.Items() {
+			name := s.one(element.Get("name"), where+".name")
+			if name == "" {
+				s.fail(element, "each of %s must have a name", where)
+			}
+			if !yield(name, element) {
+				return
+			}
+		}
+	}
+}
+
 func (s settings) one(v wire.Value, where string) string {
 	if v.Exists() && !v.IsNull() && v.Kind() != wire.String {
 		s.fail(v, "%s must be a text, not %s", where, v.Raw())
@@ -206,16 +251,19 @@ func (s settings) one(v wire.Value, where string) string {
 
 func (s settings) pairs(v wire.Value, where string) [][2]string {
 	var list [][2]string
-	for k, v := range s.object(v, where) {
+	for k, v := range s.named(v, where) {
+		if inner := v.Get("value"); v.Kind() == wire.Object {
+			v = inner
+		}
 		list = append(list, [2]string{k, s.one(v, where+"."+k)})
 	}
 	slices.SortFunc(list, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
 	return list
 }
 
-// placed is a mistake at an offset of a text.
-func placed(name string, text []byte, offset int) *Mistake {
-	before := text[:offset]
+// placed is a mistake at an offset of the text.
+func (s settings) placed(offset int) *Mistake {
+	before := s.text[s.before:max(offset, s.before)]
 	line := 1 + bytes.Count(before, []byte("\n"))
-	return &Mistake{File: name, Line: line, Column: offset - bytes.LastIndexByte(before, '\n')}
+	return &Mistake{File: s.name, Line: line, Column: len(before) - bytes.LastIndexByte(before, '\n')}
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/acp-test/acp-test/transcript"
@@ -140,7 +142,7 @@ func (e *Editor) CallContext(ctx context.Context, method string, params any) *Ca
 		defer e.mu.Unlock()
 		id := e.ids(e.nextID)
 		e.nextID++
-		f := e.agent.Append(message(id, method, raw))
+		f := e.agent.Append(e.message(id, method, raw))
 		c.Entry = f
 		release = e.sent(f, c)
 		return f, true
@@ -185,7 +187,7 @@ func (e *Editor) NotifyContext(ctx context.Context, method string, params any) (
 	if err != nil {
 		return transcript.Entry{}, fmt.Errorf("encoding params of %s: %w", method, err)
 	}
-	return e.sendLine(ctx, message("", method, raw), "\n")
+	return e.sendLine(ctx, e.message("", method, raw), "\n")
 }
 
 // Send sends a line as it is, with a newline added: what no editor would send.
@@ -271,7 +273,7 @@ func encode(v any) ([]byte, error) {
 }
 
 // message renders a request (id not empty) or a notification.
-func message(id wire.ID, method string, params []byte) []byte {
+func (e *Editor) message(id wire.ID, method string, params []byte) []byte {
 	b := append(make([]byte, 0, len(params)+len(method)+64), `{"jsonrpc":"2.0",`...)
 	if id != "" {
 		b = append(append(append(b, `"id":`...), id...), ',')
@@ -279,6 +281,11 @@ func message(id wire.ID, method string, params []byte) []byte {
 	b = wire.AppendString(append(b, `"method":`...), method)
 	if params != nil {
 		b = append(append(b, `,"params":`...), params...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.opts.Members)) {
+		b = append(wire.AppendString(append(b, ','), name), ':')
+		value, _ := encode(e.opts.Members[name]) // it was read from YAML
+		b = append(b, value...)
 	}
 	return append(b, '}')
 }

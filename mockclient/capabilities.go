@@ -56,12 +56,12 @@ func (c Capabilities) On(path string) bool {
 	}
 }
 
-// clone copies the tree, so that a caller's later change is not ours.
-func (c Capabilities) clone() Capabilities {
+// Clone copies the tree, so that a caller's later change is not ours.
+func (c Capabilities) Clone() Capabilities {
 	out := Capabilities{}
 	for k, v := range c {
 		if m, ok := v.(map[string]any); ok {
-			v = map[string]any(Capabilities(m).clone())
+			v = map[string]any(Capabilities(m).Clone())
 		}
 		out[k] = v
 	}

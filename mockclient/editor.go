@@ -27,10 +27,12 @@ type Options struct {
 	Info         Implementation // empty means acp-test
 	Version      int            // protocol version offered; 0 means 1
 	Meta         map[string]any // _meta of initialize
-	Policy       *Policy        // nil rejects, see Policy
-	Files        *Files         // nil means the plain disk
-	Terminals    *Terminals     // nil means scripted, with no output
-	Elicitation  *Elicitation   // nil declines; matters only if advertised
+	// Members stand in each request and notification, beside those of JSON-RPC.
+	Members     map[string]any
+	Policy      *Policy      // nil rejects, see Policy
+	Files       *Files       // nil means the plain disk
+	Terminals   *Terminals   // nil means scripted, with no output
+	Elicitation *Elicitation // nil declines; matters only if advertised
 	// IDs makes the ids of our requests; nil counts from 1.
 	IDs IDs
 	// Handlers answer further methods of the agent, or replace the built-in
@@ -92,7 +94,7 @@ func NewEditor(a *Agent, o Options) *Editor {
 	o.Policy, o.Files = cmp.Or(o.Policy, &Policy{}), cmp.Or(o.Files, &Files{})
 	o.Elicitation = cmp.Or(o.Elicitation, &Elicitation{})
 	e := &Editor{
-		agent: a, t: a.Transcript(), opts: o, caps: o.Capabilities.clone(),
+		agent: a, t: a.Transcript(), opts: o, caps: o.Capabilities.Clone(),
 		tools: newToolNames(a.Conn()), ended: make(chan struct{}), inbox: newQueue(),
 		files: o.Files, ids: o.IDs, policy: o.Policy, elicit: o.Elicitation,
 		hold: map[string]func(wire.Value) bool{}, pending: map[int]*pending{},

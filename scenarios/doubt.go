@@ -66,7 +66,7 @@ func (r *run) waitFor(
 		timer.instead = fmt.Sprintf("%v, since such a wait was in vain before", full)
 	}
 	began := time.Now()
-	wait, cancel := patient(ctx, d, timer, process.Starved)
+	wait, cancel := patient(ctx, d, timer, process.Starved, r.still)
 	return wait, func() {
 		vain := context.Cause(wait) == error(timer)
 		if vain {

@@ -207,6 +207,11 @@ func (e *Engine) Greeting(ctx context.Context) (name, version string, provided b
 	if err != nil {
 		return "", "", false
 	}
+	temp, err := own.MakeTemp()
+	if err != nil {
+		return "", "", false
+	}
+	defer temp.Close()
 	res := own.Run(ctx, s)
 	return res.AgentName, res.AgentVersion, res.Verdict == results.Pass
 }

@@ -34,7 +34,7 @@ func (r *run) StepTimeout(ctx context.Context, within time.Duration) (context.Co
 	if r.engine.Debug {
 		return context.WithCancel(ctx)
 	}
-	return patient(ctx, d, &timerError{name: name, d: d}, process.Starved)
+	return patient(ctx, d, &timerError{name: name, d: d}, process.Starved, r.still)
 }
 
 // timerError names the timer that ended a wait.
@@ -57,9 +57,10 @@ const most = 4
 // patient is a context that ends after d, not counting the time in which processes of
 // this machine waited for a processor, of which starved is the sum: nobody can answer
 // who may not run. It ends after four times d all the same, and where d does, before
-// ctx ends.
+// ctx ends. An agent that is still when d is over waits for something else than a processor: it gets
+// half of d more, and no more if it is still then too. Nil still tells nothing.
 func patient(
-	ctx context.Context, d time.Duration, cause error, starved func() time.Duration,
+	ctx context.Context, d time.Duration, cause error, starved func() time.Duration, still func() bool,
 ) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	began, before := time.Now(), starved()
@@ -69,15 +70,20 @@ func patient(
 	}
 	var mu sync.Mutex
 	var timer *time.Timer
+	rested := false
 	mu.Lock()
 	defer mu.Unlock()
 	timer = time.AfterFunc(d, func() {
 		mu.Lock()
 		defer mu.Unlock()
 		left := min(d+starved()-before, longest) - time.Since(began)
-		if left < time.Millisecond || ctx.Err() != nil {
+		rests := left >= time.Millisecond && still != nil && still()
+		if left < time.Millisecond || rests && rested || ctx.Err() != nil {
 			cancel(cause)
 			return
+		}
+		if rested = rests; rests {
+			left = min(left, d/2)
 		}
 		timer.Reset(left)
 	})
@@ -85,6 +91,12 @@ func patient(
 		timer.Stop()
 		cancel(context.Canceled)
 	}
+}
+
+// still reports whether no thread of the agent's processes runs or wants to.
+func (r *run) still() bool {
+	agent := r.Agent()
+	return agent != nil && agent.PID() > 0 && !agent.Busy()
 }
 
 // since begins to measure a wait, which is one of those in the state; what it returns ends it.

@@ -19,10 +19,13 @@ func testPatient(t *testing.T) {
 		each  time.Duration // so much longer has been waited at each look
 		looks int
 		took  time.Duration
+		still []bool // what the agent is at each look
 	}{
-		{"nobody waits for a processor", 0, 2, d},
-		{"somebody waited for as long once", d, 3, 2 * d},
-		{"somebody always waits", time.Hour, 3, most * d},
+		{"nobody waits for a processor", 0, 2, d, nil},
+		{"somebody waited for as long once", d, 3, 2 * d, nil},
+		{"somebody always waits", time.Hour, 3, most * d, nil},
+		{"somebody always waits, and the agent for none", time.Hour, 3, d + d/2, []bool{true, true}},
+		{"the agent wants to run again", time.Hour, 4, most * d, []bool{true, false, true}},
 	} {
 		looks, sum := 0, time.Duration(0)
 		began := time.Now()
@@ -32,6 +35,11 @@ func testPatient(t *testing.T) {
 				sum += c.each
 			}
 			return sum
+		}, func() (yes bool) {
+			if len(c.still) > 0 {
+				yes, c.still = c.still[0], c.still[1:]
+			}
+			return yes
 		})
 		<-ctx.Done()
 		if got := context.Cause(ctx); got != cause {
@@ -43,7 +51,7 @@ func testPatient(t *testing.T) {
 		cancel()
 	}
 	parent, end := context.WithCancel(context.Background())
-	ctx, cancel := patient(parent, time.Hour, cause, func() time.Duration { return 0 })
+	ctx, cancel := patient(parent, time.Hour, cause, func() time.Duration { return 0 }, nil)
 	defer cancel()
 	end()
 	if <-ctx.Done(); context.Cause(ctx) != context.Canceled {

@@ -35,7 +35,7 @@ func transportCommands() []*Command {
 					agent, err := b.Running(ctx, l)
 					if err == nil {
 						agent.PauseReading()
-						over, _ := patient(context.WithoutCancel(ctx), d, nil, process.Starved)
+						over, _ := patient(context.WithoutCancel(ctx), d, nil, process.Starved, nil)
 						context.AfterFunc(over, agent.ResumeReading)
 						b.Did(l)
 					}

@@ -77,7 +77,7 @@ var kinds = []string{"command", "rule", "requirement", "word"}
 
 func topics(root *cobra.Command) []string {
 	names := []string{"scenario", "commands", "patterns", "reference", "model", "llm", "profile", "rules", "requirements",
-		"suites", "faults", "gate", "causes", "liberties", "goldens", "verdicts"}
+		"suites", "faults", "personas", "gate", "causes", "liberties", "goldens", "verdicts"}
 	return slices.Concat(names, commandNames(root),
 		lists.Map(acp.V1().Commands(), func(c *scenarios.Command) string { return c.Name }))
 }
@@ -100,7 +100,7 @@ func (h *host) written(root *cobra.Command, topic string) (page string, ok bool)
 		return fakellm.Reference(), true
 	case "profile", "profiles":
 		return profileHelp(), true
-	case "rules", "requirements":
+	case "rules", "requirements", "personas":
 		return pages(root)[topic], true
 	}
 	if r, ok := invariants.V1().Rule(topic); ok {
@@ -233,8 +233,8 @@ var runGroups = [][2]string{
 	{"Flags of every day", "agent suite run failed budget jobs watch update report out verbose quiet"},
 	{"The agent", "settings fault liberty url over header env pass-env profile auth-method"},
 	{"Which scenarios", "since tag list shard durations"},
-	{"How they run", "repeat fresh until-fail fail-fast seed timeout step-timeout linger debug keep no-trap isolate " +
-		"isolate-read perturb smoke no-smoke"},
+	{"How they run", "repeat fresh until-fail fail-fast seed timeout step-timeout linger debug keep editor no-trap " +
+		"isolate isolate-read perturb smoke no-smoke"},
 	{"How they are judged", "strict golden golden-required baseline baseline-write against severity"},
 }
 

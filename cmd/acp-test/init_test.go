@@ -278,6 +278,7 @@ var _ = Describe("init", func() {
 			want, err := os.ReadFile(sample)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(text).To(Equal(string(want)), file)
+			Expect(text).To(MatchRegexp(`--budget 60s|budget: .*'60s'`), file)
 		}
 	})
 })

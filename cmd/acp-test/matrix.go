@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/editors/personas"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 )
@@ -65,6 +66,8 @@ could not be judged for a fault of this machine, or if no agent ran.`,
 	f.StringVar(&o.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
 	f.BoolVar(&o.noTrap, "no-trap", false,
 		"let the agents reach other machines; else a proxy refuses and reports what honours HTTP_PROXY")
+	f.StringVar(&o.editor, "editor", "",
+		"under a known editor, by the `NAME` of acp-test help personas, or all: under each")
 	o.isolation(f)
 	f.StringVar(&o.out, "out", "acp-test-matrix", "the folder for the table and what each agent did, `DIR`")
 	completeWords(c, "fault", faultNames)
@@ -90,10 +93,11 @@ func (h *host) matrix(c *cobra.Command, o *options, names []string) error {
 	var columns []reports.Column
 	worst := 0
 	ran := false
-	for i, name := range names {
+	beside := underEditors(names, o.editor)
+	for i, one := range beside {
 		mine := *o
-		mine.agent = name
-		column, err := h.column(c, &mine, chosen, fmt.Sprintf("%d of %d", i+1, len(names)))
+		mine.agent, mine.editor = one.agent, one.editor
+		column, err := h.column(c, &mine, chosen, fmt.Sprintf("%d of %d", i+1, len(beside)))
 		if err != nil {
 			return err
 		}
@@ -132,7 +136,11 @@ func (h *host) column(c *cobra.Command, o *options, chosen selection, place stri
 	if err != nil {
 		return reports.Column{}, err
 	}
-	column := reports.Column{Name: p.Name, Known: chosen.of.KnownOf(p, p.KnownFailures), Omit: p.Normalize.Omit,
+	title := p.Name
+	if o.editor != "" {
+		title += "-under-" + o.editor
+	}
+	column := reports.Column{Name: title, Known: chosen.of.KnownOf(p, p.KnownFailures), Omit: p.Normalize.Omit,
 		Chance: append(slices.Clone(p.Normalize.Values), p.Normalize.Without...)}
 	if _, err := p.Locate(h.sandbox()); err != nil {
 		column.Absent = err.Error()
@@ -142,7 +150,7 @@ func (h *host) column(c *cobra.Command, o *options, chosen selection, place stri
 	if o.fault != "" && p.Name != chosen.of.reference {
 		o.fault = ""
 	}
-	o.out = filepath.Join(o.out, p.Name)
+	o.out = filepath.Join(o.out, title)
 	e, err := h.engine(c, o, chosen)
 	if err != nil {
 		return column, err
@@ -152,7 +160,7 @@ func (h *host) column(c *cobra.Command, o *options, chosen selection, place stri
 	}
 	e.Golden = nil // whether the words are the same is not the question here
 	began := time.Now()
-	fmt.Fprintf(h.err, "%s: %s runs %d scenarios\n", place, p.Name, len(chosen.list))
+	fmt.Fprintf(h.err, "%s: %s runs %d scenarios\n", place, title, len(chosen.list))
 	again := rerunIn(o, h.protocol)
 	column.Run = e.RunAll(c.Context(), chosen.list, scenarios.Plan{Jobs: int(o.jobs)})
 	for i := range column.Run.Results {
@@ -165,9 +173,26 @@ func (h *host) column(c *cobra.Command, o *options, chosen selection, place stri
 		second.Out = filepath.Join(e.Out, "again")
 		column.Again = second.RunAll(c.Context(), twice, scenarios.Plan{Jobs: int(o.jobs)})
 	}
-	fmt.Fprintf(h.err, "%s: %s is done after %v\n", place, p.Name, time.Since(began).Truncate(time.Second))
+	fmt.Fprintf(h.err, "%s: %s is done after %v\n", place, title, time.Since(began).Truncate(time.Second))
 	return column, h.writeReports(column.Run, e.Out, nil)
 }
+
+// underEditors puts each agent under the editor that is named, or all under each if all.
+func underEditors(agents []string, editor string) (all []subject) {
+	editors := []string{editor}
+	if editor == "all" {
+		editors = personas.Names()
+	}
+	for _, agent := range agents {
+		for _, editor := range editors {
+			all = append(all, subject{agent, editor})
+		}
+	}
+	return all
+}
+
+// subject is an agent under an editor, the usual one if that is "".
+type subject struct{ agent, editor string }
 
 // beside returns the agents of a matrix: those named, else the profiles of the protocol.
 func (h *host) beside(names []string) ([]string, error) {
@@ -207,6 +232,9 @@ func rerunIn(o *options, protocol string) func(id string) string {
 	}
 	if o.fault != "" {
 		words = append(words, "--fault", o.fault)
+	}
+	if o.editor != "" {
+		words = append(words, "--editor", o.editor)
 	}
 	words = slices.Clip(words)
 	return func(id string) string {

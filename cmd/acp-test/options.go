@@ -63,6 +63,7 @@ type course struct {
 	seed                         int64
 	timeout, stepTimeout, linger time.Duration
 	debug, keep                  bool
+	editor                       string // a persona
 	noTrap, isolate              bool
 	isolateRead                  []string
 	smoke                        int // schedules of the sweep at the end
@@ -188,6 +189,7 @@ func (r *course) flags(f *pflag.FlagSet) {
 	f.BoolVar(&r.keep, "keep", false, "keep workspace and HOME of each scenario in --out")
 	f.BoolVar(&r.noTrap, "no-trap", false,
 		"let the agent reach other machines (default: a proxy refuses and reports what honours HTTP_PROXY)")
+	f.StringVar(&r.editor, "editor", "", "play a known editor, by the `NAME` of acp-test help personas, such as zed")
 	r.isolation(f)
 }
 

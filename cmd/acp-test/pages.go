@@ -30,6 +30,7 @@ func pages(root *cobra.Command) map[string]string {
 		"model-script":      fakellm.Reference(),
 		"rules":             rulesPage(),
 		"faults":            faultsPage(),
+		"personas":          personasPage(),
 		"liberties":         libertiesPage(),
 		"requirements":      requirementsPage(),
 		"../bugs":           bugsPage(),

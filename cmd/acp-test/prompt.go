@@ -31,11 +31,12 @@ type prompting struct {
 	output          string
 	listCommands    bool
 	resume, save    string
+	attach          []string // files and URLs
 	write, yolo     bool
 	env             []string
 	startTimeout    time.Duration
 	llm             string
-	mode            string
+	mode, model     string
 	settingsOf      []string // configuration options of the session, K=V
 	ask             bool
 	interactive     bool
@@ -87,6 +88,7 @@ The exit status is 0 if the turn ended with end_turn, 1 if it ended in another w
   acp-test prompt 'What does main.go do?' -- gemini --acp
   git diff | acp-test prompt --settings ~/.config/zed/settings.json
   acp-test prompt --agent opencode --write 'Fix the typo in README.md'
+  acp-test prompt 'What is wrong in @main.go?' --attach screen.png -- ./my-agent
   acp-test prompt -i --ask -- ./my-agent
   acp-test prompt --save-session talk.jsonl 'Remember 42.' -- ./my-agent
   acp-test prompt --resume talk.jsonl 'Which number?' -- ./my-agent`,
@@ -108,6 +110,8 @@ The exit status is 0 if the turn ended with end_turn, 1 if it ended in another w
 		"the agent, by the `NAME` or file of its profile, or by its name in --settings")
 	f.StringVar(&o.settings, "settings", "", "take the agent from an editor's settings.json `FILE`")
 	f.StringVar(&o.cwd, "cwd", "", "the workspace, `DIR` (default the current folder)")
+	f.StringArrayVar(&o.attach, "attach", nil,
+		"give the agent this `FILE` with the prompt, or a link to this URL (repeatable); in the text, @FILE of the workspace")
 	f.StringVarP(&o.output, "output", "o", "text", "what to show: text, simple or jsonl")
 	f.StringVar(&o.llm, "llm", "", "the model: a script `FILE`, served to the agent in place of a provider")
 	f.StringVar(&o.mode, "mode", "", "begin in the mode of this `ID`")
@@ -143,6 +147,7 @@ func (h *host) checkPrompting(o *prompting, c *cobra.Command, words []string) er
 		{c.ArgsLenAtDash() >= 0 && len(o.command) == 0, "prompt: after -- the agent's command is missing"},
 		{!slices.Contains(prompt.Codes(), o.codes), fmt.Sprintf("--exit-codes: there are no %q%s; they are %s", o.codes,
 			meant(o.codes, prompt.Codes()), strings.Join(prompt.Codes(), ", "))},
+		{o.listCommands && len(o.attach) > 0, "--attach and --list-commands contradict each other: one goes with a prompt"},
 		{o.listCommands && len(words) > 0,
 			fmt.Sprintf("prompt: %q is too much: --list-commands prompts nothing", first)},
 		{o.interactive && len(words) > 0, fmt.Sprintf("prompt: %q is too much: with -i prompts are typed", first)},
@@ -189,6 +194,10 @@ func (h *host) prompt(ctx context.Context, o *prompting, words []string) (err er
 	if atTerminal {
 		console = &prompt.Console{In: in, Out: h.err}
 	}
+	attached, err := h.attached(o.attach)
+	if err != nil {
+		return err
+	}
 	text, converse := "", o.interactive || atTerminal && len(words) == 0 && !o.listCommands
 	if !o.listCommands && !converse {
 		if text, err = h.promptText(words); err != nil {
@@ -205,7 +214,8 @@ func (h *host) prompt(ctx context.Context, o *prompting, words []string) (err er
 		}
 	}()
 	t := prompt.New(ctx, prompt.Options{
-		Agent: agent, Work: work, Resume: resume, MCP: servers, Mode: o.mode, Settings: o.settingsOf, Text: text,
+		Agent: agent, Work: work, Resume: resume, MCP: servers, Mode: o.mode, Model: o.model, Settings: o.settingsOf,
+		Text: text, Attach: attached, Typed: len(words) > 0 && words[0] != "-",
 		ListCommands: o.listCommands, Converse: converse, Write: o.write, Yolo: o.yolo, Ask: o.ask, Timeout: o.timeout,
 		Codes: o.codes, Version: version(), Log: log, Console: console,
 		Screen: prompt.Screen{Output: o.output, Out: h.out, Err: h.err, Paint: h.style(h.err).put,
@@ -244,6 +254,21 @@ func (h *host) workspace(dir string) (string, error) {
 		return "", fmt.Errorf("--cwd: %s is not a folder", dir)
 	}
 	return dir, nil
+}
+
+// attached are the files and URLs to attach, each there is.
+func (h *host) attached(names []string) (all []string, err error) {
+	for _, name := range names {
+		if !strings.Contains(name, "://") {
+			file := h.absolute(name)
+			if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+				return nil, fmt.Errorf("--attach %s: there is no such file (and it is no URL)", name)
+			}
+			name = file
+		}
+		all = append(all, name)
+	}
+	return all, nil
 }
 
 // promptText is the prompt, from the command line or from stdin.

@@ -31,6 +31,7 @@ func (h *host) ownAgent(o *prompting, work string) (a prompt.Agent, stop func(),
 	if err != nil {
 		return a, stop, err
 	}
+	o.mode, o.model = cmp.Or(o.mode, p.OwnMode), p.OwnModel
 	home, _ := h.getenv("HOME")
 	box := agents.Sandbox{Work: work, Home: home, Temp: os.TempDir(), Self: h.self, Cwd: h.cwd, HostEnv: h.env}
 	model, err := h.modelFor(o, p, box)

@@ -241,6 +241,32 @@ $`))
 		}
 		It("is the words of the command line", func() { Expect(said("not this", "a", "b  <c>")).To(Equal("a b  <c>")) })
 		It("is stdin without any", func() { Expect(said("one\ntwo\r\n\n")).To(Equal("one\ntwo")) })
+		It("may mention files of the workspace where it was typed, and have others attached", func() {
+			p.write("notes/one.txt", "first")
+			p.write("dot.png", "\x89PNG\r\n\x1a\n")
+			p.agent(ends)
+			blocks := func(in string, args ...string) (all []map[string]any) {
+				p.write("got", "")
+				got := p.with(in, append(append([]string{"prompt"}, args...), "--", "./agent")...)
+				Expect(got.code).To(Equal(0), got.err)
+				var asked struct {
+					Params struct{ Prompt []map[string]any }
+				}
+				Expect(json.Unmarshal([]byte(strings.Split(p.read("got"), "\n")[2]), &asked)).To(Succeed())
+				return asked.Params.Prompt
+			}
+			text := "Look at @notes/one.txt, @no-such, @/etc/passwd and @../agent."
+			all := blocks("", text, "--attach", "dot.png", "--attach", "https://example.com/spec.html")
+			Expect(all).To(HaveLen(4))
+			Expect(all[0]).To(HaveKeyWithValue("text", text))
+			Expect(all[1]).To(And(HaveKeyWithValue("type", "resource_link"), HaveKeyWithValue("name", "dot.png")), "the agent takes no images")
+			Expect(all[2]).To(HaveKeyWithValue("uri", "https://example.com/spec.html"))
+			Expect(all[3]).To(HaveKeyWithValue("name", "one.txt"))
+			Expect(blocks(text)).To(HaveLen(1), "what comes by stdin was not typed")
+			got := p.run("prompt", "x", "--attach", "no.txt", "--", "./agent")
+			Expect(got.err).To(Equal("acp-test: --attach no.txt: there is no such file (and it is no URL)\n"))
+			Expect(got.code).To(Equal(2))
+		})
 		It("is stdin for a dash", func() { Expect(said("one", "-")).To(Equal("one")) })
 	})
 

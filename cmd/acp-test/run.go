@@ -292,6 +292,9 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 	if err := o.goldensOf(e, chosen); err != nil {
 		return nil, err
 	}
+	if err := o.play(e); err != nil {
+		return nil, err
+	}
 	switch late := conformanceLinger; {
 	case c.Flags().Changed("linger"):
 		e.Linger = &o.linger

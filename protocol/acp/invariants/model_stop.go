@@ -23,31 +23,37 @@ func modelStop(w *watch) {
 			x.told = true
 		}
 	}, agentChunk, thoughtChunk, noticeUpdate)
-	w.On(func(ev *event) {
-		x, t := turns[ev.turn], ev.turn
-		delete(turns, t)
-		if x == nil || x.open || !t.alone() || t.joined > 0 || t.cancel != nil {
-			return
-		}
-		if x.bad >= 400 && t.spoke { // of an empty turn EMPTY-TURN speaks
-			w.judge("failed", ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
-				"The model answered with status %d, and the turn ended with end_turn without a word of it.", x.bad)
-		}
-		if x.stop == "" {
-			w.judge("cut", x.why == "truncate" && ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started),
-				[]int{t.started, x.seq}, "The model's reply broke off, and the turn ended with end_turn without a word of it.")
-			return
-		}
-		w.Saw("other-reason", "claimed")
-		switch wanted := stopOf[x.stop]; {
-		case wanted != "" && ev.stop == "end_turn":
-			w.find("other-reason", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
-				"The model stopped with %q, and the turn ended with end_turn instead of %s.", x.stop, wanted)
-		case x.stop == "end" && ev.stop == "max_tokens": // after a call the budget may be the agent's own
-			w.find("claimed", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
-				"The turn ended with max_tokens, but the model stopped with %q.", x.stop)
-		}
-	}, answered(prompt))
+	w.On(func(ev *event) { stopped(w, ev, turns) }, answered(prompt))
+}
+
+// stopped judges the end of a turn.
+func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
+	x, t := turns[ev.turn], ev.turn
+	delete(turns, t)
+	if x == nil || x.open || !t.alone() || t.joined > 0 || t.cancel != nil {
+		return
+	}
+	if x.bad >= 400 && t.spoke { // of an empty turn EMPTY-TURN speaks
+		w.judge("failed", ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
+			"The model answered with status %d, and the turn ended with end_turn without a word of it.", x.bad)
+	}
+	if x.stop == "" {
+		w.judge("cut", x.why == "truncate" && ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started),
+			[]int{t.started, x.seq}, "The model's reply broke off, and the turn ended with end_turn without a word of it.")
+		return
+	}
+	w.Saw("other-reason", "said", "claimed")
+	switch wanted := stopOf[x.stop]; {
+	case wanted != "" && ev.stop == "end_turn":
+		w.find("other-reason", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
+			"The model stopped with %q, and the turn ended with end_turn instead of %s.", x.stop, wanted)
+	case x.refused && ev.stop == "end_turn":
+		w.find("said", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
+			"The model's reply is a refusal, and the turn ended with end_turn instead of refusal.")
+	case x.stop == "end" && ev.stop == "max_tokens": // after a call the budget may be the agent's own
+		w.find("claimed", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
+			"The turn ended with max_tokens, but the model stopped with %q.", x.stop)
+	}
 }
 
 // lastReply is the last reply of the model in a turn.
@@ -59,6 +65,8 @@ type lastReply struct {
 	open bool   // it goes on
 	bad  int    // the status of a failure
 	told bool   // the agent has said something of its own since
+	// refused says that it has a refusal, in a format that tells one from a text.
+	marks, refused bool
 }
 
 // lastReplyOf notes what the model's side says of the last reply of a turn.
@@ -66,13 +74,15 @@ func lastReplyOf(ev *event, t *turn, turns map[*turn]*lastReply, main map[int64]
 	n, _ := ev.body.Get("n").Int()
 	switch {
 	case ev.Kind == transcript.ModelRequest && ev.body.Get("lane").Is("main"):
-		main[n], turns[t] = true, &lastReply{open: true}
+		marks := strings.HasPrefix(ev.body.Get("wire").Str(), "openai-")
+		main[n], turns[t] = true, &lastReply{open: true, marks: marks}
 	case ev.Kind == transcript.ModelChunk && main[n] && turns[t] != nil && len(turns[t].said) < rememberedText:
 		turns[t].said += bare(fakellm.ChunkText(ev.body))
+		turns[t].refused = turns[t].refused || turns[t].marks && ev.body.Get("says").Is("refusal")
 	case ev.Kind == transcript.ModelDone && main[n] && turns[t] != nil:
 		status, _ := ev.body.Get("status").Int()
 		turns[t] = &lastReply{seq: ev.Seq, stop: ev.body.Get("stop").Str(), why: ev.body.Get("why").Str(),
-			said: turns[t].said, bad: int(status)}
+			said: turns[t].said, bad: int(status), refused: turns[t].refused}
 	}
 }
 

@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,6 +34,11 @@ func (t *Client) configure(ctx context.Context) error {
 			return err
 		}
 	}
+	if model := t.options.Model; model != "" {
+		if err := t.setModel(ctx, model); err != nil {
+			t.screen.tell("model", OneLine(fmt.Sprintf("default_model %s of the settings is not set: %v", model, err)))
+		}
+	}
 	for _, kv := range t.options.Settings {
 		id, value, _ := strings.Cut(kv, "=")
 		list := t.session.Result().Get("configOptions")
@@ -60,6 +66,14 @@ func (t *Client) setMode(ctx context.Context, mode string) error {
 		return nil
 	}
 	return fmt.Errorf("--mode %s: %s", mode, absent("mode", mode, ids(modes, "id")))
+}
+
+func (t *Client) setModel(ctx context.Context, model string) error {
+	option := named(t.session.Result().Get("configOptions"), "category", "model")
+	if !option.Exists() {
+		return errors.New("the agent has no option for it")
+	}
+	return t.setOption(ctx, option, model)
 }
 
 func (t *Client) setOption(ctx context.Context, option wire.Value, value string) error {

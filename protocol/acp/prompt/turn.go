@@ -36,14 +36,20 @@ type Options struct {
 	// MCP are the servers that the agent is given. Those that it does not take are left
 	// out, and a line says so.
 	MCP []any
-	// Mode is the mode to begin in, Settings are configuration options to set, each K=V.
+	// Mode is the mode to begin in, Model the value of the option that chooses the model; what an agent does
+	// not have of them a line tells. Settings are configuration options to set, each K=V.
 	Mode     string
+	Model    string
 	Settings []string
 	// Text is the prompt. ListCommands lists the agent's commands instead; with
 	// Converse the user types one prompt after the other at Console.
 	Text         string
 	ListCommands bool
-	Converse     bool
+	// Attach are files, or URLs to link, that go with the first prompt. Of a Text that is Typed, and
+	// of what is typed at Console, so do the files of Work that it mentions behind an @.
+	Attach   []string
+	Typed    bool
+	Converse bool
 	// Write lets the agent edit files below Work; Yolo whatever it asks for; with Ask the
 	// user is asked at Console about the rest.
 	Write, Yolo, Ask bool
@@ -210,6 +216,10 @@ func (t *Client) sayHow(resume string) {
 
 // turn gives the prompt and waits for the stop reason.
 func (t *Client) turn(ctx context.Context, text string) (string, error) {
+	blocks, err := t.blocks(text)
+	if err != nil {
+		return "", err
+	}
 	t.mu.Lock()
 	if t.interrupted.Load() != 0 {
 		t.mu.Unlock()
@@ -218,7 +228,7 @@ func (t *Client) turn(ctx context.Context, text string) (string, error) {
 	t.cancelled = false
 	t.turning, t.stop = context.WithCancel(ctx)
 	over := t.stop
-	turn := t.session.Prompt(ctx, mockclient.Text(text))
+	turn := t.session.Prompt(ctx, blocks...)
 	t.mu.Unlock()
 	defer over()
 	if d := t.options.Timeout; d > 0 {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/acp-test/acp-test/editors/personas"
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/scenarios"
@@ -23,6 +24,7 @@ type client struct {
 	mu     sync.Mutex
 	editor *mockclient.Editor // nil while no agent runs
 	offers mockclient.Capabilities
+	as     *personas.Persona // whom it plays; nil: acp-test
 
 	// What set-up lines have said so far.
 	permits   []mockclient.Rule
@@ -47,6 +49,14 @@ type held struct {
 }
 
 func newClient() scenarios.Client { return &client{offers: mockclient.DefaultCapabilities()} }
+
+// As is a client of version 1 that plays an editor.
+func As(p *personas.Persona) scenarios.Client {
+	c := &client{offers: mockclient.Capabilities(p.Capabilities).Clone(), as: p,
+		ids: mockclient.CountingIDs(int64(p.FirstID))}
+	c.files.MissingEmpty = p.MissingEmpty
+	return c
+}
 
 // of returns the client of a run.
 func of(b *scenarios.Branch) *client { return b.Client().(*client) }
@@ -82,7 +92,7 @@ func (c *client) Connect(a *transport.Agent, env []string, root string, isolated
 		}
 		c.editor = mockclient.NewEditor(a, mockclient.Options{
 			Capabilities: c.offers, Policy: c.policy(), Files: &c.files, IDs: c.ids,
-			Version:   c.version,
+			Version: c.version, Members: c.members(),
 			Within:    root,
 			Terminals: &c.terminals, Elicitation: &mockclient.Elicitation{Rules: c.elicits},
 		})
@@ -90,6 +100,14 @@ func (c *client) Connect(a *transport.Agent, env []string, root string, isolated
 			c.editor.HoldIf(h.method, h.is)
 		}
 	})
+}
+
+// members are what frames have beside JSON-RPC.
+func (c *client) members() map[string]any {
+	if c.as == nil {
+		return nil
+	}
+	return c.as.Members
 }
 
 // Greet sends initialize.

@@ -222,8 +222,15 @@ func (c *client) method(name string) string {
 // hello are the params of initialize.
 func (c *client) hello(version any) map[string]any {
 	info := map[string]any{"name": "acp-test", "title": "acp-test", "version": "1"}
+	if c.as != nil {
+		info = c.as.Client
+	}
 	if c.version != v2 {
-		return map[string]any{"protocolVersion": version, "clientCapabilities": c.offers, "clientInfo": info}
+		hello := map[string]any{"protocolVersion": version, "clientCapabilities": c.offers}
+		if len(info) > 0 {
+			hello["clientInfo"] = info
+		}
+		return hello
 	}
 	offers := maps.Clone(c.offers)
 	for _, gone := range []string{"fs", "terminal", "session"} { // version 2 has none of them

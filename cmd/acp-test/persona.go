@@ -1,0 +1,63 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/acp-test/acp-test/editors/personas"
+	acpwords "github.com/acp-test/acp-test/protocol/acp/words"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
+)
+
+// play lets the engine's editor declare and do what a known editor does, if one is named. Goldens
+// are of the usual editor, and nothing is compared with them then.
+func (r *course) play(e *scenarios.Engine) error {
+	if r.editor == "" {
+		return nil
+	}
+	p, err := personas.Find(r.editor)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--editor: %w; acp-test help personas describes them", err)
+	case e.Protocol.Name != language.Default:
+		return fmt.Errorf("--editor %s: it is known as a client of %s, and this agent is run in %s", r.editor,
+			language.Default, e.Protocol.Name)
+	case e.Update || e.GoldenRequired:
+		return fmt.Errorf("--editor %s: goldens are of the usual editor; leave --update and --golden-required out", r.editor)
+	}
+	as := *e.Protocol
+	as.Client = func() scenarios.Client { return acpwords.As(p) }
+	e.Protocol, e.Golden = &as, nil
+	return nil
+}
+
+// personasPage describes the editors that a run can play.
+func personasPage() string {
+	var b strings.Builder
+	b.WriteString("# Editors that a run plays\n\n`acp-test run --editor NAME` runs the suites with an editor that " +
+		"declares and does what a known one does, as of the version named here, and `acp-test matrix --editor all AGENT` " +
+		"shows an agent under each. Lines of a scenario that say what the editor declares stand above it. The agent is " +
+		"judged as ever: that it does something else under another editor is a finding only where it breaks the " +
+		"specification. Goldens are of the usual editor and are not compared. What a statement calls *not played* is " +
+		"for the reader.\n")
+	for _, name := range personas.Names() {
+		p, err := personas.Find(name)
+		if err != nil {
+			return err.Error() // a test reads each
+		}
+		hello := map[string]any{"clientCapabilities": p.Capabilities}
+		if p.Client != nil {
+			hello["clientInfo"] = p.Client
+		}
+		raw, _ := json.Marshal(hello) // it was read from YAML
+		fmt.Fprintf(&b, "\n## %s\n\n%s. Its `initialize` has\n\n```json\n%s\n```\n\n", name, upper(p.Label()), raw)
+		for _, f := range p.Facts {
+			fmt.Fprintf(&b, "- %s ([source](%s))\n", f.Says, f.Source)
+		}
+	}
+	return b.String()
+}
+
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

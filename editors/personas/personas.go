@@ -1,0 +1,74 @@
+// Package personas holds what known editors declare and do as clients of ACP version 1, each
+// statement with its source.
+package personas
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/internal/yamlfile"
+	"github.com/acp-test/acp-test/mistake"
+)
+
+//go:embed *.yaml
+var files embed.FS
+
+// Persona is one editor, as of a version.
+type Persona struct {
+	Name    string
+	Title   string `yaml:"title"`
+	Version string `yaml:"version"`
+	// Client and Capabilities are clientInfo and clientCapabilities of initialize; nil: it has none.
+	Client       map[string]any `yaml:"client"`
+	Capabilities map[string]any `yaml:"capabilities"`
+	// Members stand in each request and notification, beside those of JSON-RPC.
+	Members map[string]any `yaml:"members"`
+	// FirstID is the id of the first request.
+	FirstID int `yaml:"first-id"`
+	// MissingEmpty says that the editor answers the read of a missing file with "".
+	MissingEmpty bool `yaml:"missing-empty"`
+	// Facts say where all that is known from, and what of it a run does not play.
+	Facts []Fact `yaml:"facts"`
+}
+
+// Fact is a statement about an editor, and where it was read.
+type Fact struct {
+	Says   string `yaml:"says"`
+	Source string `yaml:"source"`
+}
+
+// Label is the title with the version.
+func (p *Persona) Label() string { return strings.TrimSpace(p.Title + " " + p.Version) }
+
+// Names are the names of all personas, sorted.
+func Names() []string {
+	all, _ := files.ReadDir(".") // sorted
+	return lists.Map(all, func(f fs.DirEntry) string { return strings.TrimSuffix(f.Name(), ".yaml") })
+}
+
+// Find returns a persona by its name, or by NAME@VERSION. The error suggests one.
+func Find(name string) (p *Persona, err error) {
+	name, version, _ := strings.Cut(name, "@")
+	if !slices.Contains(Names(), name) {
+		return nil, fmt.Errorf("no editor is named %q (%s)", name, mistake.Suggest(name, Names()))
+	}
+	text, err := files.ReadFile(name + ".yaml")
+	if err != nil {
+		return nil, err
+	}
+	root, err := yamlfile.Parse(name+".yaml", text)
+	if err != nil {
+		return nil, err
+	}
+	defer mistake.Catch(&err)
+	p = &Persona{Name: name}
+	root.Decode(p, "the persona", "")
+	if version != "" && version != p.Version {
+		return nil, fmt.Errorf("what is known of %s is of version %s, and nothing of %s", p.Title, p.Version, version)
+	}
+	return p, nil
+}
