@@ -69,7 +69,7 @@ func (t *Client) setMode(ctx context.Context, mode string) error {
 }
 
 func (t *Client) setModel(ctx context.Context, model string) error {
-	option := named(t.session.Result().Get("configOptions"), "category", "model")
+	option := t.session.Result().Get("configOptions").Find("category", "model")
 	if !option.Exists() {
 		return errors.New("the agent has no option for it")
 	}
