@@ -89,6 +89,14 @@ func errorKind(p *problem, names map[int]string, other string) string {
 	return other
 }
 
+// keyIn reads the header that has the key in an API, else an Authorization header.
+func keyIn(h http.Header, name string) (string, bool) {
+	if k := h.Get(name); k != "" {
+		return k, true
+	}
+	return bearer(h)
+}
+
 // bearer reads an Authorization header.
 func bearer(h http.Header) (string, bool) {
 	v := h.Get("Authorization")

@@ -23,13 +23,10 @@ func (gemini) name() string                          { return Gemini }
 func (gemini) encoder(r *request, a *answer) encoder { return &geminiEncoder{r: r, a: a, first: true} }
 
 func (gemini) key(h http.Header, query string) (string, bool) {
-	if k := h.Get("X-Goog-Api-Key"); k != "" {
-		return k, true
-	}
-	if q, err := url.ParseQuery(query); err == nil && q.Get("key") != "" {
+	if q, err := url.ParseQuery(query); err == nil && h.Get("X-Goog-Api-Key") == "" && q.Get("key") != "" {
 		return q.Get("key"), true
 	}
-	return bearer(h)
+	return keyIn(h, "X-Goog-Api-Key")
 }
 
 func (gemini) problem(p *problem) []byte {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -343,14 +344,15 @@ func oneOf(place, what, name string, known []string) error {
 	if slices.Contains(known, name) {
 		return nil
 	}
-	return fmt.Errorf("%s: there is no %s %q%s; they are %s", place, what, name, meant(name, known),
+	return fmt.Errorf("%s: there is no %s %q%s; they are %s", place, what, name, mistake.Meant(name, known),
 		strings.Join(known, ", "))
 }
 
 // check says what is wrong with the values.
 func (o *options) check(c *cobra.Command) error {
 	_, err := o.matching()
-	return cmp.Or(o.contradiction(c), checkSeverity(o.severity), checkFormats("--report", o.reports), o.target.check(), err)
+	return cmp.Or(o.contradiction(c), checkSeverity(o.severity), checkFormats("--report", o.reports), o.target.check(),
+		err)
 }
 
 // matching returns the expression of --run.

@@ -109,9 +109,6 @@ func absent(what, name string, known []string) string {
 	if len(known) == 0 {
 		return "the agent has no " + what + "s in this session"
 	}
-	hint := ""
-	if near := mistake.Nearest(name, known); near != "" {
-		hint = " (" + near + ")"
-	}
-	return fmt.Sprintf("the agent has no %s %q%s; it has %s", what, name, hint, strings.Join(known, ", "))
+	return fmt.Sprintf("the agent has no %s %q%s; it has %s", what, name, mistake.Meant(name, known),
+		strings.Join(known, ", "))
 }

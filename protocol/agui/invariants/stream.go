@@ -211,15 +211,12 @@ func (s *stream) closeChunks(ev *event) {
 		if goesOn && ev.id == "" {
 			continue // with what is open
 		}
-		s.endLanes(owned, func(owner string) bool { return owner == ev.owner }, pick(goesOn, ev.id, ""))
+		keep := ""
+		if goesOn {
+			keep = ev.id
+		}
+		s.endLanes(owned, func(owner string) bool { return owner == ev.owner }, keep)
 	}
-}
-
-func pick(first bool, a, b string) string {
-	if first {
-		return a
-	}
-	return b
 }
 
 // endLanes closes what is open in some lanes of a family, but for one item.
