@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -102,9 +103,7 @@ func isLoopback(host string) bool {
 
 func (p *Trap) refuse(w http.ResponseWriter, r *http.Request, host string) {
 	p.mu.Lock()
-	if !slices.Contains(p.seen, host) {
-		p.seen = append(p.seen, host)
-	}
+	p.seen = lists.With(p.seen, host)
 	p.mu.Unlock()
 	if p.log != nil {
 		p.log.Append(transcript.Entry{Source: transcript.Process, Kind: Egress, Raw: appendJSON(nil, object{

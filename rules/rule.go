@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/acp-test/acp-test/internal/lists"
 )
 
 // Rule is one passive invariant: what it says and what backs it. The set it
@@ -90,11 +92,7 @@ func (r Rule) Class() Class {
 func (r Rule) Requirements() []string {
 	var ids []string
 	for _, p := range r.Points {
-		for _, id := range p.Requirements {
-			if !slices.Contains(ids, id) {
-				ids = append(ids, id)
-			}
-		}
+		ids = lists.With(ids, p.Requirements...)
 	}
 	return ids
 }

@@ -126,11 +126,7 @@ func (b *Branch) join(side *Branch) {
 	for s, v := range side.views {
 		mine := b.view(s)
 		mine.cursor, mine.ended = max(mine.cursor, v.cursor), max(mine.ended, v.ended)
-		for _, prompt := range v.over {
-			if !slices.Contains(mine.over, prompt) {
-				mine.over = append(mine.over, prompt)
-			}
-		}
+		mine.over = lists.With(mine.over, v.over...)
 	}
 }
 

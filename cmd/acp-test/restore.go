@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/agents"
@@ -146,9 +145,7 @@ func (r *restored) overHTTP(name string) (*canary.Server, error) {
 // lack adds a sentence to those about what the recording lacks, once.
 func (r *restored) lack(format string, args ...any) {
 	what := printable.Line(fmt.Sprintf(format, args...), 300)
-	if !slices.Contains(r.lacking, what) {
-		r.lacking = append(r.lacking, what)
-	}
+	r.lacking = lists.With(r.lacking, what)
 }
 
 // token is what the canary of the recorded run answered with.

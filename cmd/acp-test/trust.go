@@ -163,9 +163,7 @@ func keptBack(t *transcript.Transcript) (list []string) {
 	c := recordings.Confinement{Root: root, Work: work,
 		Server: func(recordings.Server) ([]byte, error) { return []byte("{}"), nil },
 		Kept: func(what string) {
-			if !slices.Contains(list, what) {
-				list = append(list, what)
-			}
+			list = lists.With(list, what)
 		}}
 	for e := range replay.Frames(t) {
 		if e.Source != transcript.Editor {

@@ -54,6 +54,16 @@ func Set[T comparable](list []T) map[T]bool {
 	return set
 }
 
+// With returns a list with those of more that it does not hold already.
+func With[T comparable](list []T, more ...T) []T {
+	for _, x := range more {
+		if !slices.Contains(list, x) {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
 // Find returns the first element that fits.
 func Find[T any](list []T, fits func(T) bool) (first T, ok bool) {
 	for _, x := range list {

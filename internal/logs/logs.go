@@ -15,6 +15,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -158,9 +159,7 @@ func (r *reader) strip(v wire.Value) []byte {
 	if !strings.HasPrefix(v.Get("type").Str(), "com.agentclientprotocol.") {
 		return []byte(compact(v.Raw()))
 	}
-	if !slices.Contains(r.log.Dropped, "type") {
-		r.log.Dropped = append(r.log.Dropped, "type")
-	}
+	r.log.Dropped = lists.With(r.log.Dropped, "type")
 	var members []string
 	for key, m := range v.Fields() {
 		if !key.Is("type") {

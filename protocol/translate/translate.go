@@ -6,8 +6,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -33,9 +33,7 @@ func marshaled(v any) []byte {
 }
 
 func (s *Said) leave(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(s.Left, text) {
-		s.Left = append(s.Left, text)
-	}
+	s.Left = lists.With(s.Left, fmt.Sprintf(format, args...))
 }
 
 // decoded is a value as encoding/json has it; nil if there is none.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
@@ -185,9 +186,7 @@ func advice(run *results.Run) []string {
 				wire = r.Wire
 			}
 			for neutral, own := range r.Tools {
-				if t := neutral + "=" + own; !slices.Contains(tools, t) {
-					tools = append(tools, t)
-				}
+				tools = lists.With(tools, neutral+"="+own)
 			}
 		}
 		slices.Sort(tools)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -192,9 +193,7 @@ func Causes(list []results.Result) []results.Cause {
 		if s.key == key && c.ID != s.ID {
 			c.ID, c.Title, c.Requirements, c.Citation = s.ID, s.Title, s.Requirements, s.Citation
 		}
-		if id := s.Scenarios[0]; !slices.Contains(c.Scenarios, id) {
-			c.Scenarios = append(c.Scenarios, id)
-		}
+		c.Scenarios = lists.With(c.Scenarios, s.Scenarios[0])
 	}
 	slices.SortStableFunc(all, func(a, b results.Cause) int {
 		return cmp.Or(byWeight(&a, &b), len(b.Scenarios)-len(a.Scenarios), cmp.Compare(a.Scenarios[0], b.Scenarios[0]))

@@ -20,7 +20,7 @@ func mergeSweeps(whole *results.Run, parts []results.Run) {
 	untried := map[string]bool{}
 	for _, p := range parts {
 		s := p.Sweep
-		out.Points, out.Actions = joined(out.Points, s.Points), joined(out.Actions, s.Actions)
+		out.Points, out.Actions = lists.With(out.Points, s.Points...), lists.With(out.Actions, s.Actions...)
 		out.Cells, out.Repros = append(out.Cells, s.Cells...), append(out.Repros, s.Repros...)
 		out.Explored, out.Inconclusive = out.Explored+s.Explored, out.Inconclusive+s.Inconclusive
 		out.Pruned, out.Pairs = max(out.Pruned, s.Pruned), max(out.Pairs, s.Pairs)
@@ -54,16 +54,6 @@ func mergeSweeps(whole *results.Run, parts []results.Run) {
 	out.Repros = slices.Compact(out.Repros)
 	whole.Sweep = out
 	clusters(whole, parts)
-}
-
-// joined are the names of both lists, each once.
-func joined(a, b []string) []string {
-	for _, name := range b {
-		if !slices.Contains(a, name) {
-			a = append(a, name)
-		}
-	}
-	return a
 }
 
 // clusters keeps one result of each cause that the parts have found, and says where else

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/canary"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
@@ -141,9 +142,7 @@ func (c *converter) mcp(e transcript.Entry) []byte {
 			continue
 		}
 		given++
-		if !slices.Contains(c.servers, what) {
-			c.servers = append(c.servers, what)
-		}
+		c.servers = lists.With(c.servers, what)
 	}
 	if given == servers.Len() {
 		return e.Raw
@@ -195,15 +194,11 @@ func sameJSON(a []byte, b string) bool {
 }
 
 func (c *converter) need(what string) {
-	if !slices.Contains(c.needs, what) {
-		c.needs = append(c.needs, what)
-	}
+	c.needs = lists.With(c.needs, what)
 }
 
 func (c *converter) tag(name string) {
-	if !slices.Contains(c.tags, name) {
-		c.tags = append(c.tags, name)
-	}
+	c.tags = lists.With(c.tags, name)
 }
 
 // replaced is a JSON text with another value at a path that it has.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"golang.org/x/tools/txtar"
@@ -86,9 +85,7 @@ type converter struct {
 }
 
 func (c *converter) leave(format string, args ...any) {
-	if s := fmt.Sprintf(format, args...); !slices.Contains(c.left, s) {
-		c.left = append(c.left, s)
-	}
+	c.left = lists.With(c.left, fmt.Sprintf(format, args...))
 }
 
 func (c *converter) line(template string, args ...any) *script.Line {
