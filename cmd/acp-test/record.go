@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,8 @@ type recording struct {
 	redact             []string
 	keepText, maskText bool
 	noFiles            bool
+	ring               string
+	install            installing
 }
 
 func recordCommand(h *host) *cobra.Command {
@@ -65,6 +68,14 @@ matches.`,
       "args": ["record", "--out", "/home/me/acp/", "--", "gemini", "--acp"]}}`,
 		Args: func(c *cobra.Command, args []string) error {
 			dash := c.ArgsLenAtDash()
+			if o.ring != "" {
+				if _, err := parseRing(o.ring); err != nil {
+					return err
+				}
+			}
+			if err := o.install.check(c, args); err != nil || o.install.in+o.install.out != "" {
+				return err
+			}
 			switch {
 			case o.url != "" && len(args) > 0:
 				return fmt.Errorf("record: --url is in the place of an agent's command; usage: %s", c.UseLine())
@@ -74,7 +85,9 @@ matches.`,
 				return fmt.Errorf("record: the agent's command is missing; usage: %s", c.UseLine())
 			case dash > 0:
 				return fmt.Errorf("record: %q is too much; usage: %s", args[0], c.UseLine())
-			case o.out == "":
+			case o.url != "" && o.ring != "":
+				return errors.New("record: --ring is not for --url")
+			case o.out == "" && o.ring == "":
 				return fmt.Errorf("record: --out FILE is missing; usage: %s", c.UseLine())
 			case o.keepText && o.maskText:
 				return errors.New("--keep-text and --mask-text contradict each other")
@@ -82,6 +95,15 @@ matches.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if o.install.in != "" && o.ring == "" {
+				o.ring = defaultRing
+			}
+			if o.ring != "" {
+				o.out = h.absolute(cmp.Or(o.out, h.recordings())) + "/"
+			}
+			if o.install.in+o.install.out != "" {
+				return h.install(c, &o, args)
+			}
 			if o.url != "" {
 				return h.recordWeb(c.Context(), &o)
 			}
@@ -95,6 +117,14 @@ matches.`,
 	f.StringVar(&o.llm, "llm", "",
 		"record the model's side too, with the provider at `URL` (default that of the environment)")
 	f.Lookup("llm").NoOptDefVal = "environment"
+	f.StringVar(&o.ring, "ring", "", "keep the newest recordings of the folder, `COUNT,SIZE` (default "+defaultRing+
+		"), and each in which something goes wrong")
+	f.Lookup("ring").NoOptDefVal = defaultRing
+	f.StringVar(&o.install.in, "install", "", "record the agents of an `EDITOR`: zed, jetbrains, agent-shell, "+
+		"codecompanion, avante, or its settings file")
+	f.StringVar(&o.install.out, "uninstall", "", "take the recorder out of the settings of an `EDITOR`")
+	f.StringVar(&o.install.agent, "agent", "", "change the entry `NAME` of the settings alone (default all)")
+	f.BoolVar(&o.install.dry, "dry-run", false, "show the change of the settings, and write nothing")
 	f.StringVar(&o.url, "url", "", "record what passes to the AG-UI endpoint at `URL`")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "where front ends reach the proxy of --url, an `ADDRESS`")
 	f.StringArrayVar(&o.redact, "redact", nil,
@@ -122,6 +152,16 @@ func (h *host) record(o *recording, argv []string) (err error) {
 		return err
 	}
 	ran := false
+	goes := &trouble{file: file, err: h.err}
+	if o.ring != "" {
+		release, err := h.inRing(o, goes, log)
+		if err != nil {
+			return err
+		}
+		defer release()
+		argv = slices.Clone(argv)
+		argv[0] = h.withHome(argv[0])
+	}
 	defer func() {
 		err = errors.Join(err, log.Close())
 		if !ran {
@@ -155,11 +195,20 @@ func (h *host) record(o *recording, argv []string) (err error) {
 			TrimOnExit: whole},
 		In: h.in, Out: h.out, Err: h.err, Log: log, Signals: signals, Live: live,
 	}
+	ending := make(chan os.Signal, 1)
+	if o.ring != "" {
+		proxy.Found = goes.found
+		signal.Notify(ending, passedOn()...)
+		defer signal.Stop(ending)
+	}
 	before := log.Len()
 	// Not the command's context: a signal is for the agent, which may live on.
 	exit, err := proxy.Run(context.Background())
 	ran = log.Len() > before+1 // beside the note of where it is made
 	told()
+	if o.ring != "" && err == nil {
+		goes.ended(exit, len(ending) > 0)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -202,12 +251,8 @@ func reserve(out, agent string) (string, error) {
 		}
 		out = filepath.Join(out, time.Now().Format("2006-01-02T15-04-05")+"-"+agent+".jsonl")
 	}
-	ext := filepath.Ext(out)
 	for n := 1; ; n++ {
-		name := out
-		if n > 1 {
-			name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(out, ext), n, ext)
-		}
+		name := numbered(out, n)
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		switch {
 		case err == nil:
@@ -216,6 +261,15 @@ func reserve(out, agent string) (string, error) {
 			return "", fmt.Errorf("--out: %w", err)
 		}
 	}
+}
+
+// numbered is the n-th name for a file, the first of which is its own.
+func numbered(file string, n int) string {
+	if n == 1 {
+		return file
+	}
+	ext := filepath.Ext(file)
+	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(file, ext), n, ext)
 }
 
 // live is where findings go.
