@@ -142,7 +142,10 @@ type settings struct {
 
 // readSettings takes an editor's settings apart.
 func readSettings(name string, src []byte) (settings, wire.Value) {
-	s := settings{name: name, text: jsonc.ToJSON(src)}                       // keeps every offset
+	s := settings{name: name, text: jsonc.ToJSON(src)} // keeps every offset
+	if bytes.HasPrefix(s.text, []byte("\ufeff")) {     // editors of Windows write a byte order mark
+		copy(s.text, "   ")
+	}
 	if text := bytes.TrimSpace(s.text); bytes.HasPrefix(text, []byte(`"`)) { // a part that was copied out of a file
 		s.text, s.before = slices.Concat([]byte("{"), bytes.TrimRight(s.text, ", \t\r\n"), []byte("}")), 1
 	}

@@ -43,7 +43,7 @@ type edit struct {
 // also that Unwrap would not restore src byte for byte.
 func (w Wrapper) Wrap(name string, src []byte) (out []byte, changed, already []string, err error) {
 	defer mistake.Catch(&err)
-	_, list := w.entries(name, src)
+	list := w.entries(name, src)
 	var edits []edit
 	for _, e := range list {
 		if e.ours > 0 {
@@ -73,13 +73,13 @@ func (w Wrapper) Unwrap(name string, src []byte) (out []byte, changed []string, 
 // unwrap is Unwrap for the named entries alone, or for all if only is nil.
 func (w Wrapper) unwrap(name string, src []byte, only []string) (out []byte, changed []string, err error) {
 	defer mistake.Catch(&err)
-	s, list := w.entries(name, src)
+	list := w.entries(name, src)
 	var edits []edit
 	for _, e := range list {
 		if e.ours == 0 || only != nil && !slices.Contains(only, e.name) {
 			continue
 		}
-		changed, edits = append(changed, e.name), append(edits, s.unwrap(src, e)...)
+		changed, edits = append(changed, e.name), append(edits, e.unwrap(src)...)
 	}
 	out = edited(src, edits)
 	readSettings(name, out) // what cannot be read any more is not to be written
@@ -87,8 +87,11 @@ func (w Wrapper) unwrap(name string, src []byte, only []string) (out []byte, cha
 }
 
 // entries reads the entries of agent_servers that Agent selects and that name a command.
-func (w Wrapper) entries(name string, src []byte) (s settings, list []entry) {
+func (w Wrapper) entries(name string, src []byte) (list []entry) {
 	s, doc := readSettings(name, src)
+	if s.before > 0 {
+		s.fail(doc, "this is a part of settings: name the file that has agent_servers")
+	}
 	for key, v := range s.object(doc.Get("agent_servers"), "agent_servers") {
 		if w.Agent != "" && w.Agent != key {
 			continue
@@ -105,15 +108,15 @@ func (w Wrapper) entries(name string, src []byte) (s settings, list []entry) {
 		if e.command.Str() == "" {
 			e.command = holder.Get("path")
 		}
-		if e.command.Str() == "" || e.args.IsNull() {
-			s.fail(v, "agent_servers.%s: command must be a text and args a list next to it", key)
+		if e.args.IsNull() {
+			s.fail(v, "agent_servers.%s: args must be a list, not null", key)
 		}
 		if e.ours = w.Ours(argv); e.ours > e.args.Len() {
 			e.ours = 0
 		}
 		list = append(list, e)
 	}
-	return s, list
+	return list
 }
 
 // wrap puts the words in front of a command. An entry without arguments gets the member args right
@@ -133,10 +136,13 @@ func (w Wrapper) wrap(e entry) []edit {
 	}
 }
 
+// blank is what may stand between values: space and comments.
+var blank = lazy.Regexp(`^(?:\s|//[^\n]*\n|/\*(?s:.*?)\*/)*`)
+
 var argsOurs = lazy.Regexp(`^\s*,\s*"args"\s*:\s*$`)
 
 // unwrap takes out what wrap wrote.
-func (s settings) unwrap(src []byte, e entry) []edit {
+func (e entry) unwrap(src []byte) []edit {
 	command := e.args.Path(fmt.Sprint(e.ours - 1))
 	first, end := e.args.Path("0").Offset(), command.Offset()+len(command.Raw())
 	before, list := e.command.Offset()+len(e.command.Raw()), e.args.Offset()
@@ -145,15 +151,11 @@ func (s settings) unwrap(src []byte, e entry) []edit {
 		return append(edits, edit{before, end + 1, ""})
 	}
 	edits = append(edits, edit{first, end, ""})
-	after := s.text
-	if e.args.Len() == e.ours { // a trailing comma is no longer in the text that was read
-		after = src
-	}
-	next := end + len(after[end:]) - len(bytes.TrimLeft(after[end:], " \t\r\n"))
+	next := end + len(blank().Find(src[end:]))
 	switch {
-	case after[next] == ',' && src[next+1] == ' ':
+	case src[next] == ',' && src[next+1] == ' ':
 		return append(edits, edit{next, next + 2, ""})
-	case after[next] == ',':
+	case src[next] == ',':
 		return append(edits, edit{next, next + 1, ""})
 	case src[end] == ' ':
 		return append(edits, edit{end, end + 1, ""})

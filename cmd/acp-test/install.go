@@ -39,9 +39,12 @@ var pasted = map[string][2]string{
 
 // check says what is wrong with the flags and the words behind --.
 func (o *installing) check(c *cobra.Command, args []string) error {
-	switch lines := pasted[o.in+o.out] != [2]string{}; {
-	case o.in == "" && o.out == "" && (o.agent != "" || o.dry):
+	_, lines := pasted[o.in+o.out]
+	switch {
+	case o.in+o.out == "" && (o.agent != "" || o.dry):
 		return errors.New("record: --agent and --dry-run are for --install and --uninstall")
+	case o.in+o.out == "":
+		return nil
 	case o.in != "" && o.out != "":
 		return errors.New("--install and --uninstall contradict each other")
 	case c.Flags().Changed("url"):
@@ -184,13 +187,14 @@ func unchanged(file string, src []byte, o *recording, already []string) error {
 	switch agent := o.install.agent; {
 	case err != nil:
 		return err
-	case len(list)+len(skipped) == 0:
-		return fmt.Errorf("%s: it has no agent_servers, where editors name their agents", file)
-	case len(list) == 0:
+	case len(list) == 0 && len(skipped) > 0:
 		return fmt.Errorf("%s: none of its agent_servers has a command%s", file, because(skipped))
-	case agent != "" && !slices.Contains(names, agent):
+	case len(list) > 0 && agent != "" && !slices.Contains(names, agent):
 		return fmt.Errorf("%s: it has no agent %q%s; it has %s%s", file, agent, meant(agent, names), strings.Join(names, ", "),
 			because(skipped))
+	}
+	if o.install.in != "" {
+		return fmt.Errorf("%s: it has no agent_servers, where editors name their agents", file)
 	}
 	return fmt.Errorf("%s: nothing to take out: no command is acp-test record --ring", file)
 }
