@@ -56,6 +56,15 @@ FILE also has what lies in the workspace when the first session is opened: texts
 to 512 KiB, 2 MiB in all, without .git, node_modules and what is named like a secret,
 unless --no-files is given. So it can be played again elsewhere.
 
+With --install it puts itself into the settings of an editor: between the editor and each
+agent that they name, or --agent NAME. It shows the change first; comments and all other
+bytes stay. --uninstall takes it out again. Flags such as --llm and --redact are those of
+the recorder.
+
+With --ring the folder holds the newest recordings alone, and its subfolder kept those in
+which the agent crashed, ended with a status other than 0 or answered with an error, or in
+which a rule of class fail was broken. A line on stderr says where. See acp-test help keep.
+
 With --url it is a proxy for an AG-UI endpoint instead: front ends post to the address
 that it prints, and each event is in FILE before it is passed on. It ends when it is
 interrupted.
