@@ -56,8 +56,7 @@ func (w Wrapper) Wrap(name string, src []byte) (out []byte, changed, already []s
 		return src, nil, already, nil
 	}
 	out = edited(src, edits)
-	again := Wrapper{Ours: w.Ours}
-	undone, _, err := again.unwrap(name, out, changed)
+	undone, _, err := Wrapper{Ours: w.Ours}.unwrap(name, out, changed)
 	if err == nil && !bytes.Equal(undone, src) {
 		err = fmt.Errorf("%s: the change could not be undone byte for byte, so nothing is changed", name)
 	}

@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/internal/secret"
@@ -37,14 +39,15 @@ var pasted = map[string][2]string{
 		"acp_providers = { [\"gemini-cli\"] = { command = $COMMAND, args = { $ARGS } } }\n"},
 }
 
+// editor is the one whose settings are changed, "" if none.
+func (o *installing) editor() string { return o.in + o.out }
+
 // check says what is wrong with the flags and the words behind --.
 func (o *installing) check(c *cobra.Command, args []string) error {
-	_, lines := pasted[o.in+o.out]
+	_, lines := pasted[o.editor()]
 	switch {
-	case o.in+o.out == "" && (o.agent != "" || o.dry):
+	case o.editor() == "":
 		return errors.New("record: --agent and --dry-run are for --install and --uninstall")
-	case o.in+o.out == "":
-		return nil
 	case o.in != "" && o.out != "":
 		return errors.New("--install and --uninstall contradict each other")
 	case c.Flags().Changed("url"):
@@ -94,22 +97,25 @@ func (h *host) wrapper(c *cobra.Command, o *recording) agents.Wrapper {
 	for _, p := range o.redact {
 		words = append(words, "--redact="+p)
 	}
-	return agents.Wrapper{Words: append(words, "--"), Agent: o.install.agent, Ours: func(argv []string) int {
-		end := slices.Index(argv, "--")
-		program := strings.TrimSuffix(argv[0][strings.LastIndexAny(argv[0], `/\`)+1:], ".exe")
-		ring := func(w string) bool { return w == "--ring" || strings.HasPrefix(w, "--ring=") }
-		if program != "acp-test" || end < 2 || end == len(argv)-1 || argv[1] != "record" || !slices.ContainsFunc(argv[:end], ring) {
-			return 0
-		}
-		return end + 1
-	}}
+	return agents.Wrapper{Words: append(words, "--"), Agent: o.install.agent, Ours: oursIn}
+}
+
+var recorder = lazy.Regexp(`(?:^|[/\\])acp-test(?:\.exe)?\x00record\x00(?:.*\x00)?--ring\b`)
+
+// oursIn counts the words of a command line before the agent's own, 0 if --install did not write it.
+func oursIn(argv []string) int {
+	end := slices.Index(argv, "--")
+	if end < 0 || end == len(argv)-1 || !recorder().MatchString(strings.Join(argv[:end], "\x00")) {
+		return 0
+	}
+	return end + 1
 }
 
 // install puts record between an editor and its agents, or takes it out again.
 func (h *host) install(c *cobra.Command, o *recording, agent []string) error {
-	flag, editor := "--install", o.install.in
+	flag, editor := "--install", o.install.editor()
 	if o.install.out != "" {
-		flag, editor = "--uninstall", o.install.out
+		flag = "--uninstall"
 	}
 	w := h.wrapper(c, o)
 	if lines, ok := pasted[editor]; ok {
@@ -120,16 +126,16 @@ func (h *host) install(c *cobra.Command, o *recording, agent []string) error {
 		if len(agent) == 0 {
 			agent = []string{"gemini", "--acp"}
 		}
-		words := lists.Map(append(w.Words, agent...), luaQuote)
+		words := lists.Map(append(w.Words, agent...), strconv.Quote)
 		fmt.Fprint(h.out, strings.NewReplacer("$WORDS", strings.Join(words, lines[0]), "$COMMAND", words[0],
 			"$ARGS", strings.Join(words[1:], lines[0])).Replace(lines[1]))
 		return nil
 	}
 	file, err := h.settingsFile(editor)
-	if err != nil {
-		return fmt.Errorf("%s: %w", flag, err)
+	var src []byte
+	if err == nil {
+		src, err = os.ReadFile(file)
 	}
-	src, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("%s: %w", flag, err)
 	}
@@ -190,8 +196,8 @@ func unchanged(file string, src []byte, o *recording, already []string) error {
 	case len(list) == 0 && len(skipped) > 0:
 		return fmt.Errorf("%s: none of its agent_servers has a command%s", file, because(skipped))
 	case len(list) > 0 && agent != "" && !slices.Contains(names, agent):
-		return fmt.Errorf("%s: it has no agent %q%s; it has %s%s", file, agent, meant(agent, names), strings.Join(names, ", "),
-			because(skipped))
+		return fmt.Errorf("%s: it has no agent %q%s; it has %s%s", file, agent, meant(agent, names),
+			strings.Join(names, ", "), because(skipped))
 	}
 	if o.install.in != "" {
 		return fmt.Errorf("%s: it has no agent_servers, where editors name their agents", file)
@@ -202,17 +208,9 @@ func unchanged(file string, src []byte, o *recording, already []string) error {
 // replaceSettings writes settings as a whole. A link stays one, and the file keeps its mode.
 func replaceSettings(file string, text []byte) error {
 	file, err := filepath.EvalSymlinks(file)
-	if err != nil {
-		return err
-	}
-	info, err := os.Stat(file)
-	if err != nil {
+	info, failed := os.Stat(file)
+	if err = errors.Join(err, failed); err != nil {
 		return err
 	}
 	return replaceFile(file, text, info.Mode().Perm())
-}
-
-// luaQuote quotes a word as Lua and Lisp read it.
-func luaQuote(word string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
 	"github.com/spf13/cobra"
 )
 
@@ -75,45 +76,15 @@ matches.`,
 		Example: `  Zed, in settings.json:
     "agent_servers": {"Recorded": {"type": "custom", "command": "acp-test",
       "args": ["record", "--out", "/home/me/acp/", "--", "gemini", "--acp"]}}`,
-		Args: func(c *cobra.Command, args []string) error {
-			dash := c.ArgsLenAtDash()
-			if o.ring != "" {
-				if _, err := parseRing(o.ring); err != nil {
-					return err
-				}
-			}
-			if err := o.install.check(c, args); err != nil || o.install.in+o.install.out != "" {
-				return err
-			}
-			switch {
-			case o.url != "" && len(args) > 0:
-				return fmt.Errorf("record: --url is in the place of an agent's command; usage: %s", c.UseLine())
-			case o.url != "" && (o.live != "" || o.llm != ""):
-				return errors.New("record: --live and --llm are not for --url")
-			case o.url == "" && (dash < 0 || len(args) == dash):
-				return fmt.Errorf("record: the agent's command is missing; usage: %s", c.UseLine())
-			case dash > 0:
-				return fmt.Errorf("record: %q is too much; usage: %s", args[0], c.UseLine())
-			case o.url != "" && o.ring != "":
-				return errors.New("record: --ring is not for --url")
-			case o.out == "" && o.ring == "":
-				return fmt.Errorf("record: --out FILE is missing; usage: %s", c.UseLine())
-			case o.keepText && o.maskText:
-				return errors.New("--keep-text and --mask-text contradict each other")
-			}
-			return nil
-		},
+		Args: o.check,
 		RunE: func(c *cobra.Command, args []string) error {
-			if o.install.in != "" && o.ring == "" {
-				o.ring = defaultRing
-			}
 			if o.ring != "" {
 				o.out = h.absolute(cmp.Or(o.out, h.recordings())) + "/"
 			}
-			if o.install.in+o.install.out != "" {
+			switch {
+			case o.install.editor() != "":
 				return h.install(c, &o, args)
-			}
-			if o.url != "" {
+			case o.url != "":
 				return h.recordWeb(c.Context(), &o)
 			}
 			return h.record(&o, args)
@@ -145,6 +116,37 @@ matches.`,
 	return c
 }
 
+// check says what is wrong with the flags and the words of the command line.
+func (o *recording) check(c *cobra.Command, args []string) error {
+	if o.ring == "" && o.install.in != "" {
+		o.ring = defaultRing
+	}
+	if _, err := parseRing(cmp.Or(o.ring, defaultRing)); err != nil {
+		return err
+	}
+	if o.install != (installing{}) {
+		return o.install.check(c, args)
+	}
+	dash := c.ArgsLenAtDash()
+	switch {
+	case o.url != "" && len(args) > 0:
+		return fmt.Errorf("record: --url is in the place of an agent's command; usage: %s", c.UseLine())
+	case o.url != "" && o.live+o.llm != "":
+		return errors.New("record: --live and --llm are not for --url")
+	case o.url != "" && o.ring != "":
+		return errors.New("record: --ring is not for --url")
+	case o.url == "" && (dash < 0 || len(args) == dash):
+		return fmt.Errorf("record: the agent's command is missing; usage: %s", c.UseLine())
+	case dash > 0:
+		return fmt.Errorf("record: %q is too much; usage: %s", args[0], c.UseLine())
+	case o.out == "" && o.ring == "":
+		return fmt.Errorf("record: --out FILE is missing; usage: %s", c.UseLine())
+	case o.keepText && o.maskText:
+		return errors.New("--keep-text and --mask-text contradict each other")
+	}
+	return nil
+}
+
 func (h *host) record(o *recording, argv []string) (err error) {
 	// All signals are the agent's. A broken pipe is an error to pass on, and
 	// not the end of this process.
@@ -161,16 +163,8 @@ func (h *host) record(o *recording, argv []string) (err error) {
 		return err
 	}
 	ran := false
-	goes := &trouble{file: file, err: h.err}
-	if o.ring != "" {
-		release, err := h.inRing(o, goes, log)
-		if err != nil {
-			return err
-		}
-		defer release()
-		argv = slices.Clone(argv)
-		argv[0] = h.withHome(argv[0])
-	}
+	release := func() {}
+	defer func() { release() }()
 	defer func() {
 		err = errors.Join(err, log.Close())
 		if !ran {
@@ -200,24 +194,20 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	proxy := replay.Proxy{
 		Judge: acpV1().judge(""),
 		Home:  home, NoFiles: o.noFiles || o.maskText, Model: o.llm != "",
-		Agent: mockclient.Command{Path: argv[0], Args: argv[1:], Env: env, Dir: h.cwd, Keeper: []string{h.self, "keeper"},
+		Agent: mockclient.Command{Path: agents.Home(argv[0]), Args: argv[1:], Env: env, Dir: h.cwd, Keeper: []string{h.self, "keeper"},
 			TrimOnExit: whole},
 		In: h.in, Out: h.out, Err: h.err, Log: log, Signals: signals, Live: live,
 	}
-	ending := make(chan os.Signal, 1)
+	gone := func(transport.Exit) {}
 	if o.ring != "" {
-		proxy.Found = goes.found
-		signal.Notify(ending, passedOn()...)
-		defer signal.Stop(ending)
+		gone, release = h.inRing(o, &proxy, file)
 	}
 	before := log.Len()
 	// Not the command's context: a signal is for the agent, which may live on.
 	exit, err := proxy.Run(context.Background())
 	ran = log.Len() > before+1 // beside the note of where it is made
 	told()
-	if o.ring != "" && err == nil {
-		goes.ended(exit, len(ending) > 0)
-	}
+	gone(exit)
 	switch {
 	case err != nil:
 		return err
@@ -260,8 +250,12 @@ func reserve(out, agent string) (string, error) {
 		}
 		out = filepath.Join(out, time.Now().Format("2006-01-02T15-04-05")+"-"+agent+".jsonl")
 	}
+	ext := filepath.Ext(out)
 	for n := 1; ; n++ {
-		name := numbered(out, n)
+		name := out
+		if n > 1 {
+			name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(out, ext), n, ext)
+		}
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		switch {
 		case err == nil:
@@ -270,15 +264,6 @@ func reserve(out, agent string) (string, error) {
 			return "", fmt.Errorf("--out: %w", err)
 		}
 	}
-}
-
-// numbered is the n-th name for a file, the first of which is its own.
-func numbered(file string, n int) string {
-	if n == 1 {
-		return file
-	}
-	ext := filepath.Ext(file)
-	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(file, ext), n, ext)
 }
 
 // live is where findings go.

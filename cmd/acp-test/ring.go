@@ -5,13 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
@@ -85,72 +87,56 @@ func (r ring) trim(dir string) error {
 	return err
 }
 
-// inRing locks a new recording, trims its folder, and looks for trouble. The function that it returns is to be
-// called when the recording is closed.
-func (h *host) inRing(o *recording, t *trouble, log *transcript.Transcript) (release func(), err error) {
-	bounds, err := parseRing(o.ring)
-	if err != nil {
-		return nil, err
-	}
-	lock := flock.New(lockOf(t.file))
-	if err := lock.Lock(); err != nil {
-		return nil, err
-	}
+// inRing makes a new recording one of a ring, and looks for trouble in it. ended is to be called when the
+// agent has ended, release when the recording is closed.
+func (h *host) inRing(o *recording, proxy *replay.Proxy, file string) (ended func(transport.Exit), release func()) {
+	bounds, _ := parseRing(o.ring) // which was read before
+	lock := flock.New(lockOf(file))
+	_, locked := lock.TryLock() // nobody knows the file yet
 	trim := func() {
-		if err := bounds.trim(o.out); err != nil {
+		if err := errors.Join(locked, bounds.trim(o.out)); err != nil {
 			fmt.Fprintf(h.err, "acp-test: old recordings stay: %v\n", err)
 		}
 	}
 	trim()
-	log.Observe(t.sees)
-	return func() {
-		_, _ = lock.Unlock(), os.Remove(lockOf(t.file))
+	t := &trouble{file: file, err: h.err, signals: make(chan os.Signal, 1)}
+	signal.Notify(t.signals, passedOn()...)
+	proxy.Found = t.found
+	proxy.Log.Observe(t.sees)
+	return t.ended, func() {
+		signal.Stop(t.signals)
+		_, _ = lock.Unlock(), os.Remove(lockOf(file))
 		trim()
-	}, nil
-}
-
-// withHome expands ~ at the beginning of a command, as some editors do with the commands in their settings.
-func (h *host) withHome(command string) string {
-	home, ok := h.getenv("HOME")
-	if rest, short := strings.CutPrefix(command, "~/"); ok && short {
-		return filepath.Join(home, rest)
 	}
-	return command
 }
 
 // lockOf is the file that is locked while a recording is written.
 func lockOf(recording string) string { return recording + ".lock" }
 
-// keepRecording links a recording into the folder kept next to it, which no ring trims, under a name that is free. It
-// returns the link, which is the old one if there is one.
+// keepRecording links a recording into the folder kept next to it, which no ring trims, and returns the link.
+// Another recording of that name is an error.
 func keepRecording(file string) (string, error) {
 	kept := filepath.Join(filepath.Dir(file), "kept", filepath.Base(file))
-	if err := os.MkdirAll(filepath.Dir(kept), 0o700); err != nil {
-		return "", err
+	err := os.MkdirAll(filepath.Dir(kept), 0o700)
+	if err == nil {
+		err = os.Link(file, kept)
 	}
-	info, err := os.Stat(file)
-	for n := 1; err == nil; n++ {
-		name := numbered(kept, n)
-		if err = os.Link(file, name); err == nil {
-			return name, nil
-		}
-		there, _ := os.Stat(name)
-		switch {
-		case os.SameFile(info, there):
-			return name, nil
-		case there != nil:
-			err = nil
+	if errors.Is(err, fs.ErrExist) {
+		old, _ := os.Stat(kept)
+		if info, _ := os.Stat(file); os.SameFile(old, info) {
+			return kept, nil
 		}
 	}
-	return "", err
+	return kept, err
 }
 
 // trouble keeps a recording when the first thing goes wrong, and says why and where.
 type trouble struct {
-	file string
-	err  io.Writer
-	once sync.Once
-	said sync.WaitGroup
+	file    string
+	err     io.Writer
+	signals chan os.Signal // of the editor, for the agent
+	once    sync.Once
+	said    sync.WaitGroup
 }
 
 func (t *trouble) is(format string, args ...any) {
@@ -172,8 +158,7 @@ func (t *trouble) sees(e transcript.Entry) {
 		return
 	}
 	if failed := e.JSON().Get("error"); failed.Exists() {
-		t.is("the agent answered %s with error %s (#%d)", e.Method, cmp.Or(string(failed.Get("code").Raw()), "without a code"),
-			e.Seq)
+		t.is("the agent answered %s with error %s (#%d)", e.Method, failed.Get("code").Raw(), e.Seq)
 	}
 }
 
@@ -184,9 +169,9 @@ func (t *trouble) found(f rules.Finding) {
 }
 
 // ended looks at how the agent ended, unless the editor sent a signal.
-func (t *trouble) ended(exit transport.Exit, signalled bool) {
+func (t *trouble) ended(exit transport.Exit) {
 	switch {
-	case signalled:
+	case len(t.signals) > 0:
 	case exit.Signal != "":
 		t.is("the agent was ended by %s", exit.Signal)
 	case exit.Code != 0:
@@ -216,17 +201,17 @@ Recordings in which something went wrong are kept without it.`,
 			if len(args) > 0 {
 				file = h.absolute(args[0])
 			}
-			info, err := os.Stat(file)
-			if err == nil && info.IsDir() {
-				all, err := recorded(file)
-				if len(all) == 0 && err == nil {
+			if all, err := recorded(file); err == nil { // it is a folder
+				if len(all) == 0 {
 					return fmt.Errorf("keep: %s holds no recording of record --ring", file)
 				}
 				file = filepath.Join(file, all[0].Name())
+			} else if len(args) == 0 {
+				return fmt.Errorf("keep: nothing is recorded in %s yet; acp-test record --install puts a recorder into "+
+					"an editor", file)
 			}
-			if err != nil && len(args) == 0 {
-				return fmt.Errorf("keep: nothing is recorded in %s yet; acp-test record --install puts a recorder into an editor",
-					file)
+			if _, err := os.Stat(file); err != nil {
+				return fmt.Errorf("keep: %w", err)
 			}
 			kept, err := keepRecording(file)
 			if err != nil {
