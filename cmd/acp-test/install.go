@@ -15,6 +15,7 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/internal/secret"
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 )
@@ -80,8 +81,8 @@ func (h *host) settingsFile(editor string) (string, error) {
 	file := h.absolute(editor)
 	if _, err := os.Stat(file); err != nil && filepath.Base(editor) == editor {
 		names := []string{"zed", "jetbrains", "agent-shell", "codecompanion", "avante"}
-		return "", fmt.Errorf("there is no editor and no settings file %q%s; editors are %s", editor, meant(editor, names),
-			strings.Join(names, ", "))
+		return "", fmt.Errorf("there is no editor and no settings file %q%s; editors are %s", editor,
+			mistake.Meant(editor, names), strings.Join(names, ", "))
 	}
 	return file, nil
 }
@@ -196,7 +197,7 @@ func unchanged(file string, src []byte, o *recording, already []string) error {
 	case len(list) == 0 && len(skipped) > 0:
 		return fmt.Errorf("%s: none of its agent_servers has a command%s", file, because(skipped))
 	case len(list) > 0 && agent != "" && !slices.Contains(names, agent):
-		return fmt.Errorf("%s: it has no agent %q%s; it has %s%s", file, agent, meant(agent, names),
+		return fmt.Errorf("%s: it has no agent %q%s; it has %s%s", file, agent, mistake.Meant(agent, names),
 			strings.Join(names, ", "), because(skipped))
 	}
 	if o.install.in != "" {
