@@ -194,7 +194,8 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	proxy := replay.Proxy{
 		Judge: acpV1().judge(""),
 		Home:  home, NoFiles: o.noFiles || o.maskText, Model: o.llm != "",
-		Agent: mockclient.Command{Path: agents.Home(argv[0]), Args: argv[1:], Env: env, Dir: h.cwd, Keeper: []string{h.self, "keeper"},
+		Agent: mockclient.Command{Path: agents.Home(argv[0]), Args: argv[1:], Env: env, Dir: h.cwd,
+			Keeper:     []string{h.self, "keeper"},
 			TrimOnExit: whole},
 		In: h.in, Out: h.out, Err: h.err, Log: log, Signals: signals, Live: live,
 	}
