@@ -142,7 +142,10 @@ type settings struct {
 
 // readSettings takes an editor's settings apart.
 func readSettings(name string, src []byte) (settings, wire.Value) {
-	s := settings{name: name, text: jsonc.ToJSON(src)}                       // keeps every offset
+	s := settings{name: name, text: jsonc.ToJSON(src)} // keeps every offset
+	if bytes.HasPrefix(s.text, []byte("\ufeff")) {     // editors of Windows write a byte order mark
+		copy(s.text, "   ")
+	}
 	if text := bytes.TrimSpace(s.text); bytes.HasPrefix(text, []byte(`"`)) { // a part that was copied out of a file
 		s.text, s.before = slices.Concat([]byte("{"), bytes.TrimRight(s.text, ", \t\r\n"), []byte("}")), 1
 	}
@@ -191,12 +194,7 @@ func (s settings) program(v wire.Value, where string) (argv []string, env [][2]s
 	} else {
 		argv[0] = s.one(inner, where+".command")
 	}
-	argv[0] = cmp.Or(argv[0], s.one(v.Get("path"), where+".path"))
-	if rest, ok := strings.CutPrefix(argv[0], "~/"); ok { // as editors read it
-		if home, err := os.UserHomeDir(); err == nil {
-			argv[0] = filepath.Join(home, rest)
-		}
-	}
+	argv[0] = Home(cmp.Or(argv[0], s.one(v.Get("path"), where+".path")))
 	args := v.Get("args")
 	if args.Exists() && !args.IsNull() && args.Kind() != wire.Array {
 		s.fail(args, "%s.args must be a list of texts", where)
@@ -205,6 +203,16 @@ func (s settings) program(v wire.Value, where string) (argv []string, env [][2]s
 		argv = append(argv, s.one(arg, where+".args"))
 	}
 	return argv, append(env, s.pairs(v.Get("env"), where+".env")...)
+}
+
+// Home expands ~ at the beginning of a command, as editors do.
+func Home(command string) string {
+	if rest, ok := strings.CutPrefix(command, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	return command
 }
 
 // misspelt fails where a member of an entry without a command or a URL is meant to be one.

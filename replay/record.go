@@ -41,9 +41,11 @@ type Proxy struct {
 	// Signals are passed on to the agent.
 	Signals <-chan os.Signal
 	// Live takes one line for each finding of the rules, as soon as it is
-	// known; nil judges nothing.
+	// known; it may be nil.
 	Live io.Writer
-	// Judge says what Live is told.
+	// Found is called with each finding, as soon as it is known; it may be nil.
+	Found func(rules.Finding)
+	// Judge says what Live and Found are told.
 	Judge Judge
 }
 
@@ -189,7 +191,7 @@ func (p *Proxy) passSignals(agent *transport.Piped, over <-chan struct{}) {
 // judge lets the rules watch in a goroutine of their own, so that they delay
 // nothing. The function it returns ends that after the last entry.
 func (p *Proxy) judge() (finish func()) {
-	if p.Live == nil {
+	if p.Live == nil && p.Found == nil {
 		return func() {}
 	}
 	wake, quit, done := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
@@ -205,7 +207,7 @@ func (p *Proxy) judge() (finish func()) {
 		for e := range p.Log.From(next) {
 			checker.Observe(e)
 			next = e.Seq + 1
-			told = tell(p.Live, checker.Findings(), told)
+			told = p.tell(checker.Findings(), told)
 		}
 	}
 	go func() {
@@ -216,7 +218,7 @@ func (p *Proxy) judge() (finish func()) {
 				look()
 			case <-quit:
 				look()
-				tell(p.Live, checker.Finish(rules.End{Clean: true}), told)
+				p.tell(checker.Finish(rules.End{Clean: true}), told)
 				return
 			}
 		}
@@ -227,12 +229,17 @@ func (p *Proxy) judge() (finish func()) {
 	}
 }
 
-// tell prints the findings from the n-th on.
-func tell(w io.Writer, all []rules.Finding, n int) int {
+// tell reports the findings from the n-th on.
+func (p *Proxy) tell(all []rules.Finding, n int) int {
 	for ; n < len(all); n++ {
 		f := all[n]
-		fmt.Fprintf(w, "acp-test: %s of the %s: %s: %s (%s)\n", f.Class, f.Side, f.Rule, printable.Line(f.Message, 500),
-			numbers(f.Entries))
+		if p.Live != nil {
+			fmt.Fprintf(p.Live, "acp-test: %s of the %s: %s: %s (%s)\n", f.Class, f.Side, f.Rule,
+				printable.Line(f.Message, 500), numbers(f.Entries))
+		}
+		if p.Found != nil {
+			p.Found(f)
+		}
 	}
 	return n
 }

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -201,7 +200,7 @@ func keepScript(rec *fakellm.Recorder, t *transcript.Transcript, file string) (f
 		for {
 			select {
 			case <-answered:
-				if err := saveScript(file, rec.Script()); err != nil {
+				if err := replaceFile(file, rec.Script(), 0o600); err != nil {
 					close(bad)
 					ended <- err
 					return
@@ -218,7 +217,7 @@ func keepScript(rec *fakellm.Recorder, t *transcript.Transcript, file string) (f
 			return err
 		}
 		if script := rec.Script(); len(script) > 0 {
-			return saveScript(file, script)
+			return replaceFile(file, script, 0o600)
 		}
 		return nil
 	}
@@ -243,21 +242,4 @@ func (o *modelServer) recording() (c fakellm.RecordConfig, err error) {
 		c.Upstream = ""
 	}
 	return c, nil
-}
-
-// saveScript replaces the file as a whole: a reader never sees half of it.
-func saveScript(file string, script []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(file), ".recording-*") // only its owner may read it
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", file, err)
-	}
-	_, err = f.Write(script)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // what matters is why it was not written
-		return fmt.Errorf("writing %s: %w", file, err)
-	}
-	return nil
 }

@@ -197,7 +197,7 @@ var commandGroups = [][2]string{
 	{"Every day", "run init prompt agents review help"},
 	{"Find bugs", "sweep explore conformance matrix reduce upgrade"},
 	{"Files", "lint fmt show check diff replay convert report ui mcp"},
-	{"Editors", "record serve editors"},
+	{"Editors", "record keep serve editors"},
 	{"Parts", "fakellm refagent completion version"},
 }
 

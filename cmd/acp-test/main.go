@@ -167,7 +167,7 @@ func commands(h *host) []*cobra.Command {
 		reportCommand(h), uiCommand(h), initCommand(h),
 		reviewCommand(h), sweepCommand(h), exploreCommand(h), upgradeCommand(h), matrixCommand(h), promptCommand(h),
 		fakellmCommand(h), refagentCommand(h), versionCommand(h),
-		recordCommand(h), checkCommand(h), diffCommand(h), replayCommand(h), serveCommand(h),
+		recordCommand(h), keepCommand(h), checkCommand(h), diffCommand(h), replayCommand(h), serveCommand(h),
 		editorsCommand(h), convertRecordingCommand(h), reduceCommand(h), mcpCommand(h),
 	}
 }

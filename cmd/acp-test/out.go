@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -202,6 +203,23 @@ func writeFile(name string, write func(io.Writer) error) error {
 		return err
 	}
 	return errors.Join(write(f), f.Close())
+}
+
+// replaceFile replaces the file as a whole: a reader never sees half of it.
+func replaceFile(file string, text []byte, mode fs.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(file), ".acp-test-*") // only its owner may read it
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", file, err)
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Chmod(mode), f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // what matters is why it was not written
+		return fmt.Errorf("writing %s: %w", file, err)
+	}
+	return nil
 }
 
 // earlier is a run that a new one is compared with. It is read before the new

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
 	"github.com/spf13/cobra"
 )
 
@@ -37,6 +39,8 @@ type recording struct {
 	redact             []string
 	keepText, maskText bool
 	noFiles            bool
+	ring               string
+	install            installing
 }
 
 func recordCommand(h *host) *cobra.Command {
@@ -53,6 +57,15 @@ FILE also has what lies in the workspace when the first session is opened: texts
 to 512 KiB, 2 MiB in all, without .git, node_modules and what is named like a secret,
 unless --no-files is given. So it can be played again elsewhere.
 
+With --install it puts itself into the settings of an editor: between the editor and each
+agent that they name, or --agent NAME. It shows the change first; comments and all other
+bytes stay. --uninstall takes it out again. Flags such as --llm and --redact are those of
+the recorder.
+
+With --ring the folder holds the newest recordings alone, and its subfolder kept those in
+which the agent crashed, ended with a status other than 0 or answered with an error, or in
+which a rule of class fail was broken. A line on stderr says where. See acp-test help keep.
+
 With --url it is a proxy for an AG-UI endpoint instead: front ends post to the address
 that it prints, and each event is in FILE before it is passed on. It ends when it is
 interrupted.
@@ -63,26 +76,15 @@ matches.`,
 		Example: `  Zed, in settings.json:
     "agent_servers": {"Recorded": {"type": "custom", "command": "acp-test",
       "args": ["record", "--out", "/home/me/acp/", "--", "gemini", "--acp"]}}`,
-		Args: func(c *cobra.Command, args []string) error {
-			dash := c.ArgsLenAtDash()
-			switch {
-			case o.url != "" && len(args) > 0:
-				return fmt.Errorf("record: --url is in the place of an agent's command; usage: %s", c.UseLine())
-			case o.url != "" && (o.live != "" || o.llm != ""):
-				return errors.New("record: --live and --llm are not for --url")
-			case o.url == "" && (dash < 0 || len(args) == dash):
-				return fmt.Errorf("record: the agent's command is missing; usage: %s", c.UseLine())
-			case dash > 0:
-				return fmt.Errorf("record: %q is too much; usage: %s", args[0], c.UseLine())
-			case o.out == "":
-				return fmt.Errorf("record: --out FILE is missing; usage: %s", c.UseLine())
-			case o.keepText && o.maskText:
-				return errors.New("--keep-text and --mask-text contradict each other")
-			}
-			return nil
-		},
+		Args: o.check,
 		RunE: func(c *cobra.Command, args []string) error {
-			if o.url != "" {
+			if o.ring != "" {
+				o.out = h.absolute(cmp.Or(o.out, h.recordings())) + "/"
+			}
+			switch {
+			case o.install.editor() != "":
+				return h.install(c, &o, args)
+			case o.url != "":
 				return h.recordWeb(c.Context(), &o)
 			}
 			return h.record(&o, args)
@@ -95,6 +97,14 @@ matches.`,
 	f.StringVar(&o.llm, "llm", "",
 		"record the model's side too, with the provider at `URL` (default that of the environment)")
 	f.Lookup("llm").NoOptDefVal = "environment"
+	f.StringVar(&o.ring, "ring", "", "keep the newest recordings of the folder, `COUNT,SIZE` (default "+defaultRing+
+		"), and each in which something goes wrong")
+	f.Lookup("ring").NoOptDefVal = defaultRing
+	f.StringVar(&o.install.in, "install", "", "record the agents of an `EDITOR`: zed, jetbrains, agent-shell, "+
+		"codecompanion, avante, or its settings file")
+	f.StringVar(&o.install.out, "uninstall", "", "take the recorder out of the settings of an `EDITOR`")
+	f.StringVar(&o.install.agent, "agent", "", "change the entry `NAME` of the settings alone (default all)")
+	f.BoolVar(&o.install.dry, "dry-run", false, "show the change of the settings, and write nothing")
 	f.StringVar(&o.url, "url", "", "record what passes to the AG-UI endpoint at `URL`")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "where front ends reach the proxy of --url, an `ADDRESS`")
 	f.StringArrayVar(&o.redact, "redact", nil,
@@ -104,6 +114,37 @@ matches.`,
 	f.BoolVar(&o.noFiles, "no-files", false, "leave the files of the workspace out, which a replay elsewhere needs")
 	f.BoolVar(&o.maskText, "mask-text", false, "take prompts, messages and file contents out")
 	return c
+}
+
+// check says what is wrong with the flags and the words of the command line.
+func (o *recording) check(c *cobra.Command, args []string) error {
+	if o.ring == "" && o.install.in != "" {
+		o.ring = defaultRing
+	}
+	if _, err := parseRing(cmp.Or(o.ring, defaultRing)); err != nil {
+		return err
+	}
+	if o.install != (installing{}) {
+		return o.install.check(c, args)
+	}
+	dash := c.ArgsLenAtDash()
+	switch {
+	case o.url != "" && len(args) > 0:
+		return fmt.Errorf("record: --url is in the place of an agent's command; usage: %s", c.UseLine())
+	case o.url != "" && o.live+o.llm != "":
+		return errors.New("record: --live and --llm are not for --url")
+	case o.url != "" && o.ring != "":
+		return errors.New("record: --ring is not for --url")
+	case o.url == "" && (dash < 0 || len(args) == dash):
+		return fmt.Errorf("record: the agent's command is missing; usage: %s", c.UseLine())
+	case dash > 0:
+		return fmt.Errorf("record: %q is too much; usage: %s", args[0], c.UseLine())
+	case o.out == "" && o.ring == "":
+		return fmt.Errorf("record: --out FILE is missing; usage: %s", c.UseLine())
+	case o.keepText && o.maskText:
+		return errors.New("--keep-text and --mask-text contradict each other")
+	}
+	return nil
 }
 
 func (h *host) record(o *recording, argv []string) (err error) {
@@ -122,6 +163,8 @@ func (h *host) record(o *recording, argv []string) (err error) {
 		return err
 	}
 	ran := false
+	release := func() {}
+	defer func() { release() }()
 	defer func() {
 		err = errors.Join(err, log.Close())
 		if !ran {
@@ -151,15 +194,21 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	proxy := replay.Proxy{
 		Judge: acpV1().judge(""),
 		Home:  home, NoFiles: o.noFiles || o.maskText, Model: o.llm != "",
-		Agent: mockclient.Command{Path: argv[0], Args: argv[1:], Env: env, Dir: h.cwd, Keeper: []string{h.self, "keeper"},
+		Agent: mockclient.Command{Path: agents.Home(argv[0]), Args: argv[1:], Env: env, Dir: h.cwd,
+			Keeper:     []string{h.self, "keeper"},
 			TrimOnExit: whole},
 		In: h.in, Out: h.out, Err: h.err, Log: log, Signals: signals, Live: live,
+	}
+	gone := func(transport.Exit) {}
+	if o.ring != "" {
+		gone, release = h.inRing(o, &proxy, file)
 	}
 	before := log.Len()
 	// Not the command's context: a signal is for the agent, which may live on.
 	exit, err := proxy.Run(context.Background())
 	ran = log.Len() > before+1 // beside the note of where it is made
 	told()
+	gone(exit)
 	switch {
 	case err != nil:
 		return err

@@ -1,0 +1,252 @@
+//go:build unix
+
+package main_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/tidwall/jsonc"
+)
+
+const zedSettings = `// Zed settings
+{
+  "agent_servers": {
+    // of my own
+    "mine": { "command": "acp-test", "args": ["refagent", "--fault", "stop-reason-missing"], },
+    "dies": { "type": "custom", "command": "./dies", "env": { "MY_API_KEY": "not-to-be-shown" } },
+    "other": { "type": "registry" },
+  },
+}
+`
+
+const (
+	zed   = ".config/zed/settings.json"
+	store = ".local/state/acp-test/recordings"
+)
+
+// edit is a small editor: it starts the agent that its settings name, prompts once, and closes
+// the agent's input when the prompt is answered or the agent is gone.
+func (p *place) edit(settings, name string) ended {
+	GinkgoHelper()
+	var read struct {
+		Servers map[string]struct {
+			Command string            `json:"command"`
+			Args    []string          `json:"args"`
+			Env     map[string]string `json:"env"`
+		} `json:"agent_servers"`
+	}
+	Expect(json.Unmarshal(jsonc.ToJSON([]byte(p.read(settings))), &read)).To(Succeed())
+	agent := read.Servers[name]
+	c := exec.Command(agent.Command, agent.Args...)
+	if !strings.Contains(agent.Command, "/") {
+		c.Path = program
+	}
+	c.Dir, c.Env = p.dir, p.env
+	for k, v := range agent.Env {
+		c.Env = append(c.Env, k+"="+v)
+	}
+	var said bytes.Buffer
+	c.Stderr = &said
+	in, err := c.StdinPipe()
+	Expect(err).NotTo(HaveOccurred())
+	out, err := c.StdoutPipe()
+	Expect(err).NotTo(HaveOccurred())
+	Expect(c.Start()).To(Succeed())
+	DeferCleanup(func() { _ = c.Process.Kill() })
+	lines, heard := bufio.NewScanner(out), ""
+	ask := func(method, params string) (result map[string]any) {
+		id := strings.Count(heard, `"id"`) + 100
+		fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method, params)
+		for lines.Scan() {
+			heard += lines.Text() + "\n"
+			var m struct {
+				ID     int
+				Result map[string]any
+			}
+			Expect(json.Unmarshal(lines.Bytes(), &m)).To(Succeed())
+			if m.ID == id {
+				return m.Result
+			}
+		}
+		return nil
+	}
+	ask("initialize", `{"protocolVersion":1,"clientCapabilities":{}}`)
+	session := ask("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, p.dir))
+	ask("session/prompt", fmt.Sprintf(`{"sessionId":"%v","prompt":[{"type":"text","text":"Good morning."}]}`, session["sessionId"]))
+	in.Close()
+	_, _ = io.Copy(io.Discard, out)
+	return ended{status(c.Wait()), heard, said.String()}
+}
+
+// files are the names in a folder that fit a pattern.
+func (p *place) files(pattern string) []string {
+	GinkgoHelper()
+	list, err := filepath.Glob(filepath.Join(p.dir, pattern))
+	Expect(err).NotTo(HaveOccurred())
+	return list
+}
+
+var _ = Describe("record --install", func() {
+	It("stands between a small editor and its agent, keeps what goes wrong for a report, and leaves no byte behind", func() {
+		p := newPlace()
+		p.write("dies", "#!/bin/sh\nread line\nexit 3\n")
+		p.write("dotfiles/zed.json", zedSettings)
+		Expect(os.Chmod(filepath.Join(p.dir, "dotfiles/zed.json"), 0o640)).To(Succeed())
+		Expect(os.MkdirAll(filepath.Join(p.dir, ".config/zed"), 0o755)).To(Succeed())
+		Expect(os.Symlink("../../dotfiles/zed.json", filepath.Join(p.dir, zed))).To(Succeed())
+		p.write("llm.yaml", "replies:\n  - - text: Good day.\n")
+		p.env = append(p.env, "OPENAI_API_KEY=k", "OPENAI_BASE_URL="+p.fakellm("llm.yaml").url+"/v1")
+
+		dry := p.run("record", "--install", "zed", "--dry-run")
+		Expect(dry.code).To(Equal(0), dry.err)
+		Expect(dry.out).To(And(ContainSubstring("\n-    \"mine\": { \"command\": \"acp-test\", \"args\": [\"refagent\", "),
+			ContainSubstring("\n+    \"mine\": { \"command\": \""+program+"\", \"args\": [\"record\", \"--ring=20,50MB\", "),
+			HaveSuffix("\nNothing is written: --dry-run.\n"), Not(ContainSubstring("not-to-be-shown"))))
+		Expect(p.read(zed)).To(Equal(zedSettings))
+
+		got := p.run("record", "--install", "zed", "--llm")
+		Expect(got.code).To(Equal(0), got.err)
+		Expect(got.out).To(MatchRegexp(`(?s)Recorded from the next start of the agent on: mine, dies; left out: other: .*` +
+			`acp-test record --uninstall zed\n$`))
+		link, err := os.Lstat(filepath.Join(p.dir, zed))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(link.Mode().Type()).To(Equal(os.ModeSymlink))
+		there, err := os.Stat(filepath.Join(p.dir, zed))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(there.Mode().Perm()).To(Equal(os.FileMode(0o640)))
+		Expect(p.files("dotfiles/.*")).To(BeEmpty())
+		installed := p.read(zed)
+		Expect(p.run("record", "--install", "zed")).To(Equal(ended{2, "", "acp-test: " + filepath.Join(p.dir, zed) +
+			": recorded already: mine, dies; acp-test record --uninstall zed takes the recorder out\n"}))
+		Expect(p.read(zed)).To(Equal(installed))
+
+		seen := p.edit(zed, "mine")
+		Expect(seen.code).To(Equal(0), seen.err)
+		kept := p.files(store + "/kept/*.jsonl")
+		Expect(kept).To(HaveLen(1))
+		Expect(seen.err).To(ContainSubstring("acp-test: kept " + kept[0] + ": SHAPE of the agent: "))
+		Expect(p.run("keep")).To(Equal(ended{0, kept[0] + "\n", "a text to post: acp-test reduce " + kept[0] +
+			" --issue bug.md -- AGENT…\n"}), "nothing is kept twice")
+		got = p.run("reduce", kept[0], "--issue", "bug.md", "--", "acp-test", "refagent", "--fault", "stop-reason-missing")
+		Expect(got.code).To(Equal(0), got.out+got.err)
+		Expect(p.read("bug.md")).To(And(ContainSubstring("\n## Expected\n"), ContainSubstring("stopReason")))
+
+		seen = p.edit(zed, "dies")
+		Expect(seen.code).To(Equal(3))
+		Expect(seen.err).To(MatchRegexp("acp-test: kept " + p.dir + `/\S+-dies\.jsonl: `))
+		Expect(p.files(store + "/kept/*.jsonl")).To(HaveLen(2))
+
+		meanwhile := strings.NewReplacer("of my own", "of ours", `"registry"`, `"registry", "env": {}`)
+		p.write("dotfiles/zed.json", meanwhile.Replace(installed))
+		Expect(p.run("record", "--uninstall", "zed").out).To(HaveSuffix("\nNo longer recorded: mine, dies. Recordings stay where they are.\n"))
+		Expect(p.read(zed)).To(Equal(meanwhile.Replace(zedSettings)))
+	})
+
+	It("prints the lines of editors whose settings are programs", func() {
+		p := newPlace()
+		words := `"` + program + `", "record", "--ring=3,1MB", "--out=` + p.dir + `/r/", "--", "my-agent", "say \"hi\""`
+		for editor, line := range map[string]string{
+			"agent-shell":   "acp-command '(" + strings.ReplaceAll(words, `, `, " ") + ")",
+			"codecompanion": "default = { " + words + " }",
+			"avante":        `command = "` + program + `", args = { "record", `,
+		} {
+			got := p.run("record", "--install", editor, "--ring=3,1MB", "--out", "r", "--", "my-agent", `say "hi"`)
+			Expect(got.code).To(Equal(0), got.err)
+			Expect(got.out).To(ContainSubstring(line))
+			Expect(p.run("record", "--uninstall", editor).out).To(Equal("Take out of your settings what --install printed.\n"))
+		}
+	})
+})
+
+var _ = Describe("record --ring", func() {
+	ring := func(p *place, in, bounds string, agent ...string) ended {
+		return p.with(in, append([]string{"record", "--ring=" + bounds, "--out", "r", "--"}, agent...)...)
+	}
+
+	It("holds the newest recordings within its bounds, what is being written, and what a user put there", func() {
+		p := newPlace()
+		old := func(name string, age time.Duration) string {
+			p.write("r/"+name, strings.Repeat("x", 1<<10))
+			at := time.Now().Add(-age)
+			Expect(os.Chtimes(filepath.Join(p.dir, "r", name), at, at)).To(Succeed())
+			return filepath.Join(p.dir, "r", name)
+		}
+		mine := old("mine.jsonl", 9*time.Hour)
+		first := old("2026-01-02T03-04-05-a.jsonl", 3*time.Hour)
+		second := old("2026-01-02T03-04-05-b.jsonl", 2*time.Hour)
+		script := old("2026-01-02T03-04-05-a.llm.yaml", 3*time.Hour)
+		Expect(p.run("keep", first).code).To(Equal(0))
+		Expect(ring(p, hello, "2,1MB", "acp-test", "refagent").code).To(Equal(0))
+		Expect(p.files("r/*")).To(ConsistOf(mine, second, HaveSuffix("-acp-test.jsonl"), HaveSuffix("/kept")))
+		Expect(script).NotTo(BeAnExistingFile())
+		Expect(p.files("r/kept/*")).To(ConsistOf(HaveSuffix("-a.jsonl")), "no kept recording goes")
+		Expect(os.Truncate(second, 2<<20)).To(Succeed())
+		Expect(os.Chtimes(second, time.Now().Add(-time.Hour), time.Now().Add(-time.Hour))).To(Succeed())
+		Expect(ring(p, hello, "9,1MB", "acp-test", "refagent").code).To(Equal(0))
+		Expect(second).NotTo(BeAnExistingFile(), "it is too large")
+
+		c := p.command("record", "--ring=1,1MB", "--out", "r", "--", "acp-test", "refagent")
+		in, err := c.StdinPipe()
+		Expect(err).NotTo(HaveOccurred())
+		out, err := c.StdoutPipe()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(c.Start()).To(Succeed())
+		DeferCleanup(func() { _ = c.Process.Kill() })
+		_, _ = io.WriteString(in, hello)
+		_, err = bufio.NewReader(out).ReadString('\n')
+		Expect(err).NotTo(HaveOccurred())
+		Expect(p.files("r/*.lock")).To(HaveLen(1))
+		open := strings.TrimSuffix(p.files("r/*.lock")[0], ".lock")
+		Expect(ring(p, hello, "1,1MB", "acp-test", "refagent").code).To(Equal(0))
+		Expect(open).To(BeAnExistingFile())
+		in.Close()
+		Expect(c.Wait()).To(Succeed())
+		Expect(p.files("r/*.lock")).To(BeEmpty())
+	})
+
+	DescribeTable("keeps a recording", func(in, script, why string) {
+		p := newPlace()
+		p.write("agent", "#!/bin/sh\n"+script)
+		got := ring(p, in, "20,50MB", "./agent")
+		kept := p.files("r/kept/*-agent.jsonl")
+		if why == "" {
+			Expect(got.err).NotTo(ContainSubstring("kept"))
+			Expect(kept).To(BeEmpty())
+			return
+		}
+		Expect(kept).To(HaveLen(1), got.err)
+		Expect(got.err).To(ContainSubstring("acp-test: kept " + kept[0] + ": " + why))
+	},
+		Entry("of an agent that ends with an error", "", "exit 7", "the agent ended with status 7\n"),
+		Entry("of an agent that crashes", "", "kill -SEGV $$", "the agent was ended by SIGSEGV\n"),
+		Entry("with an error response", hello, `read l; echo '{"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"no"}}'; cat >/dev/null`,
+			"the agent answered initialize with error -32603 (#"),
+		Entry("that breaks a rule", hello, `read l; echo '{"jsonrpc":"2.0","id":0,"result":{}}'; cat >/dev/null`, "SHAPE of the agent: "),
+		Entry("of a correct session not", hello, "exec acp-test refagent", ""),
+	)
+
+	It("keeps none of an agent that the editor ends by a signal", func() {
+		p := newPlace()
+		c := p.command("record", "--ring", "--out", "r", "--", "sh", "-c", "echo ready >&2; sleep 100")
+		said, err := c.StderrPipe()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(c.Start()).To(Succeed())
+		_, err = bufio.NewReader(said).ReadString('\n')
+		Expect(err).NotTo(HaveOccurred())
+		Expect(c.Process.Signal(os.Interrupt)).To(Succeed())
+		Expect(c.Wait()).NotTo(Succeed())
+		Expect(p.files("r/*.jsonl")).To(HaveLen(1))
+		Expect(p.files("r/kept/*")).To(BeEmpty())
+	})
+})

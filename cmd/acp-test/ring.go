@@ -1,0 +1,225 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
+	"github.com/gofrs/flock"
+	"github.com/spf13/cobra"
+)
+
+// ring bounds the recordings of a folder.
+type ring struct {
+	count int
+	size  int64 // in bytes, of all together
+}
+
+// defaultRing is the value of --ring if none is given.
+const defaultRing = "20,50MB"
+
+func parseRing(text string) (r ring, err error) {
+	var rest string
+	n, _ := fmt.Sscanf(text, "%d,%dMB%s", &r.count, &r.size, &rest)
+	if r.size <<= 20; n != 2 || r.count < 1 || r.size < 1 {
+		return r, fmt.Errorf("--ring %s: a number of recordings and a size are expected, such as %s", text, defaultRing)
+	}
+	return r, nil
+}
+
+// recordings is where installed recorders write: HOME/.local/state/acp-test/recordings, or the same below
+// XDG_STATE_HOME.
+func (h *host) recordings() string {
+	state, _ := h.getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		home, _ := h.getenv("HOME")
+		state = filepath.Join(cmp.Or(home, h.cwd), ".local", "state")
+	}
+	return filepath.Join(state, "acp-test", "recordings")
+}
+
+var dated = lazy.Regexp(`^\d{4}(-\d\d){2}T\d\d(-\d\d){2}-.*\.jsonl$`)
+
+// recorded lists the recordings of a folder that have a date for a name, the newest first.
+func recorded(dir string) ([]os.FileInfo, error) {
+	list, err := os.ReadDir(dir)
+	var all []os.FileInfo
+	for _, e := range list {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && dated().MatchString(e.Name()) {
+			all = append(all, info)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b os.FileInfo) int {
+		return cmp.Or(b.ModTime().Compare(a.ModTime()), cmp.Compare(b.Name(), a.Name()))
+	})
+	return all, err
+}
+
+// trim removes the oldest recordings of a folder until it is in bounds. The newest one and those that
+// are being written stay.
+func (r ring) trim(dir string) error {
+	all, err := recorded(dir)
+	size := int64(0)
+	for i, info := range all {
+		size += info.Size()
+		if i == 0 || i < r.count && size <= r.size {
+			continue
+		}
+		file := filepath.Join(dir, info.Name())
+		lock := flock.New(lockOf(file))
+		if free, _ := lock.TryLock(); free {
+			err = errors.Join(err, os.Remove(file), lock.Unlock())
+			_, _ = os.Remove(lockOf(file)), os.Remove(scriptOf(file)) // most have no script
+		}
+	}
+	return err
+}
+
+// inRing makes a new recording one of a ring, and looks for trouble in it. ended is to be called when the
+// agent has ended, release when the recording is closed.
+func (h *host) inRing(o *recording, proxy *replay.Proxy, file string) (ended func(transport.Exit), release func()) {
+	bounds, _ := parseRing(o.ring) // which was read before
+	lock := flock.New(lockOf(file))
+	_, locked := lock.TryLock() // nobody knows the file yet
+	trim := func() {
+		if err := errors.Join(locked, bounds.trim(o.out)); err != nil {
+			fmt.Fprintf(h.err, "acp-test: old recordings stay: %v\n", err)
+		}
+	}
+	trim()
+	t := &trouble{file: file, err: h.err, signals: make(chan os.Signal, 1)}
+	signal.Notify(t.signals, passedOn()...)
+	proxy.Found = t.found
+	proxy.Log.Observe(t.sees)
+	return t.ended, func() {
+		signal.Stop(t.signals)
+		_, _ = lock.Unlock(), os.Remove(lockOf(file))
+		trim()
+	}
+}
+
+// lockOf is the file that is locked while a recording is written.
+func lockOf(recording string) string { return recording + ".lock" }
+
+// keepRecording links a recording into the folder kept next to it, which no ring trims, and returns the link.
+// Another recording of that name is an error.
+func keepRecording(file string) (string, error) {
+	kept := filepath.Join(filepath.Dir(file), "kept", filepath.Base(file))
+	err := os.MkdirAll(filepath.Dir(kept), 0o700)
+	if err == nil {
+		err = os.Link(file, kept)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		old, _ := os.Stat(kept)
+		if info, _ := os.Stat(file); os.SameFile(old, info) {
+			return kept, nil
+		}
+	}
+	return kept, err
+}
+
+// trouble keeps a recording when the first thing goes wrong, and says why and where.
+type trouble struct {
+	file    string
+	err     io.Writer
+	signals chan os.Signal // of the editor, for the agent
+	once    sync.Once
+	said    sync.WaitGroup
+}
+
+func (t *trouble) is(format string, args ...any) {
+	t.once.Do(func() {
+		t.said.Go(func() { // the editor may be slow to read stderr
+			kept, err := keepRecording(t.file)
+			if err != nil {
+				fmt.Fprintf(t.err, "acp-test: %s cannot be kept: %v\n", t.file, err)
+				return
+			}
+			fmt.Fprintf(t.err, "acp-test: kept %s: %s\n", kept, fmt.Sprintf(format, args...))
+		})
+	})
+}
+
+// sees looks for the agent's error responses. It may run under the lock of the transcript.
+func (t *trouble) sees(e transcript.Entry) {
+	if e.Source != transcript.Agent || e.Kind != transcript.Response {
+		return
+	}
+	if failed := e.JSON().Get("error"); failed.Exists() {
+		t.is("the agent answered %s with error %s (#%d)", e.Method, failed.Get("code").Raw(), e.Seq)
+	}
+}
+
+func (t *trouble) found(f rules.Finding) {
+	if f.Class == rules.Fail {
+		t.is("%s of the %s: %s", f.Rule, f.Side, f.Message)
+	}
+}
+
+// ended looks at how the agent ended, unless the editor sent a signal.
+func (t *trouble) ended(exit transport.Exit) {
+	switch {
+	case len(t.signals) > 0:
+	case exit.Signal != "":
+		t.is("the agent was ended by %s", exit.Signal)
+	case exit.Code != 0:
+		t.is("the agent ended with status %d", exit.Code)
+	}
+	t.said.Wait()
+}
+
+func keepCommand(h *host) *cobra.Command {
+	return &cobra.Command{
+		Use:   "keep [FILE|FOLDER]",
+		Short: "keeps the newest recording of an editor",
+		Long: `Keeps the newest recording of FOLDER, or the recording FILE, from being removed, and
+prints where it is: in the folder kept next to it. The default FOLDER is that of record
+--install. A recording that still grows goes on growing there. Nothing is overwritten.
+
+Recordings in which something went wrong are kept without it.`,
+		Example: "  acp-test keep",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("keep: %q is too much; usage: %s", args[1], c.UseLine())
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			file := h.recordings()
+			if len(args) > 0 {
+				file = h.absolute(args[0])
+			}
+			if all, err := recorded(file); err == nil { // it is a folder
+				if len(all) == 0 {
+					return fmt.Errorf("keep: %s holds no recording of record --ring", file)
+				}
+				file = filepath.Join(file, all[0].Name())
+			} else if len(args) == 0 {
+				return fmt.Errorf("keep: nothing is recorded in %s yet; acp-test record --install puts a recorder into "+
+					"an editor", file)
+			}
+			if _, err := os.Stat(file); err != nil {
+				return fmt.Errorf("keep: %w", err)
+			}
+			kept, err := keepRecording(file)
+			if err != nil {
+				return fmt.Errorf("keep: %w", err)
+			}
+			fmt.Fprintln(h.out, kept)
+			fmt.Fprintf(h.err, "a text to post: acp-test reduce %s --issue bug.md -- AGENT…\n", quoted([]string{kept}))
+			return nil
+		},
+	}
+}
