@@ -82,7 +82,8 @@ func acpV1() protocol {
 func acpV2() protocol {
 	return protocol{
 		Protocol: acp.V2(), reference: "reference-acp-v2", recordings: recordings.V2(), planner: schedules.V2,
-		reports: acpreport.V2(), read: reading(recordings.V2()), looks: recordings.LooksV2,
+		generator: grammar.V2(),
+		reports:   acpreport.V2(), read: reading(recordings.V2()), looks: recordings.LooksV2,
 		kind: acpframe.Update, fields: func() inspector.Fields { return acp.Fields(acp.V2()) },
 	}.convertsACP()
 }

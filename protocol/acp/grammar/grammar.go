@@ -8,18 +8,41 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/sweep"
 	"github.com/acp-test/acp-test/transcript"
 )
 
 // V1 returns the generator of conversations in ACP version 1.
-func V1() *sweep.Generator {
+func V1() *sweep.Generator { return generator(&Ability{}) }
+
+// V2 returns the generator of conversations in ACP version 2.
+func V2() *sweep.Generator { return generator(&Ability{V2: true}) }
+
+func generator(of *Ability) *sweep.Generator {
 	learn := func(seen map[string]*transcript.Transcript) (sweep.Grammar, string) {
 		a := Learn(seen)
 		return Grammar{a}, a.String()
 	}
-	more := func(g sweep.Grammar) map[string]sweep.Archive { return g.(Grammar).modeProbes() }
-	return &sweep.Generator{Questions: Calibration, More: more, Learn: learn}
+	more := func(g sweep.Grammar) map[string]sweep.Archive { return of.heads(g.(Grammar).modeProbes()) }
+	questions := func(p *agents.Profile) map[string]sweep.Archive { return of.heads(Calibration(p)) }
+	return &sweep.Generator{Questions: questions, More: more, Learn: learn}
+}
+
+// heads puts the protocol at the head of scenarios.
+func (a *Ability) heads(list map[string]sweep.Archive) map[string]sweep.Archive {
+	for name, x := range list {
+		list[name] = a.head(x)
+	}
+	return list
+}
+
+func (a *Ability) head(x sweep.Archive) sweep.Archive {
+	if a.V2 {
+		x.Lines = append([]*script.Line{script.New("protocol acp-v2")}, x.Lines...)
+	}
+	return x
 }
 
 // Grammar draws conversations that one agent can have.
@@ -39,7 +62,7 @@ type Session struct {
 func (g Grammar) Draw(k sweep.Key) sweep.DrawnSession {
 	s := Session{g, k}
 	w := s.written()
-	return sweep.DrawnSession{Key: k, Archive: w.archive(), Covers: w.covers(), Smaller: s.smaller(w)}
+	return sweep.DrawnSession{Key: k, Archive: w.head(w.archive()), Covers: w.covers(), Smaller: s.smaller(w)}
 }
 
 // features are what a conversation may leave out. Each leaves out about a third of them, so that
