@@ -106,7 +106,7 @@ func (w *writer) asksFor(name string) {
 // blockProbe learns what becomes of a block for which an agent advertises a capability.
 func blockProbe(needs string) sweep.Archive {
 	w := newProbe("Blocks of one type.")
-	w.r = Session{}.random(0)
+	w.r = sweep.Key{}.Random(0)
 	w.Add("needs agent:" + needs)
 	w.Add("session new s")
 	for _, b := range blocks {

@@ -1,9 +1,6 @@
 package grammar
 
 import (
-	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,19 +67,11 @@ func (g Grammar) Draw(k sweep.Key) sweep.DrawnSession {
 var features = []string{"tools", "permissions", "failures", "shapes", "media", "several", "settings", "ways", "process",
 	"servers", "writes", "asides", "stops"}
 
-// random are the random numbers of a part of the conversation: they do not depend on what else
-// is drawn.
-func (s Session) random(part int) *rand.Rand {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%d.%d.%d/%d", s.Seed, s.N, s.Variant, part)
-	return rand.New(rand.NewPCG(h.Sum64(), uint64(part)))
-}
-
 // written writes the conversation: its set-up, then its episodes, one after the other.
 func (s Session) written() *writer {
 	w := newWriter(s.grammar.Ability)
-	w.random = s.random
-	w.r = s.random(-1)
+	w.random = s.Random
+	w.r = s.Random(-1)
 	w.out = map[string]bool{}
 	for _, f := range features {
 		w.out[f] = w.r.IntN(3) == 0
@@ -91,7 +80,7 @@ func (s Session) written() *writer {
 	w.left = s.Without
 	w.setUp()
 	for i := range length {
-		w.r, w.opened = s.random(i), 0
+		w.r, w.opened = s.Random(i), 0
 		if w.episode = i; !w.without(strconv.Itoa(i)) {
 			w.oneEpisode()
 		}
