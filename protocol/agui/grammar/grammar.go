@@ -30,7 +30,7 @@ const head = "protocol ag-ui\n# A conversation that was drawn.\ngolden off\n"
 // permission ends the run of a probe with an interrupt.
 var shows = map[string][2]string{
 	"read": {"TOOL_CALL_RESULT", ""}, "write": {"TOOL_CALL_RESULT", ""}, "asks": {"RUN_FINISHED", "outcome.interrupts"},
-	"state": {"STATE_DELTA", ""}, "front": {"TOOL_CALL_START", ""}, "text": {"TEXT_MESSAGE_END", ""},
+	"state": {"STATE_DELTA", ""}, "front": {"TOOL_CALL_START", ""}, "version": {"RUN_STARTED", "protocolVersion"},
 }
 
 // V1 returns the generator of conversations in AG-UI.
