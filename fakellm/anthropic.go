@@ -20,10 +20,7 @@ func (anthropic) name() string                          { return Anthropic }
 func (anthropic) encoder(r *request, a *answer) encoder { return &anthropicEncoder{a: a} }
 
 func (anthropic) key(h http.Header, _ string) (string, bool) {
-	if k := h.Get("X-Api-Key"); k != "" {
-		return k, true
-	}
-	return bearer(h)
+	return keyIn(h, "X-Api-Key")
 }
 
 func (anthropic) problem(p *problem) []byte {

@@ -39,9 +39,9 @@ type format interface {
 	models(infos []any, names []string) object
 	tokens(n int) object
 	// manners are the rules of the real API for a conversation. refuses returns why that API
-	// refuses the contents of the messages, "" if it takes them.
+	// refuses a message, which may be the first or the last of its request; "" if it takes it.
 	manners() manners
-	refuses(body wire.Value) string
+	refuses(message wire.Value, first, last bool) string
 	// readEvent and readBody read what a real provider answered.
 	readEvent(h *said, v wire.Value)
 	readBody(h *said, v wire.Value)
@@ -87,6 +87,14 @@ func errorKind(p *problem, names map[int]string, other string) string {
 		return names[500]
 	}
 	return other
+}
+
+// keyIn reads the header that has the key in an API, else an Authorization header.
+func keyIn(h http.Header, name string) (string, bool) {
+	if k := h.Get(name); k != "" {
+		return k, true
+	}
+	return bearer(h)
 }
 
 // bearer reads an Authorization header.

@@ -26,11 +26,8 @@ func (s *Server) Release(name string) (transcript.Entry, error) {
 	defer s.mu.Unlock()
 	g, ok := s.gates[name]
 	if !ok {
-		hint := mistake.Suggest(name, s.cfg.Script.gates)
-		if hint != "" {
-			hint = " (" + hint + ")"
-		}
-		return transcript.Entry{}, fmt.Errorf("releasing gate %q: the script has no gate of that name%s", name, hint)
+		return transcript.Entry{}, fmt.Errorf("releasing gate %q: the script has no gate of that name%s", name,
+			mistake.Suggested(name, s.cfg.Script.gates))
 	}
 	if !g.released {
 		g.released = true

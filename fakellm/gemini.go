@@ -23,13 +23,10 @@ func (gemini) name() string                          { return Gemini }
 func (gemini) encoder(r *request, a *answer) encoder { return &geminiEncoder{r: r, a: a, first: true} }
 
 func (gemini) key(h http.Header, query string) (string, bool) {
-	if k := h.Get("X-Goog-Api-Key"); k != "" {
-		return k, true
-	}
-	if q, err := url.ParseQuery(query); err == nil && q.Get("key") != "" {
+	if q, err := url.ParseQuery(query); err == nil && h.Get("X-Goog-Api-Key") == "" && q.Get("key") != "" {
 		return q.Get("key"), true
 	}
-	return bearer(h)
+	return keyIn(h, "X-Goog-Api-Key")
 }
 
 func (gemini) problem(p *problem) []byte {
@@ -52,7 +49,7 @@ func either(v wire.Value, camel, snake string) wire.Value {
 
 func (gemini) parse(r *request, v wire.Value) *problem {
 	if g := either(v, "generateContentRequest", "generate_content_request"); g.Exists() {
-		v = g
+		v, r.body = g, g
 	}
 	contents := v.Get("contents")
 	if contents.Kind() != wire.Array || contents.Len() == 0 {

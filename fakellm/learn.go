@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -188,12 +189,9 @@ func resembling(tools []offer, neutral string) (offer, bool) {
 			}
 		}
 	}
-	for _, t := range tools {
-		if slices.Contains(telling, neutral) && exactly(t, neutral) && !elsewhere().MatchString(letters(t.name)) {
-			return t, true
-		}
-	}
-	return offer{}, false
+	return lists.Find(tools, func(t offer) bool {
+		return slices.Contains(telling, neutral) && exactly(t, neutral) && !elsewhere().MatchString(letters(t.name))
+	})
 }
 
 // learnMCP finds the tool whose name holds the names of server and tool in

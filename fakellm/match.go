@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/internal/printable"
 )
 
 // match is what a request is: its lane and its key.
@@ -132,7 +133,8 @@ func (s *Server) turn(m *match, f *facts) {
 		m.near = s.nearestPrompt(f)
 		return
 	case m.index > len(turns):
-		m.why = fmt.Sprintf("prompt %d has no replies: the script has %s", m.index, count(len(turns), "turn"))
+		m.why = fmt.Sprintf("prompt %d has no replies: the script has %s", m.index,
+			printable.Plural(len(turns), "turn", "turns"))
 		return
 	}
 	t := &turns[m.index-1]
@@ -187,7 +189,7 @@ func (s *Server) near(r *Reply, f *facts) string {
 		if q := float64(held) / float64(max(1, len(r.When))); len(misses) > 0 && q > ratio {
 			ratio = q
 			best = fmt.Sprintf("%s:%d: %d of %s hold; wanted %s", s.cfg.Script.Name, r.Line, held,
-				count(len(r.When), "condition"), strings.Join(misses, "; "))
+				printable.Plural(len(r.When), "condition", "conditions"), strings.Join(misses, "; "))
 		}
 		for i := range r.Alternatives {
 			look(&r.Alternatives[i])
@@ -206,17 +208,10 @@ func (s *Server) nearestPrompt(f *facts) string {
 		n := lists.Count(strings.Fields(p.Text), func(w string) bool { return said[w] })
 		if n > most {
 			best, most = fmt.Sprintf("prompt %d %q shares %s with the user's text %q", p.Index, clip(p.Text, 80),
-				count(n, "word"), clip(f.text("user"), 80)), n
+				printable.Plural(n, "word", "words"), clip(f.text("user"), 80)), n
 		}
 	}
 	return best
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // findPrompt returns the prompt whose text occurs last in what the user said,

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -18,12 +19,8 @@ type member struct {
 }
 
 func (o object) get(key string) (any, bool) {
-	for _, m := range o {
-		if m.key == key {
-			return m.value, true
-		}
-	}
-	return nil, false
+	m, ok := lists.Find(o, func(m member) bool { return m.key == key })
+	return m.value, ok
 }
 
 // appendJSON writes a value of an object, or anything encoding/json takes.

@@ -20,10 +20,7 @@ func (openai) problem(p *problem) []byte {
 }
 
 func (openai) key(h http.Header, _ string) (string, bool) {
-	if k := h.Get("Api-Key"); k != "" {
-		return k, true
-	}
-	return bearer(h)
+	return keyIn(h, "Api-Key")
 }
 
 // formatWanted reads response_format, or text.format of Responses.

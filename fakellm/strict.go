@@ -21,6 +21,7 @@ var (
 
 // manners are the demands that the API of one wire format makes on a conversation.
 type manners struct {
+	list    string // the member of a request that has the messages
 	message string // how it names a message by its index
 	// joined: messages of one role that stand together are one. anywhere: the result of a call
 	// may come anywhere behind it, else right after it. counted: calls and results need no ids,
@@ -34,7 +35,7 @@ type manners struct {
 // are from public reports and the documentation of the vendors.
 func (r *request) refused(f format) *problem {
 	m := f.manners()
-	if why := cmp.Or(r.unpaired(m), r.badTool(m), f.refuses(r.body)); why != "" {
+	if why := cmp.Or(r.unpaired(m), r.badTool(m), r.badMessage(f, m)); why != "" {
 		return &problem{status: 400, message: why}
 	}
 	return nil
@@ -93,13 +94,29 @@ func (r *request) badTool(m manners) string {
 	return ""
 }
 
-// badImageURL is badImage for an image in a data URL; other URLs are not looked at.
-func badImageURL(url string) string {
-	kind, data, ok := strings.Cut(strings.TrimPrefix(url, "data:"), ";base64,")
-	if !ok {
-		return ""
+// badMessage returns which message the API refuses and why, "" if it takes them all.
+func (r *request) badMessage(f format, m manners) string {
+	list := r.body.Get(m.list)
+	i, last := 0, list.Len()-1
+	for message := range list.Items() {
+		if why := f.refuses(message, i == 0, i == last); why != "" {
+			return fmt.Sprintf(m.message, i) + ": " + why
+		}
+		i++
 	}
-	return badImage(kind, data)
+	return ""
+}
+
+// badImages is badImage for the images in data URLs that stand at a path of content parts; other URLs are not
+// looked at.
+func badImages(content wire.Value, path string) string {
+	for part := range content.Items() {
+		kind, data, ok := strings.Cut(strings.TrimPrefix(part.Path(path).Str(), "data:"), ";base64,")
+		if why := badImage(kind, data); ok && why != "" {
+			return why
+		}
+	}
+	return ""
 }
 
 // badImage returns the reason why an API refuses an image, "" if it takes it.
@@ -114,60 +131,44 @@ func badImage(mediaType, data string) string {
 }
 
 func (chat) manners() manners {
-	return manners{message: "messages.[%d]", tool: shortName()}
+	return manners{list: "messages", message: "messages.[%d]", tool: shortName()}
 }
 
-func (chat) refuses(v wire.Value) string {
-	i := 0
-	for m := range v.Get("messages").Items() {
-		content, calls := m.Get("content"), m.Get("tool_calls")
-		at := fmt.Sprintf("messages.[%d]", i)
-		switch {
-		case calls.Kind() == wire.Array && calls.Len() == 0:
-			return at + ": tool_calls is empty; expected at least one"
-		case m.Get("role").Is("assistant") && (!content.Exists() || content.Kind() == wire.Null) && calls.Len() == 0 &&
-			!m.Get("refusal").Exists() && !m.Get("function_call").Exists() && !m.Get("audio").Exists():
-			return at + ": an assistant message must have content or tool_calls"
-		}
-		for c := range calls.Items() {
-			if args := c.Path("function.arguments"); c.Get("function").Exists() && args.Kind() != wire.String {
-				return at + ": the arguments of a function must be a string"
-			}
-		}
-		for part := range content.Items() {
-			if why := badImageURL(part.Path("image_url.url").Str()); why != "" {
-				return at + ": " + why
-			}
-		}
-		i++
+func (chat) refuses(m wire.Value, _, _ bool) string {
+	content, calls := m.Get("content"), m.Get("tool_calls")
+	switch {
+	case calls.Kind() == wire.Array && calls.Len() == 0:
+		return "tool_calls is empty; expected at least one"
+	case m.Get("role").Is("assistant") && (!content.Exists() || content.Kind() == wire.Null) && calls.Len() == 0 &&
+		!m.Get("refusal").Exists() && !m.Get("function_call").Exists() && !m.Get("audio").Exists():
+		return "an assistant message must have content or tool_calls"
 	}
-	return ""
+	for c := range calls.Items() {
+		if args := c.Path("function.arguments"); c.Get("function").Exists() && args.Kind() != wire.String {
+			return "the arguments of a function must be a string"
+		}
+	}
+	return badImages(content, "image_url.url")
 }
 
 func (anthropic) manners() manners {
-	return manners{message: "messages.%d", joined: true, tool: longName(), topless: true}
+	return manners{list: "messages", message: "messages.%d", joined: true, tool: longName(), topless: true}
 }
 
-func (a anthropic) refuses(v wire.Value) string {
-	messages := v.Get("messages")
-	i, last := 0, messages.Len()-1
-	for m := range messages.Items() {
-		at := fmt.Sprintf("messages.%d", i)
-		content := m.Get("content")
-		switch {
-		case i == 0 && m.Get("role").Is("assistant"):
-			return at + ": the first message must be of the role user"
-		case i == last && m.Get("role").Is("assistant"): // it may be empty
-		case content.Kind() == wire.String && strings.TrimSpace(content.Str()) == "",
-			content.Kind() == wire.Array && content.Len() == 0:
-			return at + ": the content must not be empty"
+func (a anthropic) refuses(m wire.Value, first, last bool) string {
+	content := m.Get("content")
+	switch {
+	case first && m.Get("role").Is("assistant"):
+		return "the first message must be of the role user"
+	case last && m.Get("role").Is("assistant"): // it may be empty
+	case content.Kind() == wire.String && strings.TrimSpace(content.Str()) == "",
+		content.Kind() == wire.Array && content.Len() == 0:
+		return "the content must not be empty"
+	}
+	for part := range content.Items() {
+		if why := a.refusesBlock(part); why != "" {
+			return why
 		}
-		for part := range content.Items() {
-			if why := a.refusesBlock(part); why != "" {
-				return at + ": " + why
-			}
-		}
-		i++
 	}
 	return ""
 }
@@ -191,46 +192,31 @@ func (anthropic) refusesBlock(part wire.Value) string {
 }
 
 func (responses) manners() manners {
-	return manners{message: "input[%d]", anywhere: true, tool: longName()}
+	return manners{list: "input", message: "input[%d]", anywhere: true, tool: longName()}
 }
 
-func (responses) refuses(v wire.Value) string {
-	i := 0
-	for it := range v.Get("input").Items() {
-		for part := range it.Get("content").Items() {
-			if why := badImageURL(part.Get("image_url").Str()); why != "" {
-				return fmt.Sprintf("input[%d]: %s", i, why)
-			}
-		}
-		i++
-	}
-	return ""
+func (responses) refuses(it wire.Value, _, _ bool) string {
+	return badImages(it.Get("content"), "image_url")
 }
 
-func (gemini) manners() manners { return manners{message: "contents[%d]", joined: true, counted: true} }
+func (gemini) manners() manners {
+	return manners{list: "contents", message: "contents[%d]", joined: true, counted: true}
+}
 
-func (gemini) refuses(v wire.Value) string {
-	if g := either(v, "generateContentRequest", "generate_content_request"); g.Exists() {
-		v = g
+func (gemini) refuses(c wire.Value, first, _ bool) string {
+	if c.Get("parts").Len() == 0 {
+		return "parts must not be empty"
 	}
-	i := 0
-	for c := range v.Get("contents").Items() {
-		at := fmt.Sprintf("contents[%d]", i)
-		if c.Get("parts").Len() == 0 {
-			return at + ": parts must not be empty"
+	for part := range c.Get("parts").Items() {
+		if call := either(part, "functionCall", "function_call"); first && call.Exists() {
+			return "a function call must come right after a turn of the user or a function response"
 		}
-		for part := range c.Get("parts").Items() {
-			if call := either(part, "functionCall", "function_call"); i == 0 && call.Exists() {
-				return at + ": a function call must come right after a turn of the user or a function response"
-			}
-			d := either(part, "inlineData", "inline_data")
-			if strings.HasPrefix(either(d, "mimeType", "mime_type").Str(), "image/") {
-				if _, err := base64.StdEncoding.DecodeString(d.Get("data").Str()); err != nil {
-					return at + ": the data of the image is not valid base64"
-				}
+		d := either(part, "inlineData", "inline_data")
+		if strings.HasPrefix(either(d, "mimeType", "mime_type").Str(), "image/") {
+			if _, err := base64.StdEncoding.DecodeString(d.Get("data").Str()); err != nil {
+				return "the data of the image is not valid base64"
 			}
 		}
-		i++
 	}
 	return ""
 }

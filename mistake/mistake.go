@@ -2,7 +2,12 @@
 // and what would be right.
 package mistake
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/goccy/go-yaml"
+)
 
 // Mistake is something wrong with a scenario, a profile, a model script or a
 // command line: the user's to mend, never the agent's.
@@ -44,4 +49,14 @@ func Catch(err *error) {
 	default:
 		panic(p)
 	}
+}
+
+// OfYAML is what the parser says of a file that is no YAML.
+func OfYAML(file string, err error) *Mistake {
+	var y yaml.Error
+	if !errors.As(err, &y) || y.GetToken() == nil {
+		return &Mistake{File: file, Line: 1, Column: 1, Message: err.Error()}
+	}
+	p := y.GetToken().Position
+	return &Mistake{File: file, Line: p.Line, Column: p.Column, Message: y.GetMessage()}
 }

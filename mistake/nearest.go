@@ -32,6 +32,19 @@ func Closest(word string, known []string) string {
 	return cmp.Or(begun, best)
 }
 
+// Meant is Nearest in parentheses, to stand behind a message.
+func Meant(word string, known []string) string { return behind(Nearest(word, known)) }
+
+// Suggested is Suggest in parentheses, to stand behind a message.
+func Suggested(word string, known []string) string { return behind(Suggest(word, known)) }
+
+func behind(hint string) string {
+	if hint == "" {
+		return ""
+	}
+	return " (" + hint + ")"
+}
+
 // Suggest is Nearest, or the list of all if none is close.
 func Suggest(word string, known []string) string {
 	if s := Nearest(word, known); s != "" || len(known) == 0 {

@@ -150,11 +150,7 @@ func (e *Editor) simple(ctx context.Context, method, capability string, params m
 // SetMode switches the session's mode, to one of those the agent named when the
 // session was opened.
 func (s *Session) SetMode(ctx context.Context, mode string) error {
-	known := false
-	for m := range s.Result().Path("modes.availableModes").Items() {
-		known = known || m.Get("id").Is(mode)
-	}
-	if !known {
+	if !s.Result().Path("modes.availableModes").Find("id", mode).Exists() {
 		return fmt.Errorf("session/set_mode: the session has no mode %q", mode)
 	}
 	return s.e.simple(ctx, "session/set_mode", "", map[string]any{"sessionId": s.ID, "modeId": mode})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
@@ -104,7 +105,7 @@ func (c *Console) Summary(run results.Run) error {
 	if s := run.Sweep; s != nil {
 		fmt.Fprintf(&b, "sweep: %d schedules explored, %d pruned, %d inconclusive; "+
 			"%d of %d pairs of situation and action; %s\n",
-			s.Explored, s.Pruned, s.Inconclusive, s.PairsTried, s.Pairs, plural(len(s.Repros), "repro", "repros"))
+			s.Explored, s.Pruned, s.Inconclusive, s.PairsTried, s.Pairs, printable.Plural(len(s.Repros), "repro", "repros"))
 		if s.Drawn != nil {
 			fmt.Fprintln(&b, s.Drawn)
 		}
@@ -173,7 +174,7 @@ func differences(run results.Run, width int) string {
 			b.WriteString(beside(r, max(width, 100)))
 		}
 		if n := len(d.Rows) - most; n > 0 {
-			fmt.Fprintf(&b, "  and %s\n", plural(n, "more line", "more lines"))
+			fmt.Fprintf(&b, "  and %s\n", printable.Plural(n, "more line", "more lines"))
 		}
 	}
 	return b.String()

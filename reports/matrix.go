@@ -225,15 +225,7 @@ func (g *gathering) reason(scenario string, known bool, names ...string) string 
 // asked says what a check asks. What came instead has ids and times in it, and
 // a table must be the same again: the command shows it.
 func (g *gathering) asked(c results.Check, r results.Result) string {
-	if c.Title != "" {
-		return c.Title
-	}
-	for _, id := range c.Requirements {
-		if q, ok := g.rules.Requirement(id); ok {
-			return q.Statement
-		}
-	}
-	return r.Title
+	return cmp.Or(c.Title, g.rules.Statement(c.Requirements), r.Title)
 }
 
 // broken says which point of a rule is broken, in the rule's words.

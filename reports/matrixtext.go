@@ -14,6 +14,7 @@ import (
 	"github.com/acp-test/acp-test/inspector"
 	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/internal/printable"
 )
 
 // WriteMatrix writes a matrix as text, markdown or html.
@@ -70,7 +71,7 @@ func matrixText(m Matrix) string {
 	}
 	b.WriteString(columns(table))
 	fmt.Fprintf(&b, "\n%s hold for every agent that was asked.\n%s\n",
-		plural(held, "more requirement", "more requirements"), matrixLegend)
+		printable.Plural(held, "more requirement", "more requirements"), matrixLegend)
 	for _, n := range m.Notes {
 		fmt.Fprintf(&b, "\n%3d  %s  %s  %s  %s\n", n.Number, n.Outcome, n.Agent, n.Source, harmless(firstLine(n.Title)))
 		if n.Known != "" {

@@ -52,12 +52,8 @@ func Formats() []string {
 // File is the usual name of the file of a format, and what it is for; "" if
 // there is no such format.
 func File(name string) (file, about string) {
-	for _, f := range formats(inspector.Protocol{}) {
-		if f.name == name {
-			return f.file, f.about
-		}
-	}
-	return "", ""
+	f := lists.First(formats(inspector.Protocol{}), func(f format) bool { return f.name == name })
+	return f.file, f.about
 }
 
 // Write writes a run in one of the Formats. The page (html) also reads the
@@ -65,15 +61,14 @@ func File(name string) (file, about string) {
 // says; one that cannot be read is left out, and the page says so. The error names an unknown format, or is
 // that of the writer.
 func Write(p inspector.Protocol, name string, run results.Run, w io.Writer) error {
-	for _, f := range formats(p) {
-		if f.name == name {
-			if err := f.write(run, w); err != nil {
-				return fmt.Errorf("writing the %s report: %w", name, err)
-			}
-			return nil
-		}
+	f, ok := lists.Find(formats(p), func(f format) bool { return f.name == name })
+	if !ok {
+		return fmt.Errorf("there is no report format %q: the formats are %s", name, strings.Join(Formats(), ", "))
 	}
-	return fmt.Errorf("there is no report format %q: the formats are %s", name, strings.Join(Formats(), ", "))
+	if err := f.write(run, w); err != nil {
+		return fmt.Errorf("writing the %s report: %w", name, err)
+	}
+	return nil
 }
 
 func writeJSON(run results.Run, w io.Writer) error {

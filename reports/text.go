@@ -111,13 +111,6 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
-}
-
 // counts is "3 scenarios: 1 pass, 2 fail by 1 cause, 1 lint". Warnings and lints are
 // counted by cause, as they are shown.
 func counts(run results.Run) string {
@@ -129,7 +122,7 @@ func counts(run results.Run) string {
 	}
 	by := ""
 	if c.Fail > 0 && causes[results.Fail] > 0 {
-		by = " by " + plural(causes[results.Fail], "cause", "causes")
+		by = " by " + printable.Plural(causes[results.Fail], "cause", "causes")
 	}
 	parts := []string{}
 	for _, p := range []struct {
@@ -143,10 +136,10 @@ func counts(run results.Run) string {
 		{causes[results.Warn], "warning", "warnings"}, {causes[results.Lint], "lint", "lints"},
 	} {
 		if p.n > 0 {
-			parts = append(parts, plural(p.n, p.one, p.many))
+			parts = append(parts, printable.Plural(p.n, p.one, p.many))
 		}
 	}
-	head := plural(c.Total, "scenario", "scenarios")
+	head := printable.Plural(c.Total, "scenario", "scenarios")
 	if len(parts) == 0 {
 		return head
 	}

@@ -93,6 +93,16 @@ func (s *Set) Requirement(id string) (Requirement, bool) {
 	return s.registry.all[i], true
 }
 
+// Statement returns what the first known of some requirements says, "" if none is known.
+func (s *Set) Statement(ids []string) string {
+	for _, id := range ids {
+		if q, ok := s.Requirement(id); ok {
+			return q.Statement
+		}
+	}
+	return ""
+}
+
 // Waiting returns the core requirements that still need a check.
 func (s *Set) Waiting() []string { return slices.Clone(s.registry.checks.Waiting) }
 

@@ -349,10 +349,5 @@ func (r *run) remarks() []string {
 
 // statement says what a check's requirements ask, with the first citation.
 func (r *run) statement(d *language.Check) string {
-	for _, id := range d.Requirements {
-		if q, ok := r.protocol().Rules.Requirement(id); ok {
-			return q.Statement
-		}
-	}
-	return d.Title
+	return cmp.Or(r.protocol().Rules.Statement(d.Requirements), d.Title)
 }

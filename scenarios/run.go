@@ -16,6 +16,7 @@ import (
 	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/workspace"
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -438,5 +439,5 @@ func (r *run) find(name string, do func(root *confined.Root, name string) error)
 }
 
 func unknownVariable(name string, known []string) error {
-	return fmt.Errorf("unknown variable $%s%s", name, language.Suggestion(name, known...))
+	return fmt.Errorf("unknown variable $%s%s", name, mistake.Meant(name, known))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transport"
@@ -108,7 +109,7 @@ func compareShared(r, shared *results.Result, after []string) {
 	if shared.Broken() && r.Verdict == results.Pass && !r.Broken() && len(after) > 0 {
 		r.Findings = append(r.Findings, results.Finding{Rule: results.AfterOthersRule, Class: results.Lint,
 			Message: fmt.Sprintf("It fails in a process that ran %s before, and passes alone: %s",
-				scenariosRun(len(after)), at.Reason)})
+				printable.Plural(len(after), "scenario", "scenarios"), at.Reason)})
 	}
 }
 
@@ -285,7 +286,7 @@ func (p *pool) retire(w *worker) {
 		var left []string
 		for _, s := range w.shared.Stop(context.Background()) {
 			left = append(left, fmt.Sprintf("process %d outlived the agent that ran %s and was killed: %s", s.PID,
-				scenariosRun(len(w.ran)), s.Command))
+				printable.Plural(len(w.ran), "scenario", "scenarios"), s.Command))
 		}
 		w.close()
 		p.mu.Lock()
@@ -393,11 +394,4 @@ func (e *Engine) fewestBefore(ctx context.Context, s *Scenario, before []*Scenar
 		}
 	}
 	return before, true
-}
-
-func scenariosRun(n int) string {
-	if n == 1 {
-		return "1 scenario"
-	}
-	return fmt.Sprintf("%d scenarios", n)
 }

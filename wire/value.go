@@ -208,6 +208,16 @@ func (v Value) Items() iter.Seq[Value] {
 	}
 }
 
+// Find returns the first item of an array whose member is a text, Missing if there is none.
+func (v Value) Find(key, text string) Value {
+	for item := range v.Items() {
+		if item.Get(key).Is(text) {
+			return item
+		}
+	}
+	return Value{}
+}
+
 // Members yields the decoded keys and the values of an object in the order of
 // the text, repeated keys included, and nothing for other kinds.
 func (v Value) Members() iter.Seq2[string, Value] {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/internal/printable"
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/sweep"
 )
@@ -129,7 +130,7 @@ func (h *host) named(name, settings string, command []string) (*agents.Profile, 
 			return nil, fmt.Errorf("%s names no agent that has a command: its agent_servers is where they are%s", settings,
 				because(skipped))
 		}
-		return nil, fmt.Errorf("%s has no agent %q%s%s", settings, name, meant(name, names), because(skipped))
+		return nil, fmt.Errorf("%s has no agent %q%s%s", settings, name, mistake.Meant(name, names), because(skipped))
 	case name != "":
 		return agents.Find(name)
 	case len(command) > 0:

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
 
@@ -47,13 +46,10 @@ itself. With --protocol ag-ui the client is a front end, and {agent} the URL of 
 endpoint.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			paths, client := atDash(c, args)
-			if o.timeout <= 0 {
-				return errors.New("--timeout: it must be longer than 0")
-			}
-			if o.jobs < 1 {
-				return fmt.Errorf("-j %d: at least 1 scenario must run", o.jobs)
-			}
-			if err := cmp.Or(checkSeverity(o.severity), checkFormats("--report", o.reports)); err != nil {
+			if err := cmp.Or(wrong([]contradiction{
+				{o.timeout <= 0, "--timeout: it must be longer than 0"},
+				{o.jobs < 1, fmt.Sprintf("-j %d: at least 1 scenario must run", o.jobs)},
+			}), checkSeverity(o.severity), checkFormats("--report", o.reports)); err != nil {
 				return err
 			}
 			return h.editors(c.Context(), &o, paths, client)
@@ -145,19 +141,12 @@ func (p protocol) agentSideScenarios(o *editing, paths []string) ([]*scenarios.S
 	if err != nil {
 		return nil, err
 	}
-	match, err := regexp.Compile(o.match)
-	if err != nil {
-		return nil, fmt.Errorf("--run: %w", err)
-	}
 	list = slices.DeleteFunc(list, func(s *scenarios.Scenario) bool { return s.Agent == nil })
 	if len(list) == 0 {
 		return nil, errors.New("editors: there are no agent-side scenarios to run: such a file begins with \"role agent\"")
 	}
-	list = slices.DeleteFunc(list, func(s *scenarios.Scenario) bool {
-		return !match.MatchString(s.ID) || !tagged(s.Tags, o.tags)
-	})
-	if len(list) == 0 {
-		return nil, fmt.Errorf("no agent-side scenario matches%s; --list lists what there is", o.filters())
+	if list, err = o.those(list); err == nil && len(list) == 0 {
+		err = fmt.Errorf("no agent-side scenario matches%s; --list lists what there is", o.filters())
 	}
-	return list, nil
+	return list, err
 }

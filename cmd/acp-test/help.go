@@ -6,17 +6,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/docs"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // helpCommand explains commands of the program, and words and topics of the
@@ -157,7 +159,7 @@ func (h *host) help(root *cobra.Command, topic string) error {
 		fmt.Fprint(h.out, word)
 	case !found:
 		return fmt.Errorf("there is no help on %q%s: acp-test help help lists the topics", topic,
-			meant(topic, append(topics(root), ids()...)))
+			mistake.Meant(topic, append(topics(root), ids()...)))
 	}
 	return nil
 }

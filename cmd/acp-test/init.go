@@ -19,6 +19,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/scenarios/language"
 )
 
@@ -110,7 +111,8 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 		return err
 	}
 	if !slices.Contains(ciNames(), o.ci) {
-		return fmt.Errorf("--ci: there is no %q%s; they are %s", o.ci, meant(o.ci, ciNames()), strings.Join(ciNames(), ", "))
+		return fmt.Errorf("--ci: there is no %q%s; they are %s", o.ci, mistake.Meant(o.ci, ciNames()),
+			strings.Join(ciNames(), ", "))
 	}
 	if again {
 		files, err := h.ciFile(repo, o, again)

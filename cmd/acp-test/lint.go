@@ -7,13 +7,15 @@ import (
 	"os"
 	"slices"
 
+	"github.com/spf13/cobra"
+
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/script"
-	"github.com/spf13/cobra"
 )
 
 func lintCommand(h *host) *cobra.Command {
@@ -66,20 +68,13 @@ of others.`,
 			if said > 0 {
 				return status(2)
 			}
-			fmt.Fprintln(h.out, well(len(list)))
+			fmt.Fprintln(h.out, printable.Plural(len(list), "scenario is well", "scenarios are well"))
 			return nil
 		},
 	}
 	c.Flags().StringSliceVar(&suites, "suite", nil, "a suite in this program, by `NAME` (repeatable)")
 	c.Flags().BoolVar(&stranger, "stranger", false, "list what the scenarios run, for those of others")
 	return c
-}
-
-func well(n int) string {
-	if n == 1 {
-		return "1 scenario is well"
-	}
-	return fmt.Sprintf("%d scenarios are well", n)
 }
 
 // formatter prints scenario files in their canonical form.

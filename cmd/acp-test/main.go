@@ -18,6 +18,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/acp-test/acp-test/internal/canary"
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/internal/lists"
@@ -25,8 +28,6 @@ import (
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/protocol/acp/schema"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 func main() {
@@ -176,7 +177,8 @@ func knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return fmt.Errorf("there is no command %q%s: acp-test help lists them", args[0], meant(args[0], commandNames(c)))
+	return fmt.Errorf("there is no command %q%s: acp-test help lists them", args[0],
+		mistake.Meant(args[0], commandNames(c)))
 }
 
 // commandNames are the names of the commands below a command that users can call.
@@ -235,14 +237,6 @@ func allowed(f *pflag.Flag) string {
 	}
 	name, usage := pflag.UnquoteUsage(f)
 	return name + " (" + usage + ")"
-}
-
-// meant is " (did you mean …?)" for the nearest of the known words.
-func meant(word string, known []string) string {
-	if hint := mistake.Nearest(word, known); hint != "" {
-		return " (" + hint + ")"
-	}
-	return ""
 }
 
 // tool is the name and version of this program, as headers and reports say it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -342,22 +344,24 @@ func oneOf(place, what, name string, known []string) error {
 	if slices.Contains(known, name) {
 		return nil
 	}
-	return fmt.Errorf("%s: there is no %s %q%s; they are %s", place, what, name, meant(name, known),
+	return fmt.Errorf("%s: there is no %s %q%s; they are %s", place, what, name, mistake.Meant(name, known),
 		strings.Join(known, ", "))
 }
 
 // check says what is wrong with the values.
 func (o *options) check(c *cobra.Command) error {
-	for _, err := range []error{o.contradiction(c), checkSeverity(o.severity), checkFormats("--report", o.reports),
-		o.target.check()} {
-		if err != nil {
-			return err
-		}
+	_, err := o.matching()
+	return cmp.Or(o.contradiction(c), checkSeverity(o.severity), checkFormats("--report", o.reports), o.target.check(),
+		err)
+}
+
+// matching returns the expression of --run.
+func (s *choice) matching() (*regexp.Regexp, error) {
+	match, err := regexp.Compile(s.match)
+	if err != nil {
+		return nil, fmt.Errorf("--run: %w", err)
 	}
-	if _, err := regexp.Compile(o.match); err != nil {
-		return fmt.Errorf("--run: %w", err)
-	}
-	return nil
+	return match, nil
 }
 
 // contradiction says which flags cannot stand together, or alone.
@@ -430,9 +434,14 @@ func (t *target) check() error {
 	if t.url != "" && !strings.Contains(t.url, "://") && !strings.Contains(t.url, "$PRINTED") {
 		return fmt.Errorf("--url %q: an address such as http://127.0.0.1:8000/agent is expected", t.url)
 	}
-	for _, kv := range t.env {
+	return checkPairs("--env", t.env)
+}
+
+// checkPairs refuses the value of a flag that is not K=V.
+func checkPairs(flag string, values []string) error {
+	for _, kv := range values {
 		if k, _, ok := strings.Cut(kv, "="); !ok || k == "" {
-			return fmt.Errorf("--env %q: K=V is expected", kv)
+			return fmt.Errorf("%s %q: K=V is expected", flag, kv)
 		}
 	}
 	return nil

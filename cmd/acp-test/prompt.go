@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/prompt"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
@@ -146,7 +147,7 @@ func (h *host) checkPrompting(o *prompting, c *cobra.Command, words []string) er
 	if err := cmp.Or(oneOf("--output", "output", o.output, prompt.Outputs()), wrong([]contradiction{
 		{c.ArgsLenAtDash() >= 0 && len(o.command) == 0, "prompt: after -- the agent's command is missing"},
 		{!slices.Contains(prompt.Codes(), o.codes), fmt.Sprintf("--exit-codes: there are no %q%s; they are %s", o.codes,
-			meant(o.codes, prompt.Codes()), strings.Join(prompt.Codes(), ", "))},
+			mistake.Meant(o.codes, prompt.Codes()), strings.Join(prompt.Codes(), ", "))},
 		{o.listCommands && len(o.attach) > 0, "--attach and --list-commands contradict each other: one goes with a prompt"},
 		{o.listCommands && len(words) > 0,
 			fmt.Sprintf("prompt: %q is too much: --list-commands prompts nothing", first)},
@@ -161,14 +162,7 @@ func (h *host) checkPrompting(o *prompting, c *cobra.Command, words []string) er
 	})); err != nil {
 		return err
 	}
-	for flag, list := range map[string][]string{"--env": o.env, "--option": o.settingsOf} {
-		for _, kv := range list {
-			if k, _, ok := strings.Cut(kv, "="); !ok || k == "" {
-				return fmt.Errorf("%s %q: K=V is expected", flag, kv)
-			}
-		}
-	}
-	return nil
+	return cmp.Or(checkPairs("--env", o.env), checkPairs("--option", o.settingsOf))
 }
 
 // terminal is the terminal at which the user types, if there is one.

@@ -16,6 +16,7 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/prompt"
 	"github.com/acp-test/acp-test/refagent"
@@ -163,7 +164,8 @@ func fromSettings(file, name string) (*agents.Profile, map[string]string, error)
 	if len(names) > 0 {
 		has = "; it has " + strings.Join(names, ", ")
 	}
-	return nil, nil, fmt.Errorf("%s: it has no agent %q%s%s%s", file, name, meant(name, names), has, because(skipped))
+	return nil, nil, fmt.Errorf("%s: it has no agent %q%s%s%s", file, name, mistake.Meant(name, names), has,
+		because(skipped))
 }
 
 // mcpServers are those that an editor's settings name, as a session is opened with them.

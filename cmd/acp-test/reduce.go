@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -216,10 +217,9 @@ func (h *host) reduced(o *reducing, of protocol, e *scenarios.Engine, made sweep
 
 // findingOf is what a result shows.
 func findingOf(made sweep.Reduced) results.Finding {
-	for _, f := range made.Result.Findings {
-		if f.Rule == made.Cause {
-			return f
-		}
+	shows := func(f results.Finding) bool { return f.Rule == made.Cause }
+	if f, ok := lists.Find(made.Result.Findings, shows); ok {
+		return f
 	}
 	f := results.Finding{Rule: made.Cause, Message: made.Result.Reason}
 	for _, check := range made.Result.Checks {

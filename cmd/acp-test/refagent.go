@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/refagent/liberties"
@@ -121,11 +122,11 @@ func differs(protocol, fault string, names []string) error {
 	}
 	if _, ok := faults.Find(protocol, fault); !ok && fault != "" {
 		return fmt.Errorf("--fault: there is no fault %q%s: %s --faults lists them", fault,
-			meant(fault, namesOf(faults.All(protocol))), lists)
+			mistake.Meant(fault, namesOf(faults.All(protocol))), lists)
 	}
 	if _, unknown := liberties.Find(protocol, names...); unknown != "" {
 		return fmt.Errorf("--liberty: there is no liberty %q%s: %s --liberties lists them", unknown,
-			meant(unknown, namesOf(liberties.All(protocol))), lists)
+			mistake.Meant(unknown, namesOf(liberties.All(protocol))), lists)
 	}
 	return nil
 }

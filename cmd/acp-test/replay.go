@@ -14,6 +14,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/lists"
@@ -27,7 +29,6 @@ import (
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
-	"github.com/spf13/cobra"
 )
 
 // replaying are the flags of replay.
@@ -75,22 +76,18 @@ else is different.`,
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			o.complete(c, args, config{})
-			if r.against != "recording" && r.against != "golden" && r.against != "nothing" {
-				return fmt.Errorf("--against %s: recording, golden or nothing is expected", r.against)
-			}
-			if m := replay.Mode(r.mode); m != replay.Strict && m != replay.Ordered && m != replay.Lenient {
-				return fmt.Errorf("--mode %s: strict, ordered or lenient is expected", r.mode)
-			}
-			switch {
-			case r.speed < 0:
-				return fmt.Errorf("--speed %v: a pace cannot be negative", r.speed)
-			case o.repeat < 1:
-				return fmt.Errorf("--repeat %d: a recording must be replayed at least once", o.repeat)
-			case o.timeout <= 0, r.patience <= 0:
-				return fmt.Errorf("--timeout %v, --patience %v: a time must be longer than 0", o.timeout, r.patience)
-			}
 			trusted, err := trusts(o.paths, r.trust)
-			if err := cmp.Or(checkSeverity(o.severity), checkFormats("--report", o.reports), err); err != nil {
+			modes := []replay.Mode{replay.Strict, replay.Ordered, replay.Lenient}
+			if err := cmp.Or(wrong([]contradiction{
+				{!slices.Contains([]string{"recording", "golden", "nothing"}, r.against),
+					fmt.Sprintf("--against %s: recording, golden or nothing is expected", r.against)},
+				{!slices.Contains(modes, replay.Mode(r.mode)),
+					fmt.Sprintf("--mode %s: strict, ordered or lenient is expected", r.mode)},
+				{r.speed < 0, fmt.Sprintf("--speed %v: a pace cannot be negative", r.speed)},
+				{o.repeat < 1, fmt.Sprintf("--repeat %d: a recording must be replayed at least once", o.repeat)},
+				{o.timeout <= 0 || r.patience <= 0,
+					fmt.Sprintf("--timeout %v, --patience %v: a time must be longer than 0", o.timeout, r.patience)},
+			}), checkSeverity(o.severity), checkFormats("--report", o.reports), err); err != nil {
 				return err
 			}
 			r.trusted = trusted

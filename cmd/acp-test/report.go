@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -29,7 +30,7 @@ func reportCommand(h *host) *cobra.Command {
 				return nil
 			}
 			return fmt.Errorf("report: there is no command %q%s: acp-test help report lists them", args[0],
-				meant(args[0], []string{"merge", "convert"}))
+				mistake.Meant(args[0], []string{"merge", "convert"}))
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}

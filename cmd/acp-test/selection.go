@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,14 +66,10 @@ func (o *options) selection(h *host) (selection, error) {
 	all := len(s.list)
 	s.list = slices.DeleteFunc(s.list, func(x *scenarios.Scenario) bool { return x.Role == "agent" })
 	roles := all - len(s.list)
-	match, err := regexp.Compile(o.match)
-	if err != nil {
-		return s, fmt.Errorf("--run: %w", err)
-	}
 	all = len(s.list)
-	s.list = slices.DeleteFunc(s.list, func(x *scenarios.Scenario) bool {
-		return !match.MatchString(x.ID) || !tagged(x.Tags, o.tags)
-	})
+	if s.list, err = o.those(s.list); err != nil {
+		return s, err
+	}
 	s.whole = s.whole && len(s.list) == all
 	switch {
 	case len(s.list) > 0:
@@ -133,6 +128,17 @@ func distinct(list []*scenarios.Scenario) error {
 		files[s.ID] = s.File
 	}
 	return nil
+}
+
+// those returns the scenarios that --run and --tag choose.
+func (s *choice) those(list []*scenarios.Scenario) ([]*scenarios.Scenario, error) {
+	match, err := s.matching()
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list, func(x *scenarios.Scenario) bool {
+		return !match.MatchString(x.ID) || !tagged(x.Tags, s.tags)
+	}), nil
 }
 
 // tagged reports whether a scenario with these tags is wanted: it has one of

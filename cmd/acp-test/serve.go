@@ -21,6 +21,7 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/internal/workspace"
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/replay"
@@ -285,5 +286,6 @@ func (h *host) agentScenario(name string) (protocol, *scenarios.Scenario, error)
 			names = append(names, short)
 		}
 	}
-	return protocol{}, nil, fmt.Errorf("there is no file and no agent-side scenario %q%s", name, meant(name, names))
+	return protocol{}, nil, fmt.Errorf("there is no file and no agent-side scenario %q%s", name,
+		mistake.Meant(name, names))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -194,7 +195,7 @@ func (o *sweeping) knowsActions(of protocol) error {
 	names := of.planner().Actions()
 	for _, a := range o.actions {
 		if !slices.ContainsFunc(names, func(n string) bool { return sweep.Matches(a, n) }) {
-			return fmt.Errorf("--actions: no action matches %q%s", a, meant(a, names))
+			return fmt.Errorf("--actions: no action matches %q%s", a, mistake.Meant(a, names))
 		}
 	}
 	return nil

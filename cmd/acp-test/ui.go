@@ -13,11 +13,12 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/spf13/cobra"
+
 	"github.com/acp-test/acp-test/inspector"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
-	"github.com/spf13/cobra"
 )
 
 // viewing are the flags of ui.
@@ -66,14 +67,12 @@ What the page shows and its filter language are in docs/inspector.md.`,
 			if c.ArgsLenAtDash() >= 0 {
 				o.agent = append(append(o.agent, "--"), o.subject.command...)
 			}
-			if o.port < 0 || o.port > 65535 {
-				return fmt.Errorf("--port %d: a port is a number from 0 to 65535", o.port)
-			}
-			if o.watch && o.scratch {
-				return errors.New("--watch does not go with --scratch")
-			}
-			if o.step && !o.scratch {
-				return errors.New("--step goes with --scratch")
+			if err := wrong([]contradiction{
+				{o.port < 0 || o.port > 65535, fmt.Sprintf("--port %d: a port is a number from 0 to 65535", o.port)},
+				{o.watch && o.scratch, "--watch does not go with --scratch"},
+				{o.step && !o.scratch, "--step goes with --scratch"},
+			}); err != nil {
+				return err
 			}
 			if len(o.paths) == 0 && !o.scratch && !o.watch {
 				o.paths = []string{"acp-test-out"}

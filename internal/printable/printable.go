@@ -16,6 +16,14 @@ import (
 // it. What GitLab obeys begins with an escape character.
 var commands = lazy.Regexp(`(?m)(^[ \t]*:):|(#)#(?:\[|[A-Za-z]+\[)`)
 
+// Plural returns a number with the word for one or for many.
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 // Text is s with all that could act made visible: control characters, with which it
 // could move the cursor, hide or fake output, what turns the direction of writing,
 // what has no width, separators of lines but the newline, and commands to CI systems.

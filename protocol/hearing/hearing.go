@@ -131,13 +131,10 @@ func (t *Turn) OwnWords(user string) string {
 		}
 		said.WriteString(x.text.String())
 	}
-	for _, text := range t.late {
-		if said.Len() > 0 && !strings.Contains(said.String(), text) && !strings.Contains(Bare(user), text) &&
-			!strings.Contains(t.elsewhere.String(), text) {
-			return text
-		}
-	}
-	return ""
+	return lists.First(t.late, func(text string) bool {
+		return said.Len() > 0 && !strings.Contains(said.String(), text) && !strings.Contains(Bare(user), text) &&
+			!strings.Contains(t.elsewhere.String(), text)
+	})
 }
 
 // owed are the replies whose text the turn had to show, in the order of their requests. A

@@ -284,11 +284,7 @@ func (w *web) answered(t *thread, e transcript.Entry) {
 	outcome, chosen, kind := e.JSON().Path("result.outcome"), "", ""
 	if outcome.Get("outcome").Is("selected") {
 		chosen = outcome.Get("optionId").Str()
-		for o := range w.t.At(e.Ref).JSON().Path("params.options").Items() {
-			if o.Get("optionId").Is(chosen) {
-				kind = o.Get("kind").Str()
-			}
-		}
+		kind = w.t.At(e.Ref).JSON().Path("params.options").Find("optionId", chosen).Get("kind").Str()
 		answer["status"] = "resolved"
 		answer["payload"] = object{"approved": kind == "allow_once" || kind == "allow_always", "optionId": chosen}
 	}

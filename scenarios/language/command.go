@@ -141,7 +141,7 @@ func (d *Dialect[B]) Help(topic string) (string, error) {
 		for n := range table {
 			names = append(names, n)
 		}
-		return "", fmt.Errorf("no help on %q%s", topic, Suggestion(topic, names...))
+		return "", fmt.Errorf("no help on %q%s", topic, mistake.Meant(topic, names))
 	}
 	return c.page(), nil
 }
@@ -231,12 +231,3 @@ func (d *Dialect[B]) Reference() string {
 // Mistake is something wrong with a scenario file: the user's to mend, never the
 // agent's.
 type Mistake = mistake.Mistake
-
-// Suggestion is the nearest known word in parentheses, to stand behind a
-// message.
-func Suggestion(word string, known ...string) string {
-	if s := mistake.Nearest(word, known); s != "" {
-		return " (" + s + ")"
-	}
-	return ""
-}

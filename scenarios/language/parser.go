@@ -267,7 +267,7 @@ func (l *Line[B]) One(i int, what string) string {
 func (l *Line[B]) Choice(i int, what string, allowed ...string) string {
 	s := l.One(i, strings.Join(allowed, ", "))
 	if !slices.Contains(allowed, s) {
-		l.Usage(l.Rest[i].Column, "%q is no %s%s", s, what, Suggestion(s, allowed...))
+		l.Usage(l.Rest[i].Column, "%q is no %s%s", s, what, mistake.Meant(s, allowed))
 	}
 	return s
 }

@@ -18,7 +18,7 @@ func (w *writer) text() string {
 	case 0:
 		most = 400
 	case 1, 2, 3:
-		return fmt.Sprintf("Nr%d", w.n)
+		return fmt.Sprintf("Nr%d.", w.n) // the number alone may begin another one
 	}
 	if w.plain() {
 		return fmt.Sprintf("Number %d.", w.n)

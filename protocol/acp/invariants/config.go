@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -66,12 +67,7 @@ func lostOption(before, after []option) string {
 			return ""
 		}
 	}
-	for _, o := range before {
-		if findOption(after, o.id) == nil {
-			return o.id
-		}
-	}
-	return ""
+	return lists.First(before, func(o option) bool { return findOption(after, o.id) == nil }).id
 }
 
 // quiet is how long no state update must have come before two views of one

@@ -63,6 +63,11 @@ func promptAccepted(w *watch) {
 			delete(strongest, ev.session) // which the agent may pass on: it is not its own opinion
 		}
 	}, editorAnswers()...)
+	w.On(func(ev *event) {
+		if t := w.state.onlyTurn(); t != nil && ev.Kind == transcript.ModelFault {
+			delete(strongest, t.session) // what the agent says then is of the model's answer
+		}
+	}, modelEvent)
 	// A session that is on its way out may be gone when its prompt is looked at.
 	w.On(func(ev *event) { delete(strongest, ev.session) }, asked(closeSession), asked(deleteSession))
 	w.inSession(func(ev *event, s *session) {

@@ -39,12 +39,7 @@ func (t *Client) remembered(call toolCall, offers []offer) string {
 
 // offered is the id of the first option of a kind, else "".
 func offered(offers []offer, kind string) string {
-	for _, o := range offers {
-		if o.kind == kind {
-			return o.id
-		}
-	}
-	return ""
+	return lists.First(offers, func(o offer) bool { return o.kind == kind }).id
 }
 
 // ask puts a permission request to the user, and answers it.

@@ -332,12 +332,10 @@ func (s *screen) permission(e transcript.Entry) {
 	c := s.calls.get(e.Session, asked.Path("toolCall.toolCallId").Str())
 	answer := e.JSON().Path("result.outcome")
 	said := "cancelled"
-	for o := range asked.Get("options").Items() {
-		if answer.Get("outcome").Is("selected") && o.Get("optionId").Is(answer.Get("optionId").Str()) {
-			said = map[string]string{mockclient.AllowOnce: "allowed once", mockclient.AllowAlways: "allowed for always",
-				mockclient.RejectOnce: "rejected", mockclient.RejectAlways: "rejected for always"}[o.Get("kind").Str()]
-			break
-		}
+	o := asked.Get("options").Find("optionId", answer.Get("optionId").Str())
+	if o.Exists() && answer.Get("outcome").Is("selected") {
+		said = map[string]string{mockclient.AllowOnce: "allowed once", mockclient.AllowAlways: "allowed for always",
+			mockclient.RejectOnce: "rejected", mockclient.RejectAlways: "rejected for always"}[o.Get("kind").Str()]
 	}
 	s.mu.Lock()
 	if why := s.reasons[e.Ref]; why != "" {

@@ -42,7 +42,7 @@ func (t *Client) configure(ctx context.Context) error {
 	for _, kv := range t.options.Settings {
 		id, value, _ := strings.Cut(kv, "=")
 		list := t.session.Result().Get("configOptions")
-		option := named(list, "id", id)
+		option := list.Find("id", id)
 		if !option.Exists() {
 			return fmt.Errorf("--option %s: %s", kv, absent("option", id, ids(list, "id")))
 		}
@@ -56,10 +56,10 @@ func (t *Client) configure(ctx context.Context) error {
 // setMode sets a mode, or, where the agent has them as an option, that.
 func (t *Client) setMode(ctx context.Context, mode string) error {
 	modes := t.session.Result().Path("modes.availableModes")
-	if named(modes, "id", mode).Exists() {
+	if modes.Find("id", mode).Exists() {
 		return t.session.SetMode(ctx, mode)
 	}
-	if option := named(t.session.Result().Get("configOptions"), "category", "mode"); option.Exists() && modes.Len() == 0 {
+	if option := t.session.Result().Get("configOptions").Find("category", "mode"); option.Exists() && modes.Len() == 0 {
 		if err := t.setOption(ctx, option, mode); err != nil {
 			return fmt.Errorf("--mode %s: %w", mode, err)
 		}
@@ -69,7 +69,7 @@ func (t *Client) setMode(ctx context.Context, mode string) error {
 }
 
 func (t *Client) setModel(ctx context.Context, model string) error {
-	option := named(t.session.Result().Get("configOptions"), "category", "model")
+	option := t.session.Result().Get("configOptions").Find("category", "model")
 	if !option.Exists() {
 		return errors.New("the agent has no option for it")
 	}
@@ -100,16 +100,6 @@ func (t *Client) setOption(ctx context.Context, option wire.Value, value string)
 	return err
 }
 
-// named is the member of a list in which a key has a value.
-func named(list wire.Value, key, value string) wire.Value {
-	for v := range list.Items() {
-		if v.Get(key).Is(value) {
-			return v
-		}
-	}
-	return wire.Value{}
-}
-
 func ids(list wire.Value, key string) []string {
 	return lists.Collect(list.Items(), func(v wire.Value) string { return OneLine(v.Get(key).Str()) })
 }
@@ -119,9 +109,6 @@ func absent(what, name string, known []string) string {
 	if len(known) == 0 {
 		return "the agent has no " + what + "s in this session"
 	}
-	hint := ""
-	if near := mistake.Nearest(name, known); near != "" {
-		hint = " (" + near + ")"
-	}
-	return fmt.Sprintf("the agent has no %s %q%s; it has %s", what, name, hint, strings.Join(known, ", "))
+	return fmt.Sprintf("the agent has no %s %q%s; it has %s", what, name, mistake.Meant(name, known),
+		strings.Join(known, ", "))
 }

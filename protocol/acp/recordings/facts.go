@@ -175,15 +175,9 @@ func (protocol) Writes(e transcript.Entry) (path, text string, ok bool) {
 func (protocol) Refuse(e transcript.Entry) (answer []byte, always bool) {
 	switch e.Method {
 	case "session/request_permission":
-		option := ""
-		for _, kind := range []string{"reject_always", "reject_once"} {
-			for o := range e.JSON().Path("params.options").Items() {
-				if o.Get("kind").Is(kind) {
-					option = o.Get("optionId").Str()
-				}
-			}
-		}
-		if option != "" {
+		options := e.JSON().Path("params.options")
+		once, always := options.Find("kind", "reject_once"), options.Find("kind", "reject_always")
+		if option := cmp.Or(once.Get("optionId").Str(), always.Get("optionId").Str()); option != "" {
 			return serve.Result(e.ID, `{"outcome":{"outcome":"selected","optionId":`+serve.Quote(option)+`}}`), true
 		}
 		return serve.Result(e.ID, `{"outcome":{"outcome":"cancelled"}}`), true

@@ -233,10 +233,8 @@ func textOf(e transcript.Entry) string {
 // choiceOf is the kind of option an answer chose.
 func choiceOf(asked, answer transcript.Entry) string {
 	id := answer.JSON().Path("result.outcome.optionId").Str()
-	for o := range asked.JSON().Path("params.options").Items() {
-		if o.Get("optionId").Str() == id {
-			return o.Get("kind").Str()
-		}
+	if o := asked.JSON().Path("params.options").Find("optionId", id); o.Exists() {
+		return o.Get("kind").Str()
 	}
 	return "cancelled"
 }

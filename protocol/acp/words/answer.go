@@ -101,10 +101,8 @@ func answerOf(b *scenarios.Branch, l *scenarios.Line, opts map[string]script.Wor
 	if choice == "cancelled" {
 		return map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}, nil, nil
 	}
-	for o := range e.JSON().Path("params.options").Items() {
-		if o.Get("kind").Is(choice) {
-			return selected(o.Get("optionId").Str()), nil, nil
-		}
+	if o := e.JSON().Path("params.options").Find("kind", choice); o.Exists() {
+		return selected(o.Get("optionId").Str()), nil, nil
 	}
 	f := b.Failure(l, transcript.Outcome{})
 	f.Expected, f.Observed = []string{"a permission that offers " + choice}, b.Line(e)

@@ -242,13 +242,10 @@ func (c *client) hello(version any) map[string]any {
 // modeOption is the option that stands for the modes of a session.
 func (c *client) modeOption() (id string) {
 	c.change(func() {
-		for o := range c.opening.JSON().Path("result.configOptions").Items() {
-			if o.Get("category").Is("mode") {
-				id = o.Get("configId").Str()
-				return
-			}
+		option := c.opening.JSON().Path("result.configOptions").Find("category", "mode")
+		if id = "mode"; option.Exists() {
+			id = option.Get("configId").Str()
 		}
-		id = "mode"
 	})
 	return id
 }

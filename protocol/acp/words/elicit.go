@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/scenarios"
-	"github.com/acp-test/acp-test/scenarios/language"
 )
 
 func elicitCommand() *scenarios.Command {
@@ -38,7 +38,7 @@ func compileElicit(l *scenarios.Line) scenarios.Step {
 		rule.Answer.Error = &mockclient.RPCError{Code: -32603, Message: "the client failed, as the scenario says"}
 	default:
 		return l.Usage(l.Rest[0].Column, "%q is no answer%s", choice,
-			language.Suggestion(choice, "accept", "decline", "cancel", "hold", "error"))
+			mistake.Meant(choice, []string{"accept", "decline", "cancel", "hold", "error"}))
 	}
 	if w, ok := opts["nth"]; ok {
 		rule.Nth = l.Int(w, 1, "nth= is a number from 1")

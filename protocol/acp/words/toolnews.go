@@ -57,12 +57,8 @@ func toolNews(t *transcript.Transcript, e transcript.Entry) (news scenarios.Tool
 
 // grants reports whether an option of a permission request allows the call.
 func grants(request transcript.Entry, id string) bool {
-	for o := range request.JSON().Path("params.options").Items() {
-		if o.Get("optionId").Is(id) {
-			return strings.HasPrefix(o.Get("kind").Str(), "allow")
-		}
-	}
-	return false
+	option := request.JSON().Path("params.options").Find("optionId", id)
+	return strings.HasPrefix(option.Get("kind").Str(), "allow")
 }
 
 // toolText is what an update of a tool call says: its texts, else its raw output.

@@ -211,15 +211,12 @@ func (s *stream) closeChunks(ev *event) {
 		if goesOn && ev.id == "" {
 			continue // with what is open
 		}
-		s.endLanes(owned, func(owner string) bool { return owner == ev.owner }, pick(goesOn, ev.id, ""))
+		keep := ""
+		if goesOn {
+			keep = ev.id
+		}
+		s.endLanes(owned, func(owner string) bool { return owner == ev.owner }, keep)
 	}
-}
-
-func pick(first bool, a, b string) string {
-	if first {
-		return a
-	}
-	return b
 }
 
 // endLanes closes what is open in some lanes of a family, but for one item.
@@ -356,21 +353,12 @@ func (s *stream) hasFrontTool(name string) bool {
 // inputCall is the call of the input's messages with an id, missing if there is none.
 func (s *stream) inputCall(id string) wire.Value {
 	for m := range s.input.Get("messages").Items() {
-		for c := range m.Get("toolCalls").Items() {
-			if c.Get("id").Is(id) {
-				return c
-			}
+		if c := m.Get("toolCalls").Find("id", id); c.Exists() {
+			return c
 		}
 	}
 	return wire.Value{}
 }
 
 // inputMessage is the message of the input with an id, missing if there is none.
-func (s *stream) inputMessage(id string) wire.Value {
-	for m := range s.input.Get("messages").Items() {
-		if m.Get("id").Is(id) {
-			return m
-		}
-	}
-	return wire.Value{}
-}
+func (s *stream) inputMessage(id string) wire.Value { return s.input.Get("messages").Find("id", id) }
