@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"cmd/acp-test"},
 	{"protocol/acp", "protocol/agui"},
 	{"editors"},
-	{"protocol/translate", "protocol/agui/words", "protocol/agui/aguirecord", "protocol/agui/aguireport", "protocol/agui/schedules", "protocol/acp/acpreport", "protocol/acp/schedules", "protocol/acp/grammar", "protocol/acp/words", "protocol/acp/prompt", "protocol/acp/scratch", "protocol/acp/recordings"},
+	{"protocol/translate", "protocol/agui/words", "protocol/agui/aguirecord", "protocol/agui/aguireport", "protocol/agui/schedules", "protocol/agui/grammar", "protocol/acp/acpreport", "protocol/acp/schedules", "protocol/acp/grammar", "protocol/acp/words", "protocol/acp/prompt", "protocol/acp/scratch", "protocol/acp/recordings"},
 	{"reports", "sweep", "replay", "acptest"},
 	{"scenarios"},
 	{"scenarios/verdict", "scenarios/language"},

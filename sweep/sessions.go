@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"iter"
 	"maps"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -293,6 +295,14 @@ type Key struct {
 // String is the key as ParseKey reads it: 1.143.2, or 1.143.2-0-3a without two parts.
 func (k Key) String() string {
 	return strings.Join(append([]string{fmt.Sprintf("%d.%d.%d", k.Seed, k.N, k.Variant)}, k.Without...), "-")
+}
+
+// Random returns the random numbers of a part of the session. They do not depend on what else is
+// drawn.
+func (k Key) Random(part int) *rand.Rand {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d.%d.%d/%d", k.Seed, k.N, k.Variant, part)
+	return rand.New(rand.NewPCG(h.Sum64(), uint64(part)))
 }
 
 var keyForm = lazy.Regexp(`^(-?\d+)\.(\d+)\.(\d+)((?:-[0-9a-z]+)*)$`)

@@ -24,6 +24,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/agui/aguirecord"
 	"github.com/acp-test/acp-test/protocol/agui/aguireport"
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
+	aguigrammar "github.com/acp-test/acp-test/protocol/agui/grammar"
 	aguischedules "github.com/acp-test/acp-test/protocol/agui/schedules"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
@@ -82,7 +83,8 @@ func acpV1() protocol {
 func acpV2() protocol {
 	return protocol{
 		Protocol: acp.V2(), reference: "reference-acp-v2", recordings: recordings.V2(), planner: schedules.V2,
-		reports: acpreport.V2(), read: reading(recordings.V2()), looks: recordings.LooksV2,
+		generator: grammar.V2(),
+		reports:   acpreport.V2(), read: reading(recordings.V2()), looks: recordings.LooksV2,
 		kind: acpframe.Update, fields: func() inspector.Fields { return acp.Fields(acp.V2()) },
 	}.convertsACP()
 }
@@ -90,7 +92,7 @@ func acpV2() protocol {
 func aguiV1() protocol {
 	return protocol{
 		Protocol: agui.V1(), reference: "reference-ag-ui", recordings: aguirecord.Protocol{}, planner: aguischedules.V1,
-		reports: aguireport.V1(), read: readingWeb, looks: aguirecord.Looks, fields: agui.Fields,
+		generator: aguigrammar.V1(), reports: aguireport.V1(), read: readingWeb, looks: aguirecord.Looks, fields: agui.Fields,
 	}.convertsAGUI()
 }
 

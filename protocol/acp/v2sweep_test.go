@@ -2,9 +2,13 @@ package acp_test
 
 import (
 	"context"
+	"maps"
+	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/acp-test/acp-test/protocol/acp/grammar"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/sweep"
@@ -46,5 +50,38 @@ func TestSweepsOfVersion2(t *testing.T) {
 		if !slices.ContainsFunc(found, func(f sweep.Finding) bool { return f.Rule == c.rule }) {
 			t.Errorf("%s: %s is not found by %s: %v", fault, c.rule, c.action, found)
 		}
+	}
+}
+
+// Conversations that are drawn blame nothing of the correct agent, whatever liberties it takes, and
+// find a fault.
+func TestDrawnConversationsOfVersion2(t *testing.T) {
+	draw := func(fault string, liberties ...string) sweep.Outcome {
+		e := engine(t, fault, liberties...)
+		e.Profile.Tools = maps.Clone(e.Profile.Tools)
+		delete(e.Profile.Tools, "mcp") // its server would be this program
+		e.Out, e.Golden, e.Seed, e.StepTimeout = t.TempDir(), nil, 1, 5*time.Second
+		w := &sweep.Sweeper{Engine: e, Jobs: 4, Max: 12, Confirm: 1, Shrink: time.Second, Repro: filepath.Join(e.Out, "repro")}
+		g, _, err := w.Calibrate(context.Background(), grammar.V2(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := w.Explore(context.Background(), g, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	for _, liberties := range [][]string{nil, {"inserts-late", "echo-in-chunks", "idle-again", "message-as-a-whole-first"}} {
+		out := draw("", liberties...)
+		for _, f := range out.Findings {
+			t.Errorf("with %v: %s", liberties, sweep.Describe(f))
+		}
+		if s := out.Run.Sweep; s.Explored != 12 || s.Skipped+s.Inconclusive > 3 || s.PairsTried < s.Pairs/4 {
+			t.Errorf("with %v: %+v", liberties, s)
+		}
+	}
+	if out := draw("value-twice"); !slices.ContainsFunc(out.Findings, func(f sweep.Finding) bool { return f.Rule == "CONFIG-COMPLETE" }) {
+		t.Errorf("CONFIG-COMPLETE is not found: %v", out.Findings)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/protocol/agui"
+	"github.com/acp-test/acp-test/protocol/agui/grammar"
 	"github.com/acp-test/acp-test/protocol/agui/schedules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -54,6 +55,37 @@ func TestSweepsOfTheCorrectAgent(t *testing.T) {
 				t.Errorf("with %v: %d schedules were explored, of which %d were inconclusive", liberties, s.Explored, s.Inconclusive)
 			}
 		})
+	}
+}
+
+// Conversations that are drawn blame nothing of the correct agent, whatever liberties it takes, and
+// find a fault.
+func TestDrawnConversations(t *testing.T) {
+	draw := func(fault string, liberties ...string) sweep.Outcome {
+		e := engine(t, fault, liberties...)
+		e.Out, e.Golden, e.Seed, e.StepTimeout = t.TempDir(), nil, 1, 5*time.Second
+		w := &sweep.Sweeper{Engine: e, Jobs: 4, Max: 25, Confirm: 1, Shrink: time.Second, Repro: filepath.Join(e.Out, "repro")}
+		g, _, err := w.Calibrate(context.Background(), grammar.V1(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := w.Explore(context.Background(), g, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	for _, liberties := range [][]string{nil, {"chunks", "no-outcome", "queues-runs", "comments"}} {
+		out := draw("", liberties...)
+		for _, f := range out.Findings {
+			t.Errorf("with %v: %s", liberties, sweep.Describe(f))
+		}
+		if s := out.Run.Sweep; s.Explored != 25 || s.Skipped+s.Inconclusive > 5 || s.PairsTried < s.Pairs/4 {
+			t.Errorf("with %v: %+v", liberties, s)
+		}
+	}
+	if out := draw("snapshot-changes-text"); !slices.ContainsFunc(out.Findings, func(f sweep.Finding) bool { return f.Rule == "MESSAGES" }) {
+		t.Errorf("MESSAGES is not found: %v", out.Findings)
 	}
 }
 

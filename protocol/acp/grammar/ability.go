@@ -13,12 +13,15 @@ import (
 // Ability is the result of calibration: what one agent does in plain turns. The grammar draws
 // only what it allows. The zero value is an agent of which nothing but text is known.
 type Ability struct {
-	// Able are the capabilities that the agent advertises, by their paths.
+	// V2 says that the agent speaks version 2: a state ends a turn, and modes are options.
+	V2 bool
+	// Able are the capabilities that the agent advertises, by their paths in version 1.
 	Able map[string]bool
 	// Mode is the mode in which sessions begin, Modes are the others. Options are the selects
 	// that are no modes.
 	Mode    string
 	Modes   []string
+	modeID  string // of the option that is the mode in version 2
 	Options []Option
 	// Asks is one of Modes in which the agent asks for permission, if it asks for none in Mode.
 	Asks string
@@ -61,6 +64,14 @@ type Tool struct {
 	Requests []string
 }
 
+// setsMode is the line that gives a session another mode.
+func (a *Ability) setsMode() string {
+	if a.V2 {
+		return "set-option %s " + a.modeID + " %s as %s"
+	}
+	return "set-mode %s %s as %s"
+}
+
 func (t Tool) asks() bool { return len(t.Choices) > 0 }
 
 // Able reports whether the agent advertises a capability.
@@ -69,8 +80,10 @@ func (a *Ability) able(path string) bool { return a.Able[path] }
 // works reports whether a neutral tool works, or has to.
 func (a *Ability) works(tool string) bool { return a.Tools[tool].Works || a.Tools[tool].Promised }
 
+type way struct{ name, needs string }
+
 // waysIn are how a session is opened, with the capability that each needs.
-var waysIn = []struct{ name, needs string }{
+var waysIn = []way{
 	{"load", "loadSession"}, {"resume", "sessionCapabilities.resume"}, {"fork", "sessionCapabilities.fork"},
 	{"list", "sessionCapabilities.list"}, {"close", "sessionCapabilities.close"}, {"delete", "sessionCapabilities.delete"},
 }

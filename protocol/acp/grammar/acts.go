@@ -34,12 +34,13 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"mode":   func(w *writer) bool { return w.Mode != "" && w.at.mode == "" && !w.at.gone },
 		"option": func(w *writer) bool { return len(w.Options) > 0 && !w.at.gone },
 		// apart: another session can work meanwhile. alone: nothing else runs that would end with the process.
+		"v2":    func(w *writer) bool { return w.V2 },
 		"apart": func(w *writer) bool { return w.has("several") && w.Together && len(w.open) == 1 },
 		"alone": func(w *writer) bool {
 			return w.has("process") && len(w.open) == 1 && len(w.at.later) == 0 && w.stops == 0 && w.at.once()
 		},
 		"login":   func(w *writer) bool { return w.Login != "" },
-		"modes":   func(w *writer) bool { return w.Mode != "" },
+		"modes":   func(w *writer) bool { return w.Mode != "" && !w.V2 },
 		"options": func(w *writer) bool { return len(w.Options) > 0 },
 	}
 	t.Parts = map[string]func(*writer, *script.Line){
@@ -60,10 +61,10 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"new-session":         func(w *writer, _ *script.Line) { w.newConvo() },
 		"turn-elsewhere":      func(w *writer, _ *script.Line) { w.freeTurn(w.convo()) },
 		"held-turn-elsewhere": func(w *writer, _ *script.Line) { w.anyHeld(w.convo()) },
-		"give-mode":           func(w *writer, _ *script.Line) { w.sets("session/set_mode", `"modeId": "`+w.Mode+`"`) },
+		"give-mode":           func(w *writer, _ *script.Line) { w.givesMode() },
 		"give-option": func(w *writer, _ *script.Line) {
 			o := pick(w.r, w.Options)
-			w.sets("session/set_config_option", `"configId": "`+o.ID+`", "value": "`+o.Current+`"`)
+			w.givesOption(o.ID, o.Current)
 		},
 	}
 	return t.Read(table)
@@ -114,6 +115,9 @@ func (w *writer) second() {
 	name := w.at.owes(w.name("P"))
 	w.prompt(w.at.convo, name)
 	w.Turns = append(w.Turns, turnOf(w.last()))
+	if w.V2 { // which of the states ends which prompt is open: the session has no further turn
+		w.at.gone, w.at.solid = true, false
+	}
 }
 
 // sets sends a request that gives the session a setting that it has.
@@ -122,6 +126,18 @@ func (w *writer) sets(method, params string) {
 	session := script.Variable("SESSION(" + w.at.name + ")")
 	all := script.Join(script.Quote(`{"sessionId": "`), session, script.Quote(`", `+params+`}`))
 	w.Add("request %s %s as %s", method, all, name)
+}
+
+func (w *writer) givesOption(id, value string) {
+	w.sets("session/set_config_option", `"configId": "`+id+`", "value": "`+value+`"`)
+}
+
+func (w *writer) givesMode() {
+	if w.V2 {
+		w.givesOption(w.modeID, w.Mode)
+		return
+	}
+	w.sets("session/set_mode", `"modeId": "`+w.Mode+`"`)
 }
 
 // owes notes a request that must be answered once the turn has ended.

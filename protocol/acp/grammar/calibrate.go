@@ -106,7 +106,7 @@ func (w *writer) asksFor(name string) {
 // blockProbe learns what becomes of a block for which an agent advertises a capability.
 func blockProbe(needs string) sweep.Archive {
 	w := newProbe("Blocks of one type.")
-	w.r = Session{}.random(0)
+	w.r = sweep.Key{}.Random(0)
 	w.Add("needs agent:" + needs)
 	w.Add("session new s")
 	for _, b := range blocks {
@@ -132,7 +132,7 @@ func (a *Ability) modeProbes() map[string]sweep.Archive {
 	for i, mode := range a.Modes {
 		w := newProbe("A tool in another mode.")
 		w.Add("session new s")
-		w.Add("set-mode s %s as M", mode)
+		w.Add(a.setsMode(), "s", mode, "M")
 		w.Add("await response M")
 		w.asksFor("write_file")
 		out[modeProbe+strconv.Itoa(i)] = w.archive()
@@ -155,7 +155,7 @@ func Learn(seen map[string]*transcript.Transcript) *Ability {
 			a.asksIn(n, seen[name])
 			continue
 		}
-		for _, p := range promptsOf(seen[name]) {
+		for _, p := range a.promptsOf(seen[name]) {
 			a.turned(name, p)
 		}
 	}
@@ -165,7 +165,7 @@ func Learn(seen map[string]*transcript.Transcript) *Ability {
 // asksIn learns whether the agent asks in one of its modes.
 func (a *Ability) asksIn(n string, t *transcript.Transcript) {
 	i, err := strconv.Atoi(n)
-	for _, p := range promptsOf(t) {
+	for _, p := range a.promptsOf(t) {
 		if err == nil && i < len(a.Modes) && a.Asks == "" && p.tool().asks() {
 			a.Asks = a.Modes[i]
 		}
@@ -177,14 +177,36 @@ func (a *Ability) greeted(e transcript.Entry, began *time.Duration) {
 	switch {
 	case e.Kind == transcript.Started:
 		*began = e.At
-	case e.Source == transcript.Editor && e.Method == "authenticate":
+	case e.Source == transcript.Editor && (e.Method == "authenticate" || e.Method == "auth/login"):
 		a.Login = e.JSON().Path("params.methodId").Str()
 	case e.Source != transcript.Agent || e.Kind != transcript.Response:
 	case e.Method == "initialize":
 		a.Start = max(a.Start, e.At-*began)
 		flags("", e.JSON().Path("result.agentCapabilities"), a.Able)
+		a.greetedV2(e.JSON().Get("result"))
 	case e.Method == "session/new":
 		a.settings(e.JSON().Get("result"))
+	}
+}
+
+// inV1 are the names of version 1 for capabilities of version 2.
+var inV1 = strings.NewReplacer("session.prompt.", "promptCapabilities.", "session.", "sessionCapabilities.")
+
+// greetedV2 learns from the greeting of an agent that speaks version 2.
+func (a *Ability) greetedV2(v wire.Value) {
+	if version, _ := v.Get("protocolVersion").Int(); version != 2 {
+		return
+	}
+	a.V2 = true
+	able := map[string]bool{}
+	flags("", v.Get("capabilities"), able)
+	for name := range able {
+		a.Able[inV1.Replace(name)] = true
+	}
+	if able["session"] { // what every agent with sessions can do
+		for _, name := range []string{"load", "resume", "list", "close"} {
+			a.Able[waysIn[slices.IndexFunc(waysIn, func(w way) bool { return w.name == name })].needs] = true
+		}
 	}
 }
 
@@ -214,14 +236,17 @@ func (a *Ability) settings(v wire.Value) {
 		if !o.Get("type").Is("select") {
 			continue
 		}
-		opt := Option{ID: o.Get("id").Str(), Current: o.Get("currentValue").Str()}
+		opt := Option{ID: cmp.Or(o.Get("id").Str(), o.Get("configId").Str()), Current: o.Get("currentValue").Str()}
 		for x := range o.Get("options").Items() {
 			if value := x.Get("value").Str(); value != "" && value != opt.Current {
 				opt.Values = append(opt.Values, value)
 			}
 		}
-		if !o.Get("category").Is("mode") && !o.Get("id").Is("mode") {
+		switch isMode := o.Get("category").Is("mode") || opt.ID == "mode"; {
+		case !isMode:
 			a.Options = append(a.Options, opt)
+		case a.V2:
+			a.modeID, a.Mode, a.Modes = opt.ID, opt.Current, opt.Values
 		}
 	}
 }
@@ -235,7 +260,7 @@ type asked struct {
 
 // promptsOf takes a transcript apart by its prompts. The last prompt that was sent has what
 // comes.
-func promptsOf(t *transcript.Transcript) (out []*asked) {
+func (a *Ability) promptsOf(t *transcript.Transcript) (out []*asked) {
 	by := map[int]*asked{}
 	for e := range t.All() {
 		switch {
@@ -244,13 +269,21 @@ func promptsOf(t *transcript.Transcript) (out []*asked) {
 			p.entries = append(p.entries, e)
 			by[e.Seq] = p
 			out = append(out, p)
-		case e.Source == transcript.Agent && e.Kind == transcript.Response && by[e.Ref] != nil:
+		case by[e.Ref] != nil && a.ends(e):
 			by[e.Ref].end = e
 		case len(out) > 0:
 			out[len(out)-1].entries = append(out[len(out)-1].entries, e)
 		}
 	}
 	return out
+}
+
+// ends reports whether an entry ends the turn of the prompt that it refers to.
+func (a *Ability) ends(e transcript.Entry) bool {
+	if !a.V2 || e.JSON().Get("error").Exists() {
+		return e.Source == transcript.Agent && e.Kind == transcript.Response
+	}
+	return acpframe.Update(e) == "state_update"
 }
 
 // ending is how the turn ended.
@@ -261,7 +294,7 @@ func (p *asked) ending() string {
 	case v.Get("error").Exists():
 		return "refused"
 	default:
-		return v.Path("result.stopReason").Str()
+		return cmp.Or(v.Path("result.stopReason").Str(), v.Path("params.update.stopReason").Str())
 	}
 }
 

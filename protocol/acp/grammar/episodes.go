@@ -176,7 +176,7 @@ func (w *writer) set() {
 	c := w.convo()
 	if len(w.Modes) > 0 && (len(w.Options) == 0 || w.one(2)) {
 		mode := pick(w.r, w.Modes)
-		w.settles("set-mode %s %s as %s", c.name, mode)
+		w.settles(w.setsMode(), c.name, mode)
 		c.mode = mode
 		w.covered("idle", "set mode")
 	} else {

@@ -1,25 +1,45 @@
 package grammar
 
 import (
-	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/sweep"
 	"github.com/acp-test/acp-test/transcript"
 )
 
 // V1 returns the generator of conversations in ACP version 1.
-func V1() *sweep.Generator {
+func V1() *sweep.Generator { return generator(&Ability{}) }
+
+// V2 returns the generator of conversations in ACP version 2.
+func V2() *sweep.Generator { return generator(&Ability{V2: true}) }
+
+func generator(of *Ability) *sweep.Generator {
 	learn := func(seen map[string]*transcript.Transcript) (sweep.Grammar, string) {
 		a := Learn(seen)
 		return Grammar{a}, a.String()
 	}
-	more := func(g sweep.Grammar) map[string]sweep.Archive { return g.(Grammar).modeProbes() }
-	return &sweep.Generator{Questions: Calibration, More: more, Learn: learn}
+	more := func(g sweep.Grammar) map[string]sweep.Archive { return of.heads(g.(Grammar).modeProbes()) }
+	questions := func(p *agents.Profile) map[string]sweep.Archive { return of.heads(Calibration(p)) }
+	return &sweep.Generator{Questions: questions, More: more, Learn: learn}
+}
+
+// heads puts the protocol at the head of scenarios.
+func (a *Ability) heads(list map[string]sweep.Archive) map[string]sweep.Archive {
+	for name, x := range list {
+		list[name] = a.head(x)
+	}
+	return list
+}
+
+func (a *Ability) head(x sweep.Archive) sweep.Archive {
+	if a.V2 {
+		x.Lines = append([]*script.Line{script.New("protocol acp-v2")}, x.Lines...)
+	}
+	return x
 }
 
 // Grammar draws conversations that one agent can have.
@@ -39,7 +59,7 @@ type Session struct {
 func (g Grammar) Draw(k sweep.Key) sweep.DrawnSession {
 	s := Session{g, k}
 	w := s.written()
-	return sweep.DrawnSession{Key: k, Archive: w.archive(), Covers: w.covers(), Smaller: s.smaller(w)}
+	return sweep.DrawnSession{Key: k, Archive: w.head(w.archive()), Covers: w.covers(), Smaller: s.smaller(w)}
 }
 
 // features are what a conversation may leave out. Each leaves out about a third of them, so that
@@ -47,19 +67,11 @@ func (g Grammar) Draw(k sweep.Key) sweep.DrawnSession {
 var features = []string{"tools", "permissions", "failures", "shapes", "media", "several", "settings", "ways", "process",
 	"servers", "writes", "asides", "stops"}
 
-// random are the random numbers of a part of the conversation: they do not depend on what else
-// is drawn.
-func (s Session) random(part int) *rand.Rand {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%d.%d.%d/%d", s.Seed, s.N, s.Variant, part)
-	return rand.New(rand.NewPCG(h.Sum64(), uint64(part)))
-}
-
 // written writes the conversation: its set-up, then its episodes, one after the other.
 func (s Session) written() *writer {
 	w := newWriter(s.grammar.Ability)
-	w.random = s.random
-	w.r = s.random(-1)
+	w.random = s.Random
+	w.r = s.Random(-1)
 	w.out = map[string]bool{}
 	for _, f := range features {
 		w.out[f] = w.r.IntN(3) == 0
@@ -68,7 +80,7 @@ func (s Session) written() *writer {
 	w.left = s.Without
 	w.setUp()
 	for i := range length {
-		w.r, w.opened = s.random(i), 0
+		w.r, w.opened = s.Random(i), 0
 		if w.episode = i; !w.without(strconv.Itoa(i)) {
 			w.oneEpisode()
 		}

@@ -5,14 +5,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-)
 
-// words are what texts are made of. Most of them are not plain ASCII: letters of two, three and
-// four bytes, combining marks, joined emoji, text from right to left and its controls.
-var words = []string{
-	"Grüße", "naïve", "日本語", "🙂", "שלום", "e\u0301tude", "👩\u200d👩\u200d👧", "Ωμέγα", "zażółć", "한국어", "\u202bab\u202c",
-	"plain", "words", "“quoted”", "a\tb", "<b>&amp;</b>", "`code`", "**bold**", "c:\\dir", "100%", "{x}", "a\u200bb", "…",
-}
+	"github.com/acp-test/acp-test/sweep"
+)
 
 // text draws a text with a number that no other text of the session has. Long texts are drawn
 // seldom.
@@ -30,7 +25,7 @@ func (w *writer) text() string {
 	}
 	out := []string{fmt.Sprintf("Nr%d", w.n)}
 	for range 1 + w.r.IntN(most) {
-		out = append(out, pick(w.r, words))
+		out = append(out, pick(w.r, sweep.Words))
 	}
 	sep := " "
 	if w.r.IntN(6) == 0 {

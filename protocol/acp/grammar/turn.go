@@ -85,7 +85,7 @@ func (w *writer) letGo(t *turn) {
 	}
 	switch {
 	case stopped:
-	case len(t.later) > 0 || t.gone:
+	case t.gone || len(t.later) > 0 && !w.V2:
 		w.Add("await response %s within=60s", t.prompt)
 	default:
 		w.ends(t)
@@ -101,9 +101,12 @@ func (w *writer) letGo(t *turn) {
 // endsStopped waits for the end of a turn that was stopped.
 func (w *writer) endsStopped(t *turn) {
 	w.check(t.stopped, "ends-as-cancelled")
-	if t.loaded {
+	switch {
+	case t.loaded && w.V2:
+		w.ends(t)
+	case t.loaded:
 		w.Add("await response %s", t.prompt)
-	} else {
+	default:
 		w.Add("await turn cancelled session=%s", t.name)
 	}
 	w.check("", "goes-on")

@@ -216,7 +216,7 @@ func (w *writer) newConvo() *convo {
 
 // ways reports whether one of some ways into a session is there.
 func (w *writer) ways(names ...string) bool {
-	return slices.ContainsFunc(waysIn, func(way struct{ name, needs string }) bool {
+	return slices.ContainsFunc(waysIn, func(way way) bool {
 		return slices.Contains(names, way.name) && w.able(way.needs)
 	})
 }

@@ -1,6 +1,10 @@
 package invariants
 
-import "github.com/acp-test/acp-test/wire"
+import (
+	"strings"
+
+	"github.com/acp-test/acp-test/wire"
+)
 
 // replayEnds judges the marker behind a replay. Agents older than the marker never send one; they are
 // not judged.
@@ -79,7 +83,8 @@ func (p *replaying) message(w *watch, ev *event, s *session) {
 	if whole && p.begun && !known && s.replay.busy {
 		p.fresh = append(p.fresh, ev.Seq)
 	}
-	p.begun = p.begun || known
+	// A live message that was half told may cross the resume: history begins with what the user said.
+	p.begun = p.begun || known && strings.HasPrefix(ev.tag(), "user_message")
 }
 
 // retries judges the answers to a prompt that is sent again under its key, of agents that are new enough.
