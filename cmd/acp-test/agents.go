@@ -221,7 +221,7 @@ func (h *host) showAgent(p *agents.Profile) error {
 		put("tool", neutral+" = "+p.Tools[neutral].Name)
 	}
 	for _, of := range protocols() {
-		if of.generator == nil || p.Protocol != "" && p.Protocol != of.Name {
+		if p.Protocol != "" && p.Protocol != of.Name {
 			continue
 		}
 		if _, learned, version, ok := sweep.Recall(of.generator, h.calibration(of.generator, p, nil)); ok {

@@ -187,7 +187,7 @@ var _ = Describe("the pages of docs", func() {
 		for line := range strings.Lines(p.run("refagent", "--liberties").out) {
 			there["liberty "+strings.Fields(line)[0]] = true
 		}
-		for _, command := range []string{"prompt", "sweep", "refagent", "run"} {
+		for _, command := range []string{"prompt", "record", "sweep", "refagent", "run"} {
 			for _, flag := range regexp.MustCompile(`--[a-z-]+`).FindAllString(p.run("help", command).out, -1) {
 				there[command+" "+flag] = true
 			}

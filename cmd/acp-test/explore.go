@@ -87,9 +87,6 @@ func (h *host) explore(c *cobra.Command, o *exploring) error {
 	if err != nil {
 		return err
 	}
-	if of.generator == nil {
-		return fmt.Errorf("explore: no conversations of %s are drawn; acp-test sweep explores scenarios of it", of.Name)
-	}
 	again, err := o.bound()
 	if err != nil {
 		return err
@@ -159,7 +156,7 @@ func overrides(e *scenarios.Engine) []string {
 
 // fit gives an engine the mode in which its agent asks, if an earlier calibration found one.
 func (h *host) fit(e *scenarios.Engine, from *sweep.Generator) {
-	if from != nil && e.Profile.URL == "" {
+	if e.Profile.URL == "" {
 		if g, _, _, ok := sweep.Recall(from, h.calibration(from, e.Profile, overrides(e))); ok {
 			e.AskMode = g.AskMode()
 		}
@@ -195,22 +192,13 @@ func (o *exploring) bound() (*sweep.Key, error) {
 	return &k, nil
 }
 
-// A run of all suites ends with conversations that fit the agent. Where none can be drawn, smoked
-// are the scenarios of the sweep that ends it instead: a turn of text,
-// turns with a tool and a permission, and a load. What is done at their points is what
-// users do most.
-var (
-	smoked  = []string{"prompt-turn/two-turns", "tool-calls/read", "permission/allow-once-edit", "load/fresh-process"}
-	smoking = []string{"cancel", "close"}
-)
-
-// smokeSchedules is how many conversations or schedules it has unless --smoke says otherwise.
+// smokeSchedules is how many conversations a run of all suites ends with unless --smoke says otherwise.
 const smokeSchedules = 40
 
 // smokeFlags are the flags of commands that end with a short sweep.
 func (o *options) smokeFlags(c *cobra.Command) {
 	c.Flags().IntVar(&o.smoke, "smoke", smokeSchedules,
-		"end with `N` conversations as explore draws them, or a sweep of as many schedules; "+
+		"end with `N` conversations as explore draws them; "+
 			"without this, a run of all suites of another agent than the reference does")
 	c.Flags().BoolVar(&o.noSmoke, "no-smoke", false, "end it without one")
 }
@@ -224,35 +212,22 @@ func (o *options) smokes(c *cobra.Command, engine *scenarios.Engine, chosen sele
 		engine.Profile.URL == "" && chosen.of.planner != nil
 }
 
-// smokeSweep draws conversations, or sweeps a few scenarios, at the end of a run and adds what that
-// finds.
+// smokeSweep draws conversations at the end of a run and adds what they find.
 func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine, chosen selection,
 	console *reports.Console, run *results.Run) error {
-	swept := slices.DeleteFunc(slices.Clone(chosen.list), func(s *scenarios.Scenario) bool {
-		return !slices.Contains(smoked, s.ID)
-	})
-	from, what := chosen.of.generator, "schedules"
-	if from == nil && len(swept) == 0 {
-		return nil
-	}
 	s := &sweep.Sweeper{
-		Planner: chosen.of.planner(), Engine: engine, Jobs: int(o.jobs), Actions: smoking, Max: o.smoke,
+		Planner: chosen.of.planner(), Engine: engine, Jobs: int(o.jobs), Max: o.smoke,
 		Confirm: smokeConfirm, Repro: filepath.Join(o.out, "repro"),
 		Command:  func(file string) string { return rerunFile(c, engine, file) },
 		Progress: func(p sweep.Progress) { console.Phase("short sweep: "+p.Phase, p.Done, p.Total, p.Now) },
 	}
 	began := time.Now()
-	var out sweep.Outcome
-	var err error
-	if from == nil {
-		out, err = s.Run(c.Context(), swept)
-	} else if g, _, unable := h.learn(c.Context(), s, from); unable != nil {
-		run.Notes = append(run.Notes, "no smoke sweep: "+unable.Error())
+	g, _, err := h.learn(c.Context(), s, chosen.of.generator)
+	if err != nil {
+		run.Notes = append(run.Notes, "no smoke sweep: "+err.Error())
 		return nil
-	} else {
-		what = "conversations"
-		out, err = s.Explore(c.Context(), g, nil)
 	}
+	out, err := s.Explore(c.Context(), g, nil)
 	if err != nil {
 		return err
 	}
@@ -261,9 +236,9 @@ func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine
 	})
 	verdict.Add(run, more...)
 	run.Duration = time.Since(run.Started)
-	run.Notes = append(run.Notes, fmt.Sprintf("smoke sweep: %d %s in %s, %d inconclusive; %d findings; "+
-		"acp-test %s explores more", out.Run.Sweep.Explored, what, time.Since(began).Round(100*time.Millisecond),
-		out.Run.Sweep.Inconclusive, len(more), map[bool]string{true: "sweep", false: "explore"}[from == nil]))
+	run.Notes = append(run.Notes, fmt.Sprintf("smoke sweep: %d conversations in %s, %d inconclusive; %d findings; "+
+		"acp-test explore explores more", out.Run.Sweep.Explored, time.Since(began).Round(100*time.Millisecond),
+		out.Run.Sweep.Inconclusive, len(more)))
 	for _, f := range out.Findings {
 		if f.Action != "" {
 			run.Notes = append(run.Notes, sweep.Describe(f))

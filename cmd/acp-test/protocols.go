@@ -43,7 +43,7 @@ type protocol struct {
 	reference  string // the profile of the reference agent
 	recordings replay.Protocol
 	planner    func() *sweep.Planner // nil: there are no sweeps of it
-	generator  *sweep.Generator      // nil: no conversations of it are drawn
+	generator  *sweep.Generator      // draws conversations
 	reports    reports.Protocol
 	// read reads a recording; looks reports whether a file begins as one that is no
 	// transcript of this program, nil if nothing tells.
