@@ -68,11 +68,16 @@ func (c *client) change(f func()) {
 	f()
 }
 
+// running is the editor, nil while no agent runs.
+func (c *client) running() (e *mockclient.Editor) {
+	c.change(func() { e = c.editor })
+	return e
+}
+
 // live returns the editor for a line that needs it; the error is a miss if no
 // agent runs.
 func live(b *scenarios.Branch, l *scenarios.Line) (e *mockclient.Editor, err error) {
-	c := of(b)
-	if c.change(func() { e = c.editor }); e == nil {
+	if e = of(b).running(); e == nil {
 		return nil, b.Unsent(l, transport.ErrExited)
 	}
 	return e, nil
@@ -123,8 +128,8 @@ func (c *client) Disconnect() { c.change(func() { c.editor = nil }) }
 
 // Send writes a line as it is.
 func (c *client) Send(raw []byte) (transcript.Entry, error) {
-	var e *mockclient.Editor
-	if c.change(func() { e = c.editor }); e == nil {
+	e := c.running()
+	if e == nil {
 		return transcript.Entry{}, transport.ErrExited
 	}
 	return e.Send(raw)
@@ -132,8 +137,7 @@ func (c *client) Send(raw []byte) (transcript.Entry, error) {
 
 // Settle waits until what the agent asked the editor for is done.
 func (c *client) Settle(ctx context.Context) {
-	var e *mockclient.Editor
-	if c.change(func() { e = c.editor }); e != nil {
+	if e := c.running(); e != nil {
 		e.Settle(ctx)
 	}
 }

@@ -179,8 +179,11 @@ func compilePermit(l *scenarios.Line) scenarios.Step {
 	if err := rule.Check(); err != nil {
 		return l.Usage(l.Name.Column, "%v", err)
 	}
-	return func(_ context.Context, b *scenarios.Branch) error {
+	return func(ctx context.Context, b *scenarios.Branch) error {
 		c := of(b)
+		if e := c.running(); e != nil {
+			e.Settle(ctx) // what came before is answered as was said before
+		}
 		c.change(func() {
 			c.permits = append([]mockclient.Rule{rule}, c.permits...)
 			c.remember = max(c.remember, remember)
