@@ -68,16 +68,11 @@ func (c *client) change(f func()) {
 	f()
 }
 
-// running is the editor, nil while no agent runs.
-func (c *client) running() (e *mockclient.Editor) {
-	c.change(func() { e = c.editor })
-	return e
-}
-
 // live returns the editor for a line that needs it; the error is a miss if no
 // agent runs.
 func live(b *scenarios.Branch, l *scenarios.Line) (e *mockclient.Editor, err error) {
-	if e = of(b).running(); e == nil {
+	c := of(b)
+	if c.change(func() { e = c.editor }); e == nil {
 		return nil, b.Unsent(l, transport.ErrExited)
 	}
 	return e, nil
@@ -128,8 +123,8 @@ func (c *client) Disconnect() { c.change(func() { c.editor = nil }) }
 
 // Send writes a line as it is.
 func (c *client) Send(raw []byte) (transcript.Entry, error) {
-	e := c.running()
-	if e == nil {
+	var e *mockclient.Editor
+	if c.change(func() { e = c.editor }); e == nil {
 		return transcript.Entry{}, transport.ErrExited
 	}
 	return e.Send(raw)
@@ -137,7 +132,8 @@ func (c *client) Send(raw []byte) (transcript.Entry, error) {
 
 // Settle waits until what the agent asked the editor for is done.
 func (c *client) Settle(ctx context.Context) {
-	if e := c.running(); e != nil {
+	var e *mockclient.Editor
+	if c.change(func() { e = c.editor }); e != nil {
 		e.Settle(ctx)
 	}
 }

@@ -181,9 +181,7 @@ func compilePermit(l *scenarios.Line) scenarios.Step {
 	}
 	return func(ctx context.Context, b *scenarios.Branch) error {
 		c := of(b)
-		if e := c.running(); e != nil {
-			e.Settle(ctx) // what came before is answered as was said before
-		}
+		c.Settle(ctx) // what came before is answered as was said before
 		c.change(func() {
 			c.permits = append([]mockclient.Rule{rule}, c.permits...)
 			c.remember = max(c.remember, remember)
