@@ -192,7 +192,8 @@ type Profile struct {
 	KnownFailures []KnownFailure
 	// Own is the environment that an editor's settings give to the agent, as it stands there.
 	Own map[string]string
-	// OwnMode and OwnModel are what a session begins with there; "" is the agent's own.
+	// OwnMode and OwnModel are the mode and the model that those settings choose for a new session; "" leaves
+	// the choice to the agent.
 	OwnMode, OwnModel string
 	// Source is the file the profile was read from, "shipped", "command line"
 	// or the settings file that names the agent.

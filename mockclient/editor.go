@@ -27,7 +27,7 @@ type Options struct {
 	Info         Implementation // empty means acp-test
 	Version      int            // protocol version offered; 0 means 1
 	Meta         map[string]any // _meta of initialize
-	// Members stand in each request and notification, beside those of JSON-RPC.
+	// Members are added to each request and notification of the editor, beside those of JSON-RPC.
 	Members     map[string]any
 	Policy      *Policy      // nil rejects, see Policy
 	Files       *Files       // nil means the plain disk

@@ -30,6 +30,8 @@ type Hooks struct {
 
 	// Cwd changes the directory a session works in.
 	Cwd func(cwd string) string
+	// Relative changes the directory that a relative path of the model belongs to.
+	Relative func(cwd string) string
 	// TurnStart runs in the turn before its first model request.
 	TurnStart func(ctx context.Context, session string)
 	// Busy decides whether a prompt is refused because another one runs.

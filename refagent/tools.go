@@ -230,7 +230,11 @@ func (w *work) describe() string {
 // absolute resolves a path of the model against the session's directory.
 func (s *session) absolute(p string) string {
 	if !filepath.IsAbs(p) {
-		p = filepath.Join(s.cwd, p)
+		cwd := s.cwd
+		if s.a.hooks.Relative != nil {
+			cwd = s.a.hooks.Relative(cwd)
+		}
+		p = filepath.Join(cwd, p)
 	}
 	if s.a.habits.RealPaths {
 		p = filepath.Join(s.a.real(filepath.Dir(p)), filepath.Base(p))

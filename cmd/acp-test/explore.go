@@ -212,7 +212,7 @@ func (o *options) smokes(c *cobra.Command, engine *scenarios.Engine, chosen sele
 		engine.Profile.URL == "" && chosen.of.planner != nil
 }
 
-// smokeSweep draws conversations at the end of a run and adds what they find.
+// smokeSweep plays drawn conversations when a run has ended, and adds their findings to its results.
 func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine, chosen selection,
 	console *reports.Console, run *results.Run) error {
 	s := &sweep.Sweeper{

@@ -43,7 +43,7 @@ var pasted = map[string][2]string{
 // editor is the one whose settings are changed, "" if none.
 func (o *installing) editor() string { return o.in + o.out }
 
-// check says what is wrong with the flags and the words behind --.
+// check returns an error that names the flag, or the word behind --, which does not fit the others.
 func (o *installing) check(c *cobra.Command, args []string) error {
 	_, lines := pasted[o.editor()]
 	switch {
@@ -87,7 +87,8 @@ func (h *host) settingsFile(editor string) (string, error) {
 	return file, nil
 }
 
-// wrapper is what stands before the agent's command in the settings: record with the flags of this command line.
+// wrapper returns the words that the settings get before the agent's command: record, with the flags of
+// this command line.
 func (h *host) wrapper(c *cobra.Command, o *recording) agents.Wrapper {
 	words := []string{h.self, "record", "--ring=" + o.ring, "--out=" + o.out}
 	for _, name := range []string{"live", "llm", "keep-text", "mask-text", "no-files"} {
@@ -101,7 +102,8 @@ func (h *host) wrapper(c *cobra.Command, o *recording) agents.Wrapper {
 	return agents.Wrapper{Words: append(words, "--"), Agent: o.install.agent, Ours: oursIn}
 }
 
-var recorder = lazy.Regexp(`(?:^|[/\\])acp-test(?:\.exe)?\x00record\x00(?:.*\x00)?--ring\b`)
+// recorder begins with a program of any name: people rename what they download.
+var recorder = lazy.Regexp(`^[^\x00]+\x00record\x00(?:.*\x00)?--ring\b`)
 
 // oursIn counts the words of a command line before the agent's own, 0 if --install did not write it.
 func oursIn(argv []string) int {
@@ -169,7 +171,7 @@ func (h *host) install(c *cobra.Command, o *recording, agent []string) error {
 	return err
 }
 
-// installed says what was changed, where recordings will be, and what to do next.
+// installed tells the user which agents are recorded now, where the recordings will be, and how to undo it.
 func (h *host) installed(o *recording, editor string, changed, left []string) {
 	if o.install.out != "" {
 		fmt.Fprintf(h.out, "\nNo longer recorded: %s. Recordings stay where they are.\n", strings.Join(changed, ", "))

@@ -153,6 +153,23 @@ var _ = Describe("record --install", func() {
 		Expect(p.read(zed)).To(Equal(meanwhile.Replace(zedSettings)))
 	})
 
+	It("is known in the settings whatever the program is called", func() {
+		p := newPlace()
+		settings := `{"agent_servers": {"A": {"command": "x"}}}`
+		p.write("s.json", settings)
+		tool, err := os.ReadFile(program)
+		Expect(err).NotTo(HaveOccurred())
+		renamed := filepath.Join(p.dir, "acp-test-linux-amd64")
+		Expect(os.WriteFile(renamed, tool, 0o755)).To(Succeed())
+		for _, flag := range []string{"--install", "--uninstall"} {
+			c := exec.Command(renamed, "record", flag, "s.json")
+			c.Dir, c.Env = p.dir, p.env
+			out, err := c.CombinedOutput()
+			Expect(err).NotTo(HaveOccurred(), string(out))
+			Expect(p.read("s.json") == settings).To(Equal(flag == "--uninstall"))
+		}
+	})
+
 	It("prints the lines of editors whose settings are programs", func() {
 		p := newPlace()
 		words := `"` + program + `", "record", "--ring=3,1MB", "--out=` + p.dir + `/r/", "--", "my-agent", "say \"hi\""`

@@ -11,8 +11,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/language"
 )
 
-// play lets the engine's editor declare and do what a known editor does, if one is named. Goldens
-// are of the usual editor, and nothing is compared with them then.
+// play replaces the engine's editor by the known one that --editor names. It compares no goldens then:
+// they were written with the usual editor.
 func (r *course) play(e *scenarios.Engine) error {
 	if r.editor == "" {
 		return nil
@@ -37,11 +37,11 @@ func (r *course) play(e *scenarios.Engine) error {
 func personasPage() string {
 	var b strings.Builder
 	b.WriteString("# Editors that a run plays\n\n`acp-test run --editor NAME` runs the suites with an editor that " +
-		"declares and does what a known one does, as of the version named here, and `acp-test matrix --editor all AGENT` " +
-		"shows an agent under each. Lines of a scenario that say what the editor declares stand above it. The agent is " +
-		"judged as ever: that it does something else under another editor is a finding only where it breaks the " +
-		"specification. Goldens are of the usual editor and are not compared. What a statement calls *not played* is " +
-		"for the reader.\n")
+		"declares and does what a known one does, as of the release or commit named here, and `acp-test matrix " +
+		"--editor all AGENT` shows an agent under each. Lines of a scenario that say what the editor declares stand " +
+		"above it. The agent is judged as ever: that it does something else under another editor is a finding only " +
+		"where it breaks the specification. Goldens are of the usual editor and are not compared. What a statement " +
+		"calls *not played* is for the reader.\n")
 	for _, name := range personas.Names() {
 		p, err := personas.Find(name)
 		if err != nil {

@@ -92,6 +92,6 @@ replies:
 
 	It("is described with its sources", func() {
 		p := newPlace()
-		Expect(p.run("help", "personas").out).To(ContainSubstring("## codecompanion\n\nCodeCompanion.nvim 18.3."))
+		Expect(p.run("help", "personas").out).To(ContainSubstring("## codecompanion\n\nCodeCompanion.nvim 009b02d2."))
 	})
 })

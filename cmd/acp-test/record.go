@@ -116,7 +116,7 @@ matches.`,
 	return c
 }
 
-// check says what is wrong with the flags and the words of the command line.
+// check returns an error that names the flag or the word which does not fit the others.
 func (o *recording) check(c *cobra.Command, args []string) error {
 	if o.ring == "" && o.install.in != "" {
 		o.ring = defaultRing

@@ -27,7 +27,7 @@ type ring struct {
 	size  int64 // in bytes, of all together
 }
 
-// defaultRing is the value of --ring if none is given.
+// defaultRing is what --ring means without a value: twenty recordings, 50 MB in all.
 const defaultRing = "20,50MB"
 
 func parseRing(text string) (r ring, err error) {

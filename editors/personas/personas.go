@@ -17,7 +17,7 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// Persona is one editor, as of a version.
+// Persona is one editor, as of a release or of the commit of its sources that was read.
 type Persona struct {
 	Name    string
 	Title   string `yaml:"title"`
@@ -25,7 +25,7 @@ type Persona struct {
 	// Client and Capabilities are clientInfo and clientCapabilities of initialize; nil: it has none.
 	Client       map[string]any `yaml:"client"`
 	Capabilities map[string]any `yaml:"capabilities"`
-	// Members stand in each request and notification, beside those of JSON-RPC.
+	// Members are added to each request and notification, beside those of JSON-RPC.
 	Members map[string]any `yaml:"members"`
 	// FirstID is the id of the first request.
 	FirstID int `yaml:"first-id"`

@@ -54,6 +54,7 @@ func inACP() map[string]func() hooks {
 			return slices.DeleteFunc(lines, func(line []byte) bool { return read(line).Type == "state" })
 		}}),
 		"cwd-ignored":                    always(hooks{Cwd: startedIn}),
+		"relative-paths-follow-newest":   newestFolder,
 		"tool-results-hidden":            always(hooks{Request: hideResults}),
 		"load-within-a-minute-erases":    always(hooks{Restore: eraseYoung}),
 		"load-forgets":                   forgetOnReopen,
@@ -100,6 +101,15 @@ func startedIn(cwd string) string {
 		return wd
 	}
 	return cwd
+}
+
+// newestFolder takes relative paths of all sessions from the folder of the one that was opened last.
+func newestFolder() hooks {
+	var newest memory[string]
+	return hooks{
+		Cwd:      func(cwd string) string { newest.set("", cwd); return cwd },
+		Relative: func(string) string { return newest.get("") },
+	}
 }
 
 // memory is what a fault keeps in mind of each session.

@@ -176,6 +176,16 @@ var chapters = map[string]func(b *battery){
 		b.call("session/delete", object{"sessionId": s})
 		b.call("session/list", object{})
 	},
+	"folders": func(b *battery) {
+		s := b.newSession()
+		other := filepath.Join(b.dir, "other")
+		if err := os.MkdirAll(other, 0o755); err != nil {
+			b.over("no folder", err.Error())
+		}
+		b.call("session/new", object{"cwd": other, "mcpServers": []any{}})
+		b.settle()
+		b.turn(s, `use write_file {"path":"x.txt","content":"hello"}`)
+	},
 	"modes": func(b *battery) {
 		s := b.newSession()
 		b.call("session/set_mode", object{"sessionId": s, "modeId": "planning"})
