@@ -19,13 +19,15 @@ import (
 // as a YAML block.
 func writeTAP(run results.Run, w io.Writer) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "TAP version 14\n1..%d\n", len(run.Results))
+	spread := unknownEverywhere(run.Causes)
+	fmt.Fprintf(&b, "TAP version 14\n1..%d\n", len(run.Results)+len(spread))
 	for i, r := range run.Results {
 		title, text := explain(r)
 		ok, directive := "ok", ""
 		switch {
 		case r.Verdict == results.Skip:
 			directive = " # SKIP " + tapText(title)
+		case r.Apart:
 		case r.Verdict == results.Fail && r.Known:
 			ok, directive = "not ok", " # TODO known failure: "+tapText(title)
 		case r.Verdict == results.Inconclusive && !run.Strict:
@@ -42,6 +44,9 @@ func writeTAP(run results.Run, w io.Writer) error {
 			}
 			b.WriteString("  ...\n")
 		}
+	}
+	for i, c := range spread {
+		fmt.Fprintf(&b, "not ok %d - %s %s\n", len(run.Results)+i+1, tapText(c.ID), tapText(c.Title))
 	}
 	if run.Interrupted {
 		b.WriteString("Bail out! interrupted\n")
@@ -123,7 +128,7 @@ func writeMarkdown(run results.Run, w io.Writer) error {
 	}
 	markdownCauses(&b, run.Causes)
 	failed := slices.DeleteFunc(slices.Clone(run.Results), func(r results.Result) bool {
-		return r.Verdict != results.Fail && r.Verdict != results.Error || r.Known
+		return r.Verdict != results.Fail && r.Verdict != results.Error || r.Known || r.Apart
 	})
 	for _, r := range failed[:min(mostRows, len(failed))] {
 		markdownFailure(&b, r)
@@ -280,7 +285,7 @@ func badgeOf(version string) string {
 // writeBadge writes a badge: the protocol with its version, and what came out.
 func writeBadge(run results.Run, w io.Writer) error {
 	c := run.Counts
-	left, right := badgeOf(run.Protocol), fmt.Sprintf("%d/%d pass", c.Pass+c.Known, c.Total-c.Skip)
+	left, right := badgeOf(run.Protocol), fmt.Sprintf("%d/%d pass", c.Pass+c.Apart+c.Known, c.Total-c.Skip)
 	if c := run.Conformance; c != nil {
 		right = strings.ToLower(c.Verdict)
 	}

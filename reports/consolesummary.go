@@ -31,6 +31,9 @@ func (c *Console) causes(run results.Run) string {
 		head := strings.TrimSpace(cause.ID + "  " + firstLine(cause.Title))
 		fmt.Fprintf(&b, "%s %s\n", c.paintVerdict(cause.Class, fmt.Sprintf("%-5s", headline(cause.Class))), harmless(head))
 		where := in(cause.Scenarios, 3)
+		if cause.Everywhere && run.Counts.Apart > 0 {
+			where += "; those that show nothing else count as passed apart from it"
+		}
 		switch {
 		case cause.Class == results.Warn || cause.Class == results.Lint:
 			if !c.o.Quiet {

@@ -66,10 +66,14 @@ type (
 	}
 )
 
+// junitTime is the form of its times.
+const junitTime = "2006-01-02T15:04:05"
+
 // writeJUnit makes a suite of each folder of scenarios and a case of each
 // scenario. A fail is a failure, an error is an error. Inconclusive is a
 // failure where the run is strict; elsewhere it is skipped, with its reason,
-// as are known failures.
+// as are known failures. What is wrong everywhere is a case of its own, and no
+// failure of those that pass apart from it.
 func writeJUnit(run results.Run, w io.Writer) error {
 	agent := cmp.Or(run.Agent.Profile, "acp-test")
 	all := junitSuites{Name: "acp-test " + agent, Time: seconds(run.Duration)}
@@ -81,7 +85,7 @@ func writeJUnit(run results.Run, w io.Writer) error {
 			i = len(all.Suites)
 			at[folder] = i
 			all.Suites = append(all.Suites,
-				junitSuite{Name: agent + "/" + folder, Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05"),
+				junitSuite{Name: agent + "/" + folder, Timestamp: r.Started.UTC().Format(junitTime),
 					Properties: []junitProperty{{"agent", agent}, {"agent.version", run.Agent.Version},
 						{"seed", strconv.FormatInt(run.Seed, 10)}, {"command", run.Command}}})
 		}
@@ -98,6 +102,15 @@ func writeJUnit(run results.Run, w io.Writer) error {
 		case c.Skipped != nil:
 			s.Skipped++
 		}
+	}
+	if spread := unknownEverywhere(run.Causes); len(spread) > 0 {
+		s := junitSuite{Name: agent + "/everywhere", Timestamp: run.Started.UTC().Format(junitTime),
+			Tests: len(spread), Failures: len(spread)}
+		for _, x := range spread {
+			s.Cases = append(s.Cases, junitCase{Name: x.ID, Classname: agent + ".everywhere", Time: seconds(0),
+				Failure: &junitProblem{x.Title, x.Class.String(), in(x.Scenarios, len(x.Scenarios))}})
+		}
+		all.Suites = append(all.Suites, s)
 	}
 	for i := range all.Suites {
 		s := &all.Suites[i]
@@ -130,6 +143,8 @@ func junitCaseOf(run results.Run, r results.Result, agent string) junitCase {
 		title, text = strings.TrimPrefix(title+" ("+k+")", " "), k+"\n"+text
 	}
 	switch {
+	case r.Apart:
+		c.Out = text
 	case r.Verdict == results.Error:
 		c.Error = &junitProblem{title, "error", text}
 	case r.Verdict == results.Fail && r.Known:

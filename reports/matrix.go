@@ -46,6 +46,7 @@ type MatrixColumn struct {
 	Name, Version string
 	Absent        string
 	Counts        results.Counts
+	Everywhere    []string // the ids of what at least half of its scenarios show
 	Flaky         int      // scenarios that are known to fail now and then
 	Reached       []string // hosts it wanted to reach, as seen by the proxy
 	Volatile      []string // what differs when the same is done twice
@@ -287,7 +288,8 @@ func (m *Matrix) renumber() {
 
 // describe is what a matrix says of one agent beside its cells.
 func (p Protocol) describe(c Column) MatrixColumn {
-	m := MatrixColumn{Name: c.Name, Version: c.Run.Agent.Version, Absent: c.Absent, Counts: c.Run.Counts}
+	m := MatrixColumn{Name: c.Name, Version: c.Run.Agent.Version, Absent: c.Absent, Counts: c.Run.Counts,
+		Everywhere: everywhere(c.Run.Causes)}
 	for _, r := range c.Run.Results {
 		if c.unsteady(r.ID) && r.Verdict != results.Skip {
 			m.Flaky++

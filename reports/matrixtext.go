@@ -88,10 +88,15 @@ func names(m Matrix) (all []string) {
 
 // aboutAgents are the rows that say how the scenarios went.
 func aboutAgents(m Matrix) [][]string {
+	spread := ""
+	if slices.ContainsFunc(m.Columns, func(c MatrixColumn) bool { return len(c.Everywhere) > 0 }) {
+		spread = "wrong everywhere"
+	}
 	return rowsOf(m, []columnRow{
 		{"version", func(c MatrixColumn) string { return c.Version }},
 		{"scenarios run", func(c MatrixColumn) string { return strconv.Itoa(c.Counts.Total - c.Counts.Skip) }},
-		{"passed", func(c MatrixColumn) string { return strconv.Itoa(c.Counts.Pass) }},
+		{spread, func(c MatrixColumn) string { return cmp.Or(strings.Join(c.Everywhere, ", "), "–") }},
+		{"passed", func(c MatrixColumn) string { return strconv.Itoa(c.Counts.Pass + c.Counts.Apart) }},
 		{"failed", func(c MatrixColumn) string { return strconv.Itoa(c.Counts.Fail) }},
 		{"failed as known", func(c MatrixColumn) string { return strconv.Itoa(c.Counts.Known) }},
 		{"flaky", func(c MatrixColumn) string { return strconv.Itoa(c.Flaky) }},
@@ -177,7 +182,8 @@ func matrixMarkdown(m Matrix) string {
 	var b strings.Builder
 	b.WriteString("# Agents beside each other\n\nWhat became of each requirement of the specification, agent by agent. " +
 		"`acp-test matrix`\nmakes this page.\n\n")
-	fmt.Fprintf(&b, "%s\nNumbers lead to the [notes](#notes), and those to the command that shows it.\n\n## Agents\n\n",
+	fmt.Fprintf(&b, "%s\nNumbers lead to the [notes](#notes), and those to the command that shows it.\n"+
+		"`acp-test help ID` explains a requirement.\n\n## Agents\n\n",
 		matrixLegend)
 	markdownTable(&b, append([][]string{append([]string{""}, names(m)...)}, aboutAgents(m)...))
 	for _, c := range m.Columns {
@@ -200,8 +206,7 @@ func matrixMarkdown(m Matrix) string {
 			flush()
 			tier = q.Tier.String()
 		}
-		link := fmt.Sprintf("[%s](reference/requirements.md#%s)", q.ID, strings.ToLower(q.ID))
-		table = append(table, row.words(link, markdown(q.Statement)))
+		table = append(table, row.words(q.ID, markdown(q.Statement)))
 	}
 	flush()
 	b.WriteString("\n## Notes\n\n")
@@ -212,7 +217,7 @@ func matrixMarkdown(m Matrix) string {
 		}
 		fmt.Fprintf(&b, "   `%s`\n", n.Command)
 	}
-	b.WriteString("\n## Whom they want to reach\n\nWhat the [proxy](network.md) refused. Connections that go round it " +
+	b.WriteString("\n## Whom they want to reach\n\nWhat the proxy refused. Connections that go round it " +
 		"are not seen.\n\n")
 	listed(&b, m, func(c MatrixColumn) []string { return c.Reached }, "nobody")
 	b.WriteString("\n## Volatile fields\n\nFields of their messages that differ when the same is done twice.\n\n")

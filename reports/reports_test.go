@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -18,9 +19,11 @@ import (
 	"github.com/sebdah/goldie/v2"
 
 	"github.com/acp-test/acp-test/inspector"
+	"github.com/acp-test/acp-test/protocol/acp/acpreport"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
 func write(format string, run results.Run) string {
@@ -103,6 +106,27 @@ var _ = Describe("reports", func() {
 			Expect(valid(strings.Replace(text, `"tool"`, `"extra": 1, "tool"`, 1))).NotTo(Succeed())
 			Expect(valid(strings.Replace(text, `"verdict": "pass"`, `"verdict": "fine"`, 1))).NotTo(Succeed())
 		})
+	})
+
+	It("tells once what is wrong everywhere, and lets pass what shows nothing else", func() {
+		run := results.Run{Agent: results.Agent{Profile: "mine"}, Protocol: "1"}
+		for i := range 6 {
+			run.Results = append(run.Results, results.Result{ID: fmt.Sprintf("a/%d", i), Verdict: results.Fail,
+				Findings: []results.Finding{{Rule: "CAP-GATE", Point: "login", Class: results.Fail, Message: "It offers a login."}}})
+		}
+		run.Results[5].Checks = []results.Check{{ID: "a/5#said", Verdict: results.Fail}}
+		verdict.Conclude(&run)
+		junit := write("junit", run)
+		Expect(junit).To(ContainSubstring(`<testsuites name="acp-test mine" tests="7" failures="2" errors="0" skipped="0"`))
+		Expect(strings.Count(junit, "<failure ")).To(Equal(2))
+		Expect(junit).To(ContainSubstring(`<testcase name="CAP-GATE login" classname="mine.everywhere"`))
+		tap := write("tap", run)
+		Expect(tap).To(HavePrefix("TAP version 14\n1..7\nok 1 - a/0\n"))
+		Expect(tap).To(HaveSuffix("\nnot ok 7 - CAP-GATE login It offers a login.\n"))
+		Expect(write("badge", run)).To(ContainSubstring("5/6 pass"))
+		Expect(write("markdown", run)).To(ContainSubstring("6 scenarios: 5 pass (all apart from CAP-GATE login), 1 fail by 2 causes"))
+		m := reports.NewMatrix(acpreport.V1(), []reports.Column{{Name: "mine", Run: run}})
+		Expect(page("markdown", m)).To(ContainSubstring("| wrong everywhere | CAP-GATE login |\n| passed | 5 |\n| failed | 1 |\n"))
 	})
 
 	It("writes JUnit that a strict parser takes", func() {

@@ -129,7 +129,7 @@ func counts(run results.Run) string {
 		n         int
 		one, many string
 	}{
-		{c.Pass, "pass", "pass"}, {c.Fail, "fail" + by, "fail" + by}, {c.Error, "error", "errors"},
+		{c.Pass + c.Apart, "pass" + apart(run), "pass" + apart(run)}, {c.Fail, "fail" + by, "fail" + by}, {c.Error, "error", "errors"},
 		{c.Inconclusive, "inconclusive", "inconclusive"},
 		{c.Known, "known failure", "known failures"}, {c.Skip, "skip", "skip"}, {c.Flaky, "flaky", "flaky"},
 		{c.NewGoldens, "new golden", "new goldens"},
@@ -144,6 +144,35 @@ func counts(run results.Run) string {
 		return head
 	}
 	return head + ": " + strings.Join(parts, ", ")
+}
+
+// apart is " (36 of them apart from AUTH-003)": what those that passed show for all that; "" if
+// nothing is wrong everywhere.
+func apart(run results.Run) string {
+	if run.Counts.Apart == 0 {
+		return ""
+	}
+	of := "all"
+	if run.Counts.Pass > 0 {
+		of = fmt.Sprintf("%d of them", run.Counts.Apart)
+	}
+	return fmt.Sprintf(" (%s apart from %s)", of, strings.Join(everywhere(run.Causes), ", "))
+}
+
+// everywhere are the ids of what is wrong everywhere.
+func everywhere(causes []results.Cause) (ids []string) {
+	for _, c := range causes {
+		if c.Everywhere {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+// unknownEverywhere are the causes that are wrong everywhere and that nobody knew. Where each
+// scenario is a line that passes or not, each of them is one too.
+func unknownEverywhere(causes []results.Cause) []results.Cause {
+	return slices.DeleteFunc(slices.Clone(causes), func(c results.Cause) bool { return !c.Everywhere || c.Known })
 }
 
 // name is the id of a result, with its number under --repeat.

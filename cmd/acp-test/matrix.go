@@ -15,6 +15,7 @@ import (
 	"github.com/acp-test/acp-test/editors/personas"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // Tags of scenarios: what a matrix runs, and what it runs a second time to see
@@ -109,10 +110,10 @@ func (h *host) matrix(c *cobra.Command, o *options, names []string) error {
 			return errors.New("interrupted")
 		}
 		ran = ran || column.Absent == ""
-		switch n := column.Run.Counts; {
-		case n.Error > 0:
+		switch n := column.Run; {
+		case n.Counts.Error > 0:
 			worst = 2
-		case n.Fail > 0:
+		case n.Verdict == results.Fail:
 			worst = max(worst, 1)
 		}
 	}

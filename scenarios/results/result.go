@@ -75,6 +75,9 @@ type Result struct {
 	// Known: the verdict was fail, and every failure is listed in the
 	// profile's known failures or the baseline. It does not count as a fail.
 	Known bool `json:"known,omitempty"`
+	// Apart: it failed by nothing but causes that are wrong everywhere, and counts as passed
+	// apart from them.
+	Apart bool `json:"apart,omitempty"`
 	// Reason is one sentence for skip, inconclusive and error.
 	Reason string `json:"reason,omitempty"`
 	// NotStarted: the agent did not get through initialize, or was not tried since it

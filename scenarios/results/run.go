@@ -80,6 +80,7 @@ type Agent struct {
 type Counts struct {
 	Total        int `json:"total"`
 	Pass         int `json:"pass"`
+	Apart        int `json:"apart,omitempty"` // passed apart from what is wrong everywhere; not in Pass, Fail or Known
 	Fail         int `json:"fail"`
 	Known        int `json:"known"` // failed as known-failures says; not in Fail
 	Skip         int `json:"skip"`
@@ -95,6 +96,8 @@ type Counts struct {
 func (c *Counts) Add(r *Result, n int) {
 	c.Total += n
 	switch {
+	case r.Apart:
+		c.Apart += n
 	case r.Known:
 		c.Known += n
 	case r.Verdict == Pass:
@@ -205,6 +208,8 @@ type Cause struct {
 	Citation     string   `json:"citation,omitempty"`
 	// Known: it is a known failure in each of the Scenarios.
 	Known bool `json:"known,omitempty"`
+	// Everywhere: at least half of the scenarios show it, so that it stands for itself.
+	Everywhere bool `json:"everywhere,omitempty"`
 	// Scenarios are those that show it, the one with the fewest frames first.
 	Scenarios []string `json:"scenarios"`
 }

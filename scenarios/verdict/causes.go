@@ -200,3 +200,35 @@ func Causes(list []results.Result) []results.Cause {
 	})
 	return all
 }
+
+// setApart marks the causes that are wrong everywhere: of class fail, found by a rule, in five
+// scenarios or more and in at least half of those that were judged. It marks the results that
+// pass but for them. A golden may differ in what five others differ in too.
+func setApart(run *results.Run) {
+	judged, differ := map[string]bool{}, map[string]int{}
+	for _, r := range run.Results {
+		if r.Golden.Failed() {
+			differ[differing(r.Golden.Diff)]++
+		}
+		if r.Verdict != results.Skip && r.Verdict != results.Error {
+			judged[r.ID] = true
+		}
+	}
+	rule := map[string]bool{}
+	for i := range run.Causes {
+		c := &run.Causes[i]
+		c.Everywhere = c.Class == results.Fail && len(c.Scenarios) >= max(5, (len(judged)+1)/2)
+		rule[c.ID] = rule[c.ID] || c.Everywhere
+	}
+	for i := range run.Results {
+		r := &run.Results[i]
+		r.Apart = r.Verdict == results.Fail && r.Failure == nil &&
+			(!r.Golden.Failed() || r.Golden.State == "differs" && differ[differing(r.Golden.Diff)] >= 5) &&
+			!slices.ContainsFunc(r.Checks, func(k results.Check) bool {
+				return k.NotReached || k.Verdict >= results.Inconclusive
+			}) &&
+			!slices.ContainsFunc(r.Findings, func(f results.Finding) bool {
+				return f.Class == results.Fail && !rule[f.Cause()]
+			})
+	}
+}

@@ -1,6 +1,7 @@
 package verdict_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/acp-test/acp-test/rules"
@@ -48,6 +49,44 @@ func TestFurtherTurnIsOneCause(t *testing.T) {
 		}
 		if len(got) != len(c.want) || got[0] != c.want[0] || got[len(got)-1] != c.want[len(got)-1] {
 			t.Errorf("%s: causes %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// What half of the scenarios show stands for itself, and those that show nothing else pass apart
+// from it; the run still fails.
+func TestWrongEverywhere(t *testing.T) {
+	login := results.Finding{Rule: "CAP-GATE", Point: "login", Class: rules.Fail, Message: "It offers a terminal login."}
+	run := func(spread, clean int, known bool) results.Run {
+		var run results.Run
+		for i := range spread {
+			f := login
+			f.Known = known
+			run.Results = append(run.Results, results.Result{ID: fmt.Sprint("all/", i), Verdict: results.Fail, Known: known,
+				Findings: []results.Finding{f}})
+		}
+		for i := range clean {
+			run.Results = append(run.Results, results.Result{ID: fmt.Sprint("clean/", i), Verdict: results.Pass})
+		}
+		run.Results[0].Checks = []results.Check{{ID: "all/0#a", Verdict: results.Fail, Known: known}}
+		verdict.Conclude(&run)
+		return run
+	}
+	for name, c := range map[string]struct {
+		run         results.Run
+		apart, exit int
+	}{
+		"all, one with a check": {run(5, 0, false), 4, 1},
+		"half":                  {run(6, 6, false), 5, 1},
+		"too few":               {run(4, 0, false), 0, 1},
+		"less than half":        {run(6, 7, false), 0, 1},
+		"known":                 {run(5, 0, true), 4, 0},
+	} {
+		if got := c.run.Counts.Apart; got != c.apart || c.run.Exit != c.exit {
+			t.Errorf("%s: %d apart, exit status %d, want %d and %d", name, got, c.run.Exit, c.apart, c.exit)
+		}
+		if c.exit == 1 && c.run.Verdict != results.Fail {
+			t.Errorf("%s: verdict %s", name, c.run.Verdict)
 		}
 	}
 }

@@ -29,6 +29,8 @@ func Conclude(run *results.Run) {
 // Sum counts the results of a run and takes the worst of their verdicts.
 func Sum(run *results.Run) {
 	c := &run.Counts
+	run.Causes = Causes(run.Results)
+	setApart(run)
 	for i := range run.Results {
 		r := &run.Results[i]
 		c.Add(r, 1)
@@ -53,7 +55,6 @@ func Sum(run *results.Run) {
 			run.Agent.Wire = r.Wire
 		}
 	}
-	run.Causes = Causes(run.Results)
 	run.Flaky = flaky(run.Results)
 	c.Flaky = len(run.Flaky)
 }
@@ -107,9 +108,10 @@ func count(c *results.Counts, v results.Verdict) {
 func Exit(run *results.Run) int {
 	c := run.Counts
 	switch {
-	case c.Error > 0, run.NoModel != "", !run.Recorded && c.Pass+c.Fail+c.Known == 0:
+	case c.Error > 0, run.NoModel != "", !run.Recorded && c.Pass+c.Apart+c.Fail+c.Known == 0:
 		return 2
-	case c.Fail > 0, len(run.Left) > 0, len(run.Stale) > 0, run.Strict && c.Inconclusive > 0, run.Interrupted:
+	case c.Fail > 0, len(run.Left) > 0, len(run.Stale) > 0, run.Strict && c.Inconclusive > 0, run.Interrupted,
+		slices.ContainsFunc(run.Causes, func(x results.Cause) bool { return x.Everywhere && !x.Known }):
 		return 1
 	}
 	return 0
