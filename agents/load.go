@@ -305,6 +305,7 @@ var neutral = map[string][]string{
 	"delete_file": {"path"},
 	"move_file":   {"path", "to"},
 	"switch_mode": {"mode"},
+	"plan":        {"steps", "step", "status"},
 	"ask_user":    {"question", "options", "url"},
 	"delegate":    {"task", "child"},
 	"mcp":         {"server", "tool", "args"},

@@ -32,6 +32,8 @@ var habits = map[string][]string{
 	"delete_file": {"deletefile", "removefile", "delete", "unlink", "filedelete"},
 	"move_file":   {"movefile", "renamefile", "move", "rename", "filemove", "filerename"},
 	"switch_mode": {"switchmode", "setmode", "changemode"},
+	"plan": {"todowrite", "writetodos", "updateplan", "plan", "todo", "updatetodo", "todolist", "updatetodolist",
+		"managetodolist", "settodolist", "planwrite", "createplan", "taskwrite"},
 }
 
 // spelled are what agents call an argument of a neutral tool.
@@ -50,6 +52,8 @@ var spelled = map[string][]string{
 	"url":      {"url", "uri", "link", "address", "prompt"},
 	"to":       {"to", "destination", "dest", "newpath", "targetpath", "target"},
 	"mode":     {"mode", "modeid", "modeslug"},
+	"step":     {"step", "content", "description", "title", "text", "task", "item", "name", "subject"},
+	"status":   {"status", "state"},
 }
 
 func spellings(arg string) []string {
@@ -85,7 +89,33 @@ func learn(r *request, neutral string, args object) (string, object) {
 	if !ok {
 		return patched(r, neutral, args)
 	}
+	if neutral == planTool {
+		args = planned(o, args)
+	}
 	return o.name, rewrite(o, neutral, args)
+}
+
+// planTool stands for the tool with which a model shows its plan: a list of steps.
+const planTool = "plan"
+
+// planned are the arguments for a tool that takes a plan: its list, with the steps as its schema
+// wants them.
+func planned(o offer, args object) object {
+	list := grouped(properties(o.schema), wanted[planTool])
+	items := offer{schema: properties(o.schema)[list].Get("items")}
+	return object{{list, lists.Map(args.steps(), func(step object) any { return rewrite(items, planTool, step) })}}
+}
+
+// steps are those of a plan; nil if the arguments have none.
+func (o object) steps() (steps []object) {
+	list, _ := o.get("steps")
+	all, _ := list.([]any)
+	for _, x := range all {
+		if step, ok := x.(object); ok {
+			steps = append(steps, step)
+		}
+	}
+	return steps
 }
 
 // patched writes a file with the tool that applies patches, if there is one. An edit
@@ -115,12 +145,16 @@ var wanted = map[string][]string{
 	"write_file": {"path", "content"}, "edit_file": {"path", "old", "new"}, "read_file": {"path"},
 	"run_shell": {"command"}, "search": {"pattern"}, "fetch": {"url"},
 	"delete_file": {"path"}, "move_file": {"path", "to"}, "switch_mode": {"mode"},
+	planTool: {"step", "status"},
 }
 
 // takes reports whether a tool has a property for each argument of the neutral
 // one, of its own or of the items of a list. A tool whose schema names none may.
 func takes(o offer, neutral string) bool {
 	rest := properties(o.schema)
+	if neutral == planTool {
+		return grouped(rest, wanted[neutral]) != ""
+	}
 	if len(rest) == 0 {
 		return true
 	}
@@ -246,7 +280,11 @@ func rewrite(o offer, neutral string, args object) object {
 		}
 		var v any = verb(neutral, schema)
 		if v == nil {
-			v = fit(schema, "ok")
+			said, is := args.text("step") // an id of a step, its words in another form
+			if !is {
+				said = "ok"
+			}
+			v = fit(schema, said)
 		}
 		out = append(out, member{name, v})
 	}
@@ -285,13 +323,34 @@ func several(name, want string, schema wire.Value) bool {
 // shaped gives a command the form of an argument list where one is wanted, and
 // wraps a text into a list of texts.
 func shaped(m member, name string, schema wire.Value) any {
-	if text, ok := m.value.(string); ok && schema.Get("type").Is("array") {
+	text, ok := m.value.(string)
+	if m.key == "status" && ok {
+		return worded(text, schema.Get("enum"))
+	}
+	if ok && schema.Get("type").Is("array") {
 		if m.key == "command" && !strings.HasSuffix(letters(name), "s") {
 			return []any{"bash", "-lc", text}
 		}
 		return []any{text}
 	}
 	return m.value
+}
+
+// worded is the status of a step in a tool's own words, which mean the same in the same order:
+// pending, in progress, completed.
+func worded(status string, enum wire.Value) string {
+	ours := []string{"pending", "in_progress", "completed"}
+	words := lists.Collect(enum.Items(), wire.Value.Str)
+	at := slices.Index(ours, status)
+	for _, w := range words {
+		if letters(w) == letters(status) {
+			return w
+		}
+	}
+	if at < 0 || at >= len(words) {
+		return status
+	}
+	return words[at]
 }
 
 // verb is the value of a property that says what an editor tool is to do.
@@ -358,6 +417,9 @@ func (a Asked) Tool(neutral string, arguments []string) (t Tool, ok bool) {
 	var call object
 	for _, name := range arguments {
 		call = append(call, member{name, "$" + name})
+	}
+	if neutral == planTool {
+		call = object{{"steps", []any{object{{"step", "$step"}, {"status", "$status"}}}}}
 	}
 	name, args := learn(a.req, neutral, call)
 	if a.req.offered(name).name == "" {

@@ -17,7 +17,7 @@ type stepOption struct {
 }
 
 var stepOptions = []stepOption{
-	{"text", []string{"chunks", "repeat", "late"}},
+	{"text", []string{"chunks", "repeat", "late", "part"}},
 	{"thinking", []string{"chunks", "repeat"}},
 	{"refusal", []string{"chunks", "repeat"}},
 	{"tool", []string{"args", "raw", "chunks", "args_gate", "args_gate_at"}},
@@ -78,6 +78,9 @@ func (p *scriptParser) step(r *Reply, n *yamlfile.Node) StepNode {
 		s.Chunks = p.chunks(n, v, kind)
 		if late := n.Field("late"); late != nil {
 			s.Late = late.Bool("late")
+		}
+		if part := n.Field("part"); part != nil {
+			s.Part = part.Bool("part")
 		}
 	case "tool":
 		p.toolStep(&s, n, v)

@@ -17,12 +17,15 @@ var defaultUsage = Usage{Input: 10, Output: 5}
 // tool call.
 type block struct {
 	kind  StepKind
-	index int    // among all blocks, from 0
-	tool  int    // among the tool calls, from 0
-	id    string // of the tool call, without the prefix of an API
-	call  call
-	text  string // the whole text or arguments
-	late  bool   // the text comes in no piece
+	index int // among all blocks, from 0
+	tool  int // among the tool calls, from 0
+	// message is the index of the block with which its message began, and part its place there:
+	// a text may be a part of the message of the text before it.
+	message, part int
+	id            string // of the tool call, without the prefix of an API
+	call          call
+	text          string // the whole text or arguments
+	late          bool   // the text comes in no piece
 }
 
 func (b block) isTool() bool { return b.kind == StepTool }
@@ -151,7 +154,7 @@ func (p *planner) enter(kind StepKind) *block {
 	}
 	p.close()
 	p.in = len(p.a.blocks)
-	b := block{kind: kind, index: p.in}
+	b := block{kind: kind, index: p.in, message: p.in}
 	if kind == StepTool {
 		b.tool = lists.Count(p.a.blocks, block.isTool)
 		b.id = p.a.id + "t" + strconv.Itoa(b.tool+1)
@@ -173,22 +176,7 @@ func (p *planner) piece(text string) {
 func (p *planner) step(st *Step) {
 	switch st.Kind {
 	case StepText, StepThinking, StepRefusal:
-		if st.Late {
-			p.lateStep(st)
-			return
-		}
-		fresh := p.in
-		b := p.enter(st.Kind)
-		if p.in != fresh {
-			p.do(op{kind: opStart, block: p.in})
-		}
-		if st.Kind == StepRefusal && p.a.stop == StopAuto {
-			p.a.stop = StopRefusal
-		}
-		b.text += strings.Join(st.Chunks, "")
-		for _, c := range st.Chunks {
-			p.piece(c)
-		}
+		p.textStep(st)
 	case StepTool:
 		p.toolStep(st)
 	case StepGate:
@@ -205,6 +193,31 @@ func (p *planner) step(st *Step) {
 		if p.s.faultApplies(p.key, st.Fail) {
 			p.do(op{kind: opFault, fault: st.Fail})
 		}
+	}
+}
+
+func (p *planner) textStep(st *Step) {
+	if st.Late {
+		p.lateStep(st)
+		return
+	}
+	fresh := p.in
+	if st.Part {
+		p.close()
+	}
+	b := p.enter(st.Kind)
+	if before := b.index - 1; st.Part && before >= 0 && p.a.blocks[before].kind == StepText {
+		b.message, b.part = p.a.blocks[before].message, p.a.blocks[before].part+1
+	}
+	if p.in != fresh {
+		p.do(op{kind: opStart, block: p.in})
+	}
+	if st.Kind == StepRefusal && p.a.stop == StopAuto {
+		p.a.stop = StopRefusal
+	}
+	b.text += strings.Join(st.Chunks, "")
+	for _, c := range st.Chunks {
+		p.piece(c)
 	}
 }
 

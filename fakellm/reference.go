@@ -36,6 +36,7 @@ func sections() []section {
 				{"  chunks", "number, or list of pieces", "cuts the text"},
 				{"  repeat", "number", "says it so often"},
 				{"  late", "`true`", "says it whole, in the last event of the format from which clients read texts"},
+				{"  part", "`true`", "says it in a part of the message of its own, where the format has such"},
 				{"thinking", "as text", "the model's reasoning, where the format has one"},
 				{"refusal", "as text", "a refusal, where the format has one"},
 				{"tool", "name", "the model calls a tool: a neutral one, or one of the agent's own; own with args: {nth: N} is " +

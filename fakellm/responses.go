@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -233,7 +234,7 @@ func (e *responsesEncoder) response(b []byte, status string, failure *problem) [
 	}
 	var output []block
 	if status == "completed" || status == "incomplete" {
-		output = e.a.blocks
+		output = lists.Where(e.a.blocks, func(bl block) bool { return bl.part == 0 })
 		u := e.a.usage
 		usage = object{
 			{"input_tokens", u.Input}, {"input_tokens_details", object{{"cached_tokens", u.Cached}}},
@@ -261,7 +262,7 @@ func (e *responsesEncoder) itemID(bl *block) string {
 	case bl.kind == StepTool:
 		prefix = "fc_"
 	}
-	return prefix + e.a.id + "i" + strconv.Itoa(bl.index+1)
+	return prefix + e.a.id + "i" + strconv.Itoa(bl.message+1)
 }
 
 // item appends an output item, begun or complete.
@@ -269,32 +270,29 @@ func (e *responsesEncoder) item(b []byte, bl *block, full bool) []byte {
 	text, status := "", "in_progress"
 	if full {
 		text, status = bl.text, "completed"
-		if e.a.stop == StopLength && bl.index == len(e.a.blocks)-1 {
+		if e.a.stop == StopLength && bl.message == e.a.blocks[len(e.a.blocks)-1].message {
 			status = "incomplete"
 		}
 	}
-	part := func(b []byte) []byte {
-		if full {
-			b = e.part(b, bl, text)
-		}
-		return b
-	}
+	parts := lists.Where(e.a.blocks, func(x block) bool { return full && x.message == bl.message })
+	content := list(parts, func(b []byte, x *block) []byte { return e.part(b, x, x.text) })
 	switch bl.kind {
 	case StepThinking:
-		return template(b, `{"id":?,"type":"reasoning","summary":[?]}`, e.itemID(bl), part)
+		return template(b, `{"id":?,"type":"reasoning","summary":[?]}`, e.itemID(bl), content)
 	case StepTool:
-		kind, content := "function_call", "arguments"
+		kind, input := "function_call", "arguments"
 		if bl.call.custom {
-			kind, content = "custom_tool_call", "input"
+			kind, input = "custom_tool_call", "input"
 		}
 		call := object{{"id", e.itemID(bl)}, {"type", kind}, {"status", status}, {"call_id", "call_" + bl.id},
 			{"name", strings.TrimPrefix(bl.call.name, bl.call.namespace)}}
 		if bl.call.namespace != "" {
 			call = append(call, member{"namespace", bl.call.namespace})
 		}
-		return appendJSON(b, append(call, member{content, text}))
+		return appendJSON(b, append(call, member{input, text}))
 	}
-	return template(b, `{"id":?,"type":"message","status":?,"role":"assistant","content":[?]}`, e.itemID(bl), status, part)
+	return template(b, `{"id":?,"type":"message","status":?,"role":"assistant","content":[?]}`, e.itemID(bl), status,
+		content)
 }
 
 // part appends a content part, or a part of a reasoning summary.
@@ -317,26 +315,28 @@ func (e *responsesEncoder) ref(b []byte, bl *block) []byte {
 }
 
 func (e *responsesEncoder) newRef(bl *block) []byte {
-	b := template(nil, `,"item_id":?,"output_index":?`, e.itemID(bl), e.at[bl.index])
+	b := template(nil, `,"item_id":?,"output_index":?`, e.itemID(bl), e.at[bl.message])
 	switch bl.kind {
 	case StepThinking:
 		b = append(b, `,"summary_index":0`...)
 	case StepText, StepRefusal:
-		b = append(b, `,"content_index":0`...)
+		b = template(b, `,"content_index":?`, bl.part)
 	}
 	return b
 }
 
 func (e *responsesEncoder) wrap(b []byte, name string, bl *block, full bool) []byte {
 	return e.named(b, name, func(b []byte) []byte {
-		return e.item(template(b, `,"output_index":?,"item":`, e.at[bl.index]), bl, full)
+		return e.item(template(b, `,"output_index":?,"item":`, e.at[bl.message]), bl, full)
 	})
 }
 
 func (e *responsesEncoder) start(b []byte, bl *block) []byte {
-	e.at[bl.index] = e.n
-	e.n++
-	b = e.wrap(b, "response.output_item.added", bl, false)
+	if bl.part == 0 {
+		e.at[bl.index] = e.n
+		e.n++
+		b = e.wrap(b, "response.output_item.added", bl, false)
+	}
 	if name := partEvent(bl.kind); name != "" {
 		b = e.named(b, name+".added", func(b []byte) []byte {
 			return e.part(append(e.ref(b, bl), `,"part":`...), bl, "")
@@ -398,6 +398,9 @@ func (e *responsesEncoder) end(b []byte, bl *block) []byte {
 		b = e.named(b, name+".done", func(b []byte) []byte {
 			return e.part(append(e.ref(b, bl), `,"part":`...), bl, bl.text)
 		})
+	}
+	if next := bl.index + 1; next < len(e.a.blocks) && e.a.blocks[next].message == bl.message {
+		return b
 	}
 	return e.wrap(b, "response.output_item.done", bl, true)
 }

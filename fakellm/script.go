@@ -134,6 +134,8 @@ type Step struct {
 	Chunks []string
 	// Late says that a text comes in no chunk, but whole in the last event that can hold it.
 	Late bool
+	// Part says that a text begins a part of the message of its own, in formats whose messages have parts.
+	Part bool
 	// Tool is the name of a neutral tool, or of the agent's own.
 	Tool string
 	// Args are the arguments of the tool, in the order of the script.

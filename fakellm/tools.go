@@ -18,7 +18,8 @@ import (
 // changes the text first, see Transforms. A member whose only
 // content is an argument the call does not have is left out. Nil Args passes
 // the neutral arguments on. For mcp, Name may hold $server and $tool, and nil
-// Args passes the arguments of the MCP tool on.
+// Args passes the arguments of the MCP tool on. A list of one template, in the
+// Args for plan, is written once for each step.
 type Tool struct {
 	Name string
 	Args map[string]any
@@ -136,10 +137,15 @@ func fill(template any, args object) (value any, ok bool) {
 		}
 		return o, true
 	case []any:
-		list := []any{}
-		for _, item := range t {
-			if v, ok := fill(item, args); ok {
-				list = append(list, v)
+		list, each := []any{}, []object{args}
+		if steps := args.steps(); len(t) == 1 && steps != nil {
+			each = steps
+		}
+		for _, args := range each {
+			for _, item := range t {
+				if v, ok := fill(item, args); ok {
+					list = append(list, v)
+				}
 			}
 		}
 		return list, true

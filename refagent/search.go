@@ -99,6 +99,30 @@ func think(_ context.Context, w *work) error {
 	return nil
 }
 
+// planSchema is that of a list of steps, each with its status.
+func planSchema() object {
+	step := schema("step", "status")
+	step["properties"].(object)["status"] = object{"type": "string",
+		"enum": []string{statusPending, statusInProgress, statusCompleted}}
+	s := schema()
+	s["properties"].(object)["steps"] = object{"type": "array", "items": step}
+	return s
+}
+
+// updatePlan shows the plan that the model made.
+func updatePlan(_ context.Context, w *work) error {
+	list, _ := w.args["steps"].([]any)
+	entries := []planEntry{}
+	for _, x := range list {
+		step, _ := x.(map[string]any)
+		args := arguments(step)
+		entries = append(entries, planEntry{Content: args.str("step"), Priority: "medium", Status: args.str("status")})
+	}
+	w.a.record(w.s, update{Tag: "plan", Entries: entries})
+	w.result = "Noted."
+	return nil
+}
+
 // switchMode lets the model leave or enter a mode, if the user agrees.
 func switchMode(_ context.Context, w *work) error {
 	id := w.args.str("mode")

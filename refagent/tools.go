@@ -65,6 +65,7 @@ func (a *agent) builtin() []tool {
 		{"run_shell", "Run a shell command", schema("command"), nil, runShell, ""},
 		{"fetch", "Get a URL", schema("url"), nil, fetch, ""},
 		{"think", "Think something through", schema("thought"), nil, think, ""},
+		{"plan", "Show the user the steps of the task, all of them each time", planSchema(), nil, updatePlan, ""},
 		{"switch_mode", "Switch the session to another mode", schema("mode"), nil, switchMode, ""},
 		{askTool, "Ask the user something", askSchema(), nil, askUser, ""},
 		{"delegate", "Give a task to a subagent, a new one or one that had a task before", schema("task", "child?"), nil,
@@ -160,7 +161,8 @@ func kindOf(name string) string {
 var kinds = map[string]string{
 	"read": "read", "list": "read", "search": "search", "grep": "search", "find": "search", "fetch": "fetch",
 	"write": "edit", "edit": "edit", "create": "edit", "delete": "delete", "remove": "delete",
-	"move": "move", "rename": "move", "run": "execute", "execute": "execute", "think": "think", "switch": "switch_mode",
+	"move": "move", "rename": "move", "run": "execute", "execute": "execute", "think": "think", "plan": "think",
+	"switch": "switch_mode",
 }
 
 // changes tells whether a tool of this name may change anything.

@@ -129,7 +129,8 @@ func counts(run results.Run) string {
 		n         int
 		one, many string
 	}{
-		{c.Pass + c.Apart, "pass" + apart(run), "pass" + apart(run)}, {c.Fail, "fail" + by, "fail" + by}, {c.Error, "error", "errors"},
+		{c.Pass + c.Apart, "pass" + apart(run), "pass" + apart(run)},
+		{c.Fail, "fail" + by, "fail" + by}, {c.Error, "error", "errors"},
 		{c.Inconclusive, "inconclusive", "inconclusive"},
 		{c.Known, "known failure", "known failures"}, {c.Skip, "skip", "skip"}, {c.Flaky, "flaky", "flaky"},
 		{c.NewGoldens, "new golden", "new goldens"},

@@ -32,6 +32,7 @@ var chapters = map[string]func(b *battery){
 		b.turn(s, "break off")
 		b.turn(s, object{"type": "image", "mimeType": "image/png", "data": ""})
 		b.turn(s, "say", object{"type": "resource_link", "name": "n", "uri": "file:///x"})
+		b.turn(s, object{"type": "resource_link", "name": "n", "uri": "file:///x"})
 		b.turn(s, "use think {\"thought\":\"again\"}")
 		b.turn("sess_00000000000000000000000000000000", "say x")
 	},

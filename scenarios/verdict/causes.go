@@ -222,13 +222,13 @@ func setApart(run *results.Run) {
 	}
 	for i := range run.Results {
 		r := &run.Results[i]
-		r.Apart = r.Verdict == results.Fail && r.Failure == nil &&
-			(!r.Golden.Failed() || r.Golden.State == "differs" && differ[differing(r.Golden.Diff)] >= 5) &&
-			!slices.ContainsFunc(r.Checks, func(k results.Check) bool {
-				return k.NotReached || k.Verdict >= results.Inconclusive
-			}) &&
+		same := !r.Golden.Failed() || differ[differing(r.Golden.Diff)] >= 5
+		r.Apart = r.Verdict == results.Fail && r.Failure == nil && same && !slices.ContainsFunc(r.Checks, missed) &&
 			!slices.ContainsFunc(r.Findings, func(f results.Finding) bool {
 				return f.Class == results.Fail && !rule[f.Cause()]
 			})
 	}
 }
+
+// missed reports whether a check did not find what it looked for.
+func missed(k results.Check) bool { return k.NotReached || k.Verdict >= results.Inconclusive }
