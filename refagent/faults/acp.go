@@ -63,6 +63,7 @@ func inACP() map[string]func() hooks {
 		"sessions-block-each-other":      oneAtATime,
 		"sessions-share-history":         shareHistory,
 		"refusal-remembered":             rememberRefusals,
+		"refusal-forgets-all":            forgetOnRefusal,
 		"failed-turn-replayed":           replayFailed,
 		"fork-hears-its-source":          hearSource,
 		"stays-at-end-of-input":          always(hooks{End: func(ctx context.Context) { <-ctx.Done() }}),

@@ -27,6 +27,25 @@ func lastTurnFirst(_ string, lines [][]byte) [][]byte {
 	return slices.Concat(lines[:first], lines[last:], lines[first:last])
 }
 
+// forgetOnRefusal shows the model only the prompt at hand once it has refused one of the session's.
+func forgetOnRefusal() hooks {
+	var refused memory[bool]
+	return hooks{
+		Stop: func(session, reason string, err error) (string, error) {
+			if reason == "refusal" {
+				refused.set(session, true)
+			}
+			return reason, err
+		},
+		Request: func(session string, list messages) messages {
+			if refused.get(session) {
+				return sinceLastUser(session, list)
+			}
+			return list
+		},
+	}
+}
+
 // logged is an event of a session's log; a torn line has no type.
 type logged struct {
 	Type, Cwd string
