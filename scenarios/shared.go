@@ -108,9 +108,24 @@ func compareShared(r, shared *results.Result, after []string) {
 	r.Shared = &at
 	if shared.Broken() && r.Verdict == results.Pass && !r.Broken() && len(after) > 0 {
 		r.Findings = append(r.Findings, results.Finding{Rule: results.AfterOthersRule, Class: results.Lint,
-			Message: fmt.Sprintf("It fails in a process that ran %s before, and passes alone: %s",
+			Requirements: broken(shared), Message: fmt.Sprintf("It fails in a process that ran %s before, and passes alone: %s",
 				printable.Plural(len(after), "scenario", "scenarios"), at.Reason)})
 	}
+}
+
+// broken are the requirements that a result shows to be broken, of class fail.
+func broken(r *results.Result) (ids []string) {
+	for _, f := range r.Findings {
+		if f.Class == results.Fail {
+			ids = lists.With(ids, f.Requirements...)
+		}
+	}
+	for _, c := range r.Checks {
+		if c.Verdict == results.Fail && !c.NotReached {
+			ids = lists.With(ids, c.Requirements...)
+		}
+	}
+	return ids
 }
 
 // leakTries bounds how often a scenario runs again to find which of those before it
@@ -352,6 +367,9 @@ func (e *Engine) traceLeaks(ctx context.Context, list []*Scenario, outcomes []re
 		ids := idsOf(fewest)
 		f.Message = fmt.Sprintf("It fails in a process that ran %s before, and passes alone: %s", strings.Join(ids, ", "),
 			r.Shared.Reason)
+		if len(f.Requirements) > 0 { // it was seen twice, and never without those before
+			f.Class, r.Verdict = results.Fail, results.Worst(r.Verdict, results.Fail)
+		}
 		if ids = append(ids, r.ID); slices.IsSortedFunc(ids, func(a, b string) int { return order[a] - order[b] }) {
 			f.Detail = fmt.Sprintf("to see it again: acp-test run --agent %s --fresh=false -j 1 --run '^(%s)$'", e.Profile.Name,
 				strings.Join(ids, "|"))
