@@ -131,8 +131,7 @@ func (r *run) Begin(ctx context.Context) error {
 // SetUp says of an error that it came of what a script takes for granted and has no
 // line for. A miss among them fails the scenario, whatever the check is that is open.
 func SetUp(err error) error {
-	var m *Miss
-	if errors.As(err, &m) {
+	if m, ok := errors.AsType[*Miss](err); ok {
 		m.setup = true
 		m.Failure.Requirement, m.Failure.Statement = nil, ""
 	}

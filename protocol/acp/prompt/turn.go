@@ -238,8 +238,7 @@ func (t *Client) turn(ctx context.Context, text string) (string, error) {
 		defer abort.Stop()
 	}
 	stop, err := turn.Wait(ctx)
-	var rpc *mockclient.RPCError
-	if errors.As(err, &rpc) && rpc.Data != nil {
+	if rpc, ok := errors.AsType[*mockclient.RPCError](err); ok && rpc.Data != nil {
 		err = fmt.Errorf("%w: %s", err, OneLine(fmt.Sprint(rpc.Data)))
 	}
 	// From now on an interrupt has no turn to cancel. An agent that takes
@@ -299,8 +298,7 @@ func (t *Client) explained(ctx context.Context, err error) error {
 	if err == nil || t.editor == nil || errors.Is(err, errInterrupted) {
 		return err
 	}
-	var rpc *mockclient.RPCError
-	if errors.As(err, &rpc) {
+	if _, ok := errors.AsType[*mockclient.RPCError](err); ok {
 		return err // it said itself what is wrong
 	}
 	if errors.Is(err, syscall.EPIPE) { // how it ends says more

@@ -393,8 +393,7 @@ func (c *Conn) watch(t *tap, on bool) {
 
 // problem is an error without what was asked, which may be a secret.
 func problem(err error) string {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	return err.Error()
