@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/bugs"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/acp"
@@ -27,7 +26,6 @@ func pages(root *cobra.Command) map[string]string {
 	return map[string]string{
 		"commands":          commandsPage(root),
 		"scenario-language": acp.V1().Reference(),
-		"model-script":      fakellm.Reference(),
 		"rules":             rulesPage(),
 		"faults":            faultsPage(),
 		"personas":          personasPage(),
