@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/transcript"
@@ -193,10 +194,9 @@ func (t *Client) loginAdvice(err error) error {
 	}
 	advice := "log in with the agent's own program first, or give it a key with --env"
 	if methods := t.editor.Info().AuthMethods(); len(methods) > 0 {
-		var names []string
-		for _, m := range methods {
-			names = append(names, OneLine(strings.TrimSpace(m.Name+" ("+m.ID+")")))
-		}
+		names := lists.Map(methods, func(m mockclient.AuthMethod) string {
+			return OneLine(strings.TrimSpace(m.Name + " (" + m.ID + ")"))
+		})
 		advice += "; it knows " + strings.Join(names, ", ")
 	}
 	return fmt.Errorf("%w: %s", err, advice)
