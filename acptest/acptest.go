@@ -17,6 +17,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/confined"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
@@ -185,14 +186,10 @@ func (a *Agent) launch(o Options, box agents.Sandbox) (*mockclient.Agent, error)
 	if profile, err = profile.Prepare(ctx, agents.Preparation{Sandbox: place, Keeper: keeper()}); err != nil {
 		return nil, err
 	}
-	launch, err := profile.WithEnv(o.Env).Launch(box)
+	c, err := profile.WithEnv(o.Env).Process(box, keeper())
 	if err != nil {
 		return nil, err
 	}
-	if err := workspace.Write(box.Home, launch.Files); err != nil {
-		return nil, err
-	}
-	c := mockclient.Command{Path: launch.Path, Args: launch.Args, Env: launch.Env, Dir: launch.Dir, Keeper: keeper()}
 	if c.Keeper != nil {
 		c.RemoveOnExit = filepath.Dir(box.Work)
 	}
@@ -292,10 +289,9 @@ func (a *Agent) Changed() []string {
 	if err != nil {
 		a.t.Fatalf("%v", err)
 	}
-	var list []string
-	for _, c := range a.before.Changes(now) {
-		list = append(list, c.What+" "+filepath.ToSlash(c.Path))
-	}
+	list := lists.Map(a.before.Changes(now), func(c workspace.Change) string {
+		return c.What + " " + filepath.ToSlash(c.Path)
+	})
 	return list
 }
 

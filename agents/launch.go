@@ -14,8 +14,10 @@ import (
 
 	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/internal/yamlfile"
 	"github.com/acp-test/acp-test/mistake"
+	"github.com/acp-test/acp-test/transport"
 )
 
 // Sandbox is where an agent runs and what of the host it may see.
@@ -44,6 +46,17 @@ type Launch struct {
 	Files   map[string][]byte // to write below HOME first: name with slashes to content
 	Tools   []string          // directories of the host's tools that Env names
 	Found   Found
+}
+
+// Process returns how the profile's agent is started in a sandbox, whose HOME gets the files that it
+// needs. The error is that of Launch, or of a file that cannot be written.
+func (p *Profile) Process(s Sandbox, keeper []string) (c transport.Command, err error) {
+	l, err := p.Launch(s)
+	if err != nil {
+		return c, err
+	}
+	return transport.Command{Path: l.Path, Args: l.Args, Env: l.Env, Dir: l.Dir, Keeper: keeper},
+		workspace.Write(s.Home, l.Files)
 }
 
 // Launch prepares the profile's agent to be started in a sandbox.

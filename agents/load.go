@@ -287,8 +287,7 @@ func (t *Tool) DecodeYAML(n *yamlfile.Node, what string) {
 
 // cause leaves out the path that the caller's message already names.
 func cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err

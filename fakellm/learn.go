@@ -414,10 +414,7 @@ func ReadAsked(e transcript.Entry) (a Asked, ok bool) {
 // Tool returns the tool on offer that is the neutral one with these arguments, in the form
 // of a profile; ok is false if none is.
 func (a Asked) Tool(neutral string, arguments []string) (t Tool, ok bool) {
-	var call object
-	for _, name := range arguments {
-		call = append(call, member{name, "$" + name})
-	}
+	var call object = lists.Map(arguments, func(name string) member { return member{name, "$" + name} })
 	if neutral == planTool {
 		call = object{{"steps", []any{object{{"step", "$step"}, {"status", "$status"}}}}}
 	}

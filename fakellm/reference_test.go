@@ -1,19 +1,30 @@
 package fakellm
 
 import (
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
 
+// The page of model scripts explains each key that the parser knows, and no other.
 func TestReference(t *testing.T) {
-	if _, err := ParseScript("example", []byte(referenceExample), func(s string) (string, error) { return s, nil }); err != nil {
+	page, err := os.ReadFile("../docs/reference/model-script.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(string(page), "\n## ")
+	_, example, _ := strings.Cut(parts[0], "```yaml\n")
+	example, _, fenced := strings.Cut(example, "```\n")
+	if _, err := ParseScript("example", []byte(example), func(s string) (string, error) { return s, nil }); err != nil || !fenced {
 		t.Errorf("the example: %v", err)
 	}
 	said := map[string][]string{}
-	for _, s := range sections() {
-		for _, w := range s.words {
-			said[s.title] = append(said[s.title], strings.TrimSpace(w.key))
+	for _, part := range parts[1:] {
+		title, _, _ := strings.Cut(part, "\n")
+		for _, row := range regexp.MustCompile("(?m)^\\| (?:&emsp;)?`(.*?)` \\|").FindAllStringSubmatch(part, -1) {
+			said[title] = append(said[title], row[1])
 		}
 	}
 	steps := stepKeys()

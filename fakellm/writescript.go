@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/yamlfile"
 )
 
@@ -277,10 +278,7 @@ func (f *Fail) flow() string {
 	add(f.Message != "", "message: %s", quoted(f.Message))
 	add(f.HasRetryAfter, "retry_after: %v", f.RetryAfter)
 	if len(f.Headers) > 0 {
-		var headers object
-		for _, h := range f.Headers {
-			headers = append(headers, member{h[0], h[1]})
-		}
+		var headers object = lists.Map(f.Headers, func(h [2]string) member { return member{h[0], h[1]} })
 		add(true, "headers: %s", appendFlow(nil, headers))
 	}
 	add(f.Times > 0, "times: %d", f.Times)

@@ -160,7 +160,7 @@ func takeLine(in *bufio.Reader, out *bytes.Buffer) (large bool, err error) {
 
 // cause is the error without the relative path, which means nothing to an agent.
 func cause(err error) error {
-	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
 	}
 	return fmt.Errorf("%w", err)

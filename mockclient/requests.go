@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -146,10 +148,7 @@ func (e *Editor) Settle(ctx context.Context) {
 func (e *Editor) Held() []transcript.Entry {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	held := make([]transcript.Entry, 0, len(e.requests))
-	for _, r := range e.requests {
-		held = append(held, r.Entry)
-	}
+	held := lists.Collect(maps.Values(e.requests), func(r *Request) transcript.Entry { return r.Entry })
 	slices.SortFunc(held, func(a, b transcript.Entry) int { return a.Seq - b.Seq })
 	for f := range e.t.From(e.handled + 1) { // what came and was not looked at yet
 		if e.asks(f) && !e.early[f.Seq] {

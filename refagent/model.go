@@ -310,8 +310,7 @@ func Refused(err error) int {
 
 // modelError is a failed model request as the editor gets to see it.
 func modelError(err error) *rpcError {
-	var refused statusError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[statusError](err); ok {
 		return &rpcError{
 			Code:    codeModelFailed,
 			Message: fmt.Sprintf("the model answered with HTTP status %d", refused.status),

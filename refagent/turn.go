@@ -189,8 +189,7 @@ func (a *agent) next(s *session, t *turn) {
 }
 
 func turnError(err error) *rpcError {
-	var own *rpcError
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*rpcError](err); ok {
 		return own
 	}
 	return modelError(err)

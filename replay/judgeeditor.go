@@ -225,7 +225,9 @@ func ofItself(x *language.AgentExpectation, sessions []Session) (observed string
 	case seen == nil:
 		return "the editor was not started from here", false, false
 	case x.What == "ended":
-		observed = pick(seen.Late, "its time was up", "it ended by itself")
+		if observed = "it ended by itself"; seen.Late {
+			observed = "its time was up"
+		}
 		return observed, seen.Late == x.Negate, true
 	}
 	where, text := regexp.MustCompile(x.Where), regexp.MustCompile(x.About) // the parser has compiled both
@@ -233,13 +235,6 @@ func ofItself(x *language.AgentExpectation, sessions []Session) (observed string
 		return "the editor printed nothing of the kind", false, false
 	}
 	return "it printed " + strconv.Quote(shorten(seen.Printed)), text.MatchString(seen.Printed) != x.Negate, true
-}
-
-func pick(first bool, a, b string) string {
-	if first {
-		return a
-	}
-	return b
 }
 
 // requests are those of an editor that are open, by their Seq.

@@ -3,11 +3,12 @@ package replay
 import (
 	"bytes"
 	"encoding/json"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/internal/yamlfile"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -26,14 +27,7 @@ func (p place) key() string {
 
 // within reports whether one of the keys is on the way.
 func (p place) within(keys ...string) bool {
-	for _, k := range p {
-		for _, want := range keys {
-			if k == want {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(p, func(key string) bool { return slices.Contains(keys, key) })
 }
 
 // rewriter replaces values inside a JSON text and leaves every other byte as it
@@ -105,20 +99,9 @@ func (b *binding) script(script []byte) []byte {
 		if json.Unmarshal([]byte(m[2]), &pieces) != nil {
 			return line
 		}
-		return m[1] + quoteAll(b.pieces(pieces))
+		return m[1] + yamlfile.QuoteAll(b.pieces(pieces))
 	})
 	return []byte(b.text(text))
-}
-
-func quoteAll(pieces []string) string {
-	var out []byte
-	for i, p := range pieces {
-		if i > 0 {
-			out = append(out, ", "...)
-		}
-		out = wire.AppendString(out, p)
-	}
-	return "[" + string(out) + "]"
 }
 
 // pieces joins the pieces in which a directory stands, if it was cut in two.
@@ -161,17 +144,15 @@ func newBinding(paths [][2]string) *binding {
 			b.paths = append(b.paths, p)
 		}
 	}
-	sort.SliceStable(b.paths, func(i, j int) bool { return len(b.paths[i][0]) > len(b.paths[j][0]) })
+	slices.SortStableFunc(b.paths, func(p, q [2]string) int { return len(q[0]) - len(p[0]) })
 	return b
 }
 
 func (b *binding) reversed() *binding {
-	r := &binding{names: map[string]string{}}
+	r := newBinding(lists.Map(b.paths, func(p [2]string) [2]string { return [2]string{p[1], p[0]} }))
 	for k, v := range b.names {
 		r.names[v] = k
 	}
-	r.paths = lists.Map(b.paths, func(p [2]string) [2]string { return [2]string{p[1], p[0]} })
-	sort.SliceStable(r.paths, func(i, j int) bool { return len(r.paths[i][0]) > len(r.paths[j][0]) })
 	return r
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
@@ -131,10 +132,9 @@ func writeJUnit(run results.Run, w io.Writer) error {
 }
 
 func junitCaseOf(run results.Run, r results.Result, agent string) junitCase {
-	var causes []junitProperty
-	for _, s := range verdict.Sightings(&r) {
-		causes = append(causes, junitProperty{"cause", strings.TrimSpace(s.Class.String() + " " + s.ID)})
-	}
+	causes := lists.Map(verdict.Sightings(&r), func(s verdict.Sighting) junitProperty {
+		return junitProperty{"cause", strings.TrimSpace(s.Class.String() + " " + s.ID)}
+	})
 	c := junitCase{Properties: causes, Name: name(r),
 		Classname: agent + "." + strings.ReplaceAll(path.Dir(r.ID), "/", "."), File: r.File,
 		Time: seconds(r.Duration)}

@@ -3,6 +3,7 @@ package rules
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -33,12 +34,8 @@ func (s *Set) Renamed(id string) string {
 }
 
 // Aliases returns the former ids of rules and points, sorted.
-func (s *Set) Aliases() (ids []string) {
-	for id := range s.aliases {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
+func (s *Set) Aliases() []string {
+	return slices.Sorted(maps.Keys(s.aliases))
 }
 
 // readAliases reads the aliases of a definition. The new id must exist, and the old one

@@ -100,13 +100,7 @@ func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*
 		at := r.protocol().Reach(launch.URL, launch.Headers)
 		return transport.New(r.t, conn, at, transport.Options{Grace: r.engine.Grace}), nil
 	}
-	c := transport.Command{
-		Path: launch.Path, Args: append(slices.Clone(launch.Args), r.engine.ExtraArgs...), Env: launch.Env, Dir: launch.Dir,
-		RunID: filepath.Base(r.box.Root), Grace: r.engine.Grace, MaxLine: longestLine,
-	}
-	if c.Keeper = r.engine.keeper(); c.Keeper != nil {
-		c.RemoveOnExit = r.box.Root
-	}
+	c := r.engine.command(launch, r.box.Root)
 	var err error
 	if c.Isolation, err = r.isolation(launch); err != nil {
 		return nil, err
@@ -131,8 +125,7 @@ func (r *run) Begin(ctx context.Context) error {
 // SetUp says of an error that it came of what a script takes for granted and has no
 // line for. A miss among them fails the scenario, whatever the check is that is open.
 func SetUp(err error) error {
-	var m *Miss
-	if errors.As(err, &m) {
+	if m, ok := errors.AsType[*Miss](err); ok {
 		m.setup = true
 		m.Failure.Requirement, m.Failure.Statement = nil, ""
 	}

@@ -119,8 +119,7 @@ func (r *run) ending(res *results.Result, err error) (fatal *Miss) {
 		}
 	default:
 		res.Verdict, res.Reason = results.Error, err.Error()
-		var missing *agents.MissingError
-		if errors.As(err, &missing) {
+		if missing, ok := errors.AsType[*agents.MissingError](err); ok {
 			res.Reason = missing.Error()
 		}
 		return nil

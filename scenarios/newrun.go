@@ -172,8 +172,7 @@ func ModelOf(p *agents.Profile) (c fakellm.Config, err error) {
 // whose place the caller knows.
 func (r *run) expandFixed(text string) (string, error) {
 	out, err := script.ExpandText("", text, r.Fixed)
-	var m *language.Mistake
-	if errors.As(err, &m) {
+	if m, ok := errors.AsType[*language.Mistake](err); ok {
 		return "", errors.New(m.Message)
 	}
 	return out, err

@@ -107,8 +107,7 @@ func (r *run) since(wait *time.Duration) func() {
 
 // ranOut notes a line whose time ran out.
 func (r *run) ranOut(o transcript.Outcome) {
-	var timer *timerError
-	if errors.As(o.Cause, &timer) {
+	if _, ok := errors.AsType[*timerError](o.Cause); ok {
 		r.change(func(s *state) { s.waits.Deadline += o.Waited })
 	}
 }

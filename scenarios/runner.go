@@ -4,15 +4,18 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
+	"github.com/acp-test/acp-test/transport"
 )
 
 // Plan says how many scenarios of a list run, how often and how many at once.
@@ -170,6 +173,16 @@ func (e *Engine) keeper() []string {
 		return nil
 	}
 	return []string{e.Self, "keeper"}
+}
+
+// command is how the agent's process is started in a run's directory, which its keeper removes.
+func (e *Engine) command(l agents.Launch, root string) transport.Command {
+	c := transport.Command{Path: l.Path, Args: append(slices.Clone(l.Args), e.ExtraArgs...), Env: l.Env, Dir: l.Dir,
+		RunID: filepath.Base(root), Grace: e.Grace, MaxLine: longestLine, Keeper: e.keeper()}
+	if c.Keeper != nil {
+		c.RemoveOnExit = root
+	}
+	return c
 }
 
 // execution is the state of RunAll.

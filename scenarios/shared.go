@@ -274,10 +274,7 @@ func (p *pool) start(ctx context.Context, trapped bool) (_ *worker, err error) {
 	if err := workspace.Write(w.box.Home, launch.Files); err != nil {
 		return nil, fmt.Errorf("preparing the agent's HOME: %w", err)
 	}
-	w.shared, err = transport.StartShared(ctx, transport.Command{
-		Path: launch.Path, Args: append(slices.Clone(launch.Args), e.ExtraArgs...), Env: launch.Env, Dir: launch.Dir,
-		RunID: filepath.Base(w.box.Root), Grace: e.Grace, MaxLine: longestLine, Keeper: e.keeper(), RemoveOnExit: w.box.Root,
-	}, e.Protocol.Classifier)
+	w.shared, err = transport.StartShared(ctx, e.command(launch, w.box.Root), e.Protocol.Classifier)
 	return w, err
 }
 

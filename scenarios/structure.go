@@ -104,8 +104,7 @@ func compileNeedsAwait(l *Line) Step {
 	p := neededPattern(l)
 	return func(ctx context.Context, b *Branch) error {
 		err := b.await(ctx, l, p, 0)
-		var m *Miss
-		if errors.As(err, &m) && b.endedWithoutError(m.by) {
+		if m, ok := errors.AsType[*Miss](err); ok && b.endedWithoutError(m.by) {
 			b.Settle(m.by)
 			return &Skipped{tookTurn + strings.Join(m.Failure.Expected, " ")}
 		}
@@ -334,8 +333,7 @@ func (b *Branch) play(ctx context.Context, steps []played) (err error) {
 func (b *Branch) do(ctx context.Context, s played) error {
 	b.effects.wait()
 	err := s.Do(ctx, b)
-	var lack *lacking
-	if errors.As(err, &lack) {
+	if lack, ok := errors.AsType[*lacking](err); ok {
 		return lack.miss(b.run, s.Source)
 	}
 	return err

@@ -162,8 +162,7 @@ func WhyNotJSON(line []byte, err error) string {
 	case looksLikeLog(text):
 		return "the line is no JSON but other text, such as a log line, which belongs on stderr: " + excerpt(text)
 	}
-	var syntax *SyntaxError
-	if errors.As(err, &syntax) && syntax.Offset >= len(bytes.TrimRight(line, " \t\r\n")) {
+	if syntax, ok := errors.AsType[*SyntaxError](err); ok && syntax.Offset >= len(bytes.TrimRight(line, " \t\r\n")) {
 		return "the line is cut off: " + err.Error()
 	}
 	return "the line is not valid JSON: " + err.Error()

@@ -79,12 +79,6 @@ func (p history) plan(plan *scenarios.Plan, chosen chosenRun, commit string) {
 	}
 }
 
-// commit is the commit of the folder, "" outside of a repository.
-func (h *host) commit() string {
-	head, _ := h.git(h.cwd, "rev-parse", "HEAD")
-	return string(head)
-}
-
 // order is the order in which a budget is spent: what failed last; what finds most kinds of fault
 // for its time, until each kind has its finder; then those that have not run for the longest time.
 // Where nothing is known of that, the turn is drawn by the commit.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	_ "embed" // the pages
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,14 @@ import (
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
+)
+
+// The pages on how a scenario and a profile are written.
+var (
+	//go:embed help/scenario.txt
+	scenarioHelp string
+	//go:embed help/profile.txt
+	aboutProfiles string
 )
 
 // helpCommand explains commands of the program, and words and topics of the
@@ -99,7 +108,7 @@ func (h *host) written(root *cobra.Command, topic string) (page string, ok bool)
 	case "reference":
 		return acp.V1().Reference(), true
 	case "model", "llm":
-		return fakellm.Reference(), true
+		return docs.Page("reference/model-script")
 	case "profile", "profiles":
 		return profileHelp(), true
 	case "rules", "requirements", "personas":
@@ -269,38 +278,6 @@ func flagGroups(c *cobra.Command, long bool) (all []flagGroup) {
 	return append(all, rest)
 }
 
-const scenarioHelp = `A scenario is one text file that ends in .txtar. It begins with a script, one
-command a line; then come files, each below a line -- NAME --. They are the
-agent's workspace, but for llm.yaml, which is what the model says, and want/…,
-which is what files should be like at the end. A NAME that ends in .base64 is of
-a file that is no text, such as a picture: it is decoded, and loses the ending.
-
-  # An edit the user allows.
-  needs tool:write_file
-  permit allow_once
-
-  # The turn ends, and the file is as the user wanted it.
-  check edit-was-made
-  prompt 'Write hello into greeting.txt.'
-  await turn end_turn
-  cmp greeting.txt want/greeting.txt
-  -- llm.yaml --
-  replies:
-    - - tool: write_file
-        args: {path: $WORK/greeting.txt, content: "hello\n"}
-    - - text: Done.
-  -- want/greeting.txt --
-  hello
-
-A prompt starts the agent and opens a session if the script did not. Run it with
-acp-test run FILE -- AGENT…, and check it without an agent with acp-test lint FILE.
-
-Words are split at spaces; '…' or "…" is one word as it stands, with '' or "" for a quote in it.
-Outside quotes $NAME is a variable, $NL a line break and $$ a dollar.
-
-See also: acp-test help commands, acp-test help patterns, acp-test help WORD.
-`
-
 // suites lists the suites in this program with their scenarios.
 func (h *host) suites() error {
 	list, err := acp.V1().Shipped()
@@ -317,46 +294,6 @@ func (h *host) suites() error {
 	}
 	return nil
 }
-
-const aboutProfiles = `A profile is one YAML file that says how to run an agent. A command after -- is
-enough for most; a profile holds what a command cannot say.
-
-  name: my-agent                  # what goldens and reports call it
-  title: My agent                 # for people
-  command: [my-agent, --acp]      # a program in PATH, or a path from this file's folder
-  url: http://127.0.0.1:8000/acp  # in place of command: an agent that runs already
-  dir: $WORK                      # where it is started
-  env: {OPENAI_BASE_URL: $LLM/v1, OPENAI_API_KEY: $KEY}
-  home: {.config/mine.json: '{"baseUrl": "$LLM/v1"}'}   # files below its HOME
-  setup: [sh, -c, 'my-agent login --url $LLM']   # run once before the first agent
-  auth: api-key                   # log in with this method before the first session
-  model: {wire: openai-chat}      # WIRES
-  tools:                          # its own tool for each neutral one
-    write_file: {name: write, args: {file: $path, text: $content}}
-    read_file: {name: shell, args: {command: "cat ${path|shell}"}, cannot: [large]}
-  timeouts: {start: 20s, step: 10s, scenario: 1m}
-  known-failures: my-agent.known.yaml
-
-$LLM is the model's base URL without a version path, $KEY a key for it, $WORK, $HOME
-and $TMP are folders of the run, $AGENT_DIR is where the agent is installed, $CWD
-where you are; $$ is a dollar. Neutral tools and their arguments:
-
-TOOLS
-In ${content|CHANGE} an argument's text is changed first: CHANGES;
-prefix:X puts X before each line, shell makes one word of a shell of it. Scenarios
-that ask for what a tool cannot do are skipped. Without tools, they are learned from
-what the agent offers its model; a tool that it does not offer is the lint TOOL-OFFERED.
-
-  acp-test init -- AGENT…         writes a first profile
-  acp-test agents FILE            says what a profile means
-  acp-test run --agent FILE       runs with it
-  acp-test run --profile FILE -- AGENT…   runs a command with what it knows
-
-What the set-up step leaves below its HOME, each agent gets a copy of, with the URL of
-its own model. A command that starts an agent with a shipped profile, known by its program,
-its package or the name that it gives itself in initialize, gets that one's environment,
-HOME, set-up, login and tools by itself; --profile none leaves them out.
-`
 
 // profileHelp says how a profile is written.
 func profileHelp() string {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/scenarios/language"
 )
@@ -26,8 +27,10 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// ciFiles are the CI systems init knows: their template, and where it belongs.
-var ciFiles = []struct{ name, template, file string }{
+// ciFile is a CI system that init knows: its template, and where that belongs.
+type ciFile struct{ name, template, file string }
+
+var ciFiles = []ciFile{
 	{"github", "github.yml", ".github/workflows/acp.yml"},
 	{"gitlab", "gitlab.yml", ".gitlab-ci.yml"},
 	{"jenkins", "Jenkinsfile", "Jenkinsfile"},
@@ -38,11 +41,7 @@ var ciFiles = []struct{ name, template, file string }{
 }
 
 func ciNames() []string {
-	var names []string
-	for _, c := range ciFiles {
-		names = append(names, c.name)
-	}
-	return names
+	return lists.Map(ciFiles, func(c ciFile) string { return c.name })
 }
 
 // firstScenarios are the scenarios that init writes, from the templates.

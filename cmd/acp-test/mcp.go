@@ -42,12 +42,7 @@ made as small as it can be. The agent is then started as by run, for everybody w
 these tools.`,
 		Example: `  acp-test mcp acp-test-out
   acp-test mcp acp-test-out -- ./my-agent --acp`,
-		Args: func(c *cobra.Command, args []string) error {
-			if ours, _ := atDash(c, args); len(ours) != 1 {
-				return fmt.Errorf("mcp: one folder is expected; usage: %s", c.UseLine())
-			}
-			return nil
-		},
+		Args: oneBeforeAgent("folder"),
 		RunE: func(c *cobra.Command, args []string) error {
 			ours, command := atDash(c, args)
 			if agent != "" && command != nil {

@@ -310,11 +310,7 @@ func (o *options) complete(c *cobra.Command, args []string, def config) {
 	if !set("report") {
 		o.reports = def.Reports
 	}
-	var env []string
-	for k, v := range def.Env {
-		env = append(env, k+"="+v)
-	}
-	o.env = append(env, o.env...)
+	o.env = append(assignments(def.Env), o.env...)
 	o.passEnv = append(slices.Clone(def.PassEnv), o.passEnv...)
 	if o.debug && !set("jobs") {
 		o.jobs = 1

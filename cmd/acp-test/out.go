@@ -47,13 +47,19 @@ func (h *host) reads() (paths []string) {
 	return paths
 }
 
-// freeOut is the folder for a run: the one that is meant, or one beside it with a
-// number where the command reads something in that. Nothing that it reads is moved.
-func (h *host) freeOut(dir string) string {
+// unread is a folder, or the first one beside it with a number in which the command reads nothing.
+func (h *host) unread(dir string) string {
 	free := dir
 	for n := 2; slices.ContainsFunc(h.reads(), func(path string) bool { return within(free, path) }); n++ {
 		free = fmt.Sprintf("%s-%d", filepath.Clean(dir), n)
 	}
+	return free
+}
+
+// freeOut is the folder for a run: the one that is meant, or one beside it with a
+// number where the command reads something in that. Nothing that it reads is moved.
+func (h *host) freeOut(dir string) string {
+	free := h.unread(dir)
 	if free != dir {
 		fmt.Fprintf(h.err, "acp-test: %s holds what is read, so the results go to %s\n", dir, free)
 	}
@@ -131,11 +137,7 @@ func ours(dir string) bool {
 
 // setAside renames a folder, in the place of the one before it that no command reads.
 func (h *host) setAside(dir string) error {
-	first := filepath.Clean(dir) + ".previous"
-	previous := first
-	for n := 2; slices.ContainsFunc(h.reads(), func(path string) bool { return within(previous, path) }); n++ {
-		previous = fmt.Sprintf("%s-%d", first, n)
-	}
+	previous := h.unread(filepath.Clean(dir) + ".previous")
 	if _, err := os.Lstat(previous); err == nil {
 		if !ours(previous) {
 			return fmt.Errorf("%s is not ours", previous)

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/acp-test/acp-test/fakellm"
+	"github.com/spf13/cobra"
+
 	"github.com/acp-test/acp-test/internal/bugs"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/acp"
@@ -18,7 +19,6 @@ import (
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/language"
-	"github.com/spf13/cobra"
 )
 
 // pages are the references that are written from the program itself, by their
@@ -27,7 +27,6 @@ func pages(root *cobra.Command) map[string]string {
 	return map[string]string{
 		"commands":          commandsPage(root),
 		"scenario-language": acp.V1().Reference(),
-		"model-script":      fakellm.Reference(),
 		"rules":             rulesPage(),
 		"faults":            faultsPage(),
 		"personas":          personasPage(),
@@ -145,10 +144,7 @@ func bugsPage() string {
 	total, found := map[string]int{}, map[string]int{}
 	for _, bug := range bugs.All() {
 		total[bug.Side]++
-		var reports, finders []string
-		for _, r := range bug.Reports {
-			reports = append(reports, reported(r))
-		}
+		var finders []string
 		with := ""
 		if bug.NotJudged == "" {
 			found[bug.Side]++
@@ -161,7 +157,7 @@ func bugsPage() string {
 			finders = append(finders, ruleLink(f.Name, "reference/rules.md")+" ("+f.Class+")")
 		}
 		fmt.Fprintf(&rows, "| %d | %s | %s %s | %s | %s |\n", bug.Number, text(bug.Project), text(bug.What),
-			strings.Join(reports, ", "), with, strings.Join(finders, ", ")+text(bug.NotJudged))
+			strings.Join(lists.Map(bug.Reports, reported), ", "), with, strings.Join(finders, ", ")+text(bug.NotJudged))
 		if bug.Number == lastOfAgents {
 			rows.WriteString("\n## Editors\n" + bugsHead)
 		}

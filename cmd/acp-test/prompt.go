@@ -234,8 +234,7 @@ func (h *host) prompt(ctx context.Context, o *prompting, words []string) (err er
 		}
 	}()
 	err = t.Run()
-	var ended prompt.Status
-	if errors.As(err, &ended) {
+	if ended, ok := errors.AsType[prompt.Status](err); ok {
 		return status(ended)
 	}
 	return err

@@ -48,12 +48,7 @@ of those that check takes, or a scenario.
 A recording that names variables, settings or paths outside of its workspace is refused,
 since the agent would get them; --trust FILE takes it. The exit status is 0 if there is a
 result, 1 if the agent does not do it again.`,
-		Args: func(c *cobra.Command, args []string) error {
-			if files, _ := atDash(c, args); len(files) != 1 {
-				return fmt.Errorf("reduce: one recording is expected; usage: %s", c.UseLine())
-			}
-			return nil
-		},
+		Args: oneBeforeAgent("recording"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.complete(c, args, config{})
 			if o.budget <= 0 || o.confirm < 1 {

@@ -21,7 +21,6 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/loopback"
 	"github.com/acp-test/acp-test/internal/process"
-	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
@@ -347,16 +346,11 @@ func (x *oneReplay) prepare() error {
 
 // start starts the agent of one connection.
 func (x *oneReplay) start(ctx context.Context, conn int) (*mockclient.Agent, error) {
-	box := x.at.box
-	l, err := x.profile.Launch(box)
+	c, err := x.profile.Process(x.at.box, []string{x.self, "keeper"})
 	if err != nil {
 		return nil, err
 	}
-	if err := workspace.Write(box.Home, l.Files); err != nil {
-		return nil, err
-	}
-	return mockclient.Start(ctx, x.log, conn, mockclient.Command{Path: l.Path, Args: l.Args, Env: l.Env,
-		Dir: cmp.Or(l.Dir, box.Work), Keeper: []string{x.self, "keeper"}})
+	return mockclient.Start(ctx, x.log, conn, c)
 }
 
 // toEndpoint returns what posts to an endpoint what front ends have posted in recordings, and judges

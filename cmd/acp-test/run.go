@@ -189,7 +189,8 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	}
 	past := h.history(engine, chosen.of.Name)
 	if o.within > 0 {
-		past.plan(&plan, chosen, h.commit())
+		head, _ := h.git(h.cwd, "rev-parse", "HEAD") // there is none outside of a repository
+		past.plan(&plan, chosen, string(head))
 	}
 	run := engine.RunAll(c.Context(), chosen.list, plan)
 	past.conclude(&run, o.within, chosen.of.Name)

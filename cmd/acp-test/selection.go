@@ -356,8 +356,7 @@ func (h *host) git(dir string, words ...string) ([]byte, error) {
 	c := exec.Command("git", words...)
 	c.Dir, c.Env = dir, h.env
 	text, err := c.Output()
-	var failed *exec.ExitError
-	if errors.As(err, &failed) && len(failed.Stderr) > 0 {
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok && len(failed.Stderr) > 0 {
 		err = errors.New(string(bytes.TrimSpace(failed.Stderr)))
 	}
 	if err != nil {

@@ -172,6 +172,16 @@ func exactArgs(n int, what string) cobra.PositionalArgs {
 	}
 }
 
+// oneBeforeAgent refuses a command line without exactly one word before the agent's command.
+func oneBeforeAgent(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if ours, _ := atDash(c, args); len(ours) != 1 {
+			return fmt.Errorf("%s: one %s is expected; usage: %s", c.Name(), what, c.UseLine())
+		}
+		return nil
+	}
+}
+
 // atMost allows n arguments. Its error names the first argument beyond them.
 func atMost(n int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {

@@ -232,8 +232,7 @@ func (d *doer) run(ctx context.Context, words []string) (string, error) {
 	c := exec.CommandContext(ctx, d.h.self, words...)
 	c.Dir, c.Env, c.Stdout, c.Stderr = d.h.cwd, d.h.env, &out, &out
 	err := c.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 && words[0] == "run" {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 && words[0] == "run" {
 		err = nil
 	}
 	if err != nil {

@@ -110,18 +110,14 @@ func escapes(err error) bool {
 }
 
 // Lstat describes a file; a link at the end of the path is not followed.
-func (r *Root) Lstat(name string) (info fs.FileInfo, err error) {
-	err = r.follow(name, false, func(name string) error {
-		info, err = r.root.Lstat(name)
-		return err
-	})
-	return info, err
-}
+func (r *Root) Lstat(name string) (fs.FileInfo, error) { return r.described(name, false, r.root.Lstat) }
 
 // Stat describes the file that a path leads to.
-func (r *Root) Stat(name string) (info fs.FileInfo, err error) {
-	err = r.follow(name, true, func(name string) error {
-		info, err = r.root.Stat(name)
+func (r *Root) Stat(name string) (fs.FileInfo, error) { return r.described(name, true, r.root.Stat) }
+
+func (r *Root) described(name string, last bool, stat func(string) (fs.FileInfo, error)) (info fs.FileInfo, err error) {
+	err = r.follow(name, last, func(name string) error {
+		info, err = stat(name)
 		return err
 	})
 	return info, err

@@ -62,7 +62,7 @@ func Take(ctx context.Context, root *confined.Root, sub string) (Snapshot, error
 		s.files[rel] = f
 		return nil
 	})
-	if cut := (*cutError)(nil); errors.As(err, &cut) || err != nil && ctx.Err() != nil {
+	if _, ok := errors.AsType[*cutError](err); ok || err != nil && ctx.Err() != nil {
 		s.Cut, err = err.Error(), nil
 	}
 	return s, err

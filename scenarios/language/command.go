@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -137,10 +138,7 @@ func (d *Dialect[B]) Help(topic string) (string, error) {
 	table := d.Vocabulary()
 	c, ok := table[topic]
 	if !ok {
-		names := []string{"commands", "patterns", "agent-side"}
-		for n := range table {
-			names = append(names, n)
-		}
+		names := slices.AppendSeq([]string{"commands", "patterns", "agent-side"}, maps.Keys(table))
 		return "", fmt.Errorf("no help on %q%s", topic, mistake.Meant(topic, names))
 	}
 	return c.page(), nil

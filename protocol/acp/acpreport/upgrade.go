@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -171,10 +172,9 @@ func Told(p *scenarios.Protocol, t *transcript.Transcript) (sessions []string) {
 		}
 	}
 	for _, prompts := range order {
-		var turns []string
-		for _, seq := range prompts {
-			turns = append(turns, fmt.Sprintf("%q, %s", said[seq], cmp.Or(ends[seq], "no end")))
-		}
+		turns := lists.Map(prompts, func(seq int) string {
+			return fmt.Sprintf("%q, %s", said[seq], cmp.Or(ends[seq], "no end"))
+		})
 		sessions = append(sessions, strings.Join(counted(turns), "; "))
 	}
 	slices.Sort(sessions)

@@ -52,11 +52,6 @@ type lane struct {
 	answered map[int]int    // the last answer to each request
 }
 
-func newLane(strong int) *lane {
-	return &lane{strong: strong, acted: -1, opened: -1, updates: map[string]int{}, states: map[string]int{},
-		gates: map[string]int{}, answered: map[int]int{}}
-}
-
 // orderer finds what depends on what among the items of one connection.
 type orderer struct {
 	items   []item
@@ -78,7 +73,8 @@ func (o *orderer) edge(a, b int) {
 func (o *orderer) lane(n int) *lane {
 	l := o.lanes[n]
 	if l == nil {
-		l = newLane(o.barrier)
+		l = &lane{strong: o.barrier, acted: -1, opened: -1, updates: map[string]int{}, states: map[string]int{},
+			gates: map[string]int{}, answered: map[int]int{}}
 		o.lanes[n] = l
 	}
 	return l

@@ -29,10 +29,9 @@ func episodes() []episode {
 }
 
 func (w *writer) oneEpisode() {
-	var from []weighted[episode]
-	for _, e := range episodes() {
-		from = append(from, weighted[episode]{e.weight, e, e.can != nil && !e.can(w)})
-	}
+	from := lists.Map(episodes(), func(e episode) weighted[episode] {
+		return weighted[episode]{e.weight, e, e.can != nil && !e.can(w)}
+	})
 	e, _ := choose(w.r, from)
 	if w.checks == 0 {
 		w.check("", "goes-on")

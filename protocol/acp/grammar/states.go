@@ -42,6 +42,16 @@ type state struct {
 	endless bool
 }
 
+// unanswered is a state in which the request that a tool makes of the editor has no answer.
+func unanswered(weight int, name, tool, method string) state {
+	return state{weight, name, requests(tool, method), func(w *writer, _ *turn) {
+		w.Add("hold %s once", method)
+	}, func(w *writer, t *turn) []reply {
+		c, _ := w.call(tool)
+		return []reply{{c.step}, w.last()}
+	}, atRequest(method), false}
+}
+
 // states are the open states of a turn.
 var states = []state{
 	{2, "silent", anywhere, nil, func(w *writer, t *turn) []reply {
@@ -75,24 +85,9 @@ var states = []state{
 		t.request = w.name("ASK")
 		w.Add("needs await permission session=%s about~%s as %s", t.name, t.call.mark, t.request)
 	}, false},
-	{3, "file read open", requests("read_file", "fs/read_text_file"), func(w *writer, _ *turn) {
-		w.Add("hold fs/read_text_file once")
-	}, func(w *writer, t *turn) []reply {
-		c, _ := w.call("read_file")
-		return []reply{{c.step}, w.last()}
-	}, atRequest("fs/read_text_file"), false},
-	{2, "file write open", requests("write_file", "fs/write_text_file"), func(w *writer, _ *turn) {
-		w.Add("hold fs/write_text_file once")
-	}, func(w *writer, t *turn) []reply {
-		c, _ := w.call("write_file")
-		return []reply{{c.step}, w.last()}
-	}, atRequest("fs/write_text_file"), false},
-	{2, "terminal asked for", requests("run_shell", "terminal/create"), func(w *writer, _ *turn) {
-		w.Add("hold terminal/create once")
-	}, func(w *writer, t *turn) []reply {
-		c, _ := w.call("run_shell")
-		return []reply{{c.step}, w.last()}
-	}, atRequest("terminal/create"), false},
+	unanswered(3, "file read open", "read_file", "fs/read_text_file"),
+	unanswered(2, "file write open", "write_file", "fs/write_text_file"),
+	unanswered(2, "terminal asked for", "run_shell", "terminal/create"),
 	{3, "command running", uses("run_shell"), nil, func(w *writer, t *turn) []reply {
 		w.n++
 		t.done = w.name("go")

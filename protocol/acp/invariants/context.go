@@ -19,8 +19,17 @@ import (
 // turn, the turns before it in the later ones, also after a load, and nothing of another
 // session. How an agent words and wraps it is its own affair. Of earlier tool calls and of the
 // prompts of cancelled turns no sentence speaks, so these are lints.
-func modelContext(w *watch) {
-	(&contextWatch{watch: w}).begin()
+func modelContext(of *watch) {
+	w := &contextWatch{watch: of, open: map[int]*given{}, past: map[string][]*spoken{},
+		cancelled: map[string][]*spoken{}, spoken: map[string][]string{}, called: map[string]callSet{},
+		vague: map[string]bool{}}
+	w.On(w.prompted, asked(prompt))
+	w.On(func(ev *event) { delete(w.called, ev.Session) }, setUps(asked)...) // ids may be new
+	w.On(w.ended, answered(prompt))
+	w.On(w.model, modelEvent)
+	w.On(func(ev *event) { w.vague[ev.Session] = true }, compactionUpdate, asked(deleteSession))
+	w.On(func(ev *event) { w.vague[ev.result.Get("sessionId").Str()] = true }, answered(forkSession))
+	w.On(func(ev *event) { w.vague[ev.update.Get("sessionId").Str()] = true }, subagentUpdate)
 }
 
 type contextWatch struct {
@@ -53,19 +62,6 @@ type givenBlock struct {
 	what    string
 	needles []string // any of them shows it
 	reached bool
-}
-
-func (w *contextWatch) begin() {
-	w.open, w.past, w.spoken, w.vague = map[int]*given{}, map[string][]*spoken{}, map[string][]string{}, map[string]bool{}
-	w.called, w.cancelled = map[string]callSet{}, map[string][]*spoken{}
-	w.On(w.prompted, asked(prompt))
-	w.On(func(ev *event) { delete(w.called, ev.Session) }, setUps(asked)...) // ids may be new
-	w.On(w.ended, answered(prompt))
-	w.On(w.model, modelEvent)
-	w.On(func(ev *event) { w.vague[ev.Session] = true }, compactionUpdate)
-	w.On(func(ev *event) { w.vague[ev.Session] = true }, asked(deleteSession))
-	w.On(func(ev *event) { w.vague[ev.result.Get("sessionId").Str()] = true }, answered(forkSession))
-	w.On(func(ev *event) { w.vague[ev.update.Get("sessionId").Str()] = true }, subagentUpdate)
 }
 
 // prompted remembers a prompt.

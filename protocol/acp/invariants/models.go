@@ -22,11 +22,6 @@ type stream struct {
 	text    bool // it says some
 }
 
-func newModels() models {
-	return models{streams: map[int]*stream{}, latest: map[string]int{}, asked: map[string]int{},
-		heard: map[string]int{}, failed: map[string]int{}}
-}
-
 func (m *models) fold(ev *event) {
 	n := ev.number()
 	switch ev.Kind {

@@ -115,9 +115,7 @@ func (w *watch) childrenNamed() {
 // childPlaces judges the directories of a child.
 func (w *watch) childPlaces(ev *event, id string) {
 	dirs := []wire.Value{ev.update.Get("cwd")}
-	for dir := range ev.update.Get("additionalDirectories").Items() {
-		dirs = append(dirs, dir)
-	}
+	dirs = slices.AppendSeq(dirs, ev.update.Get("additionalDirectories").Items())
 	for _, dir := range dirs {
 		if dir.Kind() == wire.String && id != "" {
 			w.judge("cwd", !isAbsolute([]byte(dir.Str())), ev, id, nil, "The directory %q of child %q is not absolute.",

@@ -28,10 +28,6 @@ type work struct {
 	replay    *replay         // the resume that is not answered
 }
 
-func newWork() work {
-	return work{said: map[string]message{}, keys: map[string]*turn{}, items: map[itemID]*item{}, behind: map[itemID]bool{}}
-}
-
 // message is a message of a session: live if it was shown outside of a replay.
 type message struct {
 	first      int

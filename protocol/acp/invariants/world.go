@@ -135,8 +135,10 @@ type session struct {
 }
 
 func newWorld(v *version) *world {
-	return &world{version: v, conns: map[int]*conn{}, lives: map[string]int{}, models: newModels(),
-		shown: map[string]map[string]message{}}
+	return &world{version: v, conns: map[int]*conn{}, lives: map[string]int{},
+		shown: map[string]map[string]message{},
+		models: models{streams: map[int]*stream{}, latest: map[string]int{}, asked: map[string]int{},
+			heard: map[string]int{}, failed: map[string]int{}}}
 }
 
 func (w *world) conn(n int) *conn {
@@ -165,7 +167,8 @@ func (c *conn) session(id string) *session {
 	}
 	s := c.sessions[id]
 	if s == nil && len(c.sessions) < rememberedSessions {
-		s = &session{id: id, conn: c, tools: map[string]*tool{}, work: newWork()}
+		s = &session{id: id, conn: c, tools: map[string]*tool{}, work: work{said: map[string]message{},
+			keys: map[string]*turn{}, items: map[itemID]*item{}, behind: map[itemID]bool{}}}
 		c.sessions[id] = s
 	}
 	c.latest = s

@@ -55,10 +55,9 @@ func (s *screen) lines(what, text string) {
 
 // showPlan shows the entries of a plan that were not there before as they are now.
 func (s *screen) showPlan(entries wire.Value) {
-	var lines []string
-	for e := range entries.Items() {
-		lines = append(lines, OneLine(e.Get("status").Str()+": "+e.Get("content").Str()))
-	}
+	lines := lists.Collect(entries.Items(), func(e wire.Value) string {
+		return OneLine(e.Get("status").Str() + ": " + e.Get("content").Str())
+	})
 	now := strings.Join(lines, "\n") + "\n"
 	for _, line := range lines {
 		if !strings.Contains("\n"+s.plan, "\n"+line+"\n") {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/transcript"
@@ -193,10 +194,9 @@ func (t *Client) loginAdvice(err error) error {
 	}
 	advice := "log in with the agent's own program first, or give it a key with --env"
 	if methods := t.editor.Info().AuthMethods(); len(methods) > 0 {
-		var names []string
-		for _, m := range methods {
-			names = append(names, OneLine(strings.TrimSpace(m.Name+" ("+m.ID+")")))
-		}
+		names := lists.Map(methods, func(m mockclient.AuthMethod) string {
+			return OneLine(strings.TrimSpace(m.Name + " (" + m.ID + ")"))
+		})
 		advice += "; it knows " + strings.Join(names, ", ")
 	}
 	return fmt.Errorf("%w: %s", err, advice)
@@ -238,8 +238,7 @@ func (t *Client) turn(ctx context.Context, text string) (string, error) {
 		defer abort.Stop()
 	}
 	stop, err := turn.Wait(ctx)
-	var rpc *mockclient.RPCError
-	if errors.As(err, &rpc) && rpc.Data != nil {
+	if rpc, ok := errors.AsType[*mockclient.RPCError](err); ok && rpc.Data != nil {
 		err = fmt.Errorf("%w: %s", err, OneLine(fmt.Sprint(rpc.Data)))
 	}
 	// From now on an interrupt has no turn to cancel. An agent that takes
@@ -299,8 +298,7 @@ func (t *Client) explained(ctx context.Context, err error) error {
 	if err == nil || t.editor == nil || errors.Is(err, errInterrupted) {
 		return err
 	}
-	var rpc *mockclient.RPCError
-	if errors.As(err, &rpc) {
+	if _, ok := errors.AsType[*mockclient.RPCError](err); ok {
 		return err // it said itself what is wrong
 	}
 	if errors.Is(err, syscall.EPIPE) { // how it ends says more

@@ -9,10 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -295,10 +297,7 @@ func (c *Conn) Unread() (n int, ok bool) { return 0, false }
 func (c *Conn) Drained() (done <-chan struct{}, ok bool) {
 	all := make(chan struct{})
 	c.mu.Lock()
-	taps := make([]*tap, 0, len(c.taps))
-	for t := range c.taps {
-		taps = append(taps, t)
-	}
+	taps := slices.Collect(maps.Keys(c.taps))
 	c.mu.Unlock()
 	go func() {
 		defer close(all)
@@ -393,8 +392,7 @@ func (c *Conn) watch(t *tap, on bool) {
 
 // problem is an error without what was asked, which may be a secret.
 func problem(err error) string {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	return err.Error()

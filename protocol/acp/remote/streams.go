@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/sse"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -162,16 +163,8 @@ func (h *overHTTP) received(s *stream, it item) {
 	}
 	// Nothing orders two streams, but what the agent wrote to a session's before this has come.
 	h.mu.Lock()
-	var others []*stream
-	var wanted []string
-	for _, other := range h.streams {
-		if other != s {
-			others = append(others, other)
-		}
-	}
-	for session := range h.refused {
-		wanted = append(wanted, session)
-	}
+	others := lists.Having(maps.Values(h.streams), func(other *stream) bool { return other != s })
+	wanted := slices.Collect(maps.Keys(h.refused))
 	h.mu.Unlock()
 	for _, other := range others {
 		other.drained(h.c.ctx)

@@ -78,22 +78,16 @@ func Start(ctx context.Context, o Options) (s *Scratch, err error) {
 		return nil, err
 	}
 	box := o.Box
-	place := box
-	profile, err := o.Profile.Prepare(ctx, agents.Preparation{Sandbox: place, Keeper: o.Keeper})
+	profile, err := o.Profile.Prepare(ctx, agents.Preparation{Sandbox: box, Keeper: o.Keeper})
 	if err != nil {
 		return nil, err
 	}
 	box.Work, box.Home, box.Temp, box.LLM = dirs.Work, dirs.Home, dirs.Temp, "http://"+listener.Addr().String()
-	launch, err := profile.Launch(box)
+	command, err := profile.Process(box, o.Keeper)
 	if err != nil {
 		return nil, err
 	}
-	if err := workspace.Write(box.Home, launch.Files); err != nil {
-		return nil, err
-	}
-	dir := cmp.Or(launch.Dir, box.Work)
-	agent, err := mockclient.Start(ctx, o.Log, 0, mockclient.Command{Path: launch.Path, Args: launch.Args,
-		Env: launch.Env, Dir: dir, Keeper: o.Keeper})
+	agent, err := mockclient.Start(ctx, o.Log, 0, command)
 	if err != nil {
 		return nil, err
 	}

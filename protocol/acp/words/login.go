@@ -30,8 +30,7 @@ func login(ctx context.Context, b *scenarios.Branch, l *scenarios.Line) error {
 			"names one", method, cmp.Or(strings.Join(offered, ", "), "none"))
 	}
 	_, err := call(ctx, b, l, nil, c.method("authenticate"), map[string]any{"methodId": method}, true)
-	var miss *scenarios.Miss
-	if errors.As(err, &miss) {
+	if miss, ok := errors.AsType[*scenarios.Miss](err); ok {
 		miss.Verdict = results.Inconclusive // what the scenario asks was not tried
 	}
 	return err
