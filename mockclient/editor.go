@@ -71,6 +71,7 @@ type Editor struct {
 	ids      IDs
 	policy   *Policy
 	elicit   *Elicitation
+	refused  map[string]bool // methods
 	hold     map[string]func(params wire.Value) bool
 	pending  map[int]*pending      // by the Seq of our request
 	requests map[int]*Request      // the agent's, not answered, by Seq
@@ -97,7 +98,7 @@ func NewEditor(a *Agent, o Options) *Editor {
 		agent: a, t: a.Transcript(), opts: o, caps: o.Capabilities.Clone(),
 		tools: newToolNames(a.Conn()), ended: make(chan struct{}), inbox: newQueue(),
 		files: o.Files, ids: o.IDs, policy: o.Policy, elicit: o.Elicitation,
-		hold: map[string]func(wire.Value) bool{}, pending: map[int]*pending{},
+		refused: map[string]bool{}, hold: map[string]func(wire.Value) bool{}, pending: map[int]*pending{},
 		requests: map[int]*Request{}, early: map[int]bool{}, sessions: map[string]*workspace{},
 	}
 	for _, m := range o.Hold {
@@ -183,6 +184,13 @@ func (e *Editor) HoldIf(method string, is func(params wire.Value) bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.hold[method] = is
+}
+
+// Refuse makes the editor answer the agent's requests of a method with an internal error, or ends that.
+func (e *Editor) Refuse(method string, on bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.refused[method] = on
 }
 
 // Files are the editor's files.

@@ -353,6 +353,26 @@ var _ = Describe("what counts requests", func() {
 	})
 })
 
+var _ = Describe("requests that the editor refuses", func() {
+	It("have an error, until it refuses them no more", func() {
+		got := make(chan string, 3)
+		again := make(chan struct{})
+		e := edit(mockclient.Options{Handlers: map[string]func(*mockclient.Request){"odd": func(r *mockclient.Request) { r.Reply(nil) }}},
+			func(p *peer) {
+				p.handshake()
+				got <- outcome(p.ask(1, "odd", `{}`))
+				<-again
+				got <- outcome(p.ask(2, "odd", `{}`))
+			})
+		e.Refuse("odd", true)
+		open(e, GinkgoT().TempDir())
+		Eventually(got).Should(Receive(Equal("error -32603")))
+		e.Refuse("odd", false)
+		close(again)
+		Eventually(got).Should(Receive(Not(HavePrefix("error"))))
+	})
+})
+
 var _ = Describe("$/cancel_request of the agent", func() {
 	It("ends an open request with -32800", func() { // RCANCEL-009
 		for _, ignore := range []bool{false, true} {

@@ -102,9 +102,13 @@ func (e *Editor) handle(f transcript.Entry) {
 	if !r.answered {
 		e.requests[f.Seq] = r
 	}
-	done := held || r.answered && !permission
+	done, refused := held || r.answered && !permission, e.refused[f.Method]
 	e.mu.Unlock()
 	if done {
+		return
+	}
+	if refused {
+		r.Fail(codeInternal, "the editor refuses %s", f.Method)
 		return
 	}
 	if custom {

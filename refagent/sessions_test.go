@@ -183,6 +183,15 @@ var _ = Describe("sessions", func() {
 		e.ok(e.request("session/delete", params(s)))
 	})
 
+	It("are gone after delete with the children that they started", func() {
+		e := run(newModelServer(reply(callTool("c", "delegate", map[string]any{"task": "Look."}), finish("tool_calls")),
+			answer("Looked."), answer("Done.")))
+		s := e.newSession(dir)
+		Expect(e.stopReason(e.prompt(s, "Have it looked at."))).To(Equal("end_turn"))
+		e.ok(e.request("session/delete", params(s)))
+		Expect(e.ok(e.request("session/list", object{}))["sessions"]).To(BeEmpty())
+	})
+
 	It("are listed newest first, in pages, by directory", func() {
 		e := run(newModelServer(answer("Hi.")))
 		other := GinkgoT().TempDir()

@@ -92,6 +92,9 @@ func (st *store) remove(id string) error {
 // removeFamily removes a session with its children.
 func (st *store) removeFamily(id string) error {
 	lines, _ := st.lines(id) // a session that cannot be read has no children that can be found
+	if err := st.remove(id); err != nil {
+		return err
+	}
 	rec := newRecord()
 	rec.showing = true
 	for _, u := range rec.fold(lines).shown {
@@ -101,7 +104,7 @@ func (st *store) removeFamily(id string) error {
 			}
 		}
 	}
-	return st.remove(id)
+	return nil
 }
 
 // appendTo opens the log of a live session.

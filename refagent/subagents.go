@@ -171,7 +171,7 @@ func (s *session) told(state, stop string, failed error) {
 		return
 	}
 	more := object{}
-	if stop != "" {
+	if stop != "" && state == stateIdle { // a child whose log has the end may still be at work
 		more["stopReason"] = stop
 	}
 	if failed != nil {

@@ -3,13 +3,16 @@
 package inside
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/refagent/liberties"
@@ -33,6 +36,25 @@ func Connect(extra ...string) Connecting {
 			o.In, o.Out = in, out
 			return refagent.Run(ctx, o)
 		}), nil
+	}
+}
+
+// ConnectWeb returns a way to the agent of AG-UI that starts no process. extra are arguments of
+// ConfigureWeb. Accept is the header of posts that have none of their own, and dir the agent's folder,
+// "" the one that it is launched in.
+func ConnectWeb(accept, dir string, extra ...string) Connecting {
+	return func(_ context.Context, t *transcript.Transcript, conn int, l agents.Launch) (*transport.Agent, error) {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		o := webagent.Options{Listener: listener, Dir: cmp.Or(dir, l.Dir), Getenv: Getenv(l)}
+		if err := ConfigureWeb(&o, extra...); err != nil {
+			return nil, err
+		}
+		at := endpoint.At("http://" + listener.Addr().String() + "/")
+		at.Accept = accept
+		return transport.InProcessServer(t, conn, at, func(ctx context.Context) error { return webagent.Serve(ctx, o) }), nil
 	}
 }
 

@@ -26,6 +26,9 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/grammar"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
+	"github.com/acp-test/acp-test/protocol/agui"
+	aguigrammar "github.com/acp-test/acp-test/protocol/agui/grammar"
+	aguischedules "github.com/acp-test/acp-test/protocol/agui/schedules"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/scenarios"
@@ -35,6 +38,7 @@ import (
 
 // search is how faults are looked for.
 type search struct {
+	protocol
 	suites []string
 	max    int
 	jobs   int
@@ -45,6 +49,23 @@ type search struct {
 	lints  bool
 	// sessions is how many sessions are drawn instead; 0 sweeps.
 	sessions int
+}
+
+// protocol is a protocol whose faults are looked for.
+type protocol struct {
+	name, profile string
+	scenarios     func() *scenarios.Protocol
+	planner       func() *sweep.Planner
+	generator     func() *sweep.Generator
+	connect       func(extra ...string) inside.Connecting
+}
+
+var protocols = []protocol{
+	{faults.ACPv1, "reference", acp.V1, schedules.V1, grammar.V1, inside.Connect},
+	{faults.ACPv2, "reference-acp-v2", acp.V2, schedules.V2, grammar.V2, inside.Connect},
+	{faults.AGUI, "reference-ag-ui", agui.V1, aguischedules.V1, aguigrammar.V1, func(extra ...string) inside.Connecting {
+		return inside.ConnectWeb("", "", extra...)
+	}},
 }
 
 // choices are how orders of acts are drawn.
@@ -86,7 +107,13 @@ func table() {
 	flag.IntVar(&s.sessions, "sessions", 0, "draw `N` sessions that fit the agent instead, as acp-test explore does")
 	draw := flag.Int("draw", 0, "draw `N` faults of all instead of naming them")
 	drawSeed := flag.Uint64("draw-seed", 1, "the seed by which they are drawn")
+	name := flag.String("protocol", faults.ACPv1, "the protocol")
 	flag.Parse()
+	i := slices.IndexFunc(protocols, func(p protocol) bool { return p.name == *name })
+	if i < 0 {
+		must.Fail("there is no protocol %q", *name)
+	}
+	s.protocol = protocols[i]
 	if *points != "" {
 		s.points = []string{*points}
 	}
@@ -94,10 +121,10 @@ func table() {
 	s.suites = strings.Split(*suites, ",")
 	names := flag.Args()
 	if *draw > 0 {
-		names = drawn(*draw, *drawSeed)
+		names = s.drawn(*draw, *drawSeed)
 	}
 	if len(names) == 0 {
-		for _, f := range faults.All(faults.ACPv1) {
+		for _, f := range faults.All(s.name) {
 			if f.Swept() {
 				names = append(names, f.Name)
 			}
@@ -118,9 +145,9 @@ func table() {
 }
 
 // drawn draws faults.
-func drawn(n int, seed uint64) (names []string) {
-	all := faults.All(faults.ACPv1)
-	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:n] {
+func (s search) drawn(n int, seed uint64) (names []string) {
+	all := faults.All(s.name)
+	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:min(n, len(all))] {
 		names = append(names, all[i].Name)
 	}
 	return names
@@ -162,17 +189,16 @@ func (s search) row(name string, found []first) string {
 
 // run sweeps an agent with one fault until it is found.
 func (s search) run(fault string, seed int64) first {
-	f, ok := faults.Find(faults.ACPv1, fault)
+	f, ok := faults.Find(s.name, fault)
 	if !ok && fault != "none" {
 		must.Fail("there is no fault %q", fault)
 	}
-	list := must.Get(acp.V1().Shipped(s.suites...))
 	dir := must.Get(os.MkdirTemp("", "sweep-table"))
 	defer os.RemoveAll(dir)
 	e := s.engine(dir, f, seed)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	w := &sweep.Sweeper{Engine: e, Planner: schedules.V1(), Jobs: s.jobs, Max: s.max, Points: s.points, Choice: s.choice}
+	w := &sweep.Sweeper{Engine: e, Planner: s.planner(), Jobs: s.jobs, Max: s.max, Points: s.points, Choice: s.choice}
 	counts := func(class results.Verdict) bool { return class != results.Lint || s.lints }
 	w.Found = func(_ sweep.Signature, class results.Verdict) {
 		if counts(class) {
@@ -180,7 +206,7 @@ func (s search) run(fault string, seed int64) first {
 		}
 	}
 	began := time.Now()
-	swept, err := s.search(ctx, w, list)
+	swept, err := s.search(ctx, w)
 	if ctx.Err() == nil {
 		must.Do(err)
 		if swept.Run.Sweep.Explored == 0 {
@@ -188,6 +214,9 @@ func (s search) run(fault string, seed int64) first {
 		}
 	}
 	s.tell(fault, swept)
+	for _, f := range swept.Findings {
+		fmt.Fprintln(os.Stderr, sweep.Describe(f))
+	}
 	out := first{took: time.Since(began)}
 	for _, f := range swept.Findings {
 		if counts(f.Class) && (out.signature.Rule == "" || f.First < out.number) {
@@ -198,12 +227,12 @@ func (s search) run(fault string, seed int64) first {
 }
 
 // search sweeps, or draws sessions of the agent as it shows itself.
-func (s search) search(ctx context.Context, w *sweep.Sweeper, list []*scenarios.Scenario) (sweep.Outcome, error) {
+func (s search) search(ctx context.Context, w *sweep.Sweeper) (sweep.Outcome, error) {
 	if s.sessions == 0 {
-		return w.Run(ctx, list)
+		return w.Run(ctx, must.Get(s.scenarios().Shipped(s.suites...)))
 	}
 	w.Max = s.sessions
-	g, _, err := w.Calibrate(ctx, grammar.V1(), "", "")
+	g, _, err := w.Calibrate(ctx, s.generator(), "", "")
 	if err != nil {
 		return sweep.Outcome{}, err
 	}
@@ -225,17 +254,17 @@ func (s search) tell(fault string, swept sweep.Outcome) {
 // means the correct agent.
 func (s search) engine(dir string, f faults.Fault, seed int64) *scenarios.Engine {
 	self := must.Get(os.Executable()) // which the profile names; it is not started
-	profile := must.Get(agents.Shipped("reference"))
+	profile := must.Get(agents.Shipped(s.profile))
 	var extra []string
 	if f.Name != "" {
 		extra = []string{"--fault", f.Name}
 	}
-	e := &scenarios.Engine{Protocol: acp.V1(), Profile: profile, Self: self, Cwd: dir, Host: os.Environ(), Temp: dir,
+	e := &scenarios.Engine{Protocol: s.scenarios(), Profile: profile, Self: self, Cwd: dir, Host: os.Environ(), Temp: dir,
 		Out: filepath.Join(dir, "out"), Seed: seed, StepTimeout: s.step, Linger: &s.linger}
 	if f.Process {
 		e.ExtraArgs = extra
 	} else {
-		e.Connect = inside.Connect(extra...)
+		e.Connect = s.connect(extra...)
 	}
 	return e
 }

@@ -1,10 +1,8 @@
 package agui_test
 
 import (
-	"cmp"
 	"context"
 	"flag"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -16,14 +14,10 @@ import (
 	"github.com/acp-test/acp-test/ci/proof"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/protocol/agui"
-	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/refagent/liberties"
-	"github.com/acp-test/acp-test/refagent/webagent"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
-	"github.com/acp-test/acp-test/transcript"
-	"github.com/acp-test/acp-test/transport"
 )
 
 var updateFaults = flag.String("update-faults", "",
@@ -53,19 +47,7 @@ func elsewhere(t *testing.T, accept, dir, fault string, taken ...string) *scenar
 	}
 	e := &scenarios.Engine{Protocol: agui.V1(), Profile: p, Temp: t.TempDir(), Cwd: t.TempDir(), NoTrap: true,
 		StepTimeout: 3 * time.Second}
-	e.Connect = func(_ context.Context, log *transcript.Transcript, conn int, l agents.Launch) (*transport.Agent, error) {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		o := webagent.Options{Listener: listener, Dir: cmp.Or(dir, l.Dir), Getenv: inside.Getenv(l)}
-		if err := inside.ConfigureWeb(&o, args...); err != nil {
-			return nil, err
-		}
-		at := endpoint.At("http://" + listener.Addr().String() + "/")
-		at.Accept = accept
-		return transport.InProcessServer(log, conn, at, func(ctx context.Context) error { return webagent.Serve(ctx, o) }), nil
-	}
+	e.Connect = inside.ConnectWeb(accept, dir, args...)
 	return e
 }
 

@@ -58,8 +58,11 @@ type Tool struct {
 	// Choices are the kinds of options of the permission that the agent asked for; nil: it
 	// asked for none.
 	Choices []string
-	// Tells says that the permission shows the path or the command of the call.
+	// Tells says that the permission shows the path or the command of the call, or that the form of a
+	// question has a field that it needs.
 	Tells bool
+	// Stops says that a call can be cancelled alone, Ends that its terminal can.
+	Stops, Ends bool
 	// Requests are the other requests that the agent sent for it, such as fs/read_text_file.
 	Requests []string
 }

@@ -18,9 +18,16 @@ var table string
 var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 	t := &sweep.Acts[*writer]{Flags: []string{"idle"}, Values: map[string]func(*writer) script.Word{
 		"turn":   func(w *writer) script.Word { return script.Text(w.at.name) },
+		"done":   func(w *writer) script.Word { return script.Text(w.at.done) },
 		"prompt": func(w *writer) script.Word { return script.Text(w.at.prompt) },
 		"login":  func(w *writer) script.Word { return script.Text(w.Login) },
-		"it":     func(w *writer) script.Word { return script.Text(w.named) },
+		"option": func(w *writer) script.Word {
+			for _, o := range w.Options {
+				return script.Text(o.ID)
+			}
+			return script.Text(w.modeID)
+		},
+		"it": func(w *writer) script.Word { return script.Text(w.named) },
 	}}
 	t.Conditions = map[string]func(*writer) bool{
 		"running": func(w *writer) bool { return !w.at.gone },
@@ -39,9 +46,15 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"alone": func(w *writer) bool {
 			return w.has("process") && len(w.open) == 1 && len(w.at.later) == 0 && w.stops == 0 && w.at.once()
 		},
+		// What runs a command can be stopped alone: its call, its terminal, both by the editor.
+		"stops":         func(w *writer) bool { return w.at.runs() && w.Tools["run_shell"].Stops },
+		"ends-terminal": func(w *writer) bool { return w.at.runs() && w.Tools["run_shell"].Ends },
+		"kills": func(w *writer) bool {
+			return w.at.runs() && !w.out["requests"] && slices.Contains(w.Tools["run_shell"].Requests, "terminal/create")
+		},
 		"login":   func(w *writer) bool { return w.Login != "" },
 		"modes":   func(w *writer) bool { return w.Mode != "" && !w.V2 },
-		"options": func(w *writer) bool { return len(w.Options) > 0 },
+		"options": func(w *writer) bool { return len(w.Options) > 0 || w.modeID != "" },
 	}
 	t.Parts = map[string]func(*writer, *script.Line){
 		"check": func(w *writer, l *script.Line) {
@@ -51,6 +64,7 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"named":               func(w *writer, l *script.Line) { w.line(l, w.name(l.Words[0].Raw())) },
 		"owed":                func(w *writer, l *script.Line) { w.line(l, w.at.owes(w.name(l.Words[0].Raw()))) },
 		"stops":               func(w *writer, l *script.Line) { w.at.stop(l.Words[0].Raw()) },
+		"over":                func(w *writer, _ *script.Line) { w.at.lost = true },
 		"contests":            func(w *writer, _ *script.Line) { w.at.contested = true },
 		"goes":                func(w *writer, _ *script.Line) { w.at.gone = true },
 		"forgets":             func(w *writer, _ *script.Line) { w.at.solid = false },
@@ -79,6 +93,9 @@ func (w *writer) line(l *script.Line, name string) {
 
 // once: what comes of an act depends on nothing else that was done in the turn.
 func (t *turn) once() bool { return t.stopped == "" && !t.contested && !t.loaded }
+
+// runs: a command runs, and nothing has happened to it.
+func (t *turn) runs() bool { return t.state == "command running" && t.once() && !t.gone }
 
 // ends: the turn comes to an end although it is not stopped.
 func (t *turn) ends() bool { return t.once() && !t.endless }

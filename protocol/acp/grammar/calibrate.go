@@ -29,6 +29,8 @@ var probed = map[string]object{
 	"move_file":   {"path": "$WORK/move.txt", "to": "$WORK/moved.txt"},
 	"search":      {"pattern": "read"},
 	"ask_user":    {"question": "Which one?"},
+	"fetch":       {"url": "http://127.0.0.1:9/calibrated.html"},
+	"delegate":    {"task": "Look at what is calibrated."},
 	"mcp":         {"server": "canary", "tool": "canary_sing", "args": object{"text": "la"}},
 }
 
@@ -70,6 +72,9 @@ func Calibration(p *agents.Profile) map[string]sweep.Archive {
 			m.asksFor(name)
 		default:
 			t.asksFor(name)
+			if name == "delegate" {
+				t.lanes = lane("calibrated", "")
+			}
 		}
 	}
 	for _, name := range []string{"read", "edit", "delete", "move"} {
@@ -352,12 +357,36 @@ func (p *asked) tool() (t Tool) {
 			})
 		case e.Kind == transcript.Request && !slices.Contains(t.Requests, e.Method):
 			t.Requests = append(t.Requests, e.Method)
+			t.Tells = t.Tells || e.JSON().Path("params.requestedSchema.required.0").Exists()
 		default:
+			t.updated(e)
 			status = cmp.Or(e.JSON().Path("params.update.status").Str(), status)
 		}
 	}
 	slices.Sort(t.Choices)
 	t.Choices = slices.Compact(t.Choices)
-	t.Works = status == "completed" || p.text == "ask_user" && slices.Contains(t.Requests, "elicitation/create")
+	t.Works = t.worked(p.text, status)
 	return t
+}
+
+// updated learns what an update says of a call or its terminal.
+func (t *Tool) updated(e transcript.Entry) {
+	switch {
+	case !e.JSON().Path("params.update.capabilities.cancel").Exists():
+	case acpframe.Update(e) == "terminal_update":
+		t.Ends = true
+	default:
+		t.Stops = true
+	}
+}
+
+// worked reports whether the call of a tool came to the end that it can have.
+func (t *Tool) worked(name, status string) bool {
+	switch name {
+	case "fetch": // there is no page
+		return status == "completed" || status == "failed"
+	case "ask_user":
+		return status == "completed" || slices.Contains(t.Requests, "elicitation/create")
+	}
+	return status == "completed"
 }

@@ -55,9 +55,20 @@ var shapes = sync.OnceValue(func() []shape {
 			args: object{"content": drawn}, after: "exists 'FOLDERMARKgröße 日本 (1).txt'"},
 		{weight: 1, tool: "write_file", name: "write into a new folder", paths: []string{"dir/ö.txt"},
 			args: object{"content": drawn}},
+		{weight: 1, tool: "write_file", name: "write over a file", file: [2]string{"old.txt", "vorher NUMBER\n"},
+			paths: []string{"old.txt"}, args: object{"content": drawn}},
 		{weight: 2, tool: "edit_file", name: "edit", file: [2]string{"edit.txt", "vorher\nold word\nnachher\n"},
-			paths: []string{"edit.txt"}, args: object{"old": "old word", "new": "neues Wört"}},
+			paths: []string{"edit.txt"}, args: object{"old": "old word", "new": "neues Wört"},
+			after: "exec grep -q neues FOLDERMARKedit.txt"},
+		{weight: 1, tool: "edit_file", name: "edit what is not there", file: [2]string{"edit.txt", "vorher\n"},
+			paths: []string{"edit.txt"}, args: object{"old": "no such word", "new": "neues Wört"},
+			after: "exec grep -q -x vorher FOLDERMARKedit.txt"},
 		{weight: 3, tool: "run_shell", name: "run", args: command("echo MARK; echo 'Grüße, 日本語'")},
+		{weight: 1, tool: "run_shell", name: "run in the folder", file: [2]string{"here.txt", "im Ordner NUMBER\n"},
+			args: command("cat MARKhere.txt"), after: "saw model request raw~'im Ordner NUMBER'", requirement: "SESSION-006"},
+		{weight: 1, tool: "run_shell", name: "run and write", args: command("echo hier > MARKran.txt"),
+			after: "exists FOLDERMARKran.txt", requirement: "SESSION-006"},
+		{weight: 1, tool: "run_shell", name: "run what goes on", args: command("(sleep 2) > /dev/null 2>&1 & echo MARK")},
 		{weight: 1, tool: "run_shell", name: "both outputs",
 			args: command("echo MARK plain; echo error-$$((NUMBER*7)) >&2"), after: "saw model request raw~error-PRODUCT"},
 		{weight: 1, tool: "run_shell", name: "run and fail", args: command("echo MARK >&2; exit 3")},
@@ -67,9 +78,12 @@ var shapes = sync.OnceValue(func() []shape {
 		{weight: 2, tool: "delete_file", name: "delete", file: [2]string{"gone.txt", "weg\n"}, paths: []string{"gone.txt"},
 			after: "! exists FOLDERMARKgone.txt"},
 		{weight: 2, tool: "move_file", name: "move", file: [2]string{"here.txt", "hier\n"},
-			paths: []string{"here.txt", "there.txt"}},
+			paths: []string{"here.txt", "there.txt"}, after: "exists FOLDERMARKthere.txt"},
 		{weight: 1, tool: "search", name: "search", file: [2]string{"hay.txt", "Nadel MARK\n"},
 			args: object{"pattern": "MARK"}},
+		{weight: 1, tool: "fetch", name: "fetch nothing", args: object{"url": "http://127.0.0.1:9/MARK.html"},
+			after: "! saw tool kind=edit|delete|move raw~MARK"},
+		{weight: 2, tool: "delegate", name: "delegate", args: object{"task": "Look at MARK."}},
 		{weight: 3, tool: "mcp", name: "server", args: sings("MARKü"), after: "canary called text=MARKü",
 			requirement: "SESSION-012"},
 		{weight: 1, tool: "mcp", name: "server ends", args: sings("crash"), hangs: true},
@@ -124,8 +138,20 @@ func (w *writer) call(of string) (c call, ok bool) {
 	c.tool, c.shape, c.args = s.tool, s.name, s.make(w, fill)
 	c.step = tool(s.tool, c.args)
 	c.after, c.requirement = fill(s.after), s.requirement
+	if c.tool == "delegate" {
+		w.lanes += lane(c.mark, "")
+	}
 	w.made = append(w.made, c)
 	return c, true
+}
+
+// lane is the model of a child that the agent starts for a call. A gate may hold it.
+func lane(mark, gate string) string {
+	held := ""
+	if gate != "" {
+		held = "      - gate: " + gate + "\n      - text: Looked at it.\n"
+	}
+	return fmt.Sprintf("  %s:\n    when: {user~: %[1]q}\n    reply:\n      - text: Begun with %[1]s.\n%s", mark, held)
 }
 
 // path names a file in the folder of the session: absolute, or relative to it.

@@ -24,7 +24,7 @@ func episodes() []episode {
 		{3, "asked twice", func(w *writer) bool { return w.has("permissions") && len(w.askers()) > 0 }, (*writer).twice},
 		{2, "setting", func(w *writer) bool { return w.has("settings") && len(w.Modes)+len(w.Options) > 0 }, (*writer).set},
 		{1, "own folder", func(w *writer) bool { return w.has("ways") && w.works("read_file") }, (*writer).ownFolder},
-		{1, "idle act", func(w *writer) bool { return w.has("asides") }, (*writer).idle},
+		{2, "idle acts", func(w *writer) bool { return w.has("asides") }, (*writer).idle},
 	}
 }
 
@@ -113,7 +113,7 @@ func (w *writer) lost(lines ...string) {
 	for _, c := range w.convos {
 		c.gone = true
 	}
-	w.asked = map[string]bool{}
+	w.asked = map[string]string{}
 }
 
 // twice makes a call that asks in two turns: of one session, of two, or on both sides of a load.
@@ -137,7 +137,9 @@ func (w *writer) twice() {
 		other = w.newConvo()
 	}
 	w.covered("asked twice", how)
-	w.asked[of] = w.asked[of] || always
+	if always {
+		w.asked[of] = how
+	}
 	w.prompt(other, w.name("P"))
 	w.Turns = append(w.Turns, turnOf(reply{k.step}, w.last()))
 	if always {
@@ -224,12 +226,15 @@ func (w *writer) ownFolder() {
 	w.check("", "goes-on")
 }
 
-// idle does something in a session whose turn is over.
+// idle does up to three things in a session whose turn is over.
 func (w *writer) idle() {
 	c := w.convo()
-	a := pick(w.r, w.can(&turn{convo: c}, true))
-	w.covered("idle", a.Name)
-	w.acts.Do(w, a)
+	for range 1 + w.r.IntN(3) {
+		if a := pick(w.r, w.can(&turn{convo: c}, true)); !c.gone {
+			w.covered("idle", a.Name)
+			w.acts.Do(w, a)
+		}
+	}
 	if !c.gone {
 		w.freeTurn(c)
 	}

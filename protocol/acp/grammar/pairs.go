@@ -20,6 +20,13 @@ func (g Grammar) Pairs() (out [][2]string) {
 		for _, a := range answersOf[s.name] {
 			add(s.name, "answer "+a.name)
 		}
+		if s.name == "question open" {
+			for _, f := range fillings {
+				if f.reaches == "" || w.Tools["ask_user"].Tells {
+					add(s.name, "answer "+f.name)
+				}
+			}
+		}
 		if len(answersOf[s.name]) > 0 {
 			add(s.name, "answer late")
 		}

@@ -86,7 +86,9 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 	case "length", "refusal":
 		begun = append(begun, w.says("text"), fakellm.NewStep("stop", how))
 	case "thinking only at first":
-		begun = append(begun, w.says("thinking"), w.says("text"))
+		quiet := w.name("leise") + "x"
+		begun = append(begun, fakellm.NewText("thinking", quiet+" ", w.text()), w.says("text"))
+		how = "thought " + quiet
 	case "several texts":
 		begun = append(begun, w.says("text"), w.says("thinking"), w.says("text"))
 	case "late text":
@@ -98,6 +100,9 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 		if begun = append(begun, f); strings.Contains(f.Text, "malformed") {
 			begun = append(begun, w.says("text"))
 		}
+		if strings.Contains(f.Text, refusedByModel) {
+			how = refusedByModel
+		}
 	default:
 		begun = append(begun, w.says("text"))
 	}
@@ -106,10 +111,13 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 
 // failures of the model's server, as the value of fail.
 var failures = []string{
-	"{status: 400, times: 100}", "{status: 401, times: 100}", "{status: 429, times: 100, retry_after: 0s}",
+	refusedByModel, "{status: 401, times: 100}", "{status: 429, times: 100, retry_after: 0s}",
 	"{status: 500, times: 100}", "{status: 529, times: 100}", "{status: 503, times: 1}", "{disconnect: now, times: 100}",
 	"{truncate: end, times: 100}", "{malformed: shape, times: 100}",
 }
+
+// refusedByModel is the failure after which no agent asks again.
+const refusedByModel = "{status: 400, times: 100}"
 
 func (w *writer) failure() fakellm.StepNode {
 	f := pick(w.r, failures)

@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
 )
@@ -15,9 +16,10 @@ type turn struct {
 	// file that a command waits for.
 	gate, request, done string
 	call                call
+	told                string // asks whether the model is told what the user typed
 	// stopped is the requirement by which the turn ends as cancelled, once the agent was told to
 	// stop it; contested: it is open how the turn goes on; loaded: a load was sent meanwhile;
-	// lost: its process is gone; allowed: its permission was given.
+	// lost: its process is gone, or it is over; allowed: its permission was given.
 	stopped                          string
 	contested, loaded, lost, allowed bool
 	endless                          bool
@@ -63,7 +65,7 @@ var states = []state{
 	{2, "thought held", anywhere, nil, func(w *writer, t *turn) []reply {
 		return []reply{{w.says("thinking"), gate(t.hold(w)), w.says("text")}}
 	}, atGate, false},
-	{2, "call half said", uses("read_file"), nil, func(w *writer, t *turn) []reply {
+	{3, "call half said", uses("read_file"), nil, func(w *writer, t *turn) []reply {
 		c, _ := w.call("read_file")
 		return []reply{{tool("read_file", c.args, "args_gate: "+t.hold(w))}, w.last()}
 	}, atGate, false},
@@ -86,8 +88,8 @@ var states = []state{
 		w.Add("needs await permission session=%s about~%s as %s", t.name, t.call.mark, t.request)
 	}, false},
 	unanswered(3, "file read open", "read_file", "fs/read_text_file"),
-	unanswered(2, "file write open", "write_file", "fs/write_text_file"),
-	unanswered(2, "terminal asked for", "run_shell", "terminal/create"),
+	unanswered(3, "file write open", "write_file", "fs/write_text_file"),
+	unanswered(4, "terminal asked for", "run_shell", "terminal/create"),
 	{3, "command running", uses("run_shell"), nil, func(w *writer, t *turn) []reply {
 		w.n++
 		t.done = w.name("go")
@@ -102,6 +104,11 @@ var states = []state{
 			sing := object{"server": "canary", "tool": "canary_sing", "args": object{"text": "hang"}}
 			return []reply{{tool("mcp", sing)}, w.last()}
 		}, func(w *writer, _ *turn) { w.Add("canary called text=hang") }, true},
+	{3, "child at work", uses("delegate"), nil, func(w *writer, t *turn) []reply {
+		c, _ := w.call("delegate")
+		w.lanes = strings.TrimSuffix(w.lanes, lane(c.mark, "")) + lane(c.mark, t.hold(w))
+		return []reply{{c.step}, w.last()}
+	}, atGate, false},
 	{2, "question open", asksUser, nil, func(w *writer, t *turn) []reply {
 		return []reply{{tool("ask_user", object{"question": w.text()})}, w.last()}
 	}, atRequest("elicitation/create"), false},
@@ -118,7 +125,7 @@ func anyTool(w *writer, _ *convo) bool {
 // uses reports whether the agent carries out a tool, in sessions in the first mode.
 func uses(tool string) func(*writer, *convo) bool {
 	return func(w *writer, c *convo) bool {
-		return w.has("tools") && w.works(tool) && c.mode == "" && !w.asked[tool]
+		return w.has("tools") && w.works(tool) && c.mode == "" && w.asked[tool] == ""
 	}
 }
 
@@ -140,7 +147,7 @@ func asksUser(w *writer, c *convo) bool {
 // askers are the tools before which the agent asks, but for those whose answer it remembers.
 func (w *writer) askers() (out []string) {
 	for _, name := range []string{"write_file", "edit_file", "run_shell", "delete_file", "move_file", "mcp"} {
-		if w.Tools[name].asks() && w.Tools[name].Tells && !w.asked[name] && (name != "mcp" || w.served()) {
+		if w.Tools[name].asks() && w.Tools[name].Tells && w.asked[name] == "" && (name != "mcp" || w.served()) {
 			out = append(out, name)
 		}
 	}
@@ -172,9 +179,8 @@ func atRequest(method string) func(w *writer, t *turn) {
 func (w *writer) model(t *turn, s state) fakellm.TurnNode {
 	w.folder = t.folder()
 	first, begun := w.before()
-	calls := slices.ContainsFunc(first, func(r reply) bool { return len(r) > 1 })
-	if s.name == "permission open" || calls && s.name != "text held" {
-		first = nil // what a call before asks for would be taken for the request of the state
+	if !slices.Contains([]string{"silent", "text held", "thought held", "behind a call"}, s.name) {
+		first = nil // what a call before asks for would be taken for the request of the state, or it ends the server
 	}
 	replies := s.model(w, t)
 	replies[0] = append(begun, replies[0]...)

@@ -1,8 +1,10 @@
 package grammar
 
 import (
+	"fmt"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
@@ -23,7 +25,24 @@ func (w *writer) freeTurn(c *convo) {
 		c.solid = c.solid || c.mode == ""
 		return
 	}
-	w.ends(t)
+	switch quiet, thought := strings.CutPrefix(how, "thought "); {
+	case how == refusedByModel && !w.V2:
+		w.check("PROMPT-023", "fails")
+		w.Add("await turn error within=60s session=%s", t.name)
+		w.check("", "goes-on")
+	case how == refusedByModel:
+		w.check("V2-PRM-005", "fails")
+		w.ends(t)
+		w.Add("saw state idle stopReason=error session=%s", t.name)
+		w.check("", "goes-on")
+	case thought:
+		w.ends(t)
+		w.check("MSG-010", "thinks-apart")
+		w.Add("! saw agent_message text~%s session=%s", quiet, t.name)
+		w.check("", "goes-on")
+	default:
+		w.ends(t)
+	}
 	w.effects(c, w.made)
 }
 
@@ -119,15 +138,27 @@ func (w *writer) ended(t *turn) {
 		w.effects(t.convo, []call{t.call})
 	case t.state == "permission open":
 		w.untouched(t.call)
+	case t.told != "":
+		w.check("", "typed-word")
+		w.Lines = append(w.Lines, script.New(t.told))
+		w.check("", "goes-on")
 	case t.request == "" && t.gate != "" && len(w.made) == 0:
 		t.solid = true
 	}
 }
 
+// readsOnly matches the names of modes in which nothing is written.
+var readsOnly = lazy.Regexp(`(?i)read.?only`)
+
 // effects asks for what calls that nobody rejected have done.
 func (w *writer) effects(c *convo, made []call) {
 	for _, k := range made {
-		if c.mode != "" || w.asked[k.tool] || k.after == "" {
+		if strings.HasPrefix(k.after, "exists ") && readsOnly().MatchString(c.mode) {
+			w.check("", "writes-nothing")
+			w.Lines = append(w.Lines, script.New("! "+k.after))
+			w.check("", "goes-on")
+		}
+		if c.mode != "" || strings.HasPrefix(w.asked[k.tool], "reject") || k.after == "" {
 			continue
 		}
 		if len(made) == 1 && (k.tool == "delete_file" || k.tool == "move_file") {
@@ -136,7 +167,7 @@ func (w *writer) effects(c *convo, made []call) {
 		}
 		w.check(k.requirement, "has-effect")
 		line := k.after
-		if strings.HasPrefix(line, "saw ") {
+		if strings.HasPrefix(strings.TrimPrefix(line, "! "), "saw ") {
 			line += " session=" + c.name
 		}
 		w.Lines = append(w.Lines, script.New(line))
@@ -146,14 +177,12 @@ func (w *writer) effects(c *convo, made []call) {
 
 // untouched asks that a call which the user did not allow has done nothing.
 func (w *writer) untouched(k call) {
-	var line string
-	switch k.shape {
-	case "write", "write a long name":
-		line = "! " + k.after
-	case "delete":
-		line = strings.TrimPrefix(k.after, "! ")
-	default:
+	line, gone := strings.CutPrefix(k.after, "! ")
+	if !strings.HasPrefix(line, "exists ") {
 		return
+	}
+	if !gone {
+		line = "! " + line
 	}
 	w.check("PERM-007", "no-effect")
 	w.Lines = append(w.Lines, script.New(line))
@@ -173,8 +202,7 @@ func (w *writer) replies(t *turn) {
 		}
 	case "question open":
 		if t.stopped == "" {
-			w.Add("answer %s %s", t.request, script.Option("result", script.Quote(pick(w.r, []string{`{"action": "decline"}`,
-				`{"action": "cancel"}`, `{"action": "accept", "content": {"nonsense": [4711]}}`}))))
+			w.fills(t)
 		}
 	default:
 		if w.one(4) {
@@ -185,6 +213,36 @@ func (w *writer) replies(t *turn) {
 		w.covered(t.state, "answer "+a.name)
 		w.Add("answer %s %s", t.request, script.Option(a.key, script.Quote(a.value)))
 	}
+}
+
+// fillings are the editor's answers to a question, in which FIELD is the first field that the form needs,
+// and WORD what the user typed; reaches begins the line that asks whether the model is told.
+var fillings = []struct{ name, value, reaches string }{
+	{"decline", `{"action": "decline"}`, ""},
+	{"cancel", `{"action": "cancel"}`, ""},
+	{"nonsense", `{"action": "accept", "content": {"nonsense": [4711]}}`, ""},
+	{"a word", `{"action": "accept", "content": {"FIELD": "WORD"}}`, "saw"},
+	{"a word, declined", `{"action": "decline", "content": {"FIELD": "WORD"}}`, "! saw"},
+	{"a word, cancelled", `{"action": "cancel", "content": {"FIELD": "WORD"}}`, "! saw"},
+	{"a word, later", `{"action": "_later", "content": {"FIELD": "WORD"}}`, "! saw"},
+}
+
+// fills answers the question of a turn.
+func (w *writer) fills(t *turn) {
+	var list []weighted[int]
+	for i, f := range fillings {
+		list = append(list, weighted[int]{1, i, f.reaches != "" && !w.Tools["ask_user"].Tells})
+	}
+	i, _ := choose(w.r, list)
+	f, word := fillings[i], w.name("quetzal")+"x"
+	w.covered(t.state, "answer "+f.name)
+	before, after, typed := strings.Cut(strings.ReplaceAll(f.value, "WORD", word), "FIELD")
+	value := script.Quote(before)
+	if typed {
+		value = script.Join(value, script.Variable(t.request+".requestedSchema.required.0"), script.Quote(after))
+		t.told = fmt.Sprintf("%s model request session=%s raw~%s", f.reaches, t.name, word)
+	}
+	w.Add("answer %s %s", t.request, script.Option("result", value))
 }
 
 // answersOf are the editor's answers to the request that holds a turn in a state. It gives none
@@ -217,7 +275,7 @@ func (w *writer) answers(t *turn) {
 	}
 	how, _ := choose(w.r, list)
 	if how == "allow_always" || how == "reject_always" {
-		w.asked[t.call.tool] = true
+		w.asked[t.call.tool] = how
 	}
 	t.allowed = how == "allow_once" || how == "allow_always"
 	w.covered(t.state, "answer "+how)

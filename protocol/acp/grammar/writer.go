@@ -31,17 +31,18 @@ type writer struct {
 	length  int // in episodes
 
 	files  []script.ArchiveFile
+	lanes  string // of the model of children
 	convos []*convo
 	open   []*turn // turns that run, the outermost first
 	n      int     // of names and texts
 	checks int
 	random func(part int) *rand.Rand
-	opened int             // sessions that were chosen in the episode
-	stops  int             // of the process
-	made   []call          // of the turn that is written
-	hung   bool            // the server is gone, or does not answer any more
-	folder string          // of the session of the turn, below the workspace, with a slash behind it
-	asked  map[string]bool // tools for which an answer for always was given
+	opened int               // sessions that were chosen in the episode
+	stops  int               // of the process
+	made   []call            // of the turn that is written
+	hung   bool              // the server is gone, or does not answer any more
+	folder string            // of the session of the turn, below the workspace, with a slash behind it
+	asked  map[string]string // the kind of the answer for always that was given for a tool
 	pairs  map[[2]string]bool
 }
 
@@ -66,7 +67,7 @@ func (c *convo) folder() string {
 }
 
 func newWriter(a *Ability) *writer {
-	return &writer{Ability: a, Builder: &sweep.Builder{}, acts: acts(), asked: map[string]bool{},
+	return &writer{Ability: a, Builder: &sweep.Builder{}, acts: acts(), asked: map[string]string{},
 		pairs: map[[2]string]bool{}}
 }
 
@@ -117,7 +118,11 @@ func (w *writer) file(name, content string) {
 func (w *writer) archive() sweep.Archive {
 	a := sweep.Archive{Lines: w.Lines, Files: w.files}
 	if len(w.Turns) > 0 {
-		a.Model = (&fakellm.Document{Turns: w.Turns}).Format()
+		d := &fakellm.Document{Turns: w.Turns}
+		if w.lanes != "" {
+			d.Rest = "lanes:\n" + w.lanes
+		}
+		a.Model = d.Format()
 	}
 	return a
 }
@@ -132,11 +137,19 @@ func (w *writer) setUp() {
 	shape := pick(w.r, []string{"split=7", "bytewise", "split=100"})
 	lacks := pick(w.r, []string{"fs.readTextFile=false", "fs.writeTextFile=false", "terminal=false",
 		"fs=none terminal=none"})
+	children := w.works("delegate") && w.one(2)
+	how := " " + pick(w.r, []string{"stdio", "stdio", "slow", ""})
+	if how == " " && !w.able("mcpCapabilities.http") {
+		how = " stdio"
+	}
 	if w.without("s") {
 		return
 	}
 	if servers {
-		w.Add("mcp canary stdio")
+		w.Add("mcp canary" + how)
+	}
+	if children {
+		w.Add("client subagents={}")
 	}
 	if client {
 		w.Add("client " + lacks)

@@ -116,6 +116,10 @@ func head(data string) string { return data[:min(len(data), 64)] }
 
 // model takes in what the model is asked and says.
 func (w *contextWatch) model(ev *event) {
+	if ev.Kind == transcript.ModelChunk {
+		w.hear(ev)
+		return
+	}
 	t := w.state.onlyTurn()
 	if t == nil {
 		return
@@ -132,8 +136,13 @@ func (w *contextWatch) model(ev *event) {
 		if status, _ := ev.body.Get("status").Int(); status >= 400 {
 			w.vague[t.session.id] = true
 		}
-	case transcript.ModelChunk:
-		if g != nil && g.latest == ev.number() && ev.body.Get("says").Is("text") && g.said.Len() < rememberedText {
+	}
+}
+
+// hear adds a piece of a reply to the turn that asked for it. Other turns may be open meanwhile.
+func (w *contextWatch) hear(ev *event) {
+	for _, g := range w.open {
+		if g.latest == ev.number() && ev.body.Get("says").Is("text") && g.said.Len() < rememberedText {
 			g.said.WriteString(bare(fakellm.ChunkText(ev.body)))
 		}
 	}

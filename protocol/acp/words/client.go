@@ -31,6 +31,7 @@ type client struct {
 	remember  mockclient.Memory
 	files     mockclient.Files
 	hold      []held
+	refuse    map[string]bool // methods
 	ids       mockclient.IDs
 	terminals mockclient.Terminals
 	elicits   []mockclient.ElicitRule
@@ -96,6 +97,9 @@ func (c *client) Connect(a *transport.Agent, env []string, root string, isolated
 			Within:    root,
 			Terminals: &c.terminals, Elicitation: &mockclient.Elicitation{Rules: c.elicits},
 		})
+		for method, on := range c.refuse {
+			c.editor.Refuse(method, on)
+		}
 		for _, h := range c.hold {
 			c.editor.HoldIf(h.method, h.is)
 		}

@@ -76,6 +76,29 @@ func setupCommands() []*scenarios.Command {
 			}
 		},
 	}, {
+		Name: "refuse", Group: "setup", Args: "METHOD [off]",
+		Summary: "answer the agent's requests of a method with an error, -32603",
+		Compile: func(l *scenarios.Line) scenarios.Step {
+			method, on := l.One(0, "a method"), len(l.Rest) < 2
+			if !on {
+				l.Choice(1, "end", "off")
+			}
+			l.AtMost(2)
+			return func(_ context.Context, b *scenarios.Branch) error {
+				c := of(b)
+				c.change(func() {
+					if c.refuse == nil {
+						c.refuse = map[string]bool{}
+					}
+					c.refuse[method] = on
+					if c.editor != nil {
+						c.editor.Refuse(method, on)
+					}
+				})
+				return nil
+			}
+		},
+	}, {
 		Name: "files", Group: "setup", Args: "missing=error|empty|needed [invalid=error|replace]",
 		Summary: "say how the editor answers for files that are missing or not UTF-8",
 		Detail: "With missing=needed the answer is empty for an agent of which the profile says that its\n" +

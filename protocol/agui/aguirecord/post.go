@@ -265,7 +265,9 @@ func (p *post) write(c *converter) {
 		c.line("thread %s", p.thread.name)
 	}
 	p.thread.begun = true
-	c.lines = append(c.lines, p.lines...)
+	for _, l := range p.lines {
+		c.line("%s %s %s", l.Name, p.thread.word(c), l.Words)
+	}
 	l := c.line("%s %s %s", p.run.Name, p.thread.word(c), p.run.Words)
 	l.As = script.Text(p.name)
 }

@@ -31,6 +31,7 @@ const head = "protocol ag-ui\n# A conversation that was drawn.\ngolden off\n"
 var shows = map[string][2]string{
 	"read": {"TOOL_CALL_RESULT", ""}, "write": {"TOOL_CALL_RESULT", ""}, "asks": {"RUN_FINISHED", "outcome.interrupts"},
 	"state": {"STATE_DELTA", ""}, "front": {"TOOL_CALL_START", ""}, "version": {"RUN_STARTED", "protocolVersion"},
+	"thinks": {"REASONING_START", ""},
 }
 
 // V1 returns the generator of conversations in AG-UI.

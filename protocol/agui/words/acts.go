@@ -36,7 +36,7 @@ func actCommands() []*scenarios.Command {
 			"HTTP is method=, type= or accept=\n(- sends none), and header=NAME:VALUE.",
 		Compile: compileRun,
 	}, {
-		Name: "tool-result", Group: "acts", Args: "CALL 'TEXT'",
+		Name: "tool-result", Group: "acts", Args: "[THREAD] CALL 'TEXT'",
 		Summary: "add the front end's answer to a tool call; the next run has it",
 		Detail: "CALL is the name of a line that awaited an event of the call, or the number of a\n" +
 			"call among those without an answer, from 1.",
@@ -274,14 +274,11 @@ func merge(b *scenarios.Branch, with func(*scenarios.Branch) (json.RawMessage, e
 }
 
 func compileToolResult(l *scenarios.Line) scenarios.Step {
+	name := l.TakeSession(2, openIt)
 	call := l.Need(0, "a tool call")
 	text := l.Source(l.Need(1, "what it gave"))
 	l.AtMost(2)
-	return func(ctx context.Context, b *scenarios.Branch) error {
-		s, err := need(ctx, b, l, "")
-		if err != nil {
-			return err
-		}
+	return inSession(l, name, func(_ context.Context, b *scenarios.Branch, s *scenarios.Session) error {
 		content, err := b.Expand(text)
 		if err != nil {
 			return l.Fault(err)
@@ -306,7 +303,7 @@ func compileToolResult(l *scenarios.Line) scenarios.Step {
 		}
 		b.Did(l)
 		return nil
-	}
+	})
 }
 
 // noSituation is the miss of an act for which the agent has left nothing to do.

@@ -12,18 +12,38 @@ import (
 
 func backCommands() []*scenarios.Command {
 	return []*scenarios.Command{{
-		Name: "messages", Group: "back", Args: "ROLE…", Effect: true,
+		Name: "messages", Group: "back", Args: "[THREAD] ROLE…", Effect: true,
 		Summary: "ask which messages the thread has, by their roles, in their order",
 		Detail:  "What counts is what a front end folds of all runs so far. reasoning and activity\nmay be left out.",
 		Compile: compileMessages,
 	}, {
-		Name: "state", Group: "back", Args: "PATH=value|PATH~regexp|PATH?…", Negatable: true, Effect: true,
+		Name: "state", Group: "back", Args: "[THREAD] PATH=value|PATH~regexp|PATH?…", Negatable: true, Effect: true,
 		Summary: "ask what the thread's state is, after all snapshots and patches so far",
 		Compile: compileState,
 	}}
 }
 
+// threadOf takes the name of a thread off a line. It returns how a branch finds the thread: the current
+// one if the line names none.
+func threadOf(l *scenarios.Line) func(b *scenarios.Branch) (*scenarios.Session, error) {
+	name, ok := l.SessionName(0)
+	if ok {
+		l.Rest = l.Rest[1:]
+	}
+	return func(b *scenarios.Branch) (*scenarios.Session, error) {
+		s := b.Session()
+		if ok {
+			s = b.Named(name)
+		}
+		if s == nil {
+			return nil, noSituation(b, l, "a thread", "none")
+		}
+		return s, nil
+	}
+}
+
 func compileMessages(l *scenarios.Line) scenarios.Step {
+	find := threadOf(l)
 	l.Need(0, "a role")
 	var want []string
 	named := map[string]bool{}
@@ -33,9 +53,9 @@ func compileMessages(l *scenarios.Line) scenarios.Step {
 		named[role] = true
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
-		s := b.Session()
-		if s == nil {
-			return noSituation(b, l, "a thread", "none")
+		s, err := find(b)
+		if err != nil {
+			return err
 		}
 		var have []string
 		of(b).change(s.ID, func(t *thread) {
@@ -59,6 +79,7 @@ type demand struct {
 }
 
 func compileState(l *scenarios.Line) scenarios.Step {
+	find := threadOf(l)
 	l.Need(0, "a condition")
 	var demands []demand
 	for _, w := range l.Rest {
@@ -79,9 +100,9 @@ func compileState(l *scenarios.Line) scenarios.Step {
 		demands = append(demands, d)
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
-		s := b.Session()
-		if s == nil {
-			return noSituation(b, l, "a thread", "none")
+		s, err := find(b)
+		if err != nil {
+			return err
 		}
 		raw := "{}"
 		of(b).change(s.ID, func(t *thread) {
