@@ -101,7 +101,7 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	defer log.Close()
 	ctx, cancel := context.WithTimeout(ctx, b.Timeout)
 	defer cancel()
-	left, late, err := b.run(ctx, log, transport.Command{
+	left, ended, late, err := b.run(ctx, log, transport.Command{
 		Path: argv[0], Args: argv[1:], Dir: dirs.Work, Keeper: []string{b.Self, "keeper"},
 		Env: append(append([]string{}, b.Env...), "HOME="+dirs.Home, "ACP_TEST_AGENT="+b.Quote(words),
 			"ACP_TEST_SCENARIO="+s.ID),
@@ -121,6 +121,9 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	if len(sessions) > 0 {
 		last := &sessions[len(sessions)-1]
 		last.Left, last.Seen = left, &replay.Seen{Late: late}
+		if last.Ended = ended; late {
+			last.Ended = ""
+		}
 		printed, err := os.ReadFile(filepath.Join(out, "client.stdout"))
 		if err != nil {
 			return res, err
@@ -143,12 +146,12 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 }
 
 // run runs the client to its end, and names what of our agent outlived
-// it. late says that it had to be killed.
+// it. ended says how it failed, if it did; late that it had to be killed.
 func (b *Bench) run(ctx context.Context, log *transcript.Transcript, c transport.Command, out string) (left []string,
-	late bool, err error) {
+	ended string, late bool, err error) {
 	p, err := transport.StartPiped(context.WithoutCancel(ctx), log, 0, c)
 	if err != nil {
-		return nil, false, err
+		return nil, "", false, err
 	}
 	stop := context.AfterFunc(ctx, p.Kill)
 	p.Stdin.Close()
@@ -162,7 +165,7 @@ func (b *Bench) run(ctx context.Context, log *transcript.Transcript, c transport
 			copied <- err
 		}()
 	}
-	_, survivors := p.Wait()
+	exit, survivors := p.Wait()
 	late = !stop()
 	err = errors.Join(<-copied, <-copied)
 	p.Stdout.Close()
@@ -172,7 +175,7 @@ func (b *Bench) run(ctx context.Context, log *transcript.Transcript, c transport
 			left = append(left, s.Command)
 		}
 	}
-	return left, late, err
+	return left, exit.Failure(), late, err
 }
 
 // keep writes what comes to a file, by lines, in which secrets are found whole; at most

@@ -22,6 +22,8 @@ type Session struct {
 	Log *transcript.Transcript
 	// Left are processes of ours that the editor left running when it ended.
 	Left []string
+	// Ended says how the editor ended if that was no proper end of an open turn; "" if it was, or nobody knows.
+	Ended string
 	// Seen describes the editor's process, if acp-test started it.
 	Seen *Seen
 }
@@ -42,6 +44,7 @@ func (j Judge) Editor(res results.Result, script *language.AgentScript, sessions
 			"the editor never started the agent: is {agent} or ACP_TEST_AGENT in its command line?"
 		return res
 	}
+	said := 0
 	for _, s := range sessions {
 		c := rules.Config{Severity: j.Severity}
 		if script != nil {
@@ -60,7 +63,18 @@ func (j Judge) Editor(res results.Result, script *language.AgentScript, sessions
 		for id, n := range one.Evidence {
 			res.Evidence[id] += n
 		}
+		if s.Ended != "" && j.leftTurn(s.Log) {
+			res.Verdict = results.Worst(res.Verdict, results.Inconclusive)
+			one.Reason = cmp.Or(one.Reason, "the editor left in its own turn without a cancel: "+s.Ended)
+		}
 		res.Reason = cmp.Or(res.Reason, one.Reason)
+		if said += told.said; res.AgentName == "" {
+			res.AgentName, res.AgentVersion = one.AgentName, one.AgentVersion
+		}
+	}
+	if said == 0 && res.Verdict == results.Pass {
+		res.Verdict, res.Reason = results.Skip, "the editor sent nothing, so nothing was judged"
+		return res
 	}
 	if script == nil {
 		return res
@@ -279,6 +293,35 @@ func (j Judge) openAtEnd(t *transcript.Transcript) []string {
 		open.see(e)
 	}
 	return nil
+}
+
+// leftTurn reports whether an editor ended the input of a live agent in a turn that it had not cancelled.
+func (j Judge) leftTurn(t *transcript.Transcript) bool {
+	open := j.requests()
+	for e := range t.All() {
+		if e.Source == transcript.Process {
+			if e.Kind == transcript.StdinClosed || e.Kind == transcript.Exited {
+				return e.Kind == transcript.StdinClosed && len(open.prompted(t, "")) > 0
+			}
+			continue
+		}
+		if open.see(e); j.Protocol.Cancels(e) {
+			for _, seq := range open.prompted(t, e.Session) {
+				delete(open.methods, seq)
+			}
+		}
+	}
+	return false
+}
+
+// prompted are the Seqs of prompts that are open, of one session or, by "", of all.
+func (r *requests) prompted(t *transcript.Transcript, session string) (seqs []int) {
+	for seq := range r.methods {
+		if _, prompt := r.of.Prompt(t.At(seq)); prompt && (session == "" || t.At(seq).Session == session) {
+			seqs = append(seqs, seq)
+		}
+	}
+	return seqs
 }
 
 // probe begins the methods of requests that ask whether the connection is still there.

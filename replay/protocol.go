@@ -82,8 +82,8 @@ type Facts struct {
 	Chunk, State bool
 	// Item is the id of something that the frame opens in its turn.
 	Item string
-	// Agent and Version are the agent's own name and version.
-	Agent, Version string
+	// Agent is the agent's own name, Client that of the editor; Version is that of the one or the other.
+	Agent, Client, Version string
 }
 
 // PlacesOf is what a recording says of where the agent ran, and whether that includes the

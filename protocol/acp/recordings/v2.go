@@ -43,9 +43,8 @@ func (p version2) Facts(e transcript.Entry) replay.Facts {
 	f := p.protocol.Facts(e)
 	v := e.JSON()
 	switch {
-	case e.Method == "initialize" && e.Kind == transcript.Response:
-		info := v.Path("result.info")
-		f.Agent, f.Version = info.Get("name").Str(), info.Get("version").Str()
+	case e.Method == "initialize":
+		introduced(&f, v.Path("result.info"), v.Path("params.info"))
 	case f.Loads:
 		f.Loads = v.Path("params.replayFrom").Kind() == wire.Object
 	}
