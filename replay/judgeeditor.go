@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/language"
@@ -72,14 +73,10 @@ func (j Judge) Editor(res results.Result, script *language.AgentScript, sessions
 			res.AgentName, res.AgentVersion = one.AgentName, one.AgentVersion
 		}
 	}
-	if said == 0 && res.Verdict == results.Pass {
-		res.Verdict, res.Reason = results.Skip, "the editor sent nothing, so nothing was judged"
-		return res
-	}
-	if script == nil {
-		return res
-	}
 	reached := 0
+	if script == nil {
+		script = &language.AgentScript{}
+	}
 	for i := range script.Checks {
 		k := j.check(res.ID, &script.Checks[i], sessions)
 		if k.Verdict != results.Skip {
@@ -90,7 +87,11 @@ func (j Judge) Editor(res results.Result, script *language.AgentScript, sessions
 			res.Verdict = results.Worst(res.Verdict, k.Verdict)
 		}
 	}
-	if reached == 0 && len(script.Checks) > 0 && res.Verdict == results.Pass {
+	switch {
+	case res.Verdict != results.Pass:
+	case said == 0:
+		res.Verdict, res.Reason = results.Skip, "the editor sent nothing, so nothing was judged"
+	case reached == 0 && len(script.Checks) > 0:
 		res.Verdict, res.Reason = results.Skip, "the editor did nothing that the checks are about"
 	}
 	return res
@@ -119,7 +120,7 @@ func (j Judge) check(id string, c *language.AgentCheck, sessions []Session) resu
 func (j Judge) expect(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	switch x.What {
 	case "shown", "ended":
-		return ofItself(x, sessions)
+		return j.ofItself(x, sessions)
 	case "left-open":
 		return j.leftOpen(x, sessions)
 	case "left-running":
@@ -233,7 +234,7 @@ func counted(want string, got int) bool {
 }
 
 // ofItself judges how the editor's process behaved, apart from its connections.
-func ofItself(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
+func (j Judge) ofItself(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	seen := sessions[len(sessions)-1].Seen
 	switch {
 	case seen == nil:
@@ -241,6 +242,8 @@ func ofItself(x *language.AgentExpectation, sessions []Session) (observed string
 	case x.What == "ended":
 		observed = pick(seen.Late, "its time was up", "it ended by itself")
 		return observed, seen.Late == x.Negate, true
+	case slices.ContainsFunc(sessions, func(s Session) bool { return len(j.openAtEnd(s.Log)) > 0 }):
+		return "the editor left before the agent had said all", false, false
 	}
 	where, text := regexp.MustCompile(x.Where), regexp.MustCompile(x.About) // the parser has compiled both
 	if seen.Printed == "" || !where.MatchString(seen.Printed) {
@@ -327,18 +330,24 @@ func (r *requests) prompted(t *transcript.Transcript, session string) (seqs []in
 // probe begins the methods of requests that ask whether the connection is still there.
 const probe = "_acp-test/"
 
-// leftAtOnce reports whether the editor could not answer the request seq, since it had
-// ended the agent's input before it or, with nothing to wait for, right after it, before
-// another frame of the agent: the two may have crossed. One that leaves its own turn open
-// has lost the connection: that is told by a probe, and not by what it was asked later.
+// crossing is how long the end of an editor's input may be under way, on a busy machine, while the agent asks.
+const crossing = time.Second
+
+// leftAtOnce reports whether the editor could not answer the request seq: it had ended the agent's input before it, or
+// so soon after it that the two may have crossed. With nothing to wait for, it may leave at any time before another
+// frame of the agent. One that leaves its own turn open has lost the connection: that is told by a probe, which it has
+// to answer.
 func (j Judge) leftAtOnce(t *transcript.Transcript, seq int) bool {
-	open := j.requests()
+	open, asked, next := j.requests(), t.At(seq), false
 	for e := range t.All() {
 		switch {
 		case e.Source == transcript.Process && e.Kind == transcript.StdinClosed:
-			return len(open.methods) == 0 || e.Seq < seq && !strings.HasPrefix(t.At(seq).Method, probe)
+			crossed := e.Seq < seq || e.At-asked.At < crossing
+			return len(open.methods) == 0 && !next || crossed && !strings.HasPrefix(asked.Method, probe)
+		case e.Source == transcript.Editor && e.Ref > seq:
+			return false // it has read what came behind
 		case e.Source == transcript.Agent && e.Seq > seq:
-			return false
+			next = true
 		}
 		open.see(e)
 	}

@@ -161,6 +161,16 @@ check stayed
 		Expect(verdicts(&replay.Seen{Printed: "Hello"})).To(Equal([]results.Verdict{results.Pass, results.Pass, results.Pass}))
 	})
 
+	It("misses nothing on the screen of an editor that left before all was said", func() {
+		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
+		Expect(err).NotTo(HaveOccurred())
+		log.AppendFrame(0, transcript.Editor, []byte(`{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}`), 0)
+		log.Event(0, transcript.Process, transcript.StdinClosed, "", struct{}{})
+		script := played("on prompt {\n\tend end_turn\n}\ncheck all\nshown 'piece 20' where='piece 1'\n")
+		res := judge.Editor(results.Result{ID: "x"}, script, []replay.Session{{Log: log, Seen: &replay.Seen{Printed: "piece 1"}}})
+		Expect(res.Checks[0].Verdict).To(Equal(results.Skip))
+	})
+
 	It("waits for a cancel, and skips checks about what the editor never came to", func() {
 		s := played(`
 on prompt {
