@@ -92,7 +92,7 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 		defer func() { err = errors.Join(err, front.Close()) }()
 		words = []string{front.url}
 	}
-	argv := b.expand(client, words)
+	argv, seen := b.expand(client, words), filepath.Join(out, "seen.jsonl")
 	log, err := transcript.New(transcript.Header{Tool: b.Tool, Scenario: s.ID},
 		transcript.Options{Classifier: b.Judge.Protocol})
 	if err != nil {
@@ -103,7 +103,7 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	defer cancel()
 	left, ended, late, err := b.run(ctx, log, transport.Command{
 		Path: argv[0], Args: argv[1:], Dir: dirs.Work, Keeper: []string{b.Self, "keeper"},
-		Env: append(append([]string{}, b.Env...), "HOME="+dirs.Home, "ACP_TEST_AGENT="+b.Quote(words),
+		Env: append(append([]string{}, b.Env...), "HOME="+dirs.Home, replay.EnvSeen+"="+seen, "ACP_TEST_AGENT="+b.Quote(words),
 			"ACP_TEST_SCENARIO="+s.ID),
 	}, out)
 	if err != nil {
@@ -123,6 +123,9 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 		last.Left, last.Seen = left, &replay.Seen{Late: late}
 		if last.Ended = ended; late {
 			last.Ended = ""
+		}
+		if last.Account, err = replay.AccountIn(seen); err != nil {
+			return res, err
 		}
 		printed, err := os.ReadFile(filepath.Join(out, "client.stdout"))
 		if err != nil {

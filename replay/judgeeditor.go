@@ -27,6 +27,8 @@ type Session struct {
 	Ended string
 	// Seen describes the editor's process, if acp-test started it.
 	Seen *Seen
+	// Account is what the editor says that its user saw, in the last of its sessions; nil: it says nothing.
+	Account *Account
 }
 
 // Seen is how an editor's process behaved, apart from its connections.
@@ -83,6 +85,11 @@ func (j Judge) Editor(res results.Result, script *language.AgentScript, sessions
 			reached++
 		}
 		res.Checks = append(res.Checks, k)
+	}
+	if a := sessions[len(sessions)-1].Account; a != nil {
+		res.Checks = append(res.Checks, j.accounted(res.ID, a, sessions)...)
+	}
+	for _, k := range res.Checks {
 		if k.Verdict != results.Skip {
 			res.Verdict = results.Worst(res.Verdict, k.Verdict)
 		}

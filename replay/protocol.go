@@ -27,6 +27,8 @@ type Protocol interface {
 	// About returns what a request of the agent is about: two of a method that
 	// are about the same stand for each other, whatever their order.
 	About(e transcript.Entry) string
+	// Sight returns what a user sees of a frame.
+	Sight(e transcript.Entry) Sight
 	// Adapt rewrites the recorded answer to a request for the request of now.
 	Adapt(answer []byte, then, now transcript.Entry) []byte
 	// Writes returns the file that a request of the agent asks the editor to write.

@@ -205,3 +205,53 @@ var _ = Describe("serve without a file", func() {
 // greeting is how an editor with a name begins.
 const greeting = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{},` +
 	`"clientInfo":{"name":"my-editor","version":"3"}}}` + "\n"
+
+var _ = Describe("an editor that says what its user saw", func() {
+	judged := func(p *place, fault string) (checks map[string]results.Verdict, said string) {
+		clients, err := filepath.Abs("../../ci/editors")
+		Expect(err).NotTo(HaveOccurred())
+		node := filepath.Join(clients, "node_modules", "node", "bin", "node")
+		Expect(node).To(BeAnExistingFile(), "run ci/install-npm ci/editors")
+		p.env = append(p.env, "FAULT="+fault)
+		got := p.run("editors", "--run", "editors/(m06-odd-tool-calls|m07-permission-options|m14-request-ids)$", "-j", "3", "--", node,
+			filepath.Join(clients, "sdk-client.mjs"), "{agent}")
+		checks = map[string]results.Verdict{}
+		for _, r := range p.results().Results {
+			for _, k := range r.Checks {
+				if strings.HasPrefix(k.Slug, "seen-") && k.Verdict != results.Skip {
+					checks[k.ID] = k.Verdict
+				}
+			}
+		}
+		return checks, got.out + got.err
+	}
+
+	It("is judged by that", func() {
+		checks, said := judged(newPlace(), "")
+		Expect(checks).To(And(HaveLen(7), HaveEach(results.Pass)), said)
+	})
+
+	DescribeTable("fails where that is not what the agent sent", func(fault, slug, observed string) {
+		checks, said := judged(newPlace(), fault)
+		Expect(checks).To(ContainElement(results.Fail))
+		for id, verdict := range checks {
+			Expect(verdict == results.Fail).To(Equal(strings.HasSuffix(id, "#"+slug)), "%s: %s\n%s", id, verdict, said)
+		}
+		Expect(said).To(ContainSubstring(observed))
+	},
+		Entry("the last piece is lost", "last-lost", "seen-text", "the text ends before"),
+		Entry("a piece is shown twice", "doubled", "seen-text", "more than the agent said in it"),
+		Entry("updates are shown in another session", "elsewhere", "seen-text", "in session session-1 the text ends before"),
+		Entry("a permission is decided unseen", "asks-unseen", "seen-asks", "nobody saw call-1"),
+		Entry("a tool call is not shown", "calls-unseen", "seen-calls", "nobody saw"),
+	)
+
+	It("is told of a line that is none of an account", func() {
+		p := newPlace()
+		p.env = append(p.env, "ACP_TEST_SEEN=seen.jsonl")
+		p.write("seen.jsonl", `{"tells":["text"]}`+"\n"+`{"txt":"a"}`+"\n")
+		got := p.with(greeting, "serve")
+		Expect(got.code).To(Equal(2))
+		Expect(got.err).To(ContainSubstring("seen.jsonl: line 2: expected tells, or session with text, call, asks or decides, got"))
+	})
+})

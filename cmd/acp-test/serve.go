@@ -160,9 +160,16 @@ func (h *host) serve(ctx context.Context, name string, o *serving) (err error) {
 // judgeEditor judges who was served, and writes the reports.
 func (h *host) judgeEditor(side agentSide, log *transcript.Transcript, file string, o *serving) error {
 	of := side.of
+	var account *replay.Account
+	if seen, ok := h.getenv(replay.EnvSeen); ok && seen != "" {
+		var err error
+		if account, err = replay.AccountIn(h.absolute(seen)); err != nil {
+			return err
+		}
+	}
 	res := secret.Value(h.secrets(), of.judge(o.severity).Editor(results.Result{ID: side.id, File: side.name,
 		Started: log.Header().Started, Artifacts: map[string]string{"transcript": filepath.Base(file)}}, side.script,
-		[]replay.Session{{Log: log, Ended: "it ended, or closed the agent's input"}}))
+		[]replay.Session{{Log: log, Account: account, Ended: "it ended, or closed the agent's input"}}))
 	run := verdict.NewRun(of.Version, tool(), h.commandLine(),
 		results.Agent{Profile: cmp.Or(res.AgentName, of.unnamed())})
 	run.Started, run.Results = log.Header().Started, []results.Result{res}

@@ -61,6 +61,21 @@ func (protocol) Facts(e transcript.Entry) replay.Facts {
 	return f
 }
 
+// Sight implements replay.Protocol.
+func (protocol) Sight(e transcript.Entry) (s replay.Sight) {
+	v := e.JSON()
+	switch update := acpframe.Update(e); {
+	case e.Source != transcript.Agent:
+	case update == "agent_message_chunk":
+		s.Text = v.Path("params.update.content.text").Str()
+	case update == "tool_call":
+		s.Call = v.Path("params.update.toolCallId").Str()
+	case e.Kind == transcript.Request && e.Method == "session/request_permission":
+		s.Ask = v.Path("params.toolCall.toolCallId").Str()
+	}
+	return s
+}
+
 // introduced adds the name and version that a side gives itself.
 func introduced(f *replay.Facts, agent, client wire.Value) {
 	f.Agent, f.Client = agent.Get("name").Str(), client.Get("name").Str()

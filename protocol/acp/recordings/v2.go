@@ -66,6 +66,22 @@ func (p version2) Facts(e transcript.Entry) replay.Facts {
 	return f
 }
 
+// Sight implements replay.Protocol: a whole message is told again.
+func (p version2) Sight(e transcript.Entry) replay.Sight {
+	s := p.protocol.Sight(e)
+	update := e.JSON().Path("params.update")
+	switch {
+	case e.Source != transcript.Agent:
+	case update.Get("sessionUpdate").Is("agent_message"):
+		for block := range update.Get("content").Items() {
+			s.Text += block.Get("text").Str()
+		}
+	case e.Kind == transcript.Request && e.Method == "session/request_permission":
+		s.Ask = e.JSON().Path("params.subject.toolCall.toolCallId").Str()
+	}
+	return s
+}
+
 // Improvise implements replay.Protocol.
 func (p version2) Improvise(e transcript.Entry) [][]byte {
 	switch e.Method {
