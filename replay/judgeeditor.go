@@ -349,7 +349,7 @@ func (j Judge) leftAtOnce(t *transcript.Transcript, seq int) bool {
 	for e := range t.All() {
 		switch {
 		case e.Source == transcript.Process && e.Kind == transcript.StdinClosed:
-			crossed := e.Seq < seq || e.At-asked.At < crossing
+			crossed := seq > 0 && (e.Seq < seq || e.At-asked.At < crossing) // 0 was written to an editor that read no more
 			return len(open.methods) == 0 && !next || crossed && !strings.HasPrefix(asked.Method, probe)
 		case e.Source == transcript.Editor && e.Ref > seq:
 			return false // it has read what came behind
