@@ -309,11 +309,11 @@ func (j Judge) openAtEnd(t *transcript.Transcript) []string {
 func (j Judge) leftTurn(t *transcript.Transcript) bool {
 	open := j.requests()
 	for e := range t.All() {
-		if e.Source == transcript.Process {
-			if e.Kind == transcript.StdinClosed || e.Kind == transcript.Exited {
-				return e.Kind == transcript.StdinClosed && len(open.prompted(t, "")) > 0
-			}
-			continue
+		switch e.Kind {
+		case transcript.StdinClosed:
+			return len(open.prompted(t, "")) > 0
+		case transcript.Exited, serve.Shut:
+			return false // the agent left before
 		}
 		if open.see(e); j.Protocol.Cancels(e) {
 			for _, seq := range open.prompted(t, e.Session) {
