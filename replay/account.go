@@ -123,11 +123,10 @@ type due struct {
 }
 
 // dues are what users should have seen of some connections. Optional is what came outside of turns and loads, or after
-// their cancel.
+// their cancel. left says that a turn never ended: the editor or the agent left in it.
 func (j Judge) dues(sessions []Session, kind string) (all []due, left bool) {
 	for _, s := range sessions {
 		open := j.requests()
-		left = left || len(j.openAtEnd(s.Log)) > 0
 		for e := range s.Log.All() {
 			if open.see(e); e.Source == transcript.Editor && j.Protocol.Cancels(e) {
 				for _, seq := range open.prompted(s.Log, e.Session) {
@@ -149,8 +148,18 @@ func (j Judge) dues(sessions []Session, kind string) (all []due, left bool) {
 				all = append(all, due{e.Session, what, s.Log, e.Seq, optional})
 			}
 		}
+		left = left || len(j.openAtEnd(s.Log)) > 0 || j.unended(s.Log)
 	}
 	return all, left
+}
+
+// unended reports whether a turn had not ended when the log did.
+func (j Judge) unended(t *transcript.Transcript) bool {
+	open := j.requests()
+	for e := range t.All() {
+		open.see(e)
+	}
+	return len(open.prompted(t, "")) > 0
 }
 
 // answered reports whether the editor answered a request of the agent with a result.

@@ -3,7 +3,7 @@
 // that allows once.
 // usage: node sdk-client.mjs AGENT [ARG…]; PROMPT is the text of the prompt. ACP_TEST_SEEN is the
 // file for an account of what a user would have seen, and FAULT what is wrong with that: last-lost,
-// doubled, elsewhere, asks-unseen or calls-unseen.
+// doubled, elsewhere, asks-unseen or calls-unseen; invents is one that chooses what was not offered.
 import { spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
@@ -32,6 +32,7 @@ const app = acp
   .onRequest(acp.methods.client.session.requestPermission, ({ params }) => {
     if (fault !== "asks-unseen") seen({ session: params.sessionId, asks: params.toolCall.toolCallId });
     const option = params.options.find((o) => o.kind === "allow_once") ?? params.options[0];
+    if (fault === "invents") return { outcome: { outcome: "selected", optionId: "invented" } };
     return { outcome: option ? { outcome: "selected", optionId: option.optionId } : { outcome: "cancelled" } };
   })
   .onRequest(acp.methods.client.fs.readTextFile, async ({ params }) => ({ content: part(await readFile(params.path, "utf8"), params.line, params.limit) }))

@@ -97,6 +97,9 @@ func (h *host) editors(ctx context.Context, o *editing, paths, client []string) 
 	if _, err := exec.LookPath(client[0]); err != nil {
 		return fmt.Errorf("editors: the client cannot be started: %w", err)
 	}
+	if o.drawn > 0 && of.agent == nil {
+		return fmt.Errorf("--draw: no agents of %s are drawn", of.Name)
+	}
 	known, err := knownFailures("--known", o.known)
 	if err != nil {
 		return err
@@ -152,9 +155,6 @@ func (h *host) editors(ctx context.Context, o *editing, paths, client []string) 
 
 // drawnAgents draws agent-side scenarios, and writes them into a folder. Each depends on the seed and its number alone.
 func (p protocol) drawnAgents(o *editing, out string) (list []*scenarios.Scenario, err error) {
-	if p.agent == nil {
-		return nil, fmt.Errorf("--draw: no agents of %s are drawn", p.Name)
-	}
 	for n := range o.drawn {
 		id := fmt.Sprintf("drawn-%04d", n+1)
 		file, text := filepath.Join(out, id+".txtar"), p.agent(rand.New(rand.NewPCG(uint64(o.seed), uint64(n))))

@@ -255,3 +255,28 @@ var _ = Describe("an editor that says what its user saw", func() {
 		Expect(got.err).To(ContainSubstring("seen.jsonl: line 2: expected tells, or session with text, call, asks or decides, got"))
 	})
 })
+
+var _ = Describe("drawn agents", func() {
+	clients, _ := filepath.Abs("../../ci/editors")
+	client := []string{"--", filepath.Join(clients, "node_modules", "node", "bin", "node"), filepath.Join(clients, "sdk-client.mjs"), "{agent}"}
+
+	It("are the same for a seed, blame no correct editor, and run again", func() {
+		p := newPlace()
+		got := p.run(append([]string{"editors", "--draw", "4", "-j", "4"}, client...)...)
+		Expect(got.code).To(Equal(0), got.out+got.err)
+		Expect(p.results().Counts.Pass).To(Equal(4))
+		first := p.read("acp-test-out/drawn-0002.txtar")
+		got = p.run(append([]string{"editors", "acp-test-out/drawn-0002.txtar", "--out", "again"}, client...)...)
+		Expect(got.code).To(Equal(0), got.out+got.err)
+		Expect(p.run(append([]string{"editors", "--draw", "2", "--run", "nothing-matches"}, client...)...).code).To(Equal(2))
+		Expect(p.read("acp-test-out/drawn-0002.txtar")).To(Equal(first))
+	})
+
+	It("find an editor that chooses what was not offered", func() {
+		p := newPlace()
+		p.env = append(p.env, "FAULT=invents")
+		got := p.run(append([]string{"editors", "--draw", "6", "-j", "4"}, client...)...)
+		Expect(got.code).To(Equal(1), got.out+got.err)
+		Expect(got.out).To(ContainSubstring("C-PERM-OFFERED"))
+	})
+})

@@ -68,7 +68,7 @@ func (a *agentWriter) turn() {
 	for range 1 + a.r.IntN(8) {
 		switch a.r.IntN(9) {
 		case 0:
-			a.block(pick(a.r, []string{"join", fmt.Sprintf("split %d", 1+a.r.IntN(40))}), func() { a.some(3, a.update) })
+			a.block(fmt.Sprintf("split %d", pick(a.r, []int{17, 1000, 65536})), func() { a.some(3, a.update) })
 		case 1:
 			a.noise()
 		case 2, 3, 4:
