@@ -103,7 +103,8 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	defer cancel()
 	left, ended, late, err := b.run(ctx, log, transport.Command{
 		Path: argv[0], Args: argv[1:], Dir: dirs.Work, Keeper: []string{b.Self, "keeper"},
-		Env: append(append([]string{}, b.Env...), "HOME="+dirs.Home, replay.EnvSeen+"="+seen, "ACP_TEST_AGENT="+b.Quote(words),
+		Env: append(append([]string{}, b.Env...), "HOME="+dirs.Home, replay.EnvSeen+"="+seen,
+			"ACP_TEST_AGENT="+b.Quote(words),
 			"ACP_TEST_SCENARIO="+s.ID),
 	}, out)
 	if err != nil {
@@ -120,18 +121,10 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	}
 	if len(sessions) > 0 {
 		last := &sessions[len(sessions)-1]
-		last.Left, last.Seen = left, &replay.Seen{Late: late}
-		if last.Ended = ended; late {
-			last.Ended = ""
-		}
-		if last.Account, err = replay.AccountIn(seen); err != nil {
+		last.Left, last.Ended, last.Seen = left, ended, &replay.Seen{Late: late}
+		if err := evidence(last, seen, filepath.Join(out, "client.stdout")); err != nil {
 			return res, err
 		}
-		printed, err := os.ReadFile(filepath.Join(out, "client.stdout"))
-		if err != nil {
-			return res, err
-		}
-		last.Seen.Printed = string(printed[:min(len(printed), judgedOutput)])
 	}
 	began := res.Started
 	res = b.Judge.Editor(res, s.Agent, sessions)
@@ -146,6 +139,19 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 		_ = t.Log.Close() // it was loaded: nothing is written
 	}
 	return res, nil
+}
+
+// evidence adds what the client says that its user saw, and what it printed.
+func evidence(s *replay.Session, account, stdout string) (err error) {
+	if s.Seen.Late { // it was ended
+		s.Ended = ""
+	}
+	if s.Account, err = replay.AccountIn(account); err != nil {
+		return err
+	}
+	printed, err := os.ReadFile(stdout)
+	s.Seen.Printed = string(printed[:min(len(printed), judgedOutput)])
+	return err
 }
 
 // run runs the client to its end, and names what of our agent outlived

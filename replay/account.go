@@ -134,7 +134,8 @@ func (j Judge) dues(sessions []Session, kind string) (all []due, left bool) {
 				}
 			}
 			sight, what := j.Protocol.Sight(e), ""
-			optional := e.Ref == 0 && !lists.Any(maps.Keys(open.methods), func(seq int) bool { return s.Log.At(seq).Session == e.Session })
+			optional := e.Ref == 0 && !lists.Any(maps.Keys(open.methods),
+				func(seq int) bool { return s.Log.At(seq).Session == e.Session })
 			switch kind {
 			case "text":
 				what = dense(sight.Text)

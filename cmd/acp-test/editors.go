@@ -57,7 +57,8 @@ a scenario in --out, which runs again by its name.`,
 			if err := cmp.Or(wrong([]contradiction{
 				{o.timeout <= 0, "--timeout: it must be longer than 0"},
 				{o.drawn < 0, fmt.Sprintf("--draw %d: the number of scenarios is not negative", o.drawn)},
-				{o.drawn > 0 && (len(paths) > 0 || o.list), "--draw makes its scenarios itself, and goes with no PATH and no --list"},
+				{o.drawn > 0 && (len(paths) > 0 || o.list),
+					"--draw makes its scenarios itself, and goes with no PATH and no --list"},
 				{o.jobs < 1, fmt.Sprintf("-j %d: at least 1 scenario must run", o.jobs)},
 			}), checkSeverity(o.severity), checkFormats("--report", o.reports)); err != nil {
 				return err

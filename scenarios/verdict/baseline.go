@@ -229,7 +229,7 @@ func Expect(r *results.Result, list []agents.KnownFailure) {
 
 // An inconclusive part beside a failure that is known does not make it unknown.
 func Mark(r *results.Result, isKnown func(ids ...string) bool) {
-	all, some := true, false // of what counts
+	all, some := r.Verdict != results.Error, false // of what counts
 	count := func(known bool) {
 		all, some = all && known, some || known
 	}
@@ -255,8 +255,8 @@ func Mark(r *results.Result, isKnown func(ids ...string) bool) {
 		r.Golden.Known = isKnown("golden")
 		count(r.Golden.Known)
 	}
-	if counts(r.FailureClass) || r.Verdict == results.Error {
-		count(r.Verdict != results.Error && missedBefore(r) && isKnown(beforeChecks))
+	if counts(r.FailureClass) {
+		count(missedBefore(r) && isKnown(beforeChecks))
 	}
-	r.Known = all && some && (r.Verdict == results.Fail || r.Verdict == results.Inconclusive)
+	r.Known = all && some
 }

@@ -131,7 +131,8 @@ func (a *agentWriter) update() {
 	session := pick(a.r, []string{"", "", "", "", " session=session-2", " session=nobody"})
 	switch a.r.IntN(12) {
 	case 0:
-		a.line("tool %s 'Tool %d' kind=%s status=%s", id, a.n, pick(a.r, []string{"read", "edit", "execute", "other", "_brew"}),
+		a.line("tool %s 'Tool %d' kind=%s status=%s", id, a.n,
+			pick(a.r, []string{"read", "edit", "execute", "other", "_brew"}),
 			pick(a.r, []string{"pending", "in_progress", "completed", "failed"}))
 	case 1:
 		a.line("tool-update %s status=%s text='part %d'", id, pick(a.r, []string{"in_progress", "completed", "failed"}), a.n)
@@ -142,10 +143,11 @@ func (a *agentWriter) update() {
 	case 4:
 		a.line("notify %s '{\"n\":%d}'", pick(a.r, []string{"_drawn/progress", "no/such_method"}), a.n)
 	case 5:
-		a.line("update '{\"sessionUpdate\":%q,\"n\":[%d,null,{}]}'%s", pick(a.r, []string{"_drawn", "of_the_future"}), a.n, session)
+		a.line("update '{\"sessionUpdate\":%q,\"n\":[%d,null,{}]}'%s", 
+			pick(a.r, []string{"_drawn", "of_the_future"}), a.n, session)
 	case 6:
-		a.line(`update '{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"c%d","description":"d"}]}'%s`,
-			a.n, session)
+		a.line(`update '{"sessionUpdate":"available_commands_update",`+
+			`"availableCommands":[{"name":"c%d","description":"d"}]}'%s`, a.n, session)
 	case 7:
 		a.line(`update '{"sessionUpdate":"agent_message_chunk","messageId":"m-%d","content":{"type":"text","text":"%s"},`+
 			`"_meta":{"drawn":true}}'%s`, a.n, pick(a.r, []string{"", "é☃", "\\n", "*bold*", "x"}), session)
@@ -162,7 +164,8 @@ func (a *agentWriter) request() {
 	id := pick(a.r, []string{"", "", fmt.Sprintf(` id='"%d-0c6f2b1e-8f5d"'`, a.n), fmt.Sprintf(" id=%d", a.n),
 		fmt.Sprintf(" id=-%d", a.n), fmt.Sprintf(" id=%d", int64(1)<<53-int64(a.n)), fmt.Sprintf(` id='"%d"'`, a.n)})
 	call := fmt.Sprintf("call-%d", a.r.IntN(3))
-	switch options := pick(a.r, []string{"allow_once:yes reject_once:no", "reject_once:a reject_always:b", "allow_once:yes",
+	switch options := pick(a.r, []string{"allow_once:yes reject_once:no", "reject_once:a reject_always:b",
+		"allow_once:yes",
 		"allow_always:7 allow_once:8 reject_once:9"}); a.r.IntN(6) {
 	case 0, 1, 2:
 		a.line("permission %s %s title='Ask %d' as %s", call, options, a.n, name)

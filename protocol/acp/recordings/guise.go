@@ -138,7 +138,8 @@ func (g *guise) settings(line func(string, ...any)) {
 		all = append(all, text.String()+"}")
 	}
 	for i, o := range options {
-		line("  --> request session/set_config_option configId=%s\n    note option%d $value\n    answer {\"configOptions\":[%s]}",
+		line("  --> request session/set_config_option configId=%s\n    note option%d $value\n"+
+			"    answer {\"configOptions\":[%s]}",
 			o.Get("id").Str(), i, strings.Join(all, ","))
 	}
 	line("  --> request session/set_config_option\n    refuse -32602 %q", "unknown option")
