@@ -78,7 +78,7 @@ at which URL; %s are the bearer tokens that it then asks for. With
 	c.Flags().BoolVar(&a.listHabits, "liberties", false, "list the liberties")
 	c.Flags().StringVar(&a.as, "as", "",
 		"with the name and the ways of a real agent, by the `NAME` of its profile or from a "+
-		"recording: "+strings.Join(obedient.Agents(), ", "))
+			"recording: "+strings.Join(obedient.Agents(), ", "))
 	completeWords(c, "fault", faultNames)
 	completeWords(c, "liberty", libertyNames)
 	return c

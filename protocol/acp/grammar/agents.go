@@ -143,7 +143,7 @@ func (a *agentWriter) update() {
 	case 4:
 		a.line("notify %s '{\"n\":%d}'", pick(a.r, []string{"_drawn/progress", "no/such_method"}), a.n)
 	case 5:
-		a.line("update '{\"sessionUpdate\":%q,\"n\":[%d,null,{}]}'%s", 
+		a.line("update '{\"sessionUpdate\":%q,\"n\":[%d,null,{}]}'%s",
 			pick(a.r, []string{"_drawn", "of_the_future"}), a.n, session)
 	case 6:
 		a.line(`update '{"sessionUpdate":"available_commands_update",`+
