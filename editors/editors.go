@@ -92,7 +92,7 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 		defer func() { err = errors.Join(err, front.Close()) }()
 		words = []string{front.url}
 	}
-	argv := b.expand(client, words)
+	argv, seen := b.expand(client, words), filepath.Join(out, "seen.jsonl")
 	log, err := transcript.New(transcript.Header{Tool: b.Tool, Scenario: s.ID},
 		transcript.Options{Classifier: b.Judge.Protocol})
 	if err != nil {
@@ -101,9 +101,10 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	defer log.Close()
 	ctx, cancel := context.WithTimeout(ctx, b.Timeout)
 	defer cancel()
-	left, late, err := b.run(ctx, log, transport.Command{
+	left, ended, late, err := b.run(ctx, log, transport.Command{
 		Path: argv[0], Args: argv[1:], Dir: dirs.Work, Keeper: []string{b.Self, "keeper"},
-		Env: append(append([]string{}, b.Env...), "HOME="+dirs.Home, "ACP_TEST_AGENT="+b.Quote(words),
+		Env: append(append([]string{}, b.Env...), "HOME="+dirs.Home, replay.EnvSeen+"="+seen,
+			"ACP_TEST_AGENT="+b.Quote(words),
 			"ACP_TEST_SCENARIO="+s.ID),
 	}, out)
 	if err != nil {
@@ -120,12 +121,10 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	}
 	if len(sessions) > 0 {
 		last := &sessions[len(sessions)-1]
-		last.Left, last.Seen = left, &replay.Seen{Late: late}
-		printed, err := os.ReadFile(filepath.Join(out, "client.stdout"))
-		if err != nil {
+		last.Left, last.Ended, last.Seen = left, ended, &replay.Seen{Late: late}
+		if err := evidence(last, seen, filepath.Join(out, "client.stdout")); err != nil {
 			return res, err
 		}
-		last.Seen.Printed = string(printed[:min(len(printed), judgedOutput)])
 	}
 	began := res.Started
 	res = b.Judge.Editor(res, s.Agent, sessions)
@@ -142,13 +141,26 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	return res, nil
 }
 
+// evidence adds what the client says that its user saw, and what it printed.
+func evidence(s *replay.Session, account, stdout string) (err error) {
+	if s.Seen.Late { // it was ended
+		s.Ended = ""
+	}
+	if s.Account, err = replay.AccountIn(account); err != nil {
+		return err
+	}
+	printed, err := os.ReadFile(stdout)
+	s.Seen.Printed = string(printed[:min(len(printed), judgedOutput)])
+	return err
+}
+
 // run runs the client to its end, and names what of our agent outlived
-// it. late says that it had to be killed.
+// it. ended says how it failed, if it did; late that it had to be killed.
 func (b *Bench) run(ctx context.Context, log *transcript.Transcript, c transport.Command, out string) (left []string,
-	late bool, err error) {
+	ended string, late bool, err error) {
 	p, err := transport.StartPiped(context.WithoutCancel(ctx), log, 0, c)
 	if err != nil {
-		return nil, false, err
+		return nil, "", false, err
 	}
 	stop := context.AfterFunc(ctx, p.Kill)
 	p.Stdin.Close()
@@ -162,7 +174,7 @@ func (b *Bench) run(ctx context.Context, log *transcript.Transcript, c transport
 			copied <- err
 		}()
 	}
-	_, survivors := p.Wait()
+	exit, survivors := p.Wait()
 	late = !stop()
 	err = errors.Join(<-copied, <-copied)
 	p.Stdout.Close()
@@ -172,7 +184,7 @@ func (b *Bench) run(ctx context.Context, log *transcript.Transcript, c transport
 			left = append(left, s.Command)
 		}
 	}
-	return left, late, err
+	return left, exit.Failure(), late, err
 }
 
 // keep writes what comes to a file, by lines, in which secrets are found whole; at most

@@ -82,8 +82,8 @@ var carelessEditors = []careless{
 		reddens: []string{"m12-long-lines#whole-characters"}, hear: breakCharacters},
 	{name: "noise-fatal", scenario: "m12-noise", reddens: []string{"m12-noise#connection-survives"},
 		say: silentOnErrors},
-	{name: "stream-stops", scenario: "m01-burst", reddens: []string{"m01-burst#connection-survives",
-		"m01-burst#last-text"}, say: silentOnErrors},
+	{name: "stream-stops", scenario: "m01-burst", reddens: []string{"m01-burst#connection-survives"},
+		say: silentOnErrors},
 	{name: "whole-file-always", scenario: "m15-files", reddens: []string{"m15-files#second-line", "m15-files#limit-alone",
 		"m15-files#from-the-third", "m15-files#missing-is-an-error"}, handlers: map[string]func(*mockclient.Request){
 		readFile: always(object{"content": "one\ntwo\nthree\n"})}},
@@ -293,7 +293,7 @@ func silentOn(call string) func(e *editing, m object) []object {
 func silentWhen(when func(e *editing, asked, m object) bool) func(e *editing, m object) []object {
 	return func(e *editing, m object) []object {
 		if isAnswer(m) && when(e, e.asked[key(m["id"])], m) {
-			e.giveUp()
+			e.leave()
 			return nil
 		}
 		return []object{m}
@@ -312,7 +312,7 @@ func silentOnBoth(e *editing, m object) []object {
 		return []object{m}
 	}
 	if n, _ := e.memory["n"].(int); n == 1 {
-		e.giveUp()
+		e.leave()
 	}
 	e.memory["n"] = 1
 	return nil
@@ -325,7 +325,7 @@ var silentOnErrors = silentWhen(func(_ *editing, _, m object) bool { return m["e
 func silentOnUnknown(e *editing, m object) []object {
 	if isAnswer(m) && m["error"] != nil {
 		if e.asked[key(m["id"])]["method"] == "no/such_method" {
-			e.giveUp()
+			e.leave()
 		}
 		return nil
 	}
@@ -346,7 +346,7 @@ func key(id any) string {
 
 func stopSilently(e *editing, m object) []object {
 	if m["method"] == "session/cancel" || isAnswer(m) {
-		e.giveUp()
+		e.leave()
 		return nil
 	}
 	return []object{m}
@@ -481,7 +481,7 @@ func hearVersion1(_ *editing, m object) []object {
 
 func confuseIDs(e *editing, m object) []object {
 	if id, ok := m["id"].(string); ok && isAnswer(m) && len(id) > 30 {
-		e.giveUp()
+		e.leave()
 		m["id"] = 0
 	}
 	return []object{m}

@@ -62,6 +62,9 @@ type editing struct {
 // giveUp ends the editor's part, as one does that waits for nothing any more.
 func (e *editing) giveUp() { e.once.Do(func() { close(e.gone) }) }
 
+// leave gives up once the agent has waited for so long that its request and the end of its input did not cross.
+func (e *editing) leave() { time.AfterFunc(1100*time.Millisecond, e.giveUp) }
+
 // print shows what a user sees: texts, modes, commands, and content of tool calls.
 func (e *editing) print(m object) {
 	u, _ := dig(m, "params", "update").(object)

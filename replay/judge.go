@@ -66,9 +66,10 @@ func (c *Checking) Result(id string, t *transcript.Transcript) results.Result {
 
 // account collects what a transcript records about its own run.
 type account struct {
-	frames         int
+	frames, said   int // in all, and by the editor
 	last           time.Duration
 	agent, version string
+	client, of     string // the editor's name and version
 	exited         bool
 }
 
@@ -89,8 +90,15 @@ func (a *account) see(e transcript.Entry, p Protocol) {
 		a.exited = true
 	case e.Frame():
 		a.frames++
-		if f := p.Facts(e); f.Agent != "" && a.agent == "" {
+		if e.Source == transcript.Editor {
+			a.said++
+		}
+		f := p.Facts(e)
+		if f.Agent != "" && a.agent == "" {
 			a.agent, a.version = f.Agent, f.Version
+		}
+		if f.Client != "" && a.client == "" {
+			a.client, a.of = f.Client, f.Version
 		}
 	}
 }
@@ -116,6 +124,9 @@ func (j Judge) conclude(res *results.Result, t *transcript.Transcript, c *rules.
 	res.Evidence, res.Linger = c.Evidence(), end.Linger
 	res.Frames, res.Duration = told.frames, told.last
 	res.AgentName, res.AgentVersion = told.agent, told.version
+	if side == TheEditor {
+		res.AgentName, res.AgentVersion = told.client, told.of
+	}
 }
 
 func (j Judge) finding(f rules.Finding, t *transcript.Transcript) results.Finding {

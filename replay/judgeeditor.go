@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/language"
@@ -22,8 +23,12 @@ type Session struct {
 	Log *transcript.Transcript
 	// Left are processes of ours that the editor left running when it ended.
 	Left []string
+	// Ended says how the editor ended if that was no proper end of an open turn; "" if it was, or nobody knows.
+	Ended string
 	// Seen describes the editor's process, if acp-test started it.
 	Seen *Seen
+	// Account is what the editor says that its user saw, in the last of its sessions; nil: it says nothing.
+	Account *Account
 }
 
 // Seen is how an editor's process behaved, apart from its connections.
@@ -42,6 +47,7 @@ func (j Judge) Editor(res results.Result, script *language.AgentScript, sessions
 			"the editor never started the agent: is {agent} or ACP_TEST_AGENT in its command line?"
 		return res
 	}
+	said := 0
 	for _, s := range sessions {
 		c := rules.Config{Severity: j.Severity}
 		if script != nil {
@@ -60,23 +66,39 @@ func (j Judge) Editor(res results.Result, script *language.AgentScript, sessions
 		for id, n := range one.Evidence {
 			res.Evidence[id] += n
 		}
+		if s.Ended != "" && j.leftTurn(s.Log) {
+			res.Verdict = results.Worst(res.Verdict, results.Inconclusive)
+			one.Reason = cmp.Or(one.Reason, "the editor left in its own turn without a cancel: "+s.Ended)
+		}
 		res.Reason = cmp.Or(res.Reason, one.Reason)
-	}
-	if script == nil {
-		return res
+		if said += told.said; res.AgentName == "" {
+			res.AgentName, res.AgentVersion = one.AgentName, one.AgentVersion
+		}
 	}
 	reached := 0
+	if script == nil {
+		script = &language.AgentScript{}
+	}
 	for i := range script.Checks {
 		k := j.check(res.ID, &script.Checks[i], sessions)
 		if k.Verdict != results.Skip {
 			reached++
 		}
 		res.Checks = append(res.Checks, k)
+	}
+	if a := sessions[len(sessions)-1].Account; a != nil {
+		res.Checks = append(res.Checks, j.accounted(res.ID, a, sessions)...)
+	}
+	for _, k := range res.Checks {
 		if k.Verdict != results.Skip {
 			res.Verdict = results.Worst(res.Verdict, k.Verdict)
 		}
 	}
-	if reached == 0 && len(script.Checks) > 0 && res.Verdict == results.Pass {
+	switch {
+	case res.Verdict != results.Pass:
+	case said == 0:
+		res.Verdict, res.Reason = results.Skip, "the editor sent nothing, so nothing was judged"
+	case reached == 0 && len(script.Checks) > 0:
 		res.Verdict, res.Reason = results.Skip, "the editor did nothing that the checks are about"
 	}
 	return res
@@ -105,7 +127,7 @@ func (j Judge) check(id string, c *language.AgentCheck, sessions []Session) resu
 func (j Judge) expect(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	switch x.What {
 	case "shown", "ended":
-		return ofItself(x, sessions)
+		return j.ofItself(x, sessions)
 	case "left-open":
 		return j.leftOpen(x, sessions)
 	case "left-running":
@@ -219,7 +241,7 @@ func counted(want string, got int) bool {
 }
 
 // ofItself judges how the editor's process behaved, apart from its connections.
-func ofItself(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
+func (j Judge) ofItself(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	seen := sessions[len(sessions)-1].Seen
 	switch {
 	case seen == nil:
@@ -229,6 +251,8 @@ func ofItself(x *language.AgentExpectation, sessions []Session) (observed string
 			observed = "its time was up"
 		}
 		return observed, seen.Late == x.Negate, true
+	case slices.ContainsFunc(sessions, func(s Session) bool { return len(j.openAtEnd(s.Log)) > 0 }):
+		return "the editor left before the agent had said all", false, false
 	}
 	where, text := regexp.MustCompile(x.Where), regexp.MustCompile(x.About) // the parser has compiled both
 	if seen.Printed == "" || !where.MatchString(seen.Printed) {
@@ -276,21 +300,56 @@ func (j Judge) openAtEnd(t *transcript.Transcript) []string {
 	return nil
 }
 
+// leftTurn reports whether an editor ended the input of a live agent in a turn that it had not cancelled.
+func (j Judge) leftTurn(t *transcript.Transcript) bool {
+	open := j.requests()
+	for e := range t.All() {
+		switch e.Kind {
+		case transcript.StdinClosed:
+			return len(open.prompted(t, "")) > 0
+		case transcript.Exited, serve.Shut:
+			return false // the agent left before
+		}
+		if open.see(e); j.Protocol.Cancels(e) {
+			for _, seq := range open.prompted(t, e.Session) {
+				delete(open.methods, seq)
+			}
+		}
+	}
+	return false
+}
+
+// prompted are the Seqs of prompts that are open, of one session or, by "", of all.
+func (r *requests) prompted(t *transcript.Transcript, session string) (seqs []int) {
+	for seq := range r.methods {
+		if _, prompt := r.of.Prompt(t.At(seq)); prompt && (session == "" || t.At(seq).Session == session) {
+			seqs = append(seqs, seq)
+		}
+	}
+	return seqs
+}
+
 // probe begins the methods of requests that ask whether the connection is still there.
 const probe = "_acp-test/"
 
-// leftAtOnce reports whether the editor could not answer the request seq, since it had
-// ended the agent's input before it or, with nothing to wait for, right after it, before
-// another frame of the agent: the two may have crossed. One that leaves its own turn open
-// has lost the connection: that is told by a probe, and not by what it was asked later.
+// crossing is how long the end of an editor's input may be under way, on a busy machine, while the agent asks.
+const crossing = time.Second
+
+// leftAtOnce reports whether the editor could not answer the request seq: it had ended the agent's input before it, or
+// so soon after it that the two may have crossed. With nothing to wait for, it may leave at any time before another
+// frame of the agent. One that leaves its own turn open has lost the connection: that is told by a probe, which it has
+// to answer.
 func (j Judge) leftAtOnce(t *transcript.Transcript, seq int) bool {
-	open := j.requests()
+	open, asked, next := j.requests(), t.At(seq), false
 	for e := range t.All() {
 		switch {
 		case e.Source == transcript.Process && e.Kind == transcript.StdinClosed:
-			return len(open.methods) == 0 || e.Seq < seq && !strings.HasPrefix(t.At(seq).Method, probe)
+			crossed := seq > 0 && (e.Seq < seq || e.At-asked.At < crossing) // 0 was written to an editor that read no more
+			return len(open.methods) == 0 && !next || crossed && !strings.HasPrefix(asked.Method, probe)
+		case e.Source == transcript.Editor && e.Ref > seq:
+			return false // it has read what came behind
 		case e.Source == transcript.Agent && e.Seq > seq:
-			return false
+			next = true
 		}
 		open.see(e)
 	}

@@ -35,7 +35,8 @@ type client struct {
 	patience     time.Duration                                    // after which it cancels by itself
 	idle         bool                                             // it cancels where nothing runs
 	prompts      int                                              // how many, 0 is 1
-	leaves       bool                                             // it ends the input with the turn still open
+	leaves       string                                           // a kind of update after which it ends the input, the turn still open
+	leavesToo    bool                                             // it ends the input right after its cancel
 	slow         time.Duration                                    // over each frame
 	extension    bool                                             // it sends notifications of its own
 	loads        bool                                             // it loads a session where it can
@@ -218,8 +219,11 @@ func (c *client) take(line string) bool {
 	case m.Method != "":
 		if c.cancelAt != "" && update["sessionUpdate"] == c.cancelAt && c.session != "" {
 			c.cancel()
+			if c.leavesToo {
+				return true
+			}
 		}
-		if c.leaves && update["sessionUpdate"] == "agent_message_chunk" {
+		if c.leaves != "" && update["sessionUpdate"] == c.leaves {
 			return true
 		}
 	default:
@@ -288,7 +292,9 @@ var liberties = map[string]client{
 	"a cancel after a second":         {capabilities: files, patience: 200 * time.Millisecond},
 	"a cancel while nothing runs":     {capabilities: files, idle: true},
 	"two prompts":                     {capabilities: files, prompts: 2},
-	"leaving in the middle":           {capabilities: files, leaves: true},
+	"leaving in the middle":           {capabilities: files, leaves: "agent_message_chunk"},
+	"leaving with a tool call":        {capabilities: files, leaves: "tool_call"},
+	"leaving with a cancel":           {capabilities: files, cancelAt: "tool_call", leavesToo: true},
 	"a pause over each frame":         {capabilities: files, slow: time.Millisecond},
 	"an extension of its own":         {capabilities: files, extension: true},
 	"loading":                         {capabilities: files, loads: true},
@@ -362,6 +368,15 @@ var _ = Describe("a correct editor with habits of its own", func() {
 	})
 })
 
+var _ = It("an editor that refuses to read files has no line ends that could be wrong", Label("large"), func() {
+	list, err := acp.V1().ForEditors()
+	Expect(err).NotTo(HaveOccurred())
+	x := list[slices.IndexFunc(list, func(x *scenarios.Scenario) bool { return x.ID == "editors/m15-line-ends" })]
+	for _, k := range judged(x, client{answer: refuse(-32601, "fs/")}).Checks {
+		Expect(k.Verdict).NotTo(Equal(results.Lint), k.ID)
+	}
+})
+
 // beside reports whether a scenario is left out with some habits: what ends the
 // process cannot run in this one, what waits for a cancel waits long without, and
 // large frames are the same for all.
@@ -369,9 +384,9 @@ func beside(x *scenarios.Scenario, name string) bool {
 	habits := liberties[name]
 	return slices.Contains(x.Tags, "slow") || x.ID == "editors/m11-stubborn-tree" ||
 		x.ID == "editors/m08-permission-and-cancel" && name == "a cancel after the first text" || strings.HasPrefix(x.ID, "editors/m10-") ||
-		slices.Contains(x.Tags, "cancel") && habits.cancelAt != "agent_message_chunk" && habits.patience == 0 ||
+		slices.Contains(x.Tags, "cancel") && habits.cancelAt != "agent_message_chunk" && habits.patience == 0 && habits.leaves == "" && !habits.leavesToo ||
 		// These ask whether the connection is still there.
-		(strings.HasPrefix(x.ID, "editors/m01-") || x.ID == "editors/m12-noise") && habits.leaves ||
+		(strings.HasPrefix(x.ID, "editors/m01-") || x.ID == "editors/m12-noise") && habits.leaves != "" ||
 		(x.ID == "editors/m12-long-lines" || x.ID == "editors/m01-burst-long") && name != "files"
 }
 

@@ -27,6 +27,8 @@ type Protocol interface {
 	// About returns what a request of the agent is about: two of a method that
 	// are about the same stand for each other, whatever their order.
 	About(e transcript.Entry) string
+	// Sight returns what a user sees of a frame.
+	Sight(e transcript.Entry) Sight
 	// Adapt rewrites the recorded answer to a request for the request of now.
 	Adapt(answer []byte, then, now transcript.Entry) []byte
 	// Writes returns the file that a request of the agent asks the editor to write.
@@ -82,8 +84,8 @@ type Facts struct {
 	Chunk, State bool
 	// Item is the id of something that the frame opens in its turn.
 	Item string
-	// Agent and Version are the agent's own name and version.
-	Agent, Version string
+	// Agent is the agent's own name, Client that of the editor; Version is that of the one or the other.
+	Agent, Client, Version string
 }
 
 // PlacesOf is what a recording says of where the agent ran, and whether that includes the

@@ -161,6 +161,16 @@ check stayed
 		Expect(verdicts(&replay.Seen{Printed: "Hello"})).To(Equal([]results.Verdict{results.Pass, results.Pass, results.Pass}))
 	})
 
+	It("misses nothing on the screen of an editor that left before all was said", func() {
+		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
+		Expect(err).NotTo(HaveOccurred())
+		log.AppendFrame(0, transcript.Editor, []byte(`{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}`), 0)
+		log.Event(0, transcript.Process, transcript.StdinClosed, "", struct{}{})
+		script := played("on prompt {\n\tend end_turn\n}\ncheck all\nshown 'piece 20' where='piece 1'\n")
+		res := judge.Editor(results.Result{ID: "x"}, script, []replay.Session{{Log: log, Seen: &replay.Seen{Printed: "piece 1"}}})
+		Expect(res.Checks[0].Verdict).To(Equal(results.Skip))
+	})
+
 	It("waits for a cancel, and skips checks about what the editor never came to", func() {
 		s := played(`
 on prompt {
@@ -183,7 +193,7 @@ answered NEVER
 		Expect(res.Checks[1].Verdict).To(Equal(results.Skip))
 	})
 
-	DescribeTable("asks of an editor that left only what it can have seen", func(then string, want results.Verdict) {
+	DescribeTable("asks of an editor that left only what it can have seen", func(then string, stays time.Duration, want results.Verdict) {
 		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		Expect(err).NotTo(HaveOccurred())
 		script := played("on prompt {\nend end_turn\npermission a allow_once:yes as P\n" + then + "\n}\ncheck PERM-015 x\nanswered P\n")
@@ -206,14 +216,16 @@ answered NEVER
 			if then != "await P" {
 				lines.Scan() // what the agent says after it has asked
 			}
+			<-time.After(stays)
 		}()
 		Expect(<-done).To(Equal(0))
 		out.Close()
 		res := judge.Editor(results.Result{ID: "x"}, script, []replay.Session{{Log: log}})
 		Expect(res.Checks[0].Verdict).To(Equal(want), "%+v", res.Checks[0])
 	},
-		Entry("a request that it left beside", "await P", results.Skip),
-		Entry("a request that it let pass", "text late", results.Fail),
+		Entry("a request that it left beside", "await P", time.Duration(0), results.Skip),
+		Entry("a request that it may not have seen, nor what came behind", "text late", time.Duration(0), results.Skip),
+		Entry("a request that it let pass", "text late", 1100*time.Millisecond, results.Fail),
 	)
 
 	DescribeTable("asks of an editor that left in its turn", func(method string, want results.Verdict) {

@@ -48,6 +48,9 @@ const Named transcript.Kind = "named"
 // the frame before it was written.
 const Unread transcript.Kind = "unread"
 
+// Shut is the kind of the note that the agent closed its output and lives on.
+const Shut transcript.Kind = "shut"
+
 type namedNote struct {
 	Name string `json:"name"`
 	Seq  int    `json:"seq"`

@@ -325,6 +325,7 @@ func (c *Conn) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
+	c.Log.Event(0, transcript.Note, Shut, "", map[string]any{"text": "the agent closed its output"})
 	if out, ok := c.Out.(io.Closer); ok {
 		out.Close()
 	}

@@ -49,16 +49,24 @@ const (
 const mostPosted = 64 << 20
 
 // ServeHTTP implements http.Handler. Browsers of any origin may ask.
-func (w *Web) ServeHTTP(to http.ResponseWriter, r *http.Request) {
+func (w *Web) ServeHTTP(to http.ResponseWriter, r *http.Request) { Anywhere(w.post)(to, r) }
+
+// Anywhere returns a handler of posts from pages of any origin. Other requests get an empty answer.
+func Anywhere(post http.HandlerFunc) http.HandlerFunc {
+	return func(to http.ResponseWriter, r *http.Request) {
+		to.Header().Set("Access-Control-Allow-Origin", "*")
+		to.Header().Set("Access-Control-Allow-Headers", "*")
+		if r.Method != http.MethodPost {
+			to.WriteHeader(http.StatusNoContent)
+			return
+		}
+		post(to, r)
+	}
+}
+
+func (w *Web) post(to http.ResponseWriter, r *http.Request) {
 	w.open.Add(1)
 	defer w.open.Done()
-	head := to.Header()
-	head.Set("Access-Control-Allow-Origin", "*")
-	head.Set("Access-Control-Allow-Headers", "*")
-	if r.Method != http.MethodPost {
-		to.WriteHeader(http.StatusNoContent)
-		return
-	}
 	body, err := io.ReadAll(http.MaxBytesReader(to, r.Body, mostPosted))
 	if err != nil {
 		http.Error(to, err.Error(), http.StatusRequestEntityTooLarge)

@@ -1,8 +1,11 @@
 // A client on the official TypeScript library: opens one session, prompts, and
 // prints what the agent said. Permissions are answered with the first option
 // that allows once.
-// usage: node sdk-client.mjs AGENT [ARG…]; PROMPT is the text of the prompt.
+// usage: node sdk-client.mjs AGENT [ARG…]; PROMPT is the text of the prompt. ACP_TEST_SEEN is the
+// file for an account of what a user would have seen, and FAULT what is wrong with that: last-lost,
+// doubled, elsewhere, asks-unseen or calls-unseen; invents is one that chooses what was not offered.
 import { spawn } from "node:child_process";
+import { appendFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { Readable, Writable } from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
@@ -11,10 +14,25 @@ const [command, ...args] = process.argv.slice(2);
 const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
 const ended = new Promise((resolve) => child.once("exit", resolve));
 let text = "";
+const { ACP_TEST_SEEN: account, FAULT: fault } = process.env;
+const seen = (line) => account && appendFileSync(account, JSON.stringify(line) + "\n");
+seen({ tells: ["text", "calls", "asks"] });
+let held; // a piece that a client shows too late
+function show(sessionId, { sessionUpdate, content, toolCallId }) {
+  if (sessionUpdate === "tool_call" && fault !== "calls-unseen") seen({ session: sessionId, call: toolCallId });
+  if (sessionUpdate !== "agent_message_chunk" || content.type !== "text") return;
+  text += content.text;
+  const shown = { session: fault === "elsewhere" ? "another" : sessionId };
+  if (fault === "last-lost") [held, content] = [content, held];
+  if (content) seen({ ...shown, text: content.text });
+  if (fault === "doubled") seen({ ...shown, text: content.text });
+}
 const app = acp
   .client({ name: "sdk-client" })
   .onRequest(acp.methods.client.session.requestPermission, ({ params }) => {
+    if (fault !== "asks-unseen") seen({ session: params.sessionId, asks: params.toolCall.toolCallId });
     const option = params.options.find((o) => o.kind === "allow_once") ?? params.options[0];
+    if (fault === "invents") return { outcome: { outcome: "selected", optionId: "invented" } };
     return { outcome: option ? { outcome: "selected", optionId: option.optionId } : { outcome: "cancelled" } };
   })
   .onRequest(acp.methods.client.fs.readTextFile, async ({ params }) => ({ content: part(await readFile(params.path, "utf8"), params.line, params.limit) }))
@@ -22,9 +40,7 @@ const app = acp
     await writeFile(params.path, params.content).catch(() => {});
     return {};
   })
-  .onNotification(acp.methods.client.session.update, ({ params }) => {
-    if (params.update.sessionUpdate === "agent_message_chunk" && params.update.content.type === "text") text += params.update.content.text;
-  });
+  .onNotification(acp.methods.client.session.update, ({ params }) => show(params.sessionId, params.update));
 
 // part is the lines from a line on, which counts from 1, with their ends.
 function part(content, line, limit) {

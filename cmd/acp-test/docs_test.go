@@ -49,13 +49,16 @@ const npmInstall = "npm install @agentclientprotocol/sdk tsx"
 
 // elsewhere are command lines of the pages that are not executed here, and why.
 var elsewhere = map[string]string{
-	"./ci/test":                          "it is what runs this test",
-	"ci/agents/install gemini-cli":       "phase install of ci/test runs it",
-	"acp-test run --agent gemini-cli":    "phase gemini-cli of ci/test runs it",
-	"go run ./cmd/acp-test run":          "phase reference of ci/test runs it, and it needs the sources",
-	npmInstall:                           "its packages are linked from ci/tutorial-npm; with ACP_TEST_NPM=1, as in phase independent-agents, it is executed",
-	"acp-test run -- npx -y my-agent":    "the package does not exist; the line below it is the same with a file",
-	"acp-test run -- python -m my_agent": "the module does not exist; the line above it is the same with a file",
+	"./ci/test":                       "it is what runs this test",
+	"ci/agents/install gemini-cli":    "phase install of ci/test runs it",
+	"acp-test run --agent gemini-cli": "phase gemini-cli of ci/test runs it",
+	"go run ./cmd/acp-test run":       "phase reference of ci/test runs it, and it needs the sources",
+	npmInstall:                        "its packages are linked from ci/tutorial-npm; with ACP_TEST_NPM=1, as in phase independent-agents, it is executed",
+	"npm install -D vitest":           "its packages are linked from ci/recipes",
+	"npm install -D @playwright/test": "its packages are linked from ci/recipes",
+	"go mod init editor && go get github.com/onsi/ginkgo/v2 github.com/onsi/gomega": "the modules are those of this repository",
+	"acp-test run -- npx -y my-agent":                                               "the package does not exist; the line below it is the same with a file",
+	"acp-test run -- python -m my_agent":                                            "the module does not exist; the line above it is the same with a file",
 }
 
 var comment = regexp.MustCompile(` +#.*$`)
@@ -78,6 +81,30 @@ func pagesOfDocs() []string {
 		panic(fmt.Sprint("the pages are not where they should be: ", pages, err))
 	}
 	return append(pages, "../../README.md")
+}
+
+// recipes puts what the recipes for test runners install into a place.
+func (p *place) recipes() {
+	GinkgoHelper()
+	packages, err := filepath.Abs("../../ci/recipes/node_modules")
+	Expect(err).NotTo(HaveOccurred())
+	for _, needed := range []string{packages, "pytest"} {
+		if _, err := exec.LookPath(needed); needed != packages && err != nil {
+			Skip("NOT TRIED, pytest is not installed: ci/test install")
+		} else if _, err := os.Stat(packages); err != nil {
+			Skip("NOT TRIED, the packages of the recipes are not installed: ci/test install")
+		}
+	}
+	Expect(os.Symlink(packages, filepath.Join(p.dir, "node_modules"))).To(Succeed())
+	for _, file := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile("../../" + file)
+		Expect(err).NotTo(HaveOccurred())
+		p.write(file, string(text))
+	}
+	caches, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
+	Expect(err).NotTo(HaveOccurred())
+	cache, modules, _ := strings.Cut(strings.TrimSpace(string(caches)), "\n")
+	p.env = append(p.env, "GOFLAGS=-mod=mod "+os.Getenv("GOFLAGS"), "GOPROXY=off", "GOCACHE="+cache, "GOMODCACHE="+modules)
 }
 
 var _ = Describe("the pages of docs", func() {
@@ -109,6 +136,9 @@ var _ = Describe("the pages of docs", func() {
 					Skip("NOT TRIED, the packages of the tutorial are not installed: run ci/install-npm ci/tutorial-npm")
 				}
 				Expect(os.Symlink(packages, filepath.Join(p.dir, "node_modules"))).To(Succeed())
+			}
+			if filepath.Base(page) == "editor-tests.md" {
+				p.recipes()
 			}
 			for _, block := range fences(string(src)) {
 				switch {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -30,6 +32,8 @@ type editing struct {
 	known   string // a file
 	timeout time.Duration
 	jobs    int
+	drawn   int
+	seed    int64
 }
 
 func editorsCommand(h *host) *cobra.Command {
@@ -43,11 +47,18 @@ word {agent} becomes the words of the agent's command; within a longer word, and
 the variable ACP_TEST_AGENT, it is one quoted text. The client runs in a fresh
 folder with a fresh HOME, should open a session and prompt, and should end by
 itself. With --protocol ag-ui the client is a front end, and {agent} the URL of our
-endpoint.`,
+endpoint.
+
+With --draw the agents are drawn: ids of all types, requests in every state, unknown and late
+updates, pieces in any cut, large ones, an agent that dies or hangs at any point. Each is kept as
+a scenario in --out, which runs again by its name.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			paths, client := atDash(c, args)
 			if err := cmp.Or(wrong([]contradiction{
 				{o.timeout <= 0, "--timeout: it must be longer than 0"},
+				{o.drawn < 0, fmt.Sprintf("--draw %d: the number of scenarios is not negative", o.drawn)},
+				{o.drawn > 0 && (len(paths) > 0 || o.list),
+					"--draw makes its scenarios itself, and goes with no PATH and no --list"},
 				{o.jobs < 1, fmt.Sprintf("-j %d: at least 1 scenario must run", o.jobs)},
 			}), checkSeverity(o.severity), checkFormats("--report", o.reports)); err != nil {
 				return err
@@ -61,6 +72,8 @@ endpoint.`,
 	f.BoolVar(&o.list, "list", false, "list the scenarios and run none")
 	f.DurationVar(&o.timeout, "timeout", time.Minute, "how long the client may take over a scenario")
 	f.IntVarP(&o.jobs, "jobs", "j", 1, "how many scenarios run at once; a client that needs the whole machine wants 1")
+	f.IntVar(&o.drawn, "draw", 0, "draw `N` broken agents instead, and judge the editor by the rules alone")
+	f.Int64Var(&o.seed, "seed", 1, "the seed of all that is drawn")
 	o.severities(c)
 	o.output.flags(c, "show checks and notes too")
 	f.StringVar(&o.known, "known", "", "failures that are known, a `FILE` as beside a profile")
@@ -85,6 +98,9 @@ func (h *host) editors(ctx context.Context, o *editing, paths, client []string) 
 	if _, err := exec.LookPath(client[0]); err != nil {
 		return fmt.Errorf("editors: the client cannot be started: %w", err)
 	}
+	if o.drawn > 0 && of.agent == nil {
+		return fmt.Errorf("--draw: no agents of %s are drawn", of.Name)
+	}
 	known, err := knownFailures("--known", o.known)
 	if err != nil {
 		return err
@@ -94,6 +110,11 @@ func (h *host) editors(ctx context.Context, o *editing, paths, client []string) 
 		return err
 	}
 	defer release()
+	if o.drawn > 0 {
+		if list, err = of.drawnAgents(o, out); err != nil {
+			return err
+		}
+	}
 	bench := editors.Bench{Self: h.self, Env: h.env, Tool: tool(), Timeout: o.timeout, Judge: of.judge(o.severity),
 		Protocol: of.Name, Quote: quoted,
 		Read: func(file string) (*transcript.Transcript, error) { return h.recordingIn(file, h.session) }}
@@ -131,6 +152,23 @@ func (h *host) editors(ctx context.Context, o *editing, paths, client []string) 
 	run.Results = slices.DeleteFunc(run.Results, func(r results.Result) bool { return r.ID == "" })
 	h.summed(&run)
 	return h.shown(console, run, o.reports)
+}
+
+// drawnAgents draws agent-side scenarios, and writes them into a folder. Each depends on the seed and its number alone.
+func (p protocol) drawnAgents(o *editing, out string) (list []*scenarios.Scenario, err error) {
+	for n := range o.drawn {
+		id := fmt.Sprintf("drawn-%04d", n+1)
+		file, text := filepath.Join(out, id+".txtar"), p.agent(rand.New(rand.NewPCG(uint64(o.seed), uint64(n))))
+		s, err := p.Parse(id, file, text)
+		if err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			return nil, fmt.Errorf("--out: %w", err)
+		}
+		list = append(list, s)
+	}
+	return o.those(list)
 }
 
 func (p protocol) agentSideScenarios(o *editing, paths []string) ([]*scenarios.Scenario, error) {

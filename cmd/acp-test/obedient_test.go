@@ -1,11 +1,22 @@
 package main_test
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/serve/obedient"
 )
 
 var _ = Describe("serve without a file", func() {
@@ -59,9 +70,213 @@ var _ = Describe("serve without a file", func() {
 		Expect(got.out).To(ContainSubstring("Hello."))
 	})
 
-	It("needs a file for a front end", func() {
-		got := newPlace().run("serve", "--protocol", "ag-ui")
+	It("judges nothing where an editor sends nothing", func() {
+		p := newPlace()
+		for _, args := range [][]string{{"serve"}, {"serve", "m01"}} {
+			got := p.with("", args...)
+			Expect(got.code).To(Equal(2), got.err)
+			Expect(got.err).To(HavePrefix("\nthe editor sent nothing, so nothing was judged\nSKIP  editor without a name\n"))
+		}
+	})
+
+	It("names the editor, and writes the reports that are asked for", func() {
+		p := newPlace()
+		got := p.with(greeting, "serve", "--report", "junit", "--report", "json=verdicts/one.json")
+		Expect(got.code).To(Equal(0), got.err)
+		Expect(got.err).To(HavePrefix("\nPASS  my-editor 3\n"))
+		var run results.Run
+		Expect(json.Unmarshal([]byte(p.read("verdicts/one.json")), &run)).To(Succeed())
+		Expect(run.Verdict).To(Equal(results.Pass))
+		junit, err := filepath.Glob(filepath.Join(p.dir, "acp-test-out", "*-obedient.junit.xml"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(junit).To(HaveLen(1))
+	})
+
+	It("does not pass an editor that leaves in its own turn without a cancel", func() {
+		p := newPlace()
+		left := func(last string) ended {
+			c := p.command("serve")
+			in, err := c.StdinPipe()
+			Expect(err).NotTo(HaveOccurred())
+			out, err := c.StdoutPipe()
+			Expect(err).NotTo(HaveOccurred())
+			var said bytes.Buffer
+			c.Stderr = &said
+			Expect(c.Start()).To(Succeed())
+			lines := bufio.NewReader(out)
+			until := func(text string) string {
+				for {
+					line, err := lines.ReadString('\n')
+					Expect(err).NotTo(HaveOccurred(), said.String())
+					if strings.Contains(line, text) {
+						return line
+					}
+				}
+			}
+			fmt.Fprint(in, greeting)
+			until("agentInfo")
+			fmt.Fprintln(in, `{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}`)
+			session := regexp.MustCompile(`"sessionId":"[^"]+"`).FindString(until(`"id":2`))
+			fmt.Fprintf(in, `{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{%s,"prompt":[{"type":"text","text":"/say a\n/hold"}]}}`+
+				"\n", session)
+			until("agent_message_chunk")
+			if last != "" {
+				fmt.Fprintf(in, last+"\n", session)
+				until("cancelled")
+			}
+			Expect(in.Close()).To(Succeed())
+			_, _ = io.Copy(io.Discard, lines)
+			return ended{status(c.Wait()), "", said.String()}
+		}
+		got := left("")
+		Expect(got.code).To(Equal(2), got.err)
+		Expect(got.err).To(ContainSubstring("the editor left in its own turn without a cancel"))
+		got = left(`{"jsonrpc":"2.0","method":"session/cancel","params":{%s}}`)
+		Expect(got.code).To(Equal(0), got.err)
+	})
+
+	DescribeTable("has the name and the ways of a real agent", func(agent, name, choice string) {
+		p := newPlace()
+		got := p.run("prompt", "--yolo", "/say Hello.\n/run echo from-the-shell", "--", "acp-test", "serve", "--as", agent)
+		Expect(got.code).To(Equal(0), got.out+got.err)
+		log, err := filepath.Glob(filepath.Join(p.dir, "acp-test-out", "*-obedient.jsonl"))
+		Expect(err).NotTo(HaveOccurred())
+		text, err := os.ReadFile(log[0])
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(text)).To(And(ContainSubstring(name), ContainSubstring(`"optionId":"`+choice+`"`),
+			ContainSubstring("from-the-shell")))
+		Expect(string(text)).NotTo(ContainSubstring("acp-test-refagent"))
+		check := p.run("check", log[0])
+		Expect(check.code).To(Equal(0), "both sides keep the rules: "+check.out+check.err)
+	},
+		Entry("Claude", "claude-agent-acp", `"name":"@agentclientprotocol/claude-agent-acp"`, "allow-once"),
+		Entry("Gemini", "gemini-cli", `"name":"gemini-cli"`, "proceed_once"),
+		Entry("OpenCode", "opencode", `"name":"OpenCode"`, "once"),
+		Entry("Qwen", "qwen-code", `"name":"qwen-code"`, "proceed_once"),
+		Entry("Codex", "zed-codex", `"name":"codex-acp"`, "approved"),
+	)
+
+	It("remembers the modes and options of that agent, and refuses others", func() {
+		got := newPlace().run("run", "--profile", "none", "--run", "^(mode/(set-idle|unknown)|option/(set-select|unknown))$",
+			"--", "acp-test", "refagent", "--as", "claude-agent-acp")
+		Expect(got.code).To(Equal(0), got.out+got.err)
+		Expect(got.out).To(ContainSubstring("4 scenarios: 4 pass"))
+	})
+
+	It("has a recording for each name", func() {
+		Expect(obedient.Agents()).To(HaveLen(5))
+	})
+
+	It("does the same for front ends", func() {
+		p := newPlace()
+		c := p.command("serve", "--protocol", "ag-ui")
+		said, err := c.StderrPipe()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(c.Start()).To(Succeed())
+		lines := bufio.NewScanner(said)
+		Expect(lines.Scan()).To(BeTrue())
+		url := regexp.MustCompile(`http://\S+/`).FindString(lines.Text())
+		post := func(thread, prompt string) string {
+			answer, err := http.Post(url, "application/json", strings.NewReader(fmt.Sprintf(`{"threadId":%q,"runId":"r","state":{},`+
+				`"messages":[{"id":"m","role":"user","content":%q}],"tools":[{"name":"pick","description":"","parameters":{}}],`+
+				`"context":[],"forwardedProps":{}}`, thread, prompt)))
+			Expect(err).NotTo(HaveOccurred())
+			defer answer.Body.Close()
+			Expect(answer.Header.Get("Access-Control-Allow-Origin")).To(Equal("*"))
+			text, _ := io.ReadAll(answer.Body) // one that dies ends anyhow
+			return string(text)
+		}
+		Expect(post("1", "/say Hello.\n/edit a.txt words")).To(And(ContainSubstring(`"delta":"Hello.\n"`), ContainSubstring("RUN_FINISHED")))
+		Expect(p.read("a.txt")).To(Equal("words"))
+		Expect(post("2", `/call pick {"colour":"red"}`)).To(And(ContainSubstring(`"toolCallName":"pick"`), ContainSubstring("pendingToolCallIds")))
+		Expect(post("3", "/run ls")).To(ContainSubstring(`"interrupts"`))
+		Expect(post("4", "/fail 401")).To(ContainSubstring("RUN_ERROR"))
+		Expect(post("5", "/call pick red")).To(ContainSubstring("/call takes a tool and an object in JSON"))
+		Expect(post("6", "/die")).NotTo(ContainSubstring("RUN_FINISHED"))
+		var rest strings.Builder
+		for lines.Scan() {
+			rest.WriteString(lines.Text() + "\n")
+		}
+		Expect(c.Wait()).To(Succeed(), rest.String())
+		Expect(rest.String()).To(ContainSubstring("PASS  front end\n"))
+	})
+})
+
+// greeting is how an editor with a name begins.
+const greeting = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{},` +
+	`"clientInfo":{"name":"my-editor","version":"3"}}}` + "\n"
+
+var _ = Describe("an editor that says what its user saw", func() {
+	judged := func(p *place, fault string) (checks map[string]results.Verdict, said string) {
+		clients, err := filepath.Abs("../../ci/editors")
+		Expect(err).NotTo(HaveOccurred())
+		node := filepath.Join(clients, "node_modules", "node", "bin", "node")
+		Expect(node).To(BeAnExistingFile(), "run ci/install-npm ci/editors")
+		p.env = append(p.env, "FAULT="+fault)
+		got := p.run("editors", "--run", "editors/(m06-odd-tool-calls|m07-permission-options|m14-request-ids)$", "-j", "3", "--", node,
+			filepath.Join(clients, "sdk-client.mjs"), "{agent}")
+		checks = map[string]results.Verdict{}
+		for _, r := range p.results().Results {
+			for _, k := range r.Checks {
+				if strings.HasPrefix(k.Slug, "seen-") && k.Verdict != results.Skip {
+					checks[k.ID] = k.Verdict
+				}
+			}
+		}
+		return checks, got.out + got.err
+	}
+
+	It("is judged by that", func() {
+		checks, said := judged(newPlace(), "")
+		Expect(checks).To(And(HaveLen(7), HaveEach(results.Pass)), said)
+	})
+
+	DescribeTable("fails where that is not what the agent sent", func(fault, slug, observed string) {
+		checks, said := judged(newPlace(), fault)
+		Expect(checks).To(ContainElement(results.Fail))
+		for id, verdict := range checks {
+			Expect(verdict == results.Fail).To(Equal(strings.HasSuffix(id, "#"+slug)), "%s: %s\n%s", id, verdict, said)
+		}
+		Expect(said).To(ContainSubstring(observed))
+	},
+		Entry("the last piece is lost", "last-lost", "seen-text", "the text ends before"),
+		Entry("a piece is shown twice", "doubled", "seen-text", "more than the agent said in it"),
+		Entry("updates are shown in another session", "elsewhere", "seen-text", "in session session-1 the text ends before"),
+		Entry("a permission is decided unseen", "asks-unseen", "seen-asks", "nobody saw call-1"),
+		Entry("a tool call is not shown", "calls-unseen", "seen-calls", "nobody saw"),
+	)
+
+	It("is told of a line that is none of an account", func() {
+		p := newPlace()
+		p.env = append(p.env, "ACP_TEST_SEEN=seen.jsonl")
+		p.write("seen.jsonl", `{"tells":["text"]}`+"\n"+`{"txt":"a"}`+"\n")
+		got := p.with(greeting, "serve")
 		Expect(got.code).To(Equal(2))
-		Expect(got.err).To(ContainSubstring("is played from a FILE"))
+		Expect(got.err).To(ContainSubstring("seen.jsonl: line 2: expected tells, or session with text, call, asks or decides, got"))
+	})
+})
+
+var _ = Describe("drawn agents", func() {
+	clients, _ := filepath.Abs("../../ci/editors")
+	client := []string{"--", filepath.Join(clients, "node_modules", "node", "bin", "node"), filepath.Join(clients, "sdk-client.mjs"), "{agent}"}
+
+	It("are the same for a seed, blame no correct editor, and run again", func() {
+		p := newPlace()
+		got := p.run(append([]string{"editors", "--draw", "4", "-j", "4"}, client...)...)
+		Expect(got.code).To(Equal(0), got.out+got.err)
+		Expect(p.results().Counts.Pass).To(Equal(4))
+		first := p.read("acp-test-out/drawn-0002.txtar")
+		got = p.run(append([]string{"editors", "acp-test-out/drawn-0002.txtar", "--out", "again"}, client...)...)
+		Expect(got.code).To(Equal(0), got.out+got.err)
+		Expect(p.run(append([]string{"editors", "--draw", "2", "--run", "nothing-matches"}, client...)...).code).To(Equal(2))
+		Expect(p.read("acp-test-out/drawn-0002.txtar")).To(Equal(first))
+	})
+
+	It("find an editor that chooses what was not offered", func() {
+		p := newPlace()
+		p.env = append(p.env, "FAULT=invents")
+		got := p.run(append([]string{"editors", "--draw", "6", "-j", "4"}, client...)...)
+		Expect(got.code).To(Equal(1), got.out+got.err)
+		Expect(got.out).To(ContainSubstring("C-PERM-OFFERED"))
 	})
 })

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -42,8 +43,9 @@ type protocol struct {
 	*scenarios.Protocol
 	reference  string // the profile of the reference agent
 	recordings replay.Protocol
-	planner    func() *sweep.Planner // nil: there are no sweeps of it
-	generator  *sweep.Generator      // draws conversations
+	planner    func() *sweep.Planner     // nil: there are no sweeps of it
+	generator  *sweep.Generator          // draws conversations
+	agent      func(r *rand.Rand) []byte // draws agent-side scenarios; nil: there are none of it
 	reports    reports.Protocol
 	// read reads a recording; looks reports whether a file begins as one that is no
 	// transcript of this program, nil if nothing tells.
@@ -103,6 +105,7 @@ func (p protocol) convertsACP() protocol {
 	}
 	p.hasModel = func(t *transcript.Transcript) bool { return recordings.Model(t) != nil }
 	p.relaxed = recordings.Relaxed
+	p.agent = func(r *rand.Rand) []byte { return grammar.Agent(r, p.Name == acp.NameV2) }
 	return p
 }
 

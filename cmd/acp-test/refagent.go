@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,16 +13,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/mistake"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/refagent/liberties"
+	"github.com/acp-test/acp-test/refagent/mutation"
 	"github.com/acp-test/acp-test/refagent/netagent"
 	"github.com/acp-test/acp-test/refagent/webagent"
+	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/serve/obedient"
+	"github.com/acp-test/acp-test/transcript"
 )
 
 // reference holds the flags of the refagent command.
 type reference struct {
 	protocol, fault, web, listen string
+	as                           string // whose name and ways it has: a name in this program, or a recording
 	liberties                    []string
 	listFaults, listHabits       bool
 }
@@ -51,6 +59,9 @@ at which URL; %s are the bearer tokens that it then asks for. With
 			if err := oneOf("--protocol", "protocol", a.protocol, protocolNames()); err != nil {
 				return err
 			}
+			if a.as != "" && (a.fault != "" || a.protocol == faults.AGUI) {
+				return errors.New("--as does not go with --fault or AG-UI")
+			}
 			if a.listFaults || a.listHabits {
 				return h.listDifferences(a)
 			}
@@ -65,6 +76,9 @@ at which URL; %s are the bearer tokens that it then asks for. With
 	c.Flags().BoolVar(&a.listFaults, "faults", false, "list the faults")
 	c.Flags().StringSliceVar(&a.liberties, "liberty", nil, "with what another correct agent does, by `NAME` (repeatable)")
 	c.Flags().BoolVar(&a.listHabits, "liberties", false, "list the liberties")
+	c.Flags().StringVar(&a.as, "as", "",
+		"with the name and the ways of a real agent, by the `NAME` of its profile or from a "+
+			"recording: "+strings.Join(obedient.Agents(), ", "))
 	completeWords(c, "fault", faultNames)
 	completeWords(c, "liberty", libertyNames)
 	return c
@@ -77,6 +91,16 @@ func (h *host) referenceAgent(c *cobra.Command, a reference) error {
 	}
 	f, broken := faults.Find(a.protocol, a.fault)
 	taken, _ := liberties.Find(a.protocol, a.liberties...)
+	if a.as != "" {
+		guise, err := h.guise(a.as)
+		if err != nil {
+			return err
+		}
+		// Its rules answer for the agent, as those of a fault may, and those of a liberty may not.
+		f, broken = faults.Fault{Mutation: guise.Mutation}, true
+		guise.Mutation = &mutation.Mutation{}
+		taken = append(taken, guise)
+	}
 	getenv := func(name string) string {
 		v, _ := h.getenv(name)
 		return v
@@ -109,6 +133,36 @@ func (h *host) referenceAgent(c *cobra.Command, a reference) error {
 		return fmt.Errorf("refagent: %w", err)
 	}
 	return nil
+}
+
+// guise is the liberty to have the name and the ways of a real agent.
+func (h *host) guise(name string) (liberties.Liberty, error) {
+	recording, err := h.guised(name)
+	if err != nil {
+		return liberties.Liberty{}, err
+	}
+	text, err := recordings.Guise(recording)
+	if err != nil {
+		return liberties.Liberty{}, fmt.Errorf("--as %s: %w", name, err)
+	}
+	one, err := liberties.Parse(name, text)
+	if err != nil {
+		return liberties.Liberty{}, fmt.Errorf("--as: %w", err)
+	}
+	return one[0], nil
+}
+
+// guised is the recording of a real agent, by the name of its profile or of a file.
+func (h *host) guised(name string) (*transcript.Transcript, error) {
+	if in := obedient.Recording(name); in != nil {
+		return replay.Read(recordings.V1(), bytes.NewReader(in), nil)
+	}
+	if !exists(name, false) {
+		return nil, fmt.Errorf("--as: there is no file and no recorded agent %q%s; they are %s", name,
+			mistake.Meant(name, obedient.Agents()), strings.Join(obedient.Agents(), ", "))
+	}
+	t, _, err := h.recordingOf(name)
+	return t, err
 }
 
 // envTokens is the environment variable with the bearer tokens of a server, with commas between them.

@@ -170,12 +170,8 @@ func (t *trouble) found(f rules.Finding) {
 
 // ended looks at how the agent ended, unless the editor sent a signal.
 func (t *trouble) ended(exit transport.Exit) {
-	switch {
-	case len(t.signals) > 0:
-	case exit.Signal != "":
-		t.is("the agent was ended by %s", exit.Signal)
-	case exit.Code != 0:
-		t.is("the agent ended with status %d", exit.Code)
+	if failure := exit.Failure(); failure != "" && len(t.signals) == 0 {
+		t.is("the agent %s", failure)
 	}
 	t.said.Wait()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -18,12 +19,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/mistake"
-	"github.com/acp-test/acp-test/mockclient"
-	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -35,9 +33,15 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
+// serving are the flags of serve.
+type serving struct {
+	output
+	severity, listen, as string
+}
+
 func serveCommand(h *host) *cobra.Command {
-	var out, severity, listen string
-	var quiet, child bool
+	var o serving
+	var child bool
 	c := &cobra.Command{
 		Use:   "serve [FILE]",
 		Short: "is the agent, for one editor, and judges the editor",
@@ -49,7 +53,7 @@ clients and by the scenario's checks; transcript and report are in --out. The ex
 status is 1 if the editor broke a rule.
 
 Without FILE it is an agent that does what the prompt says, line by line, and needs no
-model:
+model, with --protocol ag-ui an endpoint that does:
 
 ` + obedient.Commands() + `
 Other lines it says back.
@@ -67,25 +71,35 @@ URL, and judges them when it is interrupted.`,
 				time.Sleep(time.Minute) // the grandchild that a script forks
 				return nil
 			}
-			if err := checkSeverity(severity); err != nil {
+			if err := cmp.Or(checkSeverity(o.severity), checkFormats("--report", o.reports), wrong([]contradiction{
+				{slices.ContainsFunc(o.reports, func(r string) bool { return strings.HasSuffix(r, "=-") }),
+					"--report: stdout belongs to the protocol; name a file"},
+				{o.as != "" && len(args) > 0, "--as is for serve without a file; a recording has the name of its agent already"},
+			})); err != nil {
 				return err
 			}
 			if len(args) == 0 {
-				return h.serveObedient(out, severity, quiet)
+				return h.serveObedient(c.Context(), &o)
 			}
-			return h.serve(c.Context(), args[0], out, severity, listen, quiet)
+			return h.serve(c.Context(), args[0], &o)
 		},
 	}
-	c.Flags().StringVar(&out, "out", "acp-test-out", "the folder for transcript and report, `DIR`")
-	c.Flags().StringVar(&severity, "severity", "v1", "the set of severities")
-	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "the address of an agent that is a server, `HOST:PORT`")
-	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "only write the transcript")
+	c.Flags().StringVar(&o.out, "out", "acp-test-out", "the folder for transcript and report, `DIR`")
+	c.Flags().StringArrayVar(&o.reports, "report", nil,
+		"one more report, `FORMAT[=FILE]`, next to the transcript by default: "+strings.Join(reports.Formats(), ", "))
+	completeWords(c, "report", reports.Formats)
+	c.Flags().StringVar(&o.as, "as", "",
+		"without FILE: have the name and the ways of a real agent, by the `NAME` of its profile or from a recording: "+
+			strings.Join(obedient.Agents(), ", "))
+	c.Flags().StringVar(&o.severity, "severity", "v1", "the set of severities")
+	c.Flags().StringVar(&o.listen, "listen", "127.0.0.1:0", "the address of an agent that is a server, `HOST:PORT`")
+	c.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "only write the transcript")
 	c.Flags().BoolVar(&child, "child", false, "be the child that a script forks")
 	_ = c.Flags().MarkHidden("child") // a flag that is there can be hidden
 	return c
 }
 
-func (h *host) serve(ctx context.Context, name, out, severity, listen string, quiet bool) (err error) {
+func (h *host) serve(ctx context.Context, name string, o *serving) (err error) {
 	terminated := make(chan os.Signal, 4)
 	signal.Notify(terminated, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(terminated)
@@ -99,10 +113,10 @@ func (h *host) serve(ctx context.Context, name, out, severity, listen string, qu
 	}
 	of := side.of
 	side.name = name
-	if err := os.MkdirAll(out, 0o755); err != nil {
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	file, err := reserve(out+"/", path.Base(side.id))
+	file, err := reserve(o.out+"/", path.Base(side.id))
 	if err != nil {
 		return err
 	}
@@ -113,7 +127,7 @@ func (h *host) serve(ctx context.Context, name, out, severity, listen string, qu
 		return err
 	}
 	if of.front != nil {
-		return h.serveWeb(ctx, side, log, file, severity, listen, quiet)
+		return h.serveWeb(ctx, side, log, file, o)
 	}
 	server := serve.Server{
 		In: h.in, Out: h.out, Err: h.err, Log: log, Protocol: of.recordings, Terminated: terminated,
@@ -137,80 +151,61 @@ func (h *host) serve(ctx context.Context, name, out, severity, listen string, qu
 	if err := log.Close(); err != nil {
 		return err
 	}
-	if !quiet {
-		err = h.judgeEditor(side, log, file, severity)
+	if !o.quiet {
+		err = h.judgeEditor(side, log, file, o)
 	}
 	return cmp.Or(err, ended(code))
 }
 
-// judgeEditor judges who was served, and writes the report.
-func (h *host) judgeEditor(side agentSide, log *transcript.Transcript, file, severity string) error {
+// judgeEditor judges who was served, and writes the reports.
+func (h *host) judgeEditor(side agentSide, log *transcript.Transcript, file string, o *serving) error {
 	of := side.of
-	res := secret.Value(h.secrets(), of.judge(severity).Editor(results.Result{ID: side.id, File: side.name,
-		Started: log.Header().Started}, side.script, []replay.Session{{Log: log}}))
-	run := verdict.NewRun(of.Version, tool(), h.commandLine(), results.Agent{})
+	var account *replay.Account
+	if seen, ok := h.getenv(replay.EnvSeen); ok && seen != "" {
+		var err error
+		if account, err = replay.AccountIn(h.absolute(seen)); err != nil {
+			return err
+		}
+	}
+	res := secret.Value(h.secrets(), of.judge(o.severity).Editor(results.Result{ID: side.id, File: side.name,
+		Started: log.Header().Started, Artifacts: map[string]string{"transcript": filepath.Base(file)}}, side.script,
+		[]replay.Session{{Log: log, Account: account, Ended: "it ended, or closed the agent's input"}}))
+	run := verdict.NewRun(of.Version, tool(), h.commandLine(),
+		results.Agent{Profile: cmp.Or(res.AgentName, of.unnamed())})
 	run.Started, run.Results = log.Header().Started, []results.Result{res}
+	if res.Verdict == results.Skip {
+		run.Notes = append(run.Notes, res.Reason)
+	}
 	verdict.Conclude(&run)
 	console := reports.NewConsole(h.err, reports.ConsoleOptions{Total: 1, Quiet: true})
 	console.Finished(res)
-	err := errors.Join(console.Summary(run), h.report(run, "json", strings.TrimSuffix(file, ".jsonl")+".results.json"))
+	err := console.Summary(run)
+	run.Out = h.absolute(o.out)
+	for _, r := range append([]string{"json"}, o.reports...) {
+		format, name, _ := strings.Cut(r, "=")
+		usual, _ := reports.File(format)
+		name = cmp.Or(name, strings.TrimSuffix(file, ".jsonl")+"."+usual)
+		var b bytes.Buffer
+		if err = errors.Join(err, reports.Write(inspected(run.Protocol), format, run, &b)); b.Len() > 0 {
+			// A test that waits for the file finds the whole of it.
+			err = errors.Join(err, os.MkdirAll(filepath.Dir(name), 0o755), replaceFile(name, b.Bytes(), 0o644))
+		}
+	}
 	return cmp.Or(err, ended(run.Exit))
 }
 
-// serveObedient serves an agent that does what prompts say: the reference agent, with a model
-// that obeys them.
-func (h *host) serveObedient(out, severity string, quiet bool) error {
-	of, err := protocolNamed(cmp.Or(h.protocol, protocols()[0].Name))
-	switch {
-	case err != nil:
-		return err
-	case of.front != nil:
-		return errors.New("serve: an agent that is a server is played from a FILE: a recording or an agent-side scenario")
+// unnamed is an editor, or a front end, that does not say who it is.
+func (p protocol) unnamed() string {
+	if p.front != nil {
+		return "front end"
 	}
-	// The agent gets the signals. SIGPIPE is caught: an editor that is gone is only the end of output.
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, append(passedOn(), syscall.SIGPIPE)...)
-	defer signal.Stop(signals)
-	log, file, err := h.recordingLog(&recording{out: out + "/"}, of, "obedient")
-	if err != nil {
-		return err
-	}
-	ctx, die := context.WithCancel(context.Background())
-	defer die()
-	model, err := fakellm.Start(fakellm.Config{Transcript: log, Improvise: func(text string) fakellm.TurnNode {
-		turn, dies := obedient.Turn(text)
-		if dies {
-			die()
-		}
-		return turn
-	}})
-	if err != nil {
-		return errors.Join(err, log.Close())
-	}
-	env := append(slices.Clone(h.env), refagent.EnvBaseURL+"="+model.URL(), refagent.EnvAPIKey+"=none",
-		refagent.EnvModel+"=obedient")
-	proxy := replay.Proxy{
-		Judge: of.judge(severity), NoFiles: true, Model: true, In: h.in, Out: h.out, Err: h.err, Log: log, Signals: signals,
-		Agent: mockclient.Command{Path: h.self, Args: []string{"refagent"}, Env: env, Dir: h.cwd,
-			Keeper: []string{h.self, "keeper"}},
-	}
-	exit, err := proxy.Run(ctx)
-	if err := errors.Join(err, model.Close(), log.Close()); err != nil {
-		return err
-	}
-	if !quiet {
-		err = h.judgeEditor(agentSide{of: of, id: "obedient", name: "obedient"}, log, file, severity)
-	}
-	if err == nil && exit.Signal != "" {
-		return endBy(exit.Signal)
-	}
-	return cmp.Or(err, ended(exit.Code))
+	return "editor without a name"
 }
 
 // serveWeb serves front ends until it is interrupted.
-func (h *host) serveWeb(ctx context.Context, side agentSide, log *transcript.Transcript, file, severity, listen string,
-	quiet bool) error {
-	listener, err := net.Listen("tcp", listen)
+func (h *host) serveWeb(ctx context.Context, side agentSide, log *transcript.Transcript, file string,
+	o *serving) error {
+	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
 		return errors.Join(fmt.Errorf("--listen: %w", err), log.Close())
 	}
@@ -219,15 +214,15 @@ func (h *host) serveWeb(ctx context.Context, side agentSide, log *transcript.Tra
 		script = &side.script.Script
 	}
 	web := side.of.front(script, side.recording, log)
-	fmt.Fprintf(h.err, "serving http://%s/, interrupt it when the front end is done\n", listener.Addr())
+	fmt.Fprintf(h.err, "serving http://%s/ until it is interrupted\n", listener.Addr())
 	if err := serveHTTP(ctx, listener, web); err != nil {
 		return errors.Join(err, log.Close())
 	}
 	web.Wait()
-	if err := log.Close(); err != nil || quiet {
+	if err := log.Close(); err != nil || o.quiet {
 		return err
 	}
-	return h.judgeEditor(side, log, file, severity)
+	return h.judgeEditor(side, log, file, o)
 }
 
 // agentSide is an agent to serve: a script or a recording, of a protocol.

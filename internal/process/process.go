@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -42,6 +43,17 @@ type Exit struct {
 	// it "died", or "was stopped". Nobody but the agent or
 	// the system does that to it.
 	Keeper string `json:"keeper,omitempty"`
+}
+
+// Failure says how a process ended that did not end well: "was ended by SIGKILL", "ended with status 1"; else "".
+func (e Exit) Failure() string {
+	switch {
+	case e.Signal != "":
+		return "was ended by " + e.Signal
+	case e.Code != 0:
+		return fmt.Sprintf("ended with status %d", e.Code)
+	}
+	return ""
 }
 
 // Info is a process of the agent's tree.

@@ -111,11 +111,15 @@ func list(protocol string) (all []Liberty) {
 	if err != nil {
 		panic(err) // it is embedded
 	}
-	blocks, err := mutation.Parse(protocol+".txt", string(text), "allows", "takes", "slow", "learns", "habits",
-		"choices", "alias")
-	if err != nil {
+	if all, err = Parse(protocol+".txt", string(text)); err != nil {
 		panic(err) // a test reads the tables
 	}
+	return all
+}
+
+// Parse reads a table. Errors name file, line and column.
+func Parse(name, text string) (all []Liberty, err error) {
+	blocks, err := mutation.Parse(name, text, "allows", "takes", "slow", "learns", "habits", "choices", "alias")
 	own := code()
 	for i := range blocks {
 		b := &blocks[i]
@@ -124,7 +128,7 @@ func list(protocol string) (all []Liberty) {
 			Mutation: &b.Mutation,
 			habits:   []byte(b.Says["habits"]), choices: []byte(b.Says["choices"]), code: own[b.Name]})
 	}
-	return all
+	return all, err
 }
 
 // Habits are those of an agent of ACP that takes liberties. They are good for one run.

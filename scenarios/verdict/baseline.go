@@ -229,7 +229,10 @@ func Expect(r *results.Result, list []agents.KnownFailure) {
 
 // An inconclusive part beside a failure that is known does not make it unknown.
 func Mark(r *results.Result, isKnown func(ids ...string) bool) {
-	all := true
+	all, some := r.Verdict != results.Error, false // of what counts
+	count := func(known bool) {
+		all, some = all && known, some || known
+	}
 	counts := func(v results.Verdict) bool {
 		return v == results.Fail || v == results.Inconclusive && r.Verdict == results.Inconclusive
 	}
@@ -238,22 +241,22 @@ func Mark(r *results.Result, isKnown func(ids ...string) bool) {
 			continue
 		}
 		r.Checks[i].Known = isKnown(r.Names(c)...)
-		if counts(c.Verdict) && !r.Checks[i].Known && !c.NotReached {
-			all = false
+		if counts(c.Verdict) && (r.Checks[i].Known || !c.NotReached) {
+			count(r.Checks[i].Known)
 		}
 	}
 	for i, f := range r.Findings {
 		r.Findings[i].Known = isKnown(f.Names()...)
-		if counts(f.Class) && !r.Findings[i].Known {
-			all = false
+		if counts(f.Class) {
+			count(r.Findings[i].Known)
 		}
 	}
 	if r.Golden.Failed() {
 		r.Golden.Known = isKnown("golden")
-		all = all && r.Golden.Known
+		count(r.Golden.Known)
 	}
-	if counts(r.FailureClass) && !(missedBefore(r) && isKnown(beforeChecks)) || r.Verdict == results.Error {
-		all = false
+	if counts(r.FailureClass) {
+		count(missedBefore(r) && isKnown(beforeChecks))
 	}
-	r.Known = all && (r.Verdict == results.Fail || r.Verdict == results.Inconclusive)
+	r.Known = all && some
 }

@@ -3,12 +3,35 @@
 package obedient
 
 import (
+	"cmp"
+	"embed"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/acp-test/acp-test/fakellm"
 )
+
+// agents are recordings of real agents, by the names of their profiles.
+//
+//go:embed agents/*.jsonl
+var agents embed.FS
+
+// Agents are the names of the real agents that this program has a recording of.
+func Agents() (names []string) {
+	files, _ := agents.ReadDir("agents") // it is embedded
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(f.Name(), ".jsonl"))
+	}
+	return names
+}
+
+// Recording is that of a real agent; nil if there is none.
+func Recording(agent string) []byte {
+	text, _ := agents.ReadFile("agents/" + agent + ".jsonl") // nil
+	return text
+}
 
 // command is a line of a prompt that says what an agent is to do.
 type command struct {
@@ -55,6 +78,15 @@ var commands = []command{
 	tool("read", "PATH", "reads a file", "read_file", "path"),
 	tool("run", "COMMAND", "runs COMMAND, and asks for permission", "run_shell", "command"),
 	tool("delete", "PATH", "deletes a file, and asks for permission", "delete_file", "path"),
+	{"call", "TOOL JSON", "calls a tool with an object of arguments, such as a tool of the front end",
+		func(rest string) fakellm.StepNode {
+			name, text, _ := strings.Cut(rest, " ")
+			args := map[string]any{}
+			if err := json.Unmarshal([]byte(cmp.Or(text, "{}")), &args); name == "" || err != nil {
+				return fakellm.Text(fmt.Sprintf("/call takes a tool and an object in JSON, not %q.\n", rest))
+			}
+			return fakellm.CallTool(name, args)
+		}, true},
 	tool("ask", "QUESTION", "asks the user a question, where the editor can show one", "ask_user", "question"),
 	tool("delegate", "TASK", "has a subagent do TASK, where the editor knows subagents", "delegate", "task"),
 	{"refuse", "", "refuses", func(string) fakellm.StepNode { return fakellm.NewStep("stop", "refusal") }, false},

@@ -37,9 +37,8 @@ func (protocol) Facts(e transcript.Entry) replay.Facts {
 		f.Opened = v.Path("result.sessionId").Str()
 	case e.Method == "session/list" && e.Kind == transcript.Response:
 		f.Handed = v.Path("result.nextCursor").Str()
-	case e.Method == "initialize" && e.Kind == transcript.Response:
-		info := v.Path("result.agentInfo")
-		f.Agent, f.Version = info.Get("name").Str(), info.Get("version").Str()
+	case e.Method == "initialize":
+		introduced(&f, v.Path("result.agentInfo"), v.Path("params.clientInfo"))
 	case e.Kind == transcript.Request && e.Source == transcript.Editor:
 		f.Dir = v.Path("params.cwd").Str()
 		f.Loads = e.Method == "session/load" || e.Method == "session/resume"
@@ -60,6 +59,27 @@ func (protocol) Facts(e transcript.Entry) replay.Facts {
 		f.What += " " + e.JSON().Path("params.update.status").Str()
 	}
 	return f
+}
+
+// Sight implements replay.Protocol.
+func (protocol) Sight(e transcript.Entry) (s replay.Sight) {
+	v := e.JSON()
+	switch update := acpframe.Update(e); {
+	case e.Source != transcript.Agent:
+	case update == "agent_message_chunk":
+		s.Text = v.Path("params.update.content.text").Str()
+	case update == "tool_call":
+		s.Call = v.Path("params.update.toolCallId").Str()
+	case e.Kind == transcript.Request && e.Method == "session/request_permission":
+		s.Ask = v.Path("params.toolCall.toolCallId").Str()
+	}
+	return s
+}
+
+// introduced adds the name and version that a side gives itself.
+func introduced(f *replay.Facts, agent, client wire.Value) {
+	f.Agent, f.Client = agent.Get("name").Str(), client.Get("name").Str()
+	f.Version = cmp.Or(agent.Get("version").Str(), client.Get("version").Str())
 }
 
 // isState tells updates that may come at any time, so that only a strict replay

@@ -43,9 +43,8 @@ func (p version2) Facts(e transcript.Entry) replay.Facts {
 	f := p.protocol.Facts(e)
 	v := e.JSON()
 	switch {
-	case e.Method == "initialize" && e.Kind == transcript.Response:
-		info := v.Path("result.info")
-		f.Agent, f.Version = info.Get("name").Str(), info.Get("version").Str()
+	case e.Method == "initialize":
+		introduced(&f, v.Path("result.info"), v.Path("params.info"))
 	case f.Loads:
 		f.Loads = v.Path("params.replayFrom").Kind() == wire.Object
 	}
@@ -65,6 +64,22 @@ func (p version2) Facts(e transcript.Entry) replay.Facts {
 		f.What += " " + update.Get("status").Str()
 	}
 	return f
+}
+
+// Sight implements replay.Protocol: a whole message is told again.
+func (p version2) Sight(e transcript.Entry) replay.Sight {
+	s := p.protocol.Sight(e)
+	update := e.JSON().Path("params.update")
+	switch {
+	case e.Source != transcript.Agent:
+	case update.Get("sessionUpdate").Is("agent_message"):
+		for block := range update.Get("content").Items() {
+			s.Text += block.Get("text").Str()
+		}
+	case e.Kind == transcript.Request && e.Method == "session/request_permission":
+		s.Ask = e.JSON().Path("params.subject.toolCall.toolCallId").Str()
+	}
+	return s
 }
 
 // Improvise implements replay.Protocol.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/acp-test/acp-test/internal/lazy"
@@ -37,6 +38,16 @@ func (Protocol) Session(method string, f wire.Frame) wire.Value {
 
 // Facts implements replay.Protocol: no frame says who the agent is.
 func (Protocol) Facts(transcript.Entry) replay.Facts { return replay.Facts{} }
+
+// Sight implements replay.Protocol.
+func (Protocol) Sight(e transcript.Entry) (s replay.Sight) {
+	if v := e.JSON(); e.Source == transcript.Agent && v.Get("type").Is("TOOL_CALL_START") {
+		s.Call = v.Get("toolCallId").Str()
+	} else if e.Source == transcript.Agent && strings.HasPrefix(v.Get("type").Str(), "TEXT_MESSAGE_C") {
+		s.Text = v.Get("delta").Str()
+	}
+	return s
+}
 
 // HasText implements replay.Protocol.
 func (Protocol) HasText(transcript.Entry) bool { return true }

@@ -1,0 +1,226 @@
+package replay
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/internal/printable"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Sight is what a user sees of a frame of the agent. The zero Sight is nothing.
+type Sight struct {
+	Text string // a piece of what the agent says, as it was sent
+	Call string // the id of a tool call that begins
+	Ask  string // the id of the tool call that a permission is asked for
+}
+
+// EnvSeen is the environment variable with the file of an editor's account.
+const EnvSeen = "ACP_TEST_SEEN"
+
+// Account is what an editor says that its user saw: JSON Lines, which docs/editors.md describes.
+type Account struct {
+	tells      map[string]bool
+	text       map[string]string // by session, without white space
+	call, asks map[[2]string]bool
+}
+
+// accounts are the kinds that an account may tell, with what a user should see.
+var accounts = []struct{ kind, title string }{
+	{"text", "A user sees what the agent says, whole, in its order and in its session."},
+	{"calls", "A user sees each tool call in its session."},
+	{"asks", "A user sees each permission request that is answered, unless a setting decides it."},
+}
+
+// AccountIn reads the account in a file; nil if there is no such file.
+func AccountIn(file string) (*Account, error) {
+	f, err := os.Open(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	a, err := ReadAccount(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", EnvSeen, file, err)
+	}
+	return a, nil
+}
+
+// ReadAccount reads an account. The error names the line that is no statement of one.
+func ReadAccount(r io.Reader) (*Account, error) {
+	a := &Account{map[string]bool{}, map[string]string{}, map[[2]string]bool{}, map[[2]string]bool{}}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 64<<20)
+	for n := 1; lines.Scan(); n++ {
+		v, err := wire.Parse(lines.Bytes())
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if !a.read(v) {
+			return nil, fmt.Errorf("line %d: expected tells, or session with text, call, asks or decides, got %s", n,
+				wire.Clip(lines.Text(), 80))
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(a.tells) == 0 {
+		return nil, errors.New("no line has tells, the list of what the account holds")
+	}
+	return a, nil
+}
+
+// read takes a line in.
+func (a *Account) read(v wire.Value) bool {
+	for kind := range v.Get("tells").Items() {
+		if !slices.ContainsFunc(accounts, func(x struct{ kind, title string }) bool { return kind.Is(x.kind) }) {
+			return false
+		}
+		a.tells[kind.Str()] = true
+	}
+	session, known := v.Get("session").Str(), v.Get("tells").Exists()
+	note := func(key string, do func(text string)) {
+		if text := v.Get(key); session != "" && text.Kind() == wire.String {
+			known = true
+			do(text.Str())
+		}
+	}
+	note("text", func(text string) { a.text[session] += dense(text) })
+	note("call", func(id string) { a.call[[2]string{session, id}] = true })
+	note("asks", func(id string) { a.asks[[2]string{session, id}] = true })
+	note("decides", func(id string) { a.asks[[2]string{session, id}] = true })
+	return known
+}
+
+// dense is a text without white space, which editors wrap and trim.
+func dense(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// due is something that a user should have seen.
+type due struct {
+	session, what string
+	log           *transcript.Transcript
+	seq           int
+	optional      bool
+}
+
+// dues are what users should have seen of some connections. Optional is what came outside of turns and loads, or after
+// their cancel. left says that a turn never ended: the editor or the agent left in it.
+func (j Judge) dues(sessions []Session, kind string) (all []due, left bool) {
+	for _, s := range sessions {
+		open := j.requests()
+		for e := range s.Log.All() {
+			if open.see(e); e.Source == transcript.Editor && j.Protocol.Cancels(e) {
+				for _, seq := range open.prompted(s.Log, e.Session) {
+					delete(open.methods, seq)
+				}
+			}
+			sight, what := j.Protocol.Sight(e), ""
+			optional := e.Ref == 0 && !lists.Any(maps.Keys(open.methods),
+				func(seq int) bool { return s.Log.At(seq).Session == e.Session })
+			switch kind {
+			case "text":
+				what = dense(sight.Text)
+			case "calls":
+				what = sight.Call
+			case "asks":
+				what = sight.Ask
+				optional = !answered(s.Log, e.Seq)
+			}
+			if what != "" {
+				all = append(all, due{e.Session, what, s.Log, e.Seq, optional})
+			}
+		}
+		left = left || len(j.openAtEnd(s.Log)) > 0 || j.unended(s.Log)
+	}
+	return all, left
+}
+
+// unended reports whether a turn had not ended when the log did.
+func (j Judge) unended(t *transcript.Transcript) bool {
+	open := j.requests()
+	for e := range t.All() {
+		open.see(e)
+	}
+	return len(open.prompted(t, "")) > 0
+}
+
+// answered reports whether the editor answered a request of the agent with a result.
+func answered(t *transcript.Transcript, seq int) bool {
+	return lists.Any(t.All(), func(e transcript.Entry) bool {
+		return e.Source == transcript.Editor && e.Ref == seq && e.JSON().Get("result").Exists()
+	})
+}
+
+// accounted judges an account of what a user saw by what the agent sent.
+func (j Judge) accounted(id string, a *Account, sessions []Session) (checks []results.Check) {
+	for _, x := range accounts {
+		if !a.tells[x.kind] {
+			continue
+		}
+		k := results.Check{ID: id + "#seen-" + x.kind, Slug: "seen-" + x.kind, Title: x.title, Class: results.Fail,
+			Verdict: results.Pass}
+		all, left := j.dues(sessions, x.kind)
+		missed, observed := a.missed(x.kind, all, left)
+		if len(all) == 0 && observed == "" {
+			continue // the agent sent nothing of the kind
+		}
+		if observed != "" {
+			k.Verdict, k.Failure = results.Fail, &transcript.Failure{Expected: []string{x.title}, Observed: observed}
+			if missed.seq > 0 {
+				k.Failure.Tail = around(j.Text, missed.log, []int{missed.seq})
+			}
+		}
+		checks = append(checks, k)
+	}
+	return checks
+}
+
+// missed returns the first thing that a user did not see as it was sent, and what was seen instead; "" for nothing.
+func (a *Account) missed(kind string, all []due, left bool) (due, string) {
+	seen, rest := map[string]map[[2]string]bool{"calls": a.call, "asks": a.asks}[kind], map[string]string{}
+	if kind == "text" {
+		rest = maps.Clone(a.text)
+	}
+	for _, d := range all {
+		after, shown := strings.CutPrefix(rest[d.session], d.what)
+		switch {
+		case seen != nil && (seen[[2]string{d.session, d.what}] || d.optional || left):
+		case seen != nil:
+			return d, fmt.Sprintf("in session %s nobody saw %s", d.session, d.what)
+		case shown:
+			rest[d.session] = after
+		case d.optional || left && rest[d.session] == "":
+		case rest[d.session] == "":
+			return d, fmt.Sprintf("in session %s the text ends before %q", d.session, wire.Clip(d.what, 60))
+		default:
+			return d, fmt.Sprintf("in session %s the text goes on with %q instead of %q", d.session,
+				wire.Clip(rest[d.session], 60), wire.Clip(d.what, 60))
+		}
+	}
+	for session, text := range rest {
+		if text != "" && slices.ContainsFunc(all, func(d due) bool { return d.session == session }) {
+			return due{}, fmt.Sprintf("session %s shows %s more than the agent said in it: %q", session,
+				printable.Plural(len(text), "byte", "bytes"), wire.Clip(text, 60))
+		}
+	}
+	return due{}, ""
+}
