@@ -377,6 +377,9 @@ acp.agent({ name: 'quill' })
       await turn.failOpen('The model did not finish this call.');
       return { stopReason };
     } catch (err) {
+      const calls = s.messages.slice(before).findLast((m) => m.tool_calls)?.tool_calls ?? [];
+      const missing = calls.filter((c) => !s.messages.some((m) => m.tool_call_id === c.id));
+      s.messages.push(...missing.map((c) => ({ role: 'tool', tool_call_id: c.id, content: 'Cancelled.' })));
       await turn.failOpen(turn.signal.aborted ? 'Cancelled.' : 'The turn broke off.');
       if (turn.signal.aborted) {
         held = fault('cancel-while-streaming-leaves-session-busy');

@@ -97,7 +97,8 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 		begun = append(slices.DeleteFunc(begun, func(s fakellm.StepNode) bool { return s.Kind == "text" }), late)
 	case "failure":
 		f := w.failure()
-		if begun = append(begun, f); strings.Contains(f.Text, "malformed") {
+		goesOn := strings.Contains(f.Text, "malformed") || strings.Contains(f.Text, "times: 1}")
+		if begun = append(begun, f); goesOn {
 			begun = append(begun, w.says("text"))
 		}
 		if strings.Contains(f.Text, refusedByModel) {
