@@ -2,6 +2,7 @@ package scenarios_test
 
 import (
 	"context"
+	"runtime"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -55,5 +56,12 @@ var _ = Describe("how many scenarios run at once", func() {
 		Expect(scenarios.Offer(2, 10*time.Millisecond)).To(BeTrue())
 		Expect(scenarios.Offer(2, 150*time.Millisecond)).To(BeFalse())
 		Expect(scenarios.Offer(1, 10*time.Millisecond)).To(BeFalse())
+	})
+
+	It("is less while the processors have no time, and twice as many as processors at least", func() {
+		least := 2 * runtime.NumCPU()
+		Expect(scenarios.Left(least+8, 200*time.Millisecond)).To(Equal(least + 6))
+		Expect(scenarios.Left(least+8, 150*time.Millisecond)).To(Equal(least + 8))
+		Expect(scenarios.Left(least+1, 200*time.Millisecond)).To(Equal(least))
 	})
 })

@@ -19,8 +19,13 @@ const mostAtOnce = 16
 // idleCheck is how often it is asked whether the processors have time for one more.
 const idleCheck = 200 * time.Millisecond
 
-// newSlots returns n slots. For 0 there are as many as processors at first, and one more each time
-// that all are taken and the processors were idle, until ctx ends.
+// crowded is for how many checks in a row the processors have no time at all before one scenario
+// less runs at once.
+const crowded = 25
+
+// newSlots returns n slots. For 0 there are as many as processors at first. There is one more each time
+// that all are taken and the processors were idle, and one less each time that they had no time for five
+// seconds and more than twice as many run as there are processors, until ctx ends.
 func newSlots(ctx context.Context, n int) slots {
 	if n > 0 {
 		return make(slots, n)
@@ -30,26 +35,39 @@ func newSlots(ctx context.Context, n int) slots {
 		s <- struct{}{}
 	}
 	if process.Starved() > 0 { // else this system does not tell
-		go s.widen(ctx, cap(s)-runtime.NumCPU())
+		tick := time.NewTicker(idleCheck)
+		context.AfterFunc(ctx, tick.Stop)
+		go s.fit(ctx, cap(s)-runtime.NumCPU(), tick.C, process.Starved)
 	}
 	return s
 }
 
-// widen gives up to n slots more.
-func (s slots) widen(ctx context.Context, n int) {
-	tick := time.NewTicker(idleCheck)
-	defer tick.Stop()
-	for before := process.Starved(); n > 0; {
+// fit gives up to n slots more, and takes slots back. At each tick it asks starved, which says for how
+// long some process has waited for a processor.
+func (s slots) fit(ctx context.Context, n int, tick <-chan time.Time, starved func() time.Duration) {
+	for before, full := starved(), 0; ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-tick:
 		}
-		now := process.Starved()
-		if s.offer(now - before) {
-			n--
-		}
+		now := starved()
+		waited := now - before
 		before = now
+		if full++; waited < idleCheck*9/10 {
+			full = 0
+		}
+		switch {
+		case n > 0 && s.offer(waited):
+			n--
+		case full >= crowded && cap(s)-n > 2*runtime.NumCPU():
+			select {
+			case s <- struct{}{}:
+				n, full = n+1, 0
+			case <-ctx.Done():
+				return
+			}
+		}
 	}
 }
 
