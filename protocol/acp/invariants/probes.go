@@ -64,8 +64,8 @@ func promptAccepted(w *watch) {
 		}
 	}, editorAnswers()...)
 	w.On(func(ev *event) {
-		if t := w.state.onlyTurn(); t != nil && ev.Kind == transcript.ModelFault {
-			delete(strongest, t.session) // what the agent says then is of the model's answer
+		if ev.Kind == transcript.ModelFault {
+			clear(strongest) // what the agent says then is of the model's answer, to whichever turn
 		}
 	}, modelEvent)
 	// A session that is on its way out may be gone when its prompt is looked at.
