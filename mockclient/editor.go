@@ -272,19 +272,25 @@ func (e *Editor) sent(f transcript.Entry, call *Call) []*Request {
 			w := e.workspace(f.Session)
 			w.prompts[f.Seq] = true
 		case "session/close":
-			return e.openPermissions(f.Session)
+			return e.cancelling(f.Session)
 		}
 	case transcript.Notification:
 		if f.Method == "session/cancel" {
-			if w, ok := e.sessions[f.Session]; ok {
-				for seq := range w.prompts {
-					w.cancelled[seq] = true
-				}
-			}
-			return e.openPermissions(f.Session)
+			return e.cancelling(f.Session)
 		}
 	}
 	return nil
+}
+
+// cancelling marks the open prompts of a session as cancelled, and returns the permission requests
+// that are to be answered so. The caller holds mu.
+func (e *Editor) cancelling(session string) []*Request {
+	if w, ok := e.sessions[session]; ok {
+		for seq := range w.prompts {
+			w.cancelled[seq] = true
+		}
+	}
+	return e.openPermissions(session)
 }
 
 // received notes what an answer means and completes its call.
@@ -309,6 +315,10 @@ func (e *Editor) received(f transcript.Entry) {
 		if w, ok := e.sessions[p.session]; ok && !f.JSON().Path("result.messageId").Exists() {
 			delete(w.prompts, f.Ref)
 			delete(w.cancelled, f.Ref)
+		}
+	case "session/close":
+		if w, ok := e.sessions[p.session]; ok && f.JSON().Get("error").Exists() {
+			clear(w.cancelled) // its turn goes on
 		}
 	}
 	if p.call != nil {

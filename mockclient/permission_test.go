@@ -222,6 +222,14 @@ var _ = Describe("a cancel", func() {
 		Expect(next(answers)).To(Equal("3 selected yes"))
 		Expect(s.Editor().Held()).To(BeEmpty())
 	})
+	It("is a close too, for what is asked or looked at after it", func() {
+		s, _, answers := running(mockclient.Options{Policy: mockclient.Always(hold)})
+		_, err := s.Editor().Send([]byte(`{"jsonrpc":"2.0","id":90,"method":"session/close","params":{"sessionId":"s"}}`))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(next(answers)).To(Equal("1 cancelled"))
+		notify(s, "late")
+		Expect(next(answers)).To(Equal("2 cancelled"))
+	})
 	It("answers a delayed request at once, and only once", func() {
 		s, _, answers := running(mockclient.Options{Policy: mockclient.Always(mockclient.Answer{Kind: "allow_once", Delay: time.Hour})})
 		_, err := s.Cancel()
