@@ -48,8 +48,8 @@ type Launch struct {
 	Found   Found
 }
 
-// Process returns how the profile's agent is started in a sandbox, whose HOME gets the files that it
-// needs. The error is that of Launch, or of a file that cannot be written.
+// Process returns the command that starts the profile's agent in a sandbox, and writes the files of the
+// profile below the HOME there. It fails where Launch fails, and where a file cannot be written.
 func (p *Profile) Process(s Sandbox, keeper []string) (c transport.Command, err error) {
 	l, err := p.Launch(s)
 	if err != nil {

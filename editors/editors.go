@@ -141,9 +141,9 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	return res, nil
 }
 
-// evidence adds what the client says that its user saw, and what it printed.
+// evidence adds to a session the client's account of what its user saw, and the client's output.
 func evidence(s *replay.Session, account, stdout string) (err error) {
-	if s.Seen.Late { // it was ended
+	if s.Seen.Late { // it was killed, which is no end of its own
 		s.Ended = ""
 	}
 	if s.Account, err = replay.AccountIn(account); err != nil {

@@ -27,7 +27,7 @@ type Options struct {
 	Info         Implementation // empty means acp-test
 	Version      int            // protocol version offered; 0 means 1
 	Meta         map[string]any // _meta of initialize
-	// Members are added to each request and notification of the editor, beside those of JSON-RPC.
+	// Members are what the editor adds to each of its requests and notifications.
 	Members     map[string]any
 	Policy      *Policy      // nil rejects, see Policy
 	Files       *Files       // nil means the plain disk

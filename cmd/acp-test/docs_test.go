@@ -53,12 +53,13 @@ var elsewhere = map[string]string{
 	"ci/agents/install gemini-cli":    "phase install of ci/test runs it",
 	"acp-test run --agent gemini-cli": "phase gemini-cli of ci/test runs it",
 	"go run ./cmd/acp-test run":       "phase reference of ci/test runs it, and it needs the sources",
-	npmInstall:                        "its packages are linked from ci/tutorial-npm; with ACP_TEST_NPM=1, as in phase independent-agents, it is executed",
+	npmInstall:                        "its packages are linked from ci/tutorial-npm; phase independent-agents executes it",
 	"npm install -D vitest":           "its packages are linked from ci/recipes",
 	"npm install -D @playwright/test": "its packages are linked from ci/recipes",
-	"go mod init editor && go get github.com/onsi/ginkgo/v2 github.com/onsi/gomega": "the modules are those of this repository",
-	"acp-test run -- npx -y my-agent":                                               "the package does not exist; the line below it is the same with a file",
-	"acp-test run -- python -m my_agent":                                            "the module does not exist; the line above it is the same with a file",
+
+	"go mod init editor && go get github.com/onsi/ginkgo/v2 github.com/onsi/gomega": "they are modules of this repository",
+	"acp-test run -- npx -y my-agent":                                               "there is no such package; the next line is the same with a file",
+	"acp-test run -- python -m my_agent":                                            "there is no such module; the line before is the same with a file",
 }
 
 var comment = regexp.MustCompile(` +#.*$`)
@@ -83,7 +84,7 @@ func pagesOfDocs() []string {
 	return append(pages, "../../README.md")
 }
 
-// recipes puts what the recipes for test runners install into a place.
+// recipes links the packages of the test runners, which the recipes would install, into a place.
 func (p *place) recipes() {
 	GinkgoHelper()
 	packages, err := filepath.Abs("../../ci/recipes/node_modules")

@@ -102,7 +102,7 @@ func (h *host) wrapper(c *cobra.Command, o *recording) agents.Wrapper {
 	return agents.Wrapper{Words: append(words, "--"), Agent: o.install.agent, Ours: oursIn}
 }
 
-// recorder begins with a program of any name: people rename what they download.
+// recorder matches the words of a command line that records into a ring. The program may have any name.
 var recorder = lazy.Regexp(`^[^\x00]+\x00record\x00(?:.*\x00)?--ring\b`)
 
 // oursIn counts the words of a command line before the agent's own, 0 if --install did not write it.

@@ -47,7 +47,8 @@ func (h *host) reads() (paths []string) {
 	return paths
 }
 
-// unread is a folder, or the first one beside it with a number in which the command reads nothing.
+// unread returns dir if the command reads nothing in it, else the first of dir-2, dir-3, … of which
+// that is true.
 func (h *host) unread(dir string) string {
 	free := dir
 	for n := 2; slices.ContainsFunc(h.reads(), func(path string) bool { return within(free, path) }); n++ {
@@ -56,8 +57,8 @@ func (h *host) unread(dir string) string {
 	return free
 }
 
-// freeOut is the folder for a run: the one that is meant, or one beside it with a
-// number where the command reads something in that. Nothing that it reads is moved.
+// freeOut returns the folder for the results of a run, and says so if that is not dir: what the
+// command reads there stays.
 func (h *host) freeOut(dir string) string {
 	free := h.unread(dir)
 	if free != dir {

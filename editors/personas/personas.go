@@ -25,7 +25,7 @@ type Persona struct {
 	// Client and Capabilities are clientInfo and clientCapabilities of initialize; nil: it has none.
 	Client       map[string]any `yaml:"client"`
 	Capabilities map[string]any `yaml:"capabilities"`
-	// Members are added to each request and notification, beside those of JSON-RPC.
+	// Members are what the editor adds to each of its requests and notifications.
 	Members map[string]any `yaml:"members"`
 	// FirstID is the id of the first request.
 	FirstID int `yaml:"first-id"`

@@ -205,8 +205,11 @@ func Causes(list []results.Result) []results.Cause {
 // scenarios or more and in at least half of those that were judged. It marks the results that
 // pass but for them. A golden may differ in what five others differ in too.
 func setApart(run *results.Run) {
-	judged, differ := map[string]bool{}, map[string]int{}
+	judged, differ, found := map[string]bool{}, map[string]int{}, map[string]bool{}
 	for _, r := range run.Results {
+		for _, f := range r.Findings {
+			found[f.Cause()] = true
+		}
 		if r.Golden.Failed() {
 			differ[differing(r.Golden.Diff)]++
 		}
@@ -214,18 +217,18 @@ func setApart(run *results.Run) {
 			judged[r.ID] = true
 		}
 	}
-	rule := map[string]bool{}
+	everywhere := map[string]bool{}
 	for i := range run.Causes {
 		c := &run.Causes[i]
-		c.Everywhere = c.Class == results.Fail && len(c.Scenarios) >= max(5, (len(judged)+1)/2)
-		rule[c.ID] = rule[c.ID] || c.Everywhere
+		c.Everywhere = found[c.ID] && c.Class == results.Fail && len(c.Scenarios) >= max(5, (len(judged)+1)/2)
+		everywhere[c.ID] = everywhere[c.ID] || c.Everywhere
 	}
 	for i := range run.Results {
 		r := &run.Results[i]
 		same := !r.Golden.Failed() || differ[differing(r.Golden.Diff)] >= 5
 		r.Apart = r.Verdict == results.Fail && r.Failure == nil && same && !slices.ContainsFunc(r.Checks, missed) &&
 			!slices.ContainsFunc(r.Findings, func(f results.Finding) bool {
-				return f.Class == results.Fail && !rule[f.Cause()]
+				return f.Class == results.Fail && !everywhere[f.Cause()]
 			})
 	}
 }

@@ -72,6 +72,15 @@ func TestWrongEverywhere(t *testing.T) {
 		verdict.Conclude(&run)
 		return run
 	}
+	var checks results.Run
+	for i := range 6 {
+		checks.Results = append(checks.Results, results.Result{ID: fmt.Sprint("check/", i), Verdict: results.Fail,
+			Checks: []results.Check{{ID: fmt.Sprint("check/", i, "#a"), Verdict: results.Fail, Requirements: []string{"X-1"}}}})
+	}
+	verdict.Conclude(&checks)
+	if c := checks.Causes; len(c) != 1 || c[0].Everywhere {
+		t.Errorf("what a check misses in each scenario stands with each: %+v", c)
+	}
 	for name, c := range map[string]struct {
 		run         results.Run
 		apart, exit int

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Agent draws an agent-side scenario in a version of ACP: what an agent that is broken, or only odd, does in each state
-// of one editor's session. The same generator state draws the same one. Only the rules for editors judge it.
+// Agent draws a scenario that plays a broken or odd agent for an editor, in version 2 of ACP if v2 is set.
+// The same state of r draws the same scenario. Only the rules for editors judge it.
 func Agent(r *rand.Rand, v2 bool) []byte {
 	a := agentWriter{r: r, v2: v2}
 	protocol := ""
@@ -62,7 +62,7 @@ func (a *agentWriter) some(n int, do func()) {
 	}
 }
 
-// turn is what the agent does with a prompt: acts, one way to end, and what comes too late.
+// turn writes what the agent does with a prompt: some acts, one end, and acts that come after the end.
 func (a *agentWriter) turn() {
 	a.asked, a.over = nil, false
 	for range 1 + a.r.IntN(8) {
@@ -114,7 +114,7 @@ func (a *agentWriter) end() {
 	a.over = true
 }
 
-// await waits for the answers to what was asked, or for some of them.
+// await writes lines that wait for most of the answers that are still open.
 func (a *agentWriter) await() {
 	for _, name := range a.asked {
 		if a.r.IntN(4) > 0 {
@@ -180,7 +180,7 @@ func (a *agentWriter) request() {
 	}
 }
 
-// subject are the members of a permission request that say what it is about.
+// subject returns the members of a permission request that name the tool call.
 func (a *agentWriter) subject(call string) string {
 	tool := fmt.Sprintf(`"toolCall":{"toolCallId":%q,"title":"T"}`, call)
 	if a.v2 {
