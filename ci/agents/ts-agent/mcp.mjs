@@ -7,13 +7,17 @@ const INIT = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { na
 
 function stdioLink(server, cwd) {
   const env = { ...process.env, ...Object.fromEntries(server.env.map((e) => [e.name, e.value])) };
-  const child = spawn(server.command, server.args, { cwd, env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const stderr = fault('mcp-stderr-goes-to-stdout') ? 1 : 'inherit';
+  const child = spawn(server.command, server.args, { cwd, env, stdio: ['pipe', 'pipe', stderr] });
   const waiting = new Map();
   let next = 0, dead = null;
   const die = (err) => { dead ??= err; for (const w of waiting.values()) w.reject(dead); waiting.clear(); };
   const write = (m) => child.stdin.write(JSON.stringify({ jsonrpc: '2.0', ...m }) + '\n');
   child.on('error', die);
-  child.on('exit', (code) => die(new Error(`MCP server ${server.name} ended with ${code}`)));
+  child.on('exit', (code) => {
+    const err = new Error(`MCP server ${server.name} ended with ${code}`);
+    if (fault('mcp-death-leaves-call-waiting')) dead ??= err; else die(err);
+  });
   child.stdin.on('error', die);
   createInterface({ input: child.stdout }).on('line', (line) => {
     let m;

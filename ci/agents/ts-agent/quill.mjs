@@ -18,8 +18,11 @@ const STORE = path.join(process.env.QUILL_HOME || path.join(homedir(), '.quill')
 const MAX_REQUESTS = 30;
 const sessions = new Map();
 const granted = new Set();
+const links = new Map();
 let caps = {};
 let newest = null;
+let newestCwd = '';
+let asking = Promise.resolve();
 
 const str = (description) => ({ type: 'string', description });
 const fn = (name, description, properties, required) =>
@@ -35,14 +38,14 @@ class Refused extends Error {}
 
 const real = (file) => realpath(file).catch(async () => path.join(await real(path.dirname(file)), path.basename(file)));
 async function inside(s, name) {
-  const full = path.resolve(s.cwd, String(name ?? ''));
+  const full = path.resolve(fault('relative-paths-in-newest-cwd') ? newestCwd : s.cwd, String(name ?? ''));
   if (path.relative(await real(s.cwd), await real(full)).split(path.sep)[0] === '..') throw new Error(`${full} lies outside the project`);
   return full;
 }
 
 // ---- what the turn tells the client, and what a later load replays ----
 class Turn {
-  constructor(s, client, signal) { Object.assign(this, { s, client, signal, open: new Map() }); }
+  constructor(s, client, signal) { Object.assign(this, { s, client, signal, open: new Map(), always: new Set() }); }
   tell(update) { return this.client.notify(methods.client.session.update, { sessionId: this.s.id, update }); }
   log(update) { this.s.log.push(update); }
   begin(name) {
@@ -60,6 +63,10 @@ class Turn {
     return this.tell({ sessionUpdate: 'tool_call_update', toolCallId, ...fields });
   }
   async finish(toolCallId, fields) {
+    if (fault('empty-result-never-finished') && fields.content.every((c) => c.content?.text === '')) {
+      this.open.delete(toolCallId);
+      return;
+    }
     await this.change(toolCallId, fields);
     if (this.open.has(toolCallId) && !(fields.status === 'failed' && fault('replay-lacks-failed-tools'))) this.log(this.open.get(toolCallId));
     this.open.delete(toolCallId);
@@ -71,7 +78,8 @@ const say = (text) => ({ type: 'content', content: { type: 'text', text } });
 // ---- the model ----
 const pause = (ms, signal) => new Promise((resolve, reject) => {
   const t = setTimeout(resolve, ms);
-  signal.addEventListener('abort', () => { clearTimeout(t); reject(signal.reason); }, { once: true });
+  const why = () => (fault('cancel-between-retries-told-as-error') ? new Error('stopped waiting') : signal.reason);
+  signal.addEventListener('abort', () => { clearTimeout(t); reject(why()); }, { once: true });
 });
 
 const aborted = (signal) => new Promise((_, reject) => { signal.addEventListener('abort', () => reject(signal.reason), { once: true }); });
@@ -83,9 +91,13 @@ async function post(s, signal) {
   for (let attempt = 1; ; attempt++) {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${process.env.OPENAI_API_KEY}` };
     const res = await fetch(`${BASE}/chat/completions`, { method: 'POST', headers, body, ...(attempt > 1 && fault('cancel-not-heard-after-model-retry') ? {} : { signal }) });
-    if (res.ok) return res;
+    if (res.ok) {
+      s.answered = true;
+      return res;
+    }
     const text = await res.text();
-    if (res.status === 401) throw RequestError.authRequired({ status: 401 });
+    const known = s.answered && fault('revoked-key-told-as-internal-error');
+    if (res.status === 401 && !known) throw RequestError.authRequired({ status: 401 });
     if (attempt === 3 || (res.status !== 429 && res.status < 500)) throw new RequestError(-32603, `The model backend answered ${res.status}`, { body: text.slice(0, 500) });
     await pause(300 * 3 ** (attempt - 1), signal);
   }
@@ -121,6 +133,7 @@ async function askModel(turn) {
   const ids = (fault('message-id-same-in-every-turn') && s.ids) || { agent_message_chunk: randomUUID(), agent_thought_chunk: randomUUID() };
   s.ids = ids;
   const chunk = (sessionUpdate, text) => turn.tell({ sessionUpdate, content: { type: 'text', text }, messageId: ids[sessionUpdate] });
+  let held = '';
   try {
     for await (const ev of events(await post(s, turn.signal))) {
       if (ev.error) throw new RequestError(-32603, 'The model backend broke off', { error: ev.error });
@@ -131,9 +144,17 @@ async function askModel(turn) {
       const text = d.content || d.refusal;
       if (d.refusal && !fault('refusal-in-text-told-as-end-turn')) out.refused = true;
       if (d.reasoning_content) { out.thought += d.reasoning_content; await chunk('agent_thought_chunk', d.reasoning_content); }
-      if (text) { out.text += text; await chunk('agent_message_chunk', text); }
+      if (text) {
+        out.text += text;
+        held += text;
+        if (!fault('text-before-tool-call-lost') || held.length >= 80) {
+          await chunk('agent_message_chunk', held);
+          held = '';
+        }
+      }
       for (const part of d.tool_calls ?? []) {
-        const call = (out.calls[part.index ?? 0] ??= { id: '', name: '', args: '' });
+        const last = !part.id && fault('interleaved-call-arguments-mixed');
+        const call = (out.calls[last ? out.calls.length - 1 : part.index ?? 0] ??= { id: '', name: '', args: '' });
         if (part.id) call.id = part.id;
         if (part.function?.name) call.name += part.function.name;
         call.args += part.function?.arguments ?? '';
@@ -141,6 +162,7 @@ async function askModel(turn) {
       }
       if (choice.finish_reason) out.reason = choice.finish_reason;
     }
+    if (held && !out.calls.length) await chunk('agent_message_chunk', held);
     if (!out.reason) throw new RequestError(-32603, 'The model backend broke off in the middle of its answer');
   } finally {
     if (out.thought) turn.log({ sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: out.thought }, messageId: ids.agent_thought_chunk });
@@ -154,9 +176,11 @@ async function askModel(turn) {
 // ---- tools ----
 async function permit(turn, toolCallId, key, fields) {
   const { s } = turn;
-  const always = fault('always-yes-shared-by-sessions') ? granted : s.always;
+  let always = fault('always-yes-shared-by-sessions') ? granted : s.always;
+  if (fault('always-yes-forgotten-at-next-prompt')) always = turn.always;
   if (always.has(key) || (turn.yes === key && fault('yes-once-holds-for-turn'))) return;
-  const answer = await turn.client.request(methods.client.session.requestPermission, {
+  if (turn.refused && fault('no-holds-for-rest-of-turn')) throw new Refused('The user did not allow this.');
+  const ask = () => turn.client.request(methods.client.session.requestPermission, {
     sessionId: s.id,
     toolCall: { toolCallId, ...fields },
     options: [
@@ -165,10 +189,12 @@ async function permit(turn, toolCallId, key, fields) {
       { optionId: 'no', name: 'No', kind: 'reject_once' },
     ],
   }).catch(() => ({ outcome: fault('permission-error-taken-as-yes') ? { outcome: 'selected', optionId: 'once' } : { outcome: 'cancelled' } }));
+  const answer = await (fault('permission-queue-shared-by-sessions') ? (asking = asking.then(ask)) : ask());
   if (fault('cancel-at-permission-ends-as-end-turn')) {
     if (answer.outcome.outcome === 'cancelled') turn.dropped = true;
   } else turn.signal.throwIfAborted();
   const picked = answer.outcome.outcome === 'selected' ? answer.outcome.optionId : 'no';
+  turn.refused = picked === 'no';
   if (picked === 'always') always.add(key);
   else if (picked !== 'no' && fault('unknown-option-taken-as-yes')) return;
   else if (picked !== 'once') throw new Refused('The user did not allow this.');
@@ -243,6 +269,7 @@ async function runCall(turn, call) {
     await turn.finish(id, { status: 'completed', content });
     return text;
   } catch (err) {
+    if (err instanceof RequestError && !turn.signal.aborted && fault('editor-file-error-fails-turn')) throw err;
     const why = turn.signal.aborted ? 'Cancelled.' : err instanceof Refused ? err.message : `Failed: ${err.message}`;
     await turn.finish(id, { status: 'failed', content: [say(why)] });
     if (err instanceof Refused && fault('rejection-not-told-to-model')) return '';
@@ -258,11 +285,19 @@ async function loop(turn) {
       console.error(`quill: ${err.message}`);
     });
     if (!out) return 'end_turn';
-    if (out.reason === 'length') { s.messages.push({ role: 'assistant', content: out.text }); return 'max_tokens'; }
+    const late = n > 0 && fault('length-after-tool-told-as-end-turn');
+    if (out.reason === 'length' && !late) {
+      s.messages.push({ role: 'assistant', content: out.text });
+      return 'max_tokens';
+    }
     if (out.reason === 'content_filter' || out.refused) return 'refusal';
     if (!out.calls.length) { s.messages.push({ role: 'assistant', content: out.text }); return 'end_turn'; }
     s.messages.push({ role: 'assistant', content: out.text || null, tool_calls: out.calls.map((c) => ({ id: c.id, type: 'function', function: { name: c.name, arguments: c.args || '{}' } })) });
-    for (const call of out.calls) s.messages.push({ role: 'tool', tool_call_id: call.id, content: await runCall(turn, call) });
+    for (const call of out.calls) {
+      const content = await runCall(turn, call);
+      if (turn.signal.aborted && fault('cancelled-call-left-without-result')) return 'cancelled';
+      s.messages.push({ role: 'tool', tool_call_id: call.id, content });
+    }
     if (turn.dropped) return 'end_turn';
     if (turn.signal.aborted) return 'cancelled';
   }
@@ -270,6 +305,8 @@ async function loop(turn) {
 }
 
 function asText(block) {
+  const binary = block.type === 'resource' && 'blob' in block.resource;
+  if (binary && fault('embedded-blob-fails-prompt')) throw RequestError.invalidParams({ type: 'blob' }, 'text only');
   if (block.type === 'text') return block.text;
   if (block.type === 'resource_link') return `[${block.name}](${block.uri})`;
   if (block.type === 'resource') return 'text' in block.resource ? `<file uri="${block.resource.uri}">\n${block.resource.text}\n</file>` : `[binary data: ${block.resource.uri}]`;
@@ -299,11 +336,18 @@ async function save({ id, cwd, messages, log }) {
   await mkdir(STORE, { recursive: true });
   await writeFile(fileOf(id), JSON.stringify({ id, cwd, messages, log }));
 }
+function reach(server, cwd) {
+  if (!fault('mcp-servers-reused-by-name')) return connect(server, cwd);
+  if (!links.has(server.name)) links.set(server.name, connect(server, cwd));
+  return links.get(server.name);
+}
 async function open(s, { cwd, mcpServers }) {
   if (!process.env.OPENAI_API_KEY) throw RequestError.authRequired();
   if (!path.isAbsolute(cwd)) throw RequestError.invalidParams({ cwd }, 'cwd must be absolute');
   Object.assign(s, { cwd: path.resolve((fault('load-keeps-old-cwd') && s.cwd) || cwd), always: new Set(), texts: new Map(), turn: null });
-  s.mcp = (await Promise.all(mcpServers.map((m) => connect(m, s.cwd).catch((err) => console.error(`quill: ${err.message}`))))).filter(Boolean);
+  newestCwd = s.cwd;
+  const tried = mcpServers.map((m) => reach(m, s.cwd).catch((err) => console.error(`quill: ${err.message}`)));
+  s.mcp = (await Promise.all(tried)).filter(Boolean);
   sessions.set(s.id, s);
 }
 
@@ -330,7 +374,10 @@ acp.agent({ name: 'quill' })
   .onRequest(methods.agent.session.load, async ({ params, client }) => {
     if (!/^[0-9a-f-]{36}$/.test(params.sessionId)) throw RequestError.sessionNotFound(params.sessionId);
     if (sessions.get(params.sessionId)?.turn) throw RequestError.invalidRequest(undefined, 'the session is at work');
-    const old = await readFile(fileOf(params.sessionId), 'utf8').then(JSON.parse).catch(() => { throw RequestError.sessionNotFound(params.sessionId); });
+    const old = await readFile(fileOf(params.sessionId), 'utf8').then(JSON.parse).catch(() => {
+      if (fault('unknown-session-loaded-as-new')) return { id: params.sessionId, messages: [], log: [] };
+      throw RequestError.sessionNotFound(params.sessionId);
+    });
     for (const m of sessions.get(params.sessionId)?.mcp ?? []) m.close();
     await open(old, fault('load-does-not-connect-mcp-servers') ? { ...params, mcpServers: [] } : params);
     const replay = async (updates) => {
@@ -345,11 +392,15 @@ acp.agent({ name: 'quill' })
       }
     };
     if (old.log.length > size) later();
+    if (fault('history-doubled-by-second-load')) old.log.push(...old.log); // what was replayed is logged again
     return {};
   })
   .onRequest(methods.agent.session.prompt, async ({ params, client, signal }) => {
     const s = get(params.sessionId);
-    if (s.turn) throw RequestError.invalidRequest(undefined, 'the session is at work');
+    if (s.turn) {
+      if (fault('refused-second-prompt-unhooks-first')) s.turn = null;
+      throw RequestError.invalidRequest(undefined, 'the session is at work');
+    }
     const seen = fault('only-first-embedded-file-reaches-model')
       ? params.prompt.filter((b, n) => b.type !== 'resource' || n === params.prompt.findIndex((o) => o.type === 'resource'))
       : params.prompt;
@@ -362,6 +413,7 @@ acp.agent({ name: 'quill' })
     }
     const turn = new Turn(s, client, fault('end-of-input-waits-for-turn') ? stop.signal : AbortSignal.any([stop.signal, signal]));
     const before = s.messages.length;
+    const logged = s.log.length;
     let held = false;
     const messageId = randomUUID();
     for (const content of params.prompt) {
@@ -381,12 +433,14 @@ acp.agent({ name: 'quill' })
       const missing = calls.filter((c) => !s.messages.some((m) => m.tool_call_id === c.id));
       s.messages.push(...missing.map((c) => ({ role: 'tool', tool_call_id: c.id, content: 'Cancelled.' })));
       await turn.failOpen(turn.signal.aborted ? 'Cancelled.' : 'The turn broke off.');
-      if (turn.signal.aborted) {
+      const byName = fault('cancel-between-retries-told-as-error');
+      if (byName ? err.name === 'AbortError' : turn.signal.aborted) {
         held = fault('cancel-while-streaming-leaves-session-busy');
         if (fault('history-lost-after-cancel')) s.messages.length = before;
         return { stopReason: 'cancelled' };
       }
       s.messages.length = before;
+      if (fault('failed-turn-missing-on-load')) s.log.length = logged;
       if (err instanceof RequestError) throw err;
       throw new RequestError(-32603, 'The model backend could not be reached', { cause: String(err.cause?.message ?? err.message) });
     } finally {
