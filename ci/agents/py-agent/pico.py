@@ -20,7 +20,7 @@ TOOLS = [
              "step": {"type": "string"}, "state": {"enum": ["pending", "in_progress", "completed"]}}}}}}},
 ]
 out_lock, state_lock = threading.Lock(), threading.Lock()
-waiting, sessions, counter, speaking, line = {}, {}, 0, None, None
+waiting, sessions, counter, speaking, line, intro = {}, {}, 0, None, None, None
 
 
 class Rpc(Exception):
@@ -62,7 +62,10 @@ class Mcp:
     def __init__(self, spec, cwd):
         self.name, self.slots, self.n, self.lock = spec["name"], {}, 0, threading.Lock()
         env = {**os.environ, **{e["name"]: e["value"] for e in spec["env"]}}
-        self.child = subprocess.Popen([spec["command"], *spec["args"]], cwd=cwd, env=env,
+        command = [spec["command"], *spec["args"]]
+        if fault("mcp-arguments-split-at-spaces"):
+            command = " ".join(command).split()
+        self.child = subprocess.Popen(command, cwd=cwd, env=env,
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         threading.Thread(target=self.read, daemon=True).start()
         try:
@@ -95,7 +98,7 @@ class Mcp:
                     self.write(id=m["id"], result={})
                 elif "id" in m:
                     self.write(id=m["id"], error={"code": -32601, "message": "Method not found"})
-            elif m.get("id") in self.slots:
+            elif m.get("id") in self.slots or fault("late-mcp-answer-after-cancel-deafens-server"):
                 slot = self.slots.pop(m["id"])
                 slot["answer"] = m
                 slot["ready"].set()
@@ -121,7 +124,7 @@ class Mcp:
 
 
 class Session:
-    servers = []
+    servers, free = [], False
 
     def __init__(self, cwd, servers):
         self.id, self.cwd, self.items, self.turn, self.free, self.mcp = str(secrets.randbelow(10**12)), os.path.normpath(cwd), [], None, False, []
@@ -135,6 +138,11 @@ class Session:
         for spec in servers:
             if "type" in spec and spec["type"] in ("http", "sse"):
                 continue
+            if fault("mcp-server-shared-by-name"):
+                running = [m for s in list(sessions.values()) for m in s.mcp if m.name == spec["name"]]
+                if running:
+                    self.mcp.append(running[0])
+                    continue
             try:
                 self.mcp.append(Mcp(spec, self.cwd))
             except Exception as err:
@@ -146,6 +154,7 @@ class Session:
 class Turn:
     def __init__(self, session, text):
         self.s, self.text, self.stopped, self.conn = session, text, False, None
+        self.calls, self.free, self.denied, self.asked_for, self.answered = 0, False, False, None, False
 
     def stop(self):
         self.stopped = True
@@ -158,11 +167,14 @@ class Turn:
         send(method="session/update", params={"sessionId": speaking if fault("updates-named-after-last-prompted-session") else self.s.id, "update": {"sessionUpdate": update, **fields}})
 
     def model(self):
-        global line
+        global line, intro
+        about = f"You are pico, a terse coding assistant. The project is in {self.s.cwd}."
+        if fault("instructions-keep-first-folder"):
+            about = intro = intro or about
         tools = TOOLS + [{"type": "function", "name": f"{m.name}-{t['name']}", "description": t.get("description", ""),
                           "parameters": t["inputSchema"]} for m in self.s.mcp for t in m.tools]
         body = json.dumps({"model": os.environ.get("PICO_MODEL", "gpt-5-mini"), "store": False, "tools": tools, "input": self.s.items,
-                           "instructions": f"You are pico, a terse coding assistant. The project is in {self.s.cwd}."})
+                           "instructions": about})
         url = urlsplit(os.environ.get("PICO_URL", "https://api.openai.com/v1"))
         make = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
         self.conn = line = make(url.netloc, timeout=20)
@@ -219,7 +231,7 @@ class Turn:
             why = (answer.get("incomplete_details") or {}).get("reason")
             if refused or why == "content_filter":
                 return "refusal"
-            if why:
+            if why and (calls or not fault("token-limit-without-calls-is-end-turn")):
                 for item in calls:
                     s.items.remove(item)
                 return "max_tokens"
@@ -232,12 +244,15 @@ class Turn:
                     s.items += [{"type": "function_call_output", "call_id": c["call_id"], "output": "interrupted"} for c in calls[n:n + 1 if fault("second-call-of-cancelled-reply-has-no-result") else None]]
                     raise
                 s.items.append({"type": "function_call_output", "call_id": item["call_id"], "output": result})
-        return "max_turn_requests"
+        return "max_steps" if fault("request-cap-told-as-max-steps") else "max_turn_requests"
 
     def call(self, item):
-        if self.stopped:
+        if self.stopped and not fault("cancel-with-open-permission-goes-on-to-next-call"):
             raise Cancelled()
         s, tid, name, began = self.s, "pico_" + secrets.token_hex(6), item["name"], False
+        if fault("tool-ids-count-per-turn"):
+            self.calls += 1
+            tid = f"pico_{self.calls}"
 
         def begin(title, kind, status, **more):
             nonlocal began
@@ -281,8 +296,11 @@ class Turn:
                         continue
                     os.makedirs(os.path.dirname(path), exist_ok=True)
                     in_place = fault("shorter-patch-leaves-old-tail") and os.path.exists(path)
-                    with open(path, "r+" if in_place else "w", encoding="utf-8", newline="") as f:
+                    target = path + ".new" if fault("patched-file-loses-its-mode") else path
+                    with open(target, "r+" if in_place else "w", encoding="utf-8", newline="") as f:
                         f.write(new)
+                    if target != path:
+                        os.replace(target, path)
                 body = "Applied."
             elif name == "todo":
                 begin("Plan", "think", "in_progress")
@@ -298,7 +316,7 @@ class Turn:
                 res = server.call("tools/call", {"name": tool, "arguments": args}, 600, None if fault("mcp-call-not-stopped-by-cancel") else self)
                 body = "\n".join(c.get("text", "") for c in res.get("content", []))
                 content = text(body)
-                if res.get("isError"):
+                if res.get("isError") and not fault("mcp-error-shown-as-completed"):
                     raise RuntimeError(body)
         except Exception as err:
             if not began:
@@ -316,7 +334,12 @@ class Turn:
     def path(self, name):
         full = os.path.abspath(name) if fault("relative-paths-follow-newest-session") else os.path.normpath(os.path.join(self.s.cwd, name))
         root = os.path.realpath(self.s.cwd)
-        if os.path.commonpath([os.path.realpath(full), root]) != root:
+        real = os.path.realpath(full)
+        if fault("sibling-folder-counts-as-project"):
+            inside = real.startswith(root)
+        else:
+            inside = os.path.commonpath([real, root]) == root
+        if not inside:
             raise RuntimeError(f"{full} is not in the project.")
         return full
 
@@ -350,16 +373,26 @@ class Turn:
         return changes
 
     def allowed(self, tid):
-        if self.s.free:
+        keeper = self if fault("always-yes-ends-with-turn") else self.s
+        if fault("always-yes-counts-for-all-sessions"):
+            keeper = Session
+        if keeper.free:
             return True
+        if self.denied and fault("one-no-refuses-rest-of-turn"):
+            return False
+        if fault("permission-names-first-patch-of-turn"):
+            tid = self.asked_for = self.asked_for or tid
         answer = request(self.s, "session/request_permission", {"sessionId": self.s.id, "toolCall": {"toolCallId": tid}, "options": [
             {"optionId": "0", "name": "Not now", "kind": "reject_once"}, {"optionId": "1", "name": "Apply", "kind": "allow_once"},
             {"optionId": "2", "name": "Apply this and every later patch", "kind": "allow_always"}]})
+        if self.stopped and fault("cancel-with-open-permission-goes-on-to-next-call"):
+            return False
         if self.stopped and not fault("late-yes-after-cancel-applies-patch"):
             raise Cancelled()
         outcome = (answer.get("result") or {}).get("outcome") or {}
         choice = outcome.get("optionId") if outcome.get("outcome") == "selected" else None
-        self.s.free = choice in ("1", "2") if fault("yes-once-means-always") else choice == "2"
+        keeper.free = choice in ("1", "2") if fault("yes-once-means-always") else choice == "2"
+        self.denied = choice == "0"
         return choice in ("1", "2")
 
 
@@ -397,7 +430,7 @@ def prompt(params, turn):
         reason = "cancelled"
     elif reason == "refusal" and not fault("refused-prompt-stays-in-context"):
         del s.items[before:]
-    return {"stopReason": reason}
+    return None if turn.answered else {"stopReason": reason}
 
 
 def new_session(params):
@@ -415,12 +448,15 @@ def initialize(params):
         params["clientCapabilities"].get("fs")
     if params["protocolVersion"] != 1 and fault("newer-version-refused"):
         raise Rpc(-32602, "This agent speaks version 1")
-    return {"protocolVersion": 1, "agentCapabilities": {}, "agentInfo": {"name": "pico", "version": "7"}}
+    version = min(params["protocolVersion"], 1) if fault("older-version-echoed") else 1
+    return {"protocolVersion": version, "agentCapabilities": {}, "agentInfo": {"name": "pico", "version": "7"}}
 
 
 def answer(rid, work, *args):
     try:
-        send(id=rid, result=work(*args))
+        result = work(*args)
+        if result is not None:
+            send(id=rid, result=result)
     except Rpc as err:
         send(id=rid, error=err.error)
     except (KeyError, TypeError, AttributeError) as err:
@@ -434,8 +470,14 @@ def start_prompt(params):
     s = sessions.get(params["sessionId"])
     if not s:
         raise Rpc(-32602, "No such session", {"sessionId": params["sessionId"]})
+    mine = None
+    if not s.turn and fault("refused-prompt-leaves-session-busy"):
+        s.turn = mine = Turn(s, "")
     text = prompt_text(params["prompt"])
-    if s.turn or (fault("busy-session-refuses-prompts-of-others") and any(o.turn for o in sessions.values())):
+    others = fault("busy-session-refuses-prompts-of-others") and any(o.turn for o in sessions.values())
+    if s.turn is not mine or others:
+        if fault("second-prompt-detaches-running-turn"):
+            s.turn = None  # this prompt has ended
         raise Rpc(-32600, "The session is busy")
     global speaking
     speaking = s.id
@@ -466,6 +508,9 @@ def handle(m):
                 if s.stopping and fault("cancel-right-after-cancelled-turn-ignored"):
                     return  # the editor has asked before
                 s.stopping = True
+                if fault("cancelled-prompt-answered-before-its-updates") and not s.turn.answered:
+                    s.turn.answered = True
+                    send(id=s.turn.rid, result={"stopReason": "cancelled"})
                 s.turn.stop()
                 if fault("cancelled-prompt-answered-twice"):
                     send(id=s.turn.rid, result={"stopReason": "cancelled"})
@@ -483,6 +528,8 @@ def handle(m):
         threading.Thread(target=answer, args=(rid, prompt, params, turn[0]), daemon=True).start()
     elif method in ("initialize", "session/new"):
         work = initialize if method == "initialize" else new_session
+        if work is new_session and fault("slow-session-new-blocks-reader"):
+            return answer(rid, work, params)
         threading.Thread(target=answer, args=(rid, work, params), daemon=True).start()
     elif not fault("unknown-request-not-answered"):
         send(id=rid, error={"code": -32601, "message": "Method not found"})
