@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -130,6 +131,11 @@ func (g *gofer) NewSession(_ context.Context, p acp.NewSessionRequest) (acp.NewS
 	if fault("sessions-of-same-second-share-id") {
 		s.id = fmt.Sprintf("gofer.%d.%d", os.Getpid(), time.Now().Unix())
 	}
+	for _, other := range g.sessions {
+		if other.cwd == s.cwd && fault("always-and-never-shared-by-sessions-of-folder") {
+			s.answers = other.answers
+		}
+	}
 	g.sessions[s.id] = s
 	if g.folder == "" {
 		g.folder = s.cwd
@@ -148,12 +154,20 @@ func (s *session) connect(servers []acp.McpServer) {
 		if m.Stdio == nil {
 			continue
 		}
+		if old, is := running.Load(m.Stdio.Name); is && fault("mcp-server-of-same-name-shared-by-sessions") {
+			s.mcp = append(s.mcp, old.(*mcpServer))
+			continue
+		}
 		srv, err := startMCP(m.Stdio, s.cwd)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "gofer: MCP server %s: %v\n", m.Stdio.Name, err)
+			if fault("broken-mcp-server-hides-later-ones") {
+				return
+			}
 			continue
 		}
 		s.mcp = append(s.mcp, srv)
+		running.Store(m.Stdio.Name, srv)
 	}
 }
 
@@ -171,6 +185,7 @@ func (g *gofer) ListSessions(_ context.Context, p acp.ListSessionsRequest) (acp.
 	defer g.mu.Unlock()
 	for _, s := range g.sessions {
 		all := p.Cwd == nil || p.Cursor != nil && fault("list-filter-lost-on-later-pages")
+		all = all || strings.HasPrefix(s.cwd, filepath.Clean(*p.Cwd)) && fault("list-filter-takes-folders-that-begin-alike")
 		if s.title != "" && (all || filepath.Clean(*p.Cwd) == s.cwd) {
 			updated := s.updated.UTC().Format(time.RFC3339)
 			out.Sessions = append(out.Sessions, acp.SessionInfo{SessionId: acp.SessionId(s.id), Cwd: s.cwd,
@@ -180,7 +195,12 @@ func (g *gofer) ListSessions(_ context.Context, p acp.ListSessionsRequest) (acp.
 	if len(out.Sessions) == 0 && fault("empty-list-is-null") {
 		out.Sessions = nil
 	}
-	sort.Slice(out.Sessions, func(i, j int) bool { return out.Sessions[i].SessionId > out.Sessions[j].SessionId })
+	sort.Slice(out.Sessions, func(i, j int) bool {
+		if fault("list-ordered-by-second-only") {
+			return *out.Sessions[i].UpdatedAt > *out.Sessions[j].UpdatedAt
+		}
+		return out.Sessions[i].SessionId > out.Sessions[j].SessionId
+	})
 	out.Sessions = out.Sessions[min(from, len(out.Sessions)):]
 	if len(out.Sessions) > page {
 		out.Sessions = out.Sessions[:page]
@@ -205,6 +225,13 @@ func (g *gofer) CloseSession(_ context.Context, p acp.CloseSessionRequest) (acp.
 	g.mu.Unlock()
 	if done != nil && !fault("close-answers-before-turn-ends") {
 		<-done
+	}
+	if fault("close-while-mcp-connects-leaves-servers") {
+		select {
+		case <-s.mcpReady:
+		default: // nothing to end yet
+			return acp.CloseSessionResponse{}, nil
+		}
 	}
 	<-s.mcpReady
 	for _, m := range s.mcp {
@@ -254,6 +281,9 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 		g.mu.Unlock()
 		return acp.PromptResponse{}, acp.NewInvalidRequest("a turn is already running in this session")
 	}
+	if fault("refused-prompt-leaves-session-busy") {
+		s.done = make(chan struct{})
+	}
 	content, words, err := blocks(p.Prompt)
 	if err != nil {
 		g.mu.Unlock()
@@ -301,7 +331,11 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 	before := len(s.history)
 	s.history = append(s.history, message{Role: "user", Content: content})
 	reason, err := t.run()
-	if ctx.Err() != nil {
+	cancelled := ctx.Err() != nil
+	if err != nil && fault("cancel-while-model-works-is-error") {
+		cancelled = errors.Is(err, context.Canceled)
+	}
+	if cancelled {
 		reason, err = acp.StopReasonCancelled, nil
 		if !t.spoke && fault("cancel-before-output-ends-as-end-turn") {
 			reason = acp.StopReasonEndTurn

@@ -27,6 +27,8 @@ type mcpServer struct {
 	dead  chan struct{}
 }
 
+var running sync.Map // the newest server of each name
+
 type mcpTool struct {
 	Name, Description string
 	InputSchema       any `json:"inputSchema"`
@@ -48,6 +50,9 @@ func startMCP(m *acp.McpServerStdio, cwd string) (*mcpServer, error) {
 	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr = cwd, os.Environ(), os.Stderr
 	for _, e := range m.Env {
 		s.cmd.Env = append(s.cmd.Env, e.Name+"="+e.Value)
+	}
+	if fault("mcp-env-loses-to-agents-own") {
+		s.cmd.Env = append(s.cmd.Env, os.Environ()...)
 	}
 	var err error
 	if s.in, err = s.cmd.StdinPipe(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -32,6 +33,7 @@ type turn struct {
 	hooked bool // a cancel kills the command in the terminal
 	spoke  bool // some text was sent
 	terms  []string
+	newest acp.ToolCallId
 }
 
 type call struct {
@@ -127,6 +129,9 @@ func (t *turn) run() (acp.StopReason, error) {
 			return acp.StopReasonEndTurn, nil
 		}
 		results, declined := t.runAll(calls)
+		if t.ctx.Err() != nil && fault("results-of-cancelled-calls-not-in-history") {
+			return acp.StopReasonCancelled, nil
+		}
 		t.s.history = append(t.s.history, message{Role: "user", Content: results})
 		if t.ctx.Err() != nil {
 			return acp.StopReasonCancelled, nil
@@ -136,6 +141,9 @@ func (t *turn) run() (acp.StopReason, error) {
 			t.tell(acp.UpdateAgentMessageText("\nI stopped there, as you declined."))
 			return acp.StopReasonEndTurn, nil
 		}
+	}
+	if fault("request-cap-told-as-end-turn") {
+		return acp.StopReasonEndTurn, nil
 	}
 	return acp.StopReasonMaxTurnRequests, nil
 }
@@ -176,6 +184,9 @@ func (t *turn) ask() (content []block, reason string, err error) {
 	defer res.Body.Close()
 	if res.StatusCode != 200 {
 		raw, _ := io.ReadAll(io.LimitReader(res.Body, 500))
+		if res.StatusCode == 429 && fault("usage-limit-told-as-login-needed") {
+			return nil, "", acp.NewAuthRequired(map[string]any{"detail": string(raw)})
+		}
 		return nil, "", broken(fmt.Sprintf("The model backend answered with status %d", res.StatusCode), string(raw))
 	}
 	a := answer{turn: t}
@@ -207,6 +218,10 @@ type answer struct {
 	unsent  string // text that waits for more of it
 	reason  string
 	done    bool
+
+	mu   sync.Mutex
+	held string // text that waits for the next update
+	sent time.Time
 }
 
 // delta is a piece of a block, or the reason for the end.
@@ -233,7 +248,9 @@ func (a *answer) event(data []byte) error {
 	case "content_block_delta":
 		a.piece(a.content[len(a.content)-1], ev.Delta)
 	case "content_block_stop":
-		if b := a.content[len(a.content)-1]; b["type"] == "tool_use" && a.partial != "" {
+		a.flush()
+		some := a.partial != "" || fault("call-without-arguments-dropped")
+		if b := a.content[len(a.content)-1]; b["type"] == "tool_use" && some {
 			var input map[string]any
 			if json.Unmarshal([]byte(a.partial), &input) != nil {
 				a.content = a.content[:len(a.content)-1] // cut short by the token limit
@@ -256,6 +273,28 @@ func (a *answer) event(data []byte) error {
 	return nil
 }
 
+// hold sends no more than an update in 200 ms: other text waits for its time or for the end of its block.
+func (a *answer) hold(s string) {
+	a.mu.Lock()
+	a.held += s
+	wait := 200*time.Millisecond - time.Since(a.sent)
+	a.mu.Unlock()
+	if wait > 0 {
+		time.AfterFunc(wait, a.flush)
+		return
+	}
+	a.flush()
+}
+
+func (a *answer) flush() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.held != "" {
+		a.turn.tell(acp.UpdateAgentMessageText(a.held))
+		a.held, a.sent = "", time.Now()
+	}
+}
+
 func (a *answer) piece(b block, d delta) {
 	switch d.Type {
 	case "text_delta":
@@ -270,6 +309,13 @@ func (a *answer) piece(b block, d delta) {
 				return // not an update for each word
 			}
 			d.Text, a.unsent = a.unsent, ""
+		}
+		if fault("held-text-sent-after-cancelled-response") {
+			a.hold(d.Text)
+			return
+		}
+		if strings.TrimSpace(d.Text) == "" && fault("pieces-of-only-blanks-lost") {
+			return // nothing to show
 		}
 		a.turn.tell(acp.UpdateAgentMessageText(d.Text))
 	case "thinking_delta":
@@ -297,6 +343,7 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 			n = t.calls
 		}
 		c.id = acp.ToolCallId(fmt.Sprintf("run:%d", n))
+		t.newest = c.id
 		t.g.mu.Unlock()
 		c.name, _ = c.use["name"].(string)
 		c.input, _ = c.use["input"].(map[string]any)
@@ -350,6 +397,9 @@ func (t *turn) one(c *call) (out string, ok, declined bool) {
 }
 
 func (t *turn) completed(c *call, out string) {
+	if out == "" && fault("call-without-output-never-completed") {
+		return // nothing to show
+	}
 	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusCompleted),
 		acp.WithUpdateContent(shown(out)), acp.WithUpdateRawOutput(map[string]any{"output": out})))
 }
@@ -365,10 +415,19 @@ func (t *turn) allowed(c *call, title, sort string) bool {
 	if yes, known := t.s.answers[key]; known {
 		return yes
 	}
+	for begin, yes := range t.s.answers {
+		if yes && strings.HasPrefix(key, begin) && fault("always-covers-programs-that-begin-alike") {
+			return true
+		}
+	}
+	id := c.id
+	if fault("permission-names-last-call-of-answer") {
+		id = t.newest
+	}
 	// Waits for the answer also when the turn is cancelled: the client then answers "cancelled".
 	res, err := t.g.conn.RequestPermission(context.Background(), acp.RequestPermissionRequest{
 		SessionId: acp.SessionId(t.s.id),
-		ToolCall: acp.ToolCallUpdate{ToolCallId: c.id, Title: acp.Ptr(title), RawInput: c.input,
+		ToolCall: acp.ToolCallUpdate{ToolCallId: id, Title: acp.Ptr(title), RawInput: c.input,
 			Status: acp.Ptr(acp.ToolCallStatusPending)},
 		Options: []acp.PermissionOption{
 			{OptionId: "n", Name: "No", Kind: acp.PermissionOptionKindRejectOnce},
@@ -377,14 +436,17 @@ func (t *turn) allowed(c *call, title, sort string) bool {
 			{OptionId: "Y", Name: "Always " + sort, Kind: acp.PermissionOptionKindAllowAlways},
 		},
 	})
+	if err != nil && t.ctx.Err() == nil && fault("failed-question-counts-as-yes") {
+		return true // this editor cannot ask
+	}
 	if err != nil || res.Outcome.Selected == nil || t.ctx.Err() != nil {
 		return false
 	}
-	id := res.Outcome.Selected.OptionId
-	if id == "Y" || id == "N" && !fault("never-not-remembered") {
-		t.s.answers[key] = id == "Y" || fault("never-kept-as-always")
+	chosen := res.Outcome.Selected.OptionId
+	if chosen == "Y" || chosen == "N" && !fault("never-not-remembered") {
+		t.s.answers[key] = chosen == "Y" || fault("never-kept-as-always")
 	}
-	return id == "y" || id == "Y"
+	return chosen == "y" || chosen == "Y"
 }
 
 func (t *turn) inTerminal(c *call, line string) (string, bool) {
@@ -445,6 +507,9 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 		return "The output could not be read: " + err.Error(), false
 	}
 	failed := exit.ExitCode == nil || *exit.ExitCode != 0
+	if exit.ExitCode == nil && fault("command-ended-by-signal-in-terminal-completed") {
+		failed = false
+	}
 	if t.ctx.Err() != nil || failed && !fault("nonzero-exit-in-terminal-completed") {
 		return fmt.Sprintf("%s\n(the command failed)", res.Output), false
 	}
