@@ -27,7 +27,7 @@ const module = "github.com/acp-test/acp-test"
 var layers = [][]string{
 	{"cmd/acp-test"},
 	{"protocol/acp", "protocol/agui"},
-	{"editors"},
+	{"editors", "sabotage"},
 	{"protocol/translate", "protocol/agui/words", "protocol/agui/aguirecord", "protocol/agui/aguireport", "protocol/agui/schedules", "protocol/agui/grammar", "protocol/acp/acpreport", "protocol/acp/schedules", "protocol/acp/grammar", "protocol/acp/words", "protocol/acp/prompt", "protocol/acp/scratch", "protocol/acp/recordings"},
 	{"reports", "sweep", "replay", "acptest"},
 	{"scenarios"},
@@ -216,7 +216,7 @@ func complaint(from, ours string) error {
 	case slices.Contains(alone, owner(from)):
 		return fmt.Errorf("%s imports none of ours: it is an independent second opinion of the protocol", from)
 	case slices.Contains(alone, owner(ours)):
-		if !isLibrary(from) {
+		if !isLibrary(from) || from == "sabotage" && ours == "refagent/mutation" { // it plays what those play
 			return nil
 		}
 		return fmt.Errorf("only the command and the tools in ci know %s: to everything else it is an agent like any other", ours)

@@ -92,6 +92,8 @@ type Engine struct {
 	// whose URL the launch names, or one within this process in place of the command.
 	// Nil: commands are run, and an agent at a URL cannot be.
 	Connect func(ctx context.Context, t *transcript.Transcript, conn int, launch agents.Launch) (*transport.Agent, error)
+	// Through puts something between the editor and each agent that is a command; nil nothing.
+	Through func(transport.Transport) transport.Transport
 	// Isolate runs agents where they reach the servers of the run and nothing else,
 	// see its directories and what they need to run and nothing else, and no process but
 	// their own; see isolate.CheckView. It needs Self.

@@ -178,7 +178,7 @@ func (e *Engine) keeper() []string {
 // command is how the agent's process is started in a run's directory, which its keeper removes.
 func (e *Engine) command(l agents.Launch, root string) transport.Command {
 	c := transport.Command{Path: l.Path, Args: append(slices.Clone(l.Args), e.ExtraArgs...), Env: l.Env, Dir: l.Dir,
-		RunID: filepath.Base(root), Grace: e.Grace, MaxLine: longestLine, Keeper: e.keeper()}
+		RunID: filepath.Base(root), Grace: e.Grace, MaxLine: longestLine, Keeper: e.keeper(), Through: e.Through}
 	if c.Keeper != nil {
 		c.RemoveOnExit = root
 	}

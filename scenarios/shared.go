@@ -207,7 +207,8 @@ func (r *run) connectShared(ctx context.Context, conn int) *transport.Agent {
 		}
 		return w.shared, len(use.after), nil
 	}
-	return transport.Lend(r.t, conn, find, func(_ *transport.Shared, fit bool) { use.pool.back(use.worker, fit) })
+	return transport.Lend(r.t, conn, find, func(_ *transport.Shared, fit bool) { use.pool.back(use.worker, fit) },
+		r.engine.Through)
 }
 
 // find returns a process that was greeted with the same frame, or starts one.

@@ -66,6 +66,8 @@ type Options struct {
 	RunID string
 	// Grace is the time for each step of Stop; 0 means 2 s.
 	Grace time.Duration
+	// Through puts something between the editor and the transport; nil nothing.
+	Through func(Transport) Transport
 }
 
 // Agent is one running agent: its transport, its process if it has one, and
@@ -107,6 +109,9 @@ const defaultGrace = 2 * time.Second
 // New takes over a transport as the connection conn of the run that t logs.
 func New(t *transcript.Transcript, conn int, transport Transport, o Options) *Agent {
 	o.Grace, o.RunID = cmp.Or(max(o.Grace, 0), defaultGrace), cmp.Or(o.RunID, process.NewRunID())
+	if o.Through != nil {
+		transport = o.Through(transport)
+	}
 	a := &Agent{t: t, conn: conn, transport: transport, o: o,
 		jobs: make(chan *job), exited: make(chan struct{}), readAll: make(chan struct{})}
 	a.ended = a.readAll

@@ -17,13 +17,13 @@ import (
 // has answered the same frame before, or was just started, and how many connections it
 // has had. back gets the process when the connection ends; fit is false if something
 // was left open, so that the next one would not find it as this one did. It is not
-// called if find failed.
+// called if find failed. through is as in Command.
 func Lend(t *transcript.Transcript, conn int, find func(first []byte) (s *Shared, before int, err error),
-	back func(s *Shared, fit bool)) *Agent {
+	back func(s *Shared, fit bool), through func(Transport) Transport) *Agent {
 	l := &lease{t: t, conn: conn, find: find, back: back, bound: make(chan struct{}), want: make(chan struct{}),
 		lines: make(chan wire.Line), again: make(chan wire.Line, 1), over: make(chan struct{}), ended: make(chan struct{}),
 		last: make(chan struct{}), stderr: newMemory(), open: map[party]string{}, spoke: map[string]bool{}}
-	return New(t, conn, l, Options{Process: l, Logs: []io.ReadCloser{readCloser{l.stderr}}})
+	return New(t, conn, l, Options{Process: l, Logs: []io.ReadCloser{readCloser{l.stderr}}, Through: through})
 }
 
 type readCloser struct{ m *memory }

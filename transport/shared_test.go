@@ -42,7 +42,7 @@ func talk(t *testing.T, s *transport.Shared, before int, wait string, lines ...s
 			t.Errorf("found by %s", first)
 		}
 		return s, before, nil
-	}, func(_ *transport.Shared, fit bool) { fitness <- fit })
+	}, func(_ *transport.Shared, fit bool) { fitness <- fit }, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	for _, line := range append([]string{greeting}, lines...) {
@@ -113,7 +113,7 @@ func TestSharedProcessThatEnds(t *testing.T) {
 	defer log.Close()
 	fitness := make(chan bool, 1)
 	a := transport.Lend(log, 0, func([]byte) (*transport.Shared, int, error) { return s, 0, nil },
-		func(_ *transport.Shared, fit bool) { fitness <- fit })
+		func(_ *transport.Shared, fit bool) { fitness <- fit }, nil)
 	if _, err := a.Send(t.Context(), "\n", begin(a, greeting)); err != nil {
 		t.Fatal(err)
 	}

@@ -52,6 +52,8 @@ type Command struct {
 	Isolation *isolate.Isolation
 	// MaxLine is the longest line kept whole, in bytes; 0 means 256 MiB.
 	MaxLine int
+	// Through puts something between the editor and the agent's lines, for Start; nil nothing.
+	Through func(Transport) Transport
 }
 
 // Start runs an agent as the connection conn of the run that t logs. ctx bounds
@@ -62,7 +64,7 @@ func Start(ctx context.Context, t *transcript.Transcript, conn int, c Command) (
 		return nil, err
 	}
 	return New(t, conn, Pipes(files.ToStdin, files.FromStdout, c.MaxLine), Options{Process: p,
-		Logs: []io.ReadCloser{files.FromStderr}, RunID: c.RunID, Grace: c.Grace}), nil
+		Logs: []io.ReadCloser{files.FromStderr}, RunID: c.RunID, Grace: c.Grace, Through: c.Through}), nil
 }
 
 // StartServer runs an agent as Start does that frames reach by a transport of its

@@ -7,7 +7,6 @@ package main
 
 import (
 	"bytes"
-	_ "embed"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -17,15 +16,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/acp-test/acp-test/ci/must"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/refagent/mutation"
 	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/sabotage"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -43,27 +43,21 @@ func main() {
 type good struct {
 	file string
 	log  []transcript.Entry
-	had  map[string]bool // what it gives as it is
+	had  map[string]results.Verdict // what it gives as it is
 }
 
-//go:embed kinds.txt
-var kinds string
-
-// kind is one way to change a transcript.
+// kind is one way to change a transcript. told: any class will do.
 type kind struct {
-	mutation.Block
-	legal bool
-	told  bool // any class will do: the specification leaves it open, but users are hurt
+	sabotage.Mutation
+	told bool
 }
 
-func readKinds() (list []kind) {
-	for _, b := range must.Get(mutation.Parse("kinds.txt", kinds, "legal", "told")) {
-		k := kind{Block: b}
-		_, k.legal = b.Says["legal"]
-		_, k.told = b.Says["told"]
-		list = append(list, k)
-	}
-	return list
+func readKinds() []kind {
+	seen := lists.Where(sabotage.All(), func(m sabotage.Mutation) bool { return !m.Live })
+	return lists.Map(seen, func(m sabotage.Mutation) kind {
+		q, _ := invariants.V1().Requirement(m.Breaks)
+		return kind{m, q.Level != "must"}
+	})
 }
 
 // site is the n-th place at which a kind can change a transcript.
@@ -83,11 +77,11 @@ func run(dir string, each int, seed uint64, least float64, show bool) {
 	for _, k := range list {
 		t := k.try(all, r, each, show)
 		sum := &breaking
-		if k.legal {
+		if k.Legal {
 			sum = &legal
 		}
 		sum.drawn, sum.found = sum.drawn+t.drawn, sum.found+t.found
-		fmt.Printf("%-32s %6d %6d%s\n", k.Name, t.drawn, t.found, map[bool]string{true: "  legal"}[k.legal])
+		fmt.Printf("%-32s %6d %6d%s\n", k.Name, t.drawn, t.found, map[bool]string{true: "  legal"}[k.Legal])
 	}
 	share := float64(breaking.found) / float64(max(breaking.drawn, 1))
 	fmt.Printf("%d of %d breaking mutations are class fail: %.1f %%; %d legal ones were blamed\n", breaking.found,
@@ -118,13 +112,14 @@ func (k *kind) try(all []good, r *rand.Rand, each int, show bool) (t tally) {
 		}
 		t.drawn++
 		classes := judged(log)
-		news := slices.DeleteFunc(slices.Sorted(maps.Keys(classes)), func(id string) bool { return s.g.had[id] })
-		hit := slices.ContainsFunc(news, func(id string) bool { return k.legal || k.told || classes[id] == results.Fail })
+		news := lists.Where(slices.Sorted(maps.Keys(classes)), func(id string) bool { return s.g.had[id] != classes[id] })
+		hit := slices.ContainsFunc(news, func(id string) bool { return k.Legal || k.told || classes[id] == results.Fail })
 		if hit {
 			t.found++
 		}
-		if show && hit == k.legal {
-			fmt.Printf("  %s at #%d of %s: %v\n", k.Name, at+1, s.g.file, news)
+		if show && hit == k.Legal {
+			fmt.Printf("  %s at #%d of %s: %v\n", k.Name, at+1, s.g.file,
+				lists.Map(news, func(id string) string { return id + " " + fmt.Sprint(classes[id]) }))
 		}
 	}
 	return t
@@ -132,32 +127,7 @@ func (k *kind) try(all []good, r *rand.Rand, each int, show bool) (t tally) {
 
 // play plays a log through a mutation. at is the first place at which it differs, -1 if none does.
 func play(p *mutation.Player, log []transcript.Entry) (out []transcript.Entry, at int) {
-	sides := [2]transcript.Source{mutation.Client: transcript.Agent, mutation.Agent: transcript.Editor} // who sends to it
-	put := func(e transcript.Entry, list []mutation.Output) {
-		for _, o := range list {
-			was := e
-			if i, ok := o.Origin.(int); ok {
-				was = log[i]
-			} else {
-				was.Seq = 0
-			}
-			if was.Raw, was.Source = o.Raw, sides[o.To]; o.Raw == nil {
-				was.Raw = bytes.TrimSpace(o.Message.Encode())
-			}
-			out = append(out, was)
-		}
-	}
-	for i, e := range log {
-		switch {
-		case e.Frame() && e.Source == transcript.Agent:
-			put(e, p.Play(mutation.Agent, e.Raw, i))
-		case e.Frame() && e.Source == transcript.Editor:
-			put(e, p.Play(mutation.Client, e.Raw, i))
-		default:
-			out = append(out, e)
-		}
-	}
-	put(log[len(log)-1], p.End())
+	out = sabotage.Log(log, func(int) *mutation.Player { return p })
 	for i := range min(len(out), len(log)) {
 		if !bytes.Equal(out[i].Raw, log[i].Raw) {
 			return out, i
@@ -182,13 +152,13 @@ func load(dir string) (all []good) {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		defer t.Close()
-		g := good{file: path, had: map[string]bool{}}
+		g := good{file: path, had: map[string]results.Verdict{}}
 		for e := range t.All() {
 			g.log = append(g.log, e)
 		}
 		classes := judged(g.log)
 		for id, class := range classes {
-			g.had[id] = true
+			g.had[id] = class
 			if class == results.Fail || class == results.Error {
 				return nil // a scenario that does wrong on purpose
 			}
@@ -204,27 +174,13 @@ func load(dir string) (all []good) {
 
 // judged is what check finds about the agent, with the worst class of each point.
 func judged(log []transcript.Entry) map[string]results.Verdict {
-	var now time.Duration
-	t := must.Get(transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{},
-		Now: func() time.Time { return time.Unix(0, 0).Add(now) }}))
+	t := must.Get(sabotage.Rebuild(transcript.Header{}, acpframe.Classifier{}, log))
 	defer t.Close()
-	at := map[int]int{} // Seq in the file → here
-	for _, e := range log {
-		now = max(now, e.At)
-		var added transcript.Entry
-		if e.Frame() {
-			added = t.AppendFrame(e.Conn, e.Source, e.Raw, 0)
-		} else {
-			e.Ref = at[e.Ref]
-			added = t.Append(e)
-		}
-		at[e.Seq] = added.Seq
-	}
 	judge := replay.Judge{Protocol: recordings.V1(), Rules: invariants.V1(), Severity: "v1", Text: canonical.V1()}
 	found := map[string]results.Verdict{}
 	for _, f := range judge.Check("mutated", t).Findings {
 		if !strings.HasPrefix(f.Rule, "C-") {
-			found[f.Rule+"/"+f.Point] = f.Class
+			found[f.Rule+"/"+f.Point] = max(found[f.Rule+"/"+f.Point], f.Class)
 		}
 	}
 	return found

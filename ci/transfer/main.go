@@ -4,6 +4,8 @@
 //	go run ./ci/transfer                        docs/transfer.md
 //	go run ./ci/transfer -run 4 -tool PROGRAM   runs batch 4 with a program, and prints rows for
 //	                                            batches.yaml, in which a reader says how each was found
+//	go run ./ci/transfer -sabotage AGENT        runs an agent with each mutation of package sabotage, and
+//	                                            prints rows for sabotage.yaml, of which docs/sabotage.md is made
 package main
 
 import (
@@ -25,22 +27,33 @@ import (
 )
 
 func main() {
+	agent := flag.String("sabotage", "", "play each mutation on the agent with this profile")
 	number := flag.Int("run", 0, "run the batch with this number")
 	tool := flag.String("tool", "acp-test", "the program")
 	out := flag.String("out", "acp-test-transfer", "the folder for the results of the runs")
 	jobs := flag.String("j", "2", "how many scenarios run at once")
 	flag.Parse()
 	must.Main("transfer", 1, func() {
+		suites := func(to string, more ...string) results.Run {
+			return suites(*tool, filepath.Join(*out, to), *jobs, more...)
+		}
+		if *agent != "" {
+			play(*agent, func(out string, more ...string) results.Run {
+				return suites(out, append(more, "--agent", *agent)...)
+			})
+			return
+		}
 		batches, faults := load(".")
 		if *number == 0 {
 			must.Do(os.WriteFile("docs/transfer.md", []byte(page(batches, faults)), 0o644))
+			must.Do(os.WriteFile("docs/sabotage.md", []byte(sabotagePage(sabotaged("."))), 0o644))
 			return
 		}
 		for agent, list := range faults {
 			b := Batch{Batch: *number, Agent: agent, First: map[string]*Row{}}
 			if list = b.of(faults); len(list) > 0 {
-				b.run(list, func(fault, to string) results.Run {
-					return suites(*tool, agent, fault, filepath.Join(*out, to), *jobs)
+				b.run(list, func(out string, more ...string) results.Run {
+					return suites(out, append(more, "--agent", b.Agent)...)
 				})
 				return
 			}
@@ -50,25 +63,22 @@ func main() {
 }
 
 // run prints the rows of a batch.
-func (b Batch) run(list []Fault, suites func(fault, out string) results.Run) {
+func (b Batch) run(list []Fault, suites func(out string, more ...string) results.Run) {
 	usual := map[string]results.Verdict{}
-	for _, c := range suites("", b.Agent).Causes {
+	for _, c := range suites(b.Agent).Causes {
 		usual[c.ID] = max(usual[c.ID], c.Class)
 	}
 	for _, f := range list {
-		run := suites(f.Name, b.Agent+"-"+f.Name)
+		run := suites(b.Agent+"-"+f.Name, "--env", "FAULT="+f.Name)
 		row := rowOf(run, usual)
 		row.Seconds = int(run.Duration.Seconds())
 		fmt.Print(string(must.Get(yaml.Marshal(map[string]*Row{f.Name: row}))))
 	}
 }
 
-// suites runs all suites on an agent with a fault, unless the results are there already.
-func suites(tool, agent, fault, out, jobs string) (run results.Run) {
-	args := []string{"run", "--agent", agent, "--out", out, "-q", "-j", jobs, "--no-smoke"}
-	if fault != "" {
-		args = append(args, "--env", "FAULT="+fault)
-	}
+// suites runs scenarios on an agent, unless the results are there already.
+func suites(tool, out, jobs string, more ...string) (run results.Run) {
+	args := append([]string{"run", "--out", out, "-q", "-j", jobs, "--no-smoke"}, more...)
 	file := filepath.Join(out, "results.json")
 	if _, err := os.Stat(file); err != nil {
 		c := exec.Command(tool, args...)
@@ -145,6 +155,11 @@ func load(root string) (batches []Batch, faults map[string][]Fault) {
 		faults[filepath.Base(filepath.Dir(file))] = list
 	}
 	return batches, faults
+}
+
+func sabotaged(root string) (list []Sabotaged) {
+	read(filepath.Join(root, folder, "sabotage.yaml"), &list)
+	return list
 }
 
 func read(file string, into any) {

@@ -24,6 +24,7 @@ func checkCommand(h *host) *cobra.Command {
 	var o struct {
 		judging
 		output
+		sabotage sabotageFlag
 	}
 	c := &cobra.Command{
 		Use:   "check FILE…",
@@ -39,7 +40,7 @@ The exit status is 1 if something is broken, or with --strict if something could
 not be judged, 2 if a file cannot be read, else 0.`,
 		Args: someArgs("a transcript"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := cmp.Or(checkSeverity(o.severity), checkFormats("--report", o.reports)); err != nil {
+			if err := cmp.Or(checkSeverity(o.severity), checkFormats("--report", o.reports), o.sabotage.find()); err != nil {
 				return err
 			}
 			run := h.newRun(results.Agent{})
@@ -48,7 +49,7 @@ not be judged, 2 if a file cannot be read, else 0.`,
 				var res results.Result
 				var of protocol
 				_, err := h.recordingIn(name, func(in io.Reader) (t *transcript.Transcript, err error) {
-					res, t, of, err = h.checkedSession(name, in, o.severity)
+					res, t, of, err = h.sabotaged(&o.sabotage, name, in, o.severity)
 					return t, err
 				})
 				if err != nil && len(args) == 1 {
@@ -61,11 +62,13 @@ not be judged, 2 if a file cannot be read, else 0.`,
 				run.Protocol = of.Version
 				run.Results = append(run.Results, res)
 			}
+			o.sabotage.conclude(&run)
 			return h.conclude(&run, o.reports, o.verbose)
 		},
 	}
 	c.Flags().BoolVar(&o.strict, "strict", false, "what could not be judged fails, too")
 	o.severities(c)
+	o.sabotage.flag(c, "judge the session as it would be with a change, by the `NAME` of acp-test help sabotage or a FILE")
 	o.shown(c, "a report", "show warnings, lints and notes too")
 	return c
 }

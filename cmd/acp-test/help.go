@@ -47,6 +47,7 @@ func helpCommand(h *host) *cobra.Command {
   gate          how the moment in the middle of a stream is held still
   causes        one defect, in however many scenarios it shows
   faults        the deliberate faults of the reference agent
+  sabotage      what --sabotage changes between editor and agent
   liberties     what another correct agent may do
   goldens       whole conversations as text, and how they are reviewed
   verdicts      what pass, fail, skip, inconclusive and error mean
@@ -88,7 +89,7 @@ var kinds = []string{"command", "rule", "requirement", "word"}
 
 func topics(root *cobra.Command) []string {
 	names := []string{"scenario", "commands", "patterns", "reference", "model", "llm", "profile", "rules", "requirements",
-		"suites", "faults", "personas", "gate", "causes", "liberties", "goldens", "verdicts"}
+		"suites", "faults", "sabotage", "personas", "gate", "causes", "liberties", "goldens", "verdicts"}
 	return slices.Concat(names, commandNames(root),
 		lists.Map(acp.V1().Commands(), func(c *scenarios.Command) string { return c.Name }))
 }
@@ -111,6 +112,8 @@ func (h *host) written(root *cobra.Command, topic string) (page string, ok bool)
 		return docs.Page("reference/model-script")
 	case "profile", "profiles":
 		return profileHelp(), true
+	case "sabotage":
+		return sabotageHelp(), true
 	case "rules", "requirements", "personas":
 		return pages(root)[topic], true
 	}

@@ -40,6 +40,7 @@ type target struct {
 	profile, auth          string
 	env, passEnv, headers  []string
 	over                   string
+	sabotage               sabotageFlag
 }
 
 // choice says which scenarios run.
@@ -129,6 +130,8 @@ func (t *target) flags(c *cobra.Command) {
 		"how an agent whose profile says how it listens is reached: stdio (the default), `http` or ws")
 	f.StringArrayVar(&t.headers, "header", nil,
 		"a header of each request to an agent over HTTP, `NAME:VALUE` (repeatable); VALUE may name variables, such as $TOKEN")
+	t.sabotage.flag(c, "change what agent and editor say to each other, by the `NAME` of acp-test help sabotage or "+
+		"a FILE, to see whether it is found")
 	t.environment(f, "; $LLM is the model's base URL, $KEY a key for it")
 	f.StringVar(&t.profile, "profile", "",
 		"what the command after -- gets environment, HOME, login and tools of: a profile, or none "+

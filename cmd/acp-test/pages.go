@@ -29,6 +29,7 @@ func pages(root *cobra.Command) map[string]string {
 		"scenario-language": acp.V1().Reference(),
 		"rules":             rulesPage(),
 		"faults":            faultsPage(),
+		"sabotage":          sabotagePage(),
 		"personas":          personasPage(),
 		"liberties":         libertiesPage(),
 		"requirements":      requirementsPage(),

@@ -225,6 +225,7 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 				"the %d of the suites: acp-test run --suite all", language.Config, all))
 		}
 	}
+	o.sabotage.conclude(&run)
 	run = secret.Value(engine.Secrets, run)
 	err := errors.Join(h.writeInto(engine.Folder, run, engine.Out, o.reports), console.Summary(run))
 	return cmp.Or(err, ended(run.Exit))
@@ -293,7 +294,7 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 	if err := o.goldensOf(e, chosen); err != nil {
 		return nil, err
 	}
-	if err := o.play(e); err != nil {
+	if err := cmp.Or(o.play(e), o.sabotage.through(e)); err != nil {
 		return nil, err
 	}
 	switch late := conformanceLinger; {

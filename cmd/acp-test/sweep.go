@@ -234,6 +234,7 @@ func (h *host) swept(c *cobra.Command, o *sweeping, engine *scenarios.Engine, ou
 	if err := o.writeBaseline(&out.Run, rebase); err != nil {
 		return err
 	}
+	o.sabotage.conclude(&out.Run)
 	return cmp.Or(errors.Join(h.writeReports(out.Run, engine.Out, o.reports), h.sweepSummary(o, out)), ended(out.Run.Exit))
 }
 

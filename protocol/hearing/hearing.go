@@ -220,7 +220,7 @@ func (t *Turn) judgeRest(shown []*reply, rest []string,
 		}
 	}
 	for _, x := range t.replies {
-		if text := x.thought.String(); len(text) >= longEnough && !x.foreign && strings.Contains(left, text) {
+		if text := x.thought.String(); len(text) >= longEnough/2 && !x.foreign && strings.Contains(left, text) {
 			report(Other, x, "The model thought %q (without white space), which came as a message.", clip(text))
 		}
 	}

@@ -139,6 +139,18 @@ func (p *Player) Wake(w *Wait) []Output {
 // Hits is how many messages the site has fitted, see Mutation.Nth.
 func (p *Player) Hits() int { return p.hits[site(p.rules)] }
 
+// Acted is how many messages the site has changed.
+func (p *Player) Acted() int {
+	n := p.Hits()
+	switch nth := p.rules[site(p.rules)].nth; {
+	case nth == 0:
+		return n
+	case n < nth:
+		return 0
+	}
+	return 1
+}
+
 func (p *Player) tell(m *moment) []Output {
 	p.run(m)
 	return p.flush()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/protocol/hearing"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -118,18 +119,40 @@ func (c *callWatch) ends(ev *event, x *calling) {
 	if !t.alone() || t.mixed || t.cancel != nil || t.joined > 0 || ev.stop != "end_turn" {
 		return
 	}
+	c.unended(ev, x)
+	names := strings.Join(x.ran, ", ")
 	if len(x.ran) > 0 {
-		c.judge("unseen", x.shown == 0, ev, fmt.Sprint(t.started), []int{x.asked},
-			"The model called %s, its results went back, and the turn showed no tool call.", strings.Join(x.ran, ", "))
+		c.Saw("unseen", "shared-id")
 	}
-	if i := slices.IndexFunc(t.tools, func(k *tool) bool { return k.again }); len(x.ran) > len(t.tools) {
-		c.judge("shared-id", i >= 0, ev, fmt.Sprint(t.started), []int{x.asked},
-			"The model called %s, and of its %d calls the turn showed %d: one id had ended and went on.",
-			strings.Join(x.ran, ", "), len(x.ran), len(t.tools))
+	switch again := slices.ContainsFunc(t.tools, func(k *tool) bool { return k.again }); {
+	case again && len(x.ran) > len(t.tools):
+		c.find("shared-id", ev, fmt.Sprint(t.started), []int{x.asked}, "The model called %s, and of its %d calls the turn "+
+			"showed %d: one id had ended and went on.", names, len(x.ran), len(t.tools))
+	case x.shown < len(x.ran):
+		c.find("unseen", ev, fmt.Sprint(t.started), []int{x.asked}, "The model called %s, its results went back, and the "+
+			"turn showed %d of %s.", names, x.shown, printable.Plural(len(x.ran), "call", "calls"))
 	}
+	c.unended(ev, x)
 	if failed := slices.ContainsFunc(t.tools, func(k *tool) bool { return k.status == failed }); !failed && !x.refused {
 		c.judge("ended", len(x.called) > 0, ev, fmt.Sprint(t.started), []int{x.asked},
 			"The model called %s, and the turn ended with end_turn without asking it again.", strings.Join(x.called, ", "))
+	}
+}
+
+// unended judges that each call has ended whose result the model has. A command may go on behind its result.
+func (c *callWatch) unended(ev *event, x *calling) {
+	t := ev.turn
+	later := func(name string) bool { return name == "run_shell" || name == "mcp" }
+	if x.refused || len(x.ran) == 0 || len(x.ran) < len(t.tools) || slices.ContainsFunc(x.ran, later) {
+		return
+	}
+	c.Saw("unended")
+	for _, k := range t.tools {
+		if k.by == byCall && !k.status.final() {
+			k.blamed = true
+			c.find("unended", ev, k.id, []int{k.first, x.asked}, "The model has the result of %s, and tool call %q was "+
+				"still %s when its turn ended with end_turn.", strings.Join(x.ran, ", "), k.id, k.status)
+		}
 	}
 }
 

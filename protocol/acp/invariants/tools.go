@@ -1,6 +1,8 @@
 package invariants
 
 import (
+	"slices"
+
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -36,6 +38,7 @@ func toolClosed(w *watch) {
 			case l.tool.seq > l.ended:
 				w.Report("background", conn, session, id, append(entries, l.tool.seq),
 					"Tool call %q went on after its turn had ended, as background work.", id)
+			case l.tool.blamed:
 			case l.stop == "end_turn":
 				w.Report("open-at-end-turn", conn, session, id, entries,
 					"Tool call %q was still %s when its turn ended with end_turn.", id, l.status)
@@ -113,8 +116,24 @@ func blurred(ev *event) bool {
 
 func ending(s status) string { return pick(s == failed, "failed", "completed") }
 
+// afterEnd judges that nothing changes of a tool call that has ended.
+func afterEnd(w *watch) {
+	w.On(func(ev *event) {
+		t, next := ev.tool, readStatus(ev.update.Get("status"))
+		if t == nil || !t.status.final() || next != unsaid && next != t.status || blurred(ev) || ev.turn == nil {
+			return
+		}
+		changes := slices.ContainsFunc([]string{"content", "title", "rawInput", "kind"}, func(key string) bool {
+			return ev.update.Get(key).Exists()
+		})
+		w.judge("after-end", changes, ev, t.id, []int{t.first},
+			"Tool call %q had ended as %s, and was changed afterwards.", t.id, t.status)
+	}, toolUpdate)
+}
+
 // statusForward judges that the status of a tool call never goes back.
 func statusForward(w *watch) {
+	afterEnd(w)
 	w.On(func(ev *event) {
 		t, next := ev.tool, readStatus(ev.update.Get("status"))
 		if t == nil || next == unsaid || next == unknownStatus || t.status == unsaid || blurred(ev) {

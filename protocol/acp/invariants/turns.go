@@ -68,6 +68,7 @@ type tool struct {
 	by        announced
 	status    status
 	again     bool  // it had ended, and went on
+	blamed    bool  // another rule has said that it did not end
 	turn      *turn // in which it was first seen, nil outside any
 	first     int
 	seq       int      // of its latest entry

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acp-test/acp-test/internal/printable"
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
+	"github.com/acp-test/acp-test/sabotage"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// sabotageFlag is a mutation by its name; "" plays none.
+type sabotageFlag struct {
+	name string
+	*sabotage.Saboteur
+}
+
+func (f *sabotageFlag) flag(c *cobra.Command, usage string) {
+	c.Flags().StringVar(&f.name, "sabotage", "", usage)
+	completeWords(c, "sabotage", sabotage.Names)
+}
+
+// find looks the mutation up.
+func (f *sabotageFlag) find() error {
+	if f.name == "" {
+		return nil
+	}
+	m, err := sabotage.Find(f.name)
+	if err != nil {
+		return fmt.Errorf("--sabotage: %w", err)
+	}
+	f.Saboteur = &sabotage.Saboteur{Mutation: m}
+	return nil
+}
+
+// through has a run of an engine sabotaged. It compares no goldens then: each would show the change.
+func (f *sabotageFlag) through(e *scenarios.Engine) error {
+	switch err := f.find(); {
+	case err != nil || f.Saboteur == nil:
+		return err
+	case e.Profile.URL != "" || e.Protocol.Served:
+		return fmt.Errorf("--sabotage %s: it changes lines between editor and agent; %s is reached over a network", f.Name,
+			e.Profile.Shown())
+	case e.Update || e.GoldenRequired:
+		return errors.New("--sabotage: goldens are of the agent as it is; leave --update and --golden-required out")
+	}
+	e.Through, e.Golden = f.Between, nil
+	return nil
+}
+
+// conclude says in the results what became of the mutation. What never came about judges nothing.
+func (f *sabotageFlag) conclude(run *results.Run) {
+	if f.Saboteur == nil {
+		return
+	}
+	messages, connections := f.Acted()
+	if messages == 0 {
+		run.Notes = append(run.Notes, fmt.Sprintf("sabotage %s was not applied: nothing that was said fits it", f.Name))
+		if run.Exit == 0 {
+			run.Verdict, run.Exit = results.Inconclusive, 2
+		}
+		return
+	}
+	run.Notes = append(run.Notes, fmt.Sprintf("sabotage %s: %s on %s; %s", f.Name,
+		printable.Plural(messages, "message was changed", "messages were changed"),
+		printable.Plural(connections, "connection", "connections"), wrongWith(f.Mutation)))
+}
+
+// wrongWith says what a mutation breaks.
+func wrongWith(m sabotage.Mutation) string {
+	switch {
+	case m.Legal:
+		return "it is legal"
+	case m.Breaks != "":
+		return "it breaks " + m.Breaks
+	}
+	return "the specification says nothing of it, but users are hurt"
+}
+
+// sabotaged is checkedSession for a log that is changed before it is judged. The mutation has been found.
+func (h *host) sabotaged(f *sabotageFlag, name string, in io.Reader, severity string) (results.Result,
+	*transcript.Transcript, protocol, error) {
+	if f.Saboteur == nil {
+		return h.checkedSession(name, in, severity)
+	}
+	if f.Live {
+		return results.Result{}, nil, protocol{}, fmt.Errorf("--sabotage %s: a recording cannot show it, since the agent "+
+			"would have done something else; acp-test run --sabotage %[1]s -- AGENT can", f.Name)
+	}
+	was, of, err := h.readSession(in, nil)
+	if err != nil {
+		return results.Result{}, nil, of, err
+	}
+	defer was.Close()
+	t, err := f.Transcript(was, of.Protocol.Classifier)
+	if err != nil {
+		return results.Result{}, nil, of, err
+	}
+	return of.judge(severity).Check(name, t), t, of, nil
+}
+
+const aboutSabotage = "# Sabotage\n\n`acp-test run --sabotage NAME -- AGENT` changes what editor and agent say " +
+	"to each other, with any agent over stdio, to see whether a run finds it; so do `explore`, `sweep` and " +
+	"`conformance`, and `check` for a recording. The summary says how many messages were changed. A change that " +
+	"never came about is said to be not applied, and the exit status is 2. Goldens are not " +
+	"compared.\n\n`--sabotage FILE` plays a change of your own, in the notation of " +
+	"[refagent/mutation](../../refagent/mutation/mutation.go):\n\n```\nshouting: the agent shouts\n  <-- update " +
+	"agent_message_chunk\n    replace content.text \"$\" \"!\"\n```\n\nA file with several is named `FILE:NAME`. " +
+	"*Held* changes were written without a look at rules and scenarios, and run once: " +
+	"[figures](../sabotage.md).\n\n| name | what changes | breaks | |\n|---|---|---|---|\n"
+
+// sabotagePage lists the mutations.
+func sabotagePage() string {
+	var b strings.Builder
+	b.WriteString(aboutSabotage)
+	for _, m := range sabotage.All() {
+		breaks := m.Breaks
+		if q, ok := invariants.V1().Requirement(m.Breaks); ok {
+			breaks = fmt.Sprintf("[%s](requirements.md#%s) (%s)", q.ID, strings.ToLower(q.ID), strings.ToUpper(q.Level))
+		}
+		if m.Legal {
+			breaks = "nothing"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.Name, m.Summary, breaks, map[bool]string{true: "held"}[m.Held])
+	}
+	return b.String()
+}
+
+// sabotageHelp is the list for help.
+func sabotageHelp() string {
+	var b strings.Builder
+	b.WriteString("What --sabotage NAME changes between editor and agent. A FILE may hold another change.\n\n")
+	width := 0
+	for _, name := range sabotage.Names() {
+		width = max(width, len(name))
+	}
+	for _, m := range sabotage.All() {
+		fmt.Fprintf(&b, "%-*s  %s (%s)\n", width, m.Name, m.Summary, wrongWith(m))
+	}
+	return b.String()
+}

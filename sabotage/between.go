@@ -1,0 +1,225 @@
+package sabotage
+
+import (
+	"bytes"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/acp-test/acp-test/refagent/mutation"
+	"github.com/acp-test/acp-test/transport"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Saboteur plays one mutation on all connections of a run, and counts.
+type Saboteur struct {
+	Mutation
+	connections, acted atomic.Int64
+}
+
+// Acted is how many messages of how many connections it has changed.
+func (s *Saboteur) Acted() (messages, connections int) {
+	return int(s.acted.Load()), int(s.connections.Load())
+}
+
+// count adds what a player has done since it had changed so many messages.
+func (s *Saboteur) count(before, now int) int {
+	if before == 0 && now > 0 {
+		s.connections.Add(1)
+	}
+	s.acted.Add(int64(now - before))
+	return now
+}
+
+// Between stands between an editor and the agent that t leads to. What no rule changes passes as it is.
+func (s *Saboteur) Between(t transport.Transport) transport.Transport {
+	b := &between{Transport: t, of: s, player: s.Player()}
+	b.moved.L = &b.mu
+	b.behind(b.player.Begin())
+	return b
+}
+
+// between is a Transport. An editor that does not read holds up the agent, as it does without it; an agent that does
+// not read holds up neither what it says nor a timer.
+type between struct {
+	transport.Transport
+	of   *Saboteur
+	read sync.Once
+	send sync.Mutex // held while bytes are sent
+
+	mu     sync.Mutex
+	moved  sync.Cond
+	player *mutation.Player
+	acted  int         // what of.acted has of it
+	rest   []byte      // of the editor: the beginning of a line
+	later  [][]byte    // for the agent, of anything else
+	lines  []wire.Line // for the editor
+	asks   bool        // the editor waits for a line
+	err    error       // behind the last line
+	gone   bool        // nothing passes any more
+}
+
+// carry carries out what the player makes of something. The caller holds mu, or is the first.
+func (b *between) carry(list []mutation.Output) (forAgent [][]byte) {
+	for _, out := range list {
+		raw := out.Raw
+		if raw == nil && out.Message != nil {
+			raw = out.Message.Encode()
+		}
+		switch {
+		case out.Exit:
+			b.gone, b.err = true, io.EOF
+			go func() { _ = b.Transport.CloseSend() }() // it may wait for a Send
+		case out.Wait != nil:
+			time.AfterFunc(out.Delay, func() { b.wake(out.Wait) })
+		case out.To == mutation.Agent:
+			forAgent = append(forAgent, append(bytes.TrimRight(raw, "\n"), '\n'))
+		default:
+			for line := range bytes.Lines(raw) {
+				b.lines = append(b.lines, wire.Line{Bytes: bytes.TrimRight(line, "\n"), Terminated: true})
+			}
+		}
+	}
+	b.acted = b.of.count(b.acted, b.player.Acted())
+	b.moved.Broadcast()
+	return forAgent
+}
+
+// behind is carry for what nobody waits for.
+func (b *between) behind(list []mutation.Output) {
+	more := b.carry(list)
+	if len(more) == 0 {
+		return
+	}
+	if b.later = append(b.later, more...); len(b.later) == len(more) {
+		go b.give()
+	}
+}
+
+// give sends what waits for the agent.
+func (b *between) give() {
+	b.send.Lock()
+	defer b.send.Unlock()
+	for {
+		b.mu.Lock()
+		if len(b.later) == 0 {
+			b.mu.Unlock()
+			return
+		}
+		next := b.later[0]
+		b.mu.Unlock()
+		_, err := b.Transport.Send(next) // an agent that is gone tells the editor by itself
+		b.mu.Lock()
+		if b.later = b.later[1:]; err != nil || b.gone {
+			b.later = nil
+		}
+		b.mu.Unlock()
+	}
+}
+
+func (b *between) wake(w *mutation.Wait) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.gone {
+		b.behind(b.player.Wake(w))
+	}
+}
+
+// Send implements transport.Transport. Bytes wait until their line is whole.
+func (b *between) Send(p []byte) (waited bool, err error) {
+	b.mu.Lock()
+	b.rest = append(b.rest, p...)
+	var pass [][]byte
+	for {
+		line, rest, whole := bytes.Cut(b.rest, []byte("\n"))
+		if !whole || b.gone {
+			break
+		}
+		line, b.rest = bytes.Clone(line), rest
+		pass = append(pass, b.carry(b.player.Play(mutation.Client, line, nil))...)
+	}
+	b.mu.Unlock()
+	b.send.Lock()
+	defer b.send.Unlock()
+	for _, line := range pass {
+		held, err := b.Transport.Send(line)
+		if waited = waited || held; err != nil {
+			return waited, err
+		}
+	}
+	return waited, nil
+}
+
+// CloseSend implements transport.Transport.
+func (b *between) CloseSend() error {
+	b.mu.Lock()
+	rest := b.rest
+	b.rest = nil
+	b.mu.Unlock()
+	if len(rest) > 0 {
+		b.send.Lock()
+		_, _ = b.Transport.Send(rest) // the end of input follows
+		b.send.Unlock()
+	}
+	return b.Transport.CloseSend()
+}
+
+// Close implements transport.Transport.
+func (b *between) Close() error {
+	b.mu.Lock()
+	b.gone = true
+	b.moved.Broadcast()
+	b.mu.Unlock()
+	return b.Transport.Close()
+}
+
+// Receive implements transport.Transport.
+func (b *between) Receive() (wire.Line, error) {
+	b.read.Do(func() { go b.pump() })
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.lines) == 0 && b.err == nil {
+		b.asks = true
+		b.moved.Broadcast()
+		b.moved.Wait()
+	}
+	b.asks = false
+	if len(b.lines) == 0 {
+		return wire.Line{}, b.err
+	}
+	line := b.lines[0]
+	b.lines = b.lines[1:]
+	return line, nil
+}
+
+// pump takes a line of the agent whenever the editor waits for one, so that the transport knows what has been received.
+func (b *between) pump() {
+	for {
+		b.mu.Lock()
+		for !b.gone && (!b.asks || len(b.lines) > 0) {
+			b.moved.Wait()
+		}
+		b.mu.Unlock()
+		line, err := b.Transport.Receive()
+		b.mu.Lock()
+		switch {
+		case err != nil:
+			b.behind(b.player.End())
+			if b.err == nil {
+				b.err = err
+			}
+		case b.gone: // read on, so that the agent can end
+		case !line.Terminated || line.Size > len(line.Bytes): // not a whole message
+			line.Bytes = bytes.Clone(line.Bytes)
+			b.lines = append(b.lines, line)
+		default:
+			b.behind(b.player.Play(mutation.Agent, bytes.Clone(line.Bytes), nil))
+		}
+		b.moved.Broadcast()
+		b.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,88 @@
+// Package sabotage breaks an agent from outside: a mutation changes the messages between an editor and any agent, so
+// that one sees whether a run finds it. The table is mutations.txt.
+package sabotage
+
+import (
+	_ "embed" // the table
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/mistake"
+	"github.com/acp-test/acp-test/refagent/mutation"
+)
+
+//go:embed mutations.txt
+var table string
+
+// Mutation is one way to break an agent, or to vary it.
+type Mutation struct {
+	mutation.Block
+	// Breaks is the id of the requirement that it breaks; "" if the specification has none.
+	Breaks string
+	// Legal says that the changed agent is as correct as before.
+	Legal bool
+	// Live says that a log cannot show it: the agent hears or does something else.
+	Live bool
+	// Held says that it was written without a look at what is found.
+	Held bool
+}
+
+var all = sync.OnceValues(func() ([]Mutation, error) { return parse("mutations.txt", table) })
+
+// All returns the table, in its order.
+func All() []Mutation {
+	list, err := all()
+	if err != nil {
+		panic(err) // the table is part of this program, and a test reads it
+	}
+	return slices.Clone(list)
+}
+
+// Names are those of the table.
+func Names() []string { return names(All()) }
+
+func names(list []Mutation) []string {
+	return lists.Map(list, func(m Mutation) string { return m.Name })
+}
+
+func parse(name, text string) (list []Mutation, err error) {
+	blocks, err := mutation.Parse(name, text, "breaks", "told", "legal", "live", "held")
+	for _, b := range blocks {
+		if b.Empty() {
+			return nil, fmt.Errorf("%s: %s changes nothing: it lacks a rule, such as <-- update plan", name, b.Name)
+		}
+		list = append(list, Mutation{Block: b, Breaks: b.Says["breaks"], Legal: b.Has("legal"), Live: b.Has("live"),
+			Held: b.Has("held")})
+	}
+	return list, err
+}
+
+// Find returns the mutation that a command line names: one of the table, the only one of a FILE, or FILE:NAME.
+func Find(name string) (m Mutation, err error) {
+	if m, ok := lists.Find(All(), func(m Mutation) bool { return m.Name == name }); ok {
+		return m, nil
+	}
+	file, which, _ := strings.Cut(name, ":")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return m, fmt.Errorf("%q is neither a mutation of acp-test help sabotage%s nor a file that can be read", name,
+			mistake.Meant(name, Names()))
+	}
+	list, err := parse(file, string(text))
+	if err != nil {
+		return m, err
+	}
+	if which == "" && len(list) == 1 {
+		return list[0], nil
+	}
+	m, ok := lists.Find(list, func(m Mutation) bool { return m.Name == which })
+	if !ok {
+		return m, fmt.Errorf("%s has the mutations %s: name one of them, as in %s:%s", file,
+			strings.Join(names(list), ", "), file, list[0].Name)
+	}
+	return m, nil
+}
