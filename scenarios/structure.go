@@ -86,7 +86,7 @@ func compileNeeds(l *Line) Step {
 
 // neededPattern is the pattern after needs saw and needs await.
 func neededPattern(l *Line) *language.Pattern {
-	for key, w := range l.Options("in", "turn") {
+	for key, w := range l.Options("in", "turn", "within") {
 		l.Usage(w.Column, "needs looks at the whole run: %s= has no place here", key)
 	}
 	p, next := l.Pattern(1)

@@ -75,9 +75,9 @@ func (r *restored) standIn(s recordings.Server) ([]byte, error) {
 	if broken {
 		command, args = absent, nil
 	}
-	entry := canary.Stdio(s.Name, r.token(), filepath.Join(r.box.Temp, "canary.log"), command, args...)
-	if s.Slow {
-		entry.Env = append(entry.Env, mockclient.EnvVariable{Name: canary.Slow, Value: "1"})
+	entry := canary.Stdio(s.Name, r.token(), filepath.Join(r.box.Temp, "canary log"), command, args...)
+	if s.As != "" {
+		entry.Env = append(entry.Env, mockclient.EnvVariable{Name: s.As, Value: "1"})
 	}
 	if s.Typed {
 		return json.Marshal(struct {

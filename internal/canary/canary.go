@@ -15,9 +15,12 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -30,24 +33,34 @@ import (
 const Tool = "canary_sing"
 
 // Texts with which the tool gives no song: at Crash a server over stdio ends at once, at Hang
-// every server waits until the call is taken back or the connection ends, and at Fail it says
-// that it failed.
+// every server waits until the call is taken back or the connection ends, at Fail it says
+// that it failed, at Silent its result has no content, and at Late it takes a second, whether
+// the call was taken back or not.
 const (
-	Crash = "crash"
-	Hang  = "hang"
-	Fail  = "fail"
+	Crash  = "crash"
+	Hang   = "hang"
+	Fail   = "fail"
+	Silent = "silent"
+	Late   = "late"
 )
 
 // Variable and Header carry the token to a server over stdio and over http:
-// the agent must pass them on as it was told in session/new.
+// the agent must pass them on as it was told in session/new. A server over stdio also gets
+// a HOME of its own, which the agent's must not replace.
 const (
 	Variable = "CANARY_TOKEN"
 	Header   = "X-Canary-Token"
 )
 
+// home is the name of a server's HOME, with a space like that of a user's folder.
+const home = "canary home"
+
 // Slow is the variable that has a server over stdio, if it is set, take its time before it
 // answers the first greeting.
 const Slow = "CANARY_SLOW"
+
+// Other is the variable that has a server over stdio, if it is set, sing with another word.
+const Other = "CANARY_OTHER"
 
 // slowness is how much time: more than an agent needs for a turn without the server, less
 // than any waits for one.
@@ -88,8 +101,14 @@ func newServer(token string, arrived func(context.Context, mcp.Request) bool, se
 				<-ctx.Done()
 				return nil, nil, ctx.Err()
 			}
-			said := &mcp.TextContent{Text: token + ": " + in.Text}
-			return &mcp.CallToolResult{Content: []mcp.Content{said}, IsError: in.Text == Fail}, nil, nil
+			if in.Text == Late {
+				time.Sleep(slowness)
+			}
+			said := []mcp.Content{&mcp.TextContent{Text: token + ": " + in.Text}}
+			if in.Text == Silent {
+				said = []mcp.Content{}
+			}
+			return &mcp.CallToolResult{Content: said, IsError: in.Text == Fail}, nil, nil
 		})
 	return server
 }
@@ -100,7 +119,7 @@ func newServer(token string, arrived func(context.Context, mcp.Request) bool, se
 func Stdio(name, token, log string, command string, args ...string) mockclient.MCPServer {
 	return mockclient.MCPServer{
 		Name: name, Command: command, Args: append(append([]string{}, args...), log),
-		Env: []mockclient.EnvVariable{{Name: Variable, Value: token}},
+		Env: []mockclient.EnvVariable{{Name: Variable, Value: token}, {Name: "HOME", Value: filepath.Join(filepath.Dir(log), home)}},
 	}
 }
 
@@ -109,8 +128,9 @@ func Token(seed int64) string { return "canary-" + strconv.FormatInt(seed, 10) }
 
 // Main is the body of the command that Stdio names: an MCP server on in and
 // out until in ends, or a call has it crash. args is the name of the log file;
-// getenv is os.Getenv. It returns the exit status.
-func Main(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out io.Writer) int {
+// getenv is os.Getenv. As servers do, it tells errs of its start and of each call. It returns
+// the exit status.
+func Main(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out, errs io.Writer) int {
 	if len(args) != 1 {
 		return 2
 	}
@@ -119,7 +139,11 @@ func Main(ctx context.Context, args []string, getenv func(string) string, in io.
 		return 1
 	}
 	defer log.Close()
+	signal.Ignore(syscall.SIGPIPE) // an agent may close stderr
 	token := getenv(Variable)
+	if getenv(Other) != "" {
+		token += "-other"
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var mu sync.Mutex
@@ -138,6 +162,7 @@ func Main(ctx context.Context, args []string, getenv func(string) string, in io.
 			return
 		}
 		_, _ = log.Write(append(line, '\n'))
+		fmt.Fprintf(errs, "canary: %s\n", s.What)
 		if s.Text == Crash {
 			select {
 			case crashed <- struct{}{}:
@@ -146,7 +171,9 @@ func Main(ctx context.Context, args []string, getenv func(string) string, in io.
 			select {} // no answer, not even while the process ends
 		}
 	}
-	server := newServer(token, func(context.Context, mcp.Request) bool { return token != "" }, see)
+	server := newServer(token, func(context.Context, mcp.Request) bool {
+		return token != "" && filepath.Base(getenv("HOME")) == home
+	}, see)
 	if getenv(Slow) != "" {
 		server.AddReceivingMiddleware(hesitate)
 	}

@@ -142,8 +142,7 @@ func (c *callWatch) ends(ev *event, x *calling) {
 // unended judges that each call has ended whose result the model has. A command may go on behind its result.
 func (c *callWatch) unended(ev *event, x *calling) {
 	t := ev.turn
-	later := func(name string) bool { return name == "run_shell" || name == "mcp" }
-	if x.refused || len(x.ran) == 0 || len(x.ran) < len(t.tools) || slices.ContainsFunc(x.ran, later) {
+	if x.refused || len(x.ran) == 0 || len(x.ran) < len(t.tools) || slices.Contains(x.ran, "run_shell") {
 		return
 	}
 	c.Saw("unended")

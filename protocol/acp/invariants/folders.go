@@ -1,6 +1,8 @@
 package invariants
 
 import (
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -37,21 +39,54 @@ func otherFolder(w *watch) func(ev *event, path string) {
 		if ev.Kind == transcript.ModelChunk && ev.body.Get("says").Is("tool") {
 			say(ev.Session, ev.body.Get("data").Str())
 		}
+		if ev.Kind == transcript.ModelRequest && ev.body.Get("lane").Is("main") {
+			f.told(ev)
+		}
 	}, modelEvent)
 	return f.judge
 }
 
-func (f *folders) judge(ev *event, path string) {
+// told judges the instructions of a request: they do not tell the model the folder of another session as its own.
+// An agent's process may have had sessions of other runs, whose folders are beside this one's.
+func (f *folders) told(ev *event) {
+	t := f.state.onlyTurn()
+	if t == nil || t.session == nil || t.session.id != ev.Session || t.session.cwd == "" || t.session.child() || !asks(ev, t) {
+		return
+	}
+	a, ok := ev.askedOfModel()
+	if !ok {
+		return
+	}
+	s, said, all := t.session, a.System(), f.all
+	for _, part := range a.Conversation() {
+		if part.Who == "user" {
+			said += "\n" + part.Text
+		}
+	}
+	if base, leaf := path.Dir(path.Dir(s.cwd)), path.Base(s.cwd); base != "/" && base != "." {
+		beside := regexp.MustCompile(regexp.QuoteMeta(base) + "/[^/\\s]+/" + regexp.QuoteMeta(leaf))
+		all = append(slices.Clone(all), beside.FindAllString(a.System(), 3)...)
+	}
+	for _, dir := range all {
+		if under(s.cwd, dir) || under(dir, s.cwd) || slices.Contains(s.roots, dir) || strings.Contains(f.said[s.id], dir) {
+			continue
+		}
+		f.watch.judge("told-folder", strings.Contains(a.System(), dir) && !strings.Contains(said, s.cwd), ev, dir, nil,
+			"The model is told of the folder %q, which is that of another session, and not of the session's own, %q.", dir, s.cwd)
+	}
+}
+
+func (f *folders) judge(ev *event, at string) {
 	s := ev.session
 	if s == nil || s.cwd == "" || len(f.all) < 2 || s.child() {
 		return
 	}
-	own := func(dir string) bool { return under(path, dir) }
+	own := func(dir string) bool { return under(at, dir) }
 	for _, dir := range f.all {
-		if under(path, dir) && !under(s.cwd, dir) && !own(s.cwd) && !slices.ContainsFunc(s.roots, own) {
-			f.watch.judge("other-folder", !strings.Contains(f.said[s.id], path), ev, path, nil,
+		if under(at, dir) && !under(s.cwd, dir) && !own(s.cwd) && !slices.ContainsFunc(s.roots, own) {
+			f.watch.judge("other-folder", !strings.Contains(f.said[s.id], at), ev, at, nil,
 				"The path %q lies in %q, the folder of another session or of this one before, and its folder is %q.",
-				path, dir, s.cwd)
+				at, dir, s.cwd)
 			return
 		}
 	}

@@ -14,10 +14,13 @@ import (
 // What the fake model is told to fail is no fault of the agent, nor what the editor
 // refuses it.
 func worksAgain(w *watch) {
-	type before struct{ cancelled, restored *request }
+	type before struct{ cancelled, restored, ended *request }
 	next := map[*session]before{}
-	faults := 0
+	faults, requests := 0, 0
 	w.On(func(ev *event) {
+		if ev.Kind == transcript.ModelRequest {
+			requests = ev.Seq
+		}
 		refused, _ := ev.body.Get("refused").Bool() // WIRE-VALID says so
 		if ev.Kind == transcript.ModelFault || refused {
 			faults = ev.Seq
@@ -32,6 +35,9 @@ func worksAgain(w *watch) {
 		b := before{restored: s.restored}
 		if s.last != nil && s.last.stop == "cancelled" && len(s.open) == 0 {
 			b.cancelled = s.last.request
+		}
+		if s.last != nil && len(s.open) == 0 && s.ready(w.version) && s.closed == 0 && plain(ev) {
+			b.ended = s.last.request
 		}
 		next[s] = b
 	}, asked(prompt))
@@ -48,8 +54,24 @@ func worksAgain(w *watch) {
 		if b.restored != nil {
 			w.judge("after-load", failed, ev, "", []int{b.restored.seq, t.started},
 				"The first prompt after %s failed with %d %q.", b.restored.method, ev.code(), message)
+		} else if b.ended != nil {
+			w.judge("after-turn", failed && requests < t.started, ev, "", []int{b.ended.seq, t.started},
+				"A prompt failed with %d %q before the model was asked, although its session was idle and had a turn before.",
+				ev.code(), message)
 		}
 	}, answered(prompt))
+}
+
+// plain reports whether a prompt is nothing but text, and no command.
+func plain(ev *event) bool {
+	blocks := 0
+	for b := range ev.params.Get("prompt").Items() {
+		text := b.Get("text")
+		if blocks++; !b.Get("type").Is("text") || bare(text.Str()) == "" || strings.HasPrefix(text.Str(), "/") {
+			return false
+		}
+	}
+	return blocks > 0
 }
 
 // promptAccepted judges that content the agent must or says it does take is

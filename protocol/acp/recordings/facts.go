@@ -341,9 +341,10 @@ func Older(t *transcript.Transcript) string {
 type Server struct {
 	Name, Command, URL string
 	Args               []string
-	// Typed says that the entry has a type although it is a program, as in version 2. Slow
-	// says that it is a canary that takes its time.
-	Typed, Slow bool
+	// Typed says that the entry has a type although it is a program, as in version 2.
+	Typed bool
+	// As is the variable by which a canary is slow, or another one; "" neither.
+	As string
 	// Token is the first value of its environment, or of its headers.
 	Token string
 }
@@ -388,7 +389,9 @@ func serverOf(m wire.Value) (s Server) {
 		case "env", "headers":
 			for one := range v.Items() {
 				s.Token = cmp.Or(s.Token, one.Get("value").Str())
-				s.Slow = s.Slow || one.Get("name").Is(canary.Slow)
+				if name := one.Get("name").Str(); name == canary.Slow || name == canary.Other {
+					s.As = name
+				}
 			}
 		}
 	}

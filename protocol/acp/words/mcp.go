@@ -23,7 +23,7 @@ import (
 type mcpServers struct {
 	broken bool           // a server that cannot be started
 	stdio  bool           // a canary over stdio
-	slow   bool           // it takes its time to start
+	as     string         // the variable by which it is slow, or another one; "" neither
 	http   *canary.Server // a canary over http
 	own    []mockclient.MCPServer
 }
@@ -34,7 +34,7 @@ const canaryName = "canary"
 // token is what the canary answers with; it only has to be told from other text.
 func token(b *scenarios.Branch) string { return canary.Token(b.Seed()) }
 
-func canaryLog(b *scenarios.Branch) string { return filepath.Join(b.Temp(), "canary.log") }
+func canaryLog(b *scenarios.Branch) string { return filepath.Join(b.Temp(), "canary log") }
 
 // servers returns what set-up lines have said of MCP servers so far.
 func (c *client) servers() (given mcpServers) {
@@ -51,8 +51,8 @@ func offered(b *scenarios.Branch) []any {
 	}
 	if s.stdio {
 		entry := canary.Stdio(canaryName, token(b), canaryLog(b), b.Self(), "canary")
-		if s.slow {
-			entry.Env = append(entry.Env, mockclient.EnvVariable{Name: canary.Slow, Value: "1"})
+		if s.as != "" {
+			entry.Env = append(entry.Env, mockclient.EnvVariable{Name: s.as, Value: "1"})
 		}
 		out = append(out, entry)
 	}
@@ -87,14 +87,17 @@ func typed(server any) any {
 
 func mcpCommands() []*scenarios.Command {
 	return []*scenarios.Command{{
-		Name: "mcp", Group: "setup", Args: "canary [stdio|http|slow] | broken | run NAME PROGRAM [ARG]…",
+		Name: "mcp", Group: "setup", Args: "canary [stdio|http|slow|other] | broken | run NAME PROGRAM [ARG]…",
 		Summary: "give the agent an MCP server: one whose tool sings, or one of yours",
 		Detail: "The name of canary is canary, its tool canary_sing{text}. Let the model call it with\n" +
 			"tool: mcp, args: {server: canary, tool: canary_sing, args: {text: …}}, and ask\n" +
 			"canary called. Given both ways, the one over http is canary_http. With the text\n" +
 			"crash the one over stdio ends without an answer, with hang none ever answers, with fail\n" +
-			"the tool says that it failed.\n" +
-			"slow is over stdio, and takes a second before it answers the first message.\n" +
+			"the tool says that it failed, with silent its result is empty, and with late it comes after\n" +
+			"a second, also of a call that was taken back.\n" +
+			"slow is over stdio, and takes a second before it answers the first message. other is over\n" +
+			"stdio, by the same name with another environment: its songs begin with another word, -other\n" +
+			"behind it. It is for the sessions that are opened from then on.\n" +
 			"broken adds a server whose program does not exist. run adds one of yours over stdio: the\n" +
 			"program is found in PATH, and a file of the archive is $WORK/FILE. The agent starts it, with\n" +
 			"your rights unless --isolate keeps it in. Must stand before the session is opened.",
@@ -130,16 +133,17 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 	if len(l.Rest) > 1 {
 		kind = l.Rest[1].Raw()
 	}
-	if kind != "stdio" && kind != "http" && kind != "slow" {
+	as, stdio := map[string]string{"stdio": "", "slow": canary.Slow, "other": canary.Other}[kind]
+	if !stdio && kind != "http" {
 		return l.Usage(l.Rest[1].Column, "%q is no transport of the canary", kind)
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		c := of(b)
-		if kind != "http" {
+		if stdio {
 			if b.Self() == "" {
 				return l.Fault(fmt.Errorf("the canary over stdio is this program, whose path the engine was not told"))
 			}
-			c.change(func() { c.mcp.stdio, c.mcp.slow = true, kind == "slow" })
+			c.change(func() { c.mcp.stdio, c.mcp.as = true, as })
 			return nil
 		}
 		if c.servers().http == nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -115,8 +116,16 @@ func (a *sessionAct) dir(b *scenarios.Branch, w script.Word) (string, error) {
 // else s. about is false of a request for a new one.
 func (a *sessionAct) subject(b *scenarios.Branch, s *scenarios.Session) (id string, about bool, err error) {
 	if w, ok := a.opts["id"]; ok {
-		id, err = b.Expand(w)
-		return id, true, err
+		if id, err = b.Expand(w); err != nil {
+			return id, true, err
+		}
+		if name, like := strings.CutPrefix(id, "like:"); like {
+			if b.Named(name) == nil {
+				return "", true, b.NotOpen(name)
+			}
+			id = unlike(b.Named(name).ID)
+		}
+		return id, true, nil
 	}
 	name := a.name
 	if w, ok := a.opts["of"]; ok {
@@ -129,6 +138,29 @@ func (a *sessionAct) subject(b *scenarios.Branch, s *scenarios.Session) (id stri
 		return "", false, b.NotOpen(name)
 	}
 	return s.ID, true, nil
+}
+
+var longRun = regexp.MustCompile(`[0-9A-Za-z]{8,}[^0-9A-Za-z]*$`)
+
+// unlike is an id of the form of another that no session has: another first letter or digit in the last of its long
+// runs, or a number too large for one that counts.
+func unlike(id string) string {
+	at := longRun.FindStringIndex(id)
+	if at == nil {
+		return id + "00000"
+	}
+	first := id[at[0]]
+	switch {
+	case first >= '0' && first < '9', first >= 'a' && first < 'f', first >= 'A' && first < 'F':
+		first++
+	case first == '9':
+		first = '1'
+	case first >= 'a':
+		first = 'a'
+	default:
+		first = 'A'
+	}
+	return id[:at[0]] + string(first) + id[at[0]+1:]
 }
 
 func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
