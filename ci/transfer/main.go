@@ -98,7 +98,9 @@ func rowOf(run results.Run, usual map[string]results.Verdict) *Row {
 		before, was := usual[c.ID]
 		return was && c.Class <= before || c.Class < rules.Lint
 	})
-	slices.SortStableFunc(more, func(a, b results.Cause) int { return cmp.Compare(b.Class, a.Class) })
+	// What could not be run is less than what failed.
+	weight := func(c results.Cause) results.Verdict { return c.Class % results.Error }
+	slices.SortStableFunc(more, func(a, b results.Cause) int { return cmp.Compare(weight(b), weight(a)) })
 	row := &Row{How: "missed", Causes: len(more)}
 	for _, c := range more {
 		if c.Class == more[0].Class && len(row.By) < 4 {

@@ -19,11 +19,9 @@ import (
 type Sabotaged struct {
 	Agent   string `yaml:"agent"`
 	Version string `yaml:"version"`
-	// Tool is the commit of the program that played the held mutations first; their first rows stay.
-	Tool  string          `yaml:"tool"`
-	First map[string]*Row `yaml:"first"`
-	// Now are the rows of all mutations, with the program as it is.
-	Now map[string]*Row `yaml:"now"`
+	// Tool is the commit of the program.
+	Tool string          `yaml:"tool"`
+	Rows map[string]*Row `yaml:"rows"`
 }
 
 // The words of Row.How for a mutation, besides named, seen and missed.
@@ -35,7 +33,7 @@ const (
 
 // play runs the scenarios of the matrix with each mutation that fits, and prints the rows of an agent.
 func play(agent string, suites func(out string, more ...string) results.Run) {
-	s := Sabotaged{Agent: agent, First: map[string]*Row{}, Now: map[string]*Row{}}
+	s := Sabotaged{Agent: agent, Rows: map[string]*Row{}}
 	usual := map[string]results.Verdict{}
 	for range 2 { // what shows now and then is usual
 		run := suites(filepath.Join(agent, fmt.Sprint("as-it-is-", s.Version)), "--tag", "matrix")
@@ -49,7 +47,7 @@ func play(agent string, suites func(out string, more ...string) results.Run) {
 		row := rowOf(run, usual)
 		row.Seconds = int(run.Duration.Seconds())
 		row.How = found(m, row, strings.Contains(strings.Join(run.Notes, "\n"), "was not applied"))
-		s.Now[m.Name] = row
+		s.Rows[m.Name] = row
 		fmt.Fprintf(os.Stderr, "%s: %s %s %v\n", m.Name, row.How, row.Class, row.By)
 	}
 	fmt.Print(string(must.Get(yaml.Marshal([]Sabotaged{s}))))
@@ -98,9 +96,18 @@ const aboutSabotage = `<!-- Written by go run ./ci/transfer -->
 [Sabotage](reference/sabotage.md) changes what an agent and its editor say to each other, one kind of change a run.
 This page tells what the 40 scenarios of the [matrix](matrix.md) and the rules said of each change on agents that
 others wrote. *Named*: found at class fail where the change breaks a MUST, and in any class where it breaks a SHOULD
-or hurts users only. *Seen*: found in a lower class. The **first** figure is that of the changes that were written
-without a look at rules and scenarios, before anything was mended; it stays. Changes that did not come about do not
-count. "go run ./ci/transfer -sabotage AGENT -tool acp-test" measures again.
+or hurts users only. *Seen*: found in a lower class. Changes that did not come about do not count.
+"go run ./ci/transfer -sabotage AGENT -tool acp-test" measures again.
+
+The changes marked *held* were written without a look at rules and scenarios. Their first figure is that of recordings
+of three agents, each changed at one place by ci/mutate, before anything was mended. One of them could not be told
+from a legal end of the recording: an answer that is missing behind the last message.
+
+| recordings of | held ones named at first |
+|---|---|
+| gemini-cli 0.61.0 | 68 of 82 |
+| opencode 1.18.33 | 69 of 85 |
+| claude-agent-acp 0.101.0 | 72 of 88 |
 
 `
 
@@ -108,14 +115,14 @@ count. "go run ./ci/transfer -sabotage AGENT -tool acp-test" measures again.
 func sabotagePage(list []Sabotaged) string {
 	var b strings.Builder
 	b.WriteString(aboutSabotage)
-	b.WriteString("| agent | version | first: held ones named | now: all named | legal ones blamed |\n" +
-		"|---|---|---|---|---|\n")
+	b.WriteString("| agent | version | program | held ones named | all named | legal ones blamed |\n" +
+		"|---|---|---|---|---|---|\n")
 	held := func(m sabotage.Mutation) bool { return m.Held }
 	for _, s := range list {
-		first, ofFirst, _ := share(s.First, held)
-		now, ofNow, blamedNow := share(s.Now, func(sabotage.Mutation) bool { return true })
-		fmt.Fprintf(&b, "| %s | %s | %d of %d (`%s`) | %d of %d | %d |\n", s.Agent, s.Version, first, ofFirst, s.Tool,
-			now, ofNow, blamedNow)
+		ofHeld, allHeld, _ := share(s.Rows, held)
+		named, all, wrong := share(s.Rows, func(sabotage.Mutation) bool { return true })
+		fmt.Fprintf(&b, "| %s | %s | `%s` | %d of %d | %d of %d | %d |\n", s.Agent, s.Version, s.Tool, ofHeld, allHeld, named,
+			all, wrong)
 	}
 	b.WriteString("\n| change | breaks |")
 	for _, s := range list {
@@ -125,24 +132,20 @@ func sabotagePage(list []Sabotaged) string {
 	for _, m := range sabotage.All() {
 		fmt.Fprintf(&b, "| `%s` | %s |", m.Name, cmp.Or(m.Breaks, map[bool]string{true: "nothing", false: "users"}[m.Legal]))
 		for _, s := range list {
-			fmt.Fprintf(&b, " %s |", toldBy(s.Now[m.Name], s.First[m.Name]))
+			fmt.Fprintf(&b, " %s |", toldBy(s.Rows[m.Name]))
 		}
 		b.WriteString("\n")
 	}
 	return b.String()
 }
 
-// toldBy is a row in a cell, with the first one where that was another.
-func toldBy(now, first *Row) string {
-	if now == nil {
+// toldBy is a row in a cell.
+func toldBy(row *Row) string {
+	switch {
+	case row == nil:
 		return "–"
+	case len(row.By) > 0:
+		return row.How + " (" + cell(row.By[0]) + ")"
 	}
-	text := now.How
-	if len(now.By) > 0 {
-		text += " (" + cell(now.By[0]) + ")"
-	}
-	if first != nil && first.How != now.How {
-		text += ", at first " + first.How
-	}
-	return text
+	return row.How
 }

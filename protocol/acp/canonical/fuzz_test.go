@@ -2,6 +2,7 @@ package canonical_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -25,6 +26,17 @@ func FuzzRender(f *testing.F) {
 		}
 	}
 	f.Add([]byte("\n\xff\n{}\n[]\n"+`{"jsonrpc":"2.0","id":1,"result":{}}`), false)
+	// Text that names no session, in two turns.
+	var turns []string
+	for id := 2; id < 5; id++ {
+		turns = append(turns, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}`, id),
+			`{"jsonrpc":"2.0","method":"session/update","params":{"update":{"sessionUpdate":"agent_message_chunk","content":`+
+				`{"type":"text","text":"Hi."}}}}`,
+			`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}`,
+			fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"stopReason":"cancelled"}}`, id))
+	}
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}`+"\n"+
+		`{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}`+"\n"+strings.Join(turns, "\n")), true)
 	f.Fuzz(func(t *testing.T, data []byte, editorFirst bool) {
 		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		if err != nil {

@@ -362,7 +362,7 @@ func (r *reader) join(it *item, v wire.Value) bool {
 			r.speaking[lane] = -1
 		}
 	default:
-		r.speaking[it.lane] = -1
+		r.speaking[it.lane], r.speaking[0] = -1, -1 // also a message that names no session
 	}
 	return false
 }
