@@ -119,7 +119,8 @@ func newServer(token string, arrived func(context.Context, mcp.Request) bool, se
 func Stdio(name, token, log string, command string, args ...string) mockclient.MCPServer {
 	return mockclient.MCPServer{
 		Name: name, Command: command, Args: append(append([]string{}, args...), log),
-		Env: []mockclient.EnvVariable{{Name: Variable, Value: token}, {Name: "HOME", Value: filepath.Join(filepath.Dir(log), home)}},
+		Env: []mockclient.EnvVariable{{Name: Variable, Value: token},
+			{Name: "HOME", Value: filepath.Join(filepath.Dir(log), home)}},
 	}
 }
 

@@ -50,14 +50,15 @@ func otherFolder(w *watch) func(ev *event, path string) {
 // An agent's process may have had sessions of other runs, whose folders are beside this one's.
 func (f *folders) told(ev *event) {
 	t := f.state.onlyTurn()
-	if t == nil || t.session == nil || t.session.id != ev.Session || t.session.cwd == "" || t.session.child() || !asks(ev, t) {
+	if t == nil || t.session == nil || t.session.id != ev.Session || t.session.child() || !asks(ev, t) {
 		return
 	}
 	a, ok := ev.askedOfModel()
-	if !ok {
+	s := t.session
+	if !ok || s.cwd == "" {
 		return
 	}
-	s, said, all := t.session, a.System(), f.all
+	said, all := a.System(), f.all
 	for _, part := range a.Conversation() {
 		if part.Who == "user" {
 			said += "\n" + part.Text
@@ -72,7 +73,7 @@ func (f *folders) told(ev *event) {
 			continue
 		}
 		f.watch.judge("told-folder", strings.Contains(a.System(), dir) && !strings.Contains(said, s.cwd), ev, dir, nil,
-			"The model is told of the folder %q, which is that of another session, and not of the session's own, %q.", dir, s.cwd)
+			"The model is told of the folder %q, which is another session's, and not of the session's own, %q.", dir, s.cwd)
 	}
 }
 
