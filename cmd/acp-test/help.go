@@ -247,8 +247,8 @@ var runGroups = [][2]string{
 	{"Flags of every day", "agent suite run failed budget jobs watch update report out verbose quiet"},
 	{"The agent", "settings fault liberty url over header env pass-env profile auth-method"},
 	{"Which scenarios", "since tag list shard durations"},
-	{"How they run", "repeat fresh until-fail fail-fast seed timeout step-timeout linger debug keep editor no-trap " +
-		"isolate isolate-read perturb smoke no-smoke"},
+	{"How they run", "repeat fresh until-fail fail-fast seed timeout step-timeout linger debug keep editor sabotage " +
+		"no-trap isolate isolate-read perturb smoke no-smoke"},
 	{"How they are judged", "strict golden golden-required baseline baseline-write against severity"},
 }
 

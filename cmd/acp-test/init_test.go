@@ -12,6 +12,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 var _ = Describe("init", func() {
@@ -55,7 +57,10 @@ var _ = Describe("init", func() {
 		Expect(written).To(ContainSubstring("\n# It says that it can: loadSession, "))
 		used := p.run("run", "--suite", "tool-calls", "--suite", "mcp", "--suite", "elicitation", "--strict", "-q")
 		Expect(used.code).To(Equal(0), used.out+used.err)
-		Expect(p.results().Counts.Skip).To(BeZero())
+		for _, r := range p.results().Results {
+			// Sessions of this agent open before their servers are there.
+			Expect(r.Verdict == results.Skip).To(Equal(r.ID == "mcp/slow-start-beside"), r.ID)
+		}
 	})
 
 	DescribeTable("says in the profile", func(agent string, code int, want ...string) {

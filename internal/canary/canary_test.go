@@ -56,9 +56,15 @@ var _ = Describe("a canary", func() {
 		Expect(canary.Read(log)).To(BeEmpty())
 		entry := canary.Stdio("c", token, log, self, "canary")
 		cmd := exec.Command(entry.Command, entry.Args...)
-		cmd.Env = []string{entry.Env[0].Name + "=" + entry.Env[0].Value}
+		for _, v := range entry.Env {
+			cmd.Env = append(cmd.Env, v.Name+"="+v.Value)
+		}
 		Expect(call(&mcp.CommandTransport{Command: cmd})).To(Equal(token + ": tweet"))
 		Expect(canary.Read(log)).To(ContainElement(canary.Sighting{What: "called", Text: "tweet", Token: true}))
+		cmd = exec.Command(entry.Command, entry.Args...)
+		cmd.Env = []string{"HOME=" + GinkgoT().TempDir(), entry.Env[0].Name + "=" + token}
+		Expect(call(&mcp.CommandTransport{Command: cmd})).To(Equal(token + ": tweet"))
+		Expect(canary.Read(log)).To(ContainElement(canary.Sighting{What: "called", Text: "tweet"}), "the agent's own HOME shows")
 		cmd = exec.Command(entry.Command, entry.Args...)
 		cmd.Env = []string{}
 		Expect(call(&mcp.CommandTransport{Command: cmd})).To(Equal(": tweet"))
