@@ -10,41 +10,16 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// worksAgain judges that a session goes on after a cancel and after a load.
+// worksAgain judges that a session goes on after each turn, and after a load.
 // What the fake model is told to fail is no fault of the agent, nor what the editor
 // refuses it.
 func worksAgain(w *watch) {
-	type before struct{ cancelled, restored, ended *request }
-	next := map[*session]before{}
-	faults, requests := 0, 0
-	w.On(func(ev *event) {
-		if ev.Kind == transcript.ModelRequest {
-			requests = ev.Seq
-		}
-		refused, _ := ev.body.Get("refused").Bool() // WIRE-VALID says so
-		if ev.Kind == transcript.ModelFault || refused {
-			faults = ev.Seq
-		}
-	}, modelEvent)
-	w.On(func(ev *event) {
-		if ev.err.Exists() {
-			faults = ev.Seq
-		}
-	}, editorAnswers()...)
-	w.inSession(func(ev *event, s *session) {
-		b := before{restored: s.restored}
-		if s.last != nil && s.last.stop == "cancelled" && len(s.open) == 0 {
-			b.cancelled = s.last.request
-		}
-		if s.last != nil && len(s.open) == 0 && s.ready(w.version) && s.closed == 0 && plain(ev) {
-			b.ended = s.last.request
-		}
-		next[s] = b
-	}, asked(prompt))
+	next, seen := map[*session]before{}, watchTrouble(w)
+	w.inSession(func(ev *event, s *session) { next[s] = w.beforePrompt(ev, s) }, asked(prompt))
 	w.inTurn(func(ev *event, t *turn) {
 		b := next[t.session]
 		delete(next, t.session)
-		failed := ev.err.Exists() && ev.code() != -32000 && ev.code() != -32800 && faults < t.started && !t.concurrent &&
+		failed := ev.err.Exists() && ev.code() != -32000 && ev.code() != -32800 && seen.fault < t.started && !t.concurrent &&
 			t.cancel == nil && t.close == nil
 		message := clip(ev.err.Get("message").Str())
 		if b.cancelled != nil && w.judge("after-cancel", failed, ev, "", []int{b.cancelled.seq, t.started},
@@ -55,11 +30,50 @@ func worksAgain(w *watch) {
 			w.judge("after-load", failed, ev, "", []int{b.restored.seq, t.started},
 				"The first prompt after %s failed with %d %q.", b.restored.method, ev.code(), message)
 		} else if b.ended != nil {
-			w.judge("after-turn", failed && requests < t.started, ev, "", []int{b.ended.seq, t.started},
+			w.judge("after-turn", failed && seen.request < t.started, ev, "", []int{b.ended.seq, t.started},
 				"A prompt failed with %d %q before the model was asked, although its session was idle and had a turn before.",
 				ev.code(), message)
 		}
 	}, answered(prompt))
+}
+
+// before is what came before a prompt: the request that restored its session, and that of the turn before.
+type before struct{ cancelled, restored, ended *request }
+
+func (w *watch) beforePrompt(ev *event, s *session) before {
+	b := before{restored: s.restored}
+	if s.last == nil || len(s.open) > 0 {
+		return b
+	}
+	if s.last.stop == "cancelled" {
+		b.cancelled = s.last.request
+	}
+	if s.ready(w.version) && s.closed == 0 && plain(ev) {
+		b.ended = s.last.request
+	}
+	return b
+}
+
+// trouble holds the Seqs of the latest request of the model and of the latest fault that the agent did not make.
+type trouble struct{ request, fault int }
+
+func watchTrouble(w *watch) *trouble {
+	x := &trouble{}
+	w.On(func(ev *event) {
+		if ev.Kind == transcript.ModelRequest {
+			x.request = ev.Seq
+		}
+		refused, _ := ev.body.Get("refused").Bool() // WIRE-VALID says so
+		if ev.Kind == transcript.ModelFault || refused {
+			x.fault = ev.Seq
+		}
+	}, modelEvent)
+	w.On(func(ev *event) {
+		if ev.err.Exists() {
+			x.fault = ev.Seq
+		}
+	}, editorAnswers()...)
+	return x
 }
 
 // plain reports whether a prompt is nothing but text, and no command.
