@@ -100,8 +100,8 @@ or hurts users only. *Seen*: found in a lower class. Changes that did not come a
 "go run ./ci/transfer -sabotage AGENT -tool acp-test" measures again.
 
 The changes marked *held* were written without a look at rules and scenarios. Their first figure is that of recordings
-of three agents, each changed at one place by ci/mutate, before anything was mended. One of them could not be told
-from a legal end of the recording: an answer that is missing behind the last message.
+of three agents, each changed at one place by ci/mutate, before anything was mended. An answer that is missing behind
+the last message of a recording looks like a recording that ended early; no rule tells these apart.
 
 | recordings of | held ones named at first |
 |---|---|
@@ -115,6 +115,9 @@ from a legal end of the recording: an answer that is missing behind the last mes
 func sabotagePage(list []Sabotaged) string {
 	var b strings.Builder
 	b.WriteString(aboutSabotage)
+	if len(list) == 0 {
+		return strings.TrimRight(b.String(), "\n") + "\n"
+	}
 	b.WriteString("| agent | version | program | held ones named | all named | legal ones blamed |\n" +
 		"|---|---|---|---|---|---|\n")
 	held := func(m sabotage.Mutation) bool { return m.Held }

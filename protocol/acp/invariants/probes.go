@@ -29,7 +29,7 @@ func worksAgain(w *watch) {
 		if b.restored != nil {
 			w.judge("after-load", failed, ev, "", []int{b.restored.seq, t.started},
 				"The first prompt after %s failed with %d %q.", b.restored.method, ev.code(), message)
-		} else if b.ended != nil {
+		} else if b.ended != nil && (seen.model || seen.request > 0) {
 			w.judge("after-turn", failed && seen.request < t.started, ev, "", []int{b.ended.seq, t.started},
 				"A prompt failed with %d %q before the model was asked, although its session was idle and had a turn before.",
 				ev.code(), message)
@@ -55,10 +55,19 @@ func (w *watch) beforePrompt(ev *event, s *session) before {
 }
 
 // trouble holds the Seqs of the latest request of the model and of the latest fault that the agent did not make.
-type trouble struct{ request, fault int }
+// model says that the log has each request.
+type trouble struct {
+	model          bool
+	request, fault int
+}
 
 func watchTrouble(w *watch) *trouble {
 	x := &trouble{}
+	w.On(func(ev *event) {
+		if with, _ := ev.body.Get("model").Bool(); with {
+			x.model = true
+		}
+	}, workspaceEvent)
 	w.On(func(ev *event) {
 		if ev.Kind == transcript.ModelRequest {
 			x.request = ev.Seq

@@ -20,11 +20,12 @@ func actCommands() []*scenarios.Command {
 		Summary: "send logout and wait for the answer", Compile: compileCall("logout", ""),
 	}, {
 		Name: "session", Group: "acts", Cuts: true,
-		Args: "new|load|resume|close|delete|fork NAME [of=NAME] [cwd=DIR] [add=DIR]… [meta=JSON] [wait=no] | " +
-			"list [cwd=DIR] [cursor=TEXT] | list all [NAME…] [cwd=DIR]", Captures: true,
+		Args: "new|load|resume|close|delete|fork NAME [of=NAME] [id=TEXT] [cwd=DIR] [add=DIR]… [meta=JSON] " +
+			"[wait=no] | list [cwd=DIR] [cursor=TEXT] | list all [NAME…] [cwd=DIR]", Captures: true,
 		Summary: "open, list or end a session and wait for the answer",
 		Detail: "NAME is the script's name for the session. load and resume use the id the name\n" +
-			"already has; fork opens one with the conversation of another, of=. cwd is\n" +
+			"already has, or id=; id=like:NAME is an id that no session has, written like that\n" +
+			"of NAME. fork opens one with the conversation of another, of=. cwd is\n" +
 			"relative to the workspace. An error answer is a failure, unless the line has a\n" +
 			"name: then the script judges it. wait=no only sends.\n" +
 			"list all follows the cursors to the end: no cursor and no session may come\n" +
