@@ -163,6 +163,7 @@ func (o *observer) begin(ref int, input wire.Value, session string) *stream {
 	s := newStream(ref, input, session, t)
 	s.others = o.threads
 	s.heard.Unclear = t.latest != nil && !t.latest.over() // a request may be of the run before
+	t.left = t.left || s.heard.Unclear
 	t.latest = s
 	o.streams[ref] = s
 	o.order = append(o.order, s)

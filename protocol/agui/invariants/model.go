@@ -106,6 +106,9 @@ func modelContext(w *watch) {
 		if ev.Kind != transcript.ModelRequest || !ev.v.Get("lane").Is("main") || ev.asked || ev.heard.Unclear {
 			return
 		}
+		if ev.thread.left && !ev.asksForInput() {
+			return
+		}
 		ev.asked = true // what comes later in the run may be a summary
 		a, ok := fakellm.ReadAsked(ev.Entry)
 		if !ok || a.Partial || len(ev.Redacted) > 0 || len(ev.input.Raw()) > 4*hearing.Remembered {
@@ -127,6 +130,17 @@ func modelContext(w *watch) {
 				"The model is asked without %s %q of the input: %q.", what, m.Get("id").Str(), wire.Clip(text, 120))
 		}
 	}, modelSide)
+}
+
+// asksForInput reports whether a request of the model holds what the user said last in the input, if the log tells.
+func (ev *event) asksForInput() bool {
+	said, last := ev.v.Get("user"), ""
+	for m := range ev.input.Get("messages").Items() {
+		if m.Get("role").Is("user") {
+			last = m.Get("content").Str()
+		}
+	}
+	return !said.Exists() || holds(hearing.Loose(said.Str()), last)
 }
 
 // owes reports whether a message of the input is for the model, and no result without its call.

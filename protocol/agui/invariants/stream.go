@@ -100,6 +100,7 @@ type thread struct {
 	opened map[string]int // items by id, with the Seq of their first opening
 	called int            // Seq of the last answer of the model that calls a tool
 	latest *stream
+	left   bool // a run was left behind, and may still ask the model
 }
 
 // stream is the answer to one post.
