@@ -108,21 +108,21 @@ func TestLiveSession(t *testing.T) {
 			p.eval(`window.same = true`)
 			p.do("opening it", chromedp.Click("#scenarios .case a", chromedp.ByQuery), chromedp.WaitVisible(".row.agent", chromedp.ByQuery))
 			e.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":%q,"mcpServers":[]}}`, filepath.Join(dir, "work")), `"id":2`)
-			p.until(`document.querySelector(".t-window").innerText.includes("session/new")`)
+			p.until(`document.querySelector(".t-window")?.innerText.includes("session/new")`)
 
 			// A turn that goes on.
 			p.do("the state", chromedp.Click("nav.tabs a:nth-child(4)", chromedp.ByQuery), chromedp.WaitVisible(".state-view .block", chromedp.ByQuery))
 			e.say(`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"session-1","prompt":[{"type":"text","text":"Are you there?"}]}}`, `still_there`)
-			p.until(`document.querySelector(".state-view").innerText.includes("in a turn")`)
-			p.until(`document.querySelector(".state-view").innerText.includes("_acp-test/still_there of the agent")`)
+			p.until(`document.querySelector(".state-view")?.innerText.includes("in a turn")`)
+			p.until(`document.querySelector(".state-view")?.innerText.includes("_acp-test/still_there of the agent")`)
 			p.do("the conversation", chromedp.Click("nav.tabs a:nth-child(3)", chromedp.ByQuery), chromedp.WaitVisible(".card.agent", chromedp.ByQuery))
-			p.until(`document.querySelector(".conversation").innerText.includes("Are you there?")`)
+			p.until(`document.querySelector(".conversation")?.innerText.includes("Are you there?")`)
 			p.want("what is not said yet", p.eval(`document.querySelector(".conversation").innerText.includes("And on.")`), false)
 
 			// Its end.
 			e.say(`{"jsonrpc":"2.0","id":"agent-1","result":{}}`, `"id":3`)
-			p.until(`document.querySelector(".conversation").innerText.includes("Hello from afar. And on.")`)
-			p.until(`document.querySelector(".conversation").innerText.includes("end_turn")`)
+			p.until(`document.querySelector(".conversation")?.innerText.includes("Hello from afar. And on.")`)
+			p.until(`document.querySelector(".conversation")?.innerText.includes("end_turn")`)
 			e.end()
 			p.until(`document.querySelector("h1 .v")?.textContent === "pass"`)
 			p.until(`document.querySelector(".timeline canvas") !== null && same`)
@@ -188,7 +188,7 @@ func TestLiveSweep(t *testing.T) {
 	p.until(`[...document.querySelectorAll("nav.main a")].some(a => a.textContent === "Sweep")`)
 	p.do("the sweep", chromedp.Click(`//nav//a[text()="Sweep"]`, chromedp.BySearch), chromedp.WaitVisible("table.map", chromedp.ByQuery))
 	p.do("what it found", chromedp.Click("table.map .fail a", chromedp.ByQuery), chromedp.WaitVisible("#problems .problem", chromedp.ByQuery))
-	p.until(`document.querySelector("#problems").innerText.includes("cancelled")`)
+	p.until(`document.querySelector("#problems")?.innerText.includes("cancelled")`)
 	p.want("the page was loaded once", p.eval(`same`), true)
 	p.quiet()
 }

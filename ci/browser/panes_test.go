@@ -77,7 +77,7 @@ func TestOpensAtTheFailure(t *testing.T) {
 	p.visit("#/", "#scenarios .case")
 	p.do("the failure by a key", chromedp.KeyEvent("n"), chromedp.WaitVisible(".row.at", chromedp.ByQuery))
 	here, _ := p.eval("location.hash").(string)
-	p.until(`document.querySelector("#problems").innerText.includes("turn refusal")`)
+	p.until(`document.querySelector("#problems")?.innerText.includes("turn refusal")`)
 	p.until(`document.querySelector("#problems .again code").textContent.startsWith("acp-test run")`)
 	p.until(`document.querySelector(".case [aria-current]").textContent.includes("wrong")`)
 	p.do("the next entry", chromedp.KeyEvent("j"))

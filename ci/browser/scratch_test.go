@@ -12,7 +12,7 @@ func TestScratch(t *testing.T) {
 	p := at(t, servingIn(t, t.TempDir(), given(t, "ACP_TEST_PROGRAM"), "ui", "--scratch", "--agent", "reference"))
 	const status = "document.querySelector('#now').innerText"
 	p.visit("", "#say")
-	p.until(`document.querySelector(".t-window").innerText.includes("session/new")`)
+	p.until(`document.querySelector(".t-window")?.innerText.includes("session/new")`)
 	// It is judged, but nothing says pass before anything ran.
 	p.until(`performance.getEntriesByType("resource").some(e => e.name.includes("/judged?"))`)
 	p.want("the verdict before a prompt", p.text("h1 .v"), "unjudged")
@@ -47,7 +47,7 @@ func TestScratch(t *testing.T) {
 	p.do("the conversation", chromedp.Click("nav.tabs a:nth-child(3)", chromedp.ByQuery))
 	p.until(`document.querySelector(".conversation")?.innerText.includes("Edited by hand.")`)
 	// A request is composed of its schema.
-	p.until(`document.querySelector(".compose select").options.length > 5`)
+	p.until(`document.querySelector(".compose select")?.options.length > 5`)
 	p.eval(`void (s => { s.value = "session/new"; s.dispatchEvent(new Event("change")) })(document.querySelector(".compose select"))`)
 	p.want("what it must have", p.eval(`(p => typeof p.cwd + " " + Array.isArray(p.mcpServers))(JSON.parse(document.querySelector("#raw").value).params)`), "string true")
 	const members = `Object.keys(JSON.parse(document.querySelector("#raw").value).params).length`
@@ -56,6 +56,6 @@ func TestScratch(t *testing.T) {
 	p.want("members", p.eval(members), least+1)
 	p.press("make a scenario")
 	p.do("the scenario", chromedp.WaitVisible("dialog pre", chromedp.ByQuery))
-	p.until(`document.querySelector("dialog").innerText.includes("await turn cancelled")`)
+	p.until(`document.querySelector("dialog")?.innerText.includes("await turn cancelled")`)
 	p.quiet()
 }

@@ -141,7 +141,7 @@ func TestWhatChanged(t *testing.T) {
 			n.do("setting the screen", chromedp.EmulateViewport(1440, 900))
 			n.visit("", "#changes")
 			do(n)
-			n.until(`document.querySelector(".beside b").innerText.startsWith("before: reference")`)
+			n.until(`document.querySelector(".beside b")?.innerText.startsWith("before: reference")`)
 			n.until(`(b => b.top >= 0 && b.bottom <= innerHeight)(document.querySelector(".beside .first").getBoundingClientRect())`)
 			if n.clicks > 2 {
 				t.Errorf("it takes %d clicks, not 2", n.clicks)

@@ -33,12 +33,12 @@ func TestWatch(t *testing.T) {
 	p.visit("#/s/greets/conversation", ".card.agent")
 	write("greets.txtar", strings.Replace(greets, "end_turn", "refusal", 1), 0o600)
 	p.until(`document.querySelector("h1 .v")?.textContent === "fail"`)
-	p.until(`document.querySelector("header.head").innerText.includes("before: pass")`)
-	p.until(`document.querySelector("#problems").innerText.includes("turn refusal")`)
+	p.until(`document.querySelector("header.head")?.innerText.includes("before: pass")`)
+	p.until(`document.querySelector("#problems")?.innerText.includes("turn refusal")`)
 	p.visit("#/s/greets/compare", ".compare .lead")
 	p.until(`document.querySelector(".compare select").value === "last/greets"`)
 	p.visit("#/", "#changes")
-	p.until(`document.querySelector("#changes").innerText.includes("pass → fail")`)
+	p.until(`document.querySelector("#changes")?.innerText.includes("pass → fail")`)
 	p.want("scenarios", p.eval(shownRows), 2.0)
 
 	// The agent: everything runs again.
@@ -69,9 +69,9 @@ func TestAgainst(t *testing.T) {
 	run(strings.Replace(greets, "Hello.\n", "Good day.\n", 1), "--out", "second", "--against", "first")
 	p := at(t, "file://"+filepath.Join(dir, "second", "report.html"))
 	p.visit("#/", "#changes")
-	p.until(`document.querySelector("#changes").innerText.includes("says something else")`)
+	p.until(`document.querySelector("#changes")?.innerText.includes("says something else")`)
 	p.do("to the scenario", chromedp.Click("#changes a", chromedp.ByQuery))
 	p.until(`document.querySelector(".beside .del")?.innerText.includes("Hello.") && document.querySelector(".beside .add").innerText.includes("Good day.")`)
-	p.until(`document.querySelector(".beside b").innerText.startsWith("before: reference")`)
+	p.until(`document.querySelector(".beside b")?.innerText.startsWith("before: reference")`)
 	p.quiet()
 }
