@@ -23,7 +23,7 @@ func (s *Saboteur) Acted() (messages, connections int) {
 	return int(s.acted.Load()), int(s.connections.Load())
 }
 
-// count adds what a player has done since it had changed so many messages.
+// count takes in that a player has changed now messages, before of which were counted already. It returns now.
 func (s *Saboteur) count(before, now int) int {
 	if before == 0 && now > 0 {
 		s.connections.Add(1)
@@ -40,8 +40,8 @@ func (s *Saboteur) Between(t transport.Transport) transport.Transport {
 	return b
 }
 
-// between is a Transport. An editor that does not read holds up the agent, as it does without it; an agent that does
-// not read holds up neither what it says nor a timer.
+// between is a Transport. An editor that does not read holds up the agent, as without it. An agent that does not read
+// holds up the editor's Send alone.
 type between struct {
 	transport.Transport
 	of   *Saboteur

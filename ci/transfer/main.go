@@ -98,9 +98,12 @@ func rowOf(run results.Run, usual map[string]results.Verdict) *Row {
 		before, was := usual[c.ID]
 		return was && c.Class <= before || c.Class < rules.Lint
 	})
-	// What could not be run is less than what failed.
-	weight := func(c results.Cause) results.Verdict { return c.Class % results.Error }
-	slices.SortStableFunc(more, func(a, b results.Cause) int { return cmp.Compare(weight(b), weight(a)) })
+	slices.SortStableFunc(more, func(a, b results.Cause) int {
+		if a.Class == results.Error || b.Class == results.Error { // what failed says more than what could not run
+			return cmp.Compare(a.Class, b.Class)
+		}
+		return cmp.Compare(b.Class, a.Class)
+	})
 	row := &Row{How: "missed", Causes: len(more)}
 	for _, c := range more {
 		if c.Class == more[0].Class && len(row.By) < 4 {

@@ -71,23 +71,23 @@ func found(m sabotage.Mutation, row *Row, notApplied bool) string {
 	return "named"
 }
 
-// share counts what was named of what came about, legal ones apart.
-func share(rows map[string]*Row, of func(sabotage.Mutation) bool) (named, of2, blamedToo int) {
+// share counts the breaking changes that came about, how many of them were named, and the legal ones that were blamed.
+func share(rows map[string]*Row, of func(sabotage.Mutation) bool) (named, all, wrong int) {
 	for _, m := range lists.Where(sabotage.All(), of) {
 		row := rows[m.Name]
 		switch {
 		case row == nil || row.How == idle:
 		case m.Legal && row.How == blamed:
-			blamedToo++
+			wrong++
 		case m.Legal:
 		default:
-			of2++
+			all++
 			if row.How == "named" {
 				named++
 			}
 		}
 	}
-	return named, of2, blamedToo
+	return named, all, wrong
 }
 
 const aboutSabotage = `<!-- Written by go run ./ci/transfer -->

@@ -38,6 +38,13 @@ func TestPage(t *testing.T) {
 	}
 }
 
+func TestSabotagePage(t *testing.T) {
+	is, err := os.ReadFile(root + "/docs/sabotage.md")
+	if err != nil || string(is) != sabotagePage(sabotaged(root)) {
+		t.Errorf("docs/sabotage.md differs from its data (%v); run: go run ./ci/transfer", err)
+	}
+}
+
 // A batch is older than the program that ran on it first, or as old, and no row of a commit
 // differs in a later one.
 func TestFirstFiguresStay(t *testing.T) {

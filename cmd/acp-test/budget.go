@@ -32,7 +32,7 @@ type lastRun struct {
 
 func (h *host) history(e *scenarios.Engine, protocol string) history {
 	past := history{ran: map[string]lastRun{}}
-	if caches := agents.CacheDir(h.env); caches != "" {
+	if caches := agents.CacheDir(h.env); caches != "" && e.Through == nil { // a sabotaged agent has no past
 		agent := fnv.New64a()
 		fmt.Fprintf(agent, "%q %q %q", protocol, e.Profile.Command, e.Profile.URL)
 		past.file = filepath.Join(caches, "acp-test", "ran", fmt.Sprintf("%x.json", agent.Sum(nil)))

@@ -73,7 +73,7 @@ func (f *sabotageFlag) conclude(run *results.Run) {
 		printable.Plural(connections, "connection", "connections"), wrongWith(f.Mutation)))
 }
 
-// wrongWith says what a mutation breaks.
+// wrongWith says in words what a mutation breaks.
 func wrongWith(m sabotage.Mutation) string {
 	switch {
 	case m.Legal:

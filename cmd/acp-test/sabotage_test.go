@@ -27,7 +27,8 @@ var _ = Describe("--sabotage", func() {
 
 	It("plays what stands in a file, and blames nobody for what is legal", func() {
 		p := newPlace()
-		p.write("own.txt", "shouting: the agent shouts\n  told\n  <-- update agent_message_chunk\n    replace content.text \"$\" \"!\"\n")
+		p.write("own.txt", "shouting: the agent shouts\n  told\n"+
+			"  <-- update agent_message_chunk\n    replace content.text \"$\" \"!\"\n")
 		got := p.run("run", "--run", "prompt-turn/text$", "--sabotage", "own.txt")
 		Expect(got.code).To(Equal(1), got.out)
 		Expect(got.out).To(ContainSubstring("PROMPT-015"))

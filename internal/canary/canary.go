@@ -52,7 +52,7 @@ const (
 	Header   = "X-Canary-Token"
 )
 
-// home is the name of a server's HOME, with a space like that of a user's folder.
+// home is the name of the folder that a server has as HOME. It has a space, as folders of users do.
 const home = "canary home"
 
 // Slow is the variable that has a server over stdio, if it is set, take its time before it

@@ -64,7 +64,8 @@ var _ = Describe("a canary", func() {
 		cmd = exec.Command(entry.Command, entry.Args...)
 		cmd.Env = []string{"HOME=" + GinkgoT().TempDir(), entry.Env[0].Name + "=" + token}
 		Expect(call(&mcp.CommandTransport{Command: cmd})).To(Equal(token + ": tweet"))
-		Expect(canary.Read(log)).To(ContainElement(canary.Sighting{What: "called", Text: "tweet"}), "the agent's own HOME shows")
+		Expect(canary.Read(log)).To(ContainElement(canary.Sighting{What: "called", Text: "tweet"}),
+			"the agent's own HOME shows")
 		cmd = exec.Command(entry.Command, entry.Args...)
 		cmd.Env = []string{}
 		Expect(call(&mcp.CommandTransport{Command: cmd})).To(Equal(": tweet"))

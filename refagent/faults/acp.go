@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -55,6 +56,7 @@ func inACP() map[string]func() hooks {
 		}}),
 		"cwd-ignored":                    always(hooks{Cwd: startedIn}),
 		"relative-paths-follow-newest":   newestFolder,
+		"first-folder-told":              firstFolderTold,
 		"tool-results-hidden":            always(hooks{Request: hideResults}),
 		"load-within-a-minute-erases":    always(hooks{Restore: eraseYoung}),
 		"load-forgets":                   forgetOnReopen,
@@ -110,6 +112,20 @@ func newestFolder() hooks {
 	return hooks{
 		Cwd:      func(cwd string) string { newest.set("", cwd); return cwd },
 		Relative: func(string) string { return newest.get("") },
+	}
+}
+
+// firstFolderTold tells every model the folder of the session that was opened first.
+func firstFolderTold() hooks {
+	var first memory[string]
+	return hooks{
+		Cwd: func(cwd string) string {
+			first.with(func(of map[string]string) { of[""] = cmp.Or(of[""], cwd) })
+			return cwd
+		},
+		Request: func(_ string, list messages) messages {
+			return append(messages{{Role: "system", Text: "Work in " + first.get("") + "."}}, list...)
+		},
 	}
 }
 

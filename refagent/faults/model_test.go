@@ -38,7 +38,7 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 	var ask, told string
 	var all []string
 	for _, msg := range body.Messages {
-		if text, _ := msg.Content.(string); msg.Role == "system" && !strings.Contains(text, "Rhyme") {
+		if text, _ := msg.Content.(string); msg.Role == "system" && !strings.Contains(text, "Rhyme") && !strings.HasPrefix(text, "Work in ") {
 			continue // the agent's own
 		}
 		content, ok := msg.Content.(string)

@@ -1,10 +1,12 @@
 package invariants
 
 import (
-	"path"
+	"bytes"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
@@ -46,8 +48,11 @@ func otherFolder(w *watch) func(ev *event, path string) {
 	return f.judge
 }
 
-// told judges the instructions of a request: they do not tell the model the folder of another session as its own.
-// An agent's process may have had sessions of other runs, whose folders are beside this one's.
+// runFolder is the folder of a session in a run of the suites: runs whose processes are shared lie beside one another.
+var runFolder = regexp.MustCompile(`^(.*/acp-test-run-)[0-9]+(/work)$`)
+
+// told judges what a request tells the model of folders. It must not name the folder of another session alone, where the
+// session's own belongs. The other session may be one of an earlier run in the same process.
 func (f *folders) told(ev *event) {
 	t := f.state.onlyTurn()
 	if t == nil || t.session == nil || t.session.id != ev.Session || t.session.child() || !asks(ev, t) {
@@ -55,25 +60,35 @@ func (f *folders) told(ev *event) {
 	}
 	a, ok := ev.askedOfModel()
 	s := t.session
-	if !ok || s.cwd == "" {
+	if !ok || s.cwd == "" || bytes.Contains(ev.Raw, []byte(s.cwd)) {
 		return
 	}
-	said, all := a.System(), f.all
-	for _, part := range a.Conversation() {
-		if part.Who == "user" {
-			said += "\n" + part.Text
-		}
-	}
-	if base, leaf := path.Dir(path.Dir(s.cwd)), path.Base(s.cwd); base != "/" && base != "." {
-		beside := regexp.MustCompile(regexp.QuoteMeta(base) + "/[^/\\s]+/" + regexp.QuoteMeta(leaf))
-		all = append(slices.Clone(all), beside.FindAllString(a.System(), 3)...)
+	system, all := a.System(), f.all
+	if m := runFolder.FindStringSubmatch(s.cwd); m != nil && strings.Contains(system, m[1]) {
+		others := regexp.MustCompile(regexp.QuoteMeta(m[1]) + "[0-9]+" + regexp.QuoteMeta(m[2]))
+		all = append(slices.Clone(all), others.FindAllString(system, 3)...)
 	}
 	for _, dir := range all {
 		if under(s.cwd, dir) || under(dir, s.cwd) || slices.Contains(s.roots, dir) || strings.Contains(f.said[s.id], dir) {
 			continue
 		}
-		f.watch.judge("told-folder", strings.Contains(a.System(), dir) && !strings.Contains(said, s.cwd), ev, dir, nil,
+		f.watch.judge("told-folder", namesFolder(system, dir), ev, dir, nil,
 			"The model is told of the folder %q, which is another session's, and not of the session's own, %q.", dir, s.cwd)
+	}
+}
+
+// namesFolder reports whether a text names a folder, and not only one whose name begins alike.
+func namesFolder(text, dir string) bool {
+	for {
+		_, behind, found := strings.Cut(text, dir)
+		if !found {
+			return false
+		}
+		next, _ := utf8.DecodeRuneInString(behind)
+		if !unicode.IsLetter(next) && !unicode.IsDigit(next) && !strings.ContainsRune("-_", next) {
+			return true
+		}
+		text = behind
 	}
 }
 

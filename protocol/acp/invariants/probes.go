@@ -37,7 +37,7 @@ func worksAgain(w *watch) {
 	}, answered(prompt))
 }
 
-// before is what came before a prompt: the request that restored its session, and that of the turn before.
+// before holds requests from before a prompt: of its session's load or resume, and of the turn that came last.
 type before struct{ cancelled, restored, ended *request }
 
 func (w *watch) beforePrompt(ev *event, s *session) before {

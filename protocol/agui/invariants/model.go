@@ -132,7 +132,8 @@ func modelContext(w *watch) {
 	}, modelSide)
 }
 
-// asksForInput reports whether a request of the model holds what the user said last in the input, if the log tells.
+// asksForInput reports whether the agent asks its model for this input: the user's last message is the same. Where the
+// log does not tell, it is.
 func (ev *event) asksForInput() bool {
 	said, last := ev.v.Get("user"), ""
 	for m := range ev.input.Get("messages").Items() {
