@@ -51,8 +51,8 @@ func otherFolder(w *watch) func(ev *event, path string) {
 // runFolder is the folder of a session in a run of the suites: runs whose processes are shared lie beside one another.
 var runFolder = regexp.MustCompile(`^(.*/acp-test-run-)[0-9]+(/work)$`)
 
-// told judges what a request tells the model of folders. It must not name the folder of another session alone, where the
-// session's own belongs. The other session may be one of an earlier run in the same process.
+// told judges what a request tells the model of folders. It must not name the folder of another session in place of
+// the session's own. The other session may be one of an earlier run in the same process.
 func (f *folders) told(ev *event) {
 	t := f.state.onlyTurn()
 	if t == nil || t.session == nil || t.session.id != ev.Session || t.session.child() || !asks(ev, t) {
