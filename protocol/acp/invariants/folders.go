@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -49,7 +50,7 @@ func otherFolder(w *watch) func(ev *event, path string) {
 }
 
 // runFolder is the folder of a session in a run of the suites: runs whose processes are shared lie beside one another.
-var runFolder = regexp.MustCompile(`^(.*/acp-test-run-)[0-9]+(/work)$`)
+var runFolder = lazy.Regexp(`^(.*/acp-test-run-)[0-9]+(/work)$`)
 
 // told judges what a request tells the model of folders. It must not name the folder of another session in place of
 // the session's own. The other session may be one of an earlier run in the same process.
@@ -64,7 +65,7 @@ func (f *folders) told(ev *event) {
 		return
 	}
 	system, all := a.System(), f.all
-	if m := runFolder.FindStringSubmatch(s.cwd); m != nil && strings.Contains(system, m[1]) {
+	if m := runFolder().FindStringSubmatch(s.cwd); m != nil && strings.Contains(system, m[1]) {
 		others := regexp.MustCompile(regexp.QuoteMeta(m[1]) + "[0-9]+" + regexp.QuoteMeta(m[2]))
 		all = append(slices.Clone(all), others.FindAllString(system, 3)...)
 	}
