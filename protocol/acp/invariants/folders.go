@@ -80,17 +80,13 @@ func (f *folders) told(ev *event) {
 
 // namesFolder reports whether a text names a folder, and not only one whose name begins alike.
 func namesFolder(text, dir string) bool {
-	for {
-		_, behind, found := strings.Cut(text, dir)
-		if !found {
-			return false
-		}
+	for _, behind, found := strings.Cut(text, dir); found; _, behind, found = strings.Cut(behind, dir) {
 		next, _ := utf8.DecodeRuneInString(behind)
 		if !unicode.IsLetter(next) && !unicode.IsDigit(next) && !strings.ContainsRune("-_", next) {
 			return true
 		}
-		text = behind
 	}
+	return false
 }
 
 func (f *folders) judge(ev *event, at string) {
