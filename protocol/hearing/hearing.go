@@ -226,6 +226,31 @@ func (t *Turn) judgeRest(shown []*reply, rest []string,
 	}
 }
 
+// JudgeCut compares the two sides of a turn that was stopped, as Judge does. What came of the model's text, which may
+// be all, has to be its beginning. Only a turn with one reply is judged: what is dropped between two is not known.
+func (t *Turn) JudgeCut(tell func(what Fault, request int, format string, args ...any)) {
+	said := lists.Where(t.replies, func(x *reply) bool { return x.text.Len() > 0 })
+	if len(said) != 1 || said[0].foreign {
+		return
+	}
+	x, text := said[0], said[0].text.String()
+	own := lists.Where(t.pieces, func(p string) bool { return strings.Contains(text, p) })
+	came, thoughts := strings.Join(own, ""), t.thoughts.String()
+	switch {
+	case came == "" && len(thoughts) >= longEnough/2 && strings.Contains(text, thoughts) && x.thought.Len() == 0:
+		tell(Other, x.seq, "The model said %q (without white space), which came as a thought.", clip(thoughts))
+	case strings.HasPrefix(text, came) || thoughts != "":
+	case slices.ContainsFunc(own, t.stammers):
+		tell(Doubled, x.seq, "Of the model's text %q a piece came twice in a row.", clip(text))
+	case !strings.Contains(text, came) && len(came) <= len(text):
+		tell(Disordered, x.seq, "Of the model's text %q came %q before the turn was stopped, which is not in its order.",
+			clip(text), clip(came))
+	case len(came) >= longEnough/2:
+		tell(Missing, x.seq, "Of the model's text %q came %q before the turn was stopped, which is not its beginning.",
+			clip(text), clip(came))
+	}
+}
+
 // stammers reports whether a piece came twice in a row.
 func (t *Turn) stammers(piece string) bool {
 	for i := 1; i < len(t.pieces); i++ {

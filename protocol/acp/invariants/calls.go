@@ -77,7 +77,7 @@ func (c *callWatch) on(judge func(*event, *calling), about ...topic) {
 
 // model takes in what the model's side did.
 func (c *callWatch) model(ev *event) {
-	t := c.state.onlyTurn()
+	t := c.state.turnOf(ev)
 	if t == nil || t.session.id != ev.Session {
 		clear(c.turns)
 		return
@@ -116,10 +116,13 @@ func (c *callWatch) request(ev *event, t *turn, x *calling) {
 func (c *callWatch) ends(ev *event, x *calling) {
 	t := ev.turn
 	delete(c.turns, t)
-	if !t.alone() || t.mixed || t.cancel != nil || t.joined > 0 || ev.stop != "end_turn" {
+	if !t.alone() || t.mixed || t.cancel != nil || t.joined > 0 || ev.stop == "" {
 		return
 	}
 	c.unended(ev, x)
+	if ev.stop != "end_turn" {
+		return
+	}
 	names := strings.Join(x.ran, ", ")
 	if len(x.ran) > 0 {
 		c.Saw("unseen", "shared-id")
@@ -132,25 +135,25 @@ func (c *callWatch) ends(ev *event, x *calling) {
 		c.find("unseen", ev, fmt.Sprint(t.started), []int{x.asked}, "The model called %s, its results went back, and the "+
 			"turn showed %d of %s.", names, x.shown, printable.Plural(len(x.ran), "call", "calls"))
 	}
-	c.unended(ev, x)
 	if failed := slices.ContainsFunc(t.tools, func(k *tool) bool { return k.status == failed }); !failed && !x.refused {
 		c.judge("ended", len(x.called) > 0, ev, fmt.Sprint(t.started), []int{x.asked},
 			"The model called %s, and the turn ended with end_turn without asking it again.", strings.Join(x.called, ", "))
 	}
 }
 
-// unended judges that each call has ended whose result the model has. A command may go on behind its result.
+// unended judges that each call has ended whose result the model has: those of its last reply have none. A command may
+// go on behind its result.
 func (c *callWatch) unended(ev *event, x *calling) {
-	t := ev.turn
-	if x.refused || len(x.ran) == 0 || len(x.ran) < len(t.tools) || slices.Contains(x.ran, "run_shell") {
+	t, n := ev.turn, len(x.ran)
+	if x.refused || n == 0 || n < len(t.tools) && n+len(x.called) != len(t.tools) || slices.Contains(x.ran, "run_shell") {
 		return
 	}
 	c.Saw("unended")
-	for _, k := range t.tools {
+	for _, k := range t.tools[:min(n, len(t.tools))] {
 		if k.by == byCall && !k.status.final() {
 			k.blamed = true
 			c.find("unended", ev, k.id, []int{k.first, x.asked}, "The model has the result of %s, and tool call %q was "+
-				"still %s when its turn ended with end_turn.", strings.Join(x.ran, ", "), k.id, k.status)
+				"still %s when its turn ended with %s.", strings.Join(x.ran, ", "), k.id, k.status, ev.stop)
 		}
 	}
 }

@@ -120,7 +120,7 @@ func (w *contextWatch) model(ev *event) {
 		w.hear(ev)
 		return
 	}
-	t := w.state.onlyTurn()
+	t := w.state.turnOf(ev)
 	if t == nil {
 		return
 	}

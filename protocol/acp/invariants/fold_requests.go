@@ -30,6 +30,7 @@ func (w *world) foldEditorRequest(ev *event) {
 	case prompt:
 		if s != nil && !w.version.states {
 			s.begin(ev, r)
+			w.liken(r.turn)
 		}
 	case closeSession:
 		c.lastAct = ev.act()

@@ -55,7 +55,7 @@ var runFolder = lazy.Regexp(`^(.*/acp-test-run-)[0-9]+(/work)$`)
 // told judges what a request tells the model of folders. It must not name the folder of another session in place of
 // the session's own. The other session may be one of an earlier run in the same process.
 func (f *folders) told(ev *event) {
-	t := f.state.onlyTurn()
+	t := f.state.turnOf(ev)
 	if t == nil || t.session == nil || t.session.id != ev.Session || t.session.child() || !asks(ev, t) {
 		return
 	}

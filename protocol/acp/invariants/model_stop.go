@@ -14,7 +14,7 @@ import (
 func modelStop(w *watch) {
 	turns, main := map[*turn]*lastReply{}, map[int64]bool{} // the latter are the requests of the conversation
 	w.On(func(ev *event) {
-		if t := w.state.onlyTurn(); t != nil && t.session.id == ev.Session {
+		if t := w.state.turnOf(ev); t != nil && t.session.id == ev.Session {
 			lastReplyOf(ev, t, turns, main)
 		}
 	}, modelEvent)

@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/protocol/hearing"
@@ -13,19 +14,17 @@ import (
 // it adds.
 func modelText(w *watch) {
 	turns := map[*turn]*hearing.Turn{}
-	w.On(func(*event) {
-		for _, h := range turns {
-			h.Unclear = true // whose text is whose
-		}
-	}, asked(prompt))
 	w.On(func(ev *event) {
-		if ev.Kind == transcript.ModelRequest {
-			if t := w.state.onlyTurn(); t != nil && t.session.id == ev.Session && turns[t] == nil {
-				turns[t] = &hearing.Turn{}
-			}
+		t := w.state.turnOf(ev)
+		if ev.Kind == transcript.ModelRequest && t != nil && t.session.id == ev.Session && turns[t] == nil {
+			turns[t] = &hearing.Turn{}
 		}
-		for t, h := range turns {
-			listen(h, ev, t)
+		for of, h := range turns {
+			if ev.Kind != transcript.ModelRequest {
+				h.Say(ev.Entry, ev.body)
+			} else if t == nil || t == of {
+				listen(h, ev, of)
+			}
 		}
 	}, modelEvent)
 	w.On(func(ev *event) {
@@ -44,13 +43,17 @@ func modelText(w *watch) {
 			w.judge("own", text != "", ev, "", []int{t.cancel.seq},
 				"After the cancel came the message %q (without white space), which the model never said.", clip(text))
 		}
-		if t.cancel != nil || ev.stop != "end_turn" {
+		judge := h.Judge
+		switch {
+		case ev.stop == "":
 			return
+		case ev.stop == "cancelled" || ev.stop == "refusal" || t.cancel != nil:
+			judge = h.JudgeCut
 		}
 		w.Saw("missing", "order", "twice", "kind")
 		points := [...]string{hearing.Missing: "missing", hearing.Disordered: "order", hearing.Doubled: "twice",
 			hearing.Other: "kind"}
-		h.Judge(func(what hearing.Fault, request int, format string, args ...any) {
+		judge(func(what hearing.Fault, request int, format string, args ...any) {
 			w.find(points[what], ev, "", []int{request}, format, args...)
 		})
 	}, answered(prompt))
@@ -58,28 +61,59 @@ func modelText(w *watch) {
 
 // onlyTurn is the turn that is open, if there is one only, over all connections.
 func (w *world) onlyTurn() *turn {
-	var only *turn
-	for _, c := range w.conns {
-		for _, r := range c.open {
-			if r.by != rules.OfClient || r.verb != prompt {
-				continue
-			}
-			if only != nil {
-				return nil
-			}
-			only = r.turn
-		}
+	if open := w.openTurns(); len(open) == 1 {
+		return open[0]
 	}
-	return only
+	return nil
 }
 
-// listen takes in what the model's side did during the turn.
-func listen(h *hearing.Turn, ev *event, t *turn) {
-	if ev.Kind != transcript.ModelRequest {
-		h.Say(ev.Entry, ev.body)
-		return
+// turnOf is the open turn to which an entry of the model's side belongs, nil where the log does not tell.
+func (w *world) turnOf(ev *event) *turn {
+	open := w.openTurns()
+	if len(open) == 1 {
+		return open[0]
 	}
-	// The request of a turn that was cancelled may come when the next one runs.
+	of := func(t *turn) bool { return t != nil && t.session.id == ev.Session }
+	if at := slices.IndexFunc(open, of); at >= 0 && !slices.ContainsFunc(open, func(t *turn) bool { return t.likened() }) {
+		return open[at]
+	}
+	return nil
+}
+
+func (w *world) openTurns() (open []*turn) {
+	for _, c := range w.conns {
+		for _, r := range c.open {
+			if r.by == rules.OfClient && r.verb == prompt {
+				open = append(open, r.turn)
+			}
+		}
+	}
+	return open
+}
+
+// liken notes which of the turns that are open begin like a further one, or are of its session. A log has the model's
+// side under the session whose prompt it finds in it.
+func (w *world) liken(t *turn) {
+	for _, o := range w.openTurns() {
+		if o != nil && (t.session == o.session || t.begins(bare(o.text)) || o.begins(bare(t.text))) {
+			t.like, o.like = true, true
+		}
+	}
+}
+
+// likened reports whether the log cannot tell which entries of the model's side belong to a turn.
+func (t *turn) likened() bool { return t == nil || t.like }
+
+// begins reports whether a text without white space holds the beginning of a turn's prompt.
+func (t *turn) begins(text string) bool {
+	const enough = 40
+	own := bare(t.text)
+	return strings.Contains(text, own[:min(len(own), enough)])
+}
+
+// listen takes in a request of the model during the turn. That of a turn which was cancelled may come when the next
+// one runs.
+func listen(h *hearing.Turn, ev *event, t *turn) {
 	if !asks(ev, t) {
 		h.Unclear = true
 	}
@@ -91,9 +125,8 @@ func listen(h *hearing.Turn, ev *event, t *turn) {
 // asks reports whether a request holds the beginning of a turn's prompt as what the user said
 // last, if the log has that.
 func asks(ev *event, t *turn) bool {
-	const enough = 40
-	said, text := ev.body.Get("user"), bare(t.text)
-	return !said.Exists() || strings.Contains(bare(said.Str()), text[:min(len(text), enough)])
+	said := ev.body.Get("user")
+	return !said.Exists() || t.begins(bare(said.Str()))
 }
 
 // shown takes in what the editor got.

@@ -63,7 +63,7 @@ func toolAnnounced(w *watch) {
 		w.Saw("unannounced")
 		t := ev.tool
 		switch {
-		case t == nil && blind(ev.session):
+		case t == nil && (elsewhere(w, ev, id) || blind(ev.session)):
 		case t == nil:
 			w.find("unannounced", ev, id.Str(), nil, "The tool_call_update of %q has no tool_call before it.", id.Str())
 		case t.by == byUpdate:
@@ -75,8 +75,9 @@ func toolAnnounced(w *watch) {
 	}, toolUpdate)
 	w.On(func(ev *event) {
 		id := ev.params.Get("toolCall").Get("toolCallId")
-		w.judge("permission-first", ev.session != nil && id.Kind() == wire.String && ev.tool == nil && !blind(ev.session),
-			ev, id.Str(), nil, "The permission request is about tool call %q, which no tool_call has announced.", id.Str())
+		unknown := ev.session != nil && id.Kind() == wire.String && ev.tool == nil
+		w.judge("permission-first", unknown && !elsewhere(w, ev, id) && !blind(ev.session), ev, id.Str(), nil,
+			"The permission request is about tool call %q, which no tool_call has announced.", id.Str())
 	}, asked(permission))
 	w.On(func(ev *event) {
 		id := ev.params.Get("toolCallId")
@@ -86,6 +87,23 @@ func toolAnnounced(w *watch) {
 		w.judge("elicitation-first", ev.session != nil && ev.session.tool(id) == nil && !blind(ev.session), ev, id.Str(), nil,
 			"The elicitation is about tool call %q, which no tool_call has announced.", id.Str())
 	}, asked(elicit))
+}
+
+// elsewhere reports whether a tool call that a session names runs in another one, while it runs nothing itself.
+func elsewhere(w *watch, ev *event, id wire.Value) bool {
+	s := ev.session
+	if len(s.open) > 0 || s.child() {
+		return false
+	}
+	for _, o := range ev.conn.sessions {
+		if t := o.announced(id); t != nil && t.by == byCall && !t.status.final() && len(o.open) > 0 && !o.within(s) {
+			t.blamed = true
+			w.find("elsewhere", ev, t.id, []int{t.first}, "Session %s, in which no turn is open, names tool call %q, which "+
+				"runs in session %s.", s.id, t.id, o.id)
+			return true
+		}
+	}
+	return false
 }
 
 // toolResend judges that an id stands for one tool call.

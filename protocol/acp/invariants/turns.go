@@ -29,6 +29,7 @@ type turn struct {
 	// mixed: a load was asked for while it ran, and nobody can tell what is
 	// its own from what is replayed beside it.
 	mixed    bool
+	like     bool // another turn was open whose prompt begins alike, or one of the same session
 	spoke    bool // had content of the agent
 	acted    bool // the agent asked for something
 	tools    []*tool
