@@ -90,7 +90,7 @@ func (r *replayed) hear(ev *event) {
 
 // compare judges a replay by what was said and done before it.
 func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
-	const tellsApart = 8 // bytes that are not said again by chance
+	const tellsApart = 8 // bytes that are not a part of another message by chance
 	all, at, before, said := r.all.String(), 0, 0, map[string]bool{}
 	for _, x := range k.past {
 		text := x.text.String()
@@ -109,7 +109,8 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 			continue
 		}
 		i := strings.Index(all[at:], text)
-		moved := i < 0 && len(text) >= tellsApart && !said[text] && strings.Count(all, text) == 1
+		moved := i < 0 && !said[text] && strings.Count(all, text) == 1 &&
+			(len(text) >= tellsApart || strings.Contains("\x00"+all+"\x00", "\x00"+text+"\x00"))
 		w.judge("order", moved, ev, "", []int{before, x.seq, ev.request.seq},
 			"session/load replayed the %s that began with #%d before that of #%d.", what, x.seq, before)
 		if said[text] = true; i >= 0 {

@@ -35,28 +35,32 @@ func modelText(w *watch) {
 	w.On(func(ev *event) {
 		h, t := turns[ev.turn], ev.turn
 		delete(turns, t)
-		if h == nil || !h.Clear() || !t.alone() || t.mixed || t.command() {
-			return
+		if h != nil && h.Clear() && t.alone() && !t.mixed && !t.command() {
+			heard(w, ev, h)
 		}
-		if t.cancel != nil && ev.stop == "cancelled" {
-			text := h.OwnWords(t.text)
-			w.judge("own", text != "", ev, "", []int{t.cancel.seq},
-				"After the cancel came the message %q (without white space), which the model never said.", clip(text))
-		}
-		judge := h.Judge
-		switch {
-		case ev.stop == "":
-			return
-		case ev.stop == "cancelled" || ev.stop == "refusal" || t.cancel != nil:
-			judge = h.JudgeCut
-		}
-		w.Saw("missing", "order", "twice", "kind")
-		points := [...]string{hearing.Missing: "missing", hearing.Disordered: "order", hearing.Doubled: "twice",
-			hearing.Other: "kind"}
-		judge(func(what hearing.Fault, request int, format string, args ...any) {
-			w.find(points[what], ev, "", []int{request}, format, args...)
-		})
 	}, answered(prompt))
+}
+
+// heard judges what came of the model's text when a turn has ended. A turn that was stopped may have the beginning.
+func heard(w *watch, ev *event, h *hearing.Turn) {
+	judge, t := h.Judge, ev.turn
+	if t.cancel != nil && ev.stop == "cancelled" {
+		text := h.OwnWords(t.text)
+		w.judge("own", text != "", ev, "", []int{t.cancel.seq},
+			"After the cancel came the message %q (without white space), which the model never said.", clip(text))
+	}
+	switch {
+	case ev.stop == "":
+		return
+	case ev.stop == "cancelled" || ev.stop == "refusal" || t.cancel != nil:
+		judge = h.JudgeCut
+	}
+	w.Saw("missing", "order", "twice", "kind")
+	points := [...]string{hearing.Missing: "missing", hearing.Disordered: "order", hearing.Doubled: "twice",
+		hearing.Other: "kind"}
+	judge(func(what hearing.Fault, request int, format string, args ...any) {
+		w.find(points[what], ev, "", []int{request}, format, args...)
+	})
 }
 
 // onlyTurn is the turn that is open, if there is one only, over all connections.
