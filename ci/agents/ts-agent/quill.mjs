@@ -190,6 +190,7 @@ async function permit(turn, toolCallId, key, fields) {
     ],
   }).catch(() => ({ outcome: fault('permission-error-taken-as-yes') ? { outcome: 'selected', optionId: 'once' } : { outcome: 'cancelled' } }));
   const answer = await (fault('permission-queue-shared-by-sessions') ? (asking = asking.then(ask)) : ask());
+  await new Promise(setImmediate); // a cancel that was read before this answer is heard first
   if (fault('cancel-at-permission-ends-as-end-turn')) {
     if (answer.outcome.outcome === 'cancelled') turn.dropped = true;
   } else turn.signal.throwIfAborted();
