@@ -393,13 +393,13 @@ func (e *Engine) fewestBefore(ctx context.Context, s *Scenario, before []*Scenar
 		}
 		return ctx.Err() == nil && last.Broken() && len(before) > 0
 	}
-	if !fails(before) {
-		return nil, false
-	}
-	for n := 1; n < len(before) && tries < leakTries; n *= 2 {
-		if tail := before[len(before)-n:]; fails(tail) {
+	for n := 1; ; n *= 2 { // the latest first: all of them may take longer than there is time
+		if tail := before[max(0, len(before)-n):]; fails(tail) {
 			before = tail
 			break
+		}
+		if n >= len(before) || tries >= leakTries {
+			return nil, false
 		}
 	}
 	for i := 0; i < len(before) && len(before) > 1 && tries < leakTries; {

@@ -140,7 +140,7 @@ var _ = Describe("processes that scenarios share", func() {
 		Expect(res.Shared.After).To(Equal(ids[:1]))
 		Expect(res.Findings).To(ContainElement(SatisfyAll(
 			HaveField("Rule", results.AfterOthersRule), HaveField("Class", results.Fail),
-			HaveField("Message", SatisfyAll(ContainSubstring(ids[0]), ContainSubstring("SESSION-KNOWN-FIRST"))),
+			HaveField("Message", SatisfyAll(ContainSubstring(ids[0]), ContainSubstring("TOOL-ANNOUNCED"))),
 			HaveField("Detail", ContainSubstring("--fresh=false -j 1 --run '^("+ids[0]+"|"+ids[1]+")$'")),
 		)))
 		for _, name := range []string{"shared-transcript.jsonl", "transcript.jsonl"} {
