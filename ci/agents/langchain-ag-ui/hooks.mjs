@@ -1,9 +1,10 @@
 // The two producers of a run's events: a middleware, which sees the agent's life, and callbacks, which see its tokens.
 import { randomUUID } from 'node:crypto';
 import { BaseCallbackHandler } from '@langchain/core/callbacks/base';
-import { ToolMessage } from '@langchain/core/messages';
+import { AIMessage, ToolMessage } from '@langchain/core/messages';
 import { interrupt, isGraphBubbleUp } from '@langchain/langgraph';
 import { createMiddleware } from 'langchain';
+import { fault } from './fault.mjs';
 
 /** guarded says which tools the user has to approve. */
 export function aguiMiddleware(run, guarded = () => false) {
@@ -11,7 +12,13 @@ export function aguiMiddleware(run, guarded = () => false) {
   return createMiddleware({
     name: 'AguiMiddleware',
     beforeAgent: () => run.start(),
-    beforeModel: { canJumpTo: ['end'], hook: () => (run.pending.length ? { jumpTo: 'end' } : undefined) },
+    beforeModel: {
+      canJumpTo: ['end'],
+      hook: () => {
+        if (fault('hang-up-heard-between-steps-only') && run.signal.aborted) throw new Error('the client has gone');
+        return run.pending.length ? { jumpTo: 'end' } : undefined;
+      },
+    },
     wrapModelCall: async (request, handler) => {
       const stepName = `model-${randomUUID()}`; // another model call may run beside it
       run.open('STEP_STARTED', stepName, { stepName }, 'STEP_FINISHED', { stepName });
@@ -26,7 +33,13 @@ export function aguiMiddleware(run, guarded = () => false) {
         run.pending.push(id);
         return new ToolMessage({ tool_call_id: id, name, content: '' });
       }
-      if (guarded(name) && interrupt({ toolCallId: id, name })?.approved !== true) {
+      if (fault('own-tool-skipped-beside-front-tool')) {
+        const { tool_calls: siblings } = request.state.messages.findLast((m) => AIMessage.isInstance(m));
+        if (siblings.some((c) => front.has(c.name))) return new ToolMessage({ tool_call_id: id, name, content: '' });
+      }
+      const approved = !guarded(name) || interrupt({ toolCallId: id, name })?.approved === true;
+      if (guarded(name) && fault('resume-repeats-call-events')) run.call(request.toolCall);
+      if (!approved) {
         const refused = new ToolMessage({ tool_call_id: id, name, status: 'error', content: 'The user refuses this call.' });
         run.result(id, refused.text);
         return refused;
@@ -41,7 +54,11 @@ export function aguiMiddleware(run, guarded = () => false) {
         if (isGraphBubbleUp(e) || request.runtime.signal?.aborted) throw e;
         result = new ToolMessage({ tool_call_id: id, name, status: 'error', content: `The tool failed: ${e.message}` });
       }
-      run.result(id, result.text);
+      const untold = result.status === 'error' && fault('failed-tool-has-no-result');
+      const shown = untold ? result.text : run.result(id, result.text);
+      if (fault('large-result-cut-for-model-too')) {
+        result = new ToolMessage({ tool_call_id: id, name, status: result.status, content: shown });
+      }
       if (run.options.emitActivities) run.emit('ACTIVITY_DELTA', { messageId, activityType, patch: [{ op: 'replace', path: '/status', value: result.status ?? 'success' }] });
       run.snapshot('checkpoint');
       return result;
@@ -55,6 +72,7 @@ export class AguiCallbacks extends BaseCallbackHandler {
   lc_prefer_streaming = true;
   awaitHandlers = true; // the run must not end before its last token
   #replies = new Map(); // by LangChain's id of the model call
+  #count = 0;
 
   constructor(run) {
     super();
@@ -65,10 +83,13 @@ export class AguiCallbacks extends BaseCallbackHandler {
     const reply = this.#reply(of);
     const { additional_kwargs: extra, tool_call_chunks: pieces } = fields?.chunk?.message ?? {};
     if (extra?.reasoning_content) this.#think(reply, extra.reasoning_content);
-    if (token) this.#say(reply, token);
+    const again = token === reply.last && fault('repeated-token-dropped');
+    if (token && !again) this.#say(reply, token);
+    if (token) reply.last = token;
     for (const { index, id, name, args } of pieces ?? []) {
       reply.calls[index] ??= this.#call(reply, id, name);
-      if (args) this.run.emit('TOOL_CALL_ARGS', { toolCallId: reply.calls[index], delta: args });
+      const toolCallId = reply.calls[fault('args-of-parallel-calls-go-to-first') ? 0 : index];
+      if (args) this.run.emit('TOOL_CALL_ARGS', { toolCallId, delta: args });
     }
   }
 
@@ -87,7 +108,11 @@ export class AguiCallbacks extends BaseCallbackHandler {
   }
 
   #reply(of) {
-    if (!this.#replies.has(of)) this.#replies.set(of, { id: randomUUID(), thought: `thought-${randomUUID()}`, said: false, thinks: false, calls: [] });
+    if (!this.#replies.has(of)) {
+      const id = fault('message-ids-count-per-run') ? `message-${++this.#count}` : randomUUID();
+      const thought = fault('reasoning-shares-id-with-text') ? id : `thought-${randomUUID()}`;
+      this.#replies.set(of, { id, thought, said: false, thinks: false, calls: [] });
+    }
     return this.#replies.get(of);
   }
 
@@ -95,11 +120,13 @@ export class AguiCallbacks extends BaseCallbackHandler {
     this.#thought(reply);
     if (!reply.said) this.run.open('TEXT_MESSAGE_START', reply.id, { messageId: reply.id, role: 'assistant' }, 'TEXT_MESSAGE_END', { messageId: reply.id });
     reply.said = true;
+    this.run.said = true;
     this.run.emit('TEXT_MESSAGE_CONTENT', { messageId: reply.id, delta });
   }
 
   #call(reply, id, name) {
     this.#thought(reply);
+    if (fault('text-after-call-sent-into-closed-message')) this.run.close(reply.id);
     const parent = reply.said ? { parentMessageId: reply.id } : {};
     this.run.open('TOOL_CALL_START', id, { toolCallId: id, toolCallName: name, ...parent }, 'TOOL_CALL_END', { toolCallId: id });
     return id;
@@ -116,6 +143,8 @@ export class AguiCallbacks extends BaseCallbackHandler {
   }
 
   #thought(reply) {
+    if (!reply.thinks) return;
+    reply.thinks = false;
     this.run.close(reply.thought);
     this.run.close(`${reply.thought}-span`);
   }

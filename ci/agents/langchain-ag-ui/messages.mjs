@@ -1,11 +1,18 @@
 // The conversation that the client posts, as LangChain has it.
 import { contentToText } from '@ag-ui/core';
 import { AIMessage, HumanMessage, SystemMessage, ToolMessage } from '@langchain/core/messages';
+import { fault } from './fault.mjs';
 
-export function fromInput({ messages, context }) {
+export function fromInput({ messages: posted, context }) {
+  const messages = fault('repeated-user-message-deduplicated') ? posted.filter(isNew) : posted;
   const answered = new Set(messages.filter((m) => m.role === 'tool').map((m) => m.toolCallId));
   const known = (context ?? []).map((c) => `${c.description}: ${c.value}`).join('\n');
   return [...(known ? [new SystemMessage(known)] : []), ...messages.flatMap((m) => one(m, answered))];
+}
+
+/** Whether the user has not said the same before. */
+function isNew(m, at, all) {
+  return m.role !== 'user' || all.findIndex((o) => o.role === 'user' && o.content === m.content) === at;
 }
 
 function one(m, answered) {
@@ -13,7 +20,9 @@ function one(m, answered) {
     case 'user': return [new HumanMessage({ id: m.id, content: typeof m.content === 'string' ? m.content : m.content.map(part) })];
     case 'system': case 'developer': return [new SystemMessage({ id: m.id, content: m.content })];
     case 'tool': return [new ToolMessage({ tool_call_id: m.toolCallId, content: contentToText(m.content) })];
-    case 'assistant': return [reply(m), ...unanswered(m, answered)];
+    case 'assistant':
+      if (m.content && fault('unanswered-call-beside-text-not-repaired')) return [reply(m)];
+      return [reply(m), ...unanswered(m, answered)];
     default: return []; // activities and reasoning are for the user
   }
 }

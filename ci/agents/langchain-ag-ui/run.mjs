@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { PROTOCOL_VERSION } from '@ag-ui/core';
 import patch from 'fast-json-patch';
+import { fault } from './fault.mjs';
 
 const defaults = {
   emitToolResults: true,
@@ -33,6 +34,7 @@ export class Run {
     this.ids = { threadId: this.options.threadIdOverride ?? input.threadId ?? randomUUID(), runId: this.options.runIdOverride ?? input.runId ?? randomUUID() };
     this.state = structuredClone(input.state ?? {});
     this.pending = []; // calls of the front end's tools
+    this.said = false; // whether the client has seen text
   }
 
   /** Sends an event. A client that has gone must not end the agent's work with an error. */
@@ -70,8 +72,10 @@ export class Run {
   /** Changes the state that the client sees. */
   change(path, value) {
     const delta = [{ op: 'add', path, value }];
+    const early = fault('delta-sent-before-it-is-checked');
+    if (early) this.emit('STATE_DELTA', { delta });
     this.state = patch.applyPatch(this.state, delta, true, false).newDocument;
-    this.emit('STATE_DELTA', { delta });
+    if (!early) this.emit('STATE_DELTA', { delta });
   }
 
   finish(outcome) {
@@ -98,9 +102,19 @@ export class Run {
     for (const id of [...this.#open.keys()].reverse()) this.close(id);
   }
 
-  /** What a tool gave, as a message of its own. */
-  result(toolCallId, content) {
-    if (this.options.emitToolResults) this.emit('TOOL_CALL_RESULT', { messageId: randomUUID(), toolCallId, role: 'tool', content: this.#fitting(this.options.mapResult(content)) });
+  /** A call that the model has made whole. */
+  call({ id: toolCallId, name, args }) {
+    this.emit('TOOL_CALL_START', { toolCallId, toolCallName: name });
+    this.emit('TOOL_CALL_ARGS', { toolCallId, delta: JSON.stringify(args) });
+    this.emit('TOOL_CALL_END', { toolCallId });
+  }
+
+  /** What a tool gave, as a message of its own; returns what of it the client is shown. */
+  result(toolCallId, full) {
+    const content = this.#fitting(this.options.mapResult(full));
+    const messageId = randomUUID();
+    if (this.options.emitToolResults) this.emit('TOOL_CALL_RESULT', { messageId, toolCallId, role: 'tool', content });
+    return content;
   }
 
   #fitting(content) {
