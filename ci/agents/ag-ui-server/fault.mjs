@@ -1,0 +1,31 @@
+// One mistake at a time, switched on by FAULT=NAME; faults.yaml says what each of them does.
+const names = new Set([
+  'whitespace-delta-dropped',
+  'buffered-text-lost-before-call',
+  'split-character-broken',
+  'cut-reply-with-text-counts-as-whole',
+  'results-paired-by-finishing-order',
+  'front-call-beside-own-call-answered',
+  'snapshot-has-one-result-per-reply',
+  'snapshot-renames-text-beside-calls',
+  'stored-state-beats-posted-state',
+  'finish-ids-of-newest-run',
+  'hang-up-aborts-all-runs',
+  'unknown-tool-errors-then-finishes',
+  'error-without-body-has-no-message',
+  'first-accept-counts-for-all',
+  'long-history-loses-its-start',
+  'malformed-arguments-end-run',
+  'hang-up-between-tools-not-heard',
+  'context-dropped-on-later-runs',
+  'image-beside-text-dropped',
+  'context-joins-history',
+]);
+const on = process.env.FAULT ?? '';
+if (on && !names.has(on)) {
+  console.error(`ag-ui-server: there is no fault ${on}`);
+  process.exit(2);
+}
+
+/** Whether the fault is on. */
+export const fault = (name) => on === name;
