@@ -1,126 +1,121 @@
 #!/usr/bin/env node
-// An agent of text alone, on the router of the official TypeScript SDK: versions 1 and 2 of ACP on one connection.
+// A small coding agent on the router of the official TypeScript SDK: versions 1 and 2 of ACP on one connection.
 import { randomUUID } from 'node:crypto';
 import { Readable, Writable } from 'node:stream';
 import * as one from '@agentclientprotocol/sdk';
 import * as two from '@agentclientprotocol/sdk/experimental/v2';
+import { optionsOf, setOption } from './options.mjs';
+import { begin, cancel, cancelAll, close, find, fresh, known, page, save } from './sessions.mjs';
+import { textOf, work } from './turn.mjs';
+import { voiceOf } from './voice.mjs';
 
 const { RequestError } = one;
-const STOPS = { stop: 'end_turn', length: 'max_tokens', content_filter: 'refusal' };
-const sessions = new Map(); // by id; those that are closed keep their history
-const find = (id) => (sessions.get(id)?.open ? sessions.get(id) : (() => { throw RequestError.sessionNotFound(id); })());
-const text = (b) => b.text ?? b.uri ?? (() => { throw RequestError.invalidParams({ type: b.type }); })();
+const me = { name: 'sdk-router', version: '0.1.0' };
 
-function begin(s, params) {
-  if (!params.cwd.startsWith('/')) throw RequestError.invalidParams({ cwd: params.cwd }, 'cwd must be absolute');
-  sessions.set(s.id, Object.assign(s, { cwd: params.cwd, open: true }));
-  return s;
-}
-const fresh = (params) => begin({ id: randomUUID(), messages: [], log: [], work: null }, params);
-
-// ask streams one reply of the model and returns why it ended.
-async function ask(s, signal, said) {
-  const res = await fetch(`${process.env.OPENAI_BASE_URL}/chat/completions`, {
-    method: 'POST', signal,
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${process.env.OPENAI_API_KEY}` },
-    body: JSON.stringify({ model: 'router', stream: true, messages: s.messages }),
-  });
-  if (!res.ok) throw new RequestError(-32603, `The model answered ${res.status}`);
-  let rest = '', reply = '', end = null;
-  for await (const piece of res.body.pipeThrough(new TextDecoderStream())) {
-    const lines = (rest + piece).split('\n');
-    rest = lines.pop();
-    for (const line of lines.filter((l) => l.startsWith('data:') && !l.includes('[DONE]'))) {
-      const choice = JSON.parse(line.slice(5)).choices?.[0];
-      if (choice?.delta?.content) await said(choice.delta.content), reply += choice.delta.content;
-      end = choice?.finish_reason ?? end;
-    }
-  }
-  if (!end) throw new RequestError(-32603, 'The model broke off');
-  if (end === 'content_filter') s.messages.pop(); // the model is not to see what it refused
-  else s.messages.push({ role: 'assistant', content: reply });
-  return STOPS[end] ?? 'end_turn';
+// insert takes a prompt into its session, which is at work from then on.
+function insert({ sessionId, prompt }) {
+  const s = find(sessionId);
+  if (s.work) throw RequestError.invalidRequest(undefined, 'the session is at work');
+  prompt.forEach(textOf);
+  const user = { type: 'user', id: randomUUID(), content: prompt };
+  s.log.push(user);
+  s.work = { stop: new AbortController() };
+  s.used = new Date().toISOString();
+  save(s);
+  return { s, user };
 }
 
-// work is one turn: it tells chunks, and returns the reason of its end, or throws.
-async function work(s, prompt, chunk) {
-  const stop = new AbortController();
-  s.work = { stop, done: null };
-  s.messages.push({ role: 'user', content: prompt.map(text).join('\n') });
+// settle waits for the end of the work, after which the session takes the next prompt.
+async function settle(s, ends) {
   try {
-    return await ask(s, stop.signal, chunk);
-  } catch (err) {
-    if (stop.signal.aborted) return 'cancelled';
-    throw err instanceof RequestError ? err : new RequestError(-32603, `The model could not be reached: ${err.message}`);
+    return await ends;
   } finally {
     s.work = null;
+    save(s);
   }
 }
-const idle = (s) => { if (s.work) throw RequestError.invalidRequest(undefined, 'the session is at work'); };
 
-const first = one.agent({ name: 'sdk-router' })
-  .onRequest('initialize', () => ({ protocolVersion: 1, agentInfo: { name: 'sdk-router', version: '0.1.0' }, agentCapabilities: {} }))
-  .onRequest('session/new', ({ params }) => ({ sessionId: fresh(params).id }))
-  .onRequest('session/prompt', async ({ params: { sessionId, prompt }, client }) => {
-    const s = find(sessionId), messageId = randomUUID();
-    idle(s);
-    const stopReason = await work(s, prompt, (t) => client.notify('session/update', { sessionId, update: {
-      sessionUpdate: 'agent_message_chunk', messageId, content: { type: 'text', text: t } } }));
-    return { stopReason };
-  })
-  .onNotification('session/cancel', ({ params }) => sessions.get(params.sessionId)?.work?.stop.abort());
+// set changes an option and gives them all.
+function set(version, params) {
+  const s = find(params.sessionId);
+  setOption(s, params);
+  save(s);
+  return { configOptions: optionsOf(version, s) };
+}
 
-const second = two.agent({ name: 'sdk-router' })
-  .onRequest('initialize', () => ({ protocolVersion: 2, info: { name: 'sdk-router', version: '0.1.0' }, capabilities: { session: {} } }))
-  .onRequest('session/new', ({ params }) => {
-    two.assertSupportedMcpServers(params.mcpServers, {});
-    return { sessionId: fresh(params).id };
+const first = one.agent({ name: me.name })
+  .onRequest('initialize', () => ({
+    protocolVersion: 1, agentInfo: me,
+    agentCapabilities: { loadSession: true, sessionCapabilities: { list: {}, resume: {}, close: {} } },
+  }))
+  .onRequest('session/new', ({ params, client }) => {
+    const s = fresh(params, client);
+    return { sessionId: s.id, configOptions: optionsOf(1, s) };
   })
-  .onRequest('session/list', ({ params: { cwd, cursor } }) => {
-    if (cursor) throw RequestError.invalidParams({ cursor }, 'all are on one page');
-    return { sessions: [...sessions.values()].filter((s) => !cwd || s.cwd === cwd).map((s) => ({ sessionId: s.id, cwd: s.cwd })) };
+  .onRequest('session/load', async ({ params, client }) => {
+    const s = begin(known(params.sessionId), params, client);
+    await voiceOf(1, s).replay(s.log);
+    return { configOptions: optionsOf(1, s) };
   })
-  .onRequest('session/resume', async ({ params, client }) => {
-    const s = sessions.get(params.sessionId);
-    if (!s) throw RequestError.sessionNotFound(params.sessionId);
-    if (params.replayFrom && params.replayFrom.type !== 'start') throw RequestError.invalidParams({ replayFrom: params.replayFrom });
-    two.assertSupportedMcpServers(params.mcpServers, {});
-    begin(s, params);
-    for (const update of params.replayFrom ? s.log : []) await client.notify('session/update', { sessionId: s.id, update });
-    await client.notify('session/update', { sessionId: s.id, update: { sessionUpdate: 'state_update', state: s.work ? 'running' : 'idle' } });
+  .onRequest('session/resume', ({ params, client }) => {
+    const s = begin(known(params.sessionId), params, client);
+    return { configOptions: optionsOf(1, s) };
+  })
+  .onRequest('session/list', ({ params }) => page(params))
+  .onRequest('session/close', async ({ params }) => {
+    await close(params.sessionId);
     return {};
+  })
+  .onRequest('session/set_config_option', ({ params }) => set(1, params))
+  .onRequest('session/prompt', async ({ params }) => {
+    const { s } = insert(params);
+    const ends = settle(s, work(s, s.work, params.prompt, voiceOf(1, s)));
+    s.turn = ends.catch(() => {}); // the prompt tells of it
+    return { stopReason: await ends };
+  })
+  .onNotification('session/cancel', ({ params }) => cancel(params.sessionId));
+
+// told is one turn of version 2, which is told of in updates from its prompt to its end.
+async function told(s, user, voice) {
+  await voice.user(user);
+  await voice.state({ state: 'running' });
+  const end = await settle(s, work(s, s.work, user.content, voice)).then((stopReason) => ({ stopReason }),
+    (err) => ({ stopReason: 'error', error: { code: err.code, message: err.message } }));
+  await voice.state({ state: 'idle', ...end });
+}
+
+const second = two.agent({ name: me.name })
+  .onRequest('initialize', () => ({ protocolVersion: 2, info: me, capabilities: { session: {} } }))
+  .onRequest('session/new', ({ params, client }) => {
+    two.assertSupportedMcpServers(params.mcpServers, {});
+    const s = fresh(params, client);
+    return { sessionId: s.id, configOptions: optionsOf(2, s) };
+  })
+  .onRequest('session/list', ({ params }) => page(params))
+  .onRequest('session/resume', async ({ params, client }) => {
+    const s = known(params.sessionId), { replayFrom } = params;
+    if (replayFrom && replayFrom.type !== 'start') throw RequestError.invalidParams({ replayFrom });
+    two.assertSupportedMcpServers(params.mcpServers, {});
+    begin(s, params, client);
+    const state = { state: !s.work ? 'idle' : s.work.asks ? 'requires_action' : 'running' };
+    await voiceOf(2, s).replay(replayFrom ? s.log : [], state);
+    return { configOptions: optionsOf(2, s) };
   })
   .onRequest('session/close', async ({ params }) => {
-    const s = sessions.get(params.sessionId);
-    s?.work?.stop.abort();
-    await s?.turn;
-    if (s) s.open = false;
+    await close(params.sessionId);
     return {};
   })
-  .onRequest('session/prompt', async ({ params: { sessionId, prompt }, client }) => {
-    const s = find(sessionId), messageId = randomUUID(), answerId = randomUUID();
-    idle(s);
-    const tell = (update) => client.notify('session/update', { sessionId, update });
-    const reply = { sessionUpdate: 'agent_message', messageId: answerId, content: [{ type: 'text', text: '' }] };
-    prompt.forEach(text);
-    const user = { sessionUpdate: 'user_message', messageId, content: prompt };
-    s.log.push(user);
-    const turn = async () => {
-      const ends = work(s, prompt, (t) => {
-        if (!s.log.includes(reply)) s.log.push(reply);
-        reply.content[0].text += t;
-        return tell({ sessionUpdate: 'agent_message_chunk', messageId: answerId, content: { type: 'text', text: t } });
-      });
-      await tell(user);
-      await tell({ sessionUpdate: 'state_update', state: 'running' });
-      await tell({ sessionUpdate: 'state_update', state: 'idle', ...await ends.then((stopReason) => ({ stopReason }),
-        (err) => ({ stopReason: 'error', error: { code: err.code, message: err.message } })) });
-    };
-    s.turn = turn().catch(() => {}); // the editor is gone
-    return { messageId };
+  .onRequest('session/set_config_option', ({ params }) => set(2, params))
+  .onRequest('session/prompt', ({ params }) => {
+    const { s, user } = insert(params);
+    s.turn = told(s, user, voiceOf(2, s)).catch(() => {}); // the editor is gone
+    return { messageId: user.id };
   })
-  .onNotification('session/cancel', ({ params }) => sessions.get(params.sessionId)?.work?.stop.abort());
+  .onNotification('session/cancel', ({ params }) => cancel(params.sessionId));
 
 two.agentProtocolRouter().withV1(first).withV2(second)
   .connect(one.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)))
-  .closed.then(() => process.exit(0));
+  .closed.then(() => {
+    cancelAll();
+    process.exit(0);
+  });
