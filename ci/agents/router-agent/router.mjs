@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 // A small coding agent on the router of the official TypeScript SDK: versions 1 and 2 of ACP on one connection.
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { Readable, Writable } from 'node:stream';
 import * as one from '@agentclientprotocol/sdk';
 import * as two from '@agentclientprotocol/sdk/experimental/v2';
+import { fault } from './fault.mjs';
 import { optionsOf, setOption } from './options.mjs';
 import { begin, cancel, cancelAll, close, find, fresh, known, page, save } from './sessions.mjs';
 import { textOf, work } from './turn.mjs';
@@ -17,12 +18,18 @@ function insert({ sessionId, prompt }) {
   const s = find(sessionId);
   if (s.work) throw RequestError.invalidRequest(undefined, 'the session is at work');
   prompt.forEach(textOf);
-  const user = { type: 'user', id: randomUUID(), content: prompt };
+  const user = { type: 'user', id: messageIdOf(s, prompt), content: prompt };
   s.log.push(user);
   s.work = { stop: new AbortController() };
   s.used = new Date().toISOString();
   save(s);
   return { s, user };
+}
+
+// messageIdOf gives a prompt its id.
+function messageIdOf(s, prompt) {
+  if (!fault('same-prompt-same-message-id')) return randomUUID();
+  return createHash('sha256').update(s.id + JSON.stringify(prompt)).digest('hex').slice(0, 32);
 }
 
 // settle waits for the end of the work, after which the session takes the next prompt.
@@ -34,6 +41,11 @@ async function settle(s, ends) {
     save(s);
   }
 }
+
+// reopened gives the options of a session that was there before.
+const reopened = (version, s) => ({
+  configOptions: optionsOf(version, fault('resume-tells-default-mode') ? { mode: 'ask' } : s),
+});
 
 // set changes an option and gives them all.
 function set(version, params) {
@@ -55,12 +67,9 @@ const first = one.agent({ name: me.name })
   .onRequest('session/load', async ({ params, client }) => {
     const s = begin(known(params.sessionId), params, client);
     await voiceOf(1, s).replay(s.log);
-    return { configOptions: optionsOf(1, s) };
+    return reopened(1, s);
   })
-  .onRequest('session/resume', ({ params, client }) => {
-    const s = begin(known(params.sessionId), params, client);
-    return { configOptions: optionsOf(1, s) };
-  })
+  .onRequest('session/resume', ({ params, client }) => reopened(1, begin(known(params.sessionId), params, client)))
   .onRequest('session/list', ({ params }) => page(params))
   .onRequest('session/close', async ({ params }) => {
     await close(params.sessionId);
@@ -77,12 +86,22 @@ const first = one.agent({ name: me.name })
 
 // told is one turn of version 2, which is told of in updates from its prompt to its end.
 async function told(s, user, voice) {
+  const w = s.work;
   await voice.user(user);
   await voice.state({ state: 'running' });
-  const end = await settle(s, work(s, s.work, user.content, voice)).then((stopReason) => ({ stopReason }),
-    (err) => ({ stopReason: 'error', error: { code: err.code, message: err.message } }));
+  const end = await settle(s, work(s, w, user.content, voice)).then((stopReason) => {
+    w.heard?.();
+    return { stopReason };
+  }, (err) => {
+    w.failed?.(err);
+    return { stopReason: 'error', error: { code: err.code, message: err.message } };
+  });
+  if (w.withdrawn && fault('cancel-at-permission-never-idle')) return;
   await voice.state({ state: 'idle', ...end });
 }
+
+// byteOf waits for the model's first byte, or for its failure.
+const byteOf = (w) => new Promise((heard, failed) => { Object.assign(w, { heard, failed }); });
 
 const second = two.agent({ name: me.name })
   .onRequest('initialize', () => ({ protocolVersion: 2, info: me, capabilities: { session: {} } }))
@@ -99,16 +118,18 @@ const second = two.agent({ name: me.name })
     begin(s, params, client);
     const state = { state: !s.work ? 'idle' : s.work.asks ? 'requires_action' : 'running' };
     await voiceOf(2, s).replay(replayFrom ? s.log : [], state);
-    return { configOptions: optionsOf(2, s) };
+    return reopened(2, s);
   })
   .onRequest('session/close', async ({ params }) => {
     await close(params.sessionId);
     return {};
   })
   .onRequest('session/set_config_option', ({ params }) => set(2, params))
-  .onRequest('session/prompt', ({ params }) => {
+  .onRequest('session/prompt', async ({ params }) => {
     const { s, user } = insert(params);
+    const byte = fault('early-model-failure-fails-inserted-prompt') ? byteOf(s.work) : undefined;
     s.turn = told(s, user, voiceOf(2, s)).catch(() => {}); // the editor is gone
+    await byte;
     return { messageId: user.id };
   })
   .onNotification('session/cancel', ({ params }) => cancel(params.sessionId));

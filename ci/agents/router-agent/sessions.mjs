@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import * as one from '@agentclientprotocol/sdk';
+import { fault } from './fault.mjs';
 
 const { RequestError } = one;
 const HOME = join(process.env.ROUTER_HOME || join(homedir(), '.sdk-router'), 'sessions');
@@ -23,6 +24,7 @@ function stored(id) {
   if (!/^[0-9a-f-]+$/.test(id)) return undefined;
   try {
     const s = { ...JSON.parse(readFileSync(file(id), 'utf8')), open: false, work: null, turn: null };
+    if (fault('replayed-cancelled-tool-stays-in-progress')) return s;
     for (const e of s.log) if (e.status === 'pending' || e.status === 'in_progress') e.status = 'cancelled';
     return s;
   } catch {
@@ -39,7 +41,7 @@ export function fresh(params, client) {
 
 /** Finds a session that is there, open or not. */
 export function known(id) {
-  const s = live.get(id) ?? stored(id);
+  const s = (!fault('resume-replaces-running-session') && live.get(id)) || stored(id);
   if (!s) throw RequestError.sessionNotFound(id);
   return s;
 }
@@ -54,7 +56,8 @@ export function find(id) {
 /** Opens a session in a folder, and tells its editor of it from now on. */
 export function begin(s, { cwd }, client) {
   if (!isAbsolute(cwd)) throw RequestError.invalidParams({ cwd }, 'cwd must be absolute');
-  live.set(s.id, Object.assign(s, { cwd, client, open: true }));
+  if (fault('tool-ids-restart-after-resume')) s.calls = 0;
+  live.set(s.id, Object.assign(s, { cwd, client, open: true, heard: (s.heard ?? 0) + 1 }));
   save(s);
   return s;
 }
@@ -69,7 +72,7 @@ export const cancelAll = () => live.forEach((s) => s.work?.stop.abort());
 export async function close(id) {
   const s = live.get(id);
   s?.work?.stop.abort();
-  await s?.turn;
+  if (!fault('close-answers-before-tool-ends') || !s?.work?.runs) await s?.turn;
   if (s) s.open = false;
 }
 
@@ -88,7 +91,8 @@ export function page({ cwd, cursor }) {
   const sessions = all();
   const at = cursor == null ? 0 : sessions.findIndex((s) => s.id === cursor) + 1;
   if (cursor != null && !at) throw RequestError.invalidParams({ cursor }, 'there is no such page');
-  const rest = sessions.slice(at).filter((s) => cwd == null || s.cwd === cwd);
+  const any = cwd == null || (at > 0 && fault('next-page-ignores-cwd'));
+  const rest = sessions.slice(at).filter((s) => any || s.cwd === cwd);
   const shown = rest.slice(0, PAGE);
   return {
     sessions: shown.map((s) => ({ sessionId: s.id, cwd: s.cwd, updatedAt: s.used })),

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { fault } from './fault.mjs';
 
 const text = (description) => ({ type: 'string', description });
 
@@ -25,10 +26,13 @@ export const tools = {
   },
   run_shell: {
     kind: 'execute', description: 'Runs a shell command', properties: { command: text('The command') },
-    title: (a) => `Run ${a.command}`, always: 'Always allow this command', key: (a) => `run_shell ${a.command}`,
+    title: (a) => `Run ${a.command}`, always: 'Always allow this command', key: (a) => `run_shell ${whole(a.command)}`,
     run: (a, cwd, signal) => shell(a.command, cwd, signal),
   },
 };
+
+// whole is what an "always" for a command goes by.
+const whole = (command) => (fault('always-yes-by-first-word') ? command.trim().split(/\s/)[0] : command);
 
 /** The tools as the model is told of them. */
 export const offers = Object.entries(tools).map(([name, { description, properties }]) => ({
@@ -52,7 +56,8 @@ function shell(command, cwd, signal) {
     let out = '';
     const kill = () => {
       try {
-        process.kill(-child.pid, 'SIGKILL');
+        if (fault('cancel-kills-shell-not-its-children')) child.kill('SIGKILL');
+        else process.kill(-child.pid, 'SIGKILL');
       } catch { /* it has ended */ }
     };
     for (const pipe of [child.stdout, child.stderr]) pipe.setEncoding('utf8').on('data', (t) => { out += t; });

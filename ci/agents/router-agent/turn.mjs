@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import * as one from '@agentclientprotocol/sdk';
+import { fault } from './fault.mjs';
 import { ask } from './model.mjs';
 import { argumentsOf, tools } from './tools.mjs';
 
@@ -20,8 +21,9 @@ export async function work(s, w, prompt, voice) {
   s.messages.push({ role: 'user', content: prompt.map(textOf).join('\n') });
   try {
     for (let n = 0; n < REQUESTS; n++) {
+      if (n && fault('idle-told-between-tool-rounds')) await voice.state({ state: 'running' });
       reply = { type: 'agent', id: randomUUID(), text: '' };
-      const { calls, end } = await ask(s.messages, w, (text) => say(s, reply, text, voice));
+      const { calls, end } = await ask(s.messages, w, (text) => say(s, w, reply, text, voice));
       w.stop.signal.throwIfAborted();
       if (end === 'content_filter') { // the model is not to see what it refused
         s.messages.length = start;
@@ -31,6 +33,7 @@ export async function work(s, w, prompt, voice) {
       s.messages.push({ role: 'assistant', content: reply.text, ...(goesOn && { tool_calls: calls }) });
       reply = null;
       if (!goesOn) return STOPS[end] ?? 'end_turn';
+      if (fault('idle-told-between-tool-rounds')) await voice.state({ state: 'idle', stopReason: 'end_turn' });
       for (const call of calls) {
         s.messages.push({ role: 'tool', tool_call_id: call.id, content: await carryOut(s, w, call, voice) });
       }
@@ -49,9 +52,11 @@ export async function work(s, w, prompt, voice) {
 }
 
 // say shows a piece of a reply.
-function say(s, reply, text, voice) {
-  if (!reply.text) s.log.push(reply);
+function say(s, w, reply, text, voice) {
+  const kept = fault('replay-joins-messages-around-tools') ? w.kept ??= { ...reply } : reply;
+  if (!kept.text) s.log.push(kept);
   reply.text += text;
+  if (kept !== reply) kept.text += text;
   return voice.said(reply, text);
 }
 
@@ -70,7 +75,10 @@ async function carryOut(s, w, { function: { name, arguments: json } }, voice) {
     type: 'tool', id: `call-${++s.calls}`, name, kind: tool?.kind ?? 'other', status: 'pending', input: args,
     title: wrong ? name : tool.title(args), locations: args.path ? [{ path: resolve(s.cwd, args.path) }] : [],
   };
-  const become = (status, output) => voice.progress(Object.assign(e, { status, output }));
+  const become = (status, output) => {
+    const unkept = status === 'cancelled' && fault('replayed-cancelled-tool-stays-in-progress');
+    return voice.progress(Object.assign(unkept ? { ...e } : e, { status, output }));
+  };
   s.log.push(e);
   await voice.announce(e);
   try {
@@ -80,6 +88,7 @@ async function carryOut(s, w, { function: { name, arguments: json } }, voice) {
       return NO;
     }
     await become('in_progress');
+    w.runs = true;
     const out = await tool.run(args, s.cwd, w.stop.signal);
     await become('completed', out);
     return out;
@@ -87,6 +96,8 @@ async function carryOut(s, w, { function: { name, arguments: json } }, voice) {
     const told = w.stop.signal.aborted ? CANCELLED : err.message;
     await become(w.stop.signal.aborted ? 'cancelled' : 'failed', told);
     return told;
+  } finally {
+    w.runs = false;
   }
 }
 
@@ -106,14 +117,18 @@ async function allowed(s, w, tool, args, e, voice) {
 
 // choice waits for what the user chooses, and takes whatever is not an option for a no.
 async function choice(w, e, options, voice) {
+  let chosen = 'no';
   w.asks = true;
   await voice.state({ state: 'requires_action' });
   try {
     const { outcome } = await Promise.race([voice.permit(e, options), aborted(w.stop.signal)]);
-    return outcome.outcome === 'selected' ? outcome.optionId : 'no';
+    if (outcome.outcome === 'selected') chosen = outcome.optionId;
+    return chosen;
   } finally {
     w.asks = false;
-    if (!w.stop.signal.aborted) await voice.state({ state: 'running' });
+    w.withdrawn = w.stop.signal.aborted;
+    const waits = chosen === 'no' && fault('requires-action-stays-after-no');
+    if (!w.withdrawn && !waits) await voice.state({ state: 'running' });
   }
 }
 

@@ -1,4 +1,6 @@
 // What the editor is told of a session, in the words of version 1 or 2 of the protocol.
+import { fault } from './fault.mjs';
+
 const textOf = (text) => [{ type: 'content', content: { type: 'text', text } }];
 const message = (who, messageId, content) => ({ sessionUpdate: `${who}_message`, messageId, content });
 const chunk = (who, messageId, content) => ({ sessionUpdate: `${who}_message_chunk`, messageId, content });
@@ -33,19 +35,30 @@ const forms = {
   },
 };
 // known1 gives a call that was cancelled the only status that version 1 has for it.
-const known1 = (e) => (e.status === 'cancelled' ? { ...e, status: 'failed' } : e);
+const known1 = (e) => (e.status !== 'cancelled' || fault('v1-cancelled-tool-has-v2-status') ? e
+  : { ...e, status: 'failed' });
+
+// isNew reports whether the editor has yet to be told of a state.
+function isNew(s, { state, stopReason }) {
+  if (!fault('running-not-told-after-cancel')) return true;
+  const before = s.told;
+  if (stopReason !== 'cancelled') s.told = state;
+  return state !== before;
+}
 
 /** Speaks of one session to its editor. What is told at once stays together. */
 export function voiceOf(version, s) {
   const { client, id: sessionId } = s, form = forms[version];
   const notify = (update) => client.notify('session/update', { sessionId, update });
   const tell = (updates) => Promise.all(updates.map(notify));
+  const times = fault('updates-doubled-after-resume') ? s.heard : 1;
+  const now = (updates) => tell(updates.flatMap((update) => Array(times).fill(update)));
   return {
-    user: (e) => tell(form.user(e)),
-    said: (e, text) => tell([chunk('agent', e.id, { type: 'text', text })]),
-    announce: (e) => tell([form.announce(e)]),
-    progress: (e) => tell([form.progress(e)]),
-    state: (state) => tell(form.state(state)),
+    user: (e) => now(form.user(e)),
+    said: (e, text) => now([chunk('agent', e.id, { type: 'text', text })]),
+    announce: (e) => now([form.announce(e)]),
+    progress: (e) => now([form.progress(e)]),
+    state: (state) => (isNew(s, state) ? now(form.state(state)) : undefined),
     replay: (log, state) => tell([...log.flatMap(form.replay), ...(state ? form.state(state) : [])]),
     permit: (e, options) => client.request('session/request_permission', { sessionId, ...form.permission(e, options) }),
   };
