@@ -48,6 +48,7 @@ type changed struct {
 	What string `json:"what"` // new file, changed, deleted
 	Is   string `json:"is,omitempty"`
 	Text string `json:"text,omitempty"` // of a small file
+	Mode string `json:"mode,omitempty"` // whether it can be executed, if that changed
 }
 
 // keptText is how many bytes of a file's text an entry holds.
@@ -100,7 +101,7 @@ func (r *run) logChanges(ctx context.Context, conn int, session string, prompt i
 	r.effects.last = now
 	said := changes{Turn: prompt, Root: r.box.Work, Files: []changed{}}
 	for _, c := range before.Changes(now) {
-		f := changed{Path: filepath.ToSlash(c.Path), What: c.What, Is: c.Is}
+		f := changed{Path: filepath.ToSlash(c.Path), What: c.What, Is: c.Is, Mode: c.Mode}
 		if len(c.After) <= keptText && !workspace.Private(f.Path) && workspace.Sum([]byte(c.After)) == c.Is {
 			f.Text = c.After
 		}

@@ -233,7 +233,11 @@ func difference(before, after workspace.Snapshot) string {
 		if strings.ContainsFunc(path, unicode.IsControl) {
 			path = strconv.Quote(path)
 		}
-		fmt.Fprintf(&b, "%s %s\n%s", c.What, path, golden.Diff(c.Before, c.After))
+		mode := ""
+		if c.Mode != "" {
+			mode = ": it " + c.Mode
+		}
+		fmt.Fprintf(&b, "%s %s%s\n%s", c.What, path, mode, golden.Diff(c.Before, c.After))
 	}
 	if cut := cmp.Or(after.Cut, before.Cut); cut != "" {
 		fmt.Fprintf(&b, "the rest of the workspace was not looked at: %s\n", cut)

@@ -64,13 +64,20 @@ func main() {
 
 // run prints the rows of a batch.
 func (b Batch) run(list []Fault, suites func(out string, more ...string) results.Run) {
-	usual := map[string]results.Verdict{}
-	for _, c := range suites(b.Agent).Causes {
-		usual[c.ID] = max(usual[c.ID], c.Class)
-	}
+	usual := map[string]map[string]results.Verdict{}
 	for _, f := range list {
-		run := suites(b.Agent+"-"+f.Name, "--env", "FAULT="+f.Name)
-		row := rowOf(run, usual)
+		in := []string{}
+		if f.Protocol != "" {
+			in = []string{"--protocol", f.Protocol}
+		}
+		if usual[f.Protocol] == nil {
+			usual[f.Protocol] = map[string]results.Verdict{}
+			for _, c := range suites(b.Agent+f.Protocol, in...).Causes {
+				usual[f.Protocol][c.ID] = max(usual[f.Protocol][c.ID], c.Class)
+			}
+		}
+		run := suites(b.Agent+"-"+f.Name, append(in, "--env", "FAULT="+f.Name)...)
+		row := rowOf(run, usual[f.Protocol])
 		row.Seconds = int(run.Duration.Seconds())
 		fmt.Print(string(must.Get(yaml.Marshal(map[string]*Row{f.Name: row}))))
 	}
@@ -122,6 +129,8 @@ type Fault struct {
 	Breaks string `yaml:"breaks"` // must, should or quality
 	Where  string `yaml:"where"`  // the function of the agent
 	Batch  int    `yaml:"batch"`
+	// Protocol is in which it shows, "" that of the profile.
+	Protocol string `yaml:"protocol,omitempty"`
 }
 
 // Batch is a group of faults and the result of its first run. Who wrote the faults had seen

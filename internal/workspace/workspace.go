@@ -31,8 +31,11 @@ type Snapshot struct {
 }
 
 // file is the content of a small text file, the size and hash of another one, or
-// the target of a link. Files with the same sum are the same.
-type file struct{ text, sum string }
+// the target of a link. Files with the same sum hold the same. runs says that its owner may execute it.
+type file struct {
+	text, sum string
+	runs      bool
+}
 
 const (
 	shown    = 64 << 10  // up to this size a file's text is kept
@@ -123,7 +126,7 @@ func walk(ctx context.Context, root *confined.Root, sub string,
 
 // content looks at one file. The error is the end of ctx.
 func content(ctx context.Context, root *confined.Root, name string, mode fs.FileMode) (file, error) {
-	same := func(text string) file { return file{text, text} }
+	same := func(text string) file { return file{text: text, sum: text} }
 	switch {
 	case mode&fs.ModeSymlink != 0:
 		target, _ := root.Readlink(name)
@@ -158,6 +161,7 @@ func content(ctx context.Context, root *confined.Root, name string, mode fs.File
 		} else if size <= shown && utf8.Valid(head) {
 			read.text = string(head)
 		}
+		read.runs = info.Mode()&0o100 != 0
 		return read, nil
 	})
 	switch {
@@ -187,6 +191,8 @@ type Change struct {
 	Before, After string
 	// Is is the size and hash of what is there now, or another note; "" if it was deleted.
 	Is string
+	// Mode says whether it can be executed, if that changed: "can be executed" or "cannot be executed".
+	Mode string
 }
 
 // Changes lists what differs from s to after, by path. What only one of two
@@ -198,9 +204,12 @@ func (s Snapshot) Changes(after Snapshot) []Change {
 	for _, path := range slices.Sorted(maps.Keys(all)) {
 		before, had := s.files[path]
 		now, has := after.files[path]
-		c := Change{"changed", path, before.text, now.text, strings.TrimSuffix(now.sum, "\n")}
+		c := Change{What: "changed", Path: path, Before: before.text, After: now.text, Is: strings.TrimSuffix(now.sum, "\n")}
+		if had && has && before.runs != now.runs {
+			c.Mode = map[bool]string{true: "can be executed", false: "cannot be executed"}[now.runs]
+		}
 		switch {
-		case had && has && before.sum == now.sum, !had && s.Cut != "", !has && after.Cut != "":
+		case had && has && before.sum == now.sum && c.Mode == "", !had && s.Cut != "", !has && after.Cut != "":
 			continue
 		case !had:
 			c.What = "new file"
