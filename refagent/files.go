@@ -108,13 +108,16 @@ func (w *work) write(ctx context.Context, path, content string) error {
 			return fmt.Errorf("the folder %s does not exist: make it first", filepath.Dir(path))
 		}
 	}
-	if w.a.capabilities().WriteTextFile && !w.a.habits.WritesDisk {
+	if w.a.capabilities().WriteTextFile && !w.a.habits.WritesDisk && !w.a.hooks.Anew {
 		return w.a.conn.call(ctx, "fs/write_text_file", w.s.id,
 			object{"sessionId": w.s.id, "path": path, "content": content}, nil)
 	}
 	return w.s.onDisk(path, func(root *os.Root, rel string) error {
 		if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
 			return err
+		}
+		if w.a.hooks.Anew {
+			_ = root.Remove(rel) // it may not be there
 		}
 		return root.WriteFile(rel, []byte(content), 0o644)
 	})

@@ -52,6 +52,8 @@ type Hooks struct {
 	Restore func(session string, lines [][]byte) [][]byte
 	// Keep makes deletion leave the session's log where it is.
 	Keep bool
+	// Anew makes the agent itself put a new file in the place of one that it writes.
+	Anew bool
 }
 
 // ClientCapabilities is what the agent understood of the editor's abilities.

@@ -25,6 +25,7 @@ type (
 func inACP() map[string]func() hooks {
 	return map[string]func() hooks{
 		"deleted-session-listed":      always(hooks{Keep: true}),
+		"written-file-loses-its-mode": always(hooks{Anew: true}),
 		"second-prompt-steals-cancel": always(hooks{Busy: func(string, bool) bool { return false }}),
 		"mode-changes-label-only":     always(hooks{Mode: func(_, _ string) string { return "agentic" }}),
 		"error-output-lost":           always(hooks{Command: func(c *exec.Cmd) { c.Stderr = nil }}),
