@@ -36,7 +36,8 @@ var v1 = sync.OnceValue(func() *rules.Set {
 // machines begin to watch for the rules, by the ids of those.
 var machines = map[string]func(*watch){
 	"ACTIVITY": activityPatch, "APART": apart, "CHUNK-FORM": chunkForm, "CLOCK": clock, "EVENT-SHAPE": eventShape,
-	"INTERRUPT": interrupts, "MESSAGES": messagesWhole, "MODEL-CONTEXT": modelContext, "MODEL-TEXT": modelText,
+	"INTERRUPT": interrupts, "MESSAGES": messagesWhole, "MODEL-CONTEXT": modelContext,
+	"MODEL-FAILED": modelFailed, "MODEL-TEXT": modelText,
 	"PENDING": pendingCalls, "PRIVATE": private, "RAW-WEIGHT": rawWeight, "REASONING-PAIR": reasoningPair,
 	"RESTATED": restated, "RUN-CLOSED": runClosed, "RUN-FRAME": runFrame, "RUN-ID": runID, "SSE-FORM": sseForm,
 	"STATE-PATCH": statePatch, "STEP-PAIR": stepPair, "SUBAGENT": subagents, "TEXT-PAIR": textPair,

@@ -2,6 +2,7 @@ package invariants
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -42,6 +43,40 @@ func modelText(w *watch) {
 				"Tool call %q has arguments that the model gave to none: %s.", id, wire.Clip(call.text.String(), 120))
 		}
 	}, ended)
+}
+
+// modelFailed judges that a run ends as a failure if the last reply of its model failed or broke off, and the agent said
+// nothing after that.
+func modelFailed(w *watch) {
+	w.On((*event).fails, modelSide)
+	w.On(func(ev *event) {
+		if delta := hearing.Bare(ev.v.Get("delta").Str()); ev.family == text && !strings.Contains(ev.reply.said, delta) {
+			ev.reply.failed = 0 // the agent says what happened
+		}
+	}, anyEvent)
+	w.On(func(ev *event) {
+		success := ev.phase == finished && !ev.v.Path("outcome.type").Is("cancelled") && !ev.heard.Unclear
+		w.judge("silent", success && ev.reply.failed > 0, ev, ev.runID, []int{ev.reply.failed},
+			"The model's last reply %s, and the run ended as a success without a word of it.", ev.reply.how)
+	}, ended)
+}
+
+// fails takes in how the model's replies end.
+func (ev *event) fails() {
+	n, _ := ev.v.Get("n").Int()
+	status, _ := ev.v.Get("status").Int()
+	switch {
+	case ev.Kind == transcript.ModelRequest && ev.v.Get("lane").Is("main"):
+		ev.reply = lastReply{n: n}
+	case n != ev.reply.n:
+	case ev.Kind == transcript.ModelChunk && len(ev.reply.said) < hearing.Remembered:
+		ev.reply.said += hearing.Bare(fakellm.ChunkText(ev.v))
+	case ev.Kind != transcript.ModelDone:
+	case status >= 400:
+		ev.reply.failed, ev.reply.how = ev.Seq, fmt.Sprintf("failed with status %d", status)
+	case ev.v.Get("stop").Str() == "" && ev.v.Get("why").Is("truncate"):
+		ev.reply.failed, ev.reply.how = ev.Seq, "broke off"
+	}
 }
 
 // listen takes in what the model's side did.

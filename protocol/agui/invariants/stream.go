@@ -138,6 +138,15 @@ type stream struct {
 	heard hearing.Turn // what the model said, and what of it came
 	given []byte       // the arguments of the model's calls, one behind the other
 	asked bool         // the model was
+	reply lastReply    // the last of the model
+}
+
+// lastReply is how the last reply of the model in a run ended.
+type lastReply struct {
+	n      int64 // of its request
+	said   string
+	failed int // Seq of where it failed or broke off
+	how    string
 }
 
 // agent is an invocation of a subagent.

@@ -109,8 +109,8 @@ func isObject(raw []byte) bool {
 // messagesWhole judges snapshots of the messages.
 func messagesWhole(w *watch) {
 	w.On(func(ev *event) {
-		w.Saw("lost", "differs", "hollow", "orphan", "twice")
-		ids, calls := rules.Seen{}, map[string]bool{}
+		w.Saw("lost", "differs", "hollow", "orphan", "twice", "renamed")
+		ids, calls, answered, said := rules.Seen{}, map[string]bool{}, map[string]bool{}, map[string]string{}
 		for m := range ev.v.Get("messages").Items() {
 			id, role, content := m.Get("id").Str(), m.Get("role").Str(), m.Get("content")
 			if ids.Again(id) {
@@ -122,6 +122,9 @@ func messagesWhole(w *watch) {
 			}
 			// What the client itself posted so, the agent may tell as it is.
 			i, posted, of := ev.items[key{text, id}], ev.inputMessage(id).Exists(), m.Get("toolCallId").Str()
+			if answered[of] = true; role == "assistant" && !posted {
+				said[content.Str()] = id
+			}
 			if role == "tool" && !calls[of] && !posted {
 				w.find("orphan", ev, id, nil, "The tool message %q answers %q, a call that does not stand before it.", id, of)
 			}
@@ -138,5 +141,28 @@ func messagesWhole(w *watch) {
 				w.find("lost", ev, id, []int{ev.ref}, "The user's message %q is not in the snapshot: the client drops it.", id)
 			}
 		}
+		for id, at := range ev.results {
+			call := ev.items[key{tool, id}]
+			w.judge("lost", call != nil && !ev.hasFrontTool(call.name) && !answered[id], ev, id, []int{at}, "The result of tool call %q was streamed, and is not in the "+
+				"snapshot: the client drops it.", id)
+		}
+		w.keepsMessages(ev, ids, said)
 	}, "MESSAGES_SNAPSHOT")
+}
+
+// keepsMessages judges that the messages which a run has streamed are in a snapshot, which has messages with ids, and of
+// the assistant's the ids by their texts.
+func (w *watch) keepsMessages(ev *event, ids rules.Seen, said map[string]string) {
+	for k, i := range ev.items {
+		words := i.text.String()
+		if k.family != text || i.open || i.owner != "" || words == "" || ids[k.id] {
+			continue
+		}
+		if other := said[words]; other != "" && ev.items[key{text, other}] == nil {
+			w.find("renamed", ev, k.id, i.begun(), "The message %q that was streamed is %q in the snapshot.", k.id, other)
+		} else {
+			w.find("lost", ev, k.id, i.begun(), "The message %q was streamed, and is not in the snapshot: the client drops %q.",
+				k.id, wire.Clip(words, 120))
+		}
+	}
 }
