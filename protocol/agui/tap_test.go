@@ -194,7 +194,11 @@ func TestSuitesThroughATap(t *testing.T) {
 	}
 	e.Golden = &golden.Store{Embedded: golden.Shipped()}
 	for _, r := range e.RunAll(context.Background(), shipped(t), scenarios.Plan{Jobs: 4}).Results {
-		if r.Verdict != results.Pass {
+		wanted := results.Pass
+		if r.ID == "tools/fast-beside-slow" { // the reference agent asks before it runs a command
+			wanted = results.Skip
+		}
+		if r.Verdict != wanted {
 			t.Errorf("%s: %s %s", r.ID, r.Verdict, told(r))
 		}
 	}

@@ -22,7 +22,9 @@ export function aguiMiddleware(run, guarded = () => false) {
     wrapModelCall: async (request, handler) => {
       const stepName = `model-${randomUUID()}`; // another model call may run beside it
       run.open('STEP_STARTED', stepName, { stepName }, 'STEP_FINISHED', { stepName });
+      run.reason = undefined;
       const reply = await handler(request); // what is open when it fails is closed with the run
+      if (!run.reason) throw new Error('The reply of the model broke off.');
       run.close(stepName);
       run.snapshot('checkpoint');
       return reply;
@@ -81,6 +83,7 @@ export class AguiCallbacks extends BaseCallbackHandler {
 
   handleLLMNewToken(token, _index, of, _parent, _tags, fields) {
     const reply = this.#reply(of);
+    this.run.reason = fields?.chunk?.generationInfo?.finish_reason ?? this.run.reason;
     const { additional_kwargs: extra, tool_call_chunks: pieces } = fields?.chunk?.message ?? {};
     if (extra?.reasoning_content) this.#think(reply, extra.reasoning_content);
     const again = token === reply.last && fault('repeated-token-dropped');
@@ -95,7 +98,8 @@ export class AguiCallbacks extends BaseCallbackHandler {
 
   handleLLMEnd({ generations }, of) {
     const reply = this.#reply(of);
-    const { message } = generations.flat()[0] ?? {};
+    const { message, generationInfo } = generations.flat()[0] ?? {};
+    this.run.reason ??= generationInfo?.finish_reason;
     if (!reply.said && message?.text) this.#say(reply, message.text); // a model that does not stream
     for (const call of message?.tool_calls ?? []) {
       if (reply.calls.includes(call.id)) continue;

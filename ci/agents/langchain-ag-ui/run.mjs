@@ -35,6 +35,7 @@ export class Run {
     this.state = structuredClone(input.state ?? {});
     this.pending = []; // calls of the front end's tools
     this.said = false; // whether the client has seen text
+    this.reason = undefined; // for which the model stopped last
   }
 
   /** Sends an event. A client that has gone must not end the agent's work with an error. */

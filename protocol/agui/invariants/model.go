@@ -135,7 +135,7 @@ func values(text string) (all []string) {
 	return all
 }
 
-// modelContext judges that the messages of the input reach the model.
+// modelContext judges that the messages and the context of the input reach the model.
 func modelContext(w *watch) {
 	w.On(func(ev *event) {
 		if ev.Kind != transcript.ModelRequest || !ev.v.Get("lane").Is("main") || ev.asked || ev.heard.Unclear {
@@ -160,9 +160,19 @@ func modelContext(w *watch) {
 					point = "answer"
 				}
 			}
-			text := m.Get("content").Str()
-			w.judge(point, ev.owes(m) && !holds(told, text), ev, m.Get("id").Str(), []int{ev.ref},
-				"The model is asked without %s %q of the input: %q.", what, m.Get("id").Str(), wire.Clip(text, 120))
+			texts := []string{m.Get("content").Str()}
+			for part := range m.Get("content").Items() {
+				texts = append(texts, part.Get("text").Str())
+			}
+			for _, text := range texts {
+				w.judge(point, ev.owes(m) && !holds(told, text), ev, m.Get("id").Str(), []int{ev.ref},
+					"The model is asked without %s %q of the input: %q.", what, m.Get("id").Str(), wire.Clip(text, 120))
+			}
+		}
+		for c := range ev.input.Get("context").Items() {
+			text := c.Get("value").Str()
+			w.judge("context", !holds(told, text), ev, "", []int{ev.ref},
+				"The model is asked without the context %q of the input: %q.", c.Get("description").Str(), wire.Clip(text, 120))
 		}
 	}, modelSide)
 }
