@@ -129,7 +129,8 @@ func messagesWhole(w *watch) {
 			if role == "tool" && !calls[of] && !posted {
 				w.find("orphan", ev, id, nil, "The tool message %q answers %q, a call that does not stand before it.", id, of)
 			}
-			w.judge("invented", slices.Contains([]string{"user", "system", "developer"}, role) && i == nil && !posted, ev, id, nil,
+			asks := slices.Contains([]string{"user", "system", "developer"}, role)
+			w.judge("invented", asks && i == nil && !posted, ev, id, nil,
 				"The message %q of the snapshot, of the role %s, was neither posted nor streamed.", id, role)
 			if role == "assistant" && m.Get("toolCalls").Len() == 0 && content.Str() == "" && i == nil && !posted {
 				w.find("hollow", ev, id, nil, "The message %q of the snapshot says nothing, and was not streamed.", id)
