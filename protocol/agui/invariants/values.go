@@ -147,15 +147,15 @@ func messagesWhole(w *watch) {
 		}
 		for id, at := range ev.results {
 			call := ev.items[key{tool, id}]
-			w.judge("lost", call != nil && !ev.hasFrontTool(call.name) && !answered[id], ev, id, []int{at}, "The result of tool call %q was streamed, and is not in the "+
-				"snapshot: the client drops it.", id)
+			w.judge("lost", call != nil && !ev.hasFrontTool(call.name) && !answered[id], ev, id, []int{at},
+				"The result of tool call %q was streamed, and is not in the snapshot: the client drops it.", id)
 		}
 		w.keepsMessages(ev, ids, said)
 	}, "MESSAGES_SNAPSHOT")
 }
 
-// keepsMessages judges that the messages which a run has streamed are in a snapshot, which has messages with ids, and of
-// the assistant's the ids by their texts.
+// keepsMessages judges that the messages which a run has streamed are in a snapshot. That has messages with ids; said are
+// those of the assistant, by text.
 func (w *watch) keepsMessages(ev *event, ids rules.Seen, said map[string]string) {
 	for k, i := range ev.items {
 		words := i.text.String()
