@@ -5,7 +5,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -35,6 +37,8 @@ func textPair(w *watch) {
 				i.name != ev.v.Get("name").Str() || ev.owner != "" && i.owner != ev.owner, ev, ev.id, i.begun(),
 				"Message %q is opened again with another role, name or owner.", ev.id)
 		}
+		w.judge("changed", ev.items[key{thought, ev.id}] != nil, ev, ev.id, ev.items[key{thought, ev.id}].begun(),
+			"Message %q of the assistant has the id of a reasoning message.", ev.id)
 		w.judge("activity", ev.widgets[ev.id] != nil, ev, ev.id, nil,
 			"Message %q has the id of an activity: the official client drops its text.", ev.id)
 	}, "TEXT_MESSAGE_START")
@@ -95,6 +99,23 @@ func toolResult(w *watch) {
 				ev.id, own)
 		}
 	}, "TOOL_CALL_RESULT")
+	w.On(func(ev *event) {
+		a, ok := fakellm.ReadAsked(ev.Entry)
+		if ev.Kind != transcript.ModelRequest || !ok || ev.heard.Unclear {
+			return
+		}
+		for _, p := range a.Conversation() {
+			if call := ev.items[key{tool, p.Call}]; p.Who == "result" && call != nil && !ev.hasFrontTool(call.name) {
+				ev.told[p.Call] = ev.Seq
+			}
+		}
+	}, modelSide)
+	w.On(func(ev *event) {
+		for id, at := range ev.told {
+			w.judge("untold", ev.results[id] == 0, ev, id, []int{at},
+				"The model has the result of tool call %q, and the stream has none.", id)
+		}
+	}, "RUN_FINISHED")
 }
 
 // pendingCalls judges the end of a run that leaves calls without a result.
@@ -126,6 +147,9 @@ func pendingCalls(w *watch) {
 			return
 		}
 		for _, id := range pending {
+			if ev.told[id] > 0 { // TOOL-RESULT says so
+				continue
+			}
 			w.judge("unanswered", !slices.Contains(front, id) && !slices.Contains(ids, id), ev, id, nil,
 				"Tool call %q of the agent's own has no result in the stream.", id)
 		}

@@ -129,6 +129,7 @@ type stream struct {
 	calls   []string       // of the run, in their order
 	results map[string]int // by the id of their call
 	answers map[string]int // the same by their own
+	told    map[string]int // Seq of the first request that tells the model the result of a call, by that call
 	state   json.RawMessage
 	widgets map[string]json.RawMessage // activities
 	last    float64                    // timestamp
@@ -165,6 +166,7 @@ func newStream(ref int, input wire.Value, session string, t *thread) *stream {
 func (s *stream) reset() {
 	s.items, s.lanes, s.steps = map[key]*item{}, map[family]map[string]string{}, map[[2]string]int{}
 	s.agents, s.calls, s.results, s.answers = map[string]*agent{}, nil, map[string]int{}, map[string]int{}
+	s.told = map[string]int{}
 }
 
 // modern reports whether the stream declares a version, so that the rules of 1.0 and

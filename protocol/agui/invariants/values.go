@@ -154,8 +154,8 @@ func messagesWhole(w *watch) {
 	}, "MESSAGES_SNAPSHOT")
 }
 
-// keepsMessages judges that the messages which a run has streamed are in a snapshot. That has messages with ids; said are
-// those of the assistant, by text.
+// keepsMessages judges that the messages which a run has streamed are in a snapshot. ids are those that it has, said the
+// ids of the assistant's by their texts.
 func (w *watch) keepsMessages(ev *event, ids rules.Seen, said map[string]string) {
 	for k, i := range ev.items {
 		words := i.text.String()
