@@ -154,8 +154,8 @@ func messagesWhole(w *watch) {
 	}, "MESSAGES_SNAPSHOT")
 }
 
-// keepsMessages judges that the messages which a run has streamed are in a snapshot. ids are those that it has, said the
-// ids of the assistant's by their texts.
+// keepsMessages judges that a snapshot has the messages which its run has streamed. ids are those of the snapshot's
+// messages, said those of the assistant's by their texts.
 func (w *watch) keepsMessages(ev *event, ids rules.Seen, said map[string]string) {
 	for k, i := range ev.items {
 		words := i.text.String()
