@@ -50,7 +50,8 @@ func modelText(w *watch) {
 func modelFailed(w *watch) {
 	w.On((*event).fails, modelSide)
 	w.On(func(ev *event) {
-		if delta := hearing.Bare(ev.v.Get("delta").Str()); ev.family == text && !strings.Contains(ev.reply.said, delta) {
+		delta := hearing.Bare(ev.v.Get("delta").Str())
+		if ev.family == text && !strings.Contains(ev.reply.said, delta) {
 			ev.reply.failed = 0 // the agent says what happened
 		}
 	}, anyEvent)
