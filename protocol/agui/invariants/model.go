@@ -45,8 +45,8 @@ func modelText(w *watch) {
 	}, ended)
 }
 
-// modelFailed judges that a run ends as a failure if the last reply of its model failed or broke off, and the agent said
-// nothing after that.
+// modelFailed judges that a run ends as a failure if the last reply of its model failed or broke off and the agent says
+// nothing of it.
 func modelFailed(w *watch) {
 	w.On((*event).fails, modelSide)
 	w.On(func(ev *event) {
