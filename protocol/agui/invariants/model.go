@@ -154,6 +154,7 @@ func modelContext(w *watch) {
 		for _, p := range a.Conversation() {
 			told += hearing.Loose(p.Text)
 		}
+		times := map[string]int{} // so often a text has been a whole message
 		for m := range ev.input.Get("messages").Items() {
 			point, what := "history", "the message"
 			if of := m.Get("toolCallId").Str(); of != "" {
@@ -166,8 +167,11 @@ func modelContext(w *watch) {
 				texts = append(texts, part.Get("text").Str())
 			}
 			for _, text := range texts {
-				w.judge(point, ev.owes(m) && !holds(told, text), ev, m.Get("id").Str(), []int{ev.ref},
-					"The model is asked without %s %q of the input: %q.", what, m.Get("id").Str(), wire.Clip(text, 120))
+				loose := hearing.Loose(text)
+				times[loose]++
+				w.judge(point, ev.owes(m) && (!holds(told, text) || strings.Count(told, loose) < times[loose]), ev,
+					m.Get("id").Str(), []int{ev.ref}, "The model is asked without %s %q of the input: %q.", what,
+					m.Get("id").Str(), wire.Clip(text, 120))
 			}
 		}
 		for c := range ev.input.Get("context").Items() {
