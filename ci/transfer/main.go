@@ -190,12 +190,13 @@ func (b Batch) of(faults map[string][]Fault) (all []Fault) {
 const intro = `<!-- Written by go run ./ci/transfer -->
 # Mistakes in agents of other hands
 
-Four agents in ci/agents were written from the specification alone, in JavaScript, Python, Go and TypeScript. Each
-has switches for mistakes as their maintainers could make them. The mistakes come in batches of twenty, written from
-the specification and from public reports without sight of scenarios, rules or other faults. A batch is committed
-before anything runs on it. Then all suites run, and this page keeps what the **first** run said, whatever it was:
-*named* for the right reason, *seen* for another one, or *missed*. What a batch missed is mended by kind, such as by a
-law that judges each run, and never by a scenario for that mistake.
+Agents in ci/agents were written from the specification alone, in JavaScript, Python, Go and TypeScript, two of them as
+servers of AG-UI and one in both versions of ACP; a public agent is patched when it is loaded. Each has switches for
+mistakes as their maintainers could make them. The mistakes come in batches of twenty, written from the specification
+and from public reports without sight of scenarios, rules or other faults. A batch is committed before anything runs on
+it. Then all suites run, and this page keeps what the **first** run said, whatever it was: *named* for the right reason,
+*seen* for another one, or *missed*. What a batch missed is mended by kind, such as by a law that judges each run, and
+never by a scenario for that mistake.
 
 The rows are in ci/transfer/batches.yaml, the mistakes in ci/agents/*/faults.yaml. A test holds that a batch is older
 than its first run, and that no row changes afterwards. "go run ./ci/transfer -run N -tool acp-test" runs a batch again.
