@@ -21,22 +21,17 @@ import (
 
 func agentsCommand(h *host) *cobra.Command {
 	var settings string
-	c := &cobra.Command{
-		Use:               "agents [NAME|FILE]",
-		Short:             "the profiles, and whether each can run here",
-		Args:              atMost(1),
-		ValidArgsFunction: completeAgents,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				p, err := h.profile(args[0], settings, nil)
-				if err != nil {
-					return err
-				}
-				return h.showAgent(p)
+	c := command("agents", atMost(1), func(_ *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			p, err := h.profile(args[0], settings, nil)
+			if err != nil {
+				return err
 			}
-			return h.listAgents(settings)
-		},
-	}
+			return h.showAgent(p)
+		}
+		return h.listAgents(settings)
+	})
+	c.ValidArgsFunction = completeAgents
 	c.Flags().StringVar(&settings, "settings", "", "also the agents of an editor's settings.json `FILE`")
 	return c
 }

@@ -26,46 +26,32 @@ func checkCommand(h *host) *cobra.Command {
 		output
 		sabotage sabotageFlag
 	}
-	c := &cobra.Command{
-		Use:   "check FILE…",
-		Short: "the rules over transcripts",
-		Long: `Judges recorded sessions, both sides of them. A FILE is a transcript or recording
-of this program, the folder that holds one, or - for stdin; or a log of another program
-that holds the messages: JSON lines, lines with times and arrows or OUT: and IN:, objects
-around the messages, an export, a HAR, a paste. How a log that holds more than messages
-was read is said on stderr. If a line of it cannot be read, nothing is concluded from
-messages that are missing.
-
-The exit status is 1 if something is broken, or with --strict if something could
-not be judged, 2 if a file cannot be read, else 0.`,
-		Args: someArgs("a transcript"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := cmp.Or(checkSeverity(o.severity), checkFormats("--report", o.reports), o.sabotage.find()); err != nil {
+	c := command("check", someArgs("a transcript"), func(c *cobra.Command, args []string) error {
+		if err := cmp.Or(checkSeverity(o.severity), checkFormats("--report", o.reports), o.sabotage.find()); err != nil {
+			return err
+		}
+		run := h.newRun(results.Agent{})
+		run.Recorded, run.Strict = true, o.strict
+		for _, name := range args {
+			var res results.Result
+			var of protocol
+			_, err := h.recordingIn(name, func(in io.Reader) (t *transcript.Transcript, err error) {
+				res, t, of, err = h.sabotaged(&o.sabotage, name, in, o.severity)
+				return t, err
+			})
+			if err != nil && len(args) == 1 {
 				return err
+			} else if err != nil { // the other files are judged
+				run.Results = append(run.Results, results.Result{ID: name, File: name, Verdict: results.Error,
+					Reason: err.Error()})
+				continue
 			}
-			run := h.newRun(results.Agent{})
-			run.Recorded, run.Strict = true, o.strict
-			for _, name := range args {
-				var res results.Result
-				var of protocol
-				_, err := h.recordingIn(name, func(in io.Reader) (t *transcript.Transcript, err error) {
-					res, t, of, err = h.sabotaged(&o.sabotage, name, in, o.severity)
-					return t, err
-				})
-				if err != nil && len(args) == 1 {
-					return err
-				} else if err != nil { // the other files are judged
-					run.Results = append(run.Results, results.Result{ID: name, File: name, Verdict: results.Error,
-						Reason: err.Error()})
-					continue
-				}
-				run.Protocol = of.Version
-				run.Results = append(run.Results, res)
-			}
-			o.sabotage.conclude(&run)
-			return h.conclude(&run, o.reports, o.verbose)
-		},
-	}
+			run.Protocol = of.Version
+			run.Results = append(run.Results, res)
+		}
+		o.sabotage.conclude(&run)
+		return h.conclude(&run, o.reports, o.verbose)
+	})
 	c.Flags().BoolVar(&o.strict, "strict", false, "what could not be judged fails, too")
 	o.severities(c)
 	o.sabotage.flag(c, "judge the session as it would be with a change, by the `NAME` of acp-test help sabotage or a FILE")
@@ -74,32 +60,24 @@ not be judged, 2 if a file cannot be read, else 0.`,
 }
 
 func diffCommand(h *host) *cobra.Command {
-	return &cobra.Command{
-		Use:   "diff A B",
-		Short: "two transcripts, canonically",
-		Long: `Compares two recorded sessions by their canonical text: ids, paths and times do
-not count, nor does an order that the protocol leaves open. Files are as check
-takes them. The exit status is 1 if they differ.`,
-		Args: exactArgs(2, "a transcript"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			a, of, err := h.recordingOf(args[0])
-			if err != nil {
-				return err
-			}
-			b, _, err := h.recordingOf(args[1])
-			if err != nil {
-				return err
-			}
-			diff := golden.Diff(of.judge("").Canonical(a), of.judge("").Canonical(b))
-			if diff == "" {
-				return nil
-			}
-			if _, err := io.WriteString(h.out, diff); err != nil {
-				return err
-			}
-			return status(1)
-		},
-	}
+	return command("diff", exactArgs(2, "a transcript"), func(_ *cobra.Command, args []string) error {
+		a, of, err := h.recordingOf(args[0])
+		if err != nil {
+			return err
+		}
+		b, _, err := h.recordingOf(args[1])
+		if err != nil {
+			return err
+		}
+		diff := golden.Diff(of.judge("").Canonical(a), of.judge("").Canonical(b))
+		if diff == "" {
+			return nil
+		}
+		if _, err := io.WriteString(h.out, diff); err != nil {
+			return err
+		}
+		return status(1)
+	})
 }
 
 // recordingOf reads the recording that a command line names, in any form, and finds its protocol.

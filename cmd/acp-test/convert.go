@@ -32,35 +32,15 @@ type converting struct {
 
 func convertRecordingCommand(h *host) *cobra.Command {
 	var o converting
-	c := &cobra.Command{
-		Use:   "convert FILE --to scenario|ag-ui|acp",
-		Short: "a recording as a scenario, or in another protocol",
-		Long: `Makes a scenario of a recording: the prompts with what each waited for, the editor's
-answers, the cancels, the files, and what the model said, held where the editor did
-something in the middle of a stream. A recording of several processes, one after the
-other, restarts the agent. What a scenario cannot say is named in its first lines, and
-makes the exit status 1 unless --partial is given. FILE is one of those that check takes.
-
---to ag-ui tells turns of ACP version 1 as runs of AG-UI, --to acp the other way: the
-frames, one a line, as check, show, diff and serve take them.
-
-With --cancel-at the scenario goes as the recording up to an entry inside a turn, as show
-numbers them, cancels there, and asks that the turn ends as cancelled.
-
-It goes to stdout, or to --out. Then its golden is written too, for the profile that
---agent names or that the recorded command belongs to: what the agent said in the
-recording.`,
-		Args: exactArgs(1, "a recording"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			switch o.to {
-			case "scenario":
-				return h.convert(&o, args[0])
-			case "ag-ui", "acp":
-				return h.translate(&o, args[0])
-			}
-			return fmt.Errorf("convert --to %s: scenario, ag-ui or acp is expected", o.to)
-		},
-	}
+	c := command("convert", exactArgs(1, "a recording"), func(_ *cobra.Command, args []string) error {
+		switch o.to {
+		case "scenario":
+			return h.convert(&o, args[0])
+		case "ag-ui", "acp":
+			return h.translate(&o, args[0])
+		}
+		return fmt.Errorf("convert --to %s: scenario, ag-ui or acp is expected", o.to)
+	})
 	f := c.Flags()
 	f.SortFlags = false
 	f.StringVar(&o.to, "to", "scenario", "what to make of it: scenario, ag-ui or acp")

@@ -38,34 +38,19 @@ type editing struct {
 
 func editorsCommand(h *host) *cobra.Command {
 	var o editing
-	c := &cobra.Command{
-		Use:   "editors [PATH…] -- CLIENT… {agent}",
-		Short: "starts a client with our scripted agent, and judges it",
-		Long: `Runs agent-side scenarios (default: those in this program) against an editor or a
-client library: for each one, CLIENT is started with our agent as its agent. The
-word {agent} becomes the words of the agent's command; within a longer word, and in
-the variable ACP_TEST_AGENT, it is one quoted text. The client runs in a fresh
-folder with a fresh HOME, should open a session and prompt, and should end by
-itself. With --protocol ag-ui the client is a front end, and {agent} the URL of our
-endpoint.
-
-With --draw the agents are drawn: ids of all types, requests in every state, unknown and late
-updates, pieces in any cut, large ones, an agent that dies or hangs at any point. Each is kept as
-a scenario in --out, which runs again by its name.`,
-		RunE: func(c *cobra.Command, args []string) error {
-			paths, client := atDash(c, args)
-			if err := cmp.Or(wrong([]contradiction{
-				{o.timeout <= 0, "--timeout: it must be longer than 0"},
-				{o.drawn < 0, fmt.Sprintf("--draw %d: the number of scenarios is not negative", o.drawn)},
-				{o.drawn > 0 && (len(paths) > 0 || o.list),
-					"--draw makes its scenarios itself, and goes with no PATH and no --list"},
-				{o.jobs < 1, fmt.Sprintf("-j %d: at least 1 scenario must run", o.jobs)},
-			}), checkSeverity(o.severity), checkFormats("--report", o.reports)); err != nil {
-				return err
-			}
-			return h.editors(c.Context(), &o, paths, client)
-		},
-	}
+	c := command("editors", cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
+		paths, client := atDash(c, args)
+		if err := cmp.Or(wrong([]contradiction{
+			{o.timeout <= 0, "--timeout: it must be longer than 0"},
+			{o.drawn < 0, fmt.Sprintf("--draw %d: the number of scenarios is not negative", o.drawn)},
+			{o.drawn > 0 && (len(paths) > 0 || o.list),
+				"--draw makes its scenarios itself, and goes with no PATH and no --list"},
+			{o.jobs < 1, fmt.Sprintf("-j %d: at least 1 scenario must run", o.jobs)},
+		}), checkSeverity(o.severity), checkFormats("--report", o.reports)); err != nil {
+			return err
+		}
+		return h.editors(c.Context(), &o, paths, client)
+	})
 	f := c.Flags()
 	f.StringVar(&o.match, "run", "", "only scenarios whose id matches `REGEXP`")
 	f.StringSliceVar(&o.tags, "tag", nil, "only scenarios with one of these tags, or without !`TAG` (repeatable)")

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/reports"
@@ -15,7 +17,6 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/sweep"
-	"github.com/spf13/cobra"
 )
 
 // exploring are the flags that only explore has.
@@ -28,27 +29,12 @@ type exploring struct {
 
 func exploreCommand(h *host) *cobra.Command {
 	var o exploring
-	c := &cobra.Command{
-		Use:   "explore [-- AGENT…]",
-		Short: "draws whole conversations that fit the agent, and judges them by rules",
-		Long: `Learns the agent in a few plain turns, which are not judged: its tools and what it
-asks before them, its ways into a session, how its text comes. Then it draws
-conversations that this agent can have: sessions, prompts, replies and failures
-of the model, answers and acts of the editor at each open state of a turn. No
-conversation says what must come: rules judge each run. Those that cover pairs of
-a state and an act that none before covered come first. What breaks a rule is made
-shorter and written to --repro as a scenario that acp-test run executes.
-
-The exit status is 0 if nothing failed, 1 if something did, and 2 if nothing
-could be judged or the command line or this machine is at fault.`,
-		Args: noPaths,
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.settle(h, c, args); err != nil {
-				return err
-			}
-			return h.explore(c, &o)
-		},
-	}
+	c := command("explore", noPaths, func(c *cobra.Command, args []string) error {
+		if err := o.settle(h, c, args); err != nil {
+			return err
+		}
+		return h.explore(c, &o)
+	})
 	o.flags(c)
 	f := c.Flags()
 	f.IntVar(&o.sessions, "sessions", 0, "run `N` conversations (default 300, without a bound if there is a --budget)")

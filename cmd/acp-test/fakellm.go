@@ -16,11 +16,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/transcript"
-	"github.com/spf13/cobra"
 )
 
 // modelServer are the flags of fakellm.
@@ -32,62 +33,42 @@ type modelServer struct {
 
 func fakellmCommand(h *host) *cobra.Command {
 	var o modelServer
-	c := &cobra.Command{
-		Use:   "fakellm SCRIPT | --upstream URL --record OUT.yaml",
-		Short: "the model server alone",
-		Long: `Serves the model script SCRIPT (the llm.yaml of a scenario; - is stdin) and prints
-the base URL, to be given to an agent without a version path: $URL/v1 for OpenAI's
-formats, $URL for Anthropic's and Gemini's. Variables of scenarios stay as they
-are, and gates open at once, since nobody else could release them. Each request
-and reply is a line on stderr. It runs until it is interrupted.
-
-With --upstream it makes a script instead: it passes requests on to a provider, or
-to another fake server, and writes to OUT.yaml what was answered, so that SCRIPT
-says the same to the same requests, chunk for chunk. OUT.yaml is whole after each
-answer. Keys and cookies are taken out before anything is written. The API key is
-the client's own, which passes through.`,
-		Example: `  acp-test fakellm llm.yaml --port 4010
-  acp-test fakellm --upstream https://api.openai.com --record llm.yaml
-  acp-test fakellm --upstream anthropic=https://api.anthropic.com ` +
-			`--upstream gemini=https://generativelanguage.googleapis.com --record llm.yaml`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(o.upstreams) == 0 {
-				return exactArgs(1, "a model script")(c, args)
-			}
-			if len(args) > 0 {
-				return fmt.Errorf("fakellm: %q is too much: with --upstream the provider answers, not a script", args[0])
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			switch {
-			case o.wire != "" && !slices.Contains(fakellm.Wires(), o.wire):
-				return oneOf("--wire", "wire format", o.wire, fakellm.Wires())
-			case len(o.upstreams) > 0 && o.record == "":
-				return fmt.Errorf("fakellm: --upstream needs --record OUT.yaml, the script to write")
-			case len(o.upstreams) == 0 && o.record != "":
-				return fmt.Errorf("fakellm: --record needs --upstream URL, whose answers to write (--transcript FILE keeps what " +
-					"this server says)")
-			}
-			t, err := transcript.New(transcript.Header{Tool: tool()},
-				transcript.Options{Path: o.transcript, Redact: h.redactor(acpV1())})
-			if err != nil {
-				return err
-			}
-			defer t.Close()
-			secrets := h.secrets()
-			t.Observe(func(e transcript.Entry) { fmt.Fprintln(h.err, printable.Text(secrets.Text(canonical.V1().Line(e)))) })
-			if len(o.upstreams) > 0 {
-				err = h.recordModel(c.Context(), &o, t)
-			} else {
-				err = h.serveModel(c.Context(), &o, args[0], t)
-			}
-			if err != nil {
-				return err
-			}
-			return t.Close()
-		},
-	}
+	c := command("fakellm", func(c *cobra.Command, args []string) error {
+		if len(o.upstreams) == 0 {
+			return exactArgs(1, "a model script")(c, args)
+		}
+		if len(args) > 0 {
+			return fmt.Errorf("fakellm: %q is too much: with --upstream the provider answers, not a script", args[0])
+		}
+		return nil
+	}, func(c *cobra.Command, args []string) error {
+		switch {
+		case o.wire != "" && !slices.Contains(fakellm.Wires(), o.wire):
+			return oneOf("--wire", "wire format", o.wire, fakellm.Wires())
+		case len(o.upstreams) > 0 && o.record == "":
+			return fmt.Errorf("fakellm: --upstream needs --record OUT.yaml, the script to write")
+		case len(o.upstreams) == 0 && o.record != "":
+			return fmt.Errorf("fakellm: --record needs --upstream URL, whose answers to write (--transcript FILE keeps what " +
+				"this server says)")
+		}
+		t, err := transcript.New(transcript.Header{Tool: tool()},
+			transcript.Options{Path: o.transcript, Redact: h.redactor(acpV1())})
+		if err != nil {
+			return err
+		}
+		defer t.Close()
+		secrets := h.secrets()
+		t.Observe(func(e transcript.Entry) { fmt.Fprintln(h.err, printable.Text(secrets.Text(canonical.V1().Line(e)))) })
+		if len(o.upstreams) > 0 {
+			err = h.recordModel(c.Context(), &o, t)
+		} else {
+			err = h.serveModel(c.Context(), &o, args[0], t)
+		}
+		if err != nil {
+			return err
+		}
+		return t.Close()
+	})
 	f := c.Flags()
 	f.SortFlags = false
 	f.IntVar(&o.port, "port", 0, "the TCP port; 0 takes a free one")

@@ -2,13 +2,16 @@ package main
 
 import (
 	"cmp"
+	"embed"
 	_ "embed" // the pages
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/tools/txtar"
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/docs"
@@ -30,58 +33,59 @@ var (
 	aboutProfiles string
 )
 
+//go:embed help/*.txtar
+var archives embed.FS
+
+// texts are the parts of the archives, by the name of the archive and their own.
+var texts = sync.OnceValue(func() map[string]string {
+	all := map[string]string{}
+	for _, archive := range []string{"commands", "pages"} {
+		raw, _ := archives.ReadFile("help/" + archive + ".txtar") // it is embedded
+		for _, f := range txtar.Parse(raw).Files {
+			all[archive+"/"+f.Name] = string(f.Data)
+		}
+	}
+	return all
+})
+
+// page returns the beginning of a reference.
+func page(name string) string { return texts()["pages/"+name] }
+
+// command makes a command of the program, of which the archive commands has its words, a line that says what it
+// does, more about it, and examples.
+func command(name string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
+	about, examples, _ := strings.Cut(texts()["commands/"+name], "\nExamples:\n")
+	use, about, _ := strings.Cut(about, "\n")
+	short, long, _ := strings.Cut(about, "\n")
+	return &cobra.Command{Use: use, Short: short, Long: strings.TrimSpace(long),
+		Example: strings.TrimRight(examples, "\n"), Args: args, RunE: run}
+}
+
 // helpCommand explains commands of the program, and words and topics of the
 // scenario language. Where both have a word, it shows both.
 func helpCommand(h *host) *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [KIND] [TOPIC]",
-		Short: "explains a command, a word of the scenario language, or a topic",
-		Long: `Explains a command of acp-test, or a topic:
-
-  scenario      how a scenario is written
-  commands      all commands of the scenario language
-  patterns      how to say which message is meant
-  reference     the whole language as one page of Markdown
-  model         what a model script is made of (also: llm)
-  profile       how an agent's profile is written
-  gate          how the moment in the middle of a stream is held still
-  causes        one defect, in however many scenarios it shows
-  faults        the deliberate faults of the reference agent
-  sabotage      what --sabotage changes between editor and agent
-  liberties     what another correct agent may do
-  goldens       whole conversations as text, and how they are reviewed
-  verdicts      what pass, fail, skip, inconclusive and error mean
-  rules         what is watched in every run
-  requirements  what the specification asks
-  suites        the suites in this program
-  WORD          a command of the scenario language, such as prompt or await
-  ID            a rule or a requirement, such as CANCEL-REASON or PROMPT-003,
-                with a transcript that passes and one that fails
-
-KIND may stand before a TOPIC, as in help requirement PROMPT-003: it is command,
-rule, requirement or word.`,
-		ValidArgsFunction: func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return topics(c.Root()), cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			root := c.Root()
-			if len(args) == 0 {
-				h.explain(root, true)
-				return nil
-			}
-			if len(args) == 2 && slices.Contains(kinds, args[0]) {
-				args = args[1:]
-			}
-			if sub, rest, err := root.Find(args); len(args) > 1 && err == nil && len(rest) == 0 {
-				h.explain(sub, true)
-				return nil
-			}
-			if len(args) > 1 {
-				return fmt.Errorf("help: %q is too much; usage: acp-test help [KIND] [TOPIC]", args[1])
-			}
-			return h.help(root, args[0])
-		},
+	c := command("help", cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
+		root := c.Root()
+		if len(args) == 0 {
+			h.explain(root, true)
+			return nil
+		}
+		if len(args) == 2 && slices.Contains(kinds, args[0]) {
+			args = args[1:]
+		}
+		if sub, rest, err := root.Find(args); len(args) > 1 && err == nil && len(rest) == 0 {
+			h.explain(sub, true)
+			return nil
+		}
+		if len(args) > 1 {
+			return fmt.Errorf("help: %q is too much; usage: acp-test help [KIND] [TOPIC]", args[1])
+		}
+		return h.help(root, args[0])
+	})
+	c.ValidArgsFunction = func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return topics(c.Root()), cobra.ShellCompDirectiveNoFileComp
 	}
+	return c
 }
 
 // kinds may stand before a topic, which says enough without.

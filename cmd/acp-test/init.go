@@ -55,39 +55,12 @@ type founding struct {
 
 func initCommand(h *host) *cobra.Command {
 	var o founding
-	c := &cobra.Command{
-		Use:   "init [-- AGENT…]",
-		Short: "makes a repository one whose agent is tested",
-		Long: `Writes into this folder what testing an agent needs, and runs its first two scenarios:
-
-  acp-test.yaml      the defaults of acp-test run: the scenarios in acp/, and all suites
-  acp/NAME.yaml      the agent's profile, from what a first turn shows: capabilities, logins,
-                     the variables that lead it to its model, its tools; comments say
-                     what is missing
-  acp/hello.txtar    a first scenario, a greeting
-  acp/cancel.txtar   a second one, a cancel while the model talks
-  acp/golden/        their goldens
-  .gitignore         if there is none
-  a CI file          with the language and the caches of the repository
-
-How the agent is started is read from package.json, pyproject.toml, Cargo.toml or
-go.mod, and which CI system there is from the files and the origin of the repository.
-CI gets acp-test from --from, else from the release or the checkout that this program is of;
-init says what it assumes. What they and the command line leave open is asked at a terminal; elsewhere nothing is.
-A dry run starts nothing. An agent that acp-test has a profile of gets what that knows.
-No file is overwritten. Where there is an acp-test.yaml already, only the CI file of
-another system is written. The exit status is that of the first run.`,
-		Example: `  acp-test init --dry-run
-  acp-test init -- node agent.js --acp
-  acp-test init --ci gitlab --from ~/src/acp-test`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			if dash := c.ArgsLenAtDash(); dash != 0 && len(args) > 0 {
-				return fmt.Errorf("init: %q is too much; the agent's command comes after --", args[0])
-			}
-			return h.init(c, args, o)
-		},
-	}
+	c := command("init", cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
+		if dash := c.ArgsLenAtDash(); dash != 0 && len(args) > 0 {
+			return fmt.Errorf("init: %q is too much; the agent's command comes after --", args[0])
+		}
+		return h.init(c, args, o)
+	})
 	c.Flags().StringVar(&o.name, "name", "",
 		"what to call the agent, `NAME` (default from the repository, or from its command)")
 	c.Flags().StringVar(&o.ci, "ci", "",

@@ -10,14 +10,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/spf13/cobra"
+
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/mistake"
-	"github.com/aymanbagabas/go-udiff"
-	"github.com/spf13/cobra"
 )
 
 // installing are the flags of record that change the settings of an editor.

@@ -21,57 +21,46 @@ import (
 func lintCommand(h *host) *cobra.Command {
 	var suites []string
 	var stranger bool
-	c := &cobra.Command{
-		Use:   "lint PATH…",
-		Short: "looks for mistakes in scenarios, without an agent",
-		Long: `Reads scenarios and says, as file:line:column, what cannot be read and what is
-doubtful: checks that do not exist, gates that nobody releases, prompts that the
-model could not tell apart. The exit status is 2 if there is anything to say.
-A scenario is a program. --stranger first lists what it runs, or gives the agent
-that the agent may run: exec, mcp run, real terminals, variables, files of HOME,
-raw messages and the tool calls of its model. Read that before you run a scenario
-of others.`,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 && len(suites) == 0 {
-				return errors.New("lint: a file or a folder with scenarios is missing; usage: acp-test lint PATH…")
+	c := command("lint", cobra.ArbitraryArgs, func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 && len(suites) == 0 {
+			return errors.New("lint: a file or a folder with scenarios is missing; usage: acp-test lint PATH…")
+		}
+		p, err := (&options{choice: choice{paths: args, suites: suites}}).speaks(h)
+		if err != nil {
+			return err
+		}
+		var list []*scenarios.Scenario
+		var errs []error
+		if len(args) > 0 {
+			l, err := p.Load(args...)
+			list, errs = append(list, l...), append(errs, err)
+		}
+		if len(suites) > 0 {
+			l, err := p.Shipped(suites...)
+			list, errs = append(list, l...), append(errs, err)
+		}
+		said := 0
+		if err := errors.Join(errs...); err != nil {
+			fmt.Fprintln(h.out, err)
+			said++
+		}
+		for _, s := range list {
+			for _, m := range s.Starts() {
+				if stranger {
+					fmt.Fprintln(h.out, m)
+				}
 			}
-			p, err := (&options{choice: choice{paths: args, suites: suites}}).speaks(h)
-			if err != nil {
-				return err
-			}
-			var list []*scenarios.Scenario
-			var errs []error
-			if len(args) > 0 {
-				l, err := p.Load(args...)
-				list, errs = append(list, l...), append(errs, err)
-			}
-			if len(suites) > 0 {
-				l, err := p.Shipped(suites...)
-				list, errs = append(list, l...), append(errs, err)
-			}
-			said := 0
-			if err := errors.Join(errs...); err != nil {
-				fmt.Fprintln(h.out, err)
+			for _, m := range p.Review(s) {
+				fmt.Fprintln(h.out, m)
 				said++
 			}
-			for _, s := range list {
-				for _, m := range s.Starts() {
-					if stranger {
-						fmt.Fprintln(h.out, m)
-					}
-				}
-				for _, m := range p.Review(s) {
-					fmt.Fprintln(h.out, m)
-					said++
-				}
-			}
-			if said > 0 {
-				return status(2)
-			}
-			fmt.Fprintln(h.out, printable.Plural(len(list), "scenario is well", "scenarios are well"))
-			return nil
-		},
-	}
+		}
+		if said > 0 {
+			return status(2)
+		}
+		fmt.Fprintln(h.out, printable.Plural(len(list), "scenario is well", "scenarios are well"))
+		return nil
+	})
 	c.Flags().StringSliceVar(&suites, "suite", nil, "a suite in this program, by `NAME` (repeatable)")
 	c.Flags().BoolVar(&stranger, "stranger", false, "list what the scenarios run, for those of others")
 	return c
@@ -86,22 +75,12 @@ type formatter struct {
 
 func formatCommand(h *host) *cobra.Command {
 	f := formatter{host: h}
-	c := &cobra.Command{
-		Use:   "fmt PATH…",
-		Short: "formats scenarios",
-		Long: `Prints scenarios in their canonical form: one space between words, blocks
-indented, no two blank lines in a row; an llm.yaml without comments in block style.
-Comments, the texts in quotes and the other files of the archive stay as they are.
-A PATH is a file, a folder with scenarios, or - for stdin. The exit status is 2 if
-a file cannot be read or is no scenario, with --diff also 1 if one changes.`,
-		Args: someArgs("a file or a folder with scenarios"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if f.write && slices.Contains(args, "-") {
-				return errors.New("fmt: stdin cannot be written; leave --write out")
-			}
-			return f.run(args)
-		},
-	}
+	c := command("fmt", someArgs("a file or a folder with scenarios"), func(_ *cobra.Command, args []string) error {
+		if f.write && slices.Contains(args, "-") {
+			return errors.New("fmt: stdin cannot be written; leave --write out")
+		}
+		return f.run(args)
+	})
 	c.Flags().BoolVarP(&f.list, "list", "l", false, "print the names of files that change, not the files")
 	c.Flags().BoolVarP(&f.write, "write", "w", false, "write what changes to its file, and print nothing")
 	c.Flags().BoolVarP(&f.diff, "diff", "d", false, "print how the files change, not the files")

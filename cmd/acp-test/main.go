@@ -120,32 +120,18 @@ func complain(h *host, err error) int {
 	return 2
 }
 
-const about = `acp-test tests implementations of the Agent Client Protocol (ACP): it plays a
-code editor to an agent, with a scripted model behind it, and judges what the
-agent does.
-
-  acp-test run                       the suites, against the reference agent
-  acp-test run -- ./my-agent --acp   the suites, against yours
-  acp-test help scenario             how to write a scenario`
-
 func rootCommand(h *host) *cobra.Command {
-	root := &cobra.Command{
-		Use:           "acp-test",
-		Short:         "tests agents and editors of the Agent Client Protocol",
-		Long:          about,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          knownCommand,
-	}
-	told := root.Flags().Bool("version", false, "the version of this program")
-	root.RunE = func(c *cobra.Command, _ []string) error {
-		if *told {
+	var told bool
+	root := command("acp-test", knownCommand, func(c *cobra.Command, _ []string) error {
+		if told {
 			fmt.Fprintln(h.out, tool())
 			return nil
 		}
 		h.explain(c, true)
 		return nil
-	}
+	})
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.Flags().BoolVar(&told, "version", false, "the version of this program")
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { h.explain(c, false) })
 	if len(h.args) > 0 && h.args[0] == "refagent" { // started for each scenario, and needs no other command
 		root.AddCommand(refagentCommand(h))
@@ -258,27 +244,22 @@ func version() string {
 
 func versionCommand(h *host) *cobra.Command {
 	var protocols bool
-	c := &cobra.Command{
-		Use:   "version",
-		Short: "the version of this program and how it was built",
-		Args:  atMost(0),
-		RunE: func(*cobra.Command, []string) error {
-			if protocols {
-				writeProtocols(h.out, schema.LatestNews())
-				return nil
-			}
-			fmt.Fprintf(h.out, "%s %s %s/%s\n", tool(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			if info, ok := debug.ReadBuildInfo(); ok {
-				for _, s := range info.Settings {
-					switch s.Key {
-					case "vcs.revision", "vcs.time", "vcs.modified":
-						fmt.Fprintf(h.out, "%s %s\n", s.Key, s.Value)
-					}
+	c := command("version", atMost(0), func(*cobra.Command, []string) error {
+		if protocols {
+			writeProtocols(h.out, schema.LatestNews())
+			return nil
+		}
+		fmt.Fprintf(h.out, "%s %s %s/%s\n", tool(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		if info, ok := debug.ReadBuildInfo(); ok {
+			for _, s := range info.Settings {
+				switch s.Key {
+				case "vcs.revision", "vcs.time", "vcs.modified":
+					fmt.Fprintf(h.out, "%s %s\n", s.Key, s.Value)
 				}
 			}
-			return nil
-		},
-	}
+		}
+		return nil
+	})
 	c.Flags().BoolVar(&protocols, "protocols", false, "the state of the specification that each protocol is judged by")
 	return c
 }

@@ -28,33 +28,13 @@ const (
 func matrixCommand(h *host) *cobra.Command {
 	o := options{course: course{repeat: 1, seed: 1}, judging: judging{severity: "v1"}}
 	var also []string
-	c := &cobra.Command{
-		Use:   "matrix [AGENT…]",
-		Short: "several agents beside each other, requirement by requirement",
-		Long: `Runs the scenarios with the tag matrix against each AGENT, a profile by its name
-or file, and shows side by side what became of each requirement of the
-specification. Beside each failure stands the command that shows it again.
-Without AGENT all profiles of the protocol in this program take part; one that
-cannot run here is named with the command that changes it. A table is of one
-protocol: the one that --protocol names, else that of the first AGENT. An agent
-that answers both versions of ACP has a table in each.
-
-The folder of --out gets the table as matrix.md and matrix.html, and for each
-agent what acp-test run leaves. Known failures are failures in the table, with
-their reasons. Times, and what else is not the same on another day, stand in a
-part of their own.
-
-The exit status is 1 if a scenario failed that is not known to fail, and 2 if one
-could not be judged for a fault of this machine, or if no agent ran.`,
-		Args:              cobra.ArbitraryArgs,
-		ValidArgsFunction: completeAgents,
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.check(c); err != nil {
-				return err
-			}
-			return h.matrix(c, &o, append(args, also...))
-		},
-	}
+	c := command("matrix", cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
+		if err := o.check(c); err != nil {
+			return err
+		}
+		return h.matrix(c, &o, append(args, also...))
+	})
+	c.ValidArgsFunction = completeAgents
 	f := c.Flags()
 	f.SortFlags = false
 	f.StringSliceVar(&also, "agent", nil, "one more AGENT, by the `NAME` or file of its profile (repeatable)")

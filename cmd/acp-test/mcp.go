@@ -28,43 +28,27 @@ import (
 
 func mcpCommand(h *host) *cobra.Command {
 	var agent string
-	c := &cobra.Command{
-		Use:   "mcp DIR [-- AGENT…]",
-		Short: "an MCP server over runs and recordings, for a coding agent",
-		Long: `Is an MCP server on stdin and stdout. Whoever wrote the agent under test, such as a
-coding agent, asks it what went wrong: runs and recordings below DIR, the causes of a run,
-frames of a transcript, the rules' findings in it, two transcripts compared, and what a rule
-or a requirement means. It reads what lies in DIR, through no link that leads out of it, and
-writes nothing there.
-
-With an agent, a command after -- or --agent, it also plays: a scenario again, or a recording
-made as small as it can be. The agent is then started as by run, for everybody who may call
-these tools.`,
-		Example: `  acp-test mcp acp-test-out
-  acp-test mcp acp-test-out -- ./my-agent --acp`,
-		Args: oneBeforeAgent("folder"),
-		RunE: func(c *cobra.Command, args []string) error {
-			ours, command := atDash(c, args)
-			if agent != "" && command != nil {
-				return errors.New("mcp: --agent and a command after -- contradict each other")
-			}
-			if !exists(ours[0], true) {
-				return fmt.Errorf("mcp: %s: there is no such folder", ours[0])
-			}
-			root, err := confined.Open(ours[0])
-			if err != nil {
-				return err
-			}
-			defer root.Close()
-			t := &toolbox{host: h, root: root}
-			if agent != "" {
-				t.agent = []string{"--agent", agent}
-			} else if command != nil {
-				t.agent = append([]string{"--"}, command...)
-			}
-			return t.server().Run(c.Context(), &mcp.IOTransport{Reader: io.NopCloser(h.in), Writer: unclosed{h.out}})
-		},
-	}
+	c := command("mcp", oneBeforeAgent("folder"), func(c *cobra.Command, args []string) error {
+		ours, command := atDash(c, args)
+		if agent != "" && command != nil {
+			return errors.New("mcp: --agent and a command after -- contradict each other")
+		}
+		if !exists(ours[0], true) {
+			return fmt.Errorf("mcp: %s: there is no such folder", ours[0])
+		}
+		root, err := confined.Open(ours[0])
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		t := &toolbox{host: h, root: root}
+		if agent != "" {
+			t.agent = []string{"--agent", agent}
+		} else if command != nil {
+			t.agent = append([]string{"--"}, command...)
+		}
+		return t.server().Run(c.Context(), &mcp.IOTransport{Reader: io.NopCloser(h.in), Writer: unclosed{h.out}})
+	})
 	c.Flags().StringVar(&agent, "agent", "", "the agent that the tools may play, by the `NAME` or file of its profile")
 	_ = c.RegisterFlagCompletionFunc("agent", completeAgents)
 	return c

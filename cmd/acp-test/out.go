@@ -12,13 +12,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gofrs/flock"
+
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
-	"github.com/gofrs/flock"
 )
 
 // marker is the file that makes a folder ours to empty. A run that writes the

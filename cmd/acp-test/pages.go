@@ -95,12 +95,7 @@ func sentence(c *cobra.Command) string {
 // faultsPage says how each way of judging is known to work.
 func faultsPage() string {
 	var b strings.Builder
-	b.WriteString("# Faults\n\nThe reference agent with one deliberate defect, `acp-test refagent --fault NAME`, shows " +
-		"that the rules and checks can fail: a test runs each over the scenarios named for it and ten others, and wants " +
-		"exactly these found. A name with ? may be missing, where a race of the fault's own decides. SCENARIO#golden: the " +
-		"scenario would be skipped, since no agent has to do what it is about, but its golden shows that this one " +
-		"once did.\n")
-	b.WriteString("\n| fault | what the agent does wrong | copied from | found by |\n|---|---|---|---|\n")
+	b.WriteString(page("faults"))
 	for _, f := range faults.All(faults.ACPv1) {
 		var found []string
 		for _, name := range f.Reddens {
@@ -163,12 +158,7 @@ func bugsPage() string {
 			rows.WriteString("\n## Editors\n" + bugsHead)
 		}
 	}
-	fmt.Fprintf(&b, "# Bugs in public\n\nWhat people reported of agents and editors that speak the protocol, and what of "+
-		"this program finds the same: %d of %d bugs of agents, %d of %d bugs of editors. For each there is a fault that "+
-		"does what was reported, of the [reference agent](reference/faults.md), also in version 2 of the protocol where "+
-		"that says more, or of a careless editor; a test runs the scenarios against it and wants the rule or check of this "+
-		"table to find it, with this class. The rest says why it is not judged. The links lead to public reports: what "+
-		"they tell of may be mended long since.\n\n## Agents\n",
+	fmt.Fprintf(&b, page("bugs"),
 		found["agent"], total["agent"], found["editor"], total["editor"])
 	return b.String() + bugsHead + rows.String()
 }
@@ -181,10 +171,7 @@ const (
 // libertiesPage says what no rule and no check blames.
 func libertiesPage() string {
 	var b strings.Builder
-	b.WriteString("# Liberties\n\nThe reference agent with what another correct agent does differently, and may: " +
-		"`acp-test refagent --liberty NAME,NAME`, and `--liberty` of `acp-test run`. A test combines them and wants that " +
-		"no rule and no check blames the agent, and that what cannot be judged says what was missing.\n")
-	b.WriteString("\n| liberty | what the agent does | left open by | what an editor misses |\n|---|---|---|---|\n")
+	b.WriteString(page("liberties"))
 	for _, l := range liberties.All(faults.ACPv1) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", l.Name, text(l.Summary), requirementLinks(strings.Fields(l.Allows)),
 			text(l.Takes))
@@ -194,9 +181,7 @@ func libertiesPage() string {
 
 func rulesPage() string {
 	var b strings.Builder
-	b.WriteString("# Rules\n\nRules watch every frame of every run. Each has points, which are the ways to break it, " +
-		"with a class each: *fail* is against the specification, *warn* against its prose, *lint* against what works, " +
-		"*inconclusive* where nothing was provably open, *info* for the reader.\n")
+	b.WriteString(page("rules"))
 	for _, side := range []rules.Side{rules.OfAgent, rules.OfClient} {
 		fmt.Fprintf(&b, "\n## About the %s\n", side)
 		b.WriteString(rulesOf(invariants.V1(), side, func(string) string { return "" }))
@@ -229,8 +214,7 @@ func ruleText(r rules.Rule) string {
 
 func requirementsPage() string {
 	var b strings.Builder
-	b.WriteString("# Requirements\n\nWhat the specification asks of agents, sentence by sentence, and what here shows " +
-		"it broken. MANDATORY and CAPABILITY requirements decide `acp-test conformance`.\n")
+	b.WriteString(page("requirements"))
 	place := func(q rules.Requirement) (order int, title string) {
 		if q.Side == rules.OfClient {
 			return math.MaxInt, "Of editors"
@@ -287,9 +271,7 @@ func text(s string) string {
 func v2Page() string {
 	first, p := acp.V1(), acp.V2()
 	var b strings.Builder
-	b.WriteString("# ACP v2: words, rules, requirements\n\nThe [guide](../acp-v2.md) says how to use them. A scenario " +
-		"of version 2 has the words and patterns of [version 1](scenario-language.md) as well.\n" +
-		wordsOf(p, first.Words, first.Kinds))
+	b.WriteString(page("acp-v2") + wordsOf(p, first.Words, first.Kinds))
 	for _, side := range []rules.Side{rules.OfAgent, rules.OfClient} {
 		fmt.Fprintf(&b, "\n## Rules about the %s\n", side)
 		b.WriteString(rulesOf(p.Rules, side, seenBy))
@@ -353,7 +335,7 @@ func seenBy(name string) string {
 func webPage() string {
 	p := agui.V1()
 	var b strings.Builder
-	b.WriteString("# AG-UI: words, rules, requirements\n\nThe [guide](../ag-ui.md) says how to use them.\n" +
+	b.WriteString(page("ag-ui") +
 		wordsOf(p, nil, nil) + "\n## Rules\n" + rulesOf(p.Rules, rules.OfAgent, func(string) string { return "" }) +
 		"\n## Requirements\n")
 	for _, q := range p.Rules.Requirements() {

@@ -36,12 +36,7 @@ func (r *course) play(e *scenarios.Engine) error {
 // personasPage describes the editors that a run can play.
 func personasPage() string {
 	var b strings.Builder
-	b.WriteString("# Editors that a run plays\n\n`acp-test run --editor NAME` runs the suites with an editor that " +
-		"declares and does what a known one does, as of the release or commit named here, and `acp-test matrix " +
-		"--editor all AGENT` shows an agent under each. Lines of a scenario that say what the editor declares stand " +
-		"above it. The agent is judged as ever: that it does something else under another editor is a finding only " +
-		"where it breaks the specification. Goldens are of the usual editor and are not compared. What a statement " +
-		"calls *not played* is for the reader.\n")
+	b.WriteString(page("personas"))
 	for _, name := range personas.Names() {
 		p, err := personas.Find(name)
 		if err != nil {

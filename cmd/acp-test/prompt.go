@@ -47,62 +47,14 @@ type prompting struct {
 
 func promptCommand(h *host) *cobra.Command {
 	var o prompting
-	c := &cobra.Command{
-		Use:   "prompt [TEXT…] [-- AGENT…]",
-		Short: "a turn, or a conversation, from the terminal",
-		Long: `Starts an agent, gives it one prompt and shows what it answers. TEXT is the prompt;
-without it, or as -, it is what stdin holds. At a terminal without TEXT, or with -i,
-it takes one prompt after the other: Tab completes the agent's commands, the arrow keys
-bring back what was typed, Ctrl-D ends. The agent is the command after --, the
-profile that --agent names, or an entry of agent_servers in the settings.json of an
-editor: the one that --agent names, else the first. The MCP servers that the settings
-name are handed on to the agent.
-
-Unlike in a test the agent is the user's own: it gets the whole environment of this
-command, credentials too, then what its settings or its profile say, then --env. Of
-a profile, which is written for tests, keys and what points into a test do not
-count, nor do the files of its HOME. With --llm a model script answers in place of the
-model. The reference agent has a model built in, for a first look.
-
-The agent may read files of the workspace, the folder it is asked to work in. What
-it asks permission for is rejected. With --write it may edit files there, with --yolo
-it may also do all else and run commands; both allow only once, and neither allows
-to write, edit, move or delete outside the workspace. With --ask the user is asked
-about what --write does not allow; what is chosen for always holds in this session
-for tool calls of the same kind and title. What an agent does without
-asking, and what commands do that --yolo or --ask let run, nobody can confine from here.
-
-The first interrupt (Ctrl-C) cancels the turn, the second one ends the agent.
-
-  text    what the agent says; on stderr what it does, each line behind a word:
-          [thought] [plan] [tool] [diff] [terminal] [permission] [mode] [commands]
-  simple  only what the agent says
-  jsonl   every message, in both directions, as it was sent except for secrets, which
-          are taken out, and nothing else (also: json)
-
-The exit status is 0 if the turn ended with end_turn, 1 if it ended in another way
-(why is on stderr), 130 if it was cancelled, and 2 if it did not come to a turn. With
---exit-codes acp the stop reason tells: 3 max_tokens, 4 max_turn_requests, 5 refusal,
-6 cancelled by the agent, 7 a tool that failed before end_turn, 124 for --timeout, and
-1 for an error.`,
-		Example: `  acp-test prompt --agent reference hello
-  acp-test prompt 'What does main.go do?' -- gemini --acp
-  git diff | acp-test prompt --settings ~/.config/zed/settings.json
-  acp-test prompt --agent opencode --write 'Fix the typo in README.md'
-  acp-test prompt 'What is wrong in @main.go?' --attach screen.png -- ./my-agent
-  acp-test prompt -i --ask -- ./my-agent
-  acp-test prompt --save-session talk.jsonl 'Remember 42.' -- ./my-agent
-  acp-test prompt --resume talk.jsonl 'Which number?' -- ./my-agent`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			var words []string
-			words, o.command = atDash(c, args)
-			if err := h.checkPrompting(&o, c, words); err != nil {
-				return err
-			}
-			return h.prompt(c.Context(), &o, words)
-		},
-	}
+	c := command("prompt", cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
+		var words []string
+		words, o.command = atDash(c, args)
+		if err := h.checkPrompting(&o, c, words); err != nil {
+			return err
+		}
+		return h.prompt(c.Context(), &o, words)
+	})
 	f := c.Flags()
 	f.SortFlags = false
 	f.BoolVarP(&o.interactive, "interactive", "i", false,

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/lists"
@@ -29,7 +31,6 @@ import (
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
-	"github.com/spf13/cobra"
 )
 
 // recording are the flags of record.
@@ -45,51 +46,18 @@ type recording struct {
 
 func recordCommand(h *host) *cobra.Command {
 	var o recording
-	c := &cobra.Command{
-		Use:   "record --out FILE -- AGENT…",
-		Short: "a transparent proxy that an editor starts instead of the agent",
-		Long: `Starts AGENT and passes everything on, byte for byte, in both directions: frames,
-stderr, signals and the exit status. What passes is in FILE before it is passed
-on. A FILE that exists is never replaced: the next one gets a number. A FILE that
-is a folder, or ends in a slash, gets one dated file for each session.
-
-FILE also has what lies in the workspace when the first session is opened: texts of up
-to 512 KiB, 2 MiB in all, without .git, node_modules and what is named like a secret,
-unless --no-files is given. So it can be played again elsewhere.
-
-With --install it puts itself into the settings of an editor: between the editor and each
-agent that they name, or --agent NAME. It shows the change first; comments and all other
-bytes stay. --uninstall takes it out again. Flags such as --llm and --redact are those of
-the recorder.
-
-With --ring the folder holds the newest recordings alone, and its subfolder kept those in
-which the agent crashed, ended with a status other than 0 or answered with an error, or in
-which a rule of class fail was broken. A line on stderr says where. See acp-test help keep.
-
-With --url it is a proxy for an AG-UI endpoint instead: front ends post to the address
-that it prints, and each event is in FILE before it is passed on. It ends when it is
-interrupted.
-
-Secrets are taken out before anything reaches the disk: values of variables such
-as *_API_KEY, keys of known services, what authenticates, and what --redact
-matches.`,
-		Example: `  Zed, in settings.json:
-    "agent_servers": {"Recorded": {"type": "custom", "command": "acp-test",
-      "args": ["record", "--out", "/home/me/acp/", "--", "gemini", "--acp"]}}`,
-		Args: o.check,
-		RunE: func(c *cobra.Command, args []string) error {
-			if o.ring != "" {
-				o.out = h.absolute(cmp.Or(o.out, h.recordings())) + "/"
-			}
-			switch {
-			case o.install.editor() != "":
-				return h.install(c, &o, args)
-			case o.url != "":
-				return h.recordWeb(c.Context(), &o)
-			}
-			return h.record(&o, args)
-		},
-	}
+	c := command("record", o.check, func(c *cobra.Command, args []string) error {
+		if o.ring != "" {
+			o.out = h.absolute(cmp.Or(o.out, h.recordings())) + "/"
+		}
+		switch {
+		case o.install.editor() != "":
+			return h.install(c, &o, args)
+		case o.url != "":
+			return h.recordWeb(c.Context(), &o)
+		}
+		return h.record(&o, args)
+	})
 	f := c.Flags()
 	f.StringVar(&o.out, "out", "", "the recording, a `FILE` or folder")
 	f.StringVar(&o.live, "live", "", "judge as it goes on and print findings to stderr, or to the Unix socket `PATH`")

@@ -35,28 +35,13 @@ type reducing struct {
 
 func reduceCommand(h *host) *cobra.Command {
 	var o reducing
-	c := &cobra.Command{
-		Use:   "reduce FILE [-- AGENT…]",
-		Short: "the smallest scenario that shows what went wrong in a recording",
-		Long: `Makes a scenario of a recording in which something went wrong, and takes away what it
-can while the agent still does it: turns, sessions, lines, what the model says, files.
-What is kept is the first rule that the agent broke in the recording, or --cause. The
-result is a scenario, --out, that fails for that reason, and with --issue a text for a
-bug report: what was done, expected and observed, and with which versions. FILE is one
-of those that check takes, or a scenario.
-
-A recording that names variables, settings or paths outside of its workspace is refused,
-since the agent would get them; --trust FILE takes it. The exit status is 0 if there is a
-result, 1 if the agent does not do it again.`,
-		Args: oneBeforeAgent("recording"),
-		RunE: func(c *cobra.Command, args []string) error {
-			o.complete(c, args, config{})
-			if o.budget <= 0 || o.confirm < 1 {
-				return errors.New("reduce: --budget and --confirm must be more than 0")
-			}
-			return h.reduce(c, &o)
-		},
-	}
+	c := command("reduce", oneBeforeAgent("recording"), func(c *cobra.Command, args []string) error {
+		o.complete(c, args, config{})
+		if o.budget <= 0 || o.confirm < 1 {
+			return errors.New("reduce: --budget and --confirm must be more than 0")
+		}
+		return h.reduce(c, &o)
+	})
 	f := c.Flags()
 	f.SortFlags = false
 	o.target.of(c)

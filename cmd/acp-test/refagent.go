@@ -36,38 +36,25 @@ type reference struct {
 func refagentCommand(h *host) *cobra.Command {
 	var a reference
 	var second bool
-	c := &cobra.Command{
-		Use:   "refagent",
-		Short: "the reference agent itself, on stdin and stdout",
-		Long: fmt.Sprintf(`Serves one editor on stdin and stdout, as an agent of any editor does. The model
-is reached with %s and %s; the model's name is in
-%s. It speaks the version of ACP that the editor asks for;
---protocol says whose faults and liberties are meant. With --listen it serves any number of
-editors over Streamable HTTP and WebSocket instead, at an address such as 127.0.0.1:0, and says
-at which URL; %s are the bearer tokens that it then asks for. With
---ag-ui it is a server of AG-UI.`, refagent.EnvBaseURL, refagent.EnvAPIKey,
-			refagent.EnvModel, envTokens),
-		Args: atMost(0),
-		RunE: func(c *cobra.Command, _ []string) error {
-			a.protocol = cmp.Or(h.protocol, faults.ACPv1)
-			if second {
-				a.protocol = faults.ACPv2
-			}
-			if c.Flags().Changed("ag-ui") {
-				a.protocol = faults.AGUI
-			}
-			if err := oneOf("--protocol", "protocol", a.protocol, protocolNames()); err != nil {
-				return err
-			}
-			if a.as != "" && (a.fault != "" || a.protocol == faults.AGUI) {
-				return errors.New("--as does not go with --fault or AG-UI")
-			}
-			if a.listFaults || a.listHabits {
-				return h.listDifferences(a)
-			}
-			return h.referenceAgent(c, a)
-		},
-	}
+	c := command("refagent", atMost(0), func(c *cobra.Command, _ []string) error {
+		a.protocol = cmp.Or(h.protocol, faults.ACPv1)
+		if second {
+			a.protocol = faults.ACPv2
+		}
+		if c.Flags().Changed("ag-ui") {
+			a.protocol = faults.AGUI
+		}
+		if err := oneOf("--protocol", "protocol", a.protocol, protocolNames()); err != nil {
+			return err
+		}
+		if a.as != "" && (a.fault != "" || a.protocol == faults.AGUI) {
+			return errors.New("--as does not go with --fault or AG-UI")
+		}
+		if a.listFaults || a.listHabits {
+			return h.listDifferences(a)
+		}
+		return h.referenceAgent(c, a)
+	})
 	c.Flags().StringVar(&a.listen, "listen", "", "serve ACP over HTTP and WebSocket at `HOST:PORT`")
 	c.Flags().StringVar(&a.web, "ag-ui", "", "serve AG-UI over HTTP at `HOST:PORT`")
 	c.Flags().BoolVar(&second, "second", false, "the former name of --protocol acp-v2")

@@ -42,57 +42,30 @@ type replaying struct {
 func replayCommand(h *host) *cobra.Command {
 	var o options
 	var r replaying
-	c := &cobra.Command{
-		Use:   "replay FILE… -- AGENT…",
-		Short: "plays the recorded editor against a live agent, with a verdict",
-		Long: `Plays the editor's side of each recording to the agent, in a fresh workspace and
-with a fresh HOME: what the editor did is done again as soon as what it reacted to
-has happened. Ids, sessions, options and paths are those of the live agent. The
-verdict is that of the rules, and the canonical difference to the recording; a rule
-that is broken in the recording too is known to be. A recording that a crash broke off is
-compared up to there.
-
-What the recording has of the files, of the MCP servers of a test and of the model is
-put back: the model says again what it said, and is held where the editor did
-something in the middle of a stream. A recording that lacks the model's side needs
---llm, or a script that record --llm wrote beside it (FILE with .llm.yaml for its
-ending).
-
-A recording runs nothing: MCP servers that it names are played by stand-ins, variables and
-files of HOME are not given to the agent, and paths outside of the workspace lead to empty
-places in the replay's own folder. Notes name them; --trust FILE gives the agent what the
-recording has, and lists it first. What the recorded model asks for the agent does with its
-own tools.
-
-Recordings of AG-UI are played to the endpoint at --url: what front ends posted is posted
-again, and they hang up where they did. The rules are the verdict; acp-test diff shows what
-else is different.`,
-		Args: func(c *cobra.Command, args []string) error {
-			if dash := c.ArgsLenAtDash(); len(args) == 0 || dash == 0 {
-				return fmt.Errorf("replay: a recording is missing; usage: %s", c.UseLine())
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			o.complete(c, args, config{})
-			trusted, err := trusts(o.paths, r.trust)
-			modes := []replay.Mode{replay.Strict, replay.Ordered, replay.Lenient}
-			if err := cmp.Or(wrong([]contradiction{
-				{!slices.Contains([]string{"recording", "golden", "nothing"}, r.against),
-					fmt.Sprintf("--against %s: recording, golden or nothing is expected", r.against)},
-				{!slices.Contains(modes, replay.Mode(r.mode)),
-					fmt.Sprintf("--mode %s: strict, ordered or lenient is expected", r.mode)},
-				{r.speed < 0, fmt.Sprintf("--speed %v: a pace cannot be negative", r.speed)},
-				{o.repeat < 1, fmt.Sprintf("--repeat %d: a recording must be replayed at least once", o.repeat)},
-				{o.timeout <= 0 || r.patience <= 0,
-					fmt.Sprintf("--timeout %v, --patience %v: a time must be longer than 0", o.timeout, r.patience)},
-			}), checkSeverity(o.severity), checkFormats("--report", o.reports), err); err != nil {
-				return err
-			}
-			r.trusted = trusted
-			return h.replay(c.Context(), &o, &r)
-		},
-	}
+	c := command("replay", func(c *cobra.Command, args []string) error {
+		if dash := c.ArgsLenAtDash(); len(args) == 0 || dash == 0 {
+			return fmt.Errorf("replay: a recording is missing; usage: %s", c.UseLine())
+		}
+		return nil
+	}, func(c *cobra.Command, args []string) error {
+		o.complete(c, args, config{})
+		trusted, err := trusts(o.paths, r.trust)
+		modes := []replay.Mode{replay.Strict, replay.Ordered, replay.Lenient}
+		if err := cmp.Or(wrong([]contradiction{
+			{!slices.Contains([]string{"recording", "golden", "nothing"}, r.against),
+				fmt.Sprintf("--against %s: recording, golden or nothing is expected", r.against)},
+			{!slices.Contains(modes, replay.Mode(r.mode)),
+				fmt.Sprintf("--mode %s: strict, ordered or lenient is expected", r.mode)},
+			{r.speed < 0, fmt.Sprintf("--speed %v: a pace cannot be negative", r.speed)},
+			{o.repeat < 1, fmt.Sprintf("--repeat %d: a recording must be replayed at least once", o.repeat)},
+			{o.timeout <= 0 || r.patience <= 0,
+				fmt.Sprintf("--timeout %v, --patience %v: a time must be longer than 0", o.timeout, r.patience)},
+		}), checkSeverity(o.severity), checkFormats("--report", o.reports), err); err != nil {
+			return err
+		}
+		r.trusted = trusted
+		return h.replay(c.Context(), &o, &r)
+	})
 	f := c.Flags()
 	f.SortFlags = false
 	o.target.of(c)

@@ -22,18 +22,13 @@ import (
 )
 
 func reportCommand(h *host) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "report",
-		Short: "joins the results of shards, and changes their format",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return fmt.Errorf("report: there is no command %q%s: acp-test help report lists them", args[0],
-				mistake.Meant(args[0], []string{"merge", "convert"}))
-		},
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
+	c := command("report", func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return fmt.Errorf("report: there is no command %q%s: acp-test help report lists them", args[0],
+			mistake.Meant(args[0], []string{"merge", "convert"}))
+	}, func(c *cobra.Command, _ []string) error { return c.Help() })
 	c.AddCommand(mergeCommand(h), convertCommand(h))
 	return c
 }
@@ -42,27 +37,15 @@ func mergeCommand(h *host) *cobra.Command {
 	var out string
 	var asked []string
 	var quiet bool
-	c := &cobra.Command{
-		Use:   "merge FILE…",
-		Short: "joins the parts of a run that --shard made",
-		Long: `Joins the results of all parts of a run into one, with the reports, the files of
-each scenario and the exit status that the run would have had without --shard.
-FILE is the results.json of a part, or the folder that holds it; the files of its
-scenarios are expected beside it.
-
-The exit status is 2 unless the parts are those of one run: all there, of the
-same scenarios, agent, seed and program, and every scenario in one of them.
-Whether a known failure is stale is decided here, not in the parts.`,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("report merge: the results of the parts are missing; usage: acp-test report merge FILE…")
-			}
-			if err := checkFormats("--report", asked); err != nil {
-				return err
-			}
-			return h.merge(args, out, asked, quiet)
-		},
-	}
+	c := command("report merge", cobra.ArbitraryArgs, func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return errors.New("report merge: the results of the parts are missing; usage: acp-test report merge FILE…")
+		}
+		if err := checkFormats("--report", asked); err != nil {
+			return err
+		}
+		return h.merge(args, out, asked, quiet)
+	})
 	c.Flags().StringVar(&out, "out", "acp-test-out", "the folder for the whole, `DIR`")
 	c.Flags().StringArrayVar(&asked, "report", nil, "one more report, `FORMAT[=FILE]` (repeatable)")
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "only what failed and the summary")
@@ -191,27 +174,21 @@ func copyFile(from, to *os.Root, name string) error {
 
 func convertCommand(h *host) *cobra.Command {
 	var to, out string
-	c := &cobra.Command{
-		Use:   "convert FILE",
-		Short: "changes results.json into another format",
-		Long: "Writes a results.json in another format. FILE may be the folder that holds it; the\npage (html) takes the " +
-			"transcripts that lie beside it.\n\n" + formatList(),
-		Args: exactArgs(1, "a results.json"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if to == "" {
-				return fmt.Errorf("report convert: --to FORMAT is missing; usage: %s --to FORMAT; they are %s", c.CommandPath()+
-					" FILE", strings.Join(reports.Formats(), ", "))
-			}
-			if err := checkFormats("--to", []string{to}); err != nil {
-				return err
-			}
-			run, err := readResults(args[0])
-			if err != nil {
-				return err
-			}
-			return h.report(run, to, out)
-		},
-	}
+	c := command("report convert", exactArgs(1, "a results.json"), func(c *cobra.Command, args []string) error {
+		if to == "" {
+			return fmt.Errorf("report convert: --to FORMAT is missing; usage: %s --to FORMAT; they are %s", c.CommandPath()+
+				" FILE", strings.Join(reports.Formats(), ", "))
+		}
+		if err := checkFormats("--to", []string{to}); err != nil {
+			return err
+		}
+		run, err := readResults(args[0])
+		if err != nil {
+			return err
+		}
+		return h.report(run, to, out)
+	})
+	c.Long = strings.Replace(c.Long, "FORMATS", formatList(), 1)
 	c.Flags().StringVar(&to, "to", "", "the `FORMAT`")
 	c.Flags().StringVarP(&out, "out", "o", "-", "the `FILE` to write; - is stdout")
 	completeWords(c, "to", reports.Formats)

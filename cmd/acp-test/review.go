@@ -21,45 +21,23 @@ import (
 func reviewCommand(h *host) *cobra.Command {
 	var accept []string
 	var dir string
-	c := &cobra.Command{
-		Use:   "review [RUN]",
-		Short: "goes through the goldens that a run would change",
-		Long: `Shows each golden that is new, or that differs, in the run whose results are in the
-folder RUN, word by word, and asks what to do with it:
-
-  a  accept: the golden becomes what the run shows
-  r  reject: it stays, because the agent is wrong
-  s  skip: it stays for now
-  c  accept this one and all others that change the same words
-  u  undo the last decision
-  q  quit; what was accepted until then is written
-
-Without a terminal it shows them and asks nothing; --accept accepts. What was accepted
-is written at the end. The golden of a scenario that no longer applies to the agent is
-removed. A scenario in which something else failed is left out: a golden is what is right.
-
-The exit status is 0 if nothing is left to decide, and 1 if something is, or was rejected.`,
-		Example: `  acp-test run tests --agent reference; acp-test review
-  acp-test review --accept 'permission/*' --accept greeting`,
-		Args: atMost(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			run := "acp-test-out"
-			def, err := findConfig(h.cwd)
-			if err != nil {
-				return err
-			}
-			if def.Out != "" {
-				run = def.Out
-			}
-			if len(args) > 0 {
-				run = args[0]
-			}
-			if !c.Flags().Changed("golden") && def.Goldens != "" {
-				dir = def.Goldens
-			}
-			return h.review(run, dir, accept)
-		},
-	}
+	c := command("review", atMost(1), func(c *cobra.Command, args []string) error {
+		run := "acp-test-out"
+		def, err := findConfig(h.cwd)
+		if err != nil {
+			return err
+		}
+		if def.Out != "" {
+			run = def.Out
+		}
+		if len(args) > 0 {
+			run = args[0]
+		}
+		if !c.Flags().Changed("golden") && def.Goldens != "" {
+			dir = def.Goldens
+		}
+		return h.review(run, dir, accept)
+	})
 	c.Flags().StringArrayVar(&accept, "accept", nil,
 		"accept the goldens of the scenarios that fit `GLOB` (* and ?), and ask nothing (repeatable)")
 	c.Flags().StringVar(&dir, "golden", "golden", "the folder of goldens, `DIR`")

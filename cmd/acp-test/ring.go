@@ -12,13 +12,14 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gofrs/flock"
+	"github.com/spf13/cobra"
+
 	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
-	"github.com/gofrs/flock"
-	"github.com/spf13/cobra"
 )
 
 // ring bounds the recordings of a folder.
@@ -177,45 +178,29 @@ func (t *trouble) ended(exit transport.Exit) {
 }
 
 func keepCommand(h *host) *cobra.Command {
-	return &cobra.Command{
-		Use:   "keep [FILE|FOLDER]",
-		Short: "keeps the newest recording of an editor",
-		Long: `Keeps the newest recording of FOLDER, or the recording FILE, from being removed, and
-prints where it is: in the folder kept next to it. The default FOLDER is that of record
---install. A recording that still grows goes on growing there. Nothing is overwritten.
-
-Recordings in which something went wrong are kept without it.`,
-		Example: "  acp-test keep",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return fmt.Errorf("keep: %q is too much; usage: %s", args[1], c.UseLine())
+	return command("keep", atMost(1), func(_ *cobra.Command, args []string) error {
+		file := h.recordings()
+		if len(args) > 0 {
+			file = h.absolute(args[0])
+		}
+		if all, err := recorded(file); err == nil { // it is a folder
+			if len(all) == 0 {
+				return fmt.Errorf("keep: %s holds no recording of record --ring", file)
 			}
-			return nil
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			file := h.recordings()
-			if len(args) > 0 {
-				file = h.absolute(args[0])
-			}
-			if all, err := recorded(file); err == nil { // it is a folder
-				if len(all) == 0 {
-					return fmt.Errorf("keep: %s holds no recording of record --ring", file)
-				}
-				file = filepath.Join(file, all[0].Name())
-			} else if len(args) == 0 {
-				return fmt.Errorf("keep: nothing is recorded in %s yet; acp-test record --install puts a recorder into "+
-					"an editor", file)
-			}
-			if _, err := os.Stat(file); err != nil {
-				return fmt.Errorf("keep: %w", err)
-			}
-			kept, err := keepRecording(file)
-			if err != nil {
-				return fmt.Errorf("keep: %w", err)
-			}
-			fmt.Fprintln(h.out, kept)
-			fmt.Fprintf(h.err, "a text to post: acp-test reduce %s --issue bug.md -- AGENT…\n", quoted([]string{kept}))
-			return nil
-		},
-	}
+			file = filepath.Join(file, all[0].Name())
+		} else if len(args) == 0 {
+			return fmt.Errorf("keep: nothing is recorded in %s yet; acp-test record --install puts a recorder into "+
+				"an editor", file)
+		}
+		if _, err := os.Stat(file); err != nil {
+			return fmt.Errorf("keep: %w", err)
+		}
+		kept, err := keepRecording(file)
+		if err != nil {
+			return fmt.Errorf("keep: %w", err)
+		}
+		fmt.Fprintln(h.out, kept)
+		fmt.Fprintf(h.err, "a text to post: acp-test reduce %s --issue bug.md -- AGENT…\n", quoted([]string{kept}))
+		return nil
+	})
 }

@@ -15,6 +15,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/evidence"
@@ -28,32 +31,16 @@ import (
 	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/sweep"
 	"github.com/acp-test/acp-test/transcript"
-	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 func runCommand(h *host) *cobra.Command {
 	var o options
-	c := &cobra.Command{
-		Use:   "run [PATH…] [-- AGENT…]",
-		Short: "runs scenarios against an agent",
-		Long: `Runs scenarios against an agent and judges it: each PATH is a scenario or a folder
-of them, else the suites in this program run. The agent is the reference agent,
-the profile that --agent names, or the command after --, for which nothing else
-need be known. A run of all suites against another agent than the reference ends with
-40 conversations as explore draws them, or with a short sweep of four scenarios.
-
-The exit status is 0 if nothing failed, 1 if the agent failed or a golden or a
-known failure is stale, and 2 if the command line, a scenario or this machine is
-at fault, or if nothing could be judged.`,
-		Args: cobra.ArbitraryArgs,
-		RunE: o.settled(h, func(c *cobra.Command) error {
-			if c.Flags().Changed("budget") && (o.within <= 0 || o.repeat > 1 || o.untilFail) {
-				return fmt.Errorf("--budget %v: a time longer than 0 is expected, and neither --repeat nor --until-fail", o.within)
-			}
-			return h.run(c, &o)
-		}),
-	}
+	c := command("run", cobra.ArbitraryArgs, o.settled(h, func(c *cobra.Command) error {
+		if c.Flags().Changed("budget") && (o.within <= 0 || o.repeat > 1 || o.untilFail) {
+			return fmt.Errorf("--budget %v: a time longer than 0 is expected, and neither --repeat nor --until-fail", o.within)
+		}
+		return h.run(c, &o)
+	}))
 	o.flags(c)
 	c.Flags().BoolVar(&o.failed, "failed", false, "only what did not pass in the run whose results are in --out")
 	c.Flags().StringVar(&o.since, "since", "",
@@ -423,21 +410,7 @@ const conformanceLinger = 2 * time.Second
 
 func conformanceCommand(h *host) *cobra.Command {
 	o := options{judging: judging{conformance: true}}
-	c := &cobra.Command{
-		Use:   "conformance [-- AGENT…]",
-		Short: "judges an agent by the specification: CONFORMANT or not",
-		Long: `Runs the suites in this program and tells for each requirement of the
-specification what was seen of it: the verdict, the evidence behind it, and the
-rule or check that decided. The whole is CONFORMANT, NOT CONFORMANT (a MANDATORY
-or CAPABILITY requirement is broken), or INCONCLUSIVE (a MANDATORY requirement
-could not be judged, or no check of it was reached).
-
-The exit status is 0 for CONFORMANT, 1 for the other two, and 2 if the harness
-could not judge. Known failures count: a specification has no baseline. With -v
-every requirement is listed.`,
-		Args: cobra.ArbitraryArgs,
-		RunE: o.settled(h, func(c *cobra.Command) error { return h.run(c, &o) }),
-	}
+	c := command("conformance", cobra.ArbitraryArgs, o.settled(h, func(c *cobra.Command) error { return h.run(c, &o) }))
 	o.flags(c)
 	o.smokeFlags(c)
 	return c

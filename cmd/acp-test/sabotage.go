@@ -106,20 +106,10 @@ func (h *host) sabotaged(f *sabotageFlag, name string, in io.Reader, severity st
 	return of.judge(severity).Check(name, t), t, of, nil
 }
 
-const aboutSabotage = "# Sabotage\n\n`acp-test run --sabotage NAME -- AGENT` changes what editor and agent say " +
-	"to each other, with any agent over stdio, to see whether a run finds it; so do `explore`, `sweep` and " +
-	"`conformance`, and `check` for a recording. The summary says how many messages were changed. A change that " +
-	"never came about is said to be not applied, and the exit status is 2. Goldens are not " +
-	"compared.\n\n`--sabotage FILE` plays a change of your own, in the notation of " +
-	"[refagent/mutation](../../refagent/mutation/mutation.go):\n\n```\nshouting: the agent shouts\n  <-- update " +
-	"agent_message_chunk\n    replace content.text \"$\" \"!\"\n```\n\nA file with several is named `FILE:NAME`. " +
-	"*Held* changes were written without a look at rules and scenarios, and run once: " +
-	"[figures](../sabotage.md).\n\n| name | what changes | breaks | |\n|---|---|---|---|\n"
-
 // sabotagePage lists the mutations.
 func sabotagePage() string {
 	var b strings.Builder
-	b.WriteString(aboutSabotage)
+	b.WriteString(page("sabotage"))
 	for _, m := range sabotage.All() {
 		breaks := m.Breaks
 		if q, ok := invariants.V1().Requirement(m.Breaks); ok {

@@ -42,48 +42,24 @@ type serving struct {
 func serveCommand(h *host) *cobra.Command {
 	var o serving
 	var child bool
-	c := &cobra.Command{
-		Use:   "serve [FILE]",
-		Short: "is the agent, for one editor, and judges the editor",
-		Long: `Is the agent on stdin and stdout, as an editor starts it. FILE is a recording, whose
-agent is played: the editor's n-th request of a method gets what was answered then;
-or an agent-side scenario, a file that begins with "role agent"; or the name of one
-in this program, such as m07. What the editor does is judged by the rules for
-clients and by the scenario's checks; transcript and report are in --out. The exit
-status is 1 if the editor broke a rule.
-
-Without FILE it is an agent that does what the prompt says, line by line, and needs no
-model, with --protocol ag-ui an endpoint that does:
-
-` + obedient.Commands() + `
-Other lines it says back.
-
-An agent of AG-UI is a server: it listens at --listen for front ends, says at which
-URL, and judges them when it is interrupted.`,
-		Args: func(c *cobra.Command, args []string) error {
-			if child {
-				return nil
-			}
-			return atMost(1)(c, args)
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			if child {
-				time.Sleep(time.Minute) // the grandchild that a script forks
-				return nil
-			}
-			if err := cmp.Or(checkSeverity(o.severity), checkFormats("--report", o.reports), wrong([]contradiction{
-				{slices.ContainsFunc(o.reports, func(r string) bool { return strings.HasSuffix(r, "=-") }),
-					"--report: stdout belongs to the protocol; name a file"},
-				{o.as != "" && len(args) > 0, "--as is for serve without a file; a recording has the name of its agent already"},
-			})); err != nil {
-				return err
-			}
-			if len(args) == 0 {
-				return h.serveObedient(c.Context(), &o)
-			}
-			return h.serve(c.Context(), args[0], &o)
-		},
-	}
+	c := command("serve", atMost(1), func(c *cobra.Command, args []string) error {
+		if child {
+			time.Sleep(time.Minute) // the grandchild that a script forks
+			return nil
+		}
+		if err := cmp.Or(checkSeverity(o.severity), checkFormats("--report", o.reports), wrong([]contradiction{
+			{slices.ContainsFunc(o.reports, func(r string) bool { return strings.HasSuffix(r, "=-") }),
+				"--report: stdout belongs to the protocol; name a file"},
+			{o.as != "" && len(args) > 0, "--as is for serve without a file; a recording has the name of its agent already"},
+		})); err != nil {
+			return err
+		}
+		if len(args) == 0 {
+			return h.serveObedient(c.Context(), &o)
+		}
+		return h.serve(c.Context(), args[0], &o)
+	})
+	c.Long = strings.Replace(c.Long, "COMMANDS\n", obedient.Commands(), 1)
 	c.Flags().StringVar(&o.out, "out", "acp-test-out", "the folder for transcript and report, `DIR`")
 	c.Flags().StringArrayVar(&o.reports, "report", nil,
 		"one more report, `FORMAT[=FILE]`, next to the transcript by default: "+strings.Join(reports.Formats(), ", "))

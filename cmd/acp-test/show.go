@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
@@ -17,40 +20,28 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/transcript"
-	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 func showCommand(h *host) *cobra.Command {
 	var masked, exact bool
 	var page string
-	c := &cobra.Command{
-		Use:   "show FILE",
-		Short: "a transcript for people",
-		Long: `Prints a transcript, one line an entry, with its number and its time in
-milliseconds. FILE is a recording in any of the forms that check takes, the folder
-that holds a transcript.jsonl, or - for stdin. With -f it is the canonical text that
-goldens keep: only what crossed the wire, in an order that does not depend on chance.
-With --html it is the page of a report, with the rules' findings.`,
-		Args: exactArgs(1, "a transcript"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if page != "" && (masked || exact) {
-				return errors.New("--html and the canonical text contradict each other")
-			}
-			if masked || exact {
-				return h.canonicalText(args[0], exact)
-			}
-			t, err := h.openRecording(args[0], h.session)
-			if err != nil {
-				return err
-			}
-			h.leftOut(args[0], t)
-			if page != "" {
-				return h.page(args[0], t, page)
-			}
-			return h.show(t)
-		},
-	}
+	c := command("show", exactArgs(1, "a transcript"), func(_ *cobra.Command, args []string) error {
+		if page != "" && (masked || exact) {
+			return errors.New("--html and the canonical text contradict each other")
+		}
+		if masked || exact {
+			return h.canonicalText(args[0], exact)
+		}
+		t, err := h.openRecording(args[0], h.session)
+		if err != nil {
+			return err
+		}
+		h.leftOut(args[0], t)
+		if page != "" {
+			return h.page(args[0], t, page)
+		}
+		return h.show(t)
+	})
 	c.Flags().BoolVarP(&masked, "canonical", "f", false, "the canonical text, as goldens have it")
 	c.Flags().BoolVar(&exact, "exact", false, "as -f, but every chunk, in the order of arrival")
 	c.Flags().StringVar(&page, "html", "", "write the page of a report to `OUT`, - is stdout")

@@ -31,24 +31,7 @@ type sweeping struct {
 
 func sweepCommand(h *host) *cobra.Command {
 	var o sweeping
-	c := &cobra.Command{
-		Use:   "sweep [PATH…] [-- AGENT…]",
-		Short: "finds ordering and cancellation bugs by acting at every point of a turn",
-		Long: `Runs each scenario once and finds the points at which an editor could act: with
-the prompt, after each message, between the pieces of the model's reply, while a
-permission, a file or a terminal is open, at the end and after it. At each point
-each action is tried in a fresh process: cancel, close, load, a second prompt,
-a kill, the end of input and so on. Every other schedule is an order of several
-acts, drawn from the seed and from what was seen. What fails is repeated, shrunk and written
-to --repro as a scenario that acp-test run executes. With --reuse several
-schedules share a process; what comes of it is looked for in each of them alone,
-and a finding that needs the others says so.
-
-The exit status is 0 if nothing failed, 1 if something did, and 2 if the command
-line, a scenario or this machine is at fault.`,
-		Args: cobra.ArbitraryArgs,
-		RunE: o.settled(h, func(c *cobra.Command) error { return h.sweep(c, &o) }),
-	}
+	c := command("sweep", cobra.ArbitraryArgs, o.settled(h, func(c *cobra.Command) error { return h.sweep(c, &o) }))
 	o.flags(c)
 	f := c.Flags()
 	f.DurationVar(&o.budget, "budget", 0,

@@ -33,53 +33,28 @@ type viewing struct {
 
 func uiCommand(h *host) *cobra.Command {
 	var o viewing
-	c := &cobra.Command{
-		Use:   "ui [PATH…] [-- AGENT…]",
-		Short: "runs and transcripts in a browser, also while they are written",
-		Long: `Serves what lies in PATH to a browser on this machine, and prints the address. PATH is
-the folder of a run, finished or going on (default acp-test-out), or one transcript or
-recording in any of the forms that check takes. What is written meanwhile is shown at
-once. Two or more can be compared with each other.
-
-With an agent the page can also run a scenario again, make the smallest one that shows
-what went wrong, and update a golden. No other agent is ever started: not one that a
-file names.
-
-With --watch PATH is a scenario or a folder of them, or else the suites are meant: they run,
-and whenever one of them or the agent is saved, what that touches runs again. The page shows
-the new run beside the last.
-
-With --scratch the page is an editor that you play by hand, and the model behind the
-agent too: type a prompt and what the model says to it, answer permissions, cancel, hold
-the model and let it go on, send any line as it is. What was done becomes a scenario.
-
-The address has a token, which changes each time, and leads only to this machine; only
-what lies in the folders named is served. Ctrl-C ends it.
-
-What the page shows and its filter language are in docs/inspector.md.`,
-		RunE: func(c *cobra.Command, args []string) error {
-			o.paths, o.subject.command = atDash(c, args)
-			for _, f := range [][2]string{{"--agent", o.subject.agent}, {"--fault", o.subject.fault}} {
-				if f[1] != "" {
-					o.agent = append(o.agent, f[0], f[1])
-				}
+	c := command("ui", cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
+		o.paths, o.subject.command = atDash(c, args)
+		for _, f := range [][2]string{{"--agent", o.subject.agent}, {"--fault", o.subject.fault}} {
+			if f[1] != "" {
+				o.agent = append(o.agent, f[0], f[1])
 			}
-			if c.ArgsLenAtDash() >= 0 {
-				o.agent = append(append(o.agent, "--"), o.subject.command...)
-			}
-			if err := wrong([]contradiction{
-				{o.port < 0 || o.port > 65535, fmt.Sprintf("--port %d: a port is a number from 0 to 65535", o.port)},
-				{o.watch && o.scratch, "--watch does not go with --scratch"},
-				{o.step && !o.scratch, "--step goes with --scratch"},
-			}); err != nil {
-				return err
-			}
-			if len(o.paths) == 0 && !o.scratch && !o.watch {
-				o.paths = []string{"acp-test-out"}
-			}
-			return h.ui(c.Context(), &o)
-		},
-	}
+		}
+		if c.ArgsLenAtDash() >= 0 {
+			o.agent = append(append(o.agent, "--"), o.subject.command...)
+		}
+		if err := wrong([]contradiction{
+			{o.port < 0 || o.port > 65535, fmt.Sprintf("--port %d: a port is a number from 0 to 65535", o.port)},
+			{o.watch && o.scratch, "--watch does not go with --scratch"},
+			{o.step && !o.scratch, "--step goes with --scratch"},
+		}); err != nil {
+			return err
+		}
+		if len(o.paths) == 0 && !o.scratch && !o.watch {
+			o.paths = []string{"acp-test-out"}
+		}
+		return h.ui(c.Context(), &o)
+	})
 	f := c.Flags()
 	f.SortFlags = false
 	f.BoolVar(&o.watch, "watch", false, "run PATH, and again what a saved file touches")

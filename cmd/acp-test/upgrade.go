@@ -21,30 +21,17 @@ import (
 func upgradeCommand(h *host) *cobra.Command {
 	var o options
 	var to string
-	c := &cobra.Command{
-		Use:   "upgrade [-- AGENT…]",
-		Short: "what an agent lacks for version 2 of ACP, as a checklist",
-		Long: `Runs the suites against an agent in version 1 and in version 2, and writes a checklist
-in Markdown: the requirements of version 2 that it breaks, with what showed it, and the
-scenarios of both versions in which it said something else, ended otherwise, or changed
-other files. Of an agent that speaks version 1 alone it says what it does there that
-version 2 has not. The evidence of both runs is in folders of --out.
-
-The exit status is 0 if nothing is missing, 1 if something is, and 2 if the command
-line, a scenario or this machine is at fault.`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			typed, _ := atDash(c, args)
-			o.conformance = true // the suites alone
-			if err := o.settle(h, c, args); err != nil {
-				return err
-			}
-			if h.protocol != "" || len(typed) > 0 {
-				return errors.New("upgrade: it runs the suites of this program in both versions: leave --protocol and paths out")
-			}
-			return h.upgrade(c, &o, to)
-		},
-	}
+	c := command("upgrade", cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
+		typed, _ := atDash(c, args)
+		o.conformance = true // the suites alone
+		if err := o.settle(h, c, args); err != nil {
+			return err
+		}
+		if h.protocol != "" || len(typed) > 0 {
+			return errors.New("upgrade: it runs the suites of this program in both versions: leave --protocol and paths out")
+		}
+		return h.upgrade(c, &o, to)
+	})
 	o.flags(c)
 	f := c.Flags()
 	f.StringVar(&to, "to", "-", "write the checklist to `FILE`, - is stdout")
