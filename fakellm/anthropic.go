@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -117,28 +118,25 @@ func (anthropic) models(infos []any, names []string) object {
 
 type anthropicEncoder struct {
 	a *answer
+	around
 }
 
 func (*anthropicEncoder) contentType() string { return sse }
 
-// named appends an event with its name; body continues after the type.
-func (e *anthropicEncoder) named(b []byte, name string, body func([]byte) []byte) []byte {
+// named appends an event with its name, and what stands behind its type as a template.
+func (e *anthropicEncoder) named(b []byte, name, rest string, values ...any) []byte {
 	b = append(append(append(b, "event: "...), name...), "\ndata: {\"type\":\""...)
-	b = body(append(append(b, name...), '"'))
-	return append(b, "}\n\n"...)
+	return append(template(append(append(b, name...), '"'), rest, values...), "}\n\n"...)
 }
 
 func (e *anthropicEncoder) open(b []byte) []byte {
-	b = e.named(b, "message_start", func(b []byte) []byte {
-		nothing := func(b []byte) []byte { return b }
-		return e.message(append(b, `,"message":`...), nothing, nil, 1)
-	})
+	b = e.named(b, "message_start", `,"message":?`, e.message([]any{}, nil, 1))
 	return append(b, "event: ping\ndata: {\"type\":\"ping\"}\n\n"...)
 }
 
-func (e *anthropicEncoder) message(b []byte, content func([]byte) []byte, stop any, output int) []byte {
-	return template(b, `{"id":?,"type":"message","role":"assistant","model":?,"content":[?],"stop_reason":?,`+
-		`"stop_sequence":null,"usage":?}`, "msg_"+e.a.id, e.a.model, content, stop, e.usage(output))
+func (e *anthropicEncoder) message(content []any, stop any, output int) object {
+	return object{{"id", "msg_" + e.a.id}, {"type", "message"}, {"role", "assistant"}, {"model", e.a.model},
+		{"content", content}, {"stop_reason", stop}, {"stop_sequence", nil}, {"usage", e.usage(output)}}
 }
 
 func (e *anthropicEncoder) usage(output int) object {
@@ -147,57 +145,46 @@ func (e *anthropicEncoder) usage(output int) object {
 }
 
 func (e *anthropicEncoder) start(b []byte, bl *block) []byte {
-	return e.named(b, "content_block_start", func(b []byte) []byte {
-		b = e.at(b, bl)
-		b = append(b, `,"content_block":`...)
-		return e.content(b, bl, false)
-	})
-}
-
-func (e *anthropicEncoder) at(b []byte, bl *block) []byte {
-	return strconv.AppendInt(append(b, `,"index":`...), int64(bl.index), 10)
+	return e.named(b, "content_block_start", `,"index":?,"content_block":?`, bl.index, e.content(bl, false))
 }
 
 // signature is what a client has to send back with thinking.
 const signature = "ZmFrZS1zaWduYXR1cmU="
 
-// content appends a content block, empty or with its content.
-func (e *anthropicEncoder) content(b []byte, bl *block, full bool) []byte {
+// content is a content block, empty or with its content.
+func (e *anthropicEncoder) content(bl *block, full bool) object {
 	text, sign := "", ""
 	if full {
 		text, sign = bl.text, signature
 	}
 	switch bl.kind {
 	case StepThinking:
-		return template(b, `{"type":"thinking","thinking":?,"signature":?}`, text, sign)
+		return object{{"type", "thinking"}, {"thinking", text}, {"signature", sign}}
 	case StepTool:
-		return template(b, `{"type":"tool_use","id":?,"name":?,"input":?}`, "toolu_"+bl.id, bl.call.name,
-			json.RawMessage(orEmptyObject(text)))
+		return object{{"type", "tool_use"}, {"id", "toolu_" + bl.id}, {"name", bl.call.name}, {"input", orEmptyObject(text)}}
 	}
-	return template(b, `{"type":"text","text":?}`, text)
+	return object{{"type", "text"}, {"text", text}}
 }
 
 // orEmptyObject keeps a body that is JSON as a whole valid when the script
 // gave arguments that are not.
-func orEmptyObject(s string) string {
+func orEmptyObject(s string) json.RawMessage {
 	if v, err := wire.Parse([]byte(s)); err == nil && v.Kind() == wire.Object {
-		return s
+		return json.RawMessage(s)
 	}
-	return "{}"
+	return json.RawMessage("{}")
 }
 
 func (e *anthropicEncoder) piece(b []byte, bl *block, s string) []byte {
-	return e.named(b, "content_block_delta", func(b []byte) []byte {
-		b = append(e.at(b, bl), `,"delta":{"type":`...)
-		switch bl.kind {
-		case StepThinking:
-			b = append(b, `"thinking_delta","thinking":`...)
-		case StepTool:
-			b = append(b, `"input_json_delta","partial_json":`...)
-		default:
-			b = append(b, `"text_delta","text":`...)
-		}
-		return append(wire.AppendString(b, s), '}')
+	kind, content := "text_delta", "text"
+	switch bl.kind {
+	case StepThinking:
+		kind, content = "thinking_delta", "thinking"
+	case StepTool:
+		kind, content = "input_json_delta", "partial_json"
+	}
+	return e.around.piece(b, bl, s, func() []byte {
+		return e.named(nil, "content_block_delta", `,"index":?,"delta":{"type":?,?:?}`, bl.index, kind, content, hole)
 	})
 }
 
@@ -206,11 +193,10 @@ func (e *anthropicEncoder) end(b []byte, bl *block) []byte {
 		b = e.piece(b, bl, bl.text) // clients read texts from deltas alone
 	}
 	if bl.kind == StepThinking {
-		b = e.named(b, "content_block_delta", func(b []byte) []byte {
-			return template(e.at(b, bl), `,"delta":{"type":"signature_delta","signature":?}`, signature)
-		})
+		b = e.named(b, "content_block_delta", `,"index":?,"delta":{"type":"signature_delta","signature":?}`, bl.index,
+			signature)
 	}
-	return e.named(b, "content_block_stop", func(b []byte) []byte { return e.at(b, bl) })
+	return e.named(b, "content_block_stop", `,"index":?`, bl.index)
 }
 
 func (e *anthropicEncoder) stop() string {
@@ -219,10 +205,9 @@ func (e *anthropicEncoder) stop() string {
 }
 
 func (e *anthropicEncoder) close(b []byte) []byte {
-	b = e.named(b, "message_delta", func(b []byte) []byte {
-		return template(b, `,"delta":{"stop_reason":?,"stop_sequence":null},"usage":?`, e.stop(), e.usage(e.a.usage.Output))
-	})
-	return e.named(b, "message_stop", func(b []byte) []byte { return b })
+	b = e.named(b, "message_delta", `,"delta":{"stop_reason":?,"stop_sequence":null},"usage":?`, e.stop(),
+		e.usage(e.a.usage.Output))
+	return e.named(b, "message_stop", "")
 }
 
 func (e *anthropicEncoder) fail(b []byte, p *problem) []byte {
@@ -239,8 +224,8 @@ func (e *anthropicEncoder) event(b []byte, s string) []byte {
 }
 
 func (e *anthropicEncoder) whole(b []byte) []byte {
-	content := list(e.a.blocks, func(b []byte, bl *block) []byte { return e.content(b, bl, true) })
-	return e.message(b, content, e.stop(), e.a.usage.Output)
+	content := lists.Map(e.a.blocks, func(bl block) any { return e.content(&bl, true) })
+	return appendJSON(b, e.message(content, e.stop(), e.a.usage.Output))
 }
 
 func (a anthropic) readEvent(h *said, v wire.Value) {

@@ -65,59 +65,40 @@ func (chat) endpoint(path string) (route, bool) {
 }
 
 type chatEncoder struct {
-	r         *request
-	a         *answer
-	chunkHead []byte // what every chunk begins with
+	r *request
+	a *answer
+	around
 }
 
 func (*chatEncoder) contentType() string { return sse }
 
-// chunk appends one chunk with the given choices.
-func (e *chatEncoder) chunk(b []byte, choices func([]byte) []byte, usage bool) []byte {
-	return data(b, func(b []byte) []byte {
-		if e.chunkHead == nil {
-			e.chunkHead = append(e.head(nil, "chat.completion.chunk"), `,"choices":[`...)
-		}
-		b = append(b, e.chunkHead...)
-		b = choices(b)
-		b = append(b, ']')
-		if usage {
-			b = e.usage(b)
-		}
-		return append(b, '}')
-	})
+// chunk appends one chunk with choices and what stands behind them, as a template.
+func (e *chatEncoder) chunk(b []byte, choices string, values ...any) []byte {
+	b = e.head(append(b, "data: "...), "chat.completion.chunk")
+	return append(template(b, `,"choices":[`+choices, values...), "}\n\n"...)
 }
 
 func (e *chatEncoder) head(b []byte, kind string) []byte {
 	return template(b, `{"id":?,"object":?,"created":?,"model":?`, "chatcmpl-"+e.a.id, kind, created, e.a.model)
 }
 
-func (e *chatEncoder) delta(b []byte, body func([]byte) []byte) []byte {
-	return e.chunk(b, func(b []byte) []byte {
-		b = append(b, `{"index":0,"delta":{`...)
-		b = body(b)
-		return append(b, `},"logprobs":null,"finish_reason":null}`...)
-	}, false)
+func (e *chatEncoder) delta(b []byte, body string, values ...any) []byte {
+	return e.chunk(b, `{"index":0,"delta":{`+body+`},"logprobs":null,"finish_reason":null}]`, values...)
 }
 
-func (e *chatEncoder) open(b []byte) []byte {
-	return e.delta(b, func(b []byte) []byte { return append(b, `"role":"assistant","content":""`...) })
-}
+func (e *chatEncoder) open(b []byte) []byte { return e.delta(b, `"role":"assistant","content":""`) }
 
 func (e *chatEncoder) start(b []byte, bl *block) []byte {
 	if bl.kind != StepTool {
 		return b
 	}
-	return e.delta(b, func(b []byte) []byte {
-		return e.call(template(b, `"tool_calls":[{"index":?,`, bl.tool), bl, "", `}]`)
-	})
+	return e.delta(b, `"tool_calls":[?]`, append(object{{"index", bl.tool}}, chatCall(bl, "")...))
 }
 
-// call appends the members of a tool call, and what ends it.
-func (e *chatEncoder) call(b []byte, bl *block, args, end string) []byte {
+// chatCall is a tool call with some of its arguments.
+func chatCall(bl *block, args string) object {
 	kind, content := callKeys(bl)
-	b = template(b, `"id":?,"type":?,?:{"name":?,?:?}`, "call_"+bl.id, kind, kind, bl.call.name, content, args)
-	return append(b, end...)
+	return object{{"id", "call_" + bl.id}, {"type", kind}, {kind, object{{"name", bl.call.name}, {content, args}}}}
 }
 
 // callKeys returns the kind of a tool call and the member that has its arguments.
@@ -129,32 +110,30 @@ func callKeys(bl *block) (kind, content string) {
 }
 
 func (e *chatEncoder) piece(b []byte, bl *block, s string) []byte {
-	return e.delta(b, func(b []byte) []byte {
+	return e.around.piece(b, bl, s, func() []byte {
 		switch bl.kind {
 		case StepThinking:
-			return wire.AppendString(append(b, `"reasoning_content":`...), s)
+			return e.delta(nil, `"reasoning_content":?`, hole)
 		case StepRefusal:
-			return wire.AppendString(append(b, `"refusal":`...), s)
+			return e.delta(nil, `"refusal":?`, hole)
 		case StepTool:
 			kind, content := callKeys(bl)
-			return template(b, `"tool_calls":[{"index":?,?:{?:?}}]`, bl.tool, kind, content, s)
+			return e.delta(nil, `"tool_calls":[{"index":?,?:{?:?}}]`, bl.tool, kind, content, hole)
 		}
-		return wire.AppendString(append(b, `"content":`...), s)
+		return e.delta(nil, `"content":?`, hole)
 	})
 }
 
 func (e *chatEncoder) end(b []byte, _ *block) []byte { return b }
 
 func (e *chatEncoder) close(b []byte) []byte {
-	b = e.chunk(b, func(b []byte) []byte {
-		b = append(b, `{"index":0,"delta":{`...)
-		if late := e.a.late(); late != "" {
-			b = wire.AppendString(append(b, `"content":`...), late)
-		}
-		return template(b, `},"logprobs":null,"finish_reason":?}`, e.finish())
-	}, false)
+	delta := object{}
+	if late := e.a.late(); late != "" {
+		delta = object{{"content", late}}
+	}
+	b = e.chunk(b, `{"index":0,"delta":?,"logprobs":null,"finish_reason":?}]`, delta, e.finish())
 	if e.r.includeUsage {
-		b = e.chunk(b, func(b []byte) []byte { return b }, true)
+		b = e.chunk(b, `]?`, e.usage)
 	}
 	return append(b, "data: [DONE]\n\n"...)
 }
@@ -179,10 +158,10 @@ func (e *chatEncoder) event(b []byte, s string) []byte {
 
 func (e *chatEncoder) whole(b []byte) []byte {
 	said := map[StepKind]string{}
-	var calls []block
+	var calls []any
 	for _, bl := range e.a.blocks {
 		if bl.kind == StepTool {
-			calls = append(calls, bl)
+			calls = append(calls, chatCall(&bl, bl.text))
 		} else {
 			said[bl.kind] += bl.text
 		}
@@ -197,9 +176,7 @@ func (e *chatEncoder) whole(b []byte) []byte {
 	}
 	b = template(b, `,"refusal":?`, textOr(said[StepRefusal]))
 	if len(calls) > 0 {
-		b = template(b, `,"tool_calls":[?]`, list(calls, func(b []byte, bl *block) []byte {
-			return e.call(append(b, '{'), bl, bl.text, `}`)
-		}))
+		b = template(b, `,"tool_calls":?`, calls)
 	}
 	return append(e.usage(template(b, `},"logprobs":null,"finish_reason":?}]`, e.finish())), '}')
 }

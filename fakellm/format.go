@@ -1,7 +1,9 @@
 package fakellm
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -63,17 +65,28 @@ type encoder interface {
 	whole(b []byte) []byte
 }
 
+// around is what stands before and behind the pieces of a block. It is the same for all of them, and made once.
+type around struct {
+	block         *block
+	before, after []byte
+}
+
+// hole stands for a piece. No JSON has this byte.
+var hole = json.RawMessage("\x00")
+
+// piece appends a piece of a block. whole makes what is around it, with a hole.
+func (a *around) piece(b []byte, bl *block, s string, whole func() []byte) []byte {
+	if a.block != bl {
+		a.block = bl
+		a.before, a.after, _ = bytes.Cut(whole(), hole)
+	}
+	return append(wire.AppendString(append(b, a.before...), s), a.after...)
+}
+
 // created is the time every answer was made.
 const created = 1735689600 // 2025-01-01T00:00:00Z
 
 const sse = "text/event-stream"
-
-// data appends one SSE event that has only data.
-func data(b []byte, body func([]byte) []byte) []byte {
-	b = append(b, "data: "...)
-	b = body(b)
-	return append(b, "\n\n"...)
-}
 
 // errorKind names an error by its status where the script names none.
 func errorKind(p *problem, names map[int]string, other string) string {

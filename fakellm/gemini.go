@@ -2,12 +2,12 @@ package fakellm
 
 import (
 	"cmp"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -137,8 +137,8 @@ func (gemini) tokens(n int) object                   { return object{{"totalToke
 type geminiEncoder struct {
 	r     *request
 	a     *answer
-	first bool   // no element of the array was written
-	tail  []byte // what every response but the last ends with
+	first bool // no element of the array was written
+	around
 }
 
 func (e *geminiEncoder) contentType() string {
@@ -151,7 +151,7 @@ func (e *geminiEncoder) contentType() string {
 // element appends one response of the stream.
 func (e *geminiEncoder) element(b []byte, body func([]byte) []byte) []byte {
 	if !e.r.array {
-		return data(b, body)
+		return append(body(append(b, "data: "...)), "\n\n"...)
 	}
 	if !e.first {
 		b = append(b, ",\r\n"...)
@@ -174,7 +174,7 @@ func (e *geminiEncoder) piece(b []byte, bl *block, s string) []byte {
 		return b
 	}
 	return e.element(b, func(b []byte) []byte {
-		return e.response(b, func(b []byte) []byte { return e.text(b, bl, s) }, false)
+		return e.around.piece(b, bl, s, func() []byte { return e.response(nil, false, []any{partOfGemini(bl, hole)}) })
 	})
 }
 
@@ -182,40 +182,29 @@ func (e *geminiEncoder) end(b []byte, bl *block) []byte {
 	if bl.kind != StepTool {
 		return b
 	}
-	return e.element(b, func(b []byte) []byte {
-		return e.response(b, func(b []byte) []byte { return e.call(b, bl) }, false)
-	})
+	return e.said(b, false, partOfGemini(bl, bl.text))
 }
 
-func (e *geminiEncoder) text(b []byte, bl *block, s string) []byte {
-	b = wire.AppendString(append(b, `{"text":`...), s)
-	if bl.kind == StepThinking {
-		b = append(b, `,"thought":true`...)
+// partOfGemini is a part that says a text, or the call of a tool.
+func partOfGemini(bl *block, s any) object {
+	switch bl.kind {
+	case StepTool:
+		call := object{{"id", "call_" + bl.id}, {"name", bl.call.name}, {"args", orEmptyObject(bl.text)}}
+		return object{{"functionCall", call}}
+	case StepThinking:
+		return object{{"text", s}, {"thought", true}}
 	}
-	return append(b, '}')
+	return object{{"text", s}}
 }
 
-func (e *geminiEncoder) call(b []byte, bl *block) []byte {
-	return template(b, `{"functionCall":{"id":?,"name":?,"args":?}}`, "call_"+bl.id, bl.call.name,
-		json.RawMessage(orEmptyObject(bl.text)))
+// said appends one response to the stream.
+func (e *geminiEncoder) said(b []byte, last bool, part object) []byte {
+	return e.element(b, func(b []byte) []byte { return e.response(b, last, []any{part}) })
 }
 
 // response appends one GenerateContentResponse; the last has the reason.
-func (e *geminiEncoder) response(b []byte, parts func([]byte) []byte, last bool) []byte {
-	b = append(b, `{"candidates":[{"content":{"parts":[`...)
-	b = parts(b)
-	b = append(b, `],"role":"model"}`...)
-	if last {
-		return e.rest(b, true)
-	}
-	if e.tail == nil {
-		e.tail = e.rest(nil, false)
-	}
-	return append(b, e.tail...)
-}
-
-// rest appends what stands behind the content.
-func (e *geminiEncoder) rest(b []byte, last bool) []byte {
+func (e *geminiEncoder) response(b []byte, last bool, parts []any) []byte {
+	b = template(b, `{"candidates":[{"content":{"parts":?,"role":"model"}`, parts)
 	u, total := e.a.usage, e.a.usage.Input
 	usage := object{{"promptTokenCount", u.Input}}
 	if last {
@@ -235,11 +224,7 @@ func (e *geminiEncoder) rest(b []byte, last bool) []byte {
 }
 
 func (e *geminiEncoder) close(b []byte) []byte {
-	b = e.element(b, func(b []byte) []byte {
-		return e.response(b, func(b []byte) []byte {
-			return append(wire.AppendString(append(b, `{"text":`...), e.a.late()), '}')
-		}, true)
-	})
+	b = e.said(b, true, object{{"text", e.a.late()}})
 	if e.r.array {
 		b = append(b, ']')
 	}
@@ -255,12 +240,7 @@ func (e *geminiEncoder) event(b []byte, s string) []byte {
 }
 
 func (e *geminiEncoder) whole(b []byte) []byte {
-	return e.response(b, list(e.a.blocks, func(b []byte, bl *block) []byte {
-		if bl.kind == StepTool {
-			return e.call(b, bl)
-		}
-		return e.text(b, bl, bl.text)
-	}), true)
+	return e.response(b, true, lists.Map(e.a.blocks, func(bl block) any { return partOfGemini(&bl, bl.text) }))
 }
 
 func (g gemini) readEvent(h *said, v wire.Value) { g.readBody(h, v) }

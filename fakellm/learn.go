@@ -1,10 +1,12 @@
 package fakellm
 
 import (
+	_ "embed"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
@@ -12,56 +14,21 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// habits are what agents call a neutral tool, best first, in letters only.
-var habits = map[string][]string{
-	"write_file": {"writefile", "write", "createfile", "writetofile", "filewrite", "fswrite", "writetextfile",
-		"savefile", "create", "strreplacebasededittool", "strreplaceeditor", "texteditor", "editor"},
-	"edit_file": {"editfile", "edit", "replace", "strreplace", "searchreplace", "replaceinfile", "fileedit",
-		"updatefile", "modifyfile", "applyedit", "strreplacebasededittool", "strreplaceeditor", "texteditor"},
-	"read_file": {"readfile", "read", "viewfile", "view", "fileread", "fsread", "readtextfile", "openfile", "getfile",
-		"cat", "strreplacebasededittool", "strreplaceeditor", "texteditor"},
-	"run_shell": {"runshellcommand", "runshell", "bash", "shell", "sh", "shellcommand", "execcommand", "executecommand",
-		"runcommand", "runterminalcommand", "runterminalcmd", "runinterminal", "executebash", "execute", "exec", "terminal",
-		"localshell", "containerexec", "command"},
-	"search": {"grep", "search", "searchfilecontent", "grepsearch", "ripgrep", "searchfiles", "searchtext",
-		"codesearch", "codebasesearch", "searchcodebase", "findinfiles", "rg"},
-	"ask_user": {"askuser", "askuserquestion", "askquestion", "askfollowupquestion", "asktheuser", "question",
-		"elicit", "requestuserinput", "userinput"},
-	"fetch": {"webfetch", "fetch", "fetchurl", "urlfetch", "readurl", "httpget", "httprequest", "browse",
-		"fetchwebcontent", "fetchwebpage"},
-	"delete_file": {"deletefile", "removefile", "delete", "unlink", "filedelete"},
-	"move_file":   {"movefile", "renamefile", "move", "rename", "filemove", "filerename"},
-	"switch_mode": {"switchmode", "setmode", "changemode"},
-	"plan": {"todowrite", "writetodos", "updateplan", "plan", "todo", "updatetodo", "todolist", "updatetodolist",
-		"managetodolist", "settodolist", "planwrite", "createplan", "taskwrite"},
-}
+//go:embed tools.txt
+var toolsFile string
 
-// spelled are what agents call an argument of a neutral tool.
-var spelled = map[string][]string{
-	"path": {"path", "filepath", "absolutepath", "abspath", "file", "filename", "targetfile", "target", "uri",
-		"relativepath"},
-	"content": {"content", "contents", "text", "filetext", "filecontent", "codecontent", "body", "data", "newcontent",
-		"newtext"},
-	"old": {"old", "oldstring", "oldstr", "oldtext", "search", "find", "original", "from", "before"},
-	"new": {"new", "newstring", "newstr", "newtext", "replacement", "replacewith", "replace", "updated", "to",
-		"after"},
-	"command":  {"command", "cmd", "script", "commandline", "line", "code", "input"},
-	"pattern":  {"pattern", "query", "regex", "search", "term", "text", "q"},
-	"question": {"question", "prompt", "message", "text", "query", "title"},
-	"options":  {"options", "choices", "suggestions", "answers"},
-	"url":      {"url", "uri", "link", "address", "prompt"},
-	"to":       {"to", "destination", "dest", "newpath", "targetpath", "target"},
-	"mode":     {"mode", "modeid", "modeslug"},
-	"step":     {"step", "content", "description", "title", "text", "task", "item", "name", "subject"},
-	"status":   {"status", "state"},
-}
-
-func spellings(arg string) []string {
-	if s := spelled[arg]; s != nil {
-		return s
+// toolWords are what agents call tools and arguments, by the kind and the name of tools.txt.
+var toolWords = sync.OnceValue(func() map[string]map[string][]string {
+	all := map[string]map[string][]string{"tool": {}, "argument": {}, "needs": {}}
+	for line := range strings.Lines(toolsFile) {
+		if f := strings.Fields(line); len(f) > 0 && f[0] != "#" {
+			all[f[0]][f[1]] = f[2:]
+		}
 	}
-	return []string{letters(arg)}
-}
+	return all
+})
+
+func words(kind, name string) []string { return toolWords()[kind][name] }
 
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -79,7 +46,7 @@ func letters(s string) string {
 // and writes the arguments the way its schema wants them. A tool that is not
 // neutral, or that nothing resembles, stays as it is.
 func learn(r *request, neutral string, args object) (string, object) {
-	if r.offered(neutral).name != "" && habits[neutral] == nil {
+	if r.offered(neutral).name != "" && words("tool", neutral) == nil {
 		return neutral, args
 	}
 	if neutral == "mcp" {
@@ -101,7 +68,7 @@ const planTool = "plan"
 // planned are the arguments for a tool that takes a plan: its list, with the steps as its schema
 // wants them.
 func planned(o offer, args object) object {
-	list := grouped(properties(o.schema), wanted[planTool])
+	list := grouped(properties(o.schema), words("needs", planTool))
 	items := offer{schema: properties(o.schema)[list].Get("items")}
 	return object{{list, lists.Map(args.steps(), func(step object) any { return rewrite(items, planTool, step) })}}
 }
@@ -139,27 +106,18 @@ func patched(r *request, neutral string, args object) (string, object) {
 	return neutral, args
 }
 
-// wanted are the arguments without which a tool is not the neutral one: what
-// writes to a running process may be called write, too.
-var wanted = map[string][]string{
-	"write_file": {"path", "content"}, "edit_file": {"path", "old", "new"}, "read_file": {"path"},
-	"run_shell": {"command"}, "search": {"pattern"}, "fetch": {"url"},
-	"delete_file": {"path"}, "move_file": {"path", "to"}, "switch_mode": {"mode"},
-	planTool: {"step", "status"},
-}
-
 // takes reports whether a tool has a property for each argument of the neutral
 // one, of its own or of the items of a list. A tool whose schema names none may.
 func takes(o offer, neutral string) bool {
 	rest := properties(o.schema)
 	if neutral == planTool {
-		return grouped(rest, wanted[neutral]) != ""
+		return grouped(rest, words("needs", neutral)) != ""
 	}
 	if len(rest) == 0 {
 		return true
 	}
 	var left []string
-	for _, arg := range wanted[neutral] {
+	for _, arg := range words("needs", neutral) {
 		name := property(rest, arg)
 		if name == "" {
 			left = append(left, arg)
@@ -194,7 +152,7 @@ list:
 // exactly reports whether a tool requires the arguments of the neutral one and
 // nothing else.
 func exactly(o offer, neutral string) bool {
-	return len(wanted[neutral]) > 0 && len(needs(o.schema)) == len(wanted[neutral]) && takes(o, neutral)
+	return len(words("needs", neutral)) > 0 && len(needs(o.schema)) == len(words("needs", neutral)) && takes(o, neutral)
 }
 
 // telling are the neutral tools that their arguments alone give away; with a
@@ -207,7 +165,7 @@ var elsewhere = lazy.Regexp(`append|insert|delete|remove|move|copy|memory|note|l
 // resembling finds the tool that is the neutral one: by its name, if its schema
 // agrees, else by what it takes.
 func resembling(tools []offer, neutral string) (offer, bool) {
-	names := habits[neutral]
+	names := words("tool", neutral)
 	for _, name := range names {
 		for _, t := range tools {
 			if got := letters(t.name); (got == name || got == name+"s") && takes(t, neutral) {
@@ -294,7 +252,7 @@ func rewrite(o offer, neutral string, args object) object {
 // property finds the property that stands for an argument, "" if none does.
 func property(rest map[string]wire.Value, arg string) string {
 	names := slices.Sorted(maps.Keys(rest))
-	for _, want := range spellings(arg) {
+	for _, want := range slices.Concat(words("argument", arg), []string{letters(arg)}) {
 		for _, name := range names {
 			if letters(name) == want || several(name, want, rest[name]) {
 				return name

@@ -91,19 +91,6 @@ func template(b []byte, text string, values ...any) []byte {
 	return append(b, text...)
 }
 
-// list is what each of some blocks appends, with commas between.
-func list(blocks []block, each func([]byte, *block) []byte) func([]byte) []byte {
-	return func(b []byte) []byte {
-		for i := range blocks {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = each(b, &blocks[i])
-		}
-		return b
-	}
-}
-
 // textOr is a text, or null if it is empty.
 func textOr(s string) any {
 	if s == "" {

@@ -103,9 +103,7 @@ func (p *scriptParser) turn(n *yamlfile.Node) (Turn, TurnNode) {
 	if f := n.Field("replies"); f != nil {
 		t, d = p.turnOf(f)
 	}
-	if f := n.Field("prompt"); f != nil {
-		t.Prompt = p.text(f, "prompt")
-	}
+	optional(n, "prompt", &t.Prompt, p.text)
 	d.Mapping, d.Rest = true, n.Beside("replies")
 	return t, d
 }
@@ -158,9 +156,7 @@ func (p *scriptParser) reply(n *yamlfile.Node, node *ReplyNode) Reply {
 		for _, item := range n.Field("any").List("any") {
 			r.Alternatives = append(r.Alternatives, p.reply(item, &ReplyNode{}))
 		}
-		if f := n.Field("must"); f != nil {
-			r.Must = f.Bool("must")
-		}
+		optional(n, "must", &r.Must, (*yamlfile.Node).Bool)
 		return r
 	}
 	for _, item := range n.List("a reply") {
@@ -180,12 +176,8 @@ func (p *scriptParser) lanes(n *yamlfile.Node) []Lane {
 	for _, f := range n.Fields {
 		f.Keys("a lane", "when", "reply", "main")
 		l := Lane{Name: f.Key}
-		if w := f.Field("when"); w != nil {
-			l.When = p.guard(w)
-		}
-		if m := f.Field("main"); m != nil {
-			l.Main = m.Bool("main")
-		}
+		optional(f.Node, "when", &l.When, p.guard)
+		optional(f.Node, "main", &l.Main, (*yamlfile.Node).Bool)
 		reply := f.Field("reply")
 		if reply != nil {
 			l.Reply = p.reply(reply, &ReplyNode{})
@@ -208,7 +200,7 @@ func (p *scriptParser) lanes(n *yamlfile.Node) []Lane {
 var textFields = []string{"user", "prompt", "result", "system", "model", "wire", "path", "tool", "body"}
 var flagFields = []string{"tools", "schema", "stream"}
 
-func (p *scriptParser) guard(n *yamlfile.Node) Guard {
+func (p *scriptParser) guard(n *yamlfile.Node, _ string) Guard {
 	known := slices.Concat(textFields, flagFields)
 	if n.Kind != yamlfile.Map || len(n.Fields) == 0 {
 		n.Fail("fields: "+strings.Join(known, ", "), "when must be a mapping of conditions, not %s", n.What())
@@ -242,6 +234,16 @@ func (p *scriptParser) guard(n *yamlfile.Node) Guard {
 	}
 	return g
 }
+
+// optional reads a member that may be missing.
+func optional[T any](n *yamlfile.Node, key string, into *T, read func(n *yamlfile.Node, what string) T) {
+	if f := n.Field(key); f != nil {
+		*into = read(f, key)
+	}
+}
+
+// fromOne reads a whole number of at least one.
+func fromOne(n *yamlfile.Node, what string) int { return n.Int(what, 1) }
 
 // word is a scalar taken as it is written.
 func (p *scriptParser) word(n *yamlfile.Node, what string) string {

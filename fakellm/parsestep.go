@@ -68,7 +68,7 @@ func (p *scriptParser) step(r *Reply, n *yamlfile.Node) StepNode {
 		if len(r.Steps) > 0 {
 			n.Fail("", "when must come before the other steps of its reply")
 		}
-		r.When = append(r.When, p.guard(v)...)
+		r.When = append(r.When, p.guard(v, kind)...)
 		return node
 	case "must":
 		r.Must = v.Bool("must")
@@ -76,16 +76,12 @@ func (p *scriptParser) step(r *Reply, n *yamlfile.Node) StepNode {
 	case "text", "thinking", "refusal":
 		s.Kind = map[string]StepKind{"text": StepText, "thinking": StepThinking, "refusal": StepRefusal}[kind]
 		s.Chunks = p.chunks(n, v, kind)
-		if late := n.Field("late"); late != nil {
-			s.Late = late.Bool("late")
-		}
-		if part := n.Field("part"); part != nil {
-			s.Part = part.Bool("part")
-		}
+		optional(n, "late", &s.Late, (*yamlfile.Node).Bool)
+		optional(n, "part", &s.Part, (*yamlfile.Node).Bool)
 	case "tool":
 		p.toolStep(&s, n, v)
 	case "gate":
-		s.Kind, s.Gate = StepGate, p.gate(v)
+		s.Kind, s.Gate = StepGate, p.gate(v, kind)
 	case "pause":
 		s.Kind = StepPause
 		s.Pause.DecodeYAML(v, "pause")
@@ -115,7 +111,7 @@ func (p *scriptParser) oneOf(n *yamlfile.Node, what string, known ...string) str
 	return w
 }
 
-func (p *scriptParser) gate(n *yamlfile.Node) string {
+func (p *scriptParser) gate(n *yamlfile.Node, _ string) string {
 	name := p.word(n, "the name of a gate")
 	if p.gates != nil {
 		p.gates[name] = true
@@ -127,9 +123,7 @@ func (p *scriptParser) gate(n *yamlfile.Node) string {
 // `chunks: 2` or `chunks: [a, b]`.
 func (p *scriptParser) chunks(n, v *yamlfile.Node, what string) []string {
 	repeat := 1
-	if f := n.Field("repeat"); f != nil {
-		repeat = f.Int("repeat", 1)
-	}
+	optional(n, "repeat", &repeat, fromOne)
 	c := n.Field("chunks")
 	if v.Kind == yamlfile.List {
 		if c != nil {
@@ -202,21 +196,15 @@ func (p *scriptParser) toolStep(s *Step, n, v *yamlfile.Node) {
 	case raw != nil:
 		s.Raw, s.Chunks = true, []string{p.text(raw, "raw")}
 	}
-	if c := n.Field("chunks"); c != nil {
-		if s.Raw {
-			c.Fail("give raw as a list", "raw arguments are cut by a list")
-		}
-		s.Pieces = c.Int("chunks", 1)
+	if c := n.Field("chunks"); c != nil && s.Raw {
+		c.Fail("give raw as a list", "raw arguments are cut by a list")
 	}
-	if g := n.Field("args_gate"); g != nil {
-		s.Gate = p.gate(g)
+	optional(n, "chunks", &s.Pieces, fromOne)
+	optional(n, "args_gate", &s.Gate, p.gate)
+	if at := n.Field("args_gate_at"); at != nil && s.Gate == "" {
+		at.Fail("", "args_gate_at needs args_gate")
 	}
-	if at := n.Field("args_gate_at"); at != nil {
-		if s.Gate == "" {
-			at.Fail("", "args_gate_at needs args_gate")
-		}
-		s.GateAt = at.Int("args_gate_at", 1)
-	}
+	optional(n, "args_gate_at", &s.GateAt, fromOne)
 }
 
 var faultKeys = []string{"status", "type", "message", "retry_after", "headers", "times", "after_chunks", "disconnect",
@@ -301,11 +289,7 @@ func (p *scriptParser) trueOr(m yamlfile.Field, stands string, words ...string) 
 func (p *scriptParser) drip(n *yamlfile.Node) *Drip {
 	n.Keys("slow", "bytes", "every")
 	d := &Drip{Bytes: 1}
-	if f := n.Field("bytes"); f != nil {
-		d.Bytes = f.Int("bytes", 1)
-	}
-	if f := n.Field("every"); f != nil {
-		d.Every = seconds(f, "every")
-	}
+	optional(n, "bytes", &d.Bytes, fromOne)
+	optional(n, "every", &d.Every, seconds)
 	return d
 }

@@ -1,6 +1,7 @@
 package fakellm
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -191,20 +192,22 @@ type responsesEncoder struct {
 	seq int
 	at  []int // the output index of each block that was begun
 	n   int   // output items begun
-	// current is the block whose reference is kept: most events are its.
-	current   *block
-	reference []byte
+	around
 }
 
 func (*responsesEncoder) contentType() string { return sse }
 
-// named appends one event; body continues after its type and number.
-func (e *responsesEncoder) named(b []byte, name string, body func([]byte) []byte) []byte {
+// begin appends the beginning of an event: its name, type and number.
+func (e *responsesEncoder) begin(b []byte, name string) []byte {
 	b = append(append(append(b, "event: "...), name...), "\ndata: {\"type\":\""...)
 	b = append(append(b, name...), `","sequence_number":`...)
-	b = strconv.AppendInt(b, int64(e.seq), 10)
 	e.seq++
-	return append(body(b), "}\n\n"...)
+	return strconv.AppendInt(b, int64(e.seq-1), 10)
+}
+
+// named appends one event, and what stands behind its number as a template.
+func (e *responsesEncoder) named(b []byte, name, rest string, values ...any) []byte {
+	return append(template(e.begin(b, name), rest, values...), "}\n\n"...)
 }
 
 func (e *responsesEncoder) open(b []byte) []byte {
@@ -214,9 +217,8 @@ func (e *responsesEncoder) open(b []byte) []byte {
 
 // state appends an event that tells how the response is getting on.
 func (e *responsesEncoder) state(b []byte, event, status string, failure *problem) []byte {
-	return e.named(b, "response."+event, func(b []byte) []byte {
-		return e.response(append(b, `,"response":`...), status, failure)
-	})
+	return e.named(b, "response."+event, `,"response":?`,
+		func(b []byte) []byte { return e.response(b, status, failure) })
 }
 
 // response appends a response object. Its output is full only once it ended.
@@ -243,12 +245,12 @@ func (e *responsesEncoder) response(b []byte, status string, failure *problem) [
 		}
 	}
 	return template(b, `{"id":?,"object":"response","created_at":?,"status":?,"background":false,"error":?,`+
-		`"incomplete_details":?,"instructions":?,"max_output_tokens":null,"model":?,"output":[?],`+
+		`"incomplete_details":?,"instructions":?,"max_output_tokens":null,"model":?,"output":?,`+
 		`"parallel_tool_calls":true,"previous_response_id":?,"reasoning":{"effort":null,"summary":null},"store":true,`+
 		`"temperature":1,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":1,`+
 		`"truncation":"disabled","usage":?,"user":null,"metadata":{}}`,
 		"resp_"+e.a.id, created, status, reported, incomplete, textOr(e.r.instructions), e.a.model,
-		list(output, func(b []byte, bl *block) []byte { return e.item(b, bl, true) }), textOr(e.r.previous), usage)
+		lists.Map(output, func(bl block) any { return e.item(&bl, true) }), textOr(e.r.previous), usage)
 }
 
 // itemID is the id of an output item.
@@ -265,8 +267,8 @@ func (e *responsesEncoder) itemID(bl *block) string {
 	return prefix + e.a.id + "i" + strconv.Itoa(bl.message+1)
 }
 
-// item appends an output item, begun or complete.
-func (e *responsesEncoder) item(b []byte, bl *block, full bool) []byte {
+// item is an output item, begun or complete.
+func (e *responsesEncoder) item(bl *block, full bool) object {
 	text, status := "", "in_progress"
 	if full {
 		text, status = bl.text, "completed"
@@ -275,10 +277,10 @@ func (e *responsesEncoder) item(b []byte, bl *block, full bool) []byte {
 		}
 	}
 	parts := lists.Where(e.a.blocks, func(x block) bool { return full && x.message == bl.message })
-	content := list(parts, func(b []byte, x *block) []byte { return e.part(b, x, x.text) })
+	content := lists.Map(parts, func(x block) any { return contentPart(&x, x.text) })
 	switch bl.kind {
 	case StepThinking:
-		return template(b, `{"id":?,"type":"reasoning","summary":[?]}`, e.itemID(bl), content)
+		return object{{"id", e.itemID(bl)}, {"type", "reasoning"}, {"summary", content}}
 	case StepTool:
 		kind, input := "function_call", "arguments"
 		if bl.call.custom {
@@ -289,46 +291,37 @@ func (e *responsesEncoder) item(b []byte, bl *block, full bool) []byte {
 		if bl.call.namespace != "" {
 			call = append(call, member{"namespace", bl.call.namespace})
 		}
-		return appendJSON(b, append(call, member{input, text}))
+		return append(call, member{input, text})
 	}
-	return template(b, `{"id":?,"type":"message","status":?,"role":"assistant","content":[?]}`, e.itemID(bl), status,
-		content)
+	return object{{"id", e.itemID(bl)}, {"type", "message"}, {"status", status}, {"role", "assistant"},
+		{"content", content}}
 }
 
-// part appends a content part, or a part of a reasoning summary.
-func (e *responsesEncoder) part(b []byte, bl *block, text string) []byte {
+// contentPart is a content part, or a part of a reasoning summary.
+func contentPart(bl *block, text string) object {
 	switch bl.kind {
 	case StepThinking:
-		return template(b, `{"type":"summary_text","text":?}`, text)
+		return object{{"type", "summary_text"}, {"text", text}}
 	case StepRefusal:
-		return template(b, `{"type":"refusal","refusal":?}`, text)
+		return object{{"type", "refusal"}, {"refusal", text}}
 	}
-	return template(b, `{"type":"output_text","annotations":[],"logprobs":[],"text":?}`, text)
+	return object{{"type", "output_text"}, {"annotations", []any{}}, {"logprobs", []any{}}, {"text", text}}
 }
 
-// ref appends what says which item and part an event belongs to.
-func (e *responsesEncoder) ref(b []byte, bl *block) []byte {
-	if e.current != bl {
-		e.current, e.reference = bl, e.newRef(bl)
-	}
-	return append(b, e.reference...)
-}
-
-func (e *responsesEncoder) newRef(bl *block) []byte {
+// ref is the JSON that says which item and part an event belongs to.
+func (e *responsesEncoder) ref(bl *block) json.RawMessage {
 	b := template(nil, `,"item_id":?,"output_index":?`, e.itemID(bl), e.at[bl.message])
 	switch bl.kind {
 	case StepThinking:
-		b = append(b, `,"summary_index":0`...)
+		return append(b, `,"summary_index":0`...)
 	case StepText, StepRefusal:
-		b = template(b, `,"content_index":?`, bl.part)
+		return template(b, `,"content_index":?`, bl.part)
 	}
 	return b
 }
 
 func (e *responsesEncoder) wrap(b []byte, name string, bl *block, full bool) []byte {
-	return e.named(b, name, func(b []byte) []byte {
-		return e.item(template(b, `,"output_index":?,"item":`, e.at[bl.message]), bl, full)
-	})
+	return e.named(b, name, `,"output_index":?,"item":?`, e.at[bl.message], e.item(bl, full))
 }
 
 func (e *responsesEncoder) start(b []byte, bl *block) []byte {
@@ -338,9 +331,7 @@ func (e *responsesEncoder) start(b []byte, bl *block) []byte {
 		b = e.wrap(b, "response.output_item.added", bl, false)
 	}
 	if name := partEvent(bl.kind); name != "" {
-		b = e.named(b, name+".added", func(b []byte) []byte {
-			return e.part(append(e.ref(b, bl), `,"part":`...), bl, "")
-		})
+		b = e.named(b, name+".added", `?,"part":?`, e.ref(bl), contentPart(bl, ""))
 	}
 	return b
 }
@@ -373,31 +364,28 @@ func deltaEvent(bl *block) (name, whole string) {
 
 func (e *responsesEncoder) piece(b []byte, bl *block, s string) []byte {
 	name, _ := deltaEvent(bl)
-	return e.named(b, name+".delta", func(b []byte) []byte {
-		b = wire.AppendString(append(e.ref(b, bl), `,"delta":`...), s)
-		if bl.kind == StepText {
-			b = append(b, `,"logprobs":[]`...)
-		}
-		return b
+	return e.around.piece(e.begin(b, name+".delta"), bl, s, func() []byte {
+		return template(nil, `?,"delta":??}`+"\n\n", e.ref(bl), hole, logprobs(bl))
 	})
+}
+
+// logprobs is the JSON that events of a text have beside it.
+func logprobs(bl *block) json.RawMessage {
+	if bl.kind == StepText {
+		return json.RawMessage(`,"logprobs":[]`)
+	}
+	return nil
 }
 
 func (e *responsesEncoder) end(b []byte, bl *block) []byte {
 	name, whole := deltaEvent(bl)
-	b = e.named(b, name+".done", func(b []byte) []byte {
-		b = wire.AppendString(append(e.ref(b, bl), `,"`+whole+`":`...), bl.text)
-		switch {
-		case bl.kind == StepText:
-			b = append(b, `,"logprobs":[]`...)
-		case bl.kind == StepTool:
-			b = wire.AppendString(append(b, `,"name":`...), strings.TrimPrefix(bl.call.name, bl.call.namespace))
-		}
-		return b
-	})
+	more := logprobs(bl)
+	if bl.kind == StepTool {
+		more = template(nil, `,"name":?`, strings.TrimPrefix(bl.call.name, bl.call.namespace))
+	}
+	b = e.named(b, name+".done", `?,?:??`, e.ref(bl), whole, bl.text, more)
 	if name := partEvent(bl.kind); name != "" {
-		b = e.named(b, name+".done", func(b []byte) []byte {
-			return e.part(append(e.ref(b, bl), `,"part":`...), bl, bl.text)
-		})
+		b = e.named(b, name+".done", `?,"part":?`, e.ref(bl), contentPart(bl, bl.text))
 	}
 	if next := bl.index + 1; next < len(e.a.blocks) && e.a.blocks[next].message == bl.message {
 		return b

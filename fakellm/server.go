@@ -106,11 +106,8 @@ func Start(c Config) (*Server, error) {
 			s.prompts = append(s.prompts, Prompt{Index: i + 1, Text: t.Prompt})
 		}
 	}
-	for i := range c.Script.Lanes {
-		s.lanes = append(s.lanes, &c.Script.Lanes[i])
-	}
-	for i := range c.Lanes {
-		s.lanes = append(s.lanes, &c.Lanes[i])
+	for _, l := range slices.Concat(c.Script.Lanes, c.Lanes) {
+		s.lanes = append(s.lanes, &l)
 	}
 	for _, name := range c.Script.gates {
 		s.gates[name] = &gate{open: make(chan struct{})}

@@ -74,7 +74,7 @@ func (s *Server) own(r *request, st *Step) (o offer, ok bool) {
 		return offer{}, true
 	}
 	known := map[string]bool{}
-	for neutral := range habits {
+	for neutral := range toolWords()["tool"] {
 		o, _ := resembling(r.tools, neutral)
 		known[o.name] = true
 	}

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -30,7 +29,6 @@ type Trap struct {
 
 	mu   sync.Mutex
 	open map[net.Conn]struct{}
-	seen []string
 }
 
 // StartTrap starts a trap on a free port of loopback. t may be nil. Where
@@ -42,13 +40,6 @@ func StartTrap(t *transcript.Transcript, reach ...string) (*Trap, error) {
 		return nil, fmt.Errorf("starting the trap for outside connections: %w", err)
 	}
 	return p, nil
-}
-
-// Seen returns the hosts that were asked for and refused, in order, each once.
-func (p *Trap) Seen() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.seen)
 }
 
 // Close ends the trap and all connections through it.
@@ -102,9 +93,6 @@ func isLoopback(host string) bool {
 }
 
 func (p *Trap) refuse(w http.ResponseWriter, r *http.Request, host string) {
-	p.mu.Lock()
-	p.seen = lists.With(p.seen, host)
-	p.mu.Unlock()
 	if p.log != nil {
 		p.log.Append(transcript.Entry{Source: transcript.Process, Kind: Egress, Raw: appendJSON(nil, object{
 			{"method", r.Method}, {"host", host}, {"path", r.URL.Path}, {"seen_by", "proxy"},
