@@ -3,6 +3,7 @@ package reports
 import (
 	"bytes"
 	"cmp"
+	_ "embed"
 	"fmt"
 	"html"
 	"io"
@@ -282,6 +283,11 @@ func badgeOf(version string) string {
 	return strings.ToUpper(version)
 }
 
+// badge is a badge with places for numbers and words.
+//
+//go:embed page/badge.svg
+var badge string
+
 // writeBadge writes a badge: the protocol with its version, and what came out.
 func writeBadge(run results.Run, w io.Writer) error {
 	c := run.Counts
@@ -294,14 +300,6 @@ func writeBadge(run results.Run, w io.Writer) error {
 	// Fonts differ: textLength makes the text as wide as the box expects.
 	a, b := 10+7*utf8.RuneCountInString(left), 10+7*utf8.RuneCountInString(right)
 	left, right = html.EscapeString(harmless(left)), html.EscapeString(harmless(right))
-	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="20" role="img" `+
-		`aria-label="%[4]s: %[5]s"><title>%[4]s: %[5]s</title>`+
-		`<clipPath id="r"><rect width="%[1]d" height="20" rx="3"/></clipPath>`+
-		`<g clip-path="url(#r)"><rect width="%[2]d" height="20" fill="#444"/>`+
-		`<rect x="%[2]d" width="%[3]d" height="20" fill="%[6]s"/></g>`+
-		`<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">`+
-		`<text x="5" y="14" textLength="%[7]d">%[4]s</text>`+
-		`<text x="%[8]d" y="14" textLength="%[9]d">%[5]s</text></g></svg>
-`, a+b, a, b, left, right, color, a-10, a+5, b-10)
+	_, err := fmt.Fprintf(w, badge, a+b, a, b, left, right, color, a-10, a+5, b-10)
 	return err
 }

@@ -21,26 +21,24 @@ import (
 // escapes text and replaces characters that XML does not have by U+FFFD.
 type (
 	junitSuites struct {
-		XMLName  xml.Name     `xml:"testsuites"`
-		Name     string       `xml:"name,attr"`
-		Tests    int          `xml:"tests,attr"`
-		Failures int          `xml:"failures,attr"`
-		Errors   int          `xml:"errors,attr"`
-		Skipped  int          `xml:"skipped,attr"`
-		Time     string       `xml:"time,attr"`
-		Suites   []junitSuite `xml:"testsuite"`
+		XMLName xml.Name `xml:"testsuites"`
+		junitCounts
+		Suites []junitSuite `xml:"testsuite"`
 	}
 	junitSuite struct {
-		Name       string          `xml:"name,attr"`
-		Tests      int             `xml:"tests,attr"`
-		Failures   int             `xml:"failures,attr"`
-		Errors     int             `xml:"errors,attr"`
-		Skipped    int             `xml:"skipped,attr"`
-		Time       string          `xml:"time,attr"`
+		junitCounts
 		Timestamp  string          `xml:"timestamp,attr"`
 		Properties []junitProperty `xml:"properties>property,omitempty"`
 		Cases      []junitCase     `xml:"testcase"`
 		duration   time.Duration
+	}
+	junitCounts struct {
+		Name     string `xml:"name,attr"`
+		Tests    int    `xml:"tests,attr"`
+		Failures int    `xml:"failures,attr"`
+		Errors   int    `xml:"errors,attr"`
+		Skipped  int    `xml:"skipped,attr"`
+		Time     string `xml:"time,attr"`
 	}
 	junitProperty struct {
 		Name  string `xml:"name,attr"`
@@ -77,7 +75,7 @@ const junitTime = "2006-01-02T15:04:05"
 // failure of those that pass apart from it.
 func writeJUnit(run results.Run, w io.Writer) error {
 	agent := cmp.Or(run.Agent.Profile, "acp-test")
-	all := junitSuites{Name: "acp-test " + agent, Time: seconds(run.Duration)}
+	all := junitSuites{junitCounts: junitCounts{Name: "acp-test " + agent, Time: seconds(run.Duration)}}
 	at := map[string]int{}
 	for _, r := range run.Results {
 		folder := path.Dir(r.ID)
@@ -86,7 +84,7 @@ func writeJUnit(run results.Run, w io.Writer) error {
 			i = len(all.Suites)
 			at[folder] = i
 			all.Suites = append(all.Suites,
-				junitSuite{Name: agent + "/" + folder, Timestamp: r.Started.UTC().Format(junitTime),
+				junitSuite{junitCounts: junitCounts{Name: agent + "/" + folder}, Timestamp: r.Started.UTC().Format(junitTime),
 					Properties: []junitProperty{{"agent", agent}, {"agent.version", run.Agent.Version},
 						{"seed", strconv.FormatInt(run.Seed, 10)}, {"command", run.Command}}})
 		}
@@ -105,8 +103,8 @@ func writeJUnit(run results.Run, w io.Writer) error {
 		}
 	}
 	if spread := unknownEverywhere(run.Causes); len(spread) > 0 {
-		s := junitSuite{Name: agent + "/everywhere", Timestamp: run.Started.UTC().Format(junitTime),
-			Tests: len(spread), Failures: len(spread)}
+		s := junitSuite{Timestamp: run.Started.UTC().Format(junitTime),
+			junitCounts: junitCounts{Name: agent + "/everywhere", Tests: len(spread), Failures: len(spread)}}
 		for _, x := range spread {
 			s.Cases = append(s.Cases, junitCase{Name: x.ID, Classname: agent + ".everywhere", Time: seconds(0),
 				Failure: &junitProblem{x.Title, x.Class.String(), in(x.Scenarios, len(x.Scenarios))}})

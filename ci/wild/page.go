@@ -2,23 +2,15 @@ package main
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 )
 
-const intro = `<!-- Written by go run ./ci/wild -->
-# Real agents before and after a bug
-
-Published versions of agents, one with a bug and one without. The shipped scenarios run against both, %s
-each. A pair counts if the check or rule it names speaks up in each run before (in some, where the bug is a
-race), and had something to judge and was silent in each run after. Nothing else that a version does counts.
-
-"go run ./ci/wild" installs and runs all of them again, with "-run PATTERN" some; "-scan PACKAGE" looks for more.
-"ci/wild/pairs.yaml" has the pairs, "agents.yaml" how versions are run. A version has to pass a gate before
-anything is believed of it: a text, a write, a command and a permission work, unless "agents.yaml" says why not.
-`
+//go:embed intro.md
+var intro string
 
 // page is docs/wild.md.
 func page(d *Data) string {

@@ -1,6 +1,7 @@
 package webagent
 
 import (
+	_ "embed"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -33,70 +35,26 @@ func WantsBinary(accept string) bool {
 	return yes
 }
 
-// layouts says which number each member of a message has, and behind it what it is, nothing for a text: v any value,
-// o an object, n a number, b true or false, and the name of a message; a star is for a list.
-var layouts = map[string]string{
-	"STEP_STARTED": "stepName2 subagentRunId3", "STEP_FINISHED": "stepName2 subagentRunId3",
-	"RUN_STARTED": "threadId2 runId3 parentRunId4 input5input protocolVersion6",
-	"RUN_FINISHED": "threadId2 runId3 result4v outcome5 interrupts6*interrupt usage7*usage " +
-		"pendingToolCallIds8*",
-	"RUN_ERROR":                 "code2 message3 usage4*usage",
-	"TEXT_MESSAGE_START":        "messageId2 role3 name4 subagentRunId5",
-	"TEXT_MESSAGE_CONTENT":      "messageId2 delta3 subagentRunId4",
-	"TEXT_MESSAGE_END":          "messageId2 subagentRunId3",
-	"TEXT_MESSAGE_CHUNK":        "messageId2 role3 delta4 name5 subagentRunId6",
-	"TOOL_CALL_START":           "toolCallId2 toolCallName3 parentMessageId4 subagentRunId5",
-	"TOOL_CALL_ARGS":            "toolCallId2 delta3 subagentRunId4",
-	"TOOL_CALL_END":             "toolCallId2 subagentRunId3",
-	"TOOL_CALL_CHUNK":           "toolCallId2 toolCallName3 parentMessageId4 delta5 subagentRunId6",
-	"TOOL_CALL_RESULT":          "subagentRunId2 messageId3 toolCallId4 content5 role6 contentParts7*part",
-	"STATE_SNAPSHOT":            "snapshot2v subagentRunId3",
-	"STATE_DELTA":               "delta2*patch subagentRunId3",
-	"MESSAGES_SNAPSHOT":         "messages2*message",
-	"ACTIVITY_SNAPSHOT":         "subagentRunId2 messageId3 activityType4 content5o replace6b",
-	"ACTIVITY_DELTA":            "subagentRunId2 messageId3 activityType4 patch5*patch",
-	"RAW":                       "event2v source3 subagentRunId4",
-	"CUSTOM":                    "name2 value3v subagentRunId4",
-	"SUBAGENT_STARTED":          "subagentRunId2 name3 description4 parentSubagentRunId5",
-	"SUBAGENT_FINISHED":         "subagentRunId2 result3v outcome4 interruptIds5*",
-	"SUBAGENT_ERROR":            "subagentRunId2 message3 code4",
-	"REASONING_START":           "subagentRunId2 messageId3",
-	"REASONING_END":             "subagentRunId2 messageId3",
-	"REASONING_MESSAGE_START":   "subagentRunId2 messageId3 role4",
-	"REASONING_MESSAGE_CONTENT": "subagentRunId2 messageId3 delta4",
-	"REASONING_MESSAGE_END":     "subagentRunId2 messageId3",
-	"REASONING_MESSAGE_CHUNK":   "subagentRunId2 messageId3 delta4",
-	"REASONING_ENCRYPTED_VALUE": "subagentRunId2 subtype3 entityId4 encryptedValue5",
+//go:embed binary.txt
+var binaryTable string
 
-	"base": "type1n timestamp2n rawEvent3v metadata4o",
-	"input": "threadId1 runId2 parentRunId3 state4v messages5*message tools6*tool context7*context forwardedProps8v " +
-		"protocolVersion10",
-	"message":   "id1 role2 content3 name4 toolCalls5*call toolCallId6 error7 contentParts8*part",
-	"call":      "id1 type2 function3function",
-	"function":  "name1 arguments2",
-	"part":      "text1spoken",
-	"spoken":    "text1",
-	"tool":      "name1 description2 parameters3v",
-	"context":   "description1 value2",
-	"interrupt": "id1 reason2 message3 toolCallId4 responseSchema5v",
-	"usage":     "provider1 model2 inputTokens3n outputTokens4n totalTokens5n",
-	"patch":     "op1n path2 from3 value4v",
+// layout is how an event or another message is written; binary.txt explains it.
+type layout struct {
+	arm, kind int
+	members   []string
 }
 
-// arms are the types of events in the order of their numbers in the envelope, from 1; kinds are those of
-// the enumeration, from 0.
-var (
-	kinds = append(slices.Clone(inBoth), "SUBAGENT_STARTED", "SUBAGENT_FINISHED", "SUBAGENT_ERROR",
-		"TEXT_MESSAGE_CHUNK", "TOOL_CALL_CHUNK")
-	arms = append(slices.Clone(inBoth), "TEXT_MESSAGE_CHUNK", "TOOL_CALL_CHUNK", "SUBAGENT_STARTED",
-		"SUBAGENT_FINISHED", "SUBAGENT_ERROR")
-	inBoth = []string{"TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "TOOL_CALL_START",
-		"TOOL_CALL_ARGS", "TOOL_CALL_END", "STATE_SNAPSHOT", "STATE_DELTA", "MESSAGES_SNAPSHOT", "RAW", "CUSTOM",
-		"RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "STEP_STARTED", "STEP_FINISHED"}
-	newer = []string{"TOOL_CALL_RESULT", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "REASONING_START",
-		"REASONING_MESSAGE_START", "REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_END", "REASONING_MESSAGE_CHUNK",
-		"REASONING_END", "REASONING_ENCRYPTED_VALUE"}
-)
+var layouts = sync.OnceValue(func() map[string]layout {
+	all := map[string]layout{}
+	for line := range strings.Lines(binaryTable) {
+		if f := strings.Fields(line); len(f) > 3 && f[0] != "#" {
+			arm, _ := strconv.Atoi(f[0])
+			kind, _ := strconv.Atoi(f[1])
+			all[f[2]] = layout{arm, kind, f[3:]}
+		}
+	}
+	return all
+})
 
 // binaryOf is an event in the binary form, with its length; nil if the form has no such event.
 func binaryOf(data []byte) []byte {
@@ -105,11 +63,11 @@ func binaryOf(data []byte) []byte {
 		return nil
 	}
 	kind, _ := e["type"].(string)
-	arm, enum := slices.Index(slices.Concat(arms, newer), kind), slices.Index(slices.Concat(kinds, newer), kind)
-	if arm < 0 {
+	of := layouts()[kind]
+	if of.arm == 0 {
 		return nil
 	}
-	e["type"] = float64(enum)
+	e["type"] = float64(of.kind)
 	if outcome, ok := e["outcome"].(map[string]any); ok {
 		for _, name := range []string{"interrupts", "pendingToolCallIds", "interruptIds"} {
 			e[name] = outcome[name]
@@ -118,16 +76,16 @@ func binaryOf(data []byte) []byte {
 	}
 	body := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), packed("base", e))
 	body = append(body, packed(kind, e)...)
-	whole := protowire.AppendBytes(protowire.AppendTag(nil, protowire.Number(arm+1), protowire.BytesType), body)
+	whole := protowire.AppendBytes(protowire.AppendTag(nil, protowire.Number(of.arm), protowire.BytesType), body)
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(whole))), whole...)
 }
 
 // packed is a message.
-func packed(layout string, m map[string]any) (b []byte) {
+func packed(message string, m map[string]any) (b []byte) {
 	if parts, ok := m["content"].([]any); ok {
 		m["contentParts"] = parts
 	}
-	for member := range strings.FieldsSeq(layouts[layout]) {
+	for _, member := range layouts()[message].members {
 		at := strings.IndexAny(member, "123456789")
 		name := member[:at]
 		digits := at + 1

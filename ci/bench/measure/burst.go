@@ -17,13 +17,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	acp "github.com/coder/acp-go-sdk"
+
 	"github.com/acp-test/acp-test/ci/must"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
-	acp "github.com/coder/acp-go-sdk"
 )
 
 // A client takes one turn with n updates from argv, counts those that it saw, also before it

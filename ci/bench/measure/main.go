@@ -6,6 +6,7 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
 	"os"
@@ -31,14 +32,8 @@ var commands = map[string]func(args []string){
 	"transcript": transcriptFile,
 }
 
-const usage = `usage:
-  measure burst UPDATES ROUNDS [SDK-CLIENT.mjs]  clients that take a burst, a line each
-  measure web-burst EVENTS ROUNDS CLIENT.mjs     the same of an endpoint of AG-UI
-  measure endpoint EVENTS                        an endpoint that answers with a burst
-  measure agent UPDATES [RATE]                   an agent that sends a burst in each turn
-  measure turn -- AGENT…                         one turn, by a client that does nothing else
-  measure time RUNS -- COMMAND…                  median seconds and peak MiB of a command
-  measure transcript ENTRIES FILE                a long, ordinary conversation`
+//go:embed usage.txt
+var usage string
 
 func main() {
 	if len(os.Args) > 1 {
@@ -47,7 +42,7 @@ func main() {
 			return
 		}
 	}
-	fmt.Fprintln(os.Stderr, usage)
+	fmt.Fprint(os.Stderr, usage)
 	os.Exit(2)
 }
 
