@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/yamlfile"
 	"github.com/acp-test/acp-test/mistake"
 )
@@ -320,11 +321,7 @@ func (p *scriptParser) jsonValue(n *yamlfile.Node) any {
 	case yamlfile.Map:
 		return p.object(n)
 	case yamlfile.List:
-		list := []any{}
-		for _, item := range n.Items {
-			list = append(list, p.jsonValue(item))
-		}
-		return list
+		return lists.Map(n.Items, p.jsonValue)
 	case yamlfile.Scalar:
 		if s, ok := n.Value.(string); ok {
 			return p.expanded(n, s)
@@ -335,9 +332,5 @@ func (p *scriptParser) jsonValue(n *yamlfile.Node) any {
 }
 
 func (p *scriptParser) object(n *yamlfile.Node) object {
-	o := object{}
-	for _, f := range n.Fields {
-		o = append(o, member{f.Key, p.jsonValue(f.Node)})
-	}
-	return o
+	return lists.Map(n.Fields, func(f yamlfile.Field) member { return member{f.Key, p.jsonValue(f.Node)} })
 }

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/acp-test/acp-test/internal/lists"
 )
 
 // task is what a path asks for.
@@ -94,11 +96,7 @@ func (s *Server) models() []string {
 
 func (s *Server) modelList(f format) []byte {
 	names := s.models()
-	infos := []any{}
-	for _, name := range names {
-		infos = append(infos, f.model(name))
-	}
-	return appendJSON(nil, f.models(infos, names))
+	return appendJSON(nil, f.models(lists.Map(names, func(name string) any { return f.model(name) }), names))
 }
 
 // tokens answers a request to count tokens: one for every four bytes of text.

@@ -189,11 +189,7 @@ func (r *Recorder) steps(s *said, left, broken, cut bool) []StepNode {
 
 // nodesOf writes steps as a script has them, with all variables replaced.
 func nodesOf(steps []Step) []StepNode {
-	out := make([]StepNode, 0, len(steps))
-	for i := range steps {
-		out = append(out, nodeOf(&steps[i]))
-	}
-	return out
+	return lists.Map(steps, func(s Step) StepNode { return nodeOf(&s) })
 }
 
 func nodeOf(s *Step) StepNode {
@@ -304,9 +300,5 @@ func answerEntry(n int, id string, steps []StepNode) object {
 	if id != "" {
 		o = append(o, member{"id", id})
 	}
-	texts := []any{}
-	for _, s := range steps {
-		texts = append(texts, s.Text)
-	}
-	return append(o, member{"steps", texts})
+	return append(o, member{"steps", lists.Map(steps, func(s StepNode) any { return s.Text })})
 }

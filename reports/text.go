@@ -161,13 +161,9 @@ func apart(run results.Run) string {
 }
 
 // everywhere are the ids of what is wrong everywhere.
-func everywhere(causes []results.Cause) (ids []string) {
-	for _, c := range causes {
-		if c.Everywhere {
-			ids = append(ids, c.ID)
-		}
-	}
-	return ids
+func everywhere(causes []results.Cause) []string {
+	spread := lists.Where(causes, func(c results.Cause) bool { return c.Everywhere })
+	return lists.Map(spread, func(c results.Cause) string { return c.ID })
 }
 
 // unknownEverywhere are the causes that are wrong everywhere and that nobody knew. Where each

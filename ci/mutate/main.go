@@ -152,10 +152,7 @@ func load(dir string) (all []good) {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		defer t.Close()
-		g := good{file: path, had: map[string]results.Verdict{}}
-		for e := range t.All() {
-			g.log = append(g.log, e)
-		}
+		g := good{file: path, log: slices.Collect(t.All()), had: map[string]results.Verdict{}}
 		classes := judged(g.log)
 		for id, class := range classes {
 			g.had[id] = class

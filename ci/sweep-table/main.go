@@ -22,6 +22,7 @@ import (
 	"github.com/acp-test/acp-test/ci/inside"
 	"github.com/acp-test/acp-test/ci/must"
 	"github.com/acp-test/acp-test/internal/canary"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/grammar"
@@ -147,10 +148,8 @@ func table() {
 // drawn draws faults.
 func (s search) drawn(n int, seed uint64) (names []string) {
 	all := faults.All(s.name)
-	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:min(n, len(all))] {
-		names = append(names, all[i].Name)
-	}
-	return names
+	chosen := rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:min(n, len(all))]
+	return lists.Map(chosen, func(i int) string { return all[i].Name })
 }
 
 // agent is the reference agent, as a process of its own.

@@ -77,38 +77,18 @@ func (h *host) explore(c *cobra.Command, o *exploring) error {
 	if err != nil {
 		return err
 	}
-	shard, from, err := h.shard(o.shard)
-	if err != nil {
-		return err
+	learnAndDraw := func(s *sweep.Sweeper, console *reports.Console) (out sweep.Outcome, err error) {
+		g, learned, err := h.learn(c.Context(), s, of.generator)
+		if err != nil {
+			return out, fmt.Errorf("explore: %w", err)
+		}
+		if !o.quiet {
+			console.Say(learned + "\n")
+		}
+		s.Max, s.Twice, s.Write = o.sessions, o.twice, o.write
+		return s.Explore(c.Context(), g, again)
 	}
-	chosen := selection{of: of}
-	engine, release, err := h.beforeSweep(c, &o.sweeping, chosen)
-	if err != nil {
-		return err
-	}
-	defer release()
-	console := h.console(&o.options, 0)
-	defer console.Close()
-	s := h.sweeper(c, &o.sweeping, engine, chosen, console)
-	g, learned, err := h.learn(c.Context(), s, of.generator)
-	if err != nil {
-		return fmt.Errorf("explore: %w", err)
-	}
-	if !o.quiet {
-		console.Say(learned + "\n")
-	}
-	s.Max, s.Twice, s.Write = o.sessions, o.twice, o.write
-	s.Shard = partOf(shard)
-	out, err := s.Explore(c.Context(), g, again)
-	console.Close()
-	if err != nil {
-		return err
-	}
-	if shard != nil {
-		shard.Hash = results.HashOf(nil)
-		sharded(&out.Run, shard, "conversations", from)
-	}
-	return h.swept(c, &o.sweeping, engine, out)
+	return h.sweeps(c, &o.sweeping, selection{of: of}, "conversations", learnAndDraw)
 }
 
 // learn returns the grammar that fits an agent, and a paragraph for the user. It reads both from

@@ -281,12 +281,10 @@ func (h *host) initFiles(p *agents.Profile, name string, repo repository, learne
 
 // absent is the error that some of the files are there, and nothing was written.
 func (h *host) absent(files map[string][]byte) error {
-	var there []string
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if _, err := os.Lstat(h.absolute(name)); err == nil {
-			there = append(there, name)
-		}
-	}
+	there := lists.Where(slices.Sorted(maps.Keys(files)), func(name string) bool {
+		_, err := os.Lstat(h.absolute(name))
+		return err == nil
+	})
 	if len(there) > 0 {
 		return fmt.Errorf("init: %s is there already; nothing was written", strings.Join(there, ", "))
 	}

@@ -12,7 +12,9 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -129,11 +131,7 @@ func (f *formatter) file(name string) (differs bool, err error) {
 	}
 	tree, mistakes := script.Parse(shown, text)
 	if len(mistakes) > 0 {
-		var list []error
-		for _, m := range mistakes {
-			list = append(list, m)
-		}
-		return false, errors.Join(list...)
+		return false, errors.Join(lists.Map(mistakes, func(m *mistake.Mistake) error { return m })...)
 	}
 	if err := f.isScenario(shown, tree); err != nil {
 		return false, err

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -23,15 +24,9 @@ import (
 )
 
 // probing is one turn, in which an agent shows what it is and how it reaches its model.
-const probing = `# One turn of an unknown agent.
-golden off
-further off 'one turn is enough'
-%sprompt 'Say hello.'
-await turn end_turn
--- llm.yaml --
-replies:
-  - - text: Hello.
-`
+//
+//go:embed templates/probe.txt
+var probing string
 
 // shown is what an agent showed of itself.
 type shown struct {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -65,19 +66,14 @@ func (h *host) ownAgent(o *prompting, work string) (a prompt.Agent, stop func(),
 }
 
 // builtIn is the model of the reference agent where there is no other.
-const builtIn = `lanes:
-  all:
-    when: {user~: .}
-    reply:
-      - text: |
-          Hello. I am the reference agent of acp-test, and the model behind me is built in: it says this to
-          every prompt. With --llm FILE it follows a script (acp-test help model).
-`
+//
+//go:embed templates/model.yaml
+var builtIn []byte
 
 // modelFor starts the model that answers in place of a provider: the script of --llm, or
 // the one built in, for a reference agent without another. Else there is none.
 func (h *host) modelFor(o *prompting, p *agents.Profile, box agents.Sandbox) (*fakellm.Server, error) {
-	name, src := o.llm, []byte(builtIn)
+	name, src := o.llm, builtIn
 	if name == "" {
 		url, _ := h.getenv(refagent.EnvBaseURL)
 		given := slices.ContainsFunc(o.env, func(kv string) bool {

@@ -75,59 +75,48 @@ func protocols() []protocol {
 }
 
 func acpV1() protocol {
-	return protocol{
+	return ofACP(protocol{
 		Protocol: acp.V1(), reference: "reference", recordings: recordings.V1(), planner: schedules.V1,
-		generator: grammar.V1(), reports: acpreport.V1(), read: reading(recordings.V1()),
-		kind: acpframe.Update, fields: func() inspector.Fields { return acp.Fields(acp.V1()) },
-	}.convertsACP()
+		generator: grammar.V1(), reports: acpreport.V1(),
+	})
 }
 
 func acpV2() protocol {
-	return protocol{
+	return ofACP(protocol{
 		Protocol: acp.V2(), reference: "reference-acp-v2", recordings: recordings.V2(), planner: schedules.V2,
-		generator: grammar.V2(),
-		reports:   acpreport.V2(), read: reading(recordings.V2()), looks: recordings.LooksV2,
-		kind: acpframe.Update, fields: func() inspector.Fields { return acp.Fields(acp.V2()) },
-	}.convertsACP()
+		generator: grammar.V2(), reports: acpreport.V2(), looks: recordings.LooksV2,
+	})
 }
 
-func aguiV1() protocol {
-	return protocol{
-		Protocol: agui.V1(), reference: "reference-ag-ui", recordings: aguirecord.Protocol{}, planner: aguischedules.V1,
-		generator: aguigrammar.V1(), reports: aguireport.V1(), read: readingWeb, looks: aguirecord.Looks, fields: agui.Fields,
-	}.convertsAGUI()
-}
-
-// convertsACP adds what makes scenarios of recordings of a version of ACP.
-func (p protocol) convertsACP() protocol {
+// ofACP adds what all versions of ACP have in common.
+func ofACP(p protocol) protocol {
+	p.read = func(in io.Reader, each func(transcript.Entry)) (*transcript.Transcript, error) {
+		return replay.Read(p.recordings, in, each)
+	}
 	p.convert = func(t *transcript.Transcript, title string, model []byte) (*recordings.Converted, error) {
 		return recordings.Convert(p.Protocol, t, title, model)
 	}
 	p.hasModel = func(t *transcript.Transcript) bool { return recordings.Model(t) != nil }
-	p.relaxed = recordings.Relaxed
+	p.relaxed, p.kind = recordings.Relaxed, acpframe.Update
 	p.agent = func(r *rand.Rand) []byte { return grammar.Agent(r, p.Name == acp.NameV2) }
+	p.fields = func() inspector.Fields { return acp.Fields(p.Protocol) }
 	return p
 }
 
-// convertsAGUI adds what makes scenarios of recordings of AG-UI.
-func (p protocol) convertsAGUI() protocol {
+func aguiV1() protocol {
+	p := protocol{
+		Protocol: agui.V1(), reference: "reference-ag-ui", recordings: aguirecord.Protocol{}, planner: aguischedules.V1,
+		generator: aguigrammar.V1(), reports: aguireport.V1(), read: readingWeb, looks: aguirecord.Looks, fields: agui.Fields,
+		hasModel: aguirecord.HasModel, relaxed: aguirecord.Relaxed,
+	}
 	p.convert = func(t *transcript.Transcript, title string, model []byte) (*recordings.Converted, error) {
 		text, left, err := aguirecord.Convert(p.Protocol, t, title, model)
 		return &recordings.Converted{Text: text, Left: left, NoGolden: true}, err
 	}
-	p.hasModel = aguirecord.HasModel
 	p.front = func(script *serve.Script, recording, log *transcript.Transcript) *serve.Web {
 		return endpoint.Front(p.recordings, script, recording, log)
 	}
-	p.relaxed = aguirecord.Relaxed
 	return p
-}
-
-// reading reads recordings in any form that replay knows.
-func reading(p replay.Protocol) func(io.Reader, func(transcript.Entry)) (*transcript.Transcript, error) {
-	return func(in io.Reader, each func(transcript.Entry)) (*transcript.Transcript, error) {
-		return replay.Read(p, in, each)
-	}
 }
 
 // readingWeb reads recordings of AG-UI, and then shows what is in them.

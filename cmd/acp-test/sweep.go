@@ -96,6 +96,19 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 	if o.list {
 		return h.listed(chosen.list)
 	}
+	return h.sweeps(c, o, chosen, "schedules", func(s *sweep.Sweeper, _ *reports.Console) (sweep.Outcome, error) {
+		if s.Engine.Linger == nil && s.Engine.Profile.Name != chosen.of.reference {
+			long := 2 * time.Second // an agent we do not know may be late
+			s.Engine.Linger = &long
+		}
+		return s.Run(c.Context(), chosen.list)
+	})
+}
+
+// sweeps makes a sweeper, lets run sweep with it, and writes what it found. what is swept in parts by --shard, which
+// are of the chosen scenarios.
+func (h *host) sweeps(c *cobra.Command, o *sweeping, chosen selection, what string,
+	run func(*sweep.Sweeper, *reports.Console) (sweep.Outcome, error)) error {
 	shard, from, err := h.shard(o.shard)
 	if err != nil {
 		return err
@@ -105,39 +118,25 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		return err
 	}
 	defer release()
-	if engine.Linger == nil && engine.Profile.Name != chosen.of.reference {
-		long := 2 * time.Second // an agent we do not know may be late
-		engine.Linger = &long
-	}
 	console := h.console(&o.options, 0)
 	defer console.Close()
 	s := h.sweeper(c, o, engine, chosen, console)
-	s.Shard = partOf(shard)
-	out, err := s.Run(c.Context(), chosen.list)
+	if shard != nil {
+		s.Shard = &sweep.Part{Index: shard.Index, Of: shard.Of}
+		shard.List = lists.Map(chosen.list, func(sc *scenarios.Scenario) string { return sc.ID })
+		shard.Hash = scenarios.Hash(chosen.list)
+	}
+	out, err := run(s, console)
 	console.Close()
 	if err != nil {
 		return err
 	}
 	if shard != nil {
-		shard.List = lists.Map(chosen.list, func(sc *scenarios.Scenario) string { return sc.ID })
-		shard.Hash = scenarios.Hash(chosen.list)
-		sharded(&out.Run, shard, "schedules", from)
+		out.Run.Shard = shard
+		out.Run.Notes = append(out.Run.Notes,
+			fmt.Sprintf("part %d of %d of the %s, by %s", shard.Index, shard.Of, what, from))
 	}
 	return h.swept(c, o, engine, out)
-}
-
-// partOf returns the part of a sweep that a shard is; nil without one.
-func partOf(shard *results.Shard) *sweep.Part {
-	if shard == nil {
-		return nil
-	}
-	return &sweep.Part{Index: shard.Index, Of: shard.Of}
-}
-
-// sharded notes in a run that it is a part, by what was said at from.
-func sharded(run *results.Run, shard *results.Shard, what, from string) {
-	run.Shard = shard
-	run.Notes = append(run.Notes, fmt.Sprintf("part %d of %d of the %s, by %s", shard.Index, shard.Of, what, from))
 }
 
 // beforeSweep makes the folders of a sweep and an engine whose agent can be started. release
