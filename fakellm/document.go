@@ -61,12 +61,11 @@ func NewStep(kind, value string, more ...string) StepNode {
 // NewText returns a step of the kinds text, thinking and refusal, which says
 // pieces.
 func NewText(kind string, pieces ...string) StepNode {
-	var s StepNode
+	value := yamlfile.QuoteAll(pieces)
 	if len(pieces) == 1 {
-		s = NewStep(kind, quoted(pieces[0]))
-	} else {
-		s = NewStep(kind, yamlfile.QuoteAll(pieces))
+		value = quoted(pieces[0])
 	}
+	s := NewStep(kind, value)
 	s.Pieces = pieces
 	return s
 }

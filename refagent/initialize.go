@@ -27,10 +27,7 @@ func (a *agent) initialize(r *request, params json.RawMessage) *rpcError {
 		return a.greetV2(r, asked, params)
 	}
 	client := clientCapabilities(p.ClientCapabilities)
-	a.mu.Lock()
-	a.initialized, a.version, a.client = true, version, client
-	a.mu.Unlock()
-
+	a.begun(version, client)
 	capabilities := a.advertised()
 	methods := []any{}
 	for _, id := range a.logins() {
@@ -40,6 +37,13 @@ func (a *agent) initialize(r *request, params json.RawMessage) *rpcError {
 	a.conn.respond(r, object{"protocolVersion": version, "agentCapabilities": capabilities, "authMethods": methods,
 		"agentInfo": agentInfo()}, nil)
 	return nil
+}
+
+// begun notes what the two sides have agreed on.
+func (a *agent) begun(version int, client ClientCapabilities) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.initialized, a.version, a.client = true, version, client
 }
 
 // agentInfo is the name of the agent, as both versions tell it.
@@ -69,22 +73,22 @@ func (a *agent) advertised() object {
 		"mcpCapabilities": object{"http": !a.habits.lacks("http"), "sse": false},
 	}
 	sessions := a.able("list", "delete", "resume", "close", "additionalDirectories:directories")
-	if a.forks() {
-		sessions["fork"] = object{}
-	}
-	a.takesSystemPrompt(sessions)
 	all["sessionCapabilities"] = sessions
-	if a.provides() {
-		all["providers"] = object{}
-	}
+	a.extend(all, sessions)
 	if a.habits.Unadvertised {
 		prune(all)
 	}
 	return all
 }
 
-// takesSystemPrompt adds that the editor may give a system prompt.
-func (a *agent) takesSystemPrompt(sessions object) {
+// extend adds what both versions advertise beside it: of the agent, and of its sessions.
+func (a *agent) extend(all, sessions object) {
+	if a.forks() {
+		sessions["fork"] = object{}
+	}
+	if a.provides() {
+		all["providers"] = object{}
+	}
 	if !a.habits.lacks("systemPrompt") {
 		sessions["systemPrompt"] = object{"mode": object{"override": object{}}}
 	}

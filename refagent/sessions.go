@@ -114,11 +114,7 @@ func (a *agent) real(path string) string {
 
 // spawn runs f beside the loop that reads input; the end of the connection
 // waits for it.
-func (a *agent) spawn(f func()) {
-	a.tasks.Go(func() {
-		f()
-	})
-}
+func (a *agent) spawn(f func()) { a.tasks.Go(f) }
 
 // write adds an event to the record and its log.
 func (s *session) write(e event) {

@@ -70,24 +70,15 @@ func (a *agent) greetV2(r *request, asked int, params json.RawMessage) *rpcError
 	}
 	client := clientCapabilities(p.Capabilities)
 	client = ClientCapabilities{ElicitForm: client.ElicitForm, ElicitURL: client.ElicitURL, BooleanOptions: true}
-	a.mu.Lock()
-	a.initialized, a.version, a.client = true, version2, client
-	a.mu.Unlock()
-
+	a.begun(version2, client)
 	session := a.able("delete", "additionalDirectories:directories")
 	session["prompt"], session["mcp"] = a.able("image", "audio", "embeddedContext:embedded"), a.able("stdio", "http")
-	if a.forks() {
-		session["fork"] = object{}
-	}
-	a.takesSystemPrompt(session)
+	capabilities := object{"session": session}
+	a.extend(capabilities, session)
 	methods := []any{}
 	for _, id := range a.logins() {
 		methods = append(methods, object{"type": "agent", "methodId": id, "name": "Reference login",
 			"description": "Succeeds at once"})
-	}
-	capabilities := object{"session": session}
-	if a.provides() {
-		capabilities["providers"] = object{}
 	}
 	a.conn.respond(r, object{"protocolVersion": version2, "capabilities": capabilities,
 		"authMethods": methods, "info": agentInfo()}, nil)

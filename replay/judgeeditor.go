@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -215,10 +216,7 @@ func (j Judge) leftOpen(x *language.AgentExpectation, sessions []Session) (obser
 
 // leftRunning looks for processes of ours that outlived the editor.
 func leftRunning(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
-	var left []string
-	for _, s := range sessions {
-		left = append(left, s.Left...)
-	}
+	left := lists.Flat(sessions, func(s Session) []string { return s.Left })
 	if len(left) == 0 {
 		return "nothing was left running", x.Negate, true
 	}

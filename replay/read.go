@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -131,7 +132,7 @@ type importer struct {
 }
 
 func newImporter(p Protocol, h transcript.Header) (*importer, error) {
-	i := &importer{clock: time.Unix(0, 0), guess: guesser{protocol: p}}
+	i := &importer{clock: time.Unix(0, 0), guess: guesser{p, map[wire.ID][]transcript.Entry{}}}
 	h.Protocol = p.Version()
 	var err error
 	i.t, err = transcript.New(h,
@@ -214,16 +215,8 @@ func other(s transcript.Source) transcript.Source {
 func (g *guesser) note(e transcript.Entry) {
 	switch e.Kind {
 	case transcript.Request:
-		if g.open == nil {
-			g.open = map[wire.ID][]transcript.Entry{}
-		}
 		g.open[e.ID] = append(g.open[e.ID], e)
 	case transcript.Response:
-		asked := g.open[e.ID]
-		for i, q := range asked {
-			if q.Seq == e.Ref {
-				g.open[e.ID] = append(asked[:i:i], asked[i+1:]...)
-			}
-		}
+		g.open[e.ID] = slices.DeleteFunc(g.open[e.ID], func(q transcript.Entry) bool { return q.Seq == e.Ref })
 	}
 }

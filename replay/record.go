@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/internal/confined"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/rules"
@@ -231,8 +232,7 @@ func (p *Proxy) judge() (finish func()) {
 
 // tell reports the findings from the n-th on.
 func (p *Proxy) tell(all []rules.Finding, n int) int {
-	for ; n < len(all); n++ {
-		f := all[n]
+	for _, f := range all[n:] {
 		if p.Live != nil {
 			fmt.Fprintf(p.Live, "acp-test: %s of the %s: %s: %s (%s)\n", f.Class, f.Side, f.Rule,
 				printable.Line(f.Message, 500), numbers(f.Entries))
@@ -241,16 +241,9 @@ func (p *Proxy) tell(all []rules.Finding, n int) int {
 			p.Found(f)
 		}
 	}
-	return n
+	return len(all)
 }
 
 func numbers(seqs []int) string {
-	text := ""
-	for i, n := range seqs {
-		if i > 0 {
-			text += " "
-		}
-		text += fmt.Sprintf("#%d", n)
-	}
-	return text
+	return strings.Join(lists.Map(seqs, func(n int) string { return fmt.Sprintf("#%d", n) }), " ")
 }

@@ -175,16 +175,14 @@ func ReplacePath(s, from, to string) string {
 	}
 	var out strings.Builder
 	for {
-		i := strings.Index(s, from)
-		if i < 0 {
-			out.WriteString(s)
+		before, rest, found := strings.Cut(s, from)
+		out.WriteString(before)
+		switch {
+		case !found:
 			return out.String()
-		}
-		out.WriteString(s[:i])
-		rest := s[i+len(from):]
-		if rest == "" || !isNamePart(rest[0]) {
+		case rest == "" || !isNamePart(rest[0]):
 			out.WriteString(to)
-		} else {
+		default:
 			out.WriteString(from)
 		}
 		s = rest

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -228,23 +229,18 @@ func markdownRequirements(b *bytes.Buffer, c *results.Conformance) {
 	b.WriteString("\n</details>\n")
 }
 
+// escaped replaces all that means something in Markdown.
+var escaped = sync.OnceValue(func() *strings.Replacer {
+	pairs := []string{"<", "&lt;", "&", "&amp;"}
+	for _, sign := range strings.Split("\\`*_{}[]>()#!|~@", "") {
+		pairs = append(pairs, sign, `\`+sign)
+	}
+	return strings.NewReplacer(pairs...)
+})
+
 // markdown makes text show as it is, wherever it stands.
 func markdown(s string) string {
-	var b strings.Builder
-	for _, r := range harmless(strings.ReplaceAll(s, "\n", " ")) {
-		switch {
-		case r == '<':
-			b.WriteString("&lt;")
-		case r == '&':
-			b.WriteString("&amp;")
-		default:
-			if strings.ContainsRune("\\`*_{}[]>()#!|~@", r) {
-				b.WriteByte('\\')
-			}
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
+	return escaped().Replace(harmless(strings.ReplaceAll(s, "\n", " ")))
 }
 
 // code is a code span, with as many backquotes as its text asks for.

@@ -258,10 +258,7 @@ func (c *MatrixCell) worsen(outcome string, note int) {
 
 // words are the cells for people, behind the first ones given.
 func (r MatrixRow) words(first ...string) []string {
-	for _, c := range r.Cells {
-		first = append(first, c.word(true))
-	}
-	return first
+	return append(first, lists.Map(r.Cells, func(c MatrixCell) string { return c.word(true) })...)
 }
 
 // renumber leaves out the notes no cell speaks of, and numbers the rest in the

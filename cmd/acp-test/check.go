@@ -34,10 +34,9 @@ func checkCommand(h *host) *cobra.Command {
 		run.Recorded, run.Strict = true, o.strict
 		for _, name := range args {
 			var res results.Result
-			var of protocol
-			_, err := h.recordingIn(name, func(in io.Reader) (t *transcript.Transcript, err error) {
+			_, of, err := h.recordingIn(name, func(in io.Reader) (t *transcript.Transcript, of protocol, err error) {
 				res, t, of, err = h.sabotaged(&o.sabotage, name, in, o.severity)
-				return t, err
+				return t, of, err
 			})
 			if err != nil && len(args) == 1 {
 				return err
@@ -80,20 +79,19 @@ func diffCommand(h *host) *cobra.Command {
 	})
 }
 
+// reading reads a recording and finds its protocol.
+type reading func(io.Reader) (*transcript.Transcript, protocol, error)
+
 // recordingOf reads the recording that a command line names, in any form, and finds its protocol.
 // One that a crash cut off is good for what stands before that.
-func (h *host) recordingOf(name string) (t *transcript.Transcript, of protocol, err error) {
-	if t, err = h.recordingIn(name, h.session); err == nil {
-		of, err = h.protocolOf(t)
-	}
-	return t, of, err
+func (h *host) recordingOf(name string) (*transcript.Transcript, protocol, error) {
+	return h.recordingIn(name, h.session)
 }
 
 // recordingIn opens the recording that a command line names for read, and says what of it
 // could not be read.
-func (h *host) recordingIn(name string, read func(io.Reader) (*transcript.Transcript, error)) (*transcript.Transcript,
-	error) {
-	t, err := h.openRecording(name, read)
+func (h *host) recordingIn(name string, read reading) (*transcript.Transcript, protocol, error) {
+	t, of, err := h.openRecording(name, read)
 	if err == nil && t.Torn() {
 		fmt.Fprintf(h.err, "acp-test: %s ends in the middle of a line, as after a crash; what stands before that counts\n",
 			name)
@@ -101,7 +99,7 @@ func (h *host) recordingIn(name string, read func(io.Reader) (*transcript.Transc
 	if err == nil {
 		h.leftOut(name, t)
 	}
-	return t, err
+	return t, of, err
 }
 
 // leftOut says how a recording of another program was read, and names the lines that could
@@ -120,8 +118,7 @@ func (h *host) leftOut(name string, t *transcript.Transcript) {
 	}
 }
 
-func (h *host) openRecording(name string, read func(io.Reader) (*transcript.Transcript, error)) (*transcript.Transcript,
-	error) {
+func (h *host) openRecording(name string, read reading) (t *transcript.Transcript, of protocol, err error) {
 	in := h.in
 	if name != "-" {
 		if exists(name, true) {
@@ -129,20 +126,19 @@ func (h *host) openRecording(name string, read func(io.Reader) (*transcript.Tran
 		}
 		f, err := os.Open(name)
 		if err != nil {
-			return nil, err
+			return nil, of, err
 		}
 		defer f.Close()
 		in = f
 	}
 	text, err := logs.Open(in)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if err == nil {
+		t, of, err = read(text)
 	}
-	t, err := read(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, of, fmt.Errorf("%s: %w", name, err)
 	}
-	return t, nil
+	return t, of, nil
 }
 
 // conclude sums up a run without an engine, shows it and writes its reports. It returns the exit

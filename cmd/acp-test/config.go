@@ -98,10 +98,7 @@ func parseConfig(file string, src []byte) (c config, err error) {
 
 // known fails where a name that the file has stands for nothing.
 func (c *config) known(root *yamlfile.Node) {
-	suites := []string{language.AllSuites}
-	for _, p := range protocols() {
-		suites = append(suites, p.SuiteNames()...)
-	}
+	suites := append(suiteNames(), language.AllSuites)
 	slices.Sort(suites)
 	suites = slices.Compact(suites)
 	names := map[string][]string{"severity": {c.Severity}, "suites": c.Suites}

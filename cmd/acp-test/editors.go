@@ -102,7 +102,10 @@ func (h *host) editors(ctx context.Context, o *editing, paths, client []string) 
 	}
 	bench := editors.Bench{Self: h.self, Env: h.env, Tool: tool(), Timeout: o.timeout, Judge: of.judge(o.severity),
 		Protocol: of.Name, Quote: quoted,
-		Read: func(file string) (*transcript.Transcript, error) { return h.recordingIn(file, h.session) }}
+		Read: func(file string) (*transcript.Transcript, error) {
+			t, _, err := h.recordingOf(file)
+			return t, err
+		}}
 	if of.front != nil {
 		bench.Front = func(script *serve.Script, log *transcript.Transcript) *serve.Web { return of.front(script, nil, log) }
 	}

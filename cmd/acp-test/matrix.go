@@ -13,6 +13,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/editors/personas"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -147,8 +148,7 @@ func (h *host) column(c *cobra.Command, o *options, chosen selection, place stri
 	for i := range column.Run.Results {
 		column.Run.Results[i].Rerun = again(column.Run.Results[i].ID)
 	}
-	twice := slices.DeleteFunc(slices.Clone(chosen.list),
-		func(s *scenarios.Scenario) bool { return !slices.Contains(s.Tags, twiceTag) })
+	twice := lists.Where(chosen.list, func(s *scenarios.Scenario) bool { return slices.Contains(s.Tags, twiceTag) })
 	if len(twice) > 0 {
 		second := *e
 		second.Out = filepath.Join(e.Out, "again")

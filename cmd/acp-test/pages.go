@@ -94,19 +94,15 @@ func sentence(c *cobra.Command) string {
 
 // faultsPage says how each way of judging is known to work.
 func faultsPage() string {
-	var b strings.Builder
-	b.WriteString(page("faults"))
-	for _, f := range faults.All(faults.ACPv1) {
-		var found []string
-		for _, name := range f.Reddens {
-			if name = ruleLink(name, "rules.md"); f.Swept() {
-				name = "a [sweep](../sweeping.md)"
+	return page("faults") + lists.Text(faults.All(faults.ACPv1), func(f faults.Fault) string {
+		found := lists.Map(f.Reddens, func(name string) string {
+			if f.Swept() {
+				return "a [sweep](../sweeping.md)"
 			}
-			found = append(found, name)
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, text(f.Summary), reported(f.Copies), strings.Join(found, ", "))
-	}
-	return b.String()
+			return ruleLink(name, "rules.md")
+		})
+		return row("`"+f.Name+"`", text(f.Summary), reported(f.Copies), strings.Join(found, ", "))
+	})
 }
 
 // reported is a link to a public report, which is named as REPOSITORY#NUMBER; "" without one.
@@ -136,11 +132,10 @@ func requirementLinks(ids []string) string {
 
 // bugsPage says what finds the bugs that people reported.
 func bugsPage() string {
-	var b, rows strings.Builder
+	var rows strings.Builder
 	total, found := map[string]int{}, map[string]int{}
 	for _, bug := range bugs.All() {
 		total[bug.Side]++
-		var finders []string
 		with := ""
 		if bug.NotJudged == "" {
 			found[bug.Side]++
@@ -149,18 +144,17 @@ func bugsPage() string {
 				with += " of an " + bug.By
 			}
 		}
-		for _, f := range bug.Found {
-			finders = append(finders, ruleLink(f.Name, "reference/rules.md")+" ("+f.Class+")")
-		}
+		finders := lists.Map(bug.Found, func(f bugs.Finder) string {
+			return ruleLink(f.Name, "reference/rules.md") + " (" + f.Class + ")"
+		})
 		fmt.Fprintf(&rows, "| %d | %s | %s %s | %s | %s |\n", bug.Number, text(bug.Project), text(bug.What),
 			strings.Join(lists.Map(bug.Reports, reported), ", "), with, strings.Join(finders, ", ")+text(bug.NotJudged))
 		if bug.Number == lastOfAgents {
 			rows.WriteString("\n## Editors\n" + bugsHead)
 		}
 	}
-	fmt.Fprintf(&b, page("bugs"),
-		found["agent"], total["agent"], found["editor"], total["editor"])
-	return b.String() + bugsHead + rows.String()
+	return fmt.Sprintf(page("bugs"), found["agent"], total["agent"], found["editor"], total["editor"]) +
+		bugsHead + rows.String()
 }
 
 const (
@@ -170,29 +164,26 @@ const (
 
 // libertiesPage says what no rule and no check blames.
 func libertiesPage() string {
-	var b strings.Builder
-	b.WriteString(page("liberties"))
-	for _, l := range liberties.All(faults.ACPv1) {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", l.Name, text(l.Summary), requirementLinks(strings.Fields(l.Allows)),
-			text(l.Takes))
-	}
-	return b.String()
+	return page("liberties") + lists.Text(liberties.All(faults.ACPv1), func(l liberties.Liberty) string {
+		return row("`"+l.Name+"`", text(l.Summary), requirementLinks(strings.Fields(l.Allows)), text(l.Takes))
+	})
 }
 
 func rulesPage() string {
-	var b strings.Builder
-	b.WriteString(page("rules"))
-	for _, side := range []rules.Side{rules.OfAgent, rules.OfClient} {
-		fmt.Fprintf(&b, "\n## About the %s\n", side)
-		b.WriteString(rulesOf(invariants.V1(), side, func(string) string { return "" }))
-	}
-	return b.String()
+	return page("rules") + bothSides(invariants.V1(), "About the", func(string) string { return "" })
+}
+
+// bothSides are the rules of a set about agents and those about clients, each with more behind it.
+func bothSides(set *rules.Set, title string, more func(rule string) string) string {
+	return lists.Text([]rules.Side{rules.OfAgent, rules.OfClient}, func(side rules.Side) string {
+		return fmt.Sprintf("\n## %s %s\n", title, side) + rulesOf(set, side, more)
+	})
 }
 
 // rulesOf are the rules of a set about one side, each with more behind it.
 func rulesOf(set *rules.Set, side rules.Side, more func(rule string) string) string {
 	list := lists.Where(set.Rules(), func(r rules.Rule) bool { return r.Side == side })
-	return strings.Join(lists.Map(list, func(r rules.Rule) string { return "\n" + ruleText(r) + more(r.ID) }), "")
+	return lists.Text(list, func(r rules.Rule) string { return "\n" + ruleText(r) + more(r.ID) })
 }
 
 func ruleText(r rules.Rule) string {
@@ -269,23 +260,11 @@ func text(s string) string {
 // v2Page is the reference of version 2 of ACP: what its scenarios have that those of
 // version 1 have not, its rules, requirements, faults and liberties.
 func v2Page() string {
-	first, p := acp.V1(), acp.V2()
-	var b strings.Builder
-	b.WriteString(page("acp-v2") + wordsOf(p, first.Words, first.Kinds))
-	for _, side := range []rules.Side{rules.OfAgent, rules.OfClient} {
-		fmt.Fprintf(&b, "\n## Rules about the %s\n", side)
-		b.WriteString(rulesOf(p.Rules, side, seenBy))
-	}
-	b.WriteString("\n## Requirements\n")
-	kept := invariants.Kept()
-	for _, q := range p.Rules.Requirements() {
-		if !slices.Contains(kept, q.ID) {
-			b.WriteString("\n" + requirementText(q))
-		}
-	}
-	b.WriteString("\n## Requirements of version 1 that hold as they are\n\n" + requirementLinks(kept) + "\n" +
-		differencesOf(faults.ACPv2, "breaks", func(f faults.Fault) string { return f.Breaks }))
-	return b.String()
+	first, p, kept := acp.V1(), acp.V2(), invariants.Kept()
+	return page("acp-v2") + wordsOf(p, first.Words, first.Kinds) + bothSides(p.Rules, "Rules about the", seenBy) +
+		requirementsOf(p.Rules, kept) +
+		"\n## Requirements of version 1 that hold as they are\n\n" + requirementLinks(kept) + "\n" +
+		differencesOf(faults.ACPv2, "breaks", func(f faults.Fault) string { return f.Breaks })
 }
 
 // explainV2 is what there is to say of a rule or a requirement of version 2, ok is
@@ -334,15 +313,17 @@ func seenBy(name string) string {
 // webPage is the reference of AG-UI: its words, rules, requirements, faults and liberties.
 func webPage() string {
 	p := agui.V1()
-	var b strings.Builder
-	b.WriteString(page("ag-ui") +
-		wordsOf(p, nil, nil) + "\n## Rules\n" + rulesOf(p.Rules, rules.OfAgent, func(string) string { return "" }) +
-		"\n## Requirements\n")
-	for _, q := range p.Rules.Requirements() {
-		b.WriteString("\n" + requirementText(q))
-	}
-	b.WriteString(differencesOf(faults.AGUI, "copied from", func(f faults.Fault) string { return reported(f.Copies) }))
-	return b.String()
+	return page("ag-ui") + wordsOf(p, nil, nil) +
+		"\n## Rules\n" + rulesOf(p.Rules, rules.OfAgent, func(string) string { return "" }) +
+		requirementsOf(p.Rules, nil) +
+		differencesOf(faults.AGUI, "copied from", func(f faults.Fault) string { return reported(f.Copies) })
+}
+
+// requirementsOf are the requirements of a set, without some that are said elsewhere.
+func requirementsOf(set *rules.Set, without []string) string {
+	list := lists.Where(set.Requirements(), func(q rules.Requirement) bool { return !slices.Contains(without, q.ID) })
+	return "\n## Requirements\n" +
+		lists.Text(list, func(q rules.Requirement) string { return "\n" + requirementText(q) })
 }
 
 // wordsOf lists the words and patterns of a protocol, without those of another one.
@@ -372,16 +353,20 @@ func wordsOf(p *scenarios.Protocol, words []*scenarios.Command, kinds []language
 // differencesOf lists the faults and liberties of the reference agent. about is what a column says
 // of each fault.
 func differencesOf(protocol, column string, about func(faults.Fault) string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n## Faults of the reference agent\n\n"+
-		"| fault | what the agent does wrong | %s | found by |\n|---|---|---|---|\n", column)
-	for _, f := range faults.All(protocol) {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, text(f.Summary), about(f), strings.Join(f.Reddens, ", "))
-	}
-	b.WriteString("\n## Liberties of the reference agent\n\n" +
-		"| liberty | what the agent does | left open by |\n|---|---|---|\n")
-	for _, l := range liberties.All(protocol) {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", l.Name, text(l.Summary), l.Allows)
-	}
-	return b.String()
+	return "\n## Faults of the reference agent\n\n" + head("fault", "what the agent does wrong", column, "found by") +
+		lists.Text(faults.All(protocol), func(f faults.Fault) string {
+			return row("`"+f.Name+"`", text(f.Summary), about(f), strings.Join(f.Reddens, ", "))
+		}) +
+		"\n## Liberties of the reference agent\n\n" + head("liberty", "what the agent does", "left open by") +
+		lists.Text(liberties.All(protocol), func(l liberties.Liberty) string {
+			return row("`"+l.Name+"`", text(l.Summary), l.Allows)
+		})
+}
+
+// row is a row of a table in Markdown.
+func row(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
+
+// head is the first row of a table in Markdown, and the line below it.
+func head(cells ...string) string {
+	return row(cells...) + "|" + strings.Repeat("---|", len(cells)) + "\n"
 }

@@ -135,12 +135,7 @@ func readingWeb(in io.Reader, each func(transcript.Entry)) (*transcript.Transcri
 func protocolNames() []string { return []string{language.Default, acp.NameV2, agui.Name} }
 
 // suiteNames are the names of all suites.
-func suiteNames() (names []string) {
-	for _, p := range protocols() {
-		names = append(names, p.SuiteNames()...)
-	}
-	return names
-}
+func suiteNames() []string { return lists.Flat(protocols(), protocol.SuiteNames) }
 
 // protocolNamed returns the protocol of a name; "" is the first.
 func protocolNamed(name string) (protocol, error) {
@@ -178,23 +173,6 @@ const beginning = 32 << 10
 // looking returns the protocol whose frames the beginning of a recording holds.
 func looking(head []byte) protocol {
 	return protocolThat(func(p protocol) bool { return p.looks != nil && p.looks(head) })
-}
-
-// protocolOf returns the protocol of a recording that was read, which is that of protocolIn.
-func (h *host) protocolOf(t *transcript.Transcript) (protocol, error) {
-	if h.protocol != "" {
-		return protocolNamed(h.protocol)
-	}
-	if t.Header().Scenario != "" || t.Header().Protocol != acpV1().Version {
-		return protocolVersion(t.Header().Protocol), nil
-	}
-	var head []byte
-	for e := range replay.Frames(t) {
-		if head = append(head, e.Raw...); len(head) > beginning {
-			break
-		}
-	}
-	return looking(head), nil
 }
 
 // judge judges recordings of the protocol.

@@ -250,10 +250,13 @@ func (h *host) live(to string) (io.Writer, error) {
 	return c, nil
 }
 
-// providers are the variables that hold base URLs, with the wire formats behind
-// them, the path that belongs to the variable's value and the vendor's address.
-func providers() []struct{ variable, wire, path, vendor string } {
-	return []struct{ variable, wire, path, vendor string }{
+// provider is a variable that holds a base URL, with the wire format behind it, the path that belongs to
+// the variable's value and the vendor's address.
+type provider struct{ variable, wire, path, vendor string }
+
+// providers are those that agents know by a variable.
+func providers() []provider {
+	return []provider{
 		{"OPENAI_BASE_URL", fakellm.OpenAIChat, "/v1", "https://api.openai.com"},
 		{"OPENAI_BASE_URL", fakellm.OpenAIResponses, "/v1", "https://api.openai.com"},
 		{"ANTHROPIC_BASE_URL", fakellm.Anthropic, "", "https://api.anthropic.com"},
@@ -331,10 +334,7 @@ func (h *host) watchModel(log *transcript.Transcript) (end func()) {
 		if !prompted.Load() || asked.Load() {
 			return
 		}
-		var names []string
-		for _, p := range providers() {
-			names = append(names, p.variable)
-		}
+		names := lists.Map(providers(), func(p provider) string { return p.variable })
 		h.tell(log, notAsked, "the agent never asked a model through this recording, so what its model said is not in it; "+
 			"an agent that has the model's address in a file of its own must have that of "+
 			strings.Join(slices.Compact(names), ", ")+" there, which record sets")

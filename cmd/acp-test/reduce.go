@@ -80,10 +80,7 @@ func (h *host) reduce(c *cobra.Command, o *reducing) error {
 	if err != nil {
 		return err
 	}
-	if _, err := engine.Profile.Locate(h.sandbox()); err != nil {
-		return err
-	}
-	if err := engine.Prepare(c.Context()); err != nil {
+	if err := h.ready(c.Context(), engine); err != nil {
 		return err
 	}
 	r := sweep.Reduction{Engine: engine, Jobs: int(o.jobs), Cause: cause, Confirm: o.confirm, Budget: o.budget}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/reports"
@@ -196,12 +197,11 @@ func convertCommand(h *host) *cobra.Command {
 }
 
 func formatList() string {
-	var b strings.Builder
-	for _, name := range reports.Formats() {
+	lines := lists.Map(reports.Formats(), func(name string) string {
 		_, about := reports.File(name)
-		fmt.Fprintf(&b, "  %-10s %s\n", name, about)
-	}
-	return strings.TrimSuffix(b.String(), "\n")
+		return fmt.Sprintf("  %-10s %s", name, about)
+	})
+	return strings.Join(lines, "\n")
 }
 
 // checkFormats says which of FORMAT[=FILE] is no format.

@@ -275,13 +275,8 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 	if e.ExtraArgs, err = o.faulty(chosen.of, p); err != nil {
 		return nil, err
 	}
-	if err := o.takeLiberties(e, chosen.of); err != nil {
-		return nil, err
-	}
-	if err := o.goldensOf(e, chosen); err != nil {
-		return nil, err
-	}
-	if err := cmp.Or(o.play(e), o.sabotage.through(e)); err != nil {
+	err = cmp.Or(o.takeLiberties(e, chosen.of), o.goldensOf(e, chosen), o.play(e), o.sabotage.through(e))
+	if err != nil {
 		return nil, err
 	}
 	switch late := conformanceLinger; {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/sabotage"
@@ -94,7 +95,7 @@ func (h *host) sabotaged(f *sabotageFlag, name string, in io.Reader, severity st
 		return results.Result{}, nil, protocol{}, fmt.Errorf("--sabotage %s: a recording cannot show it, since the agent "+
 			"would have done something else; acp-test run --sabotage %[1]s -- AGENT can", f.Name)
 	}
-	was, of, err := h.readSession(in, nil)
+	was, of, err := h.session(in)
 	if err != nil {
 		return results.Result{}, nil, of, err
 	}
@@ -108,9 +109,7 @@ func (h *host) sabotaged(f *sabotageFlag, name string, in io.Reader, severity st
 
 // sabotagePage lists the mutations.
 func sabotagePage() string {
-	var b strings.Builder
-	b.WriteString(page("sabotage"))
-	for _, m := range sabotage.All() {
+	return page("sabotage") + lists.Text(sabotage.All(), func(m sabotage.Mutation) string {
 		breaks := m.Breaks
 		if q, ok := invariants.V1().Requirement(m.Breaks); ok {
 			breaks = fmt.Sprintf("[%s](requirements.md#%s) (%s)", q.ID, strings.ToLower(q.ID), strings.ToUpper(q.Level))
@@ -118,21 +117,18 @@ func sabotagePage() string {
 		if m.Legal {
 			breaks = "nothing"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.Name, m.Summary, breaks, map[bool]string{true: "held"}[m.Held])
-	}
-	return b.String()
+		return row("`"+m.Name+"`", m.Summary, breaks, map[bool]string{true: "held"}[m.Held])
+	})
 }
 
 // sabotageHelp is the list for help.
 func sabotageHelp() string {
-	var b strings.Builder
-	b.WriteString("What --sabotage NAME changes between editor and agent. A FILE may hold another change.\n\n")
 	width := 0
 	for _, name := range sabotage.Names() {
 		width = max(width, len(name))
 	}
-	for _, m := range sabotage.All() {
-		fmt.Fprintf(&b, "%-*s  %s (%s)\n", width, m.Name, m.Summary, wrongWith(m))
-	}
-	return b.String()
+	return "What --sabotage NAME changes between editor and agent. A FILE may hold another change.\n\n" +
+		lists.Text(sabotage.All(), func(m sabotage.Mutation) string {
+			return fmt.Sprintf("%-*s  %s (%s)\n", width, m.Name, m.Summary, wrongWith(m))
+		})
 }

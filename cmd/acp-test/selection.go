@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -232,9 +231,8 @@ func readDurations(file string) (map[string]time.Duration, error) {
 		return nil, fmt.Errorf("--durations: %w", err)
 	}
 	found := map[string]time.Duration{}
-	lines := bufio.NewScanner(bytes.NewReader(src))
-	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimSpace(lines.Text())
+	for i, line := range strings.Split(string(src), "\n") {
+		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
@@ -243,12 +241,9 @@ func readDurations(file string) (map[string]time.Duration, error) {
 		seconds, err := strconv.ParseFloat(line[at+1:], 64)
 		if at < 0 || err != nil || seconds < 0 {
 			return nil, fmt.Errorf("%s:%d: the id of a scenario and its seconds are expected, such as: cancel/idle 0.42", file,
-				n)
+				i+1)
 		}
 		found[strings.TrimSpace(line[:at])] = time.Duration(seconds * float64(time.Second))
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("--durations: %s: %w", file, err)
 	}
 	return found, nil
 }

@@ -32,15 +32,15 @@ func showCommand(h *host) *cobra.Command {
 		if masked || exact {
 			return h.canonicalText(args[0], exact)
 		}
-		t, err := h.openRecording(args[0], h.session)
+		t, of, err := h.openRecording(args[0], h.session)
 		if err != nil {
 			return err
 		}
 		h.leftOut(args[0], t)
 		if page != "" {
-			return h.page(args[0], t, page)
+			return h.page(args[0], t, of, page)
 		}
-		return h.show(t)
+		return h.show(t, of)
 	})
 	c.Flags().BoolVarP(&masked, "canonical", "f", false, "the canonical text, as goldens have it")
 	c.Flags().BoolVar(&exact, "exact", false, "as -f, but every chunk, in the order of arrival")
@@ -50,10 +50,9 @@ func showCommand(h *host) *cobra.Command {
 
 // canonicalText prints the canonical text of a recording, which is surveyed while it is read.
 func (h *host) canonicalText(name string, exact bool) error {
-	var of protocol
 	var text golden.Renderer
-	t, err := h.openRecording(name, func(in io.Reader) (t *transcript.Transcript, err error) {
-		t, of, err = h.readSession(in, func(of protocol) (see func(transcript.Entry)) {
+	t, of, err := h.openRecording(name, func(in io.Reader) (*transcript.Transcript, protocol, error) {
+		return h.readSession(in, func(of protocol) (see func(transcript.Entry)) {
 			if s, ok := of.Canonical.(golden.Surveyor); ok {
 				see, text = s.Survey()
 			} else {
@@ -61,7 +60,6 @@ func (h *host) canonicalText(name string, exact bool) error {
 			}
 			return see
 		})
-		return t, err
 	})
 	if err != nil {
 		return err
@@ -73,11 +71,7 @@ func (h *host) canonicalText(name string, exact bool) error {
 }
 
 // page writes a transcript as the report of a run that it alone makes up.
-func (h *host) page(name string, t *transcript.Transcript, out string) (err error) {
-	of, err := h.protocolOf(t)
-	if err != nil {
-		return err
-	}
+func (h *host) page(name string, t *transcript.Transcript, of protocol, out string) (err error) {
 	dir, err := os.MkdirTemp("", "acp-test-show-")
 	if err != nil {
 		return err
@@ -100,11 +94,7 @@ func (h *host) page(name string, t *transcript.Transcript, out string) (err erro
 	return h.report(run, "html", out)
 }
 
-func (h *host) show(t *transcript.Transcript) error {
-	of, err := h.protocolOf(t)
-	if err != nil {
-		return err
-	}
+func (h *host) show(t *transcript.Transcript, of protocol) error {
 	s := h.style(h.out)
 	w := bufio.NewWriter(h.out)
 	if title := headline(t.Header()); title != "" {

@@ -80,10 +80,7 @@ func refuseRunFlags(c *cobra.Command, more ...string) error {
 }
 
 func (h *host) sweep(c *cobra.Command, o *sweeping) error {
-	if err := refuseRunFlags(c); err != nil {
-		return err
-	}
-	if err := o.bounds(c); err != nil {
+	if err := cmp.Or(refuseRunFlags(c), o.bounds(c)); err != nil {
 		return err
 	}
 	chosen, err := o.selection(h)

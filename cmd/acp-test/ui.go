@@ -180,34 +180,29 @@ func (h *host) judged(name string, in io.Reader) (any, error) {
 
 // canonical is the text of a transcript for comparison.
 func (h *host) canonical(in io.Reader) (string, error) {
-	t, of, err := h.readSession(in, nil)
+	t, of, err := h.session(in)
 	if err != nil {
 		return "", err
 	}
 	return of.judge("v1").Canonical(t), nil
 }
 
-// readSession reads a transcript with its protocol. Beside that, what whose gives for the
-// protocol gets the entries; nil is nothing.
-func (h *host) readSession(in io.Reader, whose func(protocol) func(transcript.Entry)) (*transcript.Transcript, protocol,
+// session reads a recording and finds its protocol.
+func (h *host) session(in io.Reader) (*transcript.Transcript, protocol, error) {
+	return h.readSession(in, func(protocol) func(transcript.Entry) { return nil })
+}
+
+// readSession reads a recording and finds its protocol. Meanwhile, what seer gives for the
+// protocol gets the entries.
+func (h *host) readSession(in io.Reader, seer func(protocol) func(transcript.Entry)) (*transcript.Transcript, protocol,
 	error) {
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	of, err := h.protocolIn(buffered)
 	if err != nil {
 		return nil, of, err
 	}
-	var see func(transcript.Entry)
-	if whose != nil {
-		see = whose(of)
-	}
-	t, err := of.read(buffered, see)
+	t, err := of.read(buffered, seer(of))
 	return t, of, err
-}
-
-// session reads a transcript.
-func (h *host) session(in io.Reader) (*transcript.Transcript, error) {
-	t, _, err := h.readSession(in, nil)
-	return t, err
 }
 
 // checkedSession reads a transcript, and judges it meanwhile.

@@ -92,7 +92,7 @@ func (d *doer) converted(a asked,
 		return made{}, err
 	}
 	defer file.Close()
-	t, of, err := d.h.readSession(file, nil)
+	t, of, err := d.h.session(file)
 	if err != nil {
 		return made{}, err
 	}

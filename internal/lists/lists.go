@@ -4,6 +4,7 @@ package lists
 import (
 	"iter"
 	"slices"
+	"strings"
 )
 
 // Map returns what f makes of each element; nil if there is none.
@@ -13,6 +14,17 @@ func Map[T, U any](list []T, f func(T) U) (all []U) {
 	}
 	return all
 }
+
+// Flat returns what f makes of each element, all in one list.
+func Flat[T, U any](list []T, f func(T) []U) (all []U) {
+	for _, x := range list {
+		all = append(all, f(x)...)
+	}
+	return all
+}
+
+// Text returns what text makes of each of a list, one behind the other.
+func Text[T any](list []T, text func(T) string) string { return strings.Join(Map(list, text), "") }
 
 // Collect is Map for a sequence.
 func Collect[T, U any](seq iter.Seq[T], f func(T) U) (all []U) {

@@ -254,7 +254,7 @@ func (s *server) initialize(w http.ResponseWriter, r *http.Request, m message, l
 		refuse(w, http.StatusBadRequest, "initialize needs an id")
 		return
 	}
-	c := s.begin(r, newID(), nil)
+	c := s.begin(r, rand.Text(), nil)
 	c.deliver(m, line)
 	box := c.claim("")
 	answer, ok := box.next(r.Context().Done(), nil)
@@ -320,11 +320,4 @@ func (s *server) get(w http.ResponseWriter, r *http.Request) {
 			box.took()
 		}
 	}
-}
-
-// newID makes an id that nobody can guess.
-func newID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	return fmt.Sprintf("%x", b)
 }

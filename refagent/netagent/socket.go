@@ -2,6 +2,7 @@ package netagent
 
 import (
 	"bytes"
+	"crypto/rand"
 	"net/http"
 
 	"github.com/coder/websocket"
@@ -9,7 +10,7 @@ import (
 
 // socket serves a connection by a WebSocket.
 func (s *server) socket(w http.ResponseWriter, r *http.Request) {
-	id := newID()
+	id := rand.Text()
 	w.Header().Set(connectionHeader, id)
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // own has looked
 	if err != nil {
