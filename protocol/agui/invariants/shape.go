@@ -1,10 +1,12 @@
 package invariants
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -13,44 +15,9 @@ import (
 // object, list, bool, whole, any (also null), content (a text or a list), a role, an
 // outcome, messages, and a|b for a closed set. "A" says that it may bear subagentRunId.
 // The facts are those of the schema of 1.1, and of the guides of 0.x for what is retired.
-const shapes = `
-RUN_STARTED threadId runId | parentRunId input:input protocolVersion
-RUN_FINISHED threadId runId | result:some outcome:outcome usage:list
-RUN_ERROR message | code usage:list
-STEP_STARTED stepName | A
-STEP_FINISHED stepName | A
-TEXT_MESSAGE_START messageId | role:developer|system|assistant|user name A
-TEXT_MESSAGE_CONTENT messageId delta | A
-TEXT_MESSAGE_END messageId | A
-TEXT_MESSAGE_CHUNK | messageId role:developer|system|assistant|user delta name A
-TOOL_CALL_START toolCallId toolCallName | parentMessageId A
-TOOL_CALL_ARGS toolCallId delta | A
-TOOL_CALL_END toolCallId | A
-TOOL_CALL_CHUNK | toolCallId toolCallName parentMessageId delta A
-TOOL_CALL_RESULT messageId toolCallId content:content | role:tool A
-STATE_SNAPSHOT snapshot:any | A
-STATE_DELTA delta:list | A
-MESSAGES_SNAPSHOT messages:messages |
-ACTIVITY_SNAPSHOT messageId activityType content:object | replace:bool A
-ACTIVITY_DELTA messageId activityType patch:list | A
-RAW event:any | source A
-CUSTOM name value:any | A
-REASONING_START messageId | A
-REASONING_END messageId | A
-REASONING_MESSAGE_START messageId role:reasoning | A
-REASONING_MESSAGE_CONTENT messageId delta | A
-REASONING_MESSAGE_END messageId | A
-REASONING_MESSAGE_CHUNK | messageId delta A
-REASONING_ENCRYPTED_VALUE subtype:tool-call|message entityId encryptedValue | encryptedValueType A
-SUBAGENT_STARTED subagentRunId name | description parentSubagentRunId parentToolCallId parentMessageId
-SUBAGENT_FINISHED subagentRunId | result:some outcome:suboutcome
-SUBAGENT_ERROR subagentRunId message | code
-THINKING_START | title
-THINKING_END |
-THINKING_TEXT_MESSAGE_START |
-THINKING_TEXT_MESSAGE_CONTENT delta |
-THINKING_TEXT_MESSAGE_END |
-`
+//
+//go:embed shapes.txt
+var shapes string
 
 // field is a member of an event.
 type field struct {
@@ -96,6 +63,11 @@ func Members() map[string][][2]string {
 		}
 	}
 	return all
+}
+
+// Types are the types of events, those that are retired among them, in the order of the table.
+func Types() []string {
+	return lists.Collect(strings.Lines(shapes), func(line string) string { return strings.Fields(line)[0] })
 }
 
 func knownType(kind string) bool { return types()[kind] != nil }
