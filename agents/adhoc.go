@@ -2,6 +2,7 @@ package agents
 
 import (
 	"cmp"
+	_ "embed"
 	"path"
 	"slices"
 	"strings"
@@ -41,23 +42,9 @@ var launchers = []string{"npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "uvx", "u
 // providers are what the SDKs, frameworks and agents of each provider read: the
 // variables of its base URL and of its key. A provider that has no variable for
 // its address is left out: with a key alone, an agent would go there.
-const providers = `
-openai-compatible, with /v1:
-  OPENAI_BASE_URL OPENAI_API_BASE OPENAI_API_KEY
-  OPENROUTER_BASE_URL OPENROUTER_API_BASE OPENROUTER_API_KEY
-  DEEPSEEK_BASE_URL DEEPSEEK_API_BASE DEEPSEEK_API_KEY
-  MOONSHOT_BASE_URL MOONSHOT_API_BASE MOONSHOT_API_KEY
-  KIMI_BASE_URL KIMI_API_KEY
-  DASHSCOPE_BASE_URL DASHSCOPE_API_BASE DASHSCOPE_API_KEY
-  XAI_BASE_URL XAI_API_BASE XAI_API_KEY
-  TOGETHER_BASE_URL TOGETHER_API_KEY
-  LITELLM_BASE_URL LITELLM_API_BASE LITELLM_API_KEY
-  LLM_BASE_URL LLM_API_KEY
-anthropic, without:
-  ANTHROPIC_BASE_URL ANTHROPIC_API_BASE ANTHROPIC_API_KEY
-gemini, without:
-  GOOGLE_GEMINI_BASE_URL GEMINI_API_BASE GEMINI_BASE_URL GEMINI_API_KEY GOOGLE_API_KEY GOOGLE_GENERATIVE_AI_API_KEY
-`
+//
+//go:embed tables/providers.txt
+var providers string
 
 // anyModel points the SDKs and the common frameworks of all providers to the
 // model server. A dummy key keeps agents that only check that there is one

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -302,8 +303,7 @@ func (p *Profile) Fetches() bool {
 
 // cache is a directory of the host that lets a launcher do without a network.
 type cache struct {
-	name string   // the variable that names it
-	also []string // other spellings a host may use
+	names []string // the variable that names it, and other spellings that a host may use
 	// places are where it is if no variable says so, below the host's HOME,
 	// best first. Without any, only what the host sets is passed.
 	places []string
@@ -311,34 +311,20 @@ type cache struct {
 	mixed bool
 }
 
-// Locations only: what they hold belongs to tools and toolchains. Settings of
-// these tools that may carry a password in an address, such as a registry, are
-// not among them.
-var cacheTable = []cache{
-	{name: "npm_config_cache", also: []string{"NPM_CONFIG_CACHE"}, places: []string{".npm"}},
-	{name: "NVM_DIR", places: []string{".nvm"}},
-	{name: "VOLTA_HOME", places: []string{".volta"}},
-	{name: "ASDF_DATA_DIR", places: []string{".asdf"}},
-	{name: "MISE_DATA_DIR", places: []string{".local/share/mise"}},
-	{name: "BUN_INSTALL_CACHE_DIR", places: []string{".bun/install/cache"}},
-	{name: "DENO_DIR", places: []string{".cache/deno", "Library/Caches/deno"}},
-	{name: "UV_CACHE_DIR", places: []string{".cache/uv"}},
-	{name: "UV_PYTHON_INSTALL_DIR", places: []string{".local/share/uv/python"}},
-	{name: "UV_TOOL_DIR", places: []string{".local/share/uv/tools"}},
-	{name: "PIP_CACHE_DIR", places: []string{".cache/pip", "Library/Caches/pip"}},
-	{name: "PYENV_ROOT", places: []string{".pyenv"}},
-	{name: "PYENV_VERSION"},
-	{name: "VIRTUAL_ENV"},
-	{name: "CONDA_PREFIX"},
-	{name: "CARGO_HOME", places: []string{".cargo"}, mixed: true},
-	{name: "RUSTUP_HOME", places: []string{".rustup"}},
-	{name: "RUSTUP_TOOLCHAIN"},
-	{name: "GOPATH", places: []string{"go"}, mixed: true},
-	{name: "GOMODCACHE", places: []string{"go/pkg/mod"}},
-	{name: "GOCACHE", places: []string{".cache/go-build", "Library/Caches/go-build"}},
-	{name: "GOROOT"},
-	{name: "JAVA_HOME"},
-	{name: "DOTNET_ROOT"},
+// cacheTable has a line for each cache: mixed, if it is, its names and its places. They are locations
+// only: what they hold belongs to tools and toolchains. Settings of these tools that may carry a
+// password in an address, such as a registry, are not among them.
+//
+//go:embed tables/caches.txt
+var cacheTable string
+
+func allCaches() (list []cache) {
+	for line := range strings.Lines(cacheTable) {
+		rest, mixed := strings.CutPrefix(line, "mixed ")
+		words := strings.Fields(rest)
+		list = append(list, cache{strings.Split(words[0], "|"), words[1:], mixed})
+	}
+	return list
 }
 
 // CacheDir is the folder for caches of the host's user, "" if the host has none. env is a list of
@@ -365,9 +351,9 @@ func isDir(name string) bool {
 func caches(host map[string]string) map[string]string {
 	env := map[string]string{}
 	home := cmp.Or(host["HOME"], host["USERPROFILE"])
-	for _, c := range cacheTable {
+	for _, c := range allCaches() {
 		if dir := c.locate(host, home); dir != "" {
-			env[c.name] = dir
+			env[c.names[0]] = dir
 		}
 	}
 	if _, ok := env["npm_config_cache"]; ok {
@@ -383,12 +369,12 @@ func caches(host map[string]string) map[string]string {
 
 // tools are the directories that these variables name and that hold nothing but tools.
 func tools(env map[string]string) []string {
-	own := lists.Where(cacheTable, func(c cache) bool { return filepath.IsAbs(env[c.name]) && !c.mixed })
-	return lists.Map(own, func(c cache) string { return env[c.name] })
+	own := lists.Where(allCaches(), func(c cache) bool { return filepath.IsAbs(env[c.names[0]]) && !c.mixed })
+	return lists.Map(own, func(c cache) string { return env[c.names[0]] })
 }
 
 func (c cache) locate(host map[string]string, home string) string {
-	set := lists.First(append([]string{c.name}, c.also...), func(name string) bool { return host[name] != "" })
+	set := lists.First(c.names, func(name string) bool { return host[name] != "" })
 	if set != "" || home == "" {
 		return host[set]
 	}
