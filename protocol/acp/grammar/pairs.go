@@ -76,8 +76,8 @@ func (w *writer) shapePairs(add func(a, b string)) {
 		}
 	}
 	for _, s := range shapes() {
-		if w.works(s.tool) {
-			add("call", s.name)
+		if w.works(s.Tool) {
+			add("call", s.Name)
 		}
 	}
 	for _, how := range endings {

@@ -118,7 +118,7 @@ func anywhere(*writer, *convo) bool { return true }
 
 func anyTool(w *writer, _ *convo) bool {
 	return w.has("tools") && slices.ContainsFunc(shapes(), func(s shape) bool {
-		return s.tool != "mcp" && w.works(s.tool)
+		return s.Tool != "mcp" && w.works(s.Tool)
 	})
 }
 
