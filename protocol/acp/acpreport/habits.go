@@ -1,7 +1,9 @@
 package acpreport
 
 import (
+	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/lists"
@@ -25,60 +27,40 @@ type Broken struct {
 	First string // scenario and entry
 }
 
+// habits has three lines for each: the requirement and what shows the habit, what the agent does,
+// and what version 2 has instead.
+//
+//go:embed habits.txt
+var habits string
+
 // AllHabits lists them, in the order of a conversation.
-func AllHabits() []Habit {
-	update := func(kinds ...string) func(transcript.Entry) bool {
-		return func(e transcript.Entry) bool {
-			u := acpframe.Update(e)
-			return u != "" && strings.Contains(" "+strings.Join(kinds, " ")+" ", " "+u+" ")
-		}
+func AllHabits() (all []Habit) {
+	lines := strings.Split(strings.TrimSpace(habits), "\n")
+	for three := range slices.Chunk(lines, 3) {
+		words := strings.Fields(three[0])
+		all = append(all, Habit{words[0], strings.TrimSpace(three[1]), strings.TrimSpace(three[2]), shows(words[1], words[2])})
 	}
-	asks := func(prefix string) func(transcript.Entry) bool {
-		return func(e transcript.Entry) bool {
-			return e.Kind == transcript.Request && strings.HasPrefix(e.Method, prefix)
-		}
-	}
-	answers := func(method, path string) func(transcript.Entry) bool {
-		return func(e transcript.Entry) bool {
-			v := e.JSON().Path("result" + path)
+	return all
+}
+
+// shows returns what finds a habit: the answer to a method with a member that is not empty, a request
+// whose method begins so, an update of a kind, or one with content of a type.
+func shows(how, what string) func(transcript.Entry) bool {
+	return func(e transcript.Entry) bool {
+		v, update := e.JSON(), acpframe.Update(e)
+		switch how {
+		case "answers":
+			method, member, _ := strings.Cut(what, ".")
+			v = v.Path(strings.TrimSuffix("result."+member, "."))
 			return e.Kind == transcript.Response && e.Method == method && v.Exists() && !v.IsNull() &&
 				(v.Kind() != wire.Array || v.Len() > 0)
+		case "asks":
+			return e.Kind == transcript.Request && strings.HasPrefix(e.Method, what)
+		case "shows":
+			return v.Path("params.update.content").Find("type", what).Exists()
 		}
-	}
-	return []Habit{
-		{"V2-INIT-002", "answers initialize with agentCapabilities",
-			"Say info with name and version, and capabilities, in which what there is is an object.",
-			answers("initialize", ".agentCapabilities")},
-		{"V2-INIT-004", "offers a login", "It is auth/login and auth/logout.", answers("initialize", ".authMethods")},
-		{"V2-RPC-003", "has modes of its own", "A mode is a configuration option of the category mode.",
-			answers("session/new", ".modes")},
-		{"V2-SHAPE-001", "has options with an id", "An option has a configId, and a value its type.",
-			answers("session/new", ".configOptions")},
-		{"V2-RPC-003", "replays a session by session/load",
-			"It is session/resume with replayFrom start; a state comes before its answer.", answers("session/load", "")},
-		{"V2-PRM-001", "answers a prompt at the end of its turn",
-			"Answer with a messageId when it becomes part of the conversation, show the message, and say running and idle.",
-			answers("session/prompt", ".stopReason")},
-		{"V2-UPD-001", "sends pieces of messages without the id of their message", "Each piece has a messageId.",
-			func(e transcript.Entry) bool {
-				return strings.HasSuffix(acpframe.Update(e), "_chunk") && !e.JSON().Path("params.update.messageId").Exists()
-			}},
-		{"V2-UPD-002", "begins tool calls with tool_call", "There is tool_call_update alone, which also begins one.",
-			update("tool_call")},
-		{"V2-UPD-002", "sends plans as plan", "Send plan_update with a planId.", update("plan")},
-		{"V2-UPD-002", "tells its mode by current_mode_update", "Tell it by config_option_update.",
-			update("current_mode_update")},
-		{"V2-UPD-006", "shows diffs with their old and new text", "A diff is a list of changes to files.",
-			func(e transcript.Entry) bool {
-				return lists.Any(e.JSON().Path("params.update.content").Items(), func(c wire.Value) bool {
-					return c.Get("type").Is("diff")
-				})
-			}},
-		{"V2-PER-001", "asks for permission by the tool call alone",
-			"The request has a title of its own, and the call is its subject.", asks("session/request_permission")},
-		{"V2-RPC-004", "reads and writes files through the editor", "The agent does it itself.", asks("fs/")},
-		{"V2-RPC-004", "runs commands in terminals of the editor",
-			"The agent runs them, and shows them by terminal_update and terminal_output_chunk.", asks("terminal/")},
+		anonymous := what == "_chunk" && strings.HasSuffix(update, what) && !v.Path("params.update.messageId").Exists()
+		return update == what || anonymous
 	}
 }
 
