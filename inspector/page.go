@@ -21,6 +21,11 @@ import (
 //go:embed page
 var files embed.FS
 
+// top is the page up to its script: with a policy, a title and a style.
+//
+//go:embed head.html
+var top string
+
 // modules are the parts of the page's script, each behind those that it imports.
 var modules = strings.Fields("dom panes findings filter trace fields source table spans scale lanes plot timeline " +
 	"causes detail conversation state compare actions compose scratch proof moment overview tables cases scenario main")
@@ -88,19 +93,7 @@ func WritePage(w io.Writer, title string, run []byte, p Protocol, data iter.Seq[
 }
 
 func head(w io.Writer, title, policy string) {
-	fmt.Fprintf(w, `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="%s">
-<title>%s</title>
-<style>%s</style>
-</head>
-<body>
-<noscript>This page needs JavaScript. The same results are in results.json and junit.xml beside it.</noscript>
-<div id="app"></div>
-`, policy, html.EscapeString(printable.Text(title)), Style())
+	fmt.Fprintf(w, top, policy, html.EscapeString(printable.Text(title)), Style())
 }
 
 func foot(w io.Writer) { fmt.Fprintf(w, "<script>%s</script>\n</body>\n</html>\n", script()) }

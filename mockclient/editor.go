@@ -172,12 +172,6 @@ func (e *Editor) SetElicitation(p *Elicitation) {
 	e.elicit = cmp.Or(p, &Elicitation{})
 }
 
-// SetHold makes the editor leave the agent's requests of a method open, for
-// Answer, or ends that for later ones.
-func (e *Editor) SetHold(method string, hold bool) {
-	e.HoldIf(method, func(wire.Value) bool { return hold })
-}
-
 // HoldIf makes the editor leave those requests of a method open whose params are
 // so.
 func (e *Editor) HoldIf(method string, is func(params wire.Value) bool) {
