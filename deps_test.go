@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"protocol/acp", "protocol/agui"},
 	{"editors", "sabotage"},
 	{"protocol/translate", "protocol/agui/words", "protocol/agui/aguirecord", "protocol/agui/aguireport", "protocol/agui/schedules", "protocol/agui/grammar", "protocol/acp/acpreport", "protocol/acp/schedules", "protocol/acp/grammar", "protocol/acp/words", "protocol/acp/prompt", "protocol/acp/scratch", "protocol/acp/recordings"},
-	{"reports", "sweep", "replay", "acptest"},
+	{"reports", "sweep", "replay", "acptest", "protocol/lexicon"},
 	{"scenarios"},
 	{"scenarios/verdict", "scenarios/language"},
 	{"scenarios/results"},

@@ -12,6 +12,14 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
+func compileCancel(l *scenarios.Line) scenarios.Step {
+	name := l.TakeSession(0, openIt)
+	l.AtMost(0)
+	return inSession(l, name, func(ctx context.Context, b *scenarios.Branch, s *scenarios.Session) error {
+		return notify(ctx, b, l, s, "session/cancel", map[string]any{"sessionId": s.ID})
+	})
+}
+
 func compileCancelRequest(l *scenarios.Line) scenarios.Step {
 	ref := l.Ref(0)
 	return func(ctx context.Context, b *scenarios.Branch) error {

@@ -1,13 +1,14 @@
 package words
 
 import (
-	"context"
+	_ "embed"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/lexicon"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/transcript"
@@ -18,7 +19,7 @@ import (
 // mean the same, with what the messages of version 2 say instead, and words of its own.
 func AddV2(p *scenarios.Protocol) {
 	Add(p)
-	p.Words = append(p.Words, v2Commands()...)
+	p.Words = append(p.Words, commands(commandsOfV2)...)
 	p.Kinds = v2Kinds(p.Kinds)
 	p.CapabilityHelp = "agent:CAPABILITY is a path below capabilities, such as session.delete, or one of version\n" +
 		"1 that means the same; agent:configOptions asks for what session/new returned. "
@@ -120,6 +121,9 @@ var sameKinds = map[string][]string{
 		"terminal_update", "terminal_output_chunk"},
 }
 
+//go:embed kinds-v2.txt
+var kindsOfV2 string
+
 // v2Kinds are the patterns of version 2.
 func v2Kinds(first []language.Kind) []language.Kind {
 	all := slices.Clone(first)
@@ -139,24 +143,16 @@ func v2Kinds(first []language.Kind) []language.Kind {
 			}
 		}
 	}
-	for name, help := range map[string]string{
-		"tool_call_content_chunk": "a piece of a tool call's content",
-		"terminal_update":         "the state of a terminal", "terminal_output_chunk": "a piece of a terminal's output",
-		"plan_update": "a plan", "replay_complete": "the end of a replay",
-	} {
-		all = append(all, language.Kind{Name: name, Help: help, Match: update(name)})
-	}
-	slices.SortStableFunc(all[len(first):], func(a, b language.Kind) int { return strings.Compare(a.Name, b.Name) })
-	return append(all, language.Kind{Name: "state", Arg: "?",
-		Help: "a state of the session: idle, running or requires_action",
-		Match: func(x language.Bound, e transcript.Entry, own bool) bool {
-			return own && e.Source == transcript.Agent && acpframe.Update(e) == "state_update" &&
-				(x.Arg == "" || e.JSON().Path("params.update.state").Is(x.Arg))
-		}})
+	return append(all, lexicon.Kinds(kindsOfV2, map[string]lexicon.Match{"state": ofState}, update)...)
+}
+
+func ofState(x language.Bound, e transcript.Entry, own bool) bool {
+	return own && e.Source == transcript.Agent && acpframe.Update(e) == "state_update" &&
+		(x.Arg == "" || e.JSON().Path("params.update.state").Is(x.Arg))
 }
 
 // updateWith matches updates of a kind that are so.
-func updateWith(kind string, is func(u wire.Value) bool) match {
+func updateWith(kind string, is func(u wire.Value) bool) lexicon.Match {
 	return func(_ language.Bound, e transcript.Entry, own bool) bool {
 		return own && e.Source == transcript.Agent && acpframe.Update(e) == kind && is(e.JSON().Path("params.update"))
 	}
@@ -248,38 +244,4 @@ func (c *client) modeOption() (id string) {
 		}
 	})
 	return id
-}
-
-// v2Commands are the acts that version 2 alone has.
-func v2Commands() []*scenarios.Command {
-	return []*scenarios.Command{{
-		Name: "cancel-tool", Group: "acts", Cuts: true, Args: "[NAME] ID", Captures: true,
-		Summary: "send tool_call/cancel and wait for the answer",
-		Detail:  "An error answer is a failure, unless the line has a name: then the script judges it.",
-		Compile: compileCancelItem("tool_call/cancel", "toolCallId"),
-	}, {
-		Name: "cancel-terminal", Group: "acts", Cuts: true, Args: "[NAME] ID", Captures: true,
-		Summary: "send terminal/cancel and wait for the answer",
-		Detail:  "An error answer is a failure, unless the line has a name: then the script judges it.",
-		Compile: compileCancelItem("terminal/cancel", "terminalId"),
-	}}
-}
-
-func compileCancelItem(method, key string) func(*scenarios.Line) scenarios.Step {
-	return func(l *scenarios.Line) scenarios.Step {
-		name := l.TakeSession(1, openIt)
-		l.Need(0, "an id")
-		l.AtMost(1)
-		return inSession(l, name, func(ctx context.Context, b *scenarios.Branch, s *scenarios.Session) error {
-			id, err := b.Expand(l.Rest[0])
-			if err != nil {
-				return l.Fault(err)
-			}
-			if l.Alias != "" { // the script judges the answer: it may name what cannot be cancelled
-				defer func(from int) { b.ExcuseSince(from, method) }(b.Transcript().Len())
-			}
-			_, err = call(ctx, b, l, s, method, map[string]any{"sessionId": s.ID, key: id}, true)
-			return err
-		})
-	}
 }

@@ -9,17 +9,6 @@ import (
 	"github.com/acp-test/acp-test/scenarios"
 )
 
-func elicitCommand() *scenarios.Command {
-	return &scenarios.Command{
-		Name: "elicit", Group: "setup",
-		Args:    "accept|decline|cancel|hold|error [mode=form|url] [message=GLOB] [nth=N] [content=JSON]",
-		Summary: "advertise elicitation and say how it is answered",
-		Detail: "accept without content= fills the form with its defaults, else with the smallest\n" +
-			"values its schema allows. The line given last is asked first.",
-		Compile: compileElicit,
-	}
-}
-
 func compileElicit(l *scenarios.Line) scenarios.Step {
 	opts := l.Options("mode", "message", "nth", "content")
 	choice := l.One(0, "a choice")

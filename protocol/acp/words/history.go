@@ -9,16 +9,6 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-func sameHistoryCommand() *scenarios.Command {
-	return &scenarios.Command{
-		Name: "same-history", Group: "back", Args: "REF|live REF",
-		Summary: "compare two accounts of a conversation",
-		Detail: "REF is the name of a session load; live is what happened before the load. The\n" +
-			"difference is shown as a conversation.",
-		Compile: compileSameHistory,
-	}
-}
-
 // spoken are the entries of a session as it was lived: without what loads told again.
 func spoken(entries iter.Seq[transcript.Entry]) iter.Seq[transcript.Entry] {
 	return func(yield func(transcript.Entry) bool) {

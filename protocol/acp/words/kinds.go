@@ -1,76 +1,63 @@
 package words
 
 import (
+	_ "embed"
 	"slices"
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/remote"
+	"github.com/acp-test/acp-test/protocol/lexicon"
 	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/transcript"
 )
 
-type match = func(x language.Bound, e transcript.Entry, own bool) bool
+//go:embed kinds.txt
+var kindsOfBoth string
 
-// kinds are the patterns of what an agent sends in ACP version 1.
+// kinds are the patterns of what an agent sends in ACP version 1, and of what comes by streams and
+// sockets of a script's own.
 func kinds() []language.Kind {
-	all := []language.Kind{
-		{Name: "agent_message", Help: "a chunk of the agent's text; text is its text",
-			Aliases: []string{"agent_message_chunk"}, Inner: true},
-		{Name: "agent_thought", Help: "a chunk of the agent's thoughts; text is its text",
-			Aliases: []string{"agent_thought_chunk"}, Inner: true},
-		{Name: "user_message", Help: "a chunk of the user's text", Aliases: []string{"user_message_chunk"}, Inner: true},
-		{Name: "tool_call", Help: "the first report of a tool call", Inner: true},
-		{Name: "tool_call_update", Help: "a later report of a tool call", Inner: true},
-		{Name: "plan", Help: "a plan", Inner: true},
-		{Name: "available_commands_update", Help: "the agent's commands"},
-		{Name: "current_mode_update", Help: "the session's mode"},
-		{Name: "config_option_update", Help: "the session's options"},
-		{Name: "session_info_update", Help: "title and time of the session"},
-		{Name: "usage_update", Help: "tokens and cost"},
-		{Name: "notice", Help: "a notice for the user"},
-		{Name: "compaction_update", Help: "the state of a compaction"},
-		{Name: "compaction_summary_chunk", Help: "a piece of a compaction's summary"},
-		{Name: "session_message", Help: "a message between two sessions", Inner: true,
-			Aliases: []string{"session_message_chunk"}},
+	all := lexicon.Kinds(kindsOfBoth, map[string]lexicon.Match{
+		"update": update(), "tool": update("tool_call", "tool_call_update"),
+		"content": update("user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call",
+			"tool_call_update", "plan"),
+		"permission": asks("session/request_permission"), "elicitation": asks("elicitation/create"),
+		"subagent": ofSubagent, "answer": ofAnswer, "terminal": ofTerminal,
+		"event": opened(remote.Event), "stream-end": opened(transcript.Closed),
+		"exchange": func(_ language.Bound, e transcript.Entry, _ bool) bool {
+			return e.Source == transcript.Network && e.Kind == transcript.Exchanged
+		},
+	}, update)
+	terminal := &all[slices.IndexFunc(all, func(k language.Kind) bool { return k.Name == "terminal" })]
+	terminal.Of, terminal.Events = "a terminal", []string{"started", "output", "exit", "released"}
+	return all
+}
+
+func ofSubagent(x language.Bound, e transcript.Entry, own bool) bool {
+	state := e.JSON().Path("params.update.state")
+	return own && e.Source == transcript.Agent && acpframe.Update(e) == "subagent_update" &&
+		(x.Arg == "" || state.Get("state").Is(x.Arg) || state.Get("stopReason").Is(x.Arg))
+}
+
+func ofAnswer(x language.Bound, e transcript.Entry, own bool) bool {
+	return own && e.Source == transcript.Editor && e.Kind == transcript.Response &&
+		e.Method == "session/request_permission" && (x.Arg == "" || answered(e) == x.Arg)
+}
+
+func ofTerminal(x language.Bound, e transcript.Entry, _ bool) bool {
+	return e.Source == transcript.Terminal && e.Kind == map[string]transcript.Kind{"started": transcript.TermStarted,
+		"output": transcript.TermOutput, "exit": transcript.TermExit, "released": transcript.TermReleased}[x.Arg]
+}
+
+// opened matches what comes by the stream or socket that a line has opened.
+func opened(kind transcript.Kind) lexicon.Match {
+	return func(x language.Bound, e transcript.Entry, _ bool) bool {
+		return e.Source == transcript.Network && e.Kind == kind && e.Ref == x.Ref
 	}
-	for i := range all {
-		all[i].Match = update(append(all[i].Aliases, all[i].Name)...)
-	}
-	return append(all, []language.Kind{
-		{Name: "update", Help: "any session/update", Match: update()},
-		{Name: "subagent", Arg: "?", Inner: true,
-			Help: "what a session tells of a child: a state such as running, requires_action or idle, or a stop reason",
-			Match: func(x language.Bound, e transcript.Entry, own bool) bool {
-				state := e.JSON().Path("params.update.state")
-				return own && e.Source == transcript.Agent && acpframe.Update(e) == "subagent_update" &&
-					(x.Arg == "" || state.Get("state").Is(x.Arg) || state.Get("stopReason").Is(x.Arg))
-			}},
-		{Name: "tool", Help: "any report of a tool call: an agent may tell of it in one or in many", Inner: true,
-			Match: update("tool_call", "tool_call_update")},
-		{Name: "content", Help: "any update that belongs to a turn: text, thought, tool call, plan", Inner: true,
-			Match: update("user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update",
-				"plan")},
-		{Name: "permission", Help: "a session/request_permission", Aliases: []string{"session/request_permission"},
-			Inner: true, Opens: true, Answered: true, Match: asks("session/request_permission")},
-		{Name: "answer", Arg: "?", Help: "the editor's answer to a permission: an option kind, cancelled, or error",
-			Match: func(x language.Bound, e transcript.Entry, own bool) bool {
-				return own && e.Source == transcript.Editor && e.Kind == transcript.Response &&
-					e.Method == "session/request_permission" &&
-					(x.Arg == "" || answered(e) == x.Arg)
-			}},
-		{Name: "elicitation", Help: "an elicitation/create", Aliases: []string{"elicitation/create"}, Inner: true,
-			Opens: true,
-			Match: asks("elicitation/create")},
-		{Name: "terminal", Arg: "EVENT", Help: "started, output, exit or released: what happened to a terminal",
-			Of: "a terminal", Events: []string{"started", "output", "exit", "released"},
-			Match: func(x language.Bound, e transcript.Entry, _ bool) bool {
-				return e.Source == transcript.Terminal && e.Kind == map[string]transcript.Kind{"started": transcript.TermStarted,
-					"output": transcript.TermOutput, "exit": transcript.TermExit, "released": transcript.TermReleased}[x.Arg]
-			}},
-	}...)
 }
 
 // update matches the session updates of some kinds, all if none is named.
-func update(names ...string) match {
+func update(names ...string) lexicon.Match {
 	return func(_ language.Bound, e transcript.Entry, own bool) bool {
 		u := acpframe.Update(e)
 		return own && e.Source == transcript.Agent && u != "" && (len(names) == 0 || slices.Contains(names, u))
@@ -78,7 +65,7 @@ func update(names ...string) match {
 }
 
 // asks matches the requests of a method.
-func asks(method string) match {
+func asks(method string) lexicon.Match {
 	return func(_ language.Bound, e transcript.Entry, own bool) bool {
 		return own && e.Source == transcript.Agent && e.Kind == transcript.Request && e.Method == method
 	}

@@ -85,35 +85,6 @@ func typed(server any) any {
 	return m
 }
 
-func mcpCommands() []*scenarios.Command {
-	return []*scenarios.Command{{
-		Name: "mcp", Group: "setup", Args: "canary [stdio|http|slow|other] | broken | run NAME PROGRAM [ARG]…",
-		Summary: "give the agent an MCP server: one whose tool sings, or one of yours",
-		Detail: "The name of canary is canary, its tool canary_sing{text}. Let the model call it with\n" +
-			"tool: mcp, args: {server: canary, tool: canary_sing, args: {text: …}}, and ask\n" +
-			"canary called. Given both ways, the one over http is canary_http. With the text\n" +
-			"crash the one over stdio ends without an answer, with hang none ever answers, with fail\n" +
-			"the tool says that it failed, with silent its result is empty, and with late it comes after\n" +
-			"a second, also of a call that was taken back.\n" +
-			"slow is over stdio, and takes a second before it answers the first message. other is over\n" +
-			"stdio, by the same name with another environment: its songs begin with another word, -other\n" +
-			"behind it. It is for the sessions that are opened from then on.\n" +
-			"broken adds a server whose program does not exist. run adds one of yours over stdio: the\n" +
-			"program is found in PATH, and a file of the archive is $WORK/FILE. The agent starts it, with\n" +
-			"your rights unless --isolate keeps it in. Must stand before the session is opened.",
-		Compile: compileMCP,
-	}, {
-		Name: "canary", Group: "back", Args: "initialized|configured|called [text=TEXT] [over=stdio|http] [n=N]",
-		Negatable: true, Effect: true, OfTool: true,
-		Summary: "ask what the MCP server that the agent was given has seen",
-		Detail: "initialized is its handshake, which needs the arguments that were given; configured\n" +
-			"says that the env or the headers given came with it; called is a call of its tool.\n" +
-			"It waits for that, since an agent may connect beside its turns. n= asks for so many\n" +
-			"at least, as after a restart.",
-		Compile: compileCanary,
-	}}
-}
-
 func compileMCP(l *scenarios.Line) scenarios.Step {
 	what := l.One(0, "canary, broken or run")
 	if what == "run" {

@@ -14,49 +14,6 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-const overHTTP = "expects=STATUS[,STATUS…] [has=HEADER] [lacks=HEADER] [header=NAME:VALUE…] " +
-	"[connection=ID] [session=ID]"
-
-func networkCommands() []*scenarios.Command {
-	return []*scenarios.Command{{
-		Name: "http", Group: "acts", Alone: true, Captures: true, Effect: true,
-		Args:    "METHOD [BODY] " + overHTTP,
-		Summary: "make a request over HTTP beside the editor's connection, and expect a status",
-		Detail: "A POST is application/json, a GET accepts text/event-stream; header= changes that, without\n" +
-			"a value it sends none. connection= is that of the editor unless it is given; - sends none.\n" +
-			"$NAME.connection is the id of a connection that the answer began. A stream that opens is read: its\n" +
-			"messages are `event NAME`. It applies to agents that are reached over HTTP.",
-		Compile: compileHTTP,
-	}, {
-		Name: "socket", Group: "acts", Alone: true, Captures: true, Effect: true, Args: overHTTP,
-		Summary: "open a WebSocket beside the editor's connection, and expect a status, 101 if it opens",
-		Detail:  "It applies to agents that are reached by a WebSocket. Its messages are `event NAME`.",
-		Compile: compileHTTP,
-	}, {
-		Name: "frame", Group: "acts", Args: "NAME TEXT [form=text|binary]",
-		Summary: "send a frame by a WebSocket that a line named",
-		Compile: compileFrame,
-	}, {
-		Name: "abandon", Group: "acts", Args: "NAME",
-		Summary: "drop the connection of a stream or a WebSocket that a line named, without a word",
-		Compile: func(l *scenarios.Line) scenarios.Step {
-			ref := l.Ref(0)
-			l.AtMost(1)
-			return onNetwork(l, func(_ context.Context, b *scenarios.Branch, c *remote.Conn) error {
-				e, err := b.Entry(l, ref)
-				if err != nil {
-					return err
-				}
-				b.Did(l)
-				if err := c.HangUp(e.Seq); err != nil {
-					return l.Fault(err)
-				}
-				return nil
-			})
-		},
-	}}
-}
-
 // onNetwork returns the step of a command about the network, which does not apply to an agent on pipes.
 func onNetwork(
 	l *scenarios.Line, do func(ctx context.Context, b *scenarios.Branch, c *remote.Conn) error,
@@ -174,6 +131,22 @@ func statusOf(b *scenarios.Branch, l *scenarios.Line, e transcript.Entry, opts m
 	return &scenarios.Miss{Failure: f, Effect: true}
 }
 
+func compileAbandon(l *scenarios.Line) scenarios.Step {
+	ref := l.Ref(0)
+	l.AtMost(1)
+	return onNetwork(l, func(_ context.Context, b *scenarios.Branch, c *remote.Conn) error {
+		e, err := b.Entry(l, ref)
+		if err != nil {
+			return err
+		}
+		b.Did(l)
+		if err := c.HangUp(e.Seq); err != nil {
+			return l.Fault(err)
+		}
+		return nil
+	})
+}
+
 func compileFrame(l *scenarios.Line) scenarios.Step {
 	opts := l.Options("form")
 	ref := l.Ref(0)
@@ -194,23 +167,4 @@ func compileFrame(l *scenarios.Line) scenarios.Step {
 		}
 		return nil
 	})
-}
-
-// networkKinds are the patterns of what comes by streams and sockets of a script's own.
-func networkKinds() []language.Kind {
-	of := func(kind transcript.Kind) match {
-		return func(x language.Bound, e transcript.Entry, _ bool) bool {
-			return e.Source == transcript.Network && e.Kind == kind && e.Ref == x.Ref
-		}
-	}
-	return []language.Kind{
-		{Name: "event", Arg: "REF", Help: "a message by the stream or WebSocket that a line named with as",
-			Match: of(remote.Event)},
-		{Name: "exchange", Help: "what a request over HTTP was answered with: status, headers.NAME, body",
-			Match: func(_ language.Bound, e transcript.Entry, _ bool) bool {
-				return e.Source == transcript.Network && e.Kind == transcript.Exchanged
-			}},
-		{Name: "stream-end", Arg: "REF", Help: "the end of the stream or WebSocket that a line named with as: end is " +
-			"closed, cut or hung up; code and reason are those of a WebSocket", Effect: true, Match: of(transcript.Closed)},
-	}
 }

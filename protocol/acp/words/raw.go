@@ -4,40 +4,29 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-func compileSet(method, key, value string) func(*scenarios.Line) scenarios.Step {
-	n := 1
-	if value != "" {
-		n = 2
-	}
+// compileSet compiles a request about a session, which has words of the line as its params.
+func compileSet(method, what string, keys ...string) func(*scenarios.Line) scenarios.Step {
+	n := len(keys)
 	return func(l *scenarios.Line) scenarios.Step {
 		name := l.TakeSession(n, openIt)
-		l.Need(n-1, "a value")
+		l.Need(n-1, what)
 		l.AtMost(n)
 		return inSession(l, name, func(ctx context.Context, b *scenarios.Branch, s *scenarios.Session) error {
 			params := map[string]any{"sessionId": s.ID}
-			method, key, value := method, key, value
-			if of(b).version == v2 {
-				params["type"] = "id"
-				if value == "" { // a mode is an option
-					params["configId"] = of(b).modeOption()
-					method, key = "session/set_config_option", "value"
-				}
-			}
-			for i, k := range []string{key, value}[:n] {
+			for i, key := range keys {
 				text, err := b.Expand(l.Rest[i])
 				if err != nil {
 					return l.Fault(err)
 				}
-				params[k] = text
-				if k == "value" && (text == "true" || text == "false") {
-					params[k], params["type"] = text == "true", "boolean"
-				}
+				params[key] = text
 			}
+			method := of(b).setting(method, params)
 			if l.Alias != "" { // the script judges the answer: it may ask for what is not on offer
 				defer func(from int) { b.ExcuseSince(from, method) }(b.Transcript().Len())
 			}
@@ -45,6 +34,21 @@ func compileSet(method, key, value string) func(*scenarios.Line) scenarios.Step 
 			return err
 		})
 	}
+}
+
+// setting makes a request for a mode or an option what the version has, by params that it changes.
+func (c *client) setting(method string, params map[string]any) string {
+	if c.version == v2 && strings.HasPrefix(method, "session/set_") {
+		params["type"] = "id"
+		if mode, ok := params["modeId"]; ok { // a mode is an option
+			delete(params, "modeId")
+			method, params["configId"], params["value"] = "session/set_config_option", c.modeOption(), mode
+		}
+	}
+	if text := params["value"]; text == "true" || text == "false" {
+		params["value"], params["type"] = text == "true", "boolean"
+	}
+	return method
 }
 
 func compileRaw(request bool) func(*scenarios.Line) scenarios.Step {

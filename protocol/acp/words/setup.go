@@ -15,118 +15,62 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-func setupCommands() []*scenarios.Command {
-	return []*scenarios.Command{{
-		Name: "client", Group: "setup", Args: "CAPABILITY=VALUE…",
-		Summary: "change what the editor advertises",
-		Detail: "A capability is a path below clientCapabilities: fs.readTextFile=false,\n" +
-			"terminal=false, elicitation.form={}. VALUE is JSON; none removes it. Must stand\n" +
-			"before the agent is initialized. The default is fs both ways and a terminal.",
-		Compile: compileClient,
-	}, {
-		Name: "permit", Group: "setup",
-		Args: "CHOICE [kind=K] [title=GLOB] [about=REGEXP] [offers=O] [nth=N] [after=N] [delay=D] [late] [twice] " +
-			"[remember=tool|session]",
-		Summary: "say how permission requests are answered from now on",
-		Detail: "CHOICE is allow_once, allow_always, reject_once, reject_always, cancelled, hold\n" +
-			"(until answer), never, error, error:CODE or option:ID. The conditions choose the\n" +
-			"requests, about by anything that was said of the tool call; the line given last is\n" +
-			"asked first. late keeps the request open when the turn is cancelled, twice answers\n" +
-			"two times: both break the protocol on purpose. remember= makes the answer hold on the\n" +
-			"editor's side, as some editors do: once an option for always was chosen, later\n" +
-			"requests of the session, all or for tools of the same kind, get the same answer,\n" +
-			"whatever other lines say. Without permit a permission is rejected.",
-		Compile: compilePermit,
-	}, {
-		Name: "system", Group: "setup", Args: "TEXT [override] | none",
-		Summary: "give a system prompt with each session that is opened from now on",
-		Detail: "new, load, resume and fork carry it, and none ends that. It is appended to the agent's own\n" +
-			"prompt, or with override takes its place. Ask for the capability before:\n" +
-			"needs agent:sessionCapabilities.systemPrompt, or its mode.override.",
-		Compile: compileSystem,
-	}, {
-		Name: "hold", Group: "setup", Args: "METHOD [once] [CONDITION…]",
-		Summary: "leave requests of the agent open until answer",
-		Detail: "With conditions only those whose params are so: fs/read_text_file path~notes.txt. With\n" +
-			"once only the first of them.",
-		Compile: func(l *scenarios.Line) scenarios.Step {
-			method, from := l.One(0, "a method"), 1
-			once := len(l.Rest) > 1 && l.Rest[1].Raw() == "once"
-			if once {
-				from++
+func compileHold(l *scenarios.Line) scenarios.Step {
+	method, from := l.One(0, "a method"), 1
+	once := len(l.Rest) > 1 && l.Rest[1].Raw() == "once"
+	if once {
+		from++
+	}
+	conditions := scenarios.Where(l, from)
+	return func(_ context.Context, b *scenarios.Branch) error {
+		is, err := conditions(b)
+		if err != nil {
+			return l.Fault(err)
+		}
+		if all, taken := is, new(atomic.Bool); once {
+			is = func(params wire.Value) bool { return all(params) && taken.CompareAndSwap(false, true) }
+		}
+		c := of(b)
+		c.change(func() {
+			c.hold = append(c.hold, held{method, is})
+			if c.editor != nil {
+				c.editor.HoldIf(method, is)
 			}
-			conditions := scenarios.Where(l, from)
-			return func(_ context.Context, b *scenarios.Branch) error {
-				is, err := conditions(b)
-				if err != nil {
-					return l.Fault(err)
-				}
-				if all, taken := is, new(atomic.Bool); once {
-					is = func(params wire.Value) bool { return all(params) && taken.CompareAndSwap(false, true) }
-				}
-				c := of(b)
-				c.change(func() {
-					c.hold = append(c.hold, held{method, is})
-					if c.editor != nil {
-						c.editor.HoldIf(method, is)
-					}
-				})
-				b.ExcuseAll() // the script may leave it open for good
-				return nil
+		})
+		b.ExcuseAll() // the script may leave it open for good
+		return nil
+	}
+}
+
+func compileRefuse(l *scenarios.Line) scenarios.Step {
+	method, on := l.One(0, "a method"), len(l.Rest) < 2
+	if !on {
+		l.Choice(1, "end", "off")
+	}
+	l.AtMost(2)
+	return func(_ context.Context, b *scenarios.Branch) error {
+		c := of(b)
+		c.change(func() {
+			if c.refuse == nil {
+				c.refuse = map[string]bool{}
 			}
-		},
-	}, {
-		Name: "refuse", Group: "setup", Args: "METHOD [off]",
-		Summary: "answer the agent's requests of a method with an error, -32603",
-		Compile: func(l *scenarios.Line) scenarios.Step {
-			method, on := l.One(0, "a method"), len(l.Rest) < 2
-			if !on {
-				l.Choice(1, "end", "off")
+			c.refuse[method] = on
+			if c.editor != nil {
+				c.editor.Refuse(method, on)
 			}
-			l.AtMost(2)
-			return func(_ context.Context, b *scenarios.Branch) error {
-				c := of(b)
-				c.change(func() {
-					if c.refuse == nil {
-						c.refuse = map[string]bool{}
-					}
-					c.refuse[method] = on
-					if c.editor != nil {
-						c.editor.Refuse(method, on)
-					}
-				})
-				return nil
-			}
-		},
-	}, {
-		Name: "files", Group: "setup", Args: "missing=error|empty|needed [invalid=error|replace]",
-		Summary: "say how the editor answers for files that are missing or not UTF-8",
-		Detail: "With missing=needed the answer is empty for an agent of which the profile says that its\n" +
-			"write_file cannot create a file whose read fails (cannot: [create]), else an error.",
-		Compile: compileFiles,
-	}, {
-		Name: "buffer", Group: "setup", Args: "FILE @SOURCE|TEXT",
-		Summary: "open an unsaved buffer over a file: reads see its text",
-		Compile: scenarios.CompileFile(openBuffer),
-	}, {
-		Name: "ids", Group: "setup", Args: "from=N | strings=PREFIX | list=ID,ID…",
-		Summary: "choose the ids of the editor's requests",
-		Detail:  "The default counts from 1. list takes JSON values. Must stand before the agent starts.",
-		Compile: compileIDs,
-	}, {
-		Name: "policy", Group: "setup", Args: "concurrent-prompts=reject|queue|replace",
-		Summary: "say what the agent promises of a prompt in a session that is busy",
-		Detail:  "The rule BUSY-PROMISED holds it to that, and to the policy of its profile.",
-		Compile: func(l *scenarios.Line) scenarios.Step {
-			busy, ok := l.Options("concurrent-prompts")["concurrent-prompts"]
-			if !ok || !slices.Contains(agents.Busy, busy.Raw()) {
-				return l.Usage(l.Name.Column, "concurrent-prompts is one of %s", strings.Join(agents.Busy, ", "))
-			}
-			l.DeclareBusy(busy.Raw())
-			l.AtMost(0)
-			return nil
-		},
-	}}
+		})
+		return nil
+	}
+}
+
+func compilePolicy(l *scenarios.Line) scenarios.Step {
+	busy, ok := l.Options("concurrent-prompts")["concurrent-prompts"]
+	if !ok || !slices.Contains(agents.Busy, busy.Raw()) {
+		return l.Usage(l.Name.Column, "concurrent-prompts is one of %s", strings.Join(agents.Busy, ", "))
+	}
+	l.DeclareBusy(busy.Raw())
+	l.AtMost(0)
+	return nil
 }
 
 func compileClient(l *scenarios.Line) scenarios.Step {

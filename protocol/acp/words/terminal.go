@@ -8,20 +8,6 @@ import (
 	"github.com/acp-test/acp-test/scenarios"
 )
 
-func terminalCommand() *scenarios.Command {
-	return &scenarios.Command{
-		Name: "terminal", Group: "setup",
-		Args:    "real [allow=GLOB]… | scripted [match=GLOB] [output=TEXT] [exit=N] [signal=SIG] [hold]",
-		Summary: "choose what terminal/* does",
-		Detail: "A scripted terminal runs nothing; without a line for its command it ends at once\n" +
-			"with status 0 and no output. A real one runs on a pty what allow= permits; without\n" +
-			"allow= that is every command, with your rights. Without any line terminals are real,\n" +
-			"or scripted where there are no ptys and with --isolate. Must stand before the agent\n" +
-			"starts.",
-		Compile: compileTerminal,
-	}
-}
-
 func compileTerminal(l *scenarios.Line) scenarios.Step {
 	allow := l.Every("allow")
 	opts := l.Options("match", "output", "exit", "signal")

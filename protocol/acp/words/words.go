@@ -4,12 +4,14 @@
 package words
 
 import (
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/remote"
+	"github.com/acp-test/acp-test/protocol/lexicon"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
@@ -19,10 +21,8 @@ import (
 // Add adds the words of ACP version 1, and what the engine asks about its
 // messages, to a protocol.
 func Add(p *scenarios.Protocol) {
-	p.Words = slices.Concat(setupCommands(), []*scenarios.Command{terminalCommand(), elicitCommand()}, mcpCommands(),
-		[]*scenarios.Command{sameHistoryCommand(), childCommand()}, actCommands(),
-		networkCommands())
-	p.Kinds = append(kinds(), networkKinds()...)
+	p.Words = commands(commandsOfBoth)
+	p.Kinds = kinds()
 	p.PatternHelp = "A path is looked up in the update, the params or the result, then in the whole\n" +
 		"message. A method with a slash, such as fs/read_text_file, is a pattern of its own.\n"
 	p.CapabilityHelp = "agent:CAPABILITY is a path below agentCapabilities, such as loadSession or\n" +
@@ -53,6 +53,31 @@ func Add(p *scenarios.Protocol) {
 	p.Start = func(method string) bool {
 		return slices.Contains([]string{"initialize", "session/new", "session/load"}, method)
 	}
+}
+
+//go:embed commands.txt
+var commandsOfBoth string
+
+//go:embed commands-v2.txt
+var commandsOfV2 string
+
+// commands are those of a table.
+func commands(table string) []*scenarios.Command {
+	return lexicon.Commands(table, lexicon.Compilers{
+		"client": compileClient, "permit": compilePermit, "system": compileSystem, "hold": compileHold,
+		"refuse": compileRefuse, "files": compileFiles, "buffer": scenarios.CompileFile(openBuffer), "ids": compileIDs,
+		"policy": compilePolicy, "terminal": compileTerminal, "elicit": compileElicit, "mcp": compileMCP,
+		"canary": compileCanary, "same-history": compileSameHistory, "child": compileChild,
+		"initialize": compileInitialize, "authenticate": compileCall("authenticate", "methodId"),
+		"logout": compileCall("logout", ""), "session": compileSession, "prompt": compilePrompt, "cancel": compileCancel,
+		"send-again": compileSendAgain, "cancel-request": compileCancelRequest, "answer": compileAnswer,
+		"set-mode":   compileSet("session/set_mode", "a value", "modeId"),
+		"set-option": compileSet("session/set_config_option", "a value", "configId", "value"),
+		"request":    compileRaw(true), "notify": compileRaw(false), "http": compileHTTP, "socket": compileHTTP,
+		"frame": compileFrame, "abandon": compileAbandon,
+		"cancel-tool":     compileSet("tool_call/cancel", "an id", "toolCallId"),
+		"cancel-terminal": compileSet("terminal/cancel", "an id", "terminalId"),
+	})
 }
 
 // turnEnd returns the stop reason of a turn's end, or "error".

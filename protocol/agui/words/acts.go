@@ -20,47 +20,6 @@ import (
 
 const openIt = "open it with thread NAME, or quote the text"
 
-func actCommands() []*scenarios.Command {
-	return []*scenarios.Command{{
-		Name: "thread", Group: "acts", Args: "NAME [id=ID]",
-		Summary: "begin another thread: a conversation with an id of its own",
-		Detail:  "A run begins the first one, main. Each has messages and a state, as a front end\nfolds them.",
-		Compile: compileThread,
-	}, {
-		Name: "run", Group: "acts", Captures: true,
-		Args:    "[THREAD] ['TEXT'] [state=JSON] [tools=JSON] [with=JSON] [without=FIELD,…] [HTTP…]",
-		Summary: "post the thread's messages, and what the user says, as a new run",
-		Detail: "The input is what the official client makes: all messages, the state as it is, a\n" +
-			"new run id. state= sets the state, tools= are those of the front end; with= adds or replaces\n" +
-			"members of the input, without= leaves some out. " +
-			"HTTP is method=, type= or accept=\n(- sends none), and header=NAME:VALUE.",
-		Compile: compileRun,
-	}, {
-		Name: "tool-result", Group: "acts", Args: "[THREAD] CALL 'TEXT'",
-		Summary: "add the front end's answer to a tool call; the next run has it",
-		Detail: "CALL is the name of a line that awaited an event of the call, or the number of a\n" +
-			"call among those without an answer, from 1.",
-		Compile: compileToolResult,
-	}, {
-		Name: "resume", Group: "acts", Captures: true,
-		Args:    "[THREAD] approve|reject|cancelled|payload=JSON [of=N,…] [id=ID] [with=JSON]",
-		Summary: "answer what the last run waits for, in a new run",
-		Detail: "Each interrupt is answered, or those of=N, counted from 1; id=ID answers one that\n" +
-			"is not open. approve and " +
-			"reject are {\"approved\":true} and false.",
-		Compile: compileResume,
-	}, {
-		Name: "hang-up", Group: "acts", Cuts: true, Args: "[THREAD]",
-		Summary: "close the connection of the thread's last run, as a front end does that stops it",
-		Compile: compileHangUp,
-	}, {
-		Name: "post", Group: "acts", Captures: true, Args: "RAW [HTTP…]",
-		Summary: "post bytes as they are, lawful or not",
-		Detail:  "Variables outside quotes are expanded. HTTP is as for run.",
-		Compile: compilePost,
-	}}
-}
-
 // http takes the words about HTTP off a line.
 func http(l *scenarios.Line) func(b *scenarios.Branch) (endpoint.Post, error) {
 	headers, opts := l.Headers(), l.Options("method", "type", "accept")
@@ -176,10 +135,7 @@ func (c *client) runs(b *scenarios.Branch, s *scenarios.Session, o *order) (tran
 func compileRun(l *scenarios.Line) scenarios.Step {
 	web := http(l)
 	opts := l.Options("state", "tools", "with", "without")
-	name := ""
-	if n, ok := l.SessionName(0); ok {
-		name, l.Rest = n, l.Rest[1:]
-	}
+	name, _ := threadName(l)
 	l.AtMost(1, openIt)
 	var text script.Word
 	index := 0
@@ -299,7 +255,7 @@ func compileToolResult(l *scenarios.Line) scenarios.Step {
 			}
 		})
 		if id == "" {
-			return noSituation(b, l, "a tool call that waits for an answer", "none")
+			return noSituation(b, l, "a tool call that waits for an answer")
 		}
 		b.Did(l)
 		return nil
@@ -307,19 +263,16 @@ func compileToolResult(l *scenarios.Line) scenarios.Step {
 }
 
 // noSituation is the miss of an act for which the agent has left nothing to do.
-func noSituation(b *scenarios.Branch, l *scenarios.Line, expected, observed string) error {
+func noSituation(b *scenarios.Branch, l *scenarios.Line, expected string) error {
 	f := b.Failure(l, transcript.Outcome{})
-	f.Expected, f.Observed = []string{expected}, observed
+	f.Expected, f.Observed = []string{expected}, "none"
 	return &scenarios.Miss{Failure: f, Verdict: results.Inconclusive}
 }
 
 func compileResume(l *scenarios.Line) scenarios.Step {
 	opts := l.Options("payload", "of", "id", "with")
 	payload, with := jsonOf(l, opts["payload"]), jsonOf(l, opts["with"])
-	name := ""
-	if n, ok := l.SessionName(0); ok {
-		name, l.Rest = n, l.Rest[1:]
-	}
+	name, _ := threadName(l)
 	choice := ""
 	if !opts["payload"].Exists() {
 		choice = l.Choice(0, "answer", "approve", "reject", "cancelled")
@@ -354,7 +307,7 @@ func compileResume(l *scenarios.Line) scenarios.Step {
 			entries = append(entries, answerTo(other, choice, given))
 		}
 		if len(entries) == 0 {
-			return noSituation(b, l, "an interrupt that waits for an answer", "none")
+			return noSituation(b, l, "an interrupt that waits for an answer")
 		}
 		o := &order{members: map[string]any{"resume": entries}, post: endpoint.Post{Patience: b.StepLimit() / 2}}
 		if err := merge(b, with, o.members); err != nil {
@@ -382,7 +335,7 @@ func compileHangUp(l *scenarios.Line) scenarios.Step {
 		run := 0
 		of(b).change(s.ID, func(t *thread) { run = t.run })
 		if run == 0 || !of(b).at.HangUp(run) {
-			return noSituation(b, l, "a run that goes on", "none")
+			return noSituation(b, l, "a run that goes on")
 		}
 		b.Did(l)
 		return nil

@@ -10,33 +10,26 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-func backCommands() []*scenarios.Command {
-	return []*scenarios.Command{{
-		Name: "messages", Group: "back", Args: "[THREAD] ROLE…", Effect: true,
-		Summary: "ask which messages the thread has, by their roles, in their order",
-		Detail:  "What counts is what a front end folds of all runs so far. reasoning and activity\nmay be left out.",
-		Compile: compileMessages,
-	}, {
-		Name: "state", Group: "back", Args: "[THREAD] PATH=value|PATH~regexp|PATH?…", Negatable: true, Effect: true,
-		Summary: "ask what the thread's state is, after all snapshots and patches so far",
-		Compile: compileState,
-	}}
+// threadName takes the name of a thread off a line, if it begins with one.
+func threadName(l *scenarios.Line) (name string, ok bool) {
+	if name, ok = l.SessionName(0); !ok {
+		return "", false
+	}
+	l.Rest = l.Rest[1:]
+	return name, true
 }
 
 // threadOf takes the name of a thread off a line. It returns how a branch finds the thread: the current
 // one if the line names none.
 func threadOf(l *scenarios.Line) func(b *scenarios.Branch) (*scenarios.Session, error) {
-	name, ok := l.SessionName(0)
-	if ok {
-		l.Rest = l.Rest[1:]
-	}
+	name, ok := threadName(l)
 	return func(b *scenarios.Branch) (*scenarios.Session, error) {
 		s := b.Session()
 		if ok {
 			s = b.Named(name)
 		}
 		if s == nil {
-			return nil, noSituation(b, l, "a thread", "none")
+			return nil, noSituation(b, l, "a thread")
 		}
 		return s, nil
 	}

@@ -4,33 +4,29 @@ package words
 
 import (
 	"cmp"
+	_ "embed"
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/protocol/agui/aguiframe"
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
+	"github.com/acp-test/acp-test/protocol/agui/invariants"
+	"github.com/acp-test/acp-test/protocol/lexicon"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 )
 
-// Events are the types of events, those that are retired among them.
-var Events = []string{
-	"RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "STEP_STARTED", "STEP_FINISHED",
-	"TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "TEXT_MESSAGE_CHUNK",
-	"TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_CHUNK", "TOOL_CALL_RESULT",
-	"STATE_SNAPSHOT", "STATE_DELTA", "MESSAGES_SNAPSHOT", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "RAW", "CUSTOM",
-	"REASONING_START", "REASONING_END", "REASONING_MESSAGE_START", "REASONING_MESSAGE_CONTENT",
-	"REASONING_MESSAGE_END", "REASONING_MESSAGE_CHUNK", "REASONING_ENCRYPTED_VALUE",
-	"SUBAGENT_STARTED", "SUBAGENT_FINISHED", "SUBAGENT_ERROR",
-	"THINKING_START", "THINKING_END", "THINKING_TEXT_MESSAGE_START", "THINKING_TEXT_MESSAGE_CONTENT",
-	"THINKING_TEXT_MESSAGE_END",
-}
+//go:embed commands.txt
+var commands string
 
 // Add adds the words of AG-UI, and its reading of frames, to a protocol.
 func Add(p *scenarios.Protocol) {
-	p.Words = append(actCommands(), backCommands()...)
+	p.Words = lexicon.Commands(commands, lexicon.Compilers{
+		"thread": compileThread, "run": compileRun, "tool-result": compileToolResult, "resume": compileResume,
+		"hang-up": compileHangUp, "post": compilePost, "messages": compileMessages, "state": compileState,
+	})
 	p.AgentActs, p.Events = agentActs(), map[string]string{"run": aguiframe.Run}
 	p.Kinds = kinds()
 	p.PatternHelp = "A path is looked up in the event, or in what the answer or its end has. " +
@@ -42,7 +38,8 @@ func Add(p *scenarios.Protocol) {
 		at.Header = headers
 		return at
 	}
-	p.StopReasons = endings()
+	p.StopReasons = []string{"finished", "interrupt", "cancelled", "refused", "no-stream", "truncated", "hung-up",
+		"unreachable"} // the first is the plain one
 	p.Prompts = func(e transcript.Entry) bool {
 		return e.Source == transcript.Editor && e.Kind == transcript.Request
 	}
@@ -65,58 +62,34 @@ func Add(p *scenarios.Protocol) {
 	p.Further = further
 }
 
-// endings are the ways in which a run may end, as patterns; the first is the plain one.
-func endings() []string {
-	return []string{"finished", "interrupt", "cancelled", "refused", "no-stream", "truncated", "hung-up", "unreachable"}
-}
+//go:embed kinds.txt
+var kindTable string
 
-// kinds are the patterns of an agent's events.
+// kinds are the patterns of an agent's events, and of the ends of its answers.
 func kinds() []language.Kind {
-	of := func(name string) func(language.Bound, transcript.Entry, bool) bool {
-		return func(_ language.Bound, e transcript.Entry, own bool) bool { return own && endpoint.EndOf(e) == name }
-	}
-	help := map[string]string{
-		"finished":    "the end of a stream whose run finished: with success, or without an outcome",
-		"interrupt":   "the end of a stream whose run waits for an answer of the user",
-		"cancelled":   "the end of a stream whose run was stopped on purpose",
-		"error":       "the end of a stream whose run failed, with RUN_ERROR",
-		"refused":     "the end of an answer with another status than 200",
-		"no-stream":   "the end of an answer that is no event stream",
-		"truncated":   "the end of a stream without the end of its run",
-		"hung-up":     "the end of a stream that the client closed, before the end of its run",
-		"unreachable": "a post that nobody answered",
-	}
-	all := []language.Kind{
-		{Name: "event", Arg: "TYPE", Help: "an event of this type", Of: "AG-UI", Events: Events, Inner: true,
-			Match: func(x language.Bound, e transcript.Entry, own bool) bool {
-				return own && aguiframe.Event(e) == x.Arg
-			}},
-		{Name: "said", Help: "a piece of the agent's text, in either form; delta is the text", Inner: true,
-			Match: streamed("TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK", "delta")},
-		{Name: "called", Help: "the beginning of a tool call, in either form; toolCallName, arguments", Inner: true,
-			Match: streamed("TOOL_CALL_START", "TOOL_CALL_CHUNK", "toolCallName")},
-		{Name: "thought", Help: "a piece of reasoning, in any form; delta is the text", Inner: true,
-			Match: func(x language.Bound, e transcript.Entry, own bool) bool {
-				return streamed("REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_CHUNK", "delta")(x, e, own) ||
-					own && aguiframe.Event(e) == "THINKING_TEXT_MESSAGE_CONTENT"
-			}},
-		{Name: "end", Arg: "REF", Help: "the end of the answer to the run a line named with as, whatever it is", Effect: true,
-			Match: func(x language.Bound, e transcript.Entry, _ bool) bool {
-				return e.Kind == transcript.Ended && e.Ref == x.Ref
-			}},
-		{Name: "answer", Help: "the head of an answer: status, type, headers.NAME", Inner: true,
-			Match: func(_ language.Bound, e transcript.Entry, own bool) bool {
-				return own && e.Source == transcript.Agent && e.Kind == transcript.Response
-			}},
-	}
-	for _, name := range append(endings(), "error") {
-		all = append(all, language.Kind{Name: name, Help: help[name], Inner: true, Effect: true, Match: of(name)})
-	}
+	thought := streamed("REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_CHUNK", "delta")
+	all := lexicon.Kinds(kindTable, map[string]lexicon.Match{
+		"event":  func(x language.Bound, e transcript.Entry, own bool) bool { return own && aguiframe.Event(e) == x.Arg },
+		"said":   streamed("TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK", "delta"),
+		"called": streamed("TOOL_CALL_START", "TOOL_CALL_CHUNK", "toolCallName"),
+		"thought": func(x language.Bound, e transcript.Entry, own bool) bool {
+			return thought(x, e, own) || own && aguiframe.Event(e) == "THINKING_TEXT_MESSAGE_CONTENT"
+		},
+		"end": func(x language.Bound, e transcript.Entry, _ bool) bool {
+			return e.Kind == transcript.Ended && e.Ref == x.Ref
+		},
+		"answer": func(_ language.Bound, e transcript.Entry, own bool) bool {
+			return own && e.Source == transcript.Agent && e.Kind == transcript.Response
+		},
+	}, func(names ...string) lexicon.Match {
+		return func(_ language.Bound, e transcript.Entry, own bool) bool { return own && endpoint.EndOf(e) == names[0] }
+	})
+	all[0].Of, all[0].Events = "AG-UI", invariants.Types()
 	return all
 }
 
 // streamed matches an event of one type, or a chunk that has a member.
-func streamed(kind, chunk, member string) func(language.Bound, transcript.Entry, bool) bool {
+func streamed(kind, chunk, member string) lexicon.Match {
 	return func(_ language.Bound, e transcript.Entry, own bool) bool {
 		of := aguiframe.Event(e)
 		return own && (of == kind || of == chunk && e.JSON().Get(member).Str() != "")
