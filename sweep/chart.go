@@ -1,22 +1,21 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // marks are how cells of a map show their verdict.
-var marks = []struct {
-	verdict results.Verdict
-	mark    string
-}{
-	{results.Error, "E"}, {results.Fail, "X"}, {results.Warn, "w"}, {results.Lint, "l"},
-	{results.Inconclusive, "?"}, {results.Skip, "-"}, {results.Pass, "·"},
+var marks = map[results.Verdict]string{
+	results.Error: "E", results.Fail: "X", results.Warn: "w", results.Lint: "l",
+	results.Inconclusive: "?", results.Skip: "-", results.Pass: "·",
 }
 
 // Chart writes the map of a sweep as text: a row for each point, a column for
@@ -25,9 +24,7 @@ func Chart(w io.Writer, s *results.Sweep) error {
 	var b strings.Builder
 	var names []string
 	for _, c := range s.Cells {
-		if !slices.Contains(names, c.Scenario) {
-			names = append(names, c.Scenario)
-		}
+		names = lists.With(names, c.Scenario)
 	}
 	for _, name := range names {
 		chartOf(&b, s, name)
@@ -49,9 +46,7 @@ func chartOf(b *strings.Builder, s *results.Sweep, name string) {
 	for _, c := range s.Cells {
 		if c.Scenario == name {
 			at[[2]string{c.Point, c.Action}] = c.Verdict
-			if !slices.Contains(actions, c.Action) {
-				actions = append(actions, c.Action)
-			}
+			actions = lists.With(actions, c.Action)
 		}
 	}
 	slices.SortFunc(actions, func(a, b string) int { return slices.Index(s.Actions, a) - slices.Index(s.Actions, b) })
@@ -117,14 +112,7 @@ func sameSort(a, b string) bool {
 	return strip(a) == strip(b)
 }
 
-func mark(v results.Verdict) string {
-	for _, m := range marks {
-		if m.verdict == v {
-			return m.mark
-		}
-	}
-	return "?"
-}
+func mark(v results.Verdict) string { return cmp.Or(marks[v], "?") }
 
 // Describe is a finding for people, in a few lines.
 func Describe(f Finding) string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
@@ -126,11 +127,7 @@ func (f *Finding) represent(g *sighting) {
 
 // runs are the runs that show a finding.
 func (f *Finding) runs() map[string]bool {
-	out := map[string]bool{}
-	for _, g := range f.seen {
-		out[g.result.ID] = true
-	}
-	return out
+	return lists.Set(lists.Map(f.seen, func(g *sighting) string { return g.result.ID }))
 }
 
 // covers reports whether each run that shows another finding shows this one too, so that
@@ -140,12 +137,7 @@ func (f *Finding) covers(o *Finding) bool {
 		return false
 	}
 	mine := f.runs()
-	for id := range o.runs() {
-		if !mine[id] {
-			return false
-		}
-	}
-	return true
+	return !lists.Any(maps.Keys(o.runs()), func(id string) bool { return !mine[id] })
 }
 
 // elsewhere is where else a finding was seen, in a line.

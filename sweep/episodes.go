@@ -76,10 +76,7 @@ func (g *Episodes) Pairs() (out [][2]string) {
 			out = append(out, [2]string{s.name, a.name})
 		}
 	}
-	for _, s := range g.of("turn") {
-		out = append(out, [2]string{"turn", s.name})
-	}
-	return out
+	return append(out, lists.Map(g.of("turn"), func(s section) [2]string { return [2]string{"turn", s.name} })...)
 }
 
 // AskMode is "": the table has no modes.

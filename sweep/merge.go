@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
@@ -107,13 +108,8 @@ func (p Point) FirstElsewhere() string {
 }
 
 // steps is how many steps the target takes in a merge, or the other session.
-func (p Point) steps(target bool) (n int) {
-	for _, mine := range p.Merge {
-		if mine == target {
-			n++
-		}
-	}
-	return n
+func (p Point) steps(target bool) int {
+	return lists.Count(p.Merge, func(mine bool) bool { return mine == target })
 }
 
 // Stepped is what the model says to the target: it stops at gates before the one that holds

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
@@ -62,10 +63,7 @@ func (s *sweep) chart(all []Schedule) *results.Sweep {
 		m.Tried = s.cover.tried()
 		m.Tried.Pairs = tried
 	}
-	actions, drawn := map[string]bool{}, map[string]bool{}
-	for _, sch := range all {
-		actions[sch.Action] = true
-	}
+	actions, drawn := lists.Set(lists.Map(all, func(sch Schedule) string { return sch.Action })), map[string]bool{}
 	if m.Drawn != nil {
 		m.Points = append(m.Points, DrawnPoint)
 	}
@@ -75,9 +73,7 @@ func (s *sweep) chart(all []Schedule) *results.Sweep {
 		}
 	}
 	for _, sch := range ordered(all) {
-		if w := sch.where(); !slices.Contains(m.Points, w) {
-			m.Points = append(m.Points, w)
-		}
+		m.Points = lists.With(m.Points, sch.where())
 	}
 	m.Actions = slices.DeleteFunc(s.Planner.Actions(), func(a string) bool { return !actions[a] })
 	m.Actions = append(m.Actions, slices.Sorted(maps.Keys(drawn))...)
@@ -189,10 +185,9 @@ func digits(s string) bool {
 // pairs are how many pairs of a situation and an action there are, and how many of them
 // were tried.
 func (s *sweep) pairs(all []Schedule) (total int, tried []string) {
-	ran := map[[3]string]bool{}
-	for _, c := range s.cells {
-		ran[[3]string{c.Scenario, c.Point, c.Action}] = true
-	}
+	ran := lists.Set(lists.Map(s.cells, func(c results.SweepCell) [3]string {
+		return [3]string{c.Scenario, c.Point, c.Action}
+	}))
 	pairs := map[string]bool{}
 	for _, sch := range all {
 		k := sch.State + ": " + sch.Action

@@ -163,19 +163,10 @@ func (s *sweep) brisk(id string) time.Duration {
 			took = max(took, r.Duration)
 		}
 	}
-	most := s.engine.StepTimeout
-	if most <= 0 {
-		most = 10 * time.Second
-	}
-	return min(10*took, most)
+	return min(10*took, cmp.Or(max(s.engine.StepTimeout, 0), 10*time.Second))
 }
 
-func (s *sweep) times() int {
-	if s.Confirm > 0 {
-		return s.Confirm
-	}
-	return 20
-}
+func (s *sweep) times() int { return cmp.Or(max(s.Confirm, 0), 20) }
 
 // quick is how often a schedule is run before it is made shorter, and mostTried how many
 // of those that showed a finding are tried until one shows it again.

@@ -135,12 +135,7 @@ func (p *Part) most(all int) int {
 }
 
 // key tells a schedule from others of a sweep.
-func (s Schedule) key() string {
-	if s.Drawn != "" {
-		return s.Drawn
-	}
-	return s.id()
-}
+func (s Schedule) key() string { return cmp.Or(s.Drawn, s.id()) }
 
 // act is what can be done in one kind of situation: the schedules of one action, and
 // of one scenario where it is another thing in another.

@@ -201,7 +201,7 @@ type ranSession struct {
 }
 
 // undecided says why sessions were skipped or are inconclusive, the most frequent reasons first.
-func (s *sweep) undecided() (notes []string) {
+func (s *sweep) undecided() []string {
 	const most = 5
 	count := map[string]int{}
 	for _, r := range s.ran {
@@ -212,10 +212,9 @@ func (s *sweep) undecided() (notes []string) {
 	reasons := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
 		return cmp.Or(count[b]-count[a], strings.Compare(a, b))
 	})
-	for _, r := range reasons[:min(most, len(reasons))] {
-		notes = append(notes, fmt.Sprintf("%d sessions %s", count[r], r))
-	}
-	return notes
+	return lists.Map(reasons[:min(most, len(reasons))], func(r string) string {
+		return fmt.Sprintf("%d sessions %s", count[r], r)
+	})
 }
 
 // named are the names of a drawn session, with their numbers.
@@ -241,12 +240,7 @@ func (s *sweep) sessionMap(g Grammar) *results.Sweep {
 		}
 	}
 	for _, p := range g.Pairs() {
-		if !slices.Contains(m.Points, p[0]) {
-			m.Points = append(m.Points, p[0])
-		}
-		if !slices.Contains(m.Actions, p[1]) {
-			m.Actions = append(m.Actions, p[1])
-		}
+		m.Points, m.Actions = lists.With(m.Points, p[0]), lists.With(m.Actions, p[1])
 		m.Pairs++
 		if c, ok := worst[p]; ok {
 			m.PairsTried++

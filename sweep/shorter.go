@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
@@ -190,14 +191,7 @@ func (x *reducer) without(a Archive, from, to int) (Archive, bool) {
 	for _, r := range rows {
 		c.left[r.text()]++
 	}
-	prompts := func(rows []row) (n int) {
-		for _, r := range rows {
-			if r.is("prompt") {
-				n++
-			}
-		}
-		return n
-	}
+	prompts := func(rows []row) int { return lists.Count(rows, func(r row) bool { return r.is("prompt") }) }
 	gone, turns := 0, slices.Clone(m.Turns)
 	for _, r := range rows[from:to] {
 		if c.stays(r) {

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -37,12 +38,7 @@ type reducer struct {
 }
 
 // longest is how long one finding is made shorter.
-func (x *reducer) longest() time.Duration {
-	if x.Shrink > 0 {
-		return x.Shrink
-	}
-	return 20 * time.Second
-}
+func (x *reducer) longest() time.Duration { return cmp.Or(max(x.Shrink, 0), 20*time.Second) }
 
 // change is one way to make a script shorter, and whether it applies.
 type change func(Archive) (Archive, bool)

@@ -63,10 +63,7 @@ func (e *NotShownError) Error() string {
 // Run reduces a scenario. The error is a *NotShownError, or says why the scenario cannot
 // be run.
 func (r *Reduction) Run(ctx context.Context, text []byte) (Reduced, error) {
-	budget := r.Budget
-	if budget <= 0 {
-		budget = 4 * time.Minute
-	}
+	budget := cmp.Or(max(r.Budget, 0), 4*time.Minute)
 	began, user := time.Now(), ctx
 	ctx, stop := context.WithTimeoutCause(ctx, budget, errBudget)
 	defer stop()

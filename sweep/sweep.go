@@ -168,10 +168,7 @@ func newSweep(w *Sweeper) *sweep {
 	s.engine.Golden, s.engine.Update, s.engine.Step, s.engine.Folder = nil, false, nil, nil
 	s.engine.AskMode = ""     // a schedule is played as it is
 	s.engine.NoFurther = true // a schedule ends with a turn of its own
-	jobs := w.Jobs
-	if jobs <= 0 {
-		jobs = runtime.NumCPU()
-	}
+	jobs := cmp.Or(max(w.Jobs, 0), runtime.NumCPU())
 	s.slots, s.crowd = make(slots, jobs), make(slots, crowded*jobs)
 	return s
 }
