@@ -205,12 +205,9 @@ func (k canaryLine) watch(ctx context.Context, b *scenarios.Branch, text string)
 		if err != nil {
 			return k.line.Fault(err)
 		}
-		found := 0
-		for _, s := range seen {
-			if (s.What == k.what || k.what == "configured" && s.Token) && (text == "" || s.Text == text) {
-				found++
-			}
-		}
+		found := lists.Count(seen, func(s canary.Sighting) bool {
+			return (s.What == k.what || k.what == "configured" && s.Token) && (text == "" || s.Text == text)
+		})
 		switch {
 		case (found >= k.least) != negated:
 			return nil

@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/wire"
@@ -216,11 +219,7 @@ func compileIDs(l *scenarios.Line) scenarios.Step {
 			if err := json.Unmarshal([]byte("["+text+"]"), &raw); err != nil {
 				return l.Usage(w.Column, "list= takes JSON values")
 			}
-			list := make([]wire.ID, len(raw))
-			for i, id := range raw {
-				list[i] = wire.ID(id)
-			}
-			ids = mockclient.ListedIDs(list...)
+			ids = mockclient.ListedIDs(lists.Map(raw, func(id json.RawMessage) wire.ID { return wire.ID(id) })...)
 		}
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
@@ -245,6 +244,107 @@ func compileSystem(l *scenarios.Line) scenarios.Step {
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		of(b).change(func() { of(b).system = given })
+		return nil
+	}
+}
+
+func compileTerminal(l *scenarios.Line) scenarios.Step {
+	allow := l.Every("allow")
+	opts := l.Options("match", "output", "exit", "signal")
+	kind := l.One(0, "real or scripted")
+	if kind == "real" {
+		l.Starts("the editor runs commands that the agent asks for")
+	}
+	command := mockclient.ScriptedCommand{Match: opts["match"].Raw(), Signal: opts["signal"].Raw()}
+	if w, ok := opts["exit"]; ok {
+		command.Exit = l.Int(w, math.MinInt, "exit= is a number")
+	}
+	for _, w := range l.Rest[1:] {
+		if w.Raw() != "hold" {
+			return l.Usage(w.Column, "%q is nothing a terminal could do", w.Raw())
+		}
+		command.Hold = true
+	}
+	switch {
+	case kind != "real" && kind != "scripted":
+		return l.Usage(l.Rest[0].Column, "%q is no kind of terminal", kind)
+	case kind == "real" && (len(opts) > 0 || command.Hold), kind == "scripted" && allow != nil:
+		return l.Usage(l.Rest[0].Column, "that does not go with a %s terminal", kind)
+	}
+	return func(_ context.Context, b *scenarios.Branch) error {
+		if err := scenarios.Early(l, b, "terminals"); err != nil {
+			return err
+		}
+		if kind == "real" {
+			globs := []string{"*"}
+			if allow != nil {
+				globs = nil
+			}
+			for _, w := range allow {
+				glob, err := b.Expand(w)
+				if err != nil {
+					return l.Fault(err)
+				}
+				globs = append(globs, glob)
+			}
+			of(b).change(func() {
+				t := &of(b).terminals
+				t.Real, t.Allow = true, append(t.Allow, globs...)
+			})
+			return nil
+		}
+		output, err := b.Expand(opts["output"])
+		if err != nil {
+			return l.Fault(err)
+		}
+		c := command
+		c.Output = output
+		of(b).change(func() { of(b).terminals.Script = append(of(b).terminals.Script, c) })
+		return nil
+	}
+}
+
+func compileElicit(l *scenarios.Line) scenarios.Step {
+	opts := l.Options("mode", "message", "nth", "content")
+	choice := l.One(0, "a choice")
+	l.AtMost(1)
+	rule := mockclient.ElicitRule{Mode: opts["mode"].Raw(), Message: opts["message"].Raw()}
+	switch choice {
+	case "accept":
+		rule.Answer.Accept = true
+	case "decline":
+		rule.Answer.Decline = true
+	case "cancel":
+		rule.Answer.Cancel = true
+	case "hold":
+		rule.Answer.Hold = true
+	case "error":
+		rule.Answer.Error = &mockclient.RPCError{Code: -32603, Message: "the client failed, as the scenario says"}
+	default:
+		return l.Usage(l.Rest[0].Column, "%q is no answer%s", choice,
+			mistake.Meant(choice, []string{"accept", "decline", "cancel", "hold", "error"}))
+	}
+	if w, ok := opts["nth"]; ok {
+		rule.Nth = l.Int(w, 1, "nth= is a number from 1")
+	}
+	if w, ok := opts["content"]; ok {
+		if err := json.Unmarshal([]byte(w.Raw()), &rule.Answer.Content); err != nil {
+			return l.Usage(w.Column, "content= is a JSON object")
+		}
+	}
+	return func(_ context.Context, b *scenarios.Branch) error {
+		ready, c := b.Ready(), of(b)
+		c.change(func() {
+			for _, mode := range []string{"form", "url"} {
+				if !ready && (rule.Mode == "" || rule.Mode == mode) {
+					c.offers.Set("elicitation."+mode, map[string]any{})
+				}
+			}
+			c.elicits = append([]mockclient.ElicitRule{rule}, c.elicits...)
+			if c.editor != nil {
+				c.editor.SetElicitation(&mockclient.Elicitation{Rules: c.elicits})
+			}
+		})
 		return nil
 	}
 }
