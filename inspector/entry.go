@@ -108,10 +108,7 @@ func (n *names) number(s string) uint16 {
 
 // record is what the page knows of an entry.
 func (n *names) record(e transcript.Entry, p Protocol) record {
-	size := e.Size
-	if size == 0 {
-		size = len(e.Raw)
-	}
+	size := cmp.Or(e.Size, len(e.Raw))
 	return record{at: float64(e.At.Microseconds()), ref: uint32(e.Ref), size: uint32(min(size, math.MaxUint32)),
 		source: n.number(string(e.Source)), kind: n.number(string(e.Kind)), method: n.number(e.Method),
 		label: n.number(p.label(e)), session: n.number(e.Session), origin: uint16(min(e.Conn, math.MaxUint16))}

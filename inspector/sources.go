@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/confined"
+	"github.com/acp-test/acp-test/internal/lists"
 )
 
 // Source is a folder of results, or one transcript.
@@ -267,10 +269,7 @@ func (s *Server) transcripts(from Source) ([]found, error) {
 		if err != nil || depth > deepest {
 			return // what cannot be read has nothing to show
 		}
-		there := map[string]bool{}
-		for _, e := range entries {
-			there[e.Name()] = true
-		}
+		there := lists.Set(lists.Map(entries, fs.DirEntry.Name))
 		for _, e := range entries {
 			name := strings.TrimPrefix(dir+"/"+e.Name(), "./")
 			switch {

@@ -3,6 +3,8 @@ package transcript
 import (
 	"fmt"
 	"strings"
+
+	"github.com/acp-test/acp-test/internal/lists"
 )
 
 // Verdict is the answer of an Expectation so far.
@@ -88,13 +90,7 @@ func (x Expectation) begin() *part {
 	return p
 }
 
-func begin(xs []Expectation) []*part {
-	parts := make([]*part, len(xs))
-	for i, x := range xs {
-		parts[i] = x.begin()
-	}
-	return parts
-}
+func begin(xs []Expectation) []*part { return lists.Map(xs, Expectation.begin) }
 
 // final reports whether no entry can change the verdict.
 func (p *part) final() bool {
@@ -145,11 +141,7 @@ func AnyOf(xs ...Expectation) Expectation {
 			}
 			verdict = min(verdict, p.verdict)
 		}
-		why := make([]string, len(parts))
-		for i, p := range parts {
-			why[i] = p.why()
-		}
-		return verdict, strings.Join(why, "; ")
+		return verdict, strings.Join(lists.Map(parts, (*part).why), "; ")
 	})
 }
 

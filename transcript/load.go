@@ -3,6 +3,7 @@ package transcript
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -169,9 +170,7 @@ type renumbered struct {
 }
 
 func (r *renumbered) at(number, place, ref int) (seq, newRef int) {
-	if number == 0 {
-		number = place // written by hand
-	}
+	number = cmp.Or(number, place) // 0 was written by hand
 	if r.places == nil && number == place {
 		r.before = number
 		return place, ref

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"iter"
 	"os"
@@ -53,10 +54,7 @@ const (
 )
 
 func (s *store) open(mu *sync.Mutex, h Header, o Options) error {
-	s.mu, s.redact, s.limit, s.reads.classes = mu, o.Redact, o.Memory, o.Classifier
-	if s.limit <= 0 {
-		s.limit = 64 << 20
-	}
+	s.mu, s.redact, s.limit, s.reads.classes = mu, o.Redact, cmp.Or(max(o.Memory, 0), 64<<20), o.Classifier
 	f := o.File
 	if o.Path != "" {
 		file, err := os.Create(o.Path)

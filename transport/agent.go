@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -244,10 +245,7 @@ func (a *Agent) Descendants() []ProcessInfo {
 // Footprint sums up the resources that the agent's processes hold. ok is false where they cannot be
 // told: the agent has no process here, or this is not Linux.
 func (a *Agent) Footprint() (sum process.Footprint, ok bool) {
-	pids := []int{a.PID()}
-	for _, d := range a.Descendants() {
-		pids = append(pids, d.PID)
-	}
+	pids := append(lists.Map(a.Descendants(), func(d ProcessInfo) int { return d.PID }), a.PID())
 	return process.FootprintOf(slices.DeleteFunc(pids, func(pid int) bool { return pid == 0 }))
 }
 

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -177,9 +178,7 @@ func (a *Agent) writeHeld(shape Shape) error {
 // put writes and reports whether the agent kept it waiting: whether the end of
 // buf was handed over later than its beginning.
 func (a *Agent) put(buf []byte, split int) (waited bool, err error) {
-	if split <= 0 {
-		split = len(buf)
-	}
+	split = cmp.Or(max(split, 0), len(buf))
 	// For the whole of it: the agent may not be reading.
 	patience, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

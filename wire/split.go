@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 )
 
@@ -42,10 +43,7 @@ type Splitter struct {
 // NewSplitter reads lines from r and keeps at most maxLine bytes of each;
 // 0 means 256 MiB.
 func NewSplitter(r io.Reader, maxLine int) *Splitter {
-	if maxLine <= 0 {
-		maxLine = defaultMaxLine
-	}
-	return &Splitter{r: r, maxLine: maxLine}
+	return &Splitter{r: r, maxLine: cmp.Or(max(maxLine, 0), defaultMaxLine)}
 }
 
 // Next returns the next line. What stands after the last newline is returned

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/internal/isolate"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/pipe"
 )
 
@@ -193,12 +194,10 @@ const (
 
 // Attributed is env with what attributes a process to a connection of a run.
 func Attributed(env []string, run string, conn int) []string {
-	kept := make([]string, 0, len(env)+3)
-	for _, kv := range env {
-		if name, _, _ := strings.Cut(kv, "="); name != envRun && name != envConn && name != envTerminal {
-			kept = append(kept, kv)
-		}
-	}
+	kept := lists.Where(env, func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return name != envRun && name != envConn && name != envTerminal
+	})
 	return append(kept, envRun+"="+run, envConn+"="+strconv.Itoa(conn))
 }
 

@@ -27,10 +27,7 @@ func NewTempDir(keeper []string, parent, runID string) (_ *TempDir, err error) {
 			err = fmt.Errorf("making a directory for the run: %w", err)
 		}
 	}()
-	if parent == "" {
-		parent = os.TempDir()
-	}
-	if parent, err = filepath.Abs(parent); err != nil {
+	if parent, err = filepath.Abs(cmp.Or(parent, os.TempDir())); err != nil {
 		return nil, err
 	}
 	if keeper == nil {

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -91,9 +92,7 @@ func (w *line) posted(e transcript.Entry) {
 	for m := range v.Get("messages").Items() {
 		text = ""
 		if m.Get("role").Is("user") {
-			if text = m.Get("content").Str(); text == "" {
-				text = texts(m.Get("content"))
-			}
+			text = cmp.Or(m.Get("content").Str(), texts(m.Get("content")))
 		}
 	}
 	switch {
@@ -228,10 +227,7 @@ func (w *line) called(s *session, id string) {
 }
 
 func (w *line) result(s *session, id string, v wire.Value) {
-	content := v.Get("content").Str()
-	if content == "" {
-		content = texts(v.Get("content"))
-	}
+	content := cmp.Or(v.Get("content").Str(), texts(v.Get("content")))
 	status := "completed"
 	if v.Path("metadata.acp.status").Is("failed") || s.refused[id] {
 		status = "failed"

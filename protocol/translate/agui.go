@@ -3,6 +3,7 @@ package translate
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
@@ -88,9 +89,7 @@ func (w *web) begin(t *thread, more object) {
 	}
 	input := object{"threadId": t.id, "runId": t.run, "messages": messages, "tools": []any{}, "context": []any{},
 		"state": state, "forwardedProps": object{}}
-	for key, value := range more {
-		input[key] = value
-	}
+	maps.Copy(input, more)
 	t.lines = append(t.lines, marshaled(input))
 	w.emit(t, "RUN_STARTED", object{"threadId": t.id, "runId": t.run})
 }

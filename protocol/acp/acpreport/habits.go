@@ -38,7 +38,8 @@ func AllHabits() (all []Habit) {
 	lines := strings.Split(strings.TrimSpace(habits), "\n")
 	for three := range slices.Chunk(lines, 3) {
 		words := strings.Fields(three[0])
-		all = append(all, Habit{words[0], strings.TrimSpace(three[1]), strings.TrimSpace(three[2]), shows(words[1], words[2])})
+		does, instead := strings.TrimSpace(three[1]), strings.TrimSpace(three[2])
+		all = append(all, Habit{words[0], does, instead, shows(words[1], words[2])})
 	}
 	return all
 }

@@ -36,16 +36,13 @@ func (u Upgrade) Speaks() bool {
 }
 
 // Missing are the requirements of version 2 that the agent breaks.
-func (u Upgrade) Missing() (list []results.RequirementOutcome) {
+func (u Upgrade) Missing() []results.RequirementOutcome {
 	if u.V2.Conformance == nil || !u.Speaks() {
 		return nil
 	}
-	for _, q := range u.V2.Conformance.Requirements {
-		if q.Verdict == results.Fail || q.Verdict == results.Warn {
-			list = append(list, q)
-		}
-	}
-	return list
+	return lists.Where(u.V2.Conformance.Requirements, func(q results.RequirementOutcome) bool {
+		return q.Verdict == results.Fail || q.Verdict == results.Warn
+	})
 }
 
 // Markdown writes a checklist.

@@ -240,7 +240,7 @@ func (r *reader) agent(it *item, v wire.Value) {
 		r.update(it, v)
 	case e.Method == "session/request_permission":
 		r.labels[e.Seq] = optionLabels(params.Get("options"))
-		r.tool(it, params.Get("toolCall"), v)
+		r.tool(it, params.Get("toolCall"))
 	case e.Method == "fs/write_text_file":
 		it.effect = params.Get("path").Str()
 	case e.Method == "terminal/create":
@@ -259,7 +259,7 @@ func (r *reader) update(it *item, v wire.Value) {
 	case isState(it.kind) && it.lane != 0:
 		it.role = state
 	case it.kind == "tool_call" || it.kind == "tool_call_update":
-		r.tool(it, u, v)
+		r.tool(it, u)
 	case r.v2 && (it.kind == "state_update" || it.kind == "user_message"):
 		r.begins(it, u)
 	case isChunk(it.kind):
@@ -285,7 +285,7 @@ func (it *item) below() bool { return it.role == answer || it.role == inserted }
 
 // tool notes what a frame says of a tool call. A call is first seen in a
 // tool_call, or in the permission request or update that names it first.
-func (r *reader) tool(it *item, v, frame wire.Value) {
+func (r *reader) tool(it *item, v wire.Value) {
 	id := v.Get("toolCallId")
 	if id.Kind() != wire.String {
 		return

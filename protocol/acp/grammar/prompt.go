@@ -50,7 +50,7 @@ var blocks = []struct {
 }
 
 // prompt sends a prompt to a session, by a name for its answer. The model answers with turn.
-func (w *writer) prompt(c *convo, name string) (shape string) {
+func (w *writer) prompt(c *convo, name string) {
 	text, number := w.text(), w.n
 	list, shape := []object{{"type": "text", "text": text}}, "text"
 	if w.has("media") && !w.off("b") && w.one(3) {
@@ -73,7 +73,6 @@ func (w *writer) prompt(c *convo, name string) (shape string) {
 	c.told = fmt.Sprintf("(Nr|Number )%d[^0-9]", number)
 	w.covered("prompt", shape)
 	w.Add("prompt %s %s %s as %s", c.name, script.Quote(text), more, name)
-	return shape
 }
 
 // work is a text in quotes in which $WORK is a variable.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 )
 
 // turn is a turn that runs.
@@ -145,13 +146,11 @@ func asksUser(w *writer, c *convo) bool {
 }
 
 // askers are the tools before which the agent asks, but for those whose answer it remembers.
-func (w *writer) askers() (out []string) {
-	for _, name := range []string{"write_file", "edit_file", "run_shell", "delete_file", "move_file", "mcp"} {
-		if w.Tools[name].asks() && w.Tools[name].Tells && w.asked[name] == "" && (name != "mcp" || w.served()) {
-			out = append(out, name)
-		}
-	}
-	return out
+func (w *writer) askers() []string {
+	all := []string{"write_file", "edit_file", "run_shell", "delete_file", "move_file", "mcp"}
+	return lists.Where(all, func(name string) bool {
+		return w.Tools[name].asks() && w.Tools[name].Tells && w.asked[name] == "" && (name != "mcp" || w.served())
+	})
 }
 
 // asking draws a call for which the agent asks.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/sweep"
 )
 
@@ -81,10 +82,6 @@ func choose[T any](r *rand.Rand, list []weighted[T]) (value T, ok bool) {
 			}
 		}
 	}
-	for _, a := range list {
-		if !a.off && a.weight > 0 {
-			return a.value, true
-		}
-	}
-	return value, false
+	a, ok := lists.Find(list, func(a weighted[T]) bool { return !a.off && a.weight > 0 })
+	return a.value, ok
 }

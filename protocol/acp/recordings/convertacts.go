@@ -2,10 +2,12 @@ package recordings
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -280,13 +282,8 @@ func (c *converter) count(e transcript.Entry) {
 		if id == "" || !c.v2 || c.ids[key+" "+id] != "" {
 			continue
 		}
-		n := 1
-		for known := range c.ids {
-			if strings.HasPrefix(known, key+" ") {
-				n++
-			}
-		}
-		c.ids[key+" "+id] = fmt.Sprintf("%s(%d)", variable, n)
+		known := lists.Having(maps.Keys(c.ids), func(known string) bool { return strings.HasPrefix(known, key+" ") })
+		c.ids[key+" "+id] = fmt.Sprintf("%s(%d)", variable, len(known)+1)
 	}
 }
 

@@ -1,6 +1,7 @@
 package recordings
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -85,10 +86,7 @@ func (c *converter) open(e transcript.Entry, verb string) ([]byte, error) {
 	}
 	options = c.meta(e, options)
 	answer := c.answers[e.Seq]
-	session := e.Session
-	if session == "" {
-		session = answer.JSON().Path("result.sessionId").Str()
-	}
+	session := cmp.Or(e.Session, answer.JSON().Path("result.sessionId").Str())
 	name := ""
 	if session == "" {
 		c.failed++

@@ -183,13 +183,9 @@ func (c *converter) followed(load transcript.Entry) bool {
 
 // waits reports whether the act for a request waits for the answer.
 func waits(method string) bool {
-	switch method {
-	case "initialize", "authenticate", "logout", "auth/login", "auth/logout", "session/new", "session/load",
-		"session/resume", "session/close", "session/delete", "tool_call/cancel", "terminal/cancel",
-		"session/list", "session/set_mode", "session/set_config_option":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"initialize", "authenticate", "logout", "auth/login", "auth/logout", "session/new",
+		"session/load", "session/resume", "session/close", "session/delete", "tool_call/cancel", "terminal/cancel",
+		"session/list", "session/set_mode", "session/set_config_option"}, method)
 }
 
 func (c *converter) cancelled(e transcript.Entry) string {

@@ -2,6 +2,7 @@ package recordings
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
@@ -85,12 +86,8 @@ func introduced(f *replay.Facts, agent, client wire.Value) {
 // isState tells updates that may come at any time, so that only a strict replay
 // waits for them.
 func isState(update string) bool {
-	switch update {
-	case "available_commands_update", "current_mode_update", "config_option_update", "session_info_update",
-		"usage_update", "plan", "plan_update", "notice":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"available_commands_update", "current_mode_update", "config_option_update",
+		"session_info_update", "usage_update", "plan", "plan_update", "notice"}, update)
 }
 
 func isChunk(update string) bool { return strings.HasSuffix(update, "_chunk") }
@@ -145,11 +142,8 @@ func (protocol) Fits(method string, result wire.Value) bool {
 
 // HasText implements replay.Protocol.
 func (protocol) HasText(e transcript.Entry) bool {
-	switch e.Method {
-	case "session/prompt", "session/update", "session/request_permission", "terminal/output":
-		return true
-	}
-	return strings.HasPrefix(e.Method, "fs/")
+	return strings.HasPrefix(e.Method, "fs/") || slices.Contains([]string{"session/prompt", "session/update",
+		"session/request_permission", "terminal/output"}, e.Method)
 }
 
 // Editor implements replay.Protocol.

@@ -1,9 +1,11 @@
 package schedules
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/sweep"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -64,12 +66,7 @@ func swallowed(t *transcript.Transcript) bool {
 			}
 		}
 	}
-	for text, end := range ended {
-		if end && !heard[text] {
-			return true
-		}
-	}
-	return false
+	return lists.Any(maps.Keys(ended), func(text string) bool { return ended[text] && !heard[text] })
 }
 
 // clings reports whether the agent kept a reply of the model open that a gate

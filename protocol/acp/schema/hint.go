@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -23,10 +24,7 @@ func excerpt(v wire.Value) string { return wire.Clip(string(v.Raw()), 40) }
 
 // either lists values: "a", "b" or "c".
 func either(values []string) string {
-	quoted := make([]string, len(values))
-	for i, value := range values {
-		quoted[i] = wire.Quote(value)
-	}
+	quoted := lists.Map(values, wire.Quote)
 	last := max(len(quoted)-1, 0)
 	if last == 0 {
 		return strings.Join(quoted, "")

@@ -103,11 +103,7 @@ func (v *Version) Method(name string) (Method, bool) {
 
 // Methods returns all methods in the order of the tables.
 func (v *Version) Methods() []Method {
-	all := make([]Method, len(v.order))
-	for i, name := range v.order {
-		all[i] = v.methods[name].Method
-	}
-	return all
+	return lists.Map(v.order, func(name string) Method { return v.methods[name].Method })
 }
 
 // Update is what is known of one kind of session/update.

@@ -12,6 +12,7 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -151,10 +152,7 @@ func (t *Thread) Call(id string) map[string]any {
 
 // Unanswered returns the ids of the tool calls without a result, in their order.
 func (t *Thread) Unanswered() (ids []string) {
-	answered := map[any]bool{}
-	for _, m := range t.Messages {
-		answered[m["toolCallId"]] = true
-	}
+	answered := lists.Set(lists.Map(t.Messages, func(m Message) any { return m["toolCallId"] }))
 	for _, m := range t.Messages {
 		for _, c := range m.calls() {
 			if call, _ := c.(map[string]any); !answered[call["id"]] {

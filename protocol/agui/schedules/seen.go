@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/agui/aguiframe"
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/sweep"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -94,12 +96,7 @@ func hear(s *sweep.Seen, kind, delta string) {
 
 // posted is the entry in which a run was posted: the one for which the model began its turn.
 func posted(b *sweep.Script, t *transcript.Transcript, turn sweep.Turn) (run transcript.Entry) {
-	n := 0
-	for _, l := range b.Lines[:turn.Line] {
-		if l.Is("run") || l.Is("resume") {
-			n++
-		}
-	}
+	n := lists.Count(b.Lines[:turn.Line], func(l *script.Line) bool { return l.Is("run") || l.Is("resume") })
 	for e := range t.All() {
 		if e.Source == transcript.Editor && e.Kind == transcript.Request {
 			if n == 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/sweep"
 )
@@ -121,10 +122,9 @@ func (b builder) reach() {
 		b.Held = false
 		return
 	}
-	var all []*script.Line
-	for _, event := range p.Until {
-		all = append(all, script.New("await event %s %s", event, b.session()))
-	}
+	all := lists.Map(p.Until, func(event string) *script.Line {
+		return script.New("await event %s %s", event, b.session())
+	})
 	if p.Gated {
 		all = append(all, script.New("await gate %s", sweep.Hold))
 	}
