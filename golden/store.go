@@ -138,14 +138,6 @@ func (s Store) roots() []fs.FS {
 	return roots
 }
 
-// Stale returns those of the goldens that no scenario has the id of, sorted.
-// scenarios must be the ids of all scenarios there are, not of those selected.
-func Stale(goldens, scenarios []string) []string {
-	stale := slices.DeleteFunc(slices.Clone(goldens), func(g string) bool { return slices.Contains(scenarios, g) })
-	slices.Sort(stale)
-	return stale
-}
-
 // safeName refuses names that would lie outside the store.
 func safeName(agent, scenario string) (string, error) {
 	name := Name(agent, scenario)

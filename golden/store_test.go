@@ -85,11 +85,6 @@ var _ = Describe("a store", func() {
 		}
 		Expect(names).To(Equal([]string{"reference", "reference-acp-v2", "reference-ag-ui"}))
 	})
-
-	It("finds the stale ones", func() {
-		Expect(golden.Stale([]string{"b", "a", "c"}, []string{"b", "d"})).To(Equal([]string{"a", "c"}))
-		Expect(golden.Stale(nil, nil)).To(BeEmpty())
-	})
 })
 
 var _ = Describe("the goldens of this project", func() {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/confined"
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -254,13 +255,14 @@ func order(left, right []string, one, other int) string {
 		}
 	}
 	var parts []string
-	if len(onlyLeft) > 0 {
-		parts = append(parts, fmt.Sprintf("%s in round %d alone, the first of them %s", messages(len(onlyLeft)), one,
-			brief(onlyLeft[0])))
-	}
-	if len(onlyRight) > 0 {
-		parts = append(parts, fmt.Sprintf("%s in round %d alone, the first of them %s", messages(len(onlyRight)), other,
-			brief(onlyRight[0])))
+	for _, side := range []struct {
+		alone []string
+		round int
+	}{{onlyLeft, one}, {onlyRight, other}} {
+		if n := len(side.alone); n > 0 {
+			parts = append(parts, fmt.Sprintf("%s in round %d alone, the first of them %s",
+				printable.Plural(n, "message is", "messages are"), side.round, brief(side.alone[0])))
+		}
 	}
 	return "the agent does something else: " + strings.Join(parts, "; ")
 }
@@ -286,13 +288,6 @@ func brief(line string) string {
 		return "“" + string(r[:most]) + "…”"
 	}
 	return "“" + line + "”"
-}
-
-func messages(n int) string {
-	if n == 1 {
-		return "1 message is"
-	}
-	return fmt.Sprintf("%d messages are", n)
 }
 
 // Perturb draws what an editor may do to a scenario without meaning anything by

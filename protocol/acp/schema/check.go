@@ -59,7 +59,7 @@ func (v *Version) Check(d Direction, f wire.Frame, answered string, report func(
 	case wire.Request, wire.Notification:
 		v.checkCall(&w, d, f)
 	case wire.Response:
-		v.checkAnswer(&w, d, f, answered)
+		v.checkAnswer(&w, f, answered)
 	}
 }
 
@@ -126,7 +126,7 @@ func (v *Version) unknownMethod(w *walk, name string) {
 	}
 }
 
-func (v *Version) checkAnswer(w *walk, d Direction, f wire.Frame, answered string) {
+func (v *Version) checkAnswer(w *walk, f wire.Frame, answered string) {
 	w.id(f.ID)
 	if f.Error.Exists() {
 		w.root, w.prefix = f.Error, "error"

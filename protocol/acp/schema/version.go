@@ -127,12 +127,7 @@ func (v *Version) Updates() []Update {
 
 // Update returns the kind of session/update with that name.
 func (v *Version) Update(kind string) (Update, bool) {
-	all := v.Updates()
-	i := slices.IndexFunc(all, func(u Update) bool { return u.Kind == kind })
-	if i < 0 {
-		return Update{}, false
-	}
-	return all[i], true
+	return lists.Find(v.Updates(), func(u Update) bool { return u.Kind == kind })
 }
 
 // Variant is one form of a union, such as the image of a ContentBlock.

@@ -70,7 +70,7 @@ func EndOf(e transcript.Entry) string {
 		return ""
 	}
 	v := e.JSON()
-	switch end := v.Get("end").Str(); {
+	switch {
 	case v.Get("last").Is("RUN_ERROR"):
 		return "error"
 	case v.Get("last").Is("RUN_FINISHED"):
@@ -78,17 +78,13 @@ func EndOf(e transcript.Entry) string {
 			return outcome
 		}
 		return "finished"
-	case end == Closed || end == Cut:
-		return "truncated"
-	case end == HungUp:
-		return "hung-up"
-	case end == Refused:
-		return "refused"
-	case end == NoStream:
-		return "no-stream"
 	}
-	return "unreachable"
+	return cmp.Or(early[v.Get("end").Str()], "unreachable")
 }
+
+// early are the ways in which scenarios say that an answer ended before its run did.
+var early = map[string]string{Closed: "truncated", Cut: "truncated", HungUp: "hung-up", Refused: "refused",
+	NoStream: "no-stream"}
 
 // exchange is one request and its answer.
 func (e *Endpoint) exchange(ctx context.Context, at string, p Post) End {
@@ -231,8 +227,7 @@ func ended(ctx context.Context, how string, err error) End {
 	if errors.Is(context.Cause(ctx), errHangUp) {
 		return End{End: HungUp}
 	}
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // the rest of it says what was asked
 	}
 	return End{End: how, Problem: err.Error()}
