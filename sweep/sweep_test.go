@@ -373,7 +373,7 @@ var _ = Describe("a sweep", func() {
 		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: engine("words-in-first-session"), Jobs: 4, Points: []string{"merge * with *"}, Actions: []string{"nothing"}, Max: 4}
 		list, err := sweep.Explored(context.Background(), w, scenario("permission/allow-once-edit"), scenario("prompt-turn/two-turns"))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(list).To(ContainElement(HaveField("Signature", sweep.Signature{Rule: "says-the-same", State: "two scenarios merged", Action: "nothing"})), told(list))
+		Expect(list).To(ContainElement(HaveField("Signature", sweep.Signature{Rule: "MODEL-TEXT", State: "two scenarios merged", Action: "nothing"})), told(list))
 	})
 
 	It("says of a race how often it is seen beside others and alone", func() {
