@@ -137,7 +137,7 @@ func (h *host) column(c *cobra.Command, o *options, chosen selection, place stri
 	if err != nil {
 		return column, err
 	}
-	if err := e.Prepare(c.Context()); err != nil {
+	if err := h.ready(c.Context(), e); err != nil {
 		return column, err
 	}
 	e.Golden = nil // whether the words are the same is not the question here

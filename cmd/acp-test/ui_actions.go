@@ -250,11 +250,12 @@ func (h *host) scratch(ctx context.Context, o *viewing, server *inspector.Server
 	if err != nil {
 		return nil, err
 	}
-	if o.subject.fault != "" {
-		if err := differs(of.Name, o.subject.fault, nil); err != nil {
-			return nil, err
-		}
-		p = p.WithCommand(append(append([]string{}, p.Command...), "--fault", o.subject.fault))
+	faulty, err := o.subject.faulty(of, p)
+	if err != nil {
+		return nil, err
+	}
+	if len(faulty) > 0 {
+		p = p.WithCommand(slices.Concat(p.Command, faulty))
 	}
 	keeper := []string{h.self, "keeper"}
 	place, err := process.NewTempDir(keeper, "", "")
