@@ -3,6 +3,7 @@ package mockclient
 import (
 	"cmp"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/transcript"
@@ -105,6 +106,8 @@ func (f *folder) update(u wire.Value) {
 			text = "thought"
 		}
 		f.add("agent", u.Get("messageId").Str(), partOf(u.Get("content"), text))
+	case "user_message", "agent_message", "agent_thought": // whole messages of version 2
+		f.whole(kind, u)
 	case "tool_call", "tool_call_update":
 		f.echo = ""
 		id := u.Get("toolCallId").Str()
@@ -117,6 +120,32 @@ func (f *folder) update(u wire.Value) {
 		t.apply(u)
 	case "plan":
 		f.plan(u.Get("entries"))
+	}
+}
+
+// whole takes in a message with all of its content, in the place of what was said under its id.
+func (f *folder) whole(kind string, u wire.Value) {
+	role, of, id := "agent", "text", u.Get("messageId").Str()
+	switch kind {
+	case "user_message":
+		role = "user"
+	case "agent_thought":
+		of = "thought"
+	}
+	var parts []Part
+	said := ""
+	for b := range u.Get("content").Items() {
+		parts = append(parts, partOf(b, of))
+		said += parts[len(parts)-1].Text
+	}
+	at := slices.IndexFunc(f.history, func(m Message) bool { return id != "" && m.ID == id && m.Role == role })
+	switch {
+	case len(parts) == 0 || role == "user" && f.echo != "" && said == f.echo:
+		f.echo = ""
+	case at >= 0:
+		f.history[at].Parts = parts
+	default:
+		f.history = append(f.history, Message{Role: role, ID: id, Parts: parts})
 	}
 }
 

@@ -16,9 +16,6 @@ import (
 // came of them, such as a file or an output that the editor gave, goes back to the model.
 func modelCalls(w *watch) {
 	c := &callWatch{w, map[*turn]*calling{}}
-	w.On(func(*event) {
-		clear(c.turns) // whose request is whose
-	}, asked(prompt))
 	w.On(c.model, modelEvent)
 	c.on(func(ev *event, x *calling) {
 		if ev.tool == nil { // of a call the first that tells of it
@@ -41,7 +38,11 @@ func modelCalls(w *watch) {
 	c.on(func(ev *event, x *calling) {
 		x.output = found{ev.Seq, ev.result.Get("output").Str(), len(ev.Redacted) > 0}
 	}, answered(terminalOutput))
-	c.on(c.ends, answered(prompt))
+	w.onEnd(func(ev *event) {
+		if x := c.turns[ev.turn]; x != nil {
+			c.ends(ev, x)
+		}
+	})
 }
 
 type callWatch struct {
@@ -69,7 +70,11 @@ type found struct {
 // on is On for entries of turns of which the model's side is known.
 func (c *callWatch) on(judge func(*event, *calling), about ...topic) {
 	c.On(func(ev *event) {
-		if x := c.turns[ev.turn]; x != nil {
+		t := ev.turn
+		if c.version.states {
+			t = ev.session.working()
+		}
+		if x := c.turns[t]; x != nil {
 			judge(ev, x)
 		}
 	}, about...)
@@ -116,9 +121,21 @@ func (c *callWatch) request(ev *event, t *turn, x *calling) {
 func (c *callWatch) ends(ev *event, x *calling) {
 	t := ev.turn
 	delete(c.turns, t)
-	if !t.alone() || t.mixed || t.cancel != nil || t.joined > 0 || ev.stop == "" {
+	if !t.alone() || t.mixed || t.like || t.stopped() || t.joined > 0 || ev.stop == "" {
 		return
 	}
+	if !c.version.states {
+		c.shown(ev, x)
+	}
+	failed := slices.ContainsFunc(t.tools, func(k *tool) bool { return k.status == failed })
+	c.judge("ended", len(x.called) > 0 && ev.stop == "end_turn" && !failed && !x.refused, ev, fmt.Sprint(t.started),
+		[]int{x.asked}, "The model called %s, and the turn ended with end_turn without asking it again.",
+		strings.Join(x.called, ", "))
+}
+
+// shown judges that the calls whose results the model has were shown, and ended.
+func (c *callWatch) shown(ev *event, x *calling) {
+	t := ev.turn
 	c.unended(ev, x)
 	if ev.stop != "end_turn" {
 		return
@@ -134,10 +151,6 @@ func (c *callWatch) ends(ev *event, x *calling) {
 	case x.shown < len(x.ran):
 		c.find("unseen", ev, fmt.Sprint(t.started), []int{x.asked}, "The model called %s, its results went back, and the "+
 			"turn showed %d of %s.", names, x.shown, printable.Plural(len(x.ran), "call", "calls"))
-	}
-	if failed := slices.ContainsFunc(t.tools, func(k *tool) bool { return k.status == failed }); !failed && !x.refused {
-		c.judge("ended", len(x.called) > 0, ev, fmt.Sprint(t.started), []int{x.asked},
-			"The model called %s, and the turn ended with end_turn without asking it again.", strings.Join(x.called, ", "))
 	}
 }
 

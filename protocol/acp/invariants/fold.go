@@ -71,6 +71,12 @@ func (w *world) readFrame(ev *event) {
 	if ev.turn == nil {
 		ev.turn = ev.session.turn()
 	}
+	if w.version.states && isMessage(ev.topic) {
+		ev.turn = ev.session.working()
+	}
+	if w.version.states && ev.topic == stateUpdate {
+		ev.endOfWork()
+	}
 	w.readParts(ev)
 }
 

@@ -23,14 +23,14 @@ func modelStop(w *watch) {
 			x.told = true
 		}
 	}, agentChunk, thoughtChunk, noticeUpdate)
-	w.On(func(ev *event) { stopped(w, ev, turns) }, answered(prompt))
+	w.onEnd(func(ev *event) { stopped(w, ev, turns) })
 }
 
 // stopped judges the end of a turn.
 func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
 	x, t := turns[ev.turn], ev.turn
 	delete(turns, t)
-	if x == nil || x.open || !t.alone() || t.joined > 0 || t.cancel != nil {
+	if x == nil || x.open || !t.alone() || t.joined > 0 || t.like || t.stopped() {
 		return
 	}
 	if x.bad >= 400 && t.spoke { // of an empty turn EMPTY-TURN speaks

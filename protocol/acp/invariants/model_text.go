@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/hearing"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
@@ -32,13 +33,26 @@ func modelText(w *watch) {
 			shown(h, ev)
 		}
 	}, contentUpdates()...)
-	w.On(func(ev *event) {
+	w.onEnd(func(ev *event) {
 		h, t := turns[ev.turn], ev.turn
 		delete(turns, t)
-		if h != nil && h.Clear() && t.alone() && !t.mixed && !t.command() {
+		if h != nil && h.Clear() && t.alone() && !t.mixed && !t.like && !t.command() {
 			heard(w, ev, h)
 		}
-	}, answered(prompt))
+	})
+}
+
+// onEnd calls judge where a turn ends.
+func (w *watch) onEnd(judge func(*event)) {
+	if !w.version.states {
+		w.On(judge, answered(prompt))
+		return
+	}
+	w.On(func(ev *event) {
+		if ev.turn != nil && ev.stop != "" {
+			judge(ev)
+		}
+	}, stateUpdate)
 }
 
 // heard judges what came of the model's text when a turn has ended. A turn that was stopped may have the beginning.
@@ -52,7 +66,7 @@ func heard(w *watch, ev *event, h *hearing.Turn) {
 	switch {
 	case ev.stop == "":
 		return
-	case ev.stop == "cancelled" || ev.stop == "refusal" || t.cancel != nil:
+	case ev.stop == "cancelled" || ev.stop == "refusal" || t.stopped():
 		judge = h.JudgeCut
 	}
 	w.Saw("missing", "order", "twice", "kind")
@@ -86,6 +100,12 @@ func (w *world) turnOf(ev *event) *turn {
 
 func (w *world) openTurns() (open []*turn) {
 	for _, c := range w.conns {
+		if w.version.states {
+			for _, s := range c.sessions {
+				open = append(open, lists.Where(s.prompts, func(t *turn) bool { return t.ended == 0 && !t.failed })...)
+			}
+			continue
+		}
 		for _, r := range c.open {
 			if r.by == rules.OfClient && r.verb == prompt {
 				open = append(open, r.turn)
@@ -141,7 +161,10 @@ func shown(h *hearing.Turn, ev *event) {
 	h.Unclear = h.Unclear || len(ev.Redacted) > 0
 	switch ev.topic {
 	case agentChunk:
-		h.Show(ev.text(), ev.turn.cancel != nil)
+		for block := range ev.update.Get("content").Items() { // a whole message of version 2
+			h.Show(block.Get("text").Str(), ev.turn.stopped())
+		}
+		h.Show(ev.text(), ev.turn.stopped())
 		return
 	case thoughtChunk:
 		h.Think(ev.text())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -40,6 +41,24 @@ func states(w *watch) {
 				"The agent sends %s while it says that it waits for the user.", ev.tag())
 		}
 	}, agentChunk, thoughtChunk)
+	w.On(func(ev *event) {
+		for _, c := range w.state.conns {
+			if s := c.sessions[ev.Session]; s != nil && len(s.prompts) > 0 {
+				w.worksOn(ev, s.prompts[len(s.prompts)-1])
+			}
+		}
+	}, modelEvent)
+}
+
+// worksOn judges that the model is not asked on for the latest prompt of a session when its turn has ended.
+func (w *watch) worksOn(ev *event, last *turn) {
+	step, _ := ev.body.Get("step").Int()
+	if ev.Kind != transcript.ModelRequest || !ev.body.Get("lane").Is("main") || step < 2 {
+		return
+	}
+	w.judge("works-on", last.ended > 0 && last.stop == "end_turn" && asks(ev, last), ev, "",
+		[]int{last.started, last.ended},
+		"The state idle ended the turn with end_turn, and the model is asked on for the same prompt.")
 }
 
 // running is the oldest prompt that is part of the conversation, and whose work is not over.

@@ -138,6 +138,7 @@ func agentMessages() []topic {
 	return append(append(agentCalls(), agentTakesBack, elicitationDone, agentAnswersNone), agentAnswers()...)
 }
 
+func isMessage(t topic) bool { return userChunk <= t && t <= thoughtChunk }
 func isContent(t topic) bool { return userChunk <= t && t <= planUpdate }
 func isUpdate(t topic) bool  { return userChunk <= t && t <= otherUpdate }
 

@@ -63,6 +63,9 @@ type replay struct {
 
 // foldWork remembers what an entry changed of the work of its session.
 func (w *world) foldWork(s *session, ev *event) {
+	if t := s.working(); t != nil && isContent(ev.topic) && ev.topic != userChunk {
+		t.spoke = true
+	}
 	switch {
 	case ev.Source == transcript.Editor && ev.Kind == transcript.Request:
 		w.foldDemand(s, ev)
@@ -77,7 +80,7 @@ func (w *world) foldWork(s *session, ev *event) {
 		s.enter(ev)
 	case ev.topic == replayDone:
 		w.marks = true
-	case userChunk <= ev.topic && ev.topic <= thoughtChunk:
+	case isMessage(ev.topic):
 		w.foldMessage(s, ev)
 	case ev.topic == toolUpdate, ev.topic == toolPiece:
 		status := ev.update.Get("status").Str()
@@ -93,7 +96,7 @@ func (w *world) foldWork(s *session, ev *event) {
 func (w *world) foldDemand(s *session, ev *event) {
 	switch ev.verb {
 	case prompt:
-		t := &turn{session: s, started: ev.Seq, concurrent: s.active || s.busy()}
+		t := &turn{session: s, started: ev.Seq, concurrent: s.active || s.busy(), text: readPrompt(ev.params)}
 		r, key := ev.conn.open[ev.Seq], ev.params.Get("idempotencyKey").Str()
 		if first := s.keys[key]; first != nil && !first.failed {
 			if r != nil {
@@ -104,12 +107,16 @@ func (w *world) foldDemand(s *session, ev *event) {
 		if key != "" {
 			rules.Remember(s.keys, rememberedSessions, key, t)
 		}
+		w.liken(t)
 		s.prompts = append(s.prompts, t)
 		if r != nil {
 			r.turn = t
 		}
 	case resumeSession:
 		s.closed = 0
+		for _, t := range s.prompts {
+			t.mixed = t.mixed || t.ended == 0
+		}
 		w.forgetCut(s)
 		s.replay = &replay{seq: ev.Seq, history: ev.params.Get("replayFrom").Kind() == wire.Object, busy: s.busy()}
 	case closeSession:
@@ -123,6 +130,33 @@ func (w *world) foldDemand(s *session, ev *event) {
 func (s *session) busy() bool {
 	return slices.ContainsFunc(s.prompts, func(t *turn) bool { return t.ended == 0 && !t.failed })
 }
+
+// working is the turn whose work a session tells of, nil where several could be meant, or a replay tells of what was.
+func (s *session) working() (t *turn) {
+	if s == nil || s.replay != nil {
+		return nil
+	}
+	for _, o := range s.prompts {
+		if o.ended > 0 || o.failed {
+			continue
+		}
+		if t != nil {
+			return nil
+		}
+		t = o
+	}
+	return t
+}
+
+// endOfWork reads of a state that it ends a turn, and why.
+func (ev *event) endOfWork() {
+	if s := ev.session; s != nil && s.active && ev.update.Get("state").Is("idle") {
+		ev.turn, ev.stop = s.working(), ev.update.Get("stopReason").Str()
+	}
+}
+
+// stopped reports whether a turn was cancelled.
+func (t *turn) stopped() bool { return t.cancel != nil || t.session.cancel > 0 }
 
 // cancelling notes that the open prompts are cancelled.
 func (s *session) cancelling(ev *event) {
@@ -240,18 +274,18 @@ func (s *session) enter(ev *event) {
 		s.cancelled = ev.Seq
 	}
 	if s.active {
-		s.endTurns(ev.Seq)
+		s.endTurns(ev.Seq, ev.update.Get("stopReason").Str())
 	}
 	s.active, s.cancel = false, 0
 }
 
 // endTurns ends the turns of all prompts that are answered. A single prompt without an answer
 // ends too: its work may be faster.
-func (s *session) endTurns(seq int) {
+func (s *session) endTurns(seq int, stop string) {
 	waiting := lists.Count(s.prompts, func(t *turn) bool { return t.answered == 0 })
 	for _, t := range s.prompts {
 		if t.ended == 0 && (t.answered > 0 || waiting == 1) {
-			t.ended = seq
+			t.ended, t.stop = seq, stop
 		}
 	}
 }

@@ -99,6 +99,11 @@ func toolResult(w *watch) {
 				ev.id, own)
 		}
 	}, "TOOL_CALL_RESULT")
+	toldModelOnly(w)
+}
+
+// toldModelOnly judges that the front end has each result that the model has.
+func toldModelOnly(w *watch) {
 	w.On(func(ev *event) {
 		a, ok := fakellm.ReadAsked(ev.Entry)
 		if ev.Kind != transcript.ModelRequest || !ok || ev.heard.Unclear {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -107,62 +106,78 @@ func isObject(raw []byte) bool {
 	return err == nil && v.Kind() == wire.Object
 }
 
+// shot is what is known of a snapshot of the messages.
+type shot struct {
+	ids             rules.Seen
+	calls, answered map[string]bool   // calls of tools, and those with a result
+	said            map[string]string // messages of the assistant that nobody posted, by their texts
+}
+
 // messagesWhole judges snapshots of the messages.
 func messagesWhole(w *watch) {
 	w.On(func(ev *event) {
 		w.Saw("lost", "differs", "hollow", "orphan", "twice", "renamed")
-		ids, calls, answered, said := rules.Seen{}, map[string]bool{}, map[string]bool{}, map[string]string{}
+		x := &shot{rules.Seen{}, map[string]bool{}, map[string]bool{}, map[string]string{}}
 		for m := range ev.v.Get("messages").Items() {
-			id, role, content := m.Get("id").Str(), m.Get("role").Str(), m.Get("content")
-			if ids.Again(id) {
-				w.find("twice", ev, id, nil, "Two messages of the snapshot have the id %q.", id)
-			}
-			for c := range m.Get("toolCalls").Items() {
-				calls[c.Get("id").Str()] = true
-				w.sameArguments(ev, c)
-			}
-			// What the client itself posted so, the agent may tell as it is.
-			i, posted, of := ev.items[key{text, id}], ev.inputMessage(id).Exists(), m.Get("toolCallId").Str()
-			if answered[of] = true; role == "assistant" && !posted {
-				said[content.Str()] = id
-			}
-			if role == "tool" && !calls[of] && !posted {
-				w.find("orphan", ev, id, nil, "The tool message %q answers %q, a call that does not stand before it.", id, of)
-			}
-			asks := slices.Contains([]string{"user", "system", "developer"}, role)
-			w.judge("invented", asks && i == nil && !posted, ev, id, nil,
-				"The message %q of the snapshot, of the role %s, was neither posted nor streamed.", id, role)
-			if role == "assistant" && m.Get("toolCalls").Len() == 0 && content.Str() == "" && i == nil && !posted {
-				w.find("hollow", ev, id, nil, "The message %q of the snapshot says nothing, and was not streamed.", id)
-			}
-			if i != nil && !i.open && content.Kind() == wire.String && content.Str() != i.text.String() {
-				w.find("differs", ev, id, i.begun(), "The snapshot has %q as message %q, and %q was streamed.", content.Str(), id,
-					i.text.String())
-			}
+			w.message(ev, x, m)
 		}
-		for m := range ev.input.Get("messages").Items() {
-			if id := m.Get("id").Str(); m.Get("role").Is("user") && !ids[id] {
-				w.find("lost", ev, id, []int{ev.ref}, "The user's message %q is not in the snapshot: the client drops it.", id)
-			}
-		}
-		for id, at := range ev.results {
-			call := ev.items[key{tool, id}]
-			w.judge("lost", call != nil && !ev.hasFrontTool(call.name) && !answered[id], ev, id, []int{at},
-				"The result of tool call %q was streamed, and is not in the snapshot: the client drops it.", id)
-		}
-		w.keepsMessages(ev, ids, said)
+		w.keepsMessages(ev, x)
 	}, "MESSAGES_SNAPSHOT")
 }
 
-// keepsMessages judges that a snapshot has the messages which its run has streamed. ids are those of the snapshot's
-// messages, said those of the assistant's by their texts.
-func (w *watch) keepsMessages(ev *event, ids rules.Seen, said map[string]string) {
+// message judges one message of a snapshot. What the client itself posted so, the agent may tell as it is.
+func (w *watch) message(ev *event, x *shot, m wire.Value) {
+	id, role, content, of := m.Get("id").Str(), m.Get("role").Str(), m.Get("content"), m.Get("toolCallId").Str()
+	if x.ids.Again(id) {
+		w.find("twice", ev, id, nil, "Two messages of the snapshot have the id %q.", id)
+	}
+	for c := range m.Get("toolCalls").Items() {
+		x.calls[c.Get("id").Str()] = true
+		w.sameArguments(ev, c)
+	}
+	x.answered[of] = true
+	i := ev.items[key{text, id}]
+	if i != nil && !i.open && content.Kind() == wire.String && content.Str() != i.text.String() {
+		w.find("differs", ev, id, i.begun(), "The snapshot has %q as message %q, and %q was streamed.", content.Str(), id,
+			i.text.String())
+	}
+	if ev.inputMessage(id).Exists() {
+		return
+	}
+	switch role {
+	case "tool":
+		if !x.calls[of] {
+			w.find("orphan", ev, id, nil, "The tool message %q answers %q, a call that does not stand before it.", id, of)
+		}
+	case "assistant":
+		x.said[content.Str()] = id
+		if m.Get("toolCalls").Len() == 0 && content.Str() == "" && i == nil {
+			w.find("hollow", ev, id, nil, "The message %q of the snapshot says nothing, and was not streamed.", id)
+		}
+	case "user", "system", "developer":
+		w.judge("invented", i == nil, ev, id, nil, "The message %q of the snapshot, of the role %s, was neither posted nor "+
+			"streamed.", id, role)
+	}
+}
+
+// keepsMessages judges that a snapshot has what the user posted and what its run has streamed.
+func (w *watch) keepsMessages(ev *event, x *shot) {
+	for m := range ev.input.Get("messages").Items() {
+		if id := m.Get("id").Str(); m.Get("role").Is("user") && !x.ids[id] {
+			w.find("lost", ev, id, []int{ev.ref}, "The user's message %q is not in the snapshot: the client drops it.", id)
+		}
+	}
+	for id, at := range ev.results {
+		call := ev.items[key{tool, id}]
+		w.judge("lost", call != nil && !ev.hasFrontTool(call.name) && !x.answered[id], ev, id, []int{at},
+			"The result of tool call %q was streamed, and is not in the snapshot: the client drops it.", id)
+	}
 	for k, i := range ev.items {
 		words := i.text.String()
-		if k.family != text || i.open || i.owner != "" || words == "" || ids[k.id] {
+		if k.family != text || i.open || i.owner != "" || words == "" || x.ids[k.id] {
 			continue
 		}
-		if other := said[words]; other != "" && ev.items[key{text, other}] == nil {
+		if other := x.said[words]; other != "" && ev.items[key{text, other}] == nil {
 			w.find("renamed", ev, k.id, i.begun(), "The message %q that was streamed is %q in the snapshot.", k.id, other)
 		} else {
 			w.find("lost", ev, k.id, i.begun(), "The message %q was streamed, and is not in the snapshot: the client drops %q.",
