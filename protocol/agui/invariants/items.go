@@ -102,23 +102,24 @@ func toolResult(w *watch) {
 	toldModelOnly(w)
 }
 
-// toldModelOnly judges that the front end has each result that the model has.
+// toldModelOnly judges that the front end has each result that the model has. The log may have the model's request before
+// events that the agent had sent earlier, so only the end of the run tells.
 func toldModelOnly(w *watch) {
 	w.On(func(ev *event) {
-		a, ok := fakellm.ReadAsked(ev.Entry)
-		if ev.Kind != transcript.ModelRequest || !ok || ev.heard.Unclear {
-			return
-		}
-		for _, p := range a.Conversation() {
-			if call := ev.items[key{tool, p.Call}]; p.Who == "result" && call != nil && !ev.hasFrontTool(call.name) {
-				ev.told[p.Call] = ev.Seq
+		if a, ok := fakellm.ReadAsked(ev.Entry); ok && ev.Kind == transcript.ModelRequest && !ev.heard.Unclear {
+			for _, p := range a.Conversation() {
+				if p.Who == "result" {
+					ev.told[p.Call] = ev.Seq
+				}
 			}
 		}
 	}, modelSide)
 	w.On(func(ev *event) {
-		for id, at := range ev.told {
-			w.judge("untold", ev.results[id] == 0, ev, id, []int{at},
-				"The model has the result of tool call %q, and the stream has none.", id)
+		for _, id := range ev.calls {
+			if at := ev.told[id]; at > 0 && !ev.hasFrontTool(ev.items[key{tool, id}].name) {
+				w.judge("untold", ev.results[id] == 0, ev, id, []int{at},
+					"The model has the result of tool call %q, and the stream has none.", id)
+			}
 		}
 	}, "RUN_FINISHED")
 }

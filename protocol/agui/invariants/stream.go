@@ -154,7 +154,8 @@ type lastReply struct {
 type agent struct{ announced, over, suspended bool }
 
 func newStream(ref int, input wire.Value, session string, t *thread) *stream {
-	s := &stream{ref: ref, input: input, session: session, thread: t, widgets: map[string]json.RawMessage{}}
+	s := &stream{ref: ref, input: input, session: session, thread: t, widgets: map[string]json.RawMessage{},
+		told: map[string]int{}}
 	if state := input.Get("state"); state.Exists() && !state.IsNull() {
 		s.state = state.Raw()
 	}
@@ -166,7 +167,6 @@ func newStream(ref int, input wire.Value, session string, t *thread) *stream {
 func (s *stream) reset() {
 	s.items, s.lanes, s.steps = map[key]*item{}, map[family]map[string]string{}, map[[2]string]int{}
 	s.agents, s.calls, s.results, s.answers = map[string]*agent{}, nil, map[string]int{}, map[string]int{}
-	s.told = map[string]int{}
 }
 
 // modern reports whether the stream declares a version, so that the rules of 1.0 and
