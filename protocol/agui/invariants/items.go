@@ -102,8 +102,8 @@ func toolResult(w *watch) {
 	toldModelOnly(w)
 }
 
-// toldModelOnly judges that the front end has each result that the model has. Only the end of the run tells: the log may
-// have the model's request before events that the agent had sent earlier.
+// toldModelOnly judges that the front end has each result that the model has. Only the end of the run tells: the log
+// may have the model's request before events that the agent had sent earlier.
 func toldModelOnly(w *watch) {
 	w.On(func(ev *event) {
 		if a, ok := fakellm.ReadAsked(ev.Entry); ok && ev.Kind == transcript.ModelRequest && !ev.heard.Unclear {
