@@ -131,7 +131,7 @@ func replays(w *watch) {
 	w.On(func(ev *event) {
 		s := ev.session
 		switch {
-		case s == nil || s.replay == nil || s.active:
+		case s == nil || s.replay == nil || s.active || s.replay.busy: // it may be live
 		case !s.replay.history:
 			w.find("not-silent", ev, "", []int{s.replay.seq}, "%s comes with a resume that did not ask for the history.",
 				ev.tag())
