@@ -63,10 +63,14 @@ func heard(w *watch, ev *event, h *hearing.Turn) {
 		w.judge("own", text != "", ev, "", []int{t.cancel.seq},
 			"After the cancel came the message %q (without white space), which the model never said.", clip(text))
 	}
-	switch {
-	case ev.stop == "":
+	switch ev.stop {
+	case "end_turn", "max_tokens", "max_turn_requests":
+	case "cancelled", "refusal":
+		judge = h.JudgeCut
+	default:
 		return
-	case ev.stop == "cancelled" || ev.stop == "refusal" || t.stopped():
+	}
+	if t.stopped() {
 		judge = h.JudgeCut
 	}
 	w.Saw("missing", "order", "twice", "kind")

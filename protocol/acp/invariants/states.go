@@ -151,14 +151,19 @@ func replays(w *watch) {
 			return
 		}
 		w.Saw("other-ids", "gone")
+		others := false
 		for _, id := range p.shown {
 			if !shown[id].live && !p.busy {
+				others = true
 				w.find("other-ids", ev, id, []int{p.seq}, "The history has a message %q, which the live session did not show.", id)
 			}
 		}
 		for id, m := range shown {
 			if m.live && m.user && !slices.Contains(p.shown, id) {
 				w.find("gone", ev, id, []int{m.first, p.seq}, "The message %q of the user is not in the history.", id)
+			}
+			if m.whole && !p.busy && !others && !slices.Contains(p.shown, id) {
+				w.find("gone", ev, id, []int{m.first, p.seq}, "The message %q of the agent is not in the history.", id)
 			}
 		}
 	}, answered(resumeSession))

@@ -30,8 +30,9 @@ type work struct {
 
 // message is a message of a session: live if it was shown outside of a replay.
 type message struct {
-	first      int
-	live, user bool
+	first       int
+	live, user  bool
+	said, whole bool // by the agent to the user, in a turn that ended with end_turn
 }
 
 // itemID names a tool call or a terminal of the agent, as messages of findings do.
@@ -77,7 +78,7 @@ func (w *world) foldWork(s *session, ev *event) {
 			r.late = r.late || r.session == s
 		}
 	case ev.topic == stateUpdate:
-		s.enter(ev)
+		w.enter(s, ev)
 	case ev.topic == replayDone:
 		w.marks = true
 	case isMessage(ev.topic):
@@ -224,7 +225,7 @@ func (w *world) foldMessage(s *session, ev *event) {
 	if r != nil && r.history && !slices.Contains(r.shown, id) {
 		r.shown = append(r.shown, id)
 	}
-	m := message{first: ev.Seq, live: r == nil || r.busy, user: ev.topic == userChunk}
+	m := message{first: ev.Seq, live: r == nil || r.busy, user: ev.topic == userChunk, said: ev.topic == agentChunk}
 	if shown, whole := w.shown[s.id]; whole && m.live && !shown[id].live {
 		rules.Remember(shown, rememberedSessions, id, m)
 	}
@@ -250,7 +251,7 @@ func (s *session) foldItem(id itemID, ev *event, announces, ends bool) {
 }
 
 // enter remembers a state.
-func (s *session) enter(ev *event) {
+func (w *world) enter(s *session, ev *event) {
 	s.state, s.stateSeq = ev.update.Get("state").Str(), ev.Seq
 	idle := s.state == "idle"
 	if r := s.replay; r != nil {
@@ -273,10 +274,21 @@ func (s *session) enter(ev *event) {
 	if ev.update.Get("stopReason").Is("cancelled") {
 		s.cancelled = ev.Seq
 	}
+	if s.active && s.replay == nil && ev.update.Get("stopReason").Is("end_turn") {
+		w.settle(s)
+	}
 	if s.active {
 		s.endTurns(ev.Seq, ev.update.Get("stopReason").Str())
 	}
 	s.active, s.cancel = false, 0
+}
+
+// settle notes that what a session has said is part of its history.
+func (w *world) settle(s *session) {
+	for id, m := range w.shown[s.id] {
+		m.whole = m.whole || m.said && m.live
+		w.shown[s.id][id] = m
+	}
 }
 
 // endTurns ends the turns of all prompts that are answered. A single prompt without an answer

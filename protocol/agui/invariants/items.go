@@ -37,7 +37,7 @@ func textPair(w *watch) {
 				i.name != ev.v.Get("name").Str() || ev.owner != "" && i.owner != ev.owner, ev, ev.id, i.begun(),
 				"Message %q is opened again with another role, name or owner.", ev.id)
 		}
-		w.judge("changed", ev.items[key{thought, ev.id}] != nil, ev, ev.id, ev.items[key{thought, ev.id}].begun(),
+		w.judge("reasoning", ev.items[key{thought, ev.id}] != nil, ev, ev.id, ev.items[key{thought, ev.id}].begun(),
 			"Message %q of the assistant has the id of a reasoning message.", ev.id)
 		w.judge("activity", ev.widgets[ev.id] != nil, ev, ev.id, nil,
 			"Message %q has the id of an activity: the official client drops its text.", ev.id)
@@ -102,8 +102,8 @@ func toolResult(w *watch) {
 	toldModelOnly(w)
 }
 
-// toldModelOnly judges that the front end has each result that the model has. Only the end of the run tells: the log
-// may have the model's request before events that the agent had sent earlier.
+// toldModelOnly judges that the front end has each result that the model has, if it has any. Only the end of the run
+// tells: the log may have the model's request before events that the agent had sent earlier.
 func toldModelOnly(w *watch) {
 	w.On(func(ev *event) {
 		if a, ok := fakellm.ReadAsked(ev.Entry); ok && ev.Kind == transcript.ModelRequest && !ev.heard.Unclear {
@@ -116,10 +116,8 @@ func toldModelOnly(w *watch) {
 	}, modelSide)
 	w.On(func(ev *event) {
 		for _, id := range ev.calls {
-			if at := ev.told[id]; at > 0 && !ev.hasFrontTool(ev.items[key{tool, id}].name) {
-				w.judge("untold", ev.results[id] == 0, ev, id, []int{at},
-					"The model has the result of tool call %q, and the stream has none.", id)
-			}
+			w.judge("untold", ev.untold(id), ev, id, []int{ev.told[id]},
+				"The model has the result of tool call %q, and the stream has none.", id)
 		}
 	}, "RUN_FINISHED")
 }
@@ -153,13 +151,18 @@ func pendingCalls(w *watch) {
 			return
 		}
 		for _, id := range pending {
-			if ev.told[id] > 0 { // TOOL-RESULT says so
+			if ev.untold(id) { // TOOL-RESULT says so
 				continue
 			}
 			w.judge("unanswered", !slices.Contains(front, id) && !slices.Contains(ids, id), ev, id, nil,
 				"Tool call %q of the agent's own has no result in the stream.", id)
 		}
 	}, "RUN_FINISHED")
+}
+
+// untold reports whether the model has the result of a call, and the front end none, which has others.
+func (s *stream) untold(id string) bool {
+	return s.told[id] > 0 && s.results[id] == 0 && len(s.results) > 0 && !s.hasFrontTool(s.items[key{tool, id}].name)
 }
 
 // asksOther reports whether an interrupt is about something else than some calls.
