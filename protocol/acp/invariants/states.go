@@ -146,27 +146,31 @@ func replays(w *watch) {
 		p := s.replay
 		w.Saw("not-silent", "history-after-state")
 		w.judge("no-state", !p.told, ev, "", []int{p.seq}, "No state_update comes before the answer to the resume.")
-		shown, whole := w.state.shown[s.id]
-		if !whole || !p.history {
-			return
-		}
-		w.Saw("other-ids", "gone")
-		others := false
-		for _, id := range p.shown {
-			if !shown[id].live && !p.busy {
-				others = true
-				w.find("other-ids", ev, id, []int{p.seq}, "The history has a message %q, which the live session did not show.", id)
-			}
-		}
-		for id, m := range shown {
-			if m.live && m.user && !slices.Contains(p.shown, id) {
-				w.find("gone", ev, id, []int{m.first, p.seq}, "The message %q of the user is not in the history.", id)
-			}
-			if m.whole && !p.busy && !others && !slices.Contains(p.shown, id) {
-				w.find("gone", ev, id, []int{m.first, p.seq}, "The message %q of the agent is not in the history.", id)
-			}
+		if shown, whole := w.state.shown[s.id]; whole && p.history {
+			w.sameMessages(ev, p, shown)
 		}
 	}, answered(resumeSession))
+}
+
+// sameMessages judges that a history has the messages that the live session showed, under their ids.
+func (w *watch) sameMessages(ev *event, p *replay, shown map[string]message) {
+	w.Saw("other-ids", "gone")
+	others := false
+	for _, id := range p.shown {
+		if !shown[id].live && !p.busy {
+			others = true
+			w.find("other-ids", ev, id, []int{p.seq}, "The history has a message %q, which the live session did not show.", id)
+		}
+	}
+	for id, m := range shown {
+		switch {
+		case slices.Contains(p.shown, id):
+		case m.live && m.user:
+			w.find("gone", ev, id, []int{m.first, p.seq}, "The message %q of the user is not in the history.", id)
+		case m.whole && !p.busy && !others:
+			w.find("gone", ev, id, []int{m.first, p.seq}, "The message %q of the agent is not in the history.", id)
+		}
+	}
 }
 
 // background judges the list of background work.
