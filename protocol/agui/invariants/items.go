@@ -116,10 +116,10 @@ func toldModelOnly(w *watch) {
 	}, modelSide)
 	w.On(func(ev *event) {
 		for _, id := range ev.calls {
-			w.judge("untold", ev.untold(id), ev, id, []int{ev.told[id]},
+			w.judge("untold", ev.phase == finished && ev.untold(id), ev, id, []int{ev.told[id]},
 				"The model has the result of tool call %q, and the stream has none.", id)
 		}
-	}, "RUN_FINISHED")
+	}, ended)
 }
 
 // pendingCalls judges the end of a run that leaves calls without a result.
