@@ -311,9 +311,8 @@ type cache struct {
 	mixed bool
 }
 
-// cacheTable has a line for each cache: mixed, if it is, its names and its places. They are locations
-// only: what they hold belongs to tools and toolchains. Settings of these tools that may carry a
-// password in an address, such as a registry, are not among them.
+// cacheTable has a line for each cache of a tool or toolchain: mixed, if it is, its names and its places. It names
+// folders only, and no setting that may hold a password, such as the address of a registry.
 //
 //go:embed tables/caches.txt
 var cacheTable string

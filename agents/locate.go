@@ -187,9 +187,8 @@ func executables(path string, host map[string]string) []string {
 	return out
 }
 
-// symptoms are what an agent's stderr says when it cannot start, and what to do about it: a
-// block has expressions, one a line, and below them the hint, in which $1 is what a group matched.
-// The first block that shows is the answer, so the more telling stand first.
+// symptoms tells by an agent's stderr why it did not start. A block has expressions, one a line, and below them a hint
+// what to do, in which $1 stands for what a group matched. Diagnose takes the first block that matches.
 //
 //go:embed tables/symptoms.txt
 var symptoms string

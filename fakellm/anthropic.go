@@ -123,7 +123,7 @@ type anthropicEncoder struct {
 
 func (*anthropicEncoder) contentType() string { return sse }
 
-// named appends an event with its name, and what stands behind its type as a template.
+// named appends an event. rest is a template of the members that follow its type.
 func (e *anthropicEncoder) named(b []byte, name, rest string, values ...any) []byte {
 	b = append(append(append(b, "event: "...), name...), "\ndata: {\"type\":\""...)
 	return append(template(append(append(b, name...), '"'), rest, values...), "}\n\n"...)

@@ -72,7 +72,7 @@ type chatEncoder struct {
 
 func (*chatEncoder) contentType() string { return sse }
 
-// chunk appends one chunk with choices and what stands behind them, as a template.
+// chunk appends one chunk. choices is a template of its choices and of the members that follow them.
 func (e *chatEncoder) chunk(b []byte, choices string, values ...any) []byte {
 	b = e.head(append(b, "data: "...), "chat.completion.chunk")
 	return append(template(b, `,"choices":[`+choices, values...), "}\n\n"...)

@@ -65,7 +65,7 @@ type encoder interface {
 	whole(b []byte) []byte
 }
 
-// around is what stands before and behind the pieces of a block. It is the same for all of them, and made once.
+// around holds the bytes of an event that surround a piece of a block. An encoder makes them once for each block.
 type around struct {
 	block         *block
 	before, after []byte
@@ -74,7 +74,7 @@ type around struct {
 // hole stands for a piece. No JSON has this byte.
 var hole = json.RawMessage("\x00")
 
-// piece appends a piece of a block. whole makes what is around it, with a hole.
+// piece appends an event with a piece of a block. whole makes the event with a hole in the place of the piece.
 func (a *around) piece(b []byte, bl *block, s string, whole func() []byte) []byte {
 	if a.block != bl {
 		a.block = bl

@@ -205,7 +205,7 @@ func (e *responsesEncoder) begin(b []byte, name string) []byte {
 	return strconv.AppendInt(b, int64(e.seq-1), 10)
 }
 
-// named appends one event, and what stands behind its number as a template.
+// named appends an event. rest is a template of the members that follow its number.
 func (e *responsesEncoder) named(b []byte, name, rest string, values ...any) []byte {
 	return append(template(e.begin(b, name), rest, values...), "}\n\n"...)
 }

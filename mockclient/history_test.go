@@ -51,9 +51,11 @@ var _ = Describe("a history", func() {
 		whole := func(kind, id, text string) string {
 			return `{"sessionUpdate":"` + kind + `","messageId":"` + id + `","content":[{"type":"text","text":"` + text + `"}]}`
 		}
-		h := history(whole("user_message", "1", "hi"), whole("agent_thought", "2", "hm"), whole("agent_message", "3", "a"), whole("agent_message", "3", "ab"))
+		h := history(whole("user_message", "1", "hi"), whole("agent_thought", "2", "hm"),
+			whole("agent_message", "3", "a"), whole("agent_message", "3", "ab"))
 		Expect(h.String()).To(Equal("user: hi\nagent thinks: hm\nagent: ab\n"))
-		Expect(history("> hi", whole("user_message", "1", "hi"), said("agent_message", "x", "")).String()).To(Equal("user: hi\nagent: x\n"))
+		echoed := history("> hi", whole("user_message", "1", "hi"), said("agent_message", "x", ""))
+		Expect(echoed.String()).To(Equal("user: hi\nagent: x\n"))
 	})
 	It("does not count a prompt twice that the agent sends back", func() {
 		Expect(history("> hello", said("user_message", "hel", ""), said("user_message", "lo", ""), said("agent_message", "x", "")).String()).To(Equal("user: hello\nagent: x\n"))

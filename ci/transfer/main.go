@@ -129,7 +129,7 @@ type Fault struct {
 	Breaks string `yaml:"breaks"` // must, should or quality
 	Where  string `yaml:"where"`  // the function of the agent
 	Batch  int    `yaml:"batch"`
-	// Protocol is in which it shows, "" that of the profile.
+	// Protocol is the one in which the mistake shows; "" is the profile's.
 	Protocol string `yaml:"protocol,omitempty"`
 }
 

@@ -115,8 +115,8 @@ func (h *host) learn(ctx context.Context, s *sweep.Sweeper, from *sweep.Generato
 	return g, fmt.Sprintf("%s\n%s.\n", printable.Wrap(learned, 100), how), nil
 }
 
-// overrides are the arguments and variables of an agent that its profile does not name; of one that is sabotaged the
-// whole command line, so that nobody takes what was learned of it for the agent's.
+// overrides are the arguments and variables of an agent that its profile does not name. Of a sabotaged agent they are
+// the whole command line: what a run learns of it is then kept apart from what is known of the agent.
 func overrides(e *scenarios.Engine) []string {
 	if e.Through != nil {
 		return []string{e.Command}

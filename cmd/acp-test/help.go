@@ -51,8 +51,7 @@ var texts = sync.OnceValue(func() map[string]string {
 // page returns the beginning of a reference.
 func page(name string) string { return texts()["pages/"+name] }
 
-// command makes a command of the program, of which the archive commands has its words, a line that says what it
-// does, more about it, and examples.
+// command makes a command of the program. Its usage, its texts and its examples stand in help/commands.txtar.
 func command(name string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	about, examples, _ := strings.Cut(texts()["commands/"+name], "\nExamples:\n")
 	use, about, _ := strings.Cut(about, "\n")

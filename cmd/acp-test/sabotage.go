@@ -74,7 +74,7 @@ func (f *sabotageFlag) conclude(run *results.Run) {
 		printable.Plural(connections, "connection", "connections"), wrongWith(f.Mutation)))
 }
 
-// wrongWith says in words what a mutation breaks.
+// wrongWith says which requirement a mutation breaks, or that it is legal.
 func wrongWith(m sabotage.Mutation) string {
 	switch {
 	case m.Legal:

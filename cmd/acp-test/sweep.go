@@ -102,8 +102,8 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 	})
 }
 
-// sweeps makes a sweeper, lets run sweep with it, and writes what it found. what is swept in parts by --shard, which
-// are of the chosen scenarios.
+// sweeps makes a sweeper, calls run with it, and writes what run found. The word what names the scenarios in messages;
+// --shard takes a part of them.
 func (h *host) sweeps(c *cobra.Command, o *sweeping, chosen selection, what string,
 	run func(*sweep.Sweeper, *reports.Console) (sweep.Outcome, error)) error {
 	shard, from, err := h.shard(o.shard)

@@ -153,7 +153,10 @@ func (t *Turn) owed() (owed []*reply) {
 	return owed
 }
 
-const longEnough = 24 // bytes that do not come again by chance
+const (
+	longEnough = 24 // bytes that do not come again by chance
+	ownMark    = 4  // a shorter piece may be a mark of the agent's own, such as a full stop
+)
 
 // Fault is what is wrong with a text of the model.
 type Fault int
@@ -234,7 +237,16 @@ func (t *Turn) JudgeCut(tell func(what Fault, request int, format string, args .
 		return
 	}
 	x, text := said[0], said[0].text.String()
-	own := lists.Where(t.pieces, func(p string) bool { return strings.Contains(text, p) })
+	own, rest := []string(nil), text
+	for _, p := range t.pieces {
+		next := strings.HasPrefix(rest, p)
+		if next {
+			rest = rest[len(p):]
+		}
+		if next || len(p) >= ownMark && strings.Contains(text, p) {
+			own = append(own, p)
+		}
+	}
 	came, thoughts := strings.Join(own, ""), t.thoughts.String()
 	switch {
 	case came == "" && len(thoughts) >= longEnough/2 && strings.Contains(text, thoughts) && x.thought.Len() == 0:

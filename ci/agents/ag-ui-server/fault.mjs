@@ -1,5 +1,8 @@
 // One mistake at a time, switched on by FAULT=NAME; faults.yaml says what each of them does.
-const names = new Set([
+import { faults } from '../switch.mjs';
+
+/** Reports whether a mistake is on. */
+export const fault = faults('ag-ui-server', [
   'whitespace-delta-dropped',
   'buffered-text-lost-before-call',
   'split-character-broken',
@@ -21,11 +24,3 @@ const names = new Set([
   'image-beside-text-dropped',
   'context-joins-history',
 ]);
-const on = process.env.FAULT ?? '';
-if (on && !names.has(on)) {
-  console.error(`ag-ui-server: there is no fault ${on}`);
-  process.exit(2);
-}
-
-/** Whether the fault is on. */
-export const fault = (name) => on === name;

@@ -1,5 +1,8 @@
 // One mistake at a time, switched on by FAULT=NAME; faults.yaml says what each of them does.
-const names = new Set([
+import { faults } from '../switch.mjs';
+
+/** Reports whether a mistake is on. */
+export const fault = faults('langchain-ag-ui', [
   'repeated-token-dropped',
   'text-after-call-sent-into-closed-message',
   'reasoning-shares-id-with-text',
@@ -21,11 +24,3 @@ const names = new Set([
   'unanswered-call-beside-text-not-repaired',
   'front-tools-turn-streaming-off',
 ]);
-const on = process.env.FAULT ?? '';
-if (on && !names.has(on)) {
-  console.error(`langchain-ag-ui: there is no fault ${on}`);
-  process.exit(2);
-}
-
-/** Whether the fault is on. */
-export const fault = (name) => on === name;

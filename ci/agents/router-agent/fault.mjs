@@ -1,5 +1,8 @@
 // One mistake at a time, switched on by FAULT=NAME; faults.yaml says what each of them does.
-const NAMES = new Set([
+import { faults } from '../switch.mjs';
+
+/** Reports whether a mistake is on. */
+export const fault = faults('router', [
   'cancel-before-first-byte-lost',
   'idle-told-between-tool-rounds',
   'cancel-at-permission-never-idle',
@@ -21,11 +24,3 @@ const NAMES = new Set([
   'split-character-garbled',
   'replayed-cancelled-tool-stays-in-progress',
 ]);
-const on = process.env.FAULT ?? '';
-if (on && !NAMES.has(on)) {
-  console.error(`router: there is no fault ${on}`);
-  process.exit(2);
-}
-
-/** Reports whether the fault is on. */
-export const fault = (name) => on === name;

@@ -1,5 +1,8 @@
 // One mistake at a time, switched on by FAULT=NAME; faults.yaml says what each of them does.
-const NAMES = new Set([
+import { faults } from '../switch.mjs';
+
+/** Reports whether a mistake is on. */
+export const fault = faults('quill', [
   'cancel-before-attachments-read-lost',
   'cancel-while-streaming-leaves-session-busy',
   'cancel-at-permission-ends-as-end-turn',
@@ -61,11 +64,3 @@ const NAMES = new Set([
   'revoked-key-told-as-internal-error',
   'embedded-blob-fails-prompt',
 ]);
-const on = process.env.FAULT ?? '';
-if (on && !NAMES.has(on)) {
-  console.error(`quill: there is no fault ${on}`);
-  process.exit(2);
-}
-
-/** Reports whether the fault is on. */
-export const fault = (name) => on === name;

@@ -21,6 +21,7 @@ func modelCalls(w *watch) {
 		if ev.tool == nil { // of a call the first that tells of it
 			x.shown++
 		}
+		x.failed = x.failed || ev.update.Get("status").Is("failed")
 	}, toolCall, toolUpdate, asked(permission), planUpdate, modeUpdate, optionsUpdate, subagentUpdate, asked(elicit))
 	c.on(func(ev *event, x *calling) {
 		x.refused = x.refused || !ev.succeeded()
@@ -55,6 +56,7 @@ type calling struct {
 	n, asked     int      // number and Seq of the request
 	called, ran  []string // the latter are those whose results went back
 	shown        int      // what the editor saw of it
+	failed       bool     // a call did
 	refused      bool     // the editor refused something
 	rejected     int      // Seq of the user's latest answer that rejects a call
 	file, output found
@@ -127,8 +129,7 @@ func (c *callWatch) ends(ev *event, x *calling) {
 	if !c.version.states {
 		c.shown(ev, x)
 	}
-	failed := slices.ContainsFunc(t.tools, func(k *tool) bool { return k.status == failed })
-	c.judge("ended", len(x.called) > 0 && ev.stop == "end_turn" && !failed && !x.refused, ev, fmt.Sprint(t.started),
+	c.judge("ended", len(x.called) > 0 && ev.stop == "end_turn" && !x.failed && !x.refused, ev, fmt.Sprint(t.started),
 		[]int{x.asked}, "The model called %s, and the turn ended with end_turn without asking it again.",
 		strings.Join(x.called, ", "))
 }

@@ -31,6 +31,16 @@ func (s *session) within(ancestor *session) bool {
 	return false
 }
 
+// delegates reports whether a session has had children.
+func (c *conn) delegates(s *session) bool {
+	for _, o := range c.sessions {
+		if o != s && o.within(s) {
+			return true
+		}
+	}
+	return false
+}
+
 // foldChild remembers what a subagent_update says of a child. Only the first one decides whose
 // child it is.
 func (w *world) foldChild(ev *event) {

@@ -20,12 +20,7 @@ const rememberedText = hearing.Remembered
 // tool calls with their ends. Of notices that the agent makes itself, and of thoughts, no
 // sentence says it.
 func loadWhole(w *watch) {
-	var model strings.Builder // what it said
-	w.On(func(ev *event) {
-		if ev.Kind == transcript.ModelChunk && model.Len() < 4*rememberedText {
-			model.WriteString(bare(fakellm.ChunkText(ev.body)))
-		}
-	}, modelEvent)
+	model := w.modelWords()
 	talks := map[string]*talk{} // by the id of a session
 	of := func(id string) *talk {
 		if talks[id] == nil {
@@ -56,6 +51,17 @@ func loadWhole(w *watch) {
 			w.compare(k, r, ev, model.String())
 		}
 	})
+}
+
+// modelWords gathers what the model says, without white space.
+func (w *watch) modelWords() *strings.Builder {
+	var words strings.Builder
+	w.On(func(ev *event) {
+		if ev.Kind == transcript.ModelChunk && words.Len() < 4*rememberedText {
+			words.WriteString(bare(fakellm.ChunkText(ev.body)))
+		}
+	}, modelEvent)
+	return &words
 }
 
 // replayed is what a load brought.

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/hearing"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
@@ -89,8 +88,21 @@ func (w *world) onlyTurn() *turn {
 	return nil
 }
 
+// turnOfEntry is the turn of an entry of the model's side: several rules ask for it.
+type turnOfEntry struct {
+	seq  int
+	turn *turn
+}
+
 // turnOf is the open turn to which an entry of the model's side belongs, nil where the log does not tell.
 func (w *world) turnOf(ev *event) *turn {
+	if w.of.seq != ev.Seq {
+		w.of = turnOfEntry{ev.Seq, w.findTurn(ev)}
+	}
+	return w.of.turn
+}
+
+func (w *world) findTurn(ev *event) *turn {
 	open := w.openTurns()
 	if len(open) == 1 {
 		return open[0]
@@ -106,7 +118,7 @@ func (w *world) openTurns() (open []*turn) {
 	for _, c := range w.conns {
 		if w.version.states {
 			for _, s := range c.sessions {
-				open = append(open, lists.Where(s.prompts, func(t *turn) bool { return t.ended == 0 && !t.failed })...)
+				open = append(open, s.unended()...)
 			}
 			continue
 		}
@@ -165,9 +177,6 @@ func shown(h *hearing.Turn, ev *event) {
 	h.Unclear = h.Unclear || len(ev.Redacted) > 0
 	switch ev.topic {
 	case agentChunk:
-		for block := range ev.update.Get("content").Items() { // a whole message of version 2
-			h.Show(block.Get("text").Str(), ev.turn.stopped())
-		}
 		h.Show(ev.text(), ev.turn.stopped())
 		return
 	case thoughtChunk:

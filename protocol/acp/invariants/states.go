@@ -42,20 +42,21 @@ func states(w *watch) {
 		}
 	}, agentChunk, thoughtChunk)
 	w.On(func(ev *event) {
+		step, _ := ev.body.Get("step").Int()
+		if ev.Kind != transcript.ModelRequest || !ev.body.Get("lane").Is("main") || step < 2 {
+			return
+		}
 		for _, c := range w.state.conns {
-			if s := c.sessions[ev.Session]; s != nil && len(s.prompts) > 0 {
+			if s := c.sessions[ev.Session]; s != nil && len(s.prompts) > 0 && !s.reported && !c.delegates(s) {
 				w.worksOn(ev, s.prompts[len(s.prompts)-1])
 			}
 		}
 	}, modelEvent)
 }
 
-// worksOn judges that the model is not asked on for the latest prompt of a session when its turn has ended.
+// worksOn judges that the model is not asked on for the latest prompt of a session when its turn has ended. Where
+// background work or a child is there, that may wake the agent again.
 func (w *watch) worksOn(ev *event, last *turn) {
-	step, _ := ev.body.Get("step").Int()
-	if ev.Kind != transcript.ModelRequest || !ev.body.Get("lane").Is("main") || step < 2 {
-		return
-	}
 	w.judge("works-on", last.ended > 0 && last.stop == "end_turn" && asks(ev, last), ev, "",
 		[]int{last.started, last.ended},
 		"The state idle ended the turn with end_turn, and the model is asked on for the same prompt.")
@@ -128,6 +129,7 @@ func echo(w *watch) {
 
 // replays judges what comes with a resume.
 func replays(w *watch) {
+	told := w.spoken()
 	w.On(func(ev *event) {
 		s := ev.session
 		switch {
@@ -147,13 +149,14 @@ func replays(w *watch) {
 		w.Saw("not-silent", "history-after-state")
 		w.judge("no-state", !p.told, ev, "", []int{p.seq}, "No state_update comes before the answer to the resume.")
 		if shown, whole := w.state.shown[s.id]; whole && p.history {
-			w.sameMessages(ev, p, shown)
+			w.sameMessages(ev, p, shown, told[s.id])
 		}
 	}, answered(resumeSession))
 }
 
-// sameMessages judges that a history has the messages that the live session showed, under their ids.
-func (w *watch) sameMessages(ev *event, p *replay, shown map[string]message) {
+// sameMessages judges that a history has the messages that the live session showed, under their ids: all of the user,
+// and of the agent those in which the model spoke.
+func (w *watch) sameMessages(ev *event, p *replay, shown map[string]message, told *talk) {
 	w.Saw("other-ids", "gone")
 	others := false
 	for _, id := range p.shown {
@@ -163,14 +166,42 @@ func (w *watch) sameMessages(ev *event, p *replay, shown map[string]message) {
 		}
 	}
 	for id, m := range shown {
-		switch {
-		case slices.Contains(p.shown, id):
-		case m.live && m.user:
+		if m.live && m.user && !slices.Contains(p.shown, id) {
 			w.find("gone", ev, id, []int{m.first, p.seq}, "The message %q of the user is not in the history.", id)
-		case m.whole && !p.busy && !others:
-			w.find("gone", ev, id, []int{m.first, p.seq}, "The message %q of the agent is not in the history.", id)
 		}
 	}
+	if told == nil || p.busy || others {
+		return
+	}
+	for _, x := range told.past {
+		w.judge("gone", !slices.Contains(p.shown, x.id), ev, x.id, []int{x.seq, p.seq},
+			"The message %q of the agent is not in the history.", x.id)
+	}
+}
+
+// spoken gathers the messages in which sessions told what their models had said, in turns that ended with end_turn.
+func (w *watch) spoken() map[string]*talk {
+	model, talks := w.modelWords(), map[string]*talk{}
+	w.On(func(ev *event) { delete(talks, ev.Session) }, compactionUpdate)
+	w.inSession(func(ev *event, s *session) {
+		if s.replay == nil {
+			if talks[s.id] == nil {
+				rules.Remember(talks, rememberedSessions, s.id, &talk{})
+			}
+			talks[s.id].hear(ev)
+		}
+	}, agentChunk)
+	w.inSession(func(ev *event, s *session) {
+		if k := talks[s.id]; k != nil && s.active && ev.update.Get("state").Is("idle") {
+			if s.replay == nil && ev.stop == "end_turn" {
+				k.past = append(k.past, lists.Where(k.turn, func(x *spoken) bool {
+					return x.id != "" && x.text.Len() > 0 && strings.Contains(model.String(), x.text.String())
+				})...)
+			}
+			k.turn = nil
+		}
+	}, stateUpdate)
+	return talks
 }
 
 // background judges the list of background work.

@@ -63,7 +63,7 @@ func toolAnnounced(w *watch) {
 		w.Saw("unannounced")
 		t := ev.tool
 		switch {
-		case t == nil && (elsewhere(w, ev, id) || blind(ev.session)):
+		case t == nil && (blind(ev.session) || elsewhere(w, ev, id)):
 		case t == nil:
 			w.find("unannounced", ev, id.Str(), nil, "The tool_call_update of %q has no tool_call before it.", id.Str())
 		case t.by == byUpdate:
@@ -75,8 +75,8 @@ func toolAnnounced(w *watch) {
 	}, toolUpdate)
 	w.On(func(ev *event) {
 		id := ev.params.Get("toolCall").Get("toolCallId")
-		unknown := ev.session != nil && id.Kind() == wire.String && ev.tool == nil
-		w.judge("permission-first", unknown && !elsewhere(w, ev, id) && !blind(ev.session), ev, id.Str(), nil,
+		unknown := id.Kind() == wire.String && ev.tool == nil && !blind(ev.session)
+		w.judge("permission-first", unknown && !elsewhere(w, ev, id), ev, id.Str(), nil,
 			"The permission request is about tool call %q, which no tool_call has announced.", id.Str())
 	}, asked(permission))
 	w.On(func(ev *event) {
@@ -92,7 +92,7 @@ func toolAnnounced(w *watch) {
 // elsewhere reports whether a tool call that a session names runs in another one, while it runs nothing itself.
 func elsewhere(w *watch, ev *event, id wire.Value) bool {
 	s := ev.session
-	if len(s.open) > 0 || s.child() {
+	if len(s.open) > 0 || s.child() || s.replaying() {
 		return false
 	}
 	for _, o := range ev.conn.sessions {

@@ -201,8 +201,18 @@ func (ev *event) askedOfModel() (fakellm.Asked, bool) {
 // tag is the kind of a session/update, as the agent wrote it.
 func (ev *event) tag() string { return ev.update.Get("sessionUpdate").Str() }
 
-// text is the text of a piece of a message or thought, "" if it has none.
-func (ev *event) text() string { return ev.update.Get("content").Get("text").Str() }
+// text is the text of a piece of a message or thought, or of a whole one in version 2, "" if it has none.
+func (ev *event) text() string {
+	content := ev.update.Get("content")
+	if content.Kind() != wire.Array {
+		return content.Get("text").Str()
+	}
+	text := ""
+	for block := range content.Items() {
+		text += block.Get("text").Str()
+	}
+	return text
+}
 
 // succeeded reports whether a response is a result.
 func (ev *event) succeeded() bool { return ev.result.Exists() }

@@ -19,6 +19,7 @@ type work struct {
 	cancel    int  // Seq of the cancel that is not settled
 	cancelled int  // Seq of the latest idle state with cancelled
 	prompts   []*turn
+	over      int                // so many of those, the oldest, are over
 	keys      map[string]*turn   // those with an idempotency key
 	said      map[string]message // the first that was seen of each message, by id
 	items     map[itemID]*item
@@ -30,9 +31,8 @@ type work struct {
 
 // message is a message of a session: live if it was shown outside of a replay.
 type message struct {
-	first       int
-	live, user  bool
-	said, whole bool // by the agent to the user, in a turn that ended with end_turn
+	first      int
+	live, user bool
 }
 
 // itemID names a tool call or a terminal of the agent, as messages of findings do.
@@ -64,8 +64,10 @@ type replay struct {
 
 // foldWork remembers what an entry changed of the work of its session.
 func (w *world) foldWork(s *session, ev *event) {
-	if t := s.working(); t != nil && isContent(ev.topic) && ev.topic != userChunk {
-		t.spoke = true
+	if isContent(ev.topic) && ev.topic != userChunk {
+		if t := s.working(); t != nil {
+			t.spoke = true
+		}
 	}
 	switch {
 	case ev.Source == transcript.Editor && ev.Kind == transcript.Request:
@@ -78,7 +80,7 @@ func (w *world) foldWork(s *session, ev *event) {
 			r.late = r.late || r.session == s
 		}
 	case ev.topic == stateUpdate:
-		w.enter(s, ev)
+		s.enter(ev)
 	case ev.topic == replayDone:
 		w.marks = true
 	case isMessage(ev.topic):
@@ -115,8 +117,8 @@ func (w *world) foldDemand(s *session, ev *event) {
 		}
 	case resumeSession:
 		s.closed = 0
-		for _, t := range s.prompts {
-			t.mixed = t.mixed || t.ended == 0
+		for _, t := range s.unended() {
+			t.mixed = true
 		}
 		w.forgetCut(s)
 		s.replay = &replay{seq: ev.Seq, history: ev.params.Get("replayFrom").Kind() == wire.Object, busy: s.busy()}
@@ -132,21 +134,24 @@ func (s *session) busy() bool {
 	return slices.ContainsFunc(s.prompts, func(t *turn) bool { return t.ended == 0 && !t.failed })
 }
 
+// unended are the turns of the prompts whose work is not over.
+func (s *session) unended() []*turn {
+	open := func(t *turn) bool { return t.ended == 0 && !t.failed }
+	for s.over < len(s.prompts) && !open(s.prompts[s.over]) {
+		s.over++
+	}
+	return lists.Where(s.prompts[s.over:], open)
+}
+
 // working is the turn whose work a session tells of, nil where several could be meant, or a replay tells of what was.
-func (s *session) working() (t *turn) {
+func (s *session) working() *turn {
 	if s == nil || s.replay != nil {
 		return nil
 	}
-	for _, o := range s.prompts {
-		if o.ended > 0 || o.failed {
-			continue
-		}
-		if t != nil {
-			return nil
-		}
-		t = o
+	if open := s.unended(); len(open) == 1 {
+		return open[0]
 	}
-	return t
+	return nil
 }
 
 // endOfWork reads of a state that it ends a turn, and why.
@@ -225,7 +230,7 @@ func (w *world) foldMessage(s *session, ev *event) {
 	if r != nil && r.history && !slices.Contains(r.shown, id) {
 		r.shown = append(r.shown, id)
 	}
-	m := message{first: ev.Seq, live: r == nil || r.busy, user: ev.topic == userChunk, said: ev.topic == agentChunk}
+	m := message{first: ev.Seq, live: r == nil || r.busy, user: ev.topic == userChunk}
 	if shown, whole := w.shown[s.id]; whole && m.live && !shown[id].live {
 		rules.Remember(shown, rememberedSessions, id, m)
 	}
@@ -251,7 +256,7 @@ func (s *session) foldItem(id itemID, ev *event, announces, ends bool) {
 }
 
 // enter remembers a state.
-func (w *world) enter(s *session, ev *event) {
+func (s *session) enter(ev *event) {
 	s.state, s.stateSeq = ev.update.Get("state").Str(), ev.Seq
 	idle := s.state == "idle"
 	if r := s.replay; r != nil {
@@ -274,21 +279,10 @@ func (w *world) enter(s *session, ev *event) {
 	if ev.update.Get("stopReason").Is("cancelled") {
 		s.cancelled = ev.Seq
 	}
-	if s.active && s.replay == nil && ev.update.Get("stopReason").Is("end_turn") {
-		w.settle(s)
-	}
 	if s.active {
 		s.endTurns(ev.Seq, ev.update.Get("stopReason").Str())
 	}
 	s.active, s.cancel = false, 0
-}
-
-// settle notes that what a session has said is part of its history.
-func (w *world) settle(s *session) {
-	for id, m := range w.shown[s.id] {
-		m.whole = m.whole || m.said && m.live
-		w.shown[s.id][id] = m
-	}
 }
 
 // endTurns ends the turns of all prompts that are answered. A single prompt without an answer

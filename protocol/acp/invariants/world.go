@@ -28,6 +28,7 @@ type world struct {
 	// shown are the messages of sessions that this transcript has from their beginning, by
 	// session and id, over all connections: of version 2.
 	shown map[string]map[string]message
+	of    turnOfEntry
 	marks bool // the agent ends replays with replay_complete: it knows that state of the specification
 }
 

@@ -50,13 +50,14 @@ func modelText(w *watch) {
 func modelFailed(w *watch) {
 	w.On((*event).fails, modelSide)
 	w.On(func(ev *event) {
-		delta := hearing.Bare(ev.v.Get("delta").Str())
-		if ev.family == text && !strings.Contains(ev.reply.said, delta) {
+		if ev.reply.failed > 0 && ev.family == text &&
+			!strings.Contains(ev.reply.said.String(), hearing.Bare(ev.v.Get("delta").Str())) {
 			ev.reply.failed = 0 // the agent says what happened
 		}
-	}, anyEvent)
+	}, anyItem)
 	w.On(func(ev *event) {
-		success := ev.phase == finished && !ev.v.Path("outcome.type").Is("cancelled") && !ev.heard.Unclear
+		outcome := ev.v.Get("outcome").Str()
+		success := ev.phase == finished && (outcome == "" || outcome == "success") && !ev.heard.Unclear
 		w.judge("silent", success && ev.reply.failed > 0, ev, ev.runID, []int{ev.reply.failed},
 			"The model's last reply %s, and the run ended as a success without a word of it.", ev.reply.how)
 	}, ended)
@@ -70,8 +71,8 @@ func (ev *event) fails() {
 	case ev.Kind == transcript.ModelRequest && ev.v.Get("lane").Is("main"):
 		ev.reply = lastReply{n: n}
 	case n != ev.reply.n:
-	case ev.Kind == transcript.ModelChunk && len(ev.reply.said) < hearing.Remembered:
-		ev.reply.said += hearing.Bare(fakellm.ChunkText(ev.v))
+	case ev.Kind == transcript.ModelChunk && ev.reply.said.Len() < hearing.Remembered:
+		ev.reply.said.WriteString(hearing.Bare(fakellm.ChunkText(ev.v)))
 	case ev.Kind != transcript.ModelDone:
 	case status >= 400:
 		ev.reply.failed, ev.reply.how = ev.Seq, fmt.Sprintf("failed with status %d", status)
@@ -154,7 +155,7 @@ func modelContext(w *watch) {
 		for _, p := range a.Conversation() {
 			told += hearing.Loose(p.Text)
 		}
-		times := map[string]int{} // so often a text has been a whole message
+		times := map[string]int{} // so often the user has said a text
 		for m := range ev.input.Get("messages").Items() {
 			point, what := "history", "the message"
 			if of := m.Get("toolCallId").Str(); of != "" {
@@ -167,11 +168,12 @@ func modelContext(w *watch) {
 				texts = append(texts, part.Get("text").Str())
 			}
 			for _, text := range texts {
-				loose := hearing.Loose(text)
-				times[loose]++
-				w.judge(point, ev.owes(m) && (!holds(told, text) || strings.Count(told, loose) < times[loose]), ev,
-					m.Get("id").Str(), []int{ev.ref}, "The model is asked without %s %q of the input: %q.", what,
-					m.Get("id").Str(), wire.Clip(text, 120))
+				if m.Get("role").Is("user") {
+					times[text]++
+				}
+				again := times[text] > 1 && strings.Count(told, hearing.Loose(text)) < times[text]
+				w.judge(point, ev.owes(m) && (again || !holds(told, text)), ev, m.Get("id").Str(), []int{ev.ref},
+					"The model is asked without %s %q of the input: %q.", what, m.Get("id").Str(), wire.Clip(text, 120))
 			}
 		}
 		for c := range ev.input.Get("context").Items() {

@@ -145,7 +145,7 @@ type stream struct {
 // lastReply is how the last reply of the model in a run ended.
 type lastReply struct {
 	n      int64 // of its request
-	said   string
+	said   strings.Builder
 	failed int // Seq of where it failed or broke off
 	how    string
 }
