@@ -140,10 +140,8 @@ func values(text string) (all []string) {
 // modelContext judges that the messages and the context of the input reach the model.
 func modelContext(w *watch) {
 	w.On(func(ev *event) {
-		if ev.Kind != transcript.ModelRequest || !ev.v.Get("lane").Is("main") || ev.asked || ev.heard.Unclear {
-			return
-		}
-		if ev.thread.left && !ev.asksForInput() {
+		if ev.Kind != transcript.ModelRequest || !ev.v.Get("lane").Is("main") || ev.asked || ev.heard.Unclear ||
+			ev.thread.left && !ev.asksForInput() {
 			return
 		}
 		ev.asked = true // what comes later in the run may be a summary
@@ -155,33 +153,38 @@ func modelContext(w *watch) {
 		for _, p := range a.Conversation() {
 			told += hearing.Loose(p.Text)
 		}
-		times := map[string]int{} // so often the user has said a text
-		for m := range ev.input.Get("messages").Items() {
-			point, what := "history", "the message"
-			if of := m.Get("toolCallId").Str(); of != "" {
-				if what = "the result"; ev.hasFrontTool(ev.inputCall(of).Path("function.name").Str()) {
-					point = "answer"
-				}
-			}
-			texts := []string{m.Get("content").Str()}
-			for part := range m.Get("content").Items() {
-				texts = append(texts, part.Get("text").Str())
-			}
-			for _, text := range texts {
-				if m.Get("role").Is("user") {
-					times[text]++
-				}
-				again := times[text] > 1 && strings.Count(told, hearing.Loose(text)) < times[text]
-				w.judge(point, ev.owes(m) && (again || !holds(told, text)), ev, m.Get("id").Str(), []int{ev.ref},
-					"The model is asked without %s %q of the input: %q.", what, m.Get("id").Str(), wire.Clip(text, 120))
-			}
-		}
+		messagesReach(w, ev, told)
 		for c := range ev.input.Get("context").Items() {
 			text := c.Get("value").Str()
 			w.judge("context", !holds(told, text), ev, "", []int{ev.ref},
 				"The model is asked without the context %q of the input: %q.", c.Get("description").Str(), wire.Clip(text, 120))
 		}
 	}, modelSide)
+}
+
+// messagesReach judges whether the model is told each message of the input, and as often as the user says it.
+func messagesReach(w *watch, ev *event, told string) {
+	times := map[string]int{} // so often the user has said a text
+	for m := range ev.input.Get("messages").Items() {
+		point, what := "history", "the message"
+		if of := m.Get("toolCallId").Str(); of != "" {
+			if what = "the result"; ev.hasFrontTool(ev.inputCall(of).Path("function.name").Str()) {
+				point = "answer"
+			}
+		}
+		texts := []string{m.Get("content").Str()}
+		for part := range m.Get("content").Items() {
+			texts = append(texts, part.Get("text").Str())
+		}
+		for _, text := range texts {
+			if m.Get("role").Is("user") {
+				times[text]++
+			}
+			again := times[text] > 1 && strings.Count(told, hearing.Loose(text)) < times[text]
+			w.judge(point, ev.owes(m) && (again || !holds(told, text)), ev, m.Get("id").Str(), []int{ev.ref},
+				"The model is asked without %s %q of the input: %q.", what, m.Get("id").Str(), wire.Clip(text, 120))
+		}
+	}
 }
 
 // asksForInput reports whether the agent asks its model for this input: the user's last message is the same. Where the
