@@ -39,6 +39,7 @@ type Turn struct {
 	replies   []*reply
 	byN       map[int64]*reply
 	pieces    []string        // of messages, bare
+	ids       []string        // of the messages of those, "" where they have none
 	late      []string        // those of them that came after a cancel
 	elsewhere strings.Builder // what thoughts and tool calls show, bare
 	thoughts  strings.Builder // of them the thoughts
@@ -84,14 +85,29 @@ func (t *Turn) Remembers(e transcript.Entry) bool {
 	return t.bytes <= Remembered
 }
 
-// Show takes in a piece of a message; late says that it came after a cancel.
-func (t *Turn) Show(piece string, late bool) {
+// Show takes in a piece of the message with an id; late says that it came after a cancel.
+func (t *Turn) Show(piece, id string, late bool) {
 	text := Bare(piece)
 	if text == "" {
 		return
 	}
-	if t.pieces = append(t.pieces, text); late {
+	if t.pieces, t.ids = append(t.pieces, text), append(t.ids, id); late {
 		t.late = append(t.late, text)
+	}
+}
+
+// ShowWhole takes in a whole message, which stands where its pieces stood.
+func (t *Turn) ShowWhole(message, id string, late bool) {
+	at := slices.Index(t.ids, id)
+	if at < 0 {
+		t.Show(message, id, late)
+		return
+	}
+	t.pieces[at] = Bare(message)
+	for i := len(t.ids) - 1; i >= at; i-- {
+		if t.ids[i] == id && (i > at || t.pieces[i] == "") {
+			t.pieces, t.ids = slices.Delete(t.pieces, i, i+1), slices.Delete(t.ids, i, i+1)
+		}
 	}
 }
 

@@ -72,11 +72,7 @@ type found struct {
 // on is On for entries of turns of which the model's side is known.
 func (c *callWatch) on(judge func(*event, *calling), about ...topic) {
 	c.On(func(ev *event) {
-		t := ev.turn
-		if c.version.states {
-			t = ev.session.working()
-		}
-		if x := c.turns[t]; x != nil {
+		if x := c.turns[ev.turn]; x != nil {
 			judge(ev, x)
 		}
 	}, about...)
@@ -126,9 +122,7 @@ func (c *callWatch) ends(ev *event, x *calling) {
 	if !t.alone() || t.mixed || t.like || t.stopped() || t.joined > 0 || ev.stop == "" {
 		return
 	}
-	if !c.version.states {
-		c.shown(ev, x)
-	}
+	c.shown(ev, x)
 	c.judge("ended", len(x.called) > 0 && ev.stop == "end_turn" && !x.failed && !x.refused, ev, fmt.Sprint(t.started),
 		[]int{x.asked}, "The model called %s, and the turn ended with end_turn without asking it again.",
 		strings.Join(x.called, ", "))
@@ -159,7 +153,7 @@ func (c *callWatch) shown(ev *event, x *calling) {
 // go on behind its result.
 func (c *callWatch) unended(ev *event, x *calling) {
 	t, n := ev.turn, len(x.ran)
-	if x.refused || n == 0 || n < len(t.tools) && n+len(x.called) != len(t.tools) || slices.Contains(x.ran, "run_shell") {
+	if x.refused || n == 0 || ev.goesOn() || n < len(t.tools) && n+len(x.called) != len(t.tools) || slices.Contains(x.ran, "run_shell") {
 		return
 	}
 	c.Saw("unended")
@@ -171,6 +165,9 @@ func (c *callWatch) unended(ev *event, x *calling) {
 		}
 	}
 }
+
+// goesOn reports whether a state says that work goes on in the background.
+func (ev *event) goesOn() bool { return ev.update.Get("background").Len() > 0 }
 
 // visible are the neutral tools that every agent shows.
 var visible = []string{"write_file", "edit_file", "read_file", "run_shell", "search", "fetch", "delete_file",

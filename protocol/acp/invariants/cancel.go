@@ -272,14 +272,18 @@ func cancelCause(w *watch) {
 			refused[t] = ev.Seq
 		}
 	}, answered(permission))
-	w.inTurn(func(ev *event, t *turn) {
+	w.onEnd(func(ev *event) {
+		t := ev.turn
+		if t == nil {
+			return
+		}
 		before, refusal, cancelled := idle[t.session], refused[t], excused[t]
 		delete(refused, t)
 		delete(excused, t)
 		delete(idle, t.session)
 		w.Saw("not-cancelled", "earlier-cancel", "other-session")
-		if ev.stop != "cancelled" || t.cancel != nil || t.close != nil || t.request.back != nil || t.disturbed ||
-			cancelled || ev.conn.closedIn > 0 || ev.conn.signalled > 0 {
+		if ev.stop != "cancelled" || t.stopped() || t.close != nil || t.request == nil || t.request.back != nil ||
+			t.disturbed || cancelled || ev.conn.closedIn > 0 || ev.conn.signalled > 0 {
 			return
 		}
 		object := fmt.Sprint(t.started)
@@ -297,5 +301,5 @@ func cancelCause(w *watch) {
 		default:
 			w.find("not-cancelled", ev, object, []int{t.started}, "The turn ended cancelled, but nobody had cancelled it.")
 		}
-	}, answered(prompt))
+	})
 }

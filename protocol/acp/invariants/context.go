@@ -22,10 +22,10 @@ import (
 func modelContext(of *watch) {
 	w := &contextWatch{watch: of, open: map[int]*given{}, past: map[string][]*spoken{},
 		cancelled: map[string][]*spoken{}, spoken: map[string][]string{}, called: map[string]callSet{},
-		vague: map[string]bool{}}
+		vague: map[string]bool{}, gates: of.version.gates("ContentBlock")}
 	w.On(w.prompted, asked(prompt))
 	w.On(func(ev *event) { delete(w.called, ev.Session) }, setUps(asked)...) // ids may be new
-	w.On(w.ended, answered(prompt))
+	w.onEnd(w.ended)
 	w.On(w.model, modelEvent)
 	w.On(func(ev *event) { w.vague[ev.Session] = true }, compactionUpdate, asked(deleteSession))
 	w.On(func(ev *event) { w.vague[ev.result.Get("sessionId").Str()] = true }, answered(forkSession))
@@ -40,6 +40,7 @@ type contextWatch struct {
 	spoken    map[string][]string  // all prompts, by session
 	called    map[string]callSet   // the tool calls that the model must be told, by session
 	vague     map[string]bool      // sessions whose history may have been cut or was not all seen
+	gates     map[string]string    // the capability that each kind of block needs
 	bytes     int
 }
 
@@ -84,19 +85,19 @@ func (w *contextWatch) prompted(ev *event) {
 
 // add notes a block whose kind the agent takes.
 func (w *contextWatch) add(g *given, of *conn, b wire.Value) {
-	takes := func(name string) bool { return of.has(rules.OfAgent, "agentCapabilities.promptCapabilities."+name) }
+	takes := func(kind string) bool { return of.has(rules.OfAgent, w.gates[kind]) }
 	var block givenBlock
 	switch kind := b.Get("type").Str(); {
 	case kind == "text":
 		block = givenBlock{point: "text", what: "the text", needles: []string{bare(b.Get("text").Str())}}
 	case kind == "resource_link":
 		block = givenBlock{point: "link", what: "the link", needles: names(b)}
-	case kind == "resource" && takes("embeddedContext"):
+	case kind == "resource" && takes(kind):
 		text := bare(b.Path("resource.text").Str())
 		block = givenBlock{point: "resource", what: "the embedded text", needles: []string{text}}
-	case kind == "image" && takes("image"):
+	case kind == "image" && takes(kind):
 		block = givenBlock{point: "image", what: "the image", needles: []string{head(b.Get("data").Str()), "image"}}
-	case kind == "audio" && takes("audio"):
+	case kind == "audio" && takes(kind):
 		block = givenBlock{point: "audio", what: "the recording", needles: []string{head(b.Get("data").Str()), "audio"}}
 	}
 	block.needles = slices.DeleteFunc(block.needles, func(s string) bool { return s == "" })
@@ -289,10 +290,10 @@ func (w *contextWatch) ended(ev *event) {
 	if g == nil || !g.asked || !t.alone() || t.mixed || t.command() {
 		return
 	}
-	if t.cancel != nil && ev.stop == "cancelled" {
+	if t.stopped() && ev.stop == "cancelled" {
 		w.cancelled[t.session.id] = append(w.cancelled[t.session.id], w.texts(g)...)
 	}
-	if ev.stop != "end_turn" || t.cancel != nil {
+	if ev.stop != "end_turn" || t.stopped() {
 		return
 	}
 	for _, b := range g.blocks {

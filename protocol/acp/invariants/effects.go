@@ -43,7 +43,7 @@ func effects(w *watch) {
 			a.unclear = true // the user may have changed the call
 		}
 	}, answered(permission))
-	w.On(x.ends, answered(prompt))
+	w.onEnd(x.ends)
 	w.On(x.found, workspaceEvent)
 }
 

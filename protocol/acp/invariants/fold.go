@@ -71,7 +71,7 @@ func (w *world) readFrame(ev *event) {
 	if ev.turn == nil {
 		ev.turn = ev.session.turn()
 	}
-	if w.version.states && isMessage(ev.topic) {
+	if w.version.states && ev.topic != answered(prompt) {
 		ev.turn = ev.session.working()
 	}
 	if w.version.states && ev.topic == stateUpdate {
@@ -86,7 +86,9 @@ func (w *world) readParts(ev *event) {
 	case toolCall:
 		ev.tool = ev.session.announced(ev.update.Get("toolCallId"))
 	case toolUpdate:
-		ev.tool = ev.session.tool(ev.update.Get("toolCallId"))
+		if ev.tool = ev.session.announced(ev.update.Get("toolCallId")); ev.tool == nil && !w.version.states {
+			ev.tool = ev.session.tool(ev.update.Get("toolCallId"))
+		}
 	case asked(permission):
 		ev.tool = ev.session.tool(ev.params.Path(w.version.call + ".toolCallId"))
 	case optionsUpdate:

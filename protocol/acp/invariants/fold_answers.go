@@ -98,7 +98,10 @@ func (w *world) foldSessionAnswer(ev *event) {
 
 // disturb notes that the open turns may end without having been cancelled.
 func (s *session) disturb() {
-	for _, t := range s.turns() {
+	if s == nil {
+		return
+	}
+	for _, t := range slices.Concat(s.open, s.unended()) {
 		t.disturbed = true
 	}
 }

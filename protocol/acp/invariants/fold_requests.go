@@ -5,6 +5,7 @@ import (
 
 	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/wire"
 )
 
 func (w *world) foldEditorRequest(ev *event) {
@@ -62,8 +63,7 @@ func (s *session) restore(ev *event, r *request) {
 	s.named = cmp.Or(s.named, ev.Seq)
 	s.cwd, s.roots = ev.params.Get("cwd").Str(), readRoots(ev.params)
 	s.window, s.restored = r, nil
-	if ev.verb == resumeSession {
-		s.resumed = true
+	if s.resumed = s.resumed || ev.verb == resumeSession; !s.showsHistory(ev) {
 		return
 	}
 	s.setAside()
@@ -75,6 +75,12 @@ func (s *session) restore(ev *event, r *request) {
 	for _, t := range s.open {
 		t.mixed = true
 	}
+}
+
+// showsHistory reports whether a load or a resume asks for the history, and nothing else goes on that could be taken for
+// a part of it.
+func (s *session) showsHistory(ev *event) bool {
+	return ev.verb == loadSession || ev.params.Get("replayFrom").Kind() == wire.Object && !s.busy()
 }
 
 // disturb notes which turns may end without having been cancelled.
@@ -105,16 +111,16 @@ func (w *world) foldAgentRequest(ev *event) {
 		for o := range ev.params.Get("options").Items() {
 			r.options = append(r.options, permit{o.Get("optionId").Str(), o.Get("kind").Str()})
 		}
-		if ev.session == nil || w.version.states {
+		call := ev.params.Path(w.version.call)
+		if ev.session == nil || !call.Exists() {
 			break
 		}
-		call := ev.params.Get("toolCall")
 		t := ev.tool
 		if t == nil {
 			t = &tool{id: call.Get("toolCallId").Str(), by: byPermission, status: pending, turn: ev.turn, first: ev.Seq}
 			ev.session.note(t)
 		}
-		if st := readStatus(call.Get("status")); st != unsaid && st != unknownStatus {
+		if st := w.version.readStatus(call.Get("status")); st != unsaid && st != unknownStatus {
 			t.status = st
 		}
 		t.seq, t.asked = ev.Seq, r

@@ -7,7 +7,13 @@ func (w *world) foldUpdate(ev *event) {
 	if ev.topic == subagentUpdate {
 		w.foldChild(ev)
 	}
-	if s == nil || w.version.states {
+	if s == nil {
+		return
+	}
+	if w.version.states {
+		if ev.topic == toolUpdate {
+			w.foldTool(s, ev)
+		}
 		return
 	}
 	u := ev.update
@@ -24,7 +30,7 @@ func (w *world) foldUpdate(ev *event) {
 			*current = id.Str()
 		}
 	case toolCall, toolUpdate:
-		s.foldTool(ev)
+		w.foldTool(s, ev)
 	case modeUpdate:
 		if s.modes != nil {
 			if id := u.Get("currentModeId"); id.Kind() == wire.String {
@@ -38,7 +44,8 @@ func (w *world) foldUpdate(ev *event) {
 	}
 }
 
-func (s *session) foldTool(ev *event) {
+// foldTool remembers what an update said of a tool call. In version 2 each announces it, if none has before.
+func (w *world) foldTool(s *session, ev *event) {
 	u, t := ev.update, ev.tool
 	if t == nil || ev.topic == toolCall && t.by == byCall && t.turn != ev.turn {
 		id := u.Get("toolCallId")
@@ -52,12 +59,12 @@ func (s *session) foldTool(ev *event) {
 		s.note(t)
 	}
 	t.seq = ev.Seq
-	st := readStatus(u.Get("status"))
-	if ev.topic == toolCall {
-		t.by = byCall
-		if st == unsaid {
+	st := w.version.readStatus(u.Get("status"))
+	if w.version.states || ev.topic == toolCall {
+		if st == unsaid && (ev.topic == toolCall || t.by != byCall) {
 			st = pending
 		}
+		t.by = byCall
 	}
 	if st != unsaid && st != unknownStatus {
 		t.again = t.again || t.status.final() && !st.final()
@@ -76,8 +83,8 @@ func (s *session) foldTool(ev *event) {
 	}
 }
 
-func readStatus(v wire.Value) status {
-	plain, ok := v.Plain()
+func (v *version) readStatus(of wire.Value) status {
+	plain, ok := of.Plain()
 	if !ok {
 		return unsaid
 	}
@@ -90,6 +97,8 @@ func readStatus(v wire.Value) status {
 		return completed
 	case "failed":
 		return failed
+	case "cancelled":
+		return pick(v.states, calledOff, unknownStatus)
 	}
 	return unknownStatus
 }

@@ -57,7 +57,12 @@ func loadWindow(w *watch) {
 // runs, and over judges what a load brought that succeeded.
 func eachReplay[R any](w *watch, hear, over func(*R, *event)) {
 	running := map[*session]*R{}
-	w.On(func(ev *event) { running[ev.session] = new(R) }, asked(loadSession))
+	load := pick(w.version.states, resumeSession, loadSession)
+	w.On(func(ev *event) {
+		if s := ev.session; s != nil && s.showsHistory(ev) {
+			running[s] = new(R)
+		}
+	}, asked(load))
 	w.On(func(ev *event) {
 		if s := ev.session; s != nil && s.window != nil && running[s] != nil {
 			hear(running[s], ev)
@@ -69,7 +74,7 @@ func eachReplay[R any](w *watch, hear, over func(*R, *event)) {
 		if r != nil && ev.session != nil && ev.succeeded() {
 			over(r, ev)
 		}
-	}, answered(loadSession))
+	}, answered(load))
 }
 
 // resumeSilent judges that resuming replays nothing.

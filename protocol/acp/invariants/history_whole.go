@@ -24,7 +24,7 @@ func loadWhole(w *watch) {
 	talks := map[string]*talk{} // by the id of a session
 	of := func(id string) *talk {
 		if talks[id] == nil {
-			rules.Remember(talks, rememberedSessions, id, &talk{ends: map[string]status{}})
+			rules.Remember(talks, rememberedSessions, id, &talk{ends: map[string]end{}})
 		}
 		return talks[id]
 	}
@@ -36,15 +36,15 @@ func loadWhole(w *watch) {
 		}
 	}, answered(forkSession))
 	w.On(func(ev *event) {
-		if s := ev.session; s.speaksAlone() && s.window == nil {
+		if s := ev.session; ev.speaksAlone() && s.window == nil {
 			of(ev.Session).hear(ev)
 		}
 	}, contentUpdates()...)
-	w.On(func(ev *event) {
+	w.onEnd(func(ev *event) {
 		if k, t := talks[ev.Session], ev.turn; k != nil && t != nil {
 			k.end(t, t.leavesHistory(ev.stop) && !t.concurrent && !t.mixed)
 		}
-	}, answered(prompt))
+	})
 	eachReplay(w, func(r *replayed, ev *event) { r.hear(ev) }, func(r *replayed, ev *event) {
 		// LOAD-WINDOW names a replay without anything of the agent.
 		if k := talks[ev.Session]; k != nil && r.answered && r.all.Len() < 8*rememberedText {
@@ -67,7 +67,8 @@ func (w *watch) modelWords() *strings.Builder {
 // replayed is what a load brought.
 type replayed struct {
 	user, said, thought, all strings.Builder
-	topic                    topic // of the latest piece
+	ids                      map[string]bool // of the messages
+	topic                    topic           // of the latest piece
 	calls                    int
 	answered                 bool // it has something of the agent
 }
@@ -78,13 +79,17 @@ func (r *replayed) of(t topic) *strings.Builder {
 
 func (r *replayed) hear(ev *event) {
 	r.answered = r.answered || ev.topic != userChunk
-	if ev.topic == toolCall {
+	if ev.topic == toolCall || ev.topic == toolUpdate && ev.tool == nil {
 		r.calls++
 	}
 	b := r.of(ev.topic)
 	if b == nil || r.all.Len() >= 8*rememberedText {
 		return
 	}
+	if r.ids == nil {
+		r.ids = map[string]bool{}
+	}
+	r.ids[ev.update.Get("messageId").Str()] = true
 	if r.topic != ev.topic {
 		r.all.WriteByte(0)
 	}
@@ -100,7 +105,8 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 	all, at, before, said := r.all.String(), 0, 0, map[string]bool{}
 	for _, x := range k.past {
 		text := x.text.String()
-		if text == "" || x.topic == userChunk && r.user.Len() == 0 { // LOAD-WINDOW names a user who said nothing
+		// LOAD-WINDOW names a user who said nothing, and V2-RESUME a message that is not there.
+		if text == "" || x.topic == userChunk && r.user.Len() == 0 || w.version.states && !r.ids[x.id] {
 			continue
 		}
 		point, what := pick(strings.Contains(model, text), "message", "notice"), "message"
@@ -111,14 +117,14 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 			point, what = "user", "prompt"
 		}
 		if w.judge(point, !strings.Contains(r.of(x.topic).String(), text), ev, "", []int{x.seq, ev.request.seq},
-			"session/load did not replay the %s that began with #%d.", what, x.seq) != nil || x.topic == thoughtChunk {
+			"%s did not replay the %s that began with #%d.", ev.Method, what, x.seq) != nil || x.topic == thoughtChunk {
 			continue
 		}
 		i := strings.Index(all[at:], text)
 		moved := i < 0 && !said[text] && strings.Count(all, text) == 1 &&
 			(len(text) >= tellsApart || strings.Contains("\x00"+all+"\x00", "\x00"+text+"\x00"))
 		w.judge("order", moved, ev, "", []int{before, x.seq, ev.request.seq},
-			"session/load replayed the %s that began with #%d before that of #%d.", what, x.seq, before)
+			"%s replayed the %s that began with #%d before that of #%d.", ev.Method, what, x.seq, before)
 		if said[text] = true; i >= 0 {
 			at, before = at+i+len(text), x.seq
 		}
@@ -129,28 +135,36 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 // compareCalls judges the tool calls of a replay: by their ids where it keeps them, else by
 // their number.
 func (w *watch) compareCalls(k *talk, r *replayed, ev *event) {
-	kept := 0
+	kept, owed := 0, 0
+	for _, before := range k.ends {
+		if before.owed {
+			owed++
+		}
+	}
 	for _, t := range ev.session.order {
 		before, known := k.ends[t.id]
 		if !known || t.first < ev.request.seq {
 			continue
 		}
-		if t.by == byCall {
+		if t.by == byCall && before.owed {
 			kept++
 		}
-		w.judge("status", t.status.final() && t.status != before, ev, t.id, []int{t.seq},
-			"The tool call %q had ended %s, and session/load shows it as %s.", t.id, before, t.status)
+		// In version 1, LOAD-WINDOW speaks of one that has no end.
+		other := t.status != before.status && (t.status.final() && before.owed || !t.status.final() && w.version.states)
+		w.judge("status", other, ev, t.id, []int{t.seq}, "The tool call %q had ended %s, and %s shows it as %s.", t.id,
+			before.status, ev.Method, t.status)
 	}
 	if r.calls == 0 && kept == 0 {
 		return // an agent may keep none
 	}
-	w.judge("call", max(kept, r.calls) < len(k.ends), ev, "", []int{ev.request.seq},
-		"session/load replayed %s, and %d had ended before it.", count(max(kept, r.calls), "tool call"), len(k.ends))
+	w.judge("call", max(kept, r.calls) < owed, ev, "", []int{ev.request.seq}, "%s replayed %s, and %d had ended before it.",
+		ev.Method, count(max(kept, r.calls), "tool call"), owed)
 }
 
 // speaksAlone reports whether what the session says now belongs to one turn.
-func (s *session) speaksAlone() bool {
-	return s != nil && len(s.open) == 1 && !s.open[0].mixed && !s.open[0].concurrent
+func (ev *event) speaksAlone() bool {
+	s, t := ev.session, ev.turn
+	return s != nil && t != nil && len(s.open) <= 1 && !t.mixed && !t.concurrent
 }
 
 // spoken is a message or thought of a turn.
@@ -163,10 +177,16 @@ type spoken struct {
 
 // talk is what a session has said.
 type talk struct {
-	turn  []*spoken         // of the turn that is open
-	past  []*spoken         // of those that have ended
-	ends  map[string]status // of the tool calls of those, by their ids
+	turn  []*spoken      // of the turn that is open
+	past  []*spoken      // of those that have ended
+	ends  map[string]end // of the tool calls, by their ids
 	bytes int
+}
+
+// end is how a tool call ended; owed says that a history must have it.
+type end struct {
+	status status
+	owed   bool
 }
 
 // ask notes what the user says.
@@ -184,12 +204,17 @@ func (k *talk) ask(ev *event) {
 
 // end ends the open turn; kept says that it is part of the history.
 func (k *talk) end(t *turn, kept bool) {
-	if kept {
-		k.past = append(k.past, k.turn...)
-		for _, c := range t.tools {
-			if c.status.final() && len(k.ends) < rememberedTools {
-				k.ends[c.id] = c.status
-			}
+	for _, x := range k.turn {
+		if x.topic == userChunk && x.seq == t.started {
+			x.id = t.message
+		}
+		if kept && (x.topic != userChunk || x.seq == t.started) {
+			k.past = append(k.past, x)
+		}
+	}
+	for _, c := range t.tools {
+		if c.status.final() && len(k.ends) < rememberedTools {
+			k.ends[c.id] = end{c.status, kept}
 		}
 	}
 	k.turn = nil
@@ -204,6 +229,12 @@ func (k *talk) hear(ev *event) {
 	k.bytes += len(text)
 	id := ev.update.Get("messageId").Str()
 	last := len(k.turn) - 1
+	if ev.wholeMessage() { // a whole message, which may have come in pieces
+		k.turn = slices.DeleteFunc(k.turn, func(x *spoken) bool {
+			return x.topic == ev.topic && x.id == id && ev.update.Get("content").Exists()
+		})
+		last = len(k.turn) - 1
+	}
 	if last < 0 || k.turn[last].topic != ev.topic || k.turn[last].id != id {
 		k.turn, last = append(k.turn, &spoken{topic: ev.topic, id: id, seq: ev.Seq}), last+1
 	}

@@ -177,7 +177,13 @@ func shown(h *hearing.Turn, ev *event) {
 	h.Unclear = h.Unclear || len(ev.Redacted) > 0
 	switch ev.topic {
 	case agentChunk:
-		h.Show(ev.text(), ev.turn.stopped())
+		show, id := h.Show, ev.update.Get("messageId").Str()
+		if ev.wholeMessage() {
+			show = h.ShowWhole
+		}
+		if content := ev.update.Get("content"); content.Exists() {
+			show(ev.text(), id, ev.turn.stopped())
+		}
 		return
 	case thoughtChunk:
 		h.Think(ev.text())

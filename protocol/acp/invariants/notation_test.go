@@ -18,7 +18,8 @@ import (
 const (
 	allOfClient = `{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true,` +
 		`"session":{"configOptions":{"boolean":{}}},"elicitation":{"form":{},"url":{}}}`
-	allOfAgent = `{"loadSession":true,"promptCapabilities":{"image":true,"audio":true,"embeddedContext":true},` +
+	allOfAgentV2 = `{"session":{"delete":{},"prompt":{"image":{},"audio":{},"embeddedContext":{}}}}`
+	allOfAgent   = `{"loadSession":true,"promptCapabilities":{"image":true,"audio":true,"embeddedContext":true},` +
 		`"mcpCapabilities":{"http":true,"sse":true},"sessionCapabilities":{"list":{},"delete":{},` +
 		`"additionalDirectories":{},"resume":{},"close":{}},"auth":{"logout":{}}}`
 )
@@ -43,12 +44,12 @@ func dialectV1() dialect {
 	}
 }
 
-// dialectV2 returns the dialect of version 2, in which an agent advertises sessions alone.
+// dialectV2 returns the dialect of version 2, in which an agent advertises what rules ask for.
 func dialectV2() dialect {
 	return dialect{
 		classifier: acpframe.V2{},
 		hello:      `{"protocolVersion":2,"info":{"name":"c","version":"1"},"capabilities":{}}`,
-		greet:      `{"protocolVersion":2,"info":{"name":"a","version":"1"},"capabilities":{"session":{}},"authMethods":[]}`,
+		greet:      `{"protocolVersion":2,"info":{"name":"a","version":"1"},"capabilities":` + allOfAgentV2 + `,"authMethods":[]}`,
 		file:       `{"cwd":"/w"}`,
 	}
 }

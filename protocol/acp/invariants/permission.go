@@ -29,7 +29,7 @@ func permGuard(w *watch) {
 	}, asked(permission))
 
 	w.On(func(ev *event) {
-		t, next := ev.tool, readStatus(ev.update.Get("status"))
+		t, next := ev.tool, w.version.readStatus(ev.update.Get("status"))
 		if t == nil {
 			return
 		}

@@ -3,6 +3,7 @@ package invariants
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/rules"
@@ -41,8 +42,11 @@ func worksAgain(w *watch) {
 type before struct{ cancelled, restored, ended *request }
 
 func (w *watch) beforePrompt(ev *event, s *session) before {
+	if badKey(ev.params) {
+		return before{}
+	}
 	b := before{restored: s.restored}
-	if s.last == nil || len(s.open) > 0 {
+	if s.last == nil || s.atWork() {
 		return b
 	}
 	if s.last.stop == "cancelled" {
@@ -116,18 +120,19 @@ func promptAccepted(w *watch) {
 	// A session that is on its way out may be gone when its prompt is looked at.
 	w.On(func(ev *event) { delete(strongest, ev.session) }, asked(closeSession), asked(deleteSession))
 	w.inSession(func(ev *event, s *session) {
-		if !s.ready(v) || s.closed > 0 || len(s.open) > 0 {
+		if !s.ready(v) || s.closed > 0 || s.atWork() {
 			return
 		}
-		rarest, blocks := 0, ev.params.Get("prompt")
+		rarest, known, blocks := 0, true, ev.params.Get("prompt")
 		for b := range blocks.Items() {
-			rarest = max(rarest, slices.Index(kinds, b.Get("type").Str()))
+			at := slices.Index(kinds, b.Get("type").Str())
+			rarest, known = max(rarest, at), known && at >= 0
 		}
-		allowed := ev.conn.has(rules.OfAgent, gates[kinds[rarest]])
+		allowed := known && ev.conn.has(rules.OfAgent, gates[kinds[rarest]])
 		v.schema.CheckType("PromptRequest", ev.params, func(p schema.Problem) {
 			allowed = allowed && p.Severity > schema.Lossy
 		})
-		if blocks.Len() > 0 && allowed && !isCommand(ev.params) {
+		if blocks.Len() > 0 && allowed && !isCommand(ev.params) && !badKey(ev.params) {
 			strongest[s] = kinds[rarest]
 		}
 	}, asked(prompt))
@@ -143,6 +148,13 @@ func promptAccepted(w *watch) {
 	}, answered(prompt))
 }
 
+// badKey reports whether a prompt has an idempotency key that none may have.
+func badKey(params wire.Value) bool {
+	key := params.Get("idempotencyKey")
+	n := utf8.RuneCountInString(key.Str())
+	return isSet(key) && (n == 0 || n > 255)
+}
+
 // isCommand reports whether a prompt is a slash command, whose arguments the
 // agent may well refuse.
 func isCommand(params wire.Value) bool {
@@ -151,13 +163,14 @@ func isCommand(params wire.Value) bool {
 
 // emptyTurn judges that a turn shows something. A command may have no output.
 func emptyTurn(w *watch) {
-	w.inTurn(func(ev *event, t *turn) {
-		if ev.stop != "end_turn" || !t.alone() || t.cancel != nil || t.command() {
+	w.onEnd(func(ev *event) {
+		t := ev.turn
+		if t == nil || ev.stop != "end_turn" || !t.alone() || t.cancel != nil || t.command() {
 			return
 		}
 		w.judge("empty", !t.spoke && !t.acted, ev, "", []int{t.started},
 			"The turn ended with end_turn without any text, thought, tool call or plan.")
-	}, answered(prompt))
+	})
 }
 
 // sessionDistinct judges that each session has an id of its own.

@@ -76,7 +76,7 @@ func askPromised(w *watch) {
 			rules.Remember(kinds, rememberedTools, of, kind) // of the first entry about a call there is nothing else yet
 		}
 		if t == nil || t.turn == nil || t.turn.mixed || !promised[kinds[of]] || ev.session.created == 0 ||
-			free[ev.session] || readStatus(ev.update.Get("status")) != completed {
+			free[ev.session] || w.version.readStatus(ev.update.Get("status")) != completed {
 			return
 		}
 		w.judge("unasked", !asks[t], ev, t.id, []int{t.first},

@@ -82,9 +82,12 @@ func cancels(w *watch) {
 			return
 		}
 		t := s.items[callID(id)]
-		w.judge("late-update",
-			t != nil && t.first < s.cancelled && t.ended == 0 && t.turn == len(s.prompts) && !s.behind[callID(id)],
-			ev, id, []int{s.cancelled}, "Tool call %q is updated after the state idle with cancelled.", id)
+		late := t != nil && t.first < s.cancelled && t.ended == 0 && t.turn == len(s.prompts) && !s.behind[callID(id)]
+		w.judge("late-update", late, ev, id, []int{s.cancelled},
+			"Tool call %q is updated after the state idle with cancelled.", id)
+		if late && ev.tool != nil {
+			ev.tool.blamed = true
+		}
 	}, toolUpdate)
 	w.inSession(func(ev *event, s *session) {
 		t := ev.turn

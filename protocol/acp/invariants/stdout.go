@@ -63,7 +63,7 @@ func (ev *event) phase() string {
 		return "after the end of input"
 	}
 	for _, s := range c.sessions {
-		if len(s.open) > 0 {
+		if s.atWork() {
 			return "during a turn"
 		}
 	}

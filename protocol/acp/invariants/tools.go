@@ -19,7 +19,11 @@ func toolClosed(w *watch) {
 		stop    string
 	}
 	var all []left
-	w.inTurn(func(ev *event, t *turn) {
+	w.onEnd(func(ev *event) {
+		t := ev.turn
+		if t == nil || ev.goesOn() {
+			return
+		}
 		for _, tool := range t.tools {
 			if tool.by != byCall {
 				continue
@@ -29,16 +33,16 @@ func toolClosed(w *watch) {
 				all = append(all, left{tool, t.session, tool.status, ev.Seq, pick(ev.err.Exists(), "an error", ev.stop)})
 			}
 		}
-	}, answered(prompt))
+	})
 	w.AtEnd(func(rules.End) {
 		for _, l := range all {
 			conn, session, id := l.session.conn.n, l.session.id, l.tool.id
 			entries := []int{l.tool.first, l.ended}
 			switch {
+			case l.tool.blamed:
 			case l.tool.seq > l.ended:
 				w.Report("background", conn, session, id, append(entries, l.tool.seq),
 					"Tool call %q went on after its turn had ended, as background work.", id)
-			case l.tool.blamed:
 			case l.stop == "end_turn":
 				w.Report("open-at-end-turn", conn, session, id, entries,
 					"Tool call %q was still %s when its turn ended with end_turn.", id, l.status)
@@ -132,12 +136,12 @@ func blurred(ev *event) bool {
 	return ev.turn != nil && ev.turn.mixed || s != nil && s.replaying() && s.last != nil && s.last.mixed
 }
 
-func ending(s status) string { return pick(s == failed, "failed", "completed") }
+func ending(s status) string { return pick(s == calledOff, "been cancelled", s.String()) }
 
 // afterEnd judges that nothing changes of a tool call that has ended.
 func afterEnd(w *watch) {
 	w.On(func(ev *event) {
-		t, next := ev.tool, readStatus(ev.update.Get("status"))
+		t, next := ev.tool, w.version.readStatus(ev.update.Get("status"))
 		if t == nil || !t.status.final() || next != unsaid && next != t.status || blurred(ev) || ev.turn == nil {
 			return
 		}
@@ -153,7 +157,7 @@ func afterEnd(w *watch) {
 func statusForward(w *watch) {
 	afterEnd(w)
 	w.On(func(ev *event) {
-		t, next := ev.tool, readStatus(ev.update.Get("status"))
+		t, next := ev.tool, w.version.readStatus(ev.update.Get("status"))
 		if t == nil || next == unsaid || next == unknownStatus || t.status == unsaid || blurred(ev) {
 			return
 		}

@@ -1,6 +1,8 @@
 package invariants
 
 import (
+	"strings"
+
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/transcript"
@@ -212,6 +214,11 @@ func (ev *event) text() string {
 		text += block.Get("text").Str()
 	}
 	return text
+}
+
+// wholeMessage reports whether an update of version 2 is a whole message, and no piece of one.
+func (ev *event) wholeMessage() bool {
+	return isMessage(ev.topic) && !strings.HasSuffix(ev.tag(), "_chunk")
 }
 
 // succeeded reports whether a response is a result.

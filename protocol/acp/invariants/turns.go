@@ -54,13 +54,14 @@ const (
 	inProgress
 	completed
 	failed
+	calledOff // of version 2
 	unknownStatus
 )
 
-func (s status) final() bool { return s == completed || s == failed }
+func (s status) final() bool { return s == completed || s == failed || s == calledOff }
 
 func (s status) String() string {
-	return [...]string{"unsaid", "pending", "in_progress", "completed", "failed", "unknown"}[s]
+	return [...]string{"unsaid", "pending", "in_progress", "completed", "failed", "cancelled", "unknown"}[s]
 }
 
 // tool is one tool call of a session.
@@ -107,6 +108,9 @@ func (s *session) turns() []*turn {
 	}
 	return s.open
 }
+
+// atWork reports whether a turn is open.
+func (s *session) atWork() bool { return len(s.open) > 0 || s.busy() }
 
 // alone reports whether nothing but its prompt and a cancel decides how a turn goes.
 func (t *turn) alone() bool { return !t.concurrent && !t.disturbed && t.close == nil }

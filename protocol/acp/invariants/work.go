@@ -99,8 +99,9 @@ func (w *world) foldWork(s *session, ev *event) {
 func (w *world) foldDemand(s *session, ev *event) {
 	switch ev.verb {
 	case prompt:
-		t := &turn{session: s, started: ev.Seq, concurrent: s.active || s.busy(), text: readPrompt(ev.params)}
 		r, key := ev.conn.open[ev.Seq], ev.params.Get("idempotencyKey").Str()
+		t := &turn{request: r, session: s, started: ev.Seq, concurrent: s.active || s.busy(), text: readPrompt(ev.params)}
+		s.restored = nil
 		if first := s.keys[key]; first != nil && !first.failed {
 			if r != nil {
 				r.turn, r.first = nil, first
@@ -157,7 +158,7 @@ func (s *session) working() *turn {
 // endOfWork reads of a state that it ends a turn, and why.
 func (ev *event) endOfWork() {
 	if s := ev.session; s != nil && s.active && ev.update.Get("state").Is("idle") {
-		ev.turn, ev.stop = s.working(), ev.update.Get("stopReason").Str()
+		ev.stop = ev.update.Get("stopReason").Str()
 	}
 }
 
@@ -291,7 +292,7 @@ func (s *session) endTurns(seq int, stop string) {
 	waiting := lists.Count(s.prompts, func(t *turn) bool { return t.answered == 0 })
 	for _, t := range s.prompts {
 		if t.ended == 0 && (t.answered > 0 || waiting == 1) {
-			t.ended, t.stop = seq, stop
+			t.ended, t.stop, t.tools, s.last = seq, stop, nil, t
 		}
 	}
 }

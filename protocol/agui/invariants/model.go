@@ -102,7 +102,7 @@ func (ev *event) show() {
 	switch delta := ev.v.Get("delta").Str(); {
 	case !ev.heard.Remembers(ev.Entry):
 	case ev.family == text && ev.verb != other:
-		ev.heard.Show(delta, false)
+		ev.heard.Show(delta, "", false)
 	case ev.family == thought && ev.verb != other:
 		ev.heard.Think(delta)
 	default: // a snapshot, a state or a widget may show the text too
