@@ -203,7 +203,7 @@ func Causes(list []results.Result) []results.Cause {
 
 // setApart marks the causes that are wrong everywhere: of class fail, found by a rule, in five
 // scenarios or more and in at least half of those that were judged. It marks the results that
-// pass but for them. A golden may differ in what five others differ in too.
+// pass but for them: their golden may differ too, in what five others differ in.
 func setApart(run *results.Run) {
 	judged, differ, found := map[string]bool{}, map[string]int{}, map[string]bool{}
 	for _, r := range run.Results {
@@ -227,6 +227,7 @@ func setApart(run *results.Run) {
 		r := &run.Results[i]
 		same := !r.Golden.Failed() || differ[differing(r.Golden.Diff)] >= 5
 		r.Apart = r.Verdict == results.Fail && r.Failure == nil && same && !slices.ContainsFunc(r.Checks, missed) &&
+			slices.ContainsFunc(r.Findings, func(f results.Finding) bool { return everywhere[f.Cause()] }) &&
 			!slices.ContainsFunc(r.Findings, func(f results.Finding) bool {
 				return f.Class == results.Fail && !everywhere[f.Cause()]
 			})

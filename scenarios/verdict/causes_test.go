@@ -81,10 +81,17 @@ func TestWrongEverywhere(t *testing.T) {
 	if c := checks.Causes; len(c) != 1 || c[0].Everywhere {
 		t.Errorf("what a check misses in each scenario stands with each: %+v", c)
 	}
+	var goldens results.Run
+	for i := range 6 {
+		goldens.Results = append(goldens.Results, results.Result{ID: fmt.Sprint("golden/", i), Verdict: results.Fail,
+			Golden: &results.Golden{State: "differs", Diff: "-a\n+b\n"}})
+	}
+	verdict.Conclude(&goldens)
 	for name, c := range map[string]struct {
 		run         results.Run
 		apart, exit int
 	}{
+		"goldens alone":         {goldens, 0, 1},
 		"all, one with a check": {run(5, 0, false), 4, 1},
 		"half":                  {run(6, 6, false), 5, 1},
 		"too few":               {run(4, 0, false), 0, 1},

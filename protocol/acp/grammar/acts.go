@@ -146,7 +146,11 @@ func (w *writer) sets(method, params string) {
 }
 
 func (w *writer) givesOption(id, value string) {
-	w.sets("session/set_config_option", `"configId": "`+id+`", "value": "`+value+`"`)
+	params := `"configId": "` + id + `", "value": "` + value + `"`
+	if w.V2 {
+		params += `, "type": "id"`
+	}
+	w.sets("session/set_config_option", params)
 }
 
 func (w *writer) givesMode() {

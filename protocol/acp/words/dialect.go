@@ -229,7 +229,7 @@ func (c *client) hello(version any) map[string]any {
 		return hello
 	}
 	offers := maps.Clone(c.offers)
-	for _, gone := range []string{"fs", "terminal", "session"} { // version 2 has none of them
+	for _, gone := range []string{"fs", "terminal", "session", "subagents"} { // of version 2 no client advertises them
 		delete(offers, gone)
 	}
 	return map[string]any{"protocolVersion": version, "capabilities": offers, "info": info}
