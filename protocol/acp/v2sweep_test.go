@@ -44,7 +44,7 @@ func TestSweepsOfVersion2(t *testing.T) {
 		"resume-without-state":      {"V2-RESUME", "load"},
 		"queue-as-internal-error":   {"V2-CANCEL", "second prompt + cancel"},
 		"retry-is-new":              {"one-prompt", "lose the answer*"},
-		"call-cancel-ends-the-turn": {"work-goes-on", "cancel tool call"},
+		"call-cancel-ends-the-turn": {"CANCEL-CAUSE", "cancel tool call"},
 	} {
 		found := explore(fault, 8, c.action).Findings
 		if !slices.ContainsFunc(found, func(f sweep.Finding) bool { return f.Rule == c.rule }) {

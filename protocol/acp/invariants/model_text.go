@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/hearing"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
@@ -107,15 +108,19 @@ func (w *world) findTurn(ev *event) *turn {
 	if len(open) == 1 {
 		return open[0]
 	}
-	of := func(t *turn) bool { return t != nil && t.session.id == ev.Session }
-	if at := slices.IndexFunc(open, of); at >= 0 && !slices.ContainsFunc(open, func(t *turn) bool { return t.likened() }) {
-		return open[at]
+	of := lists.Where(open, func(t *turn) bool { return t != nil && t.session.id == ev.Session })
+	if len(of) == 1 && !slices.ContainsFunc(open, func(t *turn) bool { return t.likened() }) {
+		return of[0]
 	}
 	return nil
 }
 
+// openTurns are the turns that are open in the agents that live.
 func (w *world) openTurns() (open []*turn) {
 	for _, c := range w.conns {
+		if c.exited > 0 {
+			continue
+		}
 		if w.version.states {
 			for _, s := range c.sessions {
 				open = append(open, s.unended()...)

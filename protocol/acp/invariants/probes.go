@@ -165,7 +165,7 @@ func isCommand(params wire.Value) bool {
 func emptyTurn(w *watch) {
 	w.onEnd(func(ev *event) {
 		t := ev.turn
-		if t == nil || ev.stop != "end_turn" || !t.alone() || t.cancel != nil || t.command() {
+		if t == nil || ev.stop != "end_turn" || !t.alone() || t.stopped() || t.command() {
 			return
 		}
 		w.judge("empty", !t.spoke && !t.acted, ev, "", []int{t.started},
