@@ -42,7 +42,7 @@ func worksAgain(w *watch) {
 type before struct{ cancelled, restored, ended *request }
 
 func (w *watch) beforePrompt(ev *event, s *session) before {
-	if badKey(ev.params) {
+	if badKey(ev.params) || !mandatory(ev.params) {
 		return before{}
 	}
 	b := before{restored: s.restored}
@@ -146,6 +146,16 @@ func promptAccepted(w *watch) {
 		w.judge(strings.ReplaceAll(kind, "_", "-"), ev.code() == -32602, ev, "", []int{ev.Ref},
 			"A valid prompt with %s was refused with -32602 %q.", kind, ev.err.Get("message").Str())
 	}, answered(prompt))
+}
+
+// mandatory reports whether a prompt has no block but of the kinds that each agent takes.
+func mandatory(params wire.Value) bool {
+	for b := range params.Get("prompt").Items() {
+		if kind := b.Get("type"); !kind.Is("text") && !kind.Is("resource_link") {
+			return false
+		}
+	}
+	return true
 }
 
 // badKey reports whether a prompt has an idempotency key that none may have.
