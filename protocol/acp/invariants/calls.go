@@ -153,7 +153,8 @@ func (c *callWatch) shown(ev *event, x *calling) {
 // go on behind its result.
 func (c *callWatch) unended(ev *event, x *calling) {
 	t, n := ev.turn, len(x.ran)
-	if x.refused || n == 0 || ev.goesOn() || n < len(t.tools) && n+len(x.called) != len(t.tools) || slices.Contains(x.ran, "run_shell") {
+	if x.refused || n == 0 || ev.goesOn() || n < len(t.tools) && n+len(x.called) != len(t.tools) ||
+		slices.Contains(x.ran, "run_shell") {
 		return
 	}
 	c.Saw("unended")

@@ -245,6 +245,13 @@ func (r *request) awaited(t *turn) bool {
 	return true
 }
 
+// excused reports whether the editor has done what may end a turn as cancelled.
+func (t *turn) excused() bool {
+	c := t.session.conn
+	return t.stopped() || t.close != nil || t.request == nil || t.request.back != nil || t.disturbed ||
+		c.closedIn > 0 || c.signalled > 0
+}
+
 // cancelCause judges whether a turn that ends cancelled was cancelled.
 func cancelCause(w *watch) {
 	type told struct {
@@ -282,8 +289,7 @@ func cancelCause(w *watch) {
 		delete(excused, t)
 		delete(idle, t.session)
 		w.Saw("not-cancelled", "earlier-cancel", "other-session")
-		if ev.stop != "cancelled" || t.stopped() || t.close != nil || t.request == nil || t.request.back != nil ||
-			t.disturbed || cancelled || ev.conn.closedIn > 0 || ev.conn.signalled > 0 {
+		if ev.stop != "cancelled" || cancelled || t.excused() {
 			return
 		}
 		object := fmt.Sprint(t.started)

@@ -77,8 +77,8 @@ func (s *session) restore(ev *event, r *request) {
 	}
 }
 
-// showsHistory reports whether a load or a resume asks for the history, and nothing else goes on that could be taken for
-// a part of it.
+// showsHistory reports whether a load or a resume asks for the history, and nothing else goes on that could be taken
+// for a part of it.
 func (s *session) showsHistory(ev *event) bool {
 	return ev.verb == loadSession || ev.params.Get("replayFrom").Kind() == wire.Object && !s.busy()
 }

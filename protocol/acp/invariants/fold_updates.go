@@ -73,12 +73,18 @@ func (w *world) foldTool(s *session, ev *event) {
 			old.status, old.seq = st, ev.Seq // the same call, replayed and live
 		}
 	}
-	if content := u.Get("content"); content.Kind() == wire.Array {
-		t.terminals = t.terminals[:0]
-		for item := range content.Items() {
-			if item.Get("type").Is("terminal") {
-				t.terminals = append(t.terminals, item.Get("terminalId").Str())
-			}
+	t.show(u.Get("content"))
+}
+
+// show remembers which terminals the content of a tool call shows.
+func (t *tool) show(content wire.Value) {
+	if content.Kind() != wire.Array {
+		return
+	}
+	t.terminals = t.terminals[:0]
+	for item := range content.Items() {
+		if item.Get("type").Is("terminal") {
+			t.terminals = append(t.terminals, item.Get("terminalId").Str())
 		}
 	}
 }

@@ -157,8 +157,8 @@ func (w *watch) compareCalls(k *talk, r *replayed, ev *event) {
 	if r.calls == 0 && kept == 0 {
 		return // an agent may keep none
 	}
-	w.judge("call", max(kept, r.calls) < owed, ev, "", []int{ev.request.seq}, "%s replayed %s, and %d had ended before it.",
-		ev.Method, count(max(kept, r.calls), "tool call"), owed)
+	w.judge("call", max(kept, r.calls) < owed, ev, "", []int{ev.request.seq},
+		"%s replayed %s, and %d had ended before it.", ev.Method, count(max(kept, r.calls), "tool call"), owed)
 }
 
 // speaksAlone reports whether what the session says now belongs to one turn.
