@@ -72,8 +72,9 @@ type lastReply struct {
 // lastReplyOf notes what the model's side says of the last reply of a turn.
 func lastReplyOf(ev *event, t *turn, turns map[*turn]*lastReply, main map[int64]bool) {
 	n, _ := ev.body.Get("n").Int()
+	lane := ev.body.Get("lane")
 	switch {
-	case ev.Kind == transcript.ModelRequest && ev.body.Get("lane").Is("main"):
+	case ev.Kind == transcript.ModelRequest && (lane.Is(fakellm.LaneMain) || lane.Is(fakellm.LaneAfter)):
 		marks := strings.HasPrefix(ev.body.Get("wire").Str(), "openai-")
 		main[n], turns[t] = true, &lastReply{open: true, marks: marks}
 	case ev.Kind == transcript.ModelChunk && main[n] && turns[t] != nil && len(turns[t].said) < rememberedText:
