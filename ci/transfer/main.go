@@ -45,7 +45,7 @@ func main() {
 		}
 		batches, faults := load(".")
 		if *number == 0 {
-			must.Do(os.WriteFile("docs/transfer.md", []byte(page(batches, faults)), 0o644))
+			must.Do(os.WriteFile("docs/transfer.md", []byte(page(batches, faults)+accusedPage(accused("."))), 0o644))
 			must.Do(os.WriteFile("docs/sabotage.md", []byte(sabotagePage(sabotaged("."))), 0o644))
 			return
 		}

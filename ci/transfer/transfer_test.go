@@ -33,7 +33,7 @@ func TestPage(t *testing.T) {
 		return
 	}
 	is, err := os.ReadFile(root + "/docs/transfer.md")
-	if err != nil || string(is) != page(batches, faults) {
+	if err != nil || string(is) != page(batches, faults)+accusedPage(accused(root)) {
 		t.Errorf("docs/transfer.md differs from its data (%v); run: go run ./ci/transfer", err)
 	}
 }
@@ -67,6 +67,11 @@ func TestFirstFiguresStay(t *testing.T) {
 		file, err := git("show", "--name-only", "--format=", b.Faults)
 		if want := "ci/agents/" + b.Agent + "/faults.yaml"; err != nil || !strings.Contains(file, want) {
 			t.Errorf("batch %d: %s does not write %s", b.Batch, b.Faults, want)
+		}
+	}
+	for i, a := range accused(root) {
+		if _, err := git("merge-base", "--is-ancestor", a.Change, "HEAD"); err != nil || i > 0 && a.Date > accused(root)[i-1].Date {
+			t.Errorf("the accusation of %s on %s: %s is no commit, or the days are in another order", a.Agent, a.Date, a.Change)
 		}
 	}
 	commits, err := git("log", "--format=%H", "--", folder+"/batches.yaml")

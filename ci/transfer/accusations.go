@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/acp-test/acp-test/ci/must"
+	"github.com/goccy/go-yaml"
+)
+
+// Accusation is a false finding that somebody saw on an agent to which the suites were new.
+type Accusation struct {
+	Date    string // the day, as 2006-01-02
+	Agent   string
+	Found   string // the rule or the check
+	Because string // why it was false
+	Now     string // what was changed for all agents
+	Change  string // the commit of that
+}
+
+// accused returns the false findings below the root of the repository, the latest first.
+func accused(root string) (all []Accusation) {
+	text := must.Get(os.ReadFile(filepath.Join(root, "ci/transfer/accusations.yaml")))
+	must.Do(yaml.UnmarshalWithOptions(text, &all, yaml.Strict()))
+	return all
+}
+
+// accusedPage is the part of docs/transfer.md about false findings.
+func accusedPage(all []Accusation) string {
+	var b strings.Builder
+	b.WriteString(aboutAccused)
+	for _, a := range all {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s (`%s`) |\n", a.Date, cell(a.Agent), cell(a.Found), cell(a.Because), cell(a.Now),
+			a.Change)
+	}
+	return b.String()
+}
+
+const aboutAccused = `
+## False accusations
+
+What was found on agents that were new to the suites, and was no mistake of theirs. Each was mended where it
+arose, for all agents.
+
+| day | agent | found | why it was false | since then |
+|---|---|---|---|---|
+`
