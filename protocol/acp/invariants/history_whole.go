@@ -28,7 +28,7 @@ func loadWhole(w *watch) {
 		}
 		return talks[id]
 	}
-	w.On(func(ev *event) { delete(talks, ev.Session) }, asked(deleteSession))
+	w.On(func(ev *event) { delete(talks, ev.Session) }, asked(deleteSession), compactionUpdate)
 	w.On(func(ev *event) { of(ev.Session).ask(ev) }, asked(prompt))
 	w.On(func(ev *event) {
 		if from := talks[ev.request.session.name()]; from != nil && len(talks) < rememberedSessions {
@@ -45,7 +45,11 @@ func loadWhole(w *watch) {
 			k.end(t, t.leavesHistory(ev.stop) && !t.concurrent && !t.mixed)
 		}
 	})
-	eachReplay(w, func(r *replayed, ev *event) { r.hear(ev) }, func(r *replayed, ev *event) {
+	eachReplay(w, func(r *replayed, ev *event) {
+		r.hear(ev)
+		live := w.state.shown[ev.Session][ev.update.Get("messageId").Str()].live
+		r.renamed = r.renamed || isMessage(ev.topic) && !live
+	}, func(r *replayed, ev *event) {
 		// LOAD-WINDOW names a replay without anything of the agent.
 		if k := talks[ev.Session]; k != nil && r.answered && r.all.Len() < 8*rememberedText {
 			w.compare(k, r, ev, model.String())
@@ -68,6 +72,7 @@ func (w *watch) modelWords() *strings.Builder {
 type replayed struct {
 	user, said, thought, all strings.Builder
 	ids                      map[string]bool // of the messages
+	renamed                  bool            // one has an id that the live session did not show, of which V2-RESUME speaks
 	topic                    topic           // of the latest piece
 	calls                    int
 	answered                 bool // it has something of the agent
@@ -105,8 +110,8 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 	all, at, before, said := r.all.String(), 0, 0, map[string]bool{}
 	for _, x := range k.past {
 		text := x.text.String()
-		// LOAD-WINDOW names a user who said nothing, and V2-RESUME a message that is not there.
-		if text == "" || x.topic == userChunk && r.user.Len() == 0 || w.version.states && !r.ids[x.id] {
+		// LOAD-WINDOW names a user who said nothing, and V2-RESUME a message of the user that is not there.
+		if text == "" || x.topic == userChunk && (r.user.Len() == 0 || w.version.states && !r.ids[x.id]) {
 			continue
 		}
 		point, what := pick(strings.Contains(model, text), "message", "notice"), "message"
@@ -116,7 +121,8 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 		case userChunk:
 			point, what = "user", "prompt"
 		}
-		if w.judge(point, !strings.Contains(r.of(x.topic).String(), text), ev, "", []int{x.seq, ev.request.seq},
+		gone := x.topic == agentChunk && x.id != "" && w.version.states && !r.ids[x.id] && !r.renamed
+		if w.judge(point, gone || !strings.Contains(r.of(x.topic).String(), text), ev, "", []int{x.seq, ev.request.seq},
 			"%s did not replay the %s that began with #%d.", ev.Method, what, x.seq) != nil || x.topic == thoughtChunk {
 			continue
 		}

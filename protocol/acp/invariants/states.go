@@ -132,7 +132,6 @@ func echo(w *watch) {
 
 // replays judges what comes with a resume.
 func replays(w *watch) {
-	told := w.spoken()
 	w.On(func(ev *event) {
 		s := ev.session
 		switch {
@@ -152,19 +151,17 @@ func replays(w *watch) {
 		w.Saw("not-silent", "history-after-state")
 		w.judge("no-state", !p.told, ev, "", []int{p.seq}, "No state_update comes before the answer to the resume.")
 		if shown, whole := w.state.shown[s.id]; whole && p.history {
-			w.sameMessages(ev, p, shown, told[s.id])
+			w.sameMessages(ev, p, shown)
 		}
 	}, answered(resumeSession))
 }
 
-// sameMessages judges that a history has the messages that the live session showed, under their ids: all of the user,
-// and of the agent those in which the model spoke.
-func (w *watch) sameMessages(ev *event, p *replay, shown map[string]message, told *talk) {
+// sameMessages judges that a history has the messages that the live session showed, under their ids, and all of the
+// user. Of those of the agent LOAD-WHOLE speaks.
+func (w *watch) sameMessages(ev *event, p *replay, shown map[string]message) {
 	w.Saw("other-ids", "gone")
-	others := false
 	for _, id := range p.shown {
 		if !shown[id].live && !p.busy {
-			others = true
 			w.find("other-ids", ev, id, []int{p.seq}, "The history has a message %q, which the live session did not show.", id)
 		}
 	}
@@ -173,38 +170,6 @@ func (w *watch) sameMessages(ev *event, p *replay, shown map[string]message, tol
 			w.find("gone", ev, id, []int{m.first, p.seq}, "The message %q of the user is not in the history.", id)
 		}
 	}
-	if told == nil || p.busy || others {
-		return
-	}
-	for _, x := range told.past {
-		w.judge("gone", !slices.Contains(p.shown, x.id), ev, x.id, []int{x.seq, p.seq},
-			"The message %q of the agent is not in the history.", x.id)
-	}
-}
-
-// spoken gathers the messages in which sessions told what their models had said, in turns that ended with end_turn.
-func (w *watch) spoken() map[string]*talk {
-	model, talks := w.modelWords(), map[string]*talk{}
-	w.On(func(ev *event) { delete(talks, ev.Session) }, compactionUpdate)
-	w.inSession(func(ev *event, s *session) {
-		if s.replay == nil {
-			if talks[s.id] == nil {
-				rules.Remember(talks, rememberedSessions, s.id, &talk{})
-			}
-			talks[s.id].hear(ev)
-		}
-	}, agentChunk)
-	w.inSession(func(ev *event, s *session) {
-		if k := talks[s.id]; k != nil && s.active && ev.update.Get("state").Is("idle") {
-			if s.replay == nil && ev.stop == "end_turn" {
-				k.past = append(k.past, lists.Where(k.turn, func(x *spoken) bool {
-					return x.id != "" && x.text.Len() > 0 && strings.Contains(model.String(), x.text.String())
-				})...)
-			}
-			k.turn = nil
-		}
-	}, stateUpdate)
-	return talks
 }
 
 // background judges the list of background work.
