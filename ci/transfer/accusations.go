@@ -32,8 +32,8 @@ func accusedPage(all []Accusation) string {
 	var b strings.Builder
 	b.WriteString(aboutAccused)
 	for _, a := range all {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s (`%s`) |\n", a.Date, cell(a.Agent), cell(a.Found), cell(a.Because), cell(a.Now),
-			a.Change)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s (`%s`) |\n", a.Date, cell(a.Agent), cell(a.Found), cell(a.Because),
+			cell(a.Now), a.Change)
 	}
 	return b.String()
 }

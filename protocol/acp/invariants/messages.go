@@ -46,7 +46,7 @@ const rememberedIDs = 1 << 12
 
 // chunk judges a piece of a message.
 func (x *messageIDs) chunk(ev *event, s *session) {
-	if ev.turn != nil && ev.turn.mixed {
+	if ev.turn != nil && ev.turn.mixed || ev.wholeMessage() || len(s.behind) > 0 {
 		return
 	}
 	m := rules.Entry(x.of, s)

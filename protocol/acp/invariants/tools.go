@@ -64,7 +64,7 @@ func toolAnnounced(w *watch) {
 		if ev.session == nil || id.Kind() != wire.String {
 			return
 		}
-		w.Saw("unannounced")
+		w.Saw("unannounced", "elsewhere")
 		t := ev.tool
 		switch {
 		case t == nil && (blind(ev.session) || elsewhere(w, ev, id)):
@@ -78,7 +78,7 @@ func toolAnnounced(w *watch) {
 		}
 	}, toolUpdate)
 	w.On(func(ev *event) {
-		id := ev.params.Get("toolCall").Get("toolCallId")
+		id := ev.params.Path(w.version.call).Get("toolCallId")
 		unknown := id.Kind() == wire.String && ev.tool == nil && !blind(ev.session)
 		w.judge("permission-first", unknown && !elsewhere(w, ev, id), ev, id.Str(), nil,
 			"The permission request is about tool call %q, which no tool_call has announced.", id.Str())
@@ -96,11 +96,11 @@ func toolAnnounced(w *watch) {
 // elsewhere reports whether a tool call that a session names runs in another one, while it runs nothing itself.
 func elsewhere(w *watch, ev *event, id wire.Value) bool {
 	s := ev.session
-	if len(s.open) > 0 || s.child() || s.replaying() {
+	if s.atWork() || s.child() || s.window != nil {
 		return false
 	}
 	for _, o := range ev.conn.sessions {
-		if t := o.announced(id); t != nil && t.by == byCall && !t.status.final() && len(o.open) > 0 && !o.within(s) {
+		if t := o.announced(id); t != nil && t.by == byCall && !t.status.final() && o.atWork() && !o.within(s) {
 			t.blamed = true
 			w.find("elsewhere", ev, t.id, []int{t.first}, "Session %s, in which no turn is open, names tool call %q, which "+
 				"runs in session %s.", s.id, t.id, o.id)
