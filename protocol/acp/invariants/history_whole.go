@@ -114,13 +114,7 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 		if text == "" || x.topic == userChunk && (r.user.Len() == 0 || w.version.states && !r.ids[x.id]) {
 			continue
 		}
-		point, what := pick(strings.Contains(model, text), "message", "notice"), "message"
-		switch x.topic {
-		case thoughtChunk:
-			point, what = "thought", "thought"
-		case userChunk:
-			point, what = "user", "prompt"
-		}
+		point, what := x.name(model)
 		gone := x.topic == agentChunk && x.id != "" && w.version.states && !r.ids[x.id] && !r.renamed
 		if w.judge(point, gone || !strings.Contains(r.of(x.topic).String(), text), ev, "", []int{x.seq, ev.request.seq},
 			"%s did not replay the %s that began with #%d.", ev.Method, what, x.seq) != nil || x.topic == thoughtChunk {
@@ -136,6 +130,17 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 		}
 	}
 	w.compareCalls(k, r, ev)
+}
+
+// name returns the point that judges what was said, and what that is called. model is what the model has said.
+func (x *spoken) name(model string) (point, what string) {
+	switch x.topic {
+	case thoughtChunk:
+		return "thought", "thought"
+	case userChunk:
+		return "user", "prompt"
+	}
+	return pick(strings.Contains(model, x.text.String()), "message", "notice"), "message"
 }
 
 // compareCalls judges the tool calls of a replay: by their ids where it keeps them, else by
