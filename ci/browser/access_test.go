@@ -33,22 +33,35 @@ func (p *page) accuse() any {
 // widths are a phone, the narrowest screen with all panes, a laptop and a wide screen.
 var widths = []int64{390, 800, 1440, 2560}
 
-// Nothing serious keeps people out of the report, on any screen.
-func TestAccess(t *testing.T) {
+// broken finds wrong plurals in what is read, and values of the program instead of words.
+const broken = `(document.querySelector("#app").innerText.match(/\b1 (entries|scenarios|findings|checks|sessions|turns|processes|lines|` +
+	`conversations|schedules|pairs|places|rounds|times)\b|undefined|NaN|\[object/g) || []).join(" | ")`
+
+// everywhere opens a view in both themes at all widths: axe finds nothing serious, no sentence is broken, the page
+// is not wider than the screen, and -screens gets a picture.
+func (p *page) everywhere(name, hash, wait string) {
+	p.t.Helper()
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range widths {
-			t.Run(fmt.Sprintf("%d in %s", width, scheme), func(t *testing.T) {
-				p := open(t)
-				p.do("setting the screen", chromedp.EmulateViewport(width, 900), emulate(scheme))
-				for hash, wait := range views {
-					p.visit(hash, wait)
-					p.screen(fmt.Sprintf("%s-%d-%s", strings.NewReplacer("/", "-", "#", "", "?", "-").Replace("view"+hash), width, scheme))
-					if found := p.accuse(); found != "" {
-						t.Errorf("%s: %v", hash, found)
-					}
-				}
-			})
+			p.do("setting the screen", chromedp.EmulateViewport(width, 900), emulate(scheme))
+			p.visit(hash, "#app")
+			p.do("waiting for "+wait, chromedp.WaitReady(wait, chromedp.ByQuery)) // on a phone its pane may not be the one in sight
+			at := fmt.Sprintf("%s-%d-%s", name, width, scheme)
+			p.screen(at)
+			if found := p.accuse(); found != "" {
+				p.t.Errorf("%s: %v", at, found)
+			}
+			p.want("broken sentences of "+at, p.eval(broken), "")
+			p.want("width of "+at, p.eval("document.documentElement.scrollWidth"), float64(width))
 		}
+	}
+}
+
+// Nothing serious keeps people out of the report, on any screen.
+func TestAccess(t *testing.T) {
+	for hash, wait := range views {
+		name := strings.NewReplacer("/", "-", "#", "", "?", "-").Replace("view" + hash)
+		t.Run(name, func(t *testing.T) { open(t).everywhere(name, hash, wait) })
 	}
 	p := open(t)
 	p.visit("", views[""])

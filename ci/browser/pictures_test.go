@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -37,12 +36,7 @@ func (p *page) screen(name string) {
 //	ci/browser/run -run TestPictures -args -pictures ../../docs/pictures
 func TestPictures(t *testing.T) {
 	dir := t.TempDir()
-	run := exec.Command(given(t, "ACP_TEST_PROGRAM"), "run", "--run", "^(cancel/(mid-|late-|twice|other-)|prompt-turn/|permission/)",
-		"--fault", "cancel-end-turn", "-q")
-	run.Dir = dir
-	if out, err := run.CombinedOutput(); err == nil {
-		t.Fatalf("nothing fails: %s", out)
-	}
+	acpTest(t, dir, 1, "run", "--run", "^(cancel/(mid-|late-|twice|other-)|prompt-turn/|permission/)", "--fault", "cancel-end-turn", "-q")
 	p := at(t, "file://"+filepath.Join(dir, "acp-test-out", "report.html"))
 	for _, of := range []struct {
 		name, hash, wait, ready string

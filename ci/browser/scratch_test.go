@@ -24,13 +24,11 @@ func TestScratch(t *testing.T) {
 	p.until(status + `.includes("go on: step-2")`)
 	p.press("go on: step-2")
 	p.until(status + `.includes("Write a.txt")`)
-	for _, width := range []int64{390, 1280} {
-		p.do("setting the screen", chromedp.EmulateViewport(width, 900))
-		if found := p.accuse(); found != "" {
-			t.Errorf("at %d: %v", width, found)
-		}
-		p.want("width of the page", p.eval("document.documentElement.scrollWidth"), float64(width))
-	}
+	p.everywhere("scratch", "", "#say")
+	p.do("setting the screen", chromedp.EmulateViewport(1280, 900))
+	p.visit("", "#say")
+	p.do("the prompt again", chromedp.SendKeys("#say", "Write it.", chromedp.ByQuery))
+	p.until(status + `.includes("Write a.txt")`)
 	if left := p.tabbed(); left != "" {
 		t.Errorf("keys do not reach:\n%v", left)
 	}
@@ -50,6 +48,8 @@ func TestScratch(t *testing.T) {
 	p.until(`document.querySelector(".compose select")?.options.length > 5`)
 	p.eval(`void (s => { s.value = "session/new"; s.dispatchEvent(new Event("change")) })(document.querySelector(".compose select"))`)
 	p.want("what it must have", p.eval(`(p => typeof p.cwd + " " + Array.isArray(p.mcpServers))(JSON.parse(document.querySelector("#raw").value).params)`), "string true")
+	p.do("looking at one", chromedp.Focus(".compose .parts button", chromedp.ByQuery))
+	p.until(`document.querySelector(".compose .field-about")?.innerText.includes("NewSessionRequest")`)
 	const members = `Object.keys(JSON.parse(document.querySelector("#raw").value).params).length`
 	least, _ := p.eval(members).(float64)
 	p.do("one more member", chromedp.Click(".compose .parts button", chromedp.ByQuery))

@@ -1,0 +1,96 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+// spying keeps what the time line writes in its last picture, and how wide the curves of it are.
+const spying = `(() => { const c = CanvasRenderingContext2D.prototype;
+	for (const [name, what] of [["clearRect", () => { window.texts = []; window.curves = [] }], ["fillText", (c, text) => texts.push(text)],
+		["bezierCurveTo", c => curves.push(c.lineWidth)]]) {
+		const own = c[name];
+		c[name] = function (...args) { what(this, ...args); return own.apply(this, args) };
+	} })()`
+
+// pointer has the time line get an event of the pointer, at a part of its width and so many pixels from its top or,
+// below zero, its bottom.
+func (p *page) pointer(kind string, x, y float64) {
+	p.t.Helper()
+	p.eval(fmt.Sprintf(`void (c => { const b = c.getBoundingClientRect(), y = %g; c.setPointerCapture = () => {};
+		c.dispatchEvent(new PointerEvent(%q, {pointerId: 1, clientX: b.left + 80 + %g * (b.width - 88), clientY: (y < 0 ? b.bottom : b.top) + y})) })
+		(document.querySelector(".timeline canvas"))`, y, kind, x))
+}
+
+// The time line opens at the turn of the failure. Its spans have names, requests are joined with their answers under the pointer,
+// the axis moves the playhead, which state and conversation follow, and the small picture moves what is in view.
+func TestTimeLine(t *testing.T) {
+	dir := t.TempDir()
+	acpTest(t, dir, 1, "run", "--run", "^cancel/mid-stream-at-gate$", "--fault", "cancel-end-turn", "-q")
+	p := at(t, "file://"+filepath.Join(dir, "acp-test-out", "report.html"))
+	p.do("spying", chromedp.ActionFunc(func(ctx context.Context) error {
+		_, err := cdppage.AddScriptToEvaluateOnNewDocument(spying).Do(ctx)
+		return err
+	}), chromedp.EmulateViewport(1440, 900))
+	p.visit("#/", "#causes")
+	p.do("the failure", chromedp.Click(toFailure, chromedp.ByQuery), chromedp.WaitVisible(".row.at", chromedp.ByQuery))
+	for _, name := range []string{"editor", "agent", "model", "process", "turn", "cancel window", "model request", "gate mid"} {
+		p.until(fmt.Sprintf("texts.includes(%q)", name))
+	}
+	const inView = `document.querySelector(".timeline .bar .dim").textContent`
+	turn := p.eval(inView)
+	p.press("all")
+	p.until(fmt.Sprintf("%s !== %q", inView, turn))
+	p.until(`texts.some(text => text.startsWith("idle "))`) // before the process ends
+	p.press("idle folded")
+	p.until(`!texts.some(text => text.startsWith("idle "))`)
+	p.press("idle folded")
+
+	// The pointer on the answer of the turn.
+	p.want("thick curves", p.eval("curves.includes(3)"), false)
+	joined := 0.0
+	for x := 1.0; x > 0 && joined == 0; x -= .004 {
+		p.pointer("pointermove", x, 40)
+		p.do("drawing", chromedp.Evaluate(`new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() =>
+			done(curves.filter(width => width === 3).length))))`, &joined, awaited))
+	}
+	p.want("curves from the request to the answer under the pointer", joined, 1.0)
+
+	// The playhead.
+	p.do("the state", chromedp.Click("nav.tabs a:nth-child(4)", chromedp.ByQuery), chromedp.WaitVisible(".state-view .block", chromedp.ByQuery))
+	const lead = `document.querySelector(".state-view .lead").textContent`
+	was := p.eval(lead)
+	p.pointer("pointerdown", .5, 4)
+	p.pointer("pointerup", .5, 4)
+	p.until(fmt.Sprintf(`%s !== %q && %s.startsWith("After #" + location.hash.match(/state\/(\d+)/)[1] + ",")`, lead, was, lead))
+	p.do("the conversation", chromedp.Click("nav.tabs a:nth-child(3)", chromedp.ByQuery), chromedp.WaitVisible(".at-it", chromedp.ByQuery))
+
+	// The small picture.
+	p.press("all")
+	p.do("closer", chromedp.Focus(".timeline canvas", chromedp.ByQuery), chromedp.KeyEvent("+++"))
+	p.until(`location.hash.includes("zoom=")`)
+	here := p.eval("location.hash")
+	p.pointer("pointerdown", .9, -6)
+	p.pointer("pointerup", .9, -6)
+	p.until(fmt.Sprintf(`location.hash !== %q && location.hash.includes("zoom=")`, here))
+	p.quiet()
+}
+
+// What a span is and whether it has an end is seen without colours.
+func TestShapes(t *testing.T) {
+	p := at(t, "about:blank")
+	p.do("a page", chromedp.Navigate("about:blank"))
+	p.want("shapes that differ", p.eval(`(() => {`+module(t, "dom")+module(t, "spans")+module(t, "plot")+`
+		const plot = new Plot(), picture = (kind, open) => {
+			const c = new OffscreenCanvas(120, 30).getContext("2d");
+			plot.shape(c, kind, 5, 5, 100, 20, open);
+			return c.getImageData(0, 0, 120, 30).data.join();
+		};
+		return new Set(["turn", "permission", "request", "gate", "cancel", "process"].map(kind => picture(kind, false)).concat(picture("turn", true))).size;
+	})()`), 7.0)
+}
