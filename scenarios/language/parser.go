@@ -1,7 +1,6 @@
 package language
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -106,8 +107,13 @@ func (p *parser[B]) block(lines []*script.Line) (steps []Played[B]) {
 		p.comment = nil
 		switch node.Kind {
 		case script.Comment:
-			p.scenario.Title = cmp.Or(p.scenario.Title, node.Note())
-			p.comment = append(p.comment, strings.TrimSpace(comment+" "+node.Note()))
+			note := node.Note()
+			if title := &p.scenario.Title; *title == "" {
+				*title = note
+			} else if first, _ := utf8.DecodeRuneInString(note); *title == comment && unicode.IsLower(first) {
+				*title += " " + note
+			}
+			p.comment = append(p.comment, strings.TrimSpace(comment+" "+note))
 			continue
 		case script.Blank:
 			continue
