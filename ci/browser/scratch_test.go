@@ -50,6 +50,7 @@ func TestScratch(t *testing.T) {
 	p.want("what it must have", p.eval(`(p => typeof p.cwd + " " + Array.isArray(p.mcpServers))(JSON.parse(document.querySelector("#raw").value).params)`), "string true")
 	p.do("looking at one", chromedp.Focus(".compose .parts button", chromedp.ByQuery))
 	p.until(`document.querySelector(".compose .field-about")?.innerText.includes("NewSessionRequest")`)
+	p.screen("composed")
 	const members = `Object.keys(JSON.parse(document.querySelector("#raw").value).params).length`
 	least, _ := p.eval(members).(float64)
 	p.do("one more member", chromedp.Click(".compose .parts button", chromedp.ByQuery))
@@ -57,5 +58,6 @@ func TestScratch(t *testing.T) {
 	p.press("make a scenario")
 	p.do("the scenario", chromedp.WaitVisible("dialog pre", chromedp.ByQuery))
 	p.until(`document.querySelector("dialog")?.innerText.includes("await turn cancelled")`)
+	p.screen("made")
 	p.quiet()
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// spying keeps what the time line writes in its last picture, and how wide the curves of it are.
+// spying keeps what the time line writes in its last picture, how wide the curves of it are, and where the playhead is.
 const spying = `(() => { const c = CanvasRenderingContext2D.prototype;
 	for (const [name, what] of [["clearRect", () => { window.texts = []; window.curves = [] }], ["fillText", (c, text) => texts.push(text)],
-		["bezierCurveTo", c => curves.push(c.lineWidth)]]) {
+		["bezierCurveTo", c => curves.push(c.lineWidth)], ["fillRect", (c, x, y, w, h) => { if (w === 2 && h > 50) window.head = x + 1 }]]) {
 		const own = c[name];
 		c[name] = function (...args) { what(this, ...args); return own.apply(this, args) };
 	} })()`
@@ -61,14 +61,26 @@ func TestTimeLine(t *testing.T) {
 	}
 	p.want("curves from the request to the answer under the pointer", joined, 1.0)
 
-	// The playhead.
+	// The playhead from the prompt to another place and back.
+	p.do("the prompt", chromedp.Click("#problems .proof a", chromedp.ByQuery))
+	p.until(`document.querySelector(".row.at")?.innerText.includes("session/prompt")`)
+	prompt, _ := p.eval(`document.querySelector(".row.at").id.slice(1)`).(string)
+	var back float64
+	p.do("drawing", chromedp.Evaluate(`new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))
+		.then(() => (head - 80) / (document.querySelector(".timeline canvas").clientWidth - 88))`, &back, awaited))
+	move := func(x float64, until string) {
+		p.pointer("pointerdown", x, 4)
+		p.pointer("pointerup", x, 4)
+		p.until(until)
+	}
+	const user = `document.querySelector(".card.user").classList.contains("at-it")`
 	p.do("the state", chromedp.Click("nav.tabs a:nth-child(4)", chromedp.ByQuery), chromedp.WaitVisible(".state-view .block", chromedp.ByQuery))
-	const lead = `document.querySelector(".state-view .lead").textContent`
-	was := p.eval(lead)
-	p.pointer("pointerdown", .5, 4)
-	p.pointer("pointerup", .5, 4)
-	p.until(fmt.Sprintf(`%s !== %q && %s.startsWith("After #" + location.hash.match(/state\/(\d+)/)[1] + ",")`, lead, was, lead))
-	p.do("the conversation", chromedp.Click("nav.tabs a:nth-child(3)", chromedp.ByQuery), chromedp.WaitVisible(".at-it", chromedp.ByQuery))
+	lead := `document.querySelector(".state-view .lead").textContent.startsWith("After #` + prompt + `,")`
+	move(.95, "!"+lead)
+	move(back, lead)
+	p.do("the conversation", chromedp.Click("nav.tabs a:nth-child(3)", chromedp.ByQuery), chromedp.WaitVisible(".card.user", chromedp.ByQuery))
+	move(.95, "!"+user)
+	move(back, user)
 
 	// The small picture.
 	p.press("all")

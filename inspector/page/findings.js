@@ -48,13 +48,18 @@ function ofFailure(f, more) {
 }
 
 function ofCheck(c, r) {
-  const title = (unlike(c.title, r) && c.title) || (c.failure && instead(c.failure)) || c.reason || c.title || c.slug;
+  const title =
+    (unlike(c.title, r) && c.title) ||
+    (c.failure && instead(c.failure)) ||
+    (!c.not_reached && c.reason) ||
+    c.title ||
+    c.slug;
   const head = {
     cls: c.known ? "known" : c.verdict,
     known: Boolean(c.known),
     id: c.id,
     checks: [c.slug],
-    title: title + (c.not_reached && title === c.title ? " (not reached: an earlier line failed)" : ""),
+    title: title + (c.not_reached ? " (not reached: an earlier line failed)" : ""),
     late: c.not_reached ? 1 : 0,
   };
   if (c.failure) return ofFailure(c.failure, { ...head, requirements: c.requirements || c.failure.requirement || [] });
@@ -74,10 +79,11 @@ const ofFinding = f => ({
   parts: [["session", f.session]],
 });
 
-// joined is all problems with those checks taken into a finding that blame the same for the same requirement.
+// joined is all problems with those checks, and the failure, taken into a finding that blame the same for the same
+// requirement or have its words for a reason.
 function joined(checks, findings) {
   const rest = checks.filter(c => {
-    const same = f => f.title === c.title || f.requirements.some(q => c.requirements.includes(q)),
+    const same = f => [c.title, c.reason].includes(f.title) || f.requirements.some(q => c.requirements.includes(q)),
       of = findings.find(f => f.cls === c.cls && same(f));
     if (!of || c.late) return true;
     for (const part of ["statement", "expected", "got", "stood"]) of[part] ||= c[part];
@@ -121,6 +127,9 @@ function find(r) {
   return all.sort((a, b) => worst.indexOf(a.cls) - worst.indexOf(b.cls) || (a.late || 0) - (b.late || 0));
 }
 
+// masked is a sentence without what differs from scenario to scenario.
+const masked = text => (text || "").replace(/\d+|"[^"]*"|'[^']*'|(?:\/[^\s/:]+)+/g, "…");
+
 // causeOf is the cause of a run that a problem of a scenario has, if the run names one.
 export const causeOf = (run, r, p) =>
   ((run && run.causes) || []).find(
@@ -128,8 +137,8 @@ export const causeOf = (run, r, p) =>
       r &&
       c.scenarios.includes(r.id) &&
       (c.id && p.id
-        ? [p.id, p.id + " " + p.point, ...(p.point ? [] : p.requirements)].includes(c.id)
-        : c.title === p.title),
+        ? [p.id, p.id + " " + p.point, ...(p.point ? [] : p.requirements), ...(p.checks || [])].includes(c.id)
+        : masked(c.title) === masked(p.title)),
   );
 // named gives a cause that has no more than the sentence of a scenario what went wrong there.
 export function named(run) {

@@ -132,9 +132,13 @@ export class Plot {
     c.fillStyle = this.colour("fg");
     c.lineWidth = 3;
     c.lineJoin = "round";
-    for (const [text, x, y] of this.names) {
-      c.strokeText(text, x, y);
-      c.fillText(text, x, y);
+    for (const [text, x, y, turned] of this.names) {
+      c.save();
+      c.translate(x, y);
+      if (turned) c.rotate(-Math.PI / 2);
+      c.strokeText(text, 0, 0);
+      c.fillText(text, 0, 0);
+      c.restore();
     }
     c.lineWidth = 1;
   }
@@ -159,9 +163,8 @@ export class Plot {
     c.fillRect(p - 1, axis - 8, 2, this.bottom);
     c.fillRect(p - 5, axis - 12, 10, 6);
   }
-  // paintIdle marks the pauses that are folded, with how long they were.
+  // paintIdle marks the pauses that are folded, with how long they were, written upwards: a mark is narrow.
   paintIdle(c) {
-    let free = this.left();
     for (const f of this.scale.folded()) {
       const p = this.px(f.x),
         q = this.px(f.x + f.width);
@@ -176,10 +179,8 @@ export class Plot {
       }
       const text = "idle " + lasting(f.long),
         long = c.measureText(text).width,
-        at = Math.max(free, Math.min((p + q - long) / 2, this.width - long - 4));
-      if (at > q) continue; // the one before has no room for it
-      this.names.push([text, at, this.bottom - 9]);
-      free = at + long + 8;
+        [a, b] = [Math.max(p, this.left()), Math.min(q, this.width)];
+      if (b - a > 11 && this.bottom - axis > long) this.names.push([text, (a + b) / 2, this.bottom - 4, true]);
     }
   }
   // paintSmall draws all that there is, and where in it the view lies.
@@ -252,10 +253,10 @@ export class Plot {
         top = y(lane) - high / 2 + (side * high) / 2;
       c.fillStyle = c.strokeStyle = this.colour(colour);
       this.shape(c, kind, p, top, w, high, open);
-      const at = Math.max(p, this.left()) + 4,
-        row = lane + (kind === "gate" ? 0.5 : 0), // gates have theirs below
+      const row = lane + (kind === "gate" ? 0.5 : 0), // gates have theirs below
+        at = Math.max(p + 4, this.left() + 4, named.get(row) ?? 0),
         room = p + w - at - 2;
-      if (room < 34 || this.laneHeight < 20 || kind === "process" || at < (named.get(row) ?? -1)) return;
+      if (room < 34 || high < 11 || kind === "process") return;
       const text = fitted(c, this.name(s), room);
       this.names.push([text, at, top + Math.min(8, high / 2)]);
       named.set(row, at + c.measureText(text).width + 6);

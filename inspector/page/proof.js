@@ -122,7 +122,7 @@ export class Proof {
       checks.length > 0 &&
         h(
           "details",
-          {},
+          { open: !found.length },
           h("summary", {}, count(checks.length, "check")),
           h(
             "table",
