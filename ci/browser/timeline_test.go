@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	cdppage "github.com/chromedp/cdproto/page"
@@ -30,13 +31,8 @@ func (p *page) pointer(kind string, x, y float64) {
 // The time line opens at the turn of the failure. Its spans have names, requests are joined with their answers under the pointer,
 // the axis moves the playhead, which state and conversation follow, and the small picture moves what is in view.
 func TestTimeLine(t *testing.T) {
-	dir := t.TempDir()
-	acpTest(t, dir, 1, "run", "--run", "^cancel/mid-stream-at-gate$", "--fault", "cancel-end-turn", "-q")
-	p := at(t, "file://"+filepath.Join(dir, "acp-test-out", "report.html"))
-	p.do("spying", chromedp.ActionFunc(func(ctx context.Context) error {
-		_, err := cdppage.AddScriptToEvaluateOnNewDocument(spying).Do(ctx)
-		return err
-	}), chromedp.EmulateViewport(1440, 900))
+	p := at(t, "file://"+filepath.Join(given(t, "ACP_TEST_LARGE"), "page", "report.html"))
+	p.spy()
 	p.visit("#/", "#causes")
 	p.do("the failure", chromedp.Click(toFailure, chromedp.ByQuery), chromedp.WaitVisible(".row.at", chromedp.ByQuery))
 	for _, name := range []string{"editor", "agent", "model", "process", "turn", "cancel window", "model request", "gate mid"} {
@@ -46,10 +42,6 @@ func TestTimeLine(t *testing.T) {
 	turn := p.eval(inView)
 	p.press("all")
 	p.until(fmt.Sprintf("%s !== %q", inView, turn))
-	p.until(`texts.some(text => text.startsWith("idle "))`) // before the process ends
-	p.press("idle folded")
-	p.until(`!texts.some(text => text.startsWith("idle "))`)
-	p.press("idle folded")
 
 	// The pointer on the answer of the turn.
 	p.want("thick curves", p.eval("curves.includes(3)"), false)
@@ -91,6 +83,32 @@ func TestTimeLine(t *testing.T) {
 	p.pointer("pointerup", .9, -6)
 	p.until(fmt.Sprintf(`location.hash !== %q && location.hash.includes("zoom=")`, here))
 	p.quiet()
+}
+
+// A pause is folded to a mark that says how long it was.
+func TestIdle(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "pause.txtar", strings.Replace(greets, "await turn end_turn\n", "await turn end_turn\npause 500ms\n", 1))
+	acpTest(t, dir, 0, "run", "pause.txtar", "-q")
+	p := at(t, "file://"+filepath.Join(dir, "acp-test-out", "report.html"))
+	p.spy()
+	p.visit("#/s/pause/timeline", ".timeline canvas")
+	const idle = `texts.some(text => /^idle [56]\d\d ms$/.test(text))`
+	p.until(idle)
+	p.press("idle folded")
+	p.until("!" + idle)
+	p.press("idle folded")
+	p.until(idle)
+	p.quiet()
+}
+
+// spy has the time line tell what it draws.
+func (p *page) spy() {
+	p.t.Helper()
+	p.do("spying", chromedp.ActionFunc(func(ctx context.Context) error {
+		_, err := cdppage.AddScriptToEvaluateOnNewDocument(spying).Do(ctx)
+		return err
+	}), chromedp.EmulateViewport(1440, 900))
 }
 
 // What a span is and whether it has an end is seen without colours.
