@@ -38,7 +38,7 @@ const broken = `(document.querySelector("#app").innerText.match(/\b1 (entries|sc
 	`conversations|schedules|pairs|places|rounds|times)\b|undefined|NaN|\[object/g) || []).join(" | ")`
 
 // everywhere opens a view in both themes at all widths: axe finds nothing serious, no sentence is broken, the page
-// is not wider than the screen, and -screens gets a picture.
+// is not wider than the screen, and -screens gets a picture. All that can be clicked is reached by keys.
 func (p *page) everywhere(name, hash, wait string) {
 	p.t.Helper()
 	for _, scheme := range []string{"light", "dark"} {
@@ -55,14 +55,20 @@ func (p *page) everywhere(name, hash, wait string) {
 			p.want("width of "+at, p.eval("document.documentElement.scrollWidth"), float64(width))
 		}
 	}
+	p.do("setting the screen", chromedp.EmulateViewport(1440, 900))
+	p.visit(hash, wait)
+	p.want("what keys do not reach in "+name, p.tabbed(), "")
 }
 
-// Nothing serious keeps people out of the report, on any screen.
+// Nothing serious keeps people out of the report, on any screen and without a mouse.
 func TestAccess(t *testing.T) {
 	for hash, wait := range views {
 		name := strings.NewReplacer("/", "-", "#", "", "?", "-").Replace("view" + hash)
 		t.Run(name, func(t *testing.T) { open(t).everywhere(name, hash, wait) })
 	}
+	large := at(t, "file://"+filepath.Join(given(t, "ACP_TEST_LARGE"), "page", "report.html"))
+	large.everywhere("large", "", "#causes")
+	large.everywhere("large-failure", "#/s/s150/frames/17", ".moment .said")
 	p := open(t)
 	p.visit("", views[""])
 	// A picture without words, to see that it looks.
@@ -86,17 +92,6 @@ func (p *page) tabbed() any {
 			if (e !== document.body && s.outlineStyle === "none" && s.boxShadow === "none") unseen.add(e.outerHTML.slice(0, 120)) })(document.activeElement)`)
 	}
 	return p.eval(`reach().filter(e => !tabbed.has(e)).map(e => e.outerHTML.slice(0, 120)).concat([...unseen].map(h => "unseen: " + h)).join("\n")`)
-}
-
-// All that can be clicked is reached by keys.
-func TestKeys(t *testing.T) {
-	p := open(t)
-	for hash, wait := range views {
-		p.visit(hash, wait)
-		if left := p.tabbed(); left != "" {
-			t.Errorf("%s: keys do not reach:\n%v", hash, left)
-		}
-	}
 }
 
 // The pages of the guide, as a forge shows them.

@@ -17,7 +17,7 @@ var screens = flag.String("screens", "", "write a picture of each view, width an
 
 // screen writes a picture of the page as it is, where they were asked for, to be looked at:
 //
-//	ci/browser/run -run TestAccess -args -screens /tmp/screens
+//	ci/browser/run -run 'Access|Tables|Scratch|Sweep|Explored|WhatChanged' -args -screens /tmp/screens
 func (p *page) screen(name string) {
 	p.t.Helper()
 	if *screens == "" {
