@@ -37,6 +37,11 @@ var widths = []int64{390, 800, 1440, 2560}
 const broken = `(document.querySelector("#app").innerText.match(/\b1 (entries|scenarios|findings|checks|sessions|turns|processes|lines|` +
 	`conversations|schedules|pairs|places|rounds|times)\b|undefined|NaN|\[object/g) || []).join(" | ")`
 
+// squeezed finds columns of tables in which words are broken letter by letter, and panes that have to be moved sideways.
+const squeezed = `[...document.querySelectorAll("td, th")].filter(e => e.checkVisibility() && e.innerText.trim().length > 8 && e.clientWidth < 50)
+	.concat([...document.querySelectorAll(".pane, .view > section, .halves > div")].filter(e => e.clientWidth > 40 && e.scrollWidth > e.clientWidth + 1))
+	.map(e => e.className + " " + e.innerText.slice(0, 60)).join(" | ")`
+
 // everywhere opens a view in both themes at all widths: axe finds nothing serious, no sentence is broken, the page
 // is not wider than the screen, and -screens gets a picture. All that can be clicked is reached by keys.
 func (p *page) everywhere(name, hash, wait string) {
@@ -52,6 +57,7 @@ func (p *page) everywhere(name, hash, wait string) {
 				p.t.Errorf("%s: %v", at, found)
 			}
 			p.want("broken sentences of "+at, p.eval(broken), "")
+			p.want("what has no room in "+at, p.eval(squeezed), "")
 			p.want("width of "+at, p.eval("document.documentElement.scrollWidth"), float64(width))
 		}
 	}
