@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -107,13 +106,11 @@ func (p *parser[B]) block(lines []*script.Line) (steps []Played[B]) {
 		p.comment = nil
 		switch node.Kind {
 		case script.Comment:
-			note := node.Note()
-			if title := &p.scenario.Title; *title == "" {
-				*title = note
-			} else if first, _ := utf8.DecodeRuneInString(note); *title == comment && unicode.IsLower(first) {
-				*title += " " + note
+			said, title := strings.TrimSpace(comment+" "+node.Note()), &p.scenario.Title
+			if *title == "" || *title == comment && strings.IndexFunc(node.Note(), unicode.IsLower) == 0 {
+				*title = said
 			}
-			p.comment = append(p.comment, strings.TrimSpace(comment+" "+note))
+			p.comment = append(p.comment, said)
 			continue
 		case script.Blank:
 			continue
