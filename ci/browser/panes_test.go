@@ -85,6 +85,23 @@ func TestOneName(t *testing.T) {
 		p.want("the verdict of "+id, p.eval(`document.querySelector("#problems h2 .v").textContent === document.querySelector("h1 .v").textContent`), true)
 		p.want("the finding of "+id, p.eval(`document.querySelector("#problems h2").innerText.includes("After session/cancel the turn ended with")`), true)
 	}
+	p.want("what tags are for", p.eval(`document.querySelector(".facts [title*='--tag']").innerText.includes("tags: matrix, cancel")`), true)
+	p.want("the citation", p.eval(`document.querySelector("#problems a.cite").href.startsWith("https://github.com/agentclientprotocol/agent-client-protocol/blob/")`), true)
+	p.quiet()
+}
+
+// A failure that is known says so, in the list and where it opens.
+func TestKnown(t *testing.T) {
+	dir := t.TempDir()
+	some := []string{"run", "--run", "^cancel/mid-stream-at-gate$", "--fault", "cancel-end-turn", "-q"}
+	acpTest(t, dir, 0, append(some, "--baseline-write", "known.yaml")...)
+	acpTest(t, dir, 0, append(some, "--baseline", "known.yaml")...)
+	p := at(t, "file://"+filepath.Join(dir, "acp-test-out", "report.html"))
+	p.visit("#/", "#causes .known")
+	p.want("the group", p.text(".group-name"), "Known failures")
+	p.do("the failure", chromedp.Click(toFailure, chromedp.ByQuery), chromedp.WaitVisible(".row.at", chromedp.ByQuery))
+	p.want("the verdict", p.text("h1 .v"), "known")
+	p.until(`document.querySelector("#problems dl").innerText.includes("known\nyes, it is in the list of known failures")`)
 	p.quiet()
 }
 
