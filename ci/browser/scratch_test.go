@@ -24,7 +24,7 @@ func TestScratch(t *testing.T) {
 	p.until(status + `.includes("go on: step-2")`)
 	p.press("go on: step-2")
 	p.until(status + `.includes("Write a.txt")`)
-	p.everywhere("scratch", "", "#say")
+	p.everywhere("scratch", "", ".asks button")
 	p.do("the prompt again", chromedp.SendKeys("#say", "Write it.", chromedp.ByQuery))
 	p.until(status + `.includes("Write a.txt")`)
 	p.press("Allow")
