@@ -359,6 +359,24 @@ func TestThePage(t *testing.T) {
 
 func content(s string) string { return `content="` + s + `"` }
 
+// Colours and the three sizes of type have one place, the tokens; and nothing moves by itself.
+func TestDesign(t *testing.T) {
+	entries, err := files.ReadDir("page")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := regexp.MustCompile(`#[0-9a-f]{6}\b|\b(rgb|hsl)a?\(|light-dark\(|font(-size)?: *[\d.]|\d(px|rem) (system-ui|sans|mono)|` +
+		`transition|@keyframes|animation:|behavior: *"?smooth`)
+	for _, e := range entries {
+		if found := own.FindString(read(e.Name())); found != "" && e.Name() != "tokens.css" {
+			t.Errorf("%s has %q", e.Name(), found)
+		}
+	}
+	if tokens := read("tokens.css"); own.FindString(tokens) == "" || len(regexp.MustCompile(`--(text|small|large): [\d.]+rem`).FindAllString(tokens, -1)) != 3 {
+		t.Error("the tokens have no colours, or not three sizes of type")
+	}
+}
+
 // The modules are one script: what one imports, another before it exports, and no name is
 // declared twice.
 func TestTheModulesFitTogether(t *testing.T) {

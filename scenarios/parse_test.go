@@ -134,6 +134,16 @@ var _ = Describe("a scenario", func() {
 		Expect(s.Tags).To(ContainElement("suite"))
 	})
 
+	DescribeTable("is called by its first comment line, and what goes on below", func(comment, want string) {
+		s, err := parse(comment + "\ncheck a\nprompt 'x'\n")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(s.Title).To(Equal(want))
+	},
+		Entry("a sentence on two lines", "# A session that is made, and\n# taken back.", "A session that is made, and taken back."),
+		Entry("another sentence", "# A session.\n# It is taken back.", "A session."),
+		Entry("other comments", "# A session\n\n# taken back", "A session"),
+	)
+
 	It("never panics on any text", func() {
 		for _, script := range []string{"", "\n", "-- --", "!", "[", "[]", "as", "await as", "check 'x'", "group {", "both {\n}{", "}{", "prompt '''", "$", "permit", "rules off", "session", "exec", "model", "send $X", "-- llm.yaml --\n: [", "text", "saw", "\x00", strings.Repeat("{", 1000)} {
 			_, err := parse(script)

@@ -33,23 +33,48 @@ func (p *page) accuse() any {
 // widths are a phone, the narrowest screen with all panes, a laptop and a wide screen.
 var widths = []int64{390, 800, 1440, 2560}
 
-// Nothing serious keeps people out of the report, on any screen.
-func TestAccess(t *testing.T) {
+// broken finds wrong plurals in what is read, and values of the program instead of words.
+const broken = `(document.querySelector("#app").innerText.match(/\b1 (entries|scenarios|findings|checks|sessions|turns|processes|lines|` +
+	`conversations|schedules|pairs|places|rounds|times)\b|undefined|NaN|\[object/g) || []).join(" | ")`
+
+// squeezed finds columns of tables in which words are broken letter by letter, and panes that have to be moved sideways.
+const squeezed = `[...document.querySelectorAll("td, th")].filter(e => e.checkVisibility() && e.innerText.trim().length > 8 && e.clientWidth < 50)
+	.concat([...document.querySelectorAll(".pane, .view > section, .halves > div")].filter(e => e.clientWidth > 40 && e.scrollWidth > e.clientWidth + 1))
+	.map(e => e.className + " " + e.innerText.slice(0, 60)).join(" | ")`
+
+// everywhere opens a view in both themes at all widths: axe finds nothing serious, no sentence is broken, the page
+// is not wider than the screen, and -screens gets a picture. All that can be clicked is reached by keys.
+func (p *page) everywhere(name, hash, wait string) {
+	p.t.Helper()
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range widths {
-			t.Run(fmt.Sprintf("%d in %s", width, scheme), func(t *testing.T) {
-				p := open(t)
-				p.do("setting the screen", chromedp.EmulateViewport(width, 900), emulate(scheme))
-				for hash, wait := range views {
-					p.visit(hash, wait)
-					p.screen(fmt.Sprintf("%s-%d-%s", strings.NewReplacer("/", "-", "#", "", "?", "-").Replace("view"+hash), width, scheme))
-					if found := p.accuse(); found != "" {
-						t.Errorf("%s: %v", hash, found)
-					}
-				}
-			})
+			p.do("setting the screen", chromedp.EmulateViewport(width, 900), emulate(scheme))
+			p.visit(hash, "#app")
+			p.do("waiting for "+wait, chromedp.WaitReady(wait, chromedp.ByQuery)) // on a phone its pane may not be the one in sight
+			at := fmt.Sprintf("%s-%d-%s", name, width, scheme)
+			p.screen(at)
+			if found := p.accuse(); found != "" {
+				p.t.Errorf("%s: %v", at, found)
+			}
+			p.want("broken sentences of "+at, p.eval(broken), "")
+			p.want("what has no room in "+at, p.eval(squeezed), "")
+			p.want("width of "+at, p.eval("document.documentElement.scrollWidth"), float64(width))
 		}
 	}
+	p.do("setting the screen", chromedp.EmulateViewport(1440, 900))
+	p.visit(hash, wait)
+	p.want("what keys do not reach in "+name, p.tabbed(), "")
+}
+
+// Nothing serious keeps people out of the report, on any screen and without a mouse.
+func TestAccess(t *testing.T) {
+	for hash, wait := range views {
+		name := strings.NewReplacer("/", "-", "#", "", "?", "-").Replace("view" + hash)
+		t.Run(name, func(t *testing.T) { open(t).everywhere(name, hash, wait) })
+	}
+	large := at(t, "file://"+filepath.Join(given(t, "ACP_TEST_LARGE"), "page", "report.html"))
+	large.everywhere("large", "", "#causes")
+	large.everywhere("large-failure", "#/s/s150/frames/17", ".moment .said")
 	p := open(t)
 	p.visit("", views[""])
 	// A picture without words, to see that it looks.
@@ -73,17 +98,6 @@ func (p *page) tabbed() any {
 			if (e !== document.body && s.outlineStyle === "none" && s.boxShadow === "none") unseen.add(e.outerHTML.slice(0, 120)) })(document.activeElement)`)
 	}
 	return p.eval(`reach().filter(e => !tabbed.has(e)).map(e => e.outerHTML.slice(0, 120)).concat([...unseen].map(h => "unseen: " + h)).join("\n")`)
-}
-
-// All that can be clicked is reached by keys.
-func TestKeys(t *testing.T) {
-	p := open(t)
-	for hash, wait := range views {
-		p.visit(hash, wait)
-		if left := p.tabbed(); left != "" {
-			t.Errorf("%s: keys do not reach:\n%v", hash, left)
-		}
-	}
 }
 
 // The pages of the guide, as a forge shows them.

@@ -1,8 +1,6 @@
 package browser
 
 import (
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,16 +12,7 @@ import (
 // a cancelled turn as any other does not.
 func TestCancelHere(t *testing.T) {
 	dir, program := t.TempDir(), given(t, "ACP_TEST_PROGRAM")
-	run := func(words ...string) (string, error) {
-		t.Helper()
-		c := exec.Command(program, append([]string{"run", "-q"}, words...)...)
-		c.Dir = dir
-		out, err := c.CombinedOutput()
-		return string(out), err
-	}
-	if out, err := run("--run", "^permission/allow-once-edit$"); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	acpTest(t, dir, 0, "run", "-q", "--run", "^permission/allow-once-edit$")
 	p := at(t, serving(t, program, filepath.Join(dir, "acp-test-out")))
 	for _, filter := range []string{"what:session/request_permission from:agent", "what:agent_message_chunk"} {
 		p.visit("#/s/permission%2Fallow-once-edit/frames?filter="+strings.ReplaceAll(filter, " ", "+"), ".row")
@@ -36,14 +25,10 @@ func TestCancelHere(t *testing.T) {
 		if !strings.Contains(made, "check CANCEL-001") || !strings.Contains(made, "await turn cancelled") {
 			t.Errorf("%s: made\n%s", filter, made)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "made.txtar"), []byte(made), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if out, err := run("made.txtar", "--out", "green"); err != nil {
-			t.Errorf("%s: the correct agent: %s", filter, out)
-		}
-		if out, err := run("made.txtar", "--out", "red", "--fault", "cancel-end-turn"); err == nil || !strings.Contains(out, "1 fail") {
-			t.Errorf("%s: an agent with a fault: %v %s", filter, err, out)
+		write(t, dir, "made.txtar", made)
+		acpTest(t, dir, 0, "run", "-q", "made.txtar", "--out", "green")
+		if out := acpTest(t, dir, 1, "run", "-q", "made.txtar", "--out", "red", "--fault", "cancel-end-turn"); !strings.Contains(out, "1 fail") {
+			t.Errorf("%s: an agent with a fault: %s", filter, out)
 		}
 	}
 	// Before a turn and at its end there is nothing to cancel.

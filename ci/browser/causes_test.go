@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -142,11 +141,7 @@ const blue = `(c => { const copy = new OffscreenCanvas(c.width, c.height).getCon
 // The selected entry says what it follows from and what follows from it, in words that keys reach and as arrows.
 func TestCausesOfAnEntry(t *testing.T) {
 	dir := t.TempDir()
-	run := exec.Command(given(t, "ACP_TEST_PROGRAM"), "run", "--run", "^cancel/permission-answered$", "-q")
-	run.Dir = dir
-	if out, err := run.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	acpTest(t, dir, 0, "run", "--run", "^cancel/permission-answered$", "-q")
 	for name, address := range map[string]string{"report.html": "file://" + filepath.Join(dir, "acp-test-out", "report.html"), "ui": serving(t, given(t, "ACP_TEST_PROGRAM"), filepath.Join(dir, "acp-test-out"))} {
 		t.Run(name, func(t *testing.T) {
 			p := at(t, address)
@@ -160,6 +155,13 @@ func TestCausesOfAnEntry(t *testing.T) {
 			p.do("the end of the turn", chromedp.Focus(`//section[@class="causes"]//a[contains(., "session/prompt")]`, chromedp.BySearch), chromedp.KeyEvent("\r"))
 			p.until(`/caused by[^]*session\/cancel the cancelled turn ends/.test(document.querySelector(".causes")?.innerText || "")`)
 			p.want("the method", p.eval(`document.querySelector(".detail h2").innerText.endsWith("session/prompt")`), true)
+			// The tool call that an entry is about stands beside it, whatever kind of entry it is.
+			for _, filter := range []string{"what:tool_call", "what:session/request_permission+from:agent", "what:tool_call_update"} {
+				p.visit("#/s/cancel%2Fpermission-answered/frames?filter="+filter, ".row")
+				p.until(`document.querySelector(".row:not(.waits)")`)
+				p.do("the entry", chromedp.Click(".row", chromedp.ByQuery))
+				p.until(`document.querySelector(".moment .card.tool")?.innerText.includes("pending")`)
+			}
 			// What has no cause shows none.
 			p.visit("#/s/cancel%2Fpermission-answered/frames/1", ".detail .json")
 			p.until(`document.querySelector(".causes") && document.querySelector(".causes").innerText === ""`)

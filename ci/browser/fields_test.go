@@ -2,7 +2,6 @@ package browser
 
 import (
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -13,11 +12,7 @@ import (
 // what lies within lists.
 func TestFields(t *testing.T) {
 	dir := t.TempDir()
-	run := exec.Command(given(t, "ACP_TEST_PROGRAM"), "run", "--protocol", "ag-ui", "--run", "^text/around-a-call$", "-q")
-	run.Dir = dir
-	if out, err := run.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	acpTest(t, dir, 0, "run", "--protocol", "ag-ui", "--run", "^text/around-a-call$", "-q")
 	out := filepath.Join(dir, "acp-test-out")
 	for name, address := range map[string]string{"report.html": "file://" + filepath.Join(out, "report.html"), "ui": serving(t, given(t, "ACP_TEST_PROGRAM"), out)} {
 		t.Run(name, func(t *testing.T) {

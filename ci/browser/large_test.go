@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -30,6 +31,9 @@ const drawn = `(c => { const copy = new OffscreenCanvas(c.width, c.height).getCo
 // 300 scenarios with 200,000 entries, in the page that holds them and from acp-test ui.
 func TestLargeRun(t *testing.T) {
 	dir := filepath.Join(given(t, "ACP_TEST_LARGE"), "page")
+	if info, err := os.Stat(filepath.Join(dir, "report.html")); err != nil || info.Size() > 6e6 {
+		t.Errorf("the page of 300 scenarios: %v, %v; want at most 6 MB", info, err)
+	}
 	for name, address := range map[string]string{"report.html": "file://" + filepath.Join(dir, "report.html"),
 		"ui": serving(t, given(t, "ACP_TEST_PROGRAM"), dir)} {
 		t.Run(name, func(t *testing.T) {

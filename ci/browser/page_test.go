@@ -9,6 +9,7 @@ import (
 	"image/png"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -123,6 +124,26 @@ func (p *page) quiet() {
 func (p *page) visit(hash, until string) {
 	p.t.Helper()
 	p.do("opening "+hash, chromedp.Navigate("about:blank"), chromedp.Navigate(p.address+hash), chromedp.WaitVisible(until, chromedp.ByQuery))
+}
+
+// acpTest runs acp-test in a folder; status is that of its end.
+func acpTest(t testing.TB, dir string, status int, words ...string) string {
+	t.Helper()
+	c := exec.Command(given(t, "ACP_TEST_PROGRAM"), words...)
+	c.Dir = dir
+	out, err := c.CombinedOutput()
+	if c.ProcessState == nil || c.ProcessState.ExitCode() != status {
+		t.Fatalf("acp-test %v: %v\n%s", words, err, out)
+	}
+	return string(out)
+}
+
+// write puts a file into a folder.
+func write(t testing.TB, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
 }
 
 const shownRows = `document.querySelectorAll("#scenarios .case").length`

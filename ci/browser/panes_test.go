@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -67,6 +68,41 @@ func TestSizes(t *testing.T) {
 			p.quiet()
 		})
 	}
+}
+
+// What is wrong has one name: the groups of what did not pass are causes of the run, as the middle and the finding say them.
+func TestOneName(t *testing.T) {
+	dir := t.TempDir()
+	acpTest(t, dir, 1, "run", "--run", "^(cancel/(mid-|late-)|subagents/(family|parent)-cancelled$)", "--fault", "cancel-end-turn", "-q")
+	p := at(t, "file://"+filepath.Join(dir, "acp-test-out", "report.html"))
+	p.do("setting the screen", chromedp.EmulateViewport(1440, 900))
+	p.visit("#/", "#causes")
+	p.want("groups that are no cause", p.eval(`(causes => [...document.querySelectorAll(".group-name")].map(e => e.textContent)
+		.filter(name => !causes.includes(name) && name !== "Passed").join())([...document.querySelectorAll("#causes .sentence")].map(e => e.textContent))`), "")
+	p.want("groups", p.eval(`document.querySelectorAll(".group").length`), 2.0)
+	for _, id := range []string{"subagents%2Ffamily-cancelled", "cancel%2Fmid-stream-at-gate"} {
+		p.visit("#/s/"+id, "#problems h2")
+		p.want("the verdict of "+id, p.eval(`document.querySelector("#problems h2 .v").textContent === document.querySelector("h1 .v").textContent`), true)
+		p.want("the finding of "+id, p.eval(`document.querySelector("#problems h2").innerText.includes("After session/cancel the turn ended with")`), true)
+	}
+	p.want("what tags are for", p.eval(`document.querySelector(".facts [title*='--tag']").innerText.includes("tags: matrix, cancel")`), true)
+	p.want("the citation", p.eval(`document.querySelector("#problems a.cite").href.startsWith("https://github.com/agentclientprotocol/agent-client-protocol/blob/")`), true)
+	p.quiet()
+}
+
+// A failure that is known says so, in the list and where it opens.
+func TestKnown(t *testing.T) {
+	dir := t.TempDir()
+	some := []string{"run", "--run", "^cancel/mid-stream-at-gate$", "--fault", "cancel-end-turn", "-q"}
+	acpTest(t, dir, 0, append(some, "--baseline-write", "known.yaml")...)
+	acpTest(t, dir, 0, append(some, "--baseline", "known.yaml")...)
+	p := at(t, "file://"+filepath.Join(dir, "acp-test-out", "report.html"))
+	p.visit("#/", "#causes .known")
+	p.want("the group", p.text(".group-name"), "Known failures")
+	p.do("the failure", chromedp.Click(toFailure, chromedp.ByQuery), chromedp.WaitVisible(".row.at", chromedp.ByQuery))
+	p.want("the verdict", p.text("h1 .v"), "known")
+	p.until(`document.querySelector("#problems dl").innerText.includes("known\nyes, it is in the list of known failures")`)
+	p.quiet()
 }
 
 // A failure opens at the entry that shows it, with the finding beside. Keys: n and p step through

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -18,7 +17,7 @@ var screens = flag.String("screens", "", "write a picture of each view, width an
 
 // screen writes a picture of the page as it is, where they were asked for, to be looked at:
 //
-//	ci/browser/run -run TestAccess -args -screens /tmp/screens
+//	ci/browser/run -run 'Access|Tables|Scratch|Sweep|Explored|WhatChanged' -args -screens /tmp/screens
 func (p *page) screen(name string) {
 	p.t.Helper()
 	if *screens == "" {
@@ -37,12 +36,7 @@ func (p *page) screen(name string) {
 //	ci/browser/run -run TestPictures -args -pictures ../../docs/pictures
 func TestPictures(t *testing.T) {
 	dir := t.TempDir()
-	run := exec.Command(given(t, "ACP_TEST_PROGRAM"), "run", "--run", "^(cancel/(mid-|late-|twice|other-)|prompt-turn/|permission/)",
-		"--fault", "cancel-end-turn", "-q")
-	run.Dir = dir
-	if out, err := run.CombinedOutput(); err == nil {
-		t.Fatalf("nothing fails: %s", out)
-	}
+	acpTest(t, dir, 1, "run", "--run", "^(cancel/(mid-|late-|twice|other-)|prompt-turn/|permission/)", "--fault", "cancel-end-turn", "-q")
 	p := at(t, "file://"+filepath.Join(dir, "acp-test-out", "report.html"))
 	for _, of := range []struct {
 		name, hash, wait, ready string

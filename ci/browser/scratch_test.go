@@ -24,16 +24,9 @@ func TestScratch(t *testing.T) {
 	p.until(status + `.includes("go on: step-2")`)
 	p.press("go on: step-2")
 	p.until(status + `.includes("Write a.txt")`)
-	for _, width := range []int64{390, 1280} {
-		p.do("setting the screen", chromedp.EmulateViewport(width, 900))
-		if found := p.accuse(); found != "" {
-			t.Errorf("at %d: %v", width, found)
-		}
-		p.want("width of the page", p.eval("document.documentElement.scrollWidth"), float64(width))
-	}
-	if left := p.tabbed(); left != "" {
-		t.Errorf("keys do not reach:\n%v", left)
-	}
+	p.everywhere("scratch", "", ".asks button")
+	p.do("the prompt again", chromedp.SendKeys("#say", "Write it.", chromedp.ByQuery))
+	p.until(status + `.includes("Write a.txt")`)
 	p.press("Allow")
 	p.until(status + `.includes("go on: step-3")`)
 	p.press("cancel the turn")
@@ -50,6 +43,9 @@ func TestScratch(t *testing.T) {
 	p.until(`document.querySelector(".compose select")?.options.length > 5`)
 	p.eval(`void (s => { s.value = "session/new"; s.dispatchEvent(new Event("change")) })(document.querySelector(".compose select"))`)
 	p.want("what it must have", p.eval(`(p => typeof p.cwd + " " + Array.isArray(p.mcpServers))(JSON.parse(document.querySelector("#raw").value).params)`), "string true")
+	p.do("looking at one", chromedp.Focus(".compose .parts button", chromedp.ByQuery))
+	p.until(`document.querySelector(".compose .field-about")?.innerText.includes("NewSessionRequest")`)
+	p.screen("composed")
 	const members = `Object.keys(JSON.parse(document.querySelector("#raw").value).params).length`
 	least, _ := p.eval(members).(float64)
 	p.do("one more member", chromedp.Click(".compose .parts button", chromedp.ByQuery))
@@ -57,5 +53,6 @@ func TestScratch(t *testing.T) {
 	p.press("make a scenario")
 	p.do("the scenario", chromedp.WaitVisible("dialog pre", chromedp.ByQuery))
 	p.until(`document.querySelector("dialog")?.innerText.includes("await turn cancelled")`)
+	p.screen("made")
 	p.quiet()
 }

@@ -4,7 +4,6 @@ package browser
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -14,14 +13,8 @@ import (
 // Each schedule of a sweep that is over has its verdict in the index, those without a finding too, and a page of its own.
 func TestSweep(t *testing.T) {
 	dir, program := t.TempDir(), given(t, "ACP_TEST_PROGRAM")
-	if err := os.WriteFile(filepath.Join(dir, "greets.txtar"), []byte(greets), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	sweep := exec.Command(program, "sweep", "greets.txtar", "--max", "6", "--confirm", "1", "-q")
-	sweep.Dir = dir
-	if out, err := sweep.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	write(t, dir, "greets.txtar", greets)
+	acpTest(t, dir, 0, "sweep", "greets.txtar", "--max", "6", "--confirm", "1", "-q")
 	p := at(t, serving(t, program, filepath.Join(dir, "acp-test-out")))
 	p.visit("#/", "#scenarios .case")
 	p.want("transcripts in the index", p.eval(shownRows+" >= 7"), true) // six schedules, and the scenario as it is
@@ -29,6 +22,7 @@ func TestSweep(t *testing.T) {
 	p.do("showing what passed", chromedp.Click("button.pass", chromedp.ByQuery))
 	p.do("a schedule", chromedp.Click(`//*[@id="scenarios"]//a[contains(., "greets: ")]`, chromedp.BySearch), chromedp.WaitVisible(".row", chromedp.ByQuery))
 	p.until(`document.querySelector("h1 .v").textContent === "pass"`)
+	p.everywhere("sweep", "#/sweep", ".pairs .option")
 	p.quiet()
 }
 
@@ -36,28 +30,37 @@ func TestSweep(t *testing.T) {
 // and those that it did not.
 func TestExplored(t *testing.T) {
 	dir, program := t.TempDir(), given(t, "ACP_TEST_PROGRAM")
-	explore := exec.Command(program, "explore", "--agent", "reference", "--sessions", "2", "--confirm", "1", "-q")
-	explore.Dir = dir
-	if out, err := explore.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	acpTest(t, dir, 0, "explore", "--agent", "reference", "--sessions", "2", "--confirm", "1", "-q")
 	p := at(t, serving(t, program, filepath.Join(dir, "acp-test-out")))
-	p.visit("#/sweep", ".explored .option")
+	p.visit("#/sweep", ".pairs .option")
 	p.until(`/2 conversations, \d inconclusive; \d+ of \d+ pairs are covered/.test(document.querySelector(".whole").innerText)`)
-	p.want("rows with what was not covered", p.eval(`[...document.querySelectorAll(".explored td:last-child")].some(e => e.innerText.includes("cancel"))`), true)
-	if found := p.accuse(); found != "" {
-		t.Error(found)
-	}
+	p.want("rows with what was not covered", p.eval(`[...document.querySelectorAll(".pairs td:last-child")].some(e => e.innerText.includes("cancel"))`), true)
+	p.everywhere("explored", "#/sweep", ".pairs .option")
 	p.quiet()
+}
+
+// The requirements of a conformance run, and agents beside each other, which is a page of its own.
+func TestTables(t *testing.T) {
+	dir := t.TempDir()
+	acpTest(t, dir, 1, "conformance", "--run", "^(cancel/mid-|prompt-turn/)", "--fault", "cancel-end-turn", "-q", "--no-smoke")
+	p := at(t, "file://"+filepath.Join(dir, "acp-test-out", "report.html"))
+	p.visit("#/requirements", "tbody tr")
+	p.until(`document.querySelector("tbody").innerText.includes("CANCEL-001")`)
+	p.everywhere("requirements", "#/requirements", "tbody tr")
+	p.quiet()
+
+	acpTest(t, dir, 1, "matrix", "reference", "--fault", "cancel-end-turn", "--run", "^(cancel/mid-stream-at-gate|prompt-turn/text)$")
+	m := at(t, "file://"+filepath.Join(dir, "acp-test-matrix", "matrix.html"))
+	m.everywhere("matrix", "", "#matrix")
+	m.want("heads in one line", m.eval(`[...document.querySelectorAll(".grid th")].every(e => e.getClientRects().length === 1 && e.scrollHeight < 40)`), true)
+	m.quiet()
 }
 
 // What was said of editors that were served stands beside their transcripts, also if one scenario was served twice.
 func TestServed(t *testing.T) {
 	dir, program := t.TempDir(), given(t, "ACP_TEST_PROGRAM")
-	if err := os.WriteFile(filepath.Join(dir, "greets.txtar"), []byte("# It greets.\nrole agent\non prompt {\n\ttext 'Hello.'\n\tend end_turn\n}\n"+
-		"check PROMPT-001 prompted-once\nsent session/prompt count=1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, dir, "greets.txtar", "# It greets.\nrole agent\non prompt {\n\ttext 'Hello.'\n\tend end_turn\n}\n"+
+		"check PROMPT-001 prompted-once\nsent session/prompt count=1\n")
 	if err := os.Mkdir(filepath.Join(dir, "acp-test-out"), 0o700); err != nil {
 		t.Fatal(err)
 	}

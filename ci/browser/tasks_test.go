@@ -2,7 +2,6 @@ package browser
 
 import (
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -62,7 +61,7 @@ var tasks = []task{
 		func(n *newcomer) { n.hit("n", "#problems .proof a") }, "#problems",
 		[]string{`After session/cancel the turn ended with "end_turn" instead of cancelled`, `held at gate "mid"`,
 			"The editor sends session/prompt at #", "held at gate mid since #", "the editor sends session/cancel at #", "the agent answers session/prompt with end_turn at #",
-			"expected\nturn cancelled", "MUST respond"}},
+			"expected\nturn cancelled", "known\nno", "MUST respond", "acp-test run"}},
 	{"which entry was wrong, or came too late", 1,
 		func(n *newcomer) { n.click("#causes .seen a", ".row.at") },
 		func(n *newcomer) { n.hit("n", ".row.at") }, ".row.at", []string{"end_turn", "▲"}},
@@ -120,14 +119,10 @@ func TestTasks(t *testing.T) {
 
 // What changed since the last pass takes two clicks, and begins at the first difference.
 func TestWhatChanged(t *testing.T) {
-	dir, program := t.TempDir(), given(t, "ACP_TEST_PROGRAM")
-	for _, words := range [][]string{{"--out", "first"}, {"--out", "second", "--against", "first", "--fault", "cancel-end-turn"}} {
-		c := exec.Command(program, append([]string{"run", "--run", "^cancel/(mid-|late-)", "-q"}, words...)...)
-		c.Dir = dir
-		if out, err := c.CombinedOutput(); c.ProcessState == nil || c.ProcessState.ExitCode() > 1 {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
+	dir := t.TempDir()
+	some := []string{"run", "--run", "^cancel/(mid-|late-)", "-q", "--out"}
+	acpTest(t, dir, 0, append(some, "first")...)
+	acpTest(t, dir, 1, append(some, "second", "--against", "first", "--fault", "cancel-end-turn")...)
 	address := "file://" + filepath.Join(dir, "second", "report.html")
 	for by, do := range map[string]func(*newcomer){
 		"clicks": func(n *newcomer) {
@@ -142,13 +137,16 @@ func TestWhatChanged(t *testing.T) {
 			n.visit("", "#changes")
 			do(n)
 			n.until(`document.querySelector(".beside b")?.innerText.startsWith("before: reference")`)
-			n.until(`(b => b.top >= 0 && b.bottom <= innerHeight)(document.querySelector(".beside .first").getBoundingClientRect())`)
+			n.until(first)
 			if n.clicks > 2 {
 				t.Errorf("it takes %d clicks, not 2", n.clicks)
 			}
 			n.quiet()
 		})
 	}
+	p := at(t, address)
+	p.everywhere("changed", "", "#changes")
+	p.everywhere("compared", "#/s/cancel%2Fmid-stream-at-gate/compare", ".beside .first")
 }
 
 // With an agent, a scenario runs again from its page.

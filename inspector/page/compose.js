@@ -9,7 +9,8 @@ export class Compose {
     Object.assign(this, { area, fields, known, next });
     this.method = h("select", { "aria-label": "method of the request", onchange: () => this.take() });
     this.parts = h("div", { class: "parts" });
-    this.element = h("div", { class: "compose" }, h("label", {}, "request ", this.method), this.parts);
+    this.said = h("div", { class: "about" });
+    this.element = h("div", { class: "compose" }, h("label", {}, "request ", this.method), this.parts, this.said);
   }
   // open lists the methods, when it is looked at for the first time.
   async open() {
@@ -26,6 +27,7 @@ export class Compose {
   }
   take() {
     const method = this.method.value;
+    fill(this.said);
     if (!method) return fill(this.parts);
     const [params, result] = this.table.calls[method],
       id = result ? { id: "by-hand-" + this.next() } : {};
@@ -37,10 +39,17 @@ export class Compose {
         h(
           "dl",
           {},
-          members.map(f => [
-            h("dt", {}, f.optional ? button("+ " + f.name, () => this.put(f)) : f.name),
-            h("dd", {}, h("code", {}, f.type), h("span", { class: "dim" }, this.about(f))),
-          ]),
+          members.map(f => {
+            const tell = () => fill(this.said, this.table.describe(method, undefined, ["params", f.name]));
+            return [
+              h(
+                "dt",
+                { onmouseenter: tell },
+                f.optional ? button("+ " + f.name, () => this.put(f), { onfocus: tell }) : f.name,
+              ),
+              h("dd", { onmouseenter: tell }, h("code", {}, f.type), h("span", { class: "dim" }, this.about(f))),
+            ];
+          }),
         ),
     );
   }

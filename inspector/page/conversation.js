@@ -93,7 +93,7 @@ export function fold(trace, list, rows) {
       case "tool_call":
       case "tool_call_update": {
         const id = trace.sessionName(i) + " " + u.toolCallId,
-          call = calls.get(id) || add(i, { kind: "tool", states: [] });
+          call = calls.get(id) || add(i, { kind: "tool", id: u.toolCallId, states: [] });
         calls.set(id, call);
         last = null;
         for (const f of ["title", "kind", "content", "locations", "rawInput"])
@@ -137,7 +137,7 @@ function content(c) {
   return t ? h("pre", { tabindex: 0 }, t) : null;
 }
 
-function card(item, link, trace) {
+export function card(item, link, trace) {
   const at = h(
     "a",
     { class: "at", href: link(item.from), title: `entries ${item.from + 1} to ${item.to + 1}` },

@@ -13,7 +13,13 @@ export const worst = ["error", "fail", "inconclusive", "warn", "lint", "skip", "
 
 // instead says what a failure expected and what came.
 const instead = f =>
-  "expected " + (f.expected || []).join(" or ") + ", got " + (f.observed || "nothing").split("\n")[0];
+  "expected " +
+  (f.expected || []).join(" or ") +
+  ", got " +
+  (f.observed || "nothing").split("\n")[0].replace(/^#\d+ (-->|<--) /, "");
+
+// unlike is whether a sentence says more than the one of the scenario, which a check has that has none of its own.
+const unlike = (title, r) => title && title !== r.title;
 
 // ofFailure is a problem as a wait that failed tells it. Where it names no entry, one looks where it stood.
 function ofFailure(f, more) {
@@ -41,15 +47,19 @@ function ofFailure(f, more) {
   };
 }
 
-function ofCheck(c) {
+function ofCheck(c, r) {
+  const title =
+    (unlike(c.title, r) && c.title) ||
+    (c.failure && instead(c.failure)) ||
+    (!c.not_reached && c.reason) ||
+    c.title ||
+    c.slug;
   const head = {
     cls: c.known ? "known" : c.verdict,
     known: Boolean(c.known),
     id: c.id,
     checks: [c.slug],
-    title:
-      (c.title || (c.failure && instead(c.failure)) || c.reason || c.slug) +
-      (c.not_reached && c.title ? " (not reached: an earlier line failed)" : ""),
+    title: title + (c.not_reached ? " (not reached: an earlier line failed)" : ""),
     late: c.not_reached ? 1 : 0,
   };
   if (c.failure) return ofFailure(c.failure, { ...head, requirements: c.requirements || c.failure.requirement || [] });
@@ -69,10 +79,11 @@ const ofFinding = f => ({
   parts: [["session", f.session]],
 });
 
-// joined is all problems with those checks taken into a finding that blame the same for the same requirement.
+// joined is all problems with those checks, and the failure, taken into a finding that blame the same for the same
+// requirement or have its words for a reason.
 function joined(checks, findings) {
   const rest = checks.filter(c => {
-    const same = f => f.title === c.title || f.requirements.some(q => c.requirements.includes(q)),
+    const same = f => [c.title, c.reason].includes(f.title) || f.requirements.some(q => c.requirements.includes(q)),
       of = findings.find(f => f.cls === c.cls && same(f));
     if (!of || c.late) return true;
     for (const part of ["statement", "expected", "got", "stood"]) of[part] ||= c[part];
@@ -93,7 +104,7 @@ export function problems(r) {
 }
 function find(r) {
   const all = [];
-  const failed = (r.checks || []).filter(c => c.verdict !== "pass").map(ofCheck);
+  const failed = (r.checks || []).filter(c => c.verdict !== "pass").map(c => ofCheck(c, r));
   if (r.failure)
     failed.unshift(
       ofFailure(r.failure, {
@@ -116,6 +127,9 @@ function find(r) {
   return all.sort((a, b) => worst.indexOf(a.cls) - worst.indexOf(b.cls) || (a.late || 0) - (b.late || 0));
 }
 
+// masked is a sentence without what differs from scenario to scenario.
+const masked = text => (text || "").replace(/\d+|"[^"]*"|'[^']*'|(?:\/[^\s/:]+)+/g, "…");
+
 // causeOf is the cause of a run that a problem of a scenario has, if the run names one.
 export const causeOf = (run, r, p) =>
   ((run && run.causes) || []).find(
@@ -123,9 +137,17 @@ export const causeOf = (run, r, p) =>
       r &&
       c.scenarios.includes(r.id) &&
       (c.id && p.id
-        ? [p.id, p.id + " " + p.point, ...(p.point ? [] : p.requirements)].includes(c.id)
-        : c.title === p.title),
+        ? [p.id, p.id + " " + p.point, ...(p.point ? [] : p.requirements), ...(p.checks || [])].includes(c.id)
+        : masked(c.title) === masked(p.title)),
   );
+// named gives a cause that has no more than the sentence of a scenario what went wrong there.
+export function named(run) {
+  const byId = new Map((run.results || []).map(r => [r.id, r]));
+  for (const c of run.causes || []) {
+    const r = byId.get(c.scenarios[0]);
+    if (r && !unlike(c.title, r) && headline(r)) c.title = headline(r).title;
+  }
+}
 export const toCause = c => "#/?" + new URLSearchParams({ cause: c.id || c.title });
 
 // firstFrame is where to look first: the last entry of the worst problem that has any.

@@ -39,6 +39,9 @@ const keyNames = [
   ["[ ]", "fold a pane"],
 ];
 
+// mapped is what the map of a sweep is called.
+const mapped = () => (data.runs.some(r => r.run.sweep && isExplored(r.run.sweep)) ? "Explored" : "Sweep");
+
 function navigation(at) {
   if (navigation.at === at && navigation.of === data) return;
   Object.assign(navigation, { at, of: data });
@@ -50,7 +53,7 @@ function navigation(at) {
     h("a", { class: "name", href: "#/" }, "acp-test"),
     to("#/", "Run"),
     has("conformance") && to("#/requirements", "Requirements"),
-    has("sweep") && to("#/sweep", data.runs.some(r => r.run.sweep && isExplored(r.run.sweep)) ? "Explored" : "Sweep"),
+    has("sweep") && to("#/sweep", mapped()),
     h("span", { class: "space" }),
     h(
       "details",
@@ -146,7 +149,8 @@ function whole(p) {
   document.title = "acp-test";
   const at = ["requirements", "sweep"].includes(p.what) ? "#/" + p.what : "#/";
   navigation(at);
-  bench.has({ list: "scenarios", middle: p.what || "run" }, false);
+  const middle = { sweep: mapped().toLowerCase(), requirements: "requirements" }[p.what] || "run";
+  bench.has({ list: "scenarios", middle }, false);
   bench.see(at === "#/" ? "list" : "middle");
   fill(
     bench.middle,

@@ -1,5 +1,6 @@
 import { h, fill, lasting, parsed } from "./dom.js";
 import { spanKinds } from "./spans.js";
+import { fold, card } from "./conversation.js";
 
 // The moment is what was so at the selected entry, in a few lines: what the model had said, what held it,
 // who was alive.
@@ -17,6 +18,19 @@ async function said(t, from, upTo) {
     for (const data of [m.data].flat()) if (typeof data === "string" && m.says !== "tool") text += data;
   }
   return text.length > longest ? "… " + text.slice(-longest) : text;
+}
+
+// call is the tool call that an entry is about, as the conversation shows it, of the entries around.
+const around = 2000;
+async function call(t, i) {
+  const { params, ...plain } = parsed((await t.rows([i]))[0].raw) || {},
+    m = params || plain,
+    id = (m.update || m.toolCall || m).toolCallId,
+    list = [];
+  if (!id) return null;
+  for (let k = Math.max(0, i - around); k < Math.min(t.n, i + around); k++)
+    if (/^tool_?call/i.test(t.name("label", k)) && t.session[k] === t.session[i]) list.push(k);
+  return fold(t, list, await t.rows(list)).find(item => item.id === id);
 }
 
 export class Moment {
@@ -50,7 +64,7 @@ export class Moment {
       if (kind === "gate" && held.length < 4) held.push(from);
     });
     const asked = this.reply(i),
-      [words, gates] = [asked < 0 ? "" : await said(t, asked, i), await t.rows(held)];
+      [words, gates, tool] = [asked < 0 ? "" : await said(t, asked, i), await t.rows(held), await call(t, i)];
     if (this.at !== i) return;
     fill(
       this.element,
@@ -69,6 +83,7 @@ export class Moment {
         h("dt", {}, "alive"),
         h("dd", {}, alive.length ? alive.map(([k, what], n) => [n ? ", " : "", what, since(k)]) : "no process"),
       ),
+      tool && card(tool, this.link, t),
     );
   }
 }

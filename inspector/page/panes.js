@@ -134,6 +134,7 @@ export class Bench {
   settle() {
     if (!this.names) return;
     if (!this.open && this.seen === "side") this.seen = "middle";
+    this.element.classList.toggle("alone", !this.open);
     for (const key of ["list", "side"]) {
       const off = this.folded(key) || (key === "side" && !this.open);
       this.element.classList.toggle("no-" + key, off);

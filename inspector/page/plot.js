@@ -7,13 +7,14 @@ const small = 16; // the height of that
 const axis = 18; // and of the axis above
 const highest = 130; // of a lane
 
-// The lane and the colour of each kind of span, and how much of the height it takes.
+// The lane and the colour of each kind of span, how much of the height it takes, and where it lies above (-1) or below
+// the middle.
 const looks = {
   turn: [1, "turn", 0.7],
   permission: [0, "wait", 0.45],
   request: [1, "request", 0.45],
-  model: [2, "model", 0.45],
-  gate: [2, "gate", 0.45],
+  model: [2, "model", 0.45, -1],
+  gate: [2, "gate", 0.45, 1],
   cancel: [0, "cancel", 0.8],
   terminal: [3, "terminal", 0.45],
   file: [4, "file", 0.45],
@@ -96,7 +97,7 @@ export class Plot {
       y = lane => axis + ((place.get(lane) ?? place.get(6) ?? 1) + 0.5) * laneHeight;
     Object.assign(this, { laneHeight, rows, bottom, axis });
     c.clearRect(0, 0, this.width, this.tallness);
-    c.font = "11px system-ui, sans-serif";
+    c.font = this.font;
     c.textBaseline = "middle";
     for (const [lane] of rows) {
       c.fillStyle = this.colour("line");
@@ -109,9 +110,9 @@ export class Plot {
     c.rect(left, 0, this.width - left, bottom);
     c.clip();
     this.ticks(c, left);
+    this.names = []; // they stand above all else
     this.paintIdle(c);
     const [a, b] = this.inView();
-    this.names = []; // they stand above all else
     this.paintSpans(c, y, a, b);
     if (b - a <= 1500) for (let i = a; i < b; i++) this.paintEntry(c, i, y, b - a);
     else this.paintDensity(c, y);
@@ -131,9 +132,13 @@ export class Plot {
     c.fillStyle = this.colour("fg");
     c.lineWidth = 3;
     c.lineJoin = "round";
-    for (const [text, x, y] of this.names) {
-      c.strokeText(text, x, y);
-      c.fillText(text, x, y);
+    for (const [text, x, y, turned] of this.names) {
+      c.save();
+      c.translate(x, y);
+      if (turned) c.rotate(-Math.PI / 2);
+      c.strokeText(text, 0, 0);
+      c.fillText(text, 0, 0);
+      c.restore();
     }
     c.lineWidth = 1;
   }
@@ -158,7 +163,7 @@ export class Plot {
     c.fillRect(p - 1, axis - 8, 2, this.bottom);
     c.fillRect(p - 5, axis - 12, 10, 6);
   }
-  // paintIdle marks the pauses that are folded, with how long they were.
+  // paintIdle marks the pauses that are folded, with how long they were, written upwards: a mark is narrow.
   paintIdle(c) {
     for (const f of this.scale.folded()) {
       const p = this.px(f.x),
@@ -173,9 +178,9 @@ export class Plot {
         c.stroke();
       }
       const text = "idle " + lasting(f.long),
+        long = c.measureText(text).width,
         [a, b] = [Math.max(p, this.left()), Math.min(q, this.width)];
-      c.fillStyle = this.colour("dim");
-      if (b - a > c.measureText(text).width + 6) c.fillText(text, (a + b - c.measureText(text).width) / 2, axis + 8);
+      if (b - a > 11 && this.bottom - axis > long) this.names.push([text, (a + b) / 2, this.bottom - 4, true]);
     }
   }
   // paintSmall draws all that there is, and where in it the view lies.
@@ -217,7 +222,7 @@ export class Plot {
       const p = this.px(x),
         text = this.scale.causal ? "#" + Math.round(x + 1) : lasting(this.scale.time(x));
       c.fillRect(p, axis - 4, 1, 4);
-      if (p < free) continue;
+      if (p < free || p + 3 + c.measureText(text).width > this.width) continue;
       c.fillText(text, p + 3, axis / 2 - 1);
       free = p + c.measureText(text).width + 12;
     }
@@ -242,17 +247,18 @@ export class Plot {
         w = Math.max(1, Math.min(this.px(b), this.width + 10) - p);
       if (w < 2 && (kind === "request" || p < drawn[spans.kind[s]])) return;
       if (w < 2) drawn[spans.kind[s]] = p + 1;
-      const [own, colour, part] = looks[kind],
+      const [own, colour, part, side = 0] = looks[kind],
         lane = own === 1 ? this.lanes.agent(spans.from[s]) : own,
-        high = this.laneHeight * part;
+        high = this.laneHeight * part,
+        top = y(lane) - high / 2 + (side * high) / 2;
       c.fillStyle = c.strokeStyle = this.colour(colour);
-      this.shape(c, kind, p, y(lane) - high / 2, w, high, open);
-      const at = Math.max(p, this.left()) + 4,
-        row = lane + (kind === "gate" ? 0.5 : 0), // gates have theirs below
+      this.shape(c, kind, p, top, w, high, open);
+      const row = lane + (kind === "gate" ? 0.5 : 0), // gates have theirs below
+        at = Math.max(p + 4, this.left() + 4, named.get(row) ?? 0),
         room = p + w - at - 2;
-      if (room < 34 || this.laneHeight < 20 || kind === "process" || at < (named.get(row) ?? -1)) return;
+      if (room < 34 || high < 11 || kind === "process") return;
       const text = fitted(c, this.name(s), room);
-      this.names.push([text, at, y(lane) + (kind === "gate" ? 1 : -1) * (high / 2 - 7)]);
+      this.names.push([text, at, top + Math.min(8, high / 2)]);
       named.set(row, at + c.measureText(text).width + 6);
     });
   }

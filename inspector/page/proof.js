@@ -122,7 +122,7 @@ export class Proof {
       checks.length > 0 &&
         h(
           "details",
-          {},
+          { open: !found.length },
           h("summary", {}, count(checks.length, "check")),
           h(
             "table",
@@ -176,7 +176,7 @@ export class Proof {
         "dl",
         {},
         ...pair("expected", p.expected),
-        p.got ? [h("dt", {}, "got"), h("dd", {}, words(p.got, this.link))] : null,
+        p.got ? [h("dt", {}, "got"), h("dd", {}, words(p.got.replace(/^(#\d+) (-->|<--) /, "$1 "), this.link))] : null,
         p.reason && p.reason !== p.title ? [h("dt", {}, "because"), h("dd", {}, words(p.reason, this.link))] : null,
         h("dt", {}, "known"),
         h("dd", {}, p.known ? "yes, it is in the list of known failures" : "no"),

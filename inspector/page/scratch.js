@@ -54,7 +54,7 @@ export class Scratch {
       });
     const selected = async () => {
       const { trace, at } = shown();
-      if (at < 0) return say("select a message in the table first");
+      if (at < 0) return say("select an entry in the table first");
       const message = parsed((await trace.rows([at]))[0].raw);
       if (message) take(message);
     };
@@ -92,7 +92,7 @@ export class Scratch {
           button("take a cancel", () =>
             take({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId: session() } }),
           ),
-          button("take the selected message", selected),
+          button("take the selected entry", selected),
         ),
       ),
     );

@@ -1,10 +1,13 @@
 import { Embedded, Served, json, text, unpacked } from "./trace.js";
 import { Fields } from "./fields.js";
+import { named } from "./findings.js";
 
 // A source is where the page has its run and its transcripts from: itself, or a server.
 export async function open() {
-  const run = document.getElementById("run");
-  return run ? embedded(JSON.parse(run.textContent)) : served();
+  const run = document.getElementById("run"),
+    data = run ? embedded(JSON.parse(run.textContent)) : await served();
+  for (const { run } of data.runs) named(run);
+  return data;
 }
 
 const plain = r => r.id + (r.repeat ? "~" + r.repeat : "");

@@ -1,42 +1,63 @@
-import { h, verdict, fill, count, visible } from "./dom.js";
+import { h, verdict, fill, count } from "./dom.js";
 import { link, headline, shown, opened } from "./findings.js";
 
+const first = ["error", "fail", "inconclusive", "pass", "skip"];
+
+// requirements are those of the specification, what is broken first.
 export function requirements(data) {
   const run = data.runs.map(r => r.run).find(r => r.conformance) || {},
-    all = (run.conformance || {}).requirements || [],
+    { requirements: all = [], because = [], verdict: word = "no requirement table" } = run.conformance || {},
     list = h("tbody");
-  const keys = new Set(data.cases.map(c => c.key));
+  const keys = new Set(data.cases.map(c => c.key)),
+    rank = q => first.indexOf(q.verdict),
+    sorted = [...all].sort((a, b) => rank(a) - rank(b));
+  const ran = c => keys.has(c.split("#")[0]);
   const show = text =>
     fill(
       list,
-      all
+      sorted
         .filter(q => [q.id, q.tier, q.level, q.verdict, q.reason, q.tck].join(" ").toLowerCase().includes(text))
-        .map(q =>
-          h(
+        .map(q => {
+          const checks = (q.checks || []).filter(ran),
+            rest = (q.checks || []).length - checks.length,
+            judges = [
+              ...checks.map(c => h("a", { href: link(c.split("#")[0]) }, c)),
+              ...(q.rules || []),
+              rest && count(rest, "check") + " not in this run",
+            ].filter(Boolean);
+          return h(
             "tr",
             {},
             h("td", {}, verdict(q.verdict)),
             h("td", {}, q.id),
-            h("td", {}, q.tier),
+            h("td", { class: "wide" }, q.tier.toLowerCase()),
             h("td", { class: "wide" }, q.level),
-            h("td", { class: "right" }, q.evidence),
+            h("td", { class: "wide right" }, q.evidence),
             h(
               "td",
               {},
-              q.reason,
-              (q.checks || []).map(c => [
-                " ",
-                keys.has(c.split("#")[0]) ? h("a", { href: link(c.split("#")[0]) }, c) : c,
-              ]),
-              " ",
-              (q.rules || []).join(" "),
+              q.reason && h("div", {}, q.reason),
+              h(
+                "div",
+                { class: "dim" },
+                judges.map((by, k) => [k ? ", " : "", by]),
+              ),
             ),
-          ),
-        ),
+          );
+        }),
     );
   show("");
   return [
-    h("h1", {}, (run.conformance || {}).verdict || "no requirement table"),
+    h("h1", {}, word, because.length > 0 && ": " + because.join(", ")),
+    h(
+      "p",
+      { class: "dim" },
+      first
+        .map(v => [all.filter(q => q.verdict === v).length, v])
+        .filter(([n]) => n)
+        .map(([n, v]) => n + " " + v)
+        .join(", "),
+    ),
     h(
       "div",
       { class: "tools" },
@@ -50,17 +71,16 @@ export function requirements(data) {
     ),
     h(
       "table",
-      {},
+      { class: "required" },
       h(
         "thead",
         {},
         h(
           "tr",
           {},
-          ["verdict", "id", "tier"].map(t => h("th", {}, t)),
-          h("th", { class: "wide" }, "level"),
-          h("th", {}, "evidence"),
-          h("th", {}, "why"),
+          ["verdict", "requirement"].map(t => h("th", {}, t)),
+          ["tier", "level", "evidence"].map(t => h("th", { class: "wide" }, t)),
+          h("th", {}, "judged by"),
         ),
       ),
       list,
@@ -79,21 +99,23 @@ function covered(s, name) {
 const drawn = "drawn session";
 export const isExplored = s => Boolean((s.pairs_of || {})[drawn]);
 
-// explored is that map: a row for each state of a turn or part of a session, with what was done there.
-function explored(s, to) {
+// pairs is the map of a scenario, or of drawn sessions: a row for each situation, with what was done there.
+function pairs(s, to, all) {
   const untried = (s.untried || []).map(p => p.split(": ")),
-    rows = (s.points || []).map(point => [
-      point,
-      s.cells.filter(c => c.point === point),
-      untried.filter(([at]) => at === point).map(([, ...rest]) => rest.join(": ")),
-    ]);
+    rows = (s.points || [])
+      .map(point => [
+        point,
+        all.filter(c => c.point === point),
+        untried.filter(([at]) => at === point).map(([, ...rest]) => rest.join(": ")),
+      ])
+      .filter(([, cells, not]) => cells.length || not.length);
   return h(
     "table",
-    { class: "map explored" },
+    { class: "map pairs" },
     h(
       "tr",
       {},
-      ["where", "covered", "not covered"].map(t => h("th", {}, t)),
+      ["where", "covered", untried.length > 0 && "not covered"].map(t => t && h("th", {}, t)),
     ),
     rows.map(([point, cells, not]) =>
       h(
@@ -103,16 +125,12 @@ function explored(s, to) {
         h(
           "td",
           {},
-          cells.map(c => [
-            h(
-              "span",
-              { class: "option " + c.verdict, title: visible(c.finding || c.verdict) },
-              c.out ? h("a", to(c), c.action) : c.action,
-            ),
-            " ",
-          ]),
+          cells.map(c => {
+            const text = c.action + (c.verdict === "pass" ? "" : ": " + (c.finding || c.verdict));
+            return [h("span", { class: "option " + c.verdict }, c.out ? h("a", to(c), text) : text), " "];
+          }),
         ),
-        h("td", { class: "dim" }, not.join(", ")),
+        untried.length > 0 && h("td", { class: "dim" }, not.join(", ")),
       ),
     ),
   );
@@ -141,7 +159,7 @@ export function sweep(data) {
       ),
       clusters(run),
       h("h2", {}, "Pairs"),
-      explored(s, to),
+      pairs(s, to, cells),
       repros(s),
     ];
   return [
@@ -149,51 +167,23 @@ export function sweep(data) {
     h(
       "div",
       { class: "dim" },
-      `${s.explored} schedules explored, ${s.pruned} pruned, ${s.inconclusive} inconclusive; ` +
+      `${count(s.explored, "schedule")} explored, ${s.pruned} pruned, ${s.inconclusive} inconclusive; ` +
         `${s.pairs_tried} of ${s.pairs} pairs of situation and action`,
     ),
     s.orders &&
       h(
         "div",
         { class: "dim" },
-        `${s.orders.drawn} orders of acts drawn: ${s.orders.both} of ${s.orders.orders} pairs of acts in both orders` +
-          `, ${s.orders.pairs} pairs of state and act`,
+        `${count(s.orders.drawn, "order")} of acts drawn: ${s.orders.both} of ${s.orders.orders} pairs of acts ` +
+          `in both orders, ${count(s.orders.pairs, "pair")} of state and act`,
       ),
     [...new Set(cells.map(c => c.scenario))].map(name => [
       h("h2", {}, name),
       covered(s, name),
-      h(
-        "table",
-        { class: "map" },
-        h(
-          "tr",
-          {},
-          h("th", {}, ""),
-          (s.actions || []).map(a => h("th", {}, a)),
-        ),
-        (s.points || [])
-          .filter(p => cells.some(c => c.scenario === name && c.point === p))
-          .map(p =>
-            h(
-              "tr",
-              {},
-              h("th", {}, p),
-              (s.actions || []).map(a => {
-                const here = cells.filter(c => c.scenario === name && c.point === p && c.action === a);
-                return h(
-                  "td",
-                  { class: "cell" },
-                  here.map(c =>
-                    h(
-                      "div",
-                      { class: c.verdict },
-                      c.out ? h("a", to(c), c.finding || c.verdict) : c.finding || c.verdict,
-                    ),
-                  ),
-                );
-              }),
-            ),
-          ),
+      pairs(
+        s,
+        to,
+        cells.filter(c => c.scenario === name),
       ),
     ]),
     repros(s),

@@ -105,7 +105,9 @@ export class Timeline extends Plot {
 
   measure() {
     const box = this.canvas.parentElement.getBoundingClientRect(),
+      style = getComputedStyle(this.canvas),
       ratio = devicePixelRatio || 1;
+    this.font = style.fontSize + " " + style.fontFamily;
     ((this.width = box.width), (this.tallness = box.height));
     ((this.canvas.width = Math.round(box.width * ratio)), (this.canvas.height = Math.round(box.height * ratio)));
     this.context.setTransform(ratio, 0, 0, ratio, 0, 0);

@@ -1,7 +1,6 @@
 package language
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -106,8 +106,11 @@ func (p *parser[B]) block(lines []*script.Line) (steps []Played[B]) {
 		p.comment = nil
 		switch node.Kind {
 		case script.Comment:
-			p.scenario.Title = cmp.Or(p.scenario.Title, node.Note())
-			p.comment = append(p.comment, strings.TrimSpace(comment+" "+node.Note()))
+			said, title := strings.TrimSpace(comment+" "+node.Note()), &p.scenario.Title
+			if *title == "" || *title == comment && strings.IndexFunc(node.Note(), unicode.IsLower) == 0 {
+				*title = said
+			}
+			p.comment = append(p.comment, said)
 			continue
 		case script.Blank:
 			continue

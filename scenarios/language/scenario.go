@@ -30,7 +30,7 @@ type Scenario[B any] struct {
 	ID string
 	// File is the name to show to the user.
 	File string
-	// Title is the first comment line.
+	// Title is the first comment line, with the lines below that continue its sentence: they begin with a small letter.
 	Title string
 	// Tags are those given with tag, and the folder's name.
 	Tags []string

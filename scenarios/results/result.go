@@ -67,7 +67,7 @@ type Result struct {
 	// ID is the scenario's path without extension, "cancel/mid-stream".
 	ID    string   `json:"id"`
 	File  string   `json:"file"`
-	Title string   `json:"title,omitempty"` // its first comment line
+	Title string   `json:"title,omitempty"` // its first comment line, with those that continue its sentence
 	Tags  []string `json:"tags,omitempty"`
 	// Repeat counts from 1 under --repeat; 0 for a single run.
 	Repeat  int     `json:"repeat,omitempty"`
