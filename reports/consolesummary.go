@@ -106,9 +106,9 @@ func (c *Console) Summary(run results.Run) error {
 		fmt.Fprintf(&b, "%s\n", run.Conformance.Verdict)
 	}
 	if s := run.Sweep; s != nil {
-		fmt.Fprintf(&b, "sweep: %d schedules explored, %d pruned, %d inconclusive; "+
+		fmt.Fprintf(&b, "sweep: %s explored, %d pruned, %d inconclusive; "+
 			"%d of %d pairs of situation and action; %s\n",
-			s.Explored, s.Pruned, s.Inconclusive, s.PairsTried, s.Pairs, printable.Plural(len(s.Repros), "repro", "repros"))
+			printable.Plural(s.Explored, "schedule", "schedules"), s.Pruned, s.Inconclusive, s.PairsTried, s.Pairs, printable.Plural(len(s.Repros), "repro", "repros"))
 		if s.Drawn != nil {
 			fmt.Fprintln(&b, s.Drawn)
 		}

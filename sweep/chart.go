@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
@@ -129,9 +130,10 @@ func Describe(f Finding) string {
 		b.WriteString("  in the baseline: nothing had to be done for it")
 		return b.String()
 	}
-	seen := fmt.Sprintf("in %d schedules, first in number %d", f.Seen, f.First)
+	seen := fmt.Sprintf("in %s, first in number %d", printable.Plural(f.Seen, "schedule", "schedules"), f.First)
 	if f.schedule.State == SessionState {
-		seen = fmt.Sprintf("in %d sessions, first in number %d: --again %s", f.Seen, f.First, f.schedule.Drawn)
+		seen = fmt.Sprintf("in %s, first in number %d: --again %s",
+			printable.Plural(f.Seen, "session", "sessions"), f.First, f.schedule.Drawn)
 	}
 	if f.shared() {
 		seen = "none of the schedules shows it in a process of its own"

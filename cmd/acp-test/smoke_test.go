@@ -53,7 +53,7 @@ var _ = Describe("sweep", func() {
 		got := p.run("sweep", "--run", "^prompt-turn/two-turns$", "--fault", "cancel-hits-every-session", "--points", "second*",
 			"--actions", "cancel*", "--confirm", "2", "--timeout", "30s")
 		Expect(got.code).To(Equal(1), got.out)
-		Expect(got.out).To(ContainSubstring("; 1 findings; "))
+		Expect(got.out).To(ContainSubstring("; 1 finding; "))
 		again := regexp.MustCompile(`acp-test (run --fault cancel-hits-every-session --timeout 30s .*\.txtar)`).FindStringSubmatch(got.out)
 		Expect(again).NotTo(BeNil(), got.out)
 		Expect(p.run(strings.Fields(again[1])...).code).To(Equal(1))

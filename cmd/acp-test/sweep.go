@@ -12,6 +12,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -233,7 +234,7 @@ func (h *host) sweepSummary(o *sweeping, out sweep.Outcome) error {
 	for _, n := range run.Notes {
 		fmt.Fprintln(h.out, n)
 	}
-	s, findings := run.Sweep, fmt.Sprintf("%d findings", len(out.Findings))
+	s, findings := run.Sweep, printable.Plural(len(out.Findings), "finding", "findings")
 	known := lists.Count(out.Findings, func(f sweep.Finding) bool { return f.Known != "" })
 	if known > 0 {
 		findings += fmt.Sprintf(", %d known", known)
@@ -244,8 +245,8 @@ func (h *host) sweepSummary(o *sweeping, out sweep.Outcome) error {
 	if spent := s.Spent(o.budget); spent != "" {
 		fmt.Fprintln(h.out, spent)
 	}
-	_, err := fmt.Fprintf(h.out, "%d schedules explored, %d pruned, %d inconclusive; "+
-		"%d of %d pairs of situation and action; %s; %s, seed %d\n", s.Explored, s.Pruned, s.Inconclusive,
+	_, err := fmt.Fprintf(h.out, "%s explored, %d pruned, %d inconclusive; "+
+		"%d of %d pairs of situation and action; %s; %s, seed %d\n", printable.Plural(s.Explored, "schedule", "schedules"), s.Pruned, s.Inconclusive,
 		s.PairsTried, s.Pairs, findings, run.Duration.Round(100*time.Millisecond), run.Seed)
 	return err
 }
