@@ -108,7 +108,8 @@ func (c *Console) Summary(run results.Run) error {
 	if s := run.Sweep; s != nil {
 		fmt.Fprintf(&b, "sweep: %s explored, %d pruned, %d inconclusive; "+
 			"%d of %d pairs of situation and action; %s\n",
-			printable.Plural(s.Explored, "schedule", "schedules"), s.Pruned, s.Inconclusive, s.PairsTried, s.Pairs, printable.Plural(len(s.Repros), "repro", "repros"))
+			printable.Plural(s.Explored, "schedule", "schedules"), s.Pruned, s.Inconclusive, s.PairsTried, s.Pairs,
+			printable.Plural(len(s.Repros), "repro", "repros"))
 		if s.Drawn != nil {
 			fmt.Fprintln(&b, s.Drawn)
 		}

@@ -207,8 +207,9 @@ func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine
 	verdict.Add(run, more...)
 	run.Duration = time.Since(run.Started)
 	run.Notes = append(run.Notes, fmt.Sprintf("smoke sweep: %s in %s, %d inconclusive; %s; "+
-		"acp-test explore explores more", printable.Plural(out.Run.Sweep.Explored, "conversation", "conversations"), time.Since(began).Round(100*time.Millisecond),
-		out.Run.Sweep.Inconclusive, printable.Plural(len(more), "finding", "findings")))
+		"acp-test explore explores more", printable.Plural(out.Run.Sweep.Explored, "conversation", "conversations"),
+		time.Since(began).Round(100*time.Millisecond), out.Run.Sweep.Inconclusive,
+		printable.Plural(len(more), "finding", "findings")))
 	for _, f := range out.Findings {
 		if f.Action != "" {
 			run.Notes = append(run.Notes, sweep.Describe(f))
