@@ -315,6 +315,7 @@ var abilities = map[string]map[string]string{
 	"write_file": {"overwrite": "write over a file that is there", "folders": "make the folders of a new file",
 		"create": "create a file of which the editor answers a read with an error"},
 	"read_file": {"large": "read a file of 110 KB"},
+	"delegate":  {"again": "give a subagent another task, by its title alone"},
 }
 
 // NeutralTool is a tool that scenarios name, whatever an agent calls its own.
