@@ -17,7 +17,7 @@ import (
 // states judges the states of a session.
 func states(w *watch) {
 	w.inSession(func(ev *event, s *session) {
-		if s.replay != nil || !s.active || !ev.update.Get("state").Is("idle") {
+		if s.root().replay != nil || !s.active || !ev.update.Get("state").Is("idle") {
 			return
 		}
 		stop := ev.update.Get("stopReason")
@@ -29,7 +29,7 @@ func states(w *watch) {
 		}
 	}, stateUpdate)
 	w.inSession(func(ev *event, s *session) {
-		if s.replay != nil || s.reported {
+		if s.root().replay != nil || s.reported {
 			return
 		}
 		if t := s.running(); t != nil {
@@ -78,7 +78,7 @@ func cancels(w *watch) {
 	}, stateUpdate)
 	w.inSession(func(ev *event, s *session) {
 		id := ev.update.Get("toolCallId").Str()
-		if s.cancelled == 0 || s.replay != nil {
+		if s.cancelled == 0 || s.root().replay != nil {
 			return
 		}
 		t := s.items[callID(id)]
@@ -220,11 +220,11 @@ func background(w *watch) {
 			id := workOf(b)
 			now[id] = true
 			t := s.items[id]
-			w.judge("not-announced", id != itemID{} && (t == nil || !t.announced) && s.whole && s.replay == nil, ev, id.String(),
+			w.judge("not-announced", id != itemID{} && (t == nil || !t.announced) && s.whole && s.root().replay == nil, ev, id.String(),
 				nil, "The %s is listed as background work and was not announced.", id)
 		}
 		for id := range s.behind {
-			w.judge("not-ended", !now[id] && id != itemID{} && !s.ended(id) && s.replay == nil, ev, id.String(), nil,
+			w.judge("not-ended", !now[id] && id != itemID{} && !s.ended(id) && s.root().replay == nil, ev, id.String(), nil,
 				"The %s is no more background work and has not ended.", id)
 		}
 	}, stateUpdate)
@@ -244,7 +244,7 @@ func terminals(w *watch) {
 		dir, t := ev.update.Get("cwd"), s.items[terminalID(id)]
 		w.judge("cwd", dir.Kind() == wire.String && !isAbsolute([]byte(dir.Str())), ev, id, nil,
 			"The cwd %q of terminal %q is not absolute.", dir.Str(), id)
-		if w.Saw("reused"); t != nil && t.ended > 0 && ev.update.Get("command").Kind() == wire.String && s.replay == nil {
+		if w.Saw("reused"); t != nil && t.ended > 0 && ev.update.Get("command").Kind() == wire.String && s.root().replay == nil {
 			w.find("reused", ev, id, []int{t.ended}, "Terminal %q has ended, and begins again.", id)
 		}
 	}, terminalUpdate, terminalPiece)
