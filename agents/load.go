@@ -315,6 +315,8 @@ var abilities = map[string]map[string]string{
 	"write_file": {"overwrite": "write over a file that is there", "folders": "make the folders of a new file",
 		"create": "create a file of which the editor answers a read with an error"},
 	"read_file": {"large": "read a file of 110 KB"},
+	"delegate": {"again": "give a subagent another task, by its title alone",
+		"nested": "be given to a subagent, too", "two": "start two subagents in a reply"},
 }
 
 // NeutralTool is a tool that scenarios name, whatever an agent calls its own.

@@ -82,6 +82,12 @@ func (r *request) input(it wire.Value) {
 		default:
 			r.add(roleUser, content)
 		}
+	case kind == "agent_message": // what another agent says, of which this model reads all
+		text := ""
+		for part := range it.Get("content").Items() {
+			text += part.Get("text").Str() + part.Get("encrypted_content").Str()
+		}
+		r.add(roleUser, text)
 	case strings.HasSuffix(kind, "_call_output"):
 		r.addResult(it.Get("call_id").Str(), joined(it.Get("output")))
 	case strings.HasSuffix(kind, "_call") && it.Get("call_id").Exists():

@@ -151,6 +151,14 @@ var _ = Describe("a neutral tool", func() {
 		Entry("of the input", `{"model":"m","input":[{"role":"user","content":"x"},{"type":"additional_tools","tools":[SPACE]}]}`),
 	)
 
+	// Codex gives a subagent its task so.
+	It("hears what another agent says", func() {
+		r := start(fakellm.Config{Script: script("lanes:\n  child:\n    when: {user~: Look}\n    reply: [{text: All green.}]\nreplies:\n  - - text: No.\n")})
+		got := post(r.URL()+"/v1/responses", `{"model":"m","input":[{"role":"user","content":"x"},{"type":"agent_message",`+
+			`"content":[{"type":"input_text","text":"NEW_TASK\n"},{"type":"encrypted_content","encrypted_content":"Look."}]}]}`)
+		Expect(got.body).To(ContainSubstring("All green."))
+	})
+
 	It("tells what was learned", func() {
 		r := serving("replies:\n  - - tool: write_file\n      args: {path: /a, content: x}\n")
 		r.call(tool("Write", `"file_path":{"type":"string"},"content":{"type":"string"}`, ``))

@@ -68,12 +68,14 @@ func delegate(ctx context.Context, w *work) error {
 	return ctx.Err()
 }
 
-// child is the session that the call gives its task to.
+// child is the session that the call gives its task to: a new one, or the one of a title.
 func (w *work) child() (*session, error) {
 	s := w.s
-	if id := w.args.str("child"); id != "" {
-		if c := w.a.find(id); c != nil && c.parent == s && c.running() == nil {
-			return c, nil
+	if title := w.args.str("child"); title != "" {
+		for _, c := range locked(s, func() []*session { return slices.Clone(s.children) }) {
+			if c.title == title && c.running() == nil {
+				return c, nil
+			}
 		}
 		return nil, errNoChild
 	}

@@ -24,7 +24,7 @@ func conditionCommands(p *Protocol) []*Command {
 		Summary:  "skip the scenario where it does not apply",
 		Detail: p.CapabilityHelp + "tool:NAME asks that the profile maps the neutral tool, tool:NAME:ABILITY that it\n" +
 			"does not say that the agent's tool cannot: write_file:overwrite, write_file:folders,\n" +
-			"write_file:create, read_file:large.\n" +
+			"write_file:create, read_file:large, delegate:again, delegate:nested, delegate:two.\n" +
 			"model asks for a model under our control; stdio, http and ws ask that the agent is\n" +
 			"reached so. saw PATTERN asks, at this line, that such an entry has come, for what\n" +
 			"agents may do but need not; a name is that of the last one. With ! none may have\n" +

@@ -53,6 +53,8 @@ func TestLanes(t *testing.T) {
 		const one = called(lanes);
 		lanes.note(1);
 		lanes.parents.set("b", "a");
-		return one + " " + called(lanes) + " " + lanes.lists[7].n;
-	})()`), "editor,agent editor,s1,s2 of s1 1")
+		const apart = called(lanes);
+		lanes.folded = true;
+		return one + " " + apart + " " + called(lanes) + " " + lanes.lists[7].n;
+	})()`), "editor,agent editor,s1,s2 of s1 editor,s1 1")
 }

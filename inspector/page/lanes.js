@@ -8,6 +8,7 @@ const mostSessions = 8;
 export class Lanes {
   constructor(trace) {
     this.trace = trace;
+    this.folded = false; // sessions are shown in the lane of the one that they descend from
     this.clear();
   }
   clear() {
@@ -61,11 +62,21 @@ export class Lanes {
       l.list[l.n++] = i;
     }
   }
+  // families are the lanes of sessions, those of a family together where families are folded.
+  families() {
+    const found = new Map();
+    for (const [session, lane] of this.sessions) {
+      let id = this.trace.names[session];
+      for (let k = 0; this.folded && this.parents.has(id) && k < mostSessions; k++) id = this.parents.get(id);
+      found.set(id, [...(found.get(id) || []), lane]);
+    }
+    return [...found.values()];
+  }
   // rows are the lanes that are shown, each with those that are shown in it.
   rows() {
     const several = this.sessions.size > 1,
-      own = [...this.sessions.values()],
-      agent = several ? [[1], ...own.map(k => [k])] : [[1, ...own]];
+      own = this.families(),
+      agent = several ? [[1], ...own] : [[1, ...own.flat()]];
     return [[0], ...agent, [2], [3], [4], [5]].filter(
       lanes => (lanes[0] < 2 && !(several && lanes[0] === 1)) || lanes.some(k => this.lists[k].n),
     );

@@ -38,6 +38,11 @@ export class Timeline extends Plot {
       "aria-pressed": this.scale.folding,
       title: "pauses are as short as a mark that says how long they were",
     });
+    this.family = button("families folded", () => this.setFamilies(!this.lanes.folded), {
+      "aria-pressed": "false",
+      hidden: true,
+      title: "a session and its subagents in one lane",
+    });
     this.element = h(
       "section",
       { class: "timeline", "aria-label": "time line" },
@@ -49,6 +54,7 @@ export class Timeline extends Plot {
         button("all", () => this.all()),
         this.mode,
         this.idle,
+        this.family,
         this.where,
       ),
       (this.plot = h("div", { class: "plot" }, this.canvas, this.tip)),
@@ -100,6 +106,12 @@ export class Timeline extends Plot {
       const child = (((parsed(row.raw) || {}).params || {}).update || {}).sessionId;
       if (child && !this.lanes.parents.has(child)) this.lanes.parents.set(child, t.name("session", list[k]));
     });
+    this.family.hidden = !this.lanes.parents.size;
+    this.draw();
+  }
+  setFamilies(on) {
+    this.lanes.folded = on;
+    this.family.setAttribute("aria-pressed", on);
     this.draw();
   }
 

@@ -72,7 +72,8 @@ var fixed = []string{"turns/states", "tool-calls/read", "load/fresh-process"}
 
 // shared are some of the scenarios of both versions, for what else shows.
 var shared = []string{"tool-calls/read", "tool-calls/edit", "load/fresh-process", "permission/reject-once", "cancel/tool-running",
-	"cancel/mid-stream-at-gate", "resume/silent", "compaction/asked", "compaction/loaded", "notices/loaded", "subagents/announced"}
+	"cancel/mid-stream-at-gate", "resume/silent", "compaction/asked", "compaction/loaded", "notices/loaded", "subagents/announced",
+	"subagents/cancelled", "subagents/two"}
 
 // The correct agent is red nowhere.
 func TestTheCorrectAgentInVersion2(t *testing.T) {

@@ -14,8 +14,9 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// swept are scenarios with a permission, a command, background work and two turns.
-var swept = []string{"turns/two", "permission/reject-once", "items/terminal-output", "background/through-a-turn", "load/fresh-process"}
+// swept are scenarios with a permission, a command, background work, two turns and a child.
+var swept = []string{"turns/two", "permission/reject-once", "items/terminal-output", "background/through-a-turn", "load/fresh-process",
+	"subagents/permission"}
 
 // A sweep acts in turns of version 2, also by what it alone has: it finds nothing in the
 // correct agent, and in others what they do wrong.
@@ -45,6 +46,7 @@ func TestSweepsOfVersion2(t *testing.T) {
 		"queue-as-internal-error":   {"V2-CANCEL", "second prompt + cancel"},
 		"retry-is-new":              {"one-prompt", "lose the answer*"},
 		"call-cancel-ends-the-turn": {"CANCEL-CAUSE", "cancel tool call"},
+		"child-cancel-stops-parent": {"goes-on", "cancel subagent"},
 	} {
 		found := explore(fault, 8, c.action).Findings
 		if !slices.ContainsFunc(found, func(f sweep.Finding) bool { return f.Rule == c.rule }) {

@@ -73,7 +73,7 @@ var elsewhere = []string{"dead-server-ends-no-turn", "cancel-deaf-in-server", "s
 // withholding are faults that do not hang, but keep back what a step of the
 // battery waits for.
 var withholding = []string{"close-returns-early", "new-session-ends-others", "cancel-ends-next-turn",
-	"cancel-queues-the-rest", "cancel-skips-one-call"}
+	"cancel-queues-the-rest", "cancel-skips-one-call", "subagent-asks-as-parent"}
 
 var _ = Describe("a fault", func() {
 	// play runs one chapter in directories of its own.

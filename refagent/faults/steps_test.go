@@ -48,6 +48,9 @@ var chapters = map[string]func(b *battery){
 		s := b.newSession()
 		b.turn(s, `use delegate {"task":"say hello"}`)
 		b.turn(s, `use delegate {"task":"fail now"}`)
+		b.turn(s, `use delegate {"task":"say more","child":"say hello"}`)
+		b.turn(s, `use delegate {"task":"use delegate {\"task\":\"say deep\"}"}`)
+		b.call("session/list", object{})
 		b.choice = "hold"
 		id := b.request("session/prompt", prompt(s, `use delegate {"task":"use write_file {\"path\":\"x\",\"content\":\"x\"}"}`))
 		var child string
@@ -63,6 +66,10 @@ var chapters = map[string]func(b *battery){
 		b.notify("session/cancel", object{"sessionId": child})
 		b.settle()
 		b.turn(s, "say more")
+		b.call("session/load", object{"sessionId": s, "cwd": b.dir, "mcpServers": []any{}})
+		b.call("session/close", object{"sessionId": s})
+		b.call("session/prompt", prompt(s, "say late"))
+		b.settle()
 	},
 	"system": func(b *battery) {
 		set := func(method, session, mode, kind, text string) string {

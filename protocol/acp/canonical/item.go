@@ -271,6 +271,10 @@ func (r *reader) update(it *item, v wire.Value) {
 func (r *reader) begins(it *item, u wire.Value) {
 	it.boundary = u.Get("state").Is("idle")
 	prompt := r.begun[it.lane]
+	if prompt > 0 && r.items[prompt-1].entry.Conn != it.entry.Conn { // of a process that is gone
+		delete(r.begun, it.lane)
+		return
+	}
 	if prompt == 0 || it.boundary || it.kind == "state_update" && !u.Get("state").Is("running") {
 		return
 	}

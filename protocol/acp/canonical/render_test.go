@@ -298,6 +298,17 @@ var _ = Describe("rendering", func() {
 		})
 	})
 
+	It("connects no state with the prompt of a process that is gone", func() {
+		running := toEditor("%s", updates("s", "state_update", `"state":"running"`))
+		running.conn = 1
+		log := transcriptOf([]frame{
+			toAgent("%s", request(1, "session/resume", `{"sessionId":"s","cwd":"/w"}`)), toEditor("%s", result(1, `{}`)),
+			toAgent("%s", request(2, "session/prompt", `{"sessionId":"s","prompt":[]}`)), toEditor("%s", result(2, `{"messageId":"m"}`)),
+			toEditor("%s", chunk("s", "user_message_chunk", "Go.")), running,
+		})
+		Expect(canonical.Whole(true, log.All(), golden.Options{})).To(ContainSubstring("running"))
+	})
+
 	It("renders a long run in time that grows with its length", func() {
 		const n = 20000
 		var frames []frame

@@ -106,7 +106,7 @@ var machines = map[string]func(*watch){
 	"BUSY-PROMISED": busyPromised, "C-ANSWER": clientAnswer, "C-CURSOR": clientCursor, "C-CWD": clientCwd,
 	"C-ELICIT-CODE": clientElicitCode, "C-GATE": clientGate, "C-INIT-FIRST": clientInitFirst,
 	"C-MODE-LISTED": clientModeListed, "C-PERM-CANCEL": clientPermCancel, "C-PERM-OFFERED": clientPermOffered,
-	"C-SHAPE": clientShape, "C-SUBAGENT": clientSubagents, "C-TERM-UTF8": clientTermUTF8,
+	"C-SHAPE": clientShape, "C-SUBAGENT": clientSubagents, "C-SYSTEM": clientSystem, "C-TERM-UTF8": clientTermUTF8,
 	"CANCEL-CAUSE": cancelCause, "CANCEL-REASON": cancelReason, "CAP-GATE": capGate, "CLOSE-SETTLES": closeSettles,
 	"COMPACTION": compactions, "CONFIG-COMPLETE": configComplete, "CONTENT-DATA": contentData, "CRASH": crashed,
 	"DELETE-GONE": deleteGone, "EFFECTS": effects, "ELICIT-CARE": elicitCare, "ELICIT-SCOPE": elicitScope,

@@ -6,13 +6,25 @@ import (
 	"github.com/acp-test/acp-test/rules"
 )
 
-// notices judges that notices are live events.
+// notices judges that notices are live events, and none alone tells of a failure.
 func notices(w *watch) {
+	told := map[*turn]int{} // where a notice told of an error
 	w.inSession(func(ev *event, s *session) {
+		if ev.update.Get("severity").Is("error") && len(s.open) == 1 && !w.version.states {
+			told[s.open[0]] = ev.Seq
+		}
 		window := s.window != nil || s.replay != nil && s.replay.history
 		w.judge("replayed", window && !s.active && len(s.open) == 0, ev, "", nil,
 			"A notice comes while the session is replayed.")
 	}, noticeUpdate)
+	w.inTurn(func(ev *event, t *turn) {
+		at := told[t]
+		if delete(told, t); at == 0 || !t.alone() || t.cancel != nil || t.command() {
+			return
+		}
+		w.judge("alone", ev.stop == "end_turn" && !t.spoke && !t.acted, ev, "", []int{t.started, at},
+			"The turn ended with end_turn, and a notice alone says what failed.")
+	}, answered(prompt))
 }
 
 var compactionEnds = []string{"completed", "failed", "cancelled"}

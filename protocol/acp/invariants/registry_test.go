@@ -215,7 +215,7 @@ func shippedChecks() map[string][]string {
 			return err
 		}
 		script, _, _ := strings.Cut(string(data), "\n-- ")
-		if strings.Contains(script, "\nprotocol acp-v2\n") {
+		if strings.Contains("\n"+script, "\nprotocol acp-v2\n") {
 			return nil // of version 2 alone
 		}
 		for line := range strings.Lines(script) {

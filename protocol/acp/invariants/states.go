@@ -17,7 +17,7 @@ import (
 // states judges the states of a session.
 func states(w *watch) {
 	w.inSession(func(ev *event, s *session) {
-		if s.replay != nil || !s.active || !ev.update.Get("state").Is("idle") {
+		if s.root().replay != nil || !s.active || !ev.update.Get("state").Is("idle") {
 			return
 		}
 		stop := ev.update.Get("stopReason")
@@ -29,7 +29,7 @@ func states(w *watch) {
 		}
 	}, stateUpdate)
 	w.inSession(func(ev *event, s *session) {
-		if s.replay != nil || s.reported {
+		if s.root().replay != nil || s.reported {
 			return
 		}
 		if t := s.running(); t != nil {
@@ -78,7 +78,7 @@ func cancels(w *watch) {
 	}, stateUpdate)
 	w.inSession(func(ev *event, s *session) {
 		id := ev.update.Get("toolCallId").Str()
-		if s.cancelled == 0 || s.replay != nil {
+		if s.cancelled == 0 || s.root().replay != nil {
 			return
 		}
 		t := s.items[callID(id)]
@@ -183,16 +183,16 @@ func background(w *watch) {
 		if list.Kind() != wire.Array {
 			return // else nothing would be listed any more
 		}
-		now := map[itemID]bool{}
+		now, live := map[itemID]bool{}, s.root().replay == nil
 		for b := range list.Items() {
 			id := workOf(b)
 			now[id] = true
 			t := s.items[id]
-			w.judge("not-announced", id != itemID{} && (t == nil || !t.announced) && s.whole && s.replay == nil, ev, id.String(),
+			w.judge("not-announced", id != itemID{} && (t == nil || !t.announced) && s.whole && live, ev, id.String(),
 				nil, "The %s is listed as background work and was not announced.", id)
 		}
 		for id := range s.behind {
-			w.judge("not-ended", !now[id] && id != itemID{} && !s.ended(id) && s.replay == nil, ev, id.String(), nil,
+			w.judge("not-ended", !now[id] && id != itemID{} && !s.ended(id) && live, ev, id.String(), nil,
 				"The %s is no more background work and has not ended.", id)
 		}
 	}, stateUpdate)
@@ -209,10 +209,10 @@ func terminals(w *watch) {
 				w.find("base64", ev, id, nil, "A piece of the output of terminal %q is no base64.", id)
 			}
 		}
-		dir, t := ev.update.Get("cwd"), s.items[terminalID(id)]
+		dir, t, live := ev.update.Get("cwd"), s.items[terminalID(id)], s.root().replay == nil
 		w.judge("cwd", dir.Kind() == wire.String && !isAbsolute([]byte(dir.Str())), ev, id, nil,
 			"The cwd %q of terminal %q is not absolute.", dir.Str(), id)
-		if w.Saw("reused"); t != nil && t.ended > 0 && ev.update.Get("command").Kind() == wire.String && s.replay == nil {
+		if w.Saw("reused"); t != nil && t.ended > 0 && ev.update.Get("command").Kind() == wire.String && live {
 			w.find("reused", ev, id, []int{t.ended}, "Terminal %q has ended, and begins again.", id)
 		}
 	}, terminalUpdate, terminalPiece)

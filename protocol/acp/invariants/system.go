@@ -112,3 +112,30 @@ func (x *systemWatch) told(ev *event) {
 			"The model was asked with the system prompt %q, which the session has no more.", clip(text))
 	}
 }
+
+// clientSystem judges the system prompts that a client gives. It may give another one with a load,
+// but is to give one.
+func clientSystem(w *watch) {
+	asking, given := map[int]int{}, map[string]int{} // Seqs of requests, by Seq and by session
+	w.On(func(ev *event) {
+		content := ev.params.Path("systemPrompt.content")
+		w.judge("empty", content.Kind() == wire.Array && content.Len() == 0, ev, "", nil, "The systemPrompt has no content.")
+		if content.Exists() {
+			rules.Remember(asking, rememberedSessions, ev.Seq, ev.Seq)
+		}
+	}, setUps(asked)...)
+	w.inSession(func(ev *event, s *session) {
+		at, without := given[s.id], !isSet(ev.params.Get("systemPrompt"))
+		if ev.conn.has(rules.OfAgent, w.version.instructions) {
+			w.judge("left-out", at > 0 && without, ev, s.id, []int{at},
+				"The client sent %s without the systemPrompt that session %q was given.", ev.Method, s.id)
+		}
+		delete(given, s.id)
+	}, asked(loadSession), asked(resumeSession))
+	w.On(func(ev *event) {
+		if at := asking[ev.request.seq]; at > 0 && ev.succeeded() && ev.session != nil {
+			rules.Remember(given, rememberedSessions, ev.session.id, at)
+		}
+		delete(asking, ev.request.seq)
+	}, setUps(answered)...)
+}

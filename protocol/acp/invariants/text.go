@@ -57,6 +57,7 @@ func textWhole(w *watch) {
 	}, agentChunk, thoughtChunk)
 	// Another message begins after anything that stands between.
 	w.On(func(ev *event) { delete(runs, ev.session) }, userChunk, toolCall, planUpdate, asked(prompt), answered(prompt))
+	w.On(func(ev *event) { delete(runs, ev.conn.session(ev.update.Get("sessionId").Str())) }, subagentUpdate)
 }
 
 // contentData judges data inside content blocks.

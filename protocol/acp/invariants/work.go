@@ -3,6 +3,7 @@ package invariants
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/rules"
@@ -32,7 +33,7 @@ type work struct {
 // message is a message of a session: live if it was shown outside of a replay.
 type message struct {
 	first      int
-	live, user bool
+	live, user bool // user: of the user, and no command, which is no part of the conversation
 }
 
 // itemID names a tool call or a terminal of the agent, as messages of findings do.
@@ -231,7 +232,8 @@ func (w *world) foldMessage(s *session, ev *event) {
 	if r != nil && r.history && !slices.Contains(r.shown, id) {
 		r.shown = append(r.shown, id)
 	}
-	m := message{first: ev.Seq, live: r == nil || r.busy, user: ev.topic == userChunk}
+	m := message{first: ev.Seq, live: r == nil || r.busy,
+		user: ev.topic == userChunk && !strings.HasPrefix(ev.text(), "/")}
 	if shown, whole := w.shown[s.id]; whole && m.live && !shown[id].live {
 		rules.Remember(shown, rememberedSessions, id, m)
 	}

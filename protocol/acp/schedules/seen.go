@@ -15,6 +15,9 @@ import (
 // permission and newTerminal are requests of the agent, as patterns name them.
 const permission, newTerminal = "permission", "terminal/create"
 
+// subagent is what a session tells of its child, as patterns name it.
+const subagent = "subagent"
+
 // noted is what ACP alone knows of a turn.
 type noted struct {
 	choice  string // how the first permission was answered, as permit says it
@@ -188,6 +191,8 @@ func kindOf(e transcript.Entry) string {
 		return strings.TrimSuffix(u, "_chunk")
 	case "tool_call", "tool_call_update", "plan", "plan_update", "terminal_update":
 		return u
+	case "subagent_update":
+		return subagent
 	}
 	return ""
 }

@@ -51,15 +51,17 @@ func conditions() map[string]func(*builder) bool {
 		"open":   func(b *builder) bool { return open(b.Point) },
 		"idle":   (*builder).idle,
 		// only-tool: no other tool of the turn can be the one that runs.
-		"only-tool":  func(b *builder) bool { return b.Point.Kind == atTool && b.Point.Alone },
-		"asking":     func(b *builder) bool { return b.asking },
-		"held":       func(b *builder) bool { return b.Held },
-		"works":      func(b *builder) bool { return b.works },
-		"refused":    func(b *builder) bool { return b.refused },
-		"lists":      func(b *builder) bool { return b.Seen.Able["list"] },
-		"allows":     func(b *builder) bool { return b.Act.Is("allows") },
-		"always":     func(b *builder) bool { return b.Act.Is("always") },
-		"state-ends": func(b *builder) bool { return b.version.stateEnds },
+		"only-tool": func(b *builder) bool { return b.Point.Kind == atTool && b.Point.Alone },
+		// at-subagent: a child has just been told of.
+		"at-subagent": func(b *builder) bool { return b.Point.Kind == atFrame && b.Point.Until[0] == subagent },
+		"asking":      func(b *builder) bool { return b.asking },
+		"held":        func(b *builder) bool { return b.Held },
+		"works":       func(b *builder) bool { return b.works },
+		"refused":     func(b *builder) bool { return b.refused },
+		"lists":       func(b *builder) bool { return b.Seen.Able["list"] },
+		"allows":      func(b *builder) bool { return b.Act.Is("allows") },
+		"always":      func(b *builder) bool { return b.Act.Is("always") },
+		"state-ends":  func(b *builder) bool { return b.version.stateEnds },
 		"harmless": func(b *builder) bool {
 			return len(b.effects) == 0 && b.Point.Kind != atRequest && b.asked == 0
 		},
