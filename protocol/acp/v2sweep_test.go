@@ -46,7 +46,7 @@ func TestSweepsOfVersion2(t *testing.T) {
 		"queue-as-internal-error":   {"V2-CANCEL", "second prompt + cancel"},
 		"retry-is-new":              {"one-prompt", "lose the answer*"},
 		"call-cancel-ends-the-turn": {"CANCEL-CAUSE", "cancel tool call"},
-		"child-cancel-stops-parent": {"goes-on", "cancel subagent"},
+		"child-cancel-stops-parent": {"CANCEL-CAUSE", "cancel subagent"},
 	} {
 		found := explore(fault, 8, c.action).Findings
 		if !slices.ContainsFunc(found, func(f sweep.Finding) bool { return f.Rule == c.rule }) {
