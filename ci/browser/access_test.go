@@ -33,13 +33,15 @@ func (p *page) accuse() any {
 // widths are a phone, the narrowest screen with all panes, a laptop and a wide screen.
 var widths = []int64{390, 800, 1440, 2560}
 
-// broken finds wrong plurals in what is read, and values of the program instead of words.
-const broken = `(document.querySelector("#app").innerText.match(/\b1 (entries|scenarios|findings|checks|sessions|turns|processes|lines|` +
-	`conversations|schedules|pairs|places|rounds|times)\b|undefined|NaN|\[object/g) || []).join(" | ")`
+// broken finds wrong plurals on the page, and values of the program where words should stand.
+const broken = `(document.querySelector("#app").innerText.match(/\b1 (entries|scenarios|findings|checks|sessions|` +
+	`turns|processes|lines|conversations|schedules|pairs|places|rounds|times)\b|undefined|NaN|\[object/g) || []).join(" | ")`
 
-// squeezed finds columns of tables in which words are broken letter by letter, and panes that have to be moved sideways.
-const squeezed = `[...document.querySelectorAll("td, th")].filter(e => e.checkVisibility() && e.innerText.trim().length > 8 && e.clientWidth < 50)
-	.concat([...document.querySelectorAll(".pane, .view > section, .halves > div")].filter(e => e.clientWidth > 40 && e.scrollWidth > e.clientWidth + 1))
+// squeezed finds columns of tables so narrow that words break letter by letter, and panes that scroll sideways.
+const squeezed = `[...document.querySelectorAll("td, th")]
+	.filter(e => e.checkVisibility() && e.innerText.trim().length > 8 && e.clientWidth < 50)
+	.concat([...document.querySelectorAll(".pane, .view > section, .halves > div")]
+		.filter(e => e.clientWidth > 40 && e.scrollWidth > e.clientWidth + 1))
 	.map(e => e.className + " " + e.innerText.slice(0, 60)).join(" | ")`
 
 // everywhere opens a view in both themes at all widths: axe finds nothing serious, no sentence is broken, the page
@@ -50,7 +52,8 @@ func (p *page) everywhere(name, hash, wait string) {
 		for _, width := range widths {
 			p.do("setting the screen", chromedp.EmulateViewport(width, 900), emulate(scheme))
 			p.visit(hash, "#app")
-			p.do("waiting for "+wait, chromedp.WaitReady(wait, chromedp.ByQuery)) // on a phone its pane may not be the one in sight
+			// On a phone another pane may be in sight.
+			p.do("waiting for "+wait, chromedp.WaitReady(wait, chromedp.ByQuery))
 			at := fmt.Sprintf("%s-%d-%s", name, width, scheme)
 			p.screen(at)
 			if found := p.accuse(); found != "" {

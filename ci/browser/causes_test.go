@@ -155,7 +155,7 @@ func TestCausesOfAnEntry(t *testing.T) {
 			p.do("the end of the turn", chromedp.Focus(`//section[@class="causes"]//a[contains(., "session/prompt")]`, chromedp.BySearch), chromedp.KeyEvent("\r"))
 			p.until(`/caused by[^]*session\/cancel the cancelled turn ends/.test(document.querySelector(".causes")?.innerText || "")`)
 			p.want("the method", p.eval(`document.querySelector(".detail h2").innerText.endsWith("session/prompt")`), true)
-			// The tool call that an entry is about stands beside it, whatever kind of entry it is.
+			// Beside each entry about a tool call, of whatever kind, stands that call.
 			for _, filter := range []string{"what:tool_call", "what:session/request_permission+from:agent", "what:tool_call_update"} {
 				p.visit("#/s/cancel%2Fpermission-answered/frames?filter="+filter, ".row")
 				p.until(`document.querySelector(".row:not(.waits)")`)

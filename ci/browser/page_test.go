@@ -126,7 +126,7 @@ func (p *page) visit(hash, until string) {
 	p.do("opening "+hash, chromedp.Navigate("about:blank"), chromedp.Navigate(p.address+hash), chromedp.WaitVisible(until, chromedp.ByQuery))
 }
 
-// acpTest runs acp-test in a folder; status is that of its end.
+// acpTest runs acp-test in a folder. It fails unless the exit status is the one given.
 func acpTest(t testing.TB, dir string, status int, words ...string) string {
 	t.Helper()
 	c := exec.Command(given(t, "ACP_TEST_PROGRAM"), words...)

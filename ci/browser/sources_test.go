@@ -39,7 +39,7 @@ func TestExplored(t *testing.T) {
 	p.quiet()
 }
 
-// The requirements of a conformance run, and agents beside each other, which is a page of its own.
+// The page shows the requirements of a conformance run. The matrix of agents is a page of its own.
 func TestTables(t *testing.T) {
 	dir := t.TempDir()
 	acpTest(t, dir, 1, "conformance", "--run", "^(cancel/mid-|prompt-turn/)", "--fault", "cancel-end-turn", "-q", "--no-smoke")

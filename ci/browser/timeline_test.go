@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// spying keeps what the time line writes in its last picture, how wide the curves of it are, and where the playhead is.
+// spying records the texts of the time line's last picture, the widths of its curves, and where the playhead is.
 const spying = `(() => { const c = CanvasRenderingContext2D.prototype;
 	for (const [name, what] of [["clearRect", () => { window.texts = []; window.curves = [] }], ["fillText", (c, text) => texts.push(text)],
 		["bezierCurveTo", c => curves.push(c.lineWidth)], ["fillRect", (c, x, y, w, h) => { if (w === 2 && h > 50) window.head = x + 1 }]]) {
@@ -102,7 +102,7 @@ func TestIdle(t *testing.T) {
 	p.quiet()
 }
 
-// spy has the time line tell what it draws.
+// spy makes the time line record what it draws.
 func (p *page) spy() {
 	p.t.Helper()
 	p.do("spying", chromedp.ActionFunc(func(ctx context.Context) error {

@@ -44,7 +44,7 @@ func (w *world) foldUpdate(ev *event) {
 	}
 }
 
-// foldTool remembers what an update said of a tool call. In version 2 each announces it, if none has before.
+// foldTool remembers what an update said of a tool call. In version 2 the first update announces the call.
 func (w *world) foldTool(s *session, ev *event) {
 	u, t := ev.update, ev.tool
 	if t == nil || ev.topic == toolCall && t.by == byCall && t.turn != ev.turn {

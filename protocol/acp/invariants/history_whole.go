@@ -46,9 +46,11 @@ func loadWhole(w *watch) {
 		}
 	})
 	eachReplay(w, func(r *replayed, ev *event) {
-		r.hear(ev)
-		live := w.state.shown[ev.Session][ev.update.Get("messageId").Str()].live
-		r.renamed = r.renamed || isMessage(ev.topic) && !live
+		if r.hear(ev); w.version.states && isMessage(ev.topic) {
+			id := ev.update.Get("messageId").Str()
+			r.ids = append(r.ids, id)
+			r.renamed = r.renamed || !w.state.shown[ev.Session][id].live
+		}
 	}, func(r *replayed, ev *event) {
 		// LOAD-WINDOW names a replay without anything of the agent.
 		if k := talks[ev.Session]; k != nil && r.answered && r.all.Len() < 8*rememberedText {
@@ -57,7 +59,7 @@ func loadWhole(w *watch) {
 	})
 }
 
-// modelWords gathers what the model says, without white space.
+// modelWords gathers all texts of the model, without white space.
 func (w *watch) modelWords() *strings.Builder {
 	var words strings.Builder
 	w.On(func(ev *event) {
@@ -71,9 +73,9 @@ func (w *watch) modelWords() *strings.Builder {
 // replayed is what a load brought.
 type replayed struct {
 	user, said, thought, all strings.Builder
-	ids                      map[string]bool // of the messages
-	renamed                  bool            // one has an id that the live session did not show, of which V2-RESUME speaks
-	topic                    topic           // of the latest piece
+	ids                      []string // of the messages, in version 2
+	renamed                  bool     // one has an id that the live session did not show, of which V2-RESUME speaks
+	topic                    topic    // of the latest piece
 	calls                    int
 	answered                 bool // it has something of the agent
 }
@@ -91,10 +93,6 @@ func (r *replayed) hear(ev *event) {
 	if b == nil || r.all.Len() >= 8*rememberedText {
 		return
 	}
-	if r.ids == nil {
-		r.ids = map[string]bool{}
-	}
-	r.ids[ev.update.Get("messageId").Str()] = true
 	if r.topic != ev.topic {
 		r.all.WriteByte(0)
 	}
@@ -111,11 +109,11 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 	for _, x := range k.past {
 		text := x.text.String()
 		// LOAD-WINDOW names a user who said nothing, and V2-RESUME a message of the user that is not there.
-		if text == "" || x.topic == userChunk && (r.user.Len() == 0 || w.version.states && !r.ids[x.id]) {
+		if text == "" || x.topic == userChunk && (r.user.Len() == 0 || w.version.states && !slices.Contains(r.ids, x.id)) {
 			continue
 		}
 		point, what := x.name(model)
-		gone := x.topic == agentChunk && x.id != "" && w.version.states && !r.ids[x.id] && !r.renamed
+		gone := x.topic == agentChunk && x.id != "" && w.version.states && !slices.Contains(r.ids, x.id) && !r.renamed
 		if w.judge(point, gone || !strings.Contains(r.of(x.topic).String(), text), ev, "", []int{x.seq, ev.request.seq},
 			"%s did not replay the %s that began with #%d.", ev.Method, what, x.seq) != nil || x.topic == thoughtChunk {
 			continue
@@ -132,7 +130,7 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 	w.compareCalls(k, r, ev)
 }
 
-// name returns the point that judges what was said, and what that is called. model is what the model has said.
+// name returns the point that judges a message or thought, and the word for it. model holds all texts of the model.
 func (x *spoken) name(model string) (point, what string) {
 	switch x.topic {
 	case thoughtChunk:

@@ -42,7 +42,7 @@ func worksAgain(w *watch) {
 type before struct{ cancelled, restored, ended *request }
 
 func (w *watch) beforePrompt(ev *event, s *session) before {
-	if badKey(ev.params) || !mandatory(ev.params) {
+	if badKey(ev.params) || !takenByAll(ev.params) {
 		return before{}
 	}
 	b := before{restored: s.restored}
@@ -148,8 +148,8 @@ func promptAccepted(w *watch) {
 	}, answered(prompt))
 }
 
-// mandatory reports whether a prompt has no block but of the kinds that each agent takes.
-func mandatory(params wire.Value) bool {
+// takenByAll reports whether each block of a prompt is of a kind that every agent takes.
+func takenByAll(params wire.Value) bool {
 	for b := range params.Get("prompt").Items() {
 		if kind := b.Get("type"); !kind.Is("text") && !kind.Is("resource_link") {
 			return false
