@@ -163,8 +163,8 @@ func (o *observer) begin(ref int, input wire.Value, session string) *stream {
 	}
 	s := newStream(ref, input, session, t)
 	s.others = o.threads
-	s.heard.Unclear = t.latest != nil && !t.latest.over() // a request may be of the run before
-	t.left = t.left || s.heard.Unclear
+	t.left = t.left || t.latest != nil && !t.latest.over()
+	s.heard.Unclear = t.left // a request may be of the run that was left, also of one that comes late
 	t.latest = s
 	o.streams[ref] = s
 	o.order = append(o.order, s)
