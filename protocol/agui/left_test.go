@@ -25,7 +25,9 @@ func (p play) post() int {
 }
 
 // leave is a run whose stream the front end leaves before its end.
-func (p play) leave() { p.add(transcript.Agent, transcript.Ended, "run", p.post(), `{"end":"hung up"}`) }
+func (p play) leave() {
+	p.add(transcript.Agent, transcript.Ended, "run", p.post(), `{"end":"hung up"}`)
+}
 
 // keepBack is a run that shows nothing of what the model says.
 func (p play) keepBack() {
