@@ -9,12 +9,12 @@ import (
 func authMethods(w *watch) {
 	v := w.version
 	w.On(func(ev *event) {
-		if n, ok := ev.result.Get("protocolVersion").Int(); ok && n != 1 {
+		if n, ok := ev.result.Get("protocolVersion").Int(); ok && int(n) != v.number {
 			return // they have the shape of that version
 		}
 		ids := rules.Seen{}
 		for m := range ev.result.Get("authMethods").Items() {
-			id := m.Get("id").Str()
+			id := m.Get(v.loginID).Str()
 			w.judge("duplicate-id", ids.Again(id), ev, id, nil, "Two auth methods have the id %q.", id)
 			inTerminal := m.Get("type").Is("terminal")
 			w.judge("terminal", inTerminal && !ev.conn.has(rules.OfClient, v.terminalLogin), ev, id, []int{ev.Ref},

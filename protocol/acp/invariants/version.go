@@ -83,7 +83,7 @@ func version2() *version {
 			"config_option_update": optionsUpdate, "available_commands_update": commandsUpdate,
 			"notice": noticeUpdate, "compaction_update": compactionUpdate, "compaction_summary_chunk": compactionUpdate,
 			"subagent_update": subagentUpdate, "session_message": sessionMessage, "session_message_chunk": sessionMessage,
-			"replay_complete": replayDone},
+			"usage_update": usageUpdate, "replay_complete": replayDone},
 		optional:   []optional{{deleteSession, "DELETE-001"}},
 		clientCaps: "capabilities", agentCaps: "capabilities", loginID: "methodId", optionID: "configId",
 		folders:       "capabilities.session.additionalDirectories",
