@@ -277,11 +277,14 @@ var _ = Describe("drawn agents", func() {
 		Expect(p.read("acp-test-out/drawn-0002.txtar")).To(Equal(first))
 	})
 
-	It("find an editor that chooses what was not offered", func() {
+	DescribeTable("find an editor", func(fault string, code int, named string) {
 		p := newPlace()
-		p.env = append(p.env, "FAULT=invents")
+		p.env = append(p.env, "FAULT="+fault)
 		got := p.run(append([]string{"editors", "--draw", "6", "-j", "4"}, client...)...)
-		Expect(got.code).To(Equal(1), got.out+got.err)
-		Expect(got.out).To(ContainSubstring("C-PERM-OFFERED"))
-	})
+		Expect(got.code).To(Equal(code), got.out+got.err)
+		Expect(got.out).To(ContainSubstring(named))
+	},
+		Entry("that chooses what was not offered", "invents", 1, "C-PERM-OFFERED"),
+		Entry("that dies in its turn", "dies", 0, "the editor left in its own turn without a cancel: ended with status 1"),
+	)
 })
