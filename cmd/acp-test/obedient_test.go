@@ -157,10 +157,29 @@ var _ = Describe("serve without a file", func() {
 	)
 
 	It("remembers the modes and options of that agent, and refuses others", func() {
-		got := newPlace().run("run", "--profile", "none", "--run", "^(mode/(set-idle|unknown)|option/(set-select|unknown))$",
+		got := newPlace().run("run", "--profile", "none", "--run", "^(mode/(set-idle|unknown|holds|effect-later)|option/(set-select|unknown|follows-mode|is-the-mode))$",
 			"--", "acp-test", "refagent", "--as", "claude-agent-acp")
 		Expect(got.code).To(Equal(0), got.out+got.err)
-		Expect(got.out).To(ContainSubstring("4 scenarios: 4 pass"))
+		Expect(got.out).To(And(ContainSubstring("8 scenarios: 8 pass"), Not(ContainSubstring("\nwarn "))))
+	})
+
+	DescribeTable("has the effects of that agent's modes", func(agent, yolo, flag, mode, prompt string, done bool) {
+		p := newPlace()
+		got := p.run("prompt", "--yolo="+yolo, flag, mode, prompt, "--", "acp-test", "serve", "--as", agent, "-q")
+		_, err := os.Stat(filepath.Join(p.dir, "a.txt"))
+		Expect(err == nil).To(Equal(done), got.out+got.err)
+	},
+		Entry("one that asks", "gemini-cli", "false", "--mode", "default", "/edit a.txt words", false),
+		Entry("one that only plans", "gemini-cli", "true", "--mode", "plan", "/edit a.txt words", false),
+		Entry("one that lets edits pass", "claude-agent-acp", "false", "--mode", "acceptEdits", "/edit a.txt words", true),
+		Entry("one that lets edits pass asks before commands", "claude-agent-acp", "false", "--mode", "acceptEdits", "/run touch a.txt", false),
+		Entry("one that asks for nothing", "qwen-code", "false", "--mode", "yolo", "/run touch a.txt", true),
+		Entry("the option for a mode", "opencode", "true", "--option", "mode=plan", "/edit a.txt words", false),
+	)
+
+	It("takes the commands that that agent lists", func() {
+		got := newPlace().run("prompt", "/review-branch main\n/none", "--", "acp-test", "serve", "--as", "zed-codex", "-q")
+		Expect(got.out).To(And(ContainSubstring("You gave the command /review-branch main\n"), ContainSubstring("There is no command /none.")))
 	})
 
 	It("has a recording for each name", func() {
