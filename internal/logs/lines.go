@@ -19,6 +19,8 @@ var (
 	// tells is what a line that holds a message has: a member of one, or an object that is
 	// cut off.
 	tells = lazy.Regexp(`"(?:jsonrpc|method|sessionUpdate|threadId|runId)\\*"|\{$|\{\\?"[^{}]*$`)
+	// names is a member of a message.
+	names = lazy.Regexp(`"(?:jsonrpc|method|sessionUpdate|threadId|runId)\\*"`)
 	// lead is what stands before each line of a message over several lines.
 	lead = lazy.Regexp(`^[ \t]*(?:data:|[>|#*]|//)?[ \t]*`)
 )
@@ -41,14 +43,16 @@ func (r *reader) lines(text string, p place) {
 			n++
 			continue
 		}
+		r.torn = false
 		found, used := r.line(line, list[n:], said, p)
 		n += used
 		if said = ""; !found {
 			said = line
-			if r.log.Lines++; tells().MatchString(line) {
-				bad := Left{p.line, errors.New("it seems to hold a message, which is cut off or no JSON")}
-				r.log.Left = append(r.log.Left, bad)
-			}
+			r.log.Lines++
+		}
+		if r.torn || !found && tells().MatchString(line) {
+			bad := Left{p.line, errors.New("it seems to hold a message, which is cut off or no JSON")}
+			r.log.Left = append(r.log.Left, bad)
 		}
 	}
 }
@@ -71,8 +75,10 @@ func (r *reader) line(line string, rest []string, said string, p place) (found b
 		}
 		v, wrong := wire.Parse([]byte(raw))
 		if errors.Is(err, io.ErrUnexpectedEOF) && wrong != nil {
+			r.torn = r.torn || tells().MatchString(line[at:])
 			return found, used // objects within one that is cut off are no messages
 		}
+		r.torn = r.torn || wrong != nil && names().MatchString(line[at:at+length])
 		if wrong == nil && r.value(v, r.near(line[before:at], said, p)) {
 			found = true
 			before = at + length
@@ -97,6 +103,11 @@ func (r *reader) text(s string, p place) bool {
 
 // near reads the time and the sender in the text before a message, or in the line before it.
 func (r *reader) near(text, said string, p place) place {
+	for _, s := range []*string{&text, &said} {
+		if names().MatchString(*s) {
+			*s = "" // a part of a message that cannot be read
+		}
+	}
 	if c := claimOf(text); c.side != Unknown {
 		p.claim = c
 	} else if c := claimOf(said); c.side != Unknown && p.claim.side == Unknown {
