@@ -18,9 +18,9 @@ var (
 	escapes = lazy.Regexp("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
 	// tells is what a line that holds a message has: a member of one, or an object that is
 	// cut off.
-	tells = lazy.Regexp(`"(?:jsonrpc|method|sessionUpdate|threadId|runId)\\*"|\{$|\{\\?"[^{}]*$`)
+	tells = lazy.Regexp(`"(?:jsonrpc|method|params|result|sessionUpdate|threadId|runId)\\*"|\{\\?$|\{\\?"[^{}]*$`)
 	// names is a member of a message.
-	names = lazy.Regexp(`"(?:jsonrpc|method|sessionUpdate|threadId|runId)\\*"`)
+	names = lazy.Regexp(`"(?:jsonrpc|method|params|result|sessionUpdate|threadId|runId)\\*"`)
 	// lead is what stands before each line of a message over several lines.
 	lead = lazy.Regexp(`^[ \t]*(?:data:|[>|#*]|//)?[ \t]*`)
 )
@@ -28,6 +28,9 @@ var (
 // maxSpan bounds how many bytes are looked through for the ends of messages over several
 // lines, in all.
 const maxSpan = 256 << 20
+
+// narrowest is the width of the narrowest terminal that wraps lines.
+const narrowest = 40
 
 // lines takes the messages in lines of text.
 func (r *reader) lines(text string, p place) {
@@ -174,7 +177,7 @@ func (r *reader) span(first string, lines []string) (raw string, used int) {
 			line := strings.TrimRight(lines[n], "\r")
 			if between == "\n" {
 				line = line[len(lead().FindString(line)):]
-			} else if utf8.RuneCountInString(strings.TrimRight(lines[n-1], "\r")) != width {
+			} else if width < narrowest || utf8.RuneCountInString(strings.TrimRight(lines[n-1], "\r")) != width {
 				break // the line before was not full
 			}
 			b.WriteString(between)
