@@ -41,15 +41,24 @@ func (p *place) edit(settings, name string) ended {
 	GinkgoHelper()
 	var read struct {
 		Servers map[string]struct {
-			Command string            `json:"command"`
+			Command any               `json:"command"` // older ones of Zed have an object there
 			Args    []string          `json:"args"`
 			Env     map[string]string `json:"env"`
 		} `json:"agent_servers"`
 	}
 	Expect(json.Unmarshal(jsonc.ToJSON([]byte(p.read(settings))), &read)).To(Succeed())
 	agent := read.Servers[name]
-	c := exec.Command(agent.Command, agent.Args...)
-	if !strings.Contains(agent.Command, "/") {
+	words := agent.Args
+	command, plain := agent.Command.(string)
+	if !plain {
+		older := agent.Command.(map[string]any)
+		command = older["path"].(string)
+		for _, word := range older["args"].([]any) {
+			words = append(words, word.(string))
+		}
+	}
+	c := exec.Command(command, words...)
+	if !strings.Contains(command, "/") {
 		c.Path = program
 	}
 	c.Dir, c.Env = p.dir, p.env
@@ -152,6 +161,29 @@ var _ = Describe("record --install", func() {
 		Expect(p.run("record", "--uninstall", "zed").out).To(HaveSuffix("\nNo longer recorded: mine, dies. Recordings stay where they are.\n"))
 		Expect(p.read(zed)).To(Equal(meanwhile.Replace(zedSettings)))
 	})
+
+	DescribeTable("is used by a small editor, and leaves the settings byte for byte as they were", func(file, agent, program string) {
+		p := newPlace()
+		src, err := os.ReadFile(filepath.Join("../../agents/testdata/settings", file))
+		Expect(err).NotTo(HaveOccurred())
+		p.write("s.json", string(src))
+		p.write("bin/"+program, "#!/bin/sh\nexec acp-test refagent\n")
+		p.env[0] = strings.Replace(p.env[0], "PATH=", "PATH="+p.dir+"/bin:", 1)
+		Expect(p.run("record", "--install", "s.json").code).To(Equal(0))
+		p.edit("s.json", agent)
+		recorded := p.files(store + "/*.jsonl")
+		Expect(recorded).To(HaveLen(1))
+		Expect(os.ReadFile(recorded[0])).To(ContainSubstring(`"agentInfo"`))
+		Expect(p.run("record", "--uninstall", "s.json").code).To(Equal(0))
+		Expect(p.read("s.json")).To(Equal(string(src)))
+	},
+		Entry("Zed's", "zed.json", "Gemini CLI", "gemini"),
+		Entry("those of an older Zed", "zed-older.json", "Bare", "bare"),
+		Entry("JetBrains'", "jetbrains.json", "Bare", "bare"),
+		Entry("those of an extension", "plugin.json", "npx", "npx"),
+		Entry("with tabs, written by hand", "tabs.json", "goose", "goose"),
+		Entry("on one line, written by a program", "one-line.json", "a", "a"),
+	)
 
 	It("is known in the settings whatever the program is called", func() {
 		p := newPlace()
