@@ -237,7 +237,7 @@ var _ = Describe("an editor that says what its user saw", func() {
 		node := filepath.Join(clients, "node_modules", "node", "bin", "node")
 		Expect(node).To(BeAnExistingFile(), "run ci/install-npm ci/editors")
 		p.env = append(p.env, "FAULT="+fault)
-		got := p.run("editors", "--run", "editors/(m06-odd-tool-calls|m07-permission-options|m14-request-ids)$", "-j", "3", "--", node,
+		got := p.run("editors", "--run", "editors/(m06-odd-tool-calls|m07-permission-options|m12-noise|m14-request-ids)$", "-j", "3", "--", node,
 			filepath.Join(clients, "sdk-client.mjs"), "{agent}")
 		checks = map[string]results.Verdict{}
 		for _, r := range p.results().Results {
@@ -252,7 +252,7 @@ var _ = Describe("an editor that says what its user saw", func() {
 
 	It("is judged by that", func() {
 		checks, said := judged(newPlace(), "")
-		Expect(checks).To(And(HaveLen(7), HaveEach(results.Pass)), said)
+		Expect(checks).To(And(HaveLen(8), HaveEach(results.Pass)), said)
 	})
 
 	DescribeTable("fails where that is not what the agent sent", func(fault, slug, observed string) {
