@@ -11,6 +11,8 @@ const (
 	modeInteractive = "interactive" // asks before every tool
 	modeReadonly    = "readonly"    // runs no tool that changes anything
 	modePlanning    = "planning"    // turns such tools into a plan
+	modeEditing     = "editing"     // changes files without a question
+	modeTrusting    = "trusting"    // asks before no tool
 )
 
 type mode struct {
@@ -24,7 +26,12 @@ var modeList = []mode{
 	{modeInteractive, "Interactive", "Asks before every tool"},
 	{modeReadonly, "Read only", "Runs no tool that changes anything"},
 	{modePlanning, "Planning", "Writes down what it would change instead of doing it"},
+	{modeEditing, "Editing", "Changes files on its own"},
+	{modeTrusting, "Trusting", "Asks before no tool"},
 }
+
+// usualModes is how many of modeList an agent without habits has.
+const usualModes = 4
 
 // modes are those that sessions have.
 func (a *agent) modes() []mode {
@@ -32,7 +39,7 @@ func (a *agent) modes() []mode {
 		return nil
 	}
 	if a.habits.Modes == nil {
-		return modeList
+		return modeList[:usualModes]
 	}
 	var list []mode
 	for _, id := range a.habits.Modes {

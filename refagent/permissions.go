@@ -51,7 +51,16 @@ func (a *agent) permit(ctx context.Context, s *session, w *work, current string)
 	if a.habits.Asks != nil {
 		patterns = a.habits.Asks
 	}
-	if !matches(patterns, w.name) && current != modeInteractive {
+	asks := matches(patterns, w.name)
+	switch current {
+	case modeInteractive:
+		asks = true
+	case modeEditing:
+		asks = asks && kindOf(w.name) != "edit"
+	case modeTrusting:
+		asks = false
+	}
+	if !asks {
 		return nil
 	}
 	sort := w.name

@@ -123,6 +123,11 @@ var carelessEditors = []careless{
 		reddens: []string{"m25-vendor-meta#text"}, hear: dropVendorTexts},
 	{name: "vendor-output-preferred", scenario: "m25-vendor-meta",
 		reddens: []string{"m25-vendor-meta#content"}, hear: preferVendorOutput},
+	{name: "never-initializes", scenario: "m01-burst", reddens: []string{"C-INIT-FIRST"}, say: skipInitialize,
+		hear: greetItself},
+	{name: "dies-of-missing-program", scenario: "m27-impossible", reddens: []string{"m27-impossible#program"},
+		say: dieOf("terminal/create")},
+	{name: "dies-of-folder-as-file", scenario: "m27-impossible", reddens: []string{"m27-impossible#files"}, say: dieOf(readFile)},
 	{name: "waits-for-mode-update", scenario: "m18-modes", reddens: []string{"m18-modes#goes-on"}, say: neverPrompt},
 }
 
@@ -499,6 +504,33 @@ func breakCharacters(_ *editing, m object) []object {
 		c["text"] = string(bytes.ReplaceAll([]byte(textOf(m)), []byte("é"), []byte("\uFFFD\uFFFD")))
 	}
 	return []object{m}
+}
+
+func skipInitialize(_ *editing, m object) []object {
+	if m["method"] == "initialize" {
+		m["method"] = "_acp-test/hello"
+	}
+	return []object{m}
+}
+
+// greetItself makes the agent's greeting of the first refusal.
+func greetItself(e *editing, m object) []object {
+	if m["error"] != nil && e.memory["greeted"] == nil {
+		e.memory["greeted"] = true
+		return []object{{"jsonrpc": "2.0", "id": m["id"], "result": object{"protocolVersion": 1}}}
+	}
+	return []object{m}
+}
+
+// dieOf ends the editor where it would answer a request of a method.
+func dieOf(method string) func(e *editing, m object) []object {
+	return func(e *editing, m object) []object {
+		if isAnswer(m) && e.asked[key(m["id"])]["method"] == method {
+			e.memory["dead"] = true
+			e.giveUp()
+		}
+		return silentWhenDead(e, m)
+	}
 }
 
 func neverPrompt(e *editing, m object) []object {

@@ -50,11 +50,14 @@ func imported(p Protocol, text []byte) (*transcript.Transcript, error) {
 	if err != nil {
 		return nil, err
 	}
+	i.guess.lacking = len(log.Left) > 0
 	for _, m := range log.Messages {
 		if m.Timed {
 			i.at(m.At)
 		}
-		i.frame(m.Process, sides[m.From], m.Raw)
+		if !i.frame(m.Process, sides[m.From], m.Raw) {
+			log.Left = append(log.Left, logs.Left{Line: m.Line, Err: errNobody})
+		}
 	}
 	if !log.Plain() {
 		i.t.Imported(log.String())
@@ -132,7 +135,7 @@ type importer struct {
 }
 
 func newImporter(p Protocol, h transcript.Header) (*importer, error) {
-	i := &importer{clock: time.Unix(0, 0), guess: guesser{p, map[wire.ID][]transcript.Entry{}}}
+	i := &importer{clock: time.Unix(0, 0), guess: guesser{protocol: p, open: map[wire.ID][]transcript.Entry{}}}
 	h.Protocol = p.Version()
 	var err error
 	i.t, err = transcript.New(h,
@@ -149,13 +152,20 @@ func (i *importer) at(ms float64) {
 	}
 }
 
-func (i *importer) frame(conn int, from transcript.Source, raw []byte) {
+// frame appends a frame, and reports whether it is known who sent it.
+func (i *importer) frame(conn int, from transcript.Source, raw []byte) bool {
 	if from == "" {
 		from = i.guess.source(raw)
 	}
+	if from == "" {
+		return false
+	}
 	e := i.t.AppendFrame(conn, from, bytes.Clone(raw), 0)
 	i.guess.note(e)
+	return true
 }
+
+var errNobody = errors.New("the request that this message answers is missing, so nobody can tell who sent it")
 
 var errNoFrames = errors.New("this is no recording: no line holds a JSON-RPC message")
 
@@ -164,8 +174,10 @@ var errNoFrames = errors.New("this is no recording: no line holds a JSON-RPC mes
 type guesser struct {
 	protocol Protocol
 	open     map[wire.ID][]transcript.Entry // requests without an answer
+	lacking  bool                           // messages of the log cannot be read
 }
 
+// source returns the sender of a frame; "" if the log lacks messages and this one answers none of the others.
 func (g *guesser) source(raw []byte) transcript.Source {
 	var doc wire.Doc
 	f := wire.ClassifyLine(&doc, raw)
@@ -179,17 +191,17 @@ func (g *guesser) source(raw []byte) transcript.Source {
 		}
 		return transcript.Agent
 	case wire.Response:
-		asked := g.open[f.ID]
-		if len(asked) == 0 {
-			return transcript.Agent
-		}
-		best := asked[len(asked)-1]
+		asked, fits := g.open[f.ID], false
+		from := transcript.Agent
 		for _, e := range asked {
-			if g.protocol.Fits(e.Method, f.Result) {
-				best = e
+			if fit := g.protocol.Fits(e.Method, f.Result); fit || !fits {
+				from, fits = other(e.Source), fit || fits
 			}
 		}
-		return other(best.Source)
+		if g.lacking && !fits {
+			return ""
+		}
+		return from
 	}
 	return transcript.Agent // noise is what agents print
 }

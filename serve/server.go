@@ -5,6 +5,7 @@ package serve
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -269,7 +270,12 @@ func (s sink) bytes(b []byte) {
 	}
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
-	if !s.c.over && !s.c.closed {
+	switch line := bytes.TrimRight(b, "\r\n"); {
+	case s.c.over || s.c.closed:
+	case len(line) == len(b)-2 && json.Valid(line) && line[0] == '{': // a frame that ends with CRLF
+		s.c.Log.AppendFrame(0, transcript.Agent, bytes.Clone(line), 0)
+		s.put(b)
+	default:
 		s.c.Log.Event(0, transcript.Note, transcript.Noted, "",
 			map[string]any{"code": "bytes", "text": fmt.Sprintf("%d bytes that are no line: %.80q", len(b), b)})
 		s.put(b)

@@ -3,7 +3,8 @@
 // that allows once.
 // usage: node sdk-client.mjs AGENT [ARG…]; PROMPT is the text of the prompt. ACP_TEST_SEEN is the
 // file for an account of what a user would have seen, and FAULT what is wrong with that: last-lost,
-// doubled, elsewhere, asks-unseen or calls-unseen; invents is one that chooses what was not offered.
+// doubled, elsewhere, asks-unseen or calls-unseen; invents is one that chooses what was not offered,
+// dies one that a request for a file ends.
 import { spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
@@ -35,7 +36,10 @@ const app = acp
     if (fault === "invents") return { outcome: { outcome: "selected", optionId: "invented" } };
     return { outcome: option ? { outcome: "selected", optionId: option.optionId } : { outcome: "cancelled" } };
   })
-  .onRequest(acp.methods.client.fs.readTextFile, async ({ params }) => ({ content: part(await readFile(params.path, "utf8"), params.line, params.limit) }))
+  .onRequest(acp.methods.client.fs.readTextFile, async ({ params }) => {
+    if (fault === "dies") process.exit(1);
+    return { content: part(await readFile(params.path, "utf8"), params.line, params.limit) };
+  })
   .onRequest(acp.methods.client.fs.writeTextFile, async ({ params }) => {
     await writeFile(params.path, params.content).catch(() => {});
     return {};

@@ -41,15 +41,24 @@ func (p *place) edit(settings, name string) ended {
 	GinkgoHelper()
 	var read struct {
 		Servers map[string]struct {
-			Command string            `json:"command"`
+			Command any               `json:"command"` // older ones of Zed have an object there
 			Args    []string          `json:"args"`
 			Env     map[string]string `json:"env"`
 		} `json:"agent_servers"`
 	}
 	Expect(json.Unmarshal(jsonc.ToJSON([]byte(p.read(settings))), &read)).To(Succeed())
 	agent := read.Servers[name]
-	c := exec.Command(agent.Command, agent.Args...)
-	if !strings.Contains(agent.Command, "/") {
+	words := agent.Args
+	command, plain := agent.Command.(string)
+	if !plain {
+		older := agent.Command.(map[string]any)
+		command = older["path"].(string)
+		for _, word := range older["args"].([]any) {
+			words = append(words, word.(string))
+		}
+	}
+	c := exec.Command(command, words...)
+	if !strings.Contains(command, "/") {
 		c.Path = program
 	}
 	c.Dir, c.Env = p.dir, p.env
@@ -111,7 +120,7 @@ var _ = Describe("record --install", func() {
 		dry := p.run("record", "--install", "zed", "--dry-run")
 		Expect(dry.code).To(Equal(0), dry.err)
 		Expect(dry.out).To(And(ContainSubstring("\n-    \"mine\": { \"command\": \"acp-test\", \"args\": [\"refagent\", "),
-			ContainSubstring("\n+    \"mine\": { \"command\": \""+program+"\", \"args\": [\"record\", \"--ring=20,50MB\", "),
+			ContainSubstring("\n+    \"mine\": { \"command\": \""+program+"\", \"args\": [\"record\", \"--ring=20,50MB,30d\", "),
 			HaveSuffix("\nNothing is written: --dry-run.\n"), Not(ContainSubstring("not-to-be-shown"))))
 		Expect(p.read(zed)).To(Equal(zedSettings))
 
@@ -152,6 +161,29 @@ var _ = Describe("record --install", func() {
 		Expect(p.run("record", "--uninstall", "zed").out).To(HaveSuffix("\nNo longer recorded: mine, dies. Recordings stay where they are.\n"))
 		Expect(p.read(zed)).To(Equal(meanwhile.Replace(zedSettings)))
 	})
+
+	DescribeTable("is used by a small editor, and leaves the settings byte for byte as they were", func(file, agent, program string) {
+		p := newPlace()
+		src, err := os.ReadFile(filepath.Join("../../agents/testdata/settings", file))
+		Expect(err).NotTo(HaveOccurred())
+		p.write("s.json", string(src))
+		p.write("bin/"+program, "#!/bin/sh\nexec acp-test refagent\n")
+		p.env[0] = strings.Replace(p.env[0], "PATH=", "PATH="+p.dir+"/bin:", 1)
+		Expect(p.run("record", "--install", "s.json").code).To(Equal(0))
+		p.edit("s.json", agent)
+		recorded := p.files(store + "/*.jsonl")
+		Expect(recorded).To(HaveLen(1))
+		Expect(os.ReadFile(recorded[0])).To(ContainSubstring(`"agentInfo"`))
+		Expect(p.run("record", "--uninstall", "s.json").code).To(Equal(0))
+		Expect(p.read("s.json")).To(Equal(string(src)))
+	},
+		Entry("Zed's", "zed.json", "Gemini CLI", "gemini"),
+		Entry("those of an older Zed", "zed-older.json", "Bare", "bare"),
+		Entry("JetBrains'", "jetbrains.json", "Bare", "bare"),
+		Entry("those of an extension", "plugin.json", "npx", "npx"),
+		Entry("with tabs, written by hand", "tabs.json", "goose", "goose"),
+		Entry("on one line, written by a program", "one-line.json", "a", "a"),
+	)
 
 	It("is known in the settings whatever the program is called", func() {
 		p := newPlace()
@@ -208,10 +240,11 @@ var _ = Describe("record --ring", func() {
 		Expect(p.files("r/*")).To(ConsistOf(mine, second, HaveSuffix("-acp-test.jsonl"), HaveSuffix("/kept")))
 		Expect(script).NotTo(BeAnExistingFile())
 		Expect(p.files("r/kept/*")).To(ConsistOf(HaveSuffix("-a.jsonl")), "no kept recording goes")
-		Expect(os.Truncate(second, 2<<20)).To(Succeed())
-		Expect(os.Chtimes(second, time.Now().Add(-time.Hour), time.Now().Add(-time.Hour))).To(Succeed())
-		Expect(ring(p, hello, "9,1MB", "acp-test", "refagent").code).To(Equal(0))
-		Expect(second).NotTo(BeAnExistingFile(), "it is too large")
+		third := old("2026-01-02T03-04-05-c.jsonl", 49*time.Hour)
+		Expect(p.run("keep", third).code).To(Equal(0))
+		Expect(ring(p, hello, "9,1MB,2d", "acp-test", "refagent").code).To(Equal(0))
+		Expect(p.files("r/*.jsonl")).To(And(HaveLen(4), ContainElement(second), Not(ContainElement(third))), "it is too old")
+		Expect(p.files("r/kept/*")).To(ConsistOf(HaveSuffix("-a.jsonl")))
 
 		c := p.command("record", "--ring=1,1MB", "--out", "r", "--", "acp-test", "refagent")
 		in, err := c.StdinPipe()
@@ -230,6 +263,45 @@ var _ = Describe("record --ring", func() {
 		in.Close()
 		Expect(c.Wait()).To(Succeed())
 		Expect(p.files("r/*.lock")).To(BeEmpty())
+	})
+
+	It("takes turns out of the middle of long recordings, also kept ones, and nothing is concluded from that", func() {
+		p := newPlace()
+		var long strings.Builder
+		seq := 0
+		entry := func(text string, args ...any) {
+			seq++
+			fmt.Fprintf(&long, `{"seq":%d,"ms":%d,"from":`+text+"\n", append([]any{seq, seq}, args...)...)
+		}
+		long.WriteString(`{"acp-test":3,"protocol":"1"}` + "\n")
+		entry(`"process","kind":"started","msg":{"pid":1}}`)
+		for i, ask := range []string{`initialize","msg":{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}}`,
+			`session/new","msg":{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}}`} {
+			entry(`"editor","kind":"request","id":%d,"method":"`+ask, i)
+			entry(`"agent","kind":"response","id":%d,"ref":%d,"msg":{"jsonrpc":"2.0","id":%d,"result":`+
+				[]string{`{"protocolVersion":1,"agentCapabilities":{}}`, `{"sessionId":"s"}`}[i]+`}}`, i, seq, i)
+		}
+		for i := 2; i < 200; i++ {
+			entry(`"editor","kind":"request","id":%d,"method":"session/prompt","session":"s","msg":{"jsonrpc":"2.0","id":%d,"method":"session/prompt",`+
+				`"params":{"sessionId":"s","prompt":[{"type":"text","text":"Prompt %d."}]}}}`, i, i, i)
+			asked := seq
+			entry(`"agent","kind":"notification","method":"session/update","session":"s","msg":{"jsonrpc":"2.0","method":"session/update",`+
+				`"params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":%q}}}}}`,
+				strings.Repeat("word ", 1000))
+			entry(`"agent","kind":"response","id":%d,"ref":%d,"msg":{"jsonrpc":"2.0","id":%d,"result":{"stopReason":"end_turn"}}}`, i, asked, i)
+		}
+		p.write("r/2026-01-02T03-04-05-long.jsonl", long.String())
+		Expect(p.run("keep", "r").code).To(Equal(0))
+		Expect(ring(p, hello, "9,1MB", "acp-test", "refagent").code).To(Equal(0))
+		for _, file := range []string{"r/2026-01-02T03-04-05-long.jsonl", "r/kept/2026-01-02T03-04-05-long.jsonl"} {
+			Expect(len(p.read(file))).To(BeNumerically("~", 1<<19, 6000), file)
+			Expect(p.read(file)).NotTo(ContainSubstring("Prompt 2."))
+			shown := p.run("show", file).out
+			Expect(shown).To(And(ContainSubstring("<-- ok s\n"), ContainSubstring(`"Prompt 199."`)))
+			check := p.run("check", file)
+			Expect(check.code).To(Equal(0), check.out+check.err)
+			Expect(check.err).To(ContainSubstring("line 7 is left out"))
+		}
 	})
 
 	DescribeTable("keeps a recording", func(in, script, why string) {

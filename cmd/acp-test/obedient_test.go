@@ -157,10 +157,29 @@ var _ = Describe("serve without a file", func() {
 	)
 
 	It("remembers the modes and options of that agent, and refuses others", func() {
-		got := newPlace().run("run", "--profile", "none", "--run", "^(mode/(set-idle|unknown)|option/(set-select|unknown))$",
+		got := newPlace().run("run", "--profile", "none", "--run", "^(mode/(set-idle|unknown|holds|effect-later)|option/(set-select|unknown|follows-mode|is-the-mode))$",
 			"--", "acp-test", "refagent", "--as", "claude-agent-acp")
 		Expect(got.code).To(Equal(0), got.out+got.err)
-		Expect(got.out).To(ContainSubstring("4 scenarios: 4 pass"))
+		Expect(got.out).To(And(ContainSubstring("8 scenarios: 8 pass"), Not(ContainSubstring("\nwarn "))))
+	})
+
+	DescribeTable("has the effects of that agent's modes", func(agent, yolo, flag, mode, prompt string, done bool) {
+		p := newPlace()
+		got := p.run("prompt", "--yolo="+yolo, flag, mode, prompt, "--", "acp-test", "serve", "--as", agent, "-q")
+		_, err := os.Stat(filepath.Join(p.dir, "a.txt"))
+		Expect(err == nil).To(Equal(done), got.out+got.err)
+	},
+		Entry("one that asks", "gemini-cli", "false", "--mode", "default", "/edit a.txt words", false),
+		Entry("one that only plans", "gemini-cli", "true", "--mode", "plan", "/edit a.txt words", false),
+		Entry("one that lets edits pass", "claude-agent-acp", "false", "--mode", "acceptEdits", "/edit a.txt words", true),
+		Entry("one that lets edits pass asks before commands", "claude-agent-acp", "false", "--mode", "acceptEdits", "/run touch a.txt", false),
+		Entry("one that asks for nothing", "qwen-code", "false", "--mode", "yolo", "/run touch a.txt", true),
+		Entry("the option for a mode", "opencode", "true", "--option", "mode=plan", "/edit a.txt words", false),
+	)
+
+	It("takes the commands that that agent lists", func() {
+		got := newPlace().run("prompt", "/review-branch main\n/none", "--", "acp-test", "serve", "--as", "zed-codex", "-q")
+		Expect(got.out).To(And(ContainSubstring("You gave the command /review-branch main\n"), ContainSubstring("There is no command /none.")))
 	})
 
 	It("has a recording for each name", func() {
@@ -218,7 +237,7 @@ var _ = Describe("an editor that says what its user saw", func() {
 		node := filepath.Join(clients, "node_modules", "node", "bin", "node")
 		Expect(node).To(BeAnExistingFile(), "run ci/install-npm ci/editors")
 		p.env = append(p.env, "FAULT="+fault)
-		got := p.run("editors", "--run", "editors/(m06-odd-tool-calls|m07-permission-options|m14-request-ids)$", "-j", "3", "--", node,
+		got := p.run("editors", "--run", "editors/(m06-odd-tool-calls|m07-permission-options|m12-noise|m14-request-ids)$", "-j", "3", "--", node,
 			filepath.Join(clients, "sdk-client.mjs"), "{agent}")
 		checks = map[string]results.Verdict{}
 		for _, r := range p.results().Results {
@@ -233,7 +252,7 @@ var _ = Describe("an editor that says what its user saw", func() {
 
 	It("is judged by that", func() {
 		checks, said := judged(newPlace(), "")
-		Expect(checks).To(And(HaveLen(7), HaveEach(results.Pass)), said)
+		Expect(checks).To(And(HaveLen(8), HaveEach(results.Pass)), said)
 	})
 
 	DescribeTable("fails where that is not what the agent sent", func(fault, slug, observed string) {
@@ -277,11 +296,14 @@ var _ = Describe("drawn agents", func() {
 		Expect(p.read("acp-test-out/drawn-0002.txtar")).To(Equal(first))
 	})
 
-	It("find an editor that chooses what was not offered", func() {
+	DescribeTable("find an editor", func(fault string, code int, named string) {
 		p := newPlace()
-		p.env = append(p.env, "FAULT=invents")
+		p.env = append(p.env, "FAULT="+fault)
 		got := p.run(append([]string{"editors", "--draw", "6", "-j", "4"}, client...)...)
-		Expect(got.code).To(Equal(1), got.out+got.err)
-		Expect(got.out).To(ContainSubstring("C-PERM-OFFERED"))
-	})
+		Expect(got.code).To(Equal(code), got.out+got.err)
+		Expect(got.out).To(ContainSubstring(named))
+	},
+		Entry("that chooses what was not offered", "invents", 1, "C-PERM-OFFERED"),
+		Entry("that dies in its turn", "dies", 0, "the editor left in its own turn without a cancel: ended with status 1"),
+	)
 })

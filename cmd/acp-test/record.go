@@ -65,8 +65,8 @@ func recordCommand(h *host) *cobra.Command {
 	f.StringVar(&o.llm, "llm", "",
 		"record the model's side too, with the provider at `URL` (default that of the environment)")
 	f.Lookup("llm").NoOptDefVal = "environment"
-	f.StringVar(&o.ring, "ring", "", "keep the newest recordings of the folder, `COUNT,SIZE` (default "+defaultRing+
-		"), and each in which something goes wrong")
+	f.StringVar(&o.ring, "ring", "", "keep the newest recordings of the folder, `COUNT,SIZE,AGE` (default "+
+		defaultRing+"), and each in which something goes wrong")
 	f.Lookup("ring").NoOptDefVal = defaultRing
 	f.StringVar(&o.install.in, "install", "", "record the agents of an `EDITOR`: zed, jetbrains, agent-shell, "+
 		"codecompanion, avante, or its settings file")

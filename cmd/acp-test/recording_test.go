@@ -541,6 +541,26 @@ var _ = Describe("recordings of other programs", func() {
 })
 
 var _ = Describe("check", func() {
+	DescribeTable("names what people reported, in the logs that they have", func(log string, code int, named string) {
+		p := newPlace()
+		p.write("log.jsonl", log)
+		got := p.run("check", "-v", "log.jsonl")
+		Expect(got.code).To(Equal(code), got.out+got.err)
+		Expect(got.out).To(ContainSubstring(named))
+	},
+		Entry("cyzus/suzent#111", `{"t":0,"dir":"c2a","frame":{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/shop","mcpServers":[]}}}
+{"t":100,"dir":"a2c","frame":{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"initialize must be called first"}}}
+`, 1, "FAIL  C-INIT-FIRST  The editor: The client sent session/new as its first request, and the agent refused it"),
+		Entry("microsoft/agent-framework#4194", `{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"Buy milk."}],"tools":[],"context":[],"state":{},"forwardedProps":{}}
+{"type":"RUN_STARTED","threadId":"t","runId":"r"}
+{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"add","parentMessageId":"m"}
+{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{\"a\":1}"}
+{"type":"TOOL_CALL_END","toolCallId":"c"}
+{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u","role":"user","content":"Buy milk."},{"id":"m","role":"assistant","toolCalls":[{"id":"c","type":"function","function":{"name":"add","arguments":"{\"a\":1}{\"a\":1}"}}]}]}
+{"type":"RUN_FINISHED","threadId":"t","runId":"r"}
+`, 0, `warn  MESSAGES  The snapshot has the arguments "{\"a\":1}{\"a\":1}" of tool call "c", and "{\"a\":1}" were streamed.`),
+	)
+
 	It("fails a session in which something could not be judged only if it is told to be strict", func() {
 		p := newPlace()
 		p.write("crossed.jsonl", `{"t":1,"dir":"c2a","frame":{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -10,7 +11,9 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
@@ -25,18 +28,25 @@ import (
 // ring bounds the recordings of a folder.
 type ring struct {
 	count int
-	size  int64 // in bytes, of all together
+	size  int64         // in bytes, of all together
+	age   time.Duration // 0: any
 }
 
-// defaultRing is what --ring means without a value: twenty recordings, 50 MB in all.
-const defaultRing = "20,50MB"
+// defaultRing is what --ring means without a value: twenty recordings, 50 MB in all, of the last 30 days.
+const defaultRing = "20,50MB,30d"
+
+var ringOf = lazy.Regexp(`^([1-9]\d{0,5}),([1-9]\d{0,5})MB(?:,([1-9]\d{0,4})d)?$`)
 
 func parseRing(text string) (r ring, err error) {
-	var rest string
-	n, _ := fmt.Sscanf(text, "%d,%dMB%s", &r.count, &r.size, &rest)
-	if r.size <<= 20; n != 2 || r.count < 1 || r.size < 1 {
-		return r, fmt.Errorf("--ring %s: a number of recordings and a size are expected, such as %s", text, defaultRing)
+	m := ringOf().FindStringSubmatch(text)
+	if m == nil {
+		return r, fmt.Errorf("--ring %s: a number of recordings and a size are expected, and an age if you like, such as %s",
+			text, defaultRing)
 	}
+	r.count, _ = strconv.Atoi(m[1]) // these are numbers
+	size, _ := strconv.Atoi(m[2])
+	days, _ := strconv.Atoi(m[3])
+	r.size, r.age = int64(size)<<20, time.Duration(days)*24*time.Hour
 	return r, nil
 }
 
@@ -68,24 +78,67 @@ func recorded(dir string) ([]os.FileInfo, error) {
 	return all, err
 }
 
-// trim removes the oldest recordings of a folder until it is in bounds. The newest one and those that
-// are being written stay.
-func (r ring) trim(dir string) error {
+// trim removes the oldest recordings of a folder until it is in bounds, and shortens those that are longer than half
+// of the size. The newest one stays, and so do those that are being written, which have a lock in the folder writers.
+func (r ring) trim(dir, writers string) error {
 	all, err := recorded(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	size := int64(0)
 	for i, info := range all {
-		size += info.Size()
-		if i == 0 || i < r.count && size <= r.size {
+		size += min(info.Size(), r.size/2)
+		over := i > 0 && (i >= r.count || size > r.size || r.age > 0 && time.Since(info.ModTime()) > r.age)
+		if !over && info.Size() <= r.size/2 {
 			continue
 		}
-		file := filepath.Join(dir, info.Name())
-		lock := flock.New(lockOf(file))
-		if free, _ := lock.TryLock(); free {
-			err = errors.Join(err, os.Remove(file), lock.Unlock())
-			_, _ = os.Remove(lockOf(file)), os.Remove(scriptOf(file)) // most have no script
+		file, lock := filepath.Join(dir, info.Name()), flock.New(lockOf(filepath.Join(writers, info.Name())))
+		if free, _ := lock.TryLock(); !free {
+			continue
 		}
+		if over {
+			err = errors.Join(err, os.Remove(file))
+			_ = os.Remove(scriptOf(file)) // most have none
+		} else {
+			err = errors.Join(err, shorten(file, info, r.size/2))
+		}
+		err = errors.Join(err, lock.Unlock())
+		_ = os.Remove(lock.Path())
 	}
 	return err
+}
+
+// prompted matches the beginning of the line of a prompt.
+var prompted = lazy.Regexp(`(?m)^[^\n]{0,99}"from":"editor","kind":"request",[^\n]{0,999}"method":"session/prompt"`)
+
+// shorten takes turns out of a recording, so that it has at most size bytes: what came before the first prompt stays,
+// and so do the last turns. The line between is no entry: so nothing is concluded from what is missing.
+func shorten(file string, info os.FileInfo, size int64) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	text := make([]byte, size)
+	if _, err := io.ReadFull(f, text[:size/2]); err != nil {
+		return err
+	}
+	begins := text[:size/2]
+	if at := prompted().FindIndex(begins); at != nil {
+		begins = begins[:at[0]]
+	}
+	begins = begins[:bytes.LastIndexByte(begins, '\n')+1]
+	begins = fmt.Appendf(begins, "%d bytes in all, shortened by acp-test record --ring\n", info.Size())
+	last := text[len(begins):]
+	if _, err := f.ReadAt(last, info.Size()-int64(len(last))); err != nil {
+		return err
+	}
+	last = last[bytes.IndexByte(last, '\n')+1:]
+	if at := prompted().FindIndex(last); at != nil {
+		last = last[at[0]:]
+	}
+	return errors.Join(replaceFile(file, append(begins, last...), info.Mode().Perm()),
+		os.Chtimes(file, info.ModTime(), info.ModTime()))
 }
 
 // inRing makes a new recording one of a ring, and looks for trouble in it. ended is to be called when the
@@ -95,7 +148,8 @@ func (h *host) inRing(o *recording, proxy *replay.Proxy, file string) (ended fun
 	lock := flock.New(lockOf(file))
 	_, locked := lock.TryLock() // nobody knows the file yet
 	trim := func() {
-		if err := errors.Join(locked, bounds.trim(o.out)); err != nil {
+		err := errors.Join(locked, bounds.trim(o.out, o.out), bounds.trim(filepath.Join(o.out, "kept"), o.out))
+		if err != nil {
 			fmt.Fprintf(h.err, "acp-test: old recordings stay: %v\n", err)
 		}
 	}
@@ -114,7 +168,7 @@ func (h *host) inRing(o *recording, proxy *replay.Proxy, file string) (ended fun
 // lockOf is the file that is locked while a recording is written.
 func lockOf(recording string) string { return recording + ".lock" }
 
-// keepRecording links a recording into the folder kept next to it, which no ring trims, and returns the link.
+// keepRecording links a recording into the folder kept next to it, which has bounds of its own, and returns the link.
 // Another recording of that name is an error.
 func keepRecording(file string) (string, error) {
 	kept := filepath.Join(filepath.Dir(file), "kept", filepath.Base(file))

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/webagent"
@@ -32,6 +33,7 @@ func (h *host) serveObedient(ctx context.Context, o *serving) error {
 		return err
 	}
 	args := []string{"refagent"}
+	var listed []string // commands of the agent that is played
 	if o.as != "" {
 		if of.front != nil {
 			return errors.New("serve: --as is for agents of ACP")
@@ -39,6 +41,11 @@ func (h *host) serveObedient(ctx context.Context, o *serving) error {
 		if _, err := h.guise(o.as); err != nil {
 			return err
 		}
+		recording, err := h.guised(o.as)
+		if err != nil {
+			return err
+		}
+		listed = recordings.Commands(recording)
 		args = append(args, "--as", o.as)
 	}
 	log, file, err := h.recordingLog(&recording{out: o.out + "/"}, of, "obedient")
@@ -52,7 +59,7 @@ func (h *host) serveObedient(ctx context.Context, o *serving) error {
 	ctx, die := context.WithCancel(ctx)
 	defer die()
 	model, err := fakellm.Start(fakellm.Config{Transcript: log, Improvise: func(text string) fakellm.TurnNode {
-		turn, dies := obedient.Turn(text)
+		turn, dies := obedient.Turn(text, listed)
 		if dies {
 			die()
 		}

@@ -18,7 +18,9 @@ var (
 	escapes = lazy.Regexp("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
 	// tells is what a line that holds a message has: a member of one, or an object that is
 	// cut off.
-	tells = lazy.Regexp(`"(?:jsonrpc|method|sessionUpdate|threadId|runId)\\*"|\{$|\{\\?"[^{}]*$`)
+	tells = lazy.Regexp(`"(?:jsonrpc|method|params|result|sessionUpdate|threadId|runId)\\*"|\{\\?$|\{\\?"[^{}]*$`)
+	// names is a member of a message.
+	names = lazy.Regexp(`"(?:jsonrpc|method|params|result|sessionUpdate|threadId|runId)\\*"`)
 	// lead is what stands before each line of a message over several lines.
 	lead = lazy.Regexp(`^[ \t]*(?:data:|[>|#*]|//)?[ \t]*`)
 )
@@ -26,6 +28,9 @@ var (
 // maxSpan bounds how many bytes are looked through for the ends of messages over several
 // lines, in all.
 const maxSpan = 256 << 20
+
+// narrowest is the width of the narrowest terminal that wraps lines.
+const narrowest = 40
 
 // lines takes the messages in lines of text.
 func (r *reader) lines(text string, p place) {
@@ -41,14 +46,16 @@ func (r *reader) lines(text string, p place) {
 			n++
 			continue
 		}
+		r.torn = false
 		found, used := r.line(line, list[n:], said, p)
 		n += used
 		if said = ""; !found {
 			said = line
-			if r.log.Lines++; tells().MatchString(line) {
-				bad := Left{p.line, errors.New("it seems to hold a message, which is cut off or no JSON")}
-				r.log.Left = append(r.log.Left, bad)
-			}
+			r.log.Lines++
+		}
+		if r.torn || !found && tells().MatchString(line) {
+			bad := Left{p.line, errors.New("it seems to hold a message, which is cut off or no JSON")}
+			r.log.Left = append(r.log.Left, bad)
 		}
 	}
 }
@@ -71,8 +78,10 @@ func (r *reader) line(line string, rest []string, said string, p place) (found b
 		}
 		v, wrong := wire.Parse([]byte(raw))
 		if errors.Is(err, io.ErrUnexpectedEOF) && wrong != nil {
+			r.torn = r.torn || tells().MatchString(line[at:])
 			return found, used // objects within one that is cut off are no messages
 		}
+		r.torn = r.torn || wrong != nil && names().MatchString(line[at:at+length])
 		if wrong == nil && r.value(v, r.near(line[before:at], said, p)) {
 			found = true
 			before = at + length
@@ -97,6 +106,11 @@ func (r *reader) text(s string, p place) bool {
 
 // near reads the time and the sender in the text before a message, or in the line before it.
 func (r *reader) near(text, said string, p place) place {
+	for _, s := range []*string{&text, &said} {
+		if names().MatchString(*s) {
+			*s = "" // a part of a message that cannot be read
+		}
+	}
 	if c := claimOf(text); c.side != Unknown {
 		p.claim = c
 	} else if c := claimOf(said); c.side != Unknown && p.claim.side == Unknown {
@@ -163,7 +177,7 @@ func (r *reader) span(first string, lines []string) (raw string, used int) {
 			line := strings.TrimRight(lines[n], "\r")
 			if between == "\n" {
 				line = line[len(lead().FindString(line)):]
-			} else if utf8.RuneCountInString(strings.TrimRight(lines[n-1], "\r")) != width {
+			} else if width < narrowest || utf8.RuneCountInString(strings.TrimRight(lines[n-1], "\r")) != width {
 				break // the line before was not full
 			}
 			b.WriteString(between)

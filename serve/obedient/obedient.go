@@ -7,6 +7,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,8 +103,9 @@ var commands = []command{
 }
 
 // Turn is what the model says to a prompt, line by line: what a line that begins with a slash
-// commands, and the other lines back. dies reports whether the prompt ends the agent's process.
-func Turn(prompt string) (t fakellm.TurnNode, dies bool) {
+// commands, and the other lines back. listed are further commands, which the agent lists: the model names the one that
+// was given. dies reports whether the prompt ends the agent's process.
+func Turn(prompt string, listed []string) (t fakellm.TurnNode, dies bool) {
 	var steps []fakellm.StepNode
 	reply := func() {
 		if steps != nil {
@@ -126,6 +128,8 @@ func Turn(prompt string) (t fakellm.TurnNode, dies bool) {
 		switch {
 		case last.name != "":
 			steps = append(steps, last.step(strings.TrimSpace(rest)))
+		case strings.HasPrefix(name, "/") && slices.Contains(listed, name[1:]):
+			steps = append(steps, fakellm.Text("You gave the command "+line+"\n"))
 		case strings.HasPrefix(name, "/"):
 			steps = append(steps, fakellm.Text(fmt.Sprintf("There is no command %s.\n%s", name, Commands())))
 		default:

@@ -156,6 +156,17 @@ func (a *agentWriter) update() {
 	}
 }
 
+// works are requests for files and terminals, some of which no editor can fulfil.
+var works = [][2]string{
+	{"fs/read_text_file", `"path":"$WORK/drawn.txt"`},
+	{"fs/read_text_file", `"path":"$WORK"`},
+	{"fs/write_text_file", `"path":"$WORK/drawn.txt","content":"drawn"`},
+	{"fs/write_text_file", `"path":"$WORK","content":"drawn"`},
+	{"terminal/create", `"command":"acp-test-no-such-program"`},
+	{"terminal/create", `"command":"true","cwd":"$WORK/no-such-folder"`},
+	{"terminal/output", `"terminalId":"nobody"`},
+}
+
 // request asks the editor something, under an id of any type.
 func (a *agentWriter) request() {
 	a.n++
@@ -166,7 +177,7 @@ func (a *agentWriter) request() {
 	call := fmt.Sprintf("call-%d", a.r.IntN(3))
 	switch options := pick(a.r, []string{"allow_once:yes reject_once:no", "reject_once:a reject_always:b",
 		"allow_once:yes",
-		"allow_always:7 allow_once:8 reject_once:9"}); a.r.IntN(6) {
+		"allow_always:7 allow_once:8 reject_once:9"}); a.r.IntN(8) {
 	case 0, 1, 2:
 		a.line("permission %s %s title='Ask %d' as %s", call, options, a.n, name)
 	case 3:
@@ -175,8 +186,8 @@ func (a *agentWriter) request() {
 	case 4:
 		a.line("request %s '{\"n\":%d}'%s as %s", pick(a.r, []string{"_drawn/ask", "no/such_method"}), a.n, id, name)
 	default:
-		method := pick(a.r, []string{"fs/read_text_file", "fs/write_text_file"})
-		a.line(`request %s '{"sessionId":"$SESSION","path":"$WORK/drawn.txt","content":"%d"}'%s as %s`, method, a.n, id, name)
+		work := pick(a.r, works)
+		a.line(`request %s '{"sessionId":"$SESSION",%s}'%s as %s`, work[0], work[1], id, name)
 	}
 }
 

@@ -10,25 +10,28 @@ import (
 // clientInitFirst judges the order of initialize, set-up and prompts.
 func clientInitFirst(w *watch) {
 	v := w.version
-	// A recording may begin after initialize: what comes before it
-	// counts only once it is seen.
+	// The first request of each connection, if it came before initialize.
 	before := map[*conn]int{}
+	w.On(func(ev *event) {
+		c := ev.conn
+		switch {
+		case c.initAsked > 0:
+			w.judge("initialize", c.initDone == 0, ev, ev.Method, []int{c.initAsked},
+				"The client sent %s before initialize was answered.", ev.Method)
+		case before[c] == 0:
+			before[c] = ev.Seq
+			w.judge("initialize", c.started, ev, "", nil, "The client sent %s before it sent initialize.", ev.Method)
+		}
+	}, span(authenticate, cancelTerminal, asked)...)
+	// A recording without the start of the agent may begin after initialize: what comes before it
+	// counts only once it is seen, or where the agent refuses a session. Editors number their requests
+	// from 0 or 1; with these codes an agent refuses a session that comes before initialize.
 	w.On(func(ev *event) {
 		c := ev.conn
 		if seq := before[c]; seq > 0 && c.initAsked == 0 {
 			w.find("initialize", ev, "", []int{seq}, "The client sent a request before it sent initialize.")
 		}
 	}, asked(initialize))
-	w.On(func(ev *event) {
-		c := ev.conn
-		w.judge("initialize", c.initAsked > 0 && c.initDone == 0, ev, ev.Method, []int{c.initAsked},
-			"The client sent %s before initialize was answered.", ev.Method)
-		if c.initAsked == 0 && before[c] == 0 {
-			before[c] = ev.Seq
-		}
-	}, span(authenticate, cancelTerminal, asked)...)
-	// Editors number their requests from 0 or 1. With these codes an agent refuses a session
-	// that comes before initialize.
 	w.On(func(ev *event) {
 		c := ev.conn
 		if seq := before[c]; seq > 0 && seq == ev.Ref && c.initAsked == 0 && (ev.ID == "0" || ev.ID == "1") &&

@@ -160,9 +160,11 @@ func (w *world) fold(ev *event) {
 	}
 }
 
-// foldProcess remembers how the process of the agent came to its end.
+// foldProcess remembers that the process of the agent began, and how it came to its end.
 func (c *conn) foldProcess(ev *event) {
 	switch {
+	case ev.Kind == transcript.Started:
+		c.started = true
 	case ev.Kind == transcript.StdinClosed:
 		c.closedIn, c.closedAt = ev.Seq, ev.At
 	case ev.Kind == transcript.Signalled && !ev.JSON().Get("server").Exists():

@@ -35,6 +35,7 @@ type world struct {
 // conn is one agent process and the connection to it.
 type conn struct {
 	n         int
+	started   bool               // the log has the start of the agent's process
 	initAsked int                // Seq of the first initialize, 0 before it
 	initDone  int                // Seq of its successful response
 	foreign   bool               // the agent chose another version than that of the rules

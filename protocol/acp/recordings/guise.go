@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -26,19 +27,29 @@ type guise struct {
 }
 
 // Guise returns the block of a table of liberties that gives another agent the name, the capabilities, the logins,
-// the modes, the options, the commands and the choices of the agent in a recording. The setting of a mode or an
-// option is remembered and has no other effect.
+// the modes, the options, the commands and the choices of the agent in a recording. A mode has the effect that its id
+// promises, see effect. The setting of another option is remembered and has no other effect.
 func Guise(t *transcript.Transcript) (string, error) {
+	g := guiseOf(t)
+	if !g.greeting.Exists() {
+		return "", ErrNoGreeting
+	}
+	return g.table(), nil
+}
+
+// Commands returns the names of the commands that the agent in a recording lists first.
+func Commands(t *transcript.Transcript) []string {
+	return lists.Collect(guiseOf(t).commands.Items(), func(c wire.Value) string { return c.Get("name").Str() })
+}
+
+func guiseOf(t *transcript.Transcript) *guise {
 	var g guise
 	for e := range t.All() {
 		if e.Source == transcript.Agent {
 			g.see(e)
 		}
 	}
-	if !g.greeting.Exists() {
-		return "", ErrNoGreeting
-	}
-	return g.table(), nil
+	return &g
 }
 
 func (g *guise) see(e transcript.Entry) {
@@ -71,7 +82,7 @@ const opening = "session/new|session/load|session/resume|session/fork"
 func (g *guise) table() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("guise: has the name and the ways of another agent")
+	line("guise: has the name and the ways of another agent\n  habits %s", habits)
 	if choices := g.choices(); choices != "" {
 		line("  choices %s", choices)
 	}
@@ -81,13 +92,30 @@ func (g *guise) table() string {
 		line("    send %s", value(notice))
 	}
 	line("  --> request authenticate|auth/login|logout|auth/logout\n    answer {}")
+	// A session that is opened again in the same process tells what was set.
+	line("  <-- result %s !@opened\n    note opened true", opening)
+	modes := g.opened.Get("modes")
+	if modes.Exists() {
+		line("    note mode %s", value(modes.Get("currentModeId")))
+	}
+	options := slices.Collect(g.opened.Get("configOptions").Items())
+	for i, o := range options {
+		line("    note %s %s", noteOf(i, o), value(o.Get("currentValue")))
+	}
 	line("  <-- result %s\n    remove modes configOptions", opening)
 	set(line, g.opened, "sessionId")
-	for i, o := range slices.Collect(g.opened.Get("configOptions").Items()) {
-		line("    note option%d %s", i, value(o.Get("currentValue")))
+	if modes.Exists() {
+		line("    set modes.currentModeId $@mode")
+	}
+	for i, o := range options {
+		line("    set configOptions.%d.currentValue $@%s", i, noteOf(i, o))
 	}
 	g.settings(line)
-	line("  <-- update current_mode_update|config_option_update\n    drop")
+	if modes.Exists() {
+		line("  <-- update current_mode_update\n    set currentModeId $@mode")
+	} else {
+		line("  <-- update current_mode_update\n    drop")
+	}
 	line("  <-- update available_commands_update")
 	if g.commands.Exists() {
 		line("    set availableCommands %s", value(g.commands))
@@ -109,40 +137,70 @@ func set(line func(string, ...any), object wire.Value, but string) {
 	}
 }
 
+// noteOf is the note that has the value of an option. That of modes mirrors the mode.
+func noteOf(i int, option wire.Value) string {
+	if option.Get("category").Is("mode") {
+		return "mode"
+	}
+	return fmt.Sprintf("option%d", i)
+}
+
+// effects are the modes of the reference agent that do what another agent's mode promises, by what its id contains;
+// the first one counts.
+var effects = [][2]string{{"plan", "planning"}, {"read", "readonly"}, {"edit", "editing"}, {"yolo", "trusting"},
+	{"auto", "trusting"}, {"bypass", "trusting"}, {"full", "trusting"}}
+
+// habits are those of an agent that has all effects, as tables of liberties have them.
+const habits = `{"Modes":["agentic","readonly","planning","editing","trusting"]}`
+
+// effect is the mode of the reference agent for that of another agent: one that asks, if the id promises nothing else.
+func effect(mode string) string {
+	for _, e := range effects {
+		if strings.Contains(strings.ToLower(mode), e[0]) {
+			return e[1]
+		}
+	}
+	return "agentic"
+}
+
 // settings writes rules for modes and options.
 func (g *guise) settings(line func(string, ...any)) {
-	var modes []string
 	for m := range g.opened.Path("modes.availableModes").Items() {
-		modes = append(modes, m.Get("id").Str())
-	}
-	if len(modes) > 0 {
-		line("  --> request session/set_mode modeId=%s\n    answer {}", strings.Join(modes, "|"))
+		id := m.Get("id").Str()
+		line("  --> request session/set_mode modeId=%s\n    note mode $modeId\n    set modeId %s\n    pass", id, effect(id))
 	}
 	line("  --> request session/set_mode\n    refuse -32602 %q", "unknown mode")
-	options := slices.Collect(g.opened.Get("configOptions").Items())
 	var all []string
-	for i, o := range options {
-		var text bytes.Buffer
-		text.WriteString("{")
+	for i, o := range slices.Collect(g.opened.Get("configOptions").Items()) {
+		var members []string
 		for key, v := range o.Members() {
-			if text.Len() > 1 {
-				text.WriteString(",")
-			}
-			fmt.Fprintf(&text, "%q:", key)
+			shown := value(v)
 			if key == "currentValue" {
-				fmt.Fprintf(&text, "$@option%d", i)
-			} else {
-				text.WriteString(value(v))
+				shown = "$@" + noteOf(i, o)
 			}
+			members = append(members, fmt.Sprintf("%q:%s", key, shown))
 		}
-		all = append(all, text.String()+"}")
+		all = append(all, "{"+strings.Join(members, ",")+"}")
 	}
-	for i, o := range options {
-		line("  --> request session/set_config_option configId=%s\n    note option%d $value\n"+
-			"    answer {\"configOptions\":[%s]}",
-			o.Get("id").Str(), i, strings.Join(all, ","))
+	list := strings.Join(all, ",")
+	for i, o := range slices.Collect(g.opened.Get("configOptions").Items()) {
+		of := "  --> request session/set_config_option configId=" + o.Get("id").Str()
+		if noteOf(i, o) != "mode" {
+			line("%s\n    note option%d $value\n    answer {\"configOptions\":[%s]}", of, i, list)
+			continue
+		}
+		for choice := range o.Get("options").Items() {
+			id := choice.Get("value").Str()
+			line("%s value=%s\n    note mode $value\n    set configId mode\n    set value %s\n    pass", of, id, effect(id))
+		}
 	}
 	line("  --> request session/set_config_option\n    refuse -32602 %q", "unknown option")
+	line("  <-- result session/set_config_option\n    set configOptions [%s]", list)
+	if list == "" {
+		line("  <-- update config_option_update\n    drop")
+	} else {
+		line("  <-- update config_option_update\n    set configOptions [%s]", list)
+	}
 }
 
 // choices are the options of permission requests, as tables of liberties have them; "" for none.
