@@ -18,6 +18,7 @@ let text = "";
 const { ACP_TEST_SEEN: account, FAULT: fault } = process.env;
 const seen = (line) => account && appendFileSync(account, JSON.stringify(line) + "\n");
 seen({ tells: ["text", "calls", "asks"] });
+let cancelled = false;
 let held; // a piece that a client shows too late
 function show(sessionId, { sessionUpdate, content, toolCallId }) {
   if (sessionUpdate === "tool_call" && fault !== "calls-unseen") seen({ session: sessionId, call: toolCallId });
@@ -33,6 +34,7 @@ const app = acp
   .onRequest(acp.methods.client.session.requestPermission, ({ params }) => {
     if (fault !== "asks-unseen") seen({ session: params.sessionId, asks: params.toolCall.toolCallId });
     const option = params.options.find((o) => o.kind === "allow_once") ?? params.options[0];
+    if (cancelled) return { outcome: { outcome: "cancelled" } };
     if (fault === "invents") return { outcome: { outcome: "selected", optionId: "invented" } };
     return { outcome: option ? { outcome: "selected", optionId: option.optionId } : { outcome: "cancelled" } };
   })
@@ -65,6 +67,7 @@ const done = app.connectWith(stream, async (agent) => {
   if (protocolVersion !== acp.PROTOCOL_VERSION) throw new Error(`the agent speaks version ${protocolVersion}`);
   const { sessionId } = await agent.request(acp.methods.agent.session.new, { cwd: process.cwd(), mcpServers: [] });
   const cancel = setTimeout(() => {
+    cancelled = true;
     agent.notify(acp.methods.agent.session.cancel, { sessionId });
     setTimeout(() => child.kill("SIGKILL"), patience).unref();
   }, patience);

@@ -51,6 +51,7 @@ func overNetwork(t *testing.T, binding string) *scenarios.Engine {
 
 // The agent passes over both bindings, with the goldens of stdio.
 func TestTheAgentOverANetwork(t *testing.T) {
+	t.Parallel()
 	all, err := acp.V1().Shipped()
 	if err != nil {
 		t.Fatal(err)

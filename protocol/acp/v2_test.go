@@ -123,6 +123,7 @@ var telling = []string{"turns/two", "turns/requires-action", "replay/start", "ba
 // Each fault is found by what reddens.txt declares, and by nothing else, in the scenarios
 // that it names; with ACP_TEST_ALL_FAULTS=1 in the fixed ones too.
 func TestEachFaultOfVersion2IsFound(t *testing.T) {
+	t.Parallel()
 	p := proof.Proof{File: "../../refagent/faults/reddens-acp-v2.txt", AtOnce: 12,
 		Faults: map[string]faults.Effect{}, Scenarios: shipped(t, shared...),
 		Engine: func(fault string) *scenarios.Engine { return engine(t, fault) }}

@@ -21,7 +21,8 @@ var swept = []string{"turns/two", "permission/reject-once", "items/terminal-outp
 // A sweep acts in turns of version 2, also by what it alone has: it finds nothing in the
 // correct agent, and in others what they do wrong.
 func TestSweepsOfVersion2(t *testing.T) {
-	explore := func(fault string, most int, actions ...string) sweep.Outcome {
+	t.Parallel()
+	explore := func(t *testing.T, fault string, most int, actions ...string) sweep.Outcome {
 		e := engine(t, fault)
 		e.Out, e.Golden, e.Seed = t.TempDir(), nil, 1
 		list := slices.DeleteFunc(shipped(t, swept...),
@@ -33,13 +34,16 @@ func TestSweepsOfVersion2(t *testing.T) {
 		}
 		return out
 	}
-	out := explore("", 30)
-	for _, f := range out.Findings {
-		t.Errorf("the correct agent: %s", sweep.Describe(f))
-	}
-	if out.Run.Sweep.Explored < 30 {
-		t.Errorf("%d schedules were explored", out.Run.Sweep.Explored)
-	}
+	t.Run("correct", func(t *testing.T) {
+		t.Parallel()
+		out := explore(t, "", 30)
+		for _, f := range out.Findings {
+			t.Errorf("the correct agent: %s", sweep.Describe(f))
+		}
+		if out.Run.Sweep.Explored < 30 {
+			t.Errorf("%d schedules were explored", out.Run.Sweep.Explored)
+		}
+	})
 	for fault, c := range map[string]struct{ rule, action string }{
 		"cancel-is-an-end":          {"ends-as-cancelled", "cancel"},
 		"resume-without-state":      {"V2-RESUME", "load"},
@@ -48,16 +52,20 @@ func TestSweepsOfVersion2(t *testing.T) {
 		"call-cancel-ends-the-turn": {"CANCEL-CAUSE", "cancel tool call"},
 		"child-cancel-stops-parent": {"CANCEL-CAUSE", "cancel subagent"},
 	} {
-		found := explore(fault, 8, c.action).Findings
-		if !slices.ContainsFunc(found, func(f sweep.Finding) bool { return f.Rule == c.rule }) {
-			t.Errorf("%s: %s is not found by %s: %v", fault, c.rule, c.action, found)
-		}
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			found := explore(t, fault, 8, c.action).Findings
+			if !slices.ContainsFunc(found, func(f sweep.Finding) bool { return f.Rule == c.rule }) {
+				t.Errorf("%s is not found by %s: %v", c.rule, c.action, found)
+			}
+		})
 	}
 }
 
 // Conversations that are drawn blame nothing of the correct agent, whatever liberties it takes, and
 // find a fault.
 func TestDrawnConversationsOfVersion2(t *testing.T) {
+	t.Parallel()
 	draw := func(fault string, liberties ...string) sweep.Outcome {
 		e := engine(t, fault, liberties...)
 		e.Profile.Tools = maps.Clone(e.Profile.Tools)

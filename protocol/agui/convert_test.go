@@ -43,6 +43,7 @@ func load(t *testing.T, file string) *transcript.Transcript {
 
 // Each run of a shipped scenario is a scenario again, with nothing left out, and the correct agent passes it.
 func TestConvert(t *testing.T) {
+	t.Parallel()
 	var again []*scenarios.Scenario
 	var texts []string
 	for _, file := range recorded(t, engine(t, ""), shipped(t)) {
@@ -70,6 +71,7 @@ func TestConvert(t *testing.T) {
 
 // A recording in which something went wrong is made as small as what shows it again.
 func TestReduce(t *testing.T) {
+	t.Parallel()
 	file := recorded(t, engine(t, "args-after-end"), shippedAs(t, "tools/three-rounds"))[0]
 	text, _, err := aguirecord.Convert(agui.V1(), load(t, file), "Reduced.", nil)
 	if err != nil {

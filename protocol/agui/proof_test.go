@@ -85,6 +85,7 @@ func TestTheCorrectAgent(t *testing.T) {
 // Each fault is found by what reddens.txt declares, and by nothing else in the scenarios
 // that it names and in the fixed ones.
 func TestEachFaultIsFound(t *testing.T) {
+	t.Parallel()
 	p := proof.Proof{File: "../../refagent/faults/reddens-ag-ui.txt", AtOnce: 6,
 		Faults: map[string]faults.Effect{}, Scenarios: shipped(t),
 		Fixed: []string{"runs/hello", "tools/read", "runs/two-turns"},
@@ -107,6 +108,7 @@ var hints = []string{"PENDING no-list", "PENDING unanswered"}
 // Whatever liberties the agent takes, alone or all that go together, nobody accuses it, and nobody has a hint but of
 // what is left out.
 func TestTheLaw(t *testing.T) {
+	t.Parallel()
 	all := liberties.All(faults.AGUI)
 	if len(all) < 25 {
 		t.Errorf("there are %d liberties", len(all))

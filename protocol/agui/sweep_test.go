@@ -61,6 +61,7 @@ func TestSweepsOfTheCorrectAgent(t *testing.T) {
 // Conversations that are drawn blame nothing of the correct agent, whatever liberties it takes, and
 // find a fault.
 func TestDrawnConversations(t *testing.T) {
+	t.Parallel()
 	draw := func(fault string, liberties ...string) sweep.Outcome {
 		e := engine(t, fault, liberties...)
 		e.Out, e.Golden, e.Seed, e.StepTimeout = t.TempDir(), nil, 1, 5*time.Second
