@@ -121,7 +121,7 @@ func load(dir fs.FS, name, shown string) (p *Profile, err error) {
 		return nil, fmt.Errorf("%s is a folder: name the file of the profile in it, NAME.yaml", shown)
 	case err != nil && strings.ContainsAny(shown, " \t"):
 		return nil, fmt.Errorf("there is no profile %q: if it is the agent's command, write it behind --, "+
-			"in place of --agent: -- %s", shown, shown)
+			"instead of --agent: -- %s", shown, shown)
 	case err != nil:
 		return nil, fmt.Errorf("reading profile %s: %w", shown, cause(err))
 	}

@@ -72,7 +72,7 @@ func promptCommand(h *host) *cobra.Command {
 	f.StringArrayVar(&o.attach, "attach", nil,
 		"give the agent this `FILE` with the prompt, or a link to this URL (repeatable); in the text, @FILE of the workspace")
 	f.StringVarP(&o.output, "output", "o", "text", "what to show: text, simple or jsonl")
-	f.StringVar(&o.llm, "llm", "", "the model: a script `FILE`, served to the agent in place of a provider")
+	f.StringVar(&o.llm, "llm", "", "the model: a script `FILE`, served to the agent instead of a provider")
 	f.StringVar(&o.mode, "mode", "", "begin in the mode of this `ID`")
 	f.StringArrayVar(&o.settingsOf, "option", nil, "set a configuration option of the session, `K=V` (repeatable)")
 	f.BoolVar(&o.listCommands, "list-commands", false, "list the agent's slash commands, and prompt nothing")

@@ -95,7 +95,7 @@ func (o *prompting) overWeb(p *agents.Profile) error {
 //go:embed templates/model.yaml
 var builtIn []byte
 
-// modelFor starts the model that answers in place of a provider: the script of --llm, or
+// modelFor starts the model that answers instead of a provider: the script of --llm, or
 // the one built in, for a reference agent without another. Else there is none.
 func (h *host) modelFor(o *prompting, p *agents.Profile, box agents.Sandbox) (*fakellm.Server, error) {
 	name, src := o.llm, builtIn

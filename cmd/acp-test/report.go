@@ -88,7 +88,7 @@ func (h *host) merge(files []string, out string, asked []string, quiet bool) err
 	}
 	if len(lost) > 0 {
 		whole.Notes = append(whole.Notes,
-			fmt.Sprintf("%d files of scenarios are not beside the results of their part, the first is %s", len(lost), lost[0]))
+			fmt.Sprintf("%d files of scenarios are not next to the results of their part, the first is %s", len(lost), lost[0]))
 	}
 	console := reports.NewConsole(h.out, reports.ConsoleOptions{Color: h.style(h.out).colours, Quiet: quiet})
 	return h.concluded(console, whole, asked)
