@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/internal/loopback"
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/internal/workspace"
@@ -128,6 +129,9 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	}
 	began := res.Started
 	res = b.Judge.Editor(res, s.Agent, sessions)
+	if len(sessions) == 0 && ended != "" {
+		res.Reason = "the client " + ended + " before it started the agent" + lastWords(filepath.Join(out, "client.stderr"))
+	}
 	res.Duration = time.Since(began)
 	if late && res.Verdict != results.Error {
 		// No rule says when a client has to end.
@@ -139,6 +143,16 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 		_ = t.Log.Close() // it was loaded: nothing is written
 	}
 	return res, nil
+}
+
+// lastWords quotes the last line of what a client wrote to stderr.
+func lastWords(file string) string {
+	text, _ := os.ReadFile(file) // what cannot be read is not quoted
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if last := lines[len(lines)-1]; last != "" {
+		return ": " + printable.Line(last, 200) + " (it runs in a folder of its own: its files need absolute paths)"
+	}
+	return ""
 }
 
 // evidence adds to a session the client's account of what its user saw, and the client's output.
