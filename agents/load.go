@@ -214,6 +214,9 @@ func (p *profileFile) checkPolicy(at *yamlfile.Node) {
 	if at == nil {
 		return
 	}
+	if p.Protocol != "" && !strings.HasPrefix(p.Protocol, "acp") {
+		at.Fail("", "policy is of ACP alone: no rule of %s judges a promise", p.Protocol)
+	}
 	if busy := p.Policy.ConcurrentPrompts; busy != "" && !slices.Contains(Busy, busy) {
 		at.Field("concurrent-prompts").Fail(mistake.Suggest(busy, Busy), "no agent promises %q", busy)
 	}

@@ -58,9 +58,11 @@ func (h *host) promptEndpoint(ctx context.Context, o *prompting, agent prompt.Ag
 	if secrets := h.secrets(o.env...); secrets != nil {
 		s.Out, s.Err = secrets.Writer(s.Out), secrets.Writer(s.Err)
 	}
-	body, _ := json.Marshal(map[string]any{"threadId": process.NewRunID(), "runId": process.NewRunID(), "state": struct{}{},
+	body, _ := json.Marshal(map[string]any{ // texts have a form
+		"threadId": process.NewRunID(), "runId": process.NewRunID(), "state": struct{}{}, "tools": []any{},
 		"messages": []any{map[string]any{"id": "1", "role": "user", "content": text}},
-		"tools":    []any{}, "context": []any{}, "forwardedProps": struct{}{}}) // texts have a form
+		"context":  []any{}, "forwardedProps": struct{}{},
+	})
 	asked := server.Append(body)
 	s.entry(asked)
 	if err := o.at.Do(endpoint.Post{Ref: asked.Seq, Body: body, Patience: 5 * time.Second}); err != nil {
