@@ -129,8 +129,8 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	}
 	began := res.Started
 	res = b.Judge.Editor(res, s.Agent, sessions)
-	if len(sessions) == 0 && ended != "" {
-		res.Reason = "the client " + ended + " before it started the agent" + lastWords(filepath.Join(out, "client.stderr"))
+	if len(sessions) == 0 {
+		res.Reason = neverStarted(res.Reason, ended, filepath.Join(out, "client.stderr"))
 	}
 	res.Duration = time.Since(began)
 	if late && res.Verdict != results.Error {
@@ -145,14 +145,19 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	return res, nil
 }
 
-// lastWords quotes the last line of what a client wrote to stderr.
-func lastWords(file string) string {
-	text, _ := os.ReadFile(file) // what cannot be read is not quoted
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	if last := lines[len(lines)-1]; last != "" {
-		return ": " + printable.Line(last, 200) + " (it runs in a folder of its own: its files need absolute paths)"
+// neverStarted says why a client started no agent: usual, unless it failed before, as ended says. Then the
+// last line that it wrote to the file stderr may tell why.
+func neverStarted(usual, ended, stderr string) string {
+	if ended == "" {
+		return usual
 	}
-	return ""
+	text, _ := os.ReadFile(stderr) // what cannot be read is not quoted
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	why := "the client " + ended + " before it started the agent"
+	if last := lines[len(lines)-1]; last != "" {
+		why += ": " + printable.Line(last, 200) + " (it runs in a folder of its own: its files need absolute paths)"
+	}
+	return why
 }
 
 // evidence adds to a session the client's account of what its user saw, and the client's output.

@@ -136,7 +136,7 @@ func (h *host) terminal() (*os.File, bool) {
 }
 
 // prompt is the whole of the command.
-func (h *host) prompt(ctx context.Context, o *prompting, words []string) (err error) {
+func (h *host) prompt(ctx context.Context, o *prompting, words []string) error {
 	work, err := h.workspace(o.cwd)
 	if err != nil {
 		return err
@@ -153,6 +153,13 @@ func (h *host) prompt(ctx context.Context, o *prompting, words []string) (err er
 	if o.at != nil {
 		return h.promptEndpoint(ctx, o, agent, words)
 	}
+	return h.promptAgent(ctx, o, agent, work, resume, words)
+}
+
+// promptAgent prompts an agent of ACP in the folder work; resume is the session to go on with.
+func (h *host) promptAgent(
+	ctx context.Context, o *prompting, agent prompt.Agent, work, resume string, words []string,
+) (err error) {
 	servers, err := mcpServers(o.settings, h.absolute)
 	if err != nil {
 		return err
