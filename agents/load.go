@@ -121,7 +121,7 @@ func load(dir fs.FS, name, shown string) (p *Profile, err error) {
 		return nil, fmt.Errorf("%s is a folder: name the file of the profile in it, NAME.yaml", shown)
 	case err != nil && strings.ContainsAny(shown, " \t"):
 		return nil, fmt.Errorf("there is no profile %q: if it is the agent's command, write it behind --, "+
-			"in place of --agent: -- %s", shown, shown)
+			"instead of --agent: -- %s", shown, shown)
 	case err != nil:
 		return nil, fmt.Errorf("reading profile %s: %w", shown, cause(err))
 	}
@@ -213,6 +213,9 @@ func (p *profileFile) checkVariables(at func(string) *yamlfile.Node) {
 func (p *profileFile) checkPolicy(at *yamlfile.Node) {
 	if at == nil {
 		return
+	}
+	if p.Protocol != "" && !strings.HasPrefix(p.Protocol, "acp") {
+		at.Fail("", "policy is of ACP alone: no rule of %s judges a promise", p.Protocol)
 	}
 	if busy := p.Policy.ConcurrentPrompts; busy != "" && !slices.Contains(Busy, busy) {
 		at.Field("concurrent-prompts").Fail(mistake.Suggest(busy, Busy), "no agent promises %q", busy)

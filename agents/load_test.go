@@ -188,6 +188,7 @@ policy: {concurrent-prompts: reject, asks: [write_file], stops-taken-back: true}
 		Entry("a misspelt key", "name: a\ncomand: [b]\n", `F:2:1: unknown key "comand" in a profile (did you mean "command"?)`),
 		Entry("a key of a key", "name: a\ncommand: b\nmodel:\n  wires: gemini\n", `F:4:3: unknown key "wires" in model (did you mean "wire"?)`),
 		Entry("a promise", "name: a\ncommand: b\npolicy: {concurrent-prompts: wait}\n", `F:3:30: no agent promises "wait" (known: queue, reject, replace)`),
+		Entry("a promise that no rule judges", "name: a\nurl: http://h/\nprotocol: ag-ui\npolicy: {concurrent-prompts: reject}\n", `F:4:9: policy is of ACP alone: no rule of ag-ui judges a promise`),
 		Entry("a question about no tool", "name: a\ncommand: b\npolicy: {asks: [write_fil]}\n",
 			`F:3:17: no neutral tool is called "write_fil" (did you mean "write_file"?)`),
 		Entry("a wire format", "name: a\ncommand: b\nmodel: {wire: openai}\n", `F:3:15: unknown wire format "openai" (did you mean "openai-chat"?)`),

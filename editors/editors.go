@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/internal/loopback"
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/internal/workspace"
@@ -128,6 +129,9 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	}
 	began := res.Started
 	res = b.Judge.Editor(res, s.Agent, sessions)
+	if len(sessions) == 0 {
+		res.Reason = neverStarted(res.Reason, ended, filepath.Join(out, "client.stderr"))
+	}
 	res.Duration = time.Since(began)
 	if late && res.Verdict != results.Error {
 		// No rule says when a client has to end.
@@ -139,6 +143,21 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 		_ = t.Log.Close() // it was loaded: nothing is written
 	}
 	return res, nil
+}
+
+// neverStarted says why a client started no agent: usual, unless it failed before, as ended says. Then the
+// last line that it wrote to the file stderr may tell why.
+func neverStarted(usual, ended, stderr string) string {
+	if ended == "" {
+		return usual
+	}
+	text, _ := os.ReadFile(stderr) // what cannot be read is not quoted
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	why := "the client " + ended + " before it started the agent"
+	if last := lines[len(lines)-1]; last != "" {
+		why += ": " + printable.Line(last, 200) + " (it runs in a folder of its own: its files need absolute paths)"
+	}
+	return why
 }
 
 // evidence adds to a session the client's account of what its user saw, and the client's output.

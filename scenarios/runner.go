@@ -46,6 +46,9 @@ type Plan struct {
 	// Patient gives each wait all its time. Else a wait of a kind that was in vain before is
 	// short, and what it misses is inconclusive.
 	Patient bool
+	// GiveUp leaves out what is left once startTries scenarios were refused a session without a login, or
+	// prompted an agent that reached no model, and none before reached one.
+	GiveUp bool
 	// Perturb, if set, is what a scenario is perturbed with in a round; rounds
 	// count from 1.
 	Perturb func(id string, round int) Perturbation
@@ -54,9 +57,8 @@ type Plan struct {
 	Finished func(results.Result)
 }
 
-// startTries is how many scenarios may fail to start the agent before the
-// rest is given up: an agent that never answers must not cost its timeout for
-// each of them.
+// startTries is how many scenarios may fail to start the agent, or with Plan.GiveUp to log in or to reach
+// the model, before the rest is given up: such an agent must not cost its timeout for each of them.
 const startTries = 3
 
 // transcriptMemory is what the transcripts of all scenarios that run at once keep in
@@ -98,6 +100,9 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 		x.engine.pool = newPool(x.engine.withDefaults(), jobs+2)
 	}
 	x.rounds(ctx, mine)
+	if hopeless, _ := x.hopeless(); hopeless && x.barred != "" {
+		run.NoModel = fmt.Sprintf("nothing of what needs a session was judged: %s", x.barred)
+	}
 	if p := x.engine.pool; p != nil {
 		run.Notes = append(run.Notes, p.close()...)
 		p.engine.traceLeaks(ctx, list, x.results)
@@ -197,9 +202,12 @@ type execution struct {
 	results    []results.Result
 	failed     bool
 	failedFast bool
-	unstarted  int  // scenarios in which the agent did not start
-	started    int  // scenarios in which it did
-	reached    bool // one had a model
+	unstarted  int    // scenarios in which the agent did not start
+	started    int    // scenarios in which it did
+	reached    bool   // one had a model
+	unserved   int    // scenarios that prompted an agent without a model
+	locked     int    // scenarios in which the agent wanted a login that they do not have
+	barred     string // what it said in the last of these
 	doubtful   []doubtful
 
 	// Of the goroutine that starts scenarios: since when, whether there was one, and those for which
@@ -270,10 +278,10 @@ func (x *execution) play(ctx context.Context, s *Scenario, number int, lingers f
 	if number > 0 && e.Out != "" {
 		e.below = fmt.Sprintf("repeat-%d", number)
 	}
-	if x.hopeless() {
+	if hopeless, why := x.hopeless(); hopeless {
 		return results.Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Verdict: results.Skip,
 			Started: time.Now(), NotStarted: true,
-			Reason: fmt.Sprintf("not tried: the agent did not start in %d scenarios before", startTries)}
+			Reason: fmt.Sprintf("not tried: %s in %d scenarios before", why, startTries)}
 	}
 	return e.Run(ctx, s)
 }
@@ -291,9 +299,15 @@ func (x *execution) finish(res results.Result, number int) {
 	if x.reached = x.reached || res.Reached; !x.reached {
 		res = verdict.SinglyWithoutModel(res)
 	}
-	if res.NotStarted {
+	switch {
+	case res.NotStarted:
 		x.unstarted++
-	} else if res.Verdict != results.Skip {
+	case res.Barred != "":
+		x.locked, x.barred = x.locked+1, res.Barred
+	case res.Unreached:
+		x.unserved++
+	}
+	if !res.NotStarted && res.Verdict != results.Skip {
 		x.started++
 	}
 	bad := !res.Known && (res.Verdict == results.Fail || res.Verdict == results.Error)
@@ -308,10 +322,19 @@ func (x *execution) finish(res results.Result, number int) {
 	}
 }
 
-func (x *execution) hopeless() bool {
+// hopeless reports whether the rest is given up, and why.
+func (x *execution) hopeless() (yes bool, why string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.unstarted >= startTries && x.started == 0
+	switch giveUp := x.plan.GiveUp && !x.reached; {
+	case x.unstarted >= startTries && x.started == 0:
+		return true, "the agent did not start"
+	case giveUp && x.locked >= startTries:
+		return true, "the agent wanted a login"
+	case giveUp && x.unserved >= startTries:
+		return true, "the agent reached no model"
+	}
+	return false, ""
 }
 
 // conclude sums a run up: counts, stale entries, notes, verdict, exit status.

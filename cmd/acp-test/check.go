@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -121,8 +120,8 @@ func (h *host) leftOut(name string, t *transcript.Transcript) {
 func (h *host) openRecording(name string, read reading) (t *transcript.Transcript, of protocol, err error) {
 	in := h.in
 	if name != "-" {
-		if exists(name, true) {
-			name = filepath.Join(name, "transcript.jsonl")
+		if name, err = member(name, "transcript.jsonl"); err != nil {
+			return nil, of, err
 		}
 		f, err := os.Open(name)
 		if err != nil {

@@ -61,7 +61,7 @@ func editorsCommand(h *host) *cobra.Command {
 	f.Int64Var(&o.seed, "seed", 1, "the seed of all that is drawn")
 	o.severities(c)
 	o.output.flags(c, "show checks and notes too")
-	f.StringVar(&o.known, "known", "", "failures that are known, a `FILE` as beside a profile")
+	f.StringVar(&o.known, "known", "", "failures that are known, a `FILE` like that of a profile")
 	return c
 }
 

@@ -286,7 +286,7 @@ func (h *host) absent(files map[string][]byte) error {
 		return err == nil
 	})
 	if len(there) > 0 {
-		return fmt.Errorf("init: %s is there already; nothing was written", strings.Join(there, ", "))
+		return fmt.Errorf("init: there already: %s; nothing was written", strings.Join(there, ", "))
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ var _ = Describe("init", func() {
 		before := p.read("acp-test.yaml")
 		Expect(p.run("init", "--ci", "azure", "--from", "1.2.3")).To(Equal(ended{0, "azure-pipelines.yml assumes: release 1.2.3 is published at https://github.com/acp-test/acp-test/releases\nwrote azure-pipelines.yml\n\nacp-test.yaml was there already. Commit the new file.\n", ""}))
 		Expect(p.read("acp-test.yaml")).To(Equal(before))
-		Expect(p.run("init", "--ci", "azure", "--from", "1.2.3").err).To(Equal("acp-test: init: azure-pipelines.yml is there already; nothing was written\n"))
+		Expect(p.run("init", "--ci", "azure", "--from", "1.2.3").err).To(Equal("acp-test: init: there already: azure-pipelines.yml; nothing was written\n"))
 		Expect(p.run("init", "--ci", "none").err).To(Equal("acp-test: init: acp-test.yaml is there already, and --ci none leaves nothing to write\n"))
 	})
 
@@ -250,7 +250,7 @@ var _ = Describe("init", func() {
 	It("overwrites nothing", func() {
 		p.write("Jenkinsfile", "mine")
 		got := p.run("init", "--ci", "jenkins", "--from", "latest", "--", "./bin/my agent")
-		Expect(got).To(Equal(ended{2, "Jenkinsfile assumes: release latest is published at https://github.com/acp-test/acp-test/releases\n", "acp-test: init: Jenkinsfile is there already; nothing was written\n"}))
+		Expect(got).To(Equal(ended{2, "Jenkinsfile assumes: release latest is published at https://github.com/acp-test/acp-test/releases\n", "acp-test: init: there already: Jenkinsfile; nothing was written\n"}))
 		Expect(p.read("Jenkinsfile")).To(Equal("mine"))
 		Expect(filepath.Join(p.dir, "acp-test.yaml")).NotTo(BeAnExistingFile())
 	})

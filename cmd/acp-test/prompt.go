@@ -15,11 +15,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/prompt"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
+	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -43,6 +45,9 @@ type prompting struct {
 	interactive     bool
 	timeout         time.Duration
 	codes           string
+	given           []string           // the flags of the command line
+	url             string             // of an endpoint of AG-UI
+	at              *endpoint.Endpoint // the agent, if it is one
 }
 
 func promptCommand(h *host) *cobra.Command {
@@ -62,11 +67,12 @@ func promptCommand(h *host) *cobra.Command {
 	f.StringVarP(&o.agent, "agent", "a", "",
 		"the agent, by the `NAME` or file of its profile, or by its name in --settings")
 	f.StringVar(&o.settings, "settings", "", "take the agent from an editor's settings.json `FILE`")
+	f.StringVar(&o.url, "url", "", "post the prompt to the AG-UI endpoint at `URL`, and show what it streams")
 	f.StringVar(&o.cwd, "cwd", "", "the workspace, `DIR` (default the current folder)")
 	f.StringArrayVar(&o.attach, "attach", nil,
 		"give the agent this `FILE` with the prompt, or a link to this URL (repeatable); in the text, @FILE of the workspace")
 	f.StringVarP(&o.output, "output", "o", "text", "what to show: text, simple or jsonl")
-	f.StringVar(&o.llm, "llm", "", "the model: a script `FILE`, served to the agent in place of a provider")
+	f.StringVar(&o.llm, "llm", "", "the model: a script `FILE`, served to the agent instead of a provider")
 	f.StringVar(&o.mode, "mode", "", "begin in the mode of this `ID`")
 	f.StringArrayVar(&o.settingsOf, "option", nil, "set a configuration option of the session, `K=V` (repeatable)")
 	f.BoolVar(&o.listCommands, "list-commands", false, "list the agent's slash commands, and prompt nothing")
@@ -95,6 +101,7 @@ func (h *host) checkPrompting(o *prompting, c *cobra.Command, words []string) er
 		o.output = "jsonl"
 	}
 	_, atTerminal := h.terminal()
+	_, badURL := endpoint.Target(o.url)
 	first := strings.Join(words[:min(1, len(words))], "")
 	if err := cmp.Or(oneOf("--output", "output", o.output, prompt.Outputs()), wrong([]contradiction{
 		{c.ArgsLenAtDash() >= 0 && len(o.command) == 0, "prompt: after -- the agent's command is missing"},
@@ -109,11 +116,16 @@ func (h *host) checkPrompting(o *prompting, c *cobra.Command, words []string) er
 		{o.ask && !atTerminal,
 			"--ask: stdin is not a terminal, so nobody can be asked; --write and --yolo allow without asking"},
 		{o.ask && o.yolo, "--ask and --yolo contradict each other: one asks, the other allows without asking"},
+		{o.url != "" && (len(o.command) > 0 || o.agent != "" || o.settings != ""),
+			"--url contradicts --agent, --settings and a command: the agent is at the URL already"},
+		{o.url != "" && badURL != nil, fmt.Sprintf("--url: %v", badURL)},
 		{o.startTimeout < 0, fmt.Sprintf("--start-timeout %v: a time cannot be negative", o.startTimeout)},
 		{o.timeout < 0, fmt.Sprintf("--timeout %v: a time cannot be negative", o.timeout)},
 	})); err != nil {
 		return err
 	}
+	o.given = nil
+	c.Flags().Visit(func(f *pflag.Flag) { o.given = append(o.given, f.Name) })
 	return cmp.Or(checkPairs("--env", o.env), checkPairs("--option", o.settingsOf))
 }
 
@@ -124,7 +136,7 @@ func (h *host) terminal() (*os.File, bool) {
 }
 
 // prompt is the whole of the command.
-func (h *host) prompt(ctx context.Context, o *prompting, words []string) (err error) {
+func (h *host) prompt(ctx context.Context, o *prompting, words []string) error {
 	work, err := h.workspace(o.cwd)
 	if err != nil {
 		return err
@@ -138,6 +150,16 @@ func (h *host) prompt(ctx context.Context, o *prompting, words []string) (err er
 		return err
 	}
 	defer stop()
+	if o.at != nil {
+		return h.promptEndpoint(ctx, o, agent, words)
+	}
+	return h.promptAgent(ctx, o, agent, work, resume, words)
+}
+
+// promptAgent prompts an agent of ACP in the folder work; resume is the session to go on with.
+func (h *host) promptAgent(
+	ctx context.Context, o *prompting, agent prompt.Agent, work, resume string, words []string,
+) (err error) {
 	servers, err := mcpServers(o.settings, h.absolute)
 	if err != nil {
 		return err

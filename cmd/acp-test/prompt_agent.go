@@ -20,6 +20,8 @@ import (
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/prompt"
+	"github.com/acp-test/acp-test/protocol/agui"
+	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transport"
@@ -61,8 +63,31 @@ func (h *host) ownAgent(o *prompting, work string) (a prompt.Agent, stop func(),
 		whole = replaced(whole, map[string]string{"PATH": bin + string(filepath.ListSeparator) + path})
 	}
 	a = prompt.Agent{Name: p.Shown(), Start: cmp.Or(max(o.startTimeout, 0), max(p.Timeouts.Start, 0), 20*time.Second)}
+	if l.URL != "" {
+		if err := o.overWeb(p); err != nil {
+			stop()
+			return a, nil, err
+		}
+		if o.at = endpoint.At(l.URL); l.Path == "" {
+			return a, stop, nil
+		}
+	}
 	a.Command = transport.Command{Path: l.Path, Args: l.Args, Env: whole, Dir: l.Dir, Keeper: []string{h.self, "keeper"}}
 	return a, stop, nil
+}
+
+// overWeb returns an error if prompt cannot do what the command line wants of a profile with a URL.
+func (o *prompting) overWeb(p *agents.Profile) error {
+	if p.Protocol != agui.Name {
+		return fmt.Errorf("prompt: %s is reached over a network, and prompt starts agents of ACP over stdio; "+
+			"acp-test run judges it", p.Shown())
+	}
+	for _, flag := range o.given {
+		if !strings.Contains(web, " "+flag+" ") {
+			return fmt.Errorf("--%s is for agents of ACP: an AG-UI endpoint is posted one text", flag)
+		}
+	}
+	return nil
 }
 
 // builtIn is the model of the reference agent where there is no other.
@@ -70,7 +95,7 @@ func (h *host) ownAgent(o *prompting, work string) (a prompt.Agent, stop func(),
 //go:embed templates/model.yaml
 var builtIn []byte
 
-// modelFor starts the model that answers in place of a provider: the script of --llm, or
+// modelFor starts the model that answers instead of a provider: the script of --llm, or
 // the one built in, for a reference agent without another. Else there is none.
 func (h *host) modelFor(o *prompting, p *agents.Profile, box agents.Sandbox) (*fakellm.Server, error) {
 	name, src := o.llm, builtIn
@@ -79,7 +104,7 @@ func (h *host) modelFor(o *prompting, p *agents.Profile, box agents.Sandbox) (*f
 		given := slices.ContainsFunc(o.env, func(kv string) bool {
 			return strings.HasPrefix(kv, refagent.EnvBaseURL+"=")
 		})
-		if p.Name != "reference" || url != "" || given {
+		if p.Name != "reference" && p.Name != "reference-ag-ui" || url != "" || given {
 			return nil, nil
 		}
 		name = "the model of the reference agent"
@@ -115,6 +140,9 @@ func (h *host) chosen(o *prompting) (*agents.Profile, map[string]string, error) 
 			p = p.WithCommand(o.command)
 		}
 		return p, env, err
+	}
+	if o.url != "" {
+		return &agents.Profile{Name: "endpoint", Title: o.url, URL: o.url, Protocol: agui.Name}, nil, nil
 	}
 	name, command := o.agent, o.command
 	if name == "" && len(command) == 0 {

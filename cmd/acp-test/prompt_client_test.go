@@ -78,7 +78,7 @@ var _ = Describe("prompt as a client", func() {
 		_, shown, _ := strings.Cut(got.err, "\n")
 		const command = "[permission] Run echo $((20+3)); exit 3 (execute): allowed once\n" +
 			"[terminal] $ sh -c echo $((20+3)); exit 3\n[terminal] ended with status 3\n  23\n[tool] Run echo $((20+3)); exit 3 (execute, failed): the command ended with exit status 3 23\n"
-		Expect(shown).To(Equal("[thought] First I look.\n[thought] Then I write.\n" +
+		Expect(shown).To(Equal("[commands] /status /tools /compact\n[thought] First I look.\n[thought] Then I write.\n" +
 			"[permission] Write main.go (edit): allowed once\n[tool] Write main.go (edit, completed)\n[diff] main.go, +1 -1\n  @@ line 1 @@\n  -foo\n  +bar\n" +
 			command + command))
 	})

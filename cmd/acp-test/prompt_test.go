@@ -144,6 +144,7 @@ var _ = Describe("prompt", func() {
 			got := p.ask("Rename", "foo")
 			Expect([]any{got.code, got.out}).To(Equal([]any{0, "I'll rename it.\nDone.\n"}))
 			Expect(got.err).To(MatchRegexp(`^\[session\] sess_\w+: new
+\[commands\] /status /tools /compact
 \[permission\] Write main\.go \(edit\): rejected, --write allows it
 \[tool\] Write main\.go \(edit, failed\): the user rejected this
 $`))

@@ -657,6 +657,8 @@ var _ = Describe("editors", func() {
 		got := newPlace().run("editors", "--run", "m02", "--", "true")
 		Expect(got.code).To(Equal(2))
 		Expect(got.out).To(ContainSubstring("the editor never started the agent: is {agent} or ACP_TEST_AGENT in its command line?"))
+		got = newPlace().run("editors", "--run", "m02", "--", "sh", "-c", "echo no client.js >&2; exit 3")
+		Expect(got.out).To(ContainSubstring("the client ended with status 3 before it started the agent: no client.js (it runs in a folder of its own: its files need absolute paths)"))
 	})
 })
 

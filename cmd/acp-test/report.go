@@ -88,7 +88,7 @@ func (h *host) merge(files []string, out string, asked []string, quiet bool) err
 	}
 	if len(lost) > 0 {
 		whole.Notes = append(whole.Notes,
-			fmt.Sprintf("%d files of scenarios are not beside the results of their part, the first is %s", len(lost), lost[0]))
+			fmt.Sprintf("%d files of scenarios are not next to the results of their part, the first is %s", len(lost), lost[0]))
 	}
 	console := reports.NewConsole(h.out, reports.ConsoleOptions{Color: h.style(h.out).colours, Quiet: quiet})
 	return h.concluded(console, whole, asked)
@@ -103,12 +103,30 @@ func within(folder, name string) bool {
 		!strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
+// member returns the name of a file, or of what a folder has of that name. The error of a folder
+// without one names a file that may be meant.
+func member(name, file string) (string, error) {
+	if !exists(name, true) {
+		return name, nil
+	}
+	folder, name := name, filepath.Join(name, file)
+	if exists(name, false) {
+		return name, nil
+	}
+	also, instead := filepath.Ext(file), ""
+	if like, _ := filepath.Glob(filepath.Join(folder, "*"+also)); len(like) > 0 {
+		instead = "; name one of its files, such as " + like[0]
+	}
+	return "", fmt.Errorf("%s: this folder holds no %s%s", folder, file, instead)
+}
+
 // readResults reads the results.json that a command line names, itself or by
 // its folder. Out becomes the folder it lies in now: artifacts are there, on
 // whatever machine it was written.
 func readResults(name string) (results.Run, error) {
-	if exists(name, true) {
-		name = filepath.Join(name, "results.json")
+	name, err := member(name, "results.json")
+	if err != nil {
+		return results.Run{}, err
 	}
 	f, err := os.Open(name)
 	if err != nil {

@@ -150,7 +150,7 @@ var _ = Describe("report merge", func() {
 		Expect(os.RemoveAll(filepath.Join(p.dir, "part/1/bad"))).To(Succeed())
 		got := p.run(append([]string{"report", "merge", "--out", "merged"}, dirs...)...)
 		Expect(got.code).To(Equal(1))
-		Expect(got.out).To(MatchRegexp(`(?m)^\d files of scenarios are not beside the results of their part, the first is bad/`))
+		Expect(got.out).To(MatchRegexp(`(?m)^\d files of scenarios are not next to the results of their part, the first is bad/`))
 	})
 })
 

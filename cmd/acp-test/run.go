@@ -171,6 +171,9 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 			console.Finished(r)
 		},
 	}
+	if chosen.whole && len(o.paths) == 0 && !c.Flags().Changed("suite") && !o.conformance {
+		plan.GiveUp, plan.Order = true, append([]string{plainTurn}, plan.Order...)
+	}
 	if o.perturb {
 		plan.Perturb = func(id string, round int) scenarios.Perturbation { return sweep.Perturb(o.seed, id, round) }
 	}
@@ -217,6 +220,9 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	err := errors.Join(h.writeInto(engine.Folder, run, engine.Out, o.reports), console.Summary(run))
 	return cmp.Or(err, ended(run.Exit))
 }
+
+// plainTurn is the scenario that shows first whether an agent takes a prompt and reaches its model.
+const plainTurn = "prompt-turn/text"
 
 // unable ends a run that cannot begin: reports say why, and so does the error.
 func (h *host) unable(e *scenarios.Engine, o *options, why error) error {

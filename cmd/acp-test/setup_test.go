@@ -77,3 +77,38 @@ var _ = It("a sweep of an agent that reaches no model judges nothing, and says w
 	Expect(run.NoModel).NotTo(BeEmpty())
 	Expect(run.Counts.Fail).To(BeZero())
 })
+
+var _ = Describe("a run of all suites by a command alone", func() {
+	for name, c := range map[string]struct{ agent, why, told string }{
+		"reaches no model": {"unset OPENAI_BASE_URL\nexec acp-test refagent\n", "reached no model",
+			"no scenario of this run reached the model server, so what needs a model is inconclusive: tell the agent "},
+		"wants a login": {`while read -r line; do
+	id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+	case $line in
+	*'"initialize"'*) echo '{"jsonrpc":"2.0","id":'"$id"',"result":{"protocolVersion":1,"authMethods":[{"id":"web","name":"Web"}]}}' ;;
+	*'"id":'*) echo '{"jsonrpc":"2.0","id":'"$id"',"error":{"code":-32000,"message":"Please log in."}}' ;;
+	esac
+done
+`, "wanted a login", `nothing of what needs a session was judged: the agent wants a login before session/new \(#\d+\): "Please log in."; it offers web; --auth-method logs in`},
+	} {
+		It("ends soon, and says what is missing, if the agent "+name, func() {
+			p := newPlace()
+			p.write("agent", "#!/bin/sh\n"+c.agent)
+			got := p.run("run", "-j", "2", "--", "./agent")
+			Expect(got.code).To(Equal(2), got.out+got.err)
+			Expect(got.out).To(ContainSubstring(" and all that follows: not tried: the agent " + c.why + " in 3 scenarios before\n"))
+			Expect(got.out).To(MatchRegexp("\n" + c.told))
+			run := p.results()
+			Expect(run.Counts.Skip).To(BeNumerically(">", len(run.Results)/2))
+			Expect(run.Sweep).To(BeNil())
+		})
+	}
+
+	It("tries each scenario all the same where suites are named", func() {
+		p := newPlace()
+		p.write("agent", "#!/bin/sh\nunset OPENAI_BASE_URL\nexec acp-test refagent\n")
+		got := p.run("run", "--suite", "content", "--", "./agent")
+		Expect(got.out).NotTo(ContainSubstring("not tried"))
+		Expect(p.results().Counts.Inconclusive).To(BeNumerically(">", 3))
+	})
+})

@@ -80,7 +80,7 @@ func (d *Dialect[B]) agentActs() []*Command[B] {
 			s.Write([]byte(text))
 			return err
 		})
-	plain("stderr", "'TEXT' [bytes=N]", "write to stderr, so often that it makes N bytes",
+	plain("stderr", "'TEXT' [bytes=N]", "write to stderr, repeated until it makes N bytes",
 		func(s *serve.Run, g Given) {
 			n, err := strconv.Atoi(g.Options["bytes"])
 			if err != nil {

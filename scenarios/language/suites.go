@@ -211,7 +211,11 @@ func (d *Dialect[B]) find(paths []string) (files []scenarioFile, bad []error) {
 		if err != nil {
 			bad = append(bad, &Mistake{File: given, Message: err.Error()})
 		} else if len(files) == before {
-			bad = append(bad, &Mistake{File: given, Message: "no scenario here: a scenario is a file that ends in .txtar"})
+			m := &Mistake{File: given, Message: "no scenario here: a scenario is a file that ends in .txtar"}
+			if recordings, _ := filepath.Glob(filepath.Join(given, "*.jsonl")); len(recordings) > 0 {
+				m.Hint = "its recordings are judged by acp-test check, such as " + recordings[0]
+			}
+			bad = append(bad, m)
 		}
 	}
 	return files, bad

@@ -80,14 +80,16 @@ type Result struct {
 	Apart bool `json:"apart,omitempty"`
 	// Reason is one sentence for skip, inconclusive and error.
 	Reason string `json:"reason,omitempty"`
-	// NotStarted: the agent did not get through initialize, or was not tried since it
-	// had not before.
-	NotStarted bool          `json:"not_started,omitempty"`
-	Started    time.Time     `json:"started"`
-	Duration   time.Duration `json:"duration_ns"`
-	Checks     []Check       `json:"checks,omitempty"`
-	Findings   []Finding     `json:"findings,omitempty"`
-	Golden     *Golden       `json:"golden,omitempty"`
+	// NotStarted: the agent did not get through initialize, or the scenario was not tried since
+	// those before came to nothing.
+	NotStarted bool `json:"not_started,omitempty"`
+	// Barred says which login the agent wanted, if the script has none.
+	Barred   string        `json:"-"`
+	Started  time.Time     `json:"started"`
+	Duration time.Duration `json:"duration_ns"`
+	Checks   []Check       `json:"checks,omitempty"`
+	Findings []Finding     `json:"findings,omitempty"`
+	Golden   *Golden       `json:"golden,omitempty"`
 	// Failure is an error that belongs to no check: the agent did not start,
 	// the scenario hit its deadline.
 	Failure *transcript.Failure `json:"failure,omitempty"`

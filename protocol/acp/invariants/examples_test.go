@@ -21,6 +21,10 @@ var versions = []struct {
 	folder  string
 }{{"version 1", invariants.V1(), dialectV1(), "examples"}, {"version 2", invariants.V2(), dialectV2(), "v2/examples"}}
 
+// unclear are parts of messages that a value is missing from, or that nobody reads at once.
+const unclear = `%!|<nil>|  | ,|\b1 (tools|calls|requests|entries|turns|sessions)\b|\bis none[.,;]|\bnone is\b|` +
+	`\bin place of\b|\bso often\b|\bbeside\b|\bof its own accord\b|\$[A-Z]+\b|\bwhat (it|they) (is|are)\b`
+
 var _ = Describe("the examples of each rule", func() {
 	for _, v := range versions {
 		for _, rule := range v.set.Rules() {
@@ -40,7 +44,7 @@ var _ = Describe("the examples of each rule", func() {
 								Expect(f.Class).To(Equal(x.Class), f.Message)
 							}
 							got = append(got, line)
-							Expect(f.Message).To(MatchRegexp(`^.+[.]$`))
+							Expect(f.Message).To(And(MatchRegexp(`^[^ ].*[^.][.]$`), Not(MatchRegexp(unclear))))
 							Expect(f.Entries).NotTo(BeEmpty())
 							Expect(f.Citation).NotTo(BeEmpty(), line)
 						}

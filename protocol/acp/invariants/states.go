@@ -25,7 +25,7 @@ func states(w *watch) {
 			"The idle state that ends the work has no stopReason.")
 		if stop.Is("error") {
 			w.judge("no-error", ev.update.Get("error").Kind() != wire.Object, ev, "", nil,
-				"The stop reason error has no error beside it.")
+				"The stop reason \"error\" comes without an error.")
 		}
 	}, stateUpdate)
 	w.inSession(func(ev *event, s *session) {

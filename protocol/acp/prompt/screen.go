@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/mockclient"
@@ -71,7 +72,9 @@ type screen struct {
 	session   string
 	message   string // id of the last message
 	thought   strings.Builder
-	plan      string // the last one
+	plan      string   // the last one
+	offered   []string // the names of the slash commands
+	listed    []string // those that were shown last
 	terminals map[string]terminal
 	broken    bool     // something came since
 	open      []string // ids of tool calls of this turn that have no line yet
@@ -224,6 +227,12 @@ func (s *screen) show(e transcript.Entry) {
 	switch {
 	case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt":
 		s.prompted, s.session, s.open, s.told = true, e.Session, nil, nil // what came before is history
+		s.commands()
+	case e.Method == "session/update" && e.JSON().Path("params.update.sessionUpdate").Is("available_commands_update"):
+		s.offered = lists.Collect(e.JSON().Path("params.update.availableCommands").Items(), func(c wire.Value) string {
+			return "/" + c.Get("name").Str()
+		})
+		s.commands()
 	case !s.prompted:
 	case e.Source == transcript.Agent:
 		s.ofAgent(e)
@@ -235,6 +244,14 @@ func (s *screen) show(e transcript.Entry) {
 		if r := e.JSON(); r.Get("refused").Exists() {
 			s.aside("refused", OneLine(r.Get("refused").Str())+": "+r.Get("text").Str())
 		}
+	}
+}
+
+// commands shows the names of the slash commands with the first prompt, and when they change.
+func (s *screen) commands() {
+	if s.prompted && !slices.Equal(s.offered, s.listed) {
+		s.listed = s.offered
+		s.aside("commands", OneLine(strings.Join(s.offered, " ")))
 	}
 }
 

@@ -287,7 +287,7 @@ func rawWeight(w *watch) {
 	w.On(func(ev *event) {
 		if ev.raw > 0 {
 			w.judge("heavy", ev.raw > 10*ev.useful && ev.raw > 64<<10, ev, "", nil,
-				"%d bytes of the stream are raw events, beside %d of others.", ev.raw, ev.useful)
+				"%d bytes of the stream are raw events, next to %d of others.", ev.raw, ev.useful)
 		}
 	}, ended)
 }
