@@ -5,7 +5,7 @@ import { Command, MemorySaver } from '@langchain/langgraph';
 import { fault } from './fault.mjs';
 import { AguiCallbacks } from './hooks.mjs';
 import { fromInput } from './messages.mjs';
-import { Run } from './run.mjs';
+import { Run, optionsOf } from './run.mjs';
 
 const saver = new MemorySaver();
 const waiting = new Map(); // by thread: the graph that an interrupt stopped, and what it waits for
@@ -60,8 +60,13 @@ export async function runAgent(build, run, signal) {
   }
 }
 
-/** A fetch handler that serves an agent. */
-export const endpoint = (build, options) => async (request) => {
+/** A fetch handler that serves an agent; wrong options are a TypeError at once. */
+export const endpoint = (build, given) => {
+  const options = optionsOf(given);
+  return (request) => answer(build, options, request);
+};
+
+async function answer(build, options, request) {
   if (request.method !== 'POST') return new Response('post a RunAgentInput', { status: 405 });
   const { data: input, error } = RunAgentInputSchema.safeParse(await request.json().catch(() => undefined));
   if (error) return new Response(error.message, { status: 400 });
@@ -75,4 +80,4 @@ export const endpoint = (build, options) => async (request) => {
     },
   });
   return new Response(stream, { headers: { 'content-type': encoder.getContentType(), 'cache-control': 'no-cache' } });
-};
+}

@@ -18,18 +18,30 @@ const defaults = {
   mapResult: (content) => content, // what may be shown of a result
 };
 
+const choices = { emitStateSnapshots: ['initial', 'final', 'all', 'none'], errorDetailLevel: ['message', 'code', 'full', 'none'] };
+
+/** The options of a server, whole; a TypeError says which one is not known or has a value that it does not take. */
+export function optionsOf(given = {}) {
+  for (const [name, value] of Object.entries(given)) {
+    if (!(name in defaults)) throw new TypeError(`there is no option ${name}`);
+    const takes = choices[name]?.join(', ') ?? (name.endsWith('Override') ? 'string' : typeof defaults[name]);
+    const fits = choices[name]?.includes(value) ?? typeof value === takes;
+    if (!fits) throw new TypeError(`the option ${name} is ${JSON.stringify(value)}, and takes: ${takes}`);
+  }
+  return { ...defaults, ...given };
+}
+
 export class Run {
   #transport;
   #open = new Map(); // what is to be closed before the end: the closing event, by its id
   #started = false;
   #over = false;
 
-  constructor(input, transport, options = {}) {
+  /** options are those of optionsOf. */
+  constructor(input, transport, options) {
     if (typeof transport?.emit !== 'function') throw new TypeError('the transport of a run has a function emit');
-    const unknown = Object.keys(options).filter((name) => !(name in defaults));
-    if (unknown.length) throw new TypeError(`there is no option ${unknown.join(', ')}`);
     this.#transport = transport;
-    this.options = { ...defaults, ...options };
+    this.options = options;
     this.input = input;
     this.ids = { threadId: this.options.threadIdOverride ?? input.threadId ?? randomUUID(), runId: this.options.runIdOverride ?? input.runId ?? randomUUID() };
     this.state = structuredClone(input.state ?? {});
