@@ -210,14 +210,17 @@ func (c *Conn) HangUp(ref int) error {
 // a script's own.
 const Event transcript.Kind = "event"
 
-// event appends a message to the transcript.
+// event appends a message to the transcript. The id that its event has is its member cursor.
 func (c *Conn) event(ref int, data []byte, id string) {
-	if json.Valid(data) && id == "" {
-		c.agent.Transcript().Append(transcript.Entry{Conn: c.agent.Conn(), Source: transcript.Network, Kind: Event,
-			Ref: ref, Raw: data})
+	if data = bytes.TrimSpace(data); !json.Valid(data) || id != "" && !bytes.HasPrefix(data, []byte("{")) {
+		c.entry(Event, "", ref, map[string]string{"text": string(data), "cursor": id})
 		return
 	}
-	c.entry(Event, "", ref, map[string]string{"text": string(data), "id": id})
+	if id != "" {
+		data = bytes.Replace(fmt.Appendf(nil, `{"cursor":%q,%s`, id, data[1:]), []byte(",}"), []byte("}"), 1)
+	}
+	c.agent.Transcript().Append(transcript.Entry{Conn: c.agent.Conn(), Source: transcript.Network, Kind: Event,
+		Ref: ref, Raw: data})
 }
 
 // entry appends an entry of the network.
