@@ -94,7 +94,7 @@ func sentence(c *cobra.Command) string {
 
 // faultsPage says how each way of judging is known to work.
 func faultsPage() string {
-	return page("faults") + lists.Text(faults.All(faults.ACPv1), func(f faults.Fault) string {
+	return page("faults") + lists.Text(slices.Concat(faults.All(faults.ACPv1), faults.All(faults.Network)), func(f faults.Fault) string {
 		found := lists.Map(f.Reddens, func(name string) string {
 			if f.Swept() {
 				return "a [sweep](../sweeping.md)"
@@ -164,7 +164,7 @@ const (
 
 // libertiesPage says what no rule and no check blames.
 func libertiesPage() string {
-	return page("liberties") + lists.Text(liberties.All(faults.ACPv1), func(l liberties.Liberty) string {
+	return page("liberties") + lists.Text(slices.Concat(liberties.All(faults.ACPv1), liberties.All(faults.Network)), func(l liberties.Liberty) string {
 		return row("`"+l.Name+"`", text(l.Summary), requirementLinks(strings.Fields(l.Allows)), text(l.Takes))
 	})
 }

@@ -18,6 +18,7 @@ type connection struct {
 	owner string // the authorization by which it began
 	in    *io.PipeReader
 	to    *io.PipeWriter
+	part  []byte // of a message of the agent whose end has not come
 
 	mu     sync.Mutex
 	over   bool               // the agent has ended
@@ -86,17 +87,22 @@ func (c *connection) finish() {
 	}
 }
 
-// Write takes a message of the agent.
-func (c *connection) Write(frame []byte) (int, error) {
-	line := bytes.TrimRight(frame, "\n")
-	if c.socket != nil {
-		c.socket(line)
-		return len(frame), nil
+// Write takes what the agent says: a message is a line.
+func (c *connection) Write(b []byte) (int, error) {
+	c.part = append(c.part, b...)
+	for {
+		line, rest, whole := bytes.Cut(c.part, []byte("\n"))
+		if !whole {
+			return len(b), nil
+		}
+		if c.part = bytes.Clone(rest); c.socket != nil {
+			c.socket(line)
+			continue
+		}
+		c.mu.Lock()
+		c.route(bytes.Clone(line))
+		c.mu.Unlock()
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.route(bytes.Clone(line))
-	return len(frame), nil
 }
 
 // ofConnection are requests with a session that has no stream before they are answered.

@@ -44,8 +44,7 @@ type Options struct {
 	Listen   string
 	Listener net.Listener
 	Out, Log io.Writer // Out is told the URL
-	// Agent serves one connection: messages of the editor come as lines, each message of its own is
-	// one write. It returns at the end of the input.
+	// Agent serves one connection: messages are lines. It returns at the end of the input.
 	Agent func(ctx context.Context, in io.Reader, out io.Writer) error
 	// Tokens are those by which clients authenticate as bearers. Without any, all may connect.
 	Tokens []string
