@@ -173,7 +173,7 @@ var fixedOverNetwork = []string{"prompt-turn/two-turns", "permission/allow-once-
 // Each fault of the server is found by what reddens-network.txt declares, and by nothing else in the scenarios that
 // it names and in the fixed ones.
 func TestEachFaultOfTheNetworkIsFound(t *testing.T) {
-	p := proof.Proof{File: "../../refagent/faults/reddens-network.txt", AtOnce: 8, Faults: map[string]faults.Effect{},
+	p := proof.Proof{File: "../../refagent/faults/reddens-network.txt", AtOnce: 24, Faults: map[string]faults.Effect{},
 		Scenarios: ofTheNetwork(t), Fixed: fixedOverNetwork}
 	p.Engine = func(fault string) *scenarios.Engine {
 		f, _ := faults.Find(faults.Network, fault)

@@ -146,7 +146,7 @@ func (c *Conn) upgrade(life context.Context, hangUp func(), at *url.URL, raw Raw
 			header.Set(name, value)
 		}
 	}
-	ws, answer, err := websocket.Dial(life, at.String(), o)
+	ws, answer, err := c.upgraded(life, at, o)
 	x := exchange{Method: raw.Method, Raw: true}
 	if answer != nil {
 		x.Status, x.Proto, x.Headers = answer.StatusCode, answer.Proto, told(answer.Header)
