@@ -42,6 +42,7 @@ func differing(t *testing.T, binding string, did func(way string), ways ...strin
 		t.Fatal(err)
 	}
 	p = p.Over(binding)
+	p.Timeouts.Start = 5 * time.Second
 	p.Command = []string{os.Args[0]} // which is not started
 	e := &scenarios.Engine{Protocol: acp.V1(), Profile: p, Temp: t.TempDir(), Cwd: t.TempDir(), NoTrap: true,
 		StepTimeout: 5 * time.Second}
@@ -179,6 +180,7 @@ func TestEachFaultOfTheNetworkIsFound(t *testing.T) {
 		f, _ := faults.Find(faults.Network, fault)
 		e := overNetwork(t, cmp.Or(f.Topic, "http"), fault)
 		e.StepTimeout = 1500 * time.Millisecond // most of what is broken shows at once
+		e.Profile.Timeouts.Start = 2 * time.Second
 		return e
 	}
 	for _, f := range faults.All(faults.Network) {

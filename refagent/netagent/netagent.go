@@ -98,6 +98,7 @@ type message struct {
 	Method string          `json:"method"`
 	Params struct {
 		SessionID any `json:"sessionId"`
+		Version   any `json:"protocolVersion"`
 		Update    struct {
 			Tag       string `json:"sessionUpdate"`
 			SessionID string `json:"sessionId"`

@@ -106,6 +106,12 @@ func (s *server) message(w http.ResponseWriter, r *http.Request, c *connection, 
 		return
 	}
 	c.deliver(m, line)
+	if m.Method == "session/prompt" && s.does("prompt-run-twice") {
+		go func() {
+			c.answered(m)
+			c.deliver(m, line)
+		}()
+	}
 	if m.Method == "session/prompt" && s.does("accepted-late") {
 		c.answered(m)
 	}

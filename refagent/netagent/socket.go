@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -120,7 +121,7 @@ type frames struct {
 	ws    *websocket.Conn
 	begun bool
 	spent bool // an initialize has failed
-	later []byte
+	ready atomic.Bool // initialize has reached the agent
 }
 
 // refuse answers a message that comes before its time, and closes the socket.
@@ -147,48 +148,51 @@ func (f *frames) take(line []byte) bool {
 		return true
 	case !ok && !batch && f.does("socket-bad-json-ends"):
 		return f.refuse("That is no JSON")
-	case f.begun || !ok:
-	case m.Method != "initialize":
-		switch {
-		case m.named() && f.does("socket-first-answered"):
-			f.error(m, "First message must be initialize")
+	case !f.begun && ok:
+		if taken, open := f.first(m); !taken {
+			return open
+		}
+		if m.Method == "initialize" && !m.named() {
+			line = bytes.Replace(line, []byte("null"), []byte(`"null"`), 1)
+		}
+		if f.begun && f.does("socket-not-pipelined") {
+			time.AfterFunc(200*time.Millisecond, func() {
+				f.ready.Store(true)
+				f.c.deliver(m, line)
+			})
 			return true
-		case !f.does("socket-first-run"):
-			return f.refuse("First message must be initialize")
 		}
-		f.initialize()
-	case !m.named():
-		if f.does("socket-null-id-answered") {
-			f.error(message{ID: []byte("null")}, "Initialize needs an id")
-			return true
-		}
-		if !f.does("socket-null-id-begins") {
-			return f.refuse("Initialize needs an id")
-		}
-		line = bytes.Replace(line, []byte("null"), []byte(`"null"`), 1)
-		f.begun = true
-	case f.spent && f.does("socket-refused-once"):
-		f.error(m, "Initialize has failed")
-		return true
-	default:
-		var p struct {
-			Params struct {
-				Version json.Number `json:"protocolVersion"`
-			} `json:"params"`
-		}
-		f.spent = json.Unmarshal(line, &p) != nil
-		f.begun = !f.spent
-	}
-	if f.begun && m.Method == "initialize" && f.later == nil && f.does("socket-reordered") {
-		f.later = line
-		return true
+	case m.named() && !f.ready.Load() && f.does("socket-not-pipelined"):
+		return f.error(m, "Initialize is not answered yet")
 	}
 	f.c.deliver(m, line)
-	if f.later != nil {
-		f.c.deliver(message{}, f.later)
-		f.later = nil
-	}
 	return true
+}
+
+// first judges a message before the connection has begun: whether the agent gets it, else whether the socket stays
+// open.
+func (f *frames) first(m message) (taken, open bool) {
+	if m.Method != "initialize" {
+		switch {
+		case m.named() && f.does("socket-first-answered"):
+			return false, f.error(m, "First message must be initialize")
+		case !f.does("socket-first-run"):
+			return false, f.refuse("First message must be initialize")
+		}
+		f.initialize()
+		return true, true
+	}
+	switch {
+	case !m.named() && f.does("socket-null-id-answered"):
+		return false, f.error(message{ID: []byte("null")}, "Initialize needs an id")
+	case !m.named() && !f.does("socket-null-id-begins"):
+		return false, f.refuse("Initialize needs an id")
+	case f.spent && f.does("socket-refused-once"):
+		return false, f.error(m, "Initialize has failed")
+	}
+	_, number := m.Params.Version.(float64)
+	f.spent, f.begun = !number, number
+	return true, true
 }
 
 // initialize lets an agent begin whose editor has not asked for it.
@@ -197,7 +201,9 @@ func (f *frames) initialize() {
 	f.c.deliver(message{}, []byte(`{"jsonrpc":"2.0","id":"own","method":"initialize","params":{"protocolVersion":1}}`))
 }
 
-func (f *frames) error(m message, why string) {
+// error answers a message with an error, and leaves the socket open.
+func (f *frames) error(m message, why string) bool {
 	_ = f.ws.Write(f.ctx, websocket.MessageText,
 		fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":%q}}`, m.ID, why))
+	return true
 }

@@ -20,7 +20,8 @@ type socket struct {
 }
 
 // upgraded opens a WebSocket. A server that was started here may listen before it takes any.
-func (c *Conn) upgraded(ctx context.Context, at *url.URL, o *websocket.DialOptions) (*websocket.Conn, *http.Response, error) {
+func (c *Conn) upgraded(ctx context.Context, at *url.URL, o *websocket.DialOptions) (*websocket.Conn, *http.Response,
+	error) {
 	for until := time.Now().Add(upgradePatience); ; {
 		ws, answer, err := websocket.Dial(ctx, at.String(), o)
 		if err == nil || answer == nil || !c.agent.HasProcess() || time.Now().After(until) {

@@ -173,7 +173,7 @@ func compileFrame(l *scenarios.Line) scenarios.Step {
 func compileTrouble(l *scenarios.Line) scenarios.Step {
 	kind := remote.Trouble(l.One(0, "what happens"))
 	if !slices.Contains(remote.Troubles(), kind) {
-		l.Usage(l.End(), fmt.Sprintf("%s is no trouble; there are %v", kind, remote.Troubles()))
+		l.Usage(l.End(), "%s is no trouble; there are %v", kind, remote.Troubles())
 	}
 	l.AtMost(1)
 	l.Scenario().Needs = append(l.Scenario().Needs, language.Need{What: "http", Line: l.Number})
