@@ -204,11 +204,6 @@ func (s *server) connection(w http.ResponseWriter, r *http.Request) *connection 
 	id := r.Header.Get(connectionHeader)
 	s.mu.Lock()
 	c := s.connections[id]
-	for _, any := range s.connections {
-		if id == "" && s.does("connection-id-optional") {
-			c = any
-		}
-	}
 	s.mu.Unlock()
 	switch {
 	case c != nil && (c.owner == r.Header.Get("Authorization") || s.does("connection-of-anyone")):

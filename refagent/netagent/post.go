@@ -50,7 +50,7 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 		s.initialize(w, r, m, line)
 	case !sound && id != "" && s.does("bad-json-refused"):
 		refuse(w, http.StatusBadRequest, "the body is no JSON")
-	case id == "" && m.named() && m.Method != "" && !s.does("connection-id-optional"):
+	case id == "" && m.named() && m.Method != "":
 		problem(w, http.StatusBadRequest, m.ID, m.Method+" before initialize")
 	default:
 		if c := s.connection(w, r); c != nil {
@@ -106,12 +106,6 @@ func (s *server) message(w http.ResponseWriter, r *http.Request, c *connection, 
 		return
 	}
 	c.deliver(m, line)
-	if m.Method == "session/prompt" && s.does("prompt-run-twice") {
-		go func() {
-			c.answered(m)
-			c.deliver(m, line)
-		}()
-	}
 	if m.Method == "session/prompt" && s.does("accepted-late") {
 		c.answered(m)
 	}

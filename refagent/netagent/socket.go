@@ -120,7 +120,7 @@ type frames struct {
 	c     *connection
 	ws    *websocket.Conn
 	begun bool
-	spent bool // an initialize has failed
+	spent bool        // an initialize has failed
 	ready atomic.Bool // initialize has reached the agent
 }
 
