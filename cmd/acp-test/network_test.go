@@ -51,7 +51,8 @@ var _ = Describe("an agent over a network", func() {
 		Expect(got.code).To(BeZero(), got.out+got.err)
 		Expect(got.out).To(And(ContainSubstring("stream cut"), ContainSubstring("cancel lost"),
 			ContainSubstring("; 0 findings;")))
-		got = p.run(append(sweep, "--fault", "cursor-gap")...)
+		got = p.run("sweep", "--over", "http", "--run", "^tool-calls/read$", "--actions", "stream *", "--max", "16", "--confirm", "1",
+			"--fault", "cursor-gap")
 		Expect(got.out).To(MatchRegexp("; [1-9] findings?;"), got.err)
 	})
 
