@@ -249,7 +249,7 @@ func (p *profileFile) checkURL(at *yamlfile.Node) {
 		return
 	}
 	variables(at, p.URL)
-	u, err := url.Parse(p.URL)
+	u, err := url.Parse(strings.ReplaceAll(p.URL, "$PORT", "1"))
 	if err == nil && (u.Scheme != "" && (u.Host != "" || strings.Contains(p.URL, "$")) ||
 		strings.HasPrefix(p.URL, "$PRINTED")) {
 		return

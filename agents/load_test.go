@@ -174,6 +174,8 @@ policy: {concurrent-prompts: reject, asks: [write_file], stops-taken-back: true}
 		Expect(l.URL).To(Equal("http://127.0.0.1:8000/llm"))
 		Expect(l.Found.Where).To(Equal(agents.AtURL))
 		Expect(p.Fetches()).To(BeFalse())
+		_, err = agents.Load(write("name: a\ncommand: b\nurl: ws://127.0.0.1:$PORT/acp\n"))
+		Expect(err).NotTo(HaveOccurred())
 	})
 
 	DescribeTable("says what is wrong and where",

@@ -34,8 +34,8 @@ type Proof struct {
 	AtOnce int
 }
 
-// Least is how many faults a reference agent has.
-const Least = 60
+// Least is how many faults each table has.
+const Least = 30
 
 // Prove runs each fault where it is declared to show, and returns what is not as declared.
 // With a regular expression it measures the faults that match instead, and writes the file.

@@ -465,7 +465,11 @@ func (t *target) faulty(of protocol, p *agents.Profile) ([]string, error) {
 	case p.Name != of.reference || len(t.command) > 0:
 		return nil, fmt.Errorf("--fault %s: only the reference agent has faults, %s has its own", t.fault, p.Name)
 	}
-	return []string{"--fault", t.fault}, differs(of.Name, t.fault, nil)
+	a := reference{fault: t.fault}
+	if p.URL != "" {
+		a.ways()
+	}
+	return []string{"--fault", t.fault}, differs(of.Name, a.fault, nil)
 }
 
 // knownFailures reads the file of known failures that a flag names; "" has none.

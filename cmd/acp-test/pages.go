@@ -94,7 +94,8 @@ func sentence(c *cobra.Command) string {
 
 // faultsPage says how each way of judging is known to work.
 func faultsPage() string {
-	return page("faults") + lists.Text(faults.All(faults.ACPv1), func(f faults.Fault) string {
+	all := slices.Concat(faults.All(faults.ACPv1), faults.All(faults.Network))
+	return page("faults") + lists.Text(all, func(f faults.Fault) string {
 		found := lists.Map(f.Reddens, func(name string) string {
 			if f.Swept() {
 				return "a [sweep](../sweeping.md)"
@@ -164,7 +165,8 @@ const (
 
 // libertiesPage says what no rule and no check blames.
 func libertiesPage() string {
-	return page("liberties") + lists.Text(liberties.All(faults.ACPv1), func(l liberties.Liberty) string {
+	all := slices.Concat(liberties.All(faults.ACPv1), liberties.All(faults.Network))
+	return page("liberties") + lists.Text(all, func(l liberties.Liberty) string {
 		return row("`"+l.Name+"`", text(l.Summary), requirementLinks(strings.Fields(l.Allows)), text(l.Takes))
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -73,6 +74,10 @@ func refagentCommand(h *host) *cobra.Command {
 
 // referenceAgent serves until the input, or the command, ends.
 func (h *host) referenceAgent(c *cobra.Command, a reference) error {
+	var ways []string // of the server
+	if a.listen != "" {
+		ways = a.ways()
+	}
 	if err := differs(a.protocol, a.fault, a.liberties); err != nil {
 		return err
 	}
@@ -111,7 +116,7 @@ func (h *host) referenceAgent(c *cobra.Command, a reference) error {
 	}
 	var err error
 	if a.listen != "" {
-		err = netagent.Serve(c.Context(), netagent.Options{Listen: a.listen, Out: h.out, Log: h.err, Agent: serve,
+		err = netagent.Serve(c.Context(), netagent.Options{Listen: a.listen, Out: h.out, Log: h.err, Agent: serve, Ways: ways,
 			Tokens: strings.FieldsFunc(getenv(envTokens), func(r rune) bool { return r == ',' })})
 	} else {
 		err = serve(c.Context(), h.in, h.out)
@@ -120,6 +125,21 @@ func (h *host) referenceAgent(c *cobra.Command, a reference) error {
 		return fmt.Errorf("refagent: %w", err)
 	}
 	return nil
+}
+
+// ways returns the fault and the liberties that are those of a server, and leaves those of an agent.
+func (a *reference) ways() (names []string) {
+	if f, ok := faults.Find(faults.Network, a.fault); ok {
+		names, a.fault = append(names, f.Name), ""
+	}
+	a.liberties = slices.DeleteFunc(slices.Clone(a.liberties), func(name string) bool {
+		_, unknown := liberties.Find(faults.Network, name)
+		if unknown == "" {
+			names = append(names, name)
+		}
+		return unknown == ""
+	})
+	return names
 }
 
 // guise is the liberty to have the name and the ways of a real agent.
@@ -198,12 +218,18 @@ func (h *host) listDifferences(a reference) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\n", name, summary)
 	}
-	if a.listFaults {
-		for _, f := range faults.All(a.protocol) {
-			line(f)
+	protocols := []string{a.protocol}
+	if a.protocol != faults.AGUI {
+		protocols = append(protocols, faults.Network)
+	}
+	for _, protocol := range protocols {
+		if a.listFaults {
+			for _, f := range faults.All(protocol) {
+				line(f)
+			}
+			continue
 		}
-	} else {
-		for _, l := range liberties.All(a.protocol) {
+		for _, l := range liberties.All(protocol) {
 			line(l)
 		}
 	}

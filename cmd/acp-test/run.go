@@ -387,14 +387,18 @@ func width(w io.Writer) int {
 
 // takeLiberties starts the reference agent with liberties.
 func (o *options) takeLiberties(e *scenarios.Engine, of protocol) error {
-	if err := differs(of.Name, "", o.liberties); err != nil || len(o.liberties) == 0 {
+	a := reference{liberties: o.liberties}
+	if e.Profile.URL != "" {
+		a.ways()
+	}
+	if err := differs(of.Name, "", a.liberties); err != nil || len(o.liberties) == 0 {
 		return err
 	}
 	if e.Profile.Name != of.reference || len(o.command) > 0 {
 		return fmt.Errorf("--liberty: only the reference agent takes liberties, %s is what it is", e.Profile.Name)
 	}
 	e.ExtraArgs = append(e.ExtraArgs, "--liberty", strings.Join(o.liberties, ","))
-	taken, _ := liberties.Find(of.Name, o.liberties...)
+	taken, _ := liberties.Find(of.Name, a.liberties...)
 	for _, l := range taken {
 		if l.Learns {
 			learning := *e.Profile

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -22,6 +24,7 @@ import (
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/mistake"
+	"github.com/acp-test/acp-test/refagent/netagent"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -54,10 +57,16 @@ func serveCommand(h *host) *cobra.Command {
 		})); err != nil {
 			return err
 		}
-		if len(args) == 0 {
-			return h.serveObedient(c.Context(), &o)
+		run := func(h *host) error {
+			if len(args) == 0 {
+				return h.serveObedient(c.Context(), &o)
+			}
+			return h.serve(c.Context(), args[0], &o)
 		}
-		return h.serve(c.Context(), args[0], &o)
+		if web, err := h.servesWeb(args); err != nil || web || !c.Flags().Changed("listen") {
+			return cmp.Or(err, run(h))
+		}
+		return h.overNetwork(c.Context(), o.listen, run)
 	})
 	c.Long = strings.Replace(c.Long, "COMMANDS\n", obedient.Commands(), 1)
 	c.Flags().StringVar(&o.out, "out", "acp-test-out", "the folder for transcript and report, `DIR`")
@@ -68,11 +77,40 @@ func serveCommand(h *host) *cobra.Command {
 		"without FILE: have the name and the ways of a real agent, by the `NAME` of its profile or from a recording: "+
 			strings.Join(obedient.Agents(), ", "))
 	c.Flags().StringVar(&o.severity, "severity", "v1", "the set of severities")
-	c.Flags().StringVar(&o.listen, "listen", "127.0.0.1:0", "the address of an agent that is a server, `HOST:PORT`")
+	c.Flags().StringVar(&o.listen, "listen", "127.0.0.1:0", "serve over HTTP and WebSocket at `HOST:PORT`")
 	c.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "only write the transcript")
 	c.Flags().BoolVar(&child, "child", false, "be the child that a script forks")
 	_ = c.Flags().MarkHidden("child") // a flag that is there can be hidden
 	return c
+}
+
+// servesWeb reports whether what is served has a protocol of HTTP alone.
+func (h *host) servesWeb(args []string) (bool, error) {
+	if len(args) > 0 {
+		side, err := h.agentSide(args[0])
+		return side.of.front != nil, err
+	}
+	of, err := protocolNamed(cmp.Or(h.protocol, protocols()[0].Name))
+	return of.front != nil, err
+}
+
+// overNetwork waits for an editor that comes over HTTP or by a WebSocket, and serves it as one on pipes.
+func (h *host) overNetwork(ctx context.Context, at string, run func(*host) error) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var once sync.Once
+	listened := netagent.Serve(ctx, netagent.Options{Listen: at, Out: h.err, Log: h.err,
+		Agent: func(_ context.Context, in io.Reader, out io.Writer) error {
+			other := errors.New("an editor is served already")
+			once.Do(func() {
+				one := *h
+				one.in, one.out, other = in, out, nil
+				err = run(&one)
+				time.AfterFunc(time.Second, cancel) // until then the editor reads what is on its way
+			})
+			return other
+		}})
+	return cmp.Or(err, listened)
 }
 
 func (h *host) serve(ctx context.Context, name string, o *serving) (err error) {

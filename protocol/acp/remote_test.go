@@ -1,20 +1,26 @@
 package acp_test
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/ci/inside"
+	"github.com/acp-test/acp-test/ci/proof"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/remote"
 	"github.com/acp-test/acp-test/refagent"
+	"github.com/acp-test/acp-test/refagent/faults"
+	"github.com/acp-test/acp-test/refagent/liberties"
 	"github.com/acp-test/acp-test/refagent/netagent"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -23,13 +29,20 @@ import (
 )
 
 // overNetwork runs the reference agent as a server within this process.
-func overNetwork(t *testing.T, binding string) *scenarios.Engine {
+func overNetwork(t *testing.T, binding string, ways ...string) *scenarios.Engine {
+	t.Helper()
+	return differing(t, binding, nil, ways...)
+}
+
+// differing is overNetwork, which says what the server does differently.
+func differing(t *testing.T, binding string, did func(way string), ways ...string) *scenarios.Engine {
 	t.Helper()
 	p, err := agents.Shipped("reference")
 	if err != nil {
 		t.Fatal(err)
 	}
 	p = p.Over(binding)
+	p.Timeouts.Start = 5 * time.Second
 	p.Command = []string{os.Args[0]} // which is not started
 	e := &scenarios.Engine{Protocol: acp.V1(), Profile: p, Temp: t.TempDir(), Cwd: t.TempDir(), NoTrap: true,
 		StepTimeout: 5 * time.Second}
@@ -40,7 +53,7 @@ func overNetwork(t *testing.T, binding string) *scenarios.Engine {
 		}
 		getenv := inside.Getenv(l)
 		o := netagent.Options{Listener: listener, Tokens: strings.Fields(strings.ReplaceAll(getenv("ACP_TEST_REFAGENT_TOKENS"), ",", " ")),
-			Agent: func(ctx context.Context, in io.Reader, out io.Writer) error {
+			Ways: ways, Did: did, Agent: func(ctx context.Context, in io.Reader, out io.Writer) error {
 				return refagent.Run(ctx, refagent.Options{In: in, Out: out, Getenv: getenv})
 			}}
 		at := remote.At(binding+"://"+listener.Addr().String()+netagent.Path, l.Headers)
@@ -66,7 +79,7 @@ func TestTheAgentOverANetwork(t *testing.T) {
 			list = append(list, s)
 		}
 	}
-	for binding, skipped := range map[string]int{"http": 25, "ws": 50} {
+	for binding, skipped := range map[string]int{"http": 25, "ws": 58} {
 		e := overNetwork(t, binding)
 		e.Golden, e.GoldenRequired = &golden.Store{Embedded: golden.Shipped()}, true
 		run := e.RunAll(context.Background(), list, scenarios.Plan{Jobs: 6})
@@ -138,4 +151,67 @@ func TestWhatIsNoServer(t *testing.T) {
 			t.Errorf("for %q got %s %s\n%s", answer, r.Verdict, r.Summary(), said.String())
 		}
 	}
+}
+
+// ofTheNetwork are the scenarios in which faults and liberties of the network are tried.
+func ofTheNetwork(t *testing.T) (list []*scenarios.Scenario) {
+	t.Helper()
+	all, err := acp.V1().Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		if strings.HasPrefix(s.ID, "remote/") || slices.Contains(fixedOverNetwork, s.ID) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// fixedOverNetwork run with each fault.
+var fixedOverNetwork = []string{"prompt-turn/two-turns", "permission/allow-once-edit", "cancel/mid-stream-at-gate",
+	"load/fresh-process", "session/two-are-apart"}
+
+// Each fault of the server is found by what reddens-network.txt declares, and by nothing else in the scenarios that
+// it names and in the fixed ones.
+func TestEachFaultOfTheNetworkIsFound(t *testing.T) {
+	p := proof.Proof{File: "../../refagent/faults/reddens-network.txt", AtOnce: 24, Faults: map[string]faults.Effect{},
+		Scenarios: ofTheNetwork(t), Fixed: fixedOverNetwork}
+	p.Engine = func(fault string) *scenarios.Engine {
+		f, _ := faults.Find(faults.Network, fault)
+		e := overNetwork(t, cmp.Or(f.Topic, "http"), fault)
+		e.StepTimeout = 1500 * time.Millisecond // most of what is broken shows at once
+		e.Profile.Timeouts.Start = 2 * time.Second
+		return e
+	}
+	for _, f := range faults.All(faults.Network) {
+		p.Names, p.Faults[f.Name] = append(p.Names, f.Name), f.Effect
+		if _, ok := acp.V1().Rules.Requirement(f.Breaks); !ok {
+			t.Errorf("the fault %s breaks %s, which does not exist", f.Name, f.Breaks)
+		}
+	}
+	if err := p.Prove(*updateFaults); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Each liberty of the server makes a difference, and nobody is blamed for it.
+func TestLibertiesOfTheNetwork(t *testing.T) {
+	all := liberties.All(liberties.Network)
+	proof.Each(all, 6, func(l liberties.Liberty) {
+		var did atomic.Bool
+		e := differing(t, l.Topic, func(string) { did.Store(true) }, l.Name)
+		run := e.RunAll(context.Background(), ofTheNetwork(t), scenarios.Plan{Jobs: 4})
+		if found := proof.Red(run.Results); len(found) > 0 {
+			t.Errorf("%s (%s): red are %v", l.Name, l.Summary, found)
+		}
+		for _, r := range run.Results {
+			if r.Verdict == results.Inconclusive && !strings.Contains(r.Reason+r.Summary(), cmp.Or(l.Takes, "nothing is taken")) {
+				t.Errorf("%s: %s is inconclusive: %s %s", l.Name, r.ID, r.Reason, r.Summary())
+			}
+		}
+		if !did.Load() {
+			t.Errorf("the liberty %s has made no difference", l.Name)
+		}
+	})
 }

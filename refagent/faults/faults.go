@@ -21,6 +21,8 @@ const (
 	ACPv1 = "acp-v1"
 	ACPv2 = "acp-v2"
 	AGUI  = "ag-ui"
+	// Network is the transport of both versions of ACP. The topic of each fault is its binding.
+	Network = "network"
 )
 
 // Fault is one defect.
@@ -54,7 +56,7 @@ func (f Fault) Swept() bool { return slices.Equal(f.Reddens, []string{"-"}) }
 //go:embed *.txt
 var tables embed.FS
 
-var lists = mutation.Tables(list, ACPv1, ACPv2, AGUI)
+var lists = mutation.Tables(list, ACPv1, ACPv2, AGUI, Network)
 
 // All returns the faults of a protocol in the order of its table, none for an unknown protocol.
 func All(protocol string) []Fault { return lists(protocol) }

@@ -80,10 +80,13 @@ func (l Liberty) fits(set []Liberty) bool {
 	return takers < mostTaking
 }
 
+// Network names the liberties of a server, in any version of ACP. The topic of each is its binding.
+const Network = "network"
+
 //go:embed *.txt
 var tables embed.FS
 
-var lists = mutation.Tables(list, "acp-v1", "acp-v2", "ag-ui")
+var lists = mutation.Tables(list, "acp-v1", "acp-v2", "ag-ui", Network)
 
 // All returns the liberties of a protocol in the order of its table, none for an unknown one.
 func All(protocol string) []Liberty { return lists(protocol) }

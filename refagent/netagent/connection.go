@@ -2,27 +2,37 @@ package netagent
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"io"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 )
 
 // connection is an agent with its editor.
 type connection struct {
+	*Options
 	id    string
 	owner string // the authorization by which it began
 	in    *io.PipeReader
 	to    *io.PipeWriter
+	part  []byte // of a message of the agent whose end has not come
 
 	mu     sync.Mutex
 	over   bool               // the agent has ended
 	boxes  map[string]*box    // by session, "" is that of the connection; nil if there is a socket
 	calls  map[string]call    // requests of the editor, by their ids
 	asked  map[string]string  // sessions of requests of the agent, by their ids
+	known  map[string]bool    // sessions that it has opened
 	child  map[string]string  // by whose stream a subagent speaks: an editor knows of it from there
 	bytes  int                // that wait for readers
 	seq    int                // of messages of the agent
 	left   *sync.Cond         // for who waits until a message or a reader has left
+	first  string             // the session that spoke first
+	held   []frame            // that an answer may overtake
+	heldBy string             // the stream of those
 	socket func(frame []byte) // where to, if by a WebSocket
 	done   chan struct{}      // closed when the agent has ended
 }
@@ -30,9 +40,9 @@ type connection struct {
 // call is a request of the editor.
 type call struct{ method, session string }
 
-func newConnection(id, owner string) *connection {
-	c := &connection{id: id, owner: owner, boxes: map[string]*box{}, calls: map[string]call{},
-		asked: map[string]string{}, child: map[string]string{}, done: make(chan struct{})}
+func newConnection(o *Options, id, owner string) *connection {
+	c := &connection{Options: o, id: id, owner: owner, boxes: map[string]*box{}, calls: map[string]call{},
+		asked: map[string]string{}, known: map[string]bool{}, child: map[string]string{}, done: make(chan struct{})}
 	c.in, c.to = io.Pipe()
 	c.left = sync.NewCond(&c.mu)
 	return c
@@ -70,71 +80,146 @@ func (c *connection) finish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.over = true
+	c.left.Broadcast()
 	close(c.done)
 	for _, b := range c.boxes {
 		b.wake()
 	}
 }
 
-// Write takes a message of the agent.
-func (c *connection) Write(frame []byte) (int, error) {
-	line := bytes.TrimRight(frame, "\n")
-	if c.socket != nil {
-		c.socket(line)
-		return len(frame), nil
+// Write takes what the agent says: a message is a line.
+func (c *connection) Write(b []byte) (int, error) {
+	c.part = append(c.part, b...)
+	for {
+		line, rest, whole := bytes.Cut(c.part, []byte("\n"))
+		if !whole {
+			return len(b), nil
+		}
+		if c.part = bytes.Clone(rest); c.socket != nil {
+			c.socket(line)
+			continue
+		}
+		c.mu.Lock()
+		c.route(bytes.Clone(line))
+		c.mu.Unlock()
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.route(bytes.Clone(line))
-	return len(frame), nil
 }
 
 // ofConnection are requests with a session that has no stream before they are answered.
 var ofConnection = map[string]bool{"session/load": true, "session/resume": true, "session/fork": true,
 	"session/delete": true, "session/close": true}
 
+// knows reports whether the connection has opened a session.
+func (c *connection) knows(session string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known[session]
+}
+
+// answered waits until a request of the editor has been answered.
+func (c *connection) answered(m message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !c.over && c.calls[string(m.ID)].method != "" {
+		c.left.Wait()
+	}
+}
+
 // route puts a message into the box of its stream.
 func (c *connection) route(line []byte) {
 	m, _ := read(line)
 	c.seq++
 	f := frame{seq: c.seq, data: line}
-	switch {
-	case m.Method == "$/cancel_request":
-		c.box("").put(f)
-	case m.Method != "":
-		if m.named() && m.session() != "" {
-			c.asked[string(m.ID)] = m.session()
-		}
-		stream := m.session()
-		if parent, ok := c.child[stream]; ok {
-			stream = parent
-		}
-		if u := m.Params.Update; u.Tag == "subagent_update" && u.SessionID != "" {
-			c.child[u.SessionID] = stream
-		}
-		c.box(stream).put(f)
-	default:
-		of := c.calls[string(m.ID)]
-		delete(c.calls, string(m.ID))
-		if of.session != "" && !ofConnection[of.method] {
-			c.box(of.session).put(f)
-			return
-		}
-		if b := c.boxes[of.session]; b != nil && len(m.Error) == 0 && ends[of.method] {
-			b.over = true // before the editor knows, and may open the session again
-			b.wake()
-		}
-		c.box("").put(f)
+	stream := c.stream(m)
+	if m.Method == "session/update" && c.does("answer-early") {
+		c.send("", c.held...)
+		c.held = []frame{f}
+		c.heldBy = stream
+		return
+	}
+	c.send(stream, f)
+	if len(c.held) > 0 {
+		held := c.held
+		c.held = nil
+		c.send(c.heldBy, held...)
+	}
+	if stream != "" && c.does("everything-twice") {
+		c.send("", f)
 	}
 }
+
+// stream returns the session by whose stream a message of the agent goes, "" for that of the connection.
+func (c *connection) stream(m message) string {
+	if m.Method == "$/cancel_request" {
+		return ""
+	}
+	if m.Method == "" {
+		return c.streamOf(m)
+	}
+	if m.named() && m.session() != "" {
+		c.asked[string(m.ID)] = m.session()
+	}
+	stream := m.session()
+	if parent, ok := c.child[stream]; ok {
+		stream = parent
+	}
+	if u := m.Params.Update; u.Tag == "subagent_update" && u.SessionID != "" {
+		c.child[u.SessionID] = stream
+	}
+	if stream == "" {
+		return ""
+	}
+	if c.first == "" {
+		c.first = stream
+	}
+	switch {
+	case !m.named() && c.does("updates-on-connection"), m.named() && c.does("requests-on-connection"):
+		return ""
+	case c.does("sessions-mixed"):
+		return c.first
+	}
+	return stream
+}
+
+// streamOf returns the session by whose stream an answer goes.
+func (c *connection) streamOf(m message) string {
+	of := c.calls[string(m.ID)]
+	delete(c.calls, string(m.ID))
+	c.left.Broadcast()
+	var result struct {
+		SessionID string `json:"sessionId"`
+	}
+	_ = json.Unmarshal(m.Result, &result)
+	if len(m.Error) == 0 && (result.SessionID != "" || opens[of.method]) {
+		c.known[cmp.Or(result.SessionID, of.session)] = true
+	}
+	if of.session != "" && !ofConnection[of.method] {
+		if c.does("answers-on-connection") {
+			return ""
+		}
+		return of.session
+	}
+	if b := c.boxes[of.session]; b != nil && len(m.Error) == 0 && ends[of.method] {
+		b.over = true // before the editor knows, and may open the session again
+		b.wake()
+	}
+	if opens[of.method] && len(m.Error) == 0 && c.does("load-answered-by-session") {
+		return of.session
+	}
+	return ""
+}
+
+// opens are the requests that open a session which there is.
+var opens = map[string]bool{"session/load": true, "session/resume": true}
 
 // ends are the requests after which a session has no stream.
 var ends = map[string]bool{"session/close": true, "session/delete": true}
 
 // frame is a message in a box, and its place among all of the connection.
 type frame struct {
-	seq  int
-	data []byte
+	seq   int
+	data  []byte
+	again bool // a reader may have had it
 }
 
 // box returns the messages of a stream, whose lock the caller holds.
@@ -147,19 +232,36 @@ func (c *connection) box(session string) *box {
 	return b
 }
 
-// box holds what goes by a stream until its reader has it. The lock of the connection guards it.
+// send puts messages into a box.
+func (c *connection) send(session string, frames ...frame) {
+	for _, f := range frames {
+		c.box(session).put(f)
+	}
+}
+
+// box holds what goes by a stream until its reader has it, and for a while after that. The lock of the
+// connection guards it.
 type box struct {
 	c      *connection
 	frames []frame
-	read   bool
-	over   bool // the session has ended
-	slow   bool // its reader does not take what there is
+	past   []frame       // that went out, the latest last
+	also   []*box        // of readers beside the first
+	reader chan struct{} // closed when another reader takes the stream; nil if there is no reader
+	over   bool          // the session has ended
+	slow   bool          // its reader does not take what there is
 	some   chan struct{}
 }
 
 // put adds a message. An editor that leaves too much unread loses its connection.
 func (b *box) put(f frame) {
+	if b.reader == nil && b.c.does("unread-lost") {
+		return
+	}
 	b.frames = append(b.frames, f)
+	for _, o := range b.also {
+		o.frames = append(o.frames, f)
+		o.wake()
+	}
 	b.c.bytes += len(f.data)
 	if b.wake(); b.c.bytes > mostBuffered {
 		b.c.to.Close()
@@ -171,7 +273,7 @@ func (b *box) put(f frame) {
 	limit := time.Now().Add(time.Second)
 	timer := time.AfterFunc(time.Second, b.c.left.Broadcast)
 	defer timer.Stop()
-	for b.read && len(b.frames) > 0 && b.frames[0].seq <= f.seq {
+	for b.reader != nil && len(b.frames) > 0 && b.frames[0].seq <= f.seq {
 		if b.slow = !time.Now().Before(limit); b.slow {
 			return
 		}
@@ -186,38 +288,83 @@ func (b *box) wake() {
 	}
 }
 
-// claim makes the caller the reader of a stream; nil if there is one.
-func (c *connection) claim(session string) *box {
+// claim makes the caller the reader of a stream, behind the event that it had last; b is nil if there is a
+// reader, known is false if there is no such event. Who resumes a stream takes it from its reader, whose loss may
+// not have been noticed.
+func (c *connection) claim(session, since string, shared bool) (b *box, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b := c.box(session)
-	if b.read {
-		return nil
+	b = c.box(session)
+	resumed := since != "" && !c.does("cursors-none")
+	if resumed && !b.rewind(since) && !c.does("cursor-unknown-live") {
+		return nil, false
 	}
-	b.read = true
+	switch {
+	case b.reader == nil:
+	case resumed || c.does("second-reader-takes-over"):
+		close(b.reader)
+	case shared && c.does("second-reader-doubled"):
+		o := &box{c: c, reader: make(chan struct{}), some: make(chan struct{}, 1)}
+		b.also = append(b.also, o)
+		return o, true
+	default:
+		return nil, true
+	}
+	b.reader = make(chan struct{})
 	b.wake()
-	return b
+	return b, true
 }
 
-func (b *box) release() {
+// rewind has what came after an event come again. It returns false if that event is not known.
+func (b *box) rewind(since string) bool {
+	last := slices.IndexFunc(b.past, func(f frame) bool { return strconv.Itoa(f.seq) == since })
+	if last < 0 {
+		return false
+	}
+	behind := last + 1
+	switch {
+	case b.c.does("cursor-included"):
+		behind--
+	case behind < len(b.past) && b.c.does("cursor-gap"):
+		behind++
+	}
+	again := slices.Clone(b.past[behind:])
+	for i := range again {
+		again[i].again = true
+		b.c.bytes += len(again[i].data)
+	}
+	b.frames, b.past = append(again, b.frames...), b.past[:behind]
+	return true
+}
+
+// release makes place for another reader, unless one has taken it.
+func (b *box) release(reader chan struct{}) {
 	b.c.mu.Lock()
 	defer b.c.mu.Unlock()
-	b.read = false
+	if b.reader == reader {
+		b.reader = nil
+	}
 	b.c.left.Broadcast()
 }
 
 // next waits for a message and leaves it where it is; nil is a tick of quiet. ok is false once there
 // will be none.
-func (b *box) next(gone <-chan struct{}, quiet <-chan time.Time) (data []byte, ok bool) {
+func (b *box) next(gone <-chan struct{}, quiet <-chan time.Time) (f *frame, ok bool) {
 	for {
 		b.c.mu.Lock()
 		over := b.c.over || b.over
 		if len(b.frames) > 0 {
-			data = b.frames[0].data
+			one := b.frames[0]
+			f = &one
 		}
 		b.c.mu.Unlock()
-		if data != nil || over {
-			return data, data != nil
+		select {
+		case <-gone: // what there is belongs to another reader
+			return nil, false
+		default:
+		}
+		if f != nil || over {
+			return f, f != nil
 		}
 		select {
 		case <-b.some:
@@ -229,11 +376,19 @@ func (b *box) next(gone <-chan struct{}, quiet <-chan time.Time) (data []byte, o
 	}
 }
 
-// took removes the message that was read.
-func (b *box) took() {
+// mostPast is how many messages of a stream can come again.
+const mostPast = 1000
+
+// took removes the message that was read, unless another reader has taken the stream.
+func (b *box) took(reader chan struct{}) {
 	b.c.mu.Lock()
 	defer b.c.mu.Unlock()
+	if b.reader != reader {
+		return
+	}
 	b.c.bytes -= len(b.frames[0].data)
+	b.past = append(b.past, b.frames[0])
+	b.past = b.past[max(0, len(b.past)-mostPast):]
 	b.frames = b.frames[1:]
 	b.slow = b.slow && len(b.frames) > 0
 	b.c.left.Broadcast()

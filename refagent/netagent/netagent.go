@@ -3,12 +3,10 @@
 package netagent
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -31,6 +29,11 @@ const (
 )
 
 const (
+	jsonType    = "application/json"
+	eventStream = "text/event-stream"
+)
+
+const (
 	mostBody     = 16 << 20         // of a POST and of a message over a WebSocket
 	mostBuffered = 64 << 20         // of a connection, until a reader takes it
 	silence      = 15 * time.Second // after which a stream gets a comment
@@ -41,11 +44,25 @@ type Options struct {
 	Listen   string
 	Listener net.Listener
 	Out, Log io.Writer // Out is told the URL
-	// Agent serves one connection: messages of the editor come as lines, each message of its own is
-	// one write. It returns at the end of the input.
+	// Agent serves one connection: messages are lines. It returns at the end of the input.
 	Agent func(ctx context.Context, in io.Reader, out io.Writer) error
 	// Tokens are those by which clients authenticate as bearers. Without any, all may connect.
 	Tokens []string
+	// Ways are what the server does differently: names of faults and liberties of the network.
+	Ways []string
+	// Did is told of each way whenever it makes a difference; it may be nil.
+	Did func(way string)
+}
+
+// does reports whether the server has a way, at the place where it makes a difference.
+func (o *Options) does(way string) bool {
+	if !slices.Contains(o.Ways, way) {
+		return false
+	}
+	if o.Did != nil {
+		o.Did(way)
+	}
+	return true
 }
 
 // server is the handler of all requests.
@@ -56,13 +73,15 @@ type server struct {
 
 	mu          sync.Mutex
 	connections map[string]*connection
+	deleted     map[string]bool // ids of connections that were deleted
 	agents      sync.WaitGroup
 }
 
 // Serve serves until ctx ends.
 func Serve(ctx context.Context, o Options) error {
 	o.Log = cmp.Or(o.Log, io.Discard)
-	s := &server{Options: o, ctx: ctx, connections: map[string]*connection{}}
+	s := &server{Options: o, ctx: ctx, connections: map[string]*connection{},
+		deleted: map[string]bool{}}
 	err := refagent.Serve(ctx, "ACP", Path, o.Listen, o.Listener, o.Out, func(host string) http.Handler {
 		s.host = host
 		return s
@@ -79,6 +98,7 @@ type message struct {
 	Method string          `json:"method"`
 	Params struct {
 		SessionID any `json:"sessionId"`
+		Version   any `json:"protocolVersion"`
 		Update    struct {
 			Tag       string `json:"sessionUpdate"`
 			SessionID string `json:"sessionId"`
@@ -113,13 +133,24 @@ func read(line []byte) (m message, ok bool) {
 
 // ServeHTTP implements http.Handler.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Origin") != "" && s.does("cors-credentials") {
+		w.Header().Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
+		w.Header().Set("Access-Control-Allow-Credentials", "true")
+	}
 	switch {
 	case r.URL.Path != Path:
 		refuse(w, http.StatusNotFound, "the agent is at "+Path)
 	case !s.own(r):
-		refuse(w, http.StatusForbidden, "requests of other sites are not served")
+		status := http.StatusForbidden
+		if s.does("foreign-unauthorized") {
+			status = http.StatusUnauthorized
+		}
+		refuse(w, status, "requests of other sites are not served")
 	case !s.admits(r):
 		w.Header().Set("WWW-Authenticate", "Bearer")
+		if s.does("token-after-connection") {
+			w.Header().Set(connectionHeader, rand.Text())
+		}
 		refuse(w, http.StatusUnauthorized, "a bearer token is needed")
 	case r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
 		s.socket(w, r)
@@ -128,11 +159,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodGet:
 		s.get(w, r)
 	case r.Method == http.MethodDelete:
-		if c := s.connection(w, r); c != nil {
-			s.forget(c)
-			c.end()
-			w.WriteHeader(http.StatusAccepted)
-		}
+		s.remove(w, r)
+	case s.does("methods-any"):
+		w.WriteHeader(http.StatusOK)
 	default:
 		w.Header().Set("Allow", "POST, GET, DELETE")
 		refuse(w, http.StatusMethodNotAllowed, "POST, GET and DELETE are served")
@@ -154,34 +183,68 @@ func (s *server) own(r *http.Request) bool {
 	at, _, _ := net.SplitHostPort(s.host)
 	here := net.ParseIP(at).IsLoopback()
 	if here && host != "localhost" && !net.ParseIP(strings.Trim(host, "[]")).IsLoopback() {
-		return false
+		return s.does("host-any")
 	}
 	origin := r.Header.Get("Origin")
 	_, of, _ := strings.Cut(origin, "://")
-	return origin == "" || of == r.Host
+	return origin == "" || of == r.Host || s.does("origin-any")
 }
 
 // admits reports whether a request has a token, if one is needed.
 func (s *server) admits(r *http.Request) bool {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	return len(s.Tokens) == 0 || ok && slices.Contains(s.Tokens, token)
+	if len(s.Tokens) == 0 || ok && slices.Contains(s.Tokens, token) {
+		return true
+	}
+	return ok && s.does("token-any") || r.Method != http.MethodPost && s.does("token-for-post-alone")
 }
 
 // connection returns the one that a request is of, which it may have to begin. Else it refuses.
 func (s *server) connection(w http.ResponseWriter, r *http.Request) *connection {
 	id := r.Header.Get(connectionHeader)
-	if id == "" {
-		refuse(w, http.StatusBadRequest, "the header "+connectionHeader+" is missing")
-		return nil
-	}
 	s.mu.Lock()
 	c := s.connections[id]
 	s.mu.Unlock()
-	if c == nil || c.owner != r.Header.Get("Authorization") {
+	switch {
+	case c != nil && (c.owner == r.Header.Get("Authorization") || s.does("connection-of-anyone")):
+		return c
+	case id == "":
+		refuse(w, http.StatusBadRequest, "the header "+connectionHeader+" is missing")
+	case s.does("connection-unknown-bad"):
+		refuse(w, http.StatusBadRequest, "there is no such connection")
+	default:
 		refuse(w, http.StatusNotFound, "there is no such connection")
-		return nil
 	}
-	return c
+	return nil
+}
+
+// remove ends a connection.
+func (s *server) remove(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	again := s.deleted[r.Header.Get(connectionHeader)]
+	s.mu.Unlock()
+	if again && s.does("delete-repeated") {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	c := s.connection(w, r)
+	if c == nil {
+		return
+	}
+	if !s.does("delete-undone") {
+		s.forget(c)
+		s.mu.Lock()
+		s.deleted[c.id] = true
+		s.mu.Unlock()
+		if !s.does("delete-leaves-streams") {
+			c.end()
+		}
+	}
+	if s.does("delete-refused") {
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
 }
 
 func (s *server) forget(c *connection) {
@@ -192,9 +255,10 @@ func (s *server) forget(c *connection) {
 
 // begin starts an agent for a connection, which is not yet one that requests can name.
 func (s *server) begin(r *http.Request, id string, socket func(frame []byte)) *connection {
-	c := newConnection(id, r.Header.Get("Authorization"))
+	c := newConnection(&s.Options, id, r.Header.Get("Authorization"))
 	c.socket = socket
 	s.agents.Go(func() {
+		defer context.AfterFunc(s.ctx, c.end)()
 		if err := s.Agent(s.ctx, c.in, c); err != nil && s.ctx.Err() == nil {
 			fmt.Fprintf(s.Log, "connection %s: %v\n", c.id, err)
 		}
@@ -202,122 +266,4 @@ func (s *server) begin(r *http.Request, id string, socket func(frame []byte)) *c
 		c.finish()
 	})
 	return c
-}
-
-// post takes a message of the editor.
-func (s *server) post(w http.ResponseWriter, r *http.Request) {
-	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	if !strings.EqualFold(strings.TrimSpace(kind), "application/json") {
-		refuse(w, http.StatusUnsupportedMediaType, "the body must be application/json")
-		return
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		refuse(w, http.StatusRequestEntityTooLarge, "the body is too large")
-		return
-	case err != nil:
-		return // half of a message is none
-	}
-	line := bytes.ReplaceAll(body, []byte("\n"), []byte(" "))
-	if bytes.HasPrefix(bytes.TrimSpace(line), []byte("[")) {
-		refuse(w, http.StatusNotImplemented, "batches are not served")
-		return
-	}
-	m, _ := read(line)
-	if m.Method == "initialize" && r.Header.Get(connectionHeader) == "" {
-		s.initialize(w, r, m, line)
-		return
-	}
-	if r.Header.Get(connectionHeader) == "" && m.named() && m.Method != "" {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusBadRequest)
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":"%s before initialize"}}`, m.ID, m.Method)
-		return
-	}
-	c := s.connection(w, r)
-	if c == nil {
-		return
-	}
-	if session := c.scope(m); session != "" && r.Header.Get(sessionHeader) != session {
-		refuse(w, http.StatusBadRequest, "the header "+sessionHeader+" must be "+session)
-		return
-	}
-	c.deliver(m, line)
-	w.WriteHeader(http.StatusAccepted)
-}
-
-// initialize begins a connection. One that the agent refuses is none.
-func (s *server) initialize(w http.ResponseWriter, r *http.Request, m message, line []byte) {
-	if !m.named() {
-		refuse(w, http.StatusBadRequest, "initialize needs an id")
-		return
-	}
-	c := s.begin(r, rand.Text(), nil)
-	c.deliver(m, line)
-	box := c.claim("")
-	answer, ok := box.next(r.Context().Done(), nil)
-	if !ok {
-		c.end()
-		refuse(w, http.StatusInternalServerError, "the agent gives no answer")
-		return
-	}
-	box.took()
-	box.release()
-	if got, _ := read(answer); len(got.Error) > 0 {
-		c.end()
-	} else {
-		s.mu.Lock()
-		s.connections[c.id] = c
-		s.mu.Unlock()
-		w.Header().Set(connectionHeader, c.id)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(answer)
-}
-
-// get is a stream of events, until the connection ends or the reader goes.
-func (s *server) get(w http.ResponseWriter, r *http.Request) {
-	accept := r.Header.Get("Accept")
-	if !strings.Contains(accept, "text/event-stream") && !strings.Contains(accept, "*/*") {
-		refuse(w, http.StatusNotAcceptable, "the answer is text/event-stream")
-		return
-	}
-	c := s.connection(w, r)
-	if c == nil {
-		return
-	}
-	box := c.claim(r.Header.Get(sessionHeader))
-	if box == nil {
-		refuse(w, http.StatusConflict, "the stream has a reader")
-		return
-	}
-	defer box.release()
-	out := http.NewResponseController(w)
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-cache")
-	w.WriteHeader(http.StatusOK)
-	if out.Flush() != nil {
-		return
-	}
-	quiet := time.NewTicker(silence)
-	defer quiet.Stop()
-	for {
-		frame, ok := box.next(r.Context().Done(), quiet.C)
-		switch {
-		case !ok:
-			return
-		case frame == nil:
-			frame = []byte(":\n\n")
-		default:
-			frame = fmt.Appendf(nil, "data: %s\n\n", frame)
-		}
-		if _, err := w.Write(frame); err != nil || out.Flush() != nil {
-			return // a reader that comes gets what this one may not have
-		}
-		if frame[0] != ':' {
-			box.took()
-		}
-	}
 }

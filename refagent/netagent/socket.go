@@ -2,50 +2,208 @@ package netagent
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/coder/websocket"
 )
 
+// accept opens a WebSocket.
+func (s *server) accept(w http.ResponseWriter, r *http.Request, id string) (*websocket.Conn, error) {
+	o := &websocket.AcceptOptions{InsecureSkipVerify: true} // own has looked
+	offered := r.Header.Get("Sec-WebSocket-Protocol")
+	switch {
+	case offered != "" && s.does("subprotocol-echoed"):
+		o.Subprotocols = strings.Split(offered, ", ")
+	case offered != "" && s.does("subprotocol-own"):
+		o.Subprotocols = []string{"acp.v1"}
+	}
+	if s.does("socket-compressed") {
+		o.CompressionMode = websocket.CompressionContextTakeover
+		o.CompressionThreshold = 1
+	}
+	if !s.does("socket-without-id") {
+		w.Header().Set(connectionHeader, id)
+	}
+	return websocket.Accept(w, r, o)
+}
+
 // socket serves a connection by a WebSocket.
 func (s *server) socket(w http.ResponseWriter, r *http.Request) {
 	id := rand.Text()
-	w.Header().Set(connectionHeader, id)
-	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // own has looked
+	ws, err := s.accept(w, r, id)
 	if err != nil {
 		return
 	}
 	defer func() { _ = ws.CloseNow() }()
 	ws.SetReadLimit(mostBody)
-	c := s.begin(r, id, func(frame []byte) { _ = ws.Write(s.ctx, websocket.MessageText, frame) })
-	defer c.end()
+	c := s.begin(r, id, s.writer(ws))
+	if !s.does("socket-lost-unnoticed") {
+		defer c.end()
+	}
 	go func() {
 		<-c.done
 		_ = ws.Close(websocket.StatusNormalClosure, "")
 	}()
-	begun := false
+	if s.does("socket-pings") {
+		go s.ping(c, ws)
+	}
+	in := &frames{server: s, c: c, ws: ws}
 	for {
 		kind, data, err := ws.Read(s.ctx)
-		if err != nil {
-			return
+		if err != nil || kind == websocket.MessageText || s.does("socket-binary-run") {
+			if err != nil || !in.take(bytes.ReplaceAll(data, []byte("\n"), []byte(" "))) {
+				return
+			}
 		}
-		if kind != websocket.MessageText {
-			continue
-		}
-		line := bytes.ReplaceAll(data, []byte("\n"), []byte(" "))
-		m, ok := read(line)
-		switch {
-		case begun || !ok:
-		case m.Method != "initialize":
-			_ = ws.Close(websocket.StatusProtocolError, "First message must be initialize")
-			return
-		case !m.named():
-			_ = ws.Close(websocket.StatusProtocolError, "Initialize needs an id")
-			return
-		default:
-			begun = true
-		}
-		c.deliver(m, line)
 	}
+}
+
+// writer returns how a message goes out.
+func (s *server) writer(ws *websocket.Conn) func(frame []byte) {
+	var joined []byte
+	return func(frame []byte) {
+		kind := websocket.MessageText
+		m, _ := read(frame)
+		switch {
+		case m.Method == "session/update" && s.does("socket-lines-joined"):
+			joined = append(append(joined, frame...), '\n')
+			return
+		case s.does("socket-binary-sent"):
+			kind = websocket.MessageBinary
+		case s.does("socket-fragments"):
+			s.fragments(ws, frame)
+			return
+		}
+		_ = ws.Write(s.ctx, kind, append(joined, frame...))
+		if joined = nil; m.Method == "" && s.does("socket-answers-twice") {
+			_ = ws.Write(s.ctx, kind, frame)
+		}
+	}
+}
+
+// fragments sends a message in several frames.
+func (s *server) fragments(ws *websocket.Conn, frame []byte) {
+	out, err := ws.Writer(s.ctx, websocket.MessageText)
+	if err != nil {
+		return
+	}
+	half := len(frame) / 2
+	_, _ = out.Write(frame[:half])
+	_, _ = out.Write(frame[half:])
+	_ = out.Close()
+}
+
+// ping asks again and again whether the editor is there.
+func (s *server) ping(c *connection, ws *websocket.Conn) {
+	for {
+		ctx, cancel := context.WithTimeout(s.ctx, time.Second)
+		_ = ws.Ping(ctx)
+		cancel()
+		select {
+		case <-c.done:
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// frames are those of the editor.
+type frames struct {
+	*server
+	c     *connection
+	ws    *websocket.Conn
+	begun bool
+	spent bool        // an initialize has failed
+	ready atomic.Bool // initialize has reached the agent
+}
+
+// refuse answers a message that comes before its time, and closes the socket.
+func (f *frames) refuse(why string) bool {
+	code := websocket.StatusProtocolError
+	if f.does("socket-closes-by-policy") {
+		code = websocket.StatusPolicyViolation
+	}
+	_ = f.ws.Close(code, why)
+	return false
+}
+
+// take hands a frame to the agent. It returns false if the socket is at its end.
+func (f *frames) take(line []byte) bool {
+	m, ok := read(line)
+	batch := bytes.HasPrefix(bytes.TrimSpace(line), []byte("["))
+	switch {
+	case batch && f.does("socket-batch-run"):
+		var each []json.RawMessage
+		_ = json.Unmarshal(line, &each)
+		for _, one := range each {
+			f.c.deliver(message{}, one)
+		}
+		return true
+	case !ok && !batch && f.does("socket-bad-json-ends"):
+		return f.refuse("That is no JSON")
+	case !f.begun && ok:
+		if taken, open := f.first(m); !taken {
+			return open
+		}
+		if m.Method == "initialize" && !m.named() {
+			line = bytes.Replace(line, []byte("null"), []byte(`"null"`), 1)
+		}
+		if f.begun && f.does("socket-not-pipelined") {
+			time.AfterFunc(200*time.Millisecond, func() {
+				f.ready.Store(true)
+				f.c.deliver(m, line)
+			})
+			return true
+		}
+	case m.named() && !f.ready.Load() && f.does("socket-not-pipelined"):
+		return f.error(m, "Initialize is not answered yet")
+	}
+	f.c.deliver(m, line)
+	return true
+}
+
+// first judges a message before the connection has begun: whether the agent gets it, else whether the socket stays
+// open.
+func (f *frames) first(m message) (taken, open bool) {
+	if m.Method != "initialize" {
+		switch {
+		case m.named() && f.does("socket-first-answered"):
+			return false, f.error(m, "First message must be initialize")
+		case !f.does("socket-first-run"):
+			return false, f.refuse("First message must be initialize")
+		}
+		f.initialize()
+		return true, true
+	}
+	switch {
+	case !m.named() && f.does("socket-null-id-answered"):
+		return false, f.error(message{ID: []byte("null")}, "Initialize needs an id")
+	case !m.named() && !f.does("socket-null-id-begins"):
+		return false, f.refuse("Initialize needs an id")
+	case f.spent && f.does("socket-refused-once"):
+		return false, f.error(m, "Initialize has failed")
+	}
+	_, number := m.Params.Version.(float64)
+	f.spent, f.begun = !number, number
+	return true, true
+}
+
+// initialize lets an agent begin whose editor has not asked for it.
+func (f *frames) initialize() {
+	f.begun = true
+	f.c.deliver(message{}, []byte(`{"jsonrpc":"2.0","id":"own","method":"initialize","params":{"protocolVersion":1}}`))
+}
+
+// error answers a message with an error, and leaves the socket open.
+func (f *frames) error(m message, why string) bool {
+	_ = f.ws.Write(f.ctx, websocket.MessageText,
+		fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":%q}}`, m.ID, why))
+	return true
 }

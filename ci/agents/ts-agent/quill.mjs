@@ -10,6 +10,7 @@ import { Readable, Writable } from 'node:stream';
 import * as acp from '@agentclientprotocol/sdk';
 import { fault } from './fault.mjs';
 import { connect } from './mcp.mjs';
+import { serve } from './serve.mjs';
 
 const { RequestError, methods } = acp;
 const BASE = (process.env.OPENAI_BASE_URL || 'https://api.openai.com/v1').replace(/\/+$/, '');
@@ -352,7 +353,7 @@ async function open(s, { cwd, mcpServers }) {
   sessions.set(s.id, s);
 }
 
-acp.agent({ name: 'quill' })
+const quill = () => acp.agent({ name: 'quill' })
   .onRequest(methods.agent.initialize, ({ params }) => {
     caps = params.clientCapabilities ?? {};
     return {
@@ -449,10 +450,15 @@ acp.agent({ name: 'quill' })
       if (!turn.signal.aborted || !fault('cancelled-turn-not-saved')) await save(s).catch((err) => console.error(`quill: ${err.message}`));
     }
   })
-  .onNotification(methods.agent.session.cancel, ({ params }) => { (fault('cancel-hits-newest-turn') ? newest : sessions.get(params.sessionId)?.turn)?.abort(); })
-  .connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)))
-  .closed.then(() => {
-    if (fault('end-of-input-waits-for-turn') && [...sessions.values()].some((s) => s.turn)) return;
-    for (const s of sessions.values()) { s.turn?.abort(); for (const m of s.mcp) m.close(); }
-    setTimeout(() => process.exit(0), 300).unref();
-  });
+  .onNotification(methods.agent.session.cancel, ({ params }) => { (fault('cancel-hits-newest-turn') ? newest : sessions.get(params.sessionId)?.turn)?.abort(); });
+
+const over = () => {
+  if (fault('end-of-input-waits-for-turn') && [...sessions.values()].some((s) => s.turn)) return;
+  for (const s of sessions.values()) { s.turn?.abort(); for (const m of s.mcp) m.close(); }
+  setTimeout(() => process.exit(0), 300).unref();
+};
+if (process.argv[2] === '--listen') {
+  await serve(quill, process.argv[3]);
+} else {
+  quill().connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin))).closed.then(over);
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -38,6 +39,8 @@ type exchange struct {
 	Body string `json:"body,omitempty"`
 	// Connection is the id that the answer gave to a connection of a script's own.
 	Connection string `json:"connection,omitempty"`
+	// Trouble is what the network did to it.
+	Trouble Trouble `json:"trouble,omitempty"`
 	// Raw: a script made the request, beside the editor's connection.
 	Raw bool `json:"raw,omitempty"`
 	// Problem says why there was no answer.
@@ -56,8 +59,9 @@ type opened struct {
 
 // ended is the detail of an entry of the kind stream-end.
 type ended struct {
-	End     string `json:"end"` // "closed" by the server, "cut", or "hung up" by the editor
-	Problem string `json:"problem,omitempty"`
+	End     string  `json:"end"` // "closed" by the server, "cut", or "hung up" by the editor
+	Trouble Trouble `json:"trouble,omitempty"`
+	Problem string  `json:"problem,omitempty"`
 	// Code and Reason are those of a WebSocket's close frame.
 	Code   int    `json:"code,omitempty"`
 	Reason string `json:"reason,omitempty"`
@@ -80,6 +84,9 @@ type overHTTP struct {
 	refused    map[string]bool    // sessions whose stream was refused, as it may be before session/load
 	closing    map[wire.ID]string // sessions that requests without an answer end
 	opens      map[wire.ID]string // sessions that requests without an answer open
+	troubles   []Trouble          // that are to come
+	cursors    bool               // an event has had an id
+	conflict   bool               // the last stream that was asked for has a reader
 }
 
 func newHTTP(c *Conn, at *url.URL) *overHTTP {
@@ -130,17 +137,16 @@ func (h *overHTTP) send(line []byte) error {
 	}
 	ctx, cancel := context.WithTimeout(h.c.ctx, postPatience)
 	defer cancel()
-	r, err := h.request(ctx, http.MethodPost, session, line)
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Content-Type", jsonType)
-	r.Header.Set("Accept", jsonType+", "+eventStream)
-	answer, err := h.c.client.Do(r)
+	answer, err := h.post(ctx, session, line, x)
 	if err != nil {
 		x.Problem = problem(err)
+		if errors.Is(err, errUnanswered) {
+			x.Trouble = Unanswered
+			h.c.entry(transcript.Exchanged, session, 0, x)
+			return nil // its effect shows by the streams
+		}
 		h.c.entry(transcript.Exchanged, session, 0, x)
-		return fmt.Errorf("POST %s (%s): %s", r.URL.Redacted(), x.Message, x.Problem)
+		return fmt.Errorf("POST %s (%s): %s", h.c.at.Redacted(), x.Message, x.Problem)
 	}
 	defer answer.Body.Close()
 	message, text := bodyOf(answer)
@@ -158,7 +164,7 @@ func (h *overHTTP) send(line []byte) error {
 	switch answer.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone,
 		http.StatusMethodNotAllowed:
-		return fmt.Errorf("POST %s (%s): the server answers %s", r.URL.Redacted(), x.Message, answer.Status)
+		return fmt.Errorf("POST %s (%s): the server answers %s", h.c.at.Redacted(), x.Message, answer.Status)
 	}
 	return nil
 }

@@ -146,7 +146,7 @@ func (c *Conn) upgrade(life context.Context, hangUp func(), at *url.URL, raw Raw
 			header.Set(name, value)
 		}
 	}
-	ws, answer, err := websocket.Dial(life, at.String(), o)
+	ws, answer, err := c.upgraded(life, at, o)
 	x := exchange{Method: raw.Method, Raw: true}
 	if answer != nil {
 		x.Status, x.Proto, x.Headers = answer.StatusCode, answer.Proto, told(answer.Header)
@@ -210,14 +210,17 @@ func (c *Conn) HangUp(ref int) error {
 // a script's own.
 const Event transcript.Kind = "event"
 
-// event appends a message to the transcript.
+// event appends a message to the transcript. The id that its event has is its member cursor.
 func (c *Conn) event(ref int, data []byte, id string) {
-	if json.Valid(data) && id == "" {
-		c.agent.Transcript().Append(transcript.Entry{Conn: c.agent.Conn(), Source: transcript.Network, Kind: Event,
-			Ref: ref, Raw: data})
+	if data = bytes.TrimSpace(data); !json.Valid(data) || id != "" && !bytes.HasPrefix(data, []byte("{")) {
+		c.entry(Event, "", ref, map[string]string{"text": string(data), "cursor": id})
 		return
 	}
-	c.entry(Event, "", ref, map[string]string{"text": string(data), "id": id})
+	if id != "" {
+		data = bytes.Replace(fmt.Appendf(nil, `{"cursor":%q,%s`, id, data[1:]), []byte(",}"), []byte("}"), 1)
+	}
+	c.agent.Transcript().Append(transcript.Entry{Conn: c.agent.Conn(), Source: transcript.Network, Kind: Event,
+		Ref: ref, Raw: data})
 }
 
 // entry appends an entry of the network.

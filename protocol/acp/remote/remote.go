@@ -36,9 +36,10 @@ const (
 
 const (
 	// patience bounds how long a server may take to start, to answer a request, and to end.
-	startPatience = time.Minute
-	postPatience  = time.Minute
-	endPatience   = 2 * time.Second
+	startPatience   = time.Minute
+	upgradePatience = 10 * time.Second
+	postPatience    = time.Minute
+	endPatience     = 2 * time.Second
 	// maxMessage is the longest message that is taken, in bytes.
 	maxMessage = 64 << 20
 )

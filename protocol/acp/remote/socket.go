@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -18,13 +19,35 @@ type socket struct {
 	seq int
 }
 
+// upgraded opens a WebSocket. A server that was started here may listen before it takes any.
+func (c *Conn) upgraded(ctx context.Context, at *url.URL, o *websocket.DialOptions) (*websocket.Conn, *http.Response,
+	error) {
+	for until := time.Now().Add(upgradePatience); ; {
+		ws, answer, err := websocket.Dial(ctx, at.String(), o)
+		if err == nil || answer == nil || !c.agent.HasProcess() || time.Now().After(until) {
+			return ws, answer, err
+		}
+		switch answer.StatusCode {
+		case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusUpgradeRequired,
+			http.StatusServiceUnavailable:
+		default:
+			return ws, answer, err
+		}
+		select {
+		case <-ctx.Done():
+			return ws, answer, err
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+}
+
 // newSocket opens the socket at a URL.
 func newSocket(c *Conn, at *url.URL) (*socket, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, postPatience)
 	defer cancel()
 	s := &socket{c: c}
 	var t *tap
-	ws, answer, err := websocket.Dial(tapped(ctx, &t, make(chan struct{})), at.String(),
+	ws, answer, err := c.upgraded(tapped(ctx, &t, make(chan struct{})), at,
 		&websocket.DialOptions{HTTPClient: c.client, HTTPHeader: c.header.Clone()})
 	if err != nil {
 		x := exchange{Method: http.MethodGet, Message: "upgrade", Problem: problem(err)}

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"mime"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/sse"
@@ -20,7 +20,7 @@ import (
 type stream struct {
 	session string
 	seq     int
-	body    io.ReadCloser
+	body    *fragile
 	in      *sse.Reader
 	tap     *tap
 	last    string // the id of its latest event
@@ -72,7 +72,7 @@ func (h *overHTTP) connect(session, since string) (*stream, error) {
 	if open || h.c.ending() {
 		return nil, nil
 	}
-	s := &stream{session: session, over: make(chan struct{}), freed: make(chan struct{})}
+	s := &stream{session: session, last: since, over: make(chan struct{}), freed: make(chan struct{})}
 	life, hangUp := context.WithCancel(h.c.ctx)
 	s.life, s.hangUp = life, hangUp
 	r, err := h.request(tapped(life, &s.tap, s.freed), http.MethodGet, session, nil)
@@ -101,7 +101,7 @@ func (h *overHTTP) connect(session, since string) (*stream, error) {
 		h.c.entry(transcript.Exchanged, session, 0, exchange{Method: http.MethodGet, Status: answer.StatusCode,
 			Proto: answer.Proto, Headers: told(answer.Header), Body: cmp.Or(text, string(message))})
 		h.mu.Lock()
-		h.refused[session] = true
+		h.refused[session], h.conflict = true, answer.StatusCode == http.StatusConflict
 		h.mu.Unlock()
 		if session != "" {
 			return nil, nil
@@ -109,7 +109,8 @@ func (h *overHTTP) connect(session, since string) (*stream, error) {
 		return nil, fmt.Errorf("GET %s (the stream of the connection): the server answers %s, type %q, instead of 200 and %s",
 			r.URL.Redacted(), answer.Status, kind, eventStream)
 	}
-	s.body, s.in = answer.Body, sse.NewReader(answer.Body)
+	s.body = &fragile{ReadCloser: answer.Body, h: h}
+	s.in = sse.NewReader(s.body)
 	s.seq = h.c.entry(transcript.Opened, session, 0, opened{Form: form, Status: answer.StatusCode, Proto: answer.Proto,
 		Headers: told(answer.Header), Since: since}).Seq
 	h.mu.Lock()
@@ -128,8 +129,11 @@ func (h *overHTTP) pump(s *stream) {
 			h.close(s, err)
 			return
 		}
+		h.mu.Lock()
 		s.events++
 		s.last = e.ID
+		h.cursors = h.cursors || e.ID != ""
+		h.mu.Unlock()
 		if len(e.Data) == 0 {
 			continue // a keep-alive, which has no message
 		}
@@ -182,6 +186,17 @@ func (h *overHTTP) received(s *stream, it item) {
 			fresh = append(fresh, s)
 		}
 	}
+	h.mu.Lock()
+	history := h.opens[f.ID]
+	h.mu.Unlock()
+	for i, s := range fresh {
+		if s.session == history && history != "" {
+			h.c.receive(func() { h.pump(s) })
+			h.settled(s)
+			fresh = slices.Delete(fresh, i, i+1)
+			break
+		}
+	}
 	h.c.put(it)
 	h.mu.Lock()
 	loaded := h.streams[h.opens[f.ID]]
@@ -192,6 +207,27 @@ func (h *overHTTP) received(s *stream, it item) {
 	}
 	for _, s := range fresh {
 		h.c.receive(func() { h.pump(s) })
+	}
+}
+
+// settled waits until a stream that was refused before its session was loaded has given the history: nothing says
+// where that ends.
+func (h *overHTTP) settled(s *stream) {
+	for last := -1; ; {
+		h.mu.Lock()
+		events := s.events
+		h.mu.Unlock()
+		if events == last {
+			return
+		}
+		last = events
+		select {
+		case <-s.over:
+			return
+		case <-h.c.ctx.Done():
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
 }
 
@@ -232,7 +268,7 @@ func (h *overHTTP) close(s *stream, err error) {
 	s.body.Close()
 	defer s.hangUp()
 	e := ending(s.life, err, false)
-	e.Framing = s.in.Shows()
+	e.Trouble, e.Framing = s.body.met, s.in.Shows()
 	h.c.entry(transcript.Closed, s.session, s.seq, e)
 	h.c.watch(s.tap, false)
 	h.flush(s)
@@ -243,13 +279,13 @@ func (h *overHTTP) close(s *stream, err error) {
 	done := s.done || slices.Contains(slices.Collect(maps.Values(h.closing)), s.session)
 	h.mu.Unlock()
 	close(s.over)
-	if h.c.ending() || s.events == 0 || done {
+	if h.c.ending() || s.events == 0 && s.body.met == "" || done {
 		if s.session == "" {
 			h.c.stop(nil)
 		}
 		return
 	}
-	if again, _ := h.opened(s.session, s.last); again == nil && s.session == "" {
+	if !h.again(s) && s.session == "" {
 		h.c.stop(nil) // without it, nothing can be answered
 	}
 }

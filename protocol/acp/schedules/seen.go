@@ -86,8 +86,11 @@ func (f *follower) hear(t *transcript.Transcript, e transcript.Entry) (over bool
 // and whether it refused an earlier prompt of the session.
 func (s *follower) prompted(t *transcript.Transcript) {
 	n := s.Nth
+	s.Able["stdio"] = true
 	for e := range t.All() {
 		switch {
+		case e.Source == transcript.Network && e.Kind == transcript.Opened:
+			s.Able["stdio"], s.Able["http"] = false, s.Able["http"] || e.JSON().Get("form").Is("connection")
 		case acpframe.Update(e) == "replay_complete": // such an agent knows idempotency keys, too
 			s.Able["keys"] = true
 		case e.Source == transcript.Agent && e.Kind == transcript.Response && e.Method == "initialize":

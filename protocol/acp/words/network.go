@@ -2,6 +2,7 @@ package words
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -163,6 +164,24 @@ func compileFrame(l *scenarios.Line) scenarios.Step {
 		}
 		b.Did(l)
 		if err := c.Frame(ctx, e.Seq, []byte(what), opts["form"].Is("binary")); err != nil {
+			return l.Fault(err)
+		}
+		return nil
+	})
+}
+
+func compileTrouble(l *scenarios.Line) scenarios.Step {
+	kind := remote.Trouble(l.One(0, "what happens"))
+	if !slices.Contains(remote.Troubles(), kind) {
+		l.Usage(l.End(), "%s is no trouble; there are %v", kind, remote.Troubles())
+	}
+	l.AtMost(1)
+	l.Scenario().Needs = append(l.Scenario().Needs, language.Need{What: "http", Line: l.Number})
+	return onNetwork(l, func(_ context.Context, b *scenarios.Branch, c *remote.Conn) error {
+		b.Did(l)
+		if err := c.Trouble(kind); errors.Is(err, remote.ErrNoCursors) {
+			return &scenarios.Skipped{Reason: err.Error()}
+		} else if err != nil {
 			return l.Fault(err)
 		}
 		return nil

@@ -75,6 +75,7 @@ func commands(table string) []*scenarios.Command {
 		"set-mode":   compileSet("session/set_mode", "a value", "modeId"),
 		"set-option": compileSet("session/set_config_option", "a value", "configId", "value"),
 		"http":       compileHTTP, "socket": compileHTTP, "frame": compileFrame, "abandon": compileAbandon,
+		"trouble":         compileTrouble,
 		"cancel-tool":     compileSet("tool_call/cancel", "an id", "toolCallId"),
 		"cancel-terminal": compileSet("terminal/cancel", "an id", "terminalId"),
 	})

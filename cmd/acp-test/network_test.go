@@ -1,0 +1,86 @@
+//go:build unix
+
+package main_test
+
+import (
+	"encoding/pem"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+var _ = Describe("an agent over a network", func() {
+	const hello = "prompt 'Hello.'\nawait turn end_turn\ncheck a\nsaw agent_message\n"
+
+	It("is played by serve for one editor, over HTTP and by a WebSocket", func() {
+		for _, scheme := range []string{"http://", "ws://"} {
+			p := newPlace()
+			p.write("hello.txtar", hello)
+			at := p.listening("serve", "--listen", "127.0.0.1:0", "--out", "served", "--report", "text=served.txt")
+			got := p.run("run", "--url", strings.Replace(at, "http://", scheme, 1), "--no-smoke", "hello.txtar")
+			Expect(got.out).To(ContainSubstring("1 scenario: 1 pass"), got.err)
+			Eventually(func() []string { return p.files("served.txt") }).WithTimeout(20 * time.Second).ShouldNot(BeEmpty())
+			Expect(p.read("served.txt")).To(ContainSubstring("PASS"))
+		}
+	})
+
+	It("has faults and liberties of a server there, and only there", func() {
+		p := newPlace()
+		got := p.run("run", "--over", "http", "--fault", "batch-run", "--run", "^remote/batch$")
+		Expect(got.code).To(Equal(1), got.out+got.err)
+		Expect(got.out).To(ContainSubstring("REM-009"))
+		got = p.run("run", "--over", "http", "--liberty", "batch-invalid", "--run", "^remote/batch$")
+		Expect(got.code).To(BeZero(), got.out+got.err)
+		Expect(p.run("run", "--fault", "batch-run").err).To(ContainSubstring("there is no fault"))
+		Expect(p.run("run", "--liberty", "batch-invalid").err).To(ContainSubstring("there is no liberty"))
+		Expect(p.run("refagent", "--faults").out).To(ContainSubstring("\nbatch-run "))
+	})
+
+	It("is swept with a network that fails: the correct one is not blamed, one that loses events is", func() {
+		p := newPlace()
+		sweep := []string{"sweep", "--over", "http", "--run", "^tool-calls/read$", "--actions", "stream *", "--actions",
+			"cancel lost", "--actions", "cancel un*", "--actions", "cancel doubled", "--max", "12", "--confirm", "1"}
+		got := p.run(sweep...)
+		Expect(got.code).To(BeZero(), got.out+got.err)
+		Expect(got.out).To(And(ContainSubstring("stream cut"), ContainSubstring("cancel lost"),
+			ContainSubstring("; 0 findings;")))
+		got = p.run("sweep", "--over", "http", "--run", "^tool-calls/read$", "--actions", "stream *", "--max", "16", "--confirm", "1",
+			"--fault", "cursor-gap")
+		Expect(got.out).To(MatchRegexp("; [1-9] findings?;"), got.err)
+	})
+
+	It("is reached over TLS, by the trust of SSL_CERT_FILE alone, and with a token that no file has", func() {
+		p := newPlace()
+		p.write("hello.txtar", hello)
+		p.env = append(p.env, "ACP_TEST_REFAGENT_TOKENS=s3cr3t-of-mine", "TOKEN=s3cr3t-of-mine")
+		at, err := url.Parse(p.listening("refagent", "--listen", "127.0.0.1:0"))
+		Expect(err).NotTo(HaveOccurred())
+		front := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: at.Scheme, Host: at.Host})
+		front.FlushInterval = -1
+		secure := httptest.NewTLSServer(front)
+		DeferCleanup(secure.Close)
+		p.write("ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})))
+		for _, scheme := range []string{"https", "wss"} {
+			to := scheme + strings.TrimPrefix(secure.URL, "https") + at.Path
+			command := []string{"run", "--url", to, "--header", "Authorization:Bearer $TOKEN", "--out", scheme, "hello.txtar"}
+			Expect(p.run(command...).out).To(ContainSubstring("certificate"), "nobody trusts it yet")
+			trusted := *p
+			trusted.env = append(slices.Clone(p.env), "SSL_CERT_FILE=ca.pem")
+			got := trusted.run(command...)
+			Expect(got.out).To(ContainSubstring("OPENAI_BASE_URL is not set"), "the agent answers")
+			Expect(got.out).NotTo(ContainSubstring("certificate"))
+			for _, file := range append(p.files(scheme+"/*"), p.files(scheme+"/*/*")...) {
+				if text, err := os.ReadFile(file); err == nil {
+					Expect(string(text)).NotTo(ContainSubstring("s3cr3t-of-mine"), file)
+				}
+			}
+		}
+	})
+})

@@ -1,0 +1,162 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Trouble is what a network between editor and agent does to the editor's connection, once.
+type Trouble string
+
+// Troubles of the next request, and of the next event.
+const (
+	Lost        Trouble = "lost"        // the request breaks off before the agent has it; the editor sends it again
+	Unavailable Trouble = "unavailable" // a gateway answers it with 503; the editor sends it again
+	Unanswered  Trouble = "unanswered"  // the agent has it, and its answer breaks off; the editor cannot know
+	Doubled     Trouble = "doubled"     // the agent gets it twice
+	Cut         Trouble = "cut"         // the stream breaks off within the event; the editor resumes it
+	Ended       Trouble = "ended"       // the stream ends behind the event; the editor resumes it
+)
+
+var (
+	ofRequests = []Trouble{Lost, Unavailable, Unanswered, Doubled}
+	ofStreams  = []Trouble{Cut, Ended}
+)
+
+// Troubles returns all of them.
+func Troubles() []Trouble { return slices.Concat(ofRequests, ofStreams) }
+
+// ErrNoCursors says that the agent's streams cannot be resumed: what a cut takes is lost, and may be.
+var ErrNoCursors = errors.New("the events of the agent have no ids, by which a stream could be resumed")
+
+// Trouble lets the network do something to the next request or event of the connection over HTTP.
+func (c *Conn) Trouble(t Trouble) error {
+	c.mu.Lock()
+	h, ok := c.way.(*overHTTP)
+	c.mu.Unlock()
+	if !ok {
+		return errors.New("the agent is not reached over HTTP")
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if slices.Contains(ofStreams, t) && !h.cursors {
+		return ErrNoCursors
+	}
+	h.troubles = append(h.troubles, t)
+	return nil
+}
+
+// meets takes the next trouble that is one of some kinds, "" if there is none.
+func (h *overHTTP) meets(kinds []Trouble) (t Trouble) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := slices.IndexFunc(h.troubles, func(t Trouble) bool { return slices.Contains(kinds, t) })
+	if i >= 0 {
+		t = h.troubles[i]
+		h.troubles = slices.Delete(h.troubles, i, i+1)
+	}
+	return t
+}
+
+// errUnanswered says that the agent has a request, and nobody its answer.
+var errUnanswered = errors.New("the answer broke off")
+
+// post posts a message, and again where the network says that the agent did not have it.
+func (h *overHTTP) post(ctx context.Context, session string, line []byte, x exchange) (*http.Response, error) {
+	do := func(body io.Reader) (*http.Response, error) {
+		r, err := h.request(ctx, http.MethodPost, session, line)
+		if err != nil {
+			return nil, err
+		}
+		if body != nil {
+			r.Body = io.NopCloser(body)
+		}
+		r.Header.Set("Content-Type", jsonType)
+		r.Header.Set("Accept", jsonType+", "+eventStream)
+		return h.c.client.Do(r)
+	}
+	x.Trouble = h.meets(ofRequests)
+	switch x.Trouble {
+	case Lost:
+		half := bytes.NewReader(line[:len(line)/2])
+		if answer, err := do(io.MultiReader(half, broken{})); err == nil {
+			answer.Body.Close()
+		}
+		x.Problem = "the request broke off before the agent had it"
+	case Unavailable:
+		x.Status = http.StatusServiceUnavailable
+	case Unanswered, Doubled:
+		answer, err := do(nil)
+		if err != nil {
+			return nil, err
+		}
+		answer.Body.Close()
+		if x.Trouble == Unanswered {
+			return nil, errUnanswered
+		}
+		x.Status = answer.StatusCode
+	default:
+		return do(nil)
+	}
+	h.c.entry(transcript.Exchanged, session, 0, x)
+	return do(nil)
+}
+
+// broken is the end of a body that the network cuts.
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, errors.New("the connection broke off") }
+
+// fragile is the body of a stream, to which a trouble may happen.
+type fragile struct {
+	io.ReadCloser
+	h    *overHTTP
+	met  Trouble
+	dead error
+}
+
+func (f *fragile) Read(p []byte) (int, error) {
+	if f.dead != nil {
+		return 0, f.dead
+	}
+	n, err := f.ReadCloser.Read(p)
+	if n < 2 {
+		return n, err
+	}
+	switch f.met = f.h.meets(ofStreams); f.met {
+	case Cut:
+		f.dead = fmt.Errorf("the connection broke off within an event")
+		n, err = n/2, f.ReadCloser.Close()
+	case Ended:
+		f.dead = io.EOF
+		err = f.ReadCloser.Close()
+	}
+	return n, err
+}
+
+// again opens a stream that has ended. A server may not have noticed yet that its reader is gone.
+func (h *overHTTP) again(s *stream) bool {
+	for range 40 {
+		next, err := h.opened(s.session, s.last)
+		h.mu.Lock()
+		taken := h.conflict
+		h.mu.Unlock()
+		if next != nil || err != nil || !taken {
+			return next != nil
+		}
+		select {
+		case <-h.c.ctx.Done():
+			return false
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return false
+}

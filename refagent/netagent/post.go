@@ -1,0 +1,167 @@
+package netagent
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// typed reports whether the body of a request is said to be JSON.
+func (s *server) typed(r *http.Request) bool {
+	said := r.Header.Get("Content-Type")
+	kind, _, _ := strings.Cut(said, ";")
+	kind = strings.TrimSpace(kind)
+	switch {
+	case kind == jsonType:
+		return true
+	case strings.EqualFold(kind, jsonType):
+		return !s.does("type-spelled")
+	}
+	return s.does("type-any")
+}
+
+// post takes a message of the editor.
+func (s *server) post(w http.ResponseWriter, r *http.Request) {
+	if !s.typed(r) {
+		refuse(w, http.StatusUnsupportedMediaType, "the body must be "+jsonType)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		refuse(w, http.StatusRequestEntityTooLarge, "the body is too large")
+		return
+	case err != nil:
+		return // half of a message is none
+	}
+	line := bytes.ReplaceAll(body, []byte("\n"), []byte(" "))
+	id := r.Header.Get(connectionHeader)
+	m, sound := read(line)
+	switch {
+	case bytes.HasPrefix(bytes.TrimSpace(line), []byte("[")):
+		s.batch(w, r, line)
+	case m.Method == "initialize" && (id == "" || s.does("initialize-again-begins")):
+		s.initialize(w, r, m, line)
+	case !sound && id != "" && s.does("bad-json-refused"):
+		refuse(w, http.StatusBadRequest, "the body is no JSON")
+	case id == "" && m.named() && m.Method != "":
+		problem(w, http.StatusBadRequest, m.ID, m.Method+" before initialize")
+	default:
+		if c := s.connection(w, r); c != nil {
+			s.message(w, r, c, m, sound, line)
+		}
+	}
+}
+
+// problem answers with an error of JSON-RPC.
+func problem(w http.ResponseWriter, status int, id json.RawMessage, why string) {
+	w.Header().Set("Content-Type", jsonType)
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":%q}}`, id, why)
+}
+
+// batch takes an array of messages.
+func (s *server) batch(w http.ResponseWriter, r *http.Request, line []byte) {
+	c := s.connection(w, r)
+	if c == nil {
+		return
+	}
+	var each []json.RawMessage
+	switch {
+	case s.does("batch-run"):
+		_ = json.Unmarshal(line, &each)
+		for _, one := range each {
+			m, _ := read(one)
+			c.deliver(m, one)
+		}
+		w.WriteHeader(http.StatusAccepted)
+	case s.does("batch-invalid"):
+		problem(w, http.StatusBadRequest, json.RawMessage("null"), "batches are not served")
+	default:
+		refuse(w, http.StatusNotImplemented, "batches are not served")
+	}
+}
+
+// message hands a message of a connection to its agent.
+func (s *server) message(w http.ResponseWriter, r *http.Request, c *connection, m message, sound bool, line []byte) {
+	given := r.Header.Get(sessionHeader)
+	switch session := c.scope(m); {
+	case session == "" || given == session:
+	case given == "" && s.does("session-header-optional"):
+	case given != "" && s.does("session-header-any"):
+	default:
+		refuse(w, http.StatusBadRequest, "the header "+sessionHeader+" must be "+session)
+		return
+	}
+	if m.Method == "initialize" && s.does("initialize-again-ends") || !sound && s.does("bad-json-ends") {
+		s.forget(c)
+		c.end()
+		refuse(w, http.StatusBadRequest, "the connection is at its end")
+		return
+	}
+	c.deliver(m, line)
+	if m.Method == "session/prompt" && s.does("accepted-late") {
+		c.answered(m)
+	}
+	status := http.StatusAccepted
+	if s.does("accepted-ok") {
+		status = http.StatusOK
+	}
+	w.WriteHeader(status)
+}
+
+// initialize begins a connection. One that the agent refuses is none.
+func (s *server) initialize(w http.ResponseWriter, r *http.Request, m message, line []byte) {
+	if !m.named() {
+		if s.does("initialize-without-id") {
+			w.Header().Set(connectionHeader, rand.Text())
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		refuse(w, http.StatusBadRequest, "initialize needs an id")
+		return
+	}
+	id := rand.Text()
+	switch {
+	case s.does("connection-id-same"):
+		id = "connection"
+	case s.does("connection-id-long"):
+		id = strings.Repeat(id, 8)
+	}
+	c := s.begin(r, id, nil)
+	c.deliver(m, line)
+	box, _ := c.claim("", "", false)
+	answer, ok := box.next(r.Context().Done(), nil)
+	if !ok {
+		c.end()
+		refuse(w, http.StatusInternalServerError, "the agent gives no answer")
+		return
+	}
+	box.took(box.reader)
+	box.release(box.reader)
+	got, _ := read(answer.data)
+	status := http.StatusOK
+	if refused := len(got.Error) > 0; !refused || s.does("initialize-refused-begins") {
+		s.mu.Lock()
+		s.connections[c.id] = c
+		s.mu.Unlock()
+		if !s.does("connection-id-missing") {
+			w.Header().Set(connectionHeader, c.id)
+		}
+	} else if c.end(); s.does("initialize-refused-bad") {
+		status = http.StatusBadRequest
+	}
+	kind := jsonType
+	if s.does("types-with-charset") {
+		kind += "; charset=utf-8"
+	}
+	w.Header().Set("Content-Type", kind)
+	w.WriteHeader(status)
+	_, _ = w.Write(answer.data)
+}

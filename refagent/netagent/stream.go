@@ -1,0 +1,145 @@
+package netagent
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// stream returns the box of the stream that a GET asks for, and what closes when another reader has taken it.
+// Else it refuses.
+func (s *server) stream(w http.ResponseWriter, r *http.Request) (b *box, reader chan struct{}) {
+	accept := r.Header.Get("Accept")
+	if !strings.Contains(accept, eventStream) && !strings.Contains(accept, "*/*") && !s.does("accept-any") {
+		refuse(w, http.StatusNotAcceptable, "the answer is "+eventStream)
+		return nil, nil
+	}
+	c := s.connection(w, r)
+	if c == nil {
+		return nil, nil
+	}
+	session := r.Header.Get(sessionHeader)
+	if session != "" && !c.knows(session) {
+		of := s.owner(session)
+		switch {
+		case of != nil && s.does("sessions-open-to-all"):
+			c = of
+		case s.does("unknown-session-missing"):
+			refuse(w, http.StatusNotFound, "there is no such session")
+			return nil, nil
+		case s.does("unknown-session-forbidden"):
+			refuse(w, http.StatusForbidden, "the session is not one of the connection")
+			return nil, nil
+		}
+	}
+	b, known := c.claim(session, r.Header.Get("Last-Event-ID"), true)
+	switch {
+	case !known:
+		refuse(w, http.StatusConflict, "the stream has no such event")
+		return nil, nil
+	case b == nil:
+		refuse(w, http.StatusConflict, "the stream has a reader")
+		return nil, nil
+	}
+	return b, b.reader
+}
+
+// owner returns the connection that knows a session, nil if none does.
+func (s *server) owner(session string) *connection {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.connections {
+		if c.knows(session) {
+			return c
+		}
+	}
+	return nil
+}
+
+// get is a stream of events, until the connection ends or the reader goes.
+func (s *server) get(w http.ResponseWriter, r *http.Request) {
+	box, reader := s.stream(w, r)
+	if box == nil {
+		return
+	}
+	defer box.release(reader)
+	out := http.NewResponseController(w)
+	kind := eventStream
+	if s.does("types-with-charset") {
+		kind += "; charset=utf-8"
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Cache-Control", "no-cache")
+	w.WriteHeader(http.StatusOK)
+	if out.Flush() != nil {
+		return
+	}
+	quiet := time.NewTicker(silence)
+	defer quiet.Stop()
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		select {
+		case <-r.Context().Done():
+			if r.Header.Get(sessionHeader) != "" && s.ctx.Err() == nil && s.does("reader-loss-ends-connection") {
+				box.c.end()
+			}
+		case <-reader:
+		}
+	}()
+	for {
+		f, ok := box.next(gone, quiet.C)
+		switch {
+		case !ok:
+			return
+		case f == nil:
+			_, err := w.Write([]byte(":\n\n"))
+			if err != nil || out.Flush() != nil {
+				return
+			}
+			continue
+		}
+		if _, err := w.Write(s.event(f)); err != nil || out.Flush() != nil {
+			return // a reader that comes gets what this one may not have
+		}
+		box.took(reader)
+	}
+}
+
+// event spells a message.
+func (s *server) event(f *frame) []byte {
+	var out bytes.Buffer
+	if s.does("comments") {
+		out.WriteString(": still here\nretry: 3000\n\n")
+	}
+	if s.does("events-named") {
+		out.WriteString("event: message\n")
+	}
+	id := f.seq
+	if f.again && s.does("cursor-renumbered") {
+		id += 1000
+	}
+	if !s.does("cursors-none") {
+		fmt.Fprintf(&out, "id: %d\n", id)
+	}
+	data := f.data
+	switch {
+	case s.does("event-halved"):
+		half := len(data) / 2
+		data = fmt.Appendf(nil, "%s\n\ndata: %s", data[:half], data[half:])
+	case s.does("event-in-lines"):
+		var lines bytes.Buffer
+		_ = json.Indent(&lines, data, "", " ")
+		data = bytes.ReplaceAll(lines.Bytes(), []byte("\n"), []byte("\ndata: "))
+	case s.does("event-without-space"):
+		return append(fmt.Appendf(out.Bytes(), "data:%s", data), "\n\n"...)
+	}
+	fmt.Fprintf(&out, "data: %s\n\n", data)
+	if s.does("lines-crlf") {
+		return bytes.ReplaceAll(out.Bytes(), []byte("\n"), []byte("\r\n"))
+	}
+	return out.Bytes()
+}
