@@ -84,9 +84,6 @@ func (s *server) get(w http.ResponseWriter, r *http.Request) {
 		defer close(gone)
 		select {
 		case <-r.Context().Done():
-			if r.Header.Get(sessionHeader) != "" && s.ctx.Err() == nil && s.does("reader-loss-ends-connection") {
-				box.c.end()
-			}
 		case <-reader:
 		}
 	}()
