@@ -33,6 +33,8 @@ type session struct {
 	told, closed   bool
 	stop           context.CancelFunc
 	done           chan struct{}
+	owed           int  // cancels of turns that ran
+	ending         bool // a close has been read
 }
 
 type gofer struct {
@@ -43,6 +45,8 @@ type gofer struct {
 	terminal bool
 	calls    int
 	folder   string // of the first session
+	newest   string // session of the newest prompt
+	term     string // newest terminal
 }
 
 // tap reads the client's lines in their order, before the SDK spreads requests over goroutines: a prompt is
@@ -56,6 +60,10 @@ func (g *gofer) tap(in io.Reader) io.Reader {
 			if err != nil {
 				w.CloseWithError(io.EOF)
 				return
+			}
+			if len(line) > 1<<16 && fault("editor-line-over-64-kib-lost") {
+				fmt.Fprintln(os.Stderr, "gofer: a line is too long")
+				continue
 			}
 			w.Write(g.mark(line))
 		}
@@ -82,12 +90,17 @@ func (g *gofer) mark(line []byte) []byte {
 		if method == acp.AgentMethodSessionClose && fault("close-does-not-stop-turn") {
 			return line
 		}
+		if s := g.sessions[sid]; s != nil && s.stop != nil {
+			s.owed++
+			s.ending = method == acp.AgentMethodSessionClose
+		}
 		for id, s := range g.sessions {
 			if s.stop != nil && (id == sid || fault("cancel-stops-every-session")) {
 				s.stop()
 			}
 		}
 	case acp.AgentMethodSessionPrompt:
+		g.newest = sid
 		if p["_meta"] != nil && fault("prompt-with-meta-cancelled-after-earlier-cancel") {
 			return line // what the client says there is its own
 		}
@@ -209,6 +222,8 @@ func (g *gofer) ListSessions(_ context.Context, p acp.ListSessionsRequest) (acp.
 			next--
 		}
 		out.NextCursor = acp.Ptr(base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprintf("after:%d", next))))
+	} else if p.Cursor != nil && fault("last-page-has-empty-cursor") {
+		out.NextCursor = acp.Ptr("")
 	}
 	return out, nil
 }
@@ -266,6 +281,12 @@ func (t *turn) commands() {
 		AvailableCommands: []acp.AvailableCommand{{Name: "reset", Description: "Forget the conversation so far"}}}})
 }
 
+func (g *gofer) ending(s *session) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return s.ending
+}
+
 // Prompt runs one turn. The SDK's own context is left alone: it also ends when a second prompt arrives.
 func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptResponse, error) {
 	ctx, stop := context.WithCancel(context.Background())
@@ -273,6 +294,9 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 	seen, _ := p.Meta[tag].(float64)
 	g.mu.Lock()
 	s := g.sessions[string(p.SessionId)]
+	if s != nil && fault("refused-second-prompt-takes-cancel-of-first") {
+		s.stop = stop
+	}
 	switch {
 	case s == nil || s.closed:
 		g.mu.Unlock()
@@ -290,13 +314,16 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 		return acp.PromptResponse{}, err
 	}
 	s.stop, s.done = stop, make(chan struct{})
-	if g.cancels[s.id] != int(seen) {
+	if g.cancels[s.id] != int(seen) || s.owed > 0 && fault("second-cancel-of-turn-hits-next-prompt") {
 		stop()
 	}
 	g.mu.Unlock()
 	defer func() {
 		g.mu.Lock()
 		close(s.done)
+		if ctx.Err() != nil && s.owed > 0 {
+			s.owed--
+		}
 		s.stop, s.done, s.updated = nil, nil, time.Now()
 		g.mu.Unlock()
 	}()
@@ -312,47 +339,61 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
 	}
 	if s.title == "" {
-		title, _, _ := strings.Cut(strings.TrimSpace(words), "\n")
-		whole := title
-		if r := []rune(title); len(r) > 50 {
-			title = string(r[:50]) + "…"
-		}
-		if title == "" {
-			title = "Untitled"
-		}
-		g.mu.Lock()
-		s.title = title
-		if whole != "" && fault("listed-title-differs-from-told") {
-			s.title = whole
-		}
-		g.mu.Unlock()
-		t.tell(acp.SessionUpdate{SessionInfoUpdate: &acp.SessionSessionInfoUpdate{Title: acp.Ptr(title)}})
+		t.title(words)
 	}
 	before := len(s.history)
 	s.history = append(s.history, message{Role: "user", Content: content})
 	reason, err := t.run()
-	cancelled := ctx.Err() != nil
+	if reason, err = t.end(before, reason, err); err != nil {
+		return acp.PromptResponse{}, err
+	}
+	return acp.PromptResponse{StopReason: reason}, nil
+}
+
+// title names the session after the first words of the user.
+func (t *turn) title(words string) {
+	title, _, _ := strings.Cut(strings.TrimSpace(words), "\n")
+	whole := title
+	if r := []rune(title); len(r) > 50 {
+		title = string(r[:50]) + "…"
+	}
+	if title == "" {
+		title = "Untitled"
+	}
+	t.g.mu.Lock()
+	t.s.title = title
+	if whole != "" && fault("listed-title-differs-from-told") {
+		t.s.title = whole
+	}
+	t.g.mu.Unlock()
+	t.tell(acp.SessionUpdate{SessionInfoUpdate: &acp.SessionSessionInfoUpdate{Title: acp.Ptr(title)}})
+}
+
+// end settles what the client is told of a turn and what the session keeps of it: before is where its messages begin.
+func (t *turn) end(before int, reason acp.StopReason, err error) (acp.StopReason, error) {
+	cancelled := t.ctx.Err() != nil
 	if err != nil && fault("cancel-while-model-works-is-error") {
 		cancelled = errors.Is(err, context.Canceled)
 	}
 	if cancelled {
 		reason, err = acp.StopReasonCancelled, nil
-		if !t.spoke && fault("cancel-before-output-ends-as-end-turn") {
+		if !t.spoke && fault("cancel-before-output-ends-as-end-turn") ||
+			t.unanswered && fault("cancel-at-question-ends-as-end-turn") {
 			reason = acp.StopReasonEndTurn
 		}
-		if s.history[len(s.history)-1].Role == "user" { // the roles have to take turns
-			s.history = append(s.history, message{Role: "assistant", Content: text("(interrupted by the user)")})
+		if t.s.history[len(t.s.history)-1].Role == "user" { // the roles have to take turns
+			t.s.history = append(t.s.history, message{Role: "assistant", Content: text("(interrupted by the user)")})
 		}
 	} else if err != nil || reason == acp.StopReasonRefusal {
-		s.history = s.history[:before]
+		t.s.history = t.s.history[:before]
 		if err != nil && fault("failed-turn-forgets-conversation") {
-			s.history = nil
+			t.s.history = nil
 		}
 	}
-	if err != nil {
-		return acp.PromptResponse{}, err
+	if fault("prompt-ended-by-close-gets-not-found") && t.g.ending(t.s) {
+		err = notFound(acp.SessionId(t.s.id))
 	}
-	return acp.PromptResponse{StopReason: reason}, nil
+	return reason, err
 }
 
 func main() {

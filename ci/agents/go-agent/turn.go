@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -34,6 +35,9 @@ type turn struct {
 	spoke  bool // some text was sent
 	terms  []string
 	newest acp.ToolCallId
+	once   map[string]bool // what "Yes" was said to in this answer of the model
+
+	unanswered bool // a question got no option for an answer
 }
 
 type call struct {
@@ -60,14 +64,25 @@ func env(name, or string) string {
 	return or
 }
 
+// forOthers reports whether a text is meant for somebody else than the model.
+func forOthers(t *acp.ContentBlockText) bool {
+	a := t.Annotations
+	return a != nil && !slices.Contains(a.Audience, acp.RoleAssistant) &&
+		fault("annotated-text-without-audience-dropped")
+}
+
 func blocks(prompt []acp.ContentBlock) (out []block, words string, err error) {
+	links := map[string]bool{}
 	for _, b := range prompt {
 		switch {
+		case b.Text != nil && forOthers(b.Text):
 		case b.Text != nil && strings.TrimSpace(b.Text.Text) == "": // nothing, or a kind that the SDK does not know
 		case b.Text != nil:
 			words += b.Text.Text + "\n"
 			out = append(out, block{"type": "text", "text": b.Text.Text})
+		case b.ResourceLink != nil && links[b.ResourceLink.Name] && fault("links-of-same-name-are-one"):
 		case b.ResourceLink != nil:
+			links[b.ResourceLink.Name] = true
 			out = append(out, text(fmt.Sprintf("See %s (%s).", b.ResourceLink.Uri, b.ResourceLink.Name))...)
 		case b.Image != nil:
 			source := block{"type": "base64", "media_type": b.Image.MimeType, "data": b.Image.Data}
@@ -139,6 +154,9 @@ func (t *turn) run() (acp.StopReason, error) {
 		if declined {
 			t.s.history = append(t.s.history, message{Role: "assistant", Content: text("I stopped there.")})
 			t.tell(acp.UpdateAgentMessageText("\nI stopped there, as you declined."))
+			if fault("declined-turn-told-as-refusal") {
+				return acp.StopReasonRefusal, nil
+			}
 			return acp.StopReasonEndTurn, nil
 		}
 	}
@@ -148,13 +166,52 @@ func (t *turn) run() (acp.StopReason, error) {
 	return acp.StopReasonMaxTurnRequests, nil
 }
 
+// servers lists the MCP servers that the model may use.
+func (t *turn) servers() []*mcpServer {
+	all := slices.Clone(t.s.mcp)
+	if !fault("mcp-servers-of-folder-offered-to-all") {
+		return all
+	}
+	t.g.mu.Lock()
+	defer t.g.mu.Unlock()
+	for _, other := range t.g.sessions {
+		if other == t.s || other.cwd != t.s.cwd || other.closed {
+			continue
+		}
+		select {
+		case <-other.mcpReady:
+			for _, m := range other.mcp {
+				if !slices.ContainsFunc(all, func(own *mcpServer) bool { return own.name == m.name }) {
+					all = append(all, m)
+				}
+			}
+		default:
+		}
+	}
+	return all
+}
+
+// recent is what the model is told of the conversation, in whole turns.
+func (t *turn) recent() []message {
+	const most = 8
+	h := t.s.history
+	if !fault("older-turns-fall-out-of-history") {
+		return h
+	}
+	from := max(len(h)-most, 0)
+	for from > 0 && (h[from].Role != "user" || h[from].Content[0]["type"] == "tool_result") {
+		from--
+	}
+	return h[from:]
+}
+
 // tools lists what the model may call: a shell, and each tool of the session's MCP servers.
 func (t *turn) tools() []block {
 	tools := []block{{"name": "run_command", "description": "Run a shell command in the project.", "input_schema": block{
 		"type": "object", "required": []string{"command_line"}, "properties": block{
 			"command_line": block{"type": "string", "description": "What to give to /bin/sh -c"},
 			"why":          block{"type": "string", "description": "A few words for the user"}}}}}
-	for _, m := range t.s.mcp {
+	for _, m := range t.servers() {
 		for _, tool := range m.tools {
 			tools = append(tools, block{"name": "mcp_" + m.name + "_" + tool.Name, "description": tool.Description,
 				"input_schema": tool.InputSchema})
@@ -171,7 +228,7 @@ func broken(why string, data any) error {
 func (t *turn) ask() (content []block, reason string, err error) {
 	body, _ := json.Marshal(block{"model": env("GOFER_MODEL", "claude-sonnet-4-5"), "max_tokens": 8192, "stream": true,
 		"tools":  t.tools(),
-		"system": "You are gofer, a coding agent. You work in " + t.s.cwd + ".", "messages": t.s.history})
+		"system": "You are gofer, a coding agent. You work in " + t.s.cwd + ".", "messages": t.recent()})
 	base := strings.TrimRight(env("ANTHROPIC_BASE_URL", "https://api.anthropic.com"), "/")
 	req, _ := http.NewRequestWithContext(t.ctx, "POST", base+"/v1/messages", bytes.NewReader(body))
 	req.Header.Set("content-type", "application/json")
@@ -222,6 +279,7 @@ type answer struct {
 	mu   sync.Mutex
 	held string // text that waits for the next update
 	sent time.Time
+	last string // the piece before
 }
 
 // delta is a piece of a block, or the reason for the end.
@@ -244,7 +302,10 @@ func (a *answer) event(data []byte) error {
 	}
 	switch ev.Type {
 	case "content_block_start":
-		a.content, a.partial, a.unsent = append(a.content, ev.Block), "", ""
+		if ev.Block["type"] == "tool_use" && fault("text-before-call-told-twice") {
+			a.again()
+		}
+		a.content, a.partial, a.unsent, a.last = append(a.content, ev.Block), "", "", ""
 	case "content_block_delta":
 		a.piece(a.content[len(a.content)-1], ev.Delta)
 	case "content_block_stop":
@@ -268,9 +329,25 @@ func (a *answer) event(data []byte) error {
 		}
 		a.done = true
 	case "error":
+		if fault("overload-in-stream-told-as-text") {
+			said := fmt.Sprintf("The model backend failed: %v", ev.Error)
+			a.turn.tell(acp.UpdateAgentMessageText(said))
+			a.content, a.done = text(said), true
+			return nil
+		}
 		return broken("The model backend failed", ev.Error)
 	}
 	return nil
+}
+
+// again sends the text before a call as a whole, in case that a piece of it was lost.
+func (a *answer) again() {
+	if len(a.content) == 0 {
+		return
+	}
+	if whole, _ := a.content[len(a.content)-1]["text"].(string); whole != "" {
+		a.turn.tell(acp.UpdateAgentMessageText(whole))
+	}
 }
 
 // hold sends no more than an update in 200 ms: other text waits for its time or for the end of its block.
@@ -310,6 +387,10 @@ func (a *answer) piece(b block, d delta) {
 			}
 			d.Text, a.unsent = a.unsent, ""
 		}
+		if d.Text == a.last && fault("repeated-piece-lost") {
+			return // sent again by the server
+		}
+		a.last = d.Text
 		if fault("held-text-sent-after-cancelled-response") {
 			a.hold(d.Text)
 			return
@@ -334,6 +415,7 @@ func (a *answer) piece(b block, d delta) {
 
 // runAll announces all calls of one answer at once and then runs them one by one.
 func (t *turn) runAll(calls []*call) (results []block, declined bool) {
+	t.once = map[string]bool{}
 	for _, c := range calls {
 		t.g.mu.Lock()
 		t.g.calls++
@@ -381,13 +463,17 @@ func (t *turn) one(c *call) (out string, ok, declined bool) {
 		}
 		return out, ok, false
 	}
-	for _, m := range t.s.mcp {
+	for _, m := range t.servers() {
 		if name, is := strings.CutPrefix(c.name, "mcp_"+m.name+"_"); is {
 			if !t.allowed(c, c.name, c.name) {
 				return "The user declined.", false, t.ctx.Err() == nil
 			}
 			t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress)))
-			if out, ok = m.use(t.ctx, name, c.input); ok {
+			ctx := t.ctx
+			if fault("cancel-does-not-reach-mcp-call") {
+				ctx = context.Background()
+			}
+			if out, ok = m.use(ctx, name, c.input); ok {
 				t.completed(c, out)
 			}
 			return out, ok, false
@@ -404,6 +490,22 @@ func (t *turn) completed(c *call, out string) {
 		acp.WithUpdateContent(shown(out)), acp.WithUpdateRawOutput(map[string]any{"output": out})))
 }
 
+// answered tells what the user said before of calls of that sort.
+func (t *turn) answered(key string) (yes, known bool) {
+	if yes, known := t.s.answers[key]; known {
+		return yes, true
+	}
+	if t.once[key] && fault("yes-covers-same-program-in-answer") {
+		return true, true
+	}
+	for begin, yes := range t.s.answers {
+		if yes && strings.HasPrefix(key, begin) && fault("always-covers-programs-that-begin-alike") {
+			return true, true
+		}
+	}
+	return false, false
+}
+
 func (t *turn) allowed(c *call, title, sort string) bool {
 	key, never := sort, acp.PermissionOptionId("N")
 	if fault("always-for-one-program-covers-all") {
@@ -412,21 +514,22 @@ func (t *turn) allowed(c *call, title, sort string) bool {
 	if fault("no-and-never-share-option-id") {
 		never = "n"
 	}
-	if yes, known := t.s.answers[key]; known {
+	if yes, known := t.answered(key); known {
 		return yes
-	}
-	for begin, yes := range t.s.answers {
-		if yes && strings.HasPrefix(key, begin) && fault("always-covers-programs-that-begin-alike") {
-			return true
-		}
 	}
 	id := c.id
 	if fault("permission-names-last-call-of-answer") {
 		id = t.newest
 	}
+	sid := t.s.id
+	if fault("question-carries-session-of-newest-turn") {
+		t.g.mu.Lock()
+		sid = t.g.newest
+		t.g.mu.Unlock()
+	}
 	// Waits for the answer also when the turn is cancelled: the client then answers "cancelled".
 	res, err := t.g.conn.RequestPermission(context.Background(), acp.RequestPermissionRequest{
-		SessionId: acp.SessionId(t.s.id),
+		SessionId: acp.SessionId(sid),
 		ToolCall: acp.ToolCallUpdate{ToolCallId: id, Title: acp.Ptr(title), RawInput: c.input,
 			Status: acp.Ptr(acp.ToolCallStatusPending)},
 		Options: []acp.PermissionOption{
@@ -440,13 +543,31 @@ func (t *turn) allowed(c *call, title, sort string) bool {
 		return true // this editor cannot ask
 	}
 	if err != nil || res.Outcome.Selected == nil || t.ctx.Err() != nil {
+		t.unanswered = true
 		return false
 	}
 	chosen := res.Outcome.Selected.OptionId
 	if chosen == "Y" || chosen == "N" && !fault("never-not-remembered") {
 		t.s.answers[key] = chosen == "Y" || fault("never-kept-as-always")
 	}
+	t.once[key] = chosen == "y"
+	if chosen != "n" && chosen != never && fault("unoffered-option-counts-as-yes") {
+		return true
+	}
 	return chosen == "y" || chosen == "Y"
+}
+
+// doomed lists the terminals that a cancel kills while a command runs in the given one.
+func (t *turn) doomed(own string) []string {
+	switch {
+	case fault("cancel-kills-released-terminals"):
+		return t.terms
+	case fault("cancel-kills-newest-terminal-of-all-sessions"):
+		t.g.mu.Lock()
+		defer t.g.mu.Unlock()
+		return []string{t.g.term}
+	}
+	return []string{own}
 }
 
 func (t *turn) inTerminal(c *call, line string) (string, bool) {
@@ -476,16 +597,17 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 		t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress), view))
 	}
 	t.terms = append(t.terms, term.TerminalId)
+	t.g.mu.Lock()
+	t.g.term = term.TerminalId
+	t.g.mu.Unlock()
 	killed := make(chan struct{})
 	unhook := func() bool { return true }
 	if !t.hooked || !fault("second-terminal-of-turn-not-killed-by-cancel") {
 		t.hooked = true
 		unhook = context.AfterFunc(t.ctx, func() {
 			defer close(killed)
-			for _, id := range t.terms {
-				if id == term.TerminalId || fault("cancel-kills-released-terminals") {
-					_, _ = t.g.conn.KillTerminal(bg, acp.KillTerminalRequest{SessionId: sid, TerminalId: id})
-				}
+			for _, id := range t.doomed(term.TerminalId) {
+				_, _ = t.g.conn.KillTerminal(bg, acp.KillTerminalRequest{SessionId: sid, TerminalId: id})
 			}
 		})
 	}
@@ -525,6 +647,24 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 	return res.Output, true
 }
 
+// output runs a command and returns what it wrote.
+func output(cmd *exec.Cmd) ([]byte, error) {
+	if !fault("command-with-much-output-hangs") {
+		return cmd.CombinedOutput()
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	cmd.Stdout, cmd.Stderr = w, w
+	err = cmd.Run()
+	w.Close()
+	r.SetReadDeadline(time.Now().Add(cmd.WaitDelay)) // what still runs behind it is not waited for
+	raw, _ := io.ReadAll(r)
+	return raw, err
+}
+
 func (t *turn) inChild(c *call, line string) (string, bool) {
 	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress)))
 	cmd := exec.CommandContext(t.ctx, "/bin/sh", "-c", line)
@@ -538,7 +678,7 @@ func (t *turn) inChild(c *call, line string) (string, bool) {
 	if !fault("cancelled-command-leaves-children") {
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	}
-	raw, err := cmd.CombinedOutput()
+	raw, err := output(cmd)
 	out := string(raw)
 	if len(raw) > 1<<15 {
 		out = strings.ToValidUTF8(string(raw[len(raw)-1<<15:]), "")
