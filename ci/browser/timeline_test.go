@@ -102,7 +102,7 @@ func TestIdle(t *testing.T) {
 	p.quiet()
 }
 
-// spy makes the time line record what it draws.
+// spy records each thing that the time line draws.
 func (p *page) spy() {
 	p.t.Helper()
 	p.do("spying", chromedp.ActionFunc(func(ctx context.Context) error {

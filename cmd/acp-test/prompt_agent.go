@@ -76,7 +76,7 @@ func (h *host) ownAgent(o *prompting, work string) (a prompt.Agent, stop func(),
 	return a, stop, nil
 }
 
-// overWeb returns an error if prompt cannot do what the command line wants of a profile with a URL.
+// overWeb returns an error if prompt cannot reach the agent of a profile with a URL, or a flag means nothing there.
 func (o *prompting) overWeb(p *agents.Profile) error {
 	if p.Protocol != agui.Name {
 		return fmt.Errorf("prompt: %s is reached over a network, and prompt starts agents of ACP over stdio; "+

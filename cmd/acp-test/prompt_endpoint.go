@@ -26,8 +26,8 @@ import (
 // web are the flags of prompt that mean something to an endpoint of AG-UI.
 const web = " url agent cwd output llm env timeout start-timeout exit-codes help color protocol "
 
-// promptEndpoint posts one run to an endpoint of AG-UI, which is started if it has a command, and shows
-// what the endpoint streams.
+// promptEndpoint posts one run to an endpoint of AG-UI and shows the events that come. It starts the endpoint
+// if the profile has a command.
 func (h *host) promptEndpoint(ctx context.Context, o *prompting, agent prompt.Agent, words []string) (err error) {
 	text, err := h.promptText(words)
 	if err != nil {
@@ -89,7 +89,7 @@ type stream struct {
 	end     string // as endpoint.EndOf has it; "" if ctx ended first
 }
 
-// follow shows what answers the post ref, to its end or that of ctx.
+// follow shows what the endpoint answers to the post with the Seq ref, until the answer or ctx ends.
 func (s *stream) follow(ctx context.Context, log *transcript.Transcript, ref int) {
 	s.names, s.args = map[string]string{}, map[string]string{}
 	for after := ref; ; {
@@ -171,7 +171,7 @@ func (s *stream) breakLine() {
 	}
 }
 
-// aside is a line about what the agent does.
+// aside writes a line about what the agent does to stderr.
 func (s *stream) aside(what, line string) {
 	if s.breakLine(); s.Output == "text" {
 		fmt.Fprintln(s.Err, s.Paint("2", "["+what+"] "+prompt.OneLine(line)))

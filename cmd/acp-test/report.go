@@ -103,8 +103,8 @@ func within(folder, name string) bool {
 		!strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// member returns the name of a file, or of what a folder has of that name. The error of a folder
-// without one names a file that may be meant.
+// member returns name if it is a file, and the path of file in it if it is a folder. If the folder has no such
+// file, the error names another one that the user may mean.
 func member(name, file string) (string, error) {
 	if !exists(name, true) {
 		return name, nil

@@ -111,8 +111,8 @@ func (r ring) trim(dir, writers string) error {
 // prompted matches the beginning of the line of a prompt.
 var prompted = lazy.Regexp(`(?m)^[^\n]{0,99}"from":"editor","kind":"request",[^\n]{0,999}"method":"session/prompt"`)
 
-// shorten takes turns out of a recording, so that it has at most size bytes: what came before the first prompt stays,
-// and so do the last turns. The line between is no entry: so nothing is concluded from what is missing.
+// shorten takes turns out of a recording, so that it has at most size bytes. It keeps what came before the first
+// prompt, and the last turns. A line that is no entry stands for the gap, and the rules conclude nothing from one.
 func shorten(file string, info os.FileInfo, size int64) error {
 	f, err := os.Open(file)
 	if err != nil {

@@ -84,7 +84,7 @@ func serveCommand(h *host) *cobra.Command {
 	return c
 }
 
-// servesWeb reports whether what is served has a protocol of HTTP alone.
+// servesWeb reports whether serve plays an agent whose protocol exists over HTTP alone, as AG-UI does.
 func (h *host) servesWeb(args []string) (bool, error) {
 	if len(args) > 0 {
 		side, err := h.agentSide(args[0])

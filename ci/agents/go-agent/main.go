@@ -369,7 +369,8 @@ func (t *turn) title(words string) {
 	t.tell(acp.SessionUpdate{SessionInfoUpdate: &acp.SessionSessionInfoUpdate{Title: acp.Ptr(title)}})
 }
 
-// end settles what the client is told of a turn and what the session keeps of it: before is where its messages begin.
+// end returns how the client is told that a turn ended, and takes the messages from before on out of the history
+// where the turn does not count.
 func (t *turn) end(before int, reason acp.StopReason, err error) (acp.StopReason, error) {
 	cancelled := t.ctx.Err() != nil
 	if err != nil && fault("cancel-while-model-works-is-error") {

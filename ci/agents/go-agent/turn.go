@@ -191,7 +191,7 @@ func (t *turn) servers() []*mcpServer {
 	return all
 }
 
-// recent is what the model is told of the conversation, in whole turns.
+// recent returns the messages that the model gets of the conversation, in whole turns.
 func (t *turn) recent() []message {
 	const most = 8
 	h := t.s.history
@@ -490,7 +490,7 @@ func (t *turn) completed(c *call, out string) {
 		acp.WithUpdateContent(shown(out)), acp.WithUpdateRawOutput(map[string]any{"output": out})))
 }
 
-// answered tells what the user said before of calls of that sort.
+// answered returns what the user chose earlier for calls with a key; known is false if the user was not asked.
 func (t *turn) answered(key string) (yes, known bool) {
 	if yes, known := t.s.answers[key]; known {
 		return yes, true
