@@ -1,5 +1,5 @@
-// Transfer runs all suites on agents of other hands, each run with one mistake, and writes
-// docs/transfer.md from the rows of batches.yaml.
+// Transfer runs all suites on agents of other hands, each run with one mistake, draws
+// conversations for it, and writes docs/transfer.md from the rows of batches.yaml.
 //
 //	go run ./ci/transfer                        docs/transfer.md
 //	go run ./ci/transfer -run 4 -tool PROGRAM   runs batch 4 with a program, and prints rows for
@@ -23,6 +23,7 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/goccy/go-yaml"
 )
 
@@ -32,16 +33,24 @@ func main() {
 	tool := flag.String("tool", "acp-test", "the program")
 	out := flag.String("out", "acp-test-transfer", "the folder for the results of the runs")
 	jobs := flag.String("j", "2", "how many scenarios run at once")
+	sessions := flag.Int("sessions", 200, "how many conversations are drawn beside the suites of a batch")
 	flag.Parse()
 	must.Main("transfer", 1, func() {
 		suites := func(to string, more ...string) results.Run {
-			return suites(*tool, filepath.Join(*out, to), *jobs, more...)
+			args := append([]string{"run", "--no-smoke", "-j", *jobs}, more...)
+			return played(*tool, filepath.Join(*out, to), args...)
 		}
 		if *agent != "" {
 			play(*agent, func(out string, more ...string) results.Run {
 				return suites(out, append(more, "--agent", *agent)...)
 			})
 			return
+		}
+		drawn := func(to string, more ...string) results.Run {
+			to = filepath.Join(*out, to+"-drawn")
+			args := []string{"explore", "--sessions", fmt.Sprint(*sessions), "--confirm", "1", "-j", *jobs,
+				"--repro", filepath.Join(to, "repro")}
+			return played(*tool, to, append(args, more...)...)
 		}
 		batches, faults := load(".")
 		if *number == 0 {
@@ -53,7 +62,11 @@ func main() {
 			b := Batch{Batch: *number, Agent: agent, First: map[string]*Row{}}
 			if list = b.of(faults); len(list) > 0 {
 				b.run(list, func(out string, more ...string) results.Run {
-					return suites(out, append(more, "--agent", b.Agent)...)
+					more = append(more, "--agent", b.Agent)
+					run, further := suites(out, more...), drawn(out, more...)
+					run.Causes = verdict.Causes(append(run.Results, further.Results...))
+					run.Duration += further.Duration
+					return run
 				})
 				return
 			}
@@ -63,32 +76,29 @@ func main() {
 }
 
 // run prints the rows of a batch.
-func (b Batch) run(list []Fault, suites func(out string, more ...string) results.Run) {
-	usual := map[string]map[string]results.Verdict{}
+func (b Batch) run(list []Fault, runs func(out string, more ...string) results.Run) {
+	usual := map[string]causes{}
 	for _, f := range list {
 		in := []string{}
 		if f.Protocol != "" {
 			in = []string{"--protocol", f.Protocol}
 		}
 		if usual[f.Protocol] == nil {
-			usual[f.Protocol] = map[string]results.Verdict{}
-			for _, c := range suites(b.Agent+f.Protocol, in...).Causes {
-				usual[f.Protocol][c.ID] = max(usual[f.Protocol][c.ID], c.Class)
-			}
+			usual[f.Protocol] = causes{}
+			usual[f.Protocol].add(runs(b.Agent+f.Protocol, in...))
 		}
-		run := suites(b.Agent+"-"+f.Name, append(in, "--env", "FAULT="+f.Name)...)
+		run := runs(b.Agent+"-"+f.Name, append(in, "--env", "FAULT="+f.Name)...)
 		row := rowOf(run, usual[f.Protocol])
 		row.Seconds = int(run.Duration.Seconds())
 		fmt.Print(string(must.Get(yaml.Marshal(map[string]*Row{f.Name: row}))))
 	}
 }
 
-// suites runs scenarios on an agent, unless the results are there already.
-func suites(tool, out, jobs string, more ...string) (run results.Run) {
-	args := append([]string{"run", "--out", out, "-q", "-j", jobs, "--no-smoke"}, more...)
+// played runs the program, unless the results are there already.
+func played(tool, out string, args ...string) (run results.Run) {
 	file := filepath.Join(out, "results.json")
 	if _, err := os.Stat(file); err != nil {
-		c := exec.Command(tool, args...)
+		c := exec.Command(tool, append(args, "-q", "--out", out)...)
 		c.Stderr = os.Stderr
 		if err := c.Run(); c.ProcessState == nil {
 			must.Do(err) // it never ran
@@ -98,12 +108,26 @@ func suites(tool, out, jobs string, more ...string) (run results.Run) {
 	return run
 }
 
+// causes are those that an agent shows as it is, by id.
+type causes map[string]results.Cause
+
+func (all causes) add(run results.Run) {
+	for _, c := range run.Causes {
+		c.Class = max(c.Class, all[c.ID].Class)
+		c.Scenarios = append(c.Scenarios, all[c.ID].Scenarios...)
+		all[c.ID] = c
+	}
+}
+
 // rowOf makes the row of a run. It counts the causes that the agent without a fault does not
-// have, and names those of the worst class.
-func rowOf(run results.Run, usual map[string]results.Verdict) *Row {
+// have, or not in that scenario, and names those of the worst class.
+func rowOf(run results.Run, usual causes) *Row {
 	more := slices.DeleteFunc(slices.Clone(run.Causes), func(c results.Cause) bool {
 		before, was := usual[c.ID]
-		return was && c.Class <= before || c.Class < rules.Lint
+		elsewhere := slices.ContainsFunc(c.Scenarios, func(s string) bool {
+			return !strings.HasPrefix(s, "explore/") && !slices.Contains(before.Scenarios, s)
+		})
+		return was && c.Class <= before.Class && !elsewhere || c.Class < rules.Lint
 	})
 	slices.SortStableFunc(more, func(a, b results.Cause) int {
 		if a.Class == results.Error || b.Class == results.Error { // what failed says more than what could not run
@@ -194,9 +218,9 @@ Agents in ci/agents were written from the specification alone, in JavaScript, Py
 servers of AG-UI and one in both versions of ACP; a public agent is patched when it is loaded. Each has switches for
 mistakes as their maintainers could make them. The mistakes come in batches of twenty, written from the specification
 and from public reports without sight of scenarios, rules or other faults. A batch is committed before anything runs on
-it. Then all suites run, and this page keeps what the **first** run said, whatever it was: *named* for the right reason,
-*seen* for another one, or *missed*. What a batch missed is mended by kind, such as by a law that judges each run, and
-never by a scenario for that mistake.
+it. Then all suites run, since batch 16 also 200 conversations that are drawn, and this page keeps what the **first**
+run said, whatever it was: *named* for the right reason, *seen* for another one, or *missed*. What a batch missed is
+mended by kind, such as by a law that judges each run, and never by a scenario for that mistake.
 
 The rows are in ci/transfer/batches.yaml, the mistakes in ci/agents/*/faults.yaml. A test holds that a batch is older
 than its first run, and that no row changes afterwards. "go run ./ci/transfer -run N -tool acp-test" runs a batch again.

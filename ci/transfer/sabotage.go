@@ -34,12 +34,10 @@ const (
 // play runs the scenarios of the matrix with each mutation that fits, and prints the rows of an agent.
 func play(agent string, suites func(out string, more ...string) results.Run) {
 	s := Sabotaged{Agent: agent, Rows: map[string]*Row{}}
-	usual := map[string]results.Verdict{}
+	usual := causes{}
 	for range 2 { // what shows now and then is usual
 		run := suites(filepath.Join(agent, fmt.Sprint("as-it-is-", s.Version)), "--tag", "matrix")
-		for _, c := range run.Causes {
-			usual[c.ID] = max(usual[c.ID], c.Class)
-		}
+		usual.add(run)
 		s.Version = run.Agent.Version
 	}
 	for _, m := range sabotage.All() {

@@ -97,14 +97,19 @@ func TestFirstFiguresStay(t *testing.T) {
 
 func TestRowSaysWhatIsMore(t *testing.T) {
 	run := func(causes ...results.Cause) results.Run { return results.Run{Causes: causes} }
-	usual := map[string]results.Verdict{"a": rules.Lint, "b": rules.Warn}
+	usual := causes{}
+	usual.add(run(results.Cause{ID: "a", Class: rules.Lint, Scenarios: []string{"load/one"}},
+		results.Cause{ID: "b", Class: rules.Warn}))
 	row := rowOf(run(results.Cause{ID: "a", Class: rules.Lint}, results.Cause{ID: "b", Class: rules.Fail},
 		results.Cause{ID: "c", Class: rules.Fail}, results.Cause{ID: "d", Class: rules.Warn}), usual)
 	want := &Row{How: "seen", Class: "fail", By: []string{"b", "c"}, Causes: 3}
 	if !reflect.DeepEqual(row, want) {
 		t.Errorf("got %+v, want %+v", row, want)
 	}
-	if row := rowOf(run(results.Cause{ID: "a", Class: rules.Lint}), usual); row.How != "missed" || row.Causes != 0 {
-		t.Errorf("got %+v, want missed", row)
+	for scenario, how := range map[string]string{"load/one": "missed", "load/other": "seen", "explore/1.2.3": "missed"} {
+		row := rowOf(run(results.Cause{ID: "a", Class: rules.Lint, Scenarios: []string{scenario}}), usual)
+		if row.How != how {
+			t.Errorf("in %s: got %+v, want %s", scenario, row, how)
+		}
 	}
 }

@@ -43,17 +43,23 @@ func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
 		return
 	}
 	w.Saw("other-reason", "said", "claimed")
+	find := func(point, format string, args ...any) {
+		w.find(point, ev, fmt.Sprint(t.started), []int{t.started, x.seq}, format, args...)
+	}
 	switch wanted := stopOf[x.stop]; {
 	case wanted != "" && ev.stop == "end_turn":
-		w.find("other-reason", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
-			"The model stopped with %q, and the turn ended with end_turn instead of %s.", x.stop, wanted)
+		find("other-reason", "The model stopped with %q, and the turn ended with end_turn instead of %s.", x.stop, wanted)
 	case x.refused && ev.stop == "end_turn":
-		w.find("said", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
-			"The model's reply is a refusal, and the turn ended with end_turn instead of refusal.")
-	case x.stop == "end" && ev.stop == "max_tokens": // after a call the budget may be the agent's own
-		w.find("claimed", ev, fmt.Sprint(t.started), []int{t.started, x.seq},
-			"The turn ended with max_tokens, but the model stopped with %q.", x.stop)
+		find("said", "The model's reply is a refusal, and the turn ended with end_turn instead of refusal.")
+	case x.claims(ev.stop):
+		find("claimed", "The turn ended with %s, but the model stopped with %q.", ev.stop, x.stop)
 	}
+}
+
+// claims reports that a stop reason speaks of the model what it did not do. Behind a call the
+// budget of tokens may be the agent's own.
+func (x *lastReply) claims(stop string) bool {
+	return x.stop == "end" && stop == "max_tokens" || stopOf[x.stop] == "" && !x.refused && stop == "refusal"
 }
 
 // lastReply is the last reply of the model in a turn.

@@ -18,8 +18,8 @@ import (
 )
 
 func compilePrompt(l *scenarios.Line) scenarios.Step {
-	files, options := l.Every("attach"), l.Options("meta", "blocks", "key")
-	l.Inside(files...)
+	files, options := l.Every("attach"), l.Options("meta", "blocks", "key", "text")
+	l.Inside(append(files, options["text"])...)
 	meta, given := jsonWord(l, options["meta"]), options["blocks"]
 	name := l.TakeSession(1, openIt+", or quote the text")
 	l.AtMost(1, "quote the text: prompt 'Do this.'")
@@ -40,6 +40,17 @@ func compilePrompt(l *scenarios.Line) scenarios.Step {
 				return err
 			}
 			blocks = append(blocks, block)
+		}
+		if long, given := options["text"]; given {
+			name, err := b.Path(l, long)
+			if err != nil {
+				return err
+			}
+			data, err := attached(ctx, b, l, name)
+			if err != nil {
+				return err
+			}
+			blocks = append(blocks, map[string]any{"type": "text", "text": string(data)})
 		}
 		if b.Model() != nil {
 			b.Model().Begin(fakellm.Prompt{Session: s.ID, Name: s.Name, Index: index, Text: words})
@@ -92,14 +103,10 @@ func attachment(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, w s
 	if !media && !on(of(b).capability("promptCapabilities").Get("embeddedContext")) {
 		return mockclient.ResourceLink(filepath.Base(name), uri), nil
 	}
-	data, err := b.ReadFile(ctx, name)
+	data, err := attached(ctx, b, l, name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, l.Fault(fmt.Errorf("the workspace holds no file %q to attach: add it below as -- %s --, or write it "+
-			"first", name, name))
 	case err != nil:
-		// What the scenario put there can be read: the agent put something else there.
-		return nil, b.Back(l, true, "a file "+name+" to attach", err.Error())
+		return nil, err
 	case !media:
 		return mockclient.TextResource(uri, kind, string(data)), nil
 	case what == "audio":
@@ -108,6 +115,19 @@ func attachment(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, w s
 	block := mockclient.Image(kind, data)
 	block["uri"] = uri
 	return block, nil
+}
+
+// attached is what a file of the workspace holds that goes with a prompt.
+func attached(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name string) ([]byte, error) {
+	data, err := b.ReadFile(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, l.Fault(fmt.Errorf("the workspace holds no file %q to attach: add it below as -- %s --, or write it "+
+			"first", name, name))
+	}
+	if err != nil { // What the scenario put there can be read: the agent put something else there.
+		return nil, b.Back(l, true, "a file "+name+" to attach", err.Error())
+	}
+	return data, nil
 }
 
 func compileCancel(l *scenarios.Line) scenarios.Step {
