@@ -285,12 +285,19 @@ func (s *listening) listen(address string, h http.Handler) (err error) {
 		return err
 	}
 	s.http = &http.Server{Handler: h, ReadHeaderTimeout: headerTimeout, ErrorLog: log.New(io.Discard, "", 0)}
-	s.Serve(s.listener)
+	s.serve(s.listener)
 	return nil
 }
 
-// Serve takes connections from one more listener, until Close, which closes it.
+// Serve takes connections from one more listener, until Close, which closes it. Each connection
+// serves one request: another server may come to that address, and a client that writes to a
+// connection of the one before cannot tell its end from a failure.
 func (s *listening) Serve(l net.Listener) {
+	s.http.SetKeepAlivesEnabled(false)
+	s.serve(l)
+}
+
+func (s *listening) serve(l net.Listener) {
 	s.serving.Go(func() { _ = s.http.Serve(l) }) // ends with ErrServerClosed in shut
 }
 

@@ -83,6 +83,16 @@ var _ = Describe("the trap", func() {
 		Expect(r.entries(fakellm.Egress)).To(BeEmpty())
 	})
 
+	It("keeps no connection to an address that another server may have next", func() {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		Expect(err).NotTo(HaveOccurred())
+		r.Serve(l)
+		res, err := http.Get("http://" + l.Addr().String() + "/v1/models")
+		Expect(err).NotTo(HaveOccurred())
+		res.Body.Close()
+		Expect(res.Close).To(BeTrue(), "the answer does not say that its connection ends")
+	})
+
 	It("lets pass only what it was told, on more than one listener", func() {
 		narrow, err := fakellm.StartTrap(r.log, strings.TrimPrefix(r.URL(), "http://"))
 		Expect(err).NotTo(HaveOccurred())

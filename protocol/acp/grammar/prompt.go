@@ -3,6 +3,7 @@ package grammar
 import (
 	"encoding/base64"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -31,9 +32,9 @@ var blocks = []struct {
 	}},
 	{1, "one byte", "", func(*writer) object { return object{"type": "text", "text": "x"} }},
 	{2, "link", "", func(w *writer) object {
-		name := w.name("link") + ".txt"
-		w.file(name, w.content())
-		return object{"type": "resource_link", "uri": "file://$WORK/" + name, "name": name}
+		path := w.name("link") + pick(w.r, []string{".txt", "/notes.txt"}) // files of two folders may have one name
+		w.file(path, w.content())
+		return object{"type": "resource_link", "uri": "file://$WORK/" + path, "name": filepath.Base(path)}
 	}},
 	{2, "image", "promptCapabilities.image", func(*writer) object {
 		return object{"type": "image", "mimeType": "image/png", "data": dot}
@@ -63,9 +64,14 @@ func (w *writer) prompt(c *convo, name string) {
 		i, _ := choose(w.r, can)
 		shape = blocks[i].shape
 		list = append(list, blocks[i].block(w))
-		if w.one(4) {
-			i, _ = choose(w.r, can)
+		if w.one(3) {
+			if w.one(2) { // else two of one kind
+				i, _ = choose(w.r, can)
+			}
 			list = append(list, blocks[i].block(w))
+		}
+		if w.one(4) {
+			pick(w.r, list)["annotations"] = object{"priority": 0.7}
 		}
 	}
 	var more script.Word
