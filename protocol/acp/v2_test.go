@@ -73,7 +73,7 @@ var fixed = []string{"turns/states", "tool-calls/read", "load/fresh-process"}
 // shared are some of the scenarios of both versions, for what else shows.
 var shared = []string{"tool-calls/read", "tool-calls/edit", "load/fresh-process", "permission/reject-once", "cancel/tool-running",
 	"cancel/mid-stream-at-gate", "resume/silent", "compaction/asked", "compaction/loaded", "notices/loaded", "subagents/announced",
-	"subagents/cancelled", "subagents/two", "delete/gone-from-list", "content/several",
+	"subagents/cancelled", "subagents/two", "delete/gone-from-list", "content/several", "content/links-of-one-name",
 	"prompt-turn/long-unicode", "elicitation/accept"}
 
 // The correct agent is red nowhere.

@@ -16,7 +16,7 @@ type version struct {
 	agent   map[string]verb // requests of the agent
 	updates map[string]topic
 	// optional are the requests of the editor that need a capability of the agent, and the
-	// requirements that say so.
+	// requirements that say so, "" where one says it of several.
 	optional []optional
 	// Members of initialize and its result, and of an auth method and a config option.
 	clientCaps, agentCaps, loginID, optionID string
@@ -84,7 +84,7 @@ func version2() *version {
 			"notice": noticeUpdate, "compaction_update": compactionUpdate, "compaction_summary_chunk": compactionUpdate,
 			"subagent_update": subagentUpdate, "session_message": sessionMessage, "session_message_chunk": sessionMessage,
 			"usage_update": usageUpdate, "replay_complete": replayDone},
-		optional:   []optional{{deleteSession, "DELETE-001"}},
+		optional:   []optional{{resumeSession, ""}, {listSessions, ""}, {closeSession, ""}, {deleteSession, "DELETE-001"}},
 		clientCaps: "capabilities", agentCaps: "capabilities", loginID: "methodId", optionID: "configId",
 		folders:       "capabilities.session.additionalDirectories",
 		instructions:  "capabilities.session.systemPrompt",
