@@ -137,15 +137,18 @@ func (s *server) initialize(w http.ResponseWriter, r *http.Request, m message, l
 	c := s.begin(r, id, nil)
 	c.deliver(m, line)
 	box, _ := c.claim("", "", false)
-	answer, ok := box.next(r.Context().Done(), nil)
-	if !ok {
-		c.end()
-		refuse(w, http.StatusInternalServerError, "the agent gives no answer")
-		return
+	var answer *frame
+	var got message
+	for sound := false; !sound; box.took(box.reader) { // what is no message has no stream to go by yet
+		var ok bool
+		if answer, ok = box.next(r.Context().Done(), nil); !ok {
+			c.end()
+			refuse(w, http.StatusInternalServerError, "the agent gives no answer")
+			return
+		}
+		got, sound = read(answer.data)
 	}
-	box.took(box.reader)
 	box.release(box.reader)
-	got, _ := read(answer.data)
 	status := http.StatusOK
 	if refused := len(got.Error) > 0; !refused || s.does("initialize-refused-begins") {
 		s.mu.Lock()
