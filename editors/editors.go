@@ -92,15 +92,9 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	}
 	defer log.Close()
 	words := []string{b.Self, "serve", file, "--protocol", b.Protocol, "--quiet", "--out", agentOut}
-	var front *served
-	if b.Front != nil {
-		if front, err = b.listen(s, filepath.Join(agentOut, filepath.Base(s.ID)+".jsonl")); err != nil {
-			return res, err
-		}
-	} else if overNetwork(client) {
-		if front, err = b.serve(log, append(words, "--listen", "127.0.0.1:0")); err != nil {
-			return res, err
-		}
+	front, err := b.front(s, client, log, words, filepath.Join(agentOut, filepath.Base(s.ID)+".jsonl"))
+	if err != nil {
+		return res, err
 	}
 	if front != nil {
 		defer func() { err = errors.Join(err, front.Close()) }()
@@ -275,6 +269,18 @@ func (b *Bench) expand(client, agent []string) []string {
 type served struct {
 	url   string
 	close func() error
+}
+
+// front serves an agent that the client reaches at a URL, nil if it starts the agent itself.
+func (b *Bench) front(s *scenarios.Scenario, client []string, log *transcript.Transcript, words []string, file string,
+) (*served, error) {
+	switch {
+	case b.Front != nil:
+		return b.listen(s, file)
+	case overNetwork(client):
+		return b.serve(log, append(words, "--listen", "127.0.0.1:0"))
+	}
+	return nil, nil
 }
 
 // listen serves the endpoint of a scenario, whose transcript goes to a file.

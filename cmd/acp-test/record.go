@@ -74,7 +74,9 @@ func recordCommand(h *host) *cobra.Command {
 	f.StringVar(&o.install.out, "uninstall", "", "take the recorder out of the settings of an `EDITOR`")
 	f.StringVar(&o.install.agent, "agent", "", "change the entry `NAME` of the settings alone (default all)")
 	f.BoolVar(&o.install.dry, "dry-run", false, "show the change of the settings, and write nothing")
-	f.StringVar(&o.url, "url", "", "record what passes to the server at `URL`: an AG-UI endpoint, or an ACP agent by ws or with --protocol")
+	f.StringVar(&o.url, "url", "",
+		"record what passes to the server at `URL`: an AG-UI endpoint, or an ACP agent by ws "+
+			"or with --protocol")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "where clients reach the proxy of --url, an `ADDRESS`")
 	f.StringArrayVar(&o.redact, "redact", nil,
 		"what else is a secret, `REGEXP` (repeatable; of one with a group only the group)")

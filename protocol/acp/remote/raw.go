@@ -234,5 +234,6 @@ func note(t *transcript.Transcript, conn int, kind transcript.Kind, session stri
 	if err != nil {
 		raw = fmt.Appendf(nil, `{"error":%q}`, err.Error())
 	}
-	return t.Append(transcript.Entry{Conn: conn, Source: transcript.Network, Kind: kind, Session: session, Ref: ref, Raw: raw})
+	return t.Append(transcript.Entry{Conn: conn, Source: transcript.Network, Kind: kind, Session: session, Ref: ref,
+		Raw: raw})
 }

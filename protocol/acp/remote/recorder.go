@@ -42,8 +42,8 @@ type Recorder struct {
 	known map[string]int // connections by their ids
 }
 
-// NewRecorder returns a proxy for the agent at a URL of HTTP, which may serve WebSockets. It passes requests for / and for the
-// path of the URL on, and no others. An agent of this machine gets the Host that the editor sent.
+// NewRecorder returns a proxy for the agent at a URL of HTTP, which may serve WebSockets. It passes requests for / and
+// for the path of the URL on, and no others. An agent of this machine gets the Host that the editor sent.
 func NewRecorder(at *url.URL, log *transcript.Transcript) *Recorder {
 	t := &Recorder{log: log, at: at, client: transport.Client(dial), known: map[string]int{}}
 	t.client.Jar = nil // cookies are the editor's
@@ -80,8 +80,8 @@ func (t *Recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.open.Add(1)
 	defer t.open.Done()
 	if at := strings.TrimSuffix(r.URL.Path, "/"); at != "" && at != strings.TrimSuffix(t.at.Path, "/") {
-		http.Error(w, fmt.Sprintf("acp-test records the agent alone: / here, or %s; there is no %s", t.at.Path, r.URL.Path),
-			http.StatusNotFound)
+		why := fmt.Sprintf("acp-test records the agent alone: / here, or %s; there is no %s", t.at.Path, r.URL.Path)
+		http.Error(w, why, http.StatusNotFound)
 		return
 	}
 	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
@@ -158,8 +158,8 @@ func (t *Recorder) answer(r *http.Response) error {
 		form = "session"
 		t.sessions.watch(p.tap, true)
 	}
-	opening := note(t.log, p.conn, transcript.Opened, p.session, 0,
-		opened{Form: form, Status: p.Status, Proto: p.Proto, Headers: p.Headers, Since: r.Request.Header.Get("Last-Event-ID")})
+	opening := note(t.log, p.conn, transcript.Opened, p.session, 0, opened{Form: form, Status: p.Status, Proto: p.Proto,
+		Headers: p.Headers, Since: r.Request.Header.Get("Last-Event-ID")})
 	in := &events{}
 	body := &sse.Passing{Body: r.Body, In: in, Ended: func(err error) {
 		t.sessions.watch(p.tap, false)
@@ -168,7 +168,7 @@ func (t *Recorder) answer(r *http.Response) error {
 		note(t.log, p.conn, transcript.Closed, p.session, opening.Seq, e)
 	}}
 	in.Reader, in.heard = sse.NewReader(body.Feed()), func(e sse.Event) {
-		if p.session == "" { // nothing orders two streams, but what the agent wrote to a session's before this passes first
+		if p.session == "" { // what the agent wrote to the stream of a session before this passes first
 			wait, cancel := context.WithTimeout(r.Request.Context(), time.Second)
 			defer cancel()
 			t.sessions.drained(wait)
@@ -226,7 +226,7 @@ func own(h http.Header) http.Header {
 func (t *Recorder) socket(w http.ResponseWriter, r *http.Request) {
 	to := r.Clone(r.Context())
 	t.aim(to)
-	offered := strings.FieldsFunc(r.Header.Get("Sec-WebSocket-Protocol"), func(c rune) bool { return c == ',' || c == ' ' })
+	offered := strings.Fields(strings.ReplaceAll(r.Header.Get("Sec-WebSocket-Protocol"), ",", " "))
 	conn := t.begin()
 	agent, answer, err := websocket.Dial(r.Context(), to.URL.String(),
 		&websocket.DialOptions{HTTPClient: t.client, HTTPHeader: own(r.Header), Host: to.Host, Subprotocols: offered})
@@ -261,7 +261,9 @@ func (t *Recorder) socket(w http.ResponseWriter, r *http.Request) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_ = passed(life, editor, agent, func(data []byte, _ bool) { t.log.AppendFrame(conn, transcript.Editor, data, 0) })
+		_ = passed(life, editor, agent, func(data []byte, _ bool) {
+			t.log.AppendFrame(conn, transcript.Editor, data, 0)
+		})
 		hangUp()
 	}()
 	why := passed(life, agent, editor, func(data []byte, binary bool) {
