@@ -4,6 +4,7 @@ package editors
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,22 +85,22 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	if err := workspace.Write(dirs.Work, s.Workspace); err != nil {
 		return res, err
 	}
-	words := []string{b.Self, "serve", file, "--protocol", b.Protocol, "--quiet", "--out", agentOut}
-	var front *served
-	if b.Front != nil {
-		if front, err = b.listen(s, filepath.Join(agentOut, filepath.Base(s.ID)+".jsonl")); err != nil {
-			return res, err
-		}
-		defer func() { err = errors.Join(err, front.Close()) }()
-		words = []string{front.url}
-	}
-	argv, seen := b.expand(client, words), filepath.Join(out, "seen.jsonl")
 	log, err := transcript.New(transcript.Header{Tool: b.Tool, Scenario: s.ID},
 		transcript.Options{Classifier: b.Judge.Protocol})
 	if err != nil {
 		return res, err
 	}
 	defer log.Close()
+	words := []string{b.Self, "serve", file, "--protocol", b.Protocol, "--quiet", "--out", agentOut}
+	front, err := b.front(s, client, log, words, filepath.Join(agentOut, filepath.Base(s.ID)+".jsonl"))
+	if err != nil {
+		return res, err
+	}
+	if front != nil {
+		defer func() { err = errors.Join(err, front.Close()) }()
+		words = []string{front.url}
+	}
+	argv, seen := b.expand(client, words), filepath.Join(out, "seen.jsonl")
 	ctx, cancel := context.WithTimeout(ctx, b.Timeout)
 	defer cancel()
 	left, ended, late, err := b.run(ctx, log, transport.Command{
@@ -241,14 +242,24 @@ func (b *Bench) sessionsIn(dir string) ([]replay.Session, error) {
 	return out, nil
 }
 
-// expand puts the agent's command where {agent} stands.
+// atURL and atSocket stand for the URL of an agent that is a server, over HTTP and by a WebSocket.
+const atURL, atSocket = "{url}", "{ws}"
+
+// overNetwork reports whether a client's command line reaches the agent over a network.
+func overNetwork(client []string) bool {
+	line := strings.Join(client, " ")
+	return strings.Contains(line, atURL) || strings.Contains(line, atSocket)
+}
+
+// expand puts the agent's command where {agent} stands, or its URL.
 func (b *Bench) expand(client, agent []string) []string {
 	var out []string
 	for _, w := range client {
 		if w == "{agent}" {
 			out = append(out, agent...)
 		} else {
-			out = append(out, strings.ReplaceAll(w, "{agent}", b.Quote(agent)))
+			out = append(out, strings.NewReplacer("{agent}", b.Quote(agent), atURL, agent[0],
+				atSocket, strings.Replace(agent[0], "http", "ws", 1)).Replace(w))
 		}
 	}
 	return out
@@ -258,6 +269,18 @@ func (b *Bench) expand(client, agent []string) []string {
 type served struct {
 	url   string
 	close func() error
+}
+
+// front serves an agent that the client reaches at a URL, nil if it starts the agent itself.
+func (b *Bench) front(s *scenarios.Scenario, client []string, log *transcript.Transcript, words []string, file string,
+) (*served, error) {
+	switch {
+	case b.Front != nil:
+		return b.listen(s, file)
+	case overNetwork(client):
+		return b.serve(log, append(words, "--listen", "127.0.0.1:0"))
+	}
+	return nil, nil
 }
 
 // listen serves the endpoint of a scenario, whose transcript goes to a file.
@@ -288,6 +311,40 @@ func (b *Bench) listen(s *scenarios.Scenario, file string) (*served, error) {
 		return errors.Join(err, log.Close())
 	})
 	return &served{url: "http://" + l.Addr().String() + "/", close: end}, nil
+}
+
+// serve starts an agent that is a server.
+func (b *Bench) serve(log *transcript.Transcript, words []string) (*served, error) {
+	p, err := transport.StartPiped(context.Background(), log, 0, transport.Command{Path: words[0], Args: words[1:],
+		Keeper: []string{b.Self, "keeper"}, Env: b.Env})
+	if err != nil {
+		return nil, err
+	}
+	p.Stdin.Close()
+	said := bufio.NewReader(p.Stderr)
+	line, err := said.ReadString('\n')
+	at := strings.Index(line, "http://")
+	if at < 0 {
+		p.Kill()
+		err = cmp.Or(err, fmt.Errorf("the agent says no URL, but %q", line))
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_, _ = io.Copy(io.Discard, said) // what happens is in its transcript
+		p.Wait()
+		p.Stdout.Close()
+		p.Stderr.Close()
+	}()
+	end := func() error {
+		defer time.AfterFunc(3*time.Second, p.Kill).Stop() // it ends by itself when the client has taken leave
+		<-over
+		return nil
+	}
+	if err != nil {
+		return nil, errors.Join(err, end())
+	}
+	return &served{url: strings.TrimSpace(line[at:]), close: end}, nil
 }
 
 // Close ends the endpoint and breaks open connections off.

@@ -1,7 +1,7 @@
 // A client on the official TypeScript library: opens one session, prompts, and
 // prints what the agent said. Permissions are answered with the first option
 // that allows once.
-// usage: node sdk-client.mjs AGENT [ARG…]; PROMPT is the text of the prompt. ACP_TEST_SEEN is the
+// usage: node sdk-client.mjs AGENT [ARG…], or with the URL of an agent, http or ws; PROMPT is the text of the prompt. ACP_TEST_SEEN is the
 // file for an account of what a user would have seen, and FAULT what is wrong with that: last-lost,
 // doubled, elsewhere, asks-unseen or calls-unseen; invents is one that chooses what was not offered,
 // dies one that a request for a file ends.
@@ -10,10 +10,13 @@ import { appendFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { Readable, Writable } from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
+import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-client";
+import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
 
 const [command, ...args] = process.argv.slice(2);
-const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
-const ended = new Promise((resolve) => child.once("exit", resolve));
+const child = /^(http|ws):/.test(command) ? null : spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+const ended = new Promise((resolve) => (child ? child.once("exit", resolve) : resolve()));
+const stop = () => (child ? child.kill("SIGKILL") : process.exit(1));
 let text = "";
 const { ACP_TEST_SEEN: account, FAULT: fault } = process.env;
 const seen = (line) => account && appendFileSync(account, JSON.stringify(line) + "\n");
@@ -57,7 +60,11 @@ function part(content, line, limit) {
 
 // A turn that takes longer is cancelled, and then given up.
 const patience = Number(process.env.PATIENCE_MS ?? 8000);
-const stream = acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout));
+const stream = child
+  ? acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout))
+  : command.startsWith("ws:")
+    ? createWebSocketStream(command)
+    : createHttpStream(command);
 const done = app.connectWith(stream, async (agent) => {
   const { protocolVersion } = await agent.request(acp.methods.agent.initialize, {
     protocolVersion: acp.PROTOCOL_VERSION,
@@ -69,7 +76,7 @@ const done = app.connectWith(stream, async (agent) => {
   const cancel = setTimeout(() => {
     cancelled = true;
     agent.notify(acp.methods.agent.session.cancel, { sessionId });
-    setTimeout(() => child.kill("SIGKILL"), patience).unref();
+    setTimeout(stop, patience).unref();
   }, patience);
   const { stopReason } = await agent.request(acp.methods.agent.session.prompt, {
     sessionId,
@@ -82,7 +89,7 @@ await done.catch((err) => {
   console.error(`sdk-client: ${err.message}`);
   process.exitCode = 1;
 });
-child.stdin.end();
-const timer = setTimeout(() => child.kill("SIGKILL"), 5000);
+child?.stdin.end();
+const timer = setTimeout(stop, 5000);
 await ended;
 clearTimeout(timer);

@@ -31,6 +31,29 @@ var _ = Describe("an agent over a network", func() {
 		}
 	})
 
+	It("is recorded on the way, over HTTP and by a WebSocket, as on pipes and without tokens", func() {
+		p := newPlace()
+		p.env = append(p.env, "TOKEN=s3cr3t-of-mine")
+		p.write("hello.txtar", hello)
+		p.write("agent.txtar", "role agent\non prompt {\n\ttext Hello.\n\tend end_turn\n}\n")
+		got := p.run("run", "--no-smoke", "hello.txtar", "--", "acp-test", "record", "--out", p.dir+"/stdio.jsonl", "--",
+			"acp-test", "serve", p.dir+"/agent.txtar", "-q", "--out", p.dir+"/served")
+		Expect(got.out).To(ContainSubstring("1 scenario: 1 pass"), got.err)
+		for _, scheme := range []string{"http", "ws"} {
+			to := p.listening("serve", "agent.txtar", "--listen", "127.0.0.1:0", "--quiet", "--out", "served")
+			at := p.listening("record", "--protocol", "acp-v1", "--url", to, "--out", scheme+".jsonl")
+			got := p.run("run", "--url", scheme+strings.TrimPrefix(at, "http"), "--header", "Authorization:Bearer $TOKEN",
+				"--no-smoke", "hello.txtar")
+			Expect(got.out).To(ContainSubstring("1 scenario: 1 pass"), got.err)
+			recorded := p.read(scheme + ".jsonl")
+			Expect(recorded).NotTo(ContainSubstring("s3cr3t-of-mine"))
+			Expect(recorded).To(ContainSubstring(map[string]string{"http": `"form":"session"`, "ws": `"form":"websocket"`}[scheme]))
+			got = p.run("diff", "stdio-2.jsonl", scheme+".jsonl")
+			Expect(got.code).To(BeZero(), got.out+got.err)
+			Expect(p.run("check", scheme+".jsonl").code).To(BeZero())
+		}
+	})
+
 	It("has faults and liberties of a server there, and only there", func() {
 		p := newPlace()
 		got := p.run("run", "--over", "http", "--fault", "batch-run", "--run", "^remote/batch$")

@@ -231,14 +231,14 @@ const greeting = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"proto
 	`"clientInfo":{"name":"my-editor","version":"3"}}}` + "\n"
 
 var _ = Describe("an editor that says what its user saw", func() {
-	judged := func(p *place, fault string) (checks map[string]results.Verdict, said string) {
+	judged := func(p *place, fault, agent string) (checks map[string]results.Verdict, said string) {
 		clients, err := filepath.Abs("../../ci/editors")
 		Expect(err).NotTo(HaveOccurred())
 		node := filepath.Join(clients, "node_modules", "node", "bin", "node")
 		Expect(node).To(BeAnExistingFile(), "run ci/install-npm ci/editors")
 		p.env = append(p.env, "FAULT="+fault)
 		got := p.run("editors", "--run", "editors/(m06-odd-tool-calls|m07-permission-options|m12-noise|m14-request-ids)$", "-j", "3", "--", node,
-			filepath.Join(clients, "sdk-client.mjs"), "{agent}")
+			filepath.Join(clients, "sdk-client.mjs"), agent)
 		checks = map[string]results.Verdict{}
 		for _, r := range p.results().Results {
 			for _, k := range r.Checks {
@@ -250,13 +250,17 @@ var _ = Describe("an editor that says what its user saw", func() {
 		return checks, got.out + got.err
 	}
 
-	It("is judged by that", func() {
-		checks, said := judged(newPlace(), "")
+	DescribeTable("is judged by that", func(agent string) {
+		checks, said := judged(newPlace(), "", agent)
 		Expect(checks).To(And(HaveLen(8), HaveEach(results.Pass)), said)
-	})
+	},
+		Entry("with an agent that it starts", "{agent}"),
+		Entry("with an agent that it reaches over HTTP", "{url}"),
+		Entry("with an agent that it reaches by a WebSocket", "{ws}"),
+	)
 
 	DescribeTable("fails where that is not what the agent sent", func(fault, slug, observed string) {
-		checks, said := judged(newPlace(), fault)
+		checks, said := judged(newPlace(), fault, "{agent}")
 		Expect(checks).To(ContainElement(results.Fail))
 		for id, verdict := range checks {
 			Expect(verdict == results.Fail).To(Equal(strings.HasSuffix(id, "#"+slug)), "%s: %s\n%s", id, verdict, said)

@@ -26,6 +26,7 @@ import (
 	"github.com/acp-test/acp-test/internal/loopback"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
+	"github.com/acp-test/acp-test/protocol/acp/remote"
 	"github.com/acp-test/acp-test/protocol/agui"
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/replay"
@@ -73,8 +74,10 @@ func recordCommand(h *host) *cobra.Command {
 	f.StringVar(&o.install.out, "uninstall", "", "take the recorder out of the settings of an `EDITOR`")
 	f.StringVar(&o.install.agent, "agent", "", "change the entry `NAME` of the settings alone (default all)")
 	f.BoolVar(&o.install.dry, "dry-run", false, "show the change of the settings, and write nothing")
-	f.StringVar(&o.url, "url", "", "record what passes to the AG-UI endpoint at `URL`")
-	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "where front ends reach the proxy of --url, an `ADDRESS`")
+	f.StringVar(&o.url, "url", "",
+		"record what passes to the server at `URL`: an AG-UI endpoint, or an ACP agent by ws "+
+			"or with --protocol")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "where clients reach the proxy of --url, an `ADDRESS`")
 	f.StringArrayVar(&o.redact, "redact", nil,
 		"what else is a secret, `REGEXP` (repeatable; of one with a group only the group)")
 	f.BoolVar(&o.keepText, "keep-text", false,
@@ -348,10 +351,18 @@ func neverAsked(t *transcript.Transcript) bool {
 	})
 }
 
-// recordWeb records what front ends and an endpoint say to each other, until it is
-// interrupted.
+// recordWeb records what clients and a server say to each other, until it is interrupted. An AG-UI endpoint has no
+// WebSockets, so that the scheme of the URL can say that its protocol is ACP.
 func (h *host) recordWeb(ctx context.Context, o *recording) (err error) {
-	target, err := endpoint.Target(o.url)
+	usual, at := agui.Name, o.url
+	if socket, ok := strings.CutPrefix(at, "ws"); ok {
+		usual, at = acpV1().Name, "http"+socket
+	}
+	of, err := protocolNamed(cmp.Or(h.protocol, usual))
+	if err != nil {
+		return err
+	}
+	target, err := endpoint.Target(at)
 	if err != nil {
 		return fmt.Errorf("--url: %w", err)
 	}
@@ -360,17 +371,22 @@ func (h *host) recordWeb(ctx context.Context, o *recording) (err error) {
 		return fmt.Errorf("--listen: %w", err)
 	}
 	defer listener.Close()
-	of, err := protocolNamed(agui.Name)
-	if err != nil {
-		return err
-	}
 	log, file, err := h.recordingLog(o, of, "endpoint")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	tap := endpoint.NewTap(target, log)
-	fmt.Fprintf(h.err, "recording http://%s/ in %s\n", listener.Addr(), file)
+	var tap interface {
+		http.Handler
+		Wait()
+	}
+	path := "/"
+	if of.Name == agui.Name {
+		tap = endpoint.NewTap(target, log)
+	} else {
+		tap, path = remote.NewRecorder(target, log), cmp.Or(target.Path, path)
+	}
+	fmt.Fprintf(h.err, "recording http://%s%s in %s\n", listener.Addr(), path, file)
 	if err := serveHTTP(ctx, listener, tap); err != nil {
 		return err
 	}

@@ -199,7 +199,7 @@ var hosts = []struct{ url, ci string }{
 	{"codeberg.org", "forgejo"}, {"forgejo", "forgejo"}, {"gitea", "forgejo"},
 }
 
-var remote = lazy.Regexp(`(?m)^\s*url\s*=\s*(.+)$`)
+var origins = lazy.Regexp(`(?m)^\s*url\s*=\s*(.+)$`)
 
 // ciOf is the CI system that a folder has files of, else that of the host of its origin.
 func ciOf(dir string) string {
@@ -213,7 +213,7 @@ func ciOf(dir string) string {
 		}
 	}
 	config, _ := os.ReadFile(filepath.Join(dir, ".git", "config"))
-	for _, url := range remote().FindAllStringSubmatch(string(config), -1) {
+	for _, url := range origins().FindAllStringSubmatch(string(config), -1) {
 		for _, host := range hosts {
 			if strings.Contains(url[1], host.url) {
 				return host.ci

@@ -3,14 +3,20 @@ package acp_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/coder/websocket"
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/ci/inside"
@@ -79,7 +85,7 @@ func TestTheAgentOverANetwork(t *testing.T) {
 			list = append(list, s)
 		}
 	}
-	for binding, skipped := range map[string]int{"http": 25, "ws": 58} {
+	for binding, skipped := range map[string]int{"http": 25, "ws": 59} {
 		e := overNetwork(t, binding)
 		e.Golden, e.GoldenRequired = &golden.Store{Embedded: golden.Shipped()}, true
 		run := e.RunAll(context.Background(), list, scenarios.Plan{Jobs: 6})
@@ -91,6 +97,9 @@ func TestTheAgentOverANetwork(t *testing.T) {
 			case results.Skip:
 				skips++
 			}
+			if slices.ContainsFunc(r.Findings, func(f results.Finding) bool { return f.Rule == "EXIT-EOF" }) {
+				t.Errorf("%s over %s: a server is to end with its connection", r.ID, binding)
+			}
 			if r.Verdict != results.Pass && r.Verdict != results.Skip {
 				t.Errorf("%s over %s: %s %s %+v", r.ID, binding, r.Verdict, r.Summary(), r.Golden)
 			}
@@ -100,6 +109,9 @@ func TestTheAgentOverANetwork(t *testing.T) {
 		}
 	}
 }
+
+// endless stands for blanks without an end.
+const endless = "…"
 
 // What is no agent at a URL gets one clear message, and the run goes on.
 func TestWhatIsNoServer(t *testing.T) {
@@ -113,6 +125,8 @@ func TestWhatIsNoServer(t *testing.T) {
 		"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n":                                                   "the server answers 404 Not Found",
 		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}":                      "is that an ACP agent?",
 		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}": "without the header Acp-Connection-Id",
+		"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" + endless:                                          "is that an ACP agent?",
+		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n" + endless:                                   "is that an ACP agent?",
 		"SSH-2.0-none\r\n": "malformed HTTP response",
 		"":                 "nobody listens at",
 	} {
@@ -130,7 +144,11 @@ func TestWhatIsNoServer(t *testing.T) {
 					return
 				}
 				_, _ = c.Read(make([]byte, 4096))
-				_, _ = io.WriteString(c, answer)
+				text, more := strings.CutSuffix(answer, endless)
+				_, err = io.WriteString(c, text)
+				for more && err == nil { // until nobody reads
+					_, err = io.WriteString(c, strings.Repeat(" ", 1<<20))
+				}
 				c.Close()
 			}
 		}()
@@ -149,6 +167,99 @@ func TestWhatIsNoServer(t *testing.T) {
 		}
 		if !r.NotStarted || !strings.Contains(said.String(), want) {
 			t.Errorf("for %q got %s %s\n%s", answer, r.Verdict, r.Summary(), said.String())
+		}
+	}
+}
+
+// served is an engine whose agent is a handler, reached by a binding.
+func served(t *testing.T, binding string, handler http.HandlerFunc) *scenarios.Engine {
+	t.Helper()
+	e := overNetwork(t, binding)
+	e.Connect = func(_ context.Context, log *transcript.Transcript, conn int, _ agents.Launch) (*transport.Agent, error) {
+		server := httptest.NewServer(handler)
+		at := remote.At(binding+strings.TrimPrefix(server.URL, "http"), nil)
+		return transport.InProcessServer(log, conn, at, func(ctx context.Context) error {
+			<-ctx.Done()
+			server.CloseClientConnections()
+			server.Close()
+			return nil
+		}), nil
+	}
+	return e
+}
+
+// welcomed is the answer to an initialize.
+func welcomed(body io.Reader) []byte {
+	var asked struct{ ID json.RawMessage }
+	_ = json.NewDecoder(body).Decode(&asked)
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1,"agentCapabilities":{}}}`, asked.ID)
+}
+
+// A server that was started may listen before it takes WebSockets: it is asked again.
+func TestAWebSocketIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	e := served(t, "ws", func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) <= 2 {
+			http.NotFound(w, r)
+			return
+		}
+		ws, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		_, in, err := ws.Reader(r.Context())
+		if err == nil {
+			_ = ws.Write(r.Context(), websocket.MessageText, welcomed(in))
+		}
+		<-ws.CloseRead(r.Context()).Done()
+	})
+	s, err := acp.V1().Parse("hello", "hello.txtar", []byte("check a\ninitialize\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := e.Run(context.Background(), s); r.Verdict != results.Pass || asked.Load() != 3 {
+		t.Errorf("asked %d times: %s %s", asked.Load(), r.Verdict, r.Summary())
+	}
+}
+
+// An event of 64 MiB is kept in part, and one without an end is waited for as long as a step may take: what follows
+// names both.
+func TestEventsWithoutMeasure(t *testing.T) {
+	t.Parallel()
+	s, err := acp.V1().Parse("hello", "hello.txtar", []byte("check a\ninitialize\nsession new main\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for mebibytes, want := range map[int]string{64: "67108913 bytes long, more than the limit", 1 << 20: "got nothing"} {
+		e := served(t, "http", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set(remote.ConnectionID, "one")
+			if r.Method == http.MethodPost && r.Header.Get(remote.ConnectionID) == "" {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = w.Write(welcomed(r.Body))
+				return
+			}
+			if r.Method != http.MethodGet {
+				w.WriteHeader(http.StatusAccepted)
+				return
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, err := io.WriteString(w, `data: {"jsonrpc":"2.0","method":"_x","params":{"x":"`)
+			for i := 0; i < mebibytes && err == nil; i++ {
+				_, err = io.WriteString(w, strings.Repeat("x", 1<<20))
+			}
+			_, _ = io.WriteString(w, "\"}}\n\n")
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		})
+		e.StepTimeout, e.Profile.Timeouts.Start = time.Second, time.Second
+		r := e.Run(context.Background(), s)
+		said := r.Summary()
+		for _, f := range r.Findings {
+			said += "\n" + f.Message
+		}
+		if r.Verdict != results.Fail || !strings.Contains(said, want) {
+			t.Errorf("of %d MiB: got %s %s", mebibytes, r.Verdict, said)
 		}
 	}
 }
@@ -175,13 +286,12 @@ var fixedOverNetwork = []string{"prompt-turn/two-turns", "permission/allow-once-
 // Each fault of the server is found by what reddens-network.txt declares, and by nothing else in the scenarios that
 // it names and in the fixed ones.
 func TestEachFaultOfTheNetworkIsFound(t *testing.T) {
-	p := proof.Proof{File: "../../refagent/faults/reddens-network.txt", AtOnce: 24, Faults: map[string]faults.Effect{},
+	p := proof.Proof{File: "../../refagent/faults/reddens-network.txt", AtOnce: 12, Faults: map[string]faults.Effect{},
 		Scenarios: ofTheNetwork(t), Fixed: fixedOverNetwork}
 	p.Engine = func(fault string) *scenarios.Engine {
 		f, _ := faults.Find(faults.Network, fault)
 		e := overNetwork(t, cmp.Or(f.Topic, "http"), fault)
-		e.StepTimeout = 1500 * time.Millisecond // most of what is broken shows at once
-		e.Profile.Timeouts.Start = 2 * time.Second
+		e.StepTimeout = 3 * time.Second // who waits in vain leaves the processor to the others
 		return e
 	}
 	for _, f := range faults.All(faults.Network) {

@@ -35,6 +35,8 @@ type connection struct {
 	heldBy string             // the stream of those
 	socket func(frame []byte) // where to, if by a WebSocket
 	done   chan struct{}      // closed when the agent has ended
+	half   []byte             // what came of a body that broke off
+	latest []byte             // the last message of the editor
 }
 
 // call is a request of the editor.

@@ -11,6 +11,29 @@ import (
 	"strings"
 )
 
+// brokeOff notes what came of a message, for the fault that executes it twice.
+func (c *connection) brokeOff(half []byte) {
+	c.mu.Lock()
+	c.half = half
+	latest := c.latest
+	c.mu.Unlock()
+	c.again(latest)
+}
+
+// again delivers a message once more of which a part came before, or after it.
+func (c *connection) again(line []byte) {
+	c.mu.Lock()
+	c.latest = line
+	twice := len(c.half) > 0 && bytes.HasPrefix(line, c.half)
+	if twice {
+		c.half = nil
+	}
+	c.mu.Unlock()
+	if twice {
+		c.deliver(message{}, line)
+	}
+}
+
 // typed reports whether the body of a request is said to be JSON.
 func (s *server) typed(r *http.Request) bool {
 	said := r.Header.Get("Content-Type")
@@ -31,13 +54,20 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnsupportedMediaType, "the body must be "+jsonType)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	most := int64(mostBody)
+	if r.ContentLength > most && s.does("body-any") {
+		most = r.ContentLength
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
 		refuse(w, http.StatusRequestEntityTooLarge, "the body is too large")
 		return
 	case err != nil:
+		if c := s.connection(w, r); c != nil && s.does("broken-off-run-twice") {
+			c.brokeOff(body)
+		}
 		return // half of a message is none
 	}
 	line := bytes.ReplaceAll(body, []byte("\n"), []byte(" "))
@@ -106,6 +136,7 @@ func (s *server) message(w http.ResponseWriter, r *http.Request, c *connection, 
 		return
 	}
 	c.deliver(m, line)
+	c.again(line)
 	if m.Method == "session/prompt" && s.does("accepted-late") {
 		c.answered(m)
 	}
@@ -137,15 +168,18 @@ func (s *server) initialize(w http.ResponseWriter, r *http.Request, m message, l
 	c := s.begin(r, id, nil)
 	c.deliver(m, line)
 	box, _ := c.claim("", "", false)
-	answer, ok := box.next(r.Context().Done(), nil)
-	if !ok {
-		c.end()
-		refuse(w, http.StatusInternalServerError, "the agent gives no answer")
-		return
+	var answer *frame
+	var got message
+	for sound := false; !sound; box.took(box.reader) { // what is no message has no stream to go by yet
+		var ok bool
+		if answer, ok = box.next(r.Context().Done(), nil); !ok {
+			c.end()
+			refuse(w, http.StatusInternalServerError, "the agent gives no answer")
+			return
+		}
+		got, sound = read(answer.data)
 	}
-	box.took(box.reader)
 	box.release(box.reader)
-	got, _ := read(answer.data)
 	status := http.StatusOK
 	if refused := len(got.Error) > 0; !refused || s.does("initialize-refused-begins") {
 		s.mu.Lock()

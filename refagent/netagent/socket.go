@@ -42,7 +42,9 @@ func (s *server) socket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = ws.CloseNow() }()
-	ws.SetReadLimit(mostBody)
+	if ws.SetReadLimit(mostBody); s.does("socket-frame-any") {
+		ws.SetReadLimit(-1)
+	}
 	c := s.begin(r, id, s.writer(ws))
 	if !s.does("socket-lost-unnoticed") {
 		defer c.end()

@@ -225,10 +225,15 @@ func (c *Conn) event(ref int, data []byte, id string) {
 
 // entry appends an entry of the network.
 func (c *Conn) entry(kind transcript.Kind, session string, ref int, details any) transcript.Entry {
+	return note(c.agent.Transcript(), c.agent.Conn(), kind, session, ref, details)
+}
+
+func note(t *transcript.Transcript, conn int, kind transcript.Kind, session string, ref int, details any,
+) transcript.Entry {
 	raw, err := json.Marshal(details)
 	if err != nil {
 		raw = fmt.Appendf(nil, `{"error":%q}`, err.Error())
 	}
-	return c.agent.Transcript().Append(transcript.Entry{Conn: c.agent.Conn(), Source: transcript.Network, Kind: kind,
-		Session: session, Ref: ref, Raw: raw})
+	return t.Append(transcript.Entry{Conn: conn, Source: transcript.Network, Kind: kind, Session: session, Ref: ref,
+		Raw: raw})
 }

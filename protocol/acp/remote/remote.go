@@ -50,6 +50,7 @@ type Conn struct {
 	header http.Header
 	client *http.Client
 	agent  *transport.Agent
+	taps
 
 	items chan item
 	rests chan struct{} // takes a value while the reader waits
@@ -68,11 +69,10 @@ type Conn struct {
 
 	mu    sync.Mutex
 	way   binding // nil until the URL is known
-	taps  map[*tap]bool
-	ended bool  // nothing more is sent
-	gone  bool  // the server is no more
-	final bool  // nothing more begins to receive
-	why   error // why nothing more is to be received; nil is the end
+	ended bool    // nothing more is sent
+	gone  bool    // the server is no more
+	final bool    // nothing more begins to receive
+	why   error   // why nothing more is to be received; nil is the end
 	once  sync.Once
 	held  map[int]*held // what a script has opened, by the Seq of its entry
 }
@@ -97,9 +97,9 @@ type item struct {
 // with each request.
 func At(url string, headers map[string]string) *Conn {
 	c := &Conn{given: transport.Address(url), header: http.Header{}, items: make(chan item),
-		rests: make(chan struct{}), over: make(chan struct{}), dead: make(chan struct{}), taps: map[*tap]bool{}}
+		rests: make(chan struct{}), over: make(chan struct{}), dead: make(chan struct{})}
 	c.ctx, c.abort = context.WithCancel(context.Background())
-	c.client = transport.Client(c.dial)
+	c.client = transport.Client(dial)
 	for name, value := range headers {
 		c.header.Set(name, value)
 	}
@@ -297,14 +297,9 @@ func (c *Conn) Unread() (n int, ok bool) { return 0, false }
 // Drained implements transport.Transport.
 func (c *Conn) Drained() (done <-chan struct{}, ok bool) {
 	all := make(chan struct{})
-	c.mu.Lock()
-	taps := slices.Collect(maps.Keys(c.taps))
-	c.mu.Unlock()
 	go func() {
 		defer close(all)
-		for _, t := range taps {
-			t.drained(c.ctx)
-		}
+		c.taps.drained(c.ctx)
 		select { // the last of it is in the transcript when the reader is back
 		case <-c.rests:
 		case <-c.over:
@@ -322,8 +317,8 @@ type tap struct {
 	once   sync.Once
 }
 
-// dial is how the client connects.
-func (c *Conn) dial(ctx context.Context, network, address string) (net.Conn, error) {
+// dial is how a client connects.
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
@@ -379,15 +374,34 @@ func tapped(ctx context.Context, found **tap, freed chan struct{}) context.Conte
 	})
 }
 
+// taps are those of open streams.
+type taps struct {
+	guard sync.Mutex
+	open  map[*tap]bool
+}
+
 // watch makes a tap one of those of the streams, or no longer.
-func (c *Conn) watch(t *tap, on bool) {
+func (s *taps) watch(t *tap, on bool) {
 	if t == nil {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if delete(c.taps, t); on {
-		c.taps[t] = true
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	if delete(s.open, t); on {
+		if s.open == nil {
+			s.open = map[*tap]bool{}
+		}
+		s.open[t] = true
+	}
+}
+
+// drained waits until what has come by the streams has been received, or ctx ends.
+func (s *taps) drained(ctx context.Context) {
+	s.guard.Lock()
+	open := slices.Collect(maps.Keys(s.open))
+	s.guard.Unlock()
+	for _, t := range open {
+		t.drained(ctx)
 	}
 }
 
@@ -405,8 +419,8 @@ func told(h http.Header) map[string]string {
 	for name, values := range h {
 		name = strings.ToLower(name)
 		if strings.HasPrefix(name, "acp-") || strings.HasPrefix(name, "access-control-") ||
-			strings.HasPrefix(name, "sec-websocket-") ||
-			strings.Contains(" content-type retry-after allow location www-authenticate ", " "+name+" ") {
+			strings.Contains(" content-type retry-after allow location www-authenticate sec-websocket-extensions "+
+				"sec-websocket-protocol ", " "+name+" ") {
 			all[name] = strings.ToValidUTF8(strings.Join(values, ", "), "\uFFFD")
 		}
 	}

@@ -72,6 +72,9 @@ func newSocket(c *Conn, at *url.URL) (*socket, error) {
 	return s, nil
 }
 
+// inBinary says why a binary frame is no message.
+const inBinary = "the message is in a binary frame, and each is in a text frame"
+
 // read receives messages until the socket ends.
 func (s *socket) read() {
 	for {
@@ -83,7 +86,7 @@ func (s *socket) read() {
 		}
 		it := item{data: data, stream: s.seq}
 		if kind == websocket.MessageBinary {
-			it.problem = "the message is in a binary frame, and each is in a text frame"
+			it.problem = inBinary
 		}
 		s.c.put(it)
 	}

@@ -37,7 +37,8 @@ func onNetwork(
 
 func compileHTTP(l *scenarios.Line) scenarios.Step {
 	headers := l.Headers()
-	opts := l.Options("expects", "has", "lacks", "connection", "session")
+	opts := l.Options("expects", "has", "lacks", "connection", "session", "pad")
+	pad := padding(l, opts["pad"])
 	raw := remote.Raw{Method: remote.Upgrade}
 	need := language.Need{What: "ws", Line: l.Number}
 	var body script.Word
@@ -63,7 +64,7 @@ func compileHTTP(l *scenarios.Line) scenarios.Step {
 		if err != nil {
 			return err
 		}
-		r.Body = []byte(text)
+		r.Body = []byte(text + pad)
 		wait, cancel := b.StepTimeout(ctx, 0)
 		defer cancel()
 		b.Did(l) // what comes of it may come before its answer
@@ -74,6 +75,19 @@ func compileHTTP(l *scenarios.Line) scenarios.Step {
 		b.Name(l.Alias, e)
 		return statusOf(b, l, e, opts)
 	})
+}
+
+// padding returns the blanks behind a message that make it so many MiB longer.
+func padding(l *scenarios.Line, mebibytes script.Word) string {
+	if mebibytes.Raw() == "" {
+		return ""
+	}
+	n, err := strconv.Atoi(mebibytes.Raw())
+	if err != nil || n < 1 || n > 1024 {
+		l.Usage(l.End(), "pad=%s: give a number of MiB from 1 to 1024", mebibytes.Raw())
+		return ""
+	}
+	return strings.Repeat(" ", n<<20)
 }
 
 // dressed gives a request its headers.
@@ -149,7 +163,8 @@ func compileAbandon(l *scenarios.Line) scenarios.Step {
 }
 
 func compileFrame(l *scenarios.Line) scenarios.Step {
-	opts := l.Options("form")
+	opts := l.Options("form", "pad")
+	pad := padding(l, opts["pad"])
 	ref := l.Ref(0)
 	text := l.Source(l.Need(1, "what to send"))
 	l.AtMost(2, "quote the text")
@@ -163,7 +178,7 @@ func compileFrame(l *scenarios.Line) scenarios.Step {
 			return err
 		}
 		b.Did(l)
-		if err := c.Frame(ctx, e.Seq, []byte(what), opts["form"].Is("binary")); err != nil {
+		if err := c.Frame(ctx, e.Seq, []byte(what+pad), opts["form"].Is("binary")); err != nil {
 			return l.Fault(err)
 		}
 		return nil

@@ -156,7 +156,7 @@ func (e *Endpoint) stream(ctx context.Context, body io.Closer, s source, p Post)
 	var open *time.Timer // runs once the run has ended
 	late := make(chan struct{})
 	defer func() {
-		end.Framing = *s.shows()
+		end.Framing = *s.Shows()
 		if open != nil {
 			open.Stop()
 		}

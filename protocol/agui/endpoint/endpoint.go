@@ -205,7 +205,7 @@ func Import(t *transcript.Transcript, kind string, stream []byte) {
 		end.heard(p.data)
 		p.add(t, 0, 0)
 	}
-	if end.Framing = *s.shows(); end.Events > 0 {
+	if end.Framing = *s.Shows(); end.Events > 0 {
 		t.Event(0, transcript.Agent, transcript.Ended, "", end)
 	}
 }

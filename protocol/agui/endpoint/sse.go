@@ -24,9 +24,9 @@ type piece struct {
 type source interface {
 	// step returns an event if one is complete, then or with it the error that ends the stream.
 	step() (p piece, complete bool, err error)
-	// within reports whether what was read last belongs to an event that is not complete.
-	within() bool
-	shows() *Framing
+	// Within reports whether what was read last belongs to an event that is not complete.
+	Within() bool
+	Shows() *Framing
 }
 
 // next returns the next event of a stream. After the last one it returns io.EOF, or the
@@ -78,10 +78,6 @@ func (s events) step() (piece, bool, error) {
 	return piece{data: e.Data, size: e.Size}, complete, err
 }
 
-func (s events) within() bool { return s.Within() }
-
-func (s events) shows() *Framing { return s.Shows() }
-
 // keptOfFrame is how many bytes are kept of a frame that is too long.
 const keptOfFrame = 4 << 10
 
@@ -92,9 +88,9 @@ type frames struct {
 	skip    int64 // what is to come of a frame that is too long
 }
 
-func (f *frames) within() bool { return false }
+func (f *frames) Within() bool { return false }
 
-func (f *frames) shows() *Framing { return &f.framing }
+func (f *frames) Shows() *Framing { return &f.framing }
 
 // step reads a frame, or a part of one that is too long.
 func (f *frames) step() (piece, bool, error) {

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/internal/loopback"
+	"github.com/acp-test/acp-test/internal/sse"
 	"github.com/acp-test/acp-test/protocol/agui/aguiframe"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -100,8 +101,9 @@ func (t *Tap) answer(r *http.Response) error {
 		return nil
 	}
 	t.note(ref, transcript.Response, head)
-	p := &passing{body: r.Body, tap: t, ref: ref, ctx: r.Request.Context()}
-	p.in = sourceOf(head.Type, io.TeeReader(r.Body, &p.raw))
+	in := &recorder{tap: t, ref: ref}
+	p := &sse.Passing{Body: r.Body, In: in, Ended: func(err error) { in.ended(r.Request.Context(), err) }}
+	in.source = sourceOf(head.Type, p.Feed())
 	r.Body = p
 	return nil
 }
@@ -129,65 +131,34 @@ func over(ctx context.Context, how string, err error) End {
 	return ended(ctx, how, err)
 }
 
-// passing is the body of an event stream. What is read of it has been recorded.
-type passing struct {
-	body io.ReadCloser
-	raw  bytes.Buffer // what came and was not passed on
-	in   source
-	tap  *Tap
-	ref  int
-	ctx  context.Context
-
-	passed int
-	end    End
-	err    error // why there is no more
+// recorder records the events of a stream.
+type recorder struct {
+	source
+	tap *Tap
+	ref int
+	end End
 }
 
-// Read returns whole events, and what is between them as it comes.
-func (p *passing) Read(to []byte) (int, error) {
-	for p.err == nil && (p.in.within() || p.in.shows().Bytes == p.passed) {
-		p.step()
-	}
-	free := p.in.shows().Bytes - p.passed
-	if p.err != nil {
-		free = p.raw.Len()
-	}
-	if free == 0 {
-		return 0, p.err
-	}
-	n := copy(to, p.raw.Next(min(free, len(to))))
-	p.passed += n
-	return n, nil
-}
-
-// step reads a little of the stream.
-func (p *passing) step() {
-	piece, complete, err := p.in.step()
+// Step implements the reader of sse.Passing.
+func (r *recorder) Step() error {
+	piece, complete, err := r.step()
 	if complete {
-		p.end.heard(piece.data)
-		piece.add(p.tap.log, 0, p.ref)
+		r.end.heard(piece.data)
+		piece.add(r.tap.log, 0, r.ref)
 	}
+	return err
+}
+
+func (r *recorder) ended(ctx context.Context, err error) {
+	end := End{End: Closed}
 	switch {
-	case errors.Is(err, io.EOF):
-		p.stop(err, End{End: Closed})
-	case err != nil:
-		p.stop(err, over(p.ctx, Cut, err))
+	case errors.Is(err, context.Canceled):
+		end.End = HungUp
+	case !errors.Is(err, io.EOF):
+		end = over(ctx, Cut, err)
 	}
-}
-
-func (p *passing) stop(err error, end End) {
-	if p.err != nil {
-		return
-	}
-	p.err = err
-	end.Last, end.Outcome, end.Framing = p.end.Last, p.end.Outcome, *p.in.shows()
-	p.tap.note(p.ref, transcript.Ended, end)
-}
-
-// Close is called when the endpoint has ended the stream, or the front end has gone.
-func (p *passing) Close() error {
-	p.stop(context.Canceled, End{End: HungUp})
-	return p.body.Close()
+	end.Last, end.Outcome, end.Framing = r.end.Last, r.end.Outcome, *r.Shows()
+	r.tap.note(r.ref, transcript.Ended, end)
 }
 
 // whole is the body of an answer that is no event stream: its beginning is recorded when it

@@ -1,0 +1,62 @@
+package sse
+
+import (
+	"bytes"
+	"context"
+	"io"
+)
+
+// Passing is the body of a stream that goes on to somebody else. Read returns whole events, each after Step has
+// read it, and what is between them as it comes. All fields are needed.
+type Passing struct {
+	Body io.ReadCloser
+	// In reads the stream from Feed.
+	In interface {
+		// Step reads a little; an error ends the stream.
+		Step() error
+		// Within reports whether what was read last belongs to an event that is not complete.
+		Within() bool
+		Shows() *Framing
+	}
+	// Ended is called once, with the error that ended the stream: context.Canceled if the reader went.
+	Ended func(err error)
+
+	raw    bytes.Buffer // what came and was not passed on
+	passed int
+	err    error
+}
+
+// Feed is the stream, which In reads.
+func (p *Passing) Feed() io.Reader { return io.TeeReader(p.Body, &p.raw) }
+
+// Read implements io.Reader.
+func (p *Passing) Read(to []byte) (int, error) {
+	for p.err == nil && (p.In.Within() || p.In.Shows().Bytes == p.passed) {
+		if err := p.In.Step(); err != nil {
+			p.stop(err)
+		}
+	}
+	free := p.In.Shows().Bytes - p.passed
+	if p.err != nil {
+		free = p.raw.Len()
+	}
+	if free == 0 {
+		return 0, p.err
+	}
+	n := copy(to, p.raw.Next(min(free, len(to))))
+	p.passed += n
+	return n, nil
+}
+
+func (p *Passing) stop(err error) {
+	if p.err == nil {
+		p.err = err
+		p.Ended(err)
+	}
+}
+
+// Close is called when the stream has ended, or its reader has gone.
+func (p *Passing) Close() error {
+	p.stop(context.Canceled)
+	return p.Body.Close()
+}
