@@ -231,7 +231,7 @@ func TestEventsWithoutMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for mebibytes, want := range map[int]string{64: "67108913 bytes long, more than the limit", 1 << 20: "got nothing"} {
+	for mebibytes, want := range map[int]string{64: "over the network between turns is no message: the line is 67108913 bytes long", 1 << 20: "got nothing"} {
 		e := served(t, "http", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set(remote.ConnectionID, "one")
 			if r.Method == http.MethodPost && r.Header.Get(remote.ConnectionID) == "" {
@@ -252,7 +252,7 @@ func TestEventsWithoutMeasure(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
 		})
-		e.StepTimeout, e.Profile.Timeouts.Start = time.Second, time.Second
+		e.StepTimeout, e.Profile.Timeouts.Start = 3*time.Second, 3*time.Second
 		r := e.Run(context.Background(), s)
 		said := r.Summary()
 		for _, f := range r.Findings {

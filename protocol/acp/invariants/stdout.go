@@ -37,8 +37,11 @@ func stdoutClean(w *watch) {
 		if point == "broken-json" && ev.conn.signalled > 0 {
 			return // a killed agent does not get to the end of its line
 		}
-		phase := ev.phase()
-		f := w.find(point, ev, phase, nil, "A line on standard output %s is no message: %s.", phase, ev.Problem)
+		phase, what := ev.phase(), "A line on standard output"
+		if ev.Stream > 0 {
+			what = "What came over the network"
+		}
+		f := w.find(point, ev, phase, nil, "%s %s is no message: %s.", what, phase, ev.Problem)
 		if point == "no-message" && !ev.body.Get("id").Exists() {
 			w.Narrow(f, "STDIO-001")
 		}
