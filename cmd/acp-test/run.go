@@ -22,6 +22,7 @@ import (
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/internal/isolate"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/refagent/liberties"
 	"github.com/acp-test/acp-test/reports"
@@ -172,7 +173,7 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 		},
 	}
 	if chosen.whole && len(o.paths) == 0 && !c.Flags().Changed("suite") && !o.conformance {
-		plan.GiveUp, plan.Order = true, append([]string{plainTurn}, plan.Order...)
+		plan.GiveUp, plan.Order = true, slices.Concat([]string{plainTurn}, greetings(chosen.mine), plan.Order)
 	}
 	if o.perturb {
 		plan.Perturb = func(id string, round int) scenarios.Perturbation { return sweep.Perturb(o.seed, id, round) }
@@ -223,6 +224,13 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 
 // plainTurn is the scenario that shows first whether an agent takes a prompt and reaches its model.
 const plainTurn = "prompt-turn/text"
+
+// greetings returns the ids of the scenarios that end with initialize: they need neither a login nor a model.
+func greetings(list []*scenarios.Scenario) []string {
+	return lists.Map(lists.Having(slices.Values(list), func(s *scenarios.Scenario) bool {
+		return s.Suite == "initialize" && s.Model == nil
+	}), func(s *scenarios.Scenario) string { return s.ID })
+}
 
 // unable ends a run that cannot begin: reports say why, and so does the error.
 func (h *host) unable(e *scenarios.Engine, o *options, why error) error {
