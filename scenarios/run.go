@@ -33,7 +33,8 @@ type run struct {
 	files    *confined.Root // box.Root, from before the agent ran
 	t        *transcript.Transcript
 	model    *fakellm.Server
-	trap     *fakellm.Trap // nil if outside connections are left alone
+	trap     *fakellm.Trap           // nil if outside connections are left alone
+	cutShort context.CancelCauseFunc // ends the script
 
 	checker *rules.Checker
 	judged  func() // waits until the checker has seen all
