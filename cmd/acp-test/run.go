@@ -22,7 +22,6 @@ import (
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/internal/isolate"
-	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/refagent/liberties"
 	"github.com/acp-test/acp-test/reports"
@@ -173,7 +172,7 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 		},
 	}
 	if chosen.whole && len(o.paths) == 0 && !c.Flags().Changed("suite") && !o.conformance {
-		plan.GiveUp, plan.Order = true, slices.Concat([]string{plainTurn}, greetings(chosen.mine), plan.Order)
+		plan.GiveUp, plan.Order = wantsMore, append([]string{plainTurn}, plan.Order...)
 	}
 	if o.perturb {
 		plan.Perturb = func(id string, round int) scenarios.Perturbation { return sweep.Perturb(o.seed, id, round) }
@@ -188,7 +187,8 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	if o.perturb {
 		run.Differences = sweep.Differences(chosen.of.planner(), run, chosen.list)
 	}
-	if o.smokes(c, engine, chosen.selection) && !run.Interrupted && run.NoModel == "" {
+	if o.smokes(c, engine, chosen.selection) && !run.Interrupted && run.NoModel == "" &&
+		slices.ContainsFunc(run.Results, func(r results.Result) bool { return !r.NotStarted && r.Verdict != results.Skip }) {
 		if err := h.smokeSweep(c, o, engine, chosen.selection, console, &run); err != nil {
 			return err
 		}
@@ -225,12 +225,8 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 // plainTurn is the scenario that shows first whether an agent takes a prompt and reaches its model.
 const plainTurn = "prompt-turn/text"
 
-// greetings returns the ids of the scenarios that end with initialize: they need neither a login nor a model.
-func greetings(list []*scenarios.Scenario) []string {
-	return lists.Map(lists.Having(slices.Values(list), func(s *scenarios.Scenario) bool {
-		return s.Suite == "initialize" && s.Model == nil
-	}), func(s *scenarios.Scenario) string { return s.ID })
-}
+// wantsMore reports whether a scenario may need a login or a model: all do but those that end with initialize.
+func wantsMore(s *scenarios.Scenario) bool { return s.Suite != "initialize" || s.Model != nil }
 
 // unable ends a run that cannot begin: reports say why, and so does the error.
 func (h *host) unable(e *scenarios.Engine, o *options, why error) error {

@@ -121,6 +121,13 @@ var _ = Describe("a run of all suites by a command alone", func() {
 		})
 	}
 
+	It("ends with what is wrong, and draws no conversations, if the agent does not start", func() {
+		got := newPlace().run("run", "-j", "2", "--", "/bin/false")
+		Expect(got.code).To(Equal(1), got.out+got.err)
+		Expect(got.out).To(ContainSubstring("what to do   run the command by hand: it has to speak ACP on stdin and stdout"))
+		Expect(got.out).NotTo(ContainSubstring("conversation"))
+	})
+
 	It("tries each scenario all the same where suites are named", func() {
 		p := newPlace()
 		p.write("agent", "#!/bin/sh\nunset OPENAI_BASE_URL\nexec acp-test refagent\n")
