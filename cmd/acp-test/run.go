@@ -187,8 +187,7 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	if o.perturb {
 		run.Differences = sweep.Differences(chosen.of.planner(), run, chosen.list)
 	}
-	if o.smokes(c, engine, chosen.selection) && !run.Interrupted && run.NoModel == "" &&
-		slices.ContainsFunc(run.Results, func(r results.Result) bool { return !r.NotStarted && r.Verdict != results.Skip }) {
+	if o.smokes(c, engine, chosen.selection) && drawable(&run) {
 		if err := h.smokeSweep(c, o, engine, chosen.selection, console, &run); err != nil {
 			return err
 		}
