@@ -180,6 +180,11 @@ var _ = DescribeTable("a death before initialize is diagnosed:",
 	Entry("no model", "error: gpt-9 is not a configured model", "it has no model here"),
 	Entry("a file of HOME", "ENOENT: no such file or directory, open '/run/home/.config/coder.json'", "looked for /run/home/.config/coder.json"),
 	Entry("a library", "./agent: error while loading shared libraries: libssl.so.3: cannot open shared object file", "library libssl.so.3"),
+	Entry("a flag", "Error: Unknown option '--acp'. To specify a positional argument", "does not know --acp"),
+	Entry("an argument", "error: unexpected argument '--acp' found", "does not know --acp"),
+	Entry("a command", "Error: unknown command \"acp\" for \"x\"", "does not know acp"),
+	Entry("a flag in Go", "flag provided but not defined: -acp", "does not know -acp"),
+	Entry("a terminal", "Fatal error: Cannot start TUI in TTY-less environment.", "which flag or subcommand makes it speak ACP"),
 	Entry("another system", "cannot execute binary file: Exec format error", "another system"),
 )
 

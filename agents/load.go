@@ -243,18 +243,22 @@ func (p *profileFile) checkSetup(at *yamlfile.Node) {
 	}
 }
 
-// checkURL rejects what is no URL with a scheme and a host, unless a server is to say it.
+// checkURL rejects what CheckURL refuses, and variables that do not exist.
 func (p *profileFile) checkURL(at *yamlfile.Node) {
-	if p.URL == "" {
-		return
+	if variables(at, p.URL); p.URL != "" && CheckURL(p.URL) != nil {
+		at.Fail("such as http://127.0.0.1:8000/agent", "%v", CheckURL(p.URL))
 	}
-	variables(at, p.URL)
-	u, err := url.Parse(strings.ReplaceAll(p.URL, "$PORT", "1"))
-	if err == nil && (u.Scheme != "" && (u.Host != "" || strings.Contains(p.URL, "$")) ||
-		strings.HasPrefix(p.URL, "$PRINTED")) {
-		return
+}
+
+// CheckURL refuses what is no URL of a server, with a scheme that an editor speaks and a host. One that begins
+// with $PRINTED is known when its server runs.
+func CheckURL(text string) error {
+	u, err := url.Parse(strings.ReplaceAll(text, "$PORT", "1"))
+	if strings.HasPrefix(text, "$PRINTED") || err == nil &&
+		slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme) && (u.Host != "" || strings.Contains(text, "$")) {
+		return nil
 	}
-	at.Fail("such as http://127.0.0.1:8000/agent", "%q is no URL with a scheme and a host", p.URL)
+	return fmt.Errorf("%q is no URL of an agent: http, https, ws or wss is expected, and a host", text)
 }
 
 func (p *profileFile) checkTools(n *yamlfile.Node) {

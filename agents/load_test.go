@@ -210,7 +210,7 @@ policy: {concurrent-prompts: reject, asks: [write_file], stops-taken-back: true}
 		Entry("a path out of HOME", "name: a\ncommand: b\nhome: {../x: y}\n", `F:3:8: "../x" is no path below HOME: write it with slashes, without a leading one and without ..`),
 		Entry("caches", "name: a\ncommand: b\ncaches: no\n", `F:3:9: caches is host (the default) or none, not "no"`),
 		Entry("no command", "name: a\n", "F:1:1: the profile has no command"),
-		Entry("no URL", "name: a\nurl: h/x\n", `F:2:6: "h/x" is no URL with a scheme and a host (such as http://127.0.0.1:8000/agent)`),
+		Entry("no URL", "name: a\nurl: h/x\n", `F:2:6: "h/x" is no URL of an agent: http, https, ws or wss is expected, and a host (such as http://127.0.0.1:8000/agent)`),
 		Entry("no name", "command: a\n", "F:1:1: the profile has no name"),
 		Entry("a name for no folder", "name: My Agent\ncommand: b\n", `F:1:7: a name consists of small letters, digits, dots, dashes and underscores, not "My Agent" (such as my-agent)`),
 		Entry("a key twice", "name: a\ncommand: b\nname: c\n", `F:3:1: mapping key "name" already defined at [1:1]`),

@@ -44,6 +44,8 @@ type Config struct {
 	// Tools maps neutral tools to the agent's; nil learns them from the tools
 	// a request offers.
 	Tools map[string]Tool
+	// Lacking, if set, is called when the script calls a neutral tool that the request does not offer.
+	Lacking func()
 	// Lanes are the profile's. Those of the script are tried first.
 	Lanes []Lane
 	// Lenient answers also conversations that the real API would refuse.
@@ -176,7 +178,9 @@ func (s *Server) note(neutral, name string, offered bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !offered {
-		s.lacking[neutral] = true
+		if s.lacking[neutral] = true; s.cfg.Lacking != nil {
+			s.cfg.Lacking()
+		}
 		return
 	}
 	s.learned[neutral] = name

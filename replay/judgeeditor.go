@@ -254,7 +254,7 @@ func (j Judge) ofItself(x *language.AgentExpectation, sessions []Session) (obser
 	}
 	where, text := regexp.MustCompile(x.Where), regexp.MustCompile(x.About) // the parser has compiled both
 	if seen.Printed == "" || !where.MatchString(seen.Printed) {
-		return "the editor printed nothing of the kind", false, false
+		return "the editor printed no line about " + x.Where, false, false
 	}
 	return "it printed " + strconv.Quote(shorten(seen.Printed)), text.MatchString(seen.Printed) != x.Negate, true
 }

@@ -122,8 +122,7 @@ func writeMarkdown(run results.Run, w io.Writer) error {
 	var b bytes.Buffer
 	mark := map[results.Verdict]string{results.Pass: "✅", results.Fail: "❌", results.Error: "💥",
 		results.Inconclusive: "❔"}[run.Verdict]
-	fmt.Fprintf(&b, "## %s %s: %s\n\n", mark, markdown(strings.TrimSpace(run.Agent.Profile+" "+run.Agent.Version)),
-		run.Verdict)
+	fmt.Fprintf(&b, "## %s %s: %s\n\n", mark, markdown(run.Agent.String()), run.Verdict)
 	fmt.Fprintf(&b, "%s, %s\n", counts(run), short(run.Duration))
 	if c := run.Conformance; c != nil {
 		fmt.Fprintf(&b, "\n**%s**\n", markdown(c.Verdict))

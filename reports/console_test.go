@@ -269,7 +269,7 @@ var _ = Describe("the console", func() {
 			{Rule: "TOOL-ORDER", Class: results.Warn, Message: "It went back."}, {Rule: "TOOL-ORDER", Class: results.Warn, Message: "It went back."},
 			{Rule: "TITLE", Class: results.Lint, Message: "It is empty."}}}
 		Expect(told(reports.ConsoleOptions{Quiet: true}, r)).To(Equal("\nwarn  TOOL-ORDER  It went back.\nlint  TITLE  It is empty.\n" +
-			"PASS  \n      1 scenario: 1 pass, 1 warning, 1 lint, 0ms\n"))
+			"PASS  recording\n      1 scenario: 1 pass, 1 warning, 1 lint, 0ms\n"))
 	})
 
 	It("shows what gave no verdict as that beside what failed", func() {

@@ -117,16 +117,12 @@ func (c *Console) Summary(run results.Run) error {
 	if run.Interrupted {
 		b.WriteString("interrupted: not all scenarios ran\n")
 	}
-	who := run.Agent.Profile
-	if run.Agent.Version != "" {
-		who += " " + run.Agent.Version
-	}
 	verdict := run.Verdict
 	if verdict == results.Skip && run.Counts.Pass > 0 {
 		verdict = results.Pass // SKIP is a run in which nothing applied
 	}
 	fmt.Fprintf(&b, "%s  %s\n      %s, %s\n", c.paintVerdict(verdict, strings.ToUpper(verdict.String())),
-		harmless(who), counts(run), short(run.Duration))
+		harmless(run.Agent.String()), counts(run), short(run.Duration))
 	if line := next(run); line != "" {
 		fmt.Fprintf(&b, "      %s\n", line)
 	}

@@ -35,7 +35,7 @@ func writeHTML(p inspector.Protocol, run results.Run, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	title := strings.TrimSpace(run.Agent.Profile + " " + run.Agent.Version)
+	title := run.Agent.String()
 	return inspector.WritePage(w, title+": "+run.Verdict.String(), data, p, func(yield func(string) bool) {
 		for _, packed := range packAll(p, run) {
 			if !yield(<-packed) {

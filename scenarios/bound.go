@@ -67,6 +67,9 @@ func bind(p *language.Pattern, b *Branch) (*bound, error) {
 		x.fields = append(x.fields, bf)
 	}
 	x.text = b.spelled(p)
+	if m := b.run.t.At(max(x.Ref, 1)).Method; p.Of.OfRequest() && m != "" {
+		x.text = strings.Replace(x.text, " "+p.Arg.Raw(), " to "+m, 1)
+	}
 	return x, nil
 }
 
@@ -182,7 +185,7 @@ func (r *run) lookup(e transcript.Entry, path string) (v wire.Value, text string
 // that ended before what had to happen within it.
 func (x *bound) expectation(taken map[int]bool) transcript.Expectation {
 	expect := transcript.Expect(x.text, func() transcript.Fold {
-		unmet := "no such entry yet"
+		unmet := ""
 		return func(e transcript.Entry) (transcript.Verdict, string) {
 			switch {
 			case x.match(e) && taken[e.Seq]:

@@ -246,7 +246,7 @@ func (r *run) Failure(l *Line, o transcript.Outcome) *transcript.Failure {
 	}
 	if o.Cause != nil {
 		f.Timer = o.Cause.Error()
-		f.Observed = cmp.Or(f.Observed, "nothing of the kind")
+		f.Observed = cmp.Or(f.Observed, "none")
 	}
 	if c := r.check(); c != nil && c.decl != nil {
 		f.Requirement = c.decl.Requirements

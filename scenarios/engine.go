@@ -194,9 +194,12 @@ func (e *Engine) attempt(ctx context.Context, s *Scenario) results.Result {
 func (r *run) play(ctx context.Context, res *results.Result) {
 	e, s := r.engine, r.scenario
 	deadline := max(s.Timeout, e.Timeout)
-	inner, cancel := ctx, context.CancelFunc(func() {})
+	script, stop := context.WithCancelCause(ctx)
+	r.cutShort = stop
+	defer stop(nil)
+	inner, cancel := script, context.CancelFunc(func() {})
 	if !e.Debug {
-		inner, cancel = context.WithTimeoutCause(ctx, deadline, &timerError{name: "scenario deadline", d: deadline})
+		inner, cancel = context.WithTimeoutCause(script, deadline, &timerError{name: "scenario deadline", d: deadline})
 	}
 	before, _ := workspace.Take(ctx, r.files, filepath.Base(r.box.Work))
 	r.effects.last = before

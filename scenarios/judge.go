@@ -44,8 +44,11 @@ func (r *run) judge(ctx context.Context, res *results.Result, err error, clean b
 	var skipped *Skipped
 	switch {
 	case len(lacking) > 0 && res.Verdict != results.Error:
-		// Whatever became of a call to a tool that does not exist says nothing
-		// about what the scenario asks.
+		// What became of a call to a tool that does not exist says nothing about what the scenario asks, and
+		// no warning of its turn is the agent's fault.
+		res.Findings = slices.DeleteFunc(res.Findings, func(f results.Finding) bool {
+			return f.InTurn && f.Class != results.Fail
+		})
 		res.Verdict, res.Reason = results.Skip, "the agent offers its model no tool for "+strings.Join(lacking, ", ")
 		return
 	case errors.As(err, &skipped):

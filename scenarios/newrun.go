@@ -148,6 +148,7 @@ func (r *run) serveModel() error {
 	}
 	config.Script, config.Transcript, config.Seed = says, r.t, r.engine.Seed
 	config.Lenient = config.Lenient || r.protocol().ClientRemembers
+	config.Lacking = func() { r.cutShort(&Skipped{"the agent offers its model no tool that the script calls"}) }
 	r.model, err = fakellm.Start(config)
 	return err
 }

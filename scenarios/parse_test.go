@@ -163,7 +163,6 @@ var _ = Describe("Review", func() {
 			}
 			Expect(strings.Join(got, "\n")).To(ContainSubstring(want))
 		},
-		Entry("no check", "# t\nprompt 'x'\n", "has no check"),
 		Entry("no title", "check a\n", "does not say what it is about"),
 		Entry("unknown requirement", "# t\ncheck CANCEL-999\n", "there is no requirement CANCEL-999"),
 		Entry("unknown gate", "# t\ncheck a\nawait gate b\n-- llm.yaml --\nreplies:\n  - - gate: c\n", `the model has no gate "b"`),
@@ -192,6 +191,11 @@ var _ = Describe("Review", func() {
 			}
 		}
 		Expect(doubts).To(BeEmpty(), "acp-test lint reports these: mend the files below scenarios/suites")
+		bare := *list[0]
+		bare.Checks = nil
+		Expect(acp.V1().Review(&bare)).To(ContainElement(MatchError(ContainSubstring("has no check"))))
+		bare.Suite = ""
+		Expect(acp.V1().Review(&bare)).To(BeEmpty(), "a user's is judged by rules")
 	})
 
 	It("has a choice for agents that take long to start", func() {

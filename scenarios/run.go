@@ -33,7 +33,8 @@ type run struct {
 	files    *confined.Root // box.Root, from before the agent ran
 	t        *transcript.Transcript
 	model    *fakellm.Server
-	trap     *fakellm.Trap // nil if outside connections are left alone
+	trap     *fakellm.Trap           // nil if outside connections are left alone
+	cutShort context.CancelCauseFunc // ends the script
 
 	checker *rules.Checker
 	judged  func() // waits until the checker has seen all
@@ -330,8 +331,13 @@ func (e *lacking) Error() string {
 
 // miss says that without it there is no situation to judge.
 func (e *lacking) miss(r *run, l *Line) *Miss {
+	return r.NoSituation(l, e.what, r.observed(e.entry), e.entry.Seq)
+}
+
+// NoSituation returns the miss of a line for which the agent has left nothing to do.
+func (r *run) NoSituation(l *Line, expected, observed string, entries ...int) *Miss {
 	f := r.Failure(l, transcript.Outcome{})
-	f.Expected, f.Observed, f.Entries = []string{e.what}, r.observed(e.entry), []int{e.entry.Seq}
+	f.Expected, f.Observed, f.Entries = []string{expected}, observed, entries
 	return &Miss{Failure: f, Verdict: results.Inconclusive}
 }
 

@@ -46,9 +46,9 @@ type Plan struct {
 	// Patient gives each wait all its time. Else a wait of a kind that was in vain before is
 	// short, and what it misses is inconclusive.
 	Patient bool
-	// GiveUp leaves out what is left once startTries scenarios were refused a session without a login, or
-	// prompted an agent that reached no model, and none before reached one.
-	GiveUp bool
+	// GiveUp, if set, reports whether a scenario is left out once startTries others were refused a session
+	// without a login, or prompted an agent that reached no model, and none before reached one.
+	GiveUp func(*Scenario) bool
 	// Perturb, if set, is what a scenario is perturbed with in a round; rounds
 	// count from 1.
 	Perturb func(id string, round int) Perturbation
@@ -100,7 +100,7 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 		x.engine.pool = newPool(x.engine.withDefaults(), jobs+2)
 	}
 	x.rounds(ctx, mine)
-	if hopeless, _ := x.hopeless(); hopeless && x.barred != "" {
+	if plan.GiveUp != nil && !x.reached && x.locked >= startTries {
 		run.NoModel = fmt.Sprintf("nothing of what needs a session was judged: %s", x.barred)
 	}
 	if p := x.engine.pool; p != nil {
@@ -278,7 +278,7 @@ func (x *execution) play(ctx context.Context, s *Scenario, number int, lingers f
 	if number > 0 && e.Out != "" {
 		e.below = fmt.Sprintf("repeat-%d", number)
 	}
-	if hopeless, why := x.hopeless(); hopeless {
+	if hopeless, why := x.hopeless(s); hopeless {
 		return results.Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Verdict: results.Skip,
 			Started: time.Now(), NotStarted: true,
 			Reason: fmt.Sprintf("not tried: %s in %d scenarios before", why, startTries)}
@@ -322,11 +322,11 @@ func (x *execution) finish(res results.Result, number int) {
 	}
 }
 
-// hopeless reports whether the rest is given up, and why.
-func (x *execution) hopeless() (yes bool, why string) {
+// hopeless reports whether a scenario is given up, and why.
+func (x *execution) hopeless(s *Scenario) (yes bool, why string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	switch giveUp := x.plan.GiveUp && !x.reached; {
+	switch giveUp := x.plan.GiveUp != nil && x.plan.GiveUp(s) && !x.reached; {
 	case x.unstarted >= startTries && x.started == 0:
 		return true, "the agent did not start"
 	case giveUp && x.locked >= startTries:

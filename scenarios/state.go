@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -191,7 +192,7 @@ func (r *run) Note(format string, args ...any) {
 
 func (r *run) phase(text string) {
 	r.t.Event(r.connection(), transcript.Note, transcript.Phase, "", map[string]string{"text": text})
-	r.engine.step(r.scenario.ID, text)
+	r.engine.step(r.scenario.ID, strings.TrimLeft(text, "# "))
 }
 
 // Did logs an act that sends no frame.

@@ -130,7 +130,7 @@ func compileNeedsSaw(l *Line, not bool) Step {
 		case last.Seq == 0 && !not:
 			return &Skipped{"the agent has sent no " + x.text}
 		case last.Seq > 0 && not:
-			return &Skipped{fmt.Sprintf("there was %s (#%d)", x.text, last.Seq)}
+			return &Skipped{fmt.Sprintf("the agent has sent %s (#%d)", x.text, last.Seq)}
 		case !not:
 			b.Name(l.Alias, last)
 		}

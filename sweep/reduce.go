@@ -33,8 +33,9 @@ func (s *sweep) reduce(ctx context.Context) []Finding {
 	scripts := make([]*reducer, len(list))
 	var done atomic.Int64
 	each(context.Background(), s, numbers(list), func(i int) {
+		s.progress("confirm and shrink", int(done.Load()), len(list), names[i], list[i].Class)
 		scripts[i] = s.settle(ctx, list[i], names[i])
-		s.progress("confirm", int(done.Add(1)), len(list), names[i], list[i].Class)
+		s.progress("confirm and shrink", int(done.Add(1)), len(list), names[i], list[i].Class)
 	})
 	var out []Finding
 	for i, f := range list {

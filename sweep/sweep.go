@@ -68,9 +68,9 @@ type Sweeper struct {
 
 // Progress says how far a sweep is.
 type Progress struct {
-	Phase       string // baseline, explore, confirm, shrink
+	Phase       string // baseline, explore, confirm and shrink
 	Done, Total int
-	Now         string // the schedule that has just ended
+	Now         string // the schedule that has just ended, or the finding that is confirmed
 	Verdict     results.Verdict
 }
 

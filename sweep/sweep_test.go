@@ -419,7 +419,14 @@ var _ = Describe("a sweep", func() {
 		e := engine("")
 		e.Grace = 2 * time.Second
 		e.Connect, e.ExtraArgs = nil, []string{"--stays", GinkgoT().TempDir(), "3"}
-		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: e, Jobs: 4, Points: []string{"0 ms"}, Actions: []string{"cancel*"}, Confirm: 1}, "prompt-turn/text")
+		var done []int
+		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: e, Jobs: 4, Points: []string{"0 ms"}, Actions: []string{"cancel*"}, Confirm: 1,
+			Progress: func(p sweep.Progress) {
+				if p.Phase == "confirm and shrink" {
+					done = append(done, p.Done)
+				}
+			}}, "prompt-turn/text")
+		Expect(done).To(Equal([]int{0, 1}), "it is said when a finding is begun with, and when it is done")
 		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
 		Expect(out.Notes).To(ConsistOf(And(ContainSubstring("EXIT-EOF (cancel"), ContainSubstring("in none of 3 runs again"))))
 		Expect(out.Run.Counts.Lints).To(BeZero())

@@ -114,7 +114,7 @@ var _ = Describe("help", func() {
 		Expect(p.run("help", "nonsense", "CANCEL-001").err).To(ContainSubstring(`"CANCEL-001" is too much`))
 	})
 
-	It("shows a scenario that is well", func() {
+	It("shows a scenario that passes", func() {
 		p := newPlace()
 		_, example, _ := strings.Cut(p.run("help", "scenario").out, "\n\n")
 		example, _, _ = strings.Cut(example, "\n\nA prompt starts")
@@ -123,7 +123,7 @@ var _ = Describe("help", func() {
 			lines = append(lines, strings.TrimPrefix(line, "  "))
 		}
 		p.write("s.txtar", strings.Join(lines, "")+"\n")
-		Expect(p.run("lint", "s.txtar")).To(Equal(ended{0, "1 scenario is well\n", ""}))
+		Expect(p.run("lint", "s.txtar")).To(Equal(ended{0, "1 scenario passes\n", ""}))
 		Expect(p.run("run", "s.txtar").code).To(Equal(0))
 	})
 
@@ -171,7 +171,7 @@ var _ = Describe("lint", func() {
 		p.write("s.txtar", "# x\nenv A=b\nhome x @x\nmcp run own touch x\nterminal real\ncheck x\nexec ls -l\nsend '{}'\n"+
 			"request a/b '{}'\nprompt 'Go.'\nawait turn\n-- x --\n-- llm.yaml --\nreplies:\n"+
 			"  - - tool: run_command\n      args: {command: rm -r x}\n  - - text: Done.\n")
-		Expect(p.run("lint", "s.txtar")).To(Equal(ended{0, "1 scenario is well\n", ""}))
+		Expect(p.run("lint", "s.txtar")).To(Equal(ended{0, "1 scenario passes\n", ""}))
 		Expect(p.run("lint", "--stranger", "s.txtar")).To(Equal(ended{0, `s.txtar:2: the agent gets a variable: env A=b
 s.txtar:3: the agent gets a file of settings, which may name programs: home x @x
 s.txtar:4: the agent gets a program to start as an MCP server: mcp run own touch x
@@ -180,7 +180,7 @@ s.txtar:7: a program runs with your rights: exec ls -l
 s.txtar:8: the agent gets a message as it is: send '{}'
 s.txtar:9: the agent gets a message as it is: request a/b '{}'
 s.txtar:15: the model calls a tool, which the agent may run: run_command command="rm -r x"
-1 scenario is well
+1 scenario passes
 `, ""}))
 	})
 
@@ -191,7 +191,7 @@ s.txtar:15: the model calls a tool, which the agent may run: run_command command
 				args = append(args, "--suite", strings.TrimSpace(line))
 			}
 		}
-		Expect(newPlace().run(args...).out).To(MatchRegexp(`^\d+ scenarios are well\n$`))
+		Expect(newPlace().run(args...).out).To(MatchRegexp(`^\d+ scenarios pass\n$`))
 	})
 })
 

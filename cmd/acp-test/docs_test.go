@@ -168,8 +168,19 @@ var _ = Describe("the pages of docs", func() {
 		It("lead somewhere: "+name, func() {
 			src, err := os.ReadFile(page)
 			Expect(err).NotTo(HaveOccurred())
-			for _, link := range regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`).FindAllStringSubmatch(prose(string(src)), -1) {
-				Expect(filepath.Join(filepath.Dir(page), link[1])).To(BeAnExistingFile(), "%s links to it", page)
+			known := map[string]string{} // the headings of pages
+			for _, link := range regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`).FindAllStringSubmatch(prose(string(src)), -1) {
+				to := page
+				if link[1] != "" {
+					to = filepath.Join(filepath.Dir(page), link[1])
+				}
+				Expect(to).To(BeAnExistingFile(), "%s links to it", page)
+				if link[2] != "" && filepath.Ext(to) == ".md" {
+					if known[to] == "" {
+						known[to] = headings(to)
+					}
+					Expect(strings.Contains(known[to], "\n"+link[2]+"\n")).To(BeTrue(), "%s links to %s", page, link[0])
+				}
 			}
 		})
 	}
@@ -250,3 +261,15 @@ var _ = Describe("the pages of docs", func() {
 		}
 	})
 })
+
+// headings are the names by which a link leads to the headings of a page on GitHub, a line each.
+func headings(page string) string {
+	names := "\n"
+	src, err := os.ReadFile(page)
+	Expect(err).NotTo(HaveOccurred())
+	for _, h := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(src), -1) {
+		name := regexp.MustCompile(`[^\pL\pN_ -]`).ReplaceAllString(strings.ToLower(h[1]), "")
+		names += strings.ReplaceAll(name, " ", "-") + "\n"
+	}
+	return names
+}

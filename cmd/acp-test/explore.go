@@ -182,6 +182,13 @@ func (o *options) smokes(c *cobra.Command, engine *scenarios.Engine, chosen sele
 		engine.Profile.URL == "" && chosen.of.planner != nil
 }
 
+// drawable reports whether a run is whole, its agent started, and a model was reached: else conversations show nothing.
+func drawable(run *results.Run) bool {
+	return !run.Interrupted && run.NoModel == "" && slices.ContainsFunc(run.Results, func(r results.Result) bool {
+		return !r.NotStarted && r.Verdict != results.Skip
+	})
+}
+
 // smokeSweep plays drawn conversations when a run has ended, and adds their findings to its results.
 func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine, chosen selection,
 	console *reports.Console, run *results.Run) error {

@@ -60,7 +60,7 @@ func lintCommand(h *host) *cobra.Command {
 		if said > 0 {
 			return status(2)
 		}
-		fmt.Fprintln(h.out, printable.Plural(len(list), "scenario is well", "scenarios are well"))
+		fmt.Fprintln(h.out, printable.Plural(len(list), "scenario passes", "scenarios pass"))
 		return nil
 	})
 	c.Flags().StringSliceVar(&suites, "suite", nil, "a suite in this program, by `NAME` (repeatable)")

@@ -148,6 +148,7 @@ var _ = Describe("serve without a file", func() {
 		Expect(string(text)).NotTo(ContainSubstring("acp-test-refagent"))
 		check := p.run("check", log[0])
 		Expect(check.code).To(Equal(0), "both sides keep the rules: "+check.out+check.err)
+		Expect(check.out).To(MatchRegexp(`(?m)^PASS  \S+`), "it names the agent")
 	},
 		Entry("Claude", "claude-agent-acp", `"name":"@agentclientprotocol/claude-agent-acp"`, "allow-once"),
 		Entry("Gemini", "gemini-cli", `"name":"gemini-cli"`, "proceed_once"),

@@ -430,8 +430,8 @@ func (t *target) check() error {
 			return fmt.Errorf("--pass-env %q: the NAME of a variable is expected; --env sets one to a value", name)
 		}
 	}
-	if t.url != "" && !strings.Contains(t.url, "://") && !strings.Contains(t.url, "$PRINTED") {
-		return fmt.Errorf("--url %q: an address such as http://127.0.0.1:8000/agent is expected", t.url)
+	if err := agents.CheckURL(t.url); t.url != "" && err != nil {
+		return fmt.Errorf("--url: %w, such as http://127.0.0.1:8000/agent", err)
 	}
 	return checkPairs("--env", t.env)
 }

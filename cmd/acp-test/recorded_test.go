@@ -141,6 +141,7 @@ turns:
 		small := p.read("small.txtar")
 		Expect(small).To(And(ContainSubstring("prompt main 'Three: read it.'"), ContainSubstring("# Run: acp-test run small.txtar"),
 			Not(ContainSubstring("Two.")), Not(ContainSubstring("b.txt"))))
+		Expect(p.run("lint", "small.txtar")).To(Equal(ended{0, "1 scenario passes\n", ""}))
 		Expect(p.run(append([]string{"run", "-q", "small.txtar"}, fault...)...).code).To(Equal(1))
 		Expect(p.run("run", "-q", "small.txtar").code).To(Equal(0))
 		Expect(p.read("issue.md")).To(And(ContainSubstring("## Expected"), ContainSubstring("## Observed"),

@@ -172,7 +172,7 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 		},
 	}
 	if chosen.whole && len(o.paths) == 0 && !c.Flags().Changed("suite") && !o.conformance {
-		plan.GiveUp, plan.Order = true, append([]string{plainTurn}, plan.Order...)
+		plan.GiveUp, plan.Order = wantsMore, append([]string{plainTurn}, plan.Order...)
 	}
 	if o.perturb {
 		plan.Perturb = func(id string, round int) scenarios.Perturbation { return sweep.Perturb(o.seed, id, round) }
@@ -187,7 +187,7 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	if o.perturb {
 		run.Differences = sweep.Differences(chosen.of.planner(), run, chosen.list)
 	}
-	if o.smokes(c, engine, chosen.selection) && !run.Interrupted && run.NoModel == "" {
+	if o.smokes(c, engine, chosen.selection) && drawable(&run) {
 		if err := h.smokeSweep(c, o, engine, chosen.selection, console, &run); err != nil {
 			return err
 		}
@@ -223,6 +223,9 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 
 // plainTurn is the scenario that shows first whether an agent takes a prompt and reaches its model.
 const plainTurn = "prompt-turn/text"
+
+// wantsMore reports whether a scenario may need a login or a model: all do but those that end with initialize.
+func wantsMore(s *scenarios.Scenario) bool { return s.Suite != "initialize" || s.Model != nil }
 
 // unable ends a run that cannot begin: reports say why, and so does the error.
 func (h *host) unable(e *scenarios.Engine, o *options, why error) error {

@@ -7,6 +7,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 var _ = Describe("an agent that is prepared", func() {
@@ -78,18 +80,28 @@ var _ = It("a sweep of an agent that reaches no model judges nothing, and says w
 	Expect(run.Counts.Fail).To(BeZero())
 })
 
+// locked is an agent that greets with the members that it is told, and refuses every other request.
+func locked(greeting, refusal string) string {
+	return `while read -r line; do
+	id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+	case $line in
+	*'"initialize"'*) echo '{"jsonrpc":"2.0","id":'"$id"',"result":{"protocolVersion":1` + greeting + `}}' ;;
+	*'"id":'*) echo '{"jsonrpc":"2.0","id":'"$id"',"error":{"code":-32000,"message":"` + refusal + `"}}' ;;
+	esac
+done
+`
+}
+
 var _ = Describe("a run of all suites by a command alone", func() {
 	for name, c := range map[string]struct{ agent, why, told string }{
 		"reaches no model": {"unset OPENAI_BASE_URL\nexec acp-test refagent\n", "reached no model",
 			"no scenario of this run reached the model server, so what needs a model is inconclusive: tell the agent "},
-		"wants a login": {`while read -r line; do
-	id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
-	case $line in
-	*'"initialize"'*) echo '{"jsonrpc":"2.0","id":'"$id"',"result":{"protocolVersion":1,"authMethods":[{"id":"web","name":"Web"}]}}' ;;
-	*'"id":'*) echo '{"jsonrpc":"2.0","id":'"$id"',"error":{"code":-32000,"message":"Please log in."}}' ;;
-	esac
-done
-`, "wanted a login", `nothing of what needs a session was judged: the agent wants a login before session/new \(#\d+\): "Please log in."; it offers web; --auth-method logs in`},
+		"wants a login": {locked(`,"authMethods":[{"id":"web","name":"Web"}]`, "Please log in."), "wanted a login",
+			`nothing of what needs a session was judged: the agent wants a login before session/new \(#\d+\): "Please log in."; ` +
+				`it offers web; --auth-method logs in`},
+		"wants a login and offers none": {locked("", "Please log in."), "wanted a login", `nothing of what needs a session was ` +
+			`judged: the agent wants a login before session/new \(#\d+\): "Please log in."; it offers no way: give it a key ` +
+			`with --env NAME='\$KEY' or --pass-env NAME, or the files of a login with home: in a profile`},
 	} {
 		It("ends soon, and says what is missing, if the agent "+name, func() {
 			p := newPlace()
@@ -100,9 +112,21 @@ done
 			Expect(got.out).To(MatchRegexp("\n" + c.told))
 			run := p.results()
 			Expect(run.Counts.Skip).To(BeNumerically(">", len(run.Results)/2))
+			for _, r := range run.Results {
+				if strings.HasPrefix(r.ID, "initialize/version-") {
+					Expect(r.Verdict).NotTo(Equal(results.Skip), r.ID+" needs neither a login nor a model")
+				}
+			}
 			Expect(run.Sweep).To(BeNil())
 		})
 	}
+
+	It("ends with what is wrong, and draws no conversations, if the agent does not start", func() {
+		got := newPlace().run("run", "-j", "2", "--", "/bin/false")
+		Expect(got.code).To(Equal(1), got.out+got.err)
+		Expect(got.out).To(ContainSubstring("what to do   run the command by hand: it has to speak ACP on stdin and stdout"))
+		Expect(got.out).NotTo(ContainSubstring("conversation"))
+	})
 
 	It("tries each scenario all the same where suites are named", func() {
 		p := newPlace()

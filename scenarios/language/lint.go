@@ -18,7 +18,8 @@ func (d *Dialect[B]) Review(s *Scenario[B]) []*Mistake {
 	if s.Title == "" {
 		r.add(1, "begin the file with # and one sentence", "the scenario does not say what it is about")
 	}
-	if len(s.Checks) == 0 && s.Role == "editor" {
+	// Rules judge every scenario, also one that a reduced recording leaves; ours say what they ask.
+	if len(s.Checks) == 0 && s.Role == "editor" && s.Suite != "" {
 		r.add(1, "open one with check REQUIREMENT or check SLUG", "the scenario has no check")
 	}
 	for _, c := range s.Checks {

@@ -1,9 +1,11 @@
 package results
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -74,6 +76,12 @@ type Agent struct {
 	Version string `json:"version,omitempty"`
 	Wire    string `json:"wire,omitempty"`
 	AdHoc   bool   `json:"ad_hoc,omitempty"`
+}
+
+// String returns the agent's profile, or the name that it gave itself, and its version: "recording" if neither is
+// known, as where a recording is judged.
+func (a Agent) String() string {
+	return strings.TrimSpace(cmp.Or(a.Profile, a.Name, "recording") + " " + a.Version)
 }
 
 // Counts of scenarios by verdict.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -16,8 +15,7 @@ import (
 // chance (golden off), or a check failed, which may end a conversation early, they
 // are not compared.
 func Compare(old, now results.Run, oldText, nowText map[string]string) *results.Against {
-	who := strings.TrimSpace(old.Agent.Profile + " " + old.Agent.Version)
-	a := &results.Against{Run: fmt.Sprintf("%s, %s", who, old.Started.UTC().Format("2006-01-02 15:04 UTC"))}
+	a := &results.Against{Run: fmt.Sprintf("%s, %s", old.Agent, old.Started.UTC().Format("2006-01-02 15:04 UTC"))}
 	before, after := byScenario(old), byScenario(now)
 	for _, id := range both(before, after) {
 		b, inOld := before[id]

@@ -12,7 +12,6 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/scenarios"
-	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -230,9 +229,7 @@ func answerOf(b *scenarios.Branch, l *scenarios.Line, opts map[string]script.Wor
 	if o := e.JSON().Path("params.options").Find("kind", choice); o.Exists() {
 		return selected(o.Get("optionId").Str()), nil, nil
 	}
-	f := b.Failure(l, transcript.Outcome{})
-	f.Expected, f.Observed = []string{"a permission that offers " + choice}, b.Line(e)
-	return nil, nil, &scenarios.Miss{Failure: f, Verdict: results.Inconclusive}
+	return nil, nil, b.NoSituation(l, "a permission that offers "+choice, b.Line(e))
 }
 
 // compileSet compiles a request about a session, which has words of the line as its params.

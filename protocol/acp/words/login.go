@@ -48,12 +48,16 @@ func methods(greeting wire.Value) (ids []string) {
 	return ids
 }
 
+// handOver says how an agent gets its login, of which it finds nothing in the empty HOME of a run.
+const handOver = "give it a key with --env NAME='$KEY' or --pass-env NAME, or the files of a login with home: in a " +
+	"profile (see docs/profiles.md); HOME is empty in a run"
+
 // loginAdvice is what to do where an agent wants a login.
 func (c *client) loginAdvice() (advice string) {
 	var offered []string
 	c.change(func() { offered = methods(c.greeting) })
 	if len(offered) == 0 {
-		return "the agent asks for authentication and offers no method: give it a key with --env NAME='$KEY' or --pass-env"
+		return "the agent asks for authentication and offers no method: " + handOver
 	}
 	return "the agent asks for authentication: give it a key with --env NAME='$KEY' or --pass-env, or log in with " +
 		"--auth-method; it offers " + strings.Join(offered, ", ")
@@ -81,8 +85,8 @@ func barred(t *transcript.Transcript) string {
 			refused = fmt.Sprintf("the agent wants a login before %s (#%d): %q; it offers %s; --auth-method logs in",
 				e.Method, e.Seq, e.JSON().Path("error.message").Str(), strings.Join(offered, ", "))
 		case refused == "" && !opened && e.Method == "session/new" && aboutLogin().Match(e.JSON().Get("error").Raw()):
-			refused = fmt.Sprintf("the agent wants a login before %s (#%d): %q; it offers no way: log it in first, or "+
-				"give it a key with --env NAME='$KEY' or --pass-env", e.Method, e.Seq, e.JSON().Path("error.message").Str())
+			refused = fmt.Sprintf("the agent wants a login before %s (#%d): %q; it offers no way: %s",
+				e.Method, e.Seq, e.JSON().Path("error.message").Str(), handOver)
 		}
 	}
 	return refused

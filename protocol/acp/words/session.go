@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/scenarios"
@@ -454,6 +455,6 @@ func compileChild(l *scenarios.Line) scenarios.Step {
 				return nil
 			}
 		}
-		return l.Fault(fmt.Errorf("the agent has announced %d subagents: await subagent first", len(seen)))
+		return b.NoSituation(l, printable.Plural(n, "announced subagent", "announced subagents"), fmt.Sprint(len(seen)))
 	}
 }

@@ -39,7 +39,7 @@ type refKey struct{}
 func Target(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%q is no URL of an endpoint", text)
+		return nil, fmt.Errorf("%q is no URL of an endpoint: http or https is expected, and a host", text)
 	}
 	return u, nil
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/protocol/agui/fold"
 	"github.com/acp-test/acp-test/scenarios"
-	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -255,18 +254,11 @@ func compileToolResult(l *scenarios.Line) scenarios.Step {
 			}
 		})
 		if id == "" {
-			return noSituation(b, l, "a tool call that waits for an answer")
+			return b.NoSituation(l, "a tool call that waits for an answer", "none")
 		}
 		b.Did(l)
 		return nil
 	})
-}
-
-// noSituation is the miss of an act for which the agent has left nothing to do.
-func noSituation(b *scenarios.Branch, l *scenarios.Line, expected string) error {
-	f := b.Failure(l, transcript.Outcome{})
-	f.Expected, f.Observed = []string{expected}, "none"
-	return &scenarios.Miss{Failure: f, Verdict: results.Inconclusive}
 }
 
 func compileResume(l *scenarios.Line) scenarios.Step {
@@ -307,7 +299,7 @@ func compileResume(l *scenarios.Line) scenarios.Step {
 			entries = append(entries, answerTo(other, choice, given))
 		}
 		if len(entries) == 0 {
-			return noSituation(b, l, "an interrupt that waits for an answer")
+			return b.NoSituation(l, "an interrupt that waits for an answer", "none")
 		}
 		o := &order{members: map[string]any{"resume": entries}, post: endpoint.Post{Patience: b.StepLimit() / 2}}
 		if err := merge(b, with, o.members); err != nil {
@@ -335,7 +327,7 @@ func compileHangUp(l *scenarios.Line) scenarios.Step {
 		run := 0
 		of(b).change(s.ID, func(t *thread) { run = t.run })
 		if run == 0 || !of(b).at.HangUp(run) {
-			return noSituation(b, l, "a run that goes on")
+			return b.NoSituation(l, "a run that goes on", "none")
 		}
 		b.Did(l)
 		return nil

@@ -29,7 +29,7 @@ func threadOf(l *scenarios.Line) func(b *scenarios.Branch) (*scenarios.Session, 
 			s = b.Named(name)
 		}
 		if s == nil {
-			return nil, noSituation(b, l, "a thread")
+			return nil, b.NoSituation(l, "a thread", "none")
 		}
 		return s, nil
 	}
