@@ -17,7 +17,8 @@ import (
 )
 
 // reduce repeats each finding, makes its schedule as short as it gets, and
-// writes it down. What there is no time for stays as it was found.
+// writes it down. The first finding of each rule comes before the others. What there is
+// no time for stays as it was found, without a repro.
 func (s *sweep) reduce(ctx context.Context) []Finding {
 	list := clusters(s.seen)
 	slices.SortStableFunc(list, func(a, b *Finding) int {
@@ -32,10 +33,16 @@ func (s *sweep) reduce(ctx context.Context) []Finding {
 	}
 	scripts := make([]*reducer, len(list))
 	var done atomic.Int64
-	each(context.Background(), s, numbers(list), func(i int) {
-		scripts[i] = s.settle(ctx, list[i], names[i])
-		s.progress("confirm", int(done.Add(1)), len(list), names[i], list[i].Class)
+	order := slices.SortedStableFunc(numbers(list), func(a, b int) int {
+		return boolean(!strings.HasSuffix(names[a], "-1")) - boolean(!strings.HasSuffix(names[b], "-1"))
 	})
+	firsts := len(lists.Where(order, func(i int) bool { return strings.HasSuffix(names[i], "-1") }))
+	for _, part := range [][]int{order[:firsts], order[firsts:]} {
+		each(context.Background(), s, slices.Values(part), func(i int) {
+			scripts[i] = s.settle(ctx, list[i], names[i])
+			s.progress("confirm", int(done.Add(1)), len(list), names[i], list[i].Class)
+		})
+	}
 	var out []Finding
 	for i, f := range list {
 		if x := scripts[i]; x != nil {
@@ -64,7 +71,10 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 	for i, g := range f.seen[:min(len(f.seen), mostTried)] {
 		sch = g.schedule
 		sch.probes = s.doubts(sch, g.result)
-		x.late, x.heard, x.step = g.late, g.heard, max(s.brisk(sch.Scenario), g.result.Duration)
+		x.late, x.heard, x.step = g.late, g.heard, s.brisk(sch.Scenario)
+		if !x.late { // how long one waits for a deadline says nothing about the other lines
+			x.step = max(x.step, g.result.Duration)
+		}
 		a, x.keep = sch.written()
 		n := min(s.times(), quick)
 		if i > 0 {
@@ -99,8 +109,6 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 			a, x.keep = sch.written()
 			f.schedule, f.Action = sch, sch.Action
 		}
-		// What a race depends on is not known: only what comes after it goes.
-		x.brief = !x.sure
 		times := s.times()
 		if x.late {
 			times = min(times, quick) // each run waits for a deadline
@@ -136,7 +144,7 @@ func (x *reducer) finish(f *Finding, name string) {
 			}
 		}
 	}
-	if x.Repro == "" {
+	if x.Repro == "" || f.Runs == 0 { // what nobody saw twice is no repro
 		return
 	}
 	f.Command = x.command(reproFile(x.Repro, name))

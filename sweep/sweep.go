@@ -49,7 +49,7 @@ type Sweeper struct {
 	Shard *Part
 	// Confirm is how often what is reported of a finding is run; 0 means 20.
 	Confirm int
-	// Shrink bounds how long one finding is made shorter; 0 means 20 s.
+	// Shrink bounds how long one finding is made shorter; 0 means a quarter of Budget, 20 s at least.
 	Shrink time.Duration
 	// Repro is the folder for the files that reproduce findings; "" writes
 	// none.
