@@ -33,11 +33,14 @@ func (s *sweep) reduce(ctx context.Context) []Finding {
 	}
 	scripts := make([]*reducer, len(list))
 	var done atomic.Int64
-	order := slices.SortedStableFunc(numbers(list), func(a, b int) int {
-		return boolean(!strings.HasSuffix(names[a], "-1")) - boolean(!strings.HasSuffix(names[b], "-1"))
-	})
-	firsts := len(lists.Where(order, func(i int) bool { return strings.HasSuffix(names[i], "-1") }))
-	for _, part := range [][]int{order[:firsts], order[firsts:]} {
+	var parts [2][]int // the first of each rule that takes time, and the others
+	first := map[string]bool{}
+	for i, f := range list {
+		later := boolean(!f.open() || first[f.Rule])
+		first[f.Rule] = first[f.Rule] || later == 0
+		parts[later] = append(parts[later], i)
+	}
+	for _, part := range parts {
 		each(context.Background(), s, slices.Values(part), func(i int) {
 			scripts[i] = s.settle(ctx, list[i], names[i])
 			s.progress("confirm", int(done.Add(1)), len(list), names[i], list[i].Class)
@@ -61,8 +64,8 @@ func (s *sweep) reduce(ctx context.Context) []Finding {
 
 // settle confirms and shrinks one finding. What it returns has the script.
 func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
-	if f.Action == "" || f.Known != "" {
-		return nil // the scenario itself is the repro, or nobody needs one
+	if !f.open() {
+		return nil
 	}
 	x := &reducer{sweep: s, ctx: ctx, rule: f.Rule, id: "sweep/reduced/" + slug(name)}
 	var sch Schedule
@@ -119,6 +122,10 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 	f.Lines = scriptLines(a)
 	return x
 }
+
+// open reports whether a finding is to be looked into: else the scenario itself is the repro, or nobody
+// needs one.
+func (f *Finding) open() bool { return f.Action != "" && f.Known == "" }
 
 // slow reports whether a finding is nothing but a deadline that passed, for
 // which an agent does not fail.
