@@ -33,14 +33,7 @@ func (s *sweep) reduce(ctx context.Context) []Finding {
 	}
 	scripts := make([]*reducer, len(list))
 	var done atomic.Int64
-	var parts [2][]int // the first of each rule that takes time, and the others
-	first := map[string]bool{}
-	for i, f := range list {
-		later := boolean(!f.open() || first[f.Rule])
-		first[f.Rule] = first[f.Rule] || later == 0
-		parts[later] = append(parts[later], i)
-	}
-	for _, part := range parts {
+	for _, part := range parted(list) {
 		each(context.Background(), s, slices.Values(part), func(i int) {
 			scripts[i] = s.settle(ctx, list[i], names[i])
 			s.progress("confirm", int(done.Add(1)), len(list), names[i], list[i].Class)
@@ -60,6 +53,17 @@ func (s *sweep) reduce(ctx context.Context) []Finding {
 		out = append(out, *f)
 	}
 	return out
+}
+
+// parted are the numbers of the first finding of each rule that is to be looked into, and those of the others.
+func parted(list []*Finding) (parts [2][]int) {
+	first := map[string]bool{}
+	for i, f := range list {
+		later := boolean(!f.open() || first[f.Rule])
+		first[f.Rule] = first[f.Rule] || later == 0
+		parts[later] = append(parts[later], i)
+	}
+	return parts
 }
 
 // settle confirms and shrinks one finding. What it returns has the script.
@@ -236,9 +240,6 @@ func reproFile(dir, name string) string { return filepath.Join(dir, name+".txtar
 
 // often says how often a finding was seen again.
 func (f *Finding) often() string {
-	if f.Runs == 0 {
-		return "the run that found it; there was no time to run it again"
-	}
 	if f.AloneRuns > 0 {
 		return fmt.Sprintf("%d of %d runs beside others and %d of %d alone", f.Hits, f.Runs, f.Alone, f.AloneRuns)
 	}

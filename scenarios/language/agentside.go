@@ -84,7 +84,7 @@ func (d *Dialect[B]) agentCommands() []*Command[B] {
 			Summary: "ask whether the editor sent a frame", Compile: compileExpectation[B],
 		}, {
 			Name: "answered", Group: "agent", Args: "NAME [path=value…] [where=NAME]", Negatable: true,
-			Summary: "ask what it answered; kind= is that of the option, error= a code, where= what it has to have granted",
+			Summary: "ask what it answered; kind= is that of the option, error= a code; where= what it must have granted",
 			Compile: compileExpectation[B],
 		}, {
 			Name: "shown", Group: "agent", Args: "'REGEXP' [where='REGEXP']", Negatable: true,
