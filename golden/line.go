@@ -283,11 +283,14 @@ func (l *Line) Details(v wire.Value) {
 
 // Members shows the members of an object that were not taken as key=value, sorted by key.
 func (l *Line) Members(o Object) {
-	for _, m := range sortedMembers(o.Value) {
-		if !o.took(m.key) {
+	before := Object{taken: new(slices.Clone(*o.taken))} // a million members are looked up among few
+	last := ""
+	for i, m := range sortedMembers(o.Value) {
+		if !before.took(m.key) && (i == 0 || m.key != last) {
 			*o.taken = append(*o.taken, m.key)
 			l.Member(m.key, m.value)
 		}
+		last = m.key
 	}
 }
 

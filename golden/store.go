@@ -6,16 +6,20 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/acp-test/acp-test/internal/confined"
 )
 
 // extension of the files of a store.
 const extension = ".golden"
 
 // Store keeps goldens as <agent>/<scenario>.golden. Those in Dir come before
-// those in Embedded; either may be left out. Only Dir is written.
+// those in Embedded; either may be left out. Only Dir is written. Links in Dir
+// that lead out of it are not followed.
 type Store struct {
 	Dir      string
 	Embedded fs.FS
@@ -34,7 +38,7 @@ func (s Store) Read(agent, scenario string) (text, source string, err error) {
 	}
 	if s.Dir != "" {
 		file := filepath.Join(s.Dir, filepath.FromSlash(name))
-		data, err := os.ReadFile(file)
+		data, err := confined.ReadBelow(s.Dir, filepath.FromSlash(name))
 		if err == nil {
 			return normal(data), file, nil
 		}
@@ -66,7 +70,11 @@ func (s Store) Write(agent, scenario, text string) error {
 	if s.Dir == "" {
 		return fmt.Errorf("writing the golden of %q: the store has no directory", scenario)
 	}
-	if err := write(filepath.Join(s.Dir, filepath.FromSlash(name)), text); err != nil {
+	err = os.MkdirAll(s.Dir, 0o777)
+	if err == nil {
+		err = s.in(func(root *os.Root) error { return write(root, name, text) })
+	}
+	if err != nil {
 		return fmt.Errorf("writing the golden of %q: %w", scenario, err)
 	}
 	return nil
@@ -76,7 +84,7 @@ func (s Store) Write(agent, scenario, text string) error {
 func (s Store) Remove(agent, scenario string) error {
 	name, err := safeName(agent, scenario)
 	if err == nil {
-		err = os.Remove(filepath.Join(s.Dir, filepath.FromSlash(name)))
+		err = s.in(func(root *os.Root) error { return root.Remove(name) })
 	}
 	if err != nil {
 		return fmt.Errorf("removing the golden of %q: %w", scenario, err)
@@ -84,25 +92,28 @@ func (s Store) Remove(agent, scenario string) error {
 	return nil
 }
 
-func write(file, text string) (err error) {
-	dir := filepath.Dir(file)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+func write(root *os.Root, name, text string) error {
+	half := fmt.Sprintf("%s.%d", name, os.Getpid())
+	if err := root.MkdirAll(path.Dir(name), 0o777); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(dir, ".golden-*")
+	err := root.WriteFile(half, []byte(text), 0o644)
+	if err == nil {
+		err = root.Rename(half, name)
+	}
+	if err != nil {
+		_ = root.Remove(half) // it may not have been made
+	}
+	return err
+}
+
+func (s Store) in(do func(*os.Root) error) error {
+	root, err := os.OpenRoot(s.Dir)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			os.Remove(tmp.Name())
-		}
-	}()
-	_, err = tmp.WriteString(text)
-	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), file)
+	defer root.Close()
+	return do(root)
 }
 
 // List returns the scenarios that have a golden for the agent, in Dir or

@@ -85,7 +85,8 @@ var carelessEditors = []careless{
 	{name: "stream-stops", scenario: "m01-burst", reddens: []string{"m01-burst#connection-survives"},
 		say: silentOnErrors},
 	{name: "whole-file-always", scenario: "m15-files", reddens: []string{"m15-files#second-line", "m15-files#limit-alone",
-		"m15-files#from-the-third", "m15-files#missing-is-an-error"}, handlers: map[string]func(*mockclient.Request){
+		"m15-files#from-the-third", "m15-files#missing-is-an-error",
+		"m15-files#write-is-kept"}, handlers: map[string]func(*mockclient.Request){
 		readFile: always(object{"content": "one\ntwo\nthree\n"})}},
 	{name: "line-ends-lost", scenario: "m15-line-ends", reddens: []string{"m15-line-ends#line-ends-stay",
 		"m15-line-ends#second-line", "m15-line-ends#last-line", "m15-line-ends#beyond-the-end", "m15-line-ends#no-lines"},
@@ -128,6 +129,14 @@ var carelessEditors = []careless{
 	{name: "dies-of-missing-program", scenario: "m27-impossible", reddens: []string{"m27-impossible#program"},
 		say: dieOf("terminal/create")},
 	{name: "dies-of-folder-as-file", scenario: "m27-impossible", reddens: []string{"m27-impossible#files"}, say: dieOf(readFile)},
+	{name: "write-kept-back", scenario: "m15-files", reddens: []string{"m15-files#write-is-kept"},
+		handlers: map[string]func(*mockclient.Request){writeFile: always(object{})}},
+	{name: "missing-file-empty", scenario: "m15-files", reddens: []string{"m15-files#missing-is-an-error"}, say: emptyIfMissing},
+	{name: "dies-of-unknown-update", scenario: "m28-unknown-update", reddens: []string{"m28-unknown-update#still-there"},
+		say: dieOf("_vendor/ask")},
+	{name: "terminal-only-advertised", scenario: "m16-terminals", reddens: []string{"C-GATE"},
+		handlers: map[string]func(*mockclient.Request){
+			"terminal/create": func(r *mockclient.Request) { r.Fail(-32601, "Method not found") }}},
 	{name: "waits-for-mode-update", scenario: "m18-modes", reddens: []string{"m18-modes#goes-on"}, say: neverPrompt},
 }
 
@@ -531,6 +540,13 @@ func dieOf(method string) func(e *editing, m object) []object {
 		}
 		return silentWhenDead(e, m)
 	}
+}
+
+func emptyIfMissing(e *editing, m object) []object {
+	if isAnswer(m) && m["error"] != nil && e.asked[key(m["id"])]["method"] == readFile {
+		return []object{{"jsonrpc": "2.0", "id": m["id"], "result": object{"content": ""}}}
+	}
+	return []object{m}
 }
 
 func neverPrompt(e *editing, m object) []object {

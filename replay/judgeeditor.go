@@ -134,7 +134,7 @@ func (j Judge) expect(x *language.AgentExpectation, sessions []Session) (observe
 	case "left-running":
 		return leftRunning(x, sessions)
 	}
-	c := counting{judge: j, of: x}
+	c := counting{judge: j, of: x, granted: x.What != "answered" || x.Where == ""}
 	for _, s := range sessions {
 		for e := range s.Log.All() {
 			c.see(s.Log, e)
@@ -145,6 +145,8 @@ func (j Judge) expect(x *language.AgentExpectation, sessions []Session) (observe
 		return "the editor stopped reading in its own turn, before the agent could ask " + x.About, false, true
 	case x.What == "answered" && !c.asked:
 		return "the agent never came to ask " + x.About, false, false
+	case !c.granted:
+		return "the editor did not grant " + x.Where, false, false
 	case x.What == "answered" && c.seen == 0 && c.gone:
 		observed = "the editor ended the agent's input before " + x.About + " was asked, or when it was and unseen"
 		return observed, false, false
@@ -167,6 +169,7 @@ type counting struct {
 	others        []string // the first few that do not fit
 	asked         bool     // the request that was to be answered came
 	gone          bool     // the editor left before it could answer that
+	granted       bool     // what the line says has to be granted has a result
 }
 
 // see takes in one entry of a session's log.
@@ -184,8 +187,11 @@ func (c *counting) see(log *transcript.Transcript, e transcript.Entry) {
 			seq, _ := v.Get("seq").Int()
 			c.asked, c.gone = true, c.judge.leftAtOnce(log, int(seq))
 		}
-		if e.Source == transcript.Editor && e.Kind == transcript.Response && isAsked(log, x.About, e.Ref) {
-			c.fits(log, e)
+		if e.Source == transcript.Editor && e.Kind == transcript.Response {
+			c.granted = c.granted || isAsked(log, x.Where, e.Ref) && e.JSON().Get("result").Exists()
+			if isAsked(log, x.About, e.Ref) {
+				c.fits(log, e)
+			}
 		}
 	case "sent":
 		if e.Source == transcript.Editor && e.Kind != transcript.Response && e.Method == x.About {

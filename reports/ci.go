@@ -110,7 +110,7 @@ func data(s string) string {
 }
 
 func property(s string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(s)
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(harmless(s))
 }
 
 // mostRows is how many causes, failures and changes a step summary shows.

@@ -467,6 +467,15 @@ var _ = Describe("a verdict", func() {
 		Expect(r.Reason).To(Equal("the agent took its turn without plan"))
 	})
 
+	It("is skip where the agent waits for an answer that the editor keeps back", func() {
+		e := engine()
+		e.StepTimeout, e.ExtraArgs = time.Second, []string{"--fault", "cancel-waits-for-the-answer"}
+		r := run(e, "permit hold late\nprompt 'x'\nawait permission\ncancel\ncheck CANCEL-001\nneeds await turn cancelled\n"+
+			"-- llm.yaml --\nreplies:\n  - - tool: write_file\n      args: {path: $WORK/a, content: b}\n")
+		Expect(r.Verdict).To(Equal(results.Skip), text(r))
+		Expect(r.Reason).To(HavePrefix("the agent waits for an answer of the editor's"))
+	})
+
 	It("goes on where what is waited for comes", func() {
 		r := run(engine(), "prompt 'x'\nneeds await agent_message\ncheck a\nawait turn end_turn\ntext ~ Done\n")
 		Expect(r.Verdict).To(Equal(results.Pass), text(r))

@@ -99,17 +99,36 @@ func neededPattern(l *Line) *language.Pattern {
 // compileNeedsAwait skips the scenario if the agent took its turn without what
 // it may send. await is inconclusive there, because a situation that was needed
 // did not come about; this is for situations that the specification leaves to
-// the agent (PERM-001: asking is optional), which no run would bring about.
+// the agent (PERM-001: asking is optional), which no run would bring about. An agent that waits
+// for an answer which the editor keeps back may also keep its turn open.
 func compileNeedsAwait(l *Line) Step {
 	p := neededPattern(l)
 	return func(ctx context.Context, b *Branch) error {
 		err := b.await(ctx, l, p, 0)
-		if m, ok := errors.AsType[*Miss](err); ok && b.endedWithoutError(m.by) {
+		m, ok := errors.AsType[*Miss](err)
+		if ok && b.endedWithoutError(m.by) {
 			b.Settle(m.by)
 			return &Skipped{tookTurn + strings.Join(m.Failure.Expected, " ")}
 		}
+		if ok && m.turnOpen > 0 && b.run.owesAnswer() {
+			return &Skipped{"the agent waits for an answer of the editor's instead of " + strings.Join(m.Failure.Expected, " ")}
+		}
 		return err
 	}
+}
+
+// owesAnswer reports whether a request of the agent has no answer yet.
+func (r *run) owesAnswer() bool {
+	open := map[int]bool{}
+	for e := range r.t.All() {
+		switch {
+		case e.Source == transcript.Agent && e.Kind == transcript.Request:
+			open[e.Seq] = true
+		case e.Source == transcript.Editor && e.Kind == transcript.Response:
+			delete(open, e.Ref)
+		}
+	}
+	return len(open) > 0
 }
 
 // compileNeedsSaw skips the scenario if what an agent may send has not come.

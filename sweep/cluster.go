@@ -38,12 +38,15 @@ func (g *sighting) cause() cause {
 		known: g.known != ""}
 	if g.point == "" {
 		c.act, c.complaint = cmp.Or(g.schedule.Act, g.schedule.Action), varying().ReplaceAllString(g.message, "·")
+		if g.schedule.State == DrawnState {
+			c.act = "" // which of the acts it follows nobody knows yet
+		}
 	}
 	return c
 }
 
 // varying is what differs between messages about one thing: numbers, names, quotations.
-var varying = lazy.Regexp(`"[^"]*"|'[^']*'|“[^”]*”|\S*[0-9/]\S*`)
+var varying = lazy.Regexp(`"[^"]*"|'[^']*'|“[^”]*”|session=\S+|\S*[0-9/]\S*`)
 
 // clusters groups sightings into findings: sightings of one cause are one, and so is
 // what only shows where something worse does.

@@ -54,6 +54,44 @@ func Retraced(script string, sure func(script string) bool, lines ...string) (sh
 	return short
 }
 
+// Finished is the repro that is left of a finding once it is settled; "" is none.
+func Finished(f Finding) string {
+	dir, err := os.MkdirTemp("", "repro-")
+	if err != nil {
+		return err.Error()
+	}
+	defer os.RemoveAll(dir)
+	x := &reducer{sweep: newSweep(&Sweeper{Engine: &scenarios.Engine{}, Repro: dir})}
+	x.finish(&f, "R-1")
+	text, _ := os.ReadFile(reproFile(dir, "R-1"))
+	return string(text)
+}
+
+// Parted are the numbers of findings of some rules, those to settle first and the others; one of "" is a baseline's.
+func Parted(rules ...string) [2][]int {
+	var list []*Finding
+	for _, rule := range rules {
+		f := &Finding{Signature: Signature{Rule: rule, Action: "cancel"}}
+		if rule == "" {
+			f.Action = ""
+		}
+		list = append(list, f)
+	}
+	return parted(list)
+}
+
+// Causes is how many findings checks make that missed with these messages in orders of different acts.
+func Causes(messages ...string) int {
+	var seen []*sighting
+	for i, m := range messages {
+		sch := Schedule{State: DrawnState, Action: strings.Repeat("cancel ", i+1),
+			Write: func(map[string]bool) (Archive, map[string]bool) { return Archive{}, nil }}
+		seen = append(seen, &sighting{sign: sign{rule: "ends", class: results.Fail, message: m}, schedule: sch,
+			result: results.Result{ID: m}})
+	}
+	return len(clusters(seen))
+}
+
 // Repro is the file that is written for a finding.
 func Repro(f Finding, script string) string {
 	dir, err := os.MkdirTemp("", "repro-")

@@ -17,7 +17,8 @@ import (
 )
 
 // reduce repeats each finding, makes its schedule as short as it gets, and
-// writes it down. What there is no time for stays as it was found.
+// writes it down. The first finding of each rule comes before the others. What there is
+// no time for stays as it was found, without a repro.
 func (s *sweep) reduce(ctx context.Context) []Finding {
 	list := clusters(s.seen)
 	slices.SortStableFunc(list, func(a, b *Finding) int {
@@ -32,11 +33,13 @@ func (s *sweep) reduce(ctx context.Context) []Finding {
 	}
 	scripts := make([]*reducer, len(list))
 	var done atomic.Int64
-	each(context.Background(), s, numbers(list), func(i int) {
-		s.progress("confirm and shrink", int(done.Load()), len(list), names[i], list[i].Class)
-		scripts[i] = s.settle(ctx, list[i], names[i])
-		s.progress("confirm and shrink", int(done.Add(1)), len(list), names[i], list[i].Class)
-	})
+	for _, part := range parted(list) {
+		each(context.Background(), s, slices.Values(part), func(i int) {
+			s.progress("confirm and shrink", int(done.Load()), len(list), names[i], list[i].Class)
+			scripts[i] = s.settle(ctx, list[i], names[i])
+			s.progress("confirm and shrink", int(done.Add(1)), len(list), names[i], list[i].Class)
+		})
+	}
 	var out []Finding
 	for i, f := range list {
 		if x := scripts[i]; x != nil {
@@ -53,10 +56,21 @@ func (s *sweep) reduce(ctx context.Context) []Finding {
 	return out
 }
 
+// parted are the numbers of the first finding of each rule that is to be looked into, and those of the others.
+func parted(list []*Finding) (parts [2][]int) {
+	first := map[string]bool{}
+	for i, f := range list {
+		later := boolean(!f.open() || first[f.Rule])
+		first[f.Rule] = first[f.Rule] || later == 0
+		parts[later] = append(parts[later], i)
+	}
+	return parts
+}
+
 // settle confirms and shrinks one finding. What it returns has the script.
 func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
-	if f.Action == "" || f.Known != "" {
-		return nil // the scenario itself is the repro, or nobody needs one
+	if !f.open() {
+		return nil
 	}
 	x := &reducer{sweep: s, ctx: ctx, rule: f.Rule, id: "sweep/reduced/" + slug(name)}
 	var sch Schedule
@@ -65,7 +79,10 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 	for i, g := range f.seen[:min(len(f.seen), mostTried)] {
 		sch = g.schedule
 		sch.probes = s.doubts(sch, g.result)
-		x.late, x.heard, x.step = g.late, g.heard, max(s.brisk(sch.Scenario), g.result.Duration)
+		x.late, x.heard, x.step = g.late, g.heard, s.brisk(sch.Scenario)
+		if !x.late { // how long one waits for a deadline says nothing about the other lines
+			x.step = max(x.step, g.result.Duration)
+		}
 		a, x.keep = sch.written()
 		n := min(s.times(), quick)
 		if i > 0 {
@@ -100,8 +117,6 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 			a, x.keep = sch.written()
 			f.schedule, f.Action = sch, sch.Action
 		}
-		// What a race depends on is not known: only what comes after it goes.
-		x.brief = !x.sure
 		times := s.times()
 		if x.late {
 			times = min(times, quick) // each run waits for a deadline
@@ -112,6 +127,10 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 	f.Lines = scriptLines(a)
 	return x
 }
+
+// open reports whether a finding is to be looked into: else the scenario itself is the repro, or nobody
+// needs one.
+func (f *Finding) open() bool { return f.Action != "" && f.Known == "" }
 
 // slow reports whether a finding is nothing but a deadline that passed, for
 // which an agent does not fail.
@@ -137,7 +156,7 @@ func (x *reducer) finish(f *Finding, name string) {
 			}
 		}
 	}
-	if x.Repro == "" {
+	if x.Repro == "" || f.Runs == 0 { // what nobody saw twice is no repro
 		return
 	}
 	f.Command = x.command(reproFile(x.Repro, name))
@@ -222,9 +241,6 @@ func reproFile(dir, name string) string { return filepath.Join(dir, name+".txtar
 
 // often says how often a finding was seen again.
 func (f *Finding) often() string {
-	if f.Runs == 0 {
-		return "the run that found it; there was no time to run it again"
-	}
 	if f.AloneRuns > 0 {
 		return fmt.Sprintf("%d of %d runs beside others and %d of %d alone", f.Hits, f.Runs, f.Alone, f.AloneRuns)
 	}

@@ -25,7 +25,6 @@ type reducer struct {
 	id    string
 	tries int
 	sure  bool // it shows in every run
-	brief bool // the end and whole checks only
 	// only are the rules that may show beside it; nil means any.
 	only []string
 	// told, if set, is told of what is left, and how many scripts were tried for it.
@@ -38,13 +37,12 @@ type reducer struct {
 }
 
 // longest is how long one finding is made shorter.
-func (x *reducer) longest() time.Duration { return cmp.Or(max(x.Shrink, 0), 20*time.Second) }
+func (x *reducer) longest() time.Duration {
+	return cmp.Or(max(x.Shrink, 0), max(20*time.Second, x.Budget/4))
+}
 
 // change is one way to make a script shorter, and whether it applies.
 type change func(Archive) (Archive, bool)
-
-// longest is how many lines a repro may have.
-const longest = 25
 
 // shows runs a script until it shows the rule, at most as often as is tried.
 func (x *reducer) shows(ctx context.Context, a Archive) bool {
@@ -191,14 +189,10 @@ func (x *reducer) shrink(ctx context.Context, a Archive) []step {
 	for {
 		before := len(steps)
 		// What stands many times goes first: it takes away the most for one try.
-		passes := []func(Archive) []change{x.series, x.tail, x.blocks, x.lines, x.turns, x.files}
-		if x.brief && scriptLines(steps[before-1].script) <= longest {
-			passes = passes[:3]
-		}
-		for _, pass := range passes {
+		for _, pass := range []func(Archive) []change{x.series, x.tail, x.blocks, x.lines, x.turns, x.files} {
 			steps = x.apply(ctx, steps, pass(steps[len(steps)-1].script))
 		}
-		if len(steps) == before || x.brief || ctx.Err() != nil {
+		if len(steps) == before || ctx.Err() != nil {
 			return steps
 		}
 	}

@@ -49,7 +49,7 @@ type Sweeper struct {
 	Shard *Part
 	// Confirm is how often what is reported of a finding is run; 0 means 20.
 	Confirm int
-	// Shrink bounds how long one finding is made shorter; 0 means 20 s.
+	// Shrink bounds how long one finding is made shorter; 0 means a quarter of Budget, 20 s at least.
 	Shrink time.Duration
 	// Repro is the folder for the files that reproduce findings; "" writes
 	// none.
@@ -137,7 +137,7 @@ type sweep struct {
 	engine scenarios.Engine
 	slots  slots
 	crowd  slots // more than the processors have time for
-	// whole ends a little later than the budget, which starts nothing new, but lets
+	// whole ends with the budget, a little later than settling, which starts nothing new, but lets
 	// what runs come to its end.
 	whole context.Context
 
@@ -228,7 +228,7 @@ func (s *sweep) limit(d time.Duration) (done func()) {
 }
 
 // budgeted divides the budget: explore ends before settle, in which findings are confirmed
-// and shrunk, and the runs that began then may end a little later.
+// and shrunk. The runs that began then may go on for a twelfth of it.
 func (s *sweep) budgeted(ctx context.Context) (explore, settle context.Context, done func()) {
 	if s.Budget <= 0 {
 		return ctx, ctx, func() {}
@@ -238,17 +238,17 @@ func (s *sweep) budgeted(ctx context.Context) (explore, settle context.Context, 
 	if began := s.engine.Began; !began.IsZero() {
 		s.Budget = max(s.Budget-time.Since(began), s.Budget/2)
 	}
-	settle, end = context.WithTimeoutCause(ctx, s.Budget, errBudget)
-	s.whole, cut = context.WithTimeoutCause(ctx, s.Budget+s.Budget/12, errBudget)
+	settle, end = context.WithTimeoutCause(ctx, s.Budget-s.Budget/12, errBudget)
+	s.whole, cut = context.WithTimeoutCause(ctx, s.Budget, errBudget)
 	go s.divide(settle, stop)
 	return explore, settle, func() { cut(); end(); stop() }
 }
 
-// divide ends exploring with the budget, or after two thirds of it as soon as there is
+// divide ends exploring with ctx, or after seven twelfths of the budget as soon as there is
 // something to look into.
 func (s *sweep) divide(ctx context.Context, stop context.CancelFunc) {
 	defer stop()
-	later := time.NewTimer(s.Budget - s.Budget/3)
+	later := time.NewTimer(s.Budget * 7 / 12)
 	defer later.Stop()
 	select {
 	case <-ctx.Done():

@@ -165,16 +165,19 @@ func (h *host) listAgents(settings string) error {
 	}
 	w := tabwriter.NewWriter(h.out, 0, 0, 2, ' ', 0)
 	for _, p := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", p.Name, p.Shown(), h.whether(p))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", p.Name, cell(p.Shown()), cell(h.whether(p)))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	for _, s := range skipped {
-		fmt.Fprintf(h.out, "left out: %s\n", s)
+		fmt.Fprintf(h.out, "left out: %s\n", cell(s))
 	}
 	return nil
 }
+
+// cell is a text of a profile's author as it stands in a table.
+func cell(text string) string { return printable.Line(text, 1000) }
 
 // whether says where an agent's program is, or how to get it.
 func (h *host) whether(p *agents.Profile) string {
@@ -195,7 +198,7 @@ func (h *host) showAgent(p *agents.Profile) error {
 	w := tabwriter.NewWriter(h.out, 0, 0, 2, ' ', 0)
 	put := func(label, text string) {
 		if text != "" {
-			fmt.Fprintf(w, "%s\t%s\n", label, text)
+			fmt.Fprintf(w, "%s\t%s\n", label, cell(text))
 		}
 	}
 	put("name", p.Name)

@@ -121,7 +121,7 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 		if learned, err = h.probe(c.Context(), p); err != nil {
 			return fmt.Errorf("init: %w", err)
 		}
-		fmt.Fprintln(h.out, learned)
+		h.say("%s\n", learned)
 	}
 	if err := add(learned); err != nil {
 		return err
@@ -185,7 +185,7 @@ func (h *host) open(o *founding, repo repository, command []string, again bool) 
 			return nil, errors.New("init: the agent's command is missing, and no package.json, pyproject.toml, Cargo.toml " +
 				"or go.mod here says it; usage: acp-test init -- AGENT…")
 		}
-		fmt.Fprintf(h.out, "the agent is started by: %s\n", quoted(command))
+		h.say("the agent is started by: %s\n", quoted(command))
 	}
 	o.ci = cmp.Or(o.ci, ci)
 	return command, nil
@@ -222,7 +222,7 @@ func (h *host) ciFile(repo repository, o founding, asked bool) (map[string][]byt
 		if err != nil {
 			return nil, fmt.Errorf("init: %w", err)
 		}
-		fmt.Fprintf(h.out, "%s assumes: %s\n", c.file, from.assumed)
+		h.say("%s assumes: %s\n", c.file, from.assumed)
 		t, err := template.ParseFS(templates, "templates/"+c.template+".tmpl")
 		if err != nil {
 			return nil, err
@@ -299,7 +299,7 @@ func (h *host) writeNew(files map[string][]byte, dry bool) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if dry {
-			fmt.Fprintf(h.out, "would write %s:\n  %s\n", name,
+			h.say("would write %s:\n  %s\n", name,
 				strings.ReplaceAll(strings.TrimSpace(string(files[name])), "\n", "\n  "))
 			continue
 		}

@@ -43,17 +43,17 @@ func lintCommand(h *host) *cobra.Command {
 		}
 		said := 0
 		if err := errors.Join(errs...); err != nil {
-			fmt.Fprintln(h.out, err)
+			h.say("%v\n", err)
 			said++
 		}
 		for _, s := range list {
 			for _, m := range s.Starts() {
 				if stranger {
-					fmt.Fprintln(h.out, m)
+					h.say("%v\n", m)
 				}
 			}
 			for _, m := range p.Review(s) {
-				fmt.Fprintln(h.out, m)
+				h.say("%v\n", m)
 				said++
 			}
 		}

@@ -77,6 +77,7 @@ var _ = Describe("a server on loopback", func() {
 		for _, server := range []struct{ method, args string }{
 			{"POST", "record --out web.jsonl --url " + endpoint.URL + "/agent"},
 			{"POST", "serve run.jsonl --protocol ag-ui --out served.jsonl --listen 127.0.0.1:0"},
+			{"POST", "serve --out obedient --listen 127.0.0.1:0"},
 			{"GET", "ui run.jsonl --port 0"},
 			{"POST", "fakellm model.yaml"},
 			{"POST", "fakellm --record new.yaml --upstream openai-chat=" + endpoint.URL},

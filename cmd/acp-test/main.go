@@ -77,6 +77,11 @@ func system() *host {
 	return h
 }
 
+// say prints a text of which others wrote a part: nothing in it acts on a terminal.
+func (h *host) say(format string, args ...any) {
+	fmt.Fprint(h.out, printable.Text(fmt.Sprintf(format, args...)))
+}
+
 // status is an exit status other than 0 of a command that has said all there
 // is to say.
 type status int

@@ -82,13 +82,13 @@ func (h *host) review(name, dir string, accept []string) error {
 		return err
 	}
 	if len(left) > 0 {
-		fmt.Fprintf(h.out, "left out, because something else failed there: %s\n", strings.Join(left, ", "))
+		h.say("left out, because something else failed there: %s\n", strings.Join(left, ", "))
 	}
 	of, decided := goldensOf(run), make([]rune, len(changes))
 	_, atTerminal := h.terminal()
 	switch {
 	case len(changes)+len(left) == 0:
-		fmt.Fprintf(h.out, "no golden of %s is new or differs\n", run.Agent.Profile)
+		h.say("no golden of %s is new or differs\n", run.Agent.Profile)
 	case len(accept) > 0:
 		if err := acceptFitting(changes, decided, accept); err != nil {
 			return err
@@ -115,7 +115,7 @@ func (h *host) review(name, dir string, accept []string) error {
 		}
 	}
 	if len(changes) > 0 {
-		fmt.Fprintf(h.out, "accepted %d, rejected %d, left %d; in %s\n", count[accepted], count[rejected],
+		h.say("accepted %d, rejected %d, left %d; in %s\n", count[accepted], count[rejected],
 			count[open]+count[skipped], filepath.Join(dir, of))
 	}
 	if count[accepted] < len(changes) || len(left) > 0 {

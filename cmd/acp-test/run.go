@@ -101,7 +101,7 @@ func (h *host) choose(o *options, files map[string]bool) (x chosenRun, err error
 // listed prints the scenarios that were chosen.
 func (h *host) listed(list []*scenarios.Scenario) error {
 	for _, s := range list {
-		fmt.Fprintf(h.out, "%-32s %s\n", s.ID, s.Title)
+		h.say("%-32s %s\n", s.ID, s.Title)
 	}
 	return nil
 }

@@ -119,7 +119,7 @@ func (p *place) all() map[string]string {
 		if err == nil && d.Name() == ".tmp" {
 			return fs.SkipDir
 		}
-		if err == nil && !d.IsDir() {
+		if err == nil && d.Type().IsRegular() {
 			files[name] = p.read(name)
 		}
 		return err

@@ -187,7 +187,8 @@ func (s *server) own(r *http.Request) bool {
 	}
 	origin := r.Header.Get("Origin")
 	_, of, _ := strings.Cut(origin, "://")
-	return origin == "" || of == r.Host || s.does("origin-any")
+	apart := origin == "" && r.Header.Get("Sec-Fetch-Site") != "cross-site"
+	return apart || of == r.Host || s.does("origin-any")
 }
 
 // admits reports whether a request has a token, if one is needed.

@@ -1,6 +1,7 @@
 package language
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,7 +37,8 @@ type AgentExpectation struct {
 	// What is "sent", "answered", "shown", "ended", "hung-up", "left-open" or "left-running"; About
 	// the method, the name of a request, or a regular expression.
 	What, About string
-	// Where is a regular expression for what has to be shown for the line to apply.
+	// Where is a regular expression for what has to be shown for the line to apply, or the name of a request that
+	// has to have a result.
 	Where string
 	// Count is how often, "" at least once: "2", ">=2", "<=1".
 	Count string
@@ -81,8 +83,9 @@ func (d *Dialect[B]) agentCommands() []*Command[B] {
 			Name: "sent", Group: "agent", Args: "METHOD [count=N|>=N|<=N] [path=value…]", Negatable: true,
 			Summary: "ask whether the editor sent a frame", Compile: compileExpectation[B],
 		}, {
-			Name: "answered", Group: "agent", Args: "NAME [path=value…]", Negatable: true,
-			Summary: "ask what it answered; kind= is that of the option, error= a code", Compile: compileExpectation[B],
+			Name: "answered", Group: "agent", Args: "NAME [path=value…] [where=NAME]", Negatable: true,
+			Summary: "ask what it answered; kind= is that of the option, error= a code; where= what it must have granted",
+			Compile: compileExpectation[B],
 		}, {
 			Name: "shown", Group: "agent", Args: "'REGEXP' [where='REGEXP']", Negatable: true,
 			Summary: "ask whether the editor printed such text; where= is what it has to print at all",
@@ -172,14 +175,16 @@ func compileExpectation[B any](l *Line[B]) Step[B] {
 		l.Regexp(where.Column, x.Where)
 		l.Rest = l.Rest[1:]
 	case "sent", "answered":
+		x.Where, _ = l.Options("where")["where"].Literal()
 		about := l.One(0, "a method or a name")
 		ok := l.p.names[about]
 		if x.About = about; x.What == "sent" {
 			if x.About, ok = l.p.dialect.event(about); !ok {
 				return l.Mistake(l.Rest[0].Column, "", "%q is no method", about)
 			}
-		} else if !ok {
-			return l.Mistake(l.Rest[0].Column, "a request gets a name with as NAME", "no request above is named %s", about)
+		} else if !ok || x.Where != "" && !l.p.names[x.Where] {
+			return l.Mistake(l.Rest[0].Column, "a request gets a name with as NAME", "no request above is named %s",
+				cmp.Or(x.Where, about))
 		}
 		l.Rest = l.Rest[1:]
 	}

@@ -68,8 +68,8 @@ func cancelReason(w *watch) {
 		}
 		if ev.stop == "cancelled" {
 			took := ev.At - max(a.at, ev.conn.answeredAt)
-			w.judge("slow", took > slowCancel, ev, object, []int{a.seq}, "The turn ended %s after %s.",
-				took.Round(time.Millisecond), word)
+			w.judge("slow", took > slowCancel && !ev.conn.asks(t.session), ev, object, []int{a.seq},
+				"The turn ended %s after %s.", took.Round(time.Millisecond), word)
 			return
 		}
 		proof, at := w.state.openWork(t, a, ev.stop)

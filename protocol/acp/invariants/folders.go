@@ -91,7 +91,8 @@ func namesFolder(text, dir string) bool {
 
 func (f *folders) judge(ev *event, at string) {
 	s := ev.session
-	if s == nil || s.cwd == "" || len(f.all) < 2 || s.child() {
+	// A replay tells of the folder of before.
+	if s == nil || s.cwd == "" || len(f.all) < 2 || s.child() || s.window != nil {
 		return
 	}
 	own := func(dir string) bool { return under(at, dir) }

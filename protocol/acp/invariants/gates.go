@@ -87,8 +87,13 @@ func clientGate(w *watch) {
 		ids[o.verb] = o.requirement
 	}
 	w.On(func(ev *event) {
-		w.Saw("served")
-		if ev.conn.initDone > 0 && !ev.conn.has(rules.OfClient, v.gate(ev.Method)) && ev.succeeded() {
+		w.Saw("served", "refused")
+		switch has := ev.conn.has(rules.OfClient, v.gate(ev.Method)); {
+		case ev.conn.initDone == 0:
+		case has && ev.code() == -32601:
+			w.find("refused", ev, ev.Method, []int{ev.Ref}, "The client answered %s, which it had advertised, with "+
+				"\"method not found\" (-32601).", ev.Method)
+		case !has && ev.succeeded():
 			w.find("served", ev, ev.Method, []int{ev.Ref}, "The client carried out %s, which it had not advertised.", ev.Method)
 		}
 	}, answered(readFile), answered(writeFile), answered(createTerminal))
