@@ -136,7 +136,7 @@ class Session:
         if fault("relative-paths-follow-newest-session"):
             os.chdir(self.cwd)
         for spec in servers:
-            if "type" in spec and spec["type"] in ("http", "sse"):
+            if "type" in spec and (spec["type"] in ("http", "sse") or fault("stdio-server-with-type-skipped")):
                 continue
             if fault("mcp-server-shared-by-name"):
                 running = [m for s in list(sessions.values()) for m in s.mcp if m.name == spec["name"]]
@@ -146,7 +146,8 @@ class Session:
             try:
                 self.mcp.append(Mcp(spec, self.cwd))
             except Exception as err:
-                print(f"pico: MCP server {spec.get('name')}: {err}", file=sys.stderr)
+                out = sys.stdout if fault("mcp-failure-told-on-stdout") else sys.stderr
+                print(f"pico: MCP server {spec.get('name')}: {err}", file=out, flush=True)
                 if fault("second-mcp-server-dropped-when-first-fails"):
                     break
 
@@ -155,16 +156,24 @@ class Turn:
     def __init__(self, session, text):
         self.s, self.text, self.stopped, self.conn = session, text, False, None
         self.calls, self.free, self.denied, self.asked_for, self.answered = 0, False, False, None, False
+        self.first = None
 
     def stop(self):
         self.stopped = True
+        if fault("cancel-ends-mcp-servers"):
+            for server in self.s.mcp:
+                server.child.kill()
+        conn = self.first if fault("cancel-after-tool-waits-for-model") else self.conn
         try:
-            (line if fault("cancel-cuts-connection-of-other-session") else self.conn).sock.shutdown(socket.SHUT_RDWR)
+            (line if fault("cancel-cuts-connection-of-other-session") else conn).sock.shutdown(socket.SHUT_RDWR)
         except (AttributeError, OSError):
             pass
 
     def tell(self, update, **fields):
         send(method="session/update", params={"sessionId": speaking if fault("updates-named-after-last-prompted-session") else self.s.id, "update": {"sessionUpdate": update, **fields}})
+
+    def tell_soon(self, update, **fields):
+        threading.Timer(0.05, self.tell, (update,), fields).start()
 
     def model(self):
         global line, intro
@@ -178,6 +187,7 @@ class Turn:
         url = urlsplit(os.environ.get("PICO_URL", "https://api.openai.com/v1"))
         make = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
         self.conn = line = make(url.netloc, timeout=20)
+        self.first = self.first or self.conn
         try:
             self.conn.connect()
             self.conn.sock.settimeout(900)
@@ -201,6 +211,8 @@ class Turn:
             self.conn.close()
         if self.stopped:
             raise Cancelled()
+        if (answer.get("status") == "failed" or answer.get("error")) and fault("failure-in-body-is-empty-answer"):
+            return {"output": answer.get("output") or []}
         if answer.get("status") == "failed" or answer.get("error"):
             raise Rpc(-32603, "The model service reported a failure", answer.get("error"))
         return answer
@@ -218,13 +230,17 @@ class Turn:
                     for part in item.get("summary") or []:
                         self.tell("agent_thought_chunk", content={"type": "text", "text": part["text"]})
                 elif item["type"] == "message":
-                    for part in item["content"][:1 if fault("only-first-part-of-message-shown") else None]:
+                    shown = item["content"][:1 if fault("only-first-part-of-message-shown") else None]
+                    for n, part in enumerate(shown):
                         refused |= part["type"] == "refusal"
                         text = part.get("text") or part.get("refusal")
                         if works and fault("text-beside-calls-not-shown"):
                             continue  # not the answer yet
                         if text and not (text == s.said and fault("repeated-answer-not-shown")):
                             s.said = text
+                            if n and fault("later-parts-sent-after-response"):  # bundled
+                                self.tell_soon("agent_message_chunk", content={"type": "text", "text": text})
+                                continue
                             self.tell("agent_message_chunk", content={"type": "text", "text": text})
                 elif item["type"] == "function_call":
                     calls.append(item)
@@ -280,12 +296,15 @@ class Turn:
                 content = [{"type": "diff", "path": p, "oldText": old, "newText": new if fault("delete-diff-has-null-text") else new or ""} for p, old, new in changes]
                 early = fault("permission-asked-before-call-is-announced")
                 agreed = early and self.allowed(tid)
-                begin("Patch " + ", ".join(os.path.basename(c[0]) for c in changes), "edit", "pending",
+                adds = all(old is None for _, old, _ in changes)
+                kind = "create" if adds and fault("kind-of-new-file-not-in-protocol") else "edit"
+                harmless = adds and fault("new-files-written-without-asking")
+                begin("Patch " + ", ".join(os.path.basename(c[0]) for c in changes), kind, "pending",
                       content=content, locations=[{"path": c[0]} for c in changes])
                 aside = "~" if fault("denied-delete-leaves-file-renamed") else ""  # a deleted file is kept until all is written
                 for path in [p for p, _, new in changes if new is None and aside]:
                     os.rename(path, path + aside)
-                if not (agreed if early else self.allowed(tid)):
+                if not (harmless or (agreed if early else self.allowed(tid))):
                     if fault("denied-patch-ends-turn-as-cancelled"):
                         raise Cancelled()
                     raise Refused("The user does not want this patch.")
@@ -304,7 +323,12 @@ class Turn:
                 body = "Applied."
             elif name == "todo":
                 begin("Plan", "think", "in_progress")
-                self.tell("plan", entries=[{"content": i["step"], "priority": "medium", "status": i["state"]} for i in args["items"]
+                def entry(item):
+                    shown = {"content": item["step"], "priority": "medium", "status": item["state"]}
+                    if item["state"] == "completed" and fault("completed-steps-have-no-priority"):
+                        del shown["priority"]
+                    return shown
+                self.tell("plan", entries=[entry(i) for i in args["items"]
                                            if s.steps.get(i["step"]) != i["state"] or not fault("plan-holds-changed-steps-only")])
                 s.steps.update((i["step"], i["state"]) for i in args["items"])
                 body, content = "Noted.", []
@@ -312,14 +336,15 @@ class Turn:
                 server, tool = next(((m, t["name"]) for m in self.s.mcp for t in m.tools if f"{m.name}-{t['name']}" == name), (None, None))
                 if not server:
                     raise RuntimeError(f"No tool is called {name}.")
-                begin(name, "other", "in_progress")
+                own = next(t.get("title") for t in server.tools if t["name"] == tool)
+                begin(own if fault("mcp-tool-without-title-shown-with-null") else name, "other", "in_progress")
                 res = server.call("tools/call", {"name": tool, "arguments": args}, 600, None if fault("mcp-call-not-stopped-by-cancel") else self)
                 body = "\n".join(c.get("text", "") for c in res.get("content", []))
                 content = text(body)
                 if res.get("isError") and not fault("mcp-error-shown-as-completed"):
                     raise RuntimeError(body)
         except Exception as err:
-            if not began:
+            if not began and not fault("call-that-fails-early-not-announced"):
                 begin(name, "other", "pending")
             if isinstance(err, Refused) and fault("denied-patch-stays-pending"):
                 return str(err)
@@ -367,6 +392,8 @@ class Turn:
                     if before not in new:
                         raise RuntimeError(f"A hunk does not fit {path}.")
                     new = new.replace(before, after, 1)
+                if not new.endswith("\n") and fault("patch-adds-newline-at-end"):
+                    new += "\n"
             changes.append((path, old, new))
         if not changes:
             raise RuntimeError("The diff has no section.")
@@ -390,6 +417,8 @@ class Turn:
         if self.stopped and not fault("late-yes-after-cancel-applies-patch"):
             raise Cancelled()
         outcome = (answer.get("result") or {}).get("outcome") or {}
+        if fault("permission-answer-with-meta-taken-as-no") and "_meta" in {*(answer.get("result") or {}), *outcome}:
+            outcome = {}
         choice = outcome.get("optionId") if outcome.get("outcome") == "selected" else None
         keeper.free = choice in ("1", "2") if fault("yes-once-means-always") else choice == "2"
         self.denied = choice == "0"
@@ -430,12 +459,17 @@ def prompt(params, turn):
         reason = "cancelled"
     elif reason == "refusal" and not fault("refused-prompt-stays-in-context"):
         del s.items[before:]
+    elif reason == "max_tokens" and fault("cut-off-answer-forgotten"):
+        del s.items[before:]
     return None if turn.answered else {"stopReason": reason}
 
 
 def new_session(params):
     if not os.path.isabs(params["cwd"]):
         raise Rpc(-32602, "cwd is not absolute")
+    if fault("new-session-stops-servers-of-others"):
+        for server in [m for s in list(sessions.values()) for m in s.mcp]:
+            server.child.kill()
     s = Session(params["cwd"], params["mcpServers"])
     sessions[s.id] = s
     return {"sessionId": s.id}
@@ -470,6 +504,8 @@ def start_prompt(params):
     s = sessions.get(params["sessionId"])
     if not s:
         raise Rpc(-32602, "No such session", {"sessionId": params["sessionId"]})
+    if set(params) - {"sessionId", "prompt"} and fault("prompt-with-meta-refused"):
+        raise Rpc(-32602, "Unknown parameter")
     mine = None
     if not s.turn and fault("refused-prompt-leaves-session-busy"):
         s.turn = mine = Turn(s, "")
@@ -492,6 +528,8 @@ def handle(m):
     if not isinstance(m, dict) or m.get("jsonrpc") != "2.0":
         return send(id=None, error={"code": -32600, "message": "Invalid request"})
     method, params, rid = m.get("method"), m.get("params") or {}, m.get("id")
+    if method is not None and isinstance(rid, str) and rid.isdigit() and fault("digit-ids-answered-as-numbers"):
+        rid = int(rid)
     if method is None:
         if "result" not in m and fault("permission-error-never-heard"):
             return
@@ -503,6 +541,8 @@ def handle(m):
         if method != "session/cancel" and fault("unknown-notification-answered"):
             send(id=None, error={"code": -32601, "message": "Method not found"})
         if method == "session/cancel" and isinstance(params, dict):
+            if fault("cancel-of-unknown-session-ends-agent"):
+                sessions[params.get("sessionId")]  # raises for none
             s = sessions.get(params.get("sessionId"))
             if s and s.turn:
                 if s.stopping and fault("cancel-right-after-cancelled-turn-ignored"):
@@ -525,7 +565,8 @@ def handle(m):
             def fail(err=err):
                 raise err
             return answer(rid, fail)
-        threading.Thread(target=answer, args=(rid, prompt, params, turn[0]), daemon=True).start()
+        daemon = not fault("process-outlives-input-while-turn-runs")
+        threading.Thread(target=answer, args=(rid, prompt, params, turn[0]), daemon=daemon).start()
     elif method in ("initialize", "session/new"):
         work = initialize if method == "initialize" else new_session
         if work is new_session and fault("slow-session-new-blocks-reader"):
@@ -536,7 +577,8 @@ def handle(m):
 
 
 def main():
-    for line in sys.stdin.buffer:
+    torn = fault("line-over-64k-torn")
+    for line in iter(lambda: sys.stdin.buffer.readline(65536), b"") if torn else sys.stdin.buffer:
         if line.strip():
             try:
                 m = json.loads(line)

@@ -6,7 +6,8 @@ import { fault } from './fault.mjs';
 const INIT = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'quill', version: '0.3.0' } };
 
 function stdioLink(server, cwd) {
-  const env = { ...process.env, ...Object.fromEntries(server.env.map((e) => [e.name, e.value])) };
+  const given = Object.fromEntries(server.env.map((e) => [e.name, e.value]));
+  const env = fault('mcp-env-loses-to-agent-env') ? { ...given, ...process.env } : { ...process.env, ...given };
   const stderr = fault('mcp-stderr-goes-to-stdout') ? 1 : 'inherit';
   const child = spawn(server.command, server.args, { cwd, env, stdio: ['pipe', 'pipe', stderr] });
   const waiting = new Map();
@@ -66,7 +67,8 @@ function httpLink(server) {
   return {
     call: async (method, params, signal) => {
       const id = ++next;
-      const res = await post({ jsonrpc: '2.0', id, method, params }, signal);
+      const deaf = method === 'tools/call' && fault('cancel-not-heard-in-http-mcp-call');
+      const res = await post({ jsonrpc: '2.0', id, method, params }, deaf ? undefined : signal);
       const text = await res.text();
       const frames = res.headers.get('content-type')?.includes('event-stream')
         ? text.split(/\r?\n/).filter((l) => l.startsWith('data:')).map((l) => JSON.parse(l.slice(5)))

@@ -2,6 +2,7 @@
 // quill: a small coding agent on the official TypeScript SDK. OpenAI chat completions, streamed; reads and
 // edits through the editor where it offers that, else on disk; keeps its sessions and replays them on load.
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { mkdir, readFile, readdir, realpath, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
@@ -49,12 +50,12 @@ class Turn {
   constructor(s, client, signal) { Object.assign(this, { s, client, signal, open: new Map(), always: new Set() }); }
   tell(update) { return this.client.notify(methods.client.session.update, { sessionId: this.s.id, update }); }
   log(update) { this.s.log.push(update); }
-  begin(name) {
+  begin(name, modelId) {
     if (fault('same-tool-twice-shares-call-id')) {
       const same = [...this.open.values()].find((c) => c.title === name);
       if (same) return Promise.resolve(same.toolCallId);
     }
-    const toolCallId = randomUUID();
+    const toolCallId = (fault('model-call-id-used-as-tool-call-id') && modelId) || randomUUID();
     const kind = KIND[name] ?? 'other';
     this.open.set(toolCallId, { sessionUpdate: 'tool_call', toolCallId, title: name, kind });
     return this.tell({ sessionUpdate: 'tool_call', toolCallId, title: name, kind, status: 'pending' }).then(() => toolCallId);
@@ -99,7 +100,11 @@ async function post(s, signal) {
     const text = await res.text();
     const known = s.answered && fault('revoked-key-told-as-internal-error');
     if (res.status === 401 && !known) throw RequestError.authRequired({ status: 401 });
+    if (res.status === 429 && attempt === 3 && fault('rate-limit-told-as-auth-required')) {
+      throw RequestError.authRequired({ status: 429 });
+    }
     if (attempt === 3 || (res.status !== 429 && res.status < 500)) throw new RequestError(-32603, `The model backend answered ${res.status}`, { body: text.slice(0, 500) });
+    if (fault('model-retry-logged-to-stdout')) console.log(`quill: the model answered ${res.status}, trying again`);
     await pause(300 * 3 ** (attempt - 1), signal);
   }
 }
@@ -108,7 +113,7 @@ async function* events(res) {
   let rest = '';
   const decoder = new TextDecoder();
   for await (const chunk of res.body) {
-    const text = decoder.decode(chunk, { stream: true });
+    const text = decoder.decode(chunk, { stream: !fault('character-split-over-reads-garbled') });
     if (fault('event-split-over-reads-lost')) {
       for (const line of text.split(/\r?\n/)) {
         if (!line.startsWith('data:')) continue;
@@ -120,6 +125,7 @@ async function* events(res) {
     const lines = rest.split(/\r?\n/);
     rest = lines.pop();
     for (const line of lines) {
+      if (line.startsWith(':') && fault('keep-alive-line-fails-turn')) yield JSON.parse(line.slice(1));
       if (!line.startsWith('data:')) continue;
       const data = line.slice(5).trim();
       if (data === '[DONE]') return;
@@ -145,7 +151,7 @@ async function askModel(turn) {
       const text = d.content || d.refusal;
       if (d.refusal && !fault('refusal-in-text-told-as-end-turn')) out.refused = true;
       if (d.reasoning_content) { out.thought += d.reasoning_content; await chunk('agent_thought_chunk', d.reasoning_content); }
-      if (text) {
+      if (text && !(fault('blank-chunks-dropped') && !text.trim())) {
         out.text += text;
         held += text;
         if (!fault('text-before-tool-call-lost') || held.length >= 80) {
@@ -159,7 +165,7 @@ async function askModel(turn) {
         if (part.id) call.id = part.id;
         if (part.function?.name) call.name += part.function.name;
         call.args += part.function?.arguments ?? '';
-        if (call.name && !call.shown) call.shown = await turn.begin(call.name);
+        if (call.name && !call.shown) call.shown = await turn.begin(call.name, call.id);
       }
       if (choice.finish_reason) out.reason = choice.finish_reason;
     }
@@ -233,9 +239,11 @@ async function runTool(turn, id, name, a) {
     const file = await inside(s, a.file);
     await turn.change(id, { title: `Edit ${path.relative(s.cwd, file)}`, locations: [{ path: fault('edit-location-relative') ? a.file : file }], rawInput: a });
     const kept = fault('second-edit-of-file-undoes-first') ? s.texts.get(file) : undefined;
-    const old = kept ?? await readText(turn, file).catch((err) => { if (a.find === '') return null; throw err; });
+    const current = () => (fault('edit-reads-disk-not-editor') ? readFile(file, 'utf8') : readText(turn, file));
+    const old = kept ?? await current().catch((err) => { if (a.find === '') return null; throw err; });
     if (old !== null) s.texts.set(file, old);
-    const next = a.find === '' ? a.replace : old.split(a.find).join(a.replace);
+    let next = a.find === '' ? a.replace : old.split(a.find).join(a.replace);
+    if (a.find !== '' && fault('dollar-signs-in-edit-expanded')) next = old.replace(a.find, a.replace);
     if (a.find !== '' && old.split(a.find).length !== 2) throw new Error('"find" must occur exactly once');
     const content = [{ type: 'diff', path: fault('edit-diff-path-relative') ? a.file : file, oldText: old, newText: next }];
     turn.signal.throwIfAborted();
@@ -252,8 +260,9 @@ async function runTool(turn, id, name, a) {
   }
   const server = s.mcp.find((m) => m.tools.some((t) => `${m.name}__${t.name}` === name));
   if (!server) throw new Error(`There is no tool ${name}`);
-  await turn.change(id, { rawInput: a });
-  await permit(turn, id, name, {});
+  const early = fault('mcp-call-in-progress-before-answer') ? { status: 'in_progress' } : {};
+  await turn.change(id, { rawInput: a, ...early });
+  await permit(turn, id, fault('always-yes-for-mcp-tool-covers-server') ? server.name : name, {});
   await turn.change(id, { status: 'in_progress' });
   const res = await server.use(name.slice(server.name.length + 2), a, turn.signal);
   const text = (res.content ?? []).filter((c) => c.type === 'text').map((c) => c.text).join('\n');
@@ -273,7 +282,8 @@ async function runCall(turn, call) {
   } catch (err) {
     if (err instanceof RequestError && !turn.signal.aborted && fault('editor-file-error-fails-turn')) throw err;
     const why = turn.signal.aborted ? 'Cancelled.' : err instanceof Refused ? err.message : `Failed: ${err.message}`;
-    await turn.finish(id, { status: 'failed', content: [say(why)] });
+    const bare = fault('failed-call-content-is-bare-text') && !(err instanceof Refused) && !turn.signal.aborted;
+    await turn.finish(id, { status: 'failed', content: [bare ? { type: 'text', text: why } : say(why)] });
     if (err instanceof Refused && fault('rejection-not-told-to-model')) return '';
     return why;
   }
@@ -310,7 +320,13 @@ function asText(block) {
   const binary = block.type === 'resource' && 'blob' in block.resource;
   if (binary && fault('embedded-blob-fails-prompt')) throw RequestError.invalidParams({ type: 'blob' }, 'text only');
   if (block.type === 'text') return block.text;
+  if (block.type === 'resource_link' && block.uri.startsWith('file:') && fault('link-to-folder-fails-prompt')) {
+    return `<file uri="${block.uri}">\n${readFileSync(new URL(block.uri), 'utf8')}\n</file>`;
+  }
   if (block.type === 'resource_link') return `[${block.name}](${block.uri})`;
+  if (block.type === 'resource' && !binary && fault('big-embedded-file-cut')) {
+    return `<file uri="${block.resource.uri}">\n${block.resource.text.slice(0, 16_384)}\n</file>`;
+  }
   if (block.type === 'resource') return 'text' in block.resource ? `<file uri="${block.resource.uri}">\n${block.resource.text}\n</file>` : `[binary data: ${block.resource.uri}]`;
   throw RequestError.invalidParams({ type: block.type }, 'this agent takes no such content');
 }
@@ -376,10 +392,16 @@ const quill = () => acp.agent({ name: 'quill' })
   .onRequest(methods.agent.session.load, async ({ params, client }) => {
     if (!/^[0-9a-f-]{36}$/.test(params.sessionId)) throw RequestError.sessionNotFound(params.sessionId);
     if (sessions.get(params.sessionId)?.turn) throw RequestError.invalidRequest(undefined, 'the session is at work');
+    if (sessions.has(params.sessionId) && fault('load-of-open-session-refused')) {
+      throw RequestError.invalidRequest(undefined, 'the session is open');
+    }
     const old = await readFile(fileOf(params.sessionId), 'utf8').then(JSON.parse).catch(() => {
       if (fault('unknown-session-loaded-as-new')) return { id: params.sessionId, messages: [], log: [] };
       throw RequestError.sessionNotFound(params.sessionId);
     });
+    if (fault('load-drops-tool-results-from-history')) {
+      old.messages = old.messages.filter((m) => m.role !== 'tool' && !m.tool_calls);
+    }
     for (const m of sessions.get(params.sessionId)?.mcp ?? []) m.close();
     await open(old, fault('load-does-not-connect-mcp-servers') ? { ...params, mcpServers: [] } : params);
     const replay = async (updates) => {
@@ -419,7 +441,8 @@ const quill = () => acp.agent({ name: 'quill' })
     let held = false;
     const messageId = randomUUID();
     for (const content of params.prompt) {
-      turn.log({ sessionUpdate: 'user_message_chunk', content, messageId });
+      const kept = content.type === 'text' || !fault('replay-lacks-attachments');
+      if (kept) turn.log({ sessionUpdate: 'user_message_chunk', content, messageId });
       if (fault('prompt-echoed-live')) await turn.tell({ sessionUpdate: 'user_message_chunk', content, messageId });
     }
     s.messages.push({ role: 'user', content: text });
@@ -447,10 +470,15 @@ const quill = () => acp.agent({ name: 'quill' })
       throw new RequestError(-32603, 'The model backend could not be reached', { cause: String(err.cause?.message ?? err.message) });
     } finally {
       if (!held) s.turn = null;
+      if (fault('mcp-servers-closed-after-first-prompt')) for (const m of s.mcp) m.close();
       if (!turn.signal.aborted || !fault('cancelled-turn-not-saved')) await save(s).catch((err) => console.error(`quill: ${err.message}`));
     }
   })
-  .onNotification(methods.agent.session.cancel, ({ params }) => { (fault('cancel-hits-newest-turn') ? newest : sessions.get(params.sessionId)?.turn)?.abort(); });
+  .onNotification(methods.agent.session.cancel, ({ params }) => {
+    const turn = fault('cancel-hits-newest-turn') ? newest : sessions.get(params.sessionId)?.turn;
+    if (turn?.signal.aborted && fault('cancel-twice-forgets-session')) sessions.delete(params.sessionId);
+    turn?.abort();
+  });
 
 const over = () => {
   if (fault('end-of-input-waits-for-turn') && [...sessions.values()].some((s) => s.turn)) return;
