@@ -536,7 +536,7 @@ func dieOf(method string) func(e *editing, m object) []object {
 	return func(e *editing, m object) []object {
 		if isAnswer(m) && e.asked[key(m["id"])]["method"] == method {
 			e.memory["dead"] = true
-			e.giveUp()
+			e.leave()
 		}
 		return silentWhenDead(e, m)
 	}

@@ -261,7 +261,7 @@ var _ = Describe("the console", func() {
 		Expect(strings.Count(all, "as in a/0: TURN-END reason  It ended as")).To(Equal(171))
 		_, summary, _ := strings.Cut(all, "\n\n")
 		Expect(summary).To(Equal("FAIL  TURN-END reason  It ended as 171.\n      seen         in 172 scenarios: a/171, a/170, a/169 and 169 more\n" +
-			"      citation     a sentence\n      run again    again 171\nFAIL  \n      172 scenarios: 172 fail by 1 cause, 0ms\n      acp-test help TURN-END explains the first cause\n"))
+			"      citation     a sentence\n      run again    again 171\nFAIL  recording\n      172 scenarios: 172 fail by 1 cause, 0ms\n      acp-test help TURN-END explains the first cause\n"))
 	})
 
 	It("shows what it counts: each warning and lint once, also when it is quiet", func() {

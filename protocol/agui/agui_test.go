@@ -82,7 +82,7 @@ func TestBadServers(t *testing.T) {
 		"a stream without an end": {func(w http.ResponseWriter, r *http.Request) {
 			stream(w, start)
 			<-r.Context().Done()
-		}, []string{"expected finished, got nothing"}},
+		}, []string{"expected finished, got none"}},
 		"an event of 20 MiB": {func(w http.ResponseWriter, _ *http.Request) {
 			stream(w, start+"data: {\"type\":\"CUSTOM\",\"name\":\""+strings.Repeat("x", 20<<20)+"\"}\n\n")
 		}, []string{"bytes long, more than the limit"}},

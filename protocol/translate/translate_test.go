@@ -157,8 +157,11 @@ func acpMeaningOf(log *transcript.Transcript, session string) (said []string) {
 				said = append(said, status+" "+u.Get("toolCallId").Str()+" "+u.Path("content.0.content.text").Str())
 			}
 		case e.Method == "session/prompt" && e.Kind == transcript.Request:
-			said = append(said, "prompt "+v.Path("params.prompt.0.text").Str())
-		case e.Method == "session/prompt":
+			said = append(said, "prompt ")
+			for block := range v.Path("params.prompt").Items() {
+				said[len(said)-1] += block.Get("text").Str()
+			}
+		case e.Method == "session/prompt" && e.Kind == transcript.Response:
 			said = append(said, "end "+v.Path("result.stopReason").Str()+v.Path("error.message").Str())
 		case e.Method == "session/request_permission" && e.Kind == transcript.Request:
 			said = append(said, "ask "+v.Path("params.toolCall.toolCallId").Str())
