@@ -94,6 +94,13 @@ var _ = Describe("a fault", func() {
 				r.await("model-aborted")
 				<-done
 			})
+			It("keeps a stream open by a comment, of which a body knows nothing", func() {
+				r, quiet := serving(fails("comment: keep-alive")), serving("replies:\n  - - text: hello\n      chunks: 5\n")
+				streamed := r.ask(e, true, "x").body
+				Expect(streamed).To(ContainSubstring(": keep-alive\n\n"))
+				Expect(strings.Replace(streamed, ": keep-alive\n\n", "", 1)).To(Equal(quiet.ask(e, true, "x").body))
+				Expect(r.ask(e, false, "x").body).To(Equal(quiet.ask(e, false, "x").body))
+			})
 			It("drips", func() {
 				r := serving(fails("slow: {bytes: 100, every: 1ms}"))
 				quick := serving("replies:\n  - - text: hello\n      chunks: 5\n")

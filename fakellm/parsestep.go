@@ -208,7 +208,7 @@ func (p *scriptParser) toolStep(s *Step, n, v *yamlfile.Node) {
 }
 
 var faultKeys = []string{"status", "type", "message", "retry_after", "headers", "times", "after_chunks", "disconnect",
-	"hang", "malformed", "truncate", "content_type", "body", "slow"}
+	"hang", "malformed", "truncate", "content_type", "body", "slow", "comment"}
 
 // ending are the keys of a fault that end the answer, of which it has one.
 var ending = []string{"status", "disconnect", "hang", "truncate"}
@@ -226,12 +226,13 @@ func (p *scriptParser) fault(n *yamlfile.Node) *Fail {
 	switch {
 	case len(ends) > 1:
 		n.Fields[0].At.Fail("", "a fault does one of %s, not both", strings.Join(ends, " and "))
-	case len(ends) == 0 && f.Malformed == "" && f.ContentType == "" && f.Body == nil && f.Slow == nil:
+	case len(ends) == 0 && f.Malformed == "" && f.ContentType == "" && f.Body == nil && f.Slow == nil && f.Comment == "":
 		at := n
 		if len(n.Fields) > 0 {
 			at = n.Fields[0].At
 		}
-		at.Fail("one of status, disconnect, hang, malformed, truncate, content_type, body, slow", "this fault does nothing")
+		at.Fail("one of status, disconnect, hang, malformed, truncate, content_type, body, slow, comment",
+			"this fault does nothing")
 	}
 	return f
 }
@@ -275,6 +276,10 @@ func (p *scriptParser) faultKey(f *Fail, m yamlfile.Field) {
 		f.Body = &body
 	case "slow":
 		f.Slow = p.drip(m.Node)
+	case "comment":
+		if f.Comment = p.word(m.Node, "comment"); strings.ContainsAny(f.Comment, "\r\n") {
+			m.Node.Fail("", "a comment is one line")
+		}
 	}
 }
 

@@ -195,6 +195,10 @@ func (p *player) fault(f *Fail) error {
 	if f.Malformed != "" {
 		p.malform(f.Malformed)
 	}
+	if f.Comment != "" && p.request.stream {
+		p.out.begin(http.StatusOK, cmp.Or(p.contentType, p.enc.contentType()), -1)
+		p.out.buf = append(p.out.buf, ": "+f.Comment+"\n\n"...)
+	}
 	switch {
 	case f.Hang:
 		if err := p.out.flush(); err != nil {
@@ -280,6 +284,8 @@ func (f *Fail) describe() string {
 		return "body"
 	case f.Slow != nil:
 		return "slow"
+	case f.Comment != "":
+		return "comment"
 	}
 	return "content type " + f.ContentType
 }

@@ -215,6 +215,8 @@ type Fail struct {
 	// ContentType replaces the header, Body the body.
 	ContentType string
 	Body        *string
+	// Comment is sent as a comment line of the stream, as servers do to keep a connection open.
+	Comment string
 	// Slow sends Slow.Bytes bytes, waits Slow.Every, and so on.
 	Slow *Drip
 	Line int

@@ -287,6 +287,7 @@ func (f *Fail) flow() string {
 	if f.Body != nil {
 		add(true, "body: %s", quoted(*f.Body))
 	}
+	add(f.Comment != "", "comment: %s", quoted(f.Comment))
 	if f.Slow != nil {
 		add(true, "slow: {bytes: %d, every: %v}", f.Slow.Bytes, max(f.Slow.Every, time.Nanosecond))
 	}
