@@ -204,6 +204,9 @@ func (h *host) recordingLog(o *recording, of protocol, agent string) (*transcrip
 	if err != nil {
 		return nil, "", err
 	}
+	if strings.HasPrefix(file, strings.TrimSuffix(o.out, filepath.Ext(o.out))+"-") {
+		fmt.Fprintf(h.err, "acp-test: %s exists: this session is in %s\n", o.out, file)
+	}
 	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: agent, Protocol: of.Version},
 		transcript.Options{Classifier: of.Classifier, Path: file, Through: true, Memory: 8 << 20,
 			Redact: redaction.Func(), Failed: func(err error) {

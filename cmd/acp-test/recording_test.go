@@ -291,10 +291,13 @@ replies:
 var _ = Describe("record", func() {
 	It("replaces no recording, and dates those in a folder", func() {
 		p := newPlace()
+		var told ended
 		for range 2 {
-			Expect(p.with(hello, "record", "--out", "r.jsonl", "--", "acp-test", "refagent").out).To(HavePrefix(`{"jsonrpc":"2.0","id":0,"result":`))
-			Expect(p.with(hello, "record", "--out", "many/", "--", "acp-test", "refagent").code).To(Equal(0))
+			told = p.with(hello, "record", "--out", "r.jsonl", "--", "acp-test", "refagent")
+			Expect(told.out).To(HavePrefix(`{"jsonrpc":"2.0","id":0,"result":`))
+			Expect(p.with(hello, "record", "--out", "many/", "--", "acp-test", "refagent").err).To(BeEmpty())
 		}
+		Expect(told.err).To(Equal("acp-test: r.jsonl exists: this session is in r-2.jsonl\n"))
 		Expect(p.read("r-2.jsonl")).To(ContainSubstring(`"method":"initialize"`))
 		files, err := filepath.Glob(filepath.Join(p.dir, "many", "2*-acp-test*.jsonl"))
 		Expect(err).NotTo(HaveOccurred())
@@ -329,7 +332,7 @@ var _ = Describe("record", func() {
 			_, _ = b.ReadFrom(c)
 			heard <- b.String()
 		}()
-		Expect(p.with(wrong, "record", "--live="+filepath.Join(p.dir, "sock"), "--out", "r.jsonl", "--", "acp-test", "refagent").err).NotTo(ContainSubstring("acp-test: "))
+		Expect(p.with(wrong, "record", "--live="+filepath.Join(p.dir, "sock"), "--out", "s.jsonl", "--", "acp-test", "refagent").err).NotTo(ContainSubstring("acp-test: "))
 		Eventually(heard).Should(Receive(ContainSubstring("acp-test: fail of the client: ")))
 	})
 

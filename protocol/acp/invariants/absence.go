@@ -83,7 +83,7 @@ func (w *world) absentEnd(r *request) absence {
 	if proves := stopped || s.deleted || !c.played || t.command() && t.spoke; proves && !gone.quit && gone.how != "" {
 		return gone
 	}
-	if t.told() && c.willing && c.closedIn > 0 && !c.cut {
+	if t.told() && t.toldAt() < c.closedIn && c.willing && !c.cut {
 		return absence{how: "although the model's reply was done, and its text was shown", at: t.reply.seq}
 	}
 	if c.played {
@@ -95,6 +95,15 @@ func (w *world) absentEnd(r *request) absence {
 // told reports whether the model's last reply was done, and its text shown.
 func (t *turn) told() bool {
 	return t.reply.seq > 0 && (!t.reply.text || t.session.shown > t.reply.asked)
+}
+
+// toldAt is the Seq of the last that was told of the model's reply. What comes behind the end of the
+// agent's input proves nothing: the agent may leave then as soon as it likes.
+func (t *turn) toldAt() int {
+	if t.reply.text {
+		return max(t.reply.seq, t.session.shown)
+	}
+	return t.reply.seq
 }
 
 // later is a turn that was prompted after an entry and came to an end of its own, nil if there is none.
