@@ -28,7 +28,7 @@ var _ = Describe("a script", func() {
 		Entry("a stop", "replies:\n  - - stop: lenght\n", `llm.yaml:2:13: stop cannot be "lenght" (did you mean "length"?)`),
 		Entry("a fault", "replies:\n  - - fail: {statsu: 500}\n", `llm.yaml:2:14: unknown key "statsu" in fail (did you mean "status"?)`),
 		Entry("two ends", "replies:\n  - - fail: {status: 500, hang: true}\n", `llm.yaml:2:14: a fault does one of status and hang, not both`),
-		Entry("nothing", "replies:\n  - - fail: {times: 2}\n", `llm.yaml:2:14: this fault does nothing (one of status, disconnect, hang, malformed, truncate, content_type, body, slow)`),
+		Entry("nothing", "replies:\n  - - fail: {times: 2}\n", `llm.yaml:2:14: this fault does nothing (one of status, disconnect, hang, malformed, truncate, content_type, body, slow, comment)`),
 		Entry("a condition", "replies:\n  - - when: {usr~: x}\n", `llm.yaml:2:14: unknown field "usr" in a condition (did you mean "user"?)`),
 		Entry("a regular expression", "replies:\n  - - when: {user~: \"(\"}\n", "llm.yaml:2:21: bad regular expression: missing closing ): `(`"),
 		Entry("chunks that are not the text", "replies:\n  - - text: hello\n      chunks: [he, lo]\n", `llm.yaml:3:15: the chunks are not the pieces of text (together they are "helo")`),

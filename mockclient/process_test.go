@@ -346,6 +346,7 @@ var _ = Describe("a keeper", func() {
 		if runtime.GOOS != "linux" {
 			Skip("needs /proc")
 		}
+		process.EndKeepers() // those that other tests left
 	})
 	run := func(args ...string) (keeper int, s mockclient.Shutdown) {
 		GinkgoHelper()
