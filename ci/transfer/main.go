@@ -33,7 +33,7 @@ func main() {
 	tool := flag.String("tool", "acp-test", "the program")
 	out := flag.String("out", "acp-test-transfer", "the folder for the results of the runs")
 	jobs := flag.String("j", "2", "how many scenarios run at once")
-	sessions := flag.Int("sessions", 200, "how many conversations are drawn beside the suites of a batch")
+	sessions := flag.Int("sessions", 100, "how many conversations are drawn beside the suites of a batch")
 	flag.Parse()
 	must.Main("transfer", 1, func() {
 		suites := func(to string, more ...string) results.Run {
@@ -218,9 +218,9 @@ Agents in ci/agents were written from the specification alone, in JavaScript, Py
 servers of AG-UI and one in both versions of ACP; a public agent is patched when it is loaded. Each has switches for
 mistakes as their maintainers could make them. The mistakes come in batches of twenty, written from the specification
 and from public reports without sight of scenarios, rules or other faults. A batch is committed before anything runs on
-it. Then all suites run, since batch 16 also 200 conversations that are drawn, and this page keeps what the **first**
-run said, whatever it was: *named* for the right reason, *seen* for another one, or *missed*. What a batch missed is
-mended by kind, such as by a law that judges each run, and never by a scenario for that mistake.
+it. Then all suites run, since batch 16 also at least 100 conversations that are drawn, and this page keeps what the
+**first** run said, whatever it was: *named* for the right reason, *seen* for another one, or *missed*. What a batch
+missed is mended by kind, such as by a law that judges each run, and never by a scenario for that mistake.
 
 The rows are in ci/transfer/batches.yaml, the mistakes in ci/agents/*/faults.yaml. A test holds that a batch is older
 than its first run, and that no row changes afterwards. "go run ./ci/transfer -run N -tool acp-test" runs a batch again.
