@@ -250,8 +250,8 @@ func (p *profileFile) checkURL(at *yamlfile.Node) {
 	}
 }
 
-// CheckURL refuses what is no URL of a server, with a scheme that an editor speaks and a host. One that begins
-// with $PRINTED is known when its server runs.
+// CheckURL refuses a text that is no URL with a host and one of the schemes http, https, ws and wss. A server says
+// later what $PRINTED stands for, so a URL that begins with it passes.
 func CheckURL(text string) error {
 	u, err := url.Parse(strings.ReplaceAll(text, "$PORT", "1"))
 	if strings.HasPrefix(text, "$PRINTED") || err == nil &&

@@ -17,15 +17,15 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// values are what a stranger puts into a file. EVIL is a program, OUT a folder outside of where the command
-// runs, URL a listener; link leads to OUT.
+// values are what a stranger puts into a file. EVIL is a program. OUT is a folder that no command may touch, and
+// link leads to it. URL is a listener that no command may call.
 var values = []string{
 	"EVIL", "x;EVIL $(EVIL) `EVIL`", "OUT/new", "OUT/secret", "../../../../../../../../../../../../..OUT/new", "URL/x",
 	"file://OUT/secret", "link/secret", "x\x1b]0;x\x07\x1b[2J", "HUGE", "x\n::error::x\nexec EVIL", "-- x --",
 }
 
-// received are the files that a stranger may send, with «places» for a value and what stands there otherwise, and
-// the command lines that read them without being asked to run what is theirs.
+// received are the files that a stranger may send. «x» is a place: the test puts a value there, else x stands. Nobody
+// asks these commands to run what a file names.
 var received = []struct {
 	name, text string
 	quoted     bool // a place stands within the quotes of JSON or YAML
@@ -134,7 +134,7 @@ var _ = Describe("a file of a stranger", func() {
 	}
 })
 
-// stdins are what the commands read that are servers on stdin.
+// stdins are what a test writes to commands that serve on stdin.
 var stdins = map[string]string{"serve": hello, "mcp": `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",` +
 	`"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"}
 

@@ -89,7 +89,7 @@ type stream struct {
 	end     string // as endpoint.EndOf has it; "" if ctx ended first
 }
 
-// follow shows what the endpoint answers to the post with the Seq ref, until the answer or ctx ends.
+// follow shows the answer to the post whose Seq is ref, until it ends or ctx does.
 func (s *stream) follow(ctx context.Context, log *transcript.Transcript, ref int) {
 	s.names, s.args = map[string]string{}, map[string]string{}
 	for after := ref; ; {
@@ -171,7 +171,7 @@ func (s *stream) breakLine() {
 	}
 }
 
-// aside writes a line about what the agent does to stderr.
+// aside writes a line to stderr: what the agent does.
 func (s *stream) aside(what, line string) {
 	if s.breakLine(); s.Output == "text" {
 		fmt.Fprintln(s.Err, s.Paint("2", "["+what+"] "+prompt.OneLine(line)))

@@ -6,15 +6,15 @@ import (
 	"io"
 )
 
-// Passing is the body of a stream that goes on to somebody else. Read returns whole events, each after Step has
-// read it, and what is between them as it comes. All fields are needed.
+// Passing is the body of a stream that a proxy hands on. Step reads an event; then Read returns it, whole. Read returns
+// the bytes between events as they come. All fields are needed.
 type Passing struct {
 	Body io.ReadCloser
 	// In reads the stream from Feed.
 	In interface {
 		// Step reads a little; an error ends the stream.
 		Step() error
-		// Within reports whether what was read last belongs to an event that is not complete.
+		// Within reports whether an event has begun and has not ended.
 		Within() bool
 		Shows() *Framing
 	}

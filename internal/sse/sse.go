@@ -94,7 +94,7 @@ func (s *Reader) Step() (Event, bool, error) {
 	return Event{}, false, err
 }
 
-// Within reports whether what was read last belongs to an event that is not complete.
+// Within reports whether an event has begun and has not ended.
 func (s *Reader) Within() bool { return s.some }
 
 // Shows returns what the stream contains in addition to its events, so far.

@@ -56,8 +56,8 @@ func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
 	}
 }
 
-// claims reports that a stop reason speaks of the model what it did not do. Behind a call the
-// budget of tokens may be the agent's own.
+// claims reports whether a turn ends for a reason that the model did not give. The model may have
+// called tools; then the limit of tokens can be the agent's own.
 func (x *lastReply) claims(stop string) bool {
 	return x.stop == "end" && stop == "max_tokens" || stopOf[x.stop] == "" && !x.refused && stop == "refusal"
 }

@@ -124,7 +124,7 @@ func (t *Recorder) begin() int {
 // Wait waits until all that began to pass has ended.
 func (t *Recorder) Wait() { t.open.Wait() }
 
-// answer records what an answer begins with, and has the events of a stream recorded as they pass.
+// answer records the status, the headers and the body of an answer. Of a stream it records each event as it passes.
 func (t *Recorder) answer(r *http.Response) error {
 	p := r.Request.Context().Value(passageKey{}).(*passage)
 	if id := r.Header.Get(ConnectionID); id != "" && p.Message == "initialize" {

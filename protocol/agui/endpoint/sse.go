@@ -24,7 +24,7 @@ type piece struct {
 type source interface {
 	// step returns an event if one is complete, then or with it the error that ends the stream.
 	step() (p piece, complete bool, err error)
-	// Within reports whether what was read last belongs to an event that is not complete.
+	// Within reports whether an event has begun and has not ended.
 	Within() bool
 	Shows() *Framing
 }
