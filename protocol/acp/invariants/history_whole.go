@@ -234,7 +234,10 @@ func (k *talk) hear(ev *event) {
 	if k == nil || k.bytes > rememberedText || ev.topic == userChunk { // an echo
 		return
 	}
-	text := bare(ev.text())
+	text := ""
+	if isMessage(ev.topic) { // a tool call, which has none, ends the message before it
+		text = bare(ev.text())
+	}
 	k.bytes += len(text)
 	id := ev.update.Get("messageId").Str()
 	last := len(k.turn) - 1
