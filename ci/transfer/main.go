@@ -94,7 +94,7 @@ func (b Batch) run(list []Fault, runs func(out string, more ...string) results.R
 	}
 }
 
-// played runs the program, unless the results are there already.
+// played runs the program, unless the results are there already. One that dies says nothing.
 func played(tool, out string, args ...string) (run results.Run) {
 	file := filepath.Join(out, "results.json")
 	if _, err := os.Stat(file); err != nil {
@@ -104,7 +104,12 @@ func played(tool, out string, args ...string) (run results.Run) {
 			must.Do(err) // it never ran
 		}
 	}
-	must.Do(json.Unmarshal(must.Get(os.ReadFile(file)), &run))
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "transfer: %s wrote no results: %v\n", tool, err)
+		return run
+	}
+	must.Do(json.Unmarshal(raw, &run))
 	return run
 }
 
