@@ -20,7 +20,7 @@ var stepOptions = []stepOption{
 	{"text", []string{"chunks", "repeat", "late", "part"}},
 	{"thinking", []string{"chunks", "repeat"}},
 	{"refusal", []string{"chunks", "repeat"}},
-	{"tool", []string{"args", "raw", "chunks", "args_gate", "args_gate_at"}},
+	{"tool", []string{"args", "raw", "chunks", "args_gate", "args_gate_at", "id"}},
 	{"gate", nil},
 	{"pause", nil},
 	{"delay", nil},
@@ -205,6 +205,7 @@ func (p *scriptParser) toolStep(s *Step, n, v *yamlfile.Node) {
 		at.Fail("", "args_gate_at needs args_gate")
 	}
 	optional(n, "args_gate_at", &s.GateAt, fromOne)
+	optional(n, "id", &s.CallID, p.word)
 }
 
 var faultKeys = []string{"status", "type", "message", "retry_after", "headers", "times", "after_chunks", "disconnect",

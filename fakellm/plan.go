@@ -246,6 +246,9 @@ func (p *planner) toolStep(st *Step) {
 		return
 	}
 	b := p.enter(StepTool)
+	if st.CallID != "" && p.r.wire == OpenAIChat {
+		b.id = st.CallID
+	}
 	b.call = p.s.toolCall(st, p.r)
 	b.text = b.call.args
 	p.do(op{kind: opStart, block: p.in})

@@ -148,6 +148,9 @@ type Step struct {
 	// arguments, after GateAt characters (0: in the middle).
 	Gate   string
 	GateAt int
+	// CallID is the id of the call in Chat Completions, behind "call_": servers of many hands speak it, and
+	// some count anew in each reply. "" is one that no other call has, as all have in the other formats.
+	CallID string
 	Pause  Span
 	Delay  Delay
 	Usage  Usage

@@ -250,6 +250,9 @@ func toolNode(s *Step) StepNode {
 	if s.GateAt > 0 {
 		more = append(more, "args_gate_at: "+strconv.Itoa(s.GateAt))
 	}
+	if s.CallID != "" {
+		more = append(more, "id: "+quoted(s.CallID))
+	}
 	return NewStep("tool", quoted(s.Tool), more...)
 }
 
