@@ -36,6 +36,11 @@ var blocks = []struct {
 		w.file(path, w.content())
 		return object{"type": "resource_link", "uri": "file://$WORK/" + path, "name": filepath.Base(path)}
 	}},
+	{1, "link to a folder", "", func(w *writer) object {
+		path := w.name("ordner")
+		w.file(path+"/notes.txt", w.content())
+		return object{"type": "resource_link", "uri": "file://$WORK/" + path, "name": path}
+	}},
 	{2, "image", "promptCapabilities.image", func(*writer) object {
 		return object{"type": "image", "mimeType": "image/png", "data": dot}
 	}},
@@ -45,6 +50,11 @@ var blocks = []struct {
 	{2, "embedded", "promptCapabilities.embeddedContext", func(w *writer) object {
 		return object{"type": "resource", "resource": object{"uri": "file:///elsewhere/" + w.name("doc") + ".md",
 			"mimeType": "text/markdown", "text": w.text()}}
+	}},
+	{1, "long embedded", "promptCapabilities.embeddedContext", func(w *writer) object {
+		size, text := pick(w.r, []int{5_000, 20_000, 40_000}), w.text()+" "
+		return object{"type": "resource", "resource": object{"uri": "file:///elsewhere/" + w.name("doc") + ".md",
+			"mimeType": "text/markdown", "text": strings.Repeat(text, 1+size/len(text))}}
 	}},
 	{1, "embedded bytes", "promptCapabilities.embeddedContext", func(w *writer) object {
 		return object{"type": "resource", "resource": object{"uri": "file:///elsewhere/" + w.name("doc") + ".bin",

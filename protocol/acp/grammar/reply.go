@@ -51,8 +51,12 @@ func (w *writer) calls() (out reply) {
 	if w.one(3) {
 		n = 2
 	}
-	for range n {
+	counted := w.one(3) // some servers count the ids of calls anew in each reply
+	for i := range n {
 		if c, ok := w.call(""); ok {
+			if counted {
+				c.step.Text += fmt.Sprintf("\nid: %d", i)
+			}
 			out = append(out, c.step)
 			w.covered("call", c.shape)
 		}
