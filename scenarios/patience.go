@@ -37,6 +37,34 @@ func (r *run) StepTimeout(ctx context.Context, within time.Duration) (context.Co
 	return patient(ctx, d, &timerError{name: name, d: d}, process.Starved, r.still)
 }
 
+// resting is how long an agent does nothing before what it alone can bring about is given up.
+const resting = 10 * time.Second
+
+// UntilRest bounds one line that waits for what the agent does by itself: by the step timeout, and where the
+// agent's processes have done and said nothing for ten seconds.
+func (b *Branch) UntilRest(ctx context.Context) (context.Context, context.CancelFunc) {
+	wait, cancel := b.StepTimeout(ctx, 0)
+	if b.run.engine.Debug {
+		return wait, cancel
+	}
+	go func() {
+		const pause = 100 * time.Millisecond
+		last, rested := b.run.t.Len(), time.Duration(0)
+		for rested < resting {
+			select {
+			case <-wait.Done():
+				return
+			case <-time.After(pause):
+			}
+			if rested += pause; b.run.t.Len() != last || !b.run.still() {
+				last, rested = b.run.t.Len(), 0
+			}
+		}
+		cancel()
+	}()
+	return wait, cancel
+}
+
 // timerError names the timer that ended a wait.
 type timerError struct {
 	name    string
