@@ -242,7 +242,7 @@ func reproFile(dir, name string) string { return filepath.Join(dir, name+".txtar
 // often says how often a finding was seen again.
 func (f *Finding) often() string {
 	if f.AloneRuns > 0 {
-		return fmt.Sprintf("%d of %d runs beside others and %d of %d alone", f.Hits, f.Runs, f.Alone, f.AloneRuns)
+		return fmt.Sprintf("%d of %d runs among others and %d of %d alone", f.Hits, f.Runs, f.Alone, f.AloneRuns)
 	}
 	return fmt.Sprintf("%d of %d runs", f.Hits, f.Runs)
 }

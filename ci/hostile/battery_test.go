@@ -101,6 +101,7 @@ func (l lab) run(t *testing.T, m mode) (o outcome) {
 	}
 	victim := filepath.Join(outside, "victim")
 	script := "# A turn.\nfurther off 'the first turn is what is judged'\n" +
+		"rules off MODEL-TEXT 'none of these agents tells what its model says'\n" +
 		"check turn\nprompt 'Say hello.'\nawait turn end_turn\n"
 	lines, archive, _ := strings.Cut(m.script, "-- ")
 	if archive != "" {

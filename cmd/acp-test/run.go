@@ -398,7 +398,7 @@ func (o *options) takeLiberties(e *scenarios.Engine, of protocol) error {
 		return err
 	}
 	if e.Profile.Name != of.reference || len(o.command) > 0 {
-		return fmt.Errorf("--liberty: only the reference agent takes liberties, %s is what it is", e.Profile.Name)
+		return fmt.Errorf("--liberty: only the reference agent takes liberties, and the agent here is %s", e.Profile.Name)
 	}
 	e.ExtraArgs = append(e.ExtraArgs, "--liberty", strings.Join(o.liberties, ","))
 	taken, _ := liberties.Find(of.Name, a.liberties...)
