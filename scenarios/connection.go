@@ -274,9 +274,10 @@ func (r *run) tail(to, n int) []string {
 	return lines
 }
 
-// short makes a line fit a screen and hides the run's directory.
+// short makes a line fit a screen and hides the run's directory, and what is secret: of what the cut leaves of that
+// nobody could tell.
 func (r *run) short(s string) string {
-	s = strings.NewReplacer(r.box.Work, "$WORK", r.box.Home, "$HOME", r.box.Root, "$RUN").Replace(s)
+	s = strings.NewReplacer(r.box.Work, "$WORK", r.box.Home, "$HOME", r.box.Root, "$RUN").Replace(r.engine.clean(s))
 	const width = 140
 	if runes := []rune(s); len(runes) > width {
 		s = string(runes[:width]) + "…"

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -11,7 +12,7 @@ import (
 
 // One agent says a secret in each place that it can; what is printed and written of it has none.
 var _ = Describe("a secret of the agent's", Ordered, func() {
-	planted := regexp.MustCompile(`pl4in-S3cr3t-\d\d`)
+	planted := regexp.MustCompile(`pl4in?[^ ]*`) // also what is left of one that was cut
 	var p *place
 	var printed map[string]string
 	BeforeAll(func() {
@@ -27,16 +28,28 @@ var _ = Describe("a secret of the agent's", Ordered, func() {
 			command = append(command, "--report", format)
 		}
 		printed = map[string]string{}
-		for _, words := range [][]string{command, {"show", "acp-test-out/required/transcript.jsonl"},
-			{"check", "acp-test-out/required/transcript.jsonl"}} {
+		const log = "acp-test-out/required/transcript.jsonl"
+		for _, words := range [][]string{command, {"show", log}, {"check", log}, {"convert", log, "--partial"},
+			{"report", "convert", "acp-test-out/results.json", "--to", "github"},
+			{"explore", "--sessions", "3", "--agent", "leaky.yaml", "--out", "explored", "--repro", "repro"},
+			{"reduce", log, "--out", "small.txtar", "--issue", "issue.md", "--", "sh", p.dir + "/agent.sh"}} {
 			got := p.run(words...)
 			printed[words[0]] = got.out + got.err
+		}
+		a := p.mcp("acp-test-out")
+		for tool, args := range map[string]map[string]any{"list": nil, "causes": {"run": "results.json"},
+			"failure": {"run": "results.json", "scenario": "required"}, 
+			"frames": {"file": "required/transcript.jsonl"}, "findings": {"file": "required/transcript.jsonl"}} {
+			printed["mcp "+tool], _ = a.call(tool, args)
 		}
 	})
 
 	It("is in nothing that is printed", func() {
 		for name, text := range printed {
-			Expect(text).To(ContainSubstring("REDACTED"), name)
+			if slices.Contains([]string{"run", "show", "check", "convert", "mcp causes", "mcp frames"}, name) {
+				Expect(text).To(ContainSubstring("REDACTED"), name)
+			}
+			GinkgoWriter.Println(name, text)
 			Expect(planted.FindAllString(text, -1)).To(BeEmpty(), name)
 		}
 	})
@@ -44,7 +57,8 @@ var _ = Describe("a secret of the agent's", Ordered, func() {
 	It("is in no file that is written", func() {
 		n := 0
 		for name, text := range p.all() {
-			if !strings.Contains("agent.sh leaky.yaml required.txtar", name) {
+			// A command runs in the user's folder, and what it writes there is its own.
+			if !strings.Contains("agent.sh leaky.yaml required.txtar leak.txt passwd=pl4in-S3cr3t-13.txt", name) {
 				n++
 				Expect(planted.FindAllString(text, -1)).To(BeEmpty(), name)
 			}

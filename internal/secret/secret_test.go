@@ -92,6 +92,7 @@ func TestAssigned(t *testing.T) {
 		`{name: "X-Api-Key", value: "dragons"}`:      `{name: "X-Api-Key", value: "REDACTED"}`,
 		"SERVICE_KEY=dragons\nX_AUTH=dragons\nkey=a": "SERVICE_KEY=REDACTED\nX_AUTH=REDACTED\nkey=a",
 		`/x/passwd=dragons`:                          `/x/passwd=REDACTED`,
+		`the API key: drag0ns{"a": 1}`:               `the API key: REDACTED{"a": 1}`,
 	} {
 		if got := f.Text(text); got != want {
 			t.Errorf("%s\nbecomes %s\nwant    %s", text, got, want)
@@ -101,6 +102,7 @@ func TestAssigned(t *testing.T) {
 		`the token is invalid, and the password is required`, `password: required`, `max_token: 100000`, `tokens: 123456`,
 		`const token = getToken();`, `{apiKey: process.env.KEY}`, `{apiKey: apiKey}`, `--env API_KEY=$KEY_OF_RUN`,
 		`key: value-1`, `monkey: dragons`, `the secret of success is practice`, `token_file: /run/tokens/1`, `keyboard = dragons1`,
+		`token = config["name"]`, `token: Option<Secret>`, `api_key: ${KEY_2}`, `password={{value1}}`,
 	} {
 		if got := f.Text(text); got != text {
 			t.Errorf("%s\nbecomes %s", text, got)

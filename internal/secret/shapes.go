@@ -63,7 +63,7 @@ var (
 	// assigned is "key: value" or "the key is value" in running text.
 	assigned = lazy.Regexp(`(?i)\b([a-z0-9_.-]*(?:api[ _-]?key|token|secret|passw(?:or)?d|passphrase|authorization|` +
 		`credential|cookie|[_-]key|_auth)s?)\\*["'\x60]?(\s*[:=]\s*|\s+(?:is|was|are|equals)\s+)\\*["'\x60]?` +
-		`(?:(?:bearer|basic|token)\s+)?([^\s"'\x60,;&)\]}\\]{5,}[^\s"'\x60,;&)\]}\\.:!?])`)
+		`(?:(?:bearer|basic|token)\s+)?([^\s"'\x60,;&)\]}\\{\[<]{5,}[^\s"'\x60,;&)\]}\\.:!?{\[<])`)
 	// counted are names of amounts, and word what is said of a secret instead of its value.
 	counted = lazy.Regexp(`(?i)limit|max|count|budget|usage|expir|ttl|type|length|name|path|file|url`)
 	word    = lazy.Regexp(`(?i)^(?:required|missing|invalid|expired?|incorrect|unknown|optional|string|number|boolean|` +
@@ -76,13 +76,16 @@ func plausible(name, separator, value string) bool {
 	digit := strings.ContainsAny(value, "0123456789")
 	switch {
 	case !Name(strings.ReplaceAll(name, " ", "_")), Name(value), counted().MatchString(name), word().MatchString(value),
-		strings.ContainsAny(value, "(${<["), filepath.IsAbs(value):
+		strings.ContainsAny(value, "($"), filepath.IsAbs(value):
 		return false
 	case strings.ContainsAny(separator, ":="):
 		return digit || !strings.Contains(value, ".")
 	}
 	return digit || strings.ToLower(value[1:]) != value[1:] && strings.ToUpper(value) != value
 }
+
+// indexed reports whether code may go on behind a name: config["token"], Option<Secret>.
+func indexed(rest []byte) bool { return len(rest) > 0 && bytes.IndexByte([]byte("{[<"), rest[0]) >= 0 }
 
 // Named replaces a value whose name says that it is a secret: the value of a flag such as
 // --password, the password of a URL and its parameters, variables and headers in
@@ -137,7 +140,8 @@ func Replace(b []byte, p *regexp.Regexp, mark func(secret string) string) []byte
 		from, to := m[len(m)-2], m[len(m)-1]
 		if from < 0 || from == to || bytes.HasPrefix(b[from:to], []byte(Mark)) ||
 			p == flagged() && !Name(string(b[m[2]:m[3]])) ||
-			p == assigned() && !plausible(string(b[m[2]:m[3]]), string(b[m[4]:m[5]]), string(b[from:to])) {
+			p == assigned() && !(plausible(string(b[m[2]:m[3]]), string(b[m[4]:m[5]]), string(b[from:to])) &&
+				(!indexed(b[to:]) || bytes.ContainsAny(b[from:to], "0123456789"))) {
 			continue
 		}
 		out = append(append(out, b[end:from]...), mark(string(b[from:to]))...)
