@@ -46,8 +46,9 @@ func failure(ev *event) string {
 	}
 	name := exit.Get("signal").Str()
 	code, _ := exit.Get("code").Int()
+	closed, _ := exit.Get("closed").Bool() // a connection, and no process
 	switch {
-	case slices.Contains([]string{"SIGHUP", "SIGINT", "SIGTERM", "SIGKILL", "SIGPIPE"}, name):
+	case closed, slices.Contains([]string{"SIGHUP", "SIGINT", "SIGTERM", "SIGKILL", "SIGPIPE"}, name):
 		return ""
 	case name != "":
 		return "died of " + name
