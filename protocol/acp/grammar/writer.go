@@ -138,8 +138,8 @@ func (w *writer) setUp() {
 	lacks := pick(w.r, []string{"fs.readTextFile=false", "fs.writeTextFile=false", "terminal=false",
 		"fs=none terminal=none"})
 	children := w.works("delegate") && w.one(2)
-	how := " " + pick(w.r, []string{"stdio", "stdio", "slow", ""})
-	if how == " " && !w.able("mcpCapabilities.http") {
+	how := " " + pick(w.r, []string{"stdio", "stdio", "slow", "", "http"})
+	if (how == " " || how == " http") && !w.able("mcpCapabilities.http") {
 		how = " stdio"
 	}
 	if w.without("s") {

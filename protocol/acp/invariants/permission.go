@@ -22,6 +22,11 @@ func permGuard(w *watch) {
 			allow = allow || strings.HasPrefix(kind, "allow_")
 			reject = reject || strings.HasPrefix(kind, "reject_")
 		}
+		if t := ev.tool; t != nil {
+			w.judge("early-start", t.status == inProgress, ev, t.id, []int{t.seq},
+				"The agent asks for permission for tool call %q, which it shows as in_progress: one that waits for it is pending.",
+				t.id)
+		}
 		if w.Saw("no-choice"); !allow || !reject {
 			w.find("no-choice", ev, "", nil, "The permission request offers %d options, and no way to %s.", len(ids),
 				pick(allow, "reject", pick(reject, "allow", "choose")))
