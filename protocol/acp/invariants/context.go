@@ -22,9 +22,9 @@ import (
 func modelContext(of *watch) {
 	w := &contextWatch{watch: of, open: map[int]*given{}, past: map[string][]*spoken{},
 		cancelled: map[string][]*spoken{}, spoken: map[string][]string{}, called: map[string]callSet{},
-		vague: map[string]bool{}, gates: of.version.gates("ContentBlock")}
+		before: map[string]int{}, vague: map[string]bool{}, gates: of.version.gates("ContentBlock")}
 	w.On(w.prompted, asked(prompt))
-	w.On(func(ev *event) { delete(w.called, ev.Session) }, setUps(asked)...) // ids may be new
+	w.On(w.restored, setUps(asked)...)
 	w.onEnd(w.ended)
 	w.On(w.model, modelEvent)
 	w.On(func(ev *event) { w.vague[ev.Session] = true }, compactionUpdate, asked(deleteSession))
@@ -39,6 +39,7 @@ type contextWatch struct {
 	cancelled map[string][]*spoken // prompts of cancelled turns that the model was asked for
 	spoken    map[string][]string  // all prompts, by session
 	called    map[string]callSet   // the tool calls that the model must be told, by session
+	before    map[string]int       // how many they were before the session was restored
 	vague     map[string]bool      // sessions whose history may have been cut or was not all seen
 	gates     map[string]string    // the capability that each kind of block needs
 	bytes     int
@@ -190,6 +191,15 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	w.isolated(ev, s, said.String())
 }
 
+// restored forgets which calls the model was told: their ids may be new, and an agent may tell them in words, but some
+// of it is there.
+func (w *contextWatch) restored(ev *event) {
+	if n := len(w.called[ev.Session]); n > 0 {
+		w.before[ev.Session] = n
+	}
+	delete(w.called, ev.Session)
+}
+
 // reach notes which blocks a request holds, in what is said or, of pictures and sounds, as it is.
 func (w *contextWatch) reach(g *given, said, raw string) {
 	for i := range g.blocks {
@@ -246,6 +256,11 @@ func (w *contextWatch) recalls(ev *event, s *session, g *given, a fakellm.Asked)
 		if p.Calls {
 			now[cmp.Or(p.Call, p.Name+" "+p.Text)] = true
 		}
+	}
+	if n := w.before[s.id]; n > 0 {
+		delete(w.before, s.id)
+		w.judge("calls", len(now) == 0, ev, s.id, []int{s.named},
+			"The session was restored, and the model is asked without any of the tool calls of before, of which there were %d.", n)
 	}
 	if g.called == nil {
 		g.called = maps.Clone(w.called[s.id])

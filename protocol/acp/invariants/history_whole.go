@@ -9,6 +9,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/hearing"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
 )
 
 // Of one session so many bytes of text are remembered; what is said after that is not
@@ -20,7 +21,7 @@ const rememberedText = hearing.Remembered
 // tool calls with their ends. Of notices that the agent makes itself, and of thoughts, no
 // sentence says it.
 func loadWhole(w *watch) {
-	model := w.modelWords()
+	model, gates := w.modelWords(), w.version.gates("ContentBlock")
 	talks := map[string]*talk{} // by the id of a session
 	of := func(id string) *talk {
 		if talks[id] == nil {
@@ -29,10 +30,11 @@ func loadWhole(w *watch) {
 		return talks[id]
 	}
 	w.On(func(ev *event) { delete(talks, ev.Session) }, asked(deleteSession), compactionUpdate)
-	w.On(func(ev *event) { of(ev.Session).ask(ev) }, asked(prompt))
+	w.On(func(ev *event) { of(ev.Session).ask(ev, gates) }, asked(prompt))
 	w.On(func(ev *event) {
 		if from := talks[ev.request.session.name()]; from != nil && len(talks) < rememberedSessions {
-			talks[ev.result.Get("sessionId").Str()] = &talk{past: slices.Clone(from.past), ends: maps.Clone(from.ends)}
+			talks[ev.result.Get("sessionId").Str()] = &talk{past: slices.Clone(from.past), given: slices.Clone(from.given),
+				ends: maps.Clone(from.ends)}
 		}
 	}, answered(forkSession))
 	w.On(func(ev *event) {
@@ -73,9 +75,10 @@ func (w *watch) modelWords() *strings.Builder {
 // replayed is what a load brought.
 type replayed struct {
 	user, said, thought, all strings.Builder
-	ids                      []string // of the messages, in version 2
-	renamed                  bool     // one has an id that the live session did not show, of which V2-RESUME speaks
-	topic                    topic    // of the latest piece
+	given                    strings.Builder // what the user's messages hold, in words
+	ids                      []string        // of the messages, in version 2
+	renamed                  bool            // one has an id that the live session did not show, of which V2-RESUME speaks
+	topic                    topic           // of the latest piece
 	calls                    int
 	answered                 bool // it has something of the agent
 }
@@ -97,6 +100,9 @@ func (r *replayed) hear(ev *event) {
 		r.all.WriteByte(0)
 	}
 	r.topic = ev.topic
+	if ev.topic == userChunk && r.given.Len() < 8*rememberedText {
+		r.given.WriteString(worded(ev.update.Get("content")))
+	}
 	text := bare(ev.text())
 	b.WriteString(text)
 	r.all.WriteString(text)
@@ -127,7 +133,28 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 			at, before = at+i+len(text), x.seq
 		}
 	}
+	for _, x := range k.given {
+		if r.user.Len() > 0 && (x.id == "" || slices.Contains(r.ids, x.id)) {
+			missing := !slices.ContainsFunc(x.needles, func(s string) bool { return strings.Contains(r.given.String(), s) })
+			w.judge("attachment", missing, ev, "", []int{x.seq, ev.request.seq},
+				"%s did not replay %s of the prompt: %q.", ev.Method, x.what, clip(x.needles[0]))
+		}
+	}
 	w.compareCalls(k, r, ev)
+}
+
+// worded is what content blocks say in words, without white space: of what they are, where it is and what it is called.
+func worded(content wire.Value) (words string) {
+	if content.Kind() == wire.Array {
+		for block := range content.Items() {
+			words += worded(block)
+		}
+		return words
+	}
+	for _, path := range []string{"type", "text", "uri", "name", "title", "mimeType", "resource.uri", "resource.text"} {
+		words += bare(content.Path(path).Str()) + "\x00"
+	}
+	return words
 }
 
 // name returns the point that judges a message or thought, and the word for it. model holds all texts of the model.
@@ -188,8 +215,18 @@ type spoken struct {
 type talk struct {
 	turn  []*spoken      // of the turn that is open
 	past  []*spoken      // of those that have ended
+	asked []attached     // with the prompt of the turn that is open
+	given []attached     // with the prompts of those that have ended
 	ends  map[string]end // of the tool calls, by their ids
 	bytes int
+}
+
+// attached is what came with a prompt and is no text of it; each of the needles shows it.
+type attached struct {
+	seq     int
+	id      string // of the message
+	what    string
+	needles []string
 }
 
 // end is how a tool call ended; owed says that a history must have it.
@@ -198,8 +235,8 @@ type end struct {
 	owed   bool
 }
 
-// ask notes what the user says.
-func (k *talk) ask(ev *event) {
+// ask notes what the user says. gates are the capabilities that kinds of blocks need.
+func (k *talk) ask(ev *event, gates map[string]string) {
 	if k == nil || len(ev.Redacted) > 0 || len(ev.Raw) > promptText || k.bytes > rememberedText {
 		return
 	}
@@ -207,6 +244,21 @@ func (k *talk) ask(ev *event) {
 	for block := range ev.params.Get("prompt").Items() { // what is no text may be replayed as some
 		if block.Get("type").Is("text") {
 			k.turn = append(k.turn, newSpoken(userChunk, ev.Seq, bare(block.Get("text").Str())))
+			continue
+		}
+		a := attached{seq: ev.Seq}
+		switch kind := block.Get("type").Str(); {
+		case kind == "resource_link":
+			a.what, a.needles = "a link", names(block)
+		case !ev.conn.has(rules.OfAgent, gates[kind]):
+		case kind == "resource":
+			a.what, a.needles = "an embedded file", append(names(block.Get("resource")), bare(block.Path("resource.text").Str()))
+		case kind == "image", kind == "audio":
+			a.what, a.needles = "a picture or sound", []string{kind}
+		}
+		a.needles = slices.DeleteFunc(a.needles, func(s string) bool { return s == "" || s == "." })
+		if len(a.needles) > 0 {
+			k.asked = append(k.asked, a)
 		}
 	}
 }
@@ -221,6 +273,12 @@ func (k *talk) end(t *turn, kept bool) {
 			k.past = append(k.past, x)
 		}
 	}
+	for _, x := range k.asked {
+		if x.id = t.message; kept && x.seq == t.started {
+			k.given = append(k.given, x)
+		}
+	}
+	k.asked = nil
 	for _, c := range t.tools {
 		if c.status.final() && len(k.ends) < rememberedTools {
 			k.ends[c.id] = end{c.status, kept}
