@@ -133,6 +133,12 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 			at, before = at+i+len(text), x.seq
 		}
 	}
+	w.compareGiven(k, r, ev)
+	w.compareCalls(k, r, ev)
+}
+
+// compareGiven judges what came with the prompts of a replay.
+func (w *watch) compareGiven(k *talk, r *replayed, ev *event) {
 	for _, x := range k.given {
 		if r.user.Len() > 0 && (x.id == "" || slices.Contains(r.ids, x.id)) {
 			missing := !slices.ContainsFunc(x.needles, func(s string) bool { return strings.Contains(r.given.String(), s) })
@@ -140,7 +146,6 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 				"%s did not replay %s of the prompt: %q.", ev.Method, x.what, clip(x.needles[0]))
 		}
 	}
-	w.compareCalls(k, r, ev)
 }
 
 // worded is what content blocks say in words, without white space: of what they are, where it is and what it is called.
