@@ -205,7 +205,7 @@ var chapters = map[string]func(b *battery){
 	},
 	"load": func(b *battery) {
 		s := b.newSession()
-		b.turn(s, "say one")
+		b.turn(s, "say one", object{"type": "image", "mimeType": "image/png", "data": "aGVsbG8="})
 		b.turn(s, `use write_file {"path":"x.txt","content":"hello"}`)
 		b.end()
 		b.start()
