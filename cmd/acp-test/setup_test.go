@@ -80,6 +80,21 @@ var _ = It("a sweep of an agent that reaches no model judges nothing, and says w
 	Expect(run.Counts.Fail).To(BeZero())
 })
 
+var _ = It("an agent whose turns miss a program is told which by its stderr, however much follows there", func() {
+	p := newPlace()
+	p.write("agent", `#!/bin/sh
+read -r initialize; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+read -r new; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+read -r prompt; echo 'Error: spawn some-cli ENOENT' >&2; seq 1 20 >&2
+echo '{"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"no"}}'
+cat >/dev/null
+`)
+	got := p.run("run", "--no-smoke", "--run", "^prompt-turn/text$", "--", "./agent")
+	Expect(got.code).To(Equal(2), got.out+got.err)
+	const why = "it looked for the program some-cli, which is not in PATH: install it"
+	Expect(got.out).To(And(ContainSubstring("\n      what to do   "+why), ContainSubstring(" is inconclusive: "+why)))
+})
+
 // locked is an agent that greets with the members that it is told, and refuses every other request.
 func locked(greeting, refusal string) string {
 	return `while read -r line; do

@@ -190,8 +190,14 @@ func WithoutModel(run *results.Run) {
 		return
 	}
 	var hosts []string
+	advice := ""
 	for i, r := range run.Results {
 		run.Results[i] = SinglyWithoutModel(r)
+		for _, c := range r.Checks {
+			if c.Failure != nil {
+				advice = cmp.Or(advice, c.Failure.Advice)
+			}
+		}
 		for _, f := range r.Findings {
 			if f.Rule == results.EgressRule {
 				hosts = append(hosts, f.About)
@@ -204,5 +210,8 @@ func WithoutModel(run *results.Run) {
 		slices.Sort(hosts)
 		hosts = slices.Compact(hosts)
 		run.NoModel += fmt.Sprintf("; it asked for %s instead and was refused", strings.Join(hosts, ", "))
+	}
+	if advice != "" {
+		run.NoModel = "no scenario of this run reached the model server, so what needs a model is inconclusive: " + advice
 	}
 }
