@@ -3,6 +3,7 @@ package invariants
 import (
 	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
 )
 
 // authMethods judges the list of ways to log in; its shape is for SHAPE.
@@ -30,6 +31,7 @@ func authMethods(w *watch) {
 // authCode judges that code -32000 means that authentication is missing, and
 // that a missing authentication is told with it.
 func authCode(w *watch) {
+	w.blamesLogin()
 	w.On(func(ev *event) {
 		c := ev.conn
 		if c.initDone == 0 {
@@ -64,6 +66,25 @@ func authCode(w *watch) {
 		}
 	}, answered(newSession), answered(loadSession), answered(resumeSession), answered(prompt), answered(listSessions),
 		answered(setMode), answered(setOption))
+}
+
+// blamesLogin judges that a turn which fails since the model's server has no time or is broken asks for no login.
+func (w *watch) blamesLogin() {
+	refused := map[*turn]int64{} // the last status of the server in a turn
+	w.On(func(ev *event) {
+		if t := w.state.turnOf(ev); t != nil && ev.Kind == transcript.ModelDone {
+			refused[t], _ = ev.body.Get("status").Int()
+		}
+	}, modelEvent)
+	w.onEnd(func(ev *event) {
+		status := refused[ev.turn]
+		c := ev.conn // the other points speak of one that has no login, or is logged in
+		if delete(refused, ev.turn); status != 429 && status < 500 || !ev.err.Exists() || c.authed || len(c.methods) == 0 {
+			return
+		}
+		w.judge("other-cause", ev.code() == -32000, ev, "", []int{ev.Ref}, "The model's server had answered %d, and the turn "+
+			"failed with -32000 %q, which asks the user to log in.", status, ev.err.Get("message").Str())
+	})
 }
 
 // loginWords are what an error says that is about a missing login.

@@ -33,6 +33,16 @@ func effects(w *watch) {
 		}
 	}, asked(writeFile))
 	w.On(func(ev *event) {
+		if a := x.turns[ev.turn]; a != nil && !ev.params.Get("line").Exists() && !ev.params.Get("limit").Exists() {
+			a.reads[ev.Seq] = path.Clean(ev.params.Get("path").Str())
+		}
+	}, asked(readFile))
+	w.On(func(ev *event) {
+		if a := x.turns[ev.turn]; a != nil && a.reads[ev.Ref] != "" && ev.succeeded() {
+			a.open[a.reads[ev.Ref]] = ev.result.Get("content").Str()
+		}
+	}, answered(readFile))
+	w.On(func(ev *event) {
 		if a := x.turns[ev.turn]; a != nil {
 			id := ev.params.Path(v.call + ".toolCallId").Str()
 			a.asked[id] = cmp.Or(a.asked[id], ev.Seq)
@@ -72,10 +82,12 @@ type wanted struct {
 	session  *session
 	root     string // the workspace, with a slash behind it
 	calls    []wish
-	asked    map[string]int // Seq of the first request for permission, by tool call
-	byEditor []writing      // what the agent asked the editor to write
-	tools    []*tool        // what the turn showed
-	ended    string         // the stop reason
+	asked    map[string]int    // Seq of the first request for permission, by tool call
+	byEditor []writing         // what the agent asked the editor to write
+	reads    map[int]string    // the paths that it asked the editor to read, by Seq
+	open     map[string]string // what the editor had there
+	tools    []*tool           // what the turn showed
+	ended    string            // the stop reason
 	unclear  bool
 	moved    bool // the session was opened in another folder before, and no sentence says which holds
 }
@@ -104,7 +116,8 @@ func (x *effectWatch) model(ev *event) {
 	case transcript.ModelAnswer:
 		calls := wishes(ev)
 		if a == nil && len(calls) > 0 {
-			a = &wanted{session: t.session, asked: map[string]int{}, moved: x.state.moved(t.session)}
+			a = &wanted{session: t.session, asked: map[string]int{}, reads: map[int]string{},
+				open: map[string]string{}, moved: x.state.moved(t.session)}
 			x.turns[t] = a
 		}
 		if a != nil {
@@ -280,6 +293,9 @@ func (a *wanted) refused(calls []int) (seq int) {
 // outcome judges whether a file is as the completed calls that write it say.
 func (x *effectWatch) outcome(ev *event, a *wanted, name string, calls []int, is content, changed bool) {
 	want, because := x.files[name], []int{}
+	if text, ok := a.open[a.root+name]; ok && text != want.text {
+		want = content{is: "not saved"} // the agent may go on from there
+	}
 	for _, i := range calls {
 		c, k := a.calls[i], a.tools[i]
 		switch {
