@@ -142,8 +142,12 @@ func (w *writer) setUp() {
 	if (how == " " || how == " http") && !w.able("mcpCapabilities.http") {
 		how = " stdio"
 	}
+	ids := pick(w.r, []string{"", "", "", "ids strings=req-", "ids strings=7"})
 	if w.without("s") {
 		return
+	}
+	if ids != "" {
+		w.Add(ids)
 	}
 	if servers {
 		w.Add("mcp canary" + how)
