@@ -308,7 +308,7 @@ func (w *contextWatch) ended(ev *event) {
 	if t.stopped() && ev.stop == "cancelled" {
 		w.cancelled[t.session.id] = append(w.cancelled[t.session.id], w.texts(g)...)
 	}
-	if ev.stop != "end_turn" || t.stopped() {
+	if ev.stop != "end_turn" && ev.stop != "max_tokens" || t.stopped() {
 		return
 	}
 	for _, b := range g.blocks {
