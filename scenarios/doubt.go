@@ -101,7 +101,7 @@ type doubtful struct {
 // others stand; else all of them are played again.
 func (x *execution) confirm(ctx context.Context) {
 	doubted := x.doubtful
-	x.engine.doubts, x.plan.Budget = nil, 0
+	x.engine.doubts, x.engine.pool, x.plan.Budget = nil, nil, 0 // each alone, once
 	for len(doubted) > 0 && ctx.Err() == nil {
 		first := doubted[0]
 		again := x.play(ctx, first.scenario, first.number, func() {})

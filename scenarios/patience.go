@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/acp-test/acp-test/internal/process"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -40,29 +42,46 @@ func (r *run) StepTimeout(ctx context.Context, within time.Duration) (context.Co
 // resting is how long an agent does nothing before what it alone can bring about is given up.
 const resting = 10 * time.Second
 
-// UntilRest bounds one line that waits for what the agent does by itself: by the step timeout, and where the
-// agent's processes have done and said nothing for ten seconds.
-func (b *Branch) UntilRest(ctx context.Context) (context.Context, context.CancelFunc) {
-	wait, cancel := b.StepTimeout(ctx, 0)
-	if b.run.engine.Debug {
+// UntilRest bounds one line that waits for something of a kind that the agent does by itself: by the step timeout, and
+// where the agent's processes have done and said nothing for ten seconds, or for less if such a wait was in vain
+// before.
+func (b *Branch) UntilRest(ctx context.Context, kind string) (context.Context, context.CancelFunc) {
+	r := b.run
+	wait, cancel := r.StepTimeout(ctx, 0)
+	if r.engine.Debug {
 		return wait, cancel
 	}
+	rest, began, again := r.engine.doubts.limit(kind, resting), time.Now(), false
+	r.change(func(s *state) {
+		again = slices.ContainsFunc(s.vain, func(v results.Vain) bool { return v.For == kind && !v.Cut })
+	})
+	if again { // the first such wait of the run was long enough for both
+		rest = shortestDoubt
+	}
+	var vain atomic.Bool
 	go func() {
 		const pause = 100 * time.Millisecond
-		last, rested := b.run.t.Len(), time.Duration(0)
-		for rested < resting {
+		last, rested := r.t.Len(), time.Duration(0)
+		for rested < rest {
 			select {
 			case <-wait.Done():
 				return
 			case <-time.After(pause):
 			}
-			if rested += pause; b.run.t.Len() != last || !b.run.still() {
-				last, rested = b.run.t.Len(), 0
+			if rested += pause; r.t.Len() != last || !r.still() {
+				last, rested = r.t.Len(), 0
 			}
 		}
+		vain.Store(true)
 		cancel()
 	}()
-	return wait, cancel
+	return wait, func() {
+		if vain.Load() {
+			r.change(func(s *state) { s.vain = append(s.vain, results.Vain{For: kind, Cut: rest < resting && !again}) })
+		}
+		r.engine.doubts.ended(kind, time.Since(began), vain.Load())
+		cancel()
+	}
 }
 
 // timerError names the timer that ended a wait.

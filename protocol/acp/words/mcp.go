@@ -197,7 +197,7 @@ type canaryLine struct {
 
 // watch looks until the servers have noticed what the line asks for, or its time is up.
 func (k canaryLine) watch(ctx context.Context, b *scenarios.Branch, text string) error {
-	wait, cancel := b.UntilRest(ctx)
+	wait, cancel := b.UntilRest(ctx, "an MCP server")
 	defer cancel()
 	negated := k.line.Negated
 	for {
