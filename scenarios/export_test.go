@@ -78,3 +78,10 @@ func Offer(taken int, waited time.Duration) bool {
 	}
 	return s.offer(waited)
 }
+
+// Resting sets how long an agent rests before nothing more is expected of it, and returns what sets it back.
+func Resting(d time.Duration) (back func()) {
+	was := resting
+	resting = d
+	return func() { resting = was }
+}

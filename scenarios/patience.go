@@ -40,7 +40,7 @@ func (r *run) StepTimeout(ctx context.Context, within time.Duration) (context.Co
 }
 
 // resting is how long an agent does nothing before what it alone can bring about is given up.
-const resting = 10 * time.Second
+var resting = 10 * time.Second
 
 // UntilRest bounds one line that waits for something of a kind that the agent does by itself: by the step timeout, and
 // where the agent's processes have done and said nothing for ten seconds, or for less if such a wait was in vain

@@ -5,6 +5,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 var _ = Describe("what a scenario waited", func() {
@@ -19,6 +22,17 @@ var _ = Describe("what a scenario waited", func() {
 		Expect(w.Linger).To(BeNumerically(">=", linger))
 		Expect(w.Deadline).To(BeZero())
 		Expect(w.Start + w.Exit + w.Linger).To(BeNumerically("<", r.Duration))
+	})
+
+	It("is no more than an agent rests, where it alone can bring about what is awaited", func() {
+		DeferCleanup(scenarios.Resting(200 * time.Millisecond))
+		e := engine()
+		e.ExtraArgs = []string{"--fault", "mcp-ignored"}
+		r := run(e, "mcp canary stdio\nprompt 'Say hello.'\nawait turn\ncheck SESSION-011\ncanary initialized\n"+
+			"\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n")
+		Expect(r.Checks[0].Verdict).To(Equal(results.Fail), text(r))
+		Expect(r.Vain).To(Equal([]results.Vain{{For: "an MCP server"}}))
+		Expect(r.Waits.Deadline).To(BeZero())
 	})
 
 	It("is what a line took whose time ran out", func() {
