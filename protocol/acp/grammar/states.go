@@ -108,7 +108,7 @@ var states = []state{
 			w.hung = true
 			sing := object{"server": "canary", "tool": "canary_sing", "args": object{"text": "hang"}}
 			return []reply{{tool("mcp", sing)}, w.last()}
-		}, func(w *writer, _ *turn) { w.Add("canary called text=hang") }, true},
+		}, func(w *writer, _ *turn) { w.Add("canary called text=hang else=skip") }, true},
 	{3, "child at work", uses("delegate"), nil, func(w *writer, t *turn) []reply {
 		c, _ := w.call("delegate")
 		w.lanes = strings.TrimSuffix(w.lanes, lane(c.mark, "")) + lane(c.mark, t.hold(w))

@@ -164,7 +164,7 @@ func compileOwnMCP(l *scenarios.Line) scenarios.Step {
 }
 
 func compileCanary(l *scenarios.Line) scenarios.Step {
-	opts := l.Options("text", "over", "n")
+	opts := l.Options("text", "over", "n", "else")
 	what := l.One(0, "initialized, configured or called")
 	if !slices.Contains([]string{"initialized", "configured", "called"}, what) {
 		return l.Usage(l.Rest[0].Column, "%q is nothing a canary notices", what)
@@ -177,7 +177,10 @@ func compileCanary(l *scenarios.Line) scenarios.Step {
 	if !slices.Contains([]string{"", "stdio", "http"}, over) {
 		return l.Usage(opts["over"].Column, "%q is no transport of the canary", over)
 	}
-	k := canaryLine{l, what, over, least}
+	if w := opts["else"]; !slices.Contains([]string{"", "skip"}, w.Raw()) {
+		return l.Usage(w.Column, "else= is skip")
+	}
+	k := canaryLine{l, what, over, least, opts["else"].Raw() == "skip"}
 	return func(ctx context.Context, b *scenarios.Branch) error {
 		text, err := b.Expand(opts["text"])
 		if err != nil {
@@ -193,6 +196,7 @@ type canaryLine struct {
 	line       *scenarios.Line
 	what, over string
 	least      int
+	skips      bool
 }
 
 // watch looks until the servers have noticed what the line asks for, or its time is up.
@@ -224,6 +228,9 @@ func (k canaryLine) watch(ctx context.Context, b *scenarios.Branch, text string)
 }
 
 func (k canaryLine) missed(b *scenarios.Branch, seen []canary.Sighting) error {
+	if k.skips {
+		return &scenarios.Skipped{Reason: saw(seen)}
+	}
 	err := b.Back(k.line, true, strings.TrimPrefix(k.line.Text, "! "), saw(seen))
 	var m *scenarios.Miss
 	if k.what == "configured" && len(seen) == 0 && errors.As(err, &m) {
