@@ -38,8 +38,8 @@ var _ = Describe("a secret of the agent's", Ordered, func() {
 		}
 		a := p.mcp("acp-test-out")
 		for tool, args := range map[string]map[string]any{"list": nil, "causes": {"run": "results.json"},
-			"failure": {"run": "results.json", "scenario": "required"}, 
-			"frames": {"file": "required/transcript.jsonl"}, "findings": {"file": "required/transcript.jsonl"}} {
+			"failure": {"run": "results.json", "scenario": "required"},
+			"frames":  {"file": "required/transcript.jsonl"}, "findings": {"file": "required/transcript.jsonl"}} {
 			printed["mcp "+tool], _ = a.call(tool, args)
 		}
 	})
