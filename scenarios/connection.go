@@ -255,7 +255,8 @@ func (r *run) Failure(l *Line, o transcript.Outcome) *transcript.Failure {
 	f.Tail = r.tail(r.t.Len(), 8)
 	f.Stderr = lastLines(r.stderr(4<<10), 6)
 	f.Process = r.process()
-	if len(r.prompts()) > 0 && !lists.Any(r.t.All(), func(e transcript.Entry) bool { return e.Kind == transcript.ModelRequest }) {
+	asked := func(e transcript.Entry) bool { return e.Kind == transcript.ModelRequest }
+	if len(r.prompts()) > 0 && !lists.Any(r.t.All(), asked) {
 		f.Advice = agents.Diagnose(r.stderr(16 << 10)) // of why it got no further
 	}
 	return f

@@ -68,7 +68,8 @@ var states = []state{
 	}, atGate, false},
 	{1, "model asked again", func(w *writer, _ *convo) bool { return w.has("failures") }, nil,
 		func(w *writer, t *turn) []reply {
-			return []reply{{fakellm.NewStep("fail", "{status: 503, times: 1, retry_after: 0s}"), gate(t.hold(w)), w.says("text")}}
+			fails := fakellm.NewStep("fail", "{status: 503, times: 1, retry_after: 0s}")
+			return []reply{{fails, gate(t.hold(w)), w.says("text")}}
 		}, atGate, false},
 	{3, "call half said", uses("read_file"), nil, func(w *writer, t *turn) []reply {
 		c, _ := w.call("read_file")

@@ -79,7 +79,8 @@ func (w *watch) blamesLogin() {
 	w.onEnd(func(ev *event) {
 		status := refused[ev.turn]
 		c := ev.conn // the other points speak of one that has no login, or is logged in
-		if delete(refused, ev.turn); status != 429 && status < 500 || !ev.err.Exists() || c.authed || len(c.methods) == 0 {
+		delete(refused, ev.turn)
+		if status != 429 && status < 500 || !ev.err.Exists() || c.authed || len(c.methods) == 0 {
 			return
 		}
 		w.judge("other-cause", ev.code() == -32000, ev, "", []int{ev.Ref}, "The model's server had answered %d, and the turn "+

@@ -260,7 +260,8 @@ func (w *contextWatch) recalls(ev *event, s *session, g *given, a fakellm.Asked)
 	if n := w.before[s.id]; n > 0 {
 		delete(w.before, s.id)
 		w.judge("calls", len(now) == 0, ev, s.id, []int{s.named},
-			"The session was restored, and the model is asked without any of the tool calls of before, of which there were %d.", n)
+			"The session was restored, and the model is asked without any of the tool calls of before, of which there were %d.",
+			n)
 	}
 	if g.called == nil {
 		g.called = maps.Clone(w.called[s.id])
