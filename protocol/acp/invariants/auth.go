@@ -80,7 +80,8 @@ func (w *watch) blamesLogin() {
 		status := refused[ev.turn]
 		c := ev.conn // the other points speak of one that has no login, or is logged in
 		delete(refused, ev.turn)
-		if status != 429 && status < 500 || !ev.err.Exists() || c.authed || len(c.methods) == 0 {
+		judged := ev.err.Exists() && !c.authed && len(c.methods) > 0
+		if !judged || status != 429 && status < 500 {
 			return
 		}
 		w.judge("other-cause", ev.code() == -32000, ev, "", []int{ev.Ref}, "The model's server had answered %d, and the turn "+
