@@ -84,8 +84,8 @@ func (w *watch) blamesLogin() {
 		if !judged || status != 429 && status < 500 {
 			return
 		}
-		w.judge("other-cause", ev.code() == -32000, ev, "", []int{ev.Ref}, "The model's server had answered %d, and the turn "+
-			"failed with -32000 %q, which asks the user to log in.", status, ev.err.Get("message").Str())
+		w.judge("other-cause", ev.code() == -32000, ev, "", []int{ev.Ref}, "The model's server had answered %d, and the "+
+			"turn failed with -32000 %q, which asks the user to log in.", status, ev.err.Get("message").Str())
 	})
 }
 
