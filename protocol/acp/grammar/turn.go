@@ -161,7 +161,7 @@ func (w *writer) effects(c *convo, made []call) {
 		if c.mode != "" || strings.HasPrefix(w.asked[k.tool], "reject") || k.after == "" {
 			continue
 		}
-		if len(made) == 1 && (k.tool == "delete_file" || k.tool == "move_file") {
+		if len(w.made) == 1 && (k.tool == "delete_file" || k.tool == "move_file") {
 			w.check("", "kind-is-no-reader")
 			w.Add("! saw tool kind=read|search|think|fetch session=%s", c.name)
 		}
