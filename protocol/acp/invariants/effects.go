@@ -135,6 +135,7 @@ func (x *effectWatch) model(ev *event) {
 func wishes(ev *event) (all []wish) {
 	for s := range ev.body.Get("steps").Items() {
 		head, args, _ := strings.Cut(s.Str(), "\nargs: ")
+		args, _, _ = strings.Cut(args, "\n") // other keys of the step may follow
 		name := strings.Trim(strings.TrimPrefix(head, "tool: "), `"`)
 		if !slices.Contains(visible, name) {
 			continue
