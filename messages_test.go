@@ -9,12 +9,12 @@ import (
 )
 
 // tellers are functions and methods whose texts a user reads.
-var tellers = []string{"Errorf", "New", "Usage", "Fault", "Fail", "Mistake", "Skipped", "Fprintf", "Fprintln", "Sprintf", "Back",
-	"find", "judge"}
+var tellers = []string{"Errorf", "New", "Usage", "Fault", "Fail", "Mistake", "Skipped", "Fprintf", "Fprintln",
+	"Sprintf", "Back", "find", "judge"}
 
 // unclear are parts of messages that nobody reads at once, and blanks that a value left behind.
-var unclear = regexp.MustCompile(`\b(beside|so often|of its own accord|none is|in place of it|what (it|they) (is|are))\b|` +
-	`\bis none[.,;]|\p{L} ,|\b1 (tools|calls|requests|entries|turns|sessions|files|scenarios)\b|\butili[sz]e`)
+var unclear = regexp.MustCompile(`\b(beside|so often|of its own accord|none is|in place of it)\b|` +
+	`\bwhat (it|they) (is|are)\b|\bis none[.,;]|\p{L} ,|\b1 (tools|calls|requests|entries|turns|sessions|files|scenarios)\b|\butili[sz]e`)
 
 // TestMessagesAreReadOnce holds what commands, the language of scenarios and the rules say to plain words. The
 // tables of wrong command lines and of examples show each message with its values.

@@ -255,11 +255,20 @@ func (r *run) Failure(l *Line, o transcript.Outcome) *transcript.Failure {
 	f.Tail = r.tail(r.t.Len(), 8)
 	f.Stderr = lastLines(r.stderr(4<<10), 6)
 	f.Process = r.process()
-	asked := func(e transcript.Entry) bool { return e.Kind == transcript.ModelRequest }
-	if len(r.prompts()) > 0 && !lists.Any(r.t.All(), asked) {
-		f.Advice = agents.Diagnose(r.stderr(16 << 10)) // of why it got no further
+	if r.failedUnasked() {
+		f.Advice = agents.Diagnose(r.stderr(16 << 10))
 	}
 	return f
+}
+
+// failedUnasked reports whether a turn failed and the model was never asked: stderr may say why.
+func (r *run) failedUnasked() bool {
+	failed := func(e transcript.Entry) bool {
+		reason, ends := r.protocol().TurnEnd(e)
+		return ends && reason == "error"
+	}
+	return lists.Any(r.t.All(), failed) &&
+		!lists.Any(r.t.All(), func(e transcript.Entry) bool { return e.Kind == transcript.ModelRequest })
 }
 
 // tail is the last n entries up to one, as lines. Chunks the model sent and
@@ -278,8 +287,8 @@ func (r *run) tail(to, n int) []string {
 	return lines
 }
 
-// short makes a line fit a screen and hides the run's directory, and what is secret: of what the cut leaves of that
-// nobody could tell.
+// short makes a line fit a screen. It hides the run's directory, and secrets before it cuts: nobody recognizes half of
+// one.
 func (r *run) short(s string) string {
 	s = strings.NewReplacer(r.box.Work, "$WORK", r.box.Home, "$HOME", r.box.Root, "$RUN").Replace(r.engine.clean(s))
 	const width = 140

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/acp-test/acp-test/internal/process"
@@ -39,7 +38,7 @@ func (r *run) StepTimeout(ctx context.Context, within time.Duration) (context.Co
 	return patient(ctx, d, &timerError{name: name, d: d}, process.Starved, r.still)
 }
 
-// resting is how long an agent does nothing before what it alone can bring about is given up.
+// resting is how long an agent has to do nothing before the engine gives up what it alone can bring about.
 var resting = 10 * time.Second
 
 // UntilRest bounds one line that waits for something of a kind that the agent does by itself: by the step timeout, and
@@ -58,7 +57,6 @@ func (b *Branch) UntilRest(ctx context.Context, kind string) (context.Context, c
 	if again { // the first such wait of the run was long enough for both
 		rest = shortestDoubt
 	}
-	var vain atomic.Bool
 	go func() {
 		const pause = 100 * time.Millisecond
 		last, rested := r.t.Len(), time.Duration(0)
@@ -72,14 +70,19 @@ func (b *Branch) UntilRest(ctx context.Context, kind string) (context.Context, c
 				last, rested = r.t.Len(), 0
 			}
 		}
-		vain.Store(true)
 		cancel()
 	}()
 	return wait, func() {
-		if vain.Load() {
-			r.change(func(s *state) { s.vain = append(s.vain, results.Vain{For: kind, Cut: rest < resting && !again}) })
+		took, vain := time.Since(began), wait.Err() != nil && ctx.Err() == nil
+		if vain {
+			r.change(func(s *state) {
+				s.vain = append(s.vain, results.Vain{For: kind, Cut: rest < resting && !again})
+				s.waits.Deadline += took
+			})
 		}
-		r.engine.doubts.ended(kind, time.Since(began), vain.Load())
+		if ctx.Err() == nil {
+			r.engine.doubts.ended(kind, took, vain)
+		}
 		cancel()
 	}
 }

@@ -99,14 +99,14 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 	if e.shares() && plan.Perturb == nil && len(mine)*max(plan.Repeat, 1) > 1 {
 		x.engine.pool = newPool(x.engine.withDefaults(), jobs+2)
 	}
-	shared := x.engine.pool // what is confirmed does without
+	shared := x.engine.pool // confirm takes it away
 	x.rounds(ctx, mine)
 	if plan.GiveUp != nil && !x.reached && x.locked >= startTries {
 		run.NoModel = fmt.Sprintf("nothing of what needs a session was judged: %s", x.barred)
 	}
-	if p := shared; p != nil {
-		run.Notes = append(run.Notes, p.close()...)
-		p.engine.traceLeaks(ctx, list, x.results)
+	if shared != nil {
+		run.Notes = append(run.Notes, shared.close()...)
+		shared.engine.traceLeaks(ctx, list, x.results)
 	}
 	for _, p := range process.KillOrphans() {
 		run.Left = append(run.Left, fmt.Sprintf("%d %s", p.PID, p.Command))

@@ -17,15 +17,15 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// values are what a stranger puts into a file. EVIL is a program. OUT is a folder that no command may touch, and
-// link leads to it. URL is a listener that no command may call.
+// values are the texts that a stranger puts into a file. EVIL is a program. No command may touch the folder OUT, to
+// which link leads, or call the listener URL.
 var values = []string{
 	"EVIL", "x;EVIL $(EVIL) `EVIL`", "OUT/new", "OUT/secret", "../../../../../../../../../../../../..OUT/new", "URL/x",
 	"file://OUT/secret", "link/secret", "x\x1b]0;x\x07\x1b[2J", "HUGE", "x\n::error::x\nexec EVIL", "-- x --",
 }
 
-// received are the files that a stranger may send. «x» is a place: the test puts a value there, else x stands. Nobody
-// asks these commands to run what a file names.
+// received are the files that a stranger may send. «x» is a place: the test puts a value there, else x stands. These
+// commands are not asked to run the programs that a file names.
 var received = []struct {
 	name, text string
 	quoted     bool // a place stands within the quotes of JSON or YAML
@@ -134,7 +134,7 @@ var _ = Describe("a file of a stranger", func() {
 	}
 })
 
-// stdins are what a test writes to commands that serve on stdin.
+// stdins holds, by command, the lines that a test writes to its stdin.
 var stdins = map[string]string{"serve": hello, "mcp": `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",` +
 	`"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"}
 

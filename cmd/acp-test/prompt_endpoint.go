@@ -171,7 +171,7 @@ func (s *stream) breakLine() {
 	}
 }
 
-// aside writes a line to stderr: what the agent does.
+// aside writes to stderr what the agent does, as one line.
 func (s *stream) aside(what, line string) {
 	if s.breakLine(); s.Output == "text" {
 		fmt.Fprintln(s.Err, s.Paint("2", "["+what+"] "+prompt.OneLine(line)))

@@ -49,7 +49,6 @@ var _ = Describe("a secret of the agent's", Ordered, func() {
 			if slices.Contains([]string{"run", "show", "check", "convert", "mcp causes", "mcp frames"}, name) {
 				Expect(text).To(ContainSubstring("REDACTED"), name)
 			}
-			GinkgoWriter.Println(name, text)
 			Expect(planted.FindAllString(text, -1)).To(BeEmpty(), name)
 		}
 	})
@@ -57,13 +56,15 @@ var _ = Describe("a secret of the agent's", Ordered, func() {
 	It("is in no file that is written", func() {
 		n := 0
 		for name, text := range p.all() {
-			// A command runs in the user's folder, and what it writes there is its own.
+			// The agent runs in the user's folder. It wrote two of these files itself.
 			if !strings.Contains("agent.sh leaky.yaml required.txtar leak.txt passwd=pl4in-S3cr3t-13.txt", name) {
 				n++
 				Expect(planted.FindAllString(text, -1)).To(BeEmpty(), name)
 			}
 		}
 		Expect(n).To(BeNumerically(">=", 10))
+		Expect(p.read("issue.md")).To(ContainSubstring("REDACTED"))
+		Expect(p.read("repro/ONE-RESPONSE-1.txtar")).To(ContainSubstring("Expect a fail of ONE-RESPONSE"))
 		Expect(p.read("acp-test-out/required/workspace.diff")).To(ContainSubstring("api_key=REDACTED"))
 	})
 

@@ -71,21 +71,21 @@ var (
 )
 
 // plausible reports whether the value behind a name in running text may be a secret. Code, paths
-// and what is said of secrets is none; behind "is" only what has a digit, or capitals in it.
-func plausible(name, separator, value string) bool {
+// and what is said of secrets is none; behind "is" only what has a digit, or capitals in it. In front
+// of a bracket, as in config["token"], only what has a digit: rest is what follows the value.
+func plausible(name, separator, value string, rest []byte) bool {
 	digit := strings.ContainsAny(value, "0123456789")
 	switch {
 	case !Name(strings.ReplaceAll(name, " ", "_")), Name(value), counted().MatchString(name), word().MatchString(value),
 		strings.ContainsAny(value, "($"), filepath.IsAbs(value):
 		return false
+	case len(rest) > 0 && strings.IndexByte("{[<", rest[0]) >= 0:
+		return digit
 	case strings.ContainsAny(separator, ":="):
 		return digit || !strings.Contains(value, ".")
 	}
 	return digit || strings.ToLower(value[1:]) != value[1:] && strings.ToUpper(value) != value
 }
-
-// indexed reports whether code may go on behind a name: config["token"], Option<Secret>.
-func indexed(rest []byte) bool { return len(rest) > 0 && bytes.IndexByte([]byte("{[<"), rest[0]) >= 0 }
 
 // Named replaces a value whose name says that it is a secret: the value of a flag such as
 // --password, the password of a URL and its parameters, variables and headers in
@@ -140,8 +140,7 @@ func Replace(b []byte, p *regexp.Regexp, mark func(secret string) string) []byte
 		from, to := m[len(m)-2], m[len(m)-1]
 		if from < 0 || from == to || bytes.HasPrefix(b[from:to], []byte(Mark)) ||
 			p == flagged() && !Name(string(b[m[2]:m[3]])) ||
-			p == assigned() && !(plausible(string(b[m[2]:m[3]]), string(b[m[4]:m[5]]), string(b[from:to])) &&
-				(!indexed(b[to:]) || bytes.ContainsAny(b[from:to], "0123456789"))) {
+			p == assigned() && !plausible(string(b[m[2]:m[3]]), string(b[m[4]:m[5]]), string(b[from:to]), b[to:]) {
 			continue
 		}
 		out = append(append(out, b[end:from]...), mark(string(b[from:to]))...)

@@ -66,11 +66,6 @@ var states = []state{
 	{2, "thought held", anywhere, nil, func(w *writer, t *turn) []reply {
 		return []reply{{w.says("thinking"), gate(t.hold(w)), w.says("text")}}
 	}, atGate, false},
-	{1, "model asked again", func(w *writer, _ *convo) bool { return w.has("failures") }, nil,
-		func(w *writer, t *turn) []reply {
-			fails := fakellm.NewStep("fail", "{status: 503, times: 1, retry_after: 0s}")
-			return []reply{{fails, gate(t.hold(w)), w.says("text")}}
-		}, atGate, false},
 	{3, "call half said", uses("read_file"), nil, func(w *writer, t *turn) []reply {
 		c, _ := w.call("read_file")
 		return []reply{{tool("read_file", c.args, "args_gate: "+t.hold(w))}, w.last()}
@@ -187,8 +182,6 @@ func (w *writer) model(t *turn, s state) fakellm.TurnNode {
 		first = nil // what a call before asks for would be taken for the request of the state, or it ends the server
 	}
 	replies := s.model(w, t)
-	if replies[0][0].Kind != "fail" { // it fails before it has said anything
-		replies[0] = append(begun, replies[0]...)
-	}
+	replies[0] = append(begun, replies[0]...)
 	return turnOf(append(first, replies...)...)
 }

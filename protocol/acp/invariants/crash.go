@@ -19,6 +19,9 @@ func crashed(w *watch) {
 			return
 		}
 		w.Saw("working", "idle", "garbage")
+		if closed, _ := ev.JSON().Get("closed").Bool(); closed && c.initDone == 0 {
+			return // a connection that never came about: its failure says why
+		}
 		if c.closedIn > 0 || c.signalled > 0 {
 			return
 		}
@@ -46,9 +49,11 @@ func failure(ev *event) string {
 	}
 	name := exit.Get("signal").Str()
 	code, _ := exit.Get("code").Int()
-	closed, _ := exit.Get("closed").Bool() // a connection, and no process
+	closed, _ := exit.Get("closed").Bool()
 	switch {
-	case closed, slices.Contains([]string{"SIGHUP", "SIGINT", "SIGTERM", "SIGKILL", "SIGPIPE"}, name):
+	case closed:
+		return "closed its connection"
+	case slices.Contains([]string{"SIGHUP", "SIGINT", "SIGTERM", "SIGKILL", "SIGPIPE"}, name):
 		return ""
 	case name != "":
 		return "died of " + name

@@ -33,13 +33,20 @@ func effects(w *watch) {
 		}
 	}, asked(writeFile))
 	w.On(func(ev *event) {
-		if a := x.turns[ev.turn]; a != nil && !ev.params.Get("line").Exists() && !ev.params.Get("limit").Exists() {
+		part := ev.params.Get("line").Exists() || ev.params.Get("limit").Exists()
+		if a := x.turns[ev.turn]; a != nil && !part {
 			a.reads[ev.Seq] = path.Clean(ev.params.Get("path").Str())
 		}
 	}, asked(readFile))
 	w.On(func(ev *event) {
-		if a := x.turns[ev.turn]; a != nil && a.reads[ev.Ref] != "" && ev.succeeded() {
-			a.open[a.reads[ev.Ref]] = ev.result.Get("content").Str()
+		a := x.turns[ev.turn]
+		if a == nil || a.reads[ev.Ref] == "" || !ev.succeeded() {
+			return
+		}
+		name := a.reads[ev.Ref]
+		written := func(w writing) bool { return path.Clean(w.path) == name }
+		if !slices.ContainsFunc(a.byEditor, written) { // else it may be what the agent wrote
+			a.open[name] = ev.result.Get("content").Str()
 		}
 	}, answered(readFile))
 	w.On(func(ev *event) {
@@ -85,7 +92,7 @@ type wanted struct {
 	asked    map[string]int    // Seq of the first request for permission, by tool call
 	byEditor []writing         // what the agent asked the editor to write
 	reads    map[int]string    // the paths that it asked the editor to read, by Seq
-	open     map[string]string // what the editor had there
+	open     map[string]string // what the editor had there before the agent wrote
 	tools    []*tool           // what the turn showed
 	ended    string            // the stop reason
 	unclear  bool

@@ -137,18 +137,22 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 	w.compareCalls(k, r, ev)
 }
 
-// compareGiven judges what came with the prompts of a replay.
+// compareGiven judges that a replay shows what the user had attached. LOAD-WINDOW names a replay without the user.
 func (w *watch) compareGiven(k *talk, r *replayed, ev *event) {
+	if r.user.Len() == 0 || r.given.Len() >= 8*rememberedText {
+		return
+	}
+	told := r.given.String() + r.user.String() // a text may come in pieces
 	for _, x := range k.given {
-		if r.user.Len() > 0 && (x.id == "" || slices.Contains(r.ids, x.id)) {
-			missing := !slices.ContainsFunc(x.needles, func(s string) bool { return strings.Contains(r.given.String(), s) })
+		if x.id == "" || slices.Contains(r.ids, x.id) {
+			missing := !slices.ContainsFunc(x.needles, func(s string) bool { return strings.Contains(told, s) })
 			w.judge("attachment", missing, ev, "", []int{x.seq, ev.request.seq},
 				"%s did not replay %s of the prompt: %q.", ev.Method, x.what, clip(x.needles[0]))
 		}
 	}
 }
 
-// worded is what content blocks say in words, without white space: of what they are, where it is and what it is called.
+// worded returns the type, text, address and names of content blocks, without white space.
 func worded(content wire.Value) (words string) {
 	if content.Kind() == wire.Array {
 		for block := range content.Items() {
@@ -240,7 +244,7 @@ type end struct {
 	owed   bool
 }
 
-// ask notes what the user says. gates are the capabilities that kinds of blocks need.
+// ask notes what the user says and attaches. gates holds, by the type of a block, the capability that it needs.
 func (k *talk) ask(ev *event, gates map[string]string) {
 	if k == nil || len(ev.Redacted) > 0 || len(ev.Raw) > promptText || k.bytes > rememberedText {
 		return

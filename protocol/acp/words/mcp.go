@@ -178,7 +178,7 @@ func compileCanary(l *scenarios.Line) scenarios.Step {
 		return l.Usage(opts["over"].Column, "%q is no transport of the canary", over)
 	}
 	if w := opts["else"]; !slices.Contains([]string{"", "skip"}, w.Raw()) {
-		return l.Usage(w.Column, "else= is skip")
+		return l.Usage(w.Column, "else= can only be skip")
 	}
 	k := canaryLine{l, what, over, least, opts["else"].Raw() == "skip"}
 	return func(ctx context.Context, b *scenarios.Branch) error {
