@@ -327,8 +327,11 @@ func (b *box) rewind(since string) bool {
 	switch {
 	case b.c.does("cursor-included"):
 		behind--
-	case behind < len(b.past) && b.c.does("cursor-gap"):
+	case !b.c.does("cursor-gap"):
+	case behind < len(b.past):
 		behind++
+	case len(b.frames) > 0: // it went out, and its reader was lost before it said so
+		b.frames = b.frames[1:]
 	}
 	again := slices.Clone(b.past[behind:])
 	for i := range again {
