@@ -324,21 +324,18 @@ func (b *box) rewind(since string) bool {
 		return false
 	}
 	behind := last + 1
-	switch {
-	case b.c.does("cursor-included"):
+	if b.c.does("cursor-included") {
 		behind--
-	case !b.c.does("cursor-gap"):
-	case behind < len(b.past):
-		behind++
-	case len(b.frames) > 0: // it went out, and its reader was lost before it said so
-		b.frames = b.frames[1:]
 	}
-	again := slices.Clone(b.past[behind:])
-	for i := range again {
-		again[i].again = true
-		b.c.bytes += len(again[i].data)
+	frames := slices.Concat(b.past[behind:], b.frames)
+	for i := range len(b.past) - behind {
+		frames[i].again = true
+		b.c.bytes += len(frames[i].data)
 	}
-	b.frames, b.past = append(again, b.frames...), b.past[:behind]
+	if b.c.does("cursor-gap") && len(frames) > 0 {
+		frames = frames[1:]
+	}
+	b.frames, b.past = frames, b.past[:behind]
 	return true
 }
 
