@@ -42,13 +42,13 @@ func Read(p Protocol, r io.Reader, each func(transcript.Entry)) (t *transcript.T
 
 // imported makes a transcript of a log.
 func imported(p Protocol, text []byte) (*transcript.Transcript, error) {
+	i, err := newImporter(p, header(text)) // first: the text is large, and goes once it has been read
+	if err != nil {
+		return nil, err
+	}
 	log, err := logs.Read(text, dialect(p))
 	if err != nil {
 		return nil, errNoFrames
-	}
-	i, err := newImporter(p, header(text))
-	if err != nil {
-		return nil, err
 	}
 	i.guess.lacking = len(log.Left) > 0
 	for _, m := range log.Messages {

@@ -90,9 +90,14 @@ func (r *run) leftovers() []results.Finding {
 // prompts are the Seqs of all prompts of the run.
 func (r *run) prompts() []int { return seqsOf(r.t.All(), r.protocol().Prompts) }
 
-// seqsOf returns the Seqs of the entries that fit.
-func seqsOf(entries iter.Seq[transcript.Entry], fits func(transcript.Entry) bool) []int {
-	return lists.Map(lists.Having(entries, fits), func(e transcript.Entry) int { return e.Seq })
+// seqsOf returns the Seqs of the entries that fit. It holds no entry, since there may be more than memory takes.
+func seqsOf(entries iter.Seq[transcript.Entry], fits func(transcript.Entry) bool) (seqs []int) {
+	for e := range entries {
+		if fits(e) {
+			seqs = append(seqs, e.Seq)
+		}
+	}
+	return seqs
 }
 
 // markTurns notes whether the model server was reached where the script prompted

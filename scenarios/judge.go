@@ -30,7 +30,7 @@ func (r *run) judge(ctx context.Context, res *results.Result, err error, clean b
 		return
 	}
 	defer verdict.Mark(res, r.isKnown)
-	res.Frames = len(lists.Having(r.t.All(), transcript.Entry.Frame))
+	res.Frames = len(seqsOf(r.t.All(), transcript.Entry.Frame))
 	res.NotStarted, res.Barred = r.state.unstarted != nil, r.protocol().Barred(r.t)
 	res.Offers = r.engine.Protocol.Offers(r.t)
 	res.Notes = slices.Concat(res.Notes, r.state.notes, r.renamed(), r.remarks())
