@@ -4,10 +4,10 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -47,11 +47,17 @@ func TestLargePage(t *testing.T) {
 		t.Fatalf("the file has %d bytes", size)
 	}
 	c := l.command(dir, "show", "--html", "page.html", "large.jsonl")
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	peak := watchMemory(c.Process.Pid)
+	if err := c.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, out.String())
 	}
 	spent := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
-	most := c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
+	most := <-peak >> 20
 	t.Logf("%v of processor time, %d MiB", spent.Round(time.Second), most)
 	if spent > time.Minute || most > 500*1000*1000>>20 {
 		t.Error("that is too much")
