@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 	"github.com/acp-test/acp-test/wire"
@@ -140,9 +141,7 @@ func (e *Editor) CallContext(ctx context.Context, method string, params any) *Ca
 	entry, err := e.agent.Send(ctx, "\n", func() (transcript.Entry, bool) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		id := e.ids(e.nextID)
-		e.nextID++
-		f := e.agent.Append(e.message(id, method, raw))
+		f := e.agent.Append(e.message(e.id(), method, raw))
 		c.Entry = f
 		release = e.sent(f, c)
 		return f, true
@@ -155,6 +154,19 @@ func (e *Editor) CallContext(ctx context.Context, method string, params any) *Ca
 	}
 	e.answerCancelled(release)
 	return c
+}
+
+// id makes the id of the next request, under the lock.
+func (e *Editor) id() wire.ID {
+	for _, seq := range slices.Sorted(maps.Keys(e.requests)) {
+		id := e.requests[seq].Entry.ID
+		ours := func(p *pending) bool { return p.call != nil && p.call.Entry.ID == id }
+		if e.opts.TheirIDs && id != "null" && !lists.Any(maps.Values(e.pending), ours) {
+			return id
+		}
+	}
+	e.nextID++
+	return e.ids(e.nextID - 1)
 }
 
 // fail ends a call whose request was not written, unless the answer is there.

@@ -35,6 +35,8 @@ type Options struct {
 	Elicitation *Elicitation // nil declines; matters only if advertised
 	// IDs makes the ids of our requests; nil counts from 1.
 	IDs IDs
+	// TheirIDs has a request take the id of an open request of the agent's: each side counts its own.
+	TheirIDs bool
 	// Handlers answer further methods of the agent, or replace the built-in
 	// answer of one. A handler runs in the goroutine of all handlers, in the
 	// order of arrival: one that waits must hand off to a goroutine.

@@ -144,6 +144,27 @@ var _ = Describe("an editor", func() {
 		Entry("a list", mockclient.ListedIDs(`"1"`, `1`, `null`), wire.ID(`"1"`), wire.ID(`1`), wire.ID(`null`), wire.ID("1000")),
 	)
 
+	It("takes the ids of what the agent asks and is not answered yet", func() {
+		open := make(chan struct{})
+		wait := map[string]func(*mockclient.Request){"_x/wait": func(*mockclient.Request) { close(open) }}
+		e := edit(mockclient.Options{TheirIDs: true, Handlers: wait}, func(p *peer) {
+			m, _ := p.read()
+			p.send(`{"jsonrpc":"2.0","id":7,"method":"_x/wait"}`)
+			p.reply(m, `{}`)
+			m, _ = p.read()
+			p.reply(m, `{}`)
+			p.read()
+		})
+		own := e.Call("x", nil)
+		_, err := own.Wait(within())
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(open).Should(BeClosed())
+		theirs, next := e.Call("y", nil), e.Call("z", nil)
+		Expect([]wire.ID{own.Entry.ID, theirs.Entry.ID, next.Entry.ID}).To(Equal([]wire.ID{"1", "7", "2"}))
+		_, err = theirs.Wait(within())
+		Expect(err).NotTo(HaveOccurred())
+	})
+
 	It("refuses to do what a client must not", func() {
 		e := edit(mockclient.Options{}, func(p *peer) { p.handshake() })
 		_, err := e.NewSession(within(), mockclient.SessionOptions{Cwd: "/"})

@@ -21,6 +21,7 @@ import (
 var Words = []string{
 	"Grüße", "naïve", "日本語", "🙂", "שלום", "e\u0301tude", "👩\u200d👩\u200d👧", "Ωμέγα", "zażółć", "한국어", "\u202bab\u202c",
 	"plain", "words", "“quoted”", "a\tb", "<b>&amp;</b>", "`code`", "**bold**", "c:\\dir", "100%", "{x}", "a\u200bb", "…",
+	"one\u2028two", "next\u0085line",
 }
 
 // Episodes is a grammar whose sessions are rows of episodes from a table. A protocol gives the table,

@@ -142,7 +142,7 @@ func (w *writer) setUp() {
 	if (how == " " || how == " http") && !w.able("mcpCapabilities.http") {
 		how = " stdio"
 	}
-	ids := pick(w.r, []string{"", "", "", "ids strings=req-", "ids strings=7"})
+	ids := pick(w.r, []string{"", "", "", "ids strings=req-", "ids strings=7", "ids theirs"})
 	if w.without("s") {
 		return
 	}

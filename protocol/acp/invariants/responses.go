@@ -179,8 +179,9 @@ func rcancelOwn(w *watch) {
 		if t := ev.request.turn; t != nil && w.state.models.failedIn(t) > 0 {
 			return // it may have failed because of that
 		}
-		login := ev.Method == "session/new" && ev.code() == -32000 // which may be wanted first
-		if ev.err.Exists() && ev.code() != -32800 && !login && stopped == nil {
+		// For what it asks it is refused also where nobody takes it back, and a login may be wanted first.
+		refused := ev.code() == -32601 || ev.code() == -32602 || ev.Method == "session/new" && ev.code() == -32000
+		if ev.err.Exists() && ev.code() != -32800 && !refused && stopped == nil {
 			w.find("error-code", ev, fmt.Sprint(ev.request.seq), []int{ev.request.seq, ev.request.back.seq},
 				"The %s that was taken back failed with code %d; -32800 is the code for that.", ev.Method, ev.code())
 		}

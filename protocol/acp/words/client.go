@@ -33,6 +33,7 @@ type client struct {
 	hold      []held
 	refuse    map[string]bool // methods
 	ids       mockclient.IDs
+	theirIDs  bool
 	terminals mockclient.Terminals
 	elicits   []mockclient.ElicitRule
 	mcp       mcpServers
@@ -92,7 +93,7 @@ func (c *client) Connect(a *transport.Agent, env []string, root string, isolated
 			t.Real, t.Allow = true, []string{"*"}
 		}
 		c.editor = mockclient.NewEditor(a, mockclient.Options{
-			Capabilities: c.offers, Policy: c.policy(), Files: &c.files, IDs: c.ids,
+			Capabilities: c.offers, Policy: c.policy(), Files: &c.files, IDs: c.ids, TheirIDs: c.theirIDs,
 			Version: c.version, Members: c.members(),
 			Within:    root,
 			Terminals: &c.terminals, Elicitation: &mockclient.Elicitation{Rules: c.elicits},

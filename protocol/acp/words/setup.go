@@ -199,8 +199,9 @@ func openBuffer(b *scenarios.Branch, _ *scenarios.Line, name, text string) error
 
 func compileIDs(l *scenarios.Line) scenarios.Step {
 	opts := l.Options("from", "strings", "list")
-	if len(opts) != 1 || len(l.Rest) > 0 {
-		return l.Usage(l.Name.Column, "one of from=, strings= and list= is needed")
+	theirs := len(l.Rest) == 1 && l.Rest[0].Is("theirs")
+	if len(opts)+len(l.Rest) != 1 || len(opts) == 0 && !theirs {
+		return l.Usage(l.Name.Column, "one of from=, strings=, list= and theirs is needed")
 	}
 	var ids mockclient.IDs
 	for key, w := range opts {
@@ -226,7 +227,7 @@ func compileIDs(l *scenarios.Line) scenarios.Step {
 		if err := scenarios.Early(l, b, "ids"); err != nil {
 			return err
 		}
-		of(b).change(func() { of(b).ids = ids })
+		of(b).change(func() { of(b).ids, of(b).theirIDs = ids, theirs })
 		return nil
 	}
 }
