@@ -182,6 +182,9 @@ func (e *anthropicEncoder) piece(b []byte, bl *block, s string) []byte {
 		kind, content = "thinking_delta", "thinking"
 	case StepTool:
 		kind, content = "input_json_delta", "partial_json"
+		if bl.text == "{}" {
+			s = "" // a call without arguments has no text of them
+		}
 	}
 	return e.around.piece(b, bl, s, func() []byte {
 		return e.named(nil, "content_block_delta", `,"index":?,"delta":{"type":?,?:?}`, bl.index, kind, content, hole)

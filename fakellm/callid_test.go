@@ -22,3 +22,13 @@ var _ = Describe("the id of a call", func() {
 		})
 	}
 })
+
+var _ = Describe("a call without arguments", func() {
+	It("has no text of them in a stream of Anthropic's, and an object in one that is whole", func() {
+		for stream, want := range map[bool]string{true: `"partial_json":""`, false: `"input":{}`} {
+			got := serving("replies:\n  - - tool: look\n").ask(endpoints[2], stream, "x")
+			Expect([]any{got.status, got.err}).To(Equal([]any{200, nil}))
+			Expect(got.body).To(ContainSubstring(want))
+		}
+	})
+})

@@ -32,6 +32,9 @@ import (
 // Tool is the name of the tool. It takes a text and answers "TOKEN: text".
 const Tool = "canary_sing"
 
+// Rest is the name of one that takes no arguments. A call of it is seen with its name as the text.
+const Rest = "canary_rest"
+
 // Texts with which the tool gives no song: at Crash a server over stdio ends at once, at Hang
 // every server waits until the call is taken back or the connection ends, at Fail it says
 // that it failed, at Silent its result has no content, and at Late it takes a second, whether
@@ -109,6 +112,11 @@ func newServer(token string, arrived func(context.Context, mcp.Request) bool, se
 				said = []mcp.Content{}
 			}
 			return &mcp.CallToolResult{Content: said, IsError: in.Text == Fail}, nil, nil
+		})
+	mcp.AddTool(server, &mcp.Tool{Name: Rest, Description: "Takes nothing, and answers with a word of its own."},
+		func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+			see(Sighting{What: "called", Text: Rest, Token: arrived(ctx, r)})
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: token + " at rest"}}}, nil, nil
 		})
 	return server
 }

@@ -116,7 +116,8 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 
 // failures of the model's server, as the value of fail.
 var failures = []string{
-	refusedByModel, "{status: 401, times: 100}", "{status: 429, times: 100, retry_after: 0s}",
+	refusedByModel, "{status: 401, times: 100}",
+	"{status: 429, times: 100, retry_after: 0s, message: not authorized for more than 20 requests}",
 	"{status: 500, times: 100}", "{status: 529, times: 100}", "{status: 503, times: 1}", "{disconnect: now, times: 100}",
 	"{truncate: end, times: 100}", "{malformed: shape, times: 100}",
 }

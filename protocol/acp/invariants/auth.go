@@ -50,7 +50,9 @@ func authCode(w *watch) {
 		if !ev.err.Exists() {
 			return
 		}
-		w.Saw("disguised")
+		if ev.verb != prompt {
+			w.disguised(ev, 0)
+		}
 		message := ev.err.Get("message").Str()
 		switch code := ev.code(); {
 		case code == -32000 && c.authed:
@@ -60,9 +62,6 @@ func authCode(w *watch) {
 			w.find("no-methods", ev, ev.Method, []int{c.initDone, ev.Ref},
 				"%s failed with -32000 %q, which asks for authentication, but the agent offers no auth methods.", ev.Method,
 				message)
-		case code == -32603 && loginWords().MatchString(message+" "+string(ev.err.Get("data").Raw())):
-			w.find("disguised", ev, ev.Method, []int{ev.Ref},
-				"%s failed with -32603 %q; -32000 tells clients that authentication is missing.", ev.Method, message)
 		}
 	}, answered(newSession), answered(loadSession), answered(resumeSession), answered(prompt), answered(listSessions),
 		answered(setMode), answered(setOption))
@@ -80,6 +79,9 @@ func (w *watch) blamesLogin() {
 		status := refused[ev.turn]
 		c := ev.conn // the other points speak of one that has no login, or is logged in
 		delete(refused, ev.turn)
+		if ev.err.Exists() && c.initDone != 0 {
+			w.disguised(ev, status)
+		}
 		judged := ev.err.Exists() && !c.authed && len(c.methods) > 0
 		if !judged || status != 429 && status < 500 {
 			return
@@ -87,6 +89,15 @@ func (w *watch) blamesLogin() {
 		w.judge("other-cause", ev.code() == -32000, ev, "", []int{ev.Ref}, "The model's server had answered %d, and the "+
 			"turn failed with -32000 %q, which asks the user to log in.", status, ev.err.Get("message").Str())
 	})
+}
+
+// disguised judges that an error which is about a missing login says so by its code. One that follows from another
+// refusal of the model's server, whose status is 0 if there was none, may quote what that had to say.
+func (w *watch) disguised(ev *event, status int64) {
+	message, asks := ev.err.Get("message").Str(), status == 0 || status == 401 || status == 403
+	said := message + " " + string(ev.err.Get("data").Raw())
+	w.judge("disguised", asks && ev.code() == -32603 && loginWords().MatchString(said), ev, ev.Method, []int{ev.Ref},
+		"%s failed with -32603 %q; -32000 tells clients that authentication is missing.", ev.Method, message)
 }
 
 // loginWords are what an error says that is about a missing login.
