@@ -30,6 +30,7 @@ type session struct {
 	answers        map[string]bool // remembered permissions: program -> allowed
 	mcp            []*mcpServer
 	mcpReady       chan struct{}
+	dir            string // where the last cd went
 	told, closed   bool
 	stop           context.CancelFunc
 	done           chan struct{}
@@ -47,6 +48,7 @@ type gofer struct {
 	folder   string // of the first session
 	newest   string // session of the newest prompt
 	term     string // newest terminal
+	asking   map[string]*question
 }
 
 // tap reads the client's lines in their order, before the SDK spreads requests over goroutines: a prompt is
@@ -106,6 +108,7 @@ func (g *gofer) mark(line []byte) []byte {
 		}
 		p["_meta"], _ = json.Marshal(map[string]any{tag: g.cancels[sid]})
 		m["params"], _ = json.Marshal(p)
+		renumber(m)
 		if out, err := json.Marshal(m); err == nil {
 			return append(out, '\n')
 		}
@@ -113,11 +116,22 @@ func (g *gofer) mark(line []byte) []byte {
 	return line
 }
 
+// renumber brings the id of a request into one form.
+func renumber(m map[string]json.RawMessage) {
+	var id any
+	if m["id"] != nil && json.Unmarshal(m["id"], &id) == nil && fault("large-prompt-id-rounded") {
+		m["id"], _ = json.Marshal(id)
+	}
+}
+
 func notFound(id acp.SessionId) error {
 	return &acp.RequestError{Code: -32002, Message: "Session not found", Data: map[string]any{"sessionId": id}}
 }
 
 func (g *gofer) Initialize(_ context.Context, p acp.InitializeRequest) (acp.InitializeResponse, error) {
+	if p.ProtocolVersion > acp.ProtocolVersionNumber && fault("newer-version-refused") {
+		return acp.InitializeResponse{}, acp.NewInvalidRequest("this agent speaks version 1 of the protocol")
+	}
 	g.terminal = p.ClientCapabilities.Terminal ||
 		p.ClientCapabilities.Fs.WriteTextFile && fault("terminal-used-when-only-files-offered")
 	return acp.InitializeResponse{
@@ -147,6 +161,9 @@ func (g *gofer) NewSession(_ context.Context, p acp.NewSessionRequest) (acp.NewS
 	for _, other := range g.sessions {
 		if other.cwd == s.cwd && fault("always-and-never-shared-by-sessions-of-folder") {
 			s.answers = other.answers
+		}
+		if other.cwd == s.cwd && other.stop != nil && fault("new-session-ends-turn-of-folder") {
+			other.stop() // no two of them in one tree
 		}
 	}
 	g.sessions[s.id] = s
@@ -184,6 +201,15 @@ func (s *session) connect(servers []acp.McpServer) {
 	}
 }
 
+// tidy takes the sessions away that nobody has used.
+func (g *gofer) tidy() {
+	for id, s := range g.sessions {
+		if s.title == "" && s.done == nil && fault("listing-removes-unused-sessions") {
+			delete(g.sessions, id)
+		}
+	}
+}
+
 func (g *gofer) ListSessions(_ context.Context, p acp.ListSessionsRequest) (acp.ListSessionsResponse, error) {
 	const page = 25
 	from := 0
@@ -196,6 +222,7 @@ func (g *gofer) ListSessions(_ context.Context, p acp.ListSessionsRequest) (acp.
 	out := acp.ListSessionsResponse{Sessions: []acp.SessionInfo{}}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.tidy()
 	for _, s := range g.sessions {
 		all := p.Cwd == nil || p.Cursor != nil && fault("list-filter-lost-on-later-pages")
 		all = all || strings.HasPrefix(s.cwd, filepath.Clean(*p.Cwd)) && fault("list-filter-takes-folders-that-begin-alike")
@@ -338,6 +365,9 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 		t.tell(acp.UpdateAgentMessageText("Forgotten."))
 		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
 	}
+	if t.noCommand(words) {
+		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
+	}
 	if s.title == "" {
 		t.title(words)
 	}
@@ -348,6 +378,16 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 		return acp.PromptResponse{}, err
 	}
 	return acp.PromptResponse{StopReason: reason}, nil
+}
+
+// noCommand answers a prompt that asks for a command which is not there.
+func (t *turn) noCommand(words string) bool {
+	name, _, _ := strings.Cut(strings.TrimSpace(words), " ")
+	if !strings.HasPrefix(name, "/") || name == "/reset" || !fault("text-with-leading-slash-not-asked") {
+		return false
+	}
+	t.tell(acp.UpdateAgentMessageText("There is no command " + name + "."))
+	return true
 }
 
 // title names the session after the first words of the user.
@@ -385,7 +425,7 @@ func (t *turn) end(before int, reason acp.StopReason, err error) (acp.StopReason
 		if t.s.history[len(t.s.history)-1].Role == "user" { // the roles have to take turns
 			t.s.history = append(t.s.history, message{Role: "assistant", Content: text("(interrupted by the user)")})
 		}
-	} else if err != nil || reason == acp.StopReasonRefusal {
+	} else if err != nil || reason == acp.StopReasonRefusal && !(t.calls > 0 && fault("refusal-after-call-kept")) {
 		t.s.history = t.s.history[:before]
 		if err != nil && fault("failed-turn-forgets-conversation") {
 			t.s.history = nil
@@ -397,10 +437,28 @@ func (t *turn) end(before int, reason acp.StopReason, err error) (acp.StopReason
 	return reason, err
 }
 
+// settle waits for the turns that run.
+func (g *gofer) settle() {
+	var open []chan struct{}
+	g.mu.Lock()
+	for _, s := range g.sessions {
+		if s.done != nil {
+			open = append(open, s.done)
+		}
+	}
+	g.mu.Unlock()
+	for _, done := range open {
+		<-done
+	}
+}
+
 func main() {
-	g := &gofer{sessions: map[string]*session{}, cancels: map[string]int{}}
+	g := &gofer{sessions: map[string]*session{}, cancels: map[string]int{}, asking: map[string]*question{}}
 	g.conn = acp.NewAgentSideConnection(g, os.Stdout, g.tap(os.Stdin))
 	<-g.conn.Done()
+	if fault("end-of-input-waits-for-turn") {
+		g.settle()
+	}
 	g.mu.Lock()
 	for _, s := range g.sessions {
 		if s.stop != nil && !fault("running-command-survives-end-of-input") {

@@ -51,6 +51,9 @@ func startMCP(m *acp.McpServerStdio, cwd string) (*mcpServer, error) {
 	for _, e := range m.Env {
 		s.cmd.Env = append(s.cmd.Env, e.Name+"="+e.Value)
 	}
+	if fault("mcp-stderr-on-own-stdout") {
+		s.cmd.Stderr = os.Stdout
+	}
 	if fault("mcp-env-loses-to-agents-own") {
 		s.cmd.Env = append(s.cmd.Env, os.Environ()...)
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -38,6 +39,18 @@ type turn struct {
 	once   map[string]bool // what "Yes" was said to in this answer of the model
 
 	unanswered bool // a question got no option for an answer
+
+	late     bool           // the editor was slow to take the update before
+	spent    int            // bytes of the turn's commands and of what they wrote
+	fatal    error          // why there was no terminal
+	brokeOff bool           // the model's stream ended too early
+	ahead    sync.WaitGroup // commands that run before the answer
+}
+
+// question is one that the user has not answered yet.
+type question struct {
+	done chan struct{}
+	yes  bool
 }
 
 type call struct {
@@ -45,6 +58,7 @@ type call struct {
 	use   block
 	name  string
 	input map[string]any
+	asked bool // the user had a question about it
 }
 
 func text(s string) []block { return []block{{"type": "text", "text": s}} }
@@ -54,6 +68,13 @@ func shown(s string) []acp.ToolCallContent {
 }
 
 func (t *turn) tell(u acp.SessionUpdate) {
+	if fault("update-after-slow-one-lost") {
+		if t.late {
+			t.late = false // catch up
+			return
+		}
+		defer func(began time.Time) { t.late = time.Since(began) > 2*time.Second }(time.Now())
+	}
 	_ = t.g.conn.SessionUpdate(context.Background(), acp.SessionNotification{SessionId: acp.SessionId(t.s.id), Update: u})
 }
 
@@ -71,6 +92,11 @@ func forOthers(t *acp.ContentBlockText) bool {
 		fault("annotated-text-without-audience-dropped")
 }
 
+// elsewhere reports whether a link does not lead to a file.
+func elsewhere(l *acp.ContentBlockResourceLink) bool {
+	return l != nil && !strings.HasPrefix(l.Uri, "file://") && fault("link-to-no-file-refused")
+}
+
 func blocks(prompt []acp.ContentBlock) (out []block, words string, err error) {
 	links := map[string]bool{}
 	for _, b := range prompt {
@@ -81,6 +107,8 @@ func blocks(prompt []acp.ContentBlock) (out []block, words string, err error) {
 			words += b.Text.Text + "\n"
 			out = append(out, block{"type": "text", "text": b.Text.Text})
 		case b.ResourceLink != nil && links[b.ResourceLink.Name] && fault("links-of-same-name-are-one"):
+		case elsewhere(b.ResourceLink):
+			return nil, "", acp.NewInvalidParams("a link that is not to a file: " + b.ResourceLink.Uri)
 		case b.ResourceLink != nil:
 			links[b.ResourceLink.Name] = true
 			out = append(out, text(fmt.Sprintf("See %s (%s).", b.ResourceLink.Uri, b.ResourceLink.Name))...)
@@ -105,6 +133,16 @@ func blocks(prompt []acp.ContentBlock) (out []block, words string, err error) {
 	return out, words, nil
 }
 
+// callsIn lists the calls in an answer of the model.
+func callsIn(content []block) (calls []*call) {
+	for _, b := range content {
+		if b["type"] == "tool_use" {
+			calls = append(calls, &call{use: b})
+		}
+	}
+	return calls
+}
+
 func (t *turn) run() (acp.StopReason, error) {
 	if fault("cancel-while-mcp-connects-not-heard") {
 		<-t.s.mcpReady
@@ -115,16 +153,11 @@ func (t *turn) run() (acp.StopReason, error) {
 		return acp.StopReasonCancelled, nil
 	}
 	for n := 0; n < 40; n++ {
-		content, reason, err := t.ask()
+		content, reason, err := t.reply()
 		if err != nil {
 			return "", err
 		}
-		var calls []*call
-		for _, b := range content {
-			if b["type"] == "tool_use" {
-				calls = append(calls, &call{use: b})
-			}
-		}
+		calls := callsIn(content)
 		if len(content) == 0 {
 			content = text("(nothing)")
 		}
@@ -144,6 +177,9 @@ func (t *turn) run() (acp.StopReason, error) {
 			return acp.StopReasonEndTurn, nil
 		}
 		results, declined := t.runAll(calls)
+		if t.fatal != nil && fault("refused-terminal-fails-prompt") {
+			return "", broken("The editor made no terminal", t.fatal.Error())
+		}
 		if t.ctx.Err() != nil && fault("results-of-cancelled-calls-not-in-history") {
 			return acp.StopReasonCancelled, nil
 		}
@@ -224,6 +260,15 @@ func broken(why string, data any) error {
 	return &acp.RequestError{Code: -32603, Message: why, Data: map[string]any{"detail": data}}
 }
 
+// reply gets the next answer of the model.
+func (t *turn) reply() (content []block, reason string, err error) {
+	content, reason, err = t.ask()
+	if err != nil && t.brokeOff && t.ctx.Err() == nil && fault("broken-stream-asked-again-repeats-text") {
+		content, reason, err = t.ask()
+	}
+	return content, reason, err
+}
+
 // ask sends the conversation and streams the answer to the client.
 func (t *turn) ask() (content []block, reason string, err error) {
 	body, _ := json.Marshal(block{"model": env("GOFER_MODEL", "claude-sonnet-4-5"), "max_tokens": 8192, "stream": true,
@@ -254,6 +299,7 @@ func (t *turn) ask() (content []block, reason string, err error) {
 			break
 		}
 		if err != nil {
+			t.brokeOff = true
 			return nil, "", broken("The model backend broke off", err.Error())
 		}
 		data, ok := strings.CutPrefix(line, "data:")
@@ -435,7 +481,14 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 		}
 		t.tell(acp.StartToolCall(c.id, title, acp.WithStartKind(kind), acp.WithStartRawInput(c.input)))
 	}
+	had := map[string]block{}
 	for _, c := range calls {
+		key, _ := json.Marshal([]any{c.name, c.input})
+		if same := had[string(key)]; same != nil && t.goesOn(declined) && fault("same-call-twice-shown-once-done") {
+			results = append(results, block{"type": "tool_result", "tool_use_id": c.use["id"],
+				"content": same["content"], "is_error": same["is_error"]})
+			continue
+		}
 		out, ok := "Not run: the user interrupted.", false
 		if declined {
 			out = "Not run: the user declined an earlier call."
@@ -443,6 +496,7 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 			out, ok, declined = t.one(c)
 		}
 		results = append(results, block{"type": "tool_result", "tool_use_id": c.use["id"], "content": out, "is_error": !ok})
+		had[string(key)] = results[len(results)-1]
 		if !ok {
 			t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusFailed), acp.WithUpdateContent(shown(out))))
 		}
@@ -450,25 +504,70 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 	return results, declined
 }
 
+// goesOn reports whether further calls of an answer run.
+func (t *turn) goesOn(declined bool) bool { return !declined && t.ctx.Err() == nil }
+
+// readers are programs that change nothing.
+var readers = map[string]bool{"cat": true, "date": true, "echo": true, "find": true, "grep": true, "head": true,
+	"ls": true, "printf": true, "pwd": true, "sort": true, "stat": true, "wc": true}
+
+// start lets a command run while the user still reads the question, and returns how to get its result.
+func (t *turn) start(run func(*call, string) (string, bool), c *call, line string) func(*call, string) (string, bool) {
+	var out string
+	var ok bool
+	t.ahead.Add(1)
+	go func() {
+		defer t.ahead.Done()
+		out, ok = run(c, line)
+	}()
+	return func(*call, string) (string, bool) {
+		t.ahead.Wait()
+		return out, ok
+	}
+}
+
+// folder is where the next command runs.
+func (t *turn) folder() string {
+	if t.s.dir != "" {
+		return t.s.dir
+	}
+	return t.s.cwd
+}
+
+// follow keeps where a command has gone, for those after it.
+func (t *turn) follow(line string) {
+	words := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\n;&|", r) })
+	if len(words) > 1 && words[0] == "cd" && fault("cwd-after-cd-not-absolute") {
+		t.s.dir = words[1]
+	}
+}
+
 func (t *turn) one(c *call) (out string, ok, declined bool) {
 	if line, is := c.input["command_line"].(string); is && c.name == "run_command" {
 		program, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if !t.allowed(c, "$ "+line, program) {
+		run := t.inChild
+		if t.g.terminal {
+			run = t.inTerminal
+		}
+		_, known := t.answered(program)
+		if !known && readers[program] && fault("reading-command-starts-before-answer") {
+			run = t.start(run, c, line)
+		}
+		if !t.permitted(c, "$ "+line, program) {
+			t.ahead.Wait()
 			return "The user declined.", false, t.ctx.Err() == nil
 		}
-		if t.g.terminal {
-			out, ok = t.inTerminal(c, line)
-		} else {
-			out, ok = t.inChild(c, line)
+		if out, ok = run(c, line); ok {
+			t.follow(line)
 		}
 		return out, ok, false
 	}
 	for _, m := range t.servers() {
 		if name, is := strings.CutPrefix(c.name, "mcp_"+m.name+"_"); is {
-			if !t.allowed(c, c.name, c.name) {
+			if !t.permitted(c, c.name, c.name) {
 				return "The user declined.", false, t.ctx.Err() == nil
 			}
-			t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress)))
+			t.begins(c)
 			ctx := t.ctx
 			if fault("cancel-does-not-reach-mcp-call") {
 				ctx = context.Background()
@@ -476,10 +575,23 @@ func (t *turn) one(c *call) (out string, ok, declined bool) {
 			if out, ok = m.use(ctx, name, c.input); ok {
 				t.completed(c, out)
 			}
+			if t.ctx.Err() != nil && fault("cancel-ends-mcp-server") {
+				go m.close() // it may still work on the call
+			}
 			return out, ok, false
 		}
 	}
 	return "No such tool, or arguments that do not fit it: " + c.name, false, false
+}
+
+// begins tells that a call runs from now on.
+func (t *turn) begins(c *call, more ...acp.ToolCallUpdateOpt) {
+	if c.asked || !fault("call-without-question-not-shown-running") {
+		more = append(more, acp.WithUpdateStatus(acp.ToolCallStatusInProgress))
+	}
+	if len(more) > 0 {
+		t.tell(acp.UpdateToolCall(c.id, more...))
+	}
 }
 
 func (t *turn) completed(c *call, out string) {
@@ -506,6 +618,32 @@ func (t *turn) answered(key string) (yes, known bool) {
 	return false, false
 }
 
+// permitted is allowed, with no more than one open question about the same command.
+func (t *turn) permitted(c *call, title, sort string) bool {
+	if _, known := t.answered(sort); known || !fault("same-question-of-two-sessions-asked-once") {
+		return t.allowed(c, title, sort)
+	}
+	t.g.mu.Lock()
+	if q := t.g.asking[title]; q != nil {
+		t.g.mu.Unlock()
+		select {
+		case <-q.done:
+			return q.yes
+		case <-t.ctx.Done():
+			return false
+		}
+	}
+	q := &question{done: make(chan struct{})}
+	t.g.asking[title] = q
+	t.g.mu.Unlock()
+	q.yes = t.allowed(c, title, sort)
+	t.g.mu.Lock()
+	delete(t.g.asking, title)
+	t.g.mu.Unlock()
+	close(q.done)
+	return q.yes
+}
+
 func (t *turn) allowed(c *call, title, sort string) bool {
 	key, never := sort, acp.PermissionOptionId("N")
 	if fault("always-for-one-program-covers-all") {
@@ -517,6 +655,7 @@ func (t *turn) allowed(c *call, title, sort string) bool {
 	if yes, known := t.answered(key); known {
 		return yes
 	}
+	c.asked = true
 	id := c.id
 	if fault("permission-names-last-call-of-answer") {
 		id = t.newest
@@ -570,12 +709,22 @@ func (t *turn) doomed(own string) []string {
 	return []string{own}
 }
 
+// room is how much output of the next command in a terminal is kept.
+func (t *turn) room() int {
+	const most = 1 << 15
+	if left := most - t.spent; left < most/2 && fault("output-limit-of-later-command-negative") {
+		return left // for all commands of the turn
+	}
+	return most
+}
+
 func (t *turn) inTerminal(c *call, line string) (string, bool) {
 	sid := acp.SessionId(t.s.id)
 	bg := context.Background()
 	term, err := t.g.conn.CreateTerminal(bg, acp.CreateTerminalRequest{SessionId: sid, Command: "/bin/sh",
-		Args: []string{"-c", line}, Cwd: acp.Ptr(t.s.cwd), OutputByteLimit: acp.Ptr(1 << 15)})
+		Args: []string{"-c", line}, Cwd: acp.Ptr(t.folder()), OutputByteLimit: acp.Ptr(t.room())})
 	if err != nil {
+		t.fatal = err
 		return "The terminal could not be made: " + err.Error(), false
 	}
 	released := false
@@ -592,9 +741,9 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 	}
 	view := acp.WithUpdateContent([]acp.ToolCallContent{acp.ToolTerminalRef(term.TerminalId)})
 	if fault("terminal-shown-only-after-release") {
-		t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress)))
+		t.begins(c)
 	} else {
-		t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress), view))
+		t.begins(c, view)
 	}
 	t.terms = append(t.terms, term.TerminalId)
 	t.g.mu.Lock()
@@ -628,6 +777,7 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 	if err != nil {
 		return "The output could not be read: " + err.Error(), false
 	}
+	t.spent += len(line) + len(res.Output)
 	failed := exit.ExitCode == nil || *exit.ExitCode != 0
 	if exit.ExitCode == nil && fault("command-ended-by-signal-in-terminal-completed") {
 		failed = false
@@ -665,10 +815,40 @@ func output(cmd *exec.Cmd) ([]byte, error) {
 	return raw, err
 }
 
+var errBehind = errors.New("the command goes on in the background")
+
+// soon is output, but where a command can leave its turn, it does so after five seconds.
+func soon(cmd *exec.Cmd, leave func() bool) (raw []byte, err error) {
+	if leave == nil {
+		return output(cmd)
+	}
+	done := make(chan struct{})
+	var late []byte
+	var failure error
+	go func() {
+		late, failure = output(cmd)
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(5 * time.Second):
+		if leave() {
+			return nil, errBehind
+		}
+		<-done
+	}
+	return late, failure
+}
+
 func (t *turn) inChild(c *call, line string) (string, bool) {
-	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress)))
-	cmd := exec.CommandContext(t.ctx, "/bin/sh", "-c", line)
-	cmd.Dir, cmd.SysProcAttr, cmd.WaitDelay = t.s.cwd, &syscall.SysProcAttr{Setpgid: true}, time.Second
+	t.begins(c)
+	ctx, leave := t.ctx, (func() bool)(nil)
+	if fault("slow-command-never-completed") {
+		own, stop := context.WithCancel(context.Background())
+		ctx, leave = own, context.AfterFunc(t.ctx, stop)
+	}
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
+	cmd.Dir, cmd.SysProcAttr, cmd.WaitDelay = t.folder(), &syscall.SysProcAttr{Setpgid: true}, time.Second
 	if fault("command-eats-editors-messages") {
 		cmd.Stdin = os.Stdin
 	}
@@ -678,7 +858,10 @@ func (t *turn) inChild(c *call, line string) (string, bool) {
 	if !fault("cancelled-command-leaves-children") {
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	}
-	raw, err := output(cmd)
+	raw, err := soon(cmd, leave)
+	if err == errBehind {
+		return err.Error(), true
+	}
 	out := string(raw)
 	if len(raw) > 1<<15 {
 		out = strings.ToValidUTF8(string(raw[len(raw)-1<<15:]), "")
