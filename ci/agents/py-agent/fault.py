@@ -82,6 +82,11 @@ NAMES = {
     "cut-off-answer-forgotten",
     "patch-adds-newline-at-end",
     "process-outlives-input-while-turn-runs",
+    "new-session-drops-open-questions",
+    "cancelled-turn-clears-its-successor",
+    "overlapping-new-sessions-get-same-id",
+    "late-answer-counts-for-next-question",
+    "cancel-request-stops-every-turn",
 }
 ON = os.environ.get("FAULT", "")
 if ON and ON not in NAMES:

@@ -50,9 +50,14 @@ def request(s, method, params):
         counter += 1
         s.asked += 1
         rid = f"pico-{s.asked if fault('permission-ids-count-per-session') else counter}"
-        slot = waiting[rid] = {"ready": threading.Event()}
+        if fault("late-answer-counts-for-next-question"):
+            rid = next(i for n in range(counter) if (i := f"pico-{n}") not in waiting)  # the first that is free
+        slot = waiting[rid] = s.question = {"ready": threading.Event()}
     send(id=rid, method=method, params=params)
     slot["ready"].wait()
+    with state_lock:
+        if waiting.get(rid) is slot:  # the turn was stopped
+            del waiting[rid]
     return slot["answer"]
 
 
@@ -128,7 +133,10 @@ class Session:
 
     def __init__(self, cwd, servers):
         self.id, self.cwd, self.items, self.turn, self.free, self.mcp = str(secrets.randbelow(10**12)), os.path.normpath(cwd), [], None, False, []
+        if fault("overlapping-new-sessions-get-same-id"):
+            self.id = str(len(sessions) + 1)
         self.asked, self.said, self.steps, self.stopping, self.stop_next = 0, None, {}, False, False
+        self.question = None
         if fault("same-folder-same-session"):
             self.id = str(zlib.crc32(self.cwd.encode()))
         if fault("mcp-servers-shared-by-sessions"):
@@ -163,6 +171,9 @@ class Turn:
         if fault("cancel-ends-mcp-servers"):
             for server in self.s.mcp:
                 server.child.kill()
+        if self.s.question and fault("late-answer-counts-for-next-question"):
+            self.s.question["answer"] = {}
+            self.s.question["ready"].set()
         conn = self.first if fault("cancel-after-tool-waits-for-model") else self.conn
         try:
             (line if fault("cancel-cuts-connection-of-other-session") else conn).sock.shutdown(socket.SHUT_RDWR)
@@ -470,6 +481,8 @@ def new_session(params):
     if fault("new-session-stops-servers-of-others"):
         for server in [m for s in list(sessions.values()) for m in s.mcp]:
             server.child.kill()
+    if fault("new-session-drops-open-questions"):
+        waiting.clear()  # the window that was to answer them is gone
     s = Session(params["cwd"], params["mcpServers"])
     sessions[s.id] = s
     return {"sessionId": s.id}
@@ -540,6 +553,9 @@ def handle(m):
     elif "id" not in m or (not rid and fault("request-id-zero-not-answered")):
         if method != "session/cancel" and fault("unknown-notification-answered"):
             send(id=None, error={"code": -32601, "message": "Method not found"})
+        if method == "$/cancel_request" and fault("cancel-request-stops-every-turn"):
+            for turn in [s.turn for s in list(sessions.values()) if s.turn]:
+                turn.stop()  # only a prompt takes so long that it is cancelled
         if method == "session/cancel" and isinstance(params, dict):
             if fault("cancel-of-unknown-session-ends-agent"):
                 sessions[params.get("sessionId")]  # raises for none
@@ -554,6 +570,8 @@ def handle(m):
                 s.turn.stop()
                 if fault("cancelled-prompt-answered-twice"):
                     send(id=s.turn.rid, result={"stopReason": "cancelled"})
+                if fault("cancelled-turn-clears-its-successor"):
+                    s.turn = None  # the next prompt need not wait
             elif s and fault("idle-cancel-ends-next-turn"):
                 s.stop_next = True  # it has overtaken its prompt
     elif method == "session/prompt":

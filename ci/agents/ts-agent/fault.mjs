@@ -83,4 +83,9 @@ export const fault = faults('quill', [
   'rate-limit-told-as-auth-required',
   'dollar-signs-in-edit-expanded',
   'edit-reads-disk-not-editor',
+  'open-question-answers-other-session-too',
+  'overlapping-loads-replay-under-last-id',
+  'cancel-at-read-taken-for-missing-file',
+  'authenticate-stops-running-turns',
+  'cancel-drops-waiting-prompt',
 ]);

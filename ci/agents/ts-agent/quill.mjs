@@ -21,9 +21,11 @@ const MAX_REQUESTS = 30;
 const sessions = new Map();
 const granted = new Set();
 const links = new Map();
+const questions = new Map();
 let caps = {};
 let newest = null;
 let newestCwd = '';
+let loading = '';
 let asking = Promise.resolve();
 
 const str = (description) => ({ type: 'string', description });
@@ -196,7 +198,12 @@ async function permit(turn, toolCallId, key, fields) {
       { optionId: 'no', name: 'No', kind: 'reject_once' },
     ],
   }).catch(() => ({ outcome: fault('permission-error-taken-as-yes') ? { outcome: 'selected', optionId: 'once' } : { outcome: 'cancelled' } }));
-  const answer = await (fault('permission-queue-shared-by-sessions') ? (asking = asking.then(ask)) : ask());
+  const join = () => { // a question that is open already is not put twice
+    if (!questions.has(key)) questions.set(key, ask().finally(() => questions.delete(key)));
+    return questions.get(key);
+  };
+  const put = fault('open-question-answers-other-session-too') ? join : ask;
+  const answer = await (fault('permission-queue-shared-by-sessions') ? (asking = asking.then(ask)) : put());
   await new Promise(setImmediate); // a cancel that was read before this answer is heard first
   if (fault('cancel-at-permission-ends-as-end-turn')) {
     if (answer.outcome.outcome === 'cancelled') turn.dropped = true;
@@ -246,7 +253,7 @@ async function runTool(turn, id, name, a) {
     if (a.find !== '' && fault('dollar-signs-in-edit-expanded')) next = old.replace(a.find, a.replace);
     if (a.find !== '' && old.split(a.find).length !== 2) throw new Error('"find" must occur exactly once');
     const content = [{ type: 'diff', path: fault('edit-diff-path-relative') ? a.file : file, oldText: old, newText: next }];
-    turn.signal.throwIfAborted();
+    if (!fault('cancel-at-read-taken-for-missing-file')) turn.signal.throwIfAborted();
     const store = async () => {
       if (caps.fs?.writeTextFile) await turn.client.request(methods.client.fs.writeTextFile, { sessionId: s.id, path: file, content: next });
       else { await mkdir(path.dirname(file), { recursive: true }); await writeFile(file, next); }
@@ -362,7 +369,8 @@ function reach(server, cwd) {
 async function open(s, { cwd, mcpServers }) {
   if (!process.env.OPENAI_API_KEY) throw RequestError.authRequired();
   if (!path.isAbsolute(cwd)) throw RequestError.invalidParams({ cwd }, 'cwd must be absolute');
-  Object.assign(s, { cwd: path.resolve((fault('load-keeps-old-cwd') && s.cwd) || cwd), always: new Set(), texts: new Map(), turn: null });
+  Object.assign(s, { cwd: path.resolve((fault('load-keeps-old-cwd') && s.cwd) || cwd) });
+  Object.assign(s, { always: new Set(), texts: new Map(), turn: null, waiting: [] });
   newestCwd = s.cwd;
   const tried = mcpServers.map((m) => reach(m, s.cwd).catch((err) => console.error(`quill: ${err.message}`)));
   s.mcp = (await Promise.all(tried)).filter(Boolean);
@@ -382,6 +390,9 @@ const quill = () => acp.agent({ name: 'quill' })
   .onRequest(methods.agent.authenticate, ({ params }) => {
     if (params.methodId !== 'env-key') throw RequestError.invalidParams({ methodId: params.methodId });
     if (!process.env.OPENAI_API_KEY) throw RequestError.authRequired();
+    if (fault('authenticate-stops-running-turns')) { // they were begun under the old login
+      for (const s of sessions.values()) s.turn?.abort();
+    }
     return {};
   })
   .onRequest(methods.agent.session.new, async ({ params }) => {
@@ -395,6 +406,7 @@ const quill = () => acp.agent({ name: 'quill' })
     if (sessions.has(params.sessionId) && fault('load-of-open-session-refused')) {
       throw RequestError.invalidRequest(undefined, 'the session is open');
     }
+    loading = params.sessionId;
     const old = await readFile(fileOf(params.sessionId), 'utf8').then(JSON.parse).catch(() => {
       if (fault('unknown-session-loaded-as-new')) return { id: params.sessionId, messages: [], log: [] };
       throw RequestError.sessionNotFound(params.sessionId);
@@ -405,7 +417,10 @@ const quill = () => acp.agent({ name: 'quill' })
     for (const m of sessions.get(params.sessionId)?.mcp ?? []) m.close();
     await open(old, fault('load-does-not-connect-mcp-servers') ? { ...params, mcpServers: [] } : params);
     const replay = async (updates) => {
-      for (const update of updates) await client.notify(methods.client.session.update, { sessionId: old.id, update });
+      for (const update of updates) {
+        const sessionId = fault('overlapping-loads-replay-under-last-id') ? loading : old.id;
+        await client.notify(methods.client.session.update, { sessionId, update });
+      }
     };
     const size = fault('long-replay-after-response') ? 12 : old.log.length; // pages, so that a long history lets other sessions through
     await replay(old.log.slice(0, size));
@@ -421,6 +436,7 @@ const quill = () => acp.agent({ name: 'quill' })
   })
   .onRequest(methods.agent.session.prompt, async ({ params, client, signal }) => {
     const s = get(params.sessionId);
+    while (s.turn && fault('cancel-drops-waiting-prompt')) await new Promise((go) => { s.waiting.push(go); });
     if (s.turn) {
       if (fault('refused-second-prompt-unhooks-first')) s.turn = null;
       throw RequestError.invalidRequest(undefined, 'the session is at work');
@@ -472,6 +488,8 @@ const quill = () => acp.agent({ name: 'quill' })
       if (!held) s.turn = null;
       if (fault('mcp-servers-closed-after-first-prompt')) for (const m of s.mcp) m.close();
       if (!turn.signal.aborted || !fault('cancelled-turn-not-saved')) await save(s).catch((err) => console.error(`quill: ${err.message}`));
+      if (turn.signal.aborted) s.waiting = []; // what was to follow is off as well
+      s.waiting.shift()?.();
     }
   })
   .onNotification(methods.agent.session.cancel, ({ params }) => {
