@@ -3,6 +3,7 @@ package grammar
 import (
 	"encoding/base64"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -40,6 +41,11 @@ var blocks = []struct {
 		path := w.name("ordner")
 		w.file(path+"/notes.txt", w.content())
 		return object{"type": "resource_link", "uri": "file://$WORK/" + path, "name": path}
+	}},
+	{1, "link elsewhere", "", func(w *writer) object {
+		name := w.name("page")
+		return object{"type": "resource_link", "name": name,
+			"uri": pick(w.r, []string{"https://docs.example.test/", "untitled:"}) + url.PathEscape(name)}
 	}},
 	{2, "image", "promptCapabilities.image", func(*writer) object {
 		return object{"type": "image", "mimeType": "image/png", "data": dot}

@@ -20,6 +20,7 @@ type Trouble string
 const (
 	Lost        Trouble = "lost"        // the request breaks off before the agent has it; the editor sends it again
 	Unavailable Trouble = "unavailable" // a gateway answers it with 503; the editor sends it again
+	Expired     Trouble = "expired"     // a gateway answers it with 401; the editor, let in anew, sends it again
 	Unanswered  Trouble = "unanswered"  // the agent has it, and its answer breaks off; the editor cannot know
 	Doubled     Trouble = "doubled"     // the agent gets it twice
 	Cut         Trouble = "cut"         // the stream breaks off within the event; the editor resumes it
@@ -27,7 +28,7 @@ const (
 )
 
 var (
-	ofRequests = []Trouble{Lost, Unavailable, Unanswered, Doubled}
+	ofRequests = []Trouble{Lost, Unavailable, Expired, Unanswered, Doubled}
 	ofStreams  = []Trouble{Cut, Ended}
 )
 
@@ -93,6 +94,8 @@ func (h *overHTTP) post(ctx context.Context, session string, line []byte, x exch
 		x.Problem = "the request broke off before the agent had it"
 	case Unavailable:
 		x.Status = http.StatusServiceUnavailable
+	case Expired:
+		x.Status = http.StatusUnauthorized
 	case Unanswered, Doubled:
 		answer, err := do(nil)
 		if err != nil {
