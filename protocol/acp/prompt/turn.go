@@ -308,7 +308,7 @@ func (t *Client) explained(ctx context.Context, err error) error {
 		case <-ctx.Done():
 		}
 	}
-	stderr, asked, noise := "", "", false
+	stderr, asked, noise := "", "initialize", false // one that dies at once is asked nothing
 	for e := range t.log.All() {
 		switch {
 		case e.Source == transcript.Editor && e.Kind == transcript.Request:
