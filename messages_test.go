@@ -14,7 +14,8 @@ var tellers = []string{"Errorf", "New", "Usage", "Fault", "Fail", "Mistake", "Sk
 
 // unclear are parts of messages that nobody reads at once, and blanks that a value left behind.
 var unclear = regexp.MustCompile(`\b(beside|so often|of its own accord|none is|in place of it)\b|` +
-	`\bwhat (it|they) (is|are)\b|\bis none[.,;]|\p{L} ,|\b1 (tools|calls|requests|entries|turns|sessions|files|scenarios)\b|\butili[sz]e`)
+	`\bwhat (it|they) (is|are)\b|\bis none[.,;]|\p{L} ,|` +
+	`\b1 (tools|calls|requests|entries|turns|sessions|files|scenarios)\b|\butili[sz]e`)
 
 // TestMessagesAreReadOnce holds what commands, the language of scenarios and the rules say to plain words. The
 // tables of wrong command lines and of examples show each message with its values.

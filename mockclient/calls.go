@@ -156,9 +156,10 @@ func (e *Editor) CallContext(ctx context.Context, method string, params any) *Ca
 	return c
 }
 
-// id makes the id of the next request, under the lock.
+// id makes the id of the next request, under the lock. With TheirIDs it is that of the agent's oldest open request
+// whose id no open request of ours has.
 func (e *Editor) id() wire.ID {
-	for _, seq := range slices.Sorted(maps.Keys(e.requests)) {
+	for _, seq := range slices.Sorted(maps.Keys(e.requests)) { // nearly always none
 		id := e.requests[seq].Entry.ID
 		ours := func(p *pending) bool { return p.call != nil && p.call.Entry.ID == id }
 		if e.opts.TheirIDs && id != "null" && !lists.Any(maps.Values(e.pending), ours) {

@@ -38,7 +38,7 @@ func (r *run) StepTimeout(ctx context.Context, within time.Duration) (context.Co
 	return patient(ctx, d, &timerError{name: name, d: d}, process.Starved, r.still)
 }
 
-// resting is how long an agent has to do nothing before the engine gives up what it alone can bring about.
+// resting is how long the engine waits while the agent does nothing, for what only the agent can bring about.
 var resting = 10 * time.Second
 
 // UntilRest bounds one line that waits for something of a kind that the agent does by itself: by the step timeout, and

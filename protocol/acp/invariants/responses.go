@@ -179,7 +179,7 @@ func rcancelOwn(w *watch) {
 		if t := ev.request.turn; t != nil && w.state.models.failedIn(t) > 0 {
 			return // it may have failed because of that
 		}
-		// For what it asks it is refused also where nobody takes it back, and a login may be wanted first.
+		// The agent may refuse what the request asks, or want a login first, whether it is taken back or not.
 		refused := ev.code() == -32601 || ev.code() == -32602 || ev.Method == "session/new" && ev.code() == -32000
 		if ev.err.Exists() && ev.code() != -32800 && !refused && stopped == nil {
 			w.find("error-code", ev, fmt.Sprint(ev.request.seq), []int{ev.request.seq, ev.request.back.seq},
