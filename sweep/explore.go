@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
@@ -207,6 +208,8 @@ func (g sign) expected(e *scenarios.Engine, swept, schedule string) string {
 
 // numbered is what makes the slugs of a schedule, and of a chain, distinct.
 var numbered = lazy.Regexp(`(-[0-9])?(\.[0-9])?$`)
+
+func rulesOf(signs []sign) []string { return lists.Map(signs, func(g sign) string { return g.rule }) }
 
 // found lists the rules that a result shows broken, each once.
 func found(res results.Result) []sign {

@@ -25,8 +25,11 @@ type reducer struct {
 	id    string
 	tries int
 	sure  bool // it shows in every run
-	// only are the rules that may show beside it; nil means any.
-	only []string
+	// only are the rules that may show beside it; nil means any. While the script is the
+	// whole one, learns adds what shows there.
+	only   []string
+	learns bool
+	mu     sync.Mutex
 	// told, if set, is told of what is left, and how many scripts were tried for it.
 	told func(left Archive, tried int)
 	// script is the current smallest script.
@@ -92,6 +95,11 @@ func (x *reducer) hit(res results.Result) bool {
 		return false
 	}
 	shown := found(res)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.learns {
+		x.only = append(x.only, rulesOf(shown)...)
+	}
 	other := func(g sign) bool {
 		return x.only != nil && blame(g.class) > blame(results.Lint) && !slices.Contains(x.only, g.rule)
 	}

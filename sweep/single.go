@@ -86,7 +86,9 @@ func (r *Reduction) Run(ctx context.Context, text []byte) (Reduced, error) {
 		x.step = first.Duration - waited
 	}
 	x.step = min(max(x.step, 1500*time.Millisecond), 10*time.Second)
+	x.learns = true
 	hits, runs := x.confirm(a, s.times())
+	x.learns = false
 	if ctx.Err() != nil {
 		return out, context.Cause(ctx)
 	}
@@ -155,9 +157,9 @@ func (r *Reduction) first(ctx context.Context, x *reducer, a Archive) (results.R
 		}
 		shown := found(res)
 		slices.SortStableFunc(shown, func(a, b sign) int { return cmp.Compare(blame(b.class), blame(a.class)) })
+		x.only = append(x.only, rulesOf(shown)...)
 		missing.Shown, missing.Result = nil, res
 		for _, g := range shown {
-			x.only = append(x.only, g.rule)
 			if blame(g.class) >= blame(results.Warn) {
 				missing.Shown = append(missing.Shown, g.rule)
 			}

@@ -151,4 +151,20 @@ turns:
 		Expect(got.code).To(Equal(1))
 		Expect(got.err).To(ContainSubstring("does not show again"))
 	})
+
+	It("is reduced though its agent fails at more in some runs than in others", func() {
+		p := newPlace()
+		p.write("agent.sh", `read -r initialize
+echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":"yes"}}}'
+cd "$(dirname "$0")" # it is started once to see whether it can be, and then for the first run
+mkdir one 2>/dev/null || mkdir two 2>/dev/null || echo '{"jsonrpc":"2.0","id":77,"result":{}}'
+read -r new
+echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+read -r _
+`)
+		p.write("bad.txtar", "session new main\n")
+		got := p.run("reduce", "bad.txtar", "--cause", "SHAPE", "--", "sh", p.dir+"/agent.sh")
+		Expect(got.code).To(Equal(0), got.out+got.err)
+		Expect(got.out).To(ContainSubstring("it shows in 5 of 5 runs"))
+	})
 })
