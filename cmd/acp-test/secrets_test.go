@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,6 +10,29 @@ import (
 	. "github.com/onsi/gomega"
 	"golang.org/x/tools/txtar"
 )
+
+// sayings are ways to say a secret.
+var sayings = []string{"my password is %s", "api_key=%s", "run --token %s", "Authorization: Bearer %s", "https://me:%s@host/x",
+	`{"secret": "%s"}`, "GH_TOKEN=%s", "Cookie: %s"}
+
+// everywhere is a scenario in which the reference agent says, writes, runs and sends a secret in each form, and how
+// many those are.
+func everywhere() (text string, n int) {
+	lines := "check all\nmcp canary stdio\npermit allow_once\nterminal real\nsession new main\n"
+	model := "-- llm.yaml --\nturns:\n"
+	for _, form := range sayings {
+		said := func() string {
+			n++
+			return strings.ReplaceAll(form, "%s", fmt.Sprintf("pl4in-S3cr3t-%d", 200+n))
+		}
+		lines += fmt.Sprintf("prompt '%s'\nawait turn end_turn\n", said())
+		model += fmt.Sprintf("  - - - text: %q\n      - tool: write_file\n        args: {path: $WORK/notes.txt, content: %q}\n"+
+			"    - - tool: run_shell\n        args: {command: %q}\n"+
+			"    - - tool: mcp\n        args: {server: canary, tool: canary_sing, args: {text: %q}}\n"+
+			"    - - thinking: %q\n      - text: Done.\n", said(), said(), "echo '"+said()+"'", said(), said())
+	}
+	return lines + model, n
+}
 
 // One agent says a secret in each place that it can; what is printed and written of it has none.
 var _ = Describe("a secret of the agent's", Ordered, func() {
@@ -21,20 +45,25 @@ var _ = Describe("a secret of the agent's", Ordered, func() {
 		p = newPlace()
 		p.env = append(p.env, "MY_TOKEN=required") // a word of the scenario
 		for _, f := range archive.Files {
-			p.write(f.Name, strings.ReplaceAll(string(f.Data), "DIR/", p.dir+"/"))
+			p.write(f.Name, strings.NewReplacer("DIR/", p.dir+"/", "FORMS", "'"+strings.Join(sayings, "' '")+"'").Replace(string(f.Data)))
 		}
+		text, n := everywhere()
+		Expect(strings.Count(string(archive.Files[0].Data), "pl4in") - 2 + 2*len(sayings) + n).To(BeNumerically(">=", 96))
+		p.write("everywhere.txtar", text)
 		command := []string{"run", "required.txtar", "--agent", "leaky.yaml", "--update", "-v"}
 		for _, format := range []string{"json", "junit", "html", "markdown", "tap", "badge", "github"} {
 			command = append(command, "--report", format)
 		}
 		printed = map[string]string{}
-		const log = "acp-test-out/required/transcript.jsonl"
+		again := slices.Concat([]string{"run", "everywhere.txtar", "--out", "more"}, command[4:])
+		const log, more = "acp-test-out/required/transcript.jsonl", "more/everywhere/transcript.jsonl"
 		for _, words := range [][]string{command, {"show", log}, {"check", log}, {"convert", log, "--partial"},
 			{"report", "convert", "acp-test-out/results.json", "--to", "github"},
 			{"explore", "--sessions", "3", "--agent", "leaky.yaml", "--out", "explored", "--repro", "repro"},
-			{"reduce", log, "--out", "small.txtar", "--issue", "issue.md", "--", "sh", p.dir + "/agent.sh"}} {
+			{"reduce", log, "--out", "small.txtar", "--issue", "issue.md", "--", "sh", p.dir + "/agent.sh"},
+			again, {"show", more}, {"show", more, "--canonical"}, {"check", more}, {"convert", more}} {
 			got := p.run(words...)
-			printed[words[0]] = got.out + got.err
+			printed[words[0]] += got.out + got.err
 		}
 		a := p.mcp("acp-test-out")
 		for tool, args := range map[string]map[string]any{"list": nil, "causes": {"run": "results.json"},
@@ -57,12 +86,13 @@ var _ = Describe("a secret of the agent's", Ordered, func() {
 		n := 0
 		for name, text := range p.all() {
 			// The agent runs in the user's folder. It wrote two of these files itself.
-			if !strings.Contains("agent.sh leaky.yaml required.txtar leak.txt passwd=pl4in-S3cr3t-13.txt", name) {
+			if !strings.Contains("agent.sh leaky.yaml required.txtar everywhere.txtar leak.txt passwd=pl4in-S3cr3t-13.txt", name) {
 				n++
 				Expect(planted.FindAllString(text, -1)).To(BeEmpty(), name)
 			}
 		}
-		Expect(n).To(BeNumerically(">=", 10))
+		Expect(n).To(BeNumerically(">=", 20))
+		Expect(p.read("more/everywhere/transcript.jsonl")).To(And(ContainSubstring("terminal/output"), ContainSubstring("api_key=REDACTED")))
 		Expect(p.read("issue.md")).To(ContainSubstring("REDACTED"))
 		Expect(p.read("repro/ONE-RESPONSE-1.txtar")).To(ContainSubstring("Expect a fail of ONE-RESPONSE"))
 		Expect(p.read("acp-test-out/required/workspace.diff")).To(ContainSubstring("api_key=REDACTED"))
