@@ -66,7 +66,7 @@ class Mcp:
 
     def __init__(self, spec, cwd):
         self.name, self.slots, self.n, self.lock = spec["name"], {}, 0, threading.Lock()
-        env = {**os.environ, **{e["name"]: e["value"] for e in spec["env"]}}
+        env = {**os.environ, **{e["name"]: e["value"] for e in spec["env"] if e["value"] or not fault("empty-env-value-not-passed")}}
         command = [spec["command"], *spec["args"]]
         if fault("mcp-arguments-split-at-spaces"):
             command = " ".join(command).split()
@@ -136,7 +136,7 @@ class Session:
         if fault("overlapping-new-sessions-get-same-id"):
             self.id = str(len(sessions) + 1)
         self.asked, self.said, self.steps, self.stopping, self.stop_next = 0, None, {}, False, False
-        self.question = None
+        self.question, self.spent, self.agreed = None, 0, set()
         if fault("same-folder-same-session"):
             self.id = str(zlib.crc32(self.cwd.encode()))
         if fault("mcp-servers-shared-by-sessions"):
@@ -156,6 +156,9 @@ class Session:
             except Exception as err:
                 out = sys.stdout if fault("mcp-failure-told-on-stdout") else sys.stderr
                 print(f"pico: MCP server {spec.get('name')}: {err}", file=out, flush=True)
+                if fault("mcp-failure-told-before-session-is-known"):
+                    send(method="session/update", params={"sessionId": self.id, "update": {
+                        "sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": f"MCP server {spec.get('name')} could not be started."}}})
                 if fault("second-mcp-server-dropped-when-first-fails"):
                     break
 
@@ -164,7 +167,7 @@ class Turn:
     def __init__(self, session, text):
         self.s, self.text, self.stopped, self.conn = session, text, False, None
         self.calls, self.free, self.denied, self.asked_for, self.answered = 0, False, False, None, False
-        self.first = None
+        self.first, self.changes = None, []
 
     def stop(self):
         self.stopped = True
@@ -211,6 +214,8 @@ class Turn:
             if res.status != 200 and fault("model-error-told-as-answer"):
                 return {"output": [{"type": "message", "role": "assistant", "content": [
                     {"type": "output_text", "text": f"The model service answered with {res.status}"}]}]}
+            if res.status == 429 and fault("rate-limit-told-as-auth-required"):
+                raise Rpc(-32000, "The model service does not accept this account")
             if res.status != 200:
                 raise Rpc(-32603, f"The model service answered with {res.status}", raw[:300].decode("utf-8", "replace"))
             answer = json.loads(raw)
@@ -225,13 +230,20 @@ class Turn:
         if (answer.get("status") == "failed" or answer.get("error")) and fault("failure-in-body-is-empty-answer"):
             return {"output": answer.get("output") or []}
         if answer.get("status") == "failed" or answer.get("error"):
-            raise Rpc(-32603, "The model service reported a failure", answer.get("error"))
+            code = -32603
+            if fault("failure-in-body-gives-string-code") and "code" in (answer.get("error") or {}):
+                code = answer["error"]["code"]
+            raise Rpc(code, "The model service reported a failure", answer.get("error"))
         return answer
 
     def run(self):
         s = self.s
+        if self.text.startswith("/") and fault("prompt-with-slash-taken-for-command"):
+            self.tell("agent_message_chunk", content={"type": "text", "text": f"There is no command {self.text.split()[0]}."})
+            return "end_turn"
         s.items.append({"role": "user", "content": self.text})
-        for _ in range(50):
+        for _ in range(50 - s.spent if fault("request-cap-counts-whole-session") else 50):
+            s.spent += 1
             answer = self.model()
             calls, refused = [], False
             works = any(i["type"] == "function_call" for i in answer["output"])
@@ -252,11 +264,16 @@ class Turn:
                             if n and fault("later-parts-sent-after-response"):  # bundled
                                 self.tell_soon("agent_message_chunk", content={"type": "text", "text": text})
                                 continue
+                            if fault("long-answer-torn-inside-character"):
+                                raw = text.encode()
+                                for k in range(0, len(raw), 1024):
+                                    self.tell("agent_message_chunk", content={"type": "text", "text": raw[k:k + 1024].decode("utf-8", "replace")})
+                                continue
                             self.tell("agent_message_chunk", content={"type": "text", "text": text})
                 elif item["type"] == "function_call":
                     calls.append(item)
             why = (answer.get("incomplete_details") or {}).get("reason")
-            if refused or why == "content_filter":
+            if refused or (why == "content_filter" and not fault("content-filter-told-as-max-tokens")):
                 return "refusal"
             if why and (calls or not fault("token-limit-without-calls-is-end-turn")):
                 for item in calls:
@@ -303,8 +320,8 @@ class Turn:
                     body = "\n".join(lines[first:first + args.get("count", len(lines))])
                 content = text(body)
             elif name == "patch":
-                changes = self.plan_patch(args["diff"])
-                content = [{"type": "diff", "path": p, "oldText": old, "newText": new if fault("delete-diff-has-null-text") else new or ""} for p, old, new in changes]
+                changes = self.changes = self.plan_patch(args["diff"])
+                content = [{"type": "diff", "path": os.path.relpath(p, s.cwd) if old is None and fault("diff-of-new-file-has-relative-path") else p, "oldText": old, "newText": new if fault("delete-diff-has-null-text") else new or ""} for p, old, new in changes]
                 early = fault("permission-asked-before-call-is-announced")
                 agreed = early and self.allowed(tid)
                 adds = all(old is None for _, old, _ in changes)
@@ -321,6 +338,9 @@ class Turn:
                     raise Refused("The user does not want this patch.")
                 self.tell("tool_call_update", toolCallId=tid, status="in_progress")
                 for path, _, new in changes:
+                    if path != changes[0][0] and fault("patch-of-several-files-goes-back-to-pending"):
+                        for status in ("pending", "in_progress"):  # the next file
+                            self.tell("tool_call_update", toolCallId=tid, status=status)
                     if new is None:
                         os.remove(path + aside)
                         continue
@@ -360,7 +380,8 @@ class Turn:
             if isinstance(err, Refused) and fault("denied-patch-stays-pending"):
                 return str(err)
             why = "Interrupted." if isinstance(err, Cancelled) else f"{type(err).__name__}: {err}" if not isinstance(err, RuntimeError) else str(err)
-            self.tell("tool_call_update", toolCallId=tid, status="failed", content=text(why))
+            final = "cancelled" if isinstance(err, Cancelled) and fault("interrupted-call-has-status-cancelled") else "failed"
+            self.tell("tool_call_update", toolCallId=tid, status=final, content=text(why))
             if isinstance(err, Cancelled):
                 raise
             return why
@@ -369,7 +390,7 @@ class Turn:
 
     def path(self, name):
         full = os.path.abspath(name) if fault("relative-paths-follow-newest-session") else os.path.normpath(os.path.join(self.s.cwd, name))
-        root = os.path.realpath(self.s.cwd)
+        root = self.s.cwd if fault("project-behind-link-refuses-its-files") else os.path.realpath(self.s.cwd)
         real = os.path.realpath(full)
         if fault("sibling-folder-counts-as-project"):
             inside = real.startswith(root)
@@ -391,7 +412,7 @@ class Turn:
             if verb == "Add" and fault("denied-add-leaves-folder"):
                 os.makedirs(os.path.dirname(path), exist_ok=True)
             if verb != "Add" or os.path.exists(path):
-                with open(path, encoding="utf-8", newline=None if fault("patch-turns-crlf-into-lf") else "") as f:
+                with open(path, encoding="utf-8", errors="replace" if fault("patch-destroys-bytes-not-in-utf8") else None, newline=None if fault("patch-turns-crlf-into-lf") else "") as f:
                     old = f.read()
             new = None if verb == "Delete" else "".join(l[1:] + "\n" for l in lines if l.startswith("+")) if verb == "Add" else old
             if verb == "Update":
@@ -414,15 +435,19 @@ class Turn:
         keeper = self if fault("always-yes-ends-with-turn") else self.s
         if fault("always-yes-counts-for-all-sessions"):
             keeper = Session
-        if keeper.free:
+        paths = {c[0] for c in self.changes}
+        if paths <= self.s.agreed if fault("always-yes-holds-for-same-files-only") else keeper.free:
             return True
         if self.denied and fault("one-no-refuses-rest-of-turn"):
             return False
         if fault("permission-names-first-patch-of-turn"):
             tid = self.asked_for = self.asked_for or tid
+        keep = []
+        if any(new is None for _, _, new in self.changes) and fault("delete-question-has-option-id-twice"):
+            keep.append({"optionId": "1", "name": "Apply, but delete nothing", "kind": "allow_once"})
         answer = request(self.s, "session/request_permission", {"sessionId": self.s.id, "toolCall": {"toolCallId": tid}, "options": [
             {"optionId": "0", "name": "Not now", "kind": "reject_once"}, {"optionId": "1", "name": "Apply", "kind": "allow_once"},
-            {"optionId": "2", "name": "Apply this and every later patch", "kind": "allow_always"}]})
+            {"optionId": "2", "name": "Apply this and every later patch", "kind": "allow_always"}, *keep]})
         if self.stopped and fault("cancel-with-open-permission-goes-on-to-next-call"):
             return False
         if self.stopped and not fault("late-yes-after-cancel-applies-patch"):
@@ -433,7 +458,9 @@ class Turn:
         choice = outcome.get("optionId") if outcome.get("outcome") == "selected" else None
         keeper.free = choice in ("1", "2") if fault("yes-once-means-always") else choice == "2"
         self.denied = choice == "0"
-        return choice in ("1", "2")
+        if choice == "2":
+            self.s.agreed |= paths
+        return choice not in ("0", None) if fault("option-not-offered-counts-as-yes") else choice in ("1", "2")
 
 
 def prompt_text(blocks):
@@ -442,6 +469,8 @@ def prompt_text(blocks):
         if b["type"] == "text":
             parts.append(b["text"])
         elif b["type"] == "resource_link":
+            if None in (b.get("title", ""), b.get("description", ""), b.get("mimeType", "")) and fault("link-with-null-field-refused"):
+                raise Rpc(-32602, "A field of the link is not a string")
             parts.append(f"{b['name']} <{b['uri']}>")
         else:
             raise Rpc(-32602, f"This agent takes no {b['type']} content")
@@ -484,6 +513,9 @@ def new_session(params):
     if fault("new-session-drops-open-questions"):
         waiting.clear()  # the window that was to answer them is gone
     s = Session(params["cwd"], params["mcpServers"])
+    if len(sessions) >= 4 and fault("fifth-session-drops-first"):
+        for server in sessions.pop(next(iter(sessions))).mcp:
+            server.child.kill()
     sessions[s.id] = s
     return {"sessionId": s.id}
 
@@ -574,6 +606,8 @@ def handle(m):
                     s.turn = None  # the next prompt need not wait
             elif s and fault("idle-cancel-ends-next-turn"):
                 s.stop_next = True  # it has overtaken its prompt
+            elif fault("idle-cancel-answered-with-error"):
+                send(id=None, error={"code": -32600, "message": "There is no turn to cancel"})
     elif method == "session/prompt":
         turn = []
         try:
@@ -596,7 +630,10 @@ def handle(m):
 
 def main():
     torn = fault("line-over-64k-torn")
-    for line in iter(lambda: sys.stdin.buffer.readline(65536), b"") if torn else sys.stdin.buffer:
+    lines = iter(lambda: sys.stdin.buffer.readline(65536), b"") if torn else sys.stdin.buffer
+    if fault("line-separator-in-text-tears-message"):
+        lines = (part.encode("utf-8", "surrogateescape") for line in lines for part in line.decode("utf-8", "surrogateescape").splitlines())
+    for line in lines:
         if line.strip():
             try:
                 m = json.loads(line)
