@@ -117,12 +117,8 @@ func (t *target) environment(f *pflag.FlagSet, env string) {
 		"pass a variable of this environment to the agent, by `NAME` (repeatable)")
 }
 
-func (t *target) flags(c *cobra.Command) {
-	f := c.Flags()
-	t.of(c)
-	f.StringSliceVar(&t.liberties, "liberty", nil,
-		"the reference agent with what another correct agent does, by `NAME` (repeatable)")
-	completeWords(c, "liberty", libertyNames)
+// network registers the flags of agents over a network.
+func (t *target) network(f *pflag.FlagSet) {
 	f.StringVar(&t.url, "url", "",
 		"where an agent over a network is, `URL`: http or https, and for ACP ws or wss; of the command after --, "+
 			"it may name $PORT, or begin with $PRINTED or ws:$PRINTED")
@@ -130,6 +126,15 @@ func (t *target) flags(c *cobra.Command) {
 		"how an agent whose profile says how it listens is reached: stdio (the default), `http` or ws")
 	f.StringArrayVar(&t.headers, "header", nil,
 		"a header of each request to an agent over HTTP, `NAME:VALUE` (repeatable); VALUE may name variables, such as $TOKEN")
+}
+
+func (t *target) flags(c *cobra.Command) {
+	f := c.Flags()
+	t.of(c)
+	f.StringSliceVar(&t.liberties, "liberty", nil,
+		"the reference agent with what another correct agent does, by `NAME` (repeatable)")
+	completeWords(c, "liberty", libertyNames)
+	t.network(f)
 	t.sabotage.flag(c, "change what agent and editor say to each other, by the `NAME` of acp-test help sabotage or "+
 		"a FILE, to see whether it is found")
 	t.environment(f, "; $LLM is the model's base URL, $KEY a key for it")

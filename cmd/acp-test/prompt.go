@@ -28,15 +28,13 @@ import (
 
 // prompting are the flags of prompt.
 type prompting struct {
-	agent, settings string
-	command         []string // the words after --
+	target
 	cwd             string
 	output          string
 	listCommands    bool
 	resume, save    string
 	attach          []string // files and URLs
 	write, yolo     bool
-	env             []string
 	startTimeout    time.Duration
 	llm             string
 	mode, model     string
@@ -46,8 +44,7 @@ type prompting struct {
 	timeout         time.Duration
 	codes           string
 	given           []string           // the flags of the command line
-	url             string             // of an endpoint of AG-UI
-	at              *endpoint.Endpoint // the agent, if it is one
+	at              *endpoint.Endpoint // the agent, if it is one of AG-UI
 }
 
 func promptCommand(h *host) *cobra.Command {
@@ -67,7 +64,7 @@ func promptCommand(h *host) *cobra.Command {
 	f.StringVarP(&o.agent, "agent", "a", "",
 		"the agent, by the `NAME` or file of its profile, or by its name in --settings")
 	f.StringVar(&o.settings, "settings", "", "take the agent from an editor's settings.json `FILE`")
-	f.StringVar(&o.url, "url", "", "post the prompt to the AG-UI endpoint at `URL`, and show what it streams")
+	o.network(f)
 	f.StringVar(&o.cwd, "cwd", "", "the workspace, `DIR` (default the current folder)")
 	f.StringArrayVar(&o.attach, "attach", nil,
 		"give the agent this `FILE` with the prompt, or a link to this URL (repeatable); in the text, @FILE of the workspace")
@@ -101,7 +98,6 @@ func (h *host) checkPrompting(o *prompting, c *cobra.Command, words []string) er
 		o.output = "jsonl"
 	}
 	_, atTerminal := h.terminal()
-	_, badURL := endpoint.Target(o.url)
 	first := strings.Join(words[:min(1, len(words))], "")
 	if err := cmp.Or(oneOf("--output", "output", o.output, prompt.Outputs()), wrong([]contradiction{
 		{c.ArgsLenAtDash() >= 0 && len(o.command) == 0, "prompt: after -- the agent's command is missing"},
@@ -116,9 +112,8 @@ func (h *host) checkPrompting(o *prompting, c *cobra.Command, words []string) er
 		{o.ask && !atTerminal,
 			"--ask: stdin is not a terminal, so nobody can be asked; --write and --yolo allow without asking"},
 		{o.ask && o.yolo, "--ask and --yolo contradict each other: one asks, the other allows without asking"},
-		{o.url != "" && (len(o.command) > 0 || o.agent != "" || o.settings != ""),
-			"--url contradicts --agent, --settings and a command: the agent is at the URL already"},
-		{o.url != "" && badURL != nil, fmt.Sprintf("--url: %v", badURL)},
+		{o.url != "" && (o.agent != "" || o.settings != ""),
+			"--url contradicts --agent and --settings: they say where the agent is"},
 		{o.startTimeout < 0, fmt.Sprintf("--start-timeout %v: a time cannot be negative", o.startTimeout)},
 		{o.timeout < 0, fmt.Sprintf("--timeout %v: a time cannot be negative", o.timeout)},
 	})); err != nil {
@@ -126,7 +121,7 @@ func (h *host) checkPrompting(o *prompting, c *cobra.Command, words []string) er
 	}
 	o.given = nil
 	c.Flags().Visit(func(f *pflag.Flag) { o.given = append(o.given, f.Name) })
-	return cmp.Or(checkPairs("--env", o.env), checkPairs("--option", o.settingsOf))
+	return cmp.Or(o.check(), checkPairs("--option", o.settingsOf))
 }
 
 // terminal is the terminal at which the user types, if there is one.

@@ -20,6 +20,7 @@ import (
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/prompt"
+	"github.com/acp-test/acp-test/protocol/acp/remote"
 	"github.com/acp-test/acp-test/protocol/agui"
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/refagent"
@@ -68,7 +69,14 @@ func (h *host) ownAgent(o *prompting, work string) (a prompt.Agent, stop func(),
 			stop()
 			return a, nil, err
 		}
-		if o.at = endpoint.At(l.URL); l.Path == "" {
+		if p.Protocol != agui.Name {
+			a.Reach = remote.At(l.URL, l.Headers)
+		} else {
+			o.at = endpoint.At(l.URL)
+			o.at.Header = l.Headers
+		}
+		if l.Path == "" {
+			a.Command.Env = whole
 			return a, stop, nil
 		}
 	}
@@ -76,11 +84,10 @@ func (h *host) ownAgent(o *prompting, work string) (a prompt.Agent, stop func(),
 	return a, stop, nil
 }
 
-// overWeb returns an error if prompt cannot reach the agent of a profile with a URL, or a flag means nothing there.
+// overWeb returns an error if a flag means nothing to the agent of a profile with a URL.
 func (o *prompting) overWeb(p *agents.Profile) error {
 	if p.Protocol != agui.Name {
-		return fmt.Errorf("prompt: %s is reached over a network, and prompt starts agents of ACP over stdio; "+
-			"acp-test run judges it", p.Shown())
+		return nil
 	}
 	for _, flag := range o.given {
 		if !strings.Contains(web, " "+flag+" ") {
@@ -141,22 +148,32 @@ func (h *host) chosen(o *prompting) (*agents.Profile, map[string]string, error) 
 		}
 		return p, env, err
 	}
-	if o.url != "" {
-		return &agents.Profile{Name: "endpoint", Title: o.url, URL: o.url, Protocol: agui.Name}, nil, nil
-	}
 	name, command := o.agent, o.command
-	if name == "" && len(command) == 0 {
+	if name == "" && len(command) == 0 && o.url == "" {
 		def, err := findConfig(h.cwd)
 		if err != nil {
 			return nil, nil, err
 		}
 		name, command = def.Agent, def.Command
 	}
-	if name == "" && len(command) == 0 {
+	if name == "" && len(command) == 0 && o.url == "" {
 		return nil, nil, errors.New("prompt: no agent is named; give its command after --, a profile with --agent " +
 			"(--agent reference has a model built in), or an editor's settings.json with --settings")
 	}
-	p, err := h.profile(name, "", command)
+	if o.url == "" && o.over == "" && len(o.headers) == 0 {
+		p, err := h.profile(name, "", command)
+		return p, nil, err
+	}
+	to := options{target: o.target}
+	to.agent, to.command = name, command
+	of, err := to.speaks(h)
+	if h.protocol == "" && strings.HasPrefix(o.url, "http") {
+		of, err = aguiV1(), nil // ACP has a scheme of its own
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := to.subject(h, of)
 	return p, nil, err
 }
 

@@ -24,7 +24,7 @@ import (
 )
 
 // web are the flags of prompt that mean something to an endpoint of AG-UI.
-const web = " url agent cwd output llm env timeout start-timeout exit-codes help color protocol "
+const web = " url header agent cwd output llm env timeout start-timeout exit-codes help color protocol "
 
 // promptEndpoint posts one run to an endpoint of AG-UI and shows the events that come. It starts the endpoint
 // if the profile has a command.
@@ -198,5 +198,9 @@ func (s *stream) verdict(ctx context.Context, o *prompting) error {
 	case s.end == "error":
 		return end(1, "the run failed: "+s.problem)
 	}
-	return end(1, strings.TrimSuffix("the answer is no whole run ("+cmp.Or(s.end, "it has no end")+"): "+s.problem, ": "))
+	said := strings.TrimSuffix("the answer is no whole run ("+cmp.Or(s.end, "it has no end")+"): "+s.problem, ": ")
+	if s.end == "refused" && o.url != "" {
+		said += "; if that is an agent of ACP, say --protocol acp-v1"
+	}
+	return end(1, said)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -66,7 +67,8 @@ var _ = Describe("prompt of an endpoint of AG-UI", func() {
 			"/interrupts": {1, "", "[interrupt] i Sure?\nacp-test: the run ended with an interrupt, which prompt cannot answer: a scenario can, with `resume`\n"},
 			"/fails":      {1, "", "acp-test: the run failed: E1 no model\n"},
 			"/stops":      {1, "", "[step] s\nacp-test: the answer is no whole run (truncated)\n"},
-			"/other":      {1, "", "acp-test: the answer is no whole run (refused): HTTP status 404: not here\n"},
+			"/other":      {1, "", "acp-test: the answer is no whole run (refused): HTTP status 404: not here; " +
+				"if that is an agent of ACP, say --protocol acp-v1\n"},
 		} {
 			Expect(p.run("prompt", "--url", at+path, "Hello.")).To(Equal(want), path)
 		}
@@ -80,5 +82,22 @@ var _ = Describe("prompt of an endpoint of AG-UI", func() {
 		Expect(a.Process.Signal(syscall.SIGINT)).To(Succeed())
 		Expect(status(a.Wait())).To(Equal(130))
 		Expect(a.err.String()).To(Equal("acp-test: interrupted: the connection was closed\n"))
+	})
+
+	It("prompts agents of ACP over a network", func() {
+		self := []string{"--", "acp-test", "refagent", "--listen", "127.0.0.1:0"}
+		for _, words := range [][]string{{"--agent", "reference", "--over", "http"}, {"--agent", "reference", "--over", "ws"}} {
+			got := p.run(append([]string{"prompt", "-o", "simple", "Hello."}, words...)...)
+			Expect(got.code).To(Equal(0), got.err)
+			Expect(got.out).To(HavePrefix("Hello. I am the reference agent"))
+		}
+		p.env = append(p.env, "OPENAI_BASE_URL=http://127.0.0.1:1/v1")
+		for _, words := range [][]string{{"--url", "ws:$PRINTED"}, {"--url", "$PRINTED", "--protocol", "acp-v1"}} {
+			got := p.run(slices.Concat([]string{"prompt", "Hello."}, words, self)...)
+			Expect(got.code).To(Equal(1))
+			Expect(got.err).To(And(HavePrefix("[session] sess_"), ContainSubstring("the model request failed")))
+		}
+		Expect(p.run("prompt", "--url", "ws://127.0.0.1:1/", "Hello.").err).To(HavePrefix(
+			"acp-test: ws://127.0.0.1:1/: initialize: writing to the agent: nobody listens at ws://127.0.0.1:1/"))
 	})
 })

@@ -23,9 +23,23 @@ import (
 
 // Agent is a user's agent as it is started for the user, and not for a test.
 type Agent struct {
-	Name    string
+	Name string
+	// Command starts it; one that runs already has no Path. Terminals have its Env.
 	Command transport.Command
-	Start   time.Duration // how long it may take to answer
+	// Reach is the way to an agent over a network; nil is its stdio.
+	Reach transport.Reaching
+	Start time.Duration // how long it may take to answer
+}
+
+// started is the agent, which the log tells of.
+func (a Agent) started(ctx context.Context, log *transcript.Transcript) (*transport.Agent, error) {
+	switch {
+	case a.Reach == nil:
+		return transport.Start(ctx, log, 0, a.Command)
+	case a.Command.Path == "":
+		return transport.New(log, 0, a.Reach, transport.Options{}), nil
+	}
+	return transport.StartServer(ctx, log, 0, a.Command, a.Reach)
 }
 
 // Options say what the user wants.
@@ -141,7 +155,7 @@ func (t *Client) Run() error {
 
 // start brings the agent to where it takes prompts.
 func (t *Client) start(ctx context.Context, resume string) error {
-	agent, err := mockclient.Start(ctx, t.log, 0, t.agent.Command)
+	agent, err := t.agent.started(ctx, t.log)
 	if err != nil {
 		return err
 	}
