@@ -46,6 +46,8 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"alone": func(w *writer) bool {
 			return w.has("process") && len(w.open) == 1 && len(w.at.later) == 0 && w.stops == 0 && w.at.once()
 		},
+		"idle-other": func(w *writer) bool { return len(w.idlers()) > 0 },
+		"lost-other": func(w *writer) bool { return len(w.returning()) > 0 && w.has("ways") },
 		// What runs a command can be stopped alone: its call, its terminal, both by the editor.
 		"stops":         func(w *writer) bool { return w.at.runs() && w.Tools["run_shell"].Stops },
 		"ends-terminal": func(w *writer) bool { return w.at.runs() && w.Tools["run_shell"].Ends },
@@ -72,6 +74,8 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"lost":                func(w *writer, _ *script.Line) { w.lost() },
 		"loses":               func(w *writer, _ *script.Line) { w.lost(); w.stops++; w.at.lost = true },
 		"second-prompt":       func(w *writer, _ *script.Line) { w.second() },
+		"cancel-elsewhere":    func(w *writer, _ *script.Line) { w.Add("cancel %s", pick(w.r, w.idlers()).name) },
+		"way-elsewhere":       func(w *writer, _ *script.Line) { w.reopen(pick(w.r, w.returning())) },
 		"new-session":         func(w *writer, _ *script.Line) { w.newConvo() },
 		"turn-elsewhere":      func(w *writer, _ *script.Line) { w.freeTurn(w.convo()) },
 		"held-turn-elsewhere": func(w *writer, _ *script.Line) { w.anyHeld(w.convo()) },
@@ -135,6 +139,15 @@ func (w *writer) second() {
 	if w.V2 { // which of the states ends which prompt is open: the session has no further turn
 		w.at.gone, w.at.solid = true, false
 	}
+}
+
+// idlers are open sessions in which nothing runs, returning those that can be come back to.
+func (w *writer) idlers() []*convo {
+	return lists.Where(w.convos, func(c *convo) bool { return !c.gone && !w.busy(c) })
+}
+
+func (w *writer) returning() []*convo {
+	return lists.Where(w.convos, func(c *convo) bool { return c.gone && c.solid && !w.busy(c) && w.ways("load", "resume") })
 }
 
 // sets sends a request that gives the session a setting that it has.

@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -23,6 +24,7 @@ func episodes() []episode {
 		{2, "way in", func(w *writer) bool { return w.has("ways") }, (*writer).wayIn},
 		{3, "asked twice", func(w *writer) bool { return w.has("permissions") && len(w.askers()) > 0 }, (*writer).twice},
 		{2, "setting", func(w *writer) bool { return w.has("settings") && len(w.Modes)+len(w.Options) > 0 }, (*writer).set},
+		{2, "at once", func(w *writer) bool { return w.has("several") && len(w.convos) < most }, (*writer).atOnce},
 		{1, "own folder", func(w *writer) bool { return w.has("ways") && w.works("read_file") }, (*writer).ownFolder},
 		{2, "idle acts", func(w *writer) bool { return w.has("asides") }, (*writer).idle},
 	}
@@ -96,12 +98,57 @@ func (w *writer) wayIn() {
 		w.covered("fork", before)
 		w.plainTurn(twin)
 		w.check("USTB-006", "has-the-history")
-		w.Add("saw model request session=%s %s", twin.name, script.Join(script.Text("raw~"), script.Quote(told)))
+		w.modelSaw("", twin, told)
 		w.plainTurn(c)
 	case w.ways("load", "resume"):
 		w.reopen(c)
 		w.covered("leave by "+leave.name, before)
 		w.freeTurn(c)
+	}
+}
+
+// atOnce opens two sessions, or comes back to two, before either answer is there. Each goes on as itself.
+func (w *writer) atOnce() {
+	how, pair := "new", []*convo{{name: w.name("s")}, {name: w.name("s")}}
+	if w.has("ways") && w.ways("load") && w.ways("close") && len(w.convos) > 0 {
+		how, pair = "load", []*convo{w.solidConvo(), w.newConvo()}
+		w.plainTurn(pair[1])
+	} else {
+		w.convos = append(w.convos, pair...)
+	}
+	if how == "load" {
+		for _, c := range pair {
+			w.Add("session close %s", c.name)
+		}
+	}
+	var opened []string
+	for _, c := range pair {
+		opened = append(opened, w.name("N"))
+		w.Add("session %s %s %s wait=no as %s", how, c.name, c.in(), w.named)
+		c.mode, c.servers = "", w.served()
+	}
+	w.check("", "opens-both")
+	for _, name := range opened {
+		w.Add("await response %s result?", name)
+	}
+	w.covered("at once", how)
+	told := []string{pair[0].told, pair[1].told}
+	for i, c := range pair {
+		w.check("", "goes-on")
+		w.plainTurn(c)
+		w.check("SESSION-020", "has-its-own")
+		if how == "load" {
+			w.modelSaw("", c, told[i])
+		}
+		w.modelSaw("! ", c, cmp.Or(told[1-i], pair[1-i].told))
+	}
+	w.check("", "goes-on")
+}
+
+// modelSaw asks whether the model was told something in the latest turn of a session.
+func (w *writer) modelSaw(not string, c *convo, told string) {
+	if told != "" {
+		w.Add(not+"saw model request session=%s %s", c.name, script.Join(script.Text("raw~"), script.Quote(told)))
 	}
 }
 

@@ -66,6 +66,14 @@ func (c *convo) folder() string {
 	return c.dir + "/"
 }
 
+// in is where the session is opened; nothing if that is the workspace.
+func (c *convo) in() (cwd script.Word) {
+	if c.dir != "" {
+		cwd = script.Option("cwd", c.dir)
+	}
+	return cwd
+}
+
 func newWriter(a *Ability) *writer {
 	return &writer{Ability: a, Builder: &sweep.Builder{}, acts: acts(), asked: map[string]string{},
 		pairs: map[[2]string]bool{}}
@@ -190,16 +198,7 @@ func (w *writer) convo() *convo {
 	w.opened++
 	w.r = w.random(1000 + 16*w.episode + w.opened)
 	defer func() { w.r = own }()
-	var free, lost []*convo
-	for _, c := range w.convos {
-		switch {
-		case w.busy(c):
-		case !c.gone:
-			free = append(free, c)
-		case c.solid && w.ways("load", "resume"):
-			lost = append(lost, c)
-		}
-	}
+	free, lost := w.idlers(), w.returning()
 	fresh := len(w.convos) == 0 || w.has("several") && len(w.convos) < most && w.one(4)
 	switch {
 	case len(lost) > 0 && !w.one(4):
@@ -246,11 +245,7 @@ func (w *writer) reopen(c *convo) {
 	}
 	l := w.name("L")
 	w.check(map[string]string{"load": "LOAD-009", "resume": "RESUME-004"}[how], how+"s")
-	var cwd script.Word
-	if c.dir != "" {
-		cwd = script.Option("cwd", c.dir)
-	}
-	w.Add("session %s %s %s as %s", how, c.name, cwd, l)
+	w.Add("session %s %s %s as %s", how, c.name, c.in(), l)
 	w.Add("await response %s result?", l)
 	w.check("", "goes-on")
 	c.gone, c.mode, c.servers = false, "", w.served()
