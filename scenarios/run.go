@@ -70,6 +70,8 @@ type Session struct {
 	// Dir is its working directory.
 	Dir string
 
+	// coming returns the ID once the agent has told it; nil if nobody waits for that.
+	coming  func() string
 	begin   int   // Seq from which await looks forward at first
 	prompts []int // Seqs of its prompts, under the lock of the run's state
 }
@@ -78,6 +80,11 @@ type Session struct {
 // from here.
 func (b *Branch) NewSession(name, dir string) *Session {
 	return &Session{Name: name, Dir: dir, begin: b.At()}
+}
+
+// OpensBy says that a session is open as soon as id is not "".
+func (b *Branch) OpensBy(c *Session, id func() string) {
+	b.change(func(s *state) { c.coming, s.opening = id, append(s.opening, c) })
 }
 
 // view is how far one branch has looked in one session.

@@ -33,6 +33,7 @@ type state struct {
 	conn     int
 	ready    bool // greeted
 	sessions []*Session
+	opening  []*Session // whose ID is not known yet
 	names    map[string]transcript.Entry
 	picked   map[string]wire.Value // by name, what pick found
 	// residents are the processes of the agent, besides itself, before the first
@@ -109,6 +110,14 @@ func (r *run) Ended() bool { return stateOf(r, func(s *state) bool { return s.en
 
 // Named returns the session that a name was given to last, or nil.
 func (r *run) Named(name string) *Session {
+	r.change(func(s *state) {
+		s.opening = slices.DeleteFunc(s.opening, func(c *Session) bool {
+			if c.ID = c.coming(); c.ID != "" {
+				s.sessions = append(s.sessions, c)
+			}
+			return c.ID != ""
+		})
+	})
 	return r.lastSession(func(s *Session) bool { return s.Name == name })
 }
 

@@ -199,14 +199,31 @@ func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 	if a.verb == "load" && of(b).version == v2 {
 		params["replayFrom"] = map[string]any{"type": "start"}
 	}
+	if a.opens() && !a.wait {
+		c, err := send(ctx, b, a.l, s, of(b).method("session/"+a.verb), params)
+		if err == nil {
+			b.OpensBy(s, func() string { return toldSession(b, c.Entry.Seq) })
+		}
+		return err
+	}
 	e, err := call(ctx, b, a.l, s, of(b).method("session/"+a.verb), params, a.wait)
 	if why := a.unkept(ctx, b, s, e); why != nil {
 		return why
 	}
-	if err != nil || !a.opens() || !a.wait {
+	if err != nil || !a.opens() {
 		return err
 	}
 	return a.opened(ctx, b, s, e)
+}
+
+// toldSession is the id in the answer to a request, "" while there is none.
+func toldSession(b *scenarios.Branch, request int) string {
+	for e := range b.Transcript().From(request) {
+		if e.Source == transcript.Agent && e.Kind == transcript.Response && e.Ref == request {
+			return e.JSON().Path("result.sessionId").Str()
+		}
+	}
+	return ""
 }
 
 // opened takes a session into use under the id that the answer has.
