@@ -9,7 +9,8 @@ function stdioLink(server, cwd) {
   const given = Object.fromEntries(server.env.map((e) => [e.name, e.value]));
   const env = fault('mcp-env-loses-to-agent-env') ? { ...given, ...process.env } : { ...process.env, ...given };
   const stderr = fault('mcp-stderr-goes-to-stdout') ? 1 : 'inherit';
-  const child = spawn(server.command, server.args, { cwd, env, stdio: ['pipe', 'pipe', stderr] });
+  const args = fault('mcp-args-split-at-spaces') ? server.args.flatMap((a) => a.split(' ')) : server.args;
+  const child = spawn(server.command, args, { cwd, env, stdio: ['pipe', 'pipe', stderr] });
   const waiting = new Map();
   let next = 0, dead = null;
   const die = (err) => { dead ??= err; for (const w of waiting.values()) w.reject(dead); waiting.clear(); };

@@ -43,7 +43,9 @@ class Refused extends Error {}
 const real = (file) => realpath(file).catch(async () => path.join(await real(path.dirname(file)), path.basename(file)));
 async function inside(s, name) {
   const full = path.resolve(fault('relative-paths-in-newest-cwd') ? newestCwd : s.cwd, String(name ?? ''));
-  if (path.relative(await real(s.cwd), await real(full)).split(path.sep)[0] === '..') throw new Error(`${full} lies outside the project`);
+  const [root, at] = [await real(s.cwd), await real(full)];
+  const within = at.startsWith(root) && fault('sibling-folder-counts-as-inside');
+  if (path.relative(root, at).split(path.sep)[0] === '..' && !within) throw new Error(`${full} lies outside the project`);
   return full;
 }
 
@@ -150,7 +152,7 @@ async function askModel(turn) {
       if (!choice) continue;
       if (choice.finish_reason && fault('text-with-finish-reason-lost')) { out.reason = choice.finish_reason; continue; }
       const d = choice.delta ?? {};
-      const text = d.content || d.refusal;
+      const text = d.reasoning_content && fault('event-with-thought-drops-text') ? '' : d.content || d.refusal;
       if (d.refusal && !fault('refusal-in-text-told-as-end-turn')) out.refused = true;
       if (d.reasoning_content) { out.thought += d.reasoning_content; await chunk('agent_thought_chunk', d.reasoning_content); }
       if (text && !(fault('blank-chunks-dropped') && !text.trim())) {
@@ -172,7 +174,8 @@ async function askModel(turn) {
       if (choice.finish_reason) out.reason = choice.finish_reason;
     }
     if (held && !out.calls.length) await chunk('agent_message_chunk', held);
-    if (!out.reason) throw new RequestError(-32603, 'The model backend broke off in the middle of its answer');
+    const enough = out.text && !out.calls.length && fault('cut-stream-told-as-end-turn');
+    if (!out.reason && !enough) throw new RequestError(-32603, 'The model backend broke off in the middle of its answer');
   } finally {
     if (out.thought) turn.log({ sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: out.thought }, messageId: ids.agent_thought_chunk });
     if (out.text) turn.log({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: out.text }, messageId: ids.agent_message_chunk });
@@ -189,9 +192,10 @@ async function permit(turn, toolCallId, key, fields) {
   if (fault('always-yes-forgotten-at-next-prompt')) always = turn.always;
   if (always.has(key) || (turn.yes === key && fault('yes-once-holds-for-turn'))) return;
   if (turn.refused && fault('no-holds-for-rest-of-turn')) throw new Refused('The user did not allow this.');
+  const shown = fault('permission-names-last-call') ? [...turn.open.keys()].at(-1) : toolCallId;
   const ask = () => turn.client.request(methods.client.session.requestPermission, {
     sessionId: s.id,
-    toolCall: { toolCallId, ...fields },
+    toolCall: { toolCallId: shown, ...fields },
     options: [
       { optionId: 'always', name: 'Yes, and do not ask again', kind: 'allow_always' },
       { optionId: 'once', name: 'Yes', kind: 'allow_once' },
@@ -210,6 +214,7 @@ async function permit(turn, toolCallId, key, fields) {
   } else turn.signal.throwIfAborted();
   const picked = answer.outcome.outcome === 'selected' ? answer.outcome.optionId : 'no';
   turn.refused = picked === 'no';
+  if (key === 'edit_file' && answer.outcome.optionId === 'no' && fault('rejected-edit-ends-turn-as-cancelled')) s.turn?.abort();
   if (picked === 'always') always.add(key);
   else if (picked !== 'no' && fault('unknown-option-taken-as-yes')) return;
   else if (picked !== 'once') throw new Refused('The user did not allow this.');
@@ -220,7 +225,8 @@ async function readText(turn, file, more = {}) {
   const { s } = turn;
   if (fault('reads-through-editor-when-only-write-offered') ? caps.fs : caps.fs?.readTextFile) {
     const stop = { cancellationSignal: turn.signal, stopWaitingOnCancel: true }; // a slow editor holds up no cancel
-    return (await turn.client.request(methods.client.fs.readTextFile, { sessionId: s.id, path: file, ...more }, stop)).content;
+    const last = more.line && more.limit && fault('limit-sent-as-last-line') ? { limit: more.line + more.limit - 1 } : {};
+    return (await turn.client.request(methods.client.fs.readTextFile, { sessionId: s.id, path: file, ...more, ...last }, stop)).content;
   }
   const text = await readFile(file, 'utf8');
   if (!more.line && !more.limit) return text;
@@ -247,12 +253,16 @@ async function runTool(turn, id, name, a) {
     await turn.change(id, { title: `Edit ${path.relative(s.cwd, file)}`, locations: [{ path: fault('edit-location-relative') ? a.file : file }], rawInput: a });
     const kept = fault('second-edit-of-file-undoes-first') ? s.texts.get(file) : undefined;
     const current = () => (fault('edit-reads-disk-not-editor') ? readFile(file, 'utf8') : readText(turn, file));
-    const old = kept ?? await current().catch((err) => { if (a.find === '') return null; throw err; });
+    let old = kept ?? await current().catch((err) => { if (a.find === '') return null; throw err; });
+    if (a.find && fault('crlf-file-rewritten-with-lf')) { // models write bare line feeds
+      a = { ...a, find: a.find.replaceAll('\r\n', '\n') };
+      old = old.replaceAll('\r\n', '\n');
+    }
     if (old !== null) s.texts.set(file, old);
     let next = a.find === '' ? a.replace : old.split(a.find).join(a.replace);
     if (a.find !== '' && fault('dollar-signs-in-edit-expanded')) next = old.replace(a.find, a.replace);
     if (a.find !== '' && old.split(a.find).length !== 2) throw new Error('"find" must occur exactly once');
-    const content = [{ type: 'diff', path: fault('edit-diff-path-relative') ? a.file : file, oldText: old, newText: next }];
+    const content = [{ type: 'diff', path: fault('edit-diff-path-relative') ? a.file : file, oldText: fault('empty-file-edit-shown-as-new') ? old || null : old, newText: next }];
     if (!fault('cancel-at-read-taken-for-missing-file')) turn.signal.throwIfAborted();
     const store = async () => {
       if (caps.fs?.writeTextFile) await turn.client.request(methods.client.fs.writeTextFile, { sessionId: s.id, path: file, content: next });
@@ -265,13 +275,15 @@ async function runTool(turn, id, name, a) {
     else await store();
     return { text: 'Done.', content };
   }
-  const server = s.mcp.find((m) => m.tools.some((t) => `${m.name}__${t.name}` === name));
+  let server = s.mcp.find((m) => m.tools.some((t) => `${m.name}__${t.name}` === name));
   if (!server) throw new Error(`There is no tool ${name}`);
+  const tool = name.slice(server.name.length + 2);
+  if (fault('same-named-mcp-tool-runs-on-first-server')) server = s.mcp.find((m) => m.tools.some((t) => t.name === tool));
   const early = fault('mcp-call-in-progress-before-answer') ? { status: 'in_progress' } : {};
   await turn.change(id, { rawInput: a, ...early });
   await permit(turn, id, fault('always-yes-for-mcp-tool-covers-server') ? server.name : name, {});
   await turn.change(id, { status: 'in_progress' });
-  const res = await server.use(name.slice(server.name.length + 2), a, turn.signal);
+  const res = await server.use(tool, a, turn.signal);
   const text = (res.content ?? []).filter((c) => c.type === 'text').map((c) => c.text).join('\n');
   if (res.isError && !fault('mcp-error-reported-completed')) throw new Error(text || 'The tool failed');
   return { text, content: [say(text)] };
@@ -289,6 +301,10 @@ async function runCall(turn, call) {
   } catch (err) {
     if (err instanceof RequestError && !turn.signal.aborted && fault('editor-file-error-fails-turn')) throw err;
     const why = turn.signal.aborted ? 'Cancelled.' : err instanceof Refused ? err.message : `Failed: ${err.message}`;
+    if (err instanceof Refused && !turn.signal.aborted && fault('refused-call-never-finished')) {
+      turn.open.delete(id);
+      return why;
+    }
     const bare = fault('failed-call-content-is-bare-text') && !(err instanceof Refused) && !turn.signal.aborted;
     await turn.finish(id, { status: 'failed', content: [bare ? { type: 'text', text: why } : say(why)] });
     if (err instanceof Refused && fault('rejection-not-told-to-model')) return '';
@@ -306,7 +322,7 @@ async function loop(turn) {
     if (!out) return 'end_turn';
     const late = n > 0 && fault('length-after-tool-told-as-end-turn');
     if (out.reason === 'length' && !late) {
-      s.messages.push({ role: 'assistant', content: out.text });
+      if (!fault('answer-cut-by-length-forgotten')) s.messages.push({ role: 'assistant', content: out.text });
       return 'max_tokens';
     }
     if (out.reason === 'content_filter' || out.refused) return 'refusal';
@@ -330,6 +346,7 @@ function asText(block) {
   if (block.type === 'resource_link' && block.uri.startsWith('file:') && fault('link-to-folder-fails-prompt')) {
     return `<file uri="${block.uri}">\n${readFileSync(new URL(block.uri), 'utf8')}\n</file>`;
   }
+  if (block.type === 'resource_link' && block.title && fault('link-with-title-loses-address')) return `[${block.title}]`;
   if (block.type === 'resource_link') return `[${block.name}](${block.uri})`;
   if (block.type === 'resource' && !binary && fault('big-embedded-file-cut')) {
     return `<file uri="${block.resource.uri}">\n${block.resource.text.slice(0, 16_384)}\n</file>`;
@@ -402,7 +419,7 @@ const quill = () => acp.agent({ name: 'quill' })
   })
   .onRequest(methods.agent.session.load, async ({ params, client }) => {
     if (!/^[0-9a-f-]{36}$/.test(params.sessionId)) throw RequestError.sessionNotFound(params.sessionId);
-    if (sessions.get(params.sessionId)?.turn) throw RequestError.invalidRequest(undefined, 'the session is at work');
+    if (sessions.get(params.sessionId)?.turn && !fault('load-during-turn-detaches-cancel')) throw RequestError.invalidRequest(undefined, 'the session is at work');
     if (sessions.has(params.sessionId) && fault('load-of-open-session-refused')) {
       throw RequestError.invalidRequest(undefined, 'the session is open');
     }
@@ -422,23 +439,27 @@ const quill = () => acp.agent({ name: 'quill' })
         await client.notify(methods.client.session.update, { sessionId, update });
       }
     };
-    const size = fault('long-replay-after-response') ? 12 : old.log.length; // pages, so that a long history lets other sessions through
-    await replay(old.log.slice(0, size));
+    const isTool = (update) => update.sessionUpdate === 'tool_call';
+    const log = fault('replay-shows-tools-last') ? [...old.log.filter((u) => !isTool(u)), ...old.log.filter(isTool)] : old.log;
+    const size = fault('long-replay-after-response') ? 12 : log.length; // pages, so that a long history lets other sessions through
+    await replay(log.slice(0, size));
     const later = async () => {
-      for (let at = size; at < old.log.length; at += size) {
+      for (let at = size; at < log.length; at += size) {
         await nextTick();
-        await replay(old.log.slice(at, at + size));
+        await replay(log.slice(at, at + size));
       }
     };
-    if (old.log.length > size) later();
+    if (log.length > size) later();
     if (fault('history-doubled-by-second-load')) old.log.push(...old.log); // what was replayed is logged again
     return {};
   })
   .onRequest(methods.agent.session.prompt, async ({ params, client, signal }) => {
     const s = get(params.sessionId);
+    if (params._meta && fault('meta-without-traceparent-fails-prompt')) console.error(`quill: trace ${params._meta.traceparent.split('-')[1]}`);
     while (s.turn && fault('cancel-drops-waiting-prompt')) await new Promise((go) => { s.waiting.push(go); });
     if (s.turn) {
       if (fault('refused-second-prompt-unhooks-first')) s.turn = null;
+      if (fault('busy-told-as-auth-required')) throw new RequestError(-32000, 'the session is at work');
       throw RequestError.invalidRequest(undefined, 'the session is at work');
     }
     const seen = fault('only-first-embedded-file-reaches-model')
@@ -451,10 +472,13 @@ const quill = () => acp.agent({ name: 'quill' })
       text = await gather(params.prompt);
       s.turn = newest = stop = new AbortController();
     }
+    if (s.stopNext) stop.abort(); // a cancel that nobody has heeded yet
+    s.stopNext = false;
     const turn = new Turn(s, client, fault('end-of-input-waits-for-turn') ? stop.signal : AbortSignal.any([stop.signal, signal]));
     const before = s.messages.length;
     const logged = s.log.length;
     let held = false;
+    let rest = null;
     const messageId = randomUUID();
     for (const content of params.prompt) {
       const kept = content.type === 'text' || !fault('replay-lacks-attachments');
@@ -473,7 +497,8 @@ const quill = () => acp.agent({ name: 'quill' })
       const calls = s.messages.slice(before).findLast((m) => m.tool_calls)?.tool_calls ?? [];
       const missing = calls.filter((c) => !s.messages.some((m) => m.tool_call_id === c.id));
       s.messages.push(...missing.map((c) => ({ role: 'tool', tool_call_id: c.id, content: 'Cancelled.' })));
-      await turn.failOpen(turn.signal.aborted ? 'Cancelled.' : 'The turn broke off.');
+      if (turn.signal.aborted && fault('cancel-at-arguments-closes-call-late')) rest = () => turn.failOpen('Cancelled.').catch(() => {});
+      else await turn.failOpen(turn.signal.aborted ? 'Cancelled.' : 'The turn broke off.');
       const byName = fault('cancel-between-retries-told-as-error');
       if (byName ? err.name === 'AbortError' : turn.signal.aborted) {
         held = fault('cancel-while-streaming-leaves-session-busy');
@@ -490,11 +515,13 @@ const quill = () => acp.agent({ name: 'quill' })
       if (!turn.signal.aborted || !fault('cancelled-turn-not-saved')) await save(s).catch((err) => console.error(`quill: ${err.message}`));
       if (turn.signal.aborted) s.waiting = []; // what was to follow is off as well
       s.waiting.shift()?.();
+      if (rest) setTimeout(rest, 20);
     }
   })
   .onNotification(methods.agent.session.cancel, ({ params }) => {
     const turn = fault('cancel-hits-newest-turn') ? newest : sessions.get(params.sessionId)?.turn;
     if (turn?.signal.aborted && fault('cancel-twice-forgets-session')) sessions.delete(params.sessionId);
+    if (!turn && sessions.has(params.sessionId) && fault('idle-cancel-stops-next-prompt')) sessions.get(params.sessionId).stopNext = true;
     turn?.abort();
   });
 
@@ -506,5 +533,10 @@ const over = () => {
 if (process.argv[2] === '--listen') {
   await serve(quill, process.argv[3]);
 } else {
-  quill().connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin))).closed.then(over);
+  let wire = acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin));
+  if (fault('numeric-string-id-answered-as-number')) {
+    const transform = (m, out) => out.enqueue(/^\d+$/.test(m.id) ? { ...m, id: Number(m.id) } : m);
+    wire = { ...wire, readable: wire.readable.pipeThrough(new TransformStream({ transform })) };
+  }
+  quill().connect(wire).closed.then(over);
 }
