@@ -156,18 +156,23 @@ func (e *Editor) CallContext(ctx context.Context, method string, params any) *Ca
 	return c
 }
 
-// id makes the id of the next request, under the lock. With TheirIDs it is that of the agent's oldest open request
-// whose id no open request of ours has.
+// id makes the id of the next request, under the lock. With TheirIDs it is that of the agent's oldest open request.
+// No open request of ours has it.
 func (e *Editor) id() wire.ID {
+	taken := func(id wire.ID) bool {
+		return e.opts.TheirIDs && lists.Any(maps.Values(e.pending), func(p *pending) bool { return p.call != nil && p.call.Entry.ID == id })
+	}
 	for _, seq := range slices.Sorted(maps.Keys(e.requests)) { // nearly always none
-		id := e.requests[seq].Entry.ID
-		ours := func(p *pending) bool { return p.call != nil && p.call.Entry.ID == id }
-		if e.opts.TheirIDs && id != "null" && !lists.Any(maps.Values(e.pending), ours) {
+		if id := e.requests[seq].Entry.ID; e.opts.TheirIDs && id != "null" && !taken(id) {
 			return id
 		}
 	}
-	e.nextID++
-	return e.ids(e.nextID - 1)
+	for {
+		e.nextID++
+		if id := e.ids(e.nextID - 1); !taken(id) {
+			return id
+		}
+	}
 }
 
 // fail ends a call whose request was not written, unless the answer is there.

@@ -149,7 +149,7 @@ var _ = Describe("an editor", func() {
 		wait := map[string]func(*mockclient.Request){"_x/wait": func(*mockclient.Request) { close(open) }}
 		e := edit(mockclient.Options{TheirIDs: true, Handlers: wait}, func(p *peer) {
 			m, _ := p.read()
-			p.send(`{"jsonrpc":"2.0","id":7,"method":"_x/wait"}`)
+			p.send(`{"jsonrpc":"2.0","id":2,"method":"_x/wait"}`)
 			p.reply(m, `{}`)
 			m, _ = p.read()
 			p.reply(m, `{}`)
@@ -160,7 +160,7 @@ var _ = Describe("an editor", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(open).Should(BeClosed())
 		theirs, next := e.Call("y", nil), e.Call("z", nil)
-		Expect([]wire.ID{own.Entry.ID, theirs.Entry.ID, next.Entry.ID}).To(Equal([]wire.ID{"1", "7", "2"}))
+		Expect([]wire.ID{own.Entry.ID, theirs.Entry.ID, next.Entry.ID}).To(Equal([]wire.ID{"1", "2", "3"}))
 		_, err = theirs.Wait(within())
 		Expect(err).NotTo(HaveOccurred())
 	})
