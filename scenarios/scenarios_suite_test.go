@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 		case "caller":
 			syscall.Exit(call(os.Args[2:]))
 		case "canary":
-			syscall.Exit(canary.Main(context.Background(), os.Args[2:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
+			syscall.Exit(canary.Main(context.Background(), os.Args[2:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr))
 		case "refagent":
 			o := refagent.Options{In: os.Stdin, Out: os.Stdout, Log: os.Stderr, Getenv: os.Getenv}
 			if err := inside.Configure(&o, os.Args[2:]...); err != nil {

@@ -85,7 +85,7 @@ func main() {
 	case "keeper": // of the folder for temporary files
 		os.Exit(process.KeeperMain(os.Args[2:]))
 	case "canary": // the server of sessions
-		os.Exit(canary.Main(context.Background(), os.Args[2:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(canary.Main(context.Background(), os.Args[2:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr))
 	case "refagent":
 		must.Main(word, 1, func() { agent(os.Args[2:]) })
 	default:

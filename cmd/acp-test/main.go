@@ -40,7 +40,7 @@ func main() {
 	}
 	if len(os.Args) > 1 && os.Args[1] == "canary" {
 		// The MCP server that scenarios give to agents; see mcp canary.
-		os.Exit(canary.Main(context.Background(), os.Args[2:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(canary.Main(context.Background(), os.Args[2:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr))
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		// What an agent sends becomes garbage faster than it is collected.

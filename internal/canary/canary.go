@@ -55,6 +55,15 @@ const (
 	Header   = "X-Canary-Token"
 )
 
+// A server over stdio also gets variables that are empty and of odd letters, and further arguments.
+const (
+	empty   = "CANARY_EMPTY"
+	odd     = "CANARY_ODD"
+	letters = `a=b "c" 'd' \ü`
+)
+
+var further = []string{"two words", "", `it's "quoted" \`}
+
 // home is the name of the folder that a server has as HOME. It has a space, as folders of users do.
 const home = "canary home"
 
@@ -76,7 +85,7 @@ type Sighting struct {
 	What string `json:"what"`
 	// Text is the argument of a call.
 	Text string `json:"text,omitempty"`
-	// Token reports whether the token arrived by the variable or the header.
+	// Token reports whether the token arrived by the variable or the header, and all else that goes with it.
 	Token bool `json:"token"`
 }
 
@@ -126,8 +135,8 @@ func newServer(token string, arrived func(context.Context, mcp.Request) bool, se
 // arguments. Sightings are appended to the file log, see Read.
 func Stdio(name, token, log string, command string, args ...string) mockclient.MCPServer {
 	return mockclient.MCPServer{
-		Name: name, Command: command, Args: append(append([]string{}, args...), log),
-		Env: []mockclient.EnvVariable{{Name: Variable, Value: token},
+		Name: name, Command: command, Args: slices.Concat(args, []string{log}, further),
+		Env: []mockclient.EnvVariable{{Name: Variable, Value: token}, {Name: empty}, {Name: odd, Value: letters},
 			{Name: "HOME", Value: filepath.Join(filepath.Dir(log), home)}},
 	}
 }
@@ -136,12 +145,16 @@ func Stdio(name, token, log string, command string, args ...string) mockclient.M
 func Token(seed int64) string { return "canary-" + strconv.FormatInt(seed, 10) }
 
 // Main is the body of the command that Stdio names: an MCP server on in and
-// out until in ends, or a call has it crash. args is the name of the log file;
-// getenv is os.Getenv. As servers do, it tells errs of its start and of each call. It returns
+// out until in ends, or a call has it crash. args are the name of the log file, and what Stdio adds;
+// lookup is os.LookupEnv. As servers do, it tells errs of its start and of each call. It returns
 // the exit status.
-func Main(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out, errs io.Writer) int {
-	if len(args) != 1 {
+func Main(ctx context.Context, args []string, lookup func(string) (string, bool), in io.Reader, out, errs io.Writer) int {
+	if len(args) == 0 {
 		return 2
+	}
+	getenv := func(name string) string {
+		value, _ := lookup(name)
+		return value
 	}
 	log, err := os.OpenFile(args[0], os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -181,7 +194,9 @@ func Main(ctx context.Context, args []string, getenv func(string) string, in io.
 		}
 	}
 	server := newServer(token, func(context.Context, mcp.Request) bool {
-		return token != "" && filepath.Base(getenv("HOME")) == home
+		_, hasEmpty := lookup(empty)
+		return token != "" && filepath.Base(getenv("HOME")) == home && hasEmpty && getenv(odd) == letters &&
+			slices.Equal(args[1:], further)
 	}, see)
 	if getenv(Slow) != "" {
 		server.AddReceivingMiddleware(hesitate)

@@ -267,7 +267,7 @@ func saw(seen []canary.Sighting) string {
 			line += " with " + strconv.Quote(s.Text)
 		}
 		if !s.Token {
-			line += " without the env or headers given"
+			line += " without the arguments, env or headers given"
 		}
 		all = append(all, line)
 	}
