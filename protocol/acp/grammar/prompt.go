@@ -3,6 +3,7 @@ package grammar
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -35,7 +36,11 @@ var blocks = []struct {
 	{2, "link", "", func(w *writer) object {
 		path := w.name("link") + pick(w.r, []string{".txt", "/notes.txt"}) // files of two folders may have one name
 		w.file(path, w.content())
-		return object{"type": "resource_link", "uri": "file://$WORK/" + path, "name": filepath.Base(path)}
+		link := object{"type": "resource_link", "uri": "file://$WORK/" + path, "name": filepath.Base(path)}
+		if w.one(3) {
+			maps.Copy(link, object{"title": w.text(), "description": w.text(), "mimeType": "text/plain", "size": 7})
+		}
+		return link
 	}},
 	{1, "link to a folder", "", func(w *writer) object {
 		path := w.name("ordner")
