@@ -21,6 +21,17 @@ type doubts struct {
 	vain    map[string]bool
 }
 
+func newDoubts() *doubts {
+	return &doubts{slowest: map[string]time.Duration{}, vain: map[string]bool{}}
+}
+
+// Doubting is the engine with shorter waits of each kind that was in vain before. What comes of a wait that was
+// cut short, see results.Vain, counts only if the engine itself plays it too.
+func (e Engine) Doubting() Engine {
+	e.doubts = newDoubts()
+	return e
+}
+
 // A doubted wait may take so many times as long as the slowest of its kind did, and at least
 // shortestDoubt: a good agent is not as fast in each scenario.
 const timesSlowest = 10

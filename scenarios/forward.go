@@ -61,11 +61,11 @@ func (b *Branch) await(ctx context.Context, l *Line, p *language.Pattern, within
 	if b.group != nil {
 		taken = b.group.taken
 	}
-	wait, cancel := b.StepTimeout(ctx, within)
+	full, timer := within, "within"
 	if within == 0 {
-		cancel()
-		wait, cancel = b.waitFor(ctx, x.awaited(), "step timeout", b.run.engine.StepTimeout)
+		full, timer = b.run.engine.StepTimeout, "step timeout"
 	}
+	wait, cancel := b.waitFor(ctx, x.awaited(), timer, full)
 	defer cancel()
 	o := b.run.t.Await(wait, after, x.expectation(taken))
 	switch {

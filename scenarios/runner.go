@@ -93,7 +93,7 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 	jobs := cap(x.slots)
 	x.engine.memory = transcriptMemory / jobs
 	if !plan.Patient && !plan.UntilFail && len(mine)*max(plan.Repeat, 1) > 1 {
-		x.engine.doubts = &doubts{slowest: map[string]time.Duration{}, vain: map[string]bool{}}
+		x.engine.doubts = newDoubts()
 	}
 	// What other scenarios left in a process would be taken for what a perturbation changed.
 	if e.shares() && plan.Perturb == nil && len(mine)*max(plan.Repeat, 1) > 1 {

@@ -58,7 +58,7 @@ func (s *sweep) ask(ctx context.Context, list map[string]Archive, seen map[strin
 	var problems []error
 	each(ctx, s, slices.Values(slices.Sorted(maps.Keys(list))), func(name string) {
 		id := "calibration/" + name
-		res, _ := s.runText(ctx, list[name], id)
+		res, _ := s.runText(ctx, s.engine, list[name], id)
 		t, _, err := logged(s.engine.Out, id)
 		if res.Verdict == results.Error {
 			err = errors.New(res.Reason)

@@ -88,7 +88,7 @@ func (s *sweep) play(start context.Context, sch Schedule, id string) (results.Re
 	if sch.Drawn != "" {
 		s.cover.plays(sch)
 	}
-	res, began := s.runText(start, sch.text(), id)
+	res, began := s.runText(start, s.engine, sch.text(), id)
 	if !began {
 		return res, false
 	}
@@ -99,19 +99,21 @@ func (s *sweep) play(start context.Context, sch Schedule, id string) (results.Re
 	}
 	if probes := s.doubts(sch, res); len(probes) > 0 && s.whole.Err() == nil {
 		sch.probes = probes
-		return s.runText(s.whole, sch.text(), id)
+		return s.runText(s.whole, s.engine, sch.text(), id)
 	}
 	return res, true
 }
 
 // runText runs one generated scenario, and keeps its text next to its transcript.
-func (s *sweep) runText(start context.Context, a Archive, id string) (results.Result, bool) {
+func (s *sweep) runText(
+	start context.Context, engine scenarios.Engine, a Archive, id string,
+) (results.Result, bool) {
 	text := a.Text()
 	sc, err := s.engine.Protocol.Parse(id, id+".txtar", text)
 	if err != nil {
 		return results.Result{ID: id, Verdict: results.Error, Reason: "the schedule is no scenario: " + err.Error()}, true
 	}
-	res, began := s.slots.run(start, s.whole, s.engine, sc)
+	res, began := s.slots.run(start, s.whole, engine, sc)
 	if began {
 		file := filepath.Join(s.engine.Out, filepath.FromSlash(id), "schedule.txtar")
 		if err := os.WriteFile(file, text, 0o644); err == nil {

@@ -93,7 +93,7 @@ func (s *sweep) chained(parts []Schedule) Schedule {
 // together runs a chain, and reports whether it showed nothing at all: then
 // that is so for each of its schedules.
 func (s *sweep) together(ctx context.Context, sch Schedule, id string) (res results.Result, clean bool) {
-	res, began := s.runText(ctx, sch.text(), id)
+	res, began := s.runText(ctx, s.engine, sch.text(), id)
 	if !began || s.whole.Err() != nil {
 		return res, false
 	}

@@ -68,6 +68,7 @@ func (w *Sweeper) Explore(ctx context.Context, g Grammar, again *Key) (Outcome, 
 	}
 	s := newSweep(w)
 	s.Choice = ByPriority // what runs show is not compared
+	s.whole = ctx
 	temp, err := s.engine.MakeTemp()
 	if err != nil {
 		return Outcome{}, err
@@ -167,7 +168,10 @@ func (s *sweep) ofSession(d DrawnSession) Schedule {
 func (s *sweep) sessions(ctx context.Context, list iter.Seq[Schedule]) {
 	var done atomic.Int64
 	each(ctx, s, list, func(sch Schedule) {
-		res, began := s.runText(ctx, sch.text(), sch.id())
+		res, began := s.runText(ctx, s.hasty, sch.text(), sch.id())
+		if began && s.rash(res) {
+			res, began = s.runText(s.whole, s.engine, sch.text(), sch.id())
+		}
 		if !began || s.whole.Err() != nil {
 			return
 		}
@@ -177,6 +181,18 @@ func (s *sweep) sessions(ctx context.Context, list iter.Seq[Schedule]) {
 		s.recordSession(sch, res)
 		s.progress("explore", int(done.Add(1)), s.Max, sch.Drawn, res.Verdict)
 	})
+}
+
+// rash reports whether a run whose waits were cut short shows what no other has shown.
+func (s *sweep) rash(res results.Result) bool {
+	cut := slices.ContainsFunc(res.Vain, func(v results.Vain) bool { return v.Cut })
+	shown := rulesOf(found(res))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, rule := range shown {
+		s.patient[rule] = s.patient[rule] || !cut
+	}
+	return cut && slices.ContainsFunc(shown, func(rule string) bool { return !s.patient[rule] })
 }
 
 // recordSession files the sightings of a session, and the pairs that its run covered. A
@@ -320,7 +336,7 @@ func ParseKey(text string) (k Key, err error) {
 // playAgain plays a session a second time, and notes if the agent did something else.
 func (s *sweep) playAgain(ctx context.Context, sch Schedule, first results.Result) {
 	id := sch.id() + "-again"
-	res, began := s.runText(ctx, sch.text(), id)
+	res, began := s.runText(ctx, s.engine, sch.text(), id)
 	if !began {
 		return
 	}

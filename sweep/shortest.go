@@ -57,7 +57,7 @@ func (s *sweep) writeShortest(ctx context.Context) error {
 			continue
 		}
 		id := "written/" + slug(pair)
-		if res, began := s.runText(ctx, sch.text(), id); !began || res.Verdict != results.Pass {
+		if res, began := s.runText(ctx, s.engine, sch.text(), id); !began || res.Verdict != results.Pass {
 			continue
 		}
 		_ = confined.RemoveAll(filepath.Join(s.engine.Out, filepath.FromSlash(id))) // it is no evidence of anything

@@ -135,8 +135,11 @@ type Outcome struct {
 type sweep struct {
 	*Sweeper
 	engine scenarios.Engine
-	slots  slots
-	crowd  slots // more than the processors have time for
+	// hasty is the engine for drawn sessions; patient are the rules that one showed whose waits were not cut short.
+	hasty   scenarios.Engine
+	patient map[string]bool
+	slots   slots
+	crowd   slots // more than the processors have time for
 	// whole ends with the budget, a little later than settling, which starts nothing new, but lets
 	// what runs come to its end.
 	whole context.Context
@@ -168,6 +171,7 @@ func newSweep(w *Sweeper) *sweep {
 	s.engine.Golden, s.engine.Update, s.engine.Step, s.engine.Folder = nil, false, nil, nil
 	s.engine.AskMode = ""     // a schedule is played as it is
 	s.engine.NoFurther = true // a schedule ends with a turn of its own
+	s.hasty, s.patient = s.engine.Doubting(), map[string]bool{}
 	jobs := cmp.Or(max(w.Jobs, 0), runtime.NumCPU())
 	s.slots, s.crowd = make(slots, jobs), make(slots, crowded*jobs)
 	return s

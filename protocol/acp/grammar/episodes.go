@@ -125,7 +125,7 @@ func (w *writer) atOnce() {
 	for _, c := range pair {
 		opened = append(opened, w.name("N"))
 		w.Add("session %s %s %s wait=no as %s", how, c.name, c.in(), w.named)
-		c.mode, c.servers = "", w.served()
+		c.servers = w.served()
 	}
 	w.check("", "opens-both")
 	for _, name := range opened {
@@ -235,9 +235,7 @@ func (w *writer) set() {
 	w.freeTurn(c)
 	if c.solid && w.ways("load") && w.one(2) {
 		w.covered("load", w.setting(c))
-		mode := c.mode
 		w.reopen(c)
-		c.mode = mode
 	}
 }
 

@@ -248,7 +248,7 @@ func (w *writer) reopen(c *convo) {
 	w.Add("session %s %s %s as %s", how, c.name, c.in(), l)
 	w.Add("await response %s result?", l)
 	w.check("", "goes-on")
-	c.gone, c.mode, c.servers = false, "", w.served()
+	c.gone, c.servers = false, w.served() // an agent may come back to the mode, or not
 	w.covered(how, w.setting(c))
 }
 
