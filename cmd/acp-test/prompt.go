@@ -29,22 +29,22 @@ import (
 // prompting are the flags of prompt.
 type prompting struct {
 	target
-	cwd             string
-	output          string
-	listCommands    bool
-	resume, save    string
-	attach          []string // files and URLs
-	write, yolo     bool
-	startTimeout    time.Duration
-	llm             string
-	mode, model     string
-	settingsOf      []string // configuration options of the session, K=V
-	ask             bool
-	interactive     bool
-	timeout         time.Duration
-	codes           string
-	given           []string           // the flags of the command line
-	at              *endpoint.Endpoint // the agent, if it is one of AG-UI
+	cwd          string
+	output       string
+	listCommands bool
+	resume, save string
+	attach       []string // files and URLs
+	write, yolo  bool
+	startTimeout time.Duration
+	llm          string
+	mode, model  string
+	settingsOf   []string // configuration options of the session, K=V
+	ask          bool
+	interactive  bool
+	timeout      time.Duration
+	codes        string
+	given        []string           // the flags of the command line
+	at           *endpoint.Endpoint // the agent, if it is one of AG-UI
 }
 
 func promptCommand(h *host) *cobra.Command {

@@ -56,6 +56,52 @@ func permGuard(w *watch) {
 	}, toolUpdate, toolCall)
 
 	w.watchEffects()
+	w.watchNames()
+}
+
+// watchNames judges whether permission is asked in the name of the tool call that it is for: what the request is
+// about must not be what another open call shows, and the named one never does.
+func (w *watch) watchNames() {
+	type call struct {
+		of *session
+		id string
+	}
+	type wrong struct {
+		seq   int
+		about []string
+		other *tool
+	}
+	shown, named := map[call][]string{}, map[call]wrong{} // the marks of each call, by its own updates
+	meet := func(a, b []string) bool {
+		return slices.ContainsFunc(a, func(mark string) bool { return slices.Contains(b, mark) })
+	}
+	settle := func(ev *event, c call) {
+		if n, ok := named[c]; ok && len(shown[c]) > 0 {
+			w.judge("other-call", !meet(shown[c], n.about), ev, c.id, []int{n.seq, n.other.first},
+				"Permission was asked in the name of tool call %q, which is about %q, for %q, which tool call %q is about.",
+				c.id, shown[c][0], n.about[0], n.other.id)
+			delete(named, c)
+		}
+	}
+	w.On(func(ev *event) {
+		if c := (call{ev.session, ev.update.Get("toolCallId").Str()}); ev.session != nil {
+			rules.Remember(shown, rememberedTools, c, appendMarks(shown[c], ev.update))
+			settle(ev, c)
+		}
+	}, toolCall, toolUpdate)
+	w.On(func(ev *event) {
+		if ev.tool == nil || ev.session.turn() == nil {
+			return
+		}
+		c, about := call{ev.session, ev.tool.id}, appendMarks(nil, ev.params.Path(w.version.call))
+		for _, t := range ev.session.turn().tools {
+			if t != ev.tool && !t.status.final() && !meet(shown[c], about) && meet(shown[call{ev.session, t.id}], about) {
+				rules.Remember(named, rememberedTools, c, wrong{ev.Seq, about, t})
+				settle(ev, c)
+				return
+			}
+		}
+	}, asked(permission))
 }
 
 // watchEffects judges what the agent does for a tool call whose permission is not
