@@ -160,7 +160,8 @@ func (e *Editor) CallContext(ctx context.Context, method string, params any) *Ca
 // No open request of ours has it.
 func (e *Editor) id() wire.ID {
 	taken := func(id wire.ID) bool {
-		return e.opts.TheirIDs && lists.Any(maps.Values(e.pending), func(p *pending) bool { return p.call != nil && p.call.Entry.ID == id })
+		ours := func(p *pending) bool { return p.call != nil && p.call.Entry.ID == id }
+		return e.opts.TheirIDs && lists.Any(maps.Values(e.pending), ours)
 	}
 	for _, seq := range slices.Sorted(maps.Keys(e.requests)) { // nearly always none
 		if id := e.requests[seq].Entry.ID; e.opts.TheirIDs && id != "null" && !taken(id) {

@@ -148,7 +148,9 @@ func Token(seed int64) string { return "canary-" + strconv.FormatInt(seed, 10) }
 // out until in ends, or a call has it crash. args are the name of the log file, and what Stdio adds;
 // lookup is os.LookupEnv. As servers do, it tells errs of its start and of each call. It returns
 // the exit status.
-func Main(ctx context.Context, args []string, lookup func(string) (string, bool), in io.Reader, out, errs io.Writer) int {
+func Main(
+	ctx context.Context, args []string, lookup func(string) (string, bool), in io.Reader, out, errs io.Writer,
+) int {
 	if len(args) == 0 {
 		return 2
 	}

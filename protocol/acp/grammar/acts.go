@@ -147,7 +147,8 @@ func (w *writer) idlers() []*convo {
 }
 
 func (w *writer) returning() []*convo {
-	return lists.Where(w.convos, func(c *convo) bool { return c.gone && c.solid && !w.busy(c) && w.ways("load", "resume") })
+	can := w.ways("load", "resume")
+	return lists.Where(w.convos, func(c *convo) bool { return can && c.gone && c.solid && !w.busy(c) })
 }
 
 // sets sends a request that gives the session a setting that it has.

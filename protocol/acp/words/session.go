@@ -199,14 +199,11 @@ func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 	if a.verb == "load" && of(b).version == v2 {
 		params["replayFrom"] = map[string]any{"type": "start"}
 	}
+	method := of(b).method("session/" + a.verb)
 	if a.opens() && !a.wait {
-		c, err := send(ctx, b, a.l, s, of(b).method("session/"+a.verb), params)
-		if err == nil {
-			b.OpensBy(s, func() string { return toldSession(b, c.Entry.Seq) })
-		}
-		return err
+		return a.asks(ctx, b, s, method, params)
 	}
-	e, err := call(ctx, b, a.l, s, of(b).method("session/"+a.verb), params, a.wait)
+	e, err := call(ctx, b, a.l, s, method, params, a.wait)
 	if why := a.unkept(ctx, b, s, e); why != nil {
 		return why
 	}
@@ -214,6 +211,17 @@ func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 		return err
 	}
 	return a.opened(ctx, b, s, e)
+}
+
+// asks sends the request alone: the session is open once it is answered.
+func (a *sessionAct) asks(
+	ctx context.Context, b *scenarios.Branch, s *scenarios.Session, method string, params map[string]any,
+) error {
+	c, err := send(ctx, b, a.l, s, method, params)
+	if err == nil {
+		b.OpensBy(s, func() string { return toldSession(b, c.Entry.Seq) })
+	}
+	return err
 }
 
 // toldSession is the id in the answer to a request, "" while there is none.
