@@ -55,14 +55,24 @@ const (
 	Header   = "X-Canary-Token"
 )
 
-// A server over stdio also gets variables that are empty and of odd letters, and further arguments.
+// Odd is the variable that says of a server over stdio, see Oddly, that it was given odd things.
+const Odd = "CANARY_ODD"
+
+// What Oddly adds.
 const (
 	empty   = "CANARY_EMPTY"
-	odd     = "CANARY_ODD"
 	letters = `a=b "c" 'd' \ü`
 )
 
 var further = []string{"two words", "", `it's "quoted" \`}
+
+// Oddly is a server with variables that are empty and of odd letters, and further arguments, all of which the
+// agent must pass on as they are.
+func Oddly(s mockclient.MCPServer) mockclient.MCPServer {
+	s.Args = slices.Concat(s.Args, further)
+	s.Env = append(slices.Clone(s.Env), mockclient.EnvVariable{Name: empty}, mockclient.EnvVariable{Name: Odd, Value: letters})
+	return s
+}
 
 // home is the name of the folder that a server has as HOME. It has a space, as folders of users do.
 const home = "canary home"
@@ -135,8 +145,8 @@ func newServer(token string, arrived func(context.Context, mcp.Request) bool, se
 // arguments. Sightings are appended to the file log, see Read.
 func Stdio(name, token, log string, command string, args ...string) mockclient.MCPServer {
 	return mockclient.MCPServer{
-		Name: name, Command: command, Args: slices.Concat(args, []string{log}, further),
-		Env: []mockclient.EnvVariable{{Name: Variable, Value: token}, {Name: empty}, {Name: odd, Value: letters},
+		Name: name, Command: command, Args: append(append([]string{}, args...), log),
+		Env: []mockclient.EnvVariable{{Name: Variable, Value: token},
 			{Name: "HOME", Value: filepath.Join(filepath.Dir(log), home)}},
 	}
 }
@@ -145,7 +155,7 @@ func Stdio(name, token, log string, command string, args ...string) mockclient.M
 func Token(seed int64) string { return "canary-" + strconv.FormatInt(seed, 10) }
 
 // Main is the body of the command that Stdio names: an MCP server on in and
-// out until in ends, or a call has it crash. args are the name of the log file, and what Stdio adds;
+// out until in ends, or a call has it crash. args are the name of the log file, and what Oddly adds;
 // lookup is os.LookupEnv. As servers do, it tells errs of its start and of each call. It returns
 // the exit status.
 func Main(
@@ -197,8 +207,10 @@ func Main(
 	}
 	server := newServer(token, func(context.Context, mcp.Request) bool {
 		_, hasEmpty := lookup(empty)
-		return token != "" && filepath.Base(getenv("HOME")) == home && hasEmpty && getenv(odd) == letters &&
-			slices.Equal(args[1:], further)
+		_, oddly := lookup(Odd)
+		whole := hasEmpty && getenv(Odd) == letters && slices.Equal(args[1:], further)
+		plain := !hasEmpty && !oddly && len(args) == 1
+		return token != "" && filepath.Base(getenv("HOME")) == home && (whole || plain)
 	}, see)
 	if getenv(Slow) != "" {
 		server.AddReceivingMiddleware(hesitate)

@@ -51,7 +51,11 @@ func offered(b *scenarios.Branch) []any {
 	}
 	if s.stdio {
 		entry := canary.Stdio(canaryName, token(b), canaryLog(b), b.Self(), "canary")
-		if s.as != "" {
+		switch s.as {
+		case "":
+		case canary.Odd:
+			entry = canary.Oddly(entry)
+		default:
 			entry.Env = append(entry.Env, mockclient.EnvVariable{Name: s.as, Value: "1"})
 		}
 		out = append(out, entry)
@@ -104,7 +108,7 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 	if len(l.Rest) > 1 {
 		kind = l.Rest[1].Raw()
 	}
-	as, stdio := map[string]string{"stdio": "", "slow": canary.Slow, "other": canary.Other}[kind]
+	as, stdio := map[string]string{"stdio": "", "slow": canary.Slow, "other": canary.Other, "odd": canary.Odd}[kind]
 	if !stdio && kind != "http" {
 		return l.Usage(l.Rest[1].Column, "%q is no transport of the canary", kind)
 	}
