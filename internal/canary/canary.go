@@ -70,7 +70,8 @@ var further = []string{"two words", "", `it's "quoted" \`}
 // agent must pass on as they are.
 func Oddly(s mockclient.MCPServer) mockclient.MCPServer {
 	s.Args = slices.Concat(s.Args, further)
-	s.Env = append(slices.Clone(s.Env), mockclient.EnvVariable{Name: empty}, mockclient.EnvVariable{Name: Odd, Value: letters})
+	s.Env = append(slices.Clone(s.Env), mockclient.EnvVariable{Name: empty},
+		mockclient.EnvVariable{Name: Odd, Value: letters})
 	return s
 }
 
