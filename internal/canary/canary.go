@@ -207,11 +207,7 @@ func Main(
 		}
 	}
 	server := newServer(token, func(context.Context, mcp.Request) bool {
-		_, hasEmpty := lookup(empty)
-		_, oddly := lookup(Odd)
-		whole := hasEmpty && getenv(Odd) == letters && slices.Equal(args[1:], further)
-		plain := !hasEmpty && !oddly && len(args) == 1
-		return token != "" && filepath.Base(getenv("HOME")) == home && (whole || plain)
+		return token != "" && filepath.Base(getenv("HOME")) == home && asGiven(args[1:], lookup)
 	}, see)
 	if getenv(Slow) != "" {
 		server.AddReceivingMiddleware(hesitate)
@@ -226,6 +222,16 @@ func Main(
 		return 1
 	}
 	return 0
+}
+
+// asGiven reports whether all that Oddly adds has come, or nothing of it.
+func asGiven(args []string, lookup func(string) (string, bool)) bool {
+	nothing, isEmpty := lookup(empty)
+	value, isOdd := lookup(Odd)
+	if !isEmpty && !isOdd && len(args) == 0 {
+		return true
+	}
+	return isEmpty && nothing == "" && value == letters && slices.Equal(args, further)
 }
 
 // hesitate lets the first message wait, and so what follows it.
