@@ -152,8 +152,8 @@ var _ = Describe("an editor", func() {
 			p.send(`{"jsonrpc":"2.0","id":2,"method":"_x/wait"}`)
 			p.reply(m, `{}`)
 			m, _ = p.read()
+			p.read() // both are open
 			p.reply(m, `{}`)
-			p.read()
 		})
 		own := e.Call("x", nil)
 		_, err := own.Wait(within())
