@@ -156,8 +156,8 @@ func (e *Editor) CallContext(ctx context.Context, method string, params any) *Ca
 	return c
 }
 
-// id makes the id of the next request, under the lock. With TheirIDs it is that of the agent's oldest open request.
-// No open request of ours has it.
+// id returns the id of the next request, which no open request of ours has; the caller holds the lock. With TheirIDs
+// it takes the id of the agent's oldest open request.
 func (e *Editor) id() wire.ID {
 	taken := func(id wire.ID) bool {
 		ours := func(p *pending) bool { return p.call != nil && p.call.Entry.ID == id }

@@ -25,8 +25,8 @@ type reducer struct {
 	id    string
 	tries int
 	sure  bool // it shows in every run
-	// only are the rules that may show beside it; nil means any. While the script is the
-	// whole one, learns adds what shows there.
+	// only are the rules that may show beside it; nil means any. With learns, hit adds those of
+	// its run: so the runs of the whole script teach what may show.
 	only   []string
 	learns bool
 	mu     sync.Mutex

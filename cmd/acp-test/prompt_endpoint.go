@@ -171,7 +171,7 @@ func (s *stream) breakLine() {
 	}
 }
 
-// aside tells on stderr, in one line, what the agent does.
+// aside writes one line to stderr: what the agent does.
 func (s *stream) aside(what, line string) {
 	if s.breakLine(); s.Output == "text" {
 		fmt.Fprintln(s.Err, s.Paint("2", "["+what+"] "+prompt.OneLine(line)))

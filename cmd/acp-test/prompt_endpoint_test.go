@@ -86,8 +86,8 @@ var _ = Describe("prompt of an endpoint of AG-UI", func() {
 
 	It("prompts agents of ACP over a network", func() {
 		self := []string{"--", "acp-test", "refagent", "--listen", "127.0.0.1:0"}
-		for _, words := range [][]string{{"--agent", "reference", "--over", "http"}, {"--agent", "reference", "--over", "ws"}} {
-			got := p.run(append([]string{"prompt", "-o", "simple", "Hello."}, words...)...)
+		for _, over := range []string{"http", "ws"} {
+			got := p.run("prompt", "-o", "simple", "Hello.", "--agent", "reference", "--over", over)
 			Expect(got.code).To(Equal(0), got.err)
 			Expect(got.out).To(HavePrefix("Hello. I am the reference agent"))
 		}

@@ -59,8 +59,8 @@ func permGuard(w *watch) {
 	w.watchNames()
 }
 
-// watchNames judges whether permission is asked in the name of the tool call that it is for: what the request is
-// about must not be what another open call shows, and the named one never does.
+// watchNames finds permission requests that name the wrong tool call: another open call shows the path or the
+// command of the request, and the named one shows others.
 func (w *watch) watchNames() {
 	type call struct {
 		of *session

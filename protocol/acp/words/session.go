@@ -224,7 +224,7 @@ func (a *sessionAct) asks(
 	return err
 }
 
-// toldSession is the id in the answer to a request, "" while there is none.
+// toldSession returns the session id that the agent answered a request with, "" before it answers.
 func toldSession(b *scenarios.Branch, request int) string {
 	for e := range b.Transcript().From(request) {
 		if e.Source == transcript.Agent && e.Kind == transcript.Response && e.Ref == request {
