@@ -131,16 +131,19 @@ func (f *fragile) Read(p []byte) (int, error) {
 		return 0, f.dead
 	}
 	n, err := f.ReadCloser.Read(p)
-	if n < 2 {
+	event, _, whole := bytes.Cut(p[:n], []byte("\n\n"))
+	if !bytes.Contains(event, []byte("data:")) { // a comment, which nobody would miss
 		return n, err
 	}
 	switch f.met = f.h.meets(ofStreams); f.met {
 	case Cut:
 		f.dead = fmt.Errorf("the connection broke off within an event")
-		n, err = n/2, f.ReadCloser.Close()
+		n, err = len(event)/2, f.ReadCloser.Close()
 	case Ended:
 		f.dead = io.EOF
-		err = f.ReadCloser.Close()
+		if err = f.ReadCloser.Close(); whole { // what came with it comes again
+			n = len(event) + 2
+		}
 	}
 	return n, err
 }
