@@ -77,6 +77,11 @@ func (a *Ability) setsMode() string {
 
 func (t Tool) asks() bool { return len(t.Choices) > 0 }
 
+// once are the kinds of options that answer one question alone.
+func (t Tool) once() []string {
+	return lists.Where(t.Choices, func(kind string) bool { return strings.HasSuffix(kind, "_once") })
+}
+
 // Able reports whether the agent advertises a capability.
 func (a *Ability) able(path string) bool { return a.Able[path] }
 

@@ -74,6 +74,7 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"lost":                func(w *writer, _ *script.Line) { w.lost() },
 		"loses":               func(w *writer, _ *script.Line) { w.lost(); w.stops++; w.at.lost = true },
 		"second-prompt":       func(w *writer, _ *script.Line) { w.second() },
+		"next-prompt":         func(w *writer, _ *script.Line) { w.successor() },
 		"cancel-elsewhere":    func(w *writer, _ *script.Line) { w.Add("cancel %s", pick(w.r, w.idlers()).name) },
 		"way-elsewhere":       func(w *writer, _ *script.Line) { w.reopen(pick(w.r, w.returning())) },
 		"new-session":         func(w *writer, _ *script.Line) { w.newConvo() },
@@ -139,6 +140,14 @@ func (w *writer) second() {
 	if w.V2 { // which of the states ends which prompt is open: the session has no further turn
 		w.at.gone, w.at.solid = true, false
 	}
+}
+
+// successor prompts the session of a turn that is being stopped, and holds the model's reply to it.
+func (w *writer) successor() {
+	name := w.at.owes(w.name("P"))
+	w.prompt(w.at.convo, name)
+	w.at.next = w.name("g")
+	w.Turns = append(w.Turns, turnOf(reply{w.says("text"), gate(w.at.next), w.says("text")}))
 }
 
 // idlers are open sessions in which nothing runs, returning those that can be come back to.

@@ -23,6 +23,12 @@ func episodes() []episode {
 		{10, "held turn", nil, func(w *writer) { w.anyHeld(w.convo()) }},
 		{2, "way in", func(w *writer) bool { return w.has("ways") }, (*writer).wayIn},
 		{3, "asked twice", func(w *writer) bool { return w.has("permissions") && len(w.askers()) > 0 }, (*writer).twice},
+		{1, "asked at once", func(w *writer) bool {
+			return w.has("permissions") && w.has("several") && w.Together && len(w.rewriters()) > 0
+		}, (*writer).askedAtOnce},
+		{1, "answered late", func(w *writer) bool {
+			return w.has("permissions") && w.has("stops") && len(w.rewriters()) > 0
+		}, (*writer).answeredLate},
 		{2, "setting", func(w *writer) bool { return w.has("settings") && len(w.Modes)+len(w.Options) > 0 }, (*writer).set},
 		{2, "at once", func(w *writer) bool { return w.has("several") && len(w.convos) < most }, (*writer).atOnce},
 		{1, "own folder", func(w *writer) bool { return w.has("ways") && w.works("read_file") }, (*writer).ownFolder},
@@ -172,7 +178,7 @@ func (w *writer) twice() {
 		return
 	}
 	of := pick(w.r, w.askers())
-	if of != "write_file" && of != "run_shell" { // the second time there may be nothing to ask for
+	if !slices.Contains(w.rewriters(), of) { // the second time there may be nothing to ask for
 		w.freeTurn(c)
 		return
 	}
@@ -204,15 +210,77 @@ func (w *writer) twice() {
 	}
 }
 
-// asksOnce is a turn whose call is asked for and answered.
-func (w *writer) asksOnce(c *convo, of, how string) call {
+// rewriters are the tools that the agent asks for however often they do the same.
+func (w *writer) rewriters() []string {
+	return lists.Where(w.askers(), func(name string) bool {
+		return (name == "write_file" || name == "run_shell") && len(w.Tools[name].once()) > 0
+	})
+}
+
+// askedAtOnce has two sessions ask for the same tool while neither has an answer: each is asked, and each
+// answer counts where the question was.
+func (w *writer) askedAtOnce() {
+	a := w.inFirstMode()
+	w.open = append(w.open, &turn{convo: a})
+	b := w.inFirstMode()
+	w.open = w.open[:len(w.open)-1]
+	of := pick(w.r, w.rewriters())
+	first, one := w.asks(a, of, "needs ", "hold")
+	w.check("SESSION-020", "asks-too")
+	second, two := w.asks(b, of, "", "hold")
+	w.check("", "goes-on")
+	w.covered("asked at once", of)
+	w.decides(b, two, second)
+	w.decides(a, one, first)
+}
+
+// answeredLate closes the question of a cancelled turn only when the next one is open: the answer is none to that.
+func (w *writer) answeredLate() {
+	c := w.inFirstMode()
+	_, late := w.asks(c, pick(w.r, w.rewriters()), "needs ", "hold late")
+	w.Add("cancel %s", c.name)
+	w.Add("needs await turn cancelled session=%s", c.name)
+	next, ask := w.asks(c, pick(w.r, w.rewriters()), "needs ", "hold")
+	w.Add("answer %s cancelled", late)
+	w.covered("permission open", "earlier answer late")
+	w.decides(c, ask, next)
+}
+
+// inFirstMode is a session in which the agent asks as was learned.
+func (w *writer) inFirstMode() *convo {
+	if c := w.convo(); c.mode == "" {
+		return c
+	}
+	return w.newConvo()
+}
+
+// asks prompts a session, whose model makes a call, and waits for the agent's question.
+func (w *writer) asks(c *convo, of, needs, permit string) (k call, ask string) {
 	w.folder = c.folder()
-	k, _ := w.call(of)
-	w.Add("permit hold about=%s", k.mark)
+	k, _ = w.call(of)
+	w.Add("permit "+permit+" about=%s", k.mark)
 	w.prompt(c, w.name("P"))
 	w.Turns = append(w.Turns, turnOf(reply{k.step}, w.last()))
-	ask := w.name("ASK")
-	w.Add("needs await permission session=%s about~%s as %s", c.name, k.mark, ask)
+	ask = w.name("ASK")
+	w.Add(needs+"await permission session=%s about~%s as %s", c.name, k.mark, ask)
+	return k, ask
+}
+
+// decides answers the question of a turn, and looks at what comes of it.
+func (w *writer) decides(c *convo, ask string, k call) {
+	how := pick(w.r, w.Tools[k.tool].once())
+	w.Add("answer %s %s", ask, how)
+	w.Add("await turn any|error within=60s session=%s", c.name)
+	if how == "allow_once" {
+		w.effects(c, []call{k})
+		return
+	}
+	w.untouched(k)
+}
+
+// asksOnce is a turn whose call is asked for and answered.
+func (w *writer) asksOnce(c *convo, of, how string) call {
+	k, ask := w.asks(c, of, "needs ", "hold")
 	w.Add("permit allow_once about=%s", k.mark)
 	w.Add("answer %s %s", ask, how)
 	w.Add("await turn any|error within=60s session=%s", c.name)

@@ -16,6 +16,7 @@ type turn struct {
 	// gate holds the model, request is the name of the agent's request that is open, done is a
 	// file that a command waits for.
 	gate, request, done string
+	next                string // the gate of a prompt that followed a cancel
 	call                call
 	told                string // asks whether the model is told what the user typed
 	// stopped is the requirement by which the turn ends as cancelled, once the agent was told to
@@ -89,6 +90,8 @@ var states = []state{
 		w.Add("needs await permission session=%s about~%s as %s", t.name, t.call.mark, t.request)
 	}, false},
 	unanswered(3, "file read open", "read_file", "fs/read_text_file"),
+	unanswered(2, "read for an edit open", "edit_file", "fs/read_text_file"),
+	unanswered(2, "read for a write open", "write_file", "fs/read_text_file"),
 	unanswered(3, "file write open", "write_file", "fs/write_text_file"),
 	unanswered(4, "terminal asked for", "run_shell", "terminal/create"),
 	{3, "command running", uses("run_shell"), nil, func(w *writer, t *turn) []reply {

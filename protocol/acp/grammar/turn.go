@@ -92,6 +92,10 @@ func (w *writer) letGo(t *turn) {
 	if stopped {
 		w.endsStopped(t)
 	}
+	if t.next != "" {
+		w.check("CANCEL-001", "ends-the-next")
+		w.Add("cancel %s", t.name)
+	}
 	if t.gate != "" {
 		w.Add("release %s", t.gate)
 		if t.stopped == "" && !t.contested && w.has("stops") && w.one(6) {
@@ -125,6 +129,8 @@ func (w *writer) endsStopped(t *turn) {
 		w.ends(t)
 	case t.loaded:
 		w.Add("await response %s", t.prompt)
+	case t.next != "":
+		w.Add("await response %s stopReason=cancelled", t.prompt)
 	default:
 		w.Add("await turn cancelled session=%s", t.name)
 	}
@@ -252,6 +258,8 @@ var answersOf = map[string][]struct{ name, key, value string }{
 		{"content", "result", `{"content": "held\n"}`}, {"not found", "error", "-32002"},
 		{"internal error", "error", "-32603"}, {"empty content", "result", `{"content": ""}`}, {"refusal", "error", "-32000"},
 	},
+	"read for an edit open": {{"content", "result", `{"content": "held\n"}`}, {"internal error", "error", "-32603"}},
+	"read for a write open": {{"content", "result", `{"content": "held\n"}`}, {"internal error", "error", "-32603"}},
 	"file write open": {
 		{"internal error", "error", "-32603"}, {"refusal", "error", "-32000"},
 	},
