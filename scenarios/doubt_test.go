@@ -18,14 +18,17 @@ var _ = Describe("waits of RunAll", func() {
 		hangs = "check a\nprompt 'Wait.'\nawait turn end_turn\n-- llm.yaml --\nreplies:\n  - - gate: never\n"
 		slow  = "check a\nprompt 'Wait.'\nawait turn end_turn\n-- llm.yaml --\nreplies:\n  - - pause: 500ms\n    - text: Done.\n"
 	)
+	parsed := func(id, script string) *scenarios.Scenario {
+		GinkgoHelper()
+		s, err := acp.V1().Parse(id, id+".txtar", []byte(script))
+		Expect(err).NotTo(HaveOccurred())
+		return s
+	}
 	play := func(scripts ...string) results.Run {
 		DeferCleanup(scenarios.ShortestDoubt(50 * time.Millisecond))
 		var list []*scenarios.Scenario
 		for i, script := range scripts {
-			id := string(rune('a' + i))
-			s, err := acp.V1().Parse(id, id+".txtar", []byte(script))
-			Expect(err).NotTo(HaveOccurred())
-			list = append(list, s)
+			list = append(list, parsed(string(rune('a'+i)), script))
 		}
 		e := engine()
 		e.StepTimeout = 2 * time.Second
@@ -41,6 +44,20 @@ var _ = Describe("waits of RunAll", func() {
 		Expect(r.Results[2].Verdict).To(Equal(results.Inconclusive), "what was cut proves nothing")
 		const full, cut = "step timeout 2s", "step timeout 50ms instead of 2s, since such a wait was in vain before"
 		Expect(timers).To(HaveExactElements(full, full, cut, cut))
+	})
+
+	It("are cut by an engine that doubts, and by no other", func() {
+		DeferCleanup(scenarios.ShortestDoubt(50 * time.Millisecond))
+		whole := engine()
+		whole.StepTimeout = time.Second
+		doubting := whole.Doubting()
+		var cut []bool
+		for i, e := range []*scenarios.Engine{&doubting, &doubting, whole} {
+			for _, v := range e.Run(context.Background(), parsed(string(rune('a'+i)), hangs)).Vain {
+				cut = append(cut, v.Cut)
+			}
+		}
+		Expect(cut).To(Equal([]bool{false, true, false}))
 	})
 
 	It("judge nobody by a cut: where one more at full length is not in vain, all are played again", func() {

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/acp/grammar"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -49,6 +50,21 @@ func (o one) Draw(k sweep.Key) sweep.DrawnSession {
 func (one) AskMode() string { return "" }
 
 func (one) Pairs() [][2]string { return [][2]string{{"state", "act"}} }
+
+// inTurn is a grammar of sessions that are drawn one after another.
+type inTurn []string
+
+func (l *inTurn) Draw(k sweep.Key) sweep.DrawnSession {
+	next := (*l)[0]
+	if len(*l) > 1 {
+		*l = (*l)[1:]
+	}
+	return one(next).Draw(k)
+}
+
+func (*inTurn) AskMode() string { return "" }
+
+func (*inTurn) Pairs() [][2]string { return one("").Pairs() }
 
 var _ = Describe("drawn sessions", func() {
 	It("blame nothing of the reference agent", func() {
@@ -87,6 +103,18 @@ var _ = Describe("drawn sessions", func() {
 		Expect(explore(e, turn, twice).Notes).To(ContainElements(HavePrefix("1 of 4 sessions differed"),
 			MatchRegexp(`^1\.\d\.0: session/prompt answered end_turn 0 times, then 1 times; session/prompt answered refusal 1 times, then 0 times$`)))
 		Expect(explore(engine(""), turn, twice).Notes).To(ContainElement(HavePrefix("0 of 4 sessions differed")))
+	})
+
+	It("blame nobody for a wait that was cut short", func() {
+		e := engine("")
+		e.StepTimeout = 4 * time.Second
+		const slow = "check slow\nprompt 'Wait.'\nawait turn end_turn\n-- llm.yaml --\nreplies:\n  - - pause: 2500ms\n    - text: Done.\n"
+		w := &sweep.Sweeper{Engine: e, Jobs: 1, Max: 2, Confirm: 1}
+		hangs := strings.NewReplacer("slow", "hangs", "pause: 2500ms", "gate: never").Replace(slow)
+		out, err := w.Explore(context.Background(), &inTurn{hangs, slow}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(out.Run.Sweep.Explored).To(Equal(2))
+		Expect(lists.Map(out.Findings, func(f sweep.Finding) string { return f.Rule })).NotTo(ContainElement(ContainSubstring("slow")))
 	})
 
 	It("are divided among shards", func() {

@@ -197,11 +197,11 @@ func (w *writer) twice() {
 	w.Turns = append(w.Turns, turnOf(reply{k.step}, w.last()))
 	if always {
 		w.check("PERM-009", "remembers")
-		w.Add("await turn any|error within=60s session=%s", other.name)
+		w.Add("await turn any|error %s session=%s", w.soon(), other.name)
 		w.Add("! saw permission session=%s", other.name)
 	} else {
 		w.check("PERM-008", "asks-again")
-		w.Add("await turn any|error within=60s session=%s", other.name)
+		w.Add("await turn any|error %s session=%s", w.soon(), other.name)
 		w.Add("saw permission session=%s", other.name)
 	}
 	w.check("", "goes-on")
@@ -270,7 +270,7 @@ func (w *writer) asks(c *convo, of, needs, permit string) (k call, ask string) {
 func (w *writer) decides(c *convo, ask string, k call) {
 	how := pick(w.r, w.Tools[k.tool].once())
 	w.Add("answer %s %s", ask, how)
-	w.Add("await turn any|error within=60s session=%s", c.name)
+	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
 	if how == "allow_once" {
 		w.effects(c, []call{k})
 		return
@@ -283,7 +283,7 @@ func (w *writer) asksOnce(c *convo, of, how string) call {
 	k, ask := w.asks(c, of, "needs ", "hold")
 	w.Add("permit allow_once about=%s", k.mark)
 	w.Add("answer %s %s", ask, how)
-	w.Add("await turn any|error within=60s session=%s", c.name)
+	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
 	return k
 }
 
@@ -333,7 +333,7 @@ func (w *writer) ownFolder() {
 	}
 	w.Turns = append(w.Turns, turnOf(first, w.last()))
 	w.check("SESSION-007", "stays-in-its-folder")
-	w.Add("await turn any|error within=60s session=%s", c.name)
+	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
 	w.Add("! saw model request session=%s raw~%s", c.name, "out-of-place-"+mark)
 	w.Add("! exists %s", mark+"new.txt")
 	w.check("", "goes-on")

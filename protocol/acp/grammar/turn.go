@@ -3,6 +3,7 @@ package grammar
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
@@ -32,7 +33,7 @@ func (w *writer) freeTurn(c *convo) {
 		w.check("", "goes-on")
 	case how == refusedByModel:
 		w.check("V2-PRM-005", "fails")
-		w.ends(t)
+		w.Add("await turn any|error within=60s session=%s", t.name)
 		w.Add("saw state idle stopReason=error session=%s", t.name)
 		w.check("", "goes-on")
 	case thought:
@@ -40,6 +41,8 @@ func (w *writer) freeTurn(c *convo) {
 		w.check("MSG-010", "thinks-apart")
 		w.Add("! saw agent_message text~%s session=%s", quiet, t.name)
 		w.check("", "goes-on")
+	case how == "failure":
+		w.Add("await turn any|error within=60s session=%s", t.name)
 	default:
 		w.ends(t)
 	}
@@ -47,10 +50,18 @@ func (w *writer) freeTurn(c *convo) {
 }
 
 // ends waits for the end of a turn.
-func (w *writer) ends(t *turn) { w.Add("await turn any|error within=60s session=%s", t.name) }
+func (w *writer) ends(t *turn) { w.Add("await turn any|error %s session=%s", w.soon(), t.name) }
 
 // endsWell waits for the end of a turn that nothing keeps from its own.
-func (w *writer) endsWell(c *convo) { w.Add("await turn end_turn within=60s session=%s", c.name) }
+func (w *writer) endsWell(c *convo) { w.Add("await turn end_turn %s session=%s", w.soon(), c.name) }
+
+// soon bounds a wait for a turn in which the model does not fail, so that no agent waits to ask again.
+func (w *writer) soon() script.Word {
+	if w.Turn > time.Second {
+		return script.Option("within", "60s")
+	}
+	return script.Option("within", "20s")
+}
 
 // heldTurn is a turn that is held in a state, in which acts are done.
 func (w *writer) heldTurn(c *convo, s state) {
@@ -109,12 +120,12 @@ func (w *writer) letGo(t *turn) {
 	switch {
 	case stopped:
 	case t.gone || len(t.later) > 0 && !w.V2:
-		w.Add("await response %s within=60s", t.prompt)
+		w.Add("await response %s %s", t.prompt, w.soon())
 	default:
 		w.ends(t)
 	}
 	for _, name := range t.later {
-		w.Add("await response %s within=60s", name)
+		w.Add("await response %s %s", name, w.soon())
 	}
 	if t.stopped == "" && !t.contested {
 		w.ended(t)
