@@ -60,7 +60,8 @@ export function app() {
 			return { modes: modeState(session) }
 		})
 		.onRequest(methods.agent.session.resume, async ({ params, client }) => {
-			const session = await again(params, client)
+			const live = fault("resume-of-open-session-keeps-old-place") && sessions.get(params.sessionId)
+			const session = live || (await again(params, client))
 			if (fault("resume-replays-history")) await replay(session)
 			return { modes: modeState(session) }
 		})

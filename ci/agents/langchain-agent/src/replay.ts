@@ -6,6 +6,7 @@ import { shown, outcome } from "./middleware/tool.js"
 import type { Session } from "./session.js"
 
 export async function replay(session: Session) {
+	await session.ready
 	const { values } = await session.agent.graph.getState(session.config)
 	const messages: BaseMessage[] = values.messages ?? []
 	const results = new Map(messages.filter((m) => ToolMessage.isInstance(m)).map((m) => [m.tool_call_id, m]))
@@ -21,6 +22,7 @@ export async function replay(session: Session) {
 			if (text) await session.update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } })
 			for (const call of message.tool_calls ?? []) {
 				const result = results.get(call.id!)
+				if (!result && fault("replay-stops-at-unfinished-call")) return
 				await session.update({ sessionUpdate: "tool_call", ...shown(call, session), ...(result ? outcome(result) : { status: "failed" }) })
 			}
 		}

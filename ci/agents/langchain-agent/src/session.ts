@@ -3,6 +3,7 @@ import { isAbsolute } from "node:path"
 import { methods, RequestError, type AgentContext, type ClientCapabilities, type McpServer, type SessionUpdate } from "@agentclientprotocol/sdk"
 import { build, type Agent } from "./agent.js"
 import type { FileSaver } from "./checkpoints.js"
+import { fault } from "./fault.js"
 import type { Mode } from "./middleware/mode.js"
 import { connect, type Servers } from "./tools/mcp.js"
 import { tools } from "./tools/index.js"
@@ -13,6 +14,10 @@ export class Session {
 	agent!: Agent
 	mode: Mode = "interactive"
 	running?: AbortController
+	/** A cancel that no turn has had yet. */
+	early = false
+	/** Its servers and its agent are there. */
+	ready: Promise<void> = Promise.resolve()
 	/** The end of the turn that runs, good or bad. */
 	ended: Promise<unknown> = Promise.resolve()
 	/** Calls that were shown and have not ended. */
@@ -34,9 +39,15 @@ export class Session {
 			if (!isAbsolute(root)) throw RequestError.invalidParams({ path: root }, "the path is not absolute")
 		}
 		const session = new Session(id, place.cwd, roots, client, capabilities)
-		session.servers = await connect(place.mcpServers ?? [])
-		session.agent = build(session, [...tools(session), ...session.servers.tools], saver)
+		session.ready = session.start(place.mcpServers ?? [], saver)
+		session.ready.catch(() => undefined) // who waits for it hears of it
+		if (!fault("cancel-lost-while-servers-start")) await session.ready
 		return session
+	}
+
+	private async start(servers: McpServer[], saver: FileSaver) {
+		this.servers = await connect(servers)
+		this.agent = build(this, [...tools(this), ...this.servers.tools], saver)
 	}
 
 	/** The thread of the checkpointer is the session. */
@@ -50,12 +61,15 @@ export class Session {
 	}
 
 	cancel() {
+		const late = !this.running || this.running.signal.aborted
+		if (late && fault("cancel-without-turn-hits-next-prompt")) this.early = true
 		this.running?.abort()
 	}
 
 	async close() {
-		this.cancel()
+		if (this.calls.size === 0 || !fault("close-lets-running-call-finish")) this.cancel()
 		await this.ended
+		await this.ready.catch(() => undefined)
 		await this.servers?.close()
 	}
 }

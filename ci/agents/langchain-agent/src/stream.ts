@@ -15,6 +15,8 @@ export class Tokens extends BaseCallbackHandler {
 	// The turn must not end before its last token is on its way.
 	override awaitHandlers = true
 
+	private last = ""
+
 	constructor(private readonly session: Session) {
 		super()
 	}
@@ -23,6 +25,8 @@ export class Tokens extends BaseCallbackHandler {
 		const chunk = fields?.chunk as { message?: AIMessageChunk } | undefined
 		const thought = chunk?.message ? reasoningOf(chunk.message) : ""
 		if (thought) await this.session.update({ sessionUpdate: "agent_thought_chunk", content: { type: "text", text: thought } })
+		if (token && token === this.last && fault("repeated-token-dropped")) return
+		if (token) this.last = token
 		if (fault("whitespace-tokens-lost") ? token.trim() : token) await this.session.update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: token } })
 	}
 

@@ -17,7 +17,10 @@ export async function prompt(session: Session, blocks: ContentBlock[], request: 
 	let cancel: AbortController | undefined
 	try {
 		if (session.running) throw RequestError.invalidRequest({ sessionId: session.id }, "a turn of this session is running")
+		if (fault("cancel-lost-while-servers-start")) await session.ready
 		const stop = (cancel = session.running = new AbortController())
+		if (session.early) stop.abort()
+		session.early = false
 		request.addEventListener("abort", () => stop.abort())
 		const turn = run(session, blocks, stop.signal)
 		session.ended = turn.catch(() => undefined)
@@ -42,7 +45,9 @@ async function run(session: Session, blocks: ContentBlock[], signal: AbortSignal
 		if (stop) return { stopReason: stop }
 		throw toRequestError(e)
 	} finally {
-		if (!signal.aborted || !fault("calls-cancelled-at-permission-stay-pending")) await endAll(session)
+		const cancelled = signal.aborted && fault("cancelled-calls-told-as-cancelled")
+		const status = cancelled ? ("cancelled" as "failed") : "failed"
+		if (!signal.aborted || !fault("calls-cancelled-at-permission-stay-pending")) await endAll(session, status)
 	}
 }
 

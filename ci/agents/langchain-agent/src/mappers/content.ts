@@ -1,6 +1,7 @@
 // Content of ACP as LangChain's, and back.
 import type { ContentBlock } from "@agentclientprotocol/sdk"
 import { HumanMessage, type AIMessage, type AIMessageChunk, type MessageContent } from "@langchain/core/messages"
+import { fault } from "../fault.js"
 
 type Part = Exclude<MessageContent, string>[number]
 
@@ -20,6 +21,7 @@ function part(block: ContentBlock): Part {
 		case "image":
 			return { type: "image_url", image_url: { url: `data:${block.mimeType};base64,${block.data}` } }
 		case "resource_link":
+			if (block.title && fault("link-title-hides-uri")) return { type: "text", text: block.title }
 			return { type: "text", text: `[${block.title ?? block.name}](${block.uri})` }
 		case "resource":
 			if ("text" in block.resource) return { type: "text", text: `<file uri="${block.resource.uri}">\n${block.resource.text}\n</file>` }

@@ -1,7 +1,6 @@
 // Modes: what the agent may do without the user, and at all.
 import { RequestError, type SessionModeState } from "@agentclientprotocol/sdk"
 import { ToolMessage } from "@langchain/core/messages"
-import type { ToolCall } from "@langchain/core/messages/tool"
 import { createMiddleware } from "langchain"
 import { z } from "zod"
 import { fault } from "../fault.js"
@@ -22,9 +21,12 @@ export function modeState(session: Session): SessionModeState {
 	return { currentModeId: session.mode, availableModes: Object.entries(modes).map(([id, mode]) => ({ id, ...mode })) }
 }
 
+/** The mode that was set last, in whatever session. */
+let latest: Mode | undefined
+
 export function setMode(session: Session, id: string) {
 	if (!Object.hasOwn(modes, id) && !fault("unknown-mode-taken")) throw RequestError.invalidParams({ modeId: id }, "there is no such mode")
-	session.mode = id as Mode
+	session.mode = latest = id as Mode
 }
 
 /** The mode a reply is treated in: what the user sets later is for later replies. */
@@ -35,12 +37,17 @@ export function modeMiddleware(session: Session) {
 		name: "ModeMiddleware",
 		stateSchema: modeSchema.extend({ plan: z.array(z.string()).default([]) }),
 		afterModel: async (state) => {
-			const mode = (fault("mode-fixed-by-first-reply") && state.mode) || session.mode
+			const elsewhere = fault("mode-of-other-session-counts") && latest
+			const mode = (fault("mode-fixed-by-first-reply") && state.mode) || elsewhere || session.mode
 			if (mode === "agentic" || mode === "interactive") return { mode }
 			const plan = [...state.plan]
+			const from = fault("plan-forgets-steps-of-earlier-replies") ? plan.length : 0
 			const refused: ToolMessage[] = []
 			for (const call of openCalls(state.messages).calls.filter(hasEffect)) {
-				if (mode === "planning") await grow(session, plan, call)
+				if (mode === "planning") {
+					plan.push(shown(call, session).title)
+					await tell(session, plan.slice(from))
+				}
 				refused.push(new ToolMessage({ tool_call_id: call.id!, name: call.name, status: "error",
 					content: mode === "planning" ? `Planned as step ${plan.length}. Nothing was changed.` : "Nothing was changed: the mode is read-only." }))
 				await end(session, refused.at(-1)!)
@@ -50,8 +57,7 @@ export function modeMiddleware(session: Session) {
 	})
 }
 
-/** Adds a step. A plan is always told as a whole. */
-async function grow(session: Session, plan: string[], call: ToolCall) {
-	plan.push(shown(call, session).title)
+/** A plan is always told as a whole. */
+async function tell(session: Session, plan: string[]) {
 	await session.update({ sessionUpdate: "plan", entries: plan.map((content) => ({ content, priority: "medium", status: "pending" })) })
 }

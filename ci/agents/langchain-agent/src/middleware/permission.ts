@@ -30,7 +30,8 @@ export function permissionMiddleware(session: Session) {
 				const rejected: ToolMessage[] = []
 				for (const call of calls.filter((c) => hasEffect(c) && state.mode !== "agentic")) {
 					const kept = always[call.name]
-					const decision: Decision = kept ? { type: kept } : interrupt(call)
+					const allow = kept && fault("reject-always-kept-as-allow")
+					const decision: Decision = allow ? { type: "approve" } : kept ? { type: kept } : interrupt(call)
 					if (decision.always && decision.type !== "edit") always[call.name] = decision.type
 					if (decision.type === "edit") call.args = decision.args ?? call.args
 					if (decision.type === "reject") {

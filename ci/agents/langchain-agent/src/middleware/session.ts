@@ -22,7 +22,9 @@ export function sessionMiddleware() {
 			// The specification: a refused prompt and all that came after it are
 			// no part of the next prompt's context.
 			const asked = (m: BaseMessage) => HumanMessage.isInstance(m)
-			const from = fault("refusal-drops-earlier-turns") ? state.messages.findIndex(asked) : state.messages.findLastIndex(asked)
+			let from = state.messages.findLastIndex(asked)
+			if (fault("refusal-drops-earlier-turns")) from = state.messages.findIndex(asked)
+			if (fault("refusal-after-call-stays-in-context")) from = state.messages.length - 2
 			return { stop, messages: state.messages.slice(from).map((m) => new RemoveMessage({ id: m.id! })) }
 		},
 	})
@@ -31,9 +33,11 @@ export function sessionMiddleware() {
 /** A turn that was cancelled leaves calls without a result, which providers refuse. */
 function withResults(messages: BaseMessage[]): BaseMessage[] {
 	const done = new Set(messages.filter((m) => ToolMessage.isInstance(m)).map((m) => m.tool_call_id))
+	const last = messages.findLast((m) => AIMessage.isInstance(m))
+	const cut = (m: BaseMessage) => m === last || !fault("cancelled-calls-answered-once")
 	return messages.flatMap((m) => [
 		m,
-		...(AIMessage.isInstance(m) ? (m.tool_calls ?? []) : [])
+		...(AIMessage.isInstance(m) && cut(m) ? (m.tool_calls ?? []) : [])
 			.filter((call) => !done.has(call.id!))
 			.map((call) => new ToolMessage({ tool_call_id: call.id!, name: call.name, status: "error", content: "The user cancelled the turn." })),
 	])

@@ -1,7 +1,7 @@
 // A tool call as the editor sees it: pending when the model asks for it, in
 // progress when it runs, then completed or failed.
 import { isAbsolute, resolve } from "node:path"
-import { RequestError, type ToolCallContent, type ToolKind } from "@agentclientprotocol/sdk"
+import { RequestError, type ToolCallContent, type ToolCallStatus, type ToolKind } from "@agentclientprotocol/sdk"
 import { ToolMessage } from "@langchain/core/messages"
 import type { ToolCall } from "@langchain/core/messages/tool"
 import { isGraphBubbleUp } from "@langchain/langgraph"
@@ -50,8 +50,10 @@ export async function end(session: Session, result: ToolMessage) {
 }
 
 /** Ends the calls that a turn leaves open. */
-export async function endAll(session: Session) {
-	for (const toolCallId of session.calls) await session.update({ sessionUpdate: "tool_call_update", toolCallId, status: "failed" })
+export async function endAll(session: Session, status: ToolCallStatus) {
+	for (const toolCallId of session.calls) {
+		await session.update({ sessionUpdate: "tool_call_update", toolCallId, status })
+	}
 	session.calls.clear()
 }
 
@@ -83,7 +85,8 @@ const kinds: [RegExp, ToolKind][] = [
 ]
 
 export function kindOf(name: string): ToolKind {
-	return kinds.find(([pattern]) => pattern.test(name))?.[1] ?? "other"
+	const own = fault("mcp-tool-taken-for-reading") ? name.replace(/^mcp__.+?__/, "") : name
+	return kinds.find(([pattern]) => pattern.test(own))?.[1] ?? "other"
 }
 
 /** Whether a call may change something. */

@@ -1,4 +1,5 @@
 // Reading, writing and editing files.
+import { readFile } from "node:fs/promises"
 import { tool } from "@langchain/core/tools"
 import { z } from "zod"
 import { fault } from "../fault.js"
@@ -8,9 +9,11 @@ import type { Workspace } from "./workspace.js"
 const path = z.string().describe("Path of the file")
 
 export function fileTools(files: Workspace) {
-	const write = async (full: string, oldText: string | null, newText: string): Promise<[string, Artifact]> => {
+	type Written = Promise<[string, Artifact]>
+	const write = async (full: string, oldText: string | null, newText: string, path = full): Written => {
 		await files.write(full, newText)
-		return [`Wrote ${full}.`, { content: [{ type: "diff", path: full, newText, ...(oldText === null ? {} : { oldText }) }] }]
+		const old = oldText === null ? {} : { oldText }
+		return [`Wrote ${full}.`, { content: [{ type: "diff", path, newText, ...old }] }]
 	}
 	return [
 		tool(async (a) => files.read(files.resolve(a.path)), { name: "read_file", description: "Reads a text file", schema: z.object({ path }) }),
@@ -24,10 +27,11 @@ export function fileTools(files: Workspace) {
 		tool(
 			async (a) => {
 				const full = files.resolve(a.path)
-				const before = await files.read(full)
+				const before = await (fault("edit-starts-from-disk") ? readFile(full, "utf8") : files.read(full))
 				const parts = before.split(a.old)
 				if (parts.length !== 2) throw new Error(`the old text is in ${a.path} ${parts.length - 1} times, not once`)
-				return write(full, before, fault("dollar-signs-in-edit-expanded") ? before.replace(a.old, a.new) : parts.join(a.new))
+				const after = fault("dollar-signs-in-edit-expanded") ? before.replace(a.old, a.new) : parts.join(a.new)
+				return write(full, before, after, fault("edit-diff-path-as-model-gave") ? a.path : full)
 			},
 			{
 				name: "edit_file",

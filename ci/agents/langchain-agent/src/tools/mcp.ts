@@ -6,9 +6,15 @@ import { fault } from "../fault.js"
 
 export type Servers = { tools: StructuredToolInterface[]; close(): Promise<void> }
 
+/** By the names of the servers. */
+const shared = new Map<string, Servers>()
+
 /** Connects what can be connected: one broken server must not cost the session. */
 export async function connect(servers: McpServer[]): Promise<Servers> {
 	if (servers.length === 0) return { tools: [], close: async () => undefined }
+	const names = servers.map((s) => s.name).join()
+	const known = fault("mcp-servers-shared-by-name") && shared.get(names)
+	if (known) return known
 	const client = new MultiServerMCPClient({
 		mcpServers: Object.fromEntries(servers.map((s) => [s.name, connection(s)])),
 		prefixToolNameWithServerName: true,
@@ -16,7 +22,10 @@ export async function connect(servers: McpServer[]): Promise<Servers> {
 		throwOnLoadError: false,
 		onConnectionError: "ignore",
 	})
-	return { tools: await client.getTools(), close: () => client.close() }
+	const tools = await client.getTools()
+	if (!fault("mcp-servers-shared-by-name")) return { tools, close: () => client.close() }
+	shared.set(names, { tools, close: async () => undefined }) // others may use them
+	return shared.get(names)!
 }
 
 function connection(server: McpServer): Connection {

@@ -40,7 +40,8 @@ async function inTerminal(session: Session, command: string, toolCallId: string,
 		const { exitCode, signal: by } = await terminal.waitForExit()
 		signal?.throwIfAborted()
 		const { output } = await terminal.currentOutput()
-		const status = by ? `ended by ${by}` : exitCode ? `exit status ${exitCode}` : null
+		const ended = fault("signalled-command-told-as-completed") ? null : by
+		const status = ended ? `ended by ${ended}` : exitCode ? `exit status ${exitCode}` : null
 		return [told({ output, status }), { content, failed: status !== null }]
 	} finally {
 		signal?.removeEventListener("abort", stop)
@@ -55,7 +56,8 @@ function here(command: string, cwd: string, signal?: AbortSignal): Promise<Ended
 		let output = ""
 		child.stdout.on("data", (data) => (output += data))
 		child.stderr.on("data", (data) => (output += data))
-		const stop = () => child.pid && process.kill(-child.pid, "SIGKILL")
+		const whole = fault("stop-kills-shell-not-what-it-started") ? 1 : -1
+		const stop = () => child.pid && process.kill(whole * child.pid, "SIGKILL")
 		if (signal?.aborted) stop()
 		signal?.addEventListener("abort", stop)
 		child.on("error", reject)
