@@ -217,21 +217,28 @@ func (w *writer) rewriters() []string {
 	})
 }
 
-// askedAtOnce has two sessions ask for the same tool while neither has an answer: each is asked, and each
-// answer counts where the question was.
+// askedAtOnce has a session ask while another waits for the answer to such a question: it is asked, and each answer
+// counts where the question was. The second question may wait for the first.
 func (w *writer) askedAtOnce() {
 	a := w.inFirstMode()
 	w.open = append(w.open, &turn{convo: a})
 	b := w.inFirstMode()
 	w.open = w.open[:len(w.open)-1]
 	of := pick(w.r, w.rewriters())
-	first, one := w.asks(a, of, "needs ", "hold")
-	w.check("SESSION-020", "asks-too")
-	second, two := w.asks(b, of, "", "hold")
-	w.check("", "goes-on")
+	first, ask := w.asks(a, of, "needs ", "hold")
+	w.folder = b.folder()
+	second, _ := w.call(of)
+	how := pick(w.r, w.Tools[of].once())
+	w.Add("permit "+how+" about=%s", second.mark)
+	w.prompt(b, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(reply{second.step}, w.last()))
+	w.Add("await quiet 200ms")
 	w.covered("asked at once", of)
-	w.decides(b, two, second)
-	w.decides(a, one, first)
+	w.decides(a, ask, first)
+	w.endsAsked(b, how, second)
+	w.check("SESSION-020", "asks-too")
+	w.Add("saw permission session=%s about~%s", b.name, second.mark)
+	w.check("", "goes-on")
 }
 
 // answeredLate closes the question of a cancelled turn only when the next one is open: the answer is none to that.
@@ -266,10 +273,15 @@ func (w *writer) asks(c *convo, of, needs, permit string) (k call, ask string) {
 	return k, ask
 }
 
-// decides answers the question of a turn, and looks at what comes of it.
+// decides answers the question of a turn.
 func (w *writer) decides(c *convo, ask string, k call) {
 	how := pick(w.r, w.Tools[k.tool].once())
 	w.Add("answer %s %s", ask, how)
+	w.endsAsked(c, how, k)
+}
+
+// endsAsked waits for the end of a turn whose question has an answer, and looks at what comes of it.
+func (w *writer) endsAsked(c *convo, how string, k call) {
 	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
 	if how == "allow_once" {
 		w.effects(c, []call{k})
