@@ -116,22 +116,18 @@ func (w *writer) wayIn() {
 // atOnce opens two sessions, or comes back to two, before either answer is there. Each goes on as itself.
 func (w *writer) atOnce() {
 	how, pair := "new", []*convo{{name: w.name("s")}, {name: w.name("s")}}
-	if w.has("ways") && w.ways("load") && w.ways("close") && len(w.convos) > 0 {
+	if w.has("ways") && w.ways("load") && len(w.convos) > 0 {
 		how, pair = "load", []*convo{w.solidConvo(), w.newConvo()}
 		w.plainTurn(pair[1])
+		w.leavesAll(pair)
 	} else {
 		w.convos = append(w.convos, pair...)
-	}
-	if how == "load" {
-		for _, c := range pair {
-			w.Add("session close %s", c.name)
-		}
 	}
 	var opened []string
 	for _, c := range pair {
 		opened = append(opened, w.name("N"))
 		w.Add("session %s %s %s wait=no as %s", how, c.name, c.in(), w.named)
-		c.servers = w.served()
+		c.gone, c.servers = false, w.served()
 	}
 	w.check("", "opens-both")
 	for _, name := range opened {
@@ -149,6 +145,17 @@ func (w *writer) atOnce() {
 		w.modelSaw("! ", c, cmp.Or(told[1-i], pair[1-i].told))
 	}
 	w.check("", "goes-on")
+}
+
+// leavesAll leaves sessions that will be come back to.
+func (w *writer) leavesAll(list []*convo) {
+	if w.ways("close") && w.one(2) {
+		for _, c := range list {
+			w.Add("session close %s", c.name)
+		}
+	} else if w.has("process") {
+		w.lost("restart")
+	}
 }
 
 // modelSaw asks whether the model was told something in the latest turn of a session.
