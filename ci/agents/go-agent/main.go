@@ -28,6 +28,7 @@ type session struct {
 	updated        time.Time
 	history        []message
 	answers        map[string]bool // remembered permissions: program -> allowed
+	asked          map[string]bool // what the user has seen a question about
 	mcp            []*mcpServer
 	mcpReady       chan struct{}
 	dir            string // where the last cd went
@@ -44,6 +45,8 @@ type gofer struct {
 	sessions map[string]*session
 	cancels  map[string]int
 	terminal bool
+	reads    bool // the editor reads files
+	told     bool // some session has the commands
 	calls    int
 	folder   string // of the first session
 	newest   string // session of the newest prompt
@@ -132,6 +135,10 @@ func (g *gofer) Initialize(_ context.Context, p acp.InitializeRequest) (acp.Init
 	if p.ProtocolVersion > acp.ProtocolVersionNumber && fault("newer-version-refused") {
 		return acp.InitializeResponse{}, acp.NewInvalidRequest("this agent speaks version 1 of the protocol")
 	}
+	if p.ClientInfo == nil && fault("editor-without-name-refused") {
+		return acp.InitializeResponse{}, acp.NewInvalidRequest("clientInfo is missing")
+	}
+	g.reads = p.ClientCapabilities.Fs.ReadTextFile
 	g.terminal = p.ClientCapabilities.Terminal ||
 		p.ClientCapabilities.Fs.WriteTextFile && fault("terminal-used-when-only-files-offered")
 	return acp.InitializeResponse{
@@ -153,7 +160,7 @@ func (g *gofer) NewSession(_ context.Context, p acp.NewSessionRequest) (acp.NewS
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := &session{cwd: filepath.Clean(p.Cwd), answers: map[string]bool{}, mcpReady: make(chan struct{}),
-		updated: time.Now()}
+		updated: time.Now(), asked: map[string]bool{}}
 	s.id = fmt.Sprintf("gofer.%d.%d", os.Getpid(), time.Now().UnixNano())
 	if fault("sessions-of-same-second-share-id") {
 		s.id = fmt.Sprintf("gofer.%d.%d", os.Getpid(), time.Now().Unix())
@@ -280,7 +287,7 @@ func (g *gofer) CloseSession(_ context.Context, p acp.CloseSessionRequest) (acp.
 		if fault("close-leaves-mcp-servers") {
 			break
 		}
-		m.close()
+		m.current().close()
 	}
 	return acp.CloseSessionResponse{}, nil
 }
@@ -306,6 +313,15 @@ func (g *gofer) SetSessionMode(context.Context, acp.SetSessionModeRequest) (acp.
 func (t *turn) commands() {
 	t.tell(acp.SessionUpdate{AvailableCommandsUpdate: &acp.SessionAvailableCommandsUpdate{
 		AvailableCommands: []acp.AvailableCommand{{Name: "reset", Description: "Forget the conversation so far"}}}})
+}
+
+// untold reports once for a session that it has not got the commands.
+func (g *gofer) untold(s *session) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	told := s.told || g.told && fault("commands-told-in-first-session-only")
+	s.told, g.told = true, true
+	return !told
 }
 
 func (g *gofer) ending(s *session) bool {
@@ -355,8 +371,7 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 		g.mu.Unlock()
 	}()
 	t := &turn{g: g, s: s, ctx: ctx}
-	if !s.told {
-		s.told = true
+	if g.untold(s) {
 		t.commands()
 	}
 	alone := len(p.Prompt) == 1 || !fault("reset-beside-other-blocks-ignored")
@@ -372,6 +387,7 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 		t.title(words)
 	}
 	before := len(s.history)
+	content = append(content, t.linked(p.Prompt)...)
 	s.history = append(s.history, message{Role: "user", Content: content})
 	reason, err := t.run()
 	if reason, err = t.end(before, reason, err); err != nil {

@@ -41,9 +41,20 @@ type mcpReply struct {
 	Error  *struct{ Message string }
 }
 
+// arguments takes options apart that come as one word with their value.
+func arguments(given []string) (args []string) {
+	if !fault("mcp-argument-with-blank-split") {
+		return given
+	}
+	for _, a := range given {
+		args = append(args, strings.Fields(a)...)
+	}
+	return args
+}
+
 func startMCP(m *acp.McpServerStdio, cwd string) (*mcpServer, error) {
 	s := &mcpServer{name: m.Name, wait: map[int]chan mcpReply{}, dead: make(chan struct{})}
-	s.cmd = exec.Command(m.Command, m.Args...)
+	s.cmd = exec.Command(m.Command, arguments(m.Args)...)
 	if fault("mcp-args-dropped") {
 		s.cmd = exec.Command(m.Command)
 	}
@@ -174,11 +185,23 @@ func (s *mcpServer) use(ctx context.Context, name string, input map[string]any) 
 	for _, c := range res.Content {
 		parts = append(parts, c.Text)
 	}
-	return strings.Join(parts, "\n"), !res.IsError
+	return strings.Join(parts, "\n"), !res.IsError || fault("mcp-tools-own-error-completed")
+}
+
+// current is the server that runs under the name.
+func (s *mcpServer) current() *mcpServer {
+	if now, is := running.Load(s.name); is && fault("close-ends-newest-mcp-server-of-name") {
+		return now.(*mcpServer)
+	}
+	return s
 }
 
 func (s *mcpServer) close() {
 	s.in.Close()
+	if fault("close-waits-for-stubborn-mcp-server") {
+		<-s.dead // it may have something to save
+		return
+	}
 	select {
 	case <-s.dead:
 	case <-time.After(500 * time.Millisecond):

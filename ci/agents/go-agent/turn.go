@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -75,6 +77,9 @@ func (t *turn) tell(u acp.SessionUpdate) {
 		}
 		defer func(began time.Time) { t.late = time.Since(began) > 2*time.Second }(time.Now())
 	}
+	if u.AgentMessageChunk != nil && fault("message-ids-return-after-reset") {
+		u.AgentMessageChunk.MessageId = acp.Ptr(fmt.Sprintf("%s.%d", t.s.id, len(t.s.history)))
+	}
 	_ = t.g.conn.SessionUpdate(context.Background(), acp.SessionNotification{SessionId: acp.SessionId(t.s.id), Update: u})
 }
 
@@ -97,6 +102,36 @@ func elsewhere(l *acp.ContentBlockResourceLink) bool {
 	return l != nil && !strings.HasPrefix(l.Uri, "file://") && fault("link-to-no-file-refused")
 }
 
+// unusual reports whether an image is of a kind that not every model takes.
+func unusual(i *acp.ContentBlockImage) bool {
+	return i != nil && i.MimeType != "image/png" && i.MimeType != "image/jpeg" &&
+		fault("image-neither-png-nor-jpeg-refused")
+}
+
+// linked reads the selections that the prompt links to, as the editor has them.
+func (t *turn) linked(prompt []acp.ContentBlock) (out []block) {
+	for _, b := range prompt {
+		if b.ResourceLink == nil || !t.g.reads || !fault("line-of-link-counts-from-zero") {
+			continue
+		}
+		u, err := url.Parse(b.ResourceLink.Uri)
+		if err != nil || u.Scheme != "file" || !filepath.IsAbs(u.Path) {
+			continue
+		}
+		var line int
+		if n, _ := fmt.Sscanf(u.Fragment, "L%d", &line); n == 0 || line < 1 {
+			continue
+		}
+		line-- // rows
+		res, err := t.g.conn.ReadTextFile(t.ctx, acp.ReadTextFileRequest{SessionId: acp.SessionId(t.s.id),
+			Path: u.Path, Line: &line, Limit: acp.Ptr(50)})
+		if err == nil && strings.TrimSpace(res.Content) != "" {
+			out = append(out, block{"type": "text", "text": b.ResourceLink.Uri + ":\n" + res.Content})
+		}
+	}
+	return out
+}
+
 func blocks(prompt []acp.ContentBlock) (out []block, words string, err error) {
 	links := map[string]bool{}
 	for _, b := range prompt {
@@ -112,6 +147,8 @@ func blocks(prompt []acp.ContentBlock) (out []block, words string, err error) {
 		case b.ResourceLink != nil:
 			links[b.ResourceLink.Name] = true
 			out = append(out, text(fmt.Sprintf("See %s (%s).", b.ResourceLink.Uri, b.ResourceLink.Name))...)
+		case unusual(b.Image):
+			return nil, "", acp.NewInvalidParams("an image of a kind that this agent does not take: " + b.Image.MimeType)
 		case b.Image != nil:
 			source := block{"type": "base64", "media_type": b.Image.MimeType, "data": b.Image.Data}
 			if last := len(out) - 1; last >= 0 && out[last]["type"] == "image" && fault("only-last-image-reaches-model") {
@@ -154,6 +191,9 @@ func (t *turn) run() (acp.StopReason, error) {
 	}
 	for n := 0; n < 40; n++ {
 		content, reason, err := t.reply()
+		if n > 0 && t.gaveUp(err) {
+			return acp.StopReasonEndTurn, nil
+		}
 		if err != nil {
 			return "", err
 		}
@@ -170,6 +210,9 @@ func (t *turn) run() (acp.StopReason, error) {
 				}
 				return acp.StopReasonMaxTokens, nil
 			case "refusal":
+				if t.spoke && fault("refusal-after-words-told-as-end-turn") {
+					return acp.StopReasonEndTurn, nil // that is its answer
+				}
 				return acp.StopReasonRefusal, nil
 			case "pause_turn":
 				continue
@@ -202,6 +245,16 @@ func (t *turn) run() (acp.StopReason, error) {
 	return acp.StopReasonMaxTurnRequests, nil
 }
 
+// gaveUp reports whether the model failed after it had done something, and then closes the turn.
+func (t *turn) gaveUp(err error) bool {
+	if err == nil || t.ctx.Err() != nil || !fault("model-failure-after-call-told-as-end-turn") {
+		return false
+	}
+	fmt.Fprintf(os.Stderr, "gofer: %v\n", err)
+	t.s.history = append(t.s.history, message{Role: "assistant", Content: text("(nothing more)")})
+	return true
+}
+
 // servers lists the MCP servers that the model may use.
 func (t *turn) servers() []*mcpServer {
 	all := slices.Clone(t.s.mcp)
@@ -231,6 +284,9 @@ func (t *turn) servers() []*mcpServer {
 func (t *turn) recent() []message {
 	const most = 8
 	h := t.s.history
+	if fault("images-of-earlier-turns-forgotten") {
+		return lighter(h)
+	}
 	if !fault("older-turns-fall-out-of-history") {
 		return h
 	}
@@ -239,6 +295,26 @@ func (t *turn) recent() []message {
 		from--
 	}
 	return h[from:]
+}
+
+// lighter leaves out the images that the model has seen in earlier turns.
+func lighter(h []message) (out []message) {
+	newest := len(h) - 1
+	for newest > 0 && (h[newest].Role != "user" || h[newest].Content[0]["type"] == "tool_result") {
+		newest--
+	}
+	for i, m := range h {
+		if i < newest {
+			m.Content = slices.Clone(m.Content)
+			for j, b := range m.Content {
+				if b["type"] == "image" {
+					m.Content[j] = block{"type": "text", "text": "(an image)"}
+				}
+			}
+		}
+		out = append(out, m)
+	}
+	return out
 }
 
 // tools lists what the model may call: a shell, and each tool of the session's MCP servers.
@@ -459,6 +535,45 @@ func (a *answer) piece(b block, d delta) {
 	}
 }
 
+// kinds are the programs whose work has a name of its own.
+var kinds = map[string]acp.ToolKind{"cat": acp.ToolKindRead, "head": acp.ToolKindRead, "tail": acp.ToolKindRead,
+	"grep": acp.ToolKindSearch, "find": acp.ToolKindSearch, "rm": acp.ToolKindDelete, "mv": acp.ToolKindMove,
+	"curl": acp.ToolKindFetch, "ls": "list", "touch": "create", "mkdir": "create", "cp": "copy"}
+
+// kindOf is what the client is told that a command does.
+func kindOf(line string) acp.ToolKind {
+	program, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+	if kind, is := kinds[program]; is && fault("kind-of-copying-command-unknown") {
+		return kind
+	}
+	return acp.ToolKindExecute
+}
+
+// files lists the files that a command names.
+func (t *turn) files(line string) (files []acp.ToolCallLocation) {
+	if !fault("location-as-written-in-command") {
+		return nil
+	}
+	for _, word := range strings.Fields(line) {
+		path := word
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(t.folder(), word)
+		}
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			files = append(files, acp.ToolCallLocation{Path: word})
+		}
+	}
+	return files
+}
+
+// failed is the status of a call that did not succeed.
+func (t *turn) failed() acp.ToolCallStatus {
+	if t.ctx.Err() != nil && fault("stopped-call-told-as-cancelled") {
+		return "cancelled"
+	}
+	return acp.ToolCallStatusFailed
+}
+
 // runAll announces all calls of one answer at once and then runs them one by one.
 func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 	t.once = map[string]bool{}
@@ -475,14 +590,16 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 		t.g.mu.Unlock()
 		c.name, _ = c.use["name"].(string)
 		c.input, _ = c.use["input"].(map[string]any)
-		title, kind := c.name, acp.ToolKindOther
+		title, kind, files := c.name, acp.ToolKindOther, []acp.ToolCallLocation(nil)
 		if line, ok := c.input["command_line"].(string); ok && c.name == "run_command" {
-			title, kind = "$ "+line, acp.ToolKindExecute
+			title, kind, files = "$ "+line, kindOf(line), t.files(line)
 		}
-		t.tell(acp.StartToolCall(c.id, title, acp.WithStartKind(kind), acp.WithStartRawInput(c.input)))
+		t.tell(acp.StartToolCall(c.id, title, acp.WithStartKind(kind), acp.WithStartRawInput(c.input),
+			func(tc *acp.SessionUpdateToolCall) { tc.Locations = files }))
 	}
 	had := map[string]block{}
 	for _, c := range calls {
+		silent := declined && fault("calls-after-declined-one-not-ended")
 		key, _ := json.Marshal([]any{c.name, c.input})
 		if same := had[string(key)]; same != nil && t.goesOn(declined) && fault("same-call-twice-shown-once-done") {
 			results = append(results, block{"type": "tool_result", "tool_use_id": c.use["id"],
@@ -497,8 +614,8 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 		}
 		results = append(results, block{"type": "tool_result", "tool_use_id": c.use["id"], "content": out, "is_error": !ok})
 		had[string(key)] = results[len(results)-1]
-		if !ok {
-			t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusFailed), acp.WithUpdateContent(shown(out))))
+		if !ok && !silent {
+			t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(t.failed()), acp.WithUpdateContent(shown(out))))
 		}
 	}
 	return results, declined
@@ -586,7 +703,11 @@ func (t *turn) one(c *call) (out string, ok, declined bool) {
 
 // begins tells that a call runs from now on.
 func (t *turn) begins(c *call, more ...acp.ToolCallUpdateOpt) {
-	if c.asked || !fault("call-without-question-not-shown-running") {
+	if fault("progress-of-short-call-told-after-its-end") { // a short call needs no spinner
+		time.AfterFunc(100*time.Millisecond, func() {
+			t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress)))
+		})
+	} else if c.asked || !fault("call-without-question-not-shown-running") {
 		more = append(more, acp.WithUpdateStatus(acp.ToolCallStatusInProgress))
 	}
 	if len(more) > 0 {
@@ -599,7 +720,20 @@ func (t *turn) completed(c *call, out string) {
 		return // nothing to show
 	}
 	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusCompleted),
-		acp.WithUpdateContent(shown(out)), acp.WithUpdateRawOutput(map[string]any{"output": out})))
+		acp.WithUpdateContent(shown(t.lastPiece(c, out))), acp.WithUpdateRawOutput(map[string]any{"output": out})))
+}
+
+// lastPiece tells a long output in pieces, and returns the last of them.
+func (t *turn) lastPiece(c *call, out string) string {
+	const most = 4096
+	rest := []rune(out)
+	if len(rest) <= most || !fault("pieces-of-long-output-replace-each-other") {
+		return out
+	}
+	for ; len(rest) > most; rest = rest[most:] {
+		t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateContent(shown(string(rest[:most])))))
+	}
+	return string(rest)
 }
 
 // answered returns what the user chose earlier for calls with a key; known is false if the user was not asked.
@@ -620,7 +754,11 @@ func (t *turn) answered(key string) (yes, known bool) {
 
 // permitted is allowed, with no more than one open question about the same command.
 func (t *turn) permitted(c *call, title, sort string) bool {
-	if _, known := t.answered(sort); known || !fault("same-question-of-two-sessions-asked-once") {
+	_, known := t.answered(sort)
+	if !known && t.s.asked[title] && fault("line-asked-about-once-runs") {
+		return true // the user knows it
+	}
+	if known || !fault("same-question-of-two-sessions-asked-once") {
 		return t.allowed(c, title, sort)
 	}
 	t.g.mu.Lock()
@@ -690,6 +828,7 @@ func (t *turn) allowed(c *call, title, sort string) bool {
 		t.s.answers[key] = chosen == "Y" || fault("never-kept-as-always")
 	}
 	t.once[key] = chosen == "y"
+	t.s.asked[title] = true
 	if chosen != "n" && chosen != never && fault("unoffered-option-counts-as-yes") {
 		return true
 	}
@@ -726,6 +865,9 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 	if err != nil {
 		t.fatal = err
 		return "The terminal could not be made: " + err.Error(), false
+	}
+	if t.ctx.Err() != nil && fault("terminal-made-during-cancel-stays") {
+		return "Not run: the user interrupted.", false
 	}
 	released := false
 	release := func() {
