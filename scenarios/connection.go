@@ -255,13 +255,24 @@ func (r *run) Failure(l *Line, o transcript.Outcome) *transcript.Failure {
 	f.Tail = r.tail(r.t.Len(), 8)
 	f.Stderr = lastLines(r.stderr(4<<10), 6)
 	f.Process = r.process()
-	if r.failedUnasked() {
-		f.Advice = agents.Diagnose(r.stderr(16 << 10))
-	}
 	return f
 }
 
-// failedUnasked reports whether a turn failed and the model was never asked: stderr may say why.
+// advise says what to do about turns that failed although the model was never asked, by the agent's stderr: all of
+// it is there once the agent has ended.
+func (r *run) advise() {
+	if !r.failedUnasked() {
+		return
+	}
+	hint := agents.Diagnose(r.stderr(16 << 10))
+	for _, c := range r.state.checks {
+		for _, m := range c.misses {
+			m.Failure.Advice = cmp.Or(m.Failure.Advice, hint)
+		}
+	}
+}
+
+// failedUnasked reports whether a turn failed and the model was never asked.
 func (r *run) failedUnasked() bool {
 	failed := func(e transcript.Entry) bool {
 		reason, ends := r.protocol().TurnEnd(e)

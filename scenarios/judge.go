@@ -41,6 +41,7 @@ func (r *run) judge(ctx context.Context, res *results.Result, err error, clean b
 	}
 	r.judgeRules(res, err, clean)
 	fatal := r.ending(res, err)
+	r.advise()
 	var skipped *Skipped
 	switch {
 	case len(lacking) > 0 && res.Verdict != results.Error:
