@@ -25,7 +25,7 @@ import (
 func exploring(fault string) func(n int, again *sweep.Key) sweep.Outcome {
 	e := engine(fault)
 	e.StepTimeout = 5 * time.Second
-	w := &sweep.Sweeper{Engine: e, Jobs: 8, Confirm: 3, Repro: GinkgoT().TempDir()}
+	w := &sweep.Sweeper{Engine: e, Jobs: 8, Confirm: 3, Shrink: 2 * time.Minute, Repro: GinkgoT().TempDir()}
 	g, learned, err := w.Calibrate(context.Background(), grammar.V1(), "", "")
 	Expect(err).NotTo(HaveOccurred())
 	Expect(learned).To(ContainSubstring("The agent asks before: delete_file"))
