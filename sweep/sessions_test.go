@@ -13,7 +13,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/acp/grammar"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -108,13 +107,16 @@ var _ = Describe("drawn sessions", func() {
 	It("blame nobody for a wait that was cut short", func() {
 		e := engine("")
 		e.StepTimeout = 4 * time.Second
-		const slow = "check slow\nprompt 'Wait.'\nawait turn end_turn\n-- llm.yaml --\nreplies:\n  - - pause: 2500ms\n    - text: Done.\n"
+		const slow = "check slow\nprompt 'Wait.'\nawait turn end_turn\n" +
+			"-- llm.yaml --\nreplies:\n  - - pause: 2500ms\n    - text: Done.\n"
 		w := &sweep.Sweeper{Engine: e, Jobs: 1, Max: 2, Confirm: 1}
 		hangs := strings.NewReplacer("slow", "hangs", "pause: 2500ms", "gate: never").Replace(slow)
 		out, err := w.Explore(context.Background(), &inTurn{hangs, slow}, nil)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(out.Run.Sweep.Explored).To(Equal(2))
-		Expect(lists.Map(out.Findings, func(f sweep.Finding) string { return f.Rule })).NotTo(ContainElement(ContainSubstring("slow")))
+		for _, f := range out.Findings {
+			Expect(f.Rule).NotTo(ContainSubstring("slow"))
+		}
 	})
 
 	It("are divided among shards", func() {
@@ -184,7 +186,7 @@ var _ = Describe("drawn sessions", func() {
 			f := out.Findings[i]
 			Expect(f.Class).To(Equal(results.Fail))
 			Expect(f.Hits).To(Equal(f.Runs))
-			// On a busy machine the 20 s that a finding has are too few for some of its attempts that hang.
+			// 15 where nothing else runs; a busy machine does not finish in the 20 s that a finding has.
 			Expect(f.Lines).To(BeNumerically("<=", 20))
 			text, err := os.ReadFile(f.File)
 			Expect(err).NotTo(HaveOccurred())

@@ -248,7 +248,8 @@ func (w *writer) askedAtOnce() {
 	w.check("", "goes-on")
 }
 
-// answeredLate closes the question of a cancelled turn only when the next one is open: the answer is none to that.
+// answeredLate has the editor answer the question of a cancelled turn only when the next question is open. The
+// agent must not take that answer for the next question.
 func (w *writer) answeredLate() {
 	c := w.inFirstMode()
 	_, late := w.asks(c, pick(w.r, w.rewriters()), "needs ", "hold late")
@@ -287,7 +288,7 @@ func (w *writer) decides(c *convo, ask string, k call) {
 	w.endsAsked(c, how, k)
 }
 
-// endsAsked waits for the end of a turn whose question has an answer, and looks at what comes of it.
+// endsAsked waits until a turn ends whose question the editor has answered, and asks whether the call took effect.
 func (w *writer) endsAsked(c *convo, how string, k call) {
 	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
 	if how == "allow_once" {
