@@ -128,7 +128,9 @@ func (e *chatEncoder) end(b []byte, _ *block) []byte { return b }
 
 func (e *chatEncoder) close(b []byte) []byte {
 	delta := object{}
-	if late := e.a.late(); late != "" {
+	if e.a.whole {
+		delta = e.message(func(bl *block) any { return append(object{{"index", bl.tool}}, chatCall(bl, bl.text)...) })
+	} else if late := e.a.late(); late != "" {
 		delta = object{{"content", late}}
 	}
 	b = e.chunk(b, `{"index":0,"delta":?,"logprobs":null,"finish_reason":?}]`, delta, e.finish())
@@ -157,11 +159,18 @@ func (e *chatEncoder) event(b []byte, s string) []byte {
 }
 
 func (e *chatEncoder) whole(b []byte) []byte {
+	message := e.message(func(bl *block) any { return chatCall(bl, bl.text) })
+	b = template(e.head(b, "chat.completion"), `,"choices":[{"index":0,"message":?`, message)
+	return append(e.usage(template(b, `,"logprobs":null,"finish_reason":?}]`, e.finish())), '}')
+}
+
+// message is all that the model says, with each call as call writes it.
+func (e *chatEncoder) message(call func(*block) any) object {
 	said := map[StepKind]string{}
 	var calls []any
 	for _, bl := range e.a.blocks {
 		if bl.kind == StepTool {
-			calls = append(calls, chatCall(&bl, bl.text))
+			calls = append(calls, call(&bl))
 		} else {
 			said[bl.kind] += bl.text
 		}
@@ -170,15 +179,15 @@ func (e *chatEncoder) whole(b []byte) []byte {
 	if len(calls) > 0 || said[StepRefusal] != "" {
 		content = textOr(said[StepText])
 	}
-	b = template(e.head(b, "chat.completion"), `,"choices":[{"index":0,"message":{"role":"assistant","content":?`, content)
+	message := object{{"role", "assistant"}, {"content", content}}
 	if t := said[StepThinking]; t != "" {
-		b = template(b, `,"reasoning_content":?`, t)
+		message = append(message, member{"reasoning_content", t})
 	}
-	b = template(b, `,"refusal":?`, textOr(said[StepRefusal]))
+	message = append(message, member{"refusal", textOr(said[StepRefusal])})
 	if len(calls) > 0 {
-		b = template(b, `,"tool_calls":?`, calls)
+		message = append(message, member{"tool_calls", calls})
 	}
-	return append(e.usage(template(b, `},"logprobs":null,"finish_reason":?}]`, e.finish())), '}')
+	return message
 }
 
 func (c chat) readEvent(h *said, v wire.Value) { c.readBody(h, v) }

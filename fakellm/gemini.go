@@ -224,7 +224,11 @@ func (e *geminiEncoder) response(b []byte, last bool, parts []any) []byte {
 }
 
 func (e *geminiEncoder) close(b []byte) []byte {
-	b = e.said(b, true, object{{"text", e.a.late()}})
+	if e.a.whole {
+		b = e.element(b, e.whole)
+	} else {
+		b = e.said(b, true, object{{"text", e.a.late()}})
+	}
 	if e.r.array {
 		b = append(b, ']')
 	}

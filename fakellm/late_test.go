@@ -1,6 +1,7 @@
 package fakellm_test
 
 import (
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -34,4 +35,27 @@ var _ = Describe("a late text", func() {
 			Expect(got.body).To(ContainSubstring("at last"))
 		})
 	}
+})
+
+var _ = Describe("a whole reply", func() {
+	const script = "replies:\n  - - thinking: hm\n    - text: soon\n" +
+		"    - tool: read_file\n      args: {path: /a}\n    - whole: true\n"
+	for _, e := range endpoints {
+		It("comes in one event where the format knows such: "+e.name, func() {
+			got := serving(script).ask(e, true, "x")
+			Expect([]any{got.status, got.err}).To(Equal([]any{200, nil}))
+			events := strings.Split(got.body, "\n\n")
+			i := slices.IndexFunc(events, func(event string) bool { return strings.Contains(event, "soon") })
+			Expect(i).To(BeNumerically(">=", 0))
+			one := e.name == fakellm.OpenAIChat || e.name == fakellm.Gemini
+			for _, beside := range []string{"hm", "/a"} {
+				Expect(strings.Contains(events[i], beside)).To(Equal(one), events[i])
+			}
+		})
+	}
+
+	It("has no gate", func() {
+		_, err := fakellm.ParseScript("x.yaml", []byte("replies:\n  - - whole: true\n    - gate: g\n"), nil)
+		Expect(err).To(MatchError(ContainSubstring("no gate")))
+	})
 })

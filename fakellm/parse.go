@@ -163,6 +163,10 @@ func (p *scriptParser) reply(n *yamlfile.Node, node *ReplyNode) Reply {
 	for _, item := range n.List("a reply") {
 		node.Steps = append(node.Steps, p.step(&r, item))
 	}
+	has := func(holds func(Step) bool) bool { return slices.ContainsFunc(r.Steps, holds) }
+	if has(func(s Step) bool { return s.Kind == StepWhole }) && has(func(s Step) bool { return s.Gate != "" }) {
+		n.Fail("", "a reply that comes whole has no gate: all of it stands in one event")
+	}
 	return r
 }
 

@@ -26,6 +26,7 @@ var stepOptions = []stepOption{
 	{"delay", nil},
 	{"usage", nil},
 	{"stop", nil},
+	{"whole", nil},
 	{"fail", nil},
 	{"when", nil},
 	{"must", nil},
@@ -93,6 +94,11 @@ func (p *scriptParser) step(r *Reply, n *yamlfile.Node) StepNode {
 		v.Decode(&s.Usage, "usage", "")
 	case "stop":
 		s.Kind, s.Stop = StepStop, Stop(p.oneOf(v, "stop", "end", "length", "refusal", "tool"))
+	case "whole":
+		if !v.Bool("whole") {
+			n.Fail("leave it out", "whole is true, or does not stand there")
+		}
+		s.Kind = StepWhole
 	case "fail":
 		s.Kind, s.Fail = StepFail, p.fault(v)
 	}

@@ -37,6 +37,7 @@ type answer struct {
 	blocks []block
 	ops    []op
 	stop   Stop
+	whole  bool // all of it stands in one event
 	usage  Usage
 	said   []spokenChunk // memory for those that have no entry yet
 }
@@ -189,6 +190,8 @@ func (p *planner) step(st *Step) {
 		p.a.usage = st.Usage
 	case StepStop:
 		p.a.stop = st.Stop
+	case StepWhole:
+		p.a.whole = p.r.wire == OpenAIChat || p.r.wire == Gemini
 	case StepFail:
 		if p.s.faultApplies(p.key, st.Fail) {
 			p.do(op{kind: opFault, fault: st.Fail})

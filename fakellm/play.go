@@ -77,17 +77,24 @@ func (p *player) do(o *op) error {
 	if len(p.a.blocks) > 0 {
 		bl = &p.a.blocks[o.block]
 	}
+	parts := !p.a.whole // else all of them stand in the event that closes the answer
 	switch o.kind {
 	case opOpen:
 		p.out.begin(http.StatusOK, cmp.Or(p.contentType, p.enc.contentType()), -1)
 		p.out.buf = p.enc.open(p.out.buf)
 	case opStart:
-		p.out.buf = p.enc.start(p.out.buf, bl)
+		if parts {
+			p.out.buf = p.enc.start(p.out.buf, bl)
+		}
 	case opPiece:
-		p.out.buf = p.enc.piece(p.out.buf, bl, o.text)
+		if parts {
+			p.out.buf = p.enc.piece(p.out.buf, bl, o.text)
+		}
 		p.chunk(bl.kind, o.text)
 	case opEnd:
-		p.out.buf = p.enc.end(p.out.buf, bl)
+		if parts {
+			p.out.buf = p.enc.end(p.out.buf, bl)
+		}
 		p.late(bl)
 	case opClose:
 		p.out.buf = p.enc.close(p.out.buf)

@@ -125,6 +125,7 @@ const (
 	StepUsage
 	StepStop
 	StepFail
+	StepWhole // the reply comes in one event of the stream, where the format knows such
 )
 
 // Step is one line of a reply.

@@ -210,6 +210,8 @@ func nodeOf(s *Step) StepNode {
 		return usageNode(s.Usage)
 	case StepStop:
 		return NewStep("stop", string(s.Stop))
+	case StepWhole:
+		return NewStep("whole", "true")
 	case StepFail:
 		return NewStep("fail", s.Fail.flow())
 	}

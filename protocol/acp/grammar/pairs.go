@@ -83,6 +83,7 @@ func (w *writer) shapePairs(add func(a, b string)) {
 	for _, how := range endings {
 		add("ending", how)
 	}
+	add("reply", "in one event")
 	for _, f := range failures {
 		add("failure", f)
 	}

@@ -67,7 +67,16 @@ func (w *writer) calls() (out reply) {
 	if n == 2 {
 		w.covered("call", "two")
 	}
-	return out
+	return w.inOne(out)
+}
+
+// inOne sends some replies in one event of the stream. Nothing may hold these.
+func (w *writer) inOne(r reply) reply {
+	if !w.has("shapes") || w.off("r") || !w.one(4) {
+		return r
+	}
+	w.covered("reply", "in one event")
+	return append(r, fakellm.NewStep("whole", "true"))
 }
 
 // endings are how a turn of the model ends.
@@ -110,6 +119,9 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 		}
 	default:
 		begun = append(begun, w.says("text"))
+	}
+	if how != "failure" && how != refusedByModel {
+		begun = w.inOne(begun)
 	}
 	return []reply{begun}, how
 }
