@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ type doubts struct {
 	mu      sync.Mutex
 	slowest map[string]time.Duration // of the waits of a kind that were not in vain
 	vain    map[string]bool
+	every   bool // each wait is doubted, whether such a one was in vain or not
 }
 
 func newDoubts() *doubts {
@@ -29,6 +31,20 @@ func newDoubts() *doubts {
 // cut short, see results.Vain, counts only if the engine itself plays it too.
 func (e Engine) Doubting() Engine {
 	e.doubts = newDoubts()
+	return e
+}
+
+// Brief is the engine with shorter waits of each kind, by what Doubting has learned so far. It tells fast whether
+// something is worth a run with all the time that it may take.
+func (e Engine) Brief() Engine {
+	brief := newDoubts()
+	brief.every = true
+	if d := e.doubts; d != nil {
+		d.mu.Lock()
+		brief.slowest = maps.Clone(d.slowest)
+		d.mu.Unlock()
+	}
+	e.doubts = brief
 	return e
 }
 
@@ -45,7 +61,7 @@ func (d *doubts) limit(kind string, full time.Duration) time.Duration {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.vain[kind] {
+	if !d.every && !d.vain[kind] {
 		return full
 	}
 	return min(full, max(shortestDoubt, timesSlowest*d.slowest[kind]))

@@ -46,18 +46,18 @@ var _ = Describe("waits of RunAll", func() {
 		Expect(timers).To(HaveExactElements(full, full, cut, cut))
 	})
 
-	It("are cut by an engine that doubts, and by no other", func() {
+	It("are cut by an engine that doubts, at once by a brief one, and by no other", func() {
 		DeferCleanup(scenarios.ShortestDoubt(50 * time.Millisecond))
 		whole := engine()
 		whole.StepTimeout = time.Second
-		doubting := whole.Doubting()
+		doubting, brief := whole.Doubting(), whole.Brief()
 		var cut []bool
-		for i, e := range []*scenarios.Engine{&doubting, &doubting, whole} {
+		for i, e := range []*scenarios.Engine{&doubting, &doubting, &brief, whole} {
 			for _, v := range e.Run(context.Background(), parsed(string(rune('a'+i)), hangs)).Vain {
 				cut = append(cut, v.Cut)
 			}
 		}
-		Expect(cut).To(Equal([]bool{false, true, false}))
+		Expect(cut).To(Equal([]bool{false, true, true, false}))
 	})
 
 	It("judge nobody by a cut: where one more at full length is not in vain, all are played again", func() {

@@ -113,6 +113,9 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 		x.sure = f.Hits == f.Runs
 		x.tries = min(max(1, (2*f.Runs+f.Hits-1)/f.Hits-1), 4)
 		if sch.Simpler != nil {
+			if sch.Scenario == SessionState {
+				x.brief = &s.hasty
+			}
 			sch = x.plainer(sch)
 			a, x.keep = sch.written()
 			f.schedule, f.Action = sch, sch.Action

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
@@ -36,7 +37,9 @@ type reducer struct {
 	script Archive
 	// step bounds a line while changes are tried: most of them make a script
 	// that waits for what cannot come. What is kept is confirmed without it.
-	step time.Duration
+	// Where brief is set, that bounds all waits instead.
+	step  time.Duration
+	brief *scenarios.Engine
 }
 
 // longest is how long one finding is made shorter.
@@ -72,10 +75,13 @@ func (x *reducer) shows(ctx context.Context, a Archive) bool {
 // was still time to run it. A step of 0 is the engine's.
 func (x *reducer) once(ctx context.Context, slots slots, a Archive, step time.Duration) (hit, ran bool) {
 	e := x.engine
-	e.Out = "" // only its verdict matters
-	if step > 0 {
+	switch {
+	case step > 0 && x.brief != nil:
+		e = x.brief.Brief()
+	case step > 0:
 		e.StepTimeout = step
 	}
+	e.Out = "" // only its verdict matters
 	if x.heard {
 		e.Linger = new(time.Duration) // nothing that counts comes later
 	}
