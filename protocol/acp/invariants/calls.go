@@ -23,6 +23,7 @@ func modelCalls(w *watch) {
 		}
 		x.failed = x.failed || ev.update.Get("status").Is("failed")
 	}, toolCall, toolUpdate, asked(permission), planUpdate, modeUpdate, optionsUpdate, subagentUpdate, asked(elicit))
+	c.on(func(ev *event, x *calling) { x.tells(ev) }, toolCall, toolUpdate)
 	c.on(func(ev *event, x *calling) {
 		x.refused = x.refused || !ev.succeeded()
 		if ev.verb == permission {
@@ -60,6 +61,7 @@ type calling struct {
 	refused      bool     // the editor refused something
 	rejected     int      // Seq of the user's latest answer that rejects a call
 	file, output found
+	pieces       []found // the texts that the content of the call had, one after the other
 }
 
 // found is a text that the editor gave; secret says that the log hides a part of it.
@@ -110,7 +112,8 @@ func (c *callWatch) request(ev *event, t *turn, x *calling) {
 		c.turns[t] = &calling{n: ev.number(), asked: ev.Seq}
 	case x != nil:
 		c.goneBack(ev, x, a)
-		x.n, x.asked, x.called, x.file, x.output = ev.number(), ev.Seq, nil, found{}, found{}
+		*x = calling{n: ev.number(), asked: ev.Seq, ran: x.ran, shown: x.shown, failed: x.failed, refused: x.refused,
+			rejected: x.rejected}
 	}
 }
 
@@ -218,7 +221,45 @@ func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 		}
 	}
 	back("file", "read_file", x.file, "The editor gave the file %q, and no result in the next request holds it.")
+	c.whole(ev, x, results.String())
 	back("output", "run_shell", x.output, "The terminal said %q, and no result in the next request holds it.")
+}
+
+// tells notes the text of the content of a call.
+func (x *calling) tells(ev *event) {
+	var text strings.Builder
+	for item := range ev.update.Get("content").Items() {
+		text.WriteString(item.Path("content.text").Str())
+	}
+	if piece := hearing.Loose(text.String()); len(x.called) > 0 && piece != "" && piece != x.latest() {
+		x.pieces = append(x.pieces, found{ev.Seq, piece, len(ev.Redacted) > 0})
+	}
+}
+
+func (x *calling) latest() string {
+	if len(x.pieces) == 0 {
+		return ""
+	}
+	return x.pieces[len(x.pieces)-1].text
+}
+
+// whole judges that the content of a call is not told in pieces, each of which replaces the one before: the model has
+// them all, one behind the other.
+func (c *callWatch) whole(ev *event, x *calling, results string) {
+	const least = 16 // bytes that do not follow each other by chance
+	if len(x.pieces) < 2 {
+		return
+	}
+	var all strings.Builder
+	for _, p := range x.pieces {
+		if all.WriteString(p.text); p.secret || len(p.text) < least {
+			return
+		}
+	}
+	first, last := x.pieces[0], x.pieces[len(x.pieces)-1]
+	c.judge("pieces", strings.Contains(results, all.String()), ev, "", []int{first.seq, last.seq},
+		"The content of the call was %q, and then only what the model has behind that: %q (without white space). An update "+
+			"replaces the content.", clip(first.text), clip(last.text))
 }
 
 // holds reports whether results show the first or the last line of a text: it may be cut.

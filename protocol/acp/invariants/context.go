@@ -20,7 +20,7 @@ import (
 // session. How an agent words and wraps it is its own affair. Of earlier tool calls and of the
 // prompts of cancelled turns no sentence speaks, so these are lints.
 func modelContext(of *watch) {
-	w := &contextWatch{watch: of, open: map[int]*given{}, past: map[string][]*spoken{},
+	w := &contextWatch{watch: of, open: map[int]*given{}, past: map[string][]*spoken{}, given: map[string][]*given{},
 		cancelled: map[string][]*spoken{}, spoken: map[string][]string{}, called: map[string]callSet{},
 		before: map[string]int{}, vague: map[string]bool{}, gates: of.version.gates("ContentBlock")}
 	w.On(w.prompted, asked(prompt))
@@ -36,6 +36,7 @@ type contextWatch struct {
 	*watch
 	open      map[int]*given       // by Seq of the prompt
 	past      map[string][]*spoken // what the model must be told, by session, over all connections
+	given     map[string][]*given  // prompts of the past with what is no text in them
 	cancelled map[string][]*spoken // prompts of cancelled turns that the model was asked for
 	spoken    map[string][]string  // all prompts, by session
 	called    map[string]callSet   // the tool calls that the model must be told, by session
@@ -188,6 +189,7 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	}
 	g.judged = true
 	w.remembers(ev, s, all.String())
+	w.keeps(ev, s, all.String(), string(ev.body.Get("body").Raw()))
 	w.isolated(ev, s, said.String())
 }
 
@@ -200,17 +202,41 @@ func (w *contextWatch) restored(ev *event) {
 	delete(w.called, ev.Session)
 }
 
-// reach notes which blocks a request holds, in what is said or, of pictures and sounds, as it is.
+// reach notes which blocks a request holds.
 func (w *contextWatch) reach(g *given, said, raw string) {
 	for i := range g.blocks {
 		b := &g.blocks[i]
-		in := said
-		if b.point == "image" || b.point == "audio" {
-			in = raw
+		at := b.in(said, raw)
+		if b.reached = b.reached || at >= 0; at == 0 && b.media() {
+			b.needles = b.needles[:1] // as it is: the mere word does not show it later
 		}
-		b.reached = b.reached || slices.ContainsFunc(b.needles, func(s string) bool {
-			return strings.Contains(in, s) || strings.Contains(in, unescaped(s))
-		})
+	}
+}
+
+func (b *givenBlock) media() bool { return b.point == "image" || b.point == "audio" }
+
+// in is the place of the first needle that a request holds, in what is said or, of pictures and sounds, as it is;
+// -1 if it holds none.
+func (b *givenBlock) in(said, raw string) int {
+	in := pick(b.media(), raw, said)
+	return slices.IndexFunc(b.needles, func(s string) bool {
+		return strings.Contains(in, s) || strings.Contains(in, unescaped(s))
+	})
+}
+
+// keeps judges that what was attached to earlier prompts is in a request.
+func (w *contextWatch) keeps(ev *event, s *session, said, raw string) {
+	for _, g := range w.given[s.id] {
+		for _, b := range g.blocks {
+			if !b.reached || b.point == "text" || w.vague[s.id] {
+				continue
+			}
+			if w.Saw("attachment"); b.in(said, raw) < 0 {
+				w.find("attachment", ev, s.id, []int{g.seq}, "The model is asked without %s of an earlier prompt, which it had been given: %q.",
+					b.what, clip(b.needles[0]))
+				w.vague[s.id] = true // once is enough
+			}
+		}
 	}
 }
 
@@ -322,6 +348,9 @@ func (w *contextWatch) ended(ev *event) {
 		return
 	}
 	w.past[id] = append(w.past[id], w.texts(g)...)
+	if slices.ContainsFunc(g.blocks, func(b givenBlock) bool { return b.point != "text" }) {
+		w.given[id] = append(w.given[id], g)
+	}
 	if said := g.said.String(); said != "" && t.reply.seq > 0 && !strings.ContainsAny(said, "<>") {
 		w.past[id] = append(w.past[id], newSpoken(agentChunk, g.seq, unescaped(said)))
 	}

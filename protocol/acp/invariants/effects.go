@@ -51,6 +51,12 @@ func effects(w *watch) {
 	}, answered(readFile))
 	w.On(func(ev *event) {
 		if a := x.turns[ev.turn]; a != nil {
+			a.shows(ev.Seq, ev.update)
+		}
+	}, toolCall, toolUpdate)
+	w.On(func(ev *event) {
+		if a := x.turns[ev.turn]; a != nil {
+			a.shows(ev.Seq, ev.params.Path(v.call))
 			id := ev.params.Path(v.call + ".toolCallId").Str()
 			a.asked[id] = cmp.Or(a.asked[id], ev.Seq)
 		}
@@ -78,6 +84,9 @@ type content struct {
 	known    bool
 }
 
+// unknown is the content of a file of which only that it is there is known.
+const unknown = "unknown"
+
 // contentOf reads what an entry says of a file. A text in which the log hides something is none.
 func contentOf(f wire.Value, is string) content {
 	text := f.Get("text").Str()
@@ -89,12 +98,13 @@ type wanted struct {
 	session  *session
 	root     string // the workspace, with a slash behind it
 	calls    []wish
-	asked    map[string]int    // Seq of the first request for permission, by tool call
-	byEditor []writing         // what the agent asked the editor to write
-	reads    map[int]string    // the paths that it asked the editor to read, by Seq
-	open     map[string]string // what the editor had there before the agent wrote
-	tools    []*tool           // what the turn showed
-	ended    string            // the stop reason
+	asked    map[string]int        // Seq of the first request for permission, by tool call
+	byEditor []writing             // what the agent asked the editor to write
+	reads    map[int]string        // the paths that it asked the editor to read, by Seq
+	open     map[string]string     // what the editor had there before the agent wrote
+	shown    map[string][]pictured // by tool call
+	tools    []*tool               // what the turn showed
+	ended    string                // the stop reason
 	unclear  bool
 	moved    bool // the session was opened in another folder before, and no sentence says which holds
 }
@@ -124,7 +134,7 @@ func (x *effectWatch) model(ev *event) {
 		calls := wishes(ev)
 		if a == nil && len(calls) > 0 {
 			a = &wanted{session: t.session, asked: map[string]int{}, reads: map[int]string{},
-				open: map[string]string{}, moved: x.state.moved(t.session)}
+				open: map[string]string{}, shown: map[string][]pictured{}, moved: x.state.moved(t.session)}
 			x.turns[t] = a
 		}
 		if a != nil {
@@ -302,7 +312,7 @@ func (a *wanted) refused(calls []int) (seq int) {
 func (x *effectWatch) outcome(ev *event, a *wanted, name string, calls []int, is content, changed bool) {
 	want, because := x.files[name], []int{}
 	if text, ok := a.open[a.root+name]; ok && text != want.text {
-		want = content{is: "not saved"} // the agent may go on from there
+		want = content{is: unknown} // the agent may go on from there
 	}
 	for _, i := range calls {
 		c, k := a.calls[i], a.tools[i]
@@ -315,7 +325,9 @@ func (x *effectWatch) outcome(ev *event, a *wanted, name string, calls []int, is
 		case k.status != completed:
 			return
 		default:
+			before := want
 			want, because = want.after(c), append(because, c.answer, k.seq)
+			x.told(ev, a, name, i, before, want)
 		}
 	}
 	if len(because) == 0 || !want.known && (changed || want.is != "") {
@@ -335,7 +347,7 @@ func (c content) after(call wish) content {
 	case "edit_file":
 		old := call.args["old"]
 		if !c.known || old == "" || strings.Count(c.text, old) != 1 {
-			return content{is: "unknown"}
+			return content{is: unknown}
 		}
 		text = strings.Replace(c.text, old, call.args["new"], 1)
 	}

@@ -1,0 +1,57 @@
+package invariants
+
+import (
+	"path"
+	"strings"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// pictured is a difference of one file that a tool call tells of.
+type pictured struct {
+	seq      int
+	path     string
+	old, new string
+	fresh    bool // there is no former text
+}
+
+// shows keeps the differences that a tool call tells of: those of its latest content.
+func (a *wanted) shows(seq int, call wire.Value) {
+	var all []pictured
+	for c := range call.Get("content").Items() {
+		if old := c.Get("oldText"); c.Get("type").Is("diff") && c.Get("newText").Exists() {
+			all = append(all, pictured{seq, path.Clean(c.Get("path").Str()), old.Str(), c.Get("newText").Str(),
+				old.Kind() != wire.String})
+		}
+	}
+	if all != nil {
+		a.shown[call.Get("toolCallId").Str()] = all
+	}
+}
+
+// told judges the differences that a completed call showed of a file by what the call made of it.
+func (x *effectWatch) told(ev *event, a *wanted, name string, call int, before, after content) {
+	c, made := a.calls[call], ev.body.Get("files").Find("path", name).Get("what").Is("new file")
+	for _, d := range a.shown[a.tools[call].id] {
+		if d.path != a.root+name {
+			continue
+		}
+		refs := []int{c.answer, d.seq}
+		switch {
+		case before.is != "" && before.is != unknown && d.fresh:
+			x.find("shown", ev, name, refs, "Tool call %q shows %s as a new file, and it was there: %s.",
+				a.tools[call].id, name, before.is)
+		case made && before.is == "" && d.old != "":
+			x.find("shown", ev, name, refs, "Tool call %q shows %q as the former text of %s, which is new.",
+				a.tools[call].id, clip(d.old), name)
+		case before.known && before.is != "" && !strings.Contains(bare(before.text), bare(d.old)):
+			x.find("shown", ev, name, refs, "Tool call %q shows %q as the former text of %s, which was %q.",
+				a.tools[call].id, clip(d.old), name, clip(before.text))
+		case after.known && !strings.Contains(bare(after.text), bare(d.new)):
+			x.find("shown", ev, name, refs, "Tool call %q shows %q as the new text of %s, which became %q.",
+				a.tools[call].id, clip(d.new), name, clip(after.text))
+		default:
+			x.Saw("shown")
+		}
+	}
+}
