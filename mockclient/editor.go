@@ -79,6 +79,7 @@ type Editor struct {
 	requests map[int]*Request      // the agent's, not answered, by Seq
 	handled  int                   // Seq of the latest request that is or was handled
 	early    map[int]bool          // Seqs of later ones, which a caller has answered
+	unheld   map[int]bool          // Seqs of requests that a hold leaves open no longer
 	sessions map[string]*workspace // by session id
 	info     *AgentInfo
 	over     bool
@@ -101,7 +102,7 @@ func NewEditor(a *Agent, o Options) *Editor {
 		tools: newToolNames(a.Conn()), ended: make(chan struct{}), inbox: newQueue(),
 		files: o.Files, ids: o.IDs, policy: o.Policy, elicit: o.Elicitation,
 		refused: map[string]bool{}, hold: map[string]func(wire.Value) bool{}, pending: map[int]*pending{},
-		requests: map[int]*Request{}, early: map[int]bool{}, sessions: map[string]*workspace{},
+		requests: map[int]*Request{}, early: map[int]bool{}, unheld: map[int]bool{}, sessions: map[string]*workspace{},
 	}
 	for _, m := range o.Hold {
 		e.hold[m] = func(wire.Value) bool { return true }

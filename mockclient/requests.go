@@ -87,7 +87,7 @@ func (e *Editor) handle(f transcript.Entry) {
 	r := &Request{Entry: f, Params: params, e: e}
 	h, custom := e.opts.Handlers[f.Method]
 	e.mu.Lock()
-	e.handled = f.Seq
+	e.handled = max(e.handled, f.Seq)
 	if f.Kind == transcript.Notification {
 		e.mu.Unlock()
 		e.cancelledByAgent(params.Get("requestId"))
@@ -96,7 +96,8 @@ func (e *Editor) handle(f transcript.Entry) {
 	r.answered = e.early[f.Seq]
 	delete(e.early, f.Seq)
 	hold := e.hold[f.Method] // asked also of what has its answer: it may count
-	held := hold != nil && hold(params)
+	held := hold != nil && hold(params) && !e.unheld[f.Seq]
+	delete(e.unheld, f.Seq)
 	permission := f.Method == "session/request_permission" && !held && !custom
 	r.undecided = permission
 	if !r.answered {
@@ -182,6 +183,22 @@ func (e *Editor) Answer(request int, result any, rpcErr *RPCError) (transcript.E
 	e.mu.Unlock()
 	r = cmp.Or(r, &Request{Entry: f, e: e})
 	return e.respond(r, func() (any, *RPCError) { return result, rpcErr }, true)
+}
+
+// Unhold answers a request that a hold left open as the editor answers others.
+func (e *Editor) Unhold(request int) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case request > e.handled:
+		e.unheld[request] = true // handle comes to it
+	case e.requests[request] == nil:
+		return fmt.Errorf("answering #%d: that is no open request of this agent", request)
+	default:
+		e.unheld[request] = true
+		e.inbox.put(request)
+	}
+	return nil
 }
 
 // cancelledByAgent honours $/cancel_request: an open request is answered with

@@ -82,6 +82,12 @@ const home = "canary home"
 // answers the first greeting.
 const Slow = "CANARY_SLOW"
 
+// Stubborn is the variable that has a server over stdio, if it is set, stay when its input has ended.
+const Stubborn = "CANARY_STUBBORN"
+
+// staying is how long at most: a signal ends it sooner.
+const staying = time.Minute
+
 // Other is the variable that has a server over stdio, if it is set, sing with another word.
 const Other = "CANARY_OTHER"
 
@@ -179,6 +185,9 @@ func Main(
 	if getenv(Other) != "" {
 		token += "-other"
 	}
+	if getenv(Stubborn) != "" {
+		defer stay(ctx)
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var mu sync.Mutex
@@ -222,6 +231,13 @@ func Main(
 		return 1
 	}
 	return 0
+}
+
+// stay waits although there is nothing left to do.
+func stay(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, staying)
+	defer stop()
+	<-ctx.Done()
 }
 
 // asGiven reports whether all that Oddly adds has come, or nothing of it.

@@ -66,7 +66,7 @@ func (s shape) make(w *writer, fill func(string) string) object {
 		case string:
 			args[key] = w.or(fill(value))
 		case object:
-			args[key] = object{"text": fill(value["text"].(string))}
+			args[key] = object{"text": strings.ReplaceAll(fill(value["text"].(string)), "LONG", w.or("LONG"))}
 		}
 	}
 	w.hung = w.hung || s.Hangs

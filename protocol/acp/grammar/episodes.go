@@ -31,6 +31,10 @@ func episodes() []episode {
 		}, (*writer).answeredLate},
 		{2, "setting", func(w *writer) bool { return w.has("settings") && len(w.Modes)+len(w.Options) > 0 }, (*writer).set},
 		{2, "at once", func(w *writer) bool { return w.has("several") && len(w.convos) < most }, (*writer).atOnce},
+		{1, "servers apart", func(w *writer) bool {
+			return w.has("several") && w.ways("close") && w.asked["mcp"] == "" && w.served() && w.works("mcp") &&
+				len(w.convos) <= most-2
+		}, (*writer).serversApart},
 		{1, "own folder", func(w *writer) bool { return w.has("ways") && w.works("read_file") }, (*writer).ownFolder},
 		{2, "idle acts", func(w *writer) bool { return w.has("asides") }, (*writer).idle},
 	}
@@ -145,6 +149,35 @@ func (w *writer) atOnce() {
 		w.modelSaw("! ", c, cmp.Or(told[1-i], pair[1-i].told))
 	}
 	w.check("", "goes-on")
+}
+
+// serversApart closes one of two sessions that have a server each of one name: that of the other stays.
+func (w *writer) serversApart() {
+	first, second := w.newConvo(), w.newConvo()
+	for _, c := range []*convo{first, second} {
+		w.sings(c)
+	}
+	closed, stays := first, second
+	if w.one(2) {
+		closed, stays = second, first
+	}
+	w.Add("session close %s", closed.name)
+	closed.gone = true
+	w.covered("servers apart", "close")
+	w.sings(stays)
+}
+
+// sings is a turn in which the model calls the server of its session.
+func (w *writer) sings(c *convo) {
+	text := w.name("lied")
+	w.prompt(c, w.name("P"))
+	sing := object{"server": "canary", "tool": "canary_sing", "args": object{"text": text}}
+	w.Turns = append(w.Turns, turnOf(reply{tool("mcp", sing)}, w.last()))
+	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
+	w.check("SESSION-012", "reaches-its-server")
+	w.Add("canary called text=%s", text)
+	w.check("", "goes-on")
+	c.solid = true
 }
 
 // leavesAll leaves sessions that will be come back to.

@@ -1,21 +1,42 @@
 package grammar
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
 	"maps"
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// dot is a picture of one pixel, and silence a sound without samples.
-const (
-	dot     = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-	silence = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
-)
+// silence is a sound without samples.
+const silence = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
+
+// dots are pictures of one pixel, by the kinds that models take.
+var dots = sync.OnceValue(func() map[string]string {
+	dot, kinds := image.NewGray(image.Rect(0, 0, 1, 1)), map[string]func(*bytes.Buffer, image.Image) error{
+		"png":  func(b *bytes.Buffer, dot image.Image) error { return png.Encode(b, dot) },
+		"gif":  func(b *bytes.Buffer, dot image.Image) error { return gif.Encode(b, dot, nil) },
+		"jpeg": func(b *bytes.Buffer, dot image.Image) error { return jpeg.Encode(b, dot, nil) },
+	}
+	all := map[string]string{"webp": "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA"}
+	for kind, encode := range kinds {
+		var b bytes.Buffer
+		if err := encode(&b, dot); err != nil {
+			panic(err) // the memory has room
+		}
+		all[kind] = base64.StdEncoding.EncodeToString(b.Bytes())
+	}
+	return all
+})
 
 type object = map[string]any
 
@@ -40,6 +61,9 @@ var blocks = []struct {
 		if w.one(3) {
 			maps.Copy(link, object{"title": w.text(), "description": w.text(), "mimeType": "text/plain", "size": 7})
 		}
+		if w.one(4) {
+			link["uri"] = fmt.Sprintf("%s#L%d", link["uri"], 1+w.r.IntN(2))
+		}
 		return link
 	}},
 	{1, "link to a folder", "", func(w *writer) object {
@@ -52,8 +76,9 @@ var blocks = []struct {
 		return object{"type": "resource_link", "name": name,
 			"uri": pick(w.r, []string{"https://docs.example.test/", "untitled:"}) + url.PathEscape(name)}
 	}},
-	{2, "image", "promptCapabilities.image", func(*writer) object {
-		return object{"type": "image", "mimeType": "image/png", "data": dot}
+	{2, "image", "promptCapabilities.image", func(w *writer) object {
+		kind := pick(w.r, []string{"png", "png", "gif", "jpeg", "webp"})
+		return object{"type": "image", "mimeType": "image/" + kind, "data": dots()[kind]}
 	}},
 	{1, "audio", "promptCapabilities.audio", func(*writer) object {
 		return object{"type": "audio", "mimeType": "audio/wav", "data": silence}

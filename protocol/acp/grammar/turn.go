@@ -228,7 +228,11 @@ func (w *writer) replies(t *turn) {
 		}
 		a := pick(w.r, answersOf[t.state])
 		w.covered(t.state, "answer "+a.name)
-		w.Add("answer %s %s", t.request, script.Option(a.key, script.Quote(a.value)))
+		how := script.Quote(a.value)
+		if a.key != "" {
+			how = script.Option(a.key, how)
+		}
+		w.Add("answer %s %s", t.request, how)
 	}
 }
 
@@ -262,22 +266,29 @@ func (w *writer) fills(t *turn) {
 	w.Add("answer %s %s", t.request, script.Option("result", value))
 }
 
+// heldAnswer is an answer of the editor: its name, and the option of the line and its value.
+type heldAnswer struct{ name, key, value string }
+
 // answersOf are the editor's answers to the request that holds a turn in a state. It gives none
 // where the process ends. None breaks the schema: what an agent makes of that is nobody's fault.
-var answersOf = map[string][]struct{ name, key, value string }{
+var answersOf = map[string][]heldAnswer{
 	"file read open": {
 		{"content", "result", `{"content": "held\n"}`}, {"not found", "error", "-32002"},
 		{"internal error", "error", "-32603"}, {"empty content", "result", `{"content": ""}`}, {"refusal", "error", "-32000"},
+		asUsual,
 	},
-	"read for an edit open": {{"content", "result", `{"content": "held\n"}`}, {"internal error", "error", "-32603"}},
-	"read for a write open": {{"content", "result", `{"content": "held\n"}`}, {"internal error", "error", "-32603"}},
+	"read for an edit open": {asUsual, {"content", "result", `{"content": "held\n"}`}, {"internal error", "error", "-32603"}},
+	"read for a write open": {asUsual, {"content", "result", `{"content": "held\n"}`}, {"internal error", "error", "-32603"}},
 	"file write open": {
-		{"internal error", "error", "-32603"}, {"refusal", "error", "-32000"},
+		{"internal error", "error", "-32603"}, {"refusal", "error", "-32000"}, asUsual,
 	},
 	"terminal asked for": {
-		{"internal error", "error", "-32603"}, {"refusal", "error", "-32000"},
+		{"internal error", "error", "-32603"}, {"refusal", "error", "-32000"}, asUsual, asUsual,
 	},
 }
+
+// asUsual lets the editor answer late what it answers else at once.
+var asUsual = heldAnswer{"usual", "", "usual"}
 
 // notOffered are answers to a permission that are none of its options.
 var notOffered = []string{"cancelled", "error=-32603", "id=no-such-option"}

@@ -141,12 +141,12 @@ func (w *writer) setUp() {
 	w.Add("golden off")
 	w.Add("tag cancel load") // so that it stays open for late frames
 	w.Add("permit allow_once")
-	servers, shapes, client := w.has("servers") && w.one(2) && w.works("mcp"), w.has("writes") && w.one(4), w.one(12)
+	servers, shapes, client := w.has("servers") && w.one(2) && w.works("mcp"), w.has("writes") && w.one(4), w.one(8)
 	shape := pick(w.r, []string{"split=7", "bytewise", "split=100"})
 	lacks := pick(w.r, []string{"fs.readTextFile=false", "fs.writeTextFile=false", "terminal=false",
 		"fs=none terminal=none"})
 	children := w.works("delegate") && w.one(2)
-	how := " " + pick(w.r, []string{"stdio", "stdio", "slow", "", "http"})
+	how := " " + pick(w.r, []string{"stdio", "stdio", "slow", "stubborn", "", "http"})
 	if (how == " " || how == " http") && !w.able("mcpCapabilities.http") {
 		how = " stdio"
 	}

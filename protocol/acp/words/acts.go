@@ -168,6 +168,9 @@ func compileAnswer(l *scenarios.Line) scenarios.Step {
 	if len(opts)+len(l.Rest) != 2 {
 		return l.Usage(l.Name.Column, "one answer is needed: a choice, id=, result= or error=")
 	}
+	if len(l.Rest) == 2 && l.Rest[1].Raw() == "usual" {
+		return unhold(l, ref)
+	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		e, err := b.Entry(l, ref)
 		if err != nil {
@@ -188,6 +191,27 @@ func compileAnswer(l *scenarios.Line) scenarios.Step {
 		b.Excuse(sent.Seq, e.Seq)
 		b.Acted(b.Session(), sent)
 		b.Name(l.Alias, sent)
+		return nil
+	}
+}
+
+// unhold lets the editor answer a request that it held.
+func unhold(l *scenarios.Line, ref string) scenarios.Step {
+	if l.Alias != "" {
+		return l.Usage(l.Name.Column, "an answer as usual has no name")
+	}
+	return func(_ context.Context, b *scenarios.Branch) error {
+		e, err := b.Entry(l, ref)
+		if err != nil {
+			return err
+		}
+		editor, err := live(b, l)
+		if err != nil {
+			return err
+		}
+		if err := editor.Unhold(e.Seq); err != nil {
+			return l.Fault(err)
+		}
 		return nil
 	}
 }

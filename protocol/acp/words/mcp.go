@@ -108,7 +108,8 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 	if len(l.Rest) > 1 {
 		kind = l.Rest[1].Raw()
 	}
-	as, stdio := map[string]string{"stdio": "", "slow": canary.Slow, "other": canary.Other, "odd": canary.Odd}[kind]
+	as, stdio := map[string]string{"stdio": "", "slow": canary.Slow, "other": canary.Other, "odd": canary.Odd,
+		"stubborn": canary.Stubborn}[kind]
 	if !stdio && kind != "http" {
 		return l.Usage(l.Rest[1].Column, "%q is no transport of the canary", kind)
 	}
