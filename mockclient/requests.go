@@ -185,20 +185,15 @@ func (e *Editor) Answer(request int, result any, rpcErr *RPCError) (transcript.E
 	return e.respond(r, func() (any, *RPCError) { return result, rpcErr }, true)
 }
 
-// Unhold answers a request that a hold left open as the editor answers others.
-func (e *Editor) Unhold(request int) error {
+// Unhold answers a request that a hold left open as the editor answers others. One that has its answer, such as one
+// that the agent took back, keeps it.
+func (e *Editor) Unhold(request int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	switch {
-	case request > e.handled:
-		e.unheld[request] = true // handle comes to it
-	case e.requests[request] == nil:
-		return fmt.Errorf("answering #%d: that is no open request of this agent", request)
-	default:
-		e.unheld[request] = true
+	e.unheld[request] = request > e.handled || e.requests[request] != nil
+	if request <= e.handled && e.unheld[request] { // else handle comes to it
 		e.inbox.put(request)
 	}
-	return nil
 }
 
 // cancelledByAgent honours $/cancel_request: an open request is answered with

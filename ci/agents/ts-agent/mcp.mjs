@@ -48,7 +48,13 @@ function stdioLink(server, cwd) {
       write({ id, method, params });
     }),
     tell: async (method) => write({ method }),
-    close: () => { child.stdin.end(); setTimeout(() => child.kill(), 500).unref(); },
+    close: () => {
+      child.stdin.end();
+      const kill = () => child.kill(); // it does not end with its input
+      setTimeout(kill, 500).unref();
+      process.once('exit', kill);
+      child.once('exit', () => process.off('exit', kill));
+    },
   };
 }
 

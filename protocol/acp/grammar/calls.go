@@ -23,8 +23,8 @@ type call struct {
 }
 
 // shape is a way to call a tool. In its texts MARK is the mark of the call, NUMBER the number of
-// that, PRODUCT seven times that, and FOLDER the session's folder. Text of a file that is DRAWN or
-// LONG is made by or.
+// that, PRODUCT seven times that, FOLDER the session's folder, and SERVER one of the MCP servers,
+// which OVER tells from the other. Text of a file that is DRAWN or LONG is made by or.
 type shape struct {
 	Weight int    `yaml:"weight"`
 	Tool   string `yaml:"tool"`
@@ -38,6 +38,7 @@ type shape struct {
 	After       string `yaml:"after"`
 	Requirement string `yaml:"requirement"`
 	Hangs       bool   `yaml:"hangs"` // no later call reaches the server
+	Fails       bool   `yaml:"fails"` // what it wants cannot be done
 }
 
 //go:embed shapes.yaml
@@ -84,13 +85,27 @@ func (w *writer) or(text string) string {
 	return text
 }
 
+// marked reports whether a call of the shape has the mark, so that a question about it can be told from others, and
+// no reason to fail before the agent asks.
+func (s shape) marked() bool {
+	args, _ := s.Args["args"].(object)
+	text, _ := args["text"].(string)
+	return !s.Fails && (s.Tool != "mcp" || strings.Contains(text, "MARK"))
+}
+
+func (shape) any() bool { return true }
+
 // call draws a call of a tool, "" of any that works; ok is false if none does.
-func (w *writer) call(of string) (c call, ok bool) {
+func (w *writer) call(of string) (c call, ok bool) { return w.callLike(of, shape.any) }
+
+// callLike draws a call of some shapes.
+func (w *writer) callLike(of string, fits func(shape) bool) (c call, ok bool) {
 	c.mark = fmt.Sprintf("nota%dx", w.n+1)
 	w.n++
 	var list []weighted[int]
 	for i, s := range shapes() {
-		out := !w.works(s.Tool) || of != "" && of != s.Tool || s.Tool == "mcp" && !w.served()
+		out := !w.works(s.Tool) || of != "" && of != s.Tool || s.Tool == "mcp" && !w.served() ||
+			!fits(s)
 		list = append(list, weighted[int]{s.Weight, i, out})
 	}
 	i, ok := choose(w.r, list)
@@ -99,7 +114,14 @@ func (w *writer) call(of string) (c call, ok bool) {
 	}
 	s, n := shapes()[i], w.n
 	fill := strings.NewReplacer("MARK", c.mark, "NUMBER", strconv.Itoa(n), "PRODUCT", strconv.Itoa(n*7), "FOLDER",
-		w.folder).Replace
+		w.folder, "SERVER", "canary", " OVER", "").Replace
+	if w.both {
+		over := pick(w.r, []string{"stdio", "http"})
+		named := strings.NewReplacer("SERVER", map[string]string{"stdio": "canary", "http": "canary_http"}[over],
+			"OVER", "over="+over)
+		plain := fill
+		fill = func(text string) string { return plain(named.Replace(text)) }
+	}
 	c.tool, c.shape, c.args = s.Tool, s.Name, s.make(w, fill)
 	c.step = tool(s.Tool, c.args)
 	c.after, c.requirement = fill(s.After), s.Requirement

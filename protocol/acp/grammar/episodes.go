@@ -230,6 +230,10 @@ func (w *writer) twice() {
 		other = w.newConvo()
 	}
 	w.covered("asked twice", how)
+	if !always && w.has("settings") && len(w.Modes) > 0 && len(w.convos) < most && w.one(2) {
+		w.covered("asked twice", "mode of another session")
+		w.givesModeTo(w.newConvo())
+	}
 	if always {
 		w.asked[of] = how
 	}
@@ -344,9 +348,7 @@ func (w *writer) asksOnce(c *convo, of, how string) call {
 func (w *writer) set() {
 	c := w.convo()
 	if len(w.Modes) > 0 && (len(w.Options) == 0 || w.one(2)) {
-		mode := pick(w.r, w.Modes)
-		w.settles(w.setsMode(), c.name, mode)
-		c.mode = mode
+		w.givesModeTo(c)
 		w.covered("idle", "set mode")
 	} else {
 		o := pick(w.r, w.Options)
@@ -358,6 +360,12 @@ func (w *writer) set() {
 		w.covered("load", w.setting(c))
 		w.reopen(c)
 	}
+}
+
+// givesModeTo gives a session another mode than the first.
+func (w *writer) givesModeTo(c *convo) {
+	c.mode = pick(w.r, w.Modes)
+	w.settles(w.setsMode(), c.name, c.mode)
 }
 
 // settles makes a setting, which the agent takes.

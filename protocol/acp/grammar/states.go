@@ -158,7 +158,7 @@ func (w *writer) askers() []string {
 
 // asking draws a call for which the agent asks.
 func (w *writer) asking() call {
-	c, _ := w.call(pick(w.r, w.askers()))
+	c, _ := w.callLike(pick(w.r, w.askers()), shape.marked)
 	return c
 }
 

@@ -40,6 +40,7 @@ type writer struct {
 	opened int               // sessions that were chosen in the episode
 	stops  int               // of the process
 	made   []call            // of the turn that is written
+	both   bool              // there is a server over stdio and one over http, with tools of the same names
 	hung   bool              // the server is gone, or does not answer any more
 	folder string            // of the session of the turn, below the workspace, with a slash behind it
 	asked  map[string]string // the kind of the answer for always that was given for a tool
@@ -150,6 +151,7 @@ func (w *writer) setUp() {
 	if (how == " " || how == " http") && !w.able("mcpCapabilities.http") {
 		how = " stdio"
 	}
+	both := strings.HasPrefix(how, " s") && w.able("mcpCapabilities.http") && w.one(2)
 	ids := pick(w.r, []string{"", "", "", "ids strings=req-", "ids strings=7", "ids theirs"})
 	if w.without("s") {
 		return
@@ -157,8 +159,11 @@ func (w *writer) setUp() {
 	if ids != "" {
 		w.Add(ids)
 	}
-	if servers {
+	if w.both = servers && both; servers {
 		w.Add("mcp canary" + how)
+	}
+	if w.both {
+		w.Add("mcp canary http")
 	}
 	if children {
 		w.Add("client subagents={}")
