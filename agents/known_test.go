@@ -33,7 +33,7 @@ var _ = Describe("a list of known failures", func() {
 			Expect(err).To(MatchError(ContainSubstring("either a check, a rule or a cause")))
 		}
 		_, err := agents.ParseKnownFailures("known.yaml", []byte("- {check: ends, reason: r}\n"))
-		Expect(err).To(MatchError(ContainSubstring("only a cause may stand without")))
+		Expect(err).To(MatchError(ContainSubstring("unless it names a cause")))
 	})
 
 	It("narrows flaky rules only", func() {

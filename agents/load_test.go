@@ -265,7 +265,7 @@ var _ = Describe("a known failure", func() {
 		},
 		Entry("no reason", "- {scenario: a, rule: B}\n", "k.yaml:1:3: a known failure needs a reason"),
 		Entry("check and rule", "- {scenario: a, rule: B, check: c, reason: d}\n", "k.yaml:1:3: a known failure needs either a check, a rule or a cause"),
-		Entry("no scenario", "- {rule: B, reason: d}\n", "k.yaml:1:3: a known failure needs a scenario: an id or a glob such as load/*; only a cause may stand without"),
+		Entry("no scenario", "- {rule: B, reason: d}\n", "k.yaml:1:3: a known failure needs a scenario (an id or a glob such as load/*) unless it names a cause"),
 		Entry("a misspelt key", "- {scenari: a}\n", `k.yaml:1:4: unknown key "scenari" in a known failure (did you mean "scenario"?)`),
 		Entry("a date", "- {scenario: a, expires: soon}\n", `k.yaml:1:26: expires must be a date such as 2027-01-31, not "soon"`),
 		Entry("flaky", "- {scenario: a, flaky: maybe}\n", `k.yaml:1:24: flaky must be true or false, not "maybe"`),

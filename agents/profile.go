@@ -86,7 +86,7 @@ func ParseKnownFailures(name string, src []byte) (out []KnownFailure, err error)
 		}
 		switch {
 		case k.Scenario == "":
-			item.Fail("", "a known failure needs a scenario: an id or a glob such as load/*; only a cause may stand without")
+			item.Fail("", "a known failure needs a scenario (an id or a glob such as load/*) unless it names a cause")
 		case len(ids) != 1:
 			item.Fail("", "a known failure needs either a check, a rule or a cause")
 		case strings.TrimSpace(k.Reason) == "":

@@ -65,6 +65,13 @@ type encoder interface {
 	whole(b []byte) []byte
 }
 
+// inOneEvent is an encoder of an answer that stands whole in the event that closes it: nothing comes before.
+type inOneEvent struct{ encoder }
+
+func (inOneEvent) start(b []byte, _ *block) []byte           { return b }
+func (inOneEvent) piece(b []byte, _ *block, _ string) []byte { return b }
+func (inOneEvent) end(b []byte, _ *block) []byte             { return b }
+
 // around holds the bytes of an event that surround a piece of a block. An encoder makes them once for each block.
 type around struct {
 	block         *block

@@ -31,6 +31,9 @@ var errOver = errors.New("over")
 
 func (x *exchange) play(a *answer) {
 	p := &player{exchange: x, a: a, enc: x.route.format.encoder(x.request, a)}
+	if a.whole {
+		p.enc = inOneEvent{p.enc}
+	}
 	x.said = a.said
 	defer func() {
 		a.said, x.said = x.said, nil
@@ -77,24 +80,17 @@ func (p *player) do(o *op) error {
 	if len(p.a.blocks) > 0 {
 		bl = &p.a.blocks[o.block]
 	}
-	parts := !p.a.whole // else all of them stand in the event that closes the answer
 	switch o.kind {
 	case opOpen:
 		p.out.begin(http.StatusOK, cmp.Or(p.contentType, p.enc.contentType()), -1)
 		p.out.buf = p.enc.open(p.out.buf)
 	case opStart:
-		if parts {
-			p.out.buf = p.enc.start(p.out.buf, bl)
-		}
+		p.out.buf = p.enc.start(p.out.buf, bl)
 	case opPiece:
-		if parts {
-			p.out.buf = p.enc.piece(p.out.buf, bl, o.text)
-		}
+		p.out.buf = p.enc.piece(p.out.buf, bl, o.text)
 		p.chunk(bl.kind, o.text)
 	case opEnd:
-		if parts {
-			p.out.buf = p.enc.end(p.out.buf, bl)
-		}
+		p.out.buf = p.enc.end(p.out.buf, bl)
 		p.late(bl)
 	case opClose:
 		p.out.buf = p.enc.close(p.out.buf)

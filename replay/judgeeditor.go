@@ -249,7 +249,7 @@ func (j Judge) ofItself(x *language.AgentExpectation, sessions []Session) (obser
 	seen := sessions[len(sessions)-1].Seen
 	switch {
 	case seen == nil:
-		return "the editor was not started from here", false, false
+		return "acp-test did not start the editor, so it saw no exit", false, false
 	case x.What == "ended":
 		if observed = "it ended by itself"; seen.Late {
 			observed = "its time was up"

@@ -70,7 +70,7 @@ var _ = Describe("a mistake in a scenario", func() {
 		Entry("bad choice", "permit alow_once\n", `1:8: unknown answer "alow_once": want allow_once, allow_always, reject_once, reject_always, cancelled, hold, never, error, error:CODE or option:ID (usage: permit CHOICE [kind=K] [title=GLOB] [about=REGEXP] [offers=O] [nth=N] [after=N] [delay=D] [late] [twice] [remember=tool|session])`),
 		Entry("server with a name that is taken", "mcp run canary node\n", `1:9: canary is the name of a server that is here already (usage: mcp canary [stdio|http|slow|other|odd|stubborn] | broken | run NAME PROGRAM [ARG]…)`),
 		Entry("unknown server", "mcp sings\n", `1:5: "sings" is no MCP server; there are canary, broken and run (usage: mcp canary [stdio|http|slow|other|odd|stubborn] | broken | run NAME PROGRAM [ARG]…)`),
-		Entry("nothing for always", "permit allow_once remember=tool\n", `1:28: remember= is tool or session, of an answer for always (usage: permit CHOICE [kind=K] [title=GLOB] [about=REGEXP] [offers=O] [nth=N] [after=N] [delay=D] [late] [twice] [remember=tool|session])`),
+		Entry("nothing for always", "permit allow_once remember=tool\n", `1:28: remember= takes tool or session, and needs an _always choice (usage: permit CHOICE [kind=K] [title=GLOB] [about=REGEXP] [offers=O] [nth=N] [after=N] [delay=D] [late] [twice] [remember=tool|session])`),
 		Entry("condition", "[v3] cancel\n", `1:1: unknown condition [v3] (conditions are [v1] [v2] [linux] [darwin] [windows], each also with !)`),
 		Entry("variable in a name", "cancel as $X\n", `1:11: "$X" cannot name what this line gives (a name is letters, digits and _)`),
 		Entry("count of an absence", "! saw tool_call count=2\n", `1:1: "! saw" and count exclude each other (usage: saw PATTERN [count=N|count>=N] [before PATTERN] [after PATTERN] [in=run|turn=N])`),
@@ -100,7 +100,7 @@ var _ = Describe("a mistake in a scenario", func() {
 			Expect(err).To(MatchError("suite/case.txtar:" + want))
 		},
 		Entry("unknown command", "om prompt {\n}", `2:1: unknown command "om" (did you mean "on"?)`),
-		Entry("act outside", "text 'x'", `2:1: unknown command "text" (acts stand inside a handler: on EVENT { … })`),
+		Entry("act outside", "text 'x'", `2:1: unknown command "text" (put it inside a handler: on EVENT { … })`),
 		Entry("command inside", "on prompt {\n  sent x/y\n}", `3:3: unknown command "sent" (did you mean "send"?)`),
 		Entry("event", "on promt {\n}", `2:4: "promt" is no event (an event is a method of the editor, or prompt, cancel, new, load, resume, close, connect or eof)`),
 		Entry("regular expression", "on prompt ~ '(' {\n}", "2:13: bad regular expression: error parsing regexp: missing closing ): `(`"),

@@ -16,8 +16,8 @@ func pickCommand() *Command {
 	return &Command{
 		Name: "pick", Group: "back", Args: "LIST of REF [CONDITION…] as NAME", Captures: true,
 		Summary: "find the first entry of a list that fulfils conditions",
-		Detail: "LIST is the path of a list in what REF names: a line above, whose answer counts\n" +
-			"if it is a request, or what another line picked. $NAME.path is then a field of the\n" +
+		Detail: "LIST is the path of a list in REF: the message of a line above, or the answer if that is\n" +
+			"a request, or the entry that another pick found. $NAME.path is then a field of the\n" +
 			"entry. An agent orders and names what it has as it likes, so a scenario takes what\n" +
 			"it needs by what it is, not by where it stands. Lists in groups are one list.\n" +
 			"Behind needs it skips the scenario where there is no such entry.",

@@ -92,7 +92,7 @@ func (h *host) recordingOf(name string) (*transcript.Transcript, protocol, error
 func (h *host) recordingIn(name string, read reading) (*transcript.Transcript, protocol, error) {
 	t, of, err := h.openRecording(name, read)
 	if err == nil && t.Torn() {
-		fmt.Fprintf(h.err, "acp-test: %s ends in the middle of a line, as after a crash; what stands before that counts\n",
+		fmt.Fprintf(h.err, "acp-test: %s ends in the middle of a line, as after a crash; the lines before it count\n",
 			name)
 	}
 	if err == nil {

@@ -76,7 +76,7 @@ func fakellmCommand(h *host) *cobra.Command {
 		"the only wire `FORMAT` to answer: openai-chat, openai-responses, anthropic or gemini")
 	f.StringArrayVar(&o.upstreams, "upstream", nil,
 		"pass requests on to a provider, `[FORMAT=]URL` (repeatable: one for each wire format)")
-	f.StringVar(&o.record, "record", "", "the script to make of what --upstream answers, `OUT.yaml`; must not exist yet")
+	f.StringVar(&o.record, "record", "", "save what --upstream answers as a script, `OUT.yaml`, which must not exist yet")
 	f.StringVar(&o.transcript, "transcript", "", "also write what happens to a transcript `FILE`")
 	completeWords(c, "wire", fakellm.Wires)
 	return c

@@ -45,7 +45,7 @@ func matrixCommand(h *host) *cobra.Command {
 	f.StringVar(&o.match, "run", "", "of those only the ones whose id matches `REGEXP`")
 	o.jobs.flag(f)
 	o.timeouts(f)
-	f.StringVar(&o.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
+	f.StringVar(&o.fault, "fault", "", "give the reference agent the deliberate fault `NAME`")
 	f.BoolVar(&o.noTrap, "no-trap", false,
 		"let the agents reach other machines; else a proxy refuses and reports what honours HTTP_PROXY")
 	f.StringVar(&o.editor, "editor", "",

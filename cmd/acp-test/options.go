@@ -105,7 +105,7 @@ func (t *target) of(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&t.agent, "agent", "", "the agent, by the `NAME` or file of its profile (default reference)")
 	f.StringVar(&t.settings, "settings", "", "take agents from an editor's settings.json `FILE`")
-	f.StringVar(&t.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
+	f.StringVar(&t.fault, "fault", "", "give the reference agent the deliberate fault `NAME`")
 	completeWords(c, "fault", faultNames)
 	_ = c.RegisterFlagCompletionFunc("agent", completeAgents)
 }
@@ -132,11 +132,11 @@ func (t *target) flags(c *cobra.Command) {
 	f := c.Flags()
 	t.of(c)
 	f.StringSliceVar(&t.liberties, "liberty", nil,
-		"the reference agent with what another correct agent does, by `NAME` (repeatable)")
+		"have the reference agent do what another correct agent does, by `NAME` (repeatable)")
 	completeWords(c, "liberty", libertyNames)
 	t.network(f)
-	t.sabotage.flag(c, "change what agent and editor say to each other, by the `NAME` of acp-test help sabotage or "+
-		"a FILE, to see whether it is found")
+	t.sabotage.flag(c, "change messages between agent and editor, as `NAME` of acp-test help sabotage or a FILE says, "+
+		"to see whether the run reports it")
 	t.environment(f, "; $LLM is the model's base URL, $KEY a key for it")
 	f.StringVar(&t.profile, "profile", "",
 		"what the command after -- gets environment, HOME, login and tools of: a profile, or none "+

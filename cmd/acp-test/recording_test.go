@@ -213,7 +213,7 @@ var _ = Describe("a recorded session, with the model's side", Ordered, func() {
 		text := p.read("session.jsonl")
 		cut := strings.Index(text, `"method":"session/load"`)
 		p.write("torn.jsonl", text[:cut])
-		warning := "acp-test: torn.jsonl ends in the middle of a line, as after a crash; what stands before that counts\n"
+		warning := "acp-test: torn.jsonl ends in the middle of a line, as after a crash; the lines before it count\n"
 		p.write("torn.llm.yaml", p.read("session.llm.yaml"))
 		got := p.run("replay", "torn.jsonl", "--agent", "reference")
 		Expect(got.err).To(HavePrefix(warning))

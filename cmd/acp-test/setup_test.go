@@ -73,7 +73,7 @@ var _ = It("a sweep of an agent that reaches no model judges nothing, and says w
 	p.write("agent", "#!/bin/sh\nunset OPENAI_BASE_URL\nexec acp-test refagent\n")
 	got := p.run("sweep", "--run", "^prompt-turn/(text|two-turns)$", "--", "./agent")
 	Expect(got.code).To(Equal(2), got.out+got.err)
-	Expect(got.out).To(ContainSubstring("\nno scenario of this run reached the model server, so what needs a model is inconclusive: "))
+	Expect(got.out).To(ContainSubstring("\nno scenario of this run reached the model server, so turns that need a model are inconclusive: "))
 	Expect(got.out).To(ContainSubstring("; 0 findings; "))
 	run := p.results()
 	Expect(run.NoModel).NotTo(BeEmpty())
@@ -110,7 +110,7 @@ done
 var _ = Describe("a run of all suites by a command alone", func() {
 	for name, c := range map[string]struct{ agent, why, told string }{
 		"reaches no model": {"unset OPENAI_BASE_URL\nexec acp-test refagent\n", "reached no model",
-			"no scenario of this run reached the model server, so what needs a model is inconclusive: tell the agent "},
+			"no scenario of this run reached the model server, so turns that need a model are inconclusive: tell the agent "},
 		"wants a login": {locked(`,"authMethods":[{"id":"web","name":"Web"}]`, "Please log in."), "wanted a login",
 			`nothing of what needs a session was judged: the agent wants a login before session/new \(#\d+\): "Please log in."; ` +
 				`it offers web; --auth-method logs in`},

@@ -61,7 +61,7 @@ func uiCommand(h *host) *cobra.Command {
 	f.BoolVar(&o.scratch, "scratch", false, "play the editor and the model by hand, with the agent")
 	f.BoolVar(&o.step, "step", false, "with --scratch: hold the model before each thing that it says")
 	f.StringVar(&o.subject.agent, "agent", "", "the agent to run again, by the `NAME` or file of its profile")
-	f.StringVar(&o.subject.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
+	f.StringVar(&o.subject.fault, "fault", "", "give the reference agent the deliberate fault `NAME`")
 	f.IntVar(&o.port, "port", 0, "the port, a `NUMBER` (default any that is free)")
 	completeWords(c, "fault", faultNames)
 	return c

@@ -186,7 +186,7 @@ func (l *Line[B]) compile() (s Played[B], holds bool) {
 	if !ok || l.Name.Quoted {
 		hint := mistake.Nearest(name, slices.Collect(maps.Keys(l.p.commands)))
 		if l.p.scenario.Agent != nil && tableOf(l.p.dialect.agentActs())[name] != nil {
-			hint = "acts stand inside a handler: on EVENT { … }"
+			hint = "put it inside a handler: on EVENT { … }"
 		}
 		l.Mistake(l.Name.Column, hint, "unknown command %q", name)
 		return s, false

@@ -204,14 +204,15 @@ func WithoutModel(run *results.Run) {
 			}
 		}
 	}
-	run.NoModel = "no scenario of this run reached the model server, so what needs a model is inconclusive: tell the " +
-		"agent the base URL of its model with --env NAME='$LLM' or in a profile (see docs/profiles.md)"
+	const noModel = "no scenario of this run reached the model server, so turns that need a model are inconclusive: "
+	run.NoModel = noModel + "tell the agent the base URL of its model with --env NAME='$LLM' or in a profile " +
+		"(see docs/profiles.md)"
 	if len(hosts) > 0 {
 		slices.Sort(hosts)
 		hosts = slices.Compact(hosts)
 		run.NoModel += fmt.Sprintf("; it asked for %s instead and was refused", strings.Join(hosts, ", "))
 	}
 	if advice != "" {
-		run.NoModel = "no scenario of this run reached the model server, so what needs a model is inconclusive: " + advice
+		run.NoModel = noModel + advice
 	}
 }

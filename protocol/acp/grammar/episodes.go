@@ -230,12 +230,10 @@ func (w *writer) twice() {
 		other = w.newConvo()
 	}
 	w.covered("asked twice", how)
-	if !always && w.has("settings") && len(w.Modes) > 0 && len(w.convos) < most && w.one(2) {
-		w.covered("asked twice", "mode of another session")
-		w.givesModeTo(w.newConvo())
-	}
 	if always {
 		w.asked[of] = how
+	} else {
+		w.otherMode()
 	}
 	w.prompt(other, w.name("P"))
 	w.Turns = append(w.Turns, turnOf(reply{k.step}, w.last()))
@@ -251,6 +249,14 @@ func (w *writer) twice() {
 	w.check("", "goes-on")
 	if strings.HasPrefix(how, "reject") && always {
 		w.untouched(k)
+	}
+}
+
+// otherMode gives a new session another mode, or does nothing. It is none of the other sessions' business.
+func (w *writer) otherMode() {
+	if w.has("settings") && len(w.Modes) > 0 && len(w.convos) < most && w.one(2) {
+		w.covered("asked twice", "mode of another session")
+		w.givesModeTo(w.newConvo())
 	}
 }
 

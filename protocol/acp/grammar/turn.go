@@ -277,8 +277,12 @@ var answersOf = map[string][]heldAnswer{
 		{"internal error", "error", "-32603"}, {"empty content", "result", `{"content": ""}`}, {"refusal", "error", "-32000"},
 		asUsual,
 	},
-	"read for an edit open": {asUsual, {"content", "result", `{"content": "held\n"}`}, {"internal error", "error", "-32603"}},
-	"read for a write open": {asUsual, {"content", "result", `{"content": "held\n"}`}, {"internal error", "error", "-32603"}},
+	"read for an edit open": {
+		asUsual, {"content", "result", `{"content": "held\n"}`}, {"internal error", "error", "-32603"},
+	},
+	"read for a write open": {
+		asUsual, {"content", "result", `{"content": "held\n"}`}, {"internal error", "error", "-32603"},
+	},
 	"file write open": {
 		{"internal error", "error", "-32603"}, {"refusal", "error", "-32000"}, asUsual,
 	},

@@ -142,16 +142,12 @@ func (w *writer) setUp() {
 	w.Add("golden off")
 	w.Add("tag cancel load") // so that it stays open for late frames
 	w.Add("permit allow_once")
-	servers, shapes, client := w.has("servers") && w.one(2) && w.works("mcp"), w.has("writes") && w.one(4), w.one(8)
+	shapes, client := w.has("writes") && w.one(4), w.one(8)
 	shape := pick(w.r, []string{"split=7", "bytewise", "split=100"})
 	lacks := pick(w.r, []string{"fs.readTextFile=false", "fs.writeTextFile=false", "terminal=false",
 		"fs=none terminal=none"})
 	children := w.works("delegate") && w.one(2)
-	how := " " + pick(w.r, []string{"stdio", "stdio", "slow", "stubborn", "", "http"})
-	if (how == " " || how == " http") && !w.able("mcpCapabilities.http") {
-		how = " stdio"
-	}
-	both := strings.HasPrefix(how, " s") && w.able("mcpCapabilities.http") && w.one(2)
+	servers := w.servers()
 	ids := pick(w.r, []string{"", "", "", "ids strings=req-", "ids strings=7", "ids theirs"})
 	if w.without("s") {
 		return
@@ -159,11 +155,9 @@ func (w *writer) setUp() {
 	if ids != "" {
 		w.Add(ids)
 	}
-	if w.both = servers && both; servers {
-		w.Add("mcp canary" + how)
-	}
-	if w.both {
-		w.Add("mcp canary http")
+	w.both = len(servers) == 2
+	for _, s := range servers {
+		w.Add("mcp canary" + s)
 	}
 	if children {
 		w.Add("client subagents={}")
@@ -178,6 +172,22 @@ func (w *writer) setUp() {
 	if shapes {
 		w.Add("write-shape %s", shape)
 	}
+}
+
+// servers draws how the MCP servers are reached, of which there are two at most.
+func (w *writer) servers() []string {
+	how := pick(w.r, []string{" stdio", " stdio", " slow", " stubborn", " ", " http"})
+	some, second := w.has("servers") && w.one(2) && w.works("mcp"), w.one(2)
+	over := strings.TrimSpace(how)
+	switch http := w.able("mcpCapabilities.http"); {
+	case !some:
+		return nil
+	case !http && (over == "" || over == "http"):
+		return []string{" stdio"}
+	case http && second && over != "" && over != "http":
+		return []string{how, " http"}
+	}
+	return []string{how}
 }
 
 // setUpAll writes a set-up that allows the most.

@@ -232,8 +232,8 @@ func (w *contextWatch) keeps(ev *event, s *session, said, raw string) {
 				continue
 			}
 			if w.Saw("attachment"); b.in(said, raw) < 0 {
-				w.find("attachment", ev, s.id, []int{g.seq}, "The model is asked without %s of an earlier prompt, which it had been given: %q.",
-					b.what, clip(b.needles[0]))
+				w.find("attachment", ev, s.id, []int{g.seq},
+					"The model is asked without %s of an earlier prompt, which it had been given: %q.", b.what, clip(b.needles[0]))
 				w.vague[s.id] = true // once is enough
 			}
 		}

@@ -42,10 +42,10 @@ func (x *effectWatch) told(ev *event, a *wanted, name string, call int, before, 
 			x.find("shown", ev, name, refs, "Tool call %q shows %s as a new file, and it was there: %s.",
 				a.tools[call].id, name, before.is)
 		case made && before.is == "" && d.old != "":
-			x.find("shown", ev, name, refs, "Tool call %q shows %q as the former text of %s, which is new.",
+			x.find("shown", ev, name, refs, "Tool call %q shows %q as the former text of %s, a new file.",
 				a.tools[call].id, clip(d.old), name)
 		case before.known && before.is != "" && !strings.Contains(bare(before.text), bare(d.old)):
-			x.find("shown", ev, name, refs, "Tool call %q shows %q as the former text of %s, which was %q.",
+			x.find("shown", ev, name, refs, "Tool call %q shows %q as the former text of %s, which held %q.",
 				a.tools[call].id, clip(d.old), name, clip(before.text))
 		case after.known && !strings.Contains(bare(after.text), bare(d.new)):
 			x.find("shown", ev, name, refs, "Tool call %q shows %q as the new text of %s, which became %q.",

@@ -47,7 +47,7 @@ func elicitScope(w *watch) {
 			w.find("unknown-complete", ev, id, nil,
 				"elicitation/complete names %q, which is no elicitation in url mode of this connection.", id)
 		case e != nil && !e.open:
-			w.find("complete-twice", ev, id, []int{e.seq}, "elicitation/complete came for %q, which was over.", id)
+			w.find("complete-twice", ev, id, []int{e.seq}, "elicitation/complete names %q, which had ended.", id)
 		case e != nil:
 			e.open = false
 		}

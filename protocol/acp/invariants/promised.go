@@ -31,7 +31,7 @@ func busyPromised(w *watch) {
 		switch object := fmt.Sprint(t.started); {
 		case promise == "reject" && !denied && ev.stop != "cancelled" && t.amid:
 			w.find("taken", ev, object, []int{t.started},
-				"The prompt came while the session was busy, and ended with %s; the profile says that the agent refuses it.",
+				"A prompt to a busy session ended with %s; the profile says that the agent refuses such prompts.",
 				ev.stop)
 		case promise != "reject" && denied && busy:
 			w.find("refused", ev, object, []int{t.started},

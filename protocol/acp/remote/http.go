@@ -197,7 +197,7 @@ func (h *overHTTP) greeted(answer *http.Response, asked wire.Frame, message []by
 	v, _ := wire.Parse(message)
 	switch id := answer.Header.Get(ConnectionID); {
 	case answer.StatusCode >= http.StatusMultipleChoices:
-		return fmt.Errorf("%s answers initialize with %s, to %q: give the URL of the agent itself", at, answer.Status,
+		return fmt.Errorf("%s answers initialize with %s (Location: %q): give the URL of the agent itself", at, answer.Status,
 			answer.Header.Get("Location"))
 	case message == nil:
 		return fmt.Errorf("%s answers initialize with %s, type %q, and no JSON-RPC: is that an ACP agent?", at, answer.Status,

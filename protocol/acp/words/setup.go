@@ -142,7 +142,7 @@ func compilePermit(l *scenarios.Line) scenarios.Step {
 		memories := map[string]mockclient.Memory{"tool": mockclient.RememberTool, "session": mockclient.RememberSession}
 		remember = memories[w.Raw()]
 		if remember == mockclient.RememberNothing || !strings.HasSuffix(choice, "_always") {
-			return l.Usage(w.Column, "remember= is tool or session, of an answer for always")
+			return l.Usage(w.Column, "remember= takes tool or session, and needs an _always choice")
 		}
 	}
 	rule.Answer = answer

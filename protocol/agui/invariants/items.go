@@ -193,7 +193,7 @@ func chunkForm(w *watch) {
 		case opening && f == tool && ev.v.Get("toolCallName").Str() == "":
 			w.find("first", ev, id, nil, "The first %s of %q has no toolCallName.", ev.kind, id)
 		case opening && i != nil && i.open && !i.chunked:
-			w.find("mixed", ev, id, i.begun(), "%s is for %s %q, which was opened by a START.", ev.kind, called[f], id)
+			w.find("mixed", ev, id, i.begun(), "%s is for %s %q, which a START event opened.", ev.kind, called[f], id)
 		case !opening && i != nil:
 			w.Saw("conflict")
 			for _, name := range conflicts(f, i, ev) {

@@ -118,8 +118,8 @@ func runFrame(w *watch) {
 		case ev.over():
 		case how == endpoint.Unseen:
 			w.find("unseen", ev, "", nil,
-				"The bytes end within a run%s They do not show whether the agent closed the stream or "+
-					"its client: record --url does.", why)
+				"The recording ends within a run%s It does not show whether the agent or the client closed "+
+					"the stream: record --url shows it.", why)
 		case how == endpoint.Cut:
 			w.find("cut", ev, "", nil, "The connection broke before the end of the run: %s.", ev.v.Get("problem").Str())
 		case ev.events == 0:

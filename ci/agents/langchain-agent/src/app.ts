@@ -26,8 +26,10 @@ export function app() {
 		await session?.close()
 	}
 	const open = async (id: string, place: Place, client: AgentContext) => {
+		const before = sessions.get(id)
 		if (!fault("load-detaches-running-turn")) await close(id)
 		const session = await Session.open(id, place, client, capabilities, saver)
+		session.mode = before?.mode ?? session.mode // it holds while the process lives
 		sessions.set(id, session)
 		return session
 	}

@@ -1,5 +1,6 @@
 // What a session remembers from turn to turn: how many there were, how the last
 // one ended, and a history that a model takes.
+import { randomUUID } from "node:crypto"
 import { AIMessage, HumanMessage, RemoveMessage, ToolMessage, type BaseMessage } from "@langchain/core/messages"
 import { createMiddleware } from "langchain"
 import { z } from "zod"
@@ -13,7 +14,8 @@ export function sessionMiddleware() {
 		name: "SessionMiddleware",
 		stateSchema,
 		beforeAgent: (state) => ({ turns: state.turns + 1 }),
-		wrapModelCall: (request, handler) => handler({ ...request, messages: withResults(request.messages) }),
+		wrapModelCall: async (request, handler) =>
+			withOwnIds(await handler({ ...request, messages: withResults(request.messages) }), request.messages),
 		afterAgent: (state) => {
 			const replies = state.messages.filter((m) => AIMessage.isInstance(m))
 			const reply = fault("stop-reason-of-first-reply") ? replies[0] : replies.at(-1)
@@ -41,4 +43,14 @@ function withResults(messages: BaseMessage[]): BaseMessage[] {
 			.filter((call) => !done.has(call.id!))
 			.map((call) => new ToolMessage({ tool_call_id: call.id!, name: call.name, status: "error", content: "The user cancelled the turn." })),
 	])
+}
+
+/** Some servers count the ids of calls anew in each reply. One that a call of before has would be taken for answered. */
+function withOwnIds<T>(reply: T, before: BaseMessage[]): T {
+	if (!AIMessage.isInstance(reply)) return reply
+	const taken = new Set(before.flatMap((m) => (AIMessage.isInstance(m) ? m.tool_calls ?? [] : [])).map((call) => call.id))
+	for (const call of reply.tool_calls ?? []) {
+		if (taken.has(call.id)) call.id = `${call.id}-${randomUUID()}`
+	}
+	return reply
 }
