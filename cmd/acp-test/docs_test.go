@@ -110,7 +110,7 @@ func (p *place) recipes() {
 
 var _ = Describe("the pages of docs", func() {
 	// Whom the README sends there is never left with a page that was not followed.
-	always := []string{"README.md", "tutorial.md", "cookbook.md"}
+	always := []string{"README.md", "tutorial.md"}
 	for i, page := range pagesOfDocs() {
 		name := filepath.Base(filepath.Dir(page)) + "/" + filepath.Base(page)
 

@@ -35,6 +35,7 @@ async function inTerminal(session: Session, command: string, toolCallId: string,
 	try {
 		signal?.addEventListener("abort", stop)
 		if (signal?.aborted) stop()
+		signal?.throwIfAborted() // a terminal that is released is not shown
 		await session.update({ sessionUpdate: "tool_call_update", toolCallId, status: "in_progress", content })
 		signal?.throwIfAborted() // a terminal that is released has no end to wait for
 		const { exitCode, signal: by } = await terminal.waitForExit()
