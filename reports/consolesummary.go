@@ -106,9 +106,7 @@ func (c *Console) Summary(run results.Run) error {
 		fmt.Fprintf(&b, "%s\n", run.Conformance.Verdict)
 	}
 	if s := run.Sweep; s != nil {
-		fmt.Fprintf(&b, "sweep: %s explored, %d pruned, %d inconclusive; "+
-			"%d of %d pairs of situation and action; %s\n",
-			printable.Plural(s.Explored, "schedule", "schedules"), s.Pruned, s.Inconclusive, s.PairsTried, s.Pairs,
+		fmt.Fprintf(&b, "sweep: %s; %d of %d pairs of situation and action; %s\n", s.Counts(), s.PairsTried, s.Pairs,
 			printable.Plural(len(s.Repros), "repro", "repros"))
 		if s.Drawn != nil {
 			fmt.Fprintln(&b, s.Drawn)

@@ -20,6 +20,7 @@ import (
 	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -57,7 +58,7 @@ type DrawnSession struct {
 }
 
 // SessionState is the situation of findings in drawn sessions.
-const SessionState = "drawn session"
+const SessionState = results.DrawnSession
 
 // Explore runs sessions that a grammar draws instead of schedules of scenarios. Max is how many
 // it runs, 0 as many as the budget allows; again, if not nil, is the only session that it runs,
@@ -220,18 +221,23 @@ type ranSession struct {
 func (s *sweep) undecided() []string {
 	const most = 5
 	count := map[string]int{}
+	words := map[results.Verdict]string{results.Skip: "skipped", results.Inconclusive: "inconclusive"}
 	for _, r := range s.ran {
-		if v := r.cell.Verdict; v == results.Skip || v == results.Inconclusive {
-			count[v.String()+": "+named().ReplaceAllString(r.reason, "${1}·")]++
+		if word := words[r.cell.Verdict]; word != "" {
+			reason := ofSession().ReplaceAllString(r.reason, "")
+			count[word+": "+named().ReplaceAllString(reason, "${1}·")]++
 		}
 	}
 	reasons := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
 		return cmp.Or(count[b]-count[a], strings.Compare(a, b))
 	})
 	return lists.Map(reasons[:min(most, len(reasons))], func(r string) string {
-		return fmt.Sprintf("%d sessions %s", count[r], r)
+		return printable.Plural(count[r], "session", "sessions") + " " + r
 	})
 }
+
+// ofSession are the conditions of a line by which it is about one session, and one call.
+var ofSession = lazy.Regexp(` (session=|about~)\S+`)
 
 // named are the names of a drawn session, with their numbers.
 var named = lazy.Regexp(`((?:\b|-)(?:go|nota|s|g|P|ASK|REQ)|#)\d+x?`)

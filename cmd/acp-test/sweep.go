@@ -245,9 +245,7 @@ func (h *host) sweepSummary(o *sweeping, out sweep.Outcome) error {
 	if spent := s.Spent(o.budget); spent != "" {
 		fmt.Fprintln(h.out, spent)
 	}
-	_, err := fmt.Fprintf(h.out, "%s explored, %d pruned, %d inconclusive; "+
-		"%d of %d pairs of situation and action; %s; %s, seed %d\n",
-		printable.Plural(s.Explored, "schedule", "schedules"), s.Pruned, s.Inconclusive, s.PairsTried, s.Pairs,
-		findings, run.Duration.Round(100*time.Millisecond), run.Seed)
+	_, err := fmt.Fprintf(h.out, "%s; %d of %d pairs of situation and action; %s; %s, seed %d\n",
+		s.Counts(), s.PairsTried, s.Pairs, findings, run.Duration.Round(100*time.Millisecond), run.Seed)
 	return err
 }

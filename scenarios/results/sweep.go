@@ -3,11 +3,13 @@ package results
 import (
 	"cmp"
 	"fmt"
-	"github.com/acp-test/acp-test/internal/lists"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/internal/printable"
 )
 
 // Sweep is the map of a sweep.
@@ -86,12 +88,30 @@ func (s *Sweep) Spent(budget time.Duration) string {
 		return ""
 	}
 	round := func(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
-	text := fmt.Sprintf("the scenarios as they are took %v, exploring %v, confirming and shrinking %v", round(s.Baselines),
-		round(s.Exploring), round(s.Settling))
+	text := ""
+	if !s.sessions() {
+		text = fmt.Sprintf("the scenarios as they are took %v, ", round(s.Baselines))
+	}
+	text += fmt.Sprintf("exploring took %v, confirming and shrinking findings %v", round(s.Exploring), round(s.Settling))
 	if budget > 0 {
 		text += fmt.Sprintf("; the budget is %v", budget)
 	}
 	return text
+}
+
+// DrawnSession is the situation of the sessions that a grammar draws.
+const DrawnSession = "drawn session"
+
+func (s *Sweep) sessions() bool { _, drawn := s.PairsOf[DrawnSession]; return drawn }
+
+// Counts says how many schedules or drawn sessions ran, and how many of them say nothing.
+func (s *Sweep) Counts() string {
+	if s.sessions() {
+		return fmt.Sprintf("%s explored, %d skipped, %d inconclusive", printable.Plural(s.Explored, "session", "sessions"),
+			s.Skipped, s.Inconclusive)
+	}
+	return fmt.Sprintf("%s explored, %d pruned, %d inconclusive", printable.Plural(s.Explored, "schedule", "schedules"),
+		s.Pruned, s.Inconclusive)
 }
 
 // Covered says how much of a scenario was tried: how many of its pairs of a situation and
