@@ -10,36 +10,36 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// Ability is the result of calibration: what one agent does in plain turns. The grammar draws
-// only what it allows. The zero value is an agent of which nothing but text is known.
+// Ability is the result of calibration: what one agent does in plain turns. The grammar draws only what Ability
+// allows. The zero value is an agent that is known only to answer with text.
 type Ability struct {
 	// V2 says that the agent speaks version 2: a state ends a turn, and modes are options.
 	V2 bool
 	// Able are the capabilities that the agent advertises, by their paths in version 1.
 	Able map[string]bool
-	// Mode is the mode in which sessions begin, Modes are the others. Options are the selects
-	// that are no modes.
+	// Mode is the mode in which sessions begin. Modes are the other modes. Options are the select options other than
+	// the mode.
 	Mode    string
 	Modes   []string
 	modeID  string // of the option that is the mode in version 2
 	Options []Option
-	// Asks is one of Modes in which the agent asks for permission, if it asks for none in Mode.
+	// Asks is the mode of Modes in which the agent asks for permission, if it does not ask in Mode.
 	Asks string
 	// Tools are the neutral tools that the agent was asked to use.
 	Tools map[string]Tool
-	// Streams says that text shows while the model's reply is open, Pieces how many updates
-	// a text of four pieces makes.
+	// Streams says that the agent shows text while the model's reply is unfinished. Pieces is how many updates the
+	// agent sends for a text of four pieces.
 	Streams bool
 	Pieces  int
 	// Login is the method with which the editor has logged in; "" if it did not.
 	Login string
 	// Together says that a session works while another one waits for the model.
 	Together bool
-	// Busy is the outcome of a prompt in a session that is busy: refused, or the stop reason.
+	// Busy is the outcome of a prompt to a busy session: "refused", or the stop reason.
 	Busy string
 	// Blocks is the outcome of a prompt with a block of each type.
 	Blocks map[string]string
-	// Start and Turn are how long a start and a turn take.
+	// Start and Turn are how long the agent's start and one turn take.
 	Start, Turn time.Duration
 }
 
@@ -49,25 +49,24 @@ type Option struct {
 	Values      []string // the others
 }
 
-// Tool is what became of a call of one neutral tool.
+// Tool is what calibration found out about one neutral tool.
 type Tool struct {
 	// Works says that the call was completed.
 	Works bool
-	// Promised says that the profile names how the tool is called, so that it has to work.
+	// Promised says that the profile names the tool, so that a call has to work.
 	Promised bool
-	// Choices are the kinds of options of the permission that the agent asked for; nil: it
-	// asked for none.
+	// Choices are the kinds of options in the agent's permission request; nil if it sent none.
 	Choices []string
-	// Tells says that the permission shows the path or the command of the call, or that the form of a
-	// question has a field that it needs.
+	// Tells says that the permission request shows the call's path or command, or that the form of a question has a
+	// required field.
 	Tells bool
-	// Stops says that a call can be cancelled alone, Ends that its terminal can.
+	// Stops says that the editor can cancel a single call. Ends says that the editor can cancel the call's terminal.
 	Stops, Ends bool
-	// Requests are the other requests that the agent sent for it, such as fs/read_text_file.
+	// Requests are the other requests that the agent sent for the call, such as fs/read_text_file.
 	Requests []string
 }
 
-// setsMode is the line that gives a session another mode.
+// setsMode returns the template of the line that sets a session's mode.
 func (a *Ability) setsMode() string {
 	if a.V2 {
 		return "set-option %s " + a.modeID + " %s as %s"
@@ -77,7 +76,7 @@ func (a *Ability) setsMode() string {
 
 func (t Tool) asks() bool { return len(t.Choices) > 0 }
 
-// once are the kinds of options that answer one question alone.
+// once returns the kinds of options that hold for one question only.
 func (t Tool) once() []string {
 	return lists.Where(t.Choices, func(kind string) bool { return strings.HasSuffix(kind, "_once") })
 }
@@ -85,18 +84,18 @@ func (t Tool) once() []string {
 // Able reports whether the agent advertises a capability.
 func (a *Ability) able(path string) bool { return a.Able[path] }
 
-// works reports whether a neutral tool works, or has to.
+// works reports whether a neutral tool works, or has to work because the profile promises it.
 func (a *Ability) works(tool string) bool { return a.Tools[tool].Works || a.Tools[tool].Promised }
 
 type way struct{ name, needs string }
 
-// waysIn are how a session is opened, with the capability that each needs.
+// waysIn are the ways to open, list or leave a session, each with the capability that it needs.
 var waysIn = []way{
 	{"load", "loadSession"}, {"resume", "sessionCapabilities.resume"}, {"fork", "sessionCapabilities.fork"},
 	{"list", "sessionCapabilities.list"}, {"close", "sessionCapabilities.close"}, {"delete", "sessionCapabilities.delete"},
 }
 
-// String is a paragraph for people.
+// String returns a paragraph that describes the agent to people.
 func (a *Ability) String() string {
 	var s []string
 	add := func(format string, args ...any) { s = append(s, fmt.Sprintf(format, args...)) }
@@ -149,7 +148,7 @@ func (a *Ability) String() string {
 	return strings.Join(s, " ")
 }
 
-// listed joins names, "none" if there are none.
+// listed joins names; it returns "none" if there are none.
 func listed(names []string) string {
 	if len(names) == 0 {
 		return "none"

@@ -14,7 +14,7 @@ import (
 //go:embed acts.txt
 var table string
 
-// acts is the table of what an editor does, with the words that it is written in.
+// acts is the table of the editor's acts, with the values and conditions that its lines refer to.
 var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 	t := &sweep.Acts[*writer]{Flags: []string{"idle"}, Values: map[string]func(*writer) script.Word{
 		"turn":   func(w *writer) script.Word { return script.Text(w.at.name) },
@@ -33,7 +33,8 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"running": func(w *writer) bool { return !w.at.gone },
 		"ends":    func(w *writer) bool { return w.at.ends() },
 		"once":    func(w *writer) bool { return w.at.once() },
-		// takes-back: the answer that the editor owes for a permission is open once its prompt is taken back.
+		// takes-back: the prompt can be taken back. If it were, nobody could say how the editor must answer an open
+		// permission.
 		"takes-back": func(w *writer) bool {
 			return w.at.ends() && w.at.state != "permission open" && w.at.state != "question open"
 		},
@@ -48,7 +49,7 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		},
 		"idle-other": func(w *writer) bool { return len(w.idlers()) > 0 },
 		"lost-other": func(w *writer) bool { return len(w.returning()) > 0 && w.has("ways") },
-		// What runs a command can be stopped alone: its call, its terminal, both by the editor.
+		// While a command runs, the editor can stop its call or its terminal alone, or kill the command itself.
 		"stops":         func(w *writer) bool { return w.at.runs() && w.Tools["run_shell"].Stops },
 		"ends-terminal": func(w *writer) bool { return w.at.runs() && w.Tools["run_shell"].Ends },
 		"kills": func(w *writer) bool {
@@ -89,23 +90,23 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 	return t.Read(table)
 })
 
-// line adds the line that stands behind two words of the table, with a name.
+// line adds a line to the scenario: l without its first two words of the table, under a name.
 func (w *writer) line(l *script.Line, name string) {
 	l.Name, l.Words, l.As = l.Words[1], l.Words[2:], script.Text(name)
 	l.Text = l.String()
 	w.Lines = append(w.Lines, l)
 }
 
-// once: what comes of an act depends on nothing else that was done in the turn.
+// once: the outcome of an act depends on no other act in the turn.
 func (t *turn) once() bool { return t.stopped == "" && !t.contested && !t.loaded }
 
-// runs: a command runs, and nothing has happened to it.
+// runs: a command runs, and no act has affected it.
 func (t *turn) runs() bool { return t.state == "command running" && t.once() && !t.gone }
 
-// ends: the turn comes to an end although it is not stopped.
+// ends: the turn ends although nobody stops it.
 func (t *turn) ends() bool { return t.once() && !t.endless }
 
-// can are the acts that can be done in a turn, or where it is over.
+// can returns the acts that are possible in a turn; with idle, those that are possible after the turn.
 func (w *writer) can(t *turn, idle bool) []*sweep.Act {
 	w.at = t
 	return lists.Where(w.acts.List, func(a *sweep.Act) bool {
@@ -114,7 +115,7 @@ func (w *writer) can(t *turn, idle bool) []*sweep.Act {
 	})
 }
 
-// act draws an act at the state of a turn and does it.
+// act draws an act that is possible in the turn's state, and writes it.
 func (w *writer) act(t *turn) {
 	if t.lost {
 		return
@@ -132,7 +133,7 @@ func (w *writer) act(t *turn) {
 	}
 }
 
-// second prompts the session of a turn that runs.
+// second sends another prompt to the session of a turn that still runs.
 func (w *writer) second() {
 	name := w.at.owes(w.name("P"))
 	w.prompt(w.at.convo, name)
@@ -142,7 +143,7 @@ func (w *writer) second() {
 	}
 }
 
-// successor prompts the session of a turn that is being stopped, and holds the model's reply to it.
+// successor sends another prompt to a session whose turn is being stopped. A gate holds the model's reply.
 func (w *writer) successor() {
 	name := w.at.owes(w.name("P"))
 	w.prompt(w.at.convo, name)
@@ -150,7 +151,8 @@ func (w *writer) successor() {
 	w.Turns = append(w.Turns, turnOf(reply{w.says("text"), gate(w.at.next), w.says("text")}))
 }
 
-// idlers are open sessions in which nothing runs, returning those that can be come back to.
+// idlers returns the open sessions in which no turn runs; returning returns the closed ones that can be loaded or
+// resumed.
 func (w *writer) idlers() []*convo {
 	return lists.Where(w.convos, func(c *convo) bool { return !c.gone && !w.busy(c) })
 }
@@ -160,7 +162,7 @@ func (w *writer) returning() []*convo {
 	return lists.Where(w.convos, func(c *convo) bool { return can && c.gone && c.solid && !w.busy(c) })
 }
 
-// sets sends a request that gives the session a setting that it has.
+// sets writes a request that sets a session to a value that it already has.
 func (w *writer) sets(method, params string) {
 	name := w.at.owes(w.name("R"))
 	session := script.Variable("SESSION(" + w.at.name + ")")
@@ -184,7 +186,7 @@ func (w *writer) givesMode() {
 	w.sets("session/set_mode", `"modeId": "`+w.Mode+`"`)
 }
 
-// owes notes a request that must be answered once the turn has ended.
+// owes notes a request that the agent must answer after the turn has ended. It returns the request's name.
 func (t *turn) owes(name string) string {
 	t.later = append(t.later, name)
 	return name

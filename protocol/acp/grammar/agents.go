@@ -62,7 +62,7 @@ func (a *agentWriter) some(n int, do func()) {
 	}
 }
 
-// turn writes what the agent does with a prompt: some acts, one end, and acts that come after the end.
+// turn writes the agent's part of a turn: some acts, one end, and acts after the end.
 func (a *agentWriter) turn() {
 	a.asked, a.over = nil, false
 	for range 1 + a.r.IntN(8) {
@@ -87,7 +87,7 @@ func (a *agentWriter) turn() {
 	}
 }
 
-// end ends the turn, or the agent.
+// end writes the end of the turn or of the agent.
 func (a *agentWriter) end() {
 	switch a.r.IntN(12) {
 	case 0:
@@ -124,7 +124,7 @@ func (a *agentWriter) await() {
 	a.asked = nil
 }
 
-// update is one thing that the agent tells.
+// update writes one update from the agent.
 func (a *agentWriter) update() {
 	a.n++
 	id := fmt.Sprintf("call-%d", a.r.IntN(3))
@@ -167,7 +167,7 @@ var works = [][2]string{
 	{"terminal/output", `"terminalId":"nobody"`},
 }
 
-// request asks the editor something, under an id of any type.
+// request writes a request to the editor, with an id of any type.
 func (a *agentWriter) request() {
 	a.n++
 	name := fmt.Sprintf("R%d", a.n)
@@ -200,7 +200,7 @@ func (a *agentWriter) subject(call string) string {
 	return tool + ","
 }
 
-// noise is what is no message.
+// noise writes output that is no message.
 func (a *agentWriter) noise() {
 	a.line("%s", pick(a.r, []string{`write '\n\n'`, `write 'Drawn agent, version 1\n'`, `write '"a string"\n'`,
 		"stderr 'drawn' bytes=9000"}))

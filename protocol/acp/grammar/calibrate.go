@@ -19,7 +19,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// probed are the tools that calibration has called, and the arguments of the call.
+// probed has the tools that calibration calls, with the arguments of the call.
 var probed = map[string]object{
 	"read_file":   {"path": "$WORK/read.txt"},
 	"write_file":  {"path": "$WORK/write.txt", "content": "written\n"},
@@ -34,21 +34,21 @@ var probed = map[string]object{
 	"mcp":         {"server": "canary", "tool": "canary_sing", "args": object{"text": "la"}},
 }
 
-// shown is what shows which call a permission is about.
+// shown has, by tool, the text that shows which call a permission request is about.
 var shown = map[string]string{"write_file": "write.txt", "edit_file": "edit.txt", "run_shell": "calibrated",
 	"delete_file": "delete.txt", "move_file": "move.txt", "mcp": "canary"}
 
-// probes are the turns of calibration that are the same for all agents: text learns what a session
-// offers, how text comes and what becomes of a second prompt, and together whether a session works
-// while another one waits for the model.
+// probes are the calibration turns that are the same for all agents. The turn text finds out what a session offers,
+// how text comes, and what happens to a second prompt. The turn together finds out whether a session works while
+// another one waits for the model.
 //
 //go:embed probes
 var probes embed.FS
 
-// basic are the tools of an agent whose profile names none.
+// basic are the tools that calibration calls if a profile names none.
 var basic = []string{"read_file", "write_file", "edit_file", "run_shell"}
 
-// Calibration returns the plain turns from which Learn learns an agent, by their names.
+// Calibration returns the plain turns from which Learn finds out what an agent does, by name.
 func Calibration(p *agents.Profile) map[string]sweep.Archive {
 	tools := basic
 	if p.Tools != nil {
@@ -101,14 +101,14 @@ func newProbe(title string) *writer {
 	return w
 }
 
-// asksFor adds a turn whose model calls a tool. The prompt is the tool's name.
+// asksFor adds a turn in which the model calls a tool. The prompt is the tool's name.
 func (w *writer) asksFor(name string) {
 	w.Add("prompt s %s", script.Quote(name))
 	w.Turns = append(w.Turns, turnOf(reply{tool(name, probed[name])}, reply{fakellm.Text("Done with " + name + ".")}))
 	w.Add("await turn any|error within=20s")
 }
 
-// blockProbe learns what becomes of a block for which an agent advertises a capability.
+// blockProbe finds out what an agent does with a content block that it advertises.
 func blockProbe(needs string) sweep.Archive {
 	w := newProbe("Blocks of one type.")
 	w.r = sweep.Key{}.Random(0)
@@ -126,7 +126,7 @@ func blockProbe(needs string) sweep.Archive {
 	return w.archive()
 }
 
-// modeProbes call a tool in each mode, where nothing asked in the first.
+// modeProbes returns probes that call a tool in each other mode, if the agent asked for no permission in the first.
 func (a *Ability) modeProbes() map[string]sweep.Archive {
 	out := map[string]sweep.Archive{}
 	for _, t := range a.Tools {
@@ -145,10 +145,10 @@ func (a *Ability) modeProbes() map[string]sweep.Archive {
 	return out
 }
 
-// modeProbe begins the names of probes of modes.
+// modeProbe is the prefix of the names of mode probes.
 const modeProbe = "mode-"
 
-// Learn reads what an agent can do out of the transcripts of its calibration.
+// Learn returns what an agent can do, according to the transcripts of its calibration.
 func Learn(seen map[string]*transcript.Transcript) *Ability {
 	a := &Ability{Able: map[string]bool{}, Tools: map[string]Tool{}, Blocks: map[string]string{}, Busy: "unknown"}
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
@@ -167,7 +167,7 @@ func Learn(seen map[string]*transcript.Transcript) *Ability {
 	return a
 }
 
-// asksIn learns whether the agent asks in one of its modes.
+// asksIn finds out whether the agent asks for permission in the n-th of its modes.
 func (a *Ability) asksIn(n string, t *transcript.Transcript) {
 	i, err := strconv.Atoi(n)
 	for _, p := range a.promptsOf(t) {
@@ -194,7 +194,7 @@ func (a *Ability) greeted(e transcript.Entry, began *time.Duration) {
 	}
 }
 
-// inV1 are the names of version 1 for capabilities of version 2.
+// inV1 replaces the names of version 2 capabilities by those of version 1.
 var inV1 = strings.NewReplacer("session.prompt.", "promptCapabilities.", "session.", "sessionCapabilities.")
 
 // greetedV2 learns from the greeting of an agent that speaks version 2.
@@ -215,7 +215,7 @@ func (a *Ability) greetedV2(v wire.Value) {
 	}
 }
 
-// flags collects the paths of capabilities that are there: objects, and what is true.
+// flags collects the paths of supported capabilities: those that are objects or true.
 func flags(prefix string, v wire.Value, into map[string]bool) {
 	for key, value := range v.Members() {
 		yes, isBool := value.Bool()
@@ -256,15 +256,14 @@ func (a *Ability) settings(v wire.Value) {
 	}
 }
 
-// asked is one prompt of calibration, and what came in its turn.
+// asked is one calibration prompt, with the entries of its turn.
 type asked struct {
 	text    string
 	entries []transcript.Entry
 	end     transcript.Entry
 }
 
-// promptsOf takes a transcript apart by its prompts. The last prompt that was sent has what
-// comes.
+// promptsOf splits a transcript by prompts. An entry belongs to the last prompt sent before it.
 func (a *Ability) promptsOf(t *transcript.Transcript) (out []*asked) {
 	by := map[int]*asked{}
 	for e := range t.All() {
@@ -291,7 +290,7 @@ func (a *Ability) ends(e transcript.Entry) bool {
 	return acpframe.Update(e) == "state_update"
 }
 
-// ending is how the turn ended.
+// ending returns how the turn ended: the stop reason, "refused" or "no answer".
 func (p *asked) ending() string {
 	switch v := p.end.JSON(); {
 	case p.end.Seq == 0:
@@ -326,7 +325,7 @@ func (a *Ability) turned(probe string, p *asked) {
 	}
 }
 
-// streams learns how text comes while a gate holds the model.
+// streams finds out how text comes while a gate holds the model.
 func (a *Ability) streams(p *asked) {
 	held := true
 	for _, e := range p.entries {
@@ -342,7 +341,7 @@ func (a *Ability) streams(p *asked) {
 	}
 }
 
-// tool is what became of the call of a tool.
+// tool returns what a turn shows about its tool call.
 func (p *asked) tool() (t Tool) {
 	status := ""
 	for _, e := range p.entries {
@@ -369,7 +368,7 @@ func (p *asked) tool() (t Tool) {
 	return t
 }
 
-// updated learns what an update says of a call or its terminal.
+// updated learns from an update whether a call or its terminal can be cancelled.
 func (t *Tool) updated(e transcript.Entry) {
 	switch {
 	case !e.JSON().Path("params.update.capabilities.cancel").Exists():
@@ -380,7 +379,7 @@ func (t *Tool) updated(e transcript.Entry) {
 	}
 }
 
-// worked reports whether the call of a tool came to the end that it can have.
+// worked reports whether a tool call ended as well as it can in calibration.
 func (t *Tool) worked(name, status string) bool {
 	switch name {
 	case "fetch": // there is no page

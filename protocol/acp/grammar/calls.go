@@ -11,30 +11,30 @@ import (
 	"github.com/acp-test/acp-test/internal/yamlfile"
 )
 
-// call is a call of a tool that the model makes.
+// call is a tool call that the model makes.
 type call struct {
 	tool, shape string
 	step        fakellm.StepNode
 	args        object
-	// mark is a text that its path or command has and no other call.
+	// mark is a text that only this call has, in its path or command.
 	mark string
-	// after is a line that asks for its effect, by a requirement; "" if nothing shows it.
+	// after is a line that asks for the call's effect, judged by a requirement; "" if nothing shows the effect.
 	after, requirement string
 }
 
-// shape is a way to call a tool. In its texts MARK is the mark of the call, NUMBER the number of
-// that, PRODUCT seven times that, FOLDER the session's folder, and SERVER one of the MCP servers,
-// which OVER tells from the other. Text of a file that is DRAWN or LONG is made by or.
+// shape is a way to call a tool. In its texts MARK stands for the call's mark, NUMBER for the number in the mark,
+// PRODUCT for seven times NUMBER, FOLDER for the session's folder and SERVER for an MCP server. With two servers,
+// OVER stands for the server's transport. The method or generates DRAWN and LONG texts.
 type shape struct {
 	Weight int    `yaml:"weight"`
 	Tool   string `yaml:"tool"`
 	Name   string `yaml:"name"`
-	// File is made before the call: its name behind the mark, and its text.
+	// File is a file that must exist before the call: its name after the mark, and its text.
 	File []string `yaml:"file"`
-	// Paths are the path, and where a file is moved to, behind the mark.
+	// Paths are the ends of file names after the mark: the path, and the target if the call moves a file.
 	Paths []string `yaml:"paths"`
 	Args  object   `yaml:"args"`
-	// After is a line that asks for the effect, by a requirement; "" if nothing shows it.
+	// After is a line that asks for the call's effect, judged by a requirement; "" if nothing shows the effect.
 	After       string `yaml:"after"`
 	Requirement string `yaml:"requirement"`
 	Hangs       bool   `yaml:"hangs"` // no later call reaches the server
@@ -53,7 +53,7 @@ var shapes = sync.OnceValue(func() (all []shape) {
 	return all
 })
 
-// make makes the file of a shape and returns the arguments of the call.
+// make writes the file of a shape and returns the arguments of the call.
 func (s shape) make(w *writer, fill func(string) string) object {
 	args := object{}
 	if s.File != nil {
@@ -74,7 +74,7 @@ func (s shape) make(w *writer, fill func(string) string) object {
 	return args
 }
 
-// or is a text, or the content of a file that a table does not hold.
+// or returns a generated text for DRAWN or LONG, and any other text unchanged.
 func (w *writer) or(text string) string {
 	switch text {
 	case "DRAWN":
@@ -85,8 +85,8 @@ func (w *writer) or(text string) string {
 	return text
 }
 
-// marked reports whether a call of the shape has the mark, so that a question about it can be told from others, and
-// no reason to fail before the agent asks.
+// marked reports whether a call of the shape shows its mark, so that a permission request is known to be about this
+// call, and does not fail before the agent asks.
 func (s shape) marked() bool {
 	args, _ := s.Args["args"].(object)
 	text, _ := args["text"].(string)
@@ -95,10 +95,10 @@ func (s shape) marked() bool {
 
 func (shape) any() bool { return true }
 
-// call draws a call of a tool, "" of any that works; ok is false if none does.
+// call draws a call of the tool of, or of any tool if of is "". ok is false if no such tool works.
 func (w *writer) call(of string) (c call, ok bool) { return w.callLike(of, shape.any) }
 
-// callLike draws a call of some shapes.
+// callLike draws a call whose shape fits.
 func (w *writer) callLike(of string, fits func(shape) bool) (c call, ok bool) {
 	c.mark = fmt.Sprintf("nota%dx", w.n+1)
 	w.n++
@@ -132,7 +132,8 @@ func (w *writer) callLike(of string, fits func(shape) bool) (c call, ok bool) {
 	return c, true
 }
 
-// lane is the model of a child that the agent starts for a call. A gate may hold it.
+// lane returns the model's turn for a child that the agent starts for a call. If gate is set, that gate holds the
+// turn.
 func lane(mark, gate string) string {
 	held := ""
 	if gate != "" {
@@ -141,7 +142,7 @@ func lane(mark, gate string) string {
 	return fmt.Sprintf("  %s:\n    when: {user~: %[1]q}\n    reply:\n      - text: Begun with %[1]s.\n%s", mark, held)
 }
 
-// path names a file in the folder of the session: absolute, or relative to it.
+// path returns the name of a file in the session's folder: absolute, or relative to that folder.
 func (w *writer) path(name string) string {
 	if w.one(3) {
 		return name
@@ -152,13 +153,13 @@ func (w *writer) path(name string) string {
 // put puts a file into the folder of the session.
 func (w *writer) put(name, content string) { w.file(w.folder+name, content) }
 
-// content is the text of a file.
+// content returns a drawn text for a file.
 func (w *writer) content() string {
 	first := pick(w.r, []string{"hello\n", "Grüße\n", "日本語\nzweite Zeile\n", "no newline", "tab\there\n", "🙂\n"})
 	return first + w.textLine()
 }
 
-// textLine is a line that no other file has.
+// textLine returns a line that no other file has.
 func (w *writer) textLine() string {
 	w.n++
 	return fmt.Sprintf("Zeile %d\n", w.n)

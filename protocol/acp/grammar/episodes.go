@@ -9,7 +9,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// episode is a part of a conversation: a turn, a way into a session, a setting.
+// episode is a part of a conversation: a turn, a way into a session, or a setting.
 type episode struct {
 	weight int
 	name   string
@@ -51,14 +51,14 @@ func (w *writer) oneEpisode() {
 	e.do(w)
 }
 
-// anyHeld is a turn in one of the states that the agent gets to.
+// anyHeld writes a turn that is held in one of the states that the agent can reach.
 func (w *writer) anyHeld(c *convo) {
 	from := lists.Map(states, func(s state) weighted[state] { return weighted[state]{s.weight, s, !s.can(w, c)} })
 	s, _ := choose(w.r, from)
 	w.heldTurn(c, s)
 }
 
-// solidConvo is a session with a whole turn that runs nothing.
+// solidConvo returns a session that has a whole turn, and in which no turn runs.
 func (w *writer) solidConvo() *convo {
 	c := w.convo()
 	if !c.solid {
@@ -67,7 +67,7 @@ func (w *writer) solidConvo() *convo {
 	return c
 }
 
-// plainTurn is a turn with one text.
+// plainTurn writes a turn in which the model answers with one text.
 func (w *writer) plainTurn(c *convo) {
 	t := &turn{convo: c, prompt: w.name("P")}
 	w.prompt(c, t.prompt)
@@ -76,7 +76,7 @@ func (w *writer) plainTurn(c *convo) {
 	c.solid = true
 }
 
-// wayIn leaves a session in one of several ways, comes back to it in another, and goes on in it.
+// wayIn leaves a session in one of several ways, reopens it in another way, and continues it.
 func (w *writer) wayIn() {
 	c := w.solidConvo()
 	type leaving struct {
@@ -117,7 +117,7 @@ func (w *writer) wayIn() {
 	}
 }
 
-// atOnce opens two sessions, or comes back to two, before either answer is there. Each goes on as itself.
+// atOnce opens or loads two sessions at the same time, and then checks that they stay apart.
 func (w *writer) atOnce() {
 	how, pair := "new", []*convo{{name: w.name("s")}, {name: w.name("s")}}
 	if w.has("ways") && w.ways("load") && len(w.convos) > 0 {
@@ -151,7 +151,8 @@ func (w *writer) atOnce() {
 	w.check("", "goes-on")
 }
 
-// serversApart closes one of two sessions that have a server each of one name: that of the other stays.
+// serversApart closes one of two sessions that each have an MCP server of the same name. The server of the other
+// session must stay.
 func (w *writer) serversApart() {
 	first, second := w.newConvo(), w.newConvo()
 	for _, c := range []*convo{first, second} {
@@ -167,7 +168,7 @@ func (w *writer) serversApart() {
 	w.sings(stays)
 }
 
-// sings is a turn in which the model calls the server of its session.
+// sings writes a turn in which the model calls the MCP server of its session.
 func (w *writer) sings(c *convo) {
 	text := w.name("lied")
 	w.prompt(c, w.name("P"))
@@ -180,7 +181,7 @@ func (w *writer) sings(c *convo) {
 	c.solid = true
 }
 
-// leavesAll leaves sessions that will be come back to.
+// leavesAll leaves sessions that a later line reopens.
 func (w *writer) leavesAll(list []*convo) {
 	if w.ways("close") && w.one(2) {
 		for _, c := range list {
@@ -191,14 +192,14 @@ func (w *writer) leavesAll(list []*convo) {
 	}
 }
 
-// modelSaw asks whether the model was told something in the latest turn of a session.
+// modelSaw writes a check that the model was told a text in the latest turn of a session, or was not told it.
 func (w *writer) modelSaw(not string, c *convo, told string) {
 	if told != "" {
 		w.Add(not+"saw model request session=%s %s", c.name, script.Join(script.Text("raw~"), script.Quote(told)))
 	}
 }
 
-// lost ends the process, or leaves it.
+// lost writes lines that end the process or leave it: all sessions are gone.
 func (w *writer) lost(lines ...string) {
 	for _, l := range lines {
 		w.Add(l)
@@ -209,8 +210,8 @@ func (w *writer) lost(lines ...string) {
 	w.asked = map[string]string{}
 }
 
-// twice makes a call that asks in two turns: of one session, of two, or on both sides of a load.
-// What was answered once is asked again; an answer for always holds in its session.
+// twice writes two turns that make the same call, for which the agent asks: in one session, in two, or before and
+// after a load. After an answer for one call the agent must ask again; an answer for always holds in its session.
 func (w *writer) twice() {
 	c := w.convo()
 	if c.mode != "" {
@@ -260,15 +261,15 @@ func (w *writer) otherMode() {
 	}
 }
 
-// rewriters are the tools that the agent asks for however often they do the same.
+// rewriters returns the tools for which the agent asks each time, even if the call is the same.
 func (w *writer) rewriters() []string {
 	return lists.Where(w.askers(), func(name string) bool {
 		return (name == "write_file" || name == "run_shell") && len(w.Tools[name].once()) > 0
 	})
 }
 
-// askedAtOnce has a session ask while another waits for the answer to such a question: it is asked, and each answer
-// counts where the question was. The second question may wait for the first.
+// askedAtOnce has the agent ask in one session while its question in another session is open. The agent must ask both
+// questions, and each answer must count for its own question. The second question may wait for the first.
 func (w *writer) askedAtOnce() {
 	a := w.inFirstMode()
 	w.open = append(w.open, &turn{convo: a})
@@ -304,7 +305,7 @@ func (w *writer) answeredLate() {
 	w.decides(c, ask, next)
 }
 
-// inFirstMode is a session in which the agent asks as was learned.
+// inFirstMode returns a session in the first mode, in which the agent asks as it did in calibration.
 func (w *writer) inFirstMode() *convo {
 	if c := w.convo(); c.mode == "" {
 		return c
@@ -312,7 +313,7 @@ func (w *writer) inFirstMode() *convo {
 	return w.newConvo()
 }
 
-// asks prompts a session, whose model makes a call, and waits for the agent's question.
+// asks sends a prompt for which the model makes a call, and waits for the agent's permission request.
 func (w *writer) asks(c *convo, of, needs, permit string) (k call, ask string) {
 	w.folder = c.folder()
 	k, _ = w.call(of)
@@ -324,14 +325,15 @@ func (w *writer) asks(c *convo, of, needs, permit string) (k call, ask string) {
 	return k, ask
 }
 
-// decides answers the question of a turn.
+// decides answers the permission request of a turn, then calls endsAsked.
 func (w *writer) decides(c *convo, ask string, k call) {
 	how := pick(w.r, w.Tools[k.tool].once())
 	w.Add("answer %s %s", ask, how)
 	w.endsAsked(c, how, k)
 }
 
-// endsAsked waits until a turn ends whose question the editor has answered, and asks whether the call took effect.
+// endsAsked waits for the end of a turn whose permission request the editor has answered, and checks whether the call
+// took effect.
 func (w *writer) endsAsked(c *convo, how string, k call) {
 	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
 	if how == "allow_once" {
@@ -341,7 +343,7 @@ func (w *writer) endsAsked(c *convo, how string, k call) {
 	w.untouched(k)
 }
 
-// asksOnce is a turn whose call is asked for and answered.
+// asksOnce writes a turn whose permission request the editor answers.
 func (w *writer) asksOnce(c *convo, of, how string) call {
 	k, ask := w.asks(c, of, "needs ", "hold")
 	w.Add("permit allow_once about=%s", k.mark)
@@ -350,7 +352,7 @@ func (w *writer) asksOnce(c *convo, of, how string) call {
 	return k
 }
 
-// set gives a session another mode or another value of an option.
+// set writes a line that changes a session's mode or an option.
 func (w *writer) set() {
 	c := w.convo()
 	if len(w.Modes) > 0 && (len(w.Options) == 0 || w.one(2)) {
@@ -368,13 +370,13 @@ func (w *writer) set() {
 	}
 }
 
-// givesModeTo gives a session another mode than the first.
+// givesModeTo sets a session to another mode than the first.
 func (w *writer) givesModeTo(c *convo) {
 	c.mode = pick(w.r, w.Modes)
 	w.settles(w.setsMode(), c.name, c.mode)
 }
 
-// settles makes a setting, which the agent takes.
+// settles writes a request that changes a setting, which the agent must accept.
 func (w *writer) settles(template string, args ...any) {
 	name := w.name("M")
 	w.Add(template, append(args, name)...)
@@ -382,8 +384,8 @@ func (w *writer) settles(template string, args ...any) {
 	w.Add("saw response %s result?", name)
 }
 
-// ownFolder is a turn in a session with a folder of its own, whose model names a file by its short
-// name: the file of that name beside the folder is another one.
+// ownFolder writes a turn in a session with its own folder. The model names a file relative to that folder; the
+// workspace has another file of the same name.
 func (w *writer) ownFolder() {
 	dir := w.name("dir")
 	c := &convo{name: w.name("s"), dir: dir, servers: w.served()}
@@ -406,7 +408,7 @@ func (w *writer) ownFolder() {
 	w.check("", "goes-on")
 }
 
-// idle does up to three things in a session whose turn is over.
+// idle writes up to three acts in a session whose turn is over.
 func (w *writer) idle() {
 	c := w.convo()
 	for range 1 + w.r.IntN(3) {

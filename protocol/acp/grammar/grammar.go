@@ -11,10 +11,10 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// V1 returns the generator of conversations in ACP version 1.
+// V1 returns the generator of conversations for ACP version 1.
 func V1() *sweep.Generator { return generator(&Ability{}) }
 
-// V2 returns the generator of conversations in ACP version 2.
+// V2 returns the generator of conversations for ACP version 2.
 func V2() *sweep.Generator { return generator(&Ability{V2: true}) }
 
 func generator(of *Ability) *sweep.Generator {
@@ -27,7 +27,7 @@ func generator(of *Ability) *sweep.Generator {
 	return &sweep.Generator{Questions: questions, More: more, Learn: learn}
 }
 
-// heads puts the protocol at the head of scenarios.
+// heads adds the protocol line to scenarios.
 func (a *Ability) heads(list map[string]sweep.Archive) map[string]sweep.Archive {
 	for name, x := range list {
 		list[name] = a.head(x)
@@ -45,11 +45,11 @@ func (a *Ability) head(x sweep.Archive) sweep.Archive {
 // Grammar draws conversations that one agent can have.
 type Grammar struct{ *Ability }
 
-// AskMode is a mode in which the agent asks, if it does not in the first.
+// AskMode returns the mode in which the agent asks for permission, "" if the first mode already does or none does.
 func (g Grammar) AskMode() string { return g.Asks }
 
-// Session is a conversation: the key that it was drawn from, and which of its episodes are left
-// out. The agent's abilities and the key decide it.
+// Session is a conversation, which the agent's abilities and a key determine. The key also tells which episodes are
+// left out.
 type Session struct {
 	grammar Grammar
 	sweep.Key
@@ -62,12 +62,12 @@ func (g Grammar) Draw(k sweep.Key) sweep.DrawnSession {
 	return sweep.DrawnSession{Key: k, Archive: w.head(w.archive()), Covers: w.covers(), Smaller: s.smaller(w)}
 }
 
-// features are what a conversation may leave out. Each leaves out about a third of them, so that
-// what is rare beside others is not rare alone (swarm testing).
+// features are the parts that a conversation may lack. Each conversation lacks about a third, so that features which
+// rarely occur together with others also occur without them (swarm testing).
 var features = []string{"tools", "permissions", "failures", "shapes", "media", "several", "settings", "ways", "process",
 	"servers", "writes", "asides", "stops"}
 
-// written writes the conversation: its set-up, then its episodes, one after the other.
+// written returns a writer that has written the conversation: its set-up, then its episodes.
 func (s Session) written() *writer {
 	w := newWriter(s.grammar.Ability)
 	w.random = s.Random
@@ -89,8 +89,8 @@ func (s Session) written() *writer {
 	return w
 }
 
-// smaller are the conversations with less in them: one episode alone, with plain words, then one
-// part less, the largest parts first.
+// smaller returns conversations with fewer parts: one episode alone, plain words only, then all but one part, the
+// largest parts first.
 func (s Session) smaller(w *writer) func() []sweep.DrawnSession {
 	return func() (out []sweep.DrawnSession) {
 		parts := []string{"s", "w"}
@@ -121,7 +121,7 @@ func (s Session) smaller(w *writer) func() []sweep.DrawnSession {
 	}
 }
 
-// rank puts whole episodes first, then what is done in them.
+// rank orders parts: whole episodes come first, then parts of episodes.
 func rank(part string) int {
 	switch {
 	case strings.Trim(part, "0123456789") == "":

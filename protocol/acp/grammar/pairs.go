@@ -1,6 +1,6 @@
 package grammar
 
-// Pairs lists what conversations of the agent can cover.
+// Pairs returns all pairs that conversations with the agent can cover.
 func (g Grammar) Pairs() (out [][2]string) {
 	w := newWriter(g.Ability)
 	w.out = map[string]bool{}
@@ -46,7 +46,7 @@ func (g Grammar) Pairs() (out [][2]string) {
 	return out
 }
 
-// answerPairs are the answers to permissions, once and twice.
+// answerPairs adds the answers to permission requests: to one, and to two about the same call.
 func (w *writer) answerPairs(add func(a, b string)) {
 	kinds := map[string]bool{}
 	for _, tool := range w.askers() {
@@ -67,7 +67,7 @@ func (w *writer) answerPairs(add func(a, b string)) {
 	}
 }
 
-// shapePairs are the shapes of prompts, of calls and of ends of the model's turns.
+// shapePairs adds the shapes of prompts, of calls, and of the model's last replies.
 func (w *writer) shapePairs(add func(a, b string)) {
 	add("prompt", "text")
 	for _, b := range blocks {
@@ -89,7 +89,7 @@ func (w *writer) shapePairs(add func(a, b string)) {
 	}
 }
 
-// wayPairs are the ways into sessions, each with a setting.
+// wayPairs adds the ways into sessions, each with a setting.
 func (w *writer) wayPairs(add func(a, b string)) {
 	settings := []string{"plain"}
 	if w.works("mcp") {

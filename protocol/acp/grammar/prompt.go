@@ -17,10 +17,10 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// silence is a sound without samples.
+// silence is a WAV file without samples, in base64.
 const silence = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
 
-// dots are pictures of one pixel, by the kinds that models take.
+// dots returns pictures of one pixel in base64, by the image types that models accept.
 var dots = sync.OnceValue(func() map[string]string {
 	dot, kinds := image.NewGray(image.Rect(0, 0, 1, 1)), map[string]func(*bytes.Buffer, image.Image) error{
 		"png":  func(b *bytes.Buffer, dot image.Image) error { return png.Encode(b, dot) },
@@ -40,7 +40,7 @@ var dots = sync.OnceValue(func() map[string]string {
 
 type object = map[string]any
 
-// blocks are the shapes of prompts beside plain text, with the capability that each needs.
+// blocks are the shapes of prompts other than plain text, each with the capability that it needs.
 var blocks = []struct {
 	weight       int
 	shape, needs string
@@ -98,7 +98,7 @@ var blocks = []struct {
 	}},
 }
 
-// prompt sends a prompt to a session, by a name for its answer. The model answers with turn.
+// prompt writes a prompt to a session; name is the name of the prompt's response.
 func (w *writer) prompt(c *convo, name string) {
 	text, number := w.text(), w.n
 	list, shape := []object{{"type": "text", "text": text}}, "text"
@@ -133,7 +133,7 @@ func (w *writer) prompt(c *convo, name string) {
 	w.Add("prompt %s %s %s %s as %s", c.name, script.Quote(text), more, meta, name)
 }
 
-// work is a text in quotes in which $WORK is a variable.
+// work quotes a text; $WORK in it stays a variable.
 func work(text string) script.Word {
 	var parts []script.Word
 	for i, part := range strings.Split(text, "$WORK") {

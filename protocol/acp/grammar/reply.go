@@ -9,23 +9,23 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// reply is one reply of the model, step by step.
+// reply is one reply of the model, as a list of steps.
 type reply []fakellm.StepNode
 
-// says is a step that says a text in pieces.
+// says returns a step in which the model sends a text in pieces.
 func (w *writer) says(kind string) fakellm.StepNode {
 	return fakellm.NewText(kind, w.pieces(w.text())...)
 }
 
-// turnOf is a turn of the model.
+// turnOf returns a model turn with some replies.
 func turnOf(replies ...reply) fakellm.TurnNode {
 	var t fakellm.TurnNode
 	t.Replies = append(t.Replies, lists.Map(replies, func(r reply) fakellm.ReplyNode { return fakellm.NewReply(r...) })...)
 	return t
 }
 
-// before draws what the model says before the step at which a turn is held: nothing, thoughts,
-// a text, a whole reply with calls.
+// before draws what the model sends before the step at which a turn is held: nothing, thoughts, a text, or a whole
+// reply with calls.
 func (w *writer) before() (replies []reply, begun reply) {
 	if w.off("r") || !w.has("shapes") {
 		return nil, nil
@@ -42,7 +42,7 @@ func (w *writer) before() (replies []reply, begun reply) {
 	return replies, begun
 }
 
-// calls is a reply that calls tools: one or two, behind a text or none.
+// calls returns a reply that calls one or two tools, with or without a text before the calls.
 func (w *writer) calls() (out reply) {
 	if w.one(2) {
 		out = append(out, w.says("text"))
@@ -70,7 +70,7 @@ func (w *writer) calls() (out reply) {
 	return w.inOne(out)
 }
 
-// inOne sends some replies in one event of the stream. Nothing may hold these.
+// inOne lets the model send some replies in one event of the stream. No gate may hold such a reply.
 func (w *writer) inOne(r reply) reply {
 	if !w.has("shapes") || w.off("r") || !w.one(4) {
 		return r
@@ -79,10 +79,10 @@ func (w *writer) inOne(r reply) reply {
 	return append(r, fakellm.NewStep("whole", "true"))
 }
 
-// endings are how a turn of the model ends.
+// endings are the ways in which a model turn ends.
 var endings = []string{"plain", "length", "refusal", "thinking only at first", "several texts", "late text", "failure"}
 
-// ending draws the last replies of a turn that nothing holds.
+// ending draws the last replies of a turn that no gate holds.
 func (w *writer) ending(begun reply) (replies []reply, how string) {
 	list := []weighted[string]{{6, "plain", false}}
 	if w.has("shapes") && !w.off("r") {
@@ -126,7 +126,7 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 	return []reply{begun}, how
 }
 
-// failures of the model's server, as the value of fail.
+// failures are the failures of the model server, as values of fail.
 var failures = []string{
 	refusedByModel, "{status: 401, times: 100}",
 	"{status: 429, times: 100, retry_after: 0s, message: not authorized for more than 20 requests}",
@@ -134,7 +134,7 @@ var failures = []string{
 	"{truncate: end, times: 100}", "{malformed: shape, times: 100}",
 }
 
-// refusedByModel is the failure after which no agent asks again.
+// refusedByModel is the failure after which no agent sends the model request again.
 const refusedByModel = "{status: 400, times: 100}"
 
 func (w *writer) failure() fakellm.StepNode {
@@ -143,12 +143,12 @@ func (w *writer) failure() fakellm.StepNode {
 	return fakellm.NewStep("fail", f)
 }
 
-// last is a plain last reply.
+// last returns a plain text as the last reply.
 func (w *writer) last() reply { return reply{w.says("text")} }
 
 func gate(name string) fakellm.StepNode { return fakellm.NewStep("gate", name) }
 
-// tool is a step that calls a neutral tool, with its arguments as JSON, which is YAML.
+// tool returns a step that calls a neutral tool. Its arguments are JSON, which is also YAML.
 func tool(name string, args map[string]any, more ...string) fakellm.StepNode {
 	return fakellm.NewStep("tool", name, append([]string{fmt.Sprintf("args: %s", marshal(args))}, more...)...)
 }

@@ -8,20 +8,20 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// turn is a turn that runs.
+// turn is a turn that is being written.
 type turn struct {
 	*convo
 	prompt string // the name of its prompt
 	state  string
-	// gate holds the model, request is the name of the agent's request that is open, done is a
-	// file that a command waits for.
+	// gate is the gate that holds the model, request the name of the agent's open request, and done a file that a
+	// command waits for; "" if there is none.
 	gate, request, done string
 	next                string // the gate of a prompt that followed a cancel
 	call                call
 	told                string // asks whether the model is told what the user typed
-	// stopped is the requirement by which the turn ends as cancelled, once the agent was told to
-	// stop it; contested: it is open how the turn goes on; loaded: a load was sent meanwhile;
-	// lost: its process is gone, or it is over; allowed: its permission was given.
+	// stopped is the requirement by which the turn must end as cancelled, set once the editor has stopped the turn.
+	// contested: the turn may end in more than one way. loaded: a load was sent during the turn. lost: the turn's
+	// process is gone, or the turn is over. allowed: the editor gave the permission.
 	stopped                          string
 	contested, loaded, lost, allowed bool
 	endless                          bool
@@ -29,14 +29,13 @@ type turn struct {
 	later []string
 }
 
-// state is a state of a turn in which it cannot end by itself. The model's turn for it is made by
-// model; await is written behind the prompt.
+// state is a state in which a turn cannot end by itself.
 type state struct {
 	weight int
 	name   string
 	// can reports whether the agent gets there.
 	can func(w *writer, c *convo) bool
-	// ahead writes what stands before the prompt. nil: nothing.
+	// ahead writes lines before the prompt; nil if there are none.
 	ahead func(w *writer, t *turn)
 	// model returns the replies of the model.
 	model func(w *writer, t *turn) []reply
@@ -46,7 +45,7 @@ type state struct {
 	endless bool
 }
 
-// unanswered is a state in which the request that a tool makes of the editor has no answer.
+// unanswered returns a state in which the editor has not answered the request that a tool causes.
 func unanswered(weight int, name, tool, method string) state {
 	return state{weight, name, requests(tool, method), func(w *writer, _ *turn) {
 		w.Add("hold %s once", method)
@@ -56,7 +55,7 @@ func unanswered(weight int, name, tool, method string) state {
 	}, atRequest(method), false}
 }
 
-// states are the open states of a turn.
+// states are the states in which a turn can be held.
 var states = []state{
 	{2, "silent", anywhere, nil, func(w *writer, t *turn) []reply {
 		return []reply{{gate(t.hold(w)), w.says("text")}}
@@ -126,14 +125,14 @@ func anyTool(w *writer, _ *convo) bool {
 	})
 }
 
-// uses reports whether the agent carries out a tool, in sessions in the first mode.
+// uses returns a condition: the agent carries out a tool, and the session is in the first mode.
 func uses(tool string) func(*writer, *convo) bool {
 	return func(w *writer, c *convo) bool {
 		return w.has("tools") && w.works(tool) && c.mode == "" && w.asked[tool] == ""
 	}
 }
 
-// requests reports whether the agent sends a request for a tool.
+// requests returns a condition: the agent sends a request of a method when it carries out a tool.
 func requests(tool, method string) func(*writer, *convo) bool {
 	return func(w *writer, c *convo) bool {
 		return w.has("tools") && !w.out["requests"] && uses(tool)(w, c) && slices.Contains(w.Tools[tool].Requests, method)
@@ -148,7 +147,8 @@ func asksUser(w *writer, c *convo) bool {
 	return w.has("asides") && c.mode == "" && w.works("ask_user") && !w.without("s")
 }
 
-// askers are the tools before which the agent asks, but for those whose answer it remembers.
+// askers returns the tools for which the agent asks for permission. It omits tools for which the agent remembers an
+// answer.
 func (w *writer) askers() []string {
 	all := []string{"write_file", "edit_file", "run_shell", "delete_file", "move_file", "mcp"}
 	return lists.Where(all, func(name string) bool {
@@ -156,13 +156,13 @@ func (w *writer) askers() []string {
 	})
 }
 
-// asking draws a call for which the agent asks.
+// asking draws a call for which the agent asks for permission.
 func (w *writer) asking() call {
 	c, _ := w.callLike(pick(w.r, w.askers()), shape.marked)
 	return c
 }
 
-// hold is the gate of the turn.
+// hold names the gate that holds the turn, and returns the name.
 func (t *turn) hold(w *writer) string {
 	t.gate = w.name("g")
 	return t.gate
@@ -177,7 +177,7 @@ func atRequest(method string) func(w *writer, t *turn) {
 	}
 }
 
-// model is the turn of the model for a state, with what it says before.
+// model returns the model turn for a state, including what the model says before it.
 func (w *writer) model(t *turn, s state) fakellm.TurnNode {
 	w.folder = t.folder()
 	first, begun := w.before()

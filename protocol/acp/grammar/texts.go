@@ -10,8 +10,7 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// text draws a text with a number that no other text of the session has. Long texts are drawn
-// seldom.
+// text draws a text with a number that no other text of the session has. Few texts are long.
 func (w *writer) text() string {
 	w.n++
 	most := 6
@@ -35,7 +34,7 @@ func (w *writer) text() string {
 	return strings.Join(out, sep) + pick(w.r, []string{".", "", "!", " fin.", "\n"})
 }
 
-// pieces cuts a text where characters end.
+// pieces cuts a text into pieces between characters.
 func (w *writer) pieces(text string) []string {
 	runes := []rune(text)
 	n := min(len(runes), 1+w.r.IntN(4))
@@ -55,19 +54,19 @@ func (w *writer) pieces(text string) []string {
 	return out
 }
 
-// pick draws one of a list.
+// pick draws an element of a list.
 func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
-// weighted is one of several alternatives. One that is off is not there in this state.
+// weighted is one of several alternatives. It is off if it is impossible in this state.
 type weighted[T any] struct {
 	weight int
 	value  T
 	off    bool
 }
 
-// choose draws one of several alternatives by their weights; ok is false if there is none. It
-// draws again where an alternative is off: what it takes otherwise does not depend on which
-// others are, so that a conversation stays the same when parts before are left out.
+// choose draws one of several alternatives by their weights; ok is false if all are off. If it draws an alternative
+// that is off, it draws again. So the result depends little on which other alternatives are off, and a conversation
+// stays the same when earlier parts are left out.
 func choose[T any](r *rand.Rand, list []weighted[T]) (value T, ok bool) {
 	sum := 0
 	for _, a := range list {

@@ -10,7 +10,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// freeTurn is a turn that nothing holds.
+// freeTurn writes a turn that nothing holds.
 func (w *writer) freeTurn(c *convo) {
 	t := &turn{convo: c, prompt: w.name("P"), state: "free"}
 	w.folder, w.made = c.folder(), nil
@@ -49,13 +49,13 @@ func (w *writer) freeTurn(c *convo) {
 	w.effects(c, w.made)
 }
 
-// ends waits for the end of a turn.
+// ends writes a wait for the end of a turn.
 func (w *writer) ends(t *turn) { w.Add("await turn any|error %s session=%s", w.soon(), t.name) }
 
-// endsWell waits for the end of a turn that nothing keeps from its own.
+// endsWell writes a wait for a turn that must end with end_turn.
 func (w *writer) endsWell(c *convo) { w.Add("await turn end_turn %s session=%s", w.soon(), c.name) }
 
-// soon bounds a wait for a turn in which the model does not fail, so that no agent waits to ask again.
+// soon returns the timeout for a turn in which the model does not fail, so that the agent does not wait for a retry.
 func (w *writer) soon() script.Word {
 	if w.Turn > time.Second {
 		return script.Option("within", "60s")
@@ -63,7 +63,7 @@ func (w *writer) soon() script.Word {
 	return script.Option("within", "20s")
 }
 
-// heldTurn is a turn that is held in a state, in which acts are done.
+// heldTurn writes a turn that is held in a state, and the acts in that state.
 func (w *writer) heldTurn(c *convo, s state) {
 	t := &turn{convo: c, prompt: w.name("P"), state: s.name, endless: s.endless}
 	w.made = nil
@@ -92,8 +92,8 @@ func (w *writer) heldTurn(c *convo, s state) {
 	w.letGo(t)
 }
 
-// letGo lets go of all that holds a turn up, and waits for its end. A turn that was stopped ends
-// while it is held: nothing else could have ended it.
+// letGo releases all that holds a turn, and waits for its end. A stopped turn must end while it is still held: only
+// the stop can have ended it.
 func (w *writer) letGo(t *turn) {
 	if t.lost {
 		return
@@ -132,7 +132,7 @@ func (w *writer) letGo(t *turn) {
 	}
 }
 
-// endsStopped waits for the end of a turn that was stopped.
+// endsStopped writes a wait for the end of a stopped turn.
 func (w *writer) endsStopped(t *turn) {
 	w.check(t.stopped, "ends-as-cancelled")
 	switch {
@@ -148,7 +148,7 @@ func (w *writer) endsStopped(t *turn) {
 	w.check("", "goes-on")
 }
 
-// ended looks at what an undisturbed turn has left.
+// ended checks the effects of an undisturbed turn.
 func (w *writer) ended(t *turn) {
 	switch {
 	case t.state == "permission open" && t.allowed:
@@ -164,10 +164,10 @@ func (w *writer) ended(t *turn) {
 	}
 }
 
-// readsOnly matches the names of modes in which nothing is written.
+// readsOnly matches the names of modes in which an agent writes no files.
 var readsOnly = lazy.Regexp(`(?i)read.?only`)
 
-// effects asks for what calls that nobody rejected have done.
+// effects writes checks that calls took effect, except for those that the user rejected.
 func (w *writer) effects(c *convo, made []call) {
 	for _, k := range made {
 		if strings.HasPrefix(k.after, "exists ") && readsOnly().MatchString(c.mode) {
@@ -192,7 +192,7 @@ func (w *writer) effects(c *convo, made []call) {
 	}
 }
 
-// untouched asks that a call which the user did not allow has done nothing.
+// untouched writes a check that a call which the user did not allow had no effect.
 func (w *writer) untouched(k call) {
 	line, gone := strings.CutPrefix(k.after, "! ")
 	if !strings.HasPrefix(line, "exists ") {
@@ -206,8 +206,8 @@ func (w *writer) untouched(k call) {
 	w.check("", "goes-on")
 }
 
-// replies answers the request that holds a turn. Of a turn that was cancelled the editor has
-// answered permissions itself; other requests it owes an answer all the same.
+// replies answers the request that holds a turn. In a cancelled turn the editor has already answered permission
+// requests and questions; it still owes an answer to other requests.
 func (w *writer) replies(t *turn) {
 	if t.request == "" {
 		return
@@ -236,8 +236,8 @@ func (w *writer) replies(t *turn) {
 	}
 }
 
-// fillings are the editor's answers to a question, in which FIELD is the first field that the form needs,
-// and WORD what the user typed; reaches begins the line that asks whether the model is told.
+// fillings are the editor's answers to a question. FIELD stands for the first field that the form requires, WORD for
+// the text that the user typed. reaches begins the line that checks whether the model is told WORD.
 var fillings = []struct{ name, value, reaches string }{
 	{"decline", `{"action": "decline"}`, ""},
 	{"cancel", `{"action": "cancel"}`, ""},
@@ -248,7 +248,7 @@ var fillings = []struct{ name, value, reaches string }{
 	{"a word, later", `{"action": "_later", "content": {"FIELD": "WORD"}}`, "! saw"},
 }
 
-// fills answers the question of a turn.
+// fills answers the open question of a turn.
 func (w *writer) fills(t *turn) {
 	var list []weighted[int]
 	for i, f := range fillings {
@@ -266,11 +266,12 @@ func (w *writer) fills(t *turn) {
 	w.Add("answer %s %s", t.request, script.Option("result", value))
 }
 
-// heldAnswer is an answer of the editor: its name, and the option of the line and its value.
+// heldAnswer is an answer of the editor to a held request: its name, and the option of the answer line with its
+// value.
 type heldAnswer struct{ name, key, value string }
 
-// answersOf are the editor's answers to the request that holds a turn in a state. It gives none
-// where the process ends. None breaks the schema: what an agent makes of that is nobody's fault.
+// answersOf are the editor's answers to the request that holds a turn, by state. It has none for a turn whose process
+// ends. All answers are valid by the schema, because an invalid one would excuse the agent.
 var answersOf = map[string][]heldAnswer{
 	"file read open": {
 		{"content", "result", `{"content": "held\n"}`}, {"not found", "error", "-32002"},
@@ -291,13 +292,13 @@ var answersOf = map[string][]heldAnswer{
 	},
 }
 
-// asUsual lets the editor answer late what it answers else at once.
+// asUsual lets the editor give, later, the answer that it usually gives at once.
 var asUsual = heldAnswer{"usual", "", "usual"}
 
-// notOffered are answers to a permission that are none of its options.
+// notOffered are answers to a permission request that choose none of its options.
 var notOffered = []string{"cancelled", "error=-32603", "id=no-such-option"}
 
-// answers answers the permission of a turn: by an option, or by what is none.
+// answers answers the permission request of a turn, with one of its options or with an answer of notOffered.
 func (w *writer) answers(t *turn) {
 	list := lists.Map(notOffered, func(how string) weighted[string] { return weighted[string]{1, how, false} })
 	for _, kind := range w.Tools[t.call.tool].Choices {

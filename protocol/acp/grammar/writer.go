@@ -16,8 +16,7 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// writer writes a conversation. It knows the state of each session, so that what it writes next
-// is valid.
+// writer writes a conversation. It knows the state of each session, so that the next line is valid.
 type writer struct {
 	*Ability
 	*sweep.Builder
@@ -47,11 +46,11 @@ type writer struct {
 	pairs  map[[2]string]bool
 }
 
-// convo is a session as the editor knows it.
+// convo is a session from the editor's point of view.
 type convo struct {
 	name string
-	// gone: it is closed, or its process is. solid: a whole turn of it is over, so that it can
-	// be loaded.
+	// gone: the session is closed, or its process has ended. solid: the session has a whole turn, so that it can be
+	// loaded.
 	gone, solid bool
 	mode        string // "" is the first one
 	told        string // what shows its last plain prompt
@@ -59,7 +58,7 @@ type convo struct {
 	dir         string // its folder below the workspace
 }
 
-// folder is the session's folder as the beginning of a path.
+// folder returns the session's folder as the beginning of a path, "" for the workspace.
 func (c *convo) folder() string {
 	if c.dir == "" {
 		return ""
@@ -67,7 +66,7 @@ func (c *convo) folder() string {
 	return c.dir + "/"
 }
 
-// in is where the session is opened; nothing if that is the workspace.
+// in returns the option cwd= for the session's folder; nothing if that is the workspace.
 func (c *convo) in() (cwd script.Word) {
 	if c.dir != "" {
 		cwd = script.Option("cwd", c.dir)
@@ -85,24 +84,24 @@ func (w *writer) without(part string) bool { return slices.Contains(w.left, part
 // has reports whether the conversation has a feature.
 func (w *writer) has(feature string) bool { return !w.out[feature] }
 
-// off reports whether a part of the episode is left out: a acts, b blocks and attachments of
-// the prompt, r shapes of replies.
+// off reports whether a part of the episode is left out: a for acts, b for blocks and attachments of the prompt, r
+// for the shapes of replies.
 func (w *writer) off(part string) bool { return w.without(strconv.Itoa(w.episode) + part) }
 
 // plain reports whether texts are plain words.
 func (w *writer) plain() bool { return w.without("w") }
 
-// one is true once in n times.
+// one draws true once in n times.
 func (w *writer) one(n int) bool { return w.r.IntN(n) == 0 }
 
-// name returns a name that no line has yet.
+// name returns a new name with a prefix.
 func (w *writer) name(prefix string) string {
 	w.n++
 	w.named = prefix + strconv.Itoa(w.n)
 	return w.named
 }
 
-// check opens a check; "" is no requirement.
+// check writes a check; requirement "" means that the check belongs to none.
 func (w *writer) check(requirement, slug string) {
 	if w.checks++; w.checks > 1 {
 		slug += "-" + strconv.Itoa(w.checks)
@@ -110,7 +109,7 @@ func (w *writer) check(requirement, slug string) {
 	w.Add("check %s %s", sweep.Optional(requirement), slug)
 }
 
-// covered notes a pair of a state or shape and an act or setting.
+// covered notes that a pair is covered, such as a state and an act.
 func (w *writer) covered(a, b string) { w.pairs[[2]string{a, b}] = true }
 
 func (w *writer) covers() [][2]string {
@@ -119,7 +118,7 @@ func (w *writer) covers() [][2]string {
 	return out
 }
 
-// file puts a file into the workspace.
+// file adds a file to the workspace.
 func (w *writer) file(name, content string) {
 	w.files = append(w.files, script.ArchiveFile{File: txtar.File{Name: name, Data: []byte(content)}})
 }
@@ -136,7 +135,7 @@ func (w *writer) archive() sweep.Archive {
 	return a
 }
 
-// setUp writes what stands before the first act.
+// setUp writes the lines before the first act.
 func (w *writer) setUp() {
 	w.Lines = append(w.Lines, script.NewComment("A conversation that was drawn."))
 	w.Add("golden off")
@@ -197,18 +196,17 @@ func (w *writer) setUpAll() {
 	}
 }
 
-// served reports whether sessions are opened with the MCP server.
+// served reports whether new sessions get the MCP server.
 func (w *writer) served() bool {
 	return !w.hung && slices.ContainsFunc(w.Lines, func(l *script.Line) bool { return l.Is("mcp") })
 }
 
-// most is how many sessions a conversation has open at the same time.
+// most is how many sessions a conversation has open at most.
 const most = 3
 
-// convo returns a session that can be prompted: one that is there, or a new one. It is none of
-// those whose turn runs.
+// convo returns a session that can be prompted: an existing one in which no turn runs, or a new one.
 func (w *writer) convo() *convo {
-	// Which session it is depends on what was before, and nothing else on that.
+	// Which session is drawn depends only on the parts before, and nothing else depends on it.
 	own := w.r
 	w.opened++
 	w.r = w.random(1000 + 16*w.episode + w.opened)
@@ -245,14 +243,14 @@ func (w *writer) newConvo() *convo {
 	return c
 }
 
-// ways reports whether one of some ways into a session is there.
+// ways reports whether the agent supports at least one of some ways into a session.
 func (w *writer) ways(names ...string) bool {
 	return slices.ContainsFunc(waysIn, func(way way) bool {
 		return slices.Contains(names, way.name) && w.able(way.needs)
 	})
 }
 
-// reopen loads or resumes a session that was closed or whose process is gone.
+// reopen loads or resumes a session that is closed or whose process has ended.
 func (w *writer) reopen(c *convo) {
 	how := "load"
 	if !w.ways("load") || w.ways("resume") && w.one(3) {
@@ -267,7 +265,7 @@ func (w *writer) reopen(c *convo) {
 	w.covered(how, w.setting(c))
 }
 
-// setting names what is set in a session.
+// setting returns the name of a session's setting, for covered.
 func (w *writer) setting(c *convo) string {
 	switch {
 	case c.servers:
@@ -278,7 +276,7 @@ func (w *writer) setting(c *convo) string {
 	return "plain"
 }
 
-// marshal writes JSON as a person would: without escapes for HTML.
+// marshal returns JSON without HTML escapes.
 func marshal(v any) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)

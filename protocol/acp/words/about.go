@@ -9,23 +9,22 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// stories link the entries of a run that belong together: the chunks of a message,
-// since how an agent cuts it into pieces is its own choice, and what was said of a
-// tool call, since what it says where is its own choice, too. A permission request
-// need only name the call's id.
+// stories link the entries of a run that belong together: the chunks of one message, and the updates and permission
+// requests about one tool call. How an agent cuts a message into chunks, and in which update it reports a part of a
+// tool call, is the agent's choice. A permission request may name only the call's id.
 type stories struct {
 	mu     sync.Mutex
 	before map[int]transcript.Entry // by Seq, the entry that goes on with it
 	last   map[string]transcript.Entry
 }
 
-// newStories returns what a run watches and what it asks; see scenarios.Protocol.
+// newStories returns the functions observe and told that scenarios.Protocol describes.
 func newStories() (observe func(transcript.Entry), told func(transcript.Entry, string) (string, bool)) {
 	s := &stories{before: map[int]transcript.Entry{}, last: map[string]transcript.Entry{}}
 	return s.observe, s.told
 }
 
-// observe watches the transcript. It must not call it.
+// observe records a new entry of the transcript. It must not call the transcript.
 func (s *stories) observe(e transcript.Entry) {
 	if e.Source != transcript.Agent && e.Source != transcript.Editor {
 		return
@@ -47,8 +46,7 @@ func (s *stories) observe(e transcript.Entry) {
 	}
 }
 
-// link makes an entry the last one of its kind, and the one before it what it goes
-// on with.
+// link makes e the last entry of its kind. With goesOn, the last entry before e becomes the one that e continues.
 func (s *stories) link(e transcript.Entry, kind string, goesOn bool) {
 	if before, ok := s.last[kind]; ok && goesOn && before.Conn == e.Conn {
 		s.before[e.Seq] = before
@@ -56,11 +54,11 @@ func (s *stories) link(e transcript.Entry, kind string, goesOn bool) {
 	s.last[kind] = e
 }
 
-// mostTold bounds what is put together, in bytes.
+// mostTold bounds the text that told puts together, in bytes.
 const mostTold = 64 << 10
 
-// told returns by "text" the text of a message up to one of its chunks, and by
-// "about" the JSON of what was said of a tool call.
+// told returns, for the path "text", the text of a message up to and including chunk e, and for the path "about", the
+// JSON of all that the agent reported about a tool call up to e. ok is false for other paths and entries.
 func (s *stories) told(e transcript.Entry, path string) (text string, ok bool) {
 	part := func(e transcript.Entry) string { return e.JSON().Path("params.update.content.text").Str() }
 	switch u := acpframe.Update(e); {
@@ -85,7 +83,7 @@ func (s *stories) told(e transcript.Entry, path string) (text string, ok bool) {
 
 func messageID(e transcript.Entry) string { return e.JSON().Path("params.update.messageId").Str() }
 
-// callOf is what an entry says of a tool call.
+// callOf returns the tool call in an update or a permission request; for other entries the value does not exist.
 func callOf(e transcript.Entry) wire.Value {
 	if e.Source != transcript.Agent {
 		return wire.Value{}

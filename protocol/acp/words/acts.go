@@ -72,8 +72,8 @@ func compilePrompt(l *scenarios.Line) scenarios.Step {
 	})
 }
 
-// promptBlocks are the content blocks of a prompt: those given as JSON, else one with
-// the text.
+// promptBlocks returns the content blocks of a prompt: those that the line gives as JSON, else one block with the
+// text.
 func promptBlocks(b *scenarios.Branch, l *scenarios.Line, given script.Word, text string) ([]any, error) {
 	if given.Raw() == "" {
 		return []any{map[string]any{"type": "text", "text": text}}, nil
@@ -89,7 +89,7 @@ func promptBlocks(b *scenarios.Branch, l *scenarios.Line, given script.Word, tex
 	return blocks, nil
 }
 
-// attachment is a file of the workspace as a content block.
+// attachment returns a file of the workspace as a content block.
 func attachment(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, w script.Word) (any, error) {
 	name, err := b.Path(l, w)
 	if err != nil {
@@ -116,7 +116,7 @@ func attachment(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, w s
 	return block, nil
 }
 
-// attached is what a file of the workspace holds that goes with a prompt.
+// attached returns the content of a file of the workspace that goes with a prompt.
 func attached(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name string) ([]byte, error) {
 	data, err := b.ReadFile(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -214,7 +214,7 @@ func unhold(l *scenarios.Line, ref string) scenarios.Step {
 	}
 }
 
-// answerOf is the answer a line gives to a request of the agent.
+// answerOf returns the result or the error with which a line answers a request of the agent.
 func answerOf(b *scenarios.Branch, l *scenarios.Line, opts map[string]script.Word, e transcript.Entry) (any,
 	*mockclient.RPCError, error) {
 	selected := func(id string) any {
@@ -254,7 +254,7 @@ func answerOf(b *scenarios.Branch, l *scenarios.Line, opts map[string]script.Wor
 	return nil, nil, b.NoSituation(l, "a permission that offers "+choice, b.Line(e))
 }
 
-// compileSet compiles a request about a session, which has words of the line as its params.
+// compileSet compiles a request about a session whose params, named by keys, are the words of the line.
 func compileSet(method, what string, keys ...string) func(*scenarios.Line) scenarios.Step {
 	n := len(keys)
 	return func(l *scenarios.Line) scenarios.Step {
@@ -280,7 +280,8 @@ func compileSet(method, what string, keys ...string) func(*scenarios.Line) scena
 	}
 }
 
-// setting makes a request for a mode or an option what the version has, by params that it changes.
+// setting adapts a request that sets a mode or an option to the protocol version. It changes params and returns the
+// method.
 func (c *client) setting(method string, params map[string]any) string {
 	if c.version == v2 && strings.HasPrefix(method, "session/set_") {
 		params["type"] = "id"
@@ -323,8 +324,8 @@ func compileRaw(request bool) func(*scenarios.Line) scenarios.Step {
 				}
 				params = json.RawMessage(text)
 			}
-			// Whatever the script writes by hand may break the protocol on
-			// purpose, so rules for clients do not judge it.
+			// A script may break the protocol on purpose in what it writes by hand: rules for clients do not judge
+			// it.
 			defer func(from int) { b.ExcuseSince(from, method) }(b.Transcript().Len())
 			if !request {
 				return notify(ctx, b, l, b.Session(), method, params)
@@ -333,7 +334,7 @@ func compileRaw(request bool) func(*scenarios.Line) scenarios.Step {
 			if err != nil || method != "initialize" {
 				return err
 			}
-			// What follows speaks to an agent that is initialized, by this or not.
+			// The lines that follow need an initialized agent, whether or not this request succeeds.
 			e, err := answer(ctx, b, l, c, false)
 			if result := e.JSON().Get("result"); err == nil && result.Exists() {
 				of(b).change(func() { of(b).greeting = result })

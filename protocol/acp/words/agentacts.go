@@ -9,7 +9,7 @@ import (
 	"github.com/acp-test/acp-test/serve"
 )
 
-// agentDialect is what the acts of a scripted agent say in a version of the protocol.
+// agentDialect has the differences between protocol versions in the messages of a scripted agent.
 type agentDialect struct {
 	tool  string // the update that announces a call
 	ids   bool   // each message has an id
@@ -24,13 +24,13 @@ var v1Agent = agentDialect{tool: "tool_call", ask: askFirst, ended: func(s *serv
 
 var v2Agent = agentDialect{tool: "tool_call_update", ids: true, ask: askV2, ended: endV2}
 
-// agentAct makes a command of a handler.
+// agentAct makes a scenario command from the handler do.
 func agentAct(name, args, summary string, do func(*serve.Run, language.Given) error) *scenarios.Command {
 	return language.AgentAct[*scenarios.Branch](name, args, summary, do)
 }
 
-// agentActs are what a scripted agent can do. What tells something of a turn takes up its
-// prompt first.
+// agentActs returns the commands of a scripted agent. Each command that sends a part of a turn first takes up the
+// turn's prompt.
 func agentActs(d agentDialect) (all []*scenarios.Command) {
 	add := func(name, args, summary string, do func(s *serve.Run, g language.Given) error) {
 		all = append(all, agentAct(name, args, summary, do))
@@ -88,7 +88,7 @@ func agentActs(d agentDialect) (all []*scenarios.Command) {
 	return all
 }
 
-// v2AgentActs are what a scripted agent can do in version 2.
+// v2AgentActs returns the commands of a scripted agent of version 2.
 func v2AgentActs() []*scenarios.Command {
 	return append(agentActs(v2Agent),
 		agentAct("insert", "", "take up the prompt, as the first act that tells of its turn does",
@@ -102,7 +102,7 @@ func v2AgentActs() []*scenarios.Command {
 		}))
 }
 
-// endV2 ends a turn of version 2: with the idle state.
+// endV2 ends a turn of version 2 by sending the idle state.
 func endV2(s *serve.Run, reason string) error {
 	s.Begin()
 	s.End()
@@ -113,7 +113,7 @@ func askFirst(g language.Given) string {
 	return `,"toolCall":{"toolCallId":` + serve.Quote(g.Words[0]) + member("title", g.Options["title"]) + `}`
 }
 
-// askV2 has a title even where the script gives none: version 2 wants one.
+// askV2 returns the title and the subject of a permission request. Version 2 requires a title, so there is a default.
 func askV2(g language.Given) string {
 	return `,"title":` + serve.Quote(cmp.Or(g.Options["title"], "Go on?")) +
 		`,"subject":{"type":"tool_call","toolCall":{"toolCallId":` + serve.Quote(g.Words[0]) +
@@ -131,7 +131,7 @@ func optionsOf(words []string) string {
 	return strings.Join(options, ",")
 }
 
-// notifyUpdate sends a session/update, of the session of the run if none is named.
+// notifyUpdate sends a session/update. If session is "", the update is about the session of the run.
 func notifyUpdate(s *serve.Run, session, update string) error {
 	s.Notify("session/update", `{"sessionId":`+serve.Quote(cmp.Or(session, s.Session()))+`,"update":`+update+`}`)
 	return nil

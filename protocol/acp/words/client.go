@@ -16,8 +16,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// client is the editor of one run. Both sides of a both reach it at the same
-// time, so every field is read and written under mu.
+// client is the editor of one run. In a scenario for both sides, the agent's part and the editor's part use it at the
+// same time, so every field is read and written under mu.
 type client struct {
 	version int // v2, or any other for version 1
 
@@ -44,7 +44,7 @@ type client struct {
 	opening  transcript.Entry // the answer to the latest session/new
 }
 
-// held are the requests of a method that stay open.
+// held selects the requests of a method that the editor leaves unanswered.
 type held struct {
 	method string
 	is     func(params wire.Value) bool
@@ -52,7 +52,7 @@ type held struct {
 
 func newClient() scenarios.Client { return &client{offers: mockclient.DefaultCapabilities()} }
 
-// As is a client of version 1 that plays an editor.
+// As returns a client of version 1 that plays the editor p.
 func As(p *personas.Persona) scenarios.Client {
 	c := &client{offers: mockclient.Capabilities(p.Capabilities).Clone(), as: p,
 		ids: mockclient.CountingIDs(int64(p.FirstID))}
@@ -80,10 +80,9 @@ func live(b *scenarios.Branch, l *scenarios.Line) (e *mockclient.Editor, err err
 	return e, nil
 }
 
-// Connect makes an editor for an agent that was just started. Its terminals run
-// what they are asked to unless the scenario scripts them: an agent may do with
-// commands whatever a scenario is about, and none that does nothing could be held
-// against it. A terminal would lead out of an isolation.
+// Connect makes an editor for an agent that was just started. The editor's terminals run the agent's commands, unless
+// the scenario scripts the terminals or the agent is isolated: an agent may use commands for anything that a scenario
+// is about, and a command in a terminal would run outside the isolation.
 func (c *client) Connect(a *transport.Agent, env []string, root string, isolated bool) {
 	c.change(func() {
 		c.asked = false
@@ -107,7 +106,7 @@ func (c *client) Connect(a *transport.Agent, env []string, root string, isolated
 	})
 }
 
-// members are what frames have beside JSON-RPC.
+// members returns the members that the persona adds to each message, next to those of JSON-RPC.
 func (c *client) members() map[string]any {
 	if c.as == nil {
 		return nil
@@ -126,7 +125,7 @@ func (c *client) Greet(ctx context.Context, b *scenarios.Branch, l *scenarios.Li
 // Disconnect forgets the editor.
 func (c *client) Disconnect() { c.change(func() { c.editor = nil }) }
 
-// Send writes a line as it is.
+// Send writes raw to the agent as it is.
 func (c *client) Send(raw []byte) (transcript.Entry, error) {
 	var e *mockclient.Editor
 	if c.change(func() { e = c.editor }); e == nil {
@@ -135,7 +134,7 @@ func (c *client) Send(raw []byte) (transcript.Entry, error) {
 	return e.Send(raw)
 }
 
-// Settle waits until what the agent asked the editor for is done.
+// Settle waits until the editor has carried out all requests of the agent.
 func (c *client) Settle(ctx context.Context) {
 	var e *mockclient.Editor
 	if c.change(func() { e = c.editor }); e != nil {
@@ -143,15 +142,14 @@ func (c *client) Settle(ctx context.Context) {
 	}
 }
 
-// capability is what the agent says of a capability.
+// capability returns the value of a capability in the agent's answer to initialize.
 func (c *client) capability(path string) (v wire.Value) {
 	c.change(func() { v = c.greeting.Path(c.path(path)) })
 	return v
 }
 
-// Advertises reports whether the agent has a capability: a path below
-// agentCapabilities, authMethods, or modes or configOptions of its latest new
-// session.
+// Advertises reports whether the agent has a capability. The capability is a path below agentCapabilities, or
+// authMethods, or modes or configOptions, which the answer to the latest session/new has.
 func (c *client) Advertises(capability string) (has, known bool) {
 	c.change(func() {
 		switch known = c.greeting.Exists(); capability {
@@ -169,7 +167,7 @@ func (c *client) Advertises(capability string) (has, known bool) {
 	return has, known
 }
 
-// AgentInfo returns what the agent calls itself.
+// AgentInfo returns the name and the version that the agent gave in its answer to initialize.
 func (c *client) AgentInfo() (name, version string) {
 	c.change(func() {
 		info := c.greeting.Get("agentInfo")
@@ -181,7 +179,7 @@ func (c *client) AgentInfo() (name, version string) {
 	return name, version
 }
 
-// Ports are the MCP servers over http.
+// Ports returns the port of the MCP server over http, if there is one.
 func (c *client) Ports() ([]isolate.Port, error) {
 	s := c.servers()
 	if s.http == nil {
@@ -195,7 +193,7 @@ func (c *client) Ports() ([]isolate.Port, error) {
 	return []isolate.Port{{Number: port, Serve: s.http.Serve}}, err
 }
 
-// Masks masks the address of the MCP server over http.
+// Masks returns the text that replaces the address of the MCP server over http.
 func (c *client) Masks() map[string]string {
 	if s := c.servers(); s.http != nil {
 		return map[string]string{s.http.Entry(canaryName).URL: "$CANARY"}
@@ -203,7 +201,7 @@ func (c *client) Masks() map[string]string {
 	return nil
 }
 
-// Close ends the MCP server over http.
+// Close stops the MCP server over http.
 func (c *client) Close() error {
 	if s := c.servers(); s.http != nil {
 		return s.http.Close()

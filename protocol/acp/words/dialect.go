@@ -15,8 +15,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// AddV2 adds the words of ACP version 2 to a protocol: those of version 1 where they
-// mean the same, with what the messages of version 2 say instead, and words of its own.
+// AddV2 adds the words of ACP version 2 to a protocol: the words of version 1, adapted to the messages of version 2,
+// and the words that only version 2 has.
 func AddV2(p *scenarios.Protocol) {
 	Add(p)
 	p.Words = append(p.Words, commands(commandsOfV2)...)
@@ -48,9 +48,9 @@ func AddV2(p *scenarios.Protocol) {
 // v2 is the version that a client of version 2 offers.
 const v2 = 2
 
-// v2End returns the stop reason of the idle state that ends the work of a prompt, "none"
-// if it has none, or "error", also for a prompt that was refused; "cancelled" for one that a
-// cancel took back before it was part of the conversation (V2-CAN-002).
+// v2End returns the stop reason of an idle state that ends a prompt's work, or "none" if the state has no stop
+// reason. It returns "error" for a prompt that failed or was refused, and "cancelled" for a prompt that a cancel
+// removed before it was part of the conversation (V2-CAN-002).
 func v2End(e transcript.Entry) (reason string, ok bool) {
 	if e.Source != transcript.Agent {
 		return "", false
@@ -70,8 +70,8 @@ func v2End(e transcript.Entry) (reason string, ok bool) {
 	return reason, true
 }
 
-// v2Said returns the text that an update adds to the agent's message. A message that is
-// told as a whole is one that was not told before.
+// v2Said returns the text that an update adds to the agent's message. It takes an agent_message as new text: it
+// assumes that no chunks came before.
 func v2Said(e transcript.Entry) string {
 	if text := said(e); text != "" || e.Source != transcript.Agent || acpframe.Update(e) != "agent_message" {
 		return text
@@ -94,8 +94,8 @@ func v2Brief(e transcript.Entry) string {
 	return brief(e)
 }
 
-// v2Lookup is lookup with the subject of a permission request, and with the text of a
-// message that is told as a whole.
+// v2Lookup is lookup for version 2. It also finds the subject of a permission request, and the text of a message that
+// comes as a list of blocks.
 func v2Lookup(e transcript.Entry, path string) ([]wire.Value, string) {
 	if path == "text" && e.JSON().Path("params.update.content").Kind() == wire.Array {
 		path = "content.0.text"
@@ -110,7 +110,7 @@ func v2Lookup(e transcript.Entry, path string) ([]wire.Value, string) {
 	return parts, path
 }
 
-// sameKinds are the updates of version 2 that a pattern of version 1 finds too.
+// sameKinds has, by pattern of version 1, the updates of version 2 that the pattern also matches.
 var sameKinds = map[string][]string{
 	"agent_message": {"agent_message"},
 	"agent_thought": {"agent_thought"},
@@ -124,7 +124,7 @@ var sameKinds = map[string][]string{
 //go:embed kinds-v2.txt
 var kindsOfV2 string
 
-// v2Kinds are the patterns of version 2.
+// v2Kinds returns the patterns of version 2, made from those of version 1.
 func v2Kinds(first []language.Kind) []language.Kind {
 	all := slices.Clone(first)
 	for i := range all {
@@ -151,7 +151,7 @@ func ofState(x language.Bound, e transcript.Entry, own bool) bool {
 		(x.Arg == "" || e.JSON().Path("params.update.state").Is(x.Arg))
 }
 
-// updateWith matches updates of a kind that are so.
+// updateWith matches an update of a kind if is returns true for it.
 func updateWith(kind string, is func(u wire.Value) bool) lexicon.Match {
 	return func(_ language.Bound, e transcript.Entry, own bool) bool {
 		return own && e.Source == transcript.Agent && acpframe.Update(e) == kind && is(e.JSON().Path("params.update"))
@@ -173,8 +173,8 @@ func terminalNews(x language.Bound, e transcript.Entry, own bool) bool {
 	return x.Arg == "exit" && v.Get("exitStatus").Kind() == wire.Object
 }
 
-// paths2 are the capabilities of version 1 that version 2 has under another name; "session"
-// is what every agent with sessions can do.
+// paths2 maps capabilities of version 1 to their names in version 2. "session" has all that every agent with sessions
+// supports.
 var paths2 = map[string]string{
 	"loadSession": "session", "sessionCapabilities.resume": "session", "sessionCapabilities.list": "session",
 	"sessionCapabilities.close": "session", "sessionCapabilities.delete": "session.delete",
@@ -189,7 +189,7 @@ var paths2 = map[string]string{
 	"mcpCapabilities.stdio": "session.mcp.stdio",
 }
 
-// path is a capability as the version has it, in the answer to initialize.
+// path returns the path of a capability in the result of initialize, for the client's protocol version.
 func (c *client) path(capability string) string {
 	if c.version != v2 {
 		return "agentCapabilities." + capability
@@ -200,7 +200,7 @@ func (c *client) path(capability string) string {
 	return "capabilities." + capability
 }
 
-// method is a method as the version has it.
+// method returns the name of a method in the client's protocol version; name is the one of version 1.
 func (c *client) method(name string) string {
 	if c.version == v2 {
 		switch name {
@@ -215,7 +215,7 @@ func (c *client) method(name string) string {
 	return name
 }
 
-// hello are the params of initialize.
+// hello returns the params of initialize.
 func (c *client) hello(version any) map[string]any {
 	info := map[string]any{"name": "acp-test", "title": "acp-test", "version": "1"}
 	if c.as != nil {
@@ -235,7 +235,7 @@ func (c *client) hello(version any) map[string]any {
 	return map[string]any{"protocolVersion": version, "capabilities": offers, "info": info}
 }
 
-// modeOption is the option that stands for the modes of a session.
+// modeOption returns the id of the option with which a session of version 2 sets its mode.
 func (c *client) modeOption() (id string) {
 	c.change(func() {
 		option := c.opening.JSON().Path("result.configOptions").Find("category", "mode")

@@ -6,11 +6,11 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// traced is the trace context that editors put into the _meta of a prompt, which says nothing to an agent.
+// traced is a trace context, which editors put into the _meta of a prompt and agents ignore.
 const traced = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-// further prompts for one more turn in the session that was prompted last, if that
-// one is open and nothing else goes on.
+// further sends one more prompt in the session that idle returns. It returns the request; ok is false if there is no
+// such session.
 func further(b *scenarios.Branch, p fakellm.Prompt) (transcript.Entry, bool) {
 	id := idle(b.Transcript())
 	editor, err := live(b, scenarios.Implied("a plain turn after the last line"))
@@ -25,7 +25,7 @@ func further(b *scenarios.Branch, p fakellm.Prompt) (transcript.Entry, bool) {
 	return call.Entry, call.Entry.Seq > 0
 }
 
-// openings are the sessions of one connection, as idle needs them.
+// openings has the sessions of one connection for idle.
 type openings struct {
 	order []string // as opened and prompted, the last one last
 	open  map[string]bool
@@ -33,8 +33,8 @@ type openings struct {
 	out   bool           // after a logout
 }
 
-// idle is the session of the last connection that was prompted last, else the one
-// opened last: "" if that one is closed, if a turn goes on in any, or after a logout.
+// idle returns the session of the last connection that was prompted last, else the one opened last. It returns "" if
+// that session is closed, if any request has no answer yet, or after a logout.
 func idle(t *transcript.Transcript) string {
 	conn, s := -1, openings{}
 	for e := range t.All() {

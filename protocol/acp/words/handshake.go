@@ -34,8 +34,8 @@ func compileInitialize(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-// initialize sends initialize and remembers what the agent says of itself. Without a version
-// it offers its own.
+// initialize sends initialize and keeps the agent's answer. If version is nil, the editor offers the client's
+// version.
 func initialize(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, version json.RawMessage) error {
 	c := of(b)
 	own := max(c.version, 1)
@@ -116,9 +116,8 @@ func notify(
 	return nil
 }
 
-// call sends a request and waits for the answer unless told otherwise. An
-// error answer ends the script, unless the line has a name and so judges it
-// itself.
+// call sends a request and, if wait is set, waits for the answer. An error answer ends the script, unless the line
+// has a name: then the script judges the answer.
 func call(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, method string, params any,
 	wait bool) (transcript.Entry, error) {
 	c, err := send(ctx, b, l, s, method, params)
@@ -191,7 +190,7 @@ func answer(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, c *mock
 	return e, m
 }
 
-// greeted is a miss of a request that got no answer: without one to initialize the agent has not
+// greeted completes the miss of a request that got no answer. If that request is initialize, the agent counts as not
 // started.
 func greeted(b *scenarios.Branch, method string, m *scenarios.Miss) *scenarios.Miss {
 	if method == "initialize" {
@@ -201,8 +200,7 @@ func greeted(b *scenarios.Branch, method string, m *scenarios.Miss) *scenarios.M
 	return m
 }
 
-// provide points an agent at the model server of the run by providers/set: each provider of it that speaks
-// a protocol which the server speaks too.
+// provide sends providers/set for each of the agent's providers that speaks a protocol of the run's model server.
 func provide(ctx context.Context, b *scenarios.Branch) error {
 	line := scenarios.Implied("start")
 	list, err := call(ctx, b, line, nil, "providers/list", map[string]any{}, true)

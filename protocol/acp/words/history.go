@@ -9,7 +9,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// spoken are the entries of a session as it was lived: without what loads told again.
+// spoken returns the entries without those that a load replays.
 func spoken(entries iter.Seq[transcript.Entry]) iter.Seq[transcript.Entry] {
 	return func(yield func(transcript.Entry) bool) {
 		loading := map[string]int{} // sessions that are being loaded: the request

@@ -14,8 +14,8 @@ import (
 //go:embed kinds.txt
 var kindsOfBoth string
 
-// kinds are the patterns of what an agent sends in ACP version 1, and of what comes by streams and
-// sockets of a script's own.
+// kinds returns the patterns for what an agent sends in ACP version 1, and for messages on the streams and sockets
+// that a script opens itself.
 func kinds() []language.Kind {
 	all := lexicon.Kinds(kindsOfBoth, map[string]lexicon.Match{
 		"update": update(), "tool": update("tool_call", "tool_call_update"),
@@ -49,14 +49,14 @@ func ofTerminal(x language.Bound, e transcript.Entry, _ bool) bool {
 		"output": transcript.TermOutput, "exit": transcript.TermExit, "released": transcript.TermReleased}[x.Arg]
 }
 
-// opened matches what comes by the stream or socket that a line has opened.
+// opened matches messages of a kind on the stream or socket that a line of the script has opened.
 func opened(kind transcript.Kind) lexicon.Match {
 	return func(x language.Bound, e transcript.Entry, _ bool) bool {
 		return e.Source == transcript.Network && e.Kind == kind && e.Ref == x.Ref
 	}
 }
 
-// update matches the session updates of some kinds, all if none is named.
+// update matches the session updates with one of some names, or all updates without names.
 func update(names ...string) lexicon.Match {
 	return func(_ language.Bound, e transcript.Entry, own bool) bool {
 		u := acpframe.Update(e)
@@ -64,15 +64,14 @@ func update(names ...string) lexicon.Match {
 	}
 }
 
-// asks matches the requests of a method.
+// asks matches the agent's requests of a method.
 func asks(method string) lexicon.Match {
 	return func(_ language.Bound, e transcript.Entry, own bool) bool {
 		return own && e.Source == transcript.Agent && e.Kind == transcript.Request && e.Method == method
 	}
 }
 
-// answered is what the editor answered to a permission: the id of the option,
-// cancelled, or error.
+// answered returns the editor's answer to a permission request: the id of the chosen option, "cancelled" or "error".
 func answered(e transcript.Entry) string {
 	v := e.JSON()
 	if v.Get("error").Exists() {

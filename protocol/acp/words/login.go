@@ -15,8 +15,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// login authenticates with the method that the profile names, once a connection
-// and only where the script has not.
+// login logs in with the method that the profile names, at most once per connection. It does nothing if the script
+// has logged in itself.
 func login(ctx context.Context, b *scenarios.Branch, l *scenarios.Line) error {
 	method, c, asked := b.Login(), of(b), true
 	c.change(func() { asked, c.asked = c.asked, true })
@@ -36,7 +36,7 @@ func login(ctx context.Context, b *scenarios.Branch, l *scenarios.Line) error {
 	return err
 }
 
-// methods are the ids of what the agent offers in order to log in.
+// methods returns the ids of the agent's login methods.
 func methods(greeting wire.Value) (ids []string) {
 	for m := range greeting.Get("authMethods").Items() {
 		id := m.Get("methodId") // of version 2
@@ -48,11 +48,11 @@ func methods(greeting wire.Value) (ids []string) {
 	return ids
 }
 
-// handOver says how an agent gets its login, of which it finds nothing in the empty HOME of a run.
+// handOver tells the user how to give an agent its credentials: HOME is empty in a run.
 const handOver = "give it a key with --env NAME='$KEY' or --pass-env NAME, or the files of a login with home: in a " +
 	"profile (see docs/profiles.md); HOME is empty in a run"
 
-// loginAdvice is what to do where an agent wants a login.
+// loginAdvice tells the user what to do if the agent requires a login.
 func (c *client) loginAdvice() (advice string) {
 	var offered []string
 	c.change(func() { offered = methods(c.greeting) })
@@ -63,12 +63,12 @@ func (c *client) loginAdvice() (advice string) {
 		"--auth-method; it offers " + strings.Join(offered, ", ")
 }
 
-// aboutLogin is how an agent words that it wants a login.
+// aboutLogin matches error messages in which an agent asks for a login.
 var aboutLogin = lazy.Regexp(`(?i)\b(auth|log(ged)?[ -]?in\b|sign(ed)?[ -]?in\b|credential|api[ -_]?key)`)
 
-// barred says that the agent wants a login, which the script does not know: it
-// offered methods and refused a request with -32000, and none of them was tried. One that
-// offers none has to refuse the first session, and to say why.
+// barred returns why the agent refused for want of a login, or "" if it did not. The script must not have tried to
+// log in. The agent must either offer login methods and refuse a request with -32000, or offer none, refuse the first
+// session and name the login in its error message.
 func barred(t *transcript.Transcript) string {
 	refused, opened := "", false
 	var offered []string
@@ -112,5 +112,5 @@ func authRequired(v wire.Value) bool {
 	return ok && code == -32000
 }
 
-// logsIn reports whether a method is the login, of either version.
+// logsIn reports whether a method is the login method of version 1 or 2.
 func logsIn(method string) bool { return method == "authenticate" || method == "auth/login" }

@@ -31,18 +31,18 @@ type mcpServers struct {
 // canaryName is the name of the MCP server a scenario gives to the agent.
 const canaryName = "canary"
 
-// token is what the canary answers with; it only has to be told from other text.
+// token returns the token that the canary answers with. It need only differ from other text.
 func token(b *scenarios.Branch) string { return canary.Token(b.Seed()) }
 
 func canaryLog(b *scenarios.Branch) string { return filepath.Join(b.Temp(), "canary log") }
 
-// servers returns what set-up lines have said of MCP servers so far.
+// servers returns the MCP servers that set-up lines have added so far.
 func (c *client) servers() (given mcpServers) {
 	c.change(func() { given = c.mcp })
 	return given
 }
 
-// offered are the servers given in session/new.
+// offered returns the MCP servers as session/new lists them.
 func offered(b *scenarios.Branch) []any {
 	out := []any{}
 	s := of(b).servers()
@@ -76,7 +76,7 @@ func offered(b *scenarios.Branch) []any {
 	return out
 }
 
-// typed is an MCP server as version 2 has it: each says its type.
+// typed returns an MCP server with a type, which version 2 requires.
 func typed(server any) any {
 	raw, err := json.Marshal(server)
 	m := map[string]any{}
@@ -137,7 +137,7 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-// compileOwnMCP is an MCP server of the scenario's own, over stdio.
+// compileOwnMCP compiles a line that adds the scenario's own MCP server, over stdio.
 func compileOwnMCP(l *scenarios.Line) scenarios.Step {
 	name := l.Need(1, "a name")
 	l.Need(2, "a program")
@@ -195,8 +195,8 @@ func compileCanary(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-// canaryLine asks what the MCP servers of the run have noticed: at least so many sightings of a
-// kind, over one transport or any.
+// canaryLine is a line that waits until the MCP servers have seen something at least a number of times, over one
+// transport or any.
 type canaryLine struct {
 	line       *scenarios.Line
 	what, over string
@@ -204,7 +204,7 @@ type canaryLine struct {
 	skips      bool
 }
 
-// watch looks until the servers have noticed what the line asks for, or its time is up.
+// watch waits until the MCP servers have seen what the line asks for, or until the line's time is up.
 func (k canaryLine) watch(ctx context.Context, b *scenarios.Branch, text string) error {
 	wait, cancel := b.UntilRest(ctx, "an MCP server")
 	defer cancel()
@@ -245,8 +245,7 @@ func (k canaryLine) missed(b *scenarios.Branch, seen []canary.Sighting) error {
 	return err
 }
 
-// sightings are what the MCP servers of the run have seen over a transport, or
-// over any.
+// sightings returns what the MCP servers of the run have seen over a transport; "" is any transport.
 func (c *client) sightings(b *scenarios.Branch, over string) (seen []canary.Sighting, err error) {
 	given := c.servers()
 	if given.stdio && over != "http" {
@@ -260,7 +259,7 @@ func (c *client) sightings(b *scenarios.Branch, over string) (seen []canary.Sigh
 	return seen, nil
 }
 
-// saw says what an MCP server saw.
+// saw lists for a message what an MCP server saw.
 func saw(seen []canary.Sighting) string {
 	if len(seen) == 0 {
 		return "the MCP server saw nothing: it was not started, or not as it was given"

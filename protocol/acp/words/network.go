@@ -77,7 +77,7 @@ func compileHTTP(l *scenarios.Line) scenarios.Step {
 	})
 }
 
-// padding returns the blanks behind a message that make it so many MiB longer.
+// padding returns the blanks that make a message longer by a number of MiB.
 func padding(l *scenarios.Line, mebibytes script.Word) string {
 	if mebibytes.Raw() == "" {
 		return ""
@@ -90,7 +90,7 @@ func padding(l *scenarios.Line, mebibytes script.Word) string {
 	return strings.Repeat(" ", n<<20)
 }
 
-// dressed gives a request its headers.
+// dressed returns the request raw with its headers.
 func dressed(b *scenarios.Branch, c *remote.Conn, raw remote.Raw, headers []script.Word,
 	opts map[string]script.Word) (remote.Raw, error) {
 	raw.Header = map[string]string{}
@@ -119,7 +119,7 @@ func dressed(b *scenarios.Branch, c *remote.Conn, raw remote.Raw, headers []scri
 	return raw, b.Dress(raw.Header, headers)
 }
 
-// statusOf judges what a request was answered with.
+// statusOf returns an error if an HTTP response does not have the status and headers that a line expects.
 func statusOf(b *scenarios.Branch, l *scenarios.Line, e transcript.Entry, opts map[string]script.Word) error {
 	v := e.JSON()
 	status, _ := v.Get("status").Int()

@@ -54,7 +54,7 @@ func compileSession(l *scenarios.Line) scenarios.Step {
 	return a.run
 }
 
-// listWords takes what follows "list": nothing, or all and names of sessions.
+// listWords reads the words after "list": none, or "all" and the names of sessions.
 func (a *sessionAct) listWords() {
 	l := a.l
 	if len(l.Rest) == 1 {
@@ -79,7 +79,7 @@ func (a *sessionAct) listWords() {
 	}
 }
 
-// openIt is the hint about a session that is not open.
+// openIt is advice about a session that is not open.
 const openIt = "open it with session new NAME"
 
 type sessionAct struct {
@@ -93,7 +93,7 @@ type sessionAct struct {
 	names      []string        // sessions that list all has to find
 }
 
-// jsonWord returns a literal word that has to be JSON; nil if it is not there.
+// jsonWord returns a literal word as JSON, nil if the word is missing.
 func jsonWord(l *scenarios.Line, w script.Word) json.RawMessage {
 	if !w.Exists() {
 		return nil
@@ -105,7 +105,8 @@ func jsonWord(l *scenarios.Line, w script.Word) json.RawMessage {
 	return text
 }
 
-// dir is a directory of a session: absolute, by default below the workspace.
+// dir returns a directory of a session as an absolute path. A relative one is below the workspace; one that begins
+// with ./ stays as it is.
 func (a *sessionAct) dir(b *scenarios.Branch, w script.Word) (string, error) {
 	s, err := b.Path(a.l, w)
 	if err != nil || s == "" || filepath.IsAbs(s) || strings.HasPrefix(s, "./") {
@@ -114,8 +115,8 @@ func (a *sessionAct) dir(b *scenarios.Branch, w script.Word) (string, error) {
 	return filepath.Join(b.Work(), s), nil
 }
 
-// subject is the id of the session that the request is about: the one that a line names, or
-// else s. about is false of a request for a new one.
+// subject returns the id of the session that the request is about: the one that a line names, else s. about is false
+// if the request opens a new session.
 func (a *sessionAct) subject(b *scenarios.Branch, s *scenarios.Session) (id string, about bool, err error) {
 	if w, ok := a.opts["id"]; ok {
 		if id, err = b.Expand(w); err != nil {
@@ -144,8 +145,8 @@ func (a *sessionAct) subject(b *scenarios.Branch, s *scenarios.Session) (id stri
 
 var longRun = regexp.MustCompile(`[0-9A-Za-z]{8,}[^0-9A-Za-z]*$`)
 
-// unlike is an id of the form of another that no session has: another first letter or digit in the last of its long
-// runs, or a number too large for one that counts.
+// unlike returns an id that no session has but that looks like a real one: it changes the first letter or digit of
+// the id's last long run. Without a long run it appends zeros, as agents may count sessions.
 func unlike(id string) string {
 	at := longRun.FindStringIndex(id)
 	if at == nil {
@@ -213,7 +214,7 @@ func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 	return a.opened(ctx, b, s, e)
 }
 
-// asks sends the request alone: the session is open once it is answered.
+// asks sends the request and does not wait. The session is open once the agent answers.
 func (a *sessionAct) asks(
 	ctx context.Context, b *scenarios.Branch, s *scenarios.Session, method string, params map[string]any,
 ) error {
@@ -224,7 +225,7 @@ func (a *sessionAct) asks(
 	return err
 }
 
-// toldSession returns the session id that the agent answered a request with, "" before it answers.
+// toldSession returns the session id in the agent's answer to a request, "" before the answer.
 func toldSession(b *scenarios.Branch, request int) string {
 	for e := range b.Transcript().From(request) {
 		if e.Source == transcript.Agent && e.Kind == transcript.Response && e.Ref == request {
@@ -234,7 +235,7 @@ func toldSession(b *scenarios.Branch, request int) string {
 	return ""
 }
 
-// opened takes a session into use under the id that the answer has.
+// opened makes a session the current one, under the id in the answer.
 func (a *sessionAct) opened(ctx context.Context, b *scenarios.Branch, s *scenarios.Session, e transcript.Entry) error {
 	if s.ID = e.JSON().Path("result.sessionId").Str(); s.ID == "" {
 		return nil
@@ -243,14 +244,14 @@ func (a *sessionAct) opened(ctx context.Context, b *scenarios.Branch, s *scenari
 	b.Speak(s)
 	of(b).change(func() { of(b).opening = e })
 	if mode := b.StartMode(); mode != "" && a.l.Alias == "" {
-		// Where this is refused the agent asks for nothing still, and the scenario is skipped.
+		// If the agent refuses the mode, it still asks for no permission, and the scenario is skipped.
 		_, _ = call(ctx, b, a.l, s, "session/set_mode", map[string]any{"sessionId": s.ID, "modeId": mode}, true)
 	}
 	return b.Applies()
 }
 
-// place returns the directory of the session, and adds it to the parameters of what needs one,
-// with the MCP servers and the further directories.
+// place returns the directory of the session. If the request opens a session, place also adds the directory, the MCP
+// servers and the additional directories to params.
 func (a *sessionAct) place(b *scenarios.Branch, s *scenarios.Session, params map[string]any) (cwd string, err error) {
 	cwd = b.Work()
 	if w, ok := a.opts["cwd"]; ok {
@@ -287,10 +288,10 @@ func (a *sessionAct) place(b *scenarios.Branch, s *scenarios.Session, params map
 	return cwd, nil
 }
 
-// opens reports whether the answer has the id of a session.
+// opens reports whether the request makes a session, so that the answer has its id.
 func (a *sessionAct) opens() bool { return a.verb == "new" || a.verb == "fork" }
 
-// list sends session/list once, or with all until no cursor comes back.
+// list sends session/list once. With the word all it repeats the request until the agent returns no cursor.
 func (a *sessionAct) list(ctx context.Context, b *scenarios.Branch) error {
 	if err := b.Begin(ctx); err != nil {
 		return err
@@ -320,11 +321,11 @@ func (a *sessionAct) list(ctx context.Context, b *scenarios.Branch) error {
 	return err
 }
 
-// maxPages ends a list whose cursors never come twice and never end.
+// maxPages is where pages gives up on a list of ever new cursors.
 const maxPages = 1000
 
-// pages follows the cursors of session/list to the end: no cursor may come
-// twice, no session either, and each named session has to be there.
+// pages follows the cursors of session/list to the end. No cursor and no session may come twice, and the list must
+// have each session that the line names.
 func (a *sessionAct) pages(ctx context.Context, b *scenarios.Branch, params map[string]any) error {
 	cursors, sessions := map[string]int{}, map[string]int{}
 	for page := 1; ; page++ {
@@ -356,7 +357,7 @@ func (a *sessionAct) pages(ctx context.Context, b *scenarios.Branch, params map[
 	}
 }
 
-// listed compares what all pages held with the sessions the line names.
+// listed returns an error if a session that the line names is on none of the pages.
 func (a *sessionAct) listed(b *scenarios.Branch, sessions map[string]int, last transcript.Entry) error {
 	for _, name := range a.names {
 		s := b.Named(name)
@@ -371,7 +372,7 @@ func (a *sessionAct) listed(b *scenarios.Branch, sessions map[string]int, last t
 	return nil
 }
 
-// inSession is a step in a session, which is opened if it has to be.
+// inSession returns a step that acts in a session. It opens the session if necessary.
 func inSession(l *scenarios.Line, name string,
 	act func(ctx context.Context, b *scenarios.Branch, s *scenarios.Session) error) scenarios.Step {
 	return func(ctx context.Context, b *scenarios.Branch) error {
@@ -383,7 +384,7 @@ func inSession(l *scenarios.Line, name string,
 	}
 }
 
-// need is the session an act is about. It starts what is not started.
+// need returns the session that a line acts in. It starts the agent and opens a session if necessary.
 func need(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name string) (*scenarios.Session, error) {
 	if err := b.Begin(ctx); err != nil {
 		return nil, err
@@ -411,8 +412,8 @@ func need(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name stri
 	return nil, scenarios.SetUp(&scenarios.Miss{Failure: f, Effect: true})
 }
 
-// untaken says which MCP server an agent of version 2 need not take: one over a transport
-// that it does not advertise. In version 1 all agents take those over stdio.
+// untaken returns a skip if a version 2 agent does not advertise the transport of an MCP server. All version 1 agents
+// support stdio.
 func untaken(b *scenarios.Branch, servers []any) error {
 	c := of(b)
 	if c.version != v2 {
@@ -427,12 +428,11 @@ func untaken(b *scenarios.Branch, servers []any) error {
 	return nil
 }
 
-// unknownSession is the error of a session that is not there.
+// unknownSession is the error code for a session that does not exist.
 const unknownSession = -32002
 
-// unkept says that an agent of version 2 keeps no sessions beyond its process, which none
-// has to: the answer to an act is that the session, of a process before, is not there, and
-// the list of sessions does not have it either.
+// unkept returns a skip if a version 2 agent keeps no sessions beyond its process, which the protocol allows: the
+// agent does not know a session of an earlier process, and session/list does not show that session.
 func (a *sessionAct) unkept(ctx context.Context, b *scenarios.Branch, s *scenarios.Session, e transcript.Entry) error {
 	code, _ := e.JSON().Path("error.code").Int()
 	if of(b).version != v2 || code != unknownSession || !spokenBefore(b, e.Conn, s.ID) {
@@ -449,7 +449,7 @@ func (a *sessionAct) unkept(ctx context.Context, b *scenarios.Branch, s *scenari
 	return &scenarios.Skipped{Reason: "the agent keeps no session beyond its process"}
 }
 
-// spokenBefore reports whether the agent spoke of a session in a process before this one.
+// spokenBefore reports whether the agent sent messages about a session in an earlier process.
 func spokenBefore(b *scenarios.Branch, conn int, id string) bool {
 	return lists.Any(b.Transcript().All(), func(e transcript.Entry) bool {
 		return e.Conn < conn && e.Source == transcript.Agent && e.Session == id

@@ -166,7 +166,7 @@ func compilePermit(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-// policy is what the permit lines make.
+// policy returns the editor's answers to permission requests, as permit lines set them.
 func (c *client) policy() *mockclient.Policy {
 	return &mockclient.Policy{Rules: slices.Clone(c.permits), Remember: c.remember}
 }

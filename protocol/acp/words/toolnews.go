@@ -14,12 +14,12 @@ import (
 // stops are the methods with which an editor ends what an agent does.
 var stops = []string{"session/cancel", "session/close", "$/cancel_request", "tool_call/cancel", "terminal/cancel"}
 
-// shows are the updates with which an agent shows what a tool did that is no tool call.
+// shows are the updates, other than tool calls, that show what a tool did.
 var shows = []string{"plan", "current_mode_update", "config_option_update"}
 
-// toolNews returns what an entry tells of tool calls: an answer to a permission, an
-// error that the editor gave, the end of a turn that the editor asked for, a call that the
-// agent reports as failed, with its text, or one that it shows.
+// toolNews returns what an entry tells about tool calls. ToolDenied: the editor rejected a permission, answered with
+// an error or stopped the turn. ToolFailed: the agent reports a failed call, with its text. ToolShown: the agent
+// shows a call or another effect of a tool.
 func toolNews(t *transcript.Transcript, e transcript.Entry) (news scenarios.ToolNews) {
 	switch {
 	case e.Source == transcript.Editor && e.Kind == transcript.Response:
@@ -45,7 +45,7 @@ func toolNews(t *transcript.Transcript, e transcript.Entry) (news scenarios.Tool
 		case "failed", "cancelled":
 			news.Kind, news.Says = scenarios.ToolFailed, toolText(u)
 		case "completed":
-			// Some say in the raw output alone that a call came to nothing.
+			// Some agents report a failure only in the raw output.
 			if text := u.Path("rawOutput.error").Str(); text != "" {
 				news.Kind, news.Says = scenarios.ToolFailed, text
 			}
@@ -61,7 +61,7 @@ func grants(request transcript.Entry, id string) bool {
 	return strings.HasPrefix(option.Get("kind").Str(), "allow")
 }
 
-// toolText is what an update of a tool call says: its texts, else its raw output.
+// toolText returns the texts of a tool call update, or its raw output if there are none.
 func toolText(update wire.Value) string {
 	var texts []string
 	for c := range update.Get("content").Items() {

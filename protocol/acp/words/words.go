@@ -61,7 +61,7 @@ var commandsOfBoth string
 //go:embed commands-v2.txt
 var commandsOfV2 string
 
-// commands are those of a table.
+// commands returns the commands of a table.
 func commands(table string) []*scenarios.Command {
 	return lexicon.Commands(table, lexicon.Compilers{
 		"client": compileClient, "permit": compilePermit, "system": compileSystem, "hold": compileHold,
@@ -101,7 +101,7 @@ func said(e transcript.Entry) string {
 	return e.JSON().Path("params.update.content.text").Str()
 }
 
-// brief returns what a response is.
+// brief returns a response's error, stop reason or result as a short text.
 func brief(e transcript.Entry) string {
 	v := e.JSON()
 	if err := v.Get("error"); err.Exists() {
@@ -117,8 +117,8 @@ func brief(e transcript.Entry) string {
 	return "result " + r
 }
 
-// lookup returns the part of a message that a reader means by a path first.
-// "text" is that of a chunk.
+// lookup returns the parts of a message in which a path is looked up first, and the path. In an update, "text" means
+// the text of the chunk.
 func lookup(e transcript.Entry, path string) ([]wire.Value, string) {
 	root := e.JSON()
 	switch e.Kind {
@@ -138,7 +138,7 @@ func lookup(e transcript.Entry, path string) ([]wire.Value, string) {
 	return nil, path
 }
 
-// stands returns the ids that an entry stands for.
+// stands returns the names of ids by which other lines can refer to an entry.
 func stands(e transcript.Entry) []string {
 	if e.Kind == transcript.Response {
 		return []string{"toolCallId", "terminalId", "sessionId", "stopReason"}
@@ -146,17 +146,17 @@ func stands(e transcript.Entry) []string {
 	return []string{"toolCallId", "terminalId", "stopReason"}
 }
 
-// inner reports whether an agent only asks this within a turn.
+// inner reports whether an agent sends a request only within a turn.
 func inner(method string) bool {
 	return strings.HasPrefix(method, "fs/") || strings.HasPrefix(method, "terminal/")
 }
 
-// tool is the id of the n-th tool call of the run.
+// tool returns the id of the n-th tool call of the run.
 func tool(t *transcript.Transcript, arg string) (string, error) {
 	return nth(t, arg, "$TOOL", "tool calls", "toolCallId")
 }
 
-// nth is the n-th id that updates have by a key.
+// nth returns the n-th different id that updates have under a key.
 func nth(t *transcript.Transcript, arg, variable, what, key string) (string, error) {
 	n := 0
 	if _, err := fmt.Sscan(arg, &n); err != nil || n < 1 {
@@ -175,7 +175,7 @@ func nth(t *transcript.Transcript, arg, variable, what, key string) (string, err
 	return "", fmt.Errorf("%s(%d): there were only %d %s", variable, n, len(seen), what)
 }
 
-// on reports whether a capability is there: true, or an object.
+// on reports whether a capability is supported: it is true or an object.
 func on(v wire.Value) bool {
 	b, ok := v.Bool()
 	return ok && b || v.Kind() == wire.Object
