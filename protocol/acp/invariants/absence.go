@@ -8,17 +8,17 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// absence is the proof that an answer was not to come.
+// absence is the proof that no answer will come. A how of "" proves nothing.
 type absence struct {
 	how string // the end of the sentence "the request was not answered …"
 	at  int    // Seq of the entry that shows it
-	// quit: the agent left at the end of its input, and nothing says whether its work was
-	// done. An editor may quit in the middle of a turn.
+	// quit: the agent left at the end of its input, and nothing says whether its work was done. An editor may quit in
+	// the middle of a turn.
 	quit bool
 }
 
-// unanswered calls f for each request of one side that is open at a clean end, with the
-// proof that no answer was to come. Without a proof a request may stay open.
+// unanswered calls f for each request by a side that is open when the transcript ends cleanly, with the proof that no
+// answer will come. It skips requests without such a proof.
 func (w *watch) unanswered(end rules.End, by rules.Side, f func(*request, absence)) {
 	if !end.Clean {
 		return
@@ -32,8 +32,8 @@ func (w *watch) unanswered(end rules.End, by rules.Side, f func(*request, absenc
 	}
 }
 
-// absence returns the proof that a request was not to be answered: what followed it in order,
-// or else that its full time had passed.
+// absence returns the proof that a request will stay unanswered: an event that had to come after the answer, or else
+// a wait of at least Config.Patience.
 func (w *watch) absence(r *request) absence {
 	c := r.conn
 	waited := c.until(w.Last().At) - r.at
@@ -50,7 +50,7 @@ func (w *watch) absence(r *request) absence {
 	return c.left()
 }
 
-// until is when a connection ended, last if it has not.
+// until returns when a connection ended, last if it has not ended.
 func (c *conn) until(last time.Duration) time.Duration {
 	if c.closedIn > 0 {
 		last = c.closedAt
@@ -61,8 +61,8 @@ func (c *conn) until(last time.Duration) time.Duration {
 	return last
 }
 
-// absentEnd is absence for a prompt. Its work proves nothing while the model still speaks, and
-// the run of an engine may end in the middle of it.
+// absentEnd is absence for a prompt. It finds no proof while the model still replies, unless the turn was stopped. An
+// engine may end its run in the middle of a turn, so the end of such a run proves less.
 func (w *world) absentEnd(r *request) absence {
 	s, c, t := r.session, r.conn, r.turn
 	if s == nil {
@@ -92,13 +92,13 @@ func (w *world) absentEnd(r *request) absence {
 	return gone
 }
 
-// told reports whether the model's last reply was done, and its text shown.
+// told reports whether the model's last reply has ended and the agent has shown its text.
 func (t *turn) told() bool {
 	return t.reply.seq > 0 && (!t.reply.text || t.session.shown > t.reply.asked)
 }
 
-// toldAt is the Seq of the last that was told of the model's reply. What comes behind the end of the
-// agent's input proves nothing: the agent may leave then as soon as it likes.
+// toldAt returns the Seq at which the model's last reply was told completely. Only a Seq before the end of the
+// agent's input proves anything: after that the agent may leave at any time.
 func (t *turn) toldAt() int {
 	if t.reply.text {
 		return max(t.reply.seq, t.session.shown)
@@ -106,7 +106,7 @@ func (t *turn) toldAt() int {
 	return t.reply.seq
 }
 
-// later is a turn that was prompted after an entry and came to an end of its own, nil if there is none.
+// later returns a turn of the session that was prompted after an entry and ended by itself, nil if there is none.
 func (s *session) later(seq int) *turn {
 	t := s.last
 	if t == nil || t.started < seq {
@@ -119,8 +119,8 @@ func (s *session) later(seq int) *turn {
 	return nil
 }
 
-// left is the absence of all answers of an agent that is gone. An engine closes the input of
-// its agent when it waits for nothing more, other editors may quit at any time.
+// left returns the proof from an agent that has exited: no answer of it will come. An engine closes its agent's input
+// only when it waits for nothing more; other editors may quit at any time.
 func (c *conn) left() absence {
 	switch {
 	case c.exited == 0 || c.played && (c.cut || !c.willing) || c.crashed:
@@ -131,7 +131,7 @@ func (c *conn) left() absence {
 	return absence{"before the agent left at the end of its input", c.exited, !c.played}
 }
 
-// parting is what the connection to an agent tells of how it ends.
+// parting is what is known about how a connection to an agent ends.
 type parting struct {
 	answered int  // Seq of the latest request of the editor that was answered
 	played   bool // an engine started the agent, and may close its input at any time
@@ -140,7 +140,7 @@ type parting struct {
 	willing  bool // the agent has exited with status 0, and no signal made it
 }
 
-// foldParting remembers what an entry tells of the end of its connection.
+// foldParting updates the parting of the connection from an entry.
 func (c *conn) foldParting(ev *event) {
 	switch {
 	case c == nil:
@@ -161,8 +161,7 @@ func (c *conn) foldParting(ev *event) {
 	}
 }
 
-// foldReply remembers the text and the end of a reply of the model, the latter for the turn
-// that it belongs to.
+// foldReply remembers that a model reply has text. At the end of the reply, it also stores the reply in its turn.
 func (w *world) foldReply(ev *event) {
 	of := w.models.streams[ev.number()]
 	switch {
@@ -192,14 +191,14 @@ func (w *world) foldReply(ev *event) {
 	}
 }
 
-// ended is the last reply of the model in a turn that came to its end, and calls no tool.
+// ended is the last model reply of a turn, if the reply has ended and calls no tool.
 type ended struct {
 	asked, seq int // Seqs of the request and of the end
 	text       bool
 }
 
-// speaks reports whether a request that came after an entry is not done, in a session or in
-// one that is not known.
+// speaks reports whether the model still works on a request that came after an entry, for a session or for an unknown
+// session.
 func (m *models) speaks(session string, after int) bool {
 	for _, s := range m.streams {
 		if s.asked > after && s.left == 0 && (s.session == session || s.session == "") {

@@ -6,7 +6,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// authMethods judges the list of ways to log in; its shape is for SHAPE.
+// authMethods judges the agent's list of login methods. SHAPE judges the list's shape.
 func authMethods(w *watch) {
 	v := w.version
 	w.On(func(ev *event) {
@@ -28,8 +28,7 @@ func authMethods(w *watch) {
 	}, answered(initialize))
 }
 
-// authCode judges that code -32000 means that authentication is missing, and
-// that a missing authentication is told with it.
+// authCode checks that an agent uses code -32000 if, and only if, authentication is missing.
 func authCode(w *watch) {
 	w.blamesLogin()
 	w.On(func(ev *event) {
@@ -67,7 +66,8 @@ func authCode(w *watch) {
 		answered(setMode), answered(setOption))
 }
 
-// blamesLogin judges that a turn which fails since the model's server has no time or is broken asks for no login.
+// blamesLogin checks that a turn does not ask for a login if it fails because the model server is overloaded or
+// broken.
 func (w *watch) blamesLogin() {
 	refused := map[*turn]int64{} // the last status of the server in a turn
 	w.On(func(ev *event) {
@@ -96,8 +96,8 @@ func (w *watch) blamesLogin() {
 	})
 }
 
-// disguised judges that an error which is about a missing login says so by its code. One that follows from another
-// refusal of the model's server, whose status is 0 if there was none, may quote what that had to say.
+// disguised checks that an error about a missing login has code -32000. status is the model server's last status, 0
+// if there was none. After a status other than 401 and 403, the error may quote the server's message.
 func (w *watch) disguised(ev *event, status int64) {
 	message, asks := ev.err.Get("message").Str(), status == 0 || status == 401 || status == 403
 	said := message + " " + string(ev.err.Get("data").Raw())
@@ -105,5 +105,5 @@ func (w *watch) disguised(ev *event, status int64) {
 		"%s failed with -32603 %q; -32000 tells clients that authentication is missing.", ev.Method, message)
 }
 
-// loginWords are what an error says that is about a missing login.
+// loginWords matches errors about a missing login.
 var loginWords = lazy.Regexp(`(?i)login|log in|signin|sign in|auth|api key|(^|[^0-9])401([^0-9]|$)`)

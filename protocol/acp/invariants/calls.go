@@ -12,8 +12,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// modelCalls judges that the tools that the model calls are shown to the editor, and that what
-// came of them, such as a file or an output that the editor gave, goes back to the model.
+// modelCalls checks that the agent shows the model's tool calls to the editor, and that it returns results, such as a
+// file or an output from the editor, to the model.
 func modelCalls(w *watch) {
 	c := &callWatch{w, map[*turn]*calling{}}
 	w.On(c.model, modelEvent)
@@ -52,7 +52,7 @@ type callWatch struct {
 	turns map[*turn]*calling
 }
 
-// calling holds the calls of the latest reply, and what followed them.
+// calling has the calls of the latest model reply, and what the turn showed of them.
 type calling struct {
 	n, asked     int      // number and Seq of the request
 	called, ran  []string // the latter are those whose results went back
@@ -64,14 +64,14 @@ type calling struct {
 	pieces       []found // the texts that the content of the call had, one after the other
 }
 
-// found is a text that the editor gave; secret says that the log hides a part of it.
+// found is a text from the editor. secret says that the log hides a part of the text.
 type found struct {
 	seq    int
 	text   string
 	secret bool
 }
 
-// on is On for entries of turns of which the model's side is known.
+// on is On for entries of turns for which the log has the model's side.
 func (c *callWatch) on(judge func(*event, *calling), about ...topic) {
 	c.On(func(ev *event) {
 		if x := c.turns[ev.turn]; x != nil {
@@ -80,7 +80,7 @@ func (c *callWatch) on(judge func(*event, *calling), about ...topic) {
 	}, about...)
 }
 
-// model takes in what the model's side did.
+// model notes an entry of the model's side.
 func (c *callWatch) model(ev *event) {
 	t := c.state.turnOf(ev)
 	if t == nil || t.session.id != ev.Session {
@@ -117,8 +117,8 @@ func (c *callWatch) request(ev *event, t *turn, x *calling) {
 	}
 }
 
-// ends judges a turn that is over. Only its end tells what the turn showed: the log may have a
-// request of the model before updates that the agent had sent earlier.
+// ends judges a turn that has ended. Before its end a turn may not have shown all: the log may have a model request
+// before updates that the agent sent earlier.
 func (c *callWatch) ends(ev *event, x *calling) {
 	t := ev.turn
 	delete(c.turns, t)
@@ -131,7 +131,7 @@ func (c *callWatch) ends(ev *event, x *calling) {
 		strings.Join(x.called, ", "))
 }
 
-// shown judges that the calls whose results the model has were shown, and ended.
+// shown checks that the turn showed each call whose result went back to the model, and that the call ended.
 func (c *callWatch) shown(ev *event, x *calling) {
 	t := ev.turn
 	c.unended(ev, x)
@@ -152,8 +152,8 @@ func (c *callWatch) shown(ev *event, x *calling) {
 	}
 }
 
-// unended judges that each call has ended whose result the model has: those of its last reply have none. A command may
-// go on behind its result.
+// unended checks that each call has ended whose result went back to the model. The calls of the last reply have no
+// result yet. A command may go on after its result.
 func (c *callWatch) unended(ev *event, x *calling) {
 	t, n := ev.turn, len(x.ran)
 	if x.refused || n == 0 || ev.goesOn() || n < len(t.tools) && n+len(x.called) != len(t.tools) ||
@@ -177,7 +177,7 @@ func (ev *event) goesOn() bool { return ev.update.Get("background").Len() > 0 }
 var visible = []string{"write_file", "edit_file", "read_file", "run_shell", "search", "fetch", "delete_file",
 	"move_file", "mcp"}
 
-// called returns the neutral tools among the steps of an answer.
+// called returns the visible tools among the steps of a model reply.
 func called(steps wire.Value) (names []string) {
 	for s := range steps.Items() {
 		for _, name := range visible {
@@ -189,7 +189,7 @@ func called(steps wire.Value) (names []string) {
 	return names
 }
 
-// goneBack judges the request that follows a reply with calls.
+// goneBack judges the model request after a reply with calls.
 func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 	if parts := a.Conversation(); x.rejected > x.asked && len(x.called) == 1 && len(parts) > 0 {
 		last := parts[len(parts)-1]
@@ -225,7 +225,7 @@ func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 	back("output", "run_shell", x.output, "The terminal said %q, and no result in the next request holds it.")
 }
 
-// tells notes the text of the content of a call.
+// tells remembers the text in the content of a call.
 func (x *calling) tells(ev *event) {
 	var text strings.Builder
 	for item := range ev.update.Get("content").Items() {
@@ -243,8 +243,8 @@ func (x *calling) latest() string {
 	return x.pieces[len(x.pieces)-1].text
 }
 
-// whole judges that the content of a call is not told in pieces, each of which replaces the one before: the model has
-// them all, one behind the other.
+// whole checks that the agent does not report a call's content in pieces, because each update replaces the content
+// before. It finds pieces if the model gets all of them, one after the other.
 func (c *callWatch) whole(ev *event, x *calling, results string) {
 	const least = 16 // bytes that do not follow each other by chance
 	if len(x.pieces) < 2 {
@@ -262,7 +262,7 @@ func (c *callWatch) whole(ev *event, x *calling, results string) {
 			"replaces the content.", clip(first.text), clip(last.text))
 }
 
-// holds reports whether results show the first or the last line of a text: it may be cut.
+// holds reports whether results contain the first or the last line of a text: an agent may cut a result.
 func holds(results, text string) bool {
 	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return bare(l) == "" })
 	return len(lines) == 0 || strings.Contains(results, hearing.Loose(lines[0])) ||

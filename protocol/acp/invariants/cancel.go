@@ -8,15 +8,14 @@ import (
 	"github.com/acp-test/acp-test/rules"
 )
 
-// slowCancel is how long a cancelled turn may take to end before that is worth
-// a warning; a convention, the specification names no time.
+// slowCancel is how long a cancelled turn may take to end before a warning. It is a convention: the specification
+// names no time.
 const slowCancel = 5 * time.Second
 
-// cancelReason judges how a cancelled turn ends. A stop reason other than
-// cancelled counts against the agent only if the transcript proves work open
-// from the end of the cancel's write until the response: a reply of the model
-// that a gate holds, were it until the agent itself hangs up, or a request of the agent that the editor has not
-// answered. Else the two may have crossed on the wire.
+// cancelReason judges the stop reason of a cancelled turn. A reason other than cancelled counts against the agent
+// only if the transcript proves that work was open from the end of the cancel's write until the response. The proof
+// is a model reply that a gate holds (even if the agent then hangs up), or an agent's request that the editor has not
+// answered. Without proof, the cancel and the response may have crossed.
 func cancelReason(w *watch) {
 	v := w.version
 	var suspects []suspect
@@ -93,7 +92,7 @@ func cancelReason(w *watch) {
 	})
 }
 
-// silentCancel reports a cancelled prompt that was not answered.
+// silentCancel reports a cancelled prompt that got no answer.
 func (w *watch) silentCancel(r *request, gone absence) {
 	a, _ := r.turn.stopper()
 	if r.verb != prompt || a == nil || a.failed || r.turn.concurrent {
@@ -108,14 +107,14 @@ func (w *watch) silentCancel(r *request, gone absence) {
 		"The cancelled prompt got no response %s%s.", gone.how, but)
 }
 
-// mayBeLate reports whether a prompt was refused since its session was closed when it was
-// taken up: requests may be taken up in any order.
+// mayBeLate reports whether the agent may have refused a prompt because it handled the session's close first: an
+// agent may handle requests in any order.
 func (t *turn) mayBeLate(ev *event) bool {
 	return t.close != nil && !t.spoke && !t.acted && slices.Contains([]int{-32002, -32602}, int(ev.code()))
 }
 
-// suspect is a breach that only a late end of the cancel's write could excuse.
-// Since the editor writes one frame at a time, its next frame settles that.
+// suspect is a violation that is excused if the write of the cancel ended late. The editor's next frame tells: the
+// editor writes one frame at a time.
 type suspect struct {
 	point           string
 	conn            int
@@ -125,8 +124,8 @@ type suspect struct {
 	message         string
 }
 
-// stopper is the act that told the agent to stop the turn, nil if there was
-// none; closing is true if it closed the session.
+// stopper returns the act that told the agent to stop the turn, nil if there was none. closing says that this act
+// closed the session.
 func (t *turn) stopper() (a *act, closing bool) {
 	if t == nil {
 		return nil, false
@@ -137,9 +136,9 @@ func (t *turn) stopper() (a *act, closing bool) {
 	return t.close, t.close != nil
 }
 
-// openWork says what work of the turn was open when the write of the act ended
-// and still is, or was given up by the agent since, and the entry that opened it;
-// "" if nothing proves any.
+// openWork returns a proof that work of the turn was open when the write of a ended, and the Seq of the entry that
+// opened the work. The work must still be open, or the agent must have given it up since. proof is "" if there is
+// none.
 func (w *world) openWork(t *turn, a *act, stop string) (proof string, at int) {
 	known := max(a.ended, a.seq)
 	if held := w.models.heldFor(t.session, t, known); held != nil {
@@ -169,7 +168,7 @@ func (w *world) openWork(t *turn, a *act, stop string) (proof string, at int) {
 	return "", 0
 }
 
-// terminal is one of an unfinished tool call that was created before an entry and still runs.
+// terminal returns a terminal that still runs, belongs to an unfinished tool call and was created before an entry.
 func (t *turn) terminal(before int) *terminal {
 	for _, tool := range t.tools {
 		for _, id := range tool.terminals {
@@ -182,16 +181,16 @@ func (t *turn) terminal(before int) *terminal {
 	return nil
 }
 
-// runs reports whether the command of a terminal of the turn has not ended.
+// runs reports whether a terminal belongs to a turn and its command still runs.
 func (t *terminal) runs(in *turn) bool {
 	return t.turn == in && !t.exited && !t.killed && t.released == 0
 }
 
-// tookBack reports whether the prompt was answered as one that $/cancel_request took back.
+// tookBack reports whether the answer to the prompt is the one that $/cancel_request asks for.
 func (t *turn) tookBack(ev *event) bool { return t.request.back != nil && ev.code() == -32800 }
 
-// failedBefore is where the model failed the turn, if its error may have come of that: no
-// work was open when the write of the act ended. 0 is nowhere.
+// failedBefore returns the Seq at which the model failed the turn, if that may explain the agent's error: no work was
+// open when the write of a ended. It returns 0 if not.
 func (w *world) failedBefore(t *turn, a *act) int {
 	if proof, _ := w.openWork(t, a, ""); proof != "" {
 		return 0
@@ -199,7 +198,7 @@ func (w *world) failedBefore(t *turn, a *act) int {
 	return w.models.failedIn(t)
 }
 
-// unproved says of each kind of work that a turn can have open why it proves nothing.
+// unproved explains, for each kind of work that a turn can have, why it proves nothing.
 func (w *world) unproved(t *turn) string {
 	reply := "the model had not been asked in this turn, as far as the log has its side"
 	if asked := w.models.asked[t.session.id]; asked > t.started {
@@ -221,8 +220,8 @@ func (w *world) unproved(t *turn) string {
 	return reply + "; " + request + "; " + call
 }
 
-// awaits is the first request of the turn for whose answer the agent surely
-// waits, of those that are meant; "" if there is none.
+// awaits returns the method and the Seq of the turn's first request for which meant is true and whose answer the
+// agent surely waits for; "" if there is none.
 func (t *turn) awaits(meant func(*request) bool) (method string, at int) {
 	for _, r := range t.session.conn.open {
 		if r.by == rules.OfAgent && r.turn == t && meant(r) && r.awaited(t) && (at == 0 || r.seq < at) {
@@ -232,9 +231,8 @@ func (t *turn) awaits(meant func(*request) bool) (method string, at int) {
 	return method, at
 }
 
-// awaited reports whether an agent surely waits for the answer before it goes
-// on: not when it only cleans up, nor for an extension of its own, nor for the
-// end of a command that may be meant to outlive the turn.
+// awaited reports whether the agent surely waits for the answer before it goes on. It need not wait for a clean-up,
+// for an extension, or for a command that may outlive the turn.
 func (r *request) awaited(t *turn) bool {
 	switch r.verb {
 	case killTerminal, releaseTerminal, otherOfAgent:
@@ -245,14 +243,14 @@ func (r *request) awaited(t *turn) bool {
 	return true
 }
 
-// excused reports whether the editor has done what may end a turn as cancelled.
+// excused reports whether the editor did something for which a turn may end as cancelled.
 func (t *turn) excused() bool {
 	c := t.session.conn
 	return t.stopped() || t.close != nil || t.request == nil || t.request.back != nil || t.disturbed ||
 		c.closedIn > 0 || c.signalled > 0
 }
 
-// cancelCause judges whether a turn that ends cancelled was cancelled.
+// cancelCause checks that a turn which ends as cancelled was cancelled.
 func cancelCause(w *watch) {
 	type told struct {
 		session *session
@@ -261,8 +259,8 @@ func cancelCause(w *watch) {
 	last := map[*conn]told{}
 	idle := map[*session]int{} // cancels after the last turn and before the next
 	refused := map[*turn]int{}
-	// The outcome cancelled says to the agent that the turn was cancelled before the
-	// user had answered (schema, RequestPermissionOutcome).
+	// By the schema (RequestPermissionOutcome), the outcome cancelled tells the agent that the turn was cancelled
+	// before the user answered.
 	excused := map[*turn]bool{}
 	w.On(func(ev *event) {
 		last[ev.conn] = told{ev.session, ev.Seq}

@@ -7,11 +7,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// isSet reports whether there is a value other than null.
+// isSet reports whether a value exists and is not null.
 func isSet(v wire.Value) bool { return v.Exists() && !v.IsNull() }
 
-// readAuthMethods maps the ids of auth methods to whether they need a
-// terminal.
+// readAuthMethods returns the login methods: by id, whether the method needs a terminal.
 func readAuthMethods(v wire.Value, idMember string) map[string]bool {
 	methods := map[string]bool{}
 	for m := range v.Items() {
@@ -22,12 +21,12 @@ func readAuthMethods(v wire.Value, idMember string) map[string]bool {
 	return methods
 }
 
-// readRoots are the additional directories of a session request.
+// readRoots returns the additional directories of a session request.
 func readRoots(params wire.Value) (roots []string) {
 	return lists.Collect(params.Get("additionalDirectories").Items(), wire.Value.Str)
 }
 
-// modeState is the modes of a session as last known.
+// modeState has the last known modes of a session.
 type modeState struct {
 	current   string
 	available []string
@@ -48,7 +47,7 @@ func readModes(v wire.Value) *modeState {
 	return m
 }
 
-// option is one config option of a session as last known.
+// option is a config option of a session with its last known value.
 type option struct {
 	id, category, current string
 	boolean, selects      bool
@@ -59,8 +58,8 @@ func (o option) has(value string) bool {
 	return slices.Contains(o.values, value)
 }
 
-// readOptions reads the configOptions of a result or an update, whose ids are in a member;
-// ok is false if there is no list.
+// readOptions returns the configOptions of a result or an update; ok is false if there is no such list. idMember
+// names the member with an option's id.
 func readOptions(from wire.Value, idMember string) (options []option, ok bool) {
 	list := from.Get("configOptions")
 	if list.Kind() != wire.Array {
@@ -97,7 +96,7 @@ func findOption(options []option, id string) *option {
 	return nil
 }
 
-// modeOption is the option that shows the mode, if there is exactly one.
+// modeOption returns the option for the mode, nil unless there is exactly one.
 func modeOption(options []option) *option {
 	var found *option
 	for i := range options {

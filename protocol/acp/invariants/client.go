@@ -23,9 +23,9 @@ func clientInitFirst(w *watch) {
 			w.judge("initialize", c.started, ev, "", nil, "The client sent %s before it sent initialize.", ev.Method)
 		}
 	}, span(authenticate, cancelTerminal, asked)...)
-	// A recording without the start of the agent may begin after initialize: what comes before it
-	// counts only once it is seen, or where the agent refuses a session. Editors number their requests
-	// from 0 or 1; with these codes an agent refuses a session that comes before initialize.
+	// A recording without the start of the agent may begin after initialize. So requests before initialize count only
+	// if initialize follows, or if the agent refuses a session. Editors number their requests from 0 or 1; an agent
+	// refuses a session before initialize with one of these codes.
 	w.On(func(ev *event) {
 		c := ev.conn
 		if seq := before[c]; seq > 0 && c.initAsked == 0 {
@@ -48,10 +48,10 @@ func clientInitFirst(w *watch) {
 	}, asked(prompt))
 }
 
-// clientAnswer judges that the client answers what the agent asks.
+// clientAnswer checks that the client answers the agent's requests.
 func clientAnswer(w *watch) {
 	w.On(func(*event) { w.Saw("twice", "unknown-id", "unanswered") }, editorAnswers()...)
-	// Nobody can tell which of them is answered: ONE-RESPONSE is about that.
+	// If requests share an id, nobody can tell which one is answered: ONE-RESPONSE judges that.
 	shared := map[connID]bool{}
 	w.On(func(ev *event) {
 		if ev.conn.ids[rules.OfAgent][ev.ID] != nil {
@@ -78,7 +78,7 @@ func clientAnswer(w *watch) {
 	})
 }
 
-// connID is an id of JSON-RPC on one connection.
+// connID is a request id on one connection.
 type connID struct {
 	conn *conn
 	id   wire.ID
@@ -98,7 +98,7 @@ func clientIDs(w *watch) {
 	w.On(func(ev *event) { w.idInUse(rules.OfClient, "null", "in-use", ev) }, editorRequests()...)
 }
 
-// idInUse judges the id of a request of a side.
+// idInUse checks the id of a side's request: it must not be null, nor the id of another open request.
 func (w *watch) idInUse(by rules.Side, null, twice string, ev *event) {
 	w.Saw(null, twice)
 	if ev.ID == "null" {
@@ -109,7 +109,7 @@ func (w *watch) idInUse(by rules.Side, null, twice string, ev *event) {
 	}
 }
 
-// clientCwd judges the directories that the client names.
+// clientCwd checks that the directories in a client's requests are absolute.
 func clientCwd(w *watch) {
 	check := func(ev *event, point string, dir wire.Value, what string) {
 		if text := dir.Str(); dir.Kind() == wire.String {

@@ -10,7 +10,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// clientModeListed judges that the client chooses from what was offered.
+// clientModeListed checks that the client chooses only modes and options that the agent offered.
 func clientModeListed(w *watch) {
 	w.On(func(ev *event) {
 		if s, id := ev.session, ev.params.Get("modeId").Str(); s != nil && s.modes != nil {
@@ -53,7 +53,7 @@ func clientModeListed(w *watch) {
 	}, asked(authenticate), asked(logout))
 }
 
-// clientCursor judges that cursors come from the agent.
+// clientCursor checks that the client sends only cursors that the agent returned.
 func clientCursor(w *watch) {
 	given := map[named]bool{}
 	w.On(func(ev *event) {
@@ -69,13 +69,13 @@ func clientCursor(w *watch) {
 	}, asked(listSessions))
 }
 
-// named is something with a name on one connection.
+// named is a name, such as a cursor, on one connection.
 type named struct {
 	conn *conn
 	name string
 }
 
-// clientElicitCode judges how unadvertised elicitations are refused.
+// clientElicitCode judges how the client refuses elicitations in a mode that it did not advertise.
 func clientElicitCode(w *watch) {
 	v := w.version
 	modes := v.gates("CreateElicitationRequest")
@@ -90,7 +90,7 @@ func clientElicitCode(w *watch) {
 	}, answered(elicit))
 }
 
-// clientTermUTF8 judges the output of terminals.
+// clientTermUTF8 judges the terminal output that the client returns.
 func clientTermUTF8(w *watch) {
 	limits := map[named]int64{}
 	w.On(func(ev *event) {
@@ -115,8 +115,7 @@ func clientTermUTF8(w *watch) {
 	}, answered(terminalOutput))
 }
 
-// clientPermCancel judges the answers to permission requests of a turn that
-// was cancelled.
+// clientPermCancel judges the client's answers to the permission requests of a cancelled turn.
 func clientPermCancel(w *watch) {
 	w.On(func(ev *event) {
 		t := ev.request.turn
@@ -137,15 +136,14 @@ func clientPermCancel(w *watch) {
 	}, answered(permission))
 }
 
-// refusable reports whether a permission request has a way to reject.
+// refusable reports whether a permission request has an option that rejects.
 func (r *request) refusable() bool {
 	return slices.ContainsFunc(r.options, func(o permit) bool { return strings.HasPrefix(o.kind, "reject_") })
 }
 
-// clientPermOffered judges that a selected option was offered. After a cancel of its own a
-// client of version 2 may still let the user choose: the work that asks may go on in the
-// background. What the agent itself took back is to be answered with cancelled, once the
-// client has seen that.
+// clientPermOffered checks that the agent offered the selected option. After its own cancel, a client of version 2
+// may still let the user choose, because background work may go on. If the agent takes a request back, the client
+// must answer cancelled once it has seen that.
 func clientPermOffered(w *watch) {
 	w.On(func(ev *event) {
 		if !ev.outcome("selected") {

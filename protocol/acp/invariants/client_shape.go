@@ -10,14 +10,14 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// clientShape judges the frames of the editor by the types of the schema.
+// clientShape checks the editor's frames against the types of the schema.
 func clientShape(w *watch) {
 	v := w.version
 	w.shapes[rules.OfClient] = true
 	w.On(func(ev *event) {
 		w.judge("noise", len(ev.Raw) > 0, ev, "", nil, "A line of the client is no message: %s.", ev.Problem)
 	}, editorNoise)
-	// pointOf is what a problem with a message breaks, "" for nothing.
+	// pointOf returns the point that a problem breaks, "" if none.
 	pointOf := func(point string, p schema.Problem) string {
 		switch {
 		case p.Path == "id" && (v.number == 2 || point == "answer"):
@@ -67,14 +67,14 @@ func isEmptyPrompt(ev *event) bool {
 	return list.Kind() == wire.Array && list.Len() == 0
 }
 
-// isFormer reports whether a request has a method that version 2 does not have any more.
+// isFormer reports whether a request has a method that version 2 has dropped.
 func isFormer(ev *event) bool {
 	return ev.Kind == transcript.Request &&
 		slices.Contains([]string{"authenticate", "logout", "session/load", "session/set_mode"}, ev.Method)
 }
 
-// toleratedOfClient reports whether a client may send what the schema does not know: editors
-// send the type of a stdio server, and a client may be newer than this program.
+// toleratedOfClient reports whether a client may send a member that the schema does not know: editors send the type
+// of a stdio server, and a client may be newer than this program.
 func toleratedOfClient(p schema.Problem) bool {
 	return p.Type == "McpServerStdio" && strings.HasSuffix(p.Path, ".type") || newCapability(p)
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// configComplete judges config options: consistent in themselves, and always
-// the complete list; their shape is for SHAPE.
+// configComplete checks that config options are consistent and that each list is complete. SHAPE judges their shape.
 func configComplete(w *watch) {
 	w.On(func(ev *event) {
 		ids := rules.Seen{}
@@ -58,8 +57,8 @@ func configComplete(w *watch) {
 	}, optionsUpdate)
 }
 
-// lostOption is an option that a new list lacks for no reason: another model
-// or mode may bring other options with it.
+// lostOption returns the id of an option that a new list lacks without a reason, "" if there is none. Another model
+// or mode may bring other options.
 func lostOption(before, after []option) string {
 	for _, o := range after {
 		old := findOption(before, o.id)
@@ -70,12 +69,10 @@ func lostOption(before, after []option) string {
 	return lists.First(before, func(o option) bool { return findOption(after, o.id) == nil }).id
 }
 
-// quiet is how long no state update must have come before two views of one
-// state have to agree. A convention.
+// quiet is how long the mode state and the mode option may differ after an update. A convention.
 const quiet = 500 * time.Millisecond
 
-// modeSync judges that the mode state and the config option of category mode
-// say the same.
+// modeSync checks that the mode state and the config option of category mode agree.
 func modeSync(w *watch) {
 	type change struct {
 		seq int
@@ -150,7 +147,7 @@ func modeSync(w *watch) {
 	})
 }
 
-// disagree says how the two views of the mode differ, "" if they do not.
+// disagree explains how the mode state and the mode option differ, "" if they do not.
 func disagree(m *modeState, o *option) string {
 	if m.current != o.current {
 		return fmt.Sprintf("The current mode is \"%s\", but the mode option says \"%s\".", clip(m.current), clip(o.current))

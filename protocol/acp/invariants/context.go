@@ -15,10 +15,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// modelContext judges that what the user said reaches the model: each block of a prompt in its
-// turn, the turns before it in the later ones, also after a load, and nothing of another
-// session. How an agent words and wraps it is its own affair. Of earlier tool calls and of the
-// prompts of cancelled turns no sentence speaks, so these are lints.
+// modelContext checks that the model gets what the user said: each block of a prompt in its turn and the earlier
+// turns in later requests, also after a load, but nothing of another session. How an agent words and wraps that is
+// the agent's choice. The specification says nothing about earlier tool calls and about the prompts of cancelled
+// turns, so these points are lints.
 func modelContext(of *watch) {
 	w := &contextWatch{watch: of, open: map[int]*given{}, past: map[string][]*spoken{}, given: map[string][]*given{},
 		cancelled: map[string][]*spoken{}, spoken: map[string][]string{}, called: map[string]callSet{},
@@ -46,7 +46,7 @@ type contextWatch struct {
 	bytes     int
 }
 
-// given is a prompt, and what of it has reached the model.
+// given is a prompt, and what the model has got of it.
 type given struct {
 	seq    int
 	asked  bool    // the model was asked for it
@@ -57,7 +57,7 @@ type given struct {
 	said   strings.Builder // what the model said last in its turn
 }
 
-// callSet holds tool calls by their ids, or by what they are where a wire has no ids.
+// callSet has tool calls by their ids, or by name and arguments on a wire without ids.
 type callSet map[string]bool
 
 type givenBlock struct {
@@ -85,7 +85,7 @@ func (w *contextWatch) prompted(ev *event) {
 	w.open[ev.Seq] = g
 }
 
-// add notes a block whose kind the agent takes.
+// add adds a block to g if the agent accepts its kind.
 func (w *contextWatch) add(g *given, of *conn, b wire.Value) {
 	takes := func(kind string) bool { return of.has(rules.OfAgent, w.gates[kind]) }
 	var block givenBlock
@@ -108,16 +108,16 @@ func (w *contextWatch) add(g *given, of *conn, b wire.Value) {
 	}
 }
 
-// names are what shows a link: the end of its URI, its name, its title.
+// names returns texts that show a link: its URI and the end of that, its name and its title.
 func names(b wire.Value) []string {
 	uri := b.Get("uri").Str()
 	return []string{bare(uri), bare(path.Base(uri)), bare(b.Get("name").Str()), bare(b.Get("title").Str())}
 }
 
-// head is the beginning of encoded data, which no agent scales to the same.
+// head returns the beginning of encoded data. An agent that scales a picture changes it.
 func head(data string) string { return data[:min(len(data), 64)] }
 
-// model takes in what the model is asked and says.
+// model notes a model request or a piece of a reply.
 func (w *contextWatch) model(ev *event) {
 	if ev.Kind == transcript.ModelChunk {
 		w.hear(ev)
@@ -142,7 +142,7 @@ func (w *contextWatch) model(ev *event) {
 	}
 }
 
-// hear adds a piece of a reply to the turn that asked for it. Other turns may be open meanwhile.
+// hear adds a piece of a reply to the turn whose request it answers. Other turns may be open at the same time.
 func (w *contextWatch) hear(ev *event) {
 	for _, g := range w.open {
 		if g.latest == ev.number() && ev.body.Get("says").Is("text") && g.said.Len() < rememberedText {
@@ -151,7 +151,7 @@ func (w *contextWatch) hear(ev *event) {
 	}
 }
 
-// told judges one request.
+// told judges one model request.
 func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	var all, said strings.Builder
 	for _, p := range a.Conversation() {
@@ -193,8 +193,8 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	w.isolated(ev, s, said.String())
 }
 
-// restored forgets which calls the model was told: their ids may be new, and an agent may tell them in words, but some
-// of it is there.
+// restored forgets which calls the model was told, but not how many. After a load their ids may be new, and an agent
+// may tell them in words, but at least some must come.
 func (w *contextWatch) restored(ev *event) {
 	if n := len(w.called[ev.Session]); n > 0 {
 		w.before[ev.Session] = n
@@ -202,7 +202,7 @@ func (w *contextWatch) restored(ev *event) {
 	delete(w.called, ev.Session)
 }
 
-// reach notes which blocks a request holds.
+// reach notes which blocks a model request contains.
 func (w *contextWatch) reach(g *given, said, raw string) {
 	for i := range g.blocks {
 		b := &g.blocks[i]
@@ -215,8 +215,8 @@ func (w *contextWatch) reach(g *given, said, raw string) {
 
 func (b *givenBlock) media() bool { return b.point == "image" || b.point == "audio" }
 
-// in is the place of the first needle that a request holds, in what is said or, of pictures and sounds, as it is;
-// -1 if it holds none.
+// in returns the index of the first needle that a request contains, -1 if none. It looks for pictures and sounds in
+// the raw request, and for other blocks in its texts.
 func (b *givenBlock) in(said, raw string) int {
 	in := pick(b.media(), raw, said)
 	return slices.IndexFunc(b.needles, func(s string) bool {
@@ -224,7 +224,7 @@ func (b *givenBlock) in(said, raw string) int {
 	})
 }
 
-// keeps judges that what was attached to earlier prompts is in a request.
+// keeps checks that a model request contains the attachments of earlier prompts.
 func (w *contextWatch) keeps(ev *event, s *session, said, raw string) {
 	for _, g := range w.given[s.id] {
 		for _, b := range g.blocks {
@@ -240,7 +240,7 @@ func (w *contextWatch) keeps(ev *event, s *session, said, raw string) {
 	}
 }
 
-// remembers judges that the earlier turns of a session are in a request.
+// remembers checks that a model request contains the earlier turns of the session.
 func (w *contextWatch) remembers(ev *event, s *session, all string) {
 	for _, p := range w.cancelled[s.id] {
 		if p.seq > s.named {
@@ -274,8 +274,8 @@ func (w *contextWatch) remembers(ev *event, s *session, all string) {
 	}
 }
 
-// recalls judges that the tool calls of earlier requests of the session are in a request. That
-// each has its result is for the API of the model to judge.
+// recalls checks that a model request contains the tool calls of earlier requests. The model's API checks that each
+// call has its result.
 func (w *contextWatch) recalls(ev *event, s *session, g *given, a fakellm.Asked) {
 	now := callSet{}
 	for _, p := range a.Conversation() {
@@ -303,7 +303,7 @@ func (w *contextWatch) recalls(ev *event, s *session, g *given, a fakellm.Asked)
 	g.called = now
 }
 
-// isolated judges that no prompt of another session is in a request.
+// isolated checks that a model request contains no prompt of another session.
 func (w *contextWatch) isolated(ev *event, s *session, said string) {
 	const longEnough = 16 // bytes that do not come again by chance
 	own := strings.Join(w.spoken[s.id], "\n")
@@ -321,7 +321,7 @@ func (w *contextWatch) isolated(ev *event, s *session, said string) {
 	}
 }
 
-// ended judges what of a prompt has come to the model when its turn is over.
+// ended judges, when a turn is over, which blocks of its prompt the model has got.
 func (w *contextWatch) ended(ev *event) {
 	t := ev.turn
 	if t == nil {
@@ -356,7 +356,7 @@ func (w *contextWatch) ended(ev *event) {
 	}
 }
 
-// texts are the texts of a prompt that have reached the model.
+// texts returns the texts of a prompt that the model has got.
 func (w *contextWatch) texts(g *given) (all []*spoken) {
 	for _, b := range g.blocks {
 		if b.point == "text" && b.reached {
@@ -366,7 +366,7 @@ func (w *contextWatch) texts(g *given) (all []*spoken) {
 	return all
 }
 
-// unescaped is a bare text without entities of HTML: some agents escape what they wrap in tags.
+// unescaped returns a text without HTML entities and white space: some agents escape text that they wrap in tags.
 func unescaped(text string) string { return bare(html.UnescapeString(text)) }
 
 func newSpoken(kind topic, seq int, text string) *spoken {

@@ -8,8 +8,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// crashed judges that the agent lives until its input ends: it neither exits with a failure nor
-// dies of a signal that is its own. What an editor may not send is no excuse.
+// crashed checks that the agent runs until its input ends: it must not exit with a failure, nor die of a signal of
+// its own. A mistake of the editor is no excuse.
 func crashed(w *watch) {
 	noise := map[*conn]int{} // the Seq of the editor's latest line that is no message
 	w.On(func(ev *event) { noise[ev.conn] = ev.Seq }, editorNoise)
@@ -40,7 +40,7 @@ func crashed(w *watch) {
 	}, processEvent)
 }
 
-// failure says how a process ended that failed; "" if it did not, or if somebody else may have
+// failure describes how a process failed. It returns "" if the process did not fail, or if somebody else may have
 // ended it: a recorder does not see the signals of its editor.
 func failure(ev *event) string {
 	exit := ev.JSON()
@@ -63,7 +63,7 @@ func failure(ev *event) string {
 	return fmt.Sprintf("exited with status %d", code)
 }
 
-// owing is the oldest request of the editor without an answer.
+// owing returns the editor's oldest request without an answer.
 func (c *conn) owing() (oldest *request) {
 	for _, r := range c.open {
 		if r.by == rules.OfClient && (oldest == nil || r.seq < oldest.seq) {

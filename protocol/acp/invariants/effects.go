@@ -14,9 +14,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// effects judges that the workspace changes by the calls that the model made, that the user let
-// pass and that are said to be completed. Only a log with the model's side and with entries of
-// kind transcript.Changed shows it.
+// effects checks that the workspace changes exactly by the model's calls that the user did not reject and that the
+// agent reports as completed. It needs a log with the model's side and with entries of kind transcript.Changed.
 func effects(w *watch) {
 	v := w.version
 	x := &effectWatch{watch: w, turns: map[*turn]*wanted{}, over: map[int]*wanted{},
@@ -77,23 +76,23 @@ type effectWatch struct {
 	files map[string]content // what is known of the files, by path
 }
 
-// content is what is known of a file: its size and hash, "" if it is not there, and its text if
-// known is set.
+// content is what is known of a file: is has its size and hash, "" if the file does not exist. text is set only if
+// known is true.
 type content struct {
 	is, text string
 	known    bool
 }
 
-// unknown is the content of a file of which only that it is there is known.
+// unknown is the content of a file that exists and of which nothing else is known.
 const unknown = "unknown"
 
-// contentOf reads what an entry says of a file. A text in which the log hides something is none.
+// contentOf returns the content of a file from an entry. The text is not known if the log hides a part of it.
 func contentOf(f wire.Value, is string) content {
 	text := f.Get("text").Str()
 	return content{is, text, workspace.Sum([]byte(text)) == is}
 }
 
-// wanted are the calls of the model in a turn.
+// wanted has the model's calls in a turn, and the requests that go with them.
 type wanted struct {
 	session  *session
 	root     string // the workspace, with a slash behind it
@@ -109,20 +108,20 @@ type wanted struct {
 	moved    bool // the session was opened in another folder before, and no sentence says which holds
 }
 
-// wish is a call of a neutral tool.
+// wish is a call of a neutral tool by the model.
 type wish struct {
 	answer int // Seq of the reply
 	tool   string
 	args   map[string]string
 }
 
-// writing is a request to write a file.
+// writing is an agent's request to write a file.
 type writing struct {
 	seq  int
 	path string
 }
 
-// model takes in what the model calls.
+// model notes the calls in a model reply.
 func (x *effectWatch) model(ev *event) {
 	t := x.state.onlyTurn()
 	if t == nil {
@@ -148,7 +147,7 @@ func (x *effectWatch) model(ev *event) {
 	}
 }
 
-// wishes are the calls of visible neutral tools among the steps of a reply.
+// wishes returns the calls of visible tools among the steps of a model reply.
 func wishes(ev *event) (all []wish) {
 	for s := range ev.body.Get("steps").Items() {
 		head, args, _ := strings.Cut(s.Str(), "\nargs: ")
@@ -170,7 +169,7 @@ func wishes(ev *event) (all []wish) {
 	return all
 }
 
-// ends keeps what is to be compared with what the turn changed.
+// ends keeps the calls of a turn for the comparison with the changes of the workspace.
 func (x *effectWatch) ends(ev *event) {
 	t := ev.turn
 	a := x.turns[t]
@@ -182,7 +181,7 @@ func (x *effectWatch) ends(ev *event) {
 	x.over[t.started] = a
 }
 
-// found judges what a turn changed.
+// found compares the changes of a turn with the model's calls.
 func (x *effectWatch) found(ev *event) {
 	if ev.Kind == transcript.Places {
 		for f := range ev.body.Get("files").Items() {
@@ -216,7 +215,7 @@ func (c wish) anything() bool {
 	return !slices.Contains([]string{"write_file", "edit_file", "delete_file", "read_file", "search"}, c.tool)
 }
 
-// linked reports whether the way to a file leads over a link: what is behind one is not looked at.
+// linked reports whether the path of a file leads through a symbolic link. Files behind links are not judged.
 func (x *effectWatch) linked(name string) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if _, known := x.files[dir]; known {
@@ -226,7 +225,7 @@ func (x *effectWatch) linked(name string) bool {
 	return false
 }
 
-// files are the calls that write, by the path below the workspace of their file.
+// files returns the indexes of the calls that write, by the path of their file below the workspace.
 func (a *wanted) files() map[string][]int {
 	of := map[string][]int{}
 	for i, c := range a.calls {
@@ -244,7 +243,7 @@ func (a *wanted) files() map[string][]int {
 	return of
 }
 
-// file judges what became of the calls that write one file.
+// file judges the calls that write one file.
 func (x *effectWatch) file(ev *event, a *wanted, name string, calls []int, now map[string]content) {
 	is, changed := now[name]
 	if !changed {
@@ -265,7 +264,7 @@ func (x *effectWatch) file(ev *event, a *wanted, name string, calls []int, now m
 	}
 }
 
-// mode judges that an edit by the agent itself leaves a file executable.
+// mode checks that an executable file stays executable when the agent edits it itself.
 func (x *effectWatch) mode(ev *event, a *wanted, name string, calls []int) {
 	edits := !slices.ContainsFunc(calls, func(i int) bool { return a.calls[i].tool == "delete_file" })
 	if written, _ := a.touched(name, calls); edits && written.seq == 0 {
@@ -275,8 +274,8 @@ func (x *effectWatch) mode(ev *event, a *wanted, name string, calls []int) {
 	}
 }
 
-// touched is the first request to write a file, and the Seq of the first question about a call
-// that writes it, if there was one about each.
+// touched returns the first request to write a file, and the Seq of the first permission request about a call that
+// writes the file; asked is 0 if a call had no permission request.
 func (a *wanted) touched(name string, calls []int) (written writing, asked int) {
 	for _, w := range a.byEditor {
 		if written.seq == 0 && path.Clean(w.path) == a.root+name {
@@ -295,8 +294,7 @@ func (a *wanted) touched(name string, calls []int) (written writing, asked int) 
 	return written, asked
 }
 
-// refused is the Seq of the answer by which the user did not allow any of some calls, 0 if one was
-// allowed.
+// refused returns the Seq of the user's latest refusal if the user refused all of some calls, else 0.
 func (a *wanted) refused(calls []int) (seq int) {
 	for _, i := range calls {
 		k := a.tools[i]
@@ -308,7 +306,7 @@ func (a *wanted) refused(calls []int) (seq int) {
 	return seq
 }
 
-// outcome judges whether a file is as the completed calls that write it say.
+// outcome checks that a file has the content that the completed calls should give it.
 func (x *effectWatch) outcome(ev *event, a *wanted, name string, calls []int, is content, changed bool) {
 	want, because := x.files[name], []int{}
 	if text, ok := a.open[a.root+name]; ok && text != want.text {
@@ -338,7 +336,7 @@ func (x *effectWatch) outcome(ev *event, a *wanted, name string, calls []int, is
 		orGone(want.is), orGone(is.is), x.elsewhere(want, name))
 }
 
-// after is the content of a file after a call.
+// after returns the content of a file after a call.
 func (c content) after(call wish) content {
 	text := call.args["content"]
 	switch call.tool {
@@ -354,14 +352,14 @@ func (c content) after(call wish) content {
 	return content{workspace.Sum([]byte(text)), text, true}
 }
 
-// same reports whether a file is as wanted. Tools that write by patches end each line, and others
-// have their own way with white space.
+// same reports whether a file has the wanted content. It ignores white space, because tools that write patches end
+// each line and others treat white space in their own way.
 func same(is, want content) bool {
 	return is.is == want.is || is.known && is.is != "" && want.is != "" && bare(is.text) == bare(want.text) ||
 		workspace.Sum([]byte(want.text+"\n")) == is.is
 }
 
-// elsewhere tells of another file that is as a file should be.
+// elsewhere returns a sentence about another file that has the wanted content, "" if there is none.
 func (x *effectWatch) elsewhere(want content, name string) string {
 	for _, other := range slices.Sorted(maps.Keys(x.files)) {
 		if other != name && want.text != "" && x.files[other].is == want.is {

@@ -7,7 +7,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// pictured is a difference of one file that a tool call tells of.
+// pictured is the diff of one file that a tool call shows.
 type pictured struct {
 	seq      int
 	path     string
@@ -15,7 +15,7 @@ type pictured struct {
 	fresh    bool // there is no former text
 }
 
-// shows keeps the differences that a tool call tells of: those of its latest content.
+// shows keeps the diffs in the latest content of a tool call.
 func (a *wanted) shows(seq int, call wire.Value) {
 	var all []pictured
 	for c := range call.Get("content").Items() {
@@ -29,7 +29,7 @@ func (a *wanted) shows(seq int, call wire.Value) {
 	}
 }
 
-// told judges the differences that a completed call showed of a file by what the call made of it.
+// told compares the diffs that a completed call shows for a file with the file's content before and after the call.
 func (x *effectWatch) told(ev *event, a *wanted, name string, call int, before, after content) {
 	c, made := a.calls[call], ev.body.Get("files").Find("path", name).Get("what").Is("new file")
 	for _, d := range a.shown[a.tools[call].id] {

@@ -9,8 +9,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// elicitScope judges elicitations; the modes are for CAP-GATE, the shape is
-// for SHAPE.
+// elicitScope judges elicitations. CAP-GATE judges their modes, SHAPE their shape.
 func elicitScope(w *watch) {
 	type elicitation struct {
 		seq  int
@@ -54,8 +53,8 @@ func elicitScope(w *watch) {
 	}, elicitationDone)
 }
 
-// wrongScope says what an elicitation names that it may not, "" if it is about one session or
-// one open request.
+// wrongScope returns what is wrong with the scope of an elicitation, "" if it names exactly one session or one open
+// request.
 func wrongScope(ev *event) string {
 	session, request := ev.params.Get("sessionId"), ev.params.Get("requestId")
 	switch s := ev.session; {
@@ -73,8 +72,7 @@ func wrongScope(ev *event) string {
 	return ""
 }
 
-// elicitCare judges what elicitations ask for. It goes by words, so it only
-// ever hints.
+// elicitCare judges what elicitations ask for. It looks for words, so its findings are only hints.
 func elicitCare(w *watch) {
 	w.On(func(ev *event) {
 		p := ev.params

@@ -2,8 +2,8 @@ package invariants
 
 import "github.com/acp-test/acp-test/wire"
 
-// lineage is what makes a session the child of another: the agent announces it on the session
-// that delegates to it. Its zero value is a session that a client opened.
+// lineage makes a session the child of another session: the agent announces the child on the session that delegates
+// to it. The zero value stands for a session that a client opened.
 type lineage struct {
 	parent      *session
 	announced   int  // Seq of the announcement
@@ -15,12 +15,12 @@ type lineage struct {
 	running     int    // Seq of the latest running state
 }
 
-// child reports whether the agent announced the session, and no client opened it.
+// child reports whether the agent announced the session and no client opened it.
 func (s *session) child() bool {
 	return s != nil && s.lineage.announced > 0 && s.created == 0 && s.restSeq == 0
 }
 
-// within reports whether a session is another one, or descends from it.
+// within reports whether a session is ancestor or descends from it.
 func (s *session) within(ancestor *session) bool {
 	for range rememberedTools { // a faulty agent may have made a circle
 		if s == nil || s == ancestor {
@@ -41,8 +41,7 @@ func (c *conn) delegates(s *session) bool {
 	return false
 }
 
-// foldChild remembers what a subagent_update says of a child. Only the first one decides whose
-// child it is.
+// foldChild remembers a subagent_update about a child. Only the first update decides who is the child's parent.
 func (w *world) foldChild(ev *event) {
 	s := ev.conn.session(ev.update.Get("sessionId").Str())
 	if s == nil {
@@ -61,7 +60,7 @@ func (w *world) foldChild(ev *event) {
 	}
 }
 
-// enter remembers a state of a child; a null is none.
+// enter remembers a child's state.
 func (l *lineage) enter(state wire.Value, seq int) {
 	l.state, l.told = state.Get("state").Str(), seq
 	switch l.state {
@@ -72,9 +71,9 @@ func (l *lineage) enter(state wire.Value, seq int) {
 	}
 }
 
-// stopped returns where the work of a session was stopped for good, and how: by a cancel that
-// the agent has confirmed, or by a close, of the session or of one that it descends from. Work
-// that began after that is not stopped. 0 is nowhere.
+// stopped returns where and how the work of a session was stopped for good: by a cancel that the agent has confirmed,
+// or by a close, of the session or of an ancestor. It ignores stops before the latest work began. at is 0 if nothing
+// stopped the work.
 func (s *session) stopped() (at int, how string) {
 	begun := s.lineage.running
 	for ; s != nil; s = s.lineage.parent {

@@ -7,10 +7,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// promptText is how much of a prompt's text is kept to recognise its echo.
+// promptText is how much of a prompt's text is kept to recognise its echo, in bytes.
 const promptText = 16 << 10
 
-// read takes an entry apart, before anything about it is remembered.
+// read fills ev with the parts of an entry, before the world changes by it.
 func (w *world) read(e transcript.Entry, ev *event) {
 	*ev = event{Entry: e}
 	switch {
@@ -80,7 +80,7 @@ func (w *world) readFrame(ev *event) {
 	w.readParts(ev)
 }
 
-// readParts reads what a frame says of tool calls, options and modes.
+// readParts reads the tool call, the options and the modes in a frame.
 func (w *world) readParts(ev *event) {
 	switch ev.topic {
 	case toolCall:
@@ -123,7 +123,7 @@ func (w *world) readResponse(ev *event, fromAgent bool) {
 	}
 }
 
-// fold remembers what an entry changed.
+// fold changes the world by an entry.
 func (w *world) fold(ev *event) {
 	c := ev.conn
 	c.foldParting(ev)
@@ -160,7 +160,7 @@ func (w *world) fold(ev *event) {
 	}
 }
 
-// foldProcess remembers that the process of the agent began, and how it came to its end.
+// foldProcess remembers the start and the end of the agent's process.
 func (c *conn) foldProcess(ev *event) {
 	switch {
 	case ev.Kind == transcript.Started:
@@ -174,7 +174,7 @@ func (c *conn) foldProcess(ev *event) {
 	}
 }
 
-// foldNotice remembers what a notification other than an update changed.
+// foldNotice changes the world by a notification other than an update.
 func (w *world) foldNotice(ev *event) {
 	c := ev.conn
 	switch ev.topic {
@@ -191,7 +191,7 @@ func (w *world) foldNotice(ev *event) {
 	}
 }
 
-// act is the entry as what acts on a turn.
+// act returns the entry as an act on a turn.
 func (ev *event) act() *act { return &act{seq: ev.Seq, at: ev.At} }
 
 func readPrompt(params wire.Value) string {

@@ -44,7 +44,7 @@ func (w *world) foldAnswerOfAgent(ev *event) {
 	}
 }
 
-// foldGreeting remembers the first answer to initialize that is a result.
+// foldGreeting remembers the first successful answer to initialize.
 func (w *world) foldGreeting(ev *event) {
 	if c := ev.conn; ev.succeeded() && c.initDone == 0 {
 		c.initDone = ev.Seq
@@ -53,7 +53,7 @@ func (w *world) foldGreeting(ev *event) {
 	}
 }
 
-// foldSessionAnswer remembers what became of a session.
+// foldSessionAnswer changes a session by the answer to a request about it.
 func (w *world) foldSessionAnswer(ev *event) {
 	c, r := ev.conn, ev.request
 	switch ev.verb {
@@ -140,8 +140,8 @@ func (w *world) endTurn(ev *event) {
 	}
 }
 
-// leavesHistory reports whether a replay must show the turn that ended for a reason: not a command,
-// nor one that was refused, cancelled or failed, which may all be left out.
+// leavesHistory reports whether a replay must show a turn with a stop reason. A replay may omit commands and turns
+// that were refused, cancelled or failed.
 func (t *turn) leavesHistory(stop string) bool {
 	switch stop {
 	case "end_turn", "max_tokens", "max_turn_requests":
@@ -179,16 +179,15 @@ func (w *world) foldAnswerOfEditor(ev *event) {
 	}
 }
 
-// exitOf notes that the command of a terminal has ended.
+// exitOf notes that a terminal's command has ended, if ended is true.
 func (c *conn) exitOf(id string, ended bool) {
 	if t := c.terminals[id]; t != nil && ended {
 		t.exited = true
 	}
 }
 
-// hear notes the answer of the editor to a request that was open when the turn was
-// cancelled. An answer to a permission that is not cancelled is a mistake of the editor,
-// which proves nothing against the agent.
+// hear notes the editor's answer to a request that was open when the turn was cancelled. It ignores an answer to a
+// permission request other than cancelled: that is the editor's mistake and proves nothing against the agent.
 func (t *turn) hear(ev *event) {
 	r := ev.request
 	a, _ := t.stopper()
@@ -199,7 +198,7 @@ func (t *turn) hear(ev *event) {
 	t.heard, t.heardAt = r, ev.Seq
 }
 
-// answer is how a permission's answer decides about the tool call.
+// answer is the effect of a permission's answer on the tool call.
 type answer uint8
 
 const (
@@ -214,7 +213,7 @@ func (a answer) String() string {
 	return [...]string{"granted", "reject_once", "reject_always", "cancelled", "an error"}[a]
 }
 
-// denial says how a permission's answer forbids the tool call; granted if it does not.
+// denial returns how a permission's answer forbids the tool call, or granted.
 func denial(ev *event) answer {
 	if ev.err.Exists() {
 		return failedAnswer
@@ -232,10 +231,10 @@ func denial(ev *event) answer {
 	return granted
 }
 
-// outcome reports whether a permission's answer has an outcome.
+// outcome reports whether a permission's answer has the outcome is.
 func (ev *event) outcome(is string) bool { return ev.result.Path("outcome.outcome").Is(is) }
 
-// chosen is the option on offer that a permission's answer names.
+// chosen returns the offered option that a permission's answer selects; ok is false if there is none.
 func (ev *event) chosen() (permit, bool) {
 	id := ev.result.Path("outcome.optionId").Str()
 	i := slices.IndexFunc(ev.request.options, func(o permit) bool { return o.id == id })
@@ -245,9 +244,8 @@ func (ev *event) chosen() (permit, bool) {
 	return ev.request.options[i], true
 }
 
-// allows reports whether a permission's answer chose an option that was offered
-// and is no rejection. What an agent makes of a choice it never offered is its
-// own affair, but to go on with the tool call.
+// allows reports whether a permission's answer selects an offered option that is no rejection. An agent may treat a
+// choice that it never offered in any way, except to go on with the tool call.
 func allows(ev *event) bool {
 	_, offered := ev.chosen()
 	return offered && denial(ev) == granted

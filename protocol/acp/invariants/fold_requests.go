@@ -46,7 +46,7 @@ func (w *world) foldEditorRequest(ev *event) {
 	c.ask(r)
 }
 
-// begin begins a turn.
+// begin begins a turn with the prompt r.
 func (s *session) begin(ev *event, r *request) {
 	r.turn = &turn{request: r, session: s, started: ev.Seq, concurrent: len(s.open) > 0, text: readPrompt(ev.params)}
 	for _, open := range s.open {
@@ -55,7 +55,7 @@ func (s *session) begin(ev *event, r *request) {
 	s.open, s.restored = append(s.open, r.turn), nil
 }
 
-// restore begins a load or a resume.
+// restore begins the load or the resume r.
 func (s *session) restore(ev *event, r *request) {
 	if s == nil {
 		return
@@ -77,13 +77,13 @@ func (s *session) restore(ev *event, r *request) {
 	}
 }
 
-// showsHistory reports whether a load or a resume asks for the history, and nothing else goes on that could be taken
-// for a part of it.
+// showsHistory reports whether a load or a resume asks for the history, and no work runs that could be mistaken for a
+// part of it.
 func (s *session) showsHistory(ev *event) bool {
 	return ev.verb == loadSession || ev.params.Get("replayFrom").Kind() == wire.Object && !s.busy()
 }
 
-// disturb notes which turns may end without having been cancelled.
+// disturb notes the turns that may end, because of a request, without having been cancelled.
 func (c *conn) disturb(ev *event) {
 	switch ev.verb {
 	case prompt, loadSession, resumeSession, deleteSession, forkSession:
@@ -95,7 +95,7 @@ func (c *conn) disturb(ev *event) {
 	}
 }
 
-// asRequest is the entry as a request of a side.
+// asRequest returns the entry as a request of a side.
 func (ev *event) asRequest(by rules.Side) *request {
 	return &request{seq: ev.Seq, at: ev.At, by: by, verb: ev.verb, method: ev.Method, id: ev.ID, conn: ev.conn,
 		session: ev.session, offered: -1}

@@ -44,7 +44,7 @@ func (w *world) foldUpdate(ev *event) {
 	}
 }
 
-// foldTool remembers what an update said of a tool call. In version 2 the first update announces the call.
+// foldTool remembers an update of a tool call. In version 2 the first update announces the call.
 func (w *world) foldTool(s *session, ev *event) {
 	u, t := ev.update, ev.tool
 	if t == nil || ev.topic == toolCall && t.by == byCall && t.turn != ev.turn {
@@ -76,7 +76,7 @@ func (w *world) foldTool(s *session, ev *event) {
 	t.show(u.Get("content"))
 }
 
-// show remembers which terminals the content of a tool call shows.
+// show remembers the terminals in the content of a tool call.
 func (t *tool) show(content wire.Value) {
 	if content.Kind() != wire.Array {
 		return

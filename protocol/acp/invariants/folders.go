@@ -13,18 +13,18 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// folders are those that sessions have or had, and what was said of paths in each session.
+// folders has the folders of all sessions so far, and the texts of each session in which a path may be named.
 type folders struct {
 	*watch
 	all  []string
 	said map[string]string // the prompts of a session, and what its model called, cut
 }
 
-// mostSaid is how much of that is kept of a session, in bytes.
+// mostSaid bounds the text that is kept of a session, in bytes.
 const mostSaid = 256 << 10
 
-// otherFolder judges that a session does not work in the folder of another one, or in its own of
-// before a load: a path there that neither the user nor the model named is the agent's.
+// otherFolder checks that a session does not work in the folder of another session, nor in the folder that it had
+// before a load. Paths that the user or the model named are excused.
 func otherFolder(w *watch) func(ev *event, path string) {
 	f := &folders{watch: w, said: map[string]string{}}
 	w.On(func(ev *event) {
@@ -49,11 +49,12 @@ func otherFolder(w *watch) func(ev *event, path string) {
 	return f.judge
 }
 
-// runFolder is the folder of a session in a run of the suites: runs whose processes are shared lie beside one another.
+// runFolder matches the folder of a session in a run of the suites. Runs that share processes have neighbouring
+// folders.
 var runFolder = lazy.Regexp(`^(.*/acp-test-run-)[0-9]+(/work)$`)
 
-// told judges what a request tells the model of folders. It must not name the folder of another session in place of
-// the session's own. The other session may be one of an earlier run in the same process.
+// told judges the folders in a model request. The request must not name another session's folder instead of the
+// session's own. The other session may belong to an earlier run in the same process.
 func (f *folders) told(ev *event) {
 	t := f.state.turnOf(ev)
 	if t == nil || t.session == nil || t.session.id != ev.Session || t.session.child() || !asks(ev, t) {
@@ -78,7 +79,7 @@ func (f *folders) told(ev *event) {
 	}
 }
 
-// namesFolder reports whether a text names a folder, and not only one whose name begins alike.
+// namesFolder reports whether a text names dir itself, and not only a folder whose name begins with dir.
 func namesFolder(text, dir string) bool {
 	for _, behind, found := strings.Cut(text, dir); found; _, behind, found = strings.Cut(behind, dir) {
 		next, _ := utf8.DecodeRuneInString(behind)

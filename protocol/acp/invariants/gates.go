@@ -8,9 +8,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// capGate judges that the agent uses only what the client said it can do, and
-// that what the agent itself said it can do exists. A recording that begins
-// after initialize shows no capabilities; then nothing is judged.
+// capGate checks that the agent uses only capabilities that the client advertised, and supports those that it
+// advertised itself. It judges nothing in a recording that begins after initialize, because that shows no
+// capabilities.
 func capGate(w *watch) {
 	v := w.version
 	need := func(point string, ev *event, gate, object, what string) *rules.Finding {
@@ -79,7 +79,7 @@ func capGate(w *watch) {
 		answered(prompt))
 }
 
-// clientGate judges that the client uses only what the agent advertised.
+// clientGate checks that the client uses only capabilities that the agent advertised.
 func clientGate(w *watch) {
 	v := w.version
 	ids := map[verb]string{}

@@ -53,8 +53,8 @@ func loadWindow(w *watch) {
 	}, agentRequests()...)
 }
 
-// eachReplay follows the loads of sessions: hear takes in the content that comes while one
-// runs, and over judges what a load brought that succeeded.
+// eachReplay follows the loads of sessions. It calls hear for the content during a load, and over at the end of a
+// successful load.
 func eachReplay[R any](w *watch, hear, over func(*R, *event)) {
 	running := map[*session]*R{}
 	load := pick(w.version.states, resumeSession, loadSession)
@@ -77,7 +77,7 @@ func eachReplay[R any](w *watch, hear, over func(*R, *event)) {
 	}, answered(load))
 }
 
-// resumeSilent judges that resuming replays nothing.
+// resumeSilent checks that a resume replays nothing.
 func resumeSilent(w *watch) {
 	w.inSession(func(ev *event, s *session) {
 		if len(s.open) > 0 {
@@ -97,8 +97,8 @@ func resumeSilent(w *watch) {
 	}, answered(resumeSession))
 }
 
-// loadStable judges that a session that nobody has touched is replayed alike.
-// Only roles, text and the titles of tool calls count, not how they are cut into chunks.
+// loadStable checks that two loads of a session replay the same history if there was no prompt in between. It
+// compares roles, texts and titles of tool calls, not how a text is cut into chunks.
 func loadStable(w *watch) {
 	type replay struct {
 		hash  maphash.Hash

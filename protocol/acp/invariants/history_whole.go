@@ -12,14 +12,12 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Of one session so many bytes of text are remembered; what is said after that is not
-// looked for.
+// rememberedText bounds the text that is remembered of one session, in bytes. Later text is not looked for.
 const rememberedText = hearing.Remembered
 
-// loadWhole judges that a replay has what was said in the turns that this transcript holds:
-// whole messages and thoughts in their order, whatever the white space and the pieces, and the
-// tool calls with their ends. Of notices that the agent makes itself, and of thoughts, no
-// sentence says it.
+// loadWhole checks that a replay has all that was said in the turns of this transcript: whole messages and thoughts
+// in their order, whatever their white space and chunks, and the tool calls with their ends. The specification does
+// not mention thoughts and the agent's own notices here.
 func loadWhole(w *watch) {
 	model, gates := w.modelWords(), w.version.gates("ContentBlock")
 	talks := map[string]*talk{} // by the id of a session
@@ -54,14 +52,14 @@ func loadWhole(w *watch) {
 			r.renamed = r.renamed || !w.state.shown[ev.Session][id].live
 		}
 	}, func(r *replayed, ev *event) {
-		// LOAD-WINDOW names a replay without anything of the agent.
+		// LOAD-WINDOW reports a replay without content of the agent.
 		if k := talks[ev.Session]; k != nil && r.answered && r.all.Len() < 8*rememberedText {
 			w.compare(k, r, ev, model.String())
 		}
 	})
 }
 
-// modelWords gathers all texts of the model, without white space.
+// modelWords returns a builder that collects all texts of the model, without white space.
 func (w *watch) modelWords() *strings.Builder {
 	var words strings.Builder
 	w.On(func(ev *event) {
@@ -72,7 +70,7 @@ func (w *watch) modelWords() *strings.Builder {
 	return &words
 }
 
-// replayed is what a load brought.
+// replayed is the content of a replay.
 type replayed struct {
 	user, said, thought, all strings.Builder
 	given                    strings.Builder // what the user's messages hold, in words
@@ -108,13 +106,13 @@ func (r *replayed) hear(ev *event) {
 	r.all.WriteString(text)
 }
 
-// compare judges a replay by what was said and done before it.
+// compare checks that a replay has what was said and done before it.
 func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 	const tellsApart = 8 // bytes that are not a part of another message by chance
 	all, at, before, said := r.all.String(), 0, 0, map[string]bool{}
 	for _, x := range k.past {
 		text := x.text.String()
-		// LOAD-WINDOW names a user who said nothing, and V2-RESUME a message of the user that is not there.
+		// LOAD-WINDOW reports a replay without prompts, and V2-RESUME reports a missing message of the user.
 		if text == "" || x.topic == userChunk && (r.user.Len() == 0 || w.version.states && !slices.Contains(r.ids, x.id)) {
 			continue
 		}
@@ -137,7 +135,7 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 	w.compareCalls(k, r, ev)
 }
 
-// compareGiven judges that a replay shows what the user had attached. LOAD-WINDOW names a replay without the user.
+// compareGiven checks that a replay shows the user's attachments. LOAD-WINDOW reports a replay without prompts.
 func (w *watch) compareGiven(k *talk, r *replayed, ev *event) {
 	if r.user.Len() == 0 || r.given.Len() >= 8*rememberedText {
 		return
@@ -166,7 +164,7 @@ func worded(content wire.Value) (words string) {
 	return words
 }
 
-// name returns the point that judges a message or thought, and the word for it. model holds all texts of the model.
+// name returns the point that judges a message or thought, and a noun for it. model has all texts of the model.
 func (x *spoken) name(model string) (point, what string) {
 	switch x.topic {
 	case thoughtChunk:
@@ -177,8 +175,7 @@ func (x *spoken) name(model string) (point, what string) {
 	return pick(strings.Contains(model, x.text.String()), "message", "notice"), "message"
 }
 
-// compareCalls judges the tool calls of a replay: by their ids where it keeps them, else by
-// their number.
+// compareCalls judges the tool calls of a replay: by their ids if the replay keeps the ids, else by their number.
 func (w *watch) compareCalls(k *talk, r *replayed, ev *event) {
 	kept, owed := 0, 0
 	for _, before := range k.ends {
@@ -194,7 +191,7 @@ func (w *watch) compareCalls(k *talk, r *replayed, ev *event) {
 		if t.by == byCall && before.owed {
 			kept++
 		}
-		// In version 1, LOAD-WINDOW speaks of one that has no end.
+		// In version 1, LOAD-WINDOW judges calls that have no end.
 		other := t.status != before.status && (t.status.final() && before.owed || !t.status.final() && w.version.states)
 		w.judge("status", other, ev, t.id, []int{t.seq}, "The tool call %q had ended %s, and %s shows it as %s.", t.id,
 			before.status, ev.Method, t.status)
@@ -206,7 +203,7 @@ func (w *watch) compareCalls(k *talk, r *replayed, ev *event) {
 		"%s replayed %s, and %d had ended before it.", ev.Method, count(max(kept, r.calls), "tool call"), owed)
 }
 
-// speaksAlone reports whether what the session says now belongs to one turn.
+// speaksAlone reports whether all content of the session now belongs to one turn.
 func (ev *event) speaksAlone() bool {
 	s, t := ev.session, ev.turn
 	return s != nil && t != nil && len(s.open) <= 1 && !t.mixed && !t.concurrent
@@ -220,7 +217,7 @@ type spoken struct {
 	text  strings.Builder
 }
 
-// talk is what a session has said.
+// talk has what was said in a session.
 type talk struct {
 	turn  []*spoken      // of the turn that is open
 	past  []*spoken      // of those that have ended
@@ -230,7 +227,7 @@ type talk struct {
 	bytes int
 }
 
-// attached is what came with a prompt and is no text of it; each of the needles shows it.
+// attached is an attachment of a prompt. Each of its needles shows it.
 type attached struct {
 	seq     int
 	id      string // of the message
@@ -238,13 +235,13 @@ type attached struct {
 	needles []string
 }
 
-// end is how a tool call ended; owed says that a history must have it.
+// end is how a tool call ended. owed says that a history must show this end.
 type end struct {
 	status status
 	owed   bool
 }
 
-// ask notes what the user says and attaches. gates holds, by the type of a block, the capability that it needs.
+// ask notes the user's texts and attachments. gates has, by the type of a block, the capability that it needs.
 func (k *talk) ask(ev *event, gates map[string]string) {
 	if k == nil || len(ev.Redacted) > 0 || len(ev.Raw) > promptText || k.bytes > rememberedText {
 		return
@@ -272,7 +269,7 @@ func (k *talk) ask(ev *event, gates map[string]string) {
 	}
 }
 
-// end ends the open turn; kept says that it is part of the history.
+// end ends the open turn. kept says that the turn is part of the history.
 func (k *talk) end(t *turn, kept bool) {
 	for _, x := range k.turn {
 		if x.topic == userChunk && x.seq == t.started {
@@ -296,7 +293,7 @@ func (k *talk) end(t *turn, kept bool) {
 	k.turn = nil
 }
 
-// hear adds a piece to the open turn.
+// hear adds a chunk or a tool call to the open turn.
 func (k *talk) hear(ev *event) {
 	if k == nil || k.bytes > rememberedText || ev.topic == userChunk { // an echo
 		return

@@ -46,16 +46,16 @@ func initEcho(w *watch) {
 	w.On(speak, agentCalls()...)
 }
 
-// aboutRequest reports whether an error says that the request is not as it should be, or
-// names its version. Any other one may come of the machine or of how the agent is set up.
+// aboutRequest reports whether an error says that the request is invalid or that its version is wrong. Other errors
+// may come from the machine or from the agent's set-up.
 func aboutRequest(ev *event) bool {
 	code := ev.code()
 	return -32700 <= code && code <= -32600 && code != -32603 || code == -32022 ||
 		strings.Contains(strings.ToLower(ev.err.Get("message").Str()), "version")
 }
 
-// lowerThanAll reports whether an agent refused a version since all those that it speaks are
-// newer, which version 2 makes its duty: error -32022, whose data has them.
+// lowerThanAll reports whether an agent refused a version because it speaks only newer ones. Version 2 requires this:
+// error -32022 with a list of the versions in its data.
 func lowerThanAll(ev *event) bool {
 	supported := ev.err.Path("data.supported")
 	if ev.code() != -32022 || supported.Kind() != wire.Array {
@@ -102,7 +102,7 @@ func greeting(w *watch) {
 	}, answered(initialize))
 }
 
-// removed judges that the agent asks for nothing that version 2 has no more.
+// removed checks that the agent sends no request that version 2 has dropped.
 func removed(w *watch) {
 	v := w.version
 	w.On(func(ev *event) {
@@ -117,7 +117,7 @@ func removed(w *watch) {
 	}, asked(elicit))
 }
 
-// errorData judges errors of version 2 about sessions.
+// errorData judges the errors about sessions in version 2.
 func errorData(w *watch) {
 	w.On(func(ev *event) {
 		if s := ev.request.session; s != nil && ev.code() == -32002 && strings.HasPrefix(ev.Method, "session/") {

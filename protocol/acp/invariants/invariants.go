@@ -1,6 +1,6 @@
-// Package invariants holds the rules of ACP, and the registry of its requirements. All rules
-// of one transcript share one fold of the protocol's state, the world: each sees an entry
-// with the state before it. A rule names the versions in which it holds, and what differs.
+// Package invariants holds the rules of ACP, and the registry of its requirements. All rules of one transcript share
+// one fold of the protocol's state, the world. A rule sees each entry together with the world before that entry. A
+// rule names the versions in which it holds and the differences between them.
 package invariants
 
 import (
@@ -15,10 +15,9 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// What each version has of its own: rules.txt holds the rules and their points, shape.txt what
-// SHAPE judges by, requirements.txt is the registry, bindings.yaml what tests it, and examples
-// the examples of the rules. v2/kept.txt names the requirements of version 1 that hold in
-// version 2 as they are.
+// files has the texts of the rules. rules.txt holds the rules and their points, shape.txt the types that SHAPE
+// checks, requirements.txt the registry, bindings.yaml the tests of each requirement, and examples the examples of
+// the rules. v2/kept.txt names the version 1 requirements that hold unchanged in version 2.
 //
 // A line of an example is a frame of the editor (-->) or of the agent (<--), or
 // an event:
@@ -45,13 +44,11 @@ func file(name string) string {
 	return string(text)
 }
 
-// V1 returns the rules of version 1: those about agents in the order of how
-// often they are broken in the wild, then those that compare or need a probe to
-// have anything to judge, then those about clients.
+// V1 returns the rules of version 1. Rules about agents come first, by how often real agents break them, then rules
+// that compare or need a probe, then rules about clients.
 func V1() *rules.Set { return v1() }
 
-// V2 returns the rules of version 2. A connection on which another version was negotiated is
-// not judged.
+// V2 returns the rules of version 2. They ignore a connection that negotiated another version.
 func V2() *rules.Set { return v2() }
 
 var (
@@ -68,18 +65,18 @@ var (
 	})
 )
 
-// set makes the rules of a version of the texts that it has of its own.
+// set makes the rules of a version from the version's texts.
 func set(v *version, d rules.Definition) *rules.Set {
 	d.Examples = files
 	d.Watch = func(c *rules.Checker) rules.Observer { return watchAll(v, c) }
-	// All agents here talk over stdio, and what the client leaves out is ours to choose.
+	// All agents here use stdio, and we choose what the client leaves out.
 	d.Everywhere = func(condition string) bool {
 		return condition == "transport:stdio" || strings.HasPrefix(condition, "!clientCapabilities")
 	}
 	return rules.Must(d)
 }
 
-// Kept returns the ids of the requirements of version 1 that hold in version 2 as they are.
+// Kept returns the ids of the version 1 requirements that hold unchanged in version 2.
 func Kept() (ids []string) {
 	for line := range strings.Lines(file("v2/kept.txt")) {
 		if !strings.HasPrefix(line, "#") {
@@ -89,7 +86,7 @@ func Kept() (ids []string) {
 	return ids
 }
 
-// requirements returns the text of the requirements of version 1 with some ids.
+// requirements returns the texts of the version 1 requirements with some ids.
 func requirements(ids []string) string {
 	var kept strings.Builder
 	for block := range strings.SplitSeq(file("requirements.txt"), "\n\n") {
@@ -100,7 +97,7 @@ func requirements(ids []string) string {
 	return kept.String()
 }
 
-// machines begin to watch for the rules, by the ids of those.
+// machines has, by the id of a rule, the function that starts to watch for it.
 var machines = map[string]func(*watch){
 	"ASK-PROMISED": askPromised, "AUTH-CODE": authCode, "AUTH-METHODS": authMethods, "BACK-PROMISED": backPromised,
 	"BUSY-PROMISED": busyPromised, "C-ANSWER": clientAnswer, "C-CURSOR": clientCursor, "C-CWD": clientCwd,
@@ -130,10 +127,9 @@ var machines = map[string]func(*watch){
 // SeverityNames returns the names of the sets of severities, sorted.
 func SeverityNames() []string { return slices.Sorted(maps.Keys(severities())) }
 
-// severities are the specification and nothing else, one class more of
-// everything, and what certain clients suffer from: Zed drops updates before
-// the response that names their session, JetBrains IDEs hang on them, and
-// agent-shell for Emacs reports content outside any turn as a bug.
+// severities has the named sets of severities. v1 follows the specification alone, and pedantic raises each class by
+// one. The others are for clients with known problems: Zed drops updates before the response that names their
+// session, JetBrains IDEs hang on them, and agent-shell for Emacs reports content outside any turn as a bug.
 func severities() map[string]rules.Severity {
 	return map[string]rules.Severity{
 		"v1":        {},
@@ -148,14 +144,14 @@ func severities() map[string]rules.Severity {
 	}
 }
 
-// watcher is what the rules of one checker share.
+// watcher holds what the rules of one checker share.
 type watcher struct {
 	*rules.Checker
 	rules.Desk[topic, *event]
 	version *version
 	state   *world
 	event   event
-	// Whether some rule wants to know what is wrong with the shapes of a side.
+	// shapes says, by side, whether some rule needs the shape problems of that side.
 	shapes   [2]bool
 	problems []schema.Problem
 	complain func(schema.Problem)
@@ -168,7 +164,7 @@ func watchAll(v *version, c *rules.Checker) rules.Observer {
 	return all
 }
 
-// Observe judges one entry.
+// Observe passes one entry to the rules, then changes the world by it.
 func (w *watcher) Observe(e transcript.Entry) {
 	ev := &w.event
 	w.state.read(e, ev)
@@ -182,12 +178,11 @@ func (w *watcher) Observe(e transcript.Entry) {
 	*ev = event{}
 }
 
-// Finish judges what only the end can show.
+// Finish runs the checks that need the end of the transcript.
 func (w *watcher) Finish(end rules.End) { w.Desk.Finish(end) }
 
-// checkShape finds what is wrong with the shape of a frame, once for all rules.
-// An agent that answers initialize with another version answers in the form of
-// that one, and it is the editor's to leave.
+// checkShape finds the shape problems of a frame, once for all rules. If an agent answers initialize with another
+// version, its frames follow that version and are not checked; the editor has to leave.
 func (w *watcher) checkShape(e transcript.Entry, ev *event) {
 	side, towards := rules.OfAgent, schema.ToEditor
 	if e.Source == transcript.Editor {
@@ -200,7 +195,7 @@ func (w *watcher) checkShape(e transcript.Entry, ev *event) {
 	}
 }
 
-// watch is what the state machine of one rule holds: how it listens and how it reports.
+// watch is what a rule uses to listen to entries and to report findings.
 type watch struct {
 	*rules.Watch
 	*watcher
@@ -215,7 +210,7 @@ func (w *watch) inSession(judge func(*event, *session), about ...topic) {
 	}, about...)
 }
 
-// inTurn is On for entries that come in a turn, and for the answer that ends one.
+// inTurn is On for entries in a turn, including the answer that ends the turn.
 func (w *watch) inTurn(judge func(*event, *turn), about ...topic) {
 	w.On(func(ev *event) {
 		if ev.turn != nil {
@@ -224,13 +219,13 @@ func (w *watch) inTurn(judge func(*event, *turn), about ...topic) {
 	}, about...)
 }
 
-// find reports that the entry breaks a point. object is what it is about; the
-// same object is reported once. because are earlier entries that matter.
+// find reports that the entry breaks a point. object is the subject of the finding; a point is reported once per
+// object. because has the Seqs of earlier entries that matter.
 func (w *watch) find(point string, ev *event, object string, because []int, format string, args ...any) *rules.Finding {
 	return w.Report(point, ev.Conn, ev.Session, object, append(because, ev.Seq), format, args...)
 }
 
-// judge counts that the point had something to judge, and reports the entry if it breaks it.
+// judge counts that the point was checked, and reports the entry if broken is true.
 func (w *watch) judge(point string, broken bool, ev *event, object string, because []int, format string,
 	args ...any) *rules.Finding {
 	if w.Saw(point); !broken {

@@ -10,8 +10,8 @@ import (
 	"github.com/acp-test/acp-test/rules"
 )
 
-// rootKeys judges what the schema does not know: keys, methods and kinds of
-// updates. Extensions have their places, in _meta and behind an underscore.
+// rootKeys judges keys, methods and kinds of updates that the schema does not know. Extensions belong in _meta or
+// have a name that begins with an underscore.
 func rootKeys(w *watch) {
 	w.shapes[rules.OfAgent], w.shapes[rules.OfClient] = true, true
 	news, protocol, saw := schema.LatestNews(), fmt.Sprint("acp-v", w.version.number), w.Seeing("unknown-key")
@@ -37,7 +37,7 @@ func rootKeys(w *watch) {
 	}, agentMessages()...)
 }
 
-// key reports what a problem with a message breaks. draft is the news about its part.
+// key reports the point that a problem with a message breaks. draft is what the schema news say about the part.
 func (w *watch) key(ev *event, p schema.Problem, draft *schema.Feature) {
 	name := frameName(ev)
 	object := p.Type + " " + p.Path[strings.LastIndexByte(p.Path, '.')+1:]
@@ -76,7 +76,7 @@ func (w *watch) unknown(ev *event, p schema.Problem, object string) {
 	}
 }
 
-// part names what a problem is about as the news do: a method, TYPE.KEY or TYPE=VALUE.
+// part returns the name of a problem's subject in the schema news: a method, TYPE.KEY or TYPE=VALUE.
 func part(ev *event, p schema.Problem) string {
 	if p.Path == "method" {
 		return ev.Method
@@ -84,20 +84,18 @@ func part(ev *event, p schema.Problem) string {
 	return p.Type + "." + p.Path[strings.LastIndexByte(p.Path, '.')+1:]
 }
 
-// minted is a name as the protocol makes them: words without the sign of a vendor.
+// minted matches names that the protocol itself may use: words without a vendor's prefix.
 var minted = lazy.Regexp(`^[a-z][A-Za-z_]+$`)
 
-// newCapability reports whether an unknown key is a capability that a newer version of the
-// protocol may have: its objects of capabilities grow by keys. One that is close to a known
-// key is a slip.
+// newCapability reports whether an unknown key may be a capability from a newer version of the protocol. A key that
+// resembles a known key counts as a misspelling.
 func newCapability(p schema.Problem) bool {
 	return p.Severity == schema.Unknown && p.Message == "unknown key" && strings.HasSuffix(p.Type, "Capabilities") &&
 		minted().MatchString(p.Path[strings.LastIndexByte(p.Path, '.')+1:])
 }
 
-// newerThanThis reports whether a newer version of the protocol may have what is unknown here.
-// Kinds of updates and keys come with a capability, so that they count as newer only where a
-// side advertises one that is unknown too; elsewhere they are inventions.
+// newerThanThis reports whether an unknown part may come from a newer version of the protocol. Updates and keys count
+// as newer only if a side advertised an unknown capability, because new ones come with a capability.
 func newerThanThis(ev *event, p schema.Problem) bool {
 	if newCapability(p) {
 		return true
@@ -107,14 +105,14 @@ func newerThanThis(ev *event, p schema.Problem) bool {
 		p.Path[strings.LastIndexByte(p.Path, '.')+1:]))
 }
 
-// ownResults has the requirements about further keys in the results of some methods, by their types.
+// ownResults has, by the type of a result, the requirements about additional keys.
 var ownResults = map[string]string{
 	"PromptResponse": "PROMPT-022", "SessionInfoUpdate": "INFO-002", "NewSessionResponse": "SESSION-003",
 	"AuthenticateResponse": "AUTH-006", "LogoutResponse": "AUTH-011", "CloseSessionResponse": "CLOSE-004",
 	"DeleteSessionResponse": "DELETE-002", "SetSessionModeResponse": "MODE-005",
 }
 
-// extension are the requirements that a key of its own breaks in an object of a type.
+// extension returns the requirements that an additional key in an object of a type breaks.
 func extension(typeName string) []string {
 	return append([]string{"EXT-001"}, strings.Fields(ownResults[typeName])...)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// lateContent judges content that comes when no prompt is open. Version 1 bans
-// it only after a cancelled turn; state updates are legal at any time.
+// lateContent judges content outside any turn. Version 1 forbids it only after a cancelled turn. State updates are
+// always legal.
 func lateContent(w *watch) {
 	waiting := map[*session]*turn{} // turns whose aftermath has not been seen to its end
 	count := func(t *turn) {
@@ -68,15 +68,15 @@ func lateContent(w *watch) {
 	}, contentUpdates()...)
 }
 
-// quiet reports whether nobody has asked the session for anything.
+// quiet reports whether a client's session has no open prompt, load or resume, and a prompt since its latest load.
 func (s *session) quiet() bool {
 	return s != nil && !s.child() && len(s.open) == 0 && s.window == nil && s.restored == nil
 }
 
-// untouched reports whether the session is new and open.
+// untouched reports whether a client created the session and has not closed it.
 func (s *session) untouched() bool { return s.created > 0 && s.cwd != "" && s.closed == 0 }
 
-// beginsItem reports whether an update announces a tool call, or is of a message with an id.
+// beginsItem reports whether an update announces a tool call or belongs to a message with an id.
 func beginsItem(ev *event) bool {
 	return ev.topic == toolCall && ev.tool == nil ||
 		ev.topic <= thoughtChunk && ev.update.Get("messageId").Kind() == wire.String
@@ -90,7 +90,7 @@ func continuesMessage(ev *event, t *turn) bool {
 	return current != "" && ev.update.Get("messageId").Is(current)
 }
 
-// describe names an update for a sentence.
+// describe returns an update's tag and its tool call's id.
 func describe(ev *event) string {
 	if ev.topic == toolCall || ev.topic == toolUpdate {
 		return fmt.Sprintf("%s of %q", ev.tag(), clip(ev.update.Get("toolCallId").Str()))

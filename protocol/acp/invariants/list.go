@@ -9,7 +9,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// listSane judges session lists; their shape is for SHAPE.
+// listSane judges session lists. SHAPE judges their shape.
 func listSane(w *watch) {
 	type chain struct{ sessions, cursors map[string]int }
 	chains := map[*conn]chain{}
@@ -48,8 +48,8 @@ func listSane(w *watch) {
 	}, answered(listSessions))
 }
 
-// sameDir compares directories. An agent may tell the real path behind a
-// symbolic link, such as /private/tmp for /tmp, so one may end in the other.
+// sameDir reports whether two directories may be the same. An agent may resolve a symbolic link, such as /private/tmp
+// for /tmp, so one path may end in the other.
 func sameDir(a, b string) bool {
 	a, b = strings.TrimRight(a, `/\`), strings.TrimRight(b, `/\`)
 	return a == b || a != "" && b != "" && (strings.HasSuffix(a, b) || strings.HasSuffix(b, a)) ||

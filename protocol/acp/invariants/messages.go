@@ -7,7 +7,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// userEcho judges that a live prompt is not echoed.
+// userEcho checks that the agent does not send a live prompt back.
 func userEcho(w *watch) {
 	w.inTurn(func(ev *event, t *turn) {
 		if ev.session.window != nil {
@@ -21,7 +21,7 @@ func userEcho(w *watch) {
 	w.On(func(*event) { w.Saw("echo") }, answered(prompt))
 }
 
-// msgRuns judges that the chunks of a message stand together.
+// msgRuns checks that the chunks of a message are not interrupted by another message.
 func msgRuns(w *watch) {
 	x := &messageIDs{w, map[*session]*ids{}}
 	w.On(func(ev *event) { delete(x.of, ev.session) }, asked(loadSession), answered(loadSession), asked(resumeSession))
@@ -33,8 +33,8 @@ type messageIDs struct {
 	of map[*session]*ids
 }
 
-// ids are those of a session: where each message began, by kind, and the turn of each message
-// of the agent. with and without are the latest chunks of the turn that have an id and have none.
+// ids has the message ids of a session: where each message began, by kind, and the turn of each message of the agent.
+// with and without are the Seqs of the turn's latest chunk with an id and without one.
 type ids struct {
 	began         [3]map[string]int
 	turns         map[string]*turn
@@ -44,7 +44,7 @@ type ids struct {
 
 const rememberedIDs = 1 << 12
 
-// chunk judges a piece of a message.
+// chunk judges a chunk of a message.
 func (x *messageIDs) chunk(ev *event, s *session) {
 	if ev.turn != nil && ev.turn.mixed || ev.wholeMessage() || len(s.behind) > 0 {
 		return
@@ -77,7 +77,7 @@ func (x *messageIDs) chunk(ev *event, s *session) {
 	m.began[kind][text] = ev.Seq
 }
 
-// alike judges that all chunks of a turn have an id, or none.
+// alike checks that all chunks of a turn have an id, or none has.
 func (x *messageIDs) alike(ev *event, m *ids, has bool) {
 	if t := ev.turn; t != m.turn {
 		m.turn, m.with, m.without = t, 0, 0
@@ -91,7 +91,7 @@ func (x *messageIDs) alike(ev *event, m *ids, has bool) {
 	}
 }
 
-// ofTurn judges that the id of a message of the agent is of no earlier turn.
+// ofTurn checks that a message of the agent does not reuse an id of an earlier turn.
 func (x *messageIDs) ofTurn(ev *event, m *ids, id string) {
 	before := m.turns[id]
 	apart := before != nil && before != ev.turn && before.alone() && ev.turn.alone() // else one may steer the other

@@ -8,9 +8,9 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// modelStop judges that a turn ends for the reason for which the model stopped. An agent may ask
-// on, so only the last reply counts. It may also run out of a budget of its own, so max_tokens
-// behind a whole reply is a lint.
+// modelStop checks that a turn ends for the reason for which the model stopped. Only the last reply counts, because
+// an agent may ask the model again. An agent may also run out of its own budget, so max_tokens after a whole reply is
+// a lint.
 func modelStop(w *watch) {
 	turns, main := map[*turn]*lastReply{}, map[int64]bool{} // the latter are the requests of the conversation
 	w.On(func(ev *event) {
@@ -56,13 +56,13 @@ func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
 	}
 }
 
-// claims reports whether a turn ends for a reason that the model did not give. The model may have
-// called tools; then the limit of tokens can be the agent's own.
+// claims reports whether a turn ends for a reason that the model did not give. After tool calls, the token limit may
+// be the agent's own.
 func (x *lastReply) claims(stop string) bool {
 	return x.stop == "end" && stop == "max_tokens" || stopOf[x.stop] == "" && !x.refused && stop == "refusal"
 }
 
-// lastReply is the last reply of the model in a turn.
+// lastReply is the model's last reply in a turn.
 type lastReply struct {
 	seq  int // of its end
 	stop string
@@ -71,11 +71,11 @@ type lastReply struct {
 	open bool   // it goes on
 	bad  int    // the status of a failure
 	told bool   // the agent has said something of its own since
-	// refused says that it has a refusal, in a format that tells one from a text.
+	// refused says that the reply has a refusal, marks that its format can tell a refusal from a text.
 	marks, refused bool
 }
 
-// lastReplyOf notes what the model's side says of the last reply of a turn.
+// lastReplyOf notes an entry of the model's side about the last reply of a turn.
 func lastReplyOf(ev *event, t *turn, turns map[*turn]*lastReply, main map[int64]bool) {
 	n, _ := ev.body.Get("n").Int()
 	lane := ev.body.Get("lane")
@@ -93,5 +93,5 @@ func lastReplyOf(ev *event, t *turn, turns map[*turn]*lastReply, main map[int64]
 	}
 }
 
-// stopOf is how a turn ends whose last reply stopped for a reason of the model script.
+// stopOf maps the stop reason of the last model reply to that of the turn.
 var stopOf = map[string]string{"length": "max_tokens", "refusal": "refusal"}

@@ -10,9 +10,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// modelText judges that what the model says in a turn comes to the editor in that turn, whole,
-// once and in its order. How an agent cuts and spaces a text is its own affair, and so is what
-// it adds.
+// modelText checks that the model's text in a turn reaches the editor in that turn, complete, once and in order. An
+// agent may cut and space the text as it likes, and may add text of its own.
 func modelText(w *watch) {
 	turns := map[*turn]*hearing.Turn{}
 	w.On(func(ev *event) {
@@ -42,7 +41,7 @@ func modelText(w *watch) {
 	})
 }
 
-// onEnd calls judge where a turn ends.
+// onEnd calls judge with the entry that ends a turn.
 func (w *watch) onEnd(judge func(*event)) {
 	if !w.version.states {
 		w.On(judge, answered(prompt))
@@ -55,7 +54,8 @@ func (w *watch) onEnd(judge func(*event)) {
 	}, stateUpdate)
 }
 
-// heard judges what came of the model's text when a turn has ended. A turn that was stopped may have the beginning.
+// heard judges, at the end of a turn, how the model's text reached the editor. A stopped turn may have only the
+// beginning of it.
 func heard(w *watch, ev *event, h *hearing.Turn) {
 	judge, t := h.Judge, ev.turn
 	if t.cancel != nil && ev.stop == "cancelled" {
@@ -81,7 +81,7 @@ func heard(w *watch, ev *event, h *hearing.Turn) {
 	})
 }
 
-// onlyTurn is the turn that is open, if there is one only, over all connections.
+// onlyTurn returns the open turn if exactly one is open over all connections, else nil.
 func (w *world) onlyTurn() *turn {
 	if open := w.openTurns(); len(open) == 1 {
 		return open[0]
@@ -89,13 +89,13 @@ func (w *world) onlyTurn() *turn {
 	return nil
 }
 
-// turnOfEntry is the turn of an entry of the model's side: several rules ask for it.
+// turnOfEntry caches the turn of an entry of the model's side, because several rules ask for it.
 type turnOfEntry struct {
 	seq  int
 	turn *turn
 }
 
-// turnOf is the open turn to which an entry of the model's side belongs, nil where the log does not tell.
+// turnOf returns the open turn to which an entry of the model's side belongs, nil if the log does not tell.
 func (w *world) turnOf(ev *event) *turn {
 	if w.of.seq != ev.Seq {
 		w.of = turnOfEntry{ev.Seq, w.findTurn(ev)}
@@ -115,7 +115,7 @@ func (w *world) findTurn(ev *event) *turn {
 	return nil
 }
 
-// openTurns are the turns that are open in the agents that live.
+// openTurns returns the open turns of all agents that still run.
 func (w *world) openTurns() (open []*turn) {
 	for _, c := range w.conns {
 		if c.exited > 0 {
@@ -136,8 +136,8 @@ func (w *world) openTurns() (open []*turn) {
 	return open
 }
 
-// liken notes which of the turns that are open begin like a further one, or are of its session. A log has the model's
-// side under the session whose prompt it finds in it.
+// liken marks the open turns that the log may confuse with t: their prompts begin alike, or they are of the same
+// session. A log assigns an entry of the model's side by the prompt in it.
 func (w *world) liken(t *turn) {
 	for _, o := range w.openTurns() {
 		if o != nil && (t.session == o.session || t.begins(bare(o.text)) || o.begins(bare(t.text))) {
@@ -149,15 +149,14 @@ func (w *world) liken(t *turn) {
 // likened reports whether the log cannot tell which entries of the model's side belong to a turn.
 func (t *turn) likened() bool { return t == nil || t.like }
 
-// begins reports whether a text without white space holds the beginning of a turn's prompt.
+// begins reports whether a text without white space contains the beginning of the turn's prompt.
 func (t *turn) begins(text string) bool {
 	const enough = 40
 	own := bare(t.text)
 	return strings.Contains(text, own[:min(len(own), enough)])
 }
 
-// listen takes in a request of the model during the turn. That of a turn which was cancelled may come when the next
-// one runs.
+// listen notes a model request during the turn. A request for a cancelled turn may come during the next turn.
 func listen(h *hearing.Turn, ev *event, t *turn) {
 	if !asks(ev, t) {
 		h.Unclear = true
@@ -167,14 +166,14 @@ func listen(h *hearing.Turn, ev *event, t *turn) {
 	}
 }
 
-// asks reports whether a request holds the beginning of a turn's prompt as what the user said
-// last, if the log has that.
+// asks reports whether the user's last text in a model request contains the beginning of a turn's prompt. It returns
+// true if the log does not have that text.
 func asks(ev *event, t *turn) bool {
 	said := ev.body.Get("user")
 	return !said.Exists() || t.begins(bare(said.Str()))
 }
 
-// shown takes in what the editor got.
+// shown notes an entry that the editor received.
 func shown(h *hearing.Turn, ev *event) {
 	if !h.Remembers(ev.Entry) {
 		return

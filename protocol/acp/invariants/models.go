@@ -2,8 +2,8 @@ package invariants
 
 import "github.com/acp-test/acp-test/transcript"
 
-// models is what the fake model server holds open. A recording has none of its
-// entries; then nothing is ever held.
+// models has the open replies of the fake model server. A recording has no entries of that server, so there no reply
+// counts as held.
 type models struct {
 	streams map[int]*stream // running model requests, by number
 	latest  map[string]int  // the last request of each session in the main lane
@@ -45,8 +45,8 @@ func (m *models) fold(ev *event) {
 				s.held = 0
 			}
 		}
-	// A fault is no end: after a slow, malformed or hanging one the stream is
-	// open, and after the others one of the other two follows.
+	// A fault does not end a reply: after a slow, malformed or hanging one the stream is open, and after other faults
+	// ModelDone or ModelAborted follows.
 	case transcript.ModelFault:
 		m.failed[ev.Session] = ev.Seq
 	case transcript.ModelDone:
@@ -60,16 +60,15 @@ func (m *models) fold(ev *event) {
 	}
 }
 
-// told reports whether the model may have been asked something for a session after an entry:
-// also what its script did not expect, and what nothing ties to a session.
+// told reports whether the model got a request after an entry for a session, or one that may be for it: requests that
+// no script expected and requests of unknown sessions count too.
 func (m *models) told(session string, after int) bool {
 	return m.heard[session] > after || m.heard[""] > after
 }
 
-// heldFor is a stream of the session's turn that a gate held at an entry, and
-// since then the agent alone can have ended it, by hanging up. It is the latest in
-// the conversation, since an agent may abandon one that it has repeated, and none of a
-// turn that joined this one. Nil if there is none.
+// heldFor returns the reply for the session's turn that a gate held at an entry and that only the agent can have
+// ended since, by hanging up; nil if there is none. It takes the latest reply of the conversation, because an agent
+// may repeat a request and abandon the first. It ignores replies for a turn that joined this one.
 func (m *models) heldFor(s *session, t *turn, at int) *stream {
 	held := m.streams[m.latest[s.id]]
 	if s.id == "" || held == nil || held.asked < t.started || t.joined > 0 && held.asked > t.joined ||
@@ -79,8 +78,8 @@ func (m *models) heldFor(s *session, t *turn, at int) *stream {
 	return held
 }
 
-// failedIn is where the model last failed in a turn that did not ask it again, 0 if
-// nowhere. What it was asked after another prompt had joined may have been for that one.
+// failedIn returns the Seq at which the model last failed in a turn, 0 if it did not fail or the agent asked it
+// again. Requests after another prompt had joined the turn may be for that prompt.
 func (m *models) failedIn(t *turn) int {
 	failed, asked := m.failed[t.session.id], m.asked[t.session.id]
 	if failed < t.started || asked > failed && (t.joined == 0 || asked < t.joined) {
@@ -89,7 +88,7 @@ func (m *models) failedIn(t *turn) int {
 	return failed
 }
 
-// number is the number of the model request that an entry is about.
+// number returns the number of the model request that an entry is about.
 func (ev *event) number() int {
 	n, _ := ev.body.Get("n").Int()
 	return int(n)

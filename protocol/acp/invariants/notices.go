@@ -6,7 +6,7 @@ import (
 	"github.com/acp-test/acp-test/rules"
 )
 
-// notices judges that notices are live events, and none alone tells of a failure.
+// notices checks that a notice is not replayed, and that a failure is not told by a notice alone.
 func notices(w *watch) {
 	told := map[*turn]int{} // where a notice told of an error
 	w.inSession(func(ev *event, s *session) {
@@ -29,7 +29,7 @@ func notices(w *watch) {
 
 var compactionEnds = []string{"completed", "failed", "cancelled"}
 
-// compactions judges the life of a compaction.
+// compactions judges the updates of a compaction.
 func compactions(w *watch) {
 	v := w.version
 	type key struct{ session, id string }

@@ -75,10 +75,10 @@ func pathAbs(w *watch) {
 	}, answered(listSessions))
 }
 
-// lineSuffix is the end of a path like "main.go:12" or "main.go:1-20".
+// lineSuffix matches the end of a path like "main.go:12" or "main.go:1-20".
 var lineSuffix = lazy.Regexp(`..:[0-9][0-9-]*$`)
 
-// isAbsolute accepts POSIX and Windows paths, whichever machine this is.
+// isAbsolute reports whether a path is absolute. It accepts POSIX and Windows paths on all machines.
 func isAbsolute(path []byte) bool {
 	if len(path) > 0 && path[0] == '/' || len(path) > 1 && path[0] == '\\' && path[1] == '\\' {
 		return true

@@ -8,8 +8,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// permGuard judges permission requests, and that a tool waits for the answer
-// and obeys it.
+// permGuard judges permission requests. It also checks that a tool waits for the answer and obeys it.
 func permGuard(w *watch) {
 	w.On(func(ev *event) {
 		ids := rules.Seen{}
@@ -59,8 +58,8 @@ func permGuard(w *watch) {
 	w.watchNames()
 }
 
-// watchNames finds permission requests that name the wrong tool call: another open call shows the path or the
-// command of the request, and the named one shows others.
+// watchNames finds permission requests that name the wrong tool call. The path or the command of the request belongs
+// to another open call, and the named call has others.
 func (w *watch) watchNames() {
 	type call struct {
 		of *session
@@ -104,10 +103,9 @@ func (w *watch) watchNames() {
 	}, asked(permission))
 }
 
-// watchEffects judges what the agent does for a tool call whose permission is not
-// answered, or was denied.
+// watchEffects reports an effect of a tool call whose permission is unanswered or denied.
 func (w *watch) watchEffects() {
-	// marks are the paths and commands a waiting tool call is about.
+	// marks are the paths and commands of tool calls that wait for a permission.
 	marks := map[*tool][]string{}
 	w.On(func(ev *event) {
 		call := ev.params.Get("toolCall")
@@ -115,8 +113,8 @@ func (w *watch) watchEffects() {
 			rules.Remember(marks, rememberedTools, ev.tool, appendMarks(nil, call))
 		}
 	}, asked(permission))
-	// forbidden are the marks of denied tool calls, until the agent
-	// begins another call, which may be allowed without a question.
+	// forbidden has the paths and commands of denied tool calls until the agent begins another call, which may need
+	// no permission.
 	type denied struct {
 		tool *tool
 		seq  int
@@ -153,14 +151,14 @@ func (w *watch) watchEffects() {
 	w.On(effect("command"), asked(createTerminal))
 }
 
-// aloneIn reports whether no other tool call is at work in the session, which
-// could be the one that acts.
+// aloneIn reports whether no other tool call of the session's turn is unfinished. Such a call could be the one that
+// acts.
 func aloneIn(s *session, t *tool) bool {
 	turn := s.turn()
 	return turn != nil && !slices.ContainsFunc(turn.tools, func(o *tool) bool { return o != t && !o.status.final() })
 }
 
-// appendMarks collects the paths and the command of a tool call.
+// appendMarks appends the paths and the command of a tool call to marks.
 func appendMarks(marks []string, call wire.Value) []string {
 	for l := range call.Get("locations").Items() {
 		marks = append(marks, l.Get("path").Str())

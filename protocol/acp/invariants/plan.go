@@ -1,7 +1,6 @@
 package invariants
 
-// planFull judges that each plan update is the whole plan; its shape is for
-// SHAPE.
+// planFull checks that each plan update has the whole plan. SHAPE judges its shape.
 func planFull(w *watch) {
 	const planSize = 1000
 	type plan struct {

@@ -11,9 +11,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// worksAgain judges that a session goes on after each turn, and after a load.
-// What the fake model is told to fail is no fault of the agent, nor what the editor
-// refuses it.
+// worksAgain checks that a session still works after a turn or a load. Failures that the script orders from the fake
+// model, and refusals by the editor, do not count against the agent.
 func worksAgain(w *watch) {
 	next, seen := map[*session]before{}, watchTrouble(w)
 	w.inSession(func(ev *event, s *session) { next[s] = w.beforePrompt(ev, s) }, asked(prompt))
@@ -38,7 +37,7 @@ func worksAgain(w *watch) {
 	}, answered(prompt))
 }
 
-// before holds requests from before a prompt: of its session's load or resume, and of the turn that came last.
+// before holds requests from before a prompt: the session's load or resume, and the prompt of the previous turn.
 type before struct{ cancelled, restored, ended *request }
 
 func (w *watch) beforePrompt(ev *event, s *session) before {
@@ -58,8 +57,8 @@ func (w *watch) beforePrompt(ev *event, s *session) before {
 	return b
 }
 
-// trouble holds the Seqs of the latest request of the model and of the latest fault that the agent did not make.
-// model says that the log has each request.
+// trouble has the Seqs of the latest model request and of the latest fault that is not the agent's. model says that
+// the log has all model requests.
 type trouble struct {
 	model          bool
 	request, fault int
@@ -89,7 +88,7 @@ func watchTrouble(w *watch) *trouble {
 	return x
 }
 
-// plain reports whether a prompt is nothing but text, and no command.
+// plain reports whether a prompt has only text and is no command.
 func plain(ev *event) bool {
 	blocks := 0
 	for b := range ev.params.Get("prompt").Items() {
@@ -101,8 +100,7 @@ func plain(ev *event) bool {
 	return blocks > 0
 }
 
-// promptAccepted judges that content the agent must or says it does take is
-// not refused as invalid.
+// promptAccepted checks that the agent does not refuse content as invalid that it must accept or that it advertises.
 func promptAccepted(w *watch) {
 	v := w.version
 	kinds, gates := []string{"text", "resource_link", "image", "audio", "resource"}, v.gates("ContentBlock")
@@ -117,7 +115,7 @@ func promptAccepted(w *watch) {
 			clear(strongest) // what the agent says then is of the model's answer, to whichever turn
 		}
 	}, modelEvent)
-	// A session that is on its way out may be gone when its prompt is looked at.
+	// A session that is being closed or deleted may be gone when the agent handles its prompt.
 	w.On(func(ev *event) { delete(strongest, ev.session) }, asked(closeSession), asked(deleteSession))
 	w.inSession(func(ev *event, s *session) {
 		if !s.ready(v) || s.closed > 0 || s.atWork() {
@@ -148,7 +146,7 @@ func promptAccepted(w *watch) {
 	}, answered(prompt))
 }
 
-// takenByAll reports whether each block of a prompt is of a kind that every agent takes.
+// takenByAll reports whether every agent must accept all blocks of a prompt.
 func takenByAll(params wire.Value) bool {
 	for b := range params.Get("prompt").Items() {
 		if kind := b.Get("type"); !kind.Is("text") && !kind.Is("resource_link") {
@@ -158,7 +156,7 @@ func takenByAll(params wire.Value) bool {
 	return true
 }
 
-// badKey reports whether a prompt has an idempotency key that none may have.
+// badKey reports whether a prompt has an invalid idempotency key.
 func badKey(params wire.Value) bool {
 	key := params.Get("idempotencyKey")
 	n := utf8.RuneCountInString(key.Str())
@@ -171,7 +169,7 @@ func isCommand(params wire.Value) bool {
 	return strings.HasPrefix(readPrompt(params), "/")
 }
 
-// emptyTurn judges that a turn shows something. A command may have no output.
+// emptyTurn checks that a turn shows something. A command may have no output.
 func emptyTurn(w *watch) {
 	w.onEnd(func(ev *event) {
 		t := ev.turn
@@ -183,7 +181,7 @@ func emptyTurn(w *watch) {
 	})
 }
 
-// sessionDistinct judges that each session has an id of its own.
+// sessionDistinct checks that no two sessions have the same id.
 func sessionDistinct(w *watch) {
 	made := map[string]int{}
 	w.On(func(ev *event) {

@@ -9,8 +9,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// busyPromised judges what becomes of a prompt in a session that is busy, where the
-// profile or the scenario says what the agent promises: the specification leaves it open.
+// busyPromised judges how the agent treats a prompt in a busy session. The specification leaves that open, so it
+// needs a promise in the profile or in the scenario.
 func busyPromised(w *watch) {
 	promise := w.Config().Busy
 	if promise == "" {
@@ -40,12 +40,12 @@ func busyPromised(w *watch) {
 	}, answered(prompt))
 }
 
-// promisedKinds are the kinds of tool calls that a neutral tool makes.
+// promisedKinds has the kind of tool call that each neutral tool makes.
 var promisedKinds = map[string]string{"write_file": "edit", "edit_file": "edit", "delete_file": "delete",
 	"move_file": "move", "run_shell": "execute", "read_file": "read", "search": "search", "fetch": "fetch"}
 
-// askPromised judges that the user is asked before what the profile names is done. Whoever
-// chose an option for always, another mode or another value, may be asked no more.
+// askPromised checks that the agent asks the user before the actions that its profile names. It need not ask after
+// the user chose an option for always, another mode or another value.
 func askPromised(w *watch) {
 	promised := map[string]bool{}
 	for _, tool := range w.Config().Asks {
@@ -85,9 +85,8 @@ func askPromised(w *watch) {
 	}, toolCall, toolUpdate)
 }
 
-// backPromised judges that a prompt which is taken back stops, where the profile promises it.
-// That it knew is proved by its answer to a later request, and that it went on by what its
-// model said after that.
+// backPromised checks that an agent stops a prompt that is taken back, if its profile promises that. The agent knew
+// about it if it answered a later request. It went on if its model then said more.
 func backPromised(w *watch) {
 	if !w.Config().Stops {
 		return
@@ -112,7 +111,7 @@ func backPromised(w *watch) {
 		if !stopped && last.to < back {
 			return // it need not have known
 		}
-		// If the model has said no more, the agent had done its work.
+		// If the model said no more, the agent had finished.
 		w.judge("goes-on", !stopped && said[t.session.id] > last.seq, ev, fmt.Sprint(t.started), []int{t.started, back},
 			"The prompt was taken back, and ended with %s after the model had said more; the profile says that it stops.",
 			ev.stop)

@@ -9,14 +9,13 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// oneResponse judges that requests and responses of the agent pair up.
+// oneResponse checks that each request of the editor gets exactly one response, under its id.
 func oneResponse(w *watch) {
 	v := w.version
 	w.On(func(ev *event) {
 		w.Saw("twice", "unknown-id", "id-type", "unanswered")
 	}, agentAnswers()...)
-	// What is no request may be answered with an error under the id
-	// that it seems to have.
+	// An agent may answer an invalid request with an error, under the id that the request seems to have.
 	unreadable := map[connID]bool{}
 	w.On(func(ev *event) {
 		note := func(v wire.Value) {
@@ -78,14 +77,14 @@ func oneResponse(w *watch) {
 	})
 }
 
-// mayWait reports whether a prompt need not be answered yet: the editor has not answered
-// either, and permissions may come one by one. A cancelled one is for CANCEL-REASON.
+// mayWait reports whether a prompt may still be unanswered because the editor has not answered the agent either:
+// permissions may come one by one. CANCEL-REASON judges cancelled prompts.
 func (r *request) mayWait() bool {
 	a, _ := r.turn.stopper()
 	return a != nil && !r.turn.concurrent || r.verb == prompt && r.session != nil && r.conn.asks(r.session)
 }
 
-// otherType is the id with the same digits and the other JSON type.
+// otherType returns the id with the same digits as the other JSON type, string or number.
 func otherType(id wire.ID) wire.ID {
 	if s := string(id); len(s) > 1 && s[0] == '"' {
 		return wire.ID(strings.Trim(s, `"`))
@@ -93,7 +92,7 @@ func otherType(id wire.ID) wire.ID {
 	return `"` + id + `"`
 }
 
-// notifySilent judges that notifications are never answered.
+// notifySilent checks that the agent never answers notifications.
 func notifySilent(w *watch) {
 	unreadable := map[*conn]int{}
 	type notice struct {
@@ -105,7 +104,7 @@ func notifySilent(w *watch) {
 	w.On(func(ev *event) { last[ev.conn] = notice{ev.Seq, ev.topic}; w.Saw("answered") }, cancelTold, editorTakesBack,
 		editorOtherTold)
 	judge := func(ev *event, message wire.Value) {
-		// Who could not read a line does not know that it was a notification.
+		// An agent that could not read a line does not know that the line was a notification.
 		if code, _ := message.Path("error.code").Int(); code == -32700 {
 			return
 		}
@@ -144,9 +143,8 @@ func notifySilent(w *watch) {
 
 // rcancelOwn judges $/cancel_request in both directions.
 func rcancelOwn(w *watch) {
-	// made has the agent's requests, with the Seq of their latest answer, and
-	// taken the latest frame of the editor that the agent is known to have
-	// read: a request that it has answered.
+	// made has the agent's requests with the Seq of their latest answer. taken has, by connection, the latest frame
+	// of the editor that the agent is known to have read, because it answered that frame.
 	made, taken := map[connID]int{}, map[*conn]int{}
 	w.On(func(ev *event) { rules.Remember(made, rememberedRequests, connID{ev.conn, ev.ID}, 0) }, agentRequests()...)
 	w.On(func(ev *event) {
@@ -179,7 +177,7 @@ func rcancelOwn(w *watch) {
 		if t := ev.request.turn; t != nil && w.state.models.failedIn(t) > 0 {
 			return // it may have failed because of that
 		}
-		// The agent may refuse what the request asks, or want a login first, whether it is taken back or not.
+		// The agent may refuse the request or want a login first, even if the request is taken back.
 		refused := ev.code() == -32601 || ev.code() == -32602 || ev.Method == "session/new" && ev.code() == -32000
 		if ev.err.Exists() && ev.code() != -32800 && !refused && stopped == nil {
 			w.find("error-code", ev, fmt.Sprint(ev.request.seq), []int{ev.request.seq, ev.request.back.seq},

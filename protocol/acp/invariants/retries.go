@@ -6,8 +6,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// replayEnds judges the marker behind a replay. Agents older than the marker never send one; they are
-// not judged.
+// replayEnds judges the replay_complete update that ends a replay. Older agents do not know that update and are not
+// judged.
 func replayEnds(w *watch) {
 	open := map[*session]*replaying{}
 	w.inSession(func(ev *event, s *session) {
@@ -50,7 +50,7 @@ func replayEnds(w *watch) {
 	}, answered(resumeSession))
 }
 
-// replaying is a resume that is not answered yet.
+// replaying is a resume without an answer.
 type replaying struct {
 	seq      int
 	history  bool  // it asked for a replay
@@ -60,8 +60,8 @@ type replaying struct {
 	marked   map[*session]int // the Seq of the marker of each session
 }
 
-// end judges the answer to the resume: the markers of the session and of each child that was
-// announced have come, and none came if it is refused.
+// end judges the answer to the resume. On success, replay_complete must have come for the session and for each
+// announced child; on failure, for none.
 func (p *replaying) end(w *watch, ev *event, s *session) {
 	w.judge("failed", !ev.succeeded() && p.marked[s] > 0, ev, "", []int{p.marked[s]},
 		"The resume is refused after its replay_complete.")
@@ -75,19 +75,20 @@ func (p *replaying) end(w *watch, ev *event, s *session) {
 	}
 }
 
-// message notes a message that is not of the history. Whether it came before the marker is known
-// when there is one.
+// message notes messages that are not part of the history. Only a later replay_complete shows whether one came too
+// early.
 func (p *replaying) message(w *watch, ev *event, s *session) {
 	shown, whole := w.state.shown[s.id]
 	_, known := shown[ev.update.Get("messageId").Str()]
 	if whole && p.begun && !known && s.replay.busy {
 		p.fresh = append(p.fresh, ev.Seq)
 	}
-	// A live message that was half told may cross the resume: history begins with what the user said.
+	// A live message may be half sent when the resume comes, so only a message of the user begins the history.
 	p.begun = p.begun || known && strings.HasPrefix(ev.tag(), "user_message")
 }
 
-// retries judges the answers to a prompt that is sent again under its key, of agents that are new enough.
+// retries judges the answers to a prompt that is sent again under its idempotency key. It skips agents that never
+// send replay_complete.
 func retries(w *watch) {
 	type answer struct {
 		id  string

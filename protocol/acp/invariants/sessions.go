@@ -7,8 +7,7 @@ import (
 	"github.com/acp-test/acp-test/rules"
 )
 
-// sessionKnownFirst judges that the editor knows a session before the agent
-// speaks of it.
+// sessionKnownFirst checks that the agent sends nothing about a session before the editor knows the session.
 func sessionKnownFirst(w *watch) {
 	type first struct {
 		seq, count int
@@ -62,7 +61,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// closeSettles judges what comes from a closed session.
+// closeSettles judges what the agent sends about a closed session.
 func closeSettles(w *watch) {
 	speak := func(ev *event) {
 		s := ev.session
@@ -102,7 +101,7 @@ func closeSettles(w *watch) {
 	})
 }
 
-// deleteGone judges that a deleted session leaves the list.
+// deleteGone checks that session/list does not show deleted sessions.
 func deleteGone(w *watch) {
 	deleted := map[string]int{}
 	w.On(func(ev *event) {

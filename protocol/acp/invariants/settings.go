@@ -5,8 +5,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// settingsHold judges that what a user has set holds: a load or resume tells it, and another
-// model is asked when another one was chosen.
+// settingsHold checks that the user's settings persist: a load or resume returns them, and the agent uses another
+// model after the user has chosen one.
 func settingsHold(w *watch) {
 	all := &settingWatch{w, map[string]*settings{}}
 	w.On(func(ev *event) { delete(all.of, ev.Session) }, asked(deleteSession))
@@ -46,13 +46,13 @@ type settingWatch struct {
 	of map[string]*settings // by the id of a session, over all connections
 }
 
-// setting is a value that holds, and the Seq of what said so.
+// setting is a value, and the Seq of the entry that set it.
 type setting struct {
 	value string
 	seq   int
 }
 
-// settings are what holds in a session: only what the user has set is judged.
+// settings has the values that a session should have. Only values that the user has set are judged.
 type settings struct {
 	options map[string]setting
 	mode    setting
@@ -61,7 +61,7 @@ type settings struct {
 	named   string  // the model of that request
 }
 
-// on is On for successful answers and updates in a session.
+// on calls note for successful answers and updates in a session.
 func (w *settingWatch) on(note func(*event, *settings), about ...topic) {
 	w.On(func(ev *event) {
 		if ev.session == nil || ev.request != nil && !ev.succeeded() {
@@ -76,7 +76,7 @@ func (w *settingWatch) on(note func(*event, *settings), about ...topic) {
 	}, about...)
 }
 
-// learn takes over values that the agent tells.
+// learn takes over values from an entry of the agent.
 func (s *settings) learn(ev *event) {
 	for _, o := range ev.options {
 		if old, known := s.options[o.id]; known && old.value != o.current {
@@ -88,7 +88,7 @@ func (s *settings) learn(ev *event) {
 	}
 }
 
-// restored judges the answer to a load or resume.
+// restored judges the settings in the answer to a load or resume.
 func (w *settingWatch) restored(ev *event, s *settings) {
 	if ev.modes != nil && s.mode.seq > 0 && ev.modes.has(s.mode.value) {
 		w.judge("mode-lost", ev.modes.current != s.mode.value, ev, "", []int{s.mode.seq, ev.Ref},
@@ -102,7 +102,7 @@ func (w *settingWatch) restored(ev *event, s *settings) {
 	}
 }
 
-// asked judges which model a request names.
+// asked judges the model that a model request names.
 func (w *settingWatch) asked(ev *event, s *settings) {
 	named := ev.body.Get("model").Str()
 	if s.model.seq > 0 && s.model.value != s.chosen {

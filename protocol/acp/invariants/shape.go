@@ -12,15 +12,15 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// subject is one point of shape: the types of the schema it is about, and the requirements that
-// a problem breaks, by the end of its type or path.
+// subject is one point of SHAPE: the schema types that it covers, and the requirements that a problem breaks, by the
+// end of the problem's type or path.
 type subject struct {
 	types  []string
 	narrow [][]string
 	seen   []seen
 }
 
-// subjects returns what shape.txt says of each point.
+// subjects returns the subjects in shape.txt, by point.
 var subjects = sync.OnceValue(func() map[string]*subject {
 	all, last := map[string]*subject{}, (*subject)(nil)
 	for line := range strings.Lines(file("shape.txt")) {
@@ -42,7 +42,7 @@ var subjects = sync.OnceValue(func() map[string]*subject {
 	return all
 })
 
-// narrowed are the requirements that a problem breaks, nil for all of its point.
+// narrowed returns the requirements that a problem breaks, nil for all requirements of the point.
 func (s *subject) narrowed(p schema.Problem) []string {
 	for _, n := range s.narrow {
 		if n[0] == "*" || strings.HasSuffix(p.Type, n[0]) || strings.HasSuffix(p.Path, n[0]) {
@@ -52,10 +52,10 @@ func (s *subject) narrowed(p schema.Problem) []string {
 	return nil
 }
 
-// seen is a message that is evidence for a point if it has something at a path, "" for always.
+// seen is a message that the point judges if the message has a value at a path; the path "" always fits.
 type seen struct{ message, path string }
 
-// has reports whether an update, the tool call of a request, or a result has something at a path.
+// has reports whether an update, the tool call of a request, or a result has a value at a path.
 func (ev *event) has(path string) bool {
 	if path == "" {
 		return true
@@ -68,7 +68,7 @@ func (ev *event) has(path string) bool {
 	return len(v.Raw()) > len("{}") && !v.IsNull()
 }
 
-// topicOf is the topic of a message of the agent: an update, a request, or the answer to one.
+// topicOf returns the topic of a message of the agent: an update, a request, or an answer to the editor.
 func (v *version) topicOf(message string) topic {
 	if t, ok := v.updates[message]; ok {
 		return t
@@ -79,7 +79,7 @@ func (v *version) topicOf(message string) topic {
 	return answered(v.editor[message])
 }
 
-// shape judges every message of the agent by the type its method has.
+// shape checks each message of the agent against the schema type of its method.
 func shape(w *watch) {
 	if w.version.number == 2 {
 		shapeByMessage(w)
@@ -133,7 +133,7 @@ func shape(w *watch) {
 	}, agentMessages()...)
 }
 
-// problem reports what is wrong with a message, once for all items of a list.
+// problem reports a problem with a message, once for all items of a list.
 func (w *watch) problem(point string, ev *event, p schema.Problem) *rules.Finding {
 	f := w.find(point, ev, ev.Method+" "+plainPath(p.Path), nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
 	if f != nil && p.Severity <= schema.Lossy {
@@ -142,7 +142,7 @@ func (w *watch) problem(point string, ev *event, p schema.Problem) *rules.Findin
 	return f
 }
 
-// shapeByMessage is shape in version 2, with one point for each kind of message.
+// shapeByMessage is shape for version 2, with one point for each kind of message.
 func shapeByMessage(w *watch) {
 	w.shapes[rules.OfAgent] = true
 	points := map[topic]string{answered(initialize): "initialize", answered(prompt): "prompt",
@@ -179,8 +179,8 @@ func shapeByMessage(w *watch) {
 	}, agentMessages()...)
 }
 
-// notShape tells the problems that other rules report: errors by ERR-FORM,
-// _meta and unknown kinds of updates by ROOT-KEYS, null ids by ONE-RESPONSE.
+// notShape reports whether another rule reports a problem: errors by ERR-FORM, _meta and unknown kinds of updates by
+// ROOT-KEYS, null ids by ONE-RESPONSE.
 func notShape(ev *event, p schema.Problem) bool {
 	return p.Type == "Error" || p.Type == "ErrorCode" || p.Path == "id" ||
 		isMeta(p) || unknownTag(ev, p) || p.Path == "method"
@@ -195,7 +195,7 @@ func unknownTag(ev *event, p schema.Problem) bool {
 		ev.update.Get("sessionUpdate").Kind() == wire.String
 }
 
-// frameName names a message for a sentence.
+// frameName returns the name of a message for use in a sentence.
 func frameName(ev *event) string {
 	switch {
 	case ev.update.Exists():
@@ -210,8 +210,7 @@ func frameName(ev *event) string {
 
 var positions = lazy.Regexp(`(^|\.)[0-9]+\b`)
 
-// plainPath drops positions, so that the same fault in each item of a list is
-// one finding.
+// plainPath replaces the positions in a path, so that the same problem in each item of a list is one finding.
 func plainPath(path string) string {
 	return positions().ReplaceAllString("."+path, "$1#")
 }

@@ -14,7 +14,7 @@ import (
 
 // The rules of this file are about the work of a session of version 2.
 
-// states judges the states of a session.
+// states judges the state updates of a session.
 func states(w *watch) {
 	w.inSession(func(ev *event, s *session) {
 		if s.root().replay != nil || !s.active || !ev.update.Get("state").Is("idle") {
@@ -54,20 +54,20 @@ func states(w *watch) {
 	}, modelEvent)
 }
 
-// worksOn judges that the model is not asked on for the latest prompt of a session when its turn has ended. Where
-// background work or a child is there, that may wake the agent again.
+// worksOn checks that the agent sends no model request for the latest prompt of a session after its turn has ended.
+// Background work or a child may wake the agent again.
 func (w *watch) worksOn(ev *event, last *turn) {
 	w.judge("works-on", last.ended > 0 && last.stop == "end_turn" && asks(ev, last), ev, "",
 		[]int{last.started, last.ended},
 		"The state idle ended the turn with end_turn, and the model is asked on for the same prompt.")
 }
 
-// running is the oldest prompt that is part of the conversation, and whose work is not over.
+// running returns the oldest prompt that is part of the conversation and whose work is not over.
 func (s *session) running() *turn {
 	return lists.First(s.prompts, func(t *turn) bool { return t.answered > 0 && !t.failed && t.ended == 0 })
 }
 
-// cancels judges how work ends that was cancelled.
+// cancels judges how cancelled work ends.
 func cancels(w *watch) {
 	w.inSession(func(ev *event, s *session) {
 		if s.cancel > 0 && s.active && ev.update.Get("state").Is("idle") {
@@ -106,7 +106,7 @@ func cancels(w *watch) {
 	}, answered(prompt))
 }
 
-// echo judges that a prompt is shown as a message.
+// echo checks that each prompt is shown as a message of the user.
 func echo(w *watch) {
 	ids := map[[2]string]int{}
 	w.On(func(ev *event) {
@@ -130,7 +130,7 @@ func echo(w *watch) {
 	}, stateUpdate)
 }
 
-// replays judges what comes with a resume.
+// replays judges the updates during a resume.
 func replays(w *watch) {
 	w.On(func(ev *event) {
 		s := ev.session
@@ -156,8 +156,8 @@ func replays(w *watch) {
 	}, answered(resumeSession))
 }
 
-// sameMessages judges that a history has the messages that the live session showed, under their ids, and all of the
-// user. Of those of the agent LOAD-WHOLE speaks.
+// sameMessages checks that a history has only messages that the live session showed, under the same ids, and all
+// messages of the user. LOAD-WHOLE judges missing messages of the agent.
 func (w *watch) sameMessages(ev *event, p *replay, shown map[string]message) {
 	w.Saw("other-ids", "gone")
 	for _, id := range p.shown {
@@ -198,7 +198,7 @@ func background(w *watch) {
 	}, stateUpdate)
 }
 
-// terminals judges what the agent tells of its terminals.
+// terminals judges the agent's updates about its terminals.
 func terminals(w *watch) {
 	w.inSession(func(ev *event, s *session) {
 		id := ev.update.Get("terminalId").Str()
@@ -218,7 +218,7 @@ func terminals(w *watch) {
 	}, terminalUpdate, terminalPiece)
 }
 
-// clientCancel judges that a client cancels only what it can.
+// clientCancel checks that a client cancels only calls and terminals that offer it.
 func clientCancel(w *watch) {
 	w.inSession(func(ev *event, s *session) {
 		id := callID(ev.params.Get("toolCallId").Str())
@@ -235,7 +235,7 @@ func clientCancel(w *watch) {
 	}, asked(cancelCall), asked(cancelTerminal))
 }
 
-// commands judges the names of commands.
+// commands judges the names of slash commands.
 func commands(w *watch) {
 	judge := func(ev *event, from wire.Value) {
 		seen := rules.Seen{}

@@ -51,12 +51,12 @@ func stdoutClean(w *watch) {
 	}, agentNoise)
 }
 
-// isAnswer reports whether an object is meant as a response.
+// isAnswer reports whether an object looks like a response.
 func isAnswer(v wire.Value) bool {
 	return !v.Get("method").Exists() && (v.Get("id").Exists() || v.Get("result").Exists() || v.Get("error").Exists())
 }
 
-// phase says in which part of the connection an entry came.
+// phase returns the part of the connection in which an entry came, for a message.
 func (ev *event) phase() string {
 	c := ev.conn
 	switch {
@@ -73,7 +73,7 @@ func (ev *event) phase() string {
 	return "between turns"
 }
 
-// errForm judges the form of responses that fail.
+// errForm judges the form of error responses.
 func errForm(w *watch) {
 	w.On(func(ev *event) {
 		if ev.body.Get("jsonrpc").Is("2.0") && isAnswer(ev.body) &&

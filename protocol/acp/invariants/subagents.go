@@ -8,8 +8,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// subagents judges how an agent shows the sessions that it delegates to. Order between the
-// streams of two sessions proves nothing, except that the announcement comes before all else.
+// subagents judges how an agent shows the sessions that it delegates to. The order of updates in two sessions proves
+// nothing, except that the announcement must come first.
 func subagents(w *watch) {
 	v := w.version
 	w.announcements()
@@ -61,7 +61,7 @@ func subagents(w *watch) {
 	}, answered(prompt), answered(setMode), answered(setOption))
 }
 
-// announcements judges the place of each child in the tree of sessions.
+// announcements judges the position of each child in the tree of sessions.
 func (w *watch) announcements() {
 	w.inSession(func(ev *event, parent *session) {
 		id := ev.update.Get("sessionId").Str()
@@ -85,7 +85,7 @@ func (w *watch) announcements() {
 	}, subagentUpdate)
 }
 
-// childrenNamed judges that no message names a child that is not announced.
+// childrenNamed checks that no message names a child before its announcement.
 func (w *watch) childrenNamed() {
 	named := func(ev *event, id wire.Value, what string) {
 		if id.Kind() != wire.String || ev.conn.initAsked == 0 {
@@ -124,7 +124,7 @@ func (w *watch) childPlaces(ev *event, id string) {
 	}
 }
 
-// childrenRunning judges that a child which works is said to be running.
+// childrenRunning checks that the agent reports a working child as running.
 func (w *watch) childrenRunning() {
 	worked := map[*session]int{}
 	var order []*session
@@ -143,8 +143,7 @@ func (w *watch) childrenRunning() {
 	})
 }
 
-// childrenAgain judges that a child which works on is announced again, with what an editor may do to it,
-// once its session is loaded or resumed.
+// childrenAgain checks that the agent announces a working child again, with its capabilities, after a load or resume.
 func (w *watch) childrenAgain() {
 	owed := map[*session]int{}
 	w.inSession(func(ev *event, s *session) {
@@ -170,7 +169,8 @@ func (w *watch) childrenAgain() {
 	}, agentCalls()...)
 }
 
-// childStates judges the states of children in version 2, which their own sessions tell, and their parents.
+// childStates judges the states of children in version 2. The child's own session tells its state, and the parent's
+// session repeats it.
 func (w *watch) childStates() {
 	told := map[*session]bool{}
 	var idle []*session
@@ -197,10 +197,10 @@ func (w *watch) childStates() {
 	})
 }
 
-// acquainted reports whether the editor can know the session.
+// acquainted reports whether the editor may know the session.
 func (s *session) acquainted() bool { return s.known() || s.listed || s.addressed }
 
-// root is the session that a client opened, above a child.
+// root returns the session at the top of the tree, which a client opened.
 func (s *session) root() *session {
 	for range rememberedTools {
 		if s.lineage.parent == nil {
@@ -217,7 +217,7 @@ func (s *session) calls(id wire.Value) bool {
 	return v2 || s.announced(id) != nil
 }
 
-// clientSubagents judges what a client asks of a child.
+// clientSubagents judges a client's requests about children.
 func clientSubagents(w *watch) {
 	cancelled := map[*request]int{}
 	stop := func(ev *event, s *session) {

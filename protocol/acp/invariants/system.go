@@ -16,9 +16,8 @@ type systemGiven struct {
 	kinds, texts []string // of its blocks
 }
 
-// systemPrompts judges what an agent makes of the system prompt of a client: the model gets it
-// with the instructions in each request of the conversation. An agent that does not advertise
-// it may ignore it.
+// systemPrompts judges how an agent uses a client's system prompt: each model request of the conversation must have
+// it among the instructions. An agent that does not advertise system prompts may ignore it.
 func systemPrompts(w *watch) {
 	x := &systemWatch{watch: w, asking: map[int]systemGiven{}, opening: map[string]systemGiven{},
 		now: map[string]systemGiven{}, before: map[string]systemGiven{}}
@@ -41,7 +40,7 @@ type systemWatch struct {
 	opening, now, before map[string]systemGiven // by session
 }
 
-// given notes what a request that opens a session gives.
+// given notes the system prompt in a request that opens a session.
 func (x *systemWatch) given(ev *event) {
 	if !ev.conn.has(rules.OfAgent, x.version.instructions) {
 		return
@@ -58,7 +57,7 @@ func (x *systemWatch) given(ev *event) {
 	rules.Remember(x.opening, rememberedSessions, ev.session.name(), g)
 }
 
-// taken judges that the agent has taken what it can apply.
+// taken checks that the agent sets up a session only with a system prompt that it can apply.
 func (x *systemWatch) taken(ev *event) {
 	g, had := x.asking[ev.request.seq]
 	if !had || !ev.succeeded() {
@@ -83,7 +82,7 @@ func (x *systemWatch) taken(ev *event) {
 	rules.Remember(x.now, rememberedSessions, ev.session.id, g)
 }
 
-// told judges what a request of the conversation tells the model.
+// told judges the instructions in a model request of the conversation.
 func (x *systemWatch) told(ev *event) {
 	g, old := x.now[ev.Session], x.before[ev.Session]
 	if ev.Kind != transcript.ModelRequest || ev.Session == "" || len(g.texts)+len(old.texts) == 0 {
@@ -113,8 +112,8 @@ func (x *systemWatch) told(ev *event) {
 	}
 }
 
-// clientSystem judges the system prompts that a client gives. It may give another one with a load,
-// but is to give one.
+// clientSystem judges the system prompts that a client gives. On a load, the client may give another system prompt,
+// but must not omit it.
 func clientSystem(w *watch) {
 	asking, given := map[int]int{}, map[string]int{} // Seqs of requests, by Seq and by session
 	w.On(func(ev *event) {

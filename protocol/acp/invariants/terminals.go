@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// termLife judges the life of the editor's terminals.
+// termLife judges how the agent uses the editor's terminals.
 func termLife(w *watch) {
 	w.On(func(ev *event) {
 		id := ev.params.Get("terminalId")
@@ -54,7 +54,7 @@ func termLife(w *watch) {
 	})
 }
 
-// leaks judges the terminals that the agent has not released.
+// leaks reports terminals that the agent has not released.
 func (w *watch) leaks(c *conn) {
 	if c.exited > 0 && (c.closedIn == 0 || c.exited < c.closedIn) {
 		return // it was killed, or died: it had no time to release anything
@@ -75,7 +75,7 @@ func (w *watch) leaks(c *conn) {
 	}
 }
 
-// terminalRef judges terminals that tool calls show.
+// terminalRef judges the terminals in the content of tool calls.
 func terminalRef(w *watch) {
 	w.inSession(func(ev *event, s *session) {
 		c := ev.conn

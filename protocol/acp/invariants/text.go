@@ -9,7 +9,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// textWhole judges that text arrives as it was said.
+// textWhole checks that text arrives undamaged.
 func textWhole(w *watch) {
 	const longEnough = 40
 	const replacement = "\uFFFD"
@@ -55,12 +55,12 @@ func textWhole(w *watch) {
 		r.length += len(plain)
 		r.chunks++
 	}, agentChunk, thoughtChunk)
-	// Another message begins after anything that stands between.
+	// Any other update ends a message.
 	w.On(func(ev *event) { delete(runs, ev.session) }, userChunk, toolCall, planUpdate, asked(prompt), answered(prompt))
 	w.On(func(ev *event) { delete(runs, ev.conn.session(ev.update.Get("sessionId").Str())) }, subagentUpdate)
 }
 
-// contentData judges data inside content blocks.
+// contentData judges the encoded data in content blocks.
 func contentData(w *watch) {
 	block := func(ev *event, b wire.Value) {
 		var data wire.Value
@@ -83,7 +83,7 @@ func contentData(w *watch) {
 	}, toolCall, toolUpdate)
 }
 
-// isBase64 accepts the standard alphabet, padded or not.
+// isBase64 accepts base64 in the standard alphabet, padded or not.
 func isBase64(text string) bool {
 	_, padded := base64.StdEncoding.DecodeString(text)
 	_, bare := base64.RawStdEncoding.DecodeString(text)

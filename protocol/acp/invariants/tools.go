@@ -7,8 +7,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// toolClosed judges the tool calls that are unfinished when their turn ends.
-// Only the end of the transcript shows whether one went on in the background.
+// toolClosed judges tool calls that are unfinished when their turn ends. Only the end of the transcript shows whether
+// such a call went on in the background.
 func toolClosed(w *watch) {
 	const candidates = 1 << 12
 	type left struct {
@@ -54,10 +54,9 @@ func toolClosed(w *watch) {
 	})
 }
 
-// toolAnnounced judges that a tool call is announced before it is spoken of.
+// toolAnnounced checks that a tool call is announced before other messages name it.
 func toolAnnounced(w *watch) {
-	// A resumed session may go on with calls of an earlier process,
-	// and what was forgotten cannot be judged.
+	// A resumed session may continue calls of an earlier process, and forgotten calls cannot be judged.
 	blind := func(s *session) bool { return s == nil || s.resumed || s.evicted }
 	w.On(func(ev *event) {
 		id := ev.update.Get("toolCallId")
@@ -93,7 +92,7 @@ func toolAnnounced(w *watch) {
 	}, asked(elicit))
 }
 
-// elsewhere reports whether a tool call that a session names runs in another one, while it runs nothing itself.
+// elsewhere reports whether a tool call that an idle session names runs in another session.
 func elsewhere(w *watch, ev *event, id wire.Value) bool {
 	s := ev.session
 	if s.atWork() || s.child() || s.window != nil {
@@ -110,7 +109,7 @@ func elsewhere(w *watch, ev *event, id wire.Value) bool {
 	return false
 }
 
-// toolResend judges that an id stands for one tool call.
+// toolResend checks that two tool calls do not share an id.
 func toolResend(w *watch) {
 	w.On(func(ev *event) {
 		w.Saw("ended")
@@ -129,8 +128,8 @@ func toolResend(w *watch) {
 	}, toolCall)
 }
 
-// blurred reports whether nobody can tell what an update of a tool call replays: a load
-// was asked for in its turn, or in the one that ended while it was loaded.
+// blurred reports whether an update of a tool call may be part of a replay: a load was requested during its turn, or
+// during the turn that ended while the load ran.
 func blurred(ev *event) bool {
 	s := ev.session
 	return ev.turn != nil && ev.turn.mixed || s != nil && s.replaying() && s.last != nil && s.last.mixed
@@ -138,7 +137,7 @@ func blurred(ev *event) bool {
 
 func ending(s status) string { return pick(s == calledOff, "been cancelled", s.String()) }
 
-// afterEnd judges that nothing changes of a tool call that has ended.
+// afterEnd checks that a tool call does not change after its end.
 func afterEnd(w *watch) {
 	w.On(func(ev *event) {
 		t, next := ev.tool, w.version.readStatus(ev.update.Get("status"))
@@ -153,7 +152,7 @@ func afterEnd(w *watch) {
 	}, toolUpdate)
 }
 
-// statusForward judges that the status of a tool call never goes back.
+// statusForward checks that the status of a tool call never goes back.
 func statusForward(w *watch) {
 	afterEnd(w)
 	w.On(func(ev *event) {

@@ -9,8 +9,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// topic is what an entry is about, fine enough that a rule is called only for what
-// concerns it.
+// topic classifies an entry. Topics are so fine that a rule is called only for entries that concern it.
 type topic uint8
 
 // Entries that are no requests and no answers.
@@ -61,8 +60,8 @@ const (
 	firstAsked
 )
 
-// verb is a request. Those before otherOfEditor are the editor's, those after
-// it the agent's.
+// verb is a kind of request. The verbs up to otherOfEditor are requests of the editor, the later ones requests of the
+// agent.
 type verb uint8
 
 const (
@@ -97,7 +96,7 @@ const (
 	verbs
 )
 
-// asked is the topic of a request, answered that of its response.
+// asked returns the topic of a request, answered the topic of its response.
 func asked(v verb) topic    { return firstAsked + topic(v) }
 func answered(v verb) topic { return firstAsked + topic(verbs) + topic(v) }
 
@@ -120,8 +119,8 @@ func span(from, to verb, of func(verb) topic) []topic {
 	return all
 }
 
-// setUps are the topics of the requests that set up a session, or of their answers; messages
-// those of pieces of messages and thoughts, and listings those of lists of config options.
+// setUps returns the topics of the requests that set up a session, or of their answers. messages returns the topics
+// of messages and thoughts, listings those of lists of config options.
 func setUps(of func(verb) topic) []topic { return span(newSession, forkSession, of) }
 func messages() []topic                  { return []topic{userChunk, agentChunk, thoughtChunk} }
 func listings() []topic                  { return append(setUps(answered), optionsUpdate, answered(setOption)) }
@@ -132,10 +131,10 @@ func agentRequests() []topic  { return span(permission, otherOfAgent, asked) }
 func editorAnswers() []topic  { return span(permission, otherOfAgent, answered) }
 func terminalUses() []topic   { return span(terminalOutput, releaseTerminal, asked) }
 
-// agentCalls are what the agent says unasked.
+// agentCalls returns the topics of all messages of the agent that are no answers.
 func agentCalls() []topic { return append(append(allUpdates(), agentOtherTold), agentRequests()...) }
 
-// agentMessages are all frames of the agent that are well formed.
+// agentMessages returns the topics of all well-formed frames of the agent.
 func agentMessages() []topic {
 	return append(append(agentCalls(), agentTakesBack, elicitationDone, agentAnswersNone), agentAnswers()...)
 }
@@ -160,16 +159,16 @@ func noticeTopic(from transcript.Source, method string) topic {
 	return agentOtherTold
 }
 
-// event is one entry and what the world knew of it before it came.
+// event is one entry, with what the world knew about it before.
 type event struct {
 	transcript.Entry
 	topic   topic
 	verb    verb
 	conn    *conn
 	session *session
-	// request is what a response answers, if that was still open.
+	// request is the open request that a response answers, nil if there is none.
 	request *request
-	// turn is the turn that a prompt's response ends, else the open turn.
+	// turn is the turn that a prompt's response ends, or else the open turn.
 	turn  *turn
 	tool  *tool
 	body  wire.Value
@@ -185,13 +184,13 @@ type event struct {
 	model                       *modelAsked
 }
 
-// modelAsked is a request of the model, once some rule has read it.
+// modelAsked caches what some rule has read from a model request.
 type modelAsked struct {
 	fakellm.Asked
 	ok bool
 }
 
-// askedOfModel returns what a request asks the model; ok is false if it asks for no answer, or cannot be read.
+// askedOfModel returns the contents of a model request; ok is false if the request wants no answer or cannot be read.
 func (ev *event) askedOfModel() (fakellm.Asked, bool) {
 	if ev.model == nil {
 		a, ok := fakellm.ReadAsked(ev.Entry)
@@ -200,10 +199,10 @@ func (ev *event) askedOfModel() (fakellm.Asked, bool) {
 	return ev.model.Asked, ev.model.ok
 }
 
-// tag is the kind of a session/update, as the agent wrote it.
+// tag returns the kind of a session/update, as the agent wrote it.
 func (ev *event) tag() string { return ev.update.Get("sessionUpdate").Str() }
 
-// text is the text of a piece of a message or thought, or of a whole one in version 2, "" if it has none.
+// text returns the text of a message or thought, or of a chunk of one, "" if it has none.
 func (ev *event) text() string {
 	content := ev.update.Get("content")
 	if content.Kind() != wire.Array {
@@ -216,15 +215,15 @@ func (ev *event) text() string {
 	return text
 }
 
-// wholeMessage reports whether an update of version 2 is a whole message, and no piece of one.
+// wholeMessage reports whether an update has a whole message, as only version 2 allows, and not a chunk.
 func (ev *event) wholeMessage() bool {
 	return isMessage(ev.topic) && !strings.HasSuffix(ev.tag(), "_chunk")
 }
 
-// succeeded reports whether a response is a result.
+// succeeded reports whether a response has a result.
 func (ev *event) succeeded() bool { return ev.result.Exists() }
 
-// code is the code of an error response, 0 if there is none.
+// code returns the code of an error response, 0 if there is none.
 func (ev *event) code() int64 {
 	n, _ := ev.err.Get("code").Int()
 	return n

@@ -6,7 +6,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// turn is the span from a prompt to its response.
+// turn is the span from a prompt to its response or, in version 2, to the idle state that ends it.
 type turn struct {
 	request    *request
 	session    *session
@@ -18,16 +18,15 @@ type turn struct {
 	cancel     *act // the first session/cancel
 	close      *act
 	stop       string // its stop reason, "" after an error
-	// heard is a request for whose answer the agent waited when the turn was cancelled,
-	// and whose answer came after that: who has read it has read the cancel. heardAt is the
-	// Seq of the answer.
+	// heard is a request that was open, with the agent waiting for its answer, when the turn was cancelled. Its
+	// answer came later: an agent that has read the answer has read the cancel. heardAt is the Seq of the answer.
 	heard   *request
 	heardAt int
-	// disturbed: the editor did what may end a turn without a cancel, such as
-	// another prompt, or loading or deleting the session.
+	// disturbed: the editor did something that may end a turn without a cancel, such as another prompt, or loading or
+	// deleting the session.
 	disturbed bool
-	// mixed: a load was asked for while it ran, and nobody can tell what is
-	// its own from what is replayed beside it.
+	// mixed: the editor requested a load during the turn, so nobody can tell the turn's own updates from replayed
+	// ones.
 	mixed    bool
 	like     bool // another turn was open whose prompt begins alike, or one of the same session
 	spoke    bool // had content of the agent
@@ -37,15 +36,15 @@ type turn struct {
 	text     string    // what the user wrote, cut
 	reply    ended     // the model's last one, once it is done
 
-	// Of version 2: Seq of the answer, whether that is an error, and the message that it
-	// names. crossed: an earlier cancel was not settled when it was cancelled, so that the
-	// next idle state may be due to that.
+	// These are for version 2. answered is the Seq of the prompt's answer, failed says that it is an error, and
+	// message is the message id in it. crossed: an earlier cancel was not settled when this turn was cancelled, so
+	// the next idle state may belong to the earlier one.
 	answered        int
 	message         string
 	failed, crossed bool
 }
 
-// status of a tool call, in its order.
+// status is the status of a tool call; later ones are greater.
 type status uint8
 
 const (
@@ -81,7 +80,7 @@ type tool struct {
 	denial    answer   // how
 }
 
-// announced is how a tool call first became known.
+// announced is the way in which a tool call first became known.
 type announced uint8
 
 const (
@@ -90,7 +89,7 @@ const (
 	byCall
 )
 
-// terminal is one terminal of the editor.
+// terminal is a terminal of the editor.
 type terminal struct {
 	id       string
 	session  *session
@@ -101,7 +100,7 @@ type terminal struct {
 	killed   bool
 }
 
-// turns are the open turns, the oldest first.
+// turns returns the open turns, the oldest first.
 func (s *session) turns() []*turn {
 	if s == nil {
 		return nil
@@ -112,13 +111,13 @@ func (s *session) turns() []*turn {
 // atWork reports whether a turn is open.
 func (s *session) atWork() bool { return len(s.open) > 0 || s.busy() }
 
-// alone reports whether nothing but its prompt and a cancel decides how a turn goes.
+// alone reports whether only the prompt and a cancel decide how a turn goes.
 func (t *turn) alone() bool { return !t.concurrent && !t.disturbed && t.close == nil }
 
 // command reports whether the prompt is a slash command.
 func (t *turn) command() bool { return strings.HasPrefix(t.text, "/") }
 
-// turn is the oldest open turn, or nil.
+// turn returns the oldest open turn, or nil.
 func (s *session) turn() *turn {
 	if open := s.turns(); len(open) > 0 {
 		return open[0]
@@ -126,7 +125,7 @@ func (s *session) turn() *turn {
 	return nil
 }
 
-// tool finds a tool call by the JSON string of its id.
+// tool returns the tool call with an id, nil if it is unknown.
 func (s *session) tool(id wire.Value) *tool {
 	t := s.announced(id)
 	if t == nil && s != nil && len(s.past) > 0 {
@@ -135,8 +134,7 @@ func (s *session) tool(id wire.Value) *tool {
 	return t
 }
 
-// announced is tool, but for calls that a replay may announce again. It does
-// not allocate.
+// announced is tool without the calls from before a load, which a replay may announce again. It does not allocate.
 func (s *session) announced(id wire.Value) *tool {
 	if s == nil {
 		return nil
@@ -147,7 +145,7 @@ func (s *session) announced(id wire.Value) *tool {
 	return s.tools[id.Str()]
 }
 
-// note makes a tool call known.
+// note adds a tool call to the session. It may forget the oldest one.
 func (s *session) note(t *tool) {
 	if old := s.tools[t.id]; old == nil {
 		if len(s.order) >= rememberedTools {
@@ -177,8 +175,8 @@ func (c *conn) note(t *terminal) {
 	c.terminals[t.id] = t
 }
 
-// amid notes of a turn that joined another one that this other turn was surely open then: the
-// model, which it had asked before, speaks to it still.
+// amid marks turns that joined another turn while that turn was surely open: the model still replies to a request
+// that this other turn sent before.
 func (s *session) amid(asked int) {
 	if s == nil || len(s.open) < 2 {
 		return

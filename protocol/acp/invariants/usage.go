@@ -7,7 +7,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// usageSane judges the values of usage updates; their shape is for SHAPE.
+// usageSane judges the values in usage updates. SHAPE judges their shape.
 func usageSane(w *watch) {
 	type price struct {
 		amount   float64

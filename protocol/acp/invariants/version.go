@@ -7,25 +7,24 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// version is what differs between the versions of the protocol where the rules and the fold
-// are the same: the names of methods and members, and what opens and closes a turn.
+// version has the differences between the protocol versions that the rules and the fold need: names of methods and
+// members, and what opens and closes a turn.
 type version struct {
 	number  int
 	schema  *schema.Version
 	editor  map[string]verb // requests of the editor, by method
 	agent   map[string]verb // requests of the agent
 	updates map[string]topic
-	// optional are the requests of the editor that need a capability of the agent, and the
-	// requirements that say so, "" where one says it of several.
+	// optional are the editor's requests that need a capability of the agent, each with its requirement; "" if one
+	// requirement covers several requests.
 	optional []optional
-	// Members of initialize and its result, and of an auth method and a config option.
+	// These are members of initialize, of its result, of a login method and of a config option.
 	clientCaps, agentCaps, loginID, optionID string
-	// Capabilities: further folders of a session, a system prompt, and logins in a terminal.
+	// These are capabilities: additional folders of a session, a system prompt, and logins in a terminal.
 	folders, instructions, terminalLogin string
 	// call is the path of the tool call in a permission request.
 	call string
-	// states: sessions tell of their work by states, and the answer to a prompt does not end
-	// its turn.
+	// states says that sessions report their work by states, and that the answer to a prompt does not end its turn.
 	states bool
 }
 
@@ -35,7 +34,7 @@ type optional struct {
 	requirement string
 }
 
-// editorVerbs adds the requests of the editor that both versions have under one name.
+// editorVerbs adds to more the editor's requests that have the same name in both versions.
 func editorVerbs(more map[string]verb) map[string]verb {
 	for name, v := range map[string]verb{"initialize": initialize, "session/new": newSession,
 		"session/resume": resumeSession, "session/fork": forkSession, "session/list": listSessions,
@@ -92,7 +91,7 @@ func version2() *version {
 	}
 }
 
-// verbOf returns what a request of a side asks for.
+// verbOf returns the verb of a request by a side.
 func (v *version) verbOf(from transcript.Source, method string) verb {
 	known, other := v.agent, otherOfAgent
 	if from == transcript.Editor {

@@ -6,9 +6,9 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// wireValid judges that the agent asks its model for nothing that the real API refuses. Such a
-// conversation is dead: each further prompt sends it again. No sentence of the protocol speaks
-// of models, so nothing here touches the verdict of a conformance run.
+// wireValid checks that the agent sends no model request that a real API would refuse. Such a conversation is dead,
+// because each further prompt sends the same request again. The protocol says nothing about models, so this rule does
+// not affect the verdict of a conformance run.
 func wireValid(w *watch) {
 	main := map[int64]int{} // Seq of a request of the conversation
 	w.On(func(ev *event) {

@@ -7,10 +7,10 @@ import (
 
 func bare(text string) string { return hearing.Bare(text) }
 
-// clip shortens text from an agent for a sentence.
+// clip shortens an agent's text for use in a sentence.
 func clip(s string) string { return wire.Clip(s, 120) }
 
-// orNothing is the text of a value for a sentence.
+// orNothing returns a value as text for use in a sentence, "missing" if it does not exist.
 func orNothing(v wire.Value) string {
 	if !v.Exists() {
 		return "missing"

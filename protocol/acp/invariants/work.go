@@ -11,8 +11,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// work is what a session of version 2 tells of its work: an idle state ends a turn, and a
-// prompt is answered when it becomes part of the conversation.
+// work is the state that a version 2 session reports. An idle state ends a turn. The agent answers a prompt when the
+// prompt becomes part of the conversation.
 type work struct {
 	state     string // "": not told yet
 	stateSeq  int
@@ -30,13 +30,13 @@ type work struct {
 	replay    *replay         // the resume that is not answered
 }
 
-// message is a message of a session: live if it was shown outside of a replay.
+// message is a message of a session. live says that it was shown outside a replay.
 type message struct {
 	first      int
 	live, user bool // user: of the user, and no command, which is no part of the conversation
 }
 
-// itemID names a tool call or a terminal of the agent, as messages of findings do.
+// itemID names a tool call or a terminal of the agent in messages of findings.
 type itemID struct{ kind, id string }
 
 func callID(id string) itemID     { return itemID{"tool call", id} }
@@ -44,7 +44,7 @@ func terminalID(id string) itemID { return itemID{"terminal", id} }
 
 func (k itemID) String() string { return k.kind + " " + k.id }
 
-// item is a tool call or a terminal.
+// item is a tool call or a terminal of the agent.
 type item struct {
 	first, ended int
 	turn         int  // how many prompts the session had
@@ -53,7 +53,7 @@ type item struct {
 	cancellable  bool // the latest that said anything of it did
 }
 
-// replay is a resume that is not answered.
+// replay is a resume without an answer.
 type replay struct {
 	seq     int
 	history bool
@@ -63,7 +63,7 @@ type replay struct {
 	shown   []string
 }
 
-// foldWork remembers what an entry changed of the work of its session.
+// foldWork changes the work of a session by an entry.
 func (w *world) foldWork(s *session, ev *event) {
 	if isContent(ev.topic) && ev.topic != userChunk {
 		if t := s.working(); t != nil {
@@ -96,7 +96,7 @@ func (w *world) foldWork(s *session, ev *event) {
 	}
 }
 
-// foldDemand remembers a request of the editor.
+// foldDemand changes the work of a session by a request of the editor.
 func (w *world) foldDemand(s *session, ev *event) {
 	switch ev.verb {
 	case prompt:
@@ -131,12 +131,12 @@ func (w *world) foldDemand(s *session, ev *event) {
 	}
 }
 
-// busy reports whether the work of a prompt is not over.
+// busy reports whether the session has a prompt whose work is not over.
 func (s *session) busy() bool {
 	return slices.ContainsFunc(s.prompts, func(t *turn) bool { return t.ended == 0 && !t.failed })
 }
 
-// unended are the turns of the prompts whose work is not over.
+// unended returns the turns whose work is not over.
 func (s *session) unended() []*turn {
 	open := func(t *turn) bool { return t.ended == 0 && !t.failed }
 	for s.over < len(s.prompts) && !open(s.prompts[s.over]) {
@@ -145,7 +145,8 @@ func (s *session) unended() []*turn {
 	return lists.Where(s.prompts[s.over:], open)
 }
 
-// working is the turn whose work a session tells of, nil where several could be meant, or a replay tells of what was.
+// working returns the only turn whose work is not over. It returns nil if there are several, or if a replay shows
+// older work.
 func (s *session) working() *turn {
 	if s == nil || s.replay != nil {
 		return nil
@@ -156,7 +157,7 @@ func (s *session) working() *turn {
 	return nil
 }
 
-// endOfWork reads of a state that it ends a turn, and why.
+// endOfWork sets the stop reason of an entry that ends a turn.
 func (ev *event) endOfWork() {
 	if s := ev.session; s != nil && s.active && ev.update.Get("state").Is("idle") {
 		ev.stop = ev.update.Get("stopReason").Str()
@@ -166,7 +167,7 @@ func (ev *event) endOfWork() {
 // stopped reports whether a turn was cancelled.
 func (t *turn) stopped() bool { return t.cancel != nil || t.session.cancel > 0 }
 
-// cancelling notes that the open prompts are cancelled.
+// cancelling marks the open prompts as cancelled.
 func (s *session) cancelling(ev *event) {
 	if s.active && s.cancel == 0 {
 		s.cancel = ev.Seq
@@ -178,8 +179,8 @@ func (s *session) cancelling(ev *event) {
 	}
 }
 
-// forgetCut forgets what a session showed on an earlier connection that ended in the middle
-// of its work: the last of what it did may not have come through.
+// forgetCut forgets the messages of a session whose earlier connection ended during its work: the last of them may
+// not have arrived.
 func (w *world) forgetCut(s *session) {
 	for _, c := range w.conns {
 		if before := c.sessions[s.id]; before != nil && before != s && before.busy() {
@@ -188,7 +189,7 @@ func (w *world) forgetCut(s *session) {
 	}
 }
 
-// moved reports whether an earlier connection knows a session in another folder.
+// moved reports whether the session had another folder on an earlier connection.
 func (w *world) moved(s *session) bool {
 	for _, c := range w.conns {
 		if before := c.sessions[s.id]; before != nil && before != s && before.cwd != s.cwd {
@@ -198,7 +199,7 @@ func (w *world) moved(s *session) bool {
 	return false
 }
 
-// foldResponse remembers an answer of the agent.
+// foldResponse changes the work of a session by an answer of the agent.
 func (w *world) foldResponse(s *session, ev *event) {
 	ok := ev.succeeded()
 	switch ev.verb {
@@ -258,7 +259,7 @@ func (s *session) foldItem(id itemID, ev *event, announces, ends bool) {
 	}
 }
 
-// enter remembers a state.
+// enter changes the work of a session by a state update.
 func (s *session) enter(ev *event) {
 	s.state, s.stateSeq = ev.update.Get("state").Str(), ev.Seq
 	idle := s.state == "idle"
@@ -288,8 +289,8 @@ func (s *session) enter(ev *event) {
 	s.active, s.cancel = false, 0
 }
 
-// endTurns ends the turns of all prompts that are answered. A single prompt without an answer
-// ends too: its work may be faster.
+// endTurns ends the turns of all answered prompts. It also ends the turn of a single unanswered prompt, because the
+// idle state may come before the answer.
 func (s *session) endTurns(seq int, stop string) {
 	waiting := lists.Count(s.prompts, func(t *turn) bool { return t.answered == 0 })
 	for _, t := range s.prompts {
@@ -299,7 +300,7 @@ func (s *session) endTurns(seq int, stop string) {
 	}
 }
 
-// workOf names an item of background work; the zero value is one of an unknown type.
+// workOf returns the id of an item of background work, the zero value for an unknown type.
 func workOf(b wire.Value) itemID {
 	switch b.Get("type").Str() {
 	case "terminal":
@@ -310,5 +311,5 @@ func workOf(b wire.Value) itemID {
 	return itemID{}
 }
 
-// ended reports whether an item is not known, or has ended.
+// ended reports whether an item is unknown or has ended.
 func (s *session) ended(id itemID) bool { t := s.items[id]; return t == nil || t.ended > 0 }

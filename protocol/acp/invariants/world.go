@@ -9,7 +9,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Bounds on what is remembered. What lies beyond is not judged.
+// Bounds on what the world remembers. Whatever exceeds them is not judged.
 const (
 	rememberedSessions = 1 << 14
 	rememberedRequests = 1 << 16
@@ -17,16 +17,16 @@ const (
 	rememberedTerms    = 1 << 12
 )
 
-// world is everything the rules share: one fold of the transcript so far.
+// world is the state that the rules share: one fold of the transcript so far.
 type world struct {
 	version *version
 	conns   map[int]*conn
 	latest  *conn // the one last asked for
-	// lives are the sessions by id, over all connections.
+	// lives is a count by session id, over all connections.
 	lives  map[string]int // finished turns that a replay must show
 	models models
-	// shown are the messages of sessions that this transcript has from their beginning, by
-	// session and id, over all connections: of version 2.
+	// shown has, for version 2, the messages of sessions that this transcript has from their beginning, by session
+	// and id, over all connections.
 	shown map[string]map[string]message
 	of    turnOfEntry
 	marks bool // the agent ends replays with replay_complete: it knows that state of the specification
@@ -59,12 +59,12 @@ type conn struct {
 
 	// heard is the Seq of the latest request of the agent that the editor has answered.
 	heard int
-	// When the editor last answered, and when input and agent ended.
+	// These are the times when the editor last answered, when the input was closed, and when the agent exited.
 	answeredAt, closedAt, exitedAt time.Duration
 	parting
 }
 
-// act is a frame of the editor, and when the agent could first know of it.
+// act is a frame of the editor that acts on a turn, and when its write ended.
 type act struct {
 	seq    int
 	at     time.Duration
@@ -72,7 +72,7 @@ type act struct {
 	failed bool
 }
 
-// request is one request of either side, until it is answered.
+// request is a request of either side, until its answer.
 type request struct {
 	seq     int
 	at      time.Duration
@@ -112,8 +112,8 @@ type session struct {
 	created int // Seq of the response that created it, 0 if it was not
 	named   int // Seq of the load or resume request that named it first
 	listed  bool
-	// addressed: the editor has named it. resumed: without its history.
-	// evicted: more tool calls than are remembered.
+	// addressed: the editor has named the session. resumed: it was resumed without its history. evicted: it had more
+	// tool calls than the world remembers.
 	addressed, resumed, evicted bool
 	closed                      int // Seq of the close response, 0 while it is open
 	deleted                     bool
@@ -159,7 +159,7 @@ func (w *world) conn(n int) *conn {
 	return c
 }
 
-// session finds or makes the session with an id; nil if there are too many.
+// session returns the session with an id, which it makes if necessary; nil if there are too many.
 func (c *conn) session(id string) *session {
 	if id == "" {
 		return nil
@@ -180,7 +180,7 @@ func (c *conn) session(id string) *session {
 // known reports whether the editor knows the session.
 func (s *session) known() bool { return s.created > 0 || s.named > 0 || s.lineage.announced > 0 }
 
-// ready reports whether the session is set up. In version 2 a resume need not be answered.
+// ready reports whether the session is set up. In version 2 a resumed session is ready before the answer.
 func (s *session) ready(v *version) bool {
 	if v.states {
 		return s.known() && s.closed == 0
@@ -188,14 +188,14 @@ func (s *session) ready(v *version) bool {
 	return !s.deleted && (s.created > 0 || s.restSeq > 0)
 }
 
-// setAside makes room for a replay: the tool calls come again, or the load is
-// refused and they go on.
+// setAside keeps the tool calls apart during a load: a replay announces them again, or a refused load brings them
+// back.
 func (s *session) setAside() {
 	s.recall()
 	s.past, s.tools, s.order = s.tools, map[string]*tool{}, nil
 }
 
-// recall takes up the tool calls of before a load that was refused.
+// recall brings back the tool calls from before a refused load.
 func (s *session) recall() {
 	for id, t := range s.past {
 		if s.tools[id] == nil {
@@ -207,7 +207,7 @@ func (s *session) recall() {
 	s.past = nil
 }
 
-// forget drops what a replay has made void: all but what runs.
+// forget drops the tool calls from before a successful load, except those of open turns.
 func (s *session) forget() {
 	maps.DeleteFunc(s.past, func(_ string, t *tool) bool { return t.turn == nil || t.turn.ended > 0 })
 	if len(s.open) == 0 {
@@ -215,7 +215,7 @@ func (s *session) forget() {
 	}
 }
 
-// replaying reports whether a load runs, of the session or of one that it descends from.
+// replaying reports whether a load of the session or of its root runs.
 func (s *session) replaying() bool {
 	w := s.root().window
 	return w != nil && w.verb == loadSession
@@ -237,15 +237,15 @@ func (c *conn) settle(r *request) {
 	}
 }
 
-// has reports whether a side advertised a capability. Every side has "".
+// has reports whether a side advertised a capability. Every side has the capability "".
 func (c *conn) has(side rules.Side, path string) bool { return path == "" || c.caps[side][path] }
 
-// ordered are the connections in the order of their numbers.
+// ordered returns the connections, by number.
 func (w *world) ordered() []*conn {
 	return slices.SortedFunc(maps.Values(w.conns), func(a, b *conn) int { return a.n - b.n })
 }
 
-// pending are the unanswered requests of a side, oldest first.
+// pending returns the unanswered requests of a side, oldest first.
 func (c *conn) pending(by rules.Side) []*request {
 	var all []*request
 	for _, r := range c.open {
@@ -257,12 +257,12 @@ func (c *conn) pending(by rules.Side) []*request {
 	return all
 }
 
-// asks reports whether a request of the agent about a session is unanswered.
+// asks reports whether the agent has an unanswered request about a session.
 func (c *conn) asks(s *session) bool {
 	return slices.ContainsFunc(c.pending(rules.OfAgent), func(r *request) bool { return r.session == s })
 }
 
-// name is the id of a session, "" for none.
+// name returns the id of a session, "" for nil.
 func (s *session) name() string {
 	if s == nil {
 		return ""
