@@ -1,4 +1,4 @@
-// Package acp is the Agent Client Protocol as a value that the engine speaks.
+// Package acp describes the Agent Client Protocol to the engine.
 package acp
 
 import (
@@ -41,8 +41,8 @@ var v2 = sync.OnceValue(func() *scenarios.Protocol {
 // NameV2 is what users call version 2.
 const NameV2 = "acp-v2"
 
-// offers returns version 2 if the agent answered with it to an editor that asked for it or
-// a later one. An agent that answers so to one that asked for less offers nothing: it is wrong.
+// offers returns the name of version 2 if the agent answered initialize with version 2 and the editor had asked for
+// version 2 or later. If the editor had asked for less, the answer is wrong and offers returns "".
 func offers(t *transcript.Transcript) string {
 	asked := map[int]int64{} // by the Seq of the request
 	for e := range t.All() {

@@ -11,7 +11,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios"
 )
 
-// Fields returns what the specification says of the members of messages, for the page.
+// Fields returns what the specification says about the members of messages, for the inspector page.
 func Fields(p *scenarios.Protocol) inspector.Fields {
 	v, file := schema.V1(), "schema/v1/schema.json#$defs/"
 	if p.Name == NameV2 {
@@ -45,8 +45,8 @@ var (
 	word       = lazy.Regexp(`[\w/]+`)
 )
 
-// about is what a requirement speaks of: the type or the member of one that it cites, and the members and
-// methods that it names.
+// about returns the subjects of a requirement: the type or member that it cites, and the members and methods that it
+// names.
 func about(q rules.Requirement, words map[string]bool) []string {
 	var keys []string
 	if m := definition().FindStringSubmatch(q.Cite.Anchor); m != nil && strings.HasSuffix(q.Cite.File, ".json") {

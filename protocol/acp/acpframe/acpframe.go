@@ -10,7 +10,7 @@ import (
 // Classifier classifies the frames of ACP version 1 for a transcript.
 type Classifier struct{ transcript.JSONRPC }
 
-// Frame takes one message apart.
+// Frame parses one message.
 func (c Classifier) Frame(from transcript.Source, line []byte, v wire.Value, err error) wire.Frame {
 	if v.Kind() == wire.Array {
 		return wire.Frame{Problem: "the line is a JSON array: " +
@@ -19,8 +19,7 @@ func (c Classifier) Frame(from transcript.Source, line []byte, v wire.Value, err
 	return c.JSONRPC.Frame(from, line, v, err)
 }
 
-// Session is the sessionId of a request's or a notification's params, or of the
-// result that creates a session.
+// Session returns the sessionId in the params of a request or notification, or in the result that creates a session.
 func (Classifier) Session(method string, f wire.Frame) wire.Value {
 	switch {
 	case f.Kind != wire.Response:
@@ -31,8 +30,7 @@ func (Classifier) Session(method string, f wire.Frame) wire.Value {
 	return wire.Value{}
 }
 
-// Update is the kind of a session/update notification ("tool_call", …), or ""
-// for any other entry.
+// Update returns the kind of a session/update notification ("tool_call", …), "" for any other entry.
 func Update(e transcript.Entry) string {
 	if e.Kind != transcript.Notification || e.Method != "session/update" {
 		return ""

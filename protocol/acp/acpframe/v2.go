@@ -28,7 +28,7 @@ func (V2) Completes() func(e transcript.Entry, f wire.Frame) int {
 	}
 }
 
-// work is what goes on in a session: the prompts that no idle state has completed.
+// work has the prompts of a session that no idle state has completed.
 type work struct {
 	prompts []prompt       // the oldest first
 	keys    map[string]int // the latest prompt with an idempotency key, by Seq, that was not refused
@@ -40,9 +40,9 @@ type prompt struct {
 	inserted bool
 }
 
-// see folds a frame, and returns the prompt that it completes. An idle state completes all
-// prompts that are part of the conversation, and stands for the oldest. One that repeats
-// what is known completes nothing (V2-STA-003).
+// see updates the work by a frame and returns the Seq of the prompt that the frame completes, 0 if none. An idle
+// state completes all prompts that are part of the conversation; see returns the oldest. A repeated idle state
+// completes nothing (V2-STA-003).
 func (w *work) see(e transcript.Entry, f wire.Frame) int {
 	switch {
 	case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt":
@@ -69,7 +69,7 @@ func (w *work) see(e transcript.Entry, f wire.Frame) int {
 	return 0
 }
 
-// sentBefore reports whether a prompt is one that was sent before under its key.
+// sentBefore reports whether a prompt with this idempotency key was sent before.
 func (w *work) sentBefore(key string, seq int) bool {
 	if key == "" || w.keys[key] > 0 {
 		return key != ""
@@ -101,8 +101,8 @@ func (w *work) enter(state wire.Value) int {
 		}
 	}
 	if first == 0 && len(kept) == 1 && worked {
-		// Its answer is still on the way: a turn may be faster than that. Without work
-		// since the last idle state this one repeats that.
+		// A prompt without an answer may be complete too, because its work may be faster than its answer. If there
+		// was no work since the last idle state, this state repeats that one.
 		first, kept = kept[0].seq, kept[:0]
 	}
 	w.prompts = kept

@@ -12,28 +12,28 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Habit is something that agents do in version 1 and that breaks in version 2.
+// Habit is a behaviour that version 1 allows and version 2 forbids.
 type Habit struct {
-	// Requirement of version 2 is broken by it, Does says what the agent does, and Instead
-	// what version 2 has.
+	// Requirement is the version 2 requirement that the habit breaks. Does says what the agent does, Instead what
+	// version 2 has instead.
 	Requirement, Does, Instead string
 	is                         func(e transcript.Entry) bool
 }
 
-// Broken is a habit that an agent was seen to have.
+// Broken is a habit that an agent was seen to have, and how often.
 type Broken struct {
 	Habit
 	Count int
 	First string // scenario and entry
 }
 
-// habits has three lines for each: the requirement and what shows the habit, what the agent does,
-// and what version 2 has instead.
+// habits has three lines for each habit: the requirement and how to detect the habit, what the agent does, and what
+// version 2 has instead.
 //
 //go:embed habits.txt
 var habits string
 
-// AllHabits lists them, in the order of a conversation.
+// AllHabits returns all habits, in the order of a conversation.
 func AllHabits() (all []Habit) {
 	lines := strings.Split(strings.TrimSpace(habits), "\n")
 	for three := range slices.Chunk(lines, 3) {
@@ -44,8 +44,8 @@ func AllHabits() (all []Habit) {
 	return all
 }
 
-// shows returns what finds a habit: the answer to a method with a member that is not empty, a request
-// whose method begins so, an update of a kind, or one with content of a type.
+// shows returns a function that detects a habit by how: a non-empty member in the answer to a method, a request with
+// a method prefix, an update of a kind, or an update with content of a type.
 func shows(how, what string) func(transcript.Entry) bool {
 	return func(e transcript.Entry) bool {
 		v, update := e.JSON(), acpframe.Update(e)
@@ -65,7 +65,7 @@ func shows(how, what string) func(transcript.Entry) bool {
 	}
 }
 
-// Seen adds what one transcript of version 1 shows to the habits of an agent.
+// Seen adds to list the habits that a version 1 transcript shows.
 func Seen(list []Broken, scenario string, t *transcript.Transcript) []Broken {
 	if list == nil {
 		list = append(list, lists.Map(AllHabits(), func(h Habit) Broken { return Broken{Habit: h} })...)

@@ -14,18 +14,18 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Upgrade is what the author of an agent that speaks version 1 has to know in order to speak
-// version 2: what a run in each showed. Rules are those of version 2.
+// Upgrade tells the author of a version 1 agent what the agent needs for version 2, from a run in each version. Rules
+// are the rules of version 2.
 type Upgrade struct {
 	Rules  *rules.Set
 	V1, V2 results.Run
 	// Habits are what the agent does in version 1 that breaks in version 2.
 	Habits []Broken
-	// Differences are what one scenario showed in the one version and not in the other.
+	// Differences are results of a scenario that differ between the versions.
 	Differences []Difference
 }
 
-// Difference is what one scenario showed otherwise in version 2.
+// Difference is a scenario with a different result in each version.
 type Difference struct{ Scenario, V1, V2 string }
 
 // Speaks reports whether the agent was judged by version 2.
@@ -35,7 +35,7 @@ func (u Upgrade) Speaks() bool {
 	})
 }
 
-// Missing are the requirements of version 2 that the agent breaks.
+// Missing returns the requirements of version 2 that the agent breaks.
 func (u Upgrade) Missing() []results.RequirementOutcome {
 	if u.V2.Conformance == nil || !u.Speaks() {
 		return nil
@@ -69,7 +69,7 @@ func (u Upgrade) Markdown(w io.Writer) error {
 	return err
 }
 
-// agent is the agent's name for itself in either version.
+// agent returns the agent's name and version, as it gave them in either version.
 func (u Upgrade) agent() (name, version string) {
 	for _, r := range slices.Concat(u.V2.Results, u.V1.Results) {
 		if r.AgentName != "" {
@@ -91,7 +91,7 @@ func (u Upgrade) habits(b *strings.Builder) {
 	}
 }
 
-// besides are the requirements that nothing in version 1 prepares for.
+// besides are the requirements of version 2 that have no counterpart in version 1.
 var besides = []string{"V2-INIT-001", "V2-INIT-003", "V2-PRM-002", "V2-PRM-003", "V2-PRM-005", "V2-CAN-002",
 	"V2-SES-003", "V2-SES-006"}
 
@@ -106,10 +106,10 @@ func (u Upgrade) missing(b *strings.Builder, list []results.RequirementOutcome) 
 	}
 }
 
-// most is how many places show that one requirement is broken.
+// most is how many violations of one requirement are listed at most.
 const most = 3
 
-// shown says where a requirement was broken, and how.
+// shown returns up to most violations of a requirement, each with its scenario.
 func (u Upgrade) shown(id string) (list []string) {
 	add := func(scenario, what string) {
 		line := strings.Join(strings.Fields(what), " ")
@@ -147,9 +147,8 @@ func (u Upgrade) differences(b *strings.Builder) {
 	}
 }
 
-// Told is what a transcript tells of its turns, in words that both versions have: what the
-// agent said in each, and how it ended. The order of turns of several sessions is no part of
-// it.
+// Told returns what the agent said in each turn and how the turn ended, by session, in words that fit both versions.
+// It ignores the order of turns in different sessions.
 func Told(p *scenarios.Protocol, t *transcript.Transcript) (sessions []string) {
 	said, order := map[int]*strings.Builder{}, map[string][]int{}
 	open := map[string][]int{} // prompts without an end, by session
@@ -178,7 +177,7 @@ func Told(p *scenarios.Protocol, t *transcript.Transcript) (sessions []string) {
 	return sessions
 }
 
-// counted says turns that are alike and follow each other once, with their number.
+// counted merges equal turns that follow each other into one, with their number.
 func counted(turns []string) (out []string) {
 	for len(turns) > 0 {
 		n := 1

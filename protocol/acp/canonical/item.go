@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// role says how a message may move among the others of its section.
+// role determines how a message may move among the other messages of its section.
 type role uint8
 
 const (
@@ -26,8 +26,7 @@ const (
 	end                  // the exit of the process
 )
 
-// item is one line of the text: a message of the wire, or several chunks that
-// make one.
+// item is one line of the text: one message, or several chunks of one message.
 type item struct {
 	entry transcript.Entry
 	lane  int // 0: the connection; from 1: its sessions
@@ -54,7 +53,7 @@ type item struct {
 	after  []int
 }
 
-// reader makes items of the entries of one connection after the other.
+// reader turns the entries of connections into items, one connection after the other.
 type reader struct {
 	o        golden.Options
 	mask     *golden.Mask
@@ -74,13 +73,14 @@ type reader struct {
 	learned  []learned // with the items
 }
 
-// turns names what prompts are open in: a process that is gone answers none.
+// turns is a session on one connection. Its open prompts are counted together, because a process that has ended
+// answers none.
 type turns struct {
 	conn    int
 	session string
 }
 
-// prompts are those of one session.
+// prompts has the open prompts of one session, and their count.
 type prompts struct {
 	count int
 	open  map[int]int // their numbers, by Seq
@@ -92,7 +92,7 @@ type link struct {
 	id   wire.ID
 }
 
-// called is what is remembered of a request for good.
+// called is what the reader remembers about a request permanently.
 type called struct{ method, session string }
 
 type callKey struct{ session, id string }
@@ -119,8 +119,7 @@ func newReader(o golden.Options, s *survey) *reader {
 	return r
 }
 
-// shown picks the entries a golden is made of: lines of the wire, and what
-// happened to the process after it was started.
+// shown reports whether an entry belongs in a golden: it is a message, or an event of the process after its start.
 func shown(e transcript.Entry) bool {
 	if e.Source == transcript.Process {
 		return e.Kind == transcript.StdinClosed || e.Kind == transcript.Exited ||
@@ -135,7 +134,7 @@ func opens(method string) bool {
 	return creates(method) || method == "session/load" || method == "session/resume"
 }
 
-// lane is the section of a session, by first use.
+// lane returns the number of a session's section, by first use; 0 is the connection.
 func (r *reader) lane(session string) int {
 	if session == "" {
 		return 0
@@ -149,14 +148,14 @@ func (r *reader) lane(session string) int {
 	return n
 }
 
-// learn tells the mask of an id, together with the items that were read.
+// learn notes a new id, which the mask learns together with the items of the next part.
 func (r *reader) learn(class golden.IDClass, id string) {
 	if last := len(r.learned) - 1; id != "" && (last < 0 || r.learned[last] != learned{class, id}) {
 		r.learned = append(r.learned, learned{class, id})
 	}
 }
 
-// add reads an entry, and reports whether it became an item of its own.
+// add reads an entry and reports whether the entry became an item of its own.
 func (r *reader) add(e transcript.Entry) bool {
 	v := e.JSON()
 	if e.Kind == transcript.Request {
@@ -251,7 +250,7 @@ func (r *reader) agent(it *item, v wire.Value) {
 	}
 }
 
-// update notes what an update of a session is about.
+// update notes the subject of a session update.
 func (r *reader) update(it *item, v wire.Value) {
 	u := v.Path("params.update")
 	it.kind = u.Get("sessionUpdate").Str()
@@ -267,7 +266,7 @@ func (r *reader) update(it *item, v wire.Value) {
 	}
 }
 
-// begins sees whether a state or a message of the user belongs to the prompt before it.
+// begins notes whether a state or a message of the user shows that the prompt before it is part of the conversation.
 func (r *reader) begins(it *item, u wire.Value) {
 	it.boundary = u.Get("state").Is("idle")
 	prompt := r.begun[it.lane]
@@ -287,8 +286,8 @@ func (r *reader) begins(it *item, u wire.Value) {
 // below reports whether an item stands below its request.
 func (it *item) below() bool { return it.role == answer || it.role == inserted }
 
-// tool notes what a frame says of a tool call. A call is first seen in a
-// tool_call, or in the permission request or update that names it first.
+// tool notes what a frame says about a tool call. A tool_call, or the first permission request or update that names
+// the call, announces it.
 func (r *reader) tool(it *item, v wire.Value) {
 	id := v.Get("toolCallId")
 	if id.Kind() != wire.String {
@@ -316,8 +315,8 @@ func (r *reader) tool(it *item, v wire.Value) {
 	}
 }
 
-// optionLabels names the options of a permission request by their kinds; the
-// second of a kind is "allow_once#2".
+// optionLabels returns labels for the options of a permission request, by id: their kinds. The second option of a
+// kind is "allow_once#2".
 func optionLabels(options wire.Value) map[string]string {
 	labels, seen := map[string]string{}, map[string]int{}
 	for o := range options.Items() {
@@ -333,7 +332,7 @@ func optionLabels(options wire.Value) map[string]string {
 	return labels
 }
 
-// among reports whether it is a notification of one of these kinds or methods.
+// among reports whether the item is a notification whose kind or method matches a pattern.
 func (it *item) among(patterns []string) bool {
 	if it.entry.Kind != transcript.Notification {
 		return false
@@ -343,7 +342,7 @@ func (it *item) among(patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return glob.Path(pattern, name) })
 }
 
-// join adds a chunk to the message that goes on, and reports whether it did.
+// join adds a chunk to the current message and reports whether it did.
 func (r *reader) join(it *item, v wire.Value) bool {
 	if it.role == free || it.role == content && isChunk(it.kind) {
 		it.joinKey = joinKey(it, v)
@@ -371,9 +370,8 @@ func (r *reader) join(it *item, v wire.Value) bool {
 	return false
 }
 
-// ends reports whether an item ends the message before it: other content does,
-// and the beginning and end of a turn; what the editor answers or says while
-// the agent speaks does not.
+// ends reports whether an item ends the message before it. Other content and the beginning and end of a turn do.
+// Answers and notifications of the editor do not.
 func ends(it *item) bool {
 	switch it.role {
 	case content:
@@ -386,7 +384,7 @@ func ends(it *item) bool {
 	return false
 }
 
-// joinFree joins chunks that are declared free with those of the same turn.
+// joinFree joins a chunk that is declared free with the other free chunks of its turn.
 func (r *reader) joinFree(it *item, v wire.Value) bool {
 	for at := len(r.items) - 1; at >= 0; at-- {
 		other := &r.items[at]
@@ -404,8 +402,8 @@ func (r *reader) joinFree(it *item, v wire.Value) bool {
 
 func chunkText(v wire.Value) string { return v.Path("params.update.content.text").Str() }
 
-// joinKey is equal for chunks that differ in their text only, and "" for what
-// is never joined.
+// joinKey returns a key that is equal for chunks which differ only in their text, "" for an item that is never
+// joined.
 func joinKey(it *item, v wire.Value) string {
 	params := v.Get("params")
 	u := params.Get("update")

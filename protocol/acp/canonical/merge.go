@@ -7,9 +7,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// merge adds an update of a tool call to the line that is there for the call,
-// and reports whether there was one. Chance decides with some agents how much of
-// a call each of its updates tells; what they come to is always the same.
+// merge adds an update of a tool call to the line for that call and reports whether there was a line. With some
+// agents it is a matter of chance how much each update tells; the merged result is always the same.
 func (r *reader) merge(it *item, v wire.Value) bool {
 	u := v.Path("params.update")
 	if it.entry.Kind != transcript.Notification || it.call == "" || u.Kind() != wire.Object {
@@ -31,9 +30,8 @@ func (r *reader) merge(it *item, v wire.Value) bool {
 	return true
 }
 
-// mergeUpdates puts the members of update b into a, which keeps its kind. What is
-// null changes nothing (ACP v1, Tool Calls, Updating); what is in _meta is added
-// to what is there.
+// mergeUpdates merges the members of update b into a and keeps a's kind. A null changes nothing (ACP v1, Tool Calls,
+// Updating). The members of _meta are added to those of a.
 func mergeUpdates(a, b []byte) []byte {
 	return mergeObjects(a, b, func(key string, old, value json.RawMessage) json.RawMessage {
 		switch key {
@@ -50,8 +48,8 @@ func mergeMeta(a, b json.RawMessage) json.RawMessage {
 	return mergeObjects(a, b, func(_ string, old, value json.RawMessage) json.RawMessage { return mergeMeta(old, value) })
 }
 
-// mergeObjects puts the members of b that are not null into a; both says what
-// becomes of those that a has, too. What is no object gives way to b.
+// mergeObjects merges the members of b that are not null into a. The function both merges a member that a has too. If
+// a or b is no object, it returns b.
 func mergeObjects(a, b []byte, both func(key string, old, value json.RawMessage) json.RawMessage) json.RawMessage {
 	var x, y map[string]json.RawMessage
 	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil || x == nil || y == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// shortMethod is a method as it is shown.
+// shortMethod returns a method as a line shows it.
 func shortMethod(method string) string {
 	if method == "session/request_permission" {
 		return "request_permission"
@@ -21,9 +21,8 @@ func shortMethod(method string) string {
 	return method
 }
 
-// ownSession takes the session of an agent's frame: the section says which one
-// it is, so it is shown only if it is missing or no string. A line that stands
-// alone names it at its end, where it does not hide what happened.
+// ownSession removes the session id of an agent's frame, because the section already names the session. It shows an
+// id that is missing or no string. A line that is shown alone names its session at its end.
 func (l *line) ownSession(o golden.Object) {
 	s := o.Take("sessionId")
 	if s.Kind() != wire.String && o.Value.Kind() == wire.Object {
@@ -34,10 +33,10 @@ func (l *line) ownSession(o golden.Object) {
 	}
 }
 
-// piece shows one thing that a message has.
+// piece shows one part of a message.
 type piece func(l *line, o golden.Object)
 
-// form is what messages of some methods show, in order.
+// form lists the parts that messages of some methods show, in order.
 type form struct {
 	methods string // separated by blanks
 	parts   []piece
@@ -67,7 +66,7 @@ func oneOf(key string, vocabulary []string) piece {
 
 func options(l *line, o golden.Object) { l.Several(o, "configOptions", l.configOption) }
 
-// asked are the forms of requests and notifications.
+// asked has the forms of requests and notifications.
 var asked = byMethod([]form{
 	{"session/prompt", []piece{id("sessionId", sessionID), func(l *line, o golden.Object) {
 		l.List("prompt", o.Take("prompt"), l.block)
@@ -91,7 +90,7 @@ var asked = byMethod([]form{
 	{"authenticate", []piece{keys("methodId")}},
 })
 
-// answered are the forms of the results that begin with "ok".
+// answered has the forms of successful results.
 var answered = byMethod([]form{
 	{"session/new session/load session/resume session/fork", []piece{id("sessionId", sessionID), keys("modes"),
 		func(l *line, o golden.Object) {
@@ -122,7 +121,7 @@ func byMethod(forms []form) func() map[string][]piece {
 	})
 }
 
-// ifThere shows a part of messages that have a member.
+// ifThere returns a piece that shows a part only if the message has a member.
 func ifThere(key string, show piece) piece {
 	return func(l *line, o golden.Object) {
 		if o.Value.Get(key).Exists() {
@@ -131,7 +130,7 @@ func ifThere(key string, show piece) piece {
 	}
 }
 
-// shows writes the parts of a message, or all members where its method is not in the table.
+// shows writes the parts of a message. It writes all members if the method has no form.
 func (l *line) shows(forms map[string][]piece, method string, o golden.Object) {
 	parts, known := forms[method]
 	if !known {
@@ -168,8 +167,7 @@ func (l *line) permission(o golden.Object) {
 	l.Separated(o, "options", " ", l.option)
 }
 
-// unknownMethod shows the params of a method that is not in the table, whose
-// session is known all the same.
+// unknownMethod shows the params of a method without a form. It still recognises a session id.
 func (l *line) unknownMethod(o golden.Object) {
 	if o.Value.Get("sessionId").Kind() == wire.String {
 		l.ID(o, "sessionId", sessionID)
@@ -181,8 +179,8 @@ func (l *line) unknownMethod(o golden.Object) {
 	l.Members(o)
 }
 
-// cancelled shows which request $/cancel_request means. Ids differ from run to
-// run; whose it is was put into options by the caller.
+// cancelled shows the method of the request that $/cancel_request names, because ids differ from run to run. The
+// caller has put a function into options that returns it.
 func (l *line) cancelled(o golden.Object) {
 	id := o.Take("requestId")
 	if l.options != nil {
@@ -194,8 +192,8 @@ func (l *line) cancelled(o golden.Object) {
 	l.Known("requestId", id)
 }
 
-// option shows a PermissionOption by its kind; its name only if it says more
-// than the kind does. The id is opaque: answers name the option by its kind.
+// option shows a PermissionOption by its kind, and its name only if the name says more. The id is opaque: answers
+// refer to the option by its kind.
 func (l *line) option(v wire.Value) {
 	o := golden.Open(v)
 	id, kind, name := o.Take("optionId"), o.Take("kind"), o.Take("name")
@@ -233,8 +231,7 @@ func (l *line) implementation(o golden.Object, key string) {
 	l.Pair(key, v)
 }
 
-// answer shows a response. In a response to a request shown just above, the
-// method is not repeated.
+// answer shows a response. shown says that the line above is the request; then the method is not repeated.
 func (l *line) answer(e transcript.Entry, v wire.Value, shown bool) {
 	if e.Ref == 0 {
 		l.Word("response to no request")
@@ -334,17 +331,17 @@ func (l *line) methodThen(e transcript.Entry, shown bool, word string) {
 	l.Word(word)
 }
 
-// line builds the text of one message.
+// line builds the text line of one message.
 type line struct {
 	*golden.Line
 	mask *golden.Mask
 	// exact shows the kinds of chunks by their full names.
 	exact bool
-	// options tells how the options of a permission request are called.
+	// options returns the label of an option of a permission request, by its id.
 	options func(id string) string
-	// about is the tool call of the permission request that is answered.
+	// about is the id of the tool call of the permission request that is answered.
 	about string
-	// prompt tells the answer to one of several open prompts; 0 else.
+	// prompt is the number of the prompt that is answered if several are open, else 0.
 	prompt int
 	// session is named at the end of the line.
 	session string
@@ -354,8 +351,8 @@ type line struct {
 	merged wire.Value
 }
 
-// frame is the text of one frame. shown says that the request a response
-// answers is the line above, so that the response need not name it. v is e, parsed.
+// frame returns the text of one frame. shown says that the line above is the request that this response answers, so
+// the response need not name it. v is the parsed entry.
 func (l *line) frame(e transcript.Entry, v wire.Value, shown bool) string {
 	l.Word(golden.Arrow(e.Source))
 	switch e.Kind {

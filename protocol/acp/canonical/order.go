@@ -40,7 +40,7 @@ import (
 // without changing the order of dependent items, so it is the same for every
 // arrival order that keeps them.
 
-// lane collects, for one section, the last items that later ones depend on.
+// lane has, for one section, the last items that later items depend on.
 type lane struct {
 	strong   int            // the last content, act or line of the connection
 	acted    int            // the last act
@@ -52,17 +52,17 @@ type lane struct {
 	answered map[int]int    // the last answer to each request
 }
 
-// orderer finds what depends on what among the items of one connection.
+// orderer finds the dependencies between the items of one connection.
 type orderer struct {
 	items   []item
 	lanes   map[int]*lane
 	barrier int // the last item of the connection as a whole
 	related func(effect, answer *item) bool
-	// inserted is the last item that says of a prompt that it is part of the conversation.
+	// inserted has, by prompt, the last item which shows that the prompt is part of the conversation.
 	inserted map[int]int
 }
 
-// edge says that a comes before b.
+// edge notes that item a must come before item b.
 func (o *orderer) edge(a, b int) {
 	if a >= 0 && a != b {
 		o.items[a].after = append(o.items[a].after, b)
@@ -109,7 +109,7 @@ func (o *orderer) link() {
 	}
 }
 
-// strong links an item that keeps its place among all content of a section.
+// strong links an item that keeps its place among all content of its section.
 func (o *orderer) strong(i int, l *lane) {
 	it := &o.items[i]
 	o.edge(l.strong, i)
@@ -128,8 +128,7 @@ func (o *orderer) strong(i int, l *lane) {
 	l.strong = i
 }
 
-// connection links an item that belongs to no session: it keeps its place
-// among the content of all.
+// connection links an item that belongs to no session. It keeps its place among the content of all sections.
 func (o *orderer) connection(i int) {
 	o.lane(0)
 	for _, l := range o.lanes {
@@ -153,8 +152,8 @@ func (o *orderer) update(i int) {
 	l.updates[it.call] = i
 }
 
-// answer links our answer with what it comes after. Nothing need be linked with
-// what comes after it: an answer is shown as soon as it can be.
+// answer links an answer of the editor with the items that must come before it. No other links are needed, because an
+// answer is shown as early as possible.
 func (o *orderer) answer(i int) {
 	it := &o.items[i]
 	l := o.lane(it.lane)
@@ -179,8 +178,8 @@ func (o *orderer) answer(i int) {
 	}
 }
 
-// shows reports whether the order of an item and the answer to a permission
-// request says whether the agent waited for it.
+// shows reports whether the order of an item and of the answer to a permission request proves anything about whether
+// the agent waited for the answer.
 func (o *orderer) shows(i, a int) bool {
 	it, ans := &o.items[i], &o.items[a]
 	if it.effect != "" {
@@ -204,7 +203,7 @@ func (o *orderer) state(i int) {
 	l.states[it.kind] = i
 }
 
-// bound makes an answer of the agent a bound of state updates.
+// bound lets an answer of the agent separate the state updates before it from those after it.
 func (o *orderer) bound(i int, l *lane) {
 	switch o.items[i].entry.Method {
 	case "session/set_mode", "session/set_config_option":
@@ -223,8 +222,8 @@ func (o *orderer) bound(i int, l *lane) {
 	}
 }
 
-// relation tells whether an effect may be that of the call an answer is about:
-// unless it is named by another call and not by this one.
+// relation returns a function that reports whether an effect may belong to the tool call of a permission answer. It
+// may, unless only another call names the file or command of the effect.
 func (r *reader) relation() func(effect, answer *item) bool {
 	return func(effect, answer *item) bool {
 		if answer.call == "" {
@@ -250,7 +249,7 @@ func (c *call) names(text []byte) bool {
 	return slices.ContainsFunc(c.raws, func(raw []byte) bool { return bytes.Contains(raw, text) })
 }
 
-// canonical puts the items of one connection into the canonical order.
+// canonical sorts the items of one connection into the canonical order.
 func canonical(items []item, related func(effect, answer *item) bool) run {
 	o := orderer{items: items, lanes: map[int]*lane{}, barrier: -1, related: related, inserted: map[int]int{}}
 	o.link()
@@ -304,7 +303,7 @@ func inOrder(a, b *item) int {
 		cmp.Compare(a.text, b.text))
 }
 
-// first compares two items of which those that something is true of come first.
+// first compares two items: one with true comes before one with false.
 func first(a, b bool) int {
 	switch {
 	case a == b:
@@ -315,7 +314,7 @@ func first(a, b bool) int {
 	return 1
 }
 
-// rank puts state updates last, just above what bounds them.
+// rank returns the rank of an item in its section: state updates come after content, and free items last.
 func (it *item) rank() int {
 	switch it.role {
 	case state:

@@ -1,6 +1,5 @@
-// Package canonical is how transcripts of ACP version 1 become text: each message
-// on one line, with every field shown or hashed, in an order that is the same for
-// any two runs that differ only by an interleaving the protocol allows.
+// Package canonical turns transcripts of ACP into text: each message on one line, with every field shown or hashed.
+// The order of lines is the same for any two runs that differ only by an interleaving that the protocol allows.
 package canonical
 
 import (
@@ -14,12 +13,12 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Render returns the text of the frames among entries, one line each, and of
-// what happened to the process after its start (end of input, signals, exit).
-// Other entries are not shown. A caller that shuts the agent down itself
+// Render returns the text of the frames among entries, one line each, and of the events of the process after its
+// start (end of input, signals, exit). It omits other entries. A caller that shuts the agent down itself must leave
+// out the entries of the shutdown.
 // leaves the entries of that out.
 //
-// entries are gone through twice. What is kept of them is what has not settled: see settled.
+// It reads entries twice and keeps only the items that have not settled; see settled.
 func (v renderer) Render(entries iter.Seq[transcript.Entry], o golden.Options) string {
 	return v.render(entries, o, (*reader).settled)
 }
@@ -32,7 +31,7 @@ func (v renderer) render(entries iter.Seq[transcript.Entry], o golden.Options,
 	}
 	r := newReader(o, s)
 	r.v2 = v.v2
-	// The lines of one part are made while the next part is read.
+	// A goroutine writes the lines of one part while the next part is read.
 	parts, done := make(chan part, 8), make(chan struct{})
 	t := text{mask: r.mask, exact: o.Exact, several: len(s.sessions) > 1}
 	go func() {
@@ -52,14 +51,14 @@ func (v renderer) render(entries iter.Seq[transcript.Entry], o golden.Options,
 	return t.b.String()
 }
 
-// part is what has settled, and what the text of it needs.
+// part has settled items, and what their lines need.
 type part struct {
 	runs    []run
 	learned []learned
 	labels  map[int]map[string]string // as in reader
 }
 
-// run is what has settled of one connection.
+// run has the settled items of one connection.
 type run struct {
 	items []*item // in their order
 	loose []*item // what stands behind them, sorted by text
@@ -71,7 +70,7 @@ type learned struct {
 	id    string
 }
 
-// part gives away the items that were read, in the canonical order.
+// part returns the items read so far in the canonical order, and forgets them.
 func (r *reader) part() part {
 	p := part{learned: r.learned, labels: r.labels}
 	if r.o.Exact {
@@ -89,7 +88,7 @@ func (r *reader) part() part {
 	return p
 }
 
-// byConnection splits the items by process, each part with indexes of its own.
+// byConnection splits the items by process. The indexes in each part start at 0.
 func byConnection(items []item) [][]item {
 	var runs [][]item
 	var at []int
@@ -112,7 +111,7 @@ func byConnection(items []item) [][]item {
 	return runs
 }
 
-// line is the text of an item of a part.
+// line returns the text of an item of a part.
 func (t *text) line(p part, it *item, m *golden.Mask, shown bool) string {
 	l := line{Line: golden.NewLine(m), mask: m, exact: t.exact, prompt: it.prompt, merged: it.merged}
 	if len(it.joined) > 1 {
@@ -135,7 +134,7 @@ func (t *text) line(p part, it *item, m *golden.Mask, shown bool) string {
 	return l.frame(e, e.JSONIn(&t.doc), shown)
 }
 
-// text is the text as it grows.
+// text is the text while it is written.
 type text struct {
 	mask    *golden.Mask
 	exact   bool
@@ -147,7 +146,7 @@ type text struct {
 	last    int // Seq of what is shown in the line above; 0 is none
 }
 
-// part shows what has settled.
+// part writes the lines of a part.
 func (t *text) part(p part) {
 	for _, l := range p.learned {
 		t.mask.Learn(l.class, l.id)
@@ -191,9 +190,9 @@ func (t *text) show(p part, it *item) {
 // V1 returns the renderer of version 1.
 func V1() golden.Renderer { return renderer{} }
 
-// V2 returns the renderer of version 2. What says that a prompt is part of the conversation
-// stands below the prompt: the editor may have gone on meanwhile. The state idle bounds
-// what the answer to a prompt bounds in version 1.
+// V2 returns the renderer of version 2. Items which show that a prompt is part of the conversation are below the
+// prompt, because the editor may have sent other messages meanwhile. State updates are separated by the idle state
+// instead of the answer to a prompt.
 func V2() golden.Renderer { return renderer{v2: true} }
 
 type renderer struct {
@@ -207,7 +206,7 @@ func (v renderer) Survey() (see func(transcript.Entry), surveyed golden.Renderer
 	return func(e transcript.Entry) { v.survey.see(e, v.v2) }, v
 }
 
-// What the opaque ids of the protocol name.
+// These are the classes of opaque ids in the protocol.
 const (
 	sessionID  golden.IDClass = "sess"
 	callID     golden.IDClass = "call"
@@ -216,7 +215,7 @@ const (
 	cursor     golden.IDClass = "cursor"
 )
 
-// Line returns the text of any one entry for people.
+// Line returns the text of any entry for people.
 func (renderer) Line(e transcript.Entry) string {
 	if !e.Frame() {
 		return golden.Event(e)

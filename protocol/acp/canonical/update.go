@@ -7,8 +7,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// chunkName is the kind of a chunk as its message is called: a whole message
-// is not a chunk any more.
+// chunkName returns the name of a chunk's message: joined chunks are shown without the suffix _chunk.
 func (l *line) chunkName(kind string) string {
 	if l.exact {
 		return kind
@@ -40,8 +39,8 @@ func (l *line) command(v wire.Value) {
 	l.Rest(c)
 }
 
-// update shows the params of session/update. The session is the section the
-// line stands in; only what is wrong with it is shown here.
+// update shows the params of session/update. The section already names the session, so only an invalid session id is
+// shown.
 func (l *line) update(params wire.Value) {
 	p := golden.Open(params)
 	l.ownSession(p)
@@ -117,7 +116,7 @@ func (l *line) update(params wire.Value) {
 	l.Rest(p)
 }
 
-// configOption shows a SessionConfigOption: its id, its value, what it may be.
+// configOption shows a SessionConfigOption: its id, value and type.
 func (l *line) configOption(v wire.Value) {
 	o := golden.Open(v)
 	l.Formed(o, "id", golden.QuoteUnlessWord)
@@ -136,8 +135,8 @@ func isChunk(kind string) bool {
 	return false
 }
 
-// isState reports whether an update says how a session is, rather than what
-// happens in its conversation: it may come at any time.
+// isState reports whether an update tells a state of the session rather than an event of the conversation. Such an
+// update may come at any time.
 func isState(kind string) bool {
 	switch kind {
 	case "available_commands_update", "current_mode_update", "config_option_update", "session_info_update", "usage_update":

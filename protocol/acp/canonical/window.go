@@ -6,13 +6,11 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// A transcript may be of any length, so its text is made of parts that are independent of
-// each other: what a part holds has settled when nothing that comes later can stand in it.
-// That is so at the end of a turn, if nothing of before waits for an answer and no other
-// session or process is in its middle. What only the end of a transcript can tell is found
-// in a first look at it.
+// A transcript may have any length, so its text consists of independent parts. A part has settled when no later entry
+// can belong in it: at the end of a turn, if no earlier request waits for an answer and no other session or process
+// is active. A first pass over the transcript finds what only its end can tell.
 
-// survey is what is known of a transcript before any of it is shown.
+// survey is what the first pass finds out about a transcript.
 type survey struct {
 	opened   map[int]string   // the session that a session/new or session/fork opened, by Seq
 	answered map[int]int      // where the last answer is that stands below its request, by the Seq of that
@@ -22,10 +20,10 @@ type survey struct {
 	messages map[string]bool // ids of version 2: a message that is told as a whole may come in pieces later
 }
 
-// span is where something begins and ends, as Seqs.
+// span is from the first to the last Seq of a session or connection.
 type span struct{ first, last int }
 
-// around reports whether there is something of it before an entry and behind it, or just there.
+// around reports whether the span begins at or before an entry and ends after it.
 func (s *span) around(seq int) bool { return s.first <= seq && seq < s.last }
 
 func newSurvey() *survey {
@@ -41,7 +39,7 @@ func surveyOf(entries iter.Seq[transcript.Entry], v2 bool) *survey {
 	return s
 }
 
-// see takes in the next entry.
+// see adds the next entry to the survey.
 func (s *survey) see(e transcript.Entry, v2 bool) {
 	if !shown(e) {
 		return
@@ -77,8 +75,7 @@ func extend[K comparable](spans map[K]*span, key K, from, to int) {
 	spans[key] = &span{from, to}
 }
 
-// settled reports whether nothing that comes behind an entry can stand before it, or what
-// was read.
+// settled reports whether the part up to entry e has settled: no later entry can move into it.
 func (r *reader) settled(e transcript.Entry) bool {
 	if r.o.Exact || r.until > e.Seq {
 		return r.until <= e.Seq
@@ -93,7 +90,7 @@ func (r *reader) settled(e transcript.Entry) bool {
 		return false // the answer to a prompt that names no session
 	}
 	for _, s := range r.survey.sessions {
-		// The sections of sessions stand in the order in which these began.
+		// The sections of sessions come in the order in which the sessions began.
 		if s != its && (s.around(e.Seq) || s.last < e.Seq && s.first > its.first) {
 			return false
 		}
@@ -106,7 +103,7 @@ func (r *reader) settled(e transcript.Entry) bool {
 	return true
 }
 
-// forget drops what was given away.
+// forget drops the items that part has returned.
 func (r *reader) forget() {
 	r.items = make([]item, 0, len(r.items))
 	r.learned, r.labels = nil, map[int]map[string]string{}

@@ -14,7 +14,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// The colours of what stands beside the agent's text, as codes of SGR.
+// These are the colours of lines about what the agent does, as SGR codes.
 const (
 	faint = "2"
 	red   = "31"
@@ -24,7 +24,7 @@ const (
 // most is how many lines of a diff or of a terminal are shown.
 const most = 40
 
-// think keeps a piece of a thought until its line is whole.
+// think keeps a piece of a thought until its line is complete.
 func (s *screen) think(text string) {
 	if s.Output != "text" {
 		return
@@ -45,7 +45,7 @@ func (s *screen) endThought() {
 	}
 }
 
-// lines are asides of one kind, a line each; empty ones are left out.
+// lines shows each line of a text as an aside, except empty ones.
 func (s *screen) lines(what, text string) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimRight(line, " \r\n"); line != "" {
@@ -54,7 +54,7 @@ func (s *screen) lines(what, text string) {
 	}
 }
 
-// showPlan shows the entries of a plan that were not there before as they are now.
+// showPlan shows the entries of a plan that are new or have changed.
 func (s *screen) showPlan(entries wire.Value) {
 	lines := lists.Collect(entries.Items(), func(e wire.Value) string {
 		return OneLine(e.Get("status").Str() + ": " + e.Get("content").Str())
@@ -68,8 +68,8 @@ func (s *screen) showPlan(entries wire.Value) {
 	s.plan = now
 }
 
-// diff shows what a tool call changes in a file: so many lines taken out, so many put
-// in, and which; the same change only once.
+// diff shows a change of a file by a tool call, with the numbers of removed and added lines. It shows the same change
+// only once.
 func (s *screen) diff(d mockclient.FileDiff) {
 	s.mu.Lock()
 	again := s.differed[d]
@@ -93,7 +93,7 @@ func (s *screen) diff(d mockclient.FileDiff) {
 	s.block(lines)
 }
 
-// block shows lines below an aside; those of a diff in its colours.
+// block shows lines below an aside. It colours the lines of a diff.
 func (s *screen) block(lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,8 +113,8 @@ func (s *screen) block(lines []string) {
 	}
 }
 
-// terminal shows a command when it begins, and when the agent has released it what it
-// printed and how it ended.
+// terminal shows a command when it starts. It shows the output and the exit status when the agent has released the
+// terminal.
 func (s *screen) terminal(e transcript.Entry) {
 	switch {
 	case e.Source == transcript.Agent && e.Kind == transcript.Request && e.Method == "terminal/create":
@@ -144,13 +144,13 @@ func (s *screen) terminal(e transcript.Entry) {
 	}
 }
 
-// terminal is what has been shown of one.
+// terminal is a command's last known output, and whether the command has ended and was shown.
 type terminal struct {
 	output         string // as it was last read
 	ended, printed bool
 }
 
-// ending is how a command ended, as the protocol has it.
+// ending returns how a command ended, as text.
 func ending(status wire.Value) string {
 	if signal := status.Get("signal"); signal.Kind() == wire.String {
 		return "ended by " + OneLine(signal.Str())
@@ -158,7 +158,7 @@ func ending(status wire.Value) string {
 	return "ended with status " + string(status.Get("exitCode").Raw())
 }
 
-// under is a path as seen from a folder that it is in, else as it is.
+// under returns a path relative to dir if it is inside dir, else the path itself.
 func under(dir, path string) string {
 	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
 		return rel
@@ -166,14 +166,14 @@ func under(dir, path string) string {
 	return path
 }
 
-// child is a subagent, which is shown below the session that delegates to it.
+// child is a subagent. It is shown below the session that delegates to it.
 type child struct {
 	depth int // of the session's own children: 1
 	title string
 	text  strings.Builder // what it has said and no line shows yet
 }
 
-// announce shows what a session tells of its child.
+// announce shows an update from a session about its child.
 func (s *screen) announce(depth int, u wire.Value) {
 	id := u.Get("sessionId").Str()
 	c := s.children[id]
@@ -189,7 +189,7 @@ func (s *screen) announce(depth int, u wire.Value) {
 	}
 }
 
-// ofChild shows an update in the session of a child: whole lines of its text, and its tool calls.
+// ofChild shows an update in a child's session: whole lines of text, and tool calls.
 func (s *screen) ofChild(session string, c *child, u wire.Value) {
 	switch u.Get("sessionUpdate").Str() {
 	case "agent_message_chunk":
@@ -204,7 +204,7 @@ func (s *screen) ofChild(session string, c *child, u wire.Value) {
 	}
 }
 
-// flush shows what a child has said.
+// flush shows the text of a child.
 func (s *screen) flush(c *child) {
 	for line := range strings.Lines(c.text.String()) {
 		s.below(c.depth, OneLine(c.title), OneLine(line))
@@ -212,7 +212,7 @@ func (s *screen) flush(c *child) {
 	c.text.Reset()
 }
 
-// below is aside for a child of some depth.
+// below shows an aside that is indented by the depth of a child.
 func (s *screen) below(depth int, what, line string) {
 	s.indent = strings.Repeat("  ", depth)
 	s.aside(what, line)

@@ -10,11 +10,11 @@ import (
 	"github.com/acp-test/acp-test/mockclient"
 )
 
-// mention is a file in a prompt that was typed: @ and its path in the workspace.
+// mention matches a file in a typed prompt: @ and its path in the workspace.
 var mention = lazy.Regexp(`(?:^|\s)@(\S+)`)
 
-// blocks are the text of a prompt and what is attached to it: with the first prompt what the user
-// named beside it, and files of the workspace that the text mentions, if it was typed.
+// blocks returns a prompt's text and attachments. The first prompt has the files and URLs that the user named in the
+// options. A typed prompt also has the files of the workspace that its text mentions.
 func (t *Client) blocks(text string) ([]mockclient.Content, error) {
 	blocks, files := []mockclient.Content{mockclient.Text(text)}, t.options.Attach
 	t.options.Attach = nil

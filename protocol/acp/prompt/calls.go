@@ -11,14 +11,14 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// callBook knows the tool calls of all sessions, from their updates and from
-// permission requests: either may name no more than the id.
+// callBook has what is known about the tool calls of all sessions. It learns from updates and from permission
+// requests, each of which may name only the id.
 type callBook struct {
 	mu    sync.Mutex
 	known map[[2]string]*toolCall // by session and id
 }
 
-// observe watches the transcript, under its lock.
+// observe records a new entry of the transcript, under the transcript's lock.
 func (b *callBook) observe(e transcript.Entry) {
 	var said wire.Value
 	switch {
@@ -41,7 +41,7 @@ func (b *callBook) observe(e transcript.Entry) {
 	b.known[key].learn(said)
 }
 
-// get is what is known of a tool call by now.
+// get returns what is known about a tool call so far.
 func (b *callBook) get(session, id string) toolCall {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,8 +57,8 @@ func (b *callBook) get(session, id string) toolCall {
 // pathKeys are the members of rawInput in which known agents name a file.
 var pathKeys = []string{"path", "file_path", "filePath", "filepath", "abs_path", "absolute_path", "notebook_path", "to"}
 
-// toolCall is what is known of a tool call. Paths are all that were ever named, diffs
-// and words those of the latest content.
+// toolCall is what is known about a tool call. paths are all paths that were ever named; diffs and words are those of
+// the latest content.
 type toolCall struct {
 	id, title, kind, status string
 	words                   string
@@ -66,7 +66,7 @@ type toolCall struct {
 	diffs                   []mockclient.FileDiff
 }
 
-// line is a tool call in a line, with the reason of one that failed. An empty status is the latest.
+// line returns a tool call as one line, with the reason if it failed. An empty status means the latest one.
 func (c toolCall) line(status string) string {
 	status = cmp.Or(status, c.status)
 	line := fmt.Sprintf("%s (%s, %s)", OneLine(cmp.Or(c.title, c.id)), OneLine(c.kind), OneLine(status))
@@ -76,7 +76,7 @@ func (c toolCall) line(status string) string {
 	return line
 }
 
-// learn adds what an announcement, an update or a permission request says.
+// learn adds the members of an announcement, an update or a permission request.
 func (c *toolCall) learn(v wire.Value) {
 	set := func(to *string, key string) {
 		if v := v.Get(key); v.Kind() == wire.String {

@@ -15,9 +15,9 @@ import (
 	"github.com/acp-test/acp-test/mockclient"
 )
 
-// Console is the terminal at which a user types. Lines are edited by golang.org/x/term,
-// which is here already and knows history and completion. Only what is typed while a
-// line is asked for is taken; what it shows goes to Out.
+// Console is the terminal at which a user types. The package golang.org/x/term edits lines, because it is a
+// dependency already and supports history and completion. Console reads keys only while it asks for a line. It writes
+// to Out.
 type Console struct {
 	In  *os.File
 	Out io.Writer
@@ -27,8 +27,8 @@ type Console struct {
 	history term.History // of the prompts of this session; it is not kept on the disk
 }
 
-// read takes what is typed until ctx ends. One goroutine reads for all who ask: what
-// one of them does not wait for any more is there for the next.
+// read reads typed bytes until ctx ends. One goroutine reads for all callers: bytes that one caller no longer waits
+// for go to the next.
 func (c *Console) read(ctx context.Context, to []byte) (int, error) {
 	if c.keys == nil {
 		c.keys = make(chan []byte)
@@ -62,7 +62,7 @@ func (c *Console) read(ctx context.Context, to []byte) (int, error) {
 	return n, nil
 }
 
-// answer asks for a line as the terminal edits it, so that Ctrl-C stays an interrupt.
+// answer asks for a line that the terminal itself edits, so that Ctrl-C stays an interrupt.
 func (c *Console) answer(ctx context.Context, question string) (string, error) {
 	if _, err := io.WriteString(c.Out, question); err != nil {
 		return "", err
@@ -81,8 +81,7 @@ func (c *Console) answer(ctx context.Context, question string) (string, error) {
 	}
 }
 
-// keyboard is what a line is edited on: in raw mode, in which Ctrl-C is a key that
-// takes the line back and not an interrupt.
+// keyboard reads keys for line editing in raw mode, in which Ctrl-C is a key that clears the line, not an interrupt.
 type keyboard struct {
 	ctx context.Context
 	*Console
@@ -106,7 +105,7 @@ func (k keyboard) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// line asks for a prompt. The end of the input (Ctrl-D) is io.EOF.
+// line asks for a prompt. At the end of the input (Ctrl-D) it returns io.EOF.
 func (c *Console) line(ctx context.Context, commands func() []string) (string, error) {
 	before, err := term.MakeRaw(int(c.In.Fd()))
 	if err != nil {
@@ -135,8 +134,8 @@ func (c *Console) line(ctx context.Context, commands func() []string) (string, e
 	return line, err
 }
 
-// completed is the longest beginning that all words have that begin so, with a space
-// behind the only one.
+// completed returns the longest common beginning of all words that begin with begun. If there is only one such word,
+// it adds a space.
 func completed(begun string, words []string) string {
 	fits := lists.Where(words, func(w string) bool { return strings.HasPrefix(w, begun) })
 	if len(fits) == 0 {
@@ -152,8 +151,8 @@ func completed(begun string, words []string) string {
 	return common
 }
 
-// converse takes one prompt after the other until the input ends. A turn that does not
-// end well is no end of that, unless the agent is gone.
+// converse asks for prompts and sends them until the input ends. It goes on after a failed turn unless the agent has
+// exited.
 func (t *Client) converse(ctx context.Context) (string, error) {
 	t.screen.tell("help", "Enter sends, Tab completes the agent's commands, Ctrl-C cancels a turn, Ctrl-D or /exit ends")
 	t.conversing.Store(true)
@@ -188,7 +187,7 @@ func (t *Client) converse(ctx context.Context) (string, error) {
 	}
 }
 
-// slashes are the agent's commands as the user types them, from its latest list.
+// slashes returns the agent's latest commands as the user types them.
 func (t *Client) slashes() []string {
 	var names []string
 	latest := mockclient.Updated("available_commands_update")

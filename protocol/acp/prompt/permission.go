@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// permission answers a permission request as the flags say, or as the user does.
+// permission answers a permission request, by the flags or by asking the user.
 func (t *Client) permission(r *mockclient.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -37,8 +37,8 @@ func (t *Client) permission(r *mockclient.Request) {
 	go t.ask(t.turning, r, call, offers)
 }
 
-// answer gives the answer to a permission request, unless the turn has been cancelled:
-// then there is none. The caller holds mu.
+// answer answers a permission request with an option. After a cancel, or without an option, it answers cancelled. The
+// caller holds mu.
 func (t *Client) answer(r *mockclient.Request, option, why string) {
 	if t.cancelled || option == "" {
 		r.Reply(mockclient.CancelledOutcome())
@@ -48,8 +48,8 @@ func (t *Client) answer(r *mockclient.Request, option, why string) {
 	r.Reply(mockclient.Selected(option))
 }
 
-// choose finds the id of the option to choose, "" if there is none, and why it
-// is not to allow.
+// choose returns the id of the option to choose, "" if there is none. why is the reason if that option does not allow
+// the call.
 func (t *Client) choose(call toolCall, offers []offer) (option, why string) {
 	why = t.refusal(call)
 	if why == "" {
@@ -61,7 +61,7 @@ func (t *Client) choose(call toolCall, offers []offer) (option, why string) {
 	return cmp.Or(offered(offers, mockclient.RejectOnce), offered(offers, mockclient.RejectAlways)), why
 }
 
-// refusal says why a tool call is not allowed, "" if it is.
+// refusal returns why a tool call is not allowed, "" if it is allowed.
 func (t *Client) refusal(call toolCall) string {
 	edits := call.kind == "edit"
 	writes := edits || call.kind == "delete" || call.kind == "move" || len(call.diffs) > 0
@@ -82,8 +82,8 @@ func (t *Client) refusal(call toolCall) string {
 	return ""
 }
 
-// inside reports whether a path stays in a folder, whatever links are on it. A
-// relative one begins there.
+// inside reports whether a path is inside a folder after all symbolic links are resolved. A relative path begins in
+// the folder.
 func inside(dir, path string) bool {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
@@ -92,7 +92,7 @@ func inside(dir, path string) bool {
 	if err != nil {
 		return false
 	}
-	// What is not there yet is where its folder is. A link to nowhere is there.
+	// A path that does not exist yet is where its folder is. A dangling link exists.
 	rest := ""
 	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(at); err != nil && at != filepath.Dir(at) {
@@ -107,8 +107,8 @@ func inside(dir, path string) bool {
 	}
 }
 
-// permit is what a choice for always is about: tool calls of one kind and title. An
-// agent may take it for more.
+// permit identifies the calls that a choice for always applies to: those of one kind and title. The agent may apply
+// the choice to more calls.
 type permit struct{ kind, title string }
 
 // offer is an option of a permission request.
@@ -124,7 +124,7 @@ func offersOf(options wire.Value) []offer {
 	return list
 }
 
-// remembered is the option that the user chose for always, else "".
+// remembered returns the id of the option that the user chose for always, else "".
 func (t *Client) remembered(call toolCall, offers []offer) string {
 	if kind := t.always[permit{call.kind, call.title}]; kind != "" {
 		return offered(offers, kind)
@@ -132,12 +132,12 @@ func (t *Client) remembered(call toolCall, offers []offer) string {
 	return ""
 }
 
-// offered is the id of the first option of a kind, else "".
+// offered returns the id of the first option of a kind, else "".
 func offered(offers []offer, kind string) string {
 	return lists.First(offers, func(o offer) bool { return o.kind == kind }).id
 }
 
-// ask puts a permission request to the user, and answers it.
+// ask asks the user about a permission request and answers it.
 func (t *Client) ask(ctx context.Context, r *mockclient.Request, call toolCall, offers []offer) {
 	t.asking.Lock()
 	defer t.asking.Unlock()
@@ -162,7 +162,7 @@ func (t *Client) ask(ctx context.Context, r *mockclient.Request, call toolCall, 
 	t.answer(r, id, why)
 }
 
-// question asks until there is an answer. It is none if the input or ctx ends.
+// question asks until the user chooses an option; ok is false if the input or ctx ends.
 func (t *Client) question(ctx context.Context, call toolCall, offers []offer) (offer, bool) {
 	if len(offers) == 0 {
 		return offer{}, false

@@ -18,25 +18,24 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Outputs are the ways to show a session.
+// Outputs returns the ways to show a session.
 func Outputs() []string { return []string{"text", "simple", "jsonl"} }
 
-// Screen is where a session is shown.
+// Screen is the output for a session.
 type Screen struct {
 	// Output is one of Outputs.
 	Output string
 	// Out gets what the agent says, Err what it does.
 	Out, Err io.Writer
-	// Paint gives a text on Err a colour, by the code of an SGR sequence; on what shows
-	// none it returns the text as it is.
+	// Paint returns a text in a colour, given as an SGR code. It returns the text unchanged if Err shows no colours.
 	Paint func(code, text string) string
-	// Secrets are taken out of what is shown; nil: none.
+	// Secrets are removed from all output; nil removes nothing.
 	Secrets *secret.Finder
 
 	both bool // Out and Err are one terminal or file
 }
 
-// clean is the screen on which no secrets are shown.
+// clean returns a screen that removes secrets.
 func (to Screen) clean() Screen {
 	to.both = sameFile(to.Out, to.Err)
 	if to.Secrets != nil {
@@ -45,9 +44,8 @@ func (to Screen) clean() Screen {
 	return to
 }
 
-// screen shows a session while it goes on. It reads the transcript in a
-// goroutine of its own: who reads what it prints may be slow, and must not hold
-// up the agent or a cancel.
+// screen shows a running session. Its own goroutine reads the transcript, because a slow reader of the output must
+// not delay the agent or a cancel.
 type screen struct {
 	Screen
 	log    *transcript.Transcript
@@ -64,7 +62,7 @@ type screen struct {
 	reasons map[int]string
 	shown   int // the last entry that has been dealt with
 	waiting map[int][]chan struct{}
-	// differed are the changes that have been shown, in a question for instance.
+	// differed has the changes that were shown already, for instance in a question.
 	differed map[mockclient.FileDiff]bool
 
 	// of the goroutine
@@ -84,7 +82,7 @@ type screen struct {
 	indent    string            // of the next line beside what the agent says
 }
 
-// watch begins to show what comes into a transcript.
+// watch returns a screen that shows new entries of a transcript.
 func (to Screen) watch(log *transcript.Transcript, work string, asks bool) *screen {
 	s := &screen{
 		Screen: to, log: log,
@@ -123,7 +121,7 @@ func (s *screen) follow() {
 	}
 }
 
-// reached tells those who wait for an entry to be shown.
+// reached wakes those who wait until an entry is shown.
 func (s *screen) reached(seq int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +132,7 @@ func (s *screen) reached(seq int) {
 	delete(s.waiting, seq)
 }
 
-// await waits until an entry, and all before it, has been shown, or until ctx ends.
+// await waits until an entry and all earlier ones are shown, or until ctx ends.
 func (s *screen) await(ctx context.Context, seq int) {
 	s.mu.Lock()
 	if s.shown >= seq {
@@ -151,7 +149,7 @@ func (s *screen) await(ctx context.Context, seq int) {
 	}
 }
 
-// finish shows what is left, unless ctx ends: then whoever reads does not.
+// finish waits until all is shown, or until ctx ends because nobody reads the output.
 func (s *screen) finish(ctx context.Context) error {
 	close(s.quit)
 	select {
@@ -167,7 +165,7 @@ func (s *screen) finish(ctx context.Context) error {
 	}
 }
 
-// tell puts a line beside what the agent says, behind a word that says what it is.
+// tell writes a line to Err, with a word before it that says what the line is about.
 func (s *screen) tell(what, line string) {
 	s.beside("", what, line)
 }
@@ -199,13 +197,13 @@ func (s *screen) endLine() {
 	}
 }
 
-// breakLine ends what is begun, a thought and a line of the agent's text.
+// breakLine ends an unfinished thought and an unfinished line of the agent's text.
 func (s *screen) breakLine() {
 	s.endThought()
 	s.endLine()
 }
 
-// aside is a line about what the agent does.
+// aside shows a line about what the agent does.
 func (s *screen) aside(what, line string) {
 	if s.Output != "text" {
 		return
@@ -301,7 +299,7 @@ func (s *screen) update(u wire.Value) {
 		if slices.Contains(s.told, id) {
 			return
 		}
-		// One that had to be permitted may never have been announced.
+		// A call that needed a permission may never have been announced.
 		if !slices.Contains(s.open, id) {
 			s.broken = true
 			s.open = append(s.open, id)
@@ -315,7 +313,7 @@ func (s *screen) update(u wire.Value) {
 	}
 }
 
-// say puts out a piece of a message. A new message begins on a new line.
+// say shows a chunk of a message. A new message begins on a new line.
 func (s *screen) say(id string, content wire.Value) {
 	s.endThought()
 	other := s.broken
@@ -335,7 +333,7 @@ func (s *screen) say(id string, content wire.Value) {
 	s.put([]byte(printable.Text(text)))
 }
 
-// tool is the one line of a tool call. An empty status is the latest.
+// tool shows a tool call as one line, and its changes. An empty status means the latest one.
 func (s *screen) tool(id, status string) {
 	c := s.calls.get(s.session, id)
 	s.aside("tool", c.line(status))
@@ -373,7 +371,7 @@ func sameFile(a, b io.Writer) bool {
 	return err1 == nil && err2 == nil && os.SameFile(one, other)
 }
 
-// OneLine makes what an agent names fit a line.
+// OneLine returns a text as a single line that is safe to print, at most 200 characters long.
 func OneLine(text string) string {
 	return printable.Line(strings.Join(strings.Fields(text), " "), 200)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// servers are the MCP servers that the agent takes: each takes stdio, and says which of
-// the others.
+// servers returns the MCP servers that the agent supports. Each agent supports stdio; its capabilities name the other
+// transports.
 func (t *Client) servers() []any {
 	return slices.DeleteFunc(slices.Clone(t.options.MCP), func(s any) bool {
 		remote, ok := s.(mockclient.HTTPServer)
@@ -27,7 +27,7 @@ func (t *Client) servers() []any {
 	})
 }
 
-// configure puts the session into the mode and sets the options that the user wants.
+// configure sets the mode, the model and the options that the user wants.
 func (t *Client) configure(ctx context.Context) error {
 	if mode := t.options.Mode; mode != "" {
 		if err := t.setMode(ctx, mode); err != nil {
@@ -53,7 +53,7 @@ func (t *Client) configure(ctx context.Context) error {
 	return nil
 }
 
-// setMode sets a mode, or, where the agent has them as an option, that.
+// setMode sets a mode, or the option for the mode if the agent has no modes.
 func (t *Client) setMode(ctx context.Context, mode string) error {
 	modes := t.session.Result().Path("modes.availableModes")
 	if modes.Find("id", mode).Exists() {
@@ -104,7 +104,7 @@ func ids(list wire.Value, key string) []string {
 	return lists.Collect(list.Items(), func(v wire.Value) string { return OneLine(v.Get(key).Str()) })
 }
 
-// absent says that the agent has no such thing, and which it has.
+// absent returns a sentence that the agent has no mode or option of a name, and which ones it has.
 func absent(what, name string, known []string) string {
 	if len(known) == 0 {
 		return "the agent has no " + what + "s in this session"

@@ -5,21 +5,21 @@ import (
 	"fmt"
 )
 
-// Status is the exit status of a turn that did not end well. Why has been said.
+// Status is the exit status of a turn that did not end well. The reason has been printed already.
 type Status int
 
 func (s Status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// Codes are the ways to tell by the exit status how a turn ended.
+// Codes returns the ways to report the end of a turn by the exit status.
 func Codes() []string { return []string{"simple", "acp"} }
 
-// of are the exit statuses of acp; simple has 1 for all. What is not listed is 1 too.
+// of has the exit statuses for the codes acp. All other ends, and all for the codes simple, are 1.
 var of = map[string]int{
 	"max_tokens": 3, "max_turn_requests": 4, "refusal": 5, "cancelled": 6, "tool": 7, "timeout": 124,
 }
 
-// verdict is the exit status of the command, with the reason on stderr. code is
-// what an interrupt asked for.
+// verdict returns the exit status of the command and prints the reason to stderr. code is the exit status for an
+// interrupt, else 0.
 func (t *Client) verdict(code int, began bool, stop string, err error) error {
 	end := func(code int, format string, args ...any) error {
 		fmt.Fprintf(t.options.Err, "acp-test: "+format+"\n", args...)
@@ -54,7 +54,7 @@ func (t *Client) verdict(code int, began bool, stop string, err error) error {
 	return nil
 }
 
-// interrupted says how a turn ended that the user interrupted.
+// interrupted returns a sentence about how an interrupted turn ended.
 func interrupted(began bool, stop string, err error) string {
 	switch {
 	case !began:

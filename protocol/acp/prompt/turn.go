@@ -1,5 +1,5 @@
-// Package prompt is a minimal ACP editor for a terminal: one turn with a user's own
-// agent, which may do what the user lets it.
+// Package prompt is a minimal ACP editor for a terminal. It runs one turn with a user's own agent, which may do what
+// the user allows.
 package prompt
 
 import (
@@ -21,17 +21,17 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Agent is a user's agent as it is started for the user, and not for a test.
+// Agent is an agent that runs for a user, not for a test.
 type Agent struct {
 	Name string
-	// Command starts it; one that runs already has no Path. Terminals have its Env.
+	// Command starts the agent; its Path is "" if the agent already runs. Terminals get its Env.
 	Command transport.Command
-	// Reach is the way to an agent over a network; nil is its stdio.
+	// Reach is the connection to an agent over a network; nil means stdio.
 	Reach transport.Reaching
 	Start time.Duration // how long it may take to answer
 }
 
-// started is the agent, which the log tells of.
+// started starts the agent or connects to it. The log records the connection.
 func (a Agent) started(ctx context.Context, log *transcript.Transcript) (*transport.Agent, error) {
 	switch {
 	case a.Reach == nil:
@@ -42,17 +42,16 @@ func (a Agent) started(ctx context.Context, log *transcript.Transcript) (*transp
 	return transport.StartServer(ctx, log, 0, a.Command, a.Reach)
 }
 
-// Options say what the user wants.
+// Options are the user's choices.
 type Options struct {
 	Agent Agent
-	// Work is the folder of the session; Resume is the id of the session to go on
-	// with, "" opens a new one.
+	// Work is the folder of the session. Resume is the id of the session to continue; "" opens a new one.
 	Work, Resume string
-	// MCP are the servers that the agent is given. Those that it does not take are left
-	// out, and a line says so.
+	// MCP are the servers for the agent. A line reports each server that the agent does not support and does not get.
 	MCP []any
-	// Mode is the mode to begin in, Model the value of the option that chooses the model; what an agent does
-	// not have of them a line tells. Settings are configuration options to set, each K=V.
+	// Mode is the mode to set first; Run returns an error if the agent does not have it. Model is the value for the
+	// option that chooses the model; if it cannot be set, a line says so. Settings are configuration options to set,
+	// each K=V.
 	Mode     string
 	Model    string
 	Settings []string
@@ -60,17 +59,17 @@ type Options struct {
 	// Converse the user types one prompt after the other at Console.
 	Text         string
 	ListCommands bool
-	// Attach are files, or URLs to link, that go with the first prompt. Of a Text that is Typed, and
-	// of what is typed at Console, so do the files of Work that it mentions behind an @.
+	// Attach are files, or URLs to link, for the first prompt. A typed prompt also has the files of Work that its
+	// text mentions with an @.
 	Attach   []string
 	Typed    bool
 	Converse bool
-	// Write lets the agent edit files below Work; Yolo whatever it asks for; with Ask the
-	// user is asked at Console about the rest.
+	// Write lets the agent edit files below Work. Yolo lets it do anything. With Ask, the user decides about the rest
+	// at Console.
 	Write, Yolo, Ask bool
-	// Timeout is how long a turn may take; 0 is for ever.
+	// Timeout is how long a turn may take; 0 is no limit.
 	Timeout time.Duration
-	// Codes is one of Codes: what the exit status tells.
+	// Codes is one of Codes(), which tells what the exit status means.
 	Codes string
 	// Version is that of this program.
 	Version string
@@ -81,7 +80,7 @@ type Options struct {
 	Screen
 }
 
-// Client is one connection with a user's agent, and the turns on it.
+// Client is one connection to a user's agent, with the turns on it.
 type Client struct {
 	options Options
 	agent   Agent
@@ -92,14 +91,14 @@ type Client struct {
 
 	editor  *mockclient.Editor
 	session *mockclient.Session
-	// interrupted is the exit status the first signal asks for, else 0; conversing is
-	// whether there may be a further turn.
+	// interrupted is the exit status for the first signal, 0 before it. conversing is whether another turn may
+	// follow.
 	interrupted atomic.Int32
 	conversing  atomic.Bool
 	late        atomic.Bool // the turn has taken too long
 
-	// mu makes a step of each of these: to prompt, to cancel, to answer a
-	// permission request. After a cancel, no answer may be a choice any more.
+	// mu is held while the client prompts, cancels, or answers a permission request. After a cancel, an answer must
+	// not choose an option.
 	mu        sync.Mutex
 	turning   context.Context // ends when the turn is cancelled or over; nil between turns
 	stop      context.CancelFunc
@@ -111,8 +110,7 @@ type Client struct {
 
 var errInterrupted = errors.New("interrupted")
 
-// New returns a client that has not begun. It ignores the end of ctx: a turn is to
-// be cancelled by Interrupt, and to end by itself.
+// New returns a client that is not started. The end of ctx does not stop the client: Interrupt cancels a turn.
 func New(ctx context.Context, o Options) *Client {
 	o.Screen = o.clean()
 	t := &Client{options: o, agent: o.Agent, log: o.Log, always: map[permit]string{}}
@@ -121,8 +119,7 @@ func New(ctx context.Context, o Options) *Client {
 	return t
 }
 
-// Run starts the agent, does what the user wants and ends the agent. Its error
-// is a Status, or what stood in the way of a turn.
+// Run starts the agent, runs the turns and stops the agent. It returns a Status, or the error that prevented a turn.
 func (t *Client) Run() error {
 	ctx := t.ctx
 	defer t.abort(nil)
@@ -153,7 +150,7 @@ func (t *Client) Run() error {
 	return t.verdict(int(code), began, stop, err)
 }
 
-// start brings the agent to where it takes prompts.
+// start starts the agent and prepares a session for prompts.
 func (t *Client) start(ctx context.Context, resume string) error {
 	agent, err := t.agent.started(ctx, t.log)
 	if err != nil {
@@ -199,7 +196,7 @@ func (t *Client) start(ctx context.Context, resume string) error {
 	return in(t.configure)
 }
 
-// loginAdvice says how to log in, if that is what the agent wants.
+// loginAdvice adds advice to an error with which the agent asks for a login.
 func (t *Client) loginAdvice(err error) error {
 	const authRequired = -32000 // ACP v1, ErrorCode
 	var rpc *mockclient.RPCError
@@ -216,7 +213,7 @@ func (t *Client) loginAdvice(err error) error {
 	return fmt.Errorf("%w: %s", err, advice)
 }
 
-// sayHow says which session this is, and how it was opened if that was asked.
+// sayHow prints the id of the session, and how it was opened if the user wanted to resume one.
 func (t *Client) sayHow(resume string) {
 	if resume == "" && t.options.Output != "text" {
 		return
@@ -228,7 +225,7 @@ func (t *Client) sayHow(resume string) {
 	t.screen.tell("session", OneLine(t.session.ID)+": "+how)
 }
 
-// turn gives the prompt and waits for the stop reason.
+// turn sends the prompt and waits for the stop reason.
 func (t *Client) turn(ctx context.Context, text string) (string, error) {
 	blocks, err := t.blocks(text)
 	if err != nil {
@@ -255,8 +252,8 @@ func (t *Client) turn(ctx context.Context, text string) (string, error) {
 	if rpc, ok := errors.AsType[*mockclient.RPCError](err); ok && rpc.Data != nil {
 		err = fmt.Errorf("%w: %s", err, OneLine(fmt.Sprint(rpc.Data)))
 	}
-	// From now on an interrupt has no turn to cancel. An agent that takes
-	// nothing may hold mu until it is ended.
+	// From here on there is no turn for an interrupt to cancel. An agent that does not read its input may hold mu
+	// until the agent is stopped.
 	if ctx.Err() == nil {
 		t.mu.Lock()
 		t.turning = nil
@@ -265,12 +262,12 @@ func (t *Client) turn(ctx context.Context, text string) (string, error) {
 	return stop, err
 }
 
-// cancelWait is how long an agent has, at most, to end a turn that took too long.
+// cancelWait is how long an agent may take to end a cancelled turn.
 const cancelWait = 10 * time.Second
 
 var errLate = errors.New("the agent did not end it when it was cancelled")
 
-// cancel cancels the turn; false if there is none.
+// cancel cancels the turn. It returns false if there is none.
 func (t *Client) cancel() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -283,9 +280,8 @@ func (t *Client) cancel() bool {
 	return true
 }
 
-// Interrupt does what a signal asks for: the first one cancels the turn, if there
-// is one; the next ends everything. Between the turns of a conversation there is nothing
-// for Ctrl-C to interrupt. It reports whether it ended everything.
+// Interrupt handles a signal. The first one cancels the turn, if there is one; the next one ends everything. Between
+// the turns of a conversation Ctrl-C interrupts nothing. It reports whether it ended everything.
 func (t *Client) Interrupt(s os.Signal) (ends bool) {
 	code := int32(130)
 	if s == syscall.SIGTERM {
@@ -307,7 +303,7 @@ func (t *Client) Interrupt(s os.Signal) (ends bool) {
 	return false
 }
 
-// explained is an error of the agent with all there is to say about it.
+// explained adds to an error of the connection what is known about its cause.
 func (t *Client) explained(ctx context.Context, err error) error {
 	if err == nil || t.editor == nil || errors.Is(err, errInterrupted) {
 		return err
@@ -353,15 +349,15 @@ func (t *Client) explained(ctx context.Context, err error) error {
 	return errors.New(text)
 }
 
-// How long an agent may take to name its commands, and after that to change its
-// mind: some send a list at once and a better one later.
+// These are how long an agent may take to send its commands, and how long a better list may take to follow: some
+// agents send a short list first.
 const (
 	commandsWait   = 5 * time.Second
 	commandsSettle = time.Second
 )
 
-// commands is the last list of commands the agent sends after it opened the
-// session; missing if there is none.
+// commands returns the last list of commands that the agent sends after it opened the session. The value is missing
+// if there is none.
 func (t *Client) commands(ctx context.Context) (wire.Value, error) {
 	var list wire.Value
 	after, patience := t.session.Request.Seq, commandsWait

@@ -1,5 +1,4 @@
-// Package recordings is what serving, replaying and converting sessions of ACP
-// version 1 need to know of it.
+// Package recordings has what serving, replaying and converting sessions of ACP need to know about the protocol.
 package recordings
 
 import (
@@ -13,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Agent is the default behaviour of a scripted agent, where its script says nothing.
+// Agent is the default behaviour of a scripted agent, which it shows wherever its script says nothing.
 type Agent struct{}
 
 // Cancels implements serve.Protocol.
@@ -59,7 +58,7 @@ func (Agent) Plain(e transcript.Entry, capabilities map[string]string) [][]byte 
 	return [][]byte{serve.Error(e.ID, "-32601", "method not found: "+e.Method)}
 }
 
-// Taken implements serve.Protocol: a prompt is answered at the end of its turn.
+// Taken implements serve.Protocol: the agent answers a prompt only at the end of its turn.
 func (Agent) Taken(transcript.Entry) [][]byte { return nil }
 
 // Owed implements serve.Protocol.
@@ -68,7 +67,7 @@ func (a Agent) Owed(e transcript.Entry, capabilities map[string]string) [][]byte
 	return lines[len(lines)-1:] // the answer
 }
 
-// initialized is the result of initialize.
+// initialized returns the result of initialize.
 func initialized(capabilities map[string]string) string {
 	return object(map[string]any{"protocolVersion": 1, "agentCapabilities": nested(capabilities),
 		"agentInfo": map[string]any{"name": scripted, "version": "1"}, "authMethods": []any{}})
@@ -77,8 +76,7 @@ func initialized(capabilities map[string]string) string {
 // scripted is the name of an agent that plays a script.
 const scripted = "acp-test-scripted"
 
-// nested are capabilities as an object, by their dotted paths. One that is no JSON is a
-// string.
+// nested returns capabilities as a nested object, from their dotted paths. A value that is no JSON becomes a string.
 func nested(capabilities map[string]string) map[string]any {
 	root := map[string]any{}
 	for _, path := range slices.Sorted(maps.Keys(capabilities)) {

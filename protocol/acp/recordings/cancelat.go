@@ -15,11 +15,10 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// CancelAt makes a scenario that goes as a recording up to an entry, cancels the turn that is
-// open there, and checks that it ends as cancelled. The cancel comes while the agent is
-// provably at work: the model is held in its reply, or a request of the agent has no answer.
-// Where nothing holds the agent at the entry, the scenario goes on until something does. The
-// error says why there is nothing to cancel, or that nothing holds the agent any more.
+// CancelAt makes a scenario that follows a recording up to an entry, cancels the turn that is open there, and checks
+// that the turn ends as cancelled. At the cancel something provably holds the agent: a gate holds the model's reply,
+// or a request of the agent has no answer. If nothing holds the agent at the entry, the scenario goes on until
+// something does. It returns an error if no turn is open or nothing holds the agent any more.
 func CancelAt(p *scenarios.Protocol, t *transcript.Transcript, seq int, title string) (*Converted, error) {
 	cut := cutting{t: t, at: seq, places: map[int]int{}}
 	if err := cut.find(p); err != nil {
@@ -51,7 +50,7 @@ func CancelAt(p *scenarios.Protocol, t *transcript.Transcript, seq int, title st
 	return c, nil
 }
 
-// cutting is a recording that is to be cancelled at an entry.
+// cutting is a recording that CancelAt cancels at an entry.
 type cutting struct {
 	t      *transcript.Transcript
 	at     int
@@ -66,7 +65,7 @@ type cutting struct {
 	places map[int]int // where entries of t are in out
 }
 
-// reply is the model's reply to a request; the zero value is no reply.
+// reply is the model's reply to a request; the zero value means no reply.
 type reply struct {
 	n          int
 	asked, end int // Seqs; 0 is none
@@ -74,14 +73,14 @@ type reply struct {
 	chunks     []piece
 }
 
-// piece is a piece of a reply.
+// piece is a piece of a model reply.
 type piece struct {
 	seq  int
 	kind string
 	text string
 }
 
-// find finds the turn and the replies of the model.
+// find finds the turn that is open at the entry, and the model's replies in it.
 func (c *cutting) find(p *scenarios.Protocol) error {
 	if c.at < 1 || c.at > c.t.Len() {
 		return fmt.Errorf("there is no frame #%d: the last one is #%d", c.at, c.t.Len())
@@ -117,7 +116,7 @@ func (c *cutting) find(p *scenarios.Protocol) error {
 	return c.stop()
 }
 
-// stop finds where the agent is held, from the entry on.
+// stop finds the first entry, from c.at on, at which something holds the agent, and sets c.at to it.
 func (c *cutting) stop() error {
 	for at := c.at; at < c.end; at++ {
 		if c.held(at) {
@@ -129,8 +128,8 @@ func (c *cutting) stop() error {
 		"can hold it there, and a cancel may come too late. Choose an earlier frame", c.at)
 }
 
-// held reports whether something holds the agent at an entry, and reads how much of the reply
-// is said by then.
+// held reports whether something holds the agent at an entry. It also notes how much of the model's reply has been
+// sent by then.
 func (c *cutting) held(at int) bool {
 	e := c.t.At(at)
 	if first := at == c.at; !first && (e.Kind != transcript.ModelRequest && e.Kind != transcript.Request || !c.mine(e)) {
@@ -160,7 +159,7 @@ func (c *cutting) mine(e transcript.Entry) bool {
 	return e.Session == c.prompt.Session || e.Session == "" && e.Source == transcript.Model
 }
 
-// reply reads what the model says in the turn: the reply that was the last to begin by an entry.
+// reply sets c.current to the last model reply of the turn that began by an entry.
 func (c *cutting) reply(by int) {
 	c.current = reply{}
 	for e := range c.t.Between(c.prompt.Seq, c.end-1) {
@@ -185,17 +184,17 @@ func (c *cutting) reply(by int) {
 	}
 }
 
-// lanes are those of requests that a turn waits for.
+// lanes are the lanes of the model requests that a turn waits for.
 var lanes = []string{fakellm.LaneMain, fakellm.LaneAfter, "record"}
 
-// holds reports whether a request of the agent stays without an answer until the turn is cancelled: it
-// waits for the user or for the end of a command. What an editor does at once proves nothing.
+// holds reports whether a request of the agent may stay unanswered until the turn is cancelled, because it waits for
+// the user or for the end of a command. A request that an editor answers at once proves nothing.
 func holds(q transcript.Entry) bool {
 	return q.Method == "session/request_permission" || q.Method == "terminal/wait_for_exit"
 }
 
-// carried is how many pieces of the current reply the agent has passed on by the entry, where
-// that is itself such a message and says what the model said.
+// carried returns how many pieces of the current model reply the agent had sent on at an entry. ok is false unless
+// the entry is a message chunk and the text so far is the model's.
 func (c *cutting) carried(at transcript.Entry) (pieces int, ok bool) {
 	kinds := map[string]string{"agent_message_chunk": "text", "agent_thought_chunk": "thinking"}
 	kind := kinds[acpframe.Update(at)]
@@ -220,7 +219,7 @@ func (c *cutting) carried(at transcript.Entry) (pieces int, ok bool) {
 	return 0, false
 }
 
-// open are the requests of the agent in the session that have no answer by an entry.
+// open returns the agent's requests in the session that are unanswered at an entry.
 func (c *cutting) open(by int) (list []transcript.Entry) {
 	for e := range c.t.Between(c.prompt.Seq, by) {
 		switch {
@@ -233,7 +232,7 @@ func (c *cutting) open(by int) (list []transcript.Entry) {
 	return list
 }
 
-// cancelled is the recording with the cancel in it.
+// cancelled returns the recording with the cancel in it.
 func (c *cutting) cancelled(classes transcript.Classifier) (*transcript.Transcript, error) {
 	out, err := transcript.New(c.t.Header(), transcript.Options{Classifier: classes})
 	if err != nil {
@@ -271,7 +270,7 @@ func (c *cutting) cancelled(classes transcript.Classifier) (*transcript.Transcri
 	return out, nil
 }
 
-// put appends an entry, of the recording or made here, whose Ref is one of the recording.
+// put appends an entry of the recording, or a new one. It translates the entry's Ref from the recording.
 func (c *cutting) put(e transcript.Entry) {
 	seq := e.Seq
 	e.Ref = c.places[e.Ref]
@@ -281,7 +280,8 @@ func (c *cutting) put(e transcript.Entry) {
 	}
 }
 
-// before puts what was until the entry. Of the current reply it leaves out what is held back.
+// before appends the entries up to the cancel. It leaves out the pieces of the current model reply that the gate
+// holds back.
 func (c *cutting) before() {
 	left := c.pieces
 	for e := range c.t.Between(1, c.at) {
@@ -299,7 +299,7 @@ func (c *cutting) before() {
 	}
 }
 
-// clipped is the entry of chunks with no more pieces than are left.
+// clipped returns an entry of chunks with at most left pieces, and reduces left by their number.
 func clipped(e transcript.Entry, left *int) transcript.Entry {
 	texts := slices.Collect(fakellm.ChunkTexts(e.JSON()))
 	n := min(len(texts), *left)
@@ -315,7 +315,7 @@ func clipped(e transcript.Entry, left *int) transcript.Entry {
 	return e
 }
 
-// answers puts the answer that a request got, if it got one.
+// answers appends the recorded answer to a request, if there is one.
 func (c *cutting) answers(q transcript.Entry) {
 	for e := range c.t.From(q.Seq + 1) {
 		if e.Source == transcript.Editor && e.Kind == transcript.Response && e.Ref == q.Seq {

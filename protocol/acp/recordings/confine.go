@@ -14,38 +14,37 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Confinement rewrites the frames of a recorded editor so that the agent which gets them
-// starts, contacts and opens nothing that the recording names outside of a folder.
+// Confinement rewrites the messages of a recorded editor. The agent that gets them must not start, contact or open
+// anything outside a folder.
 type Confinement struct {
-	// Root is the folder, Work the folder in it that relative paths begin in.
+	// Root is the folder. Relative paths begin in Work, a folder inside Root.
 	Root, Work string
-	// Server returns the entry of mcpServers that takes the place of a recorded one.
+	// Server returns the entry of mcpServers that replaces a recorded one.
 	Server func(Server) ([]byte, error)
-	// Outside makes a folder below Root that takes the place of one outside.
+	// Outside makes the folder below Root that replaces a recorded folder outside Root.
 	Outside func(dir string) error
-	// Kept, if set, is told in a sentence what the agent is not given.
+	// Kept, if set, is called with a sentence about each thing that the agent does not get.
 	Kept func(what string)
 }
 
-// ErrUnreadable says that a line names servers or folders and cannot be rewritten.
+// ErrUnreadable is the error for a line that is no JSON and may name programs or folders.
 var ErrUnreadable = errors.New("it is no JSON, and may name programs or folders")
 
-// telling finds in a line that is no JSON what a tolerant agent might still take for a
-// member that Frame rewrites.
+// telling matches text in a line that is no JSON but that a tolerant agent might read as a member which Frame
+// rewrites.
 var telling = lazy.Regexp(`(?i)mcpServers|cwd|additionalDirectories|file:|_meta|` +
 	strings.Join(runs, "|") + `|\\u`)
 
-// runs are members that name a program, its surroundings or an address.
+// runs are the members that name a program, its environment or an address.
 var runs = []string{"command", "args", "env", "url", "headers", "executable"}
 
-// traces are the members of _meta that carry the trace context of W3C.
+// traces are the members of _meta with a W3C trace context.
 var traces = []string{"traceparent", "tracestate", "baggage"}
 
-// opaque are members with texts for people and models, and with names of the protocol.
+// opaque are the members with texts for people and models, and with ids of the protocol.
 var opaque = []string{"text", "data", "blob", "sessionId"}
 
-// Frame returns a line of the editor as the agent may get it. The line is returned as it
-// is if nothing in it needs to change.
+// Frame returns a line of the editor in the form that the agent may get. It returns raw if nothing needs to change.
 func (c *Confinement) Frame(raw []byte) ([]byte, error) {
 	v, err := wire.Parse(raw)
 	if err != nil {
@@ -61,7 +60,7 @@ func (c *Confinement) Frame(raw []byte) ([]byte, error) {
 	return raw, nil
 }
 
-// rewriting is one frame under way.
+// rewriting is the state of rewriting one message.
 type rewriting struct {
 	*Confinement
 	changed bool
@@ -89,8 +88,7 @@ func (r *rewriting) list(v wire.Value, item func(wire.Value) []byte) []byte {
 	return slices.Concat([]byte("["), bytes.Join(items, []byte(",")), []byte("]"))
 }
 
-// members rewrites an object. Two members of a name stay two: agents differ in which they
-// take.
+// members rewrites an object. It keeps duplicate members, because agents differ in which one they use.
 func (r *rewriting) members(v wire.Value, member func(key string, m wire.Value) ([]byte, bool)) []byte {
 	var list [][]byte
 	for key, m := range v.Fields() {
@@ -132,8 +130,8 @@ func (r *rewriting) member(key string, m wire.Value) ([]byte, bool) {
 	return r.value(key, m), true
 }
 
-// names reports whether a value can name a program or an address: a capability called url,
-// which is an empty object, does not.
+// names reports whether a value may name a program or an address. A capability called url, which is an empty object,
+// does not.
 func names(v wire.Value) bool {
 	switch v.Kind() {
 	case wire.String:
@@ -144,8 +142,8 @@ func names(v wire.Value) bool {
 	return false
 }
 
-// meta keeps the trace context and plain values of a _meta. Agents take settings from the
-// rest, such as the program to run.
+// meta keeps the trace context of a _meta, and its numbers and booleans. From other values agents take settings, such
+// as the program to run.
 func (r *rewriting) meta(key string, m wire.Value) ([]byte, bool) {
 	trace := m.Kind() == wire.String && slices.Contains(traces, key)
 	if !trace && slices.Contains([]wire.Kind{wire.String, wire.Object, wire.Array}, m.Kind()) {
@@ -186,13 +184,12 @@ func (r *rewriting) text(key string, v wire.Value) []byte {
 	return []byte(serve.Quote(now))
 }
 
-// drive is the beginning of a path of Windows.
+// drive matches the beginning of a Windows path.
 var drive = lazy.Regexp(`^[A-Za-z]:[\\/]`)
 
-// within returns a path or file URI with a place below Root instead of one outside. Another
-// text stays as it is.
+// within returns a path or file URI, with a place below Root if it was outside. It does not change other texts.
 func (r *rewriting) within(s string) (string, error) {
-	// URLs are read without their control characters, and agents may read paths so.
+	// Parsers of URLs remove control characters, and agents may treat paths in the same way.
 	plain := strings.ReplaceAll(strings.TrimSpace(strings.Map(func(c rune) rune {
 		if c < ' ' || c == 0x7f {
 			return -1
@@ -229,7 +226,7 @@ func (r *rewriting) within(s string) (string, error) {
 	return s, nil
 }
 
-// place returns a path below Root: the path itself if it is one.
+// place returns a path below Root: the path itself if it is already below Root.
 func (r *rewriting) place(name string, foreign bool) string {
 	at := path.Clean(name)
 	if !path.IsAbs(at) && !drive().MatchString(name) {

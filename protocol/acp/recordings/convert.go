@@ -21,13 +21,14 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Converted is a recording as a scenario.
+// Converted is a scenario made from a recording.
 type Converted struct {
 	// Text is the file.
 	Text []byte
-	// Left are sentences about what of the recording is not in it.
+	// Left are sentences about parts of the recording that the scenario leaves out.
 	Left []string
-	// NoGolden says that no run of it says what was recorded, or no two say the same.
+	// NoGolden says that runs of the scenario cannot have a golden: they differ from the recording, or from each
+	// other.
 	NoGolden bool
 
 	work, home, temp string
@@ -35,9 +36,8 @@ type Converted struct {
 	frames           []transcript.Entry // what a run of it should log
 }
 
-// Golden is what the scenario's golden should say: all that the recorded agent
-// did, and the editor's part as a scenario has it. Options say what of this
-// agent is volatile; directories are known.
+// Golden returns the golden text for the scenario: all that the recorded agent did, and the editor's part as the
+// scenario plays it. o names what varies between runs of this agent; Golden itself replaces the directories.
 func (c *Converted) Golden(text golden.Renderer, o golden.Options) string {
 	o.Work, o.Home, o.Temp = c.work, c.home, c.temp
 	for _, r := range c.renamed {
@@ -52,12 +52,11 @@ func (c *Converted) Golden(text golden.Renderer, o golden.Options) string {
 	}, o)
 }
 
-// Convert makes a scenario of a recording: its prompts with what each waited
-// for, its permission answers, its cancels, the files that were read, and the
-// model's script: the one given, else what the recording has of the model, with a gate
-// wherever the editor did something in the middle of a stream. A recording of several
-// processes, one after the other, restarts the agent. Title is its first line. The error
-// says what of the recording a scenario cannot say.
+// Convert makes a scenario from a recording. The scenario has the prompts with what each waited for, the permission
+// answers, the cancels, and the files that were read. It has the model script model if that is given, else one made
+// from the recording, with a gate wherever the editor acted in the middle of a stream. If the recording has several
+// processes, one after the other, the scenario restarts the agent. title becomes the first line. It returns an error
+// if a scenario cannot express the recording.
 func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, model []byte) (*Converted, error) {
 	c := &converter{p: p, v2: p.Version == version2{}.Version(), t: t, ids: map[string]string{},
 		names: map[string]string{}, refs: map[int]string{}, answers: map[int]transcript.Entry{},
@@ -104,8 +103,7 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 	return &c.out, nil
 }
 
-// converter turns frames into lines, in one pass with some knowledge of what
-// comes.
+// converter turns messages into lines, in one pass after a look ahead.
 type converter struct {
 	p     *scenarios.Protocol
 	v2    bool // the recording is of version 2
@@ -143,13 +141,12 @@ type converter struct {
 	tail   []pattern       // what has come since the last line
 }
 
-// pattern is the frame that an act waits for, in words of a script.
+// pattern is the message that an act waits for, as words of a script.
 type pattern []script.Word
 
 func (p pattern) String() string { return fmt.Sprint([]script.Word(p)) }
 
-// seen is what a turn has shown so far: the newest kind of content, and how
-// often it came.
+// seen is what a turn has shown so far: the latest kind of content, and how many times each kind came.
 type seen struct {
 	pattern pattern
 	text    bool // that is a piece of a message
@@ -157,7 +154,7 @@ type seen struct {
 	counts  map[string]int
 }
 
-// ending is how a process of the recording ended.
+// ending is how a process in the recording ended.
 type ending struct {
 	at     int  // Seq where the editor began to end it, or it was gone
 	alone  bool // it ended without being told to
@@ -165,7 +162,7 @@ type ending struct {
 	status string // of an exit by itself
 }
 
-// rulesOff are the lines for the rules that the recorded editor itself breaks.
+// rulesOff returns lines that switch off the rules which the recorded editor itself breaks.
 func (c *converter) rulesOff() (lines []*script.Line) {
 	checker := c.p.Rules.NewChecker(rules.Config{})
 	for e := range c.t.Shown() {
@@ -184,7 +181,7 @@ func (c *converter) rulesOff() (lines []*script.Line) {
 	return []*script.Line{script.New("rules off %s 'the recorded editor breaks them'", ids)}
 }
 
-// version is the version of the protocol that the scenario's editor asks for.
+// version returns the version of the protocol that the scenario's editor asks for.
 func (c *converter) version() int {
 	if c.v2 {
 		return 2
@@ -192,12 +189,12 @@ func (c *converter) version() int {
 	return 1
 }
 
-// line adds a line, as script.New makes it.
+// line adds a line; see script.New.
 func (c *converter) line(template string, args ...any) {
 	c.lines = append(c.lines, script.New(template, args...))
 }
 
-// named adds a line for a request, with a name if another line speaks of it.
+// named adds a line for a request. The line has a name if another line refers to it.
 func (c *converter) named(e transcript.Entry, template string, args ...any) {
 	l := script.New(template, args...)
 	if ref := c.as(e); ref != "" {
@@ -210,8 +207,7 @@ func (c *converter) leave(format string, a ...any) {
 	c.out.Left = append(c.out.Left, fmt.Sprintf(format, a...))
 }
 
-// word is a text as one word of a script, with what is different in each run as
-// a variable.
+// word returns a text as one word of a script, with variables for the parts that differ in each run.
 func (c *converter) word(s string) script.Word {
 	const mark = "\x00"
 	var words []script.Word
@@ -225,7 +221,7 @@ func (c *converter) word(s string) script.Word {
 	return script.Join(words...)
 }
 
-// json is a JSON text as one word, in which variables stand as they are.
+// json returns a JSON text as one word, with variables for the parts that differ in each run.
 func (c *converter) json(s string) script.Word {
 	s = c.vary(strings.ReplaceAll(s, "$", "$$"), func(name string) string { return "$" + name })
 	for id, name := range c.names {
@@ -234,7 +230,7 @@ func (c *converter) json(s string) script.Word {
 	return script.Quote(s)
 }
 
-// vary puts variables in the place of directories and line breaks.
+// vary replaces directories and line breaks by variables.
 func (c *converter) vary(s string, put func(name string) string) string {
 	if w := c.out.work; w != "" {
 		s = replay.ReplacePath(s, w, put("WORK"))
@@ -245,7 +241,7 @@ func (c *converter) vary(s string, put func(name string) string) string {
 	return strings.ReplaceAll(s, "\n", put("NL"))
 }
 
-// placed is a text with variables in the place of directories.
+// placed replaces directories by variables.
 func (c *converter) placed(s string) string {
 	for _, d := range [][2]string{{c.out.work, "$WORK"}, {c.out.home, "$HOME"}, {c.places.Temp, "$TMP"}} {
 		if d[0] != "" {
@@ -268,10 +264,10 @@ func (c *converter) name(session string) string {
 	return n
 }
 
-// dollar is one, or the variable that it begins.
+// dollar matches a dollar sign, or the variable that begins with it.
 var dollar = lazy.Regexp(`\$(?:WORK\b|HOME\b|TMP\b|\$)?`)
 
-// recordedModel returns the model's script for the scenario, nil if there is none.
+// recordedModel returns the model script for the scenario, nil if there is none.
 func (c *converter) recordedModel(given []byte) []byte {
 	if given != nil {
 		return c.model(given)
@@ -296,7 +292,7 @@ func (c *converter) recordedModel(given []byte) []byte {
 		[2]string{c.places.Temp, "$TMP"})
 }
 
-// release makes the lines for the gates that were opened before an entry.
+// release adds lines for the gates that were opened before an entry.
 func (c *converter) release(e transcript.Entry) {
 	for _, g := range c.gates {
 		if key := "release " + g.Name; g.Released > 0 && g.Released < e.Seq && !c.awaits[key] {
@@ -312,7 +308,7 @@ func (c *converter) release(e transcript.Entry) {
 	c.at = e.Seq
 }
 
-// held are the lines that wait for the gates at which the model is held now.
+// held returns lines that wait for the gates which now hold the model.
 func (c *converter) held() (lines []*script.Line) {
 	for _, g := range c.gates {
 		if g.Holds(c.at) && !c.awaits[g.Name] {
@@ -323,7 +319,7 @@ func (c *converter) held() (lines []*script.Line) {
 	return lines
 }
 
-// model is the model's script for the scenario's workspace.
+// model adapts a model script to the scenario's workspace.
 func (c *converter) model(src []byte) []byte {
 	src = dollar().ReplaceAllFunc(src, func(s []byte) []byte {
 		if len(s) == 1 {
@@ -334,8 +330,8 @@ func (c *converter) model(src []byte) []byte {
 	return replay.Relocate(src, [2]string{c.out.work, "$WORK"}, [2]string{c.out.home, "$HOME"})
 }
 
-// Relaxed is a converted scenario that says nothing of how turns and requests end: one
-// that is to show what an agent does wrong must not ask for it.
+// Relaxed returns a converted scenario that does not expect how turns and requests end. Use it if the agent is to
+// show what it does wrong.
 func Relaxed(text []byte) []byte {
 	f, _ := script.Parse("", text) // it was made here
 	for i, l := range f.Lines {
@@ -354,8 +350,8 @@ func Relaxed(text []byte) []byte {
 	return script.Format(f)
 }
 
-// Awaited is a converted scenario that also awaits the turns which the recording ended in:
-// where nothing else went wrong, that they never ended did.
+// Awaited returns a converted scenario that also waits for the end of each turn which the recording left open. Use it
+// if the only fault is that a turn never ended.
 func Awaited(text []byte) []byte {
 	f, _ := script.Parse("", text) // it was made here
 	var open []string

@@ -13,8 +13,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// lookAhead finds the answers, how the processes ended, and the requests that
-// are cancelled later, which need a name.
+// lookAhead finds the answers, how the processes ended, and the requests that are cancelled later and so need a name.
 func (c *converter) lookAhead() {
 	asked := map[wire.ID]int{}    // the editor's, of the process at hand
 	handed := map[string]string{} // what answers have for later requests
@@ -44,7 +43,7 @@ func (c *converter) lookAhead() {
 	}
 }
 
-// linkCursor names the request whose answer handed the editor the cursor of a later request.
+// linkCursor gives a name to the request whose answer contained the cursor of a later request.
 func (c *converter) linkCursor(e transcript.Entry, handed map[string]string) {
 	if given := V1().Facts(e).Handed; given != "" && e.Ref > 0 {
 		handed[given] = fmt.Sprintf("R%d", e.Ref)
@@ -56,7 +55,7 @@ func (c *converter) linkCursor(e transcript.Entry, handed map[string]string) {
 	}
 }
 
-// note takes an entry of the process into account: the first that begins its end counts.
+// note notes how the process ended: the first entry of the end counts.
 func (end *ending) note(e transcript.Entry) {
 	if end.at > 0 {
 		return
@@ -71,8 +70,8 @@ func (end *ending) note(e transcript.Entry) {
 	}
 }
 
-// acts makes a line for each frame of the editor and for each answer it waited
-// for, and keeps what a run of them should log.
+// acts adds a line for each message of the editor and for each answer that the editor waited for. It also keeps the
+// messages that a run of these lines should log.
 func (c *converter) acts() error {
 	conn := 0
 	for e := range c.t.All() {
@@ -103,7 +102,7 @@ func (c *converter) acts() error {
 	return nil
 }
 
-// frame makes the lines for a frame, and keeps the frame that a run of them should log.
+// frame adds the lines for a message, and keeps the message that a run of these lines should log.
 func (c *converter) frame(e transcript.Entry) error {
 	if e.Source == transcript.Agent {
 		c.out.frames = append(c.out.frames, e)
@@ -131,7 +130,7 @@ func (c *converter) frame(e transcript.Entry) error {
 	return err
 }
 
-// of names the session of a pattern where it is not the current one.
+// of returns the option that names a session, empty for the current session.
 func (c *converter) of(session string) script.Word {
 	if c.names[session] == "" || len(c.names) == 1 && session == c.current {
 		return script.Word{}
@@ -139,8 +138,8 @@ func (c *converter) of(session string) script.Word {
 	return script.Option("session", c.names[session])
 }
 
-// said makes the line for a frame of the editor, and returns the frame that the
-// line will write; nil if there is no such line.
+// said adds the line for a message of the editor. It returns the message that the line will send, nil if there is no
+// such line.
 func (c *converter) said(e transcript.Entry) ([]byte, error) {
 	switch {
 	case e.Kind == transcript.Response && c.answersByHand(e):
@@ -175,7 +174,7 @@ func (c *converter) said(e transcript.Entry) ([]byte, error) {
 	return c.asIs(e), nil
 }
 
-// asIs makes the line that sends a message as it was recorded.
+// asIs adds a line that sends a message as it was recorded.
 func (c *converter) asIs(e transcript.Entry) []byte {
 	c.awaitSeen(e.Session)
 	if e.Kind != transcript.Request {
@@ -189,7 +188,7 @@ func (c *converter) asIs(e transcript.Entry) []byte {
 	return e.Raw
 }
 
-// noJSON makes the line that sends a malformed line of the editor, if it is text.
+// noJSON adds a line that sends a malformed line of the editor, if that is text.
 func (c *converter) noJSON(e transcript.Entry) []byte {
 	if len(strings.TrimSpace(string(e.Raw))) == 0 {
 		return nil
@@ -202,7 +201,7 @@ func (c *converter) noJSON(e transcript.Entry) []byte {
 	return e.Raw
 }
 
-// takesBack makes the line for a $/cancel_request.
+// takesBack adds the line for a $/cancel_request.
 func (c *converter) takesBack(e transcript.Entry) []byte {
 	ref := c.cancelled(e)
 	if ref == "" {
@@ -214,7 +213,7 @@ func (c *converter) takesBack(e transcript.Entry) []byte {
 	return e.Raw
 }
 
-// greeting makes the line for initialize, unless the next act sends it.
+// greeting adds the line for initialize, unless the next act sends initialize.
 func (c *converter) greeting(e transcript.Entry) []byte {
 	implied := !c.ready && (e.Conn > 0 || c.greets(e))
 	c.ready = true
@@ -239,8 +238,8 @@ func (c *converter) greets(e transcript.Entry) bool {
 	return false
 }
 
-// raw reports whether a frame is sent as it is, since it was refused or speaks of a
-// session that nobody opened: an act of the language sends what may be accepted.
+// raw reports whether the scenario must send a message as it was recorded, because the agent refused it or its
+// session was never opened. Commands of the language send only messages that an agent may accept.
 func (c *converter) raw(e transcript.Entry) bool {
 	a, ok := c.answers[e.Seq]
 	if e.Session != "" && c.names[e.Session] == "" && e.Method != "session/new" || c.v2 && c.odd(e) {
@@ -250,7 +249,7 @@ func (c *converter) raw(e transcript.Entry) bool {
 		slices.Contains([]string{"session/new", "session/load", "session/resume"}, e.Method)
 }
 
-// odd reports whether no act of version 2 says what a request asks for.
+// odd reports whether no command of version 2 can express a request.
 func (c *converter) odd(e transcript.Entry) bool {
 	p := e.JSON().Get("params")
 	switch e.Method {
@@ -275,7 +274,7 @@ func (c *converter) odd(e transcript.Entry) bool {
 	return false
 }
 
-// count numbers the tool calls and the terminals of version 2, as scenarios name them.
+// count numbers the tool calls and terminals of version 2 in the way in which scenarios refer to them.
 func (c *converter) count(e transcript.Entry) {
 	for key, variable := range map[string]string{"toolCallId": "TOOL", "terminalId": "TERMINAL"} {
 		id := e.JSON().Path("params.update." + key).Str()
@@ -287,7 +286,7 @@ func (c *converter) count(e transcript.Entry) {
 	}
 }
 
-// stranger reports whether a session is opened that another recording has.
+// stranger reports whether a request opens a session that was made before the recording.
 func (c *converter) stranger(e transcript.Entry) bool {
 	opens := e.Method == "session/load" || e.Method == "session/resume"
 	return opens && c.names[e.Session] == "" && c.answers[e.Seq].JSON().Get("result").Exists()
@@ -300,8 +299,8 @@ func params(v wire.Value) string {
 	return "{}"
 }
 
-// as is the name of the request of a line, if another line speaks of it or its answer
-// was an error, which a line without a name takes for a failure.
+// as returns the name of a request's line. The line needs a name if another line refers to it, or if the answer was
+// an error: without a name that would count as a failure.
 func (c *converter) as(e transcript.Entry) string {
 	a := c.answers[e.Seq]
 	loaded := e.Method == "session/load" || e.Method == "session/resume"
@@ -311,7 +310,7 @@ func (c *converter) as(e transcript.Entry) string {
 	return c.refs[e.Seq]
 }
 
-// beside makes the lines for acts of the user that send no frame.
+// beside adds lines for acts of the user that send no message.
 func (c *converter) beside(e transcript.Entry) {
 	v := e.JSON()
 	text := v.Get("text").Str()

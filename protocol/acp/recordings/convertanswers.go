@@ -13,9 +13,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// byHand finds the requests of the agent that the scenario's editor would not answer by
-// itself as the recorded one did, or not at that point: the script holds and answers
-// them.
+// byHand finds the agent's requests that the scenario's editor would by itself answer in another way, or at another
+// time, than the recorded editor. The script holds and answers these.
 func (c *converter) byHand() {
 	c.hand = map[int]string{}
 	methods := map[string]bool{}
@@ -51,8 +50,7 @@ func (c *converter) byHand() {
 	})
 }
 
-// needsHand reports whether the first answer to a request is not what the scenario's
-// editor gives by itself.
+// needsHand reports whether the first answer to a request differs from what the scenario's editor answers by itself.
 func (c *converter) needsHand(q, a transcript.Entry, crossed bool, disk *disk) bool {
 	v := a.JSON()
 	code, failed := v.Path("error.code").Text(), v.Get("error").Exists()
@@ -78,14 +76,14 @@ func (c *converter) needsHand(q, a transcript.Entry, crossed bool, disk *disk) b
 	return !failed || code != "-32601"
 }
 
-// plainElicitation reports whether the scenario's editor can answer so: it accepts, or
-// declines or cancels without saying anything else.
+// plainElicitation reports whether the scenario's editor can give this answer: accept, or decline or cancel without
+// other members.
 func plainElicitation(result wire.Value) bool {
 	action := result.Get("action")
 	return action.Is("accept") || result.Len() == 1 && (action.Is("decline") || action.Is("cancel"))
 }
 
-// disk is the workspace as the scenario's editor reads it.
+// disk is the workspace that the scenario's editor reads.
 type disk struct {
 	work  string
 	files map[string]string
@@ -109,7 +107,7 @@ func (c *converter) disk() *disk {
 
 func (d *disk) write(name, text string) { d.files[path.Clean(name)] = text }
 
-// read returns the answer to a request to read a file.
+// read returns the editor's answer to a request to read a file; known is false if the file's content is unknown.
 func (d *disk) read(p wire.Value) (text string, known bool) {
 	text, known = d.files[path.Clean(p.Get("path").Str())]
 	line, from := p.Get("line").Int()
@@ -125,7 +123,7 @@ func (d *disk) read(p wire.Value) (text string, known bool) {
 	return strings.Join(lines, ""), true
 }
 
-// differs reports whether a request to read a file would get another answer.
+// differs reports whether the scenario's editor would answer a request to read a file differently.
 func (d *disk) differs(p, answer wire.Value) bool {
 	text, known := d.read(p)
 	if failure := answer.Get("error"); failure.Exists() {
@@ -134,7 +132,7 @@ func (d *disk) differs(p, answer wire.Value) bool {
 	return !known || answer.Path("result.content").Str() != text
 }
 
-// asks makes the line that waits for a request which the script answers.
+// asks adds a line that waits for a request which the script answers.
 func (c *converter) asks(q transcript.Entry) {
 	ref := c.hand[q.Seq]
 	if ref == "" {
@@ -153,8 +151,7 @@ func (c *converter) asks(q transcript.Entry) {
 	c.lines = append(c.lines, l)
 }
 
-// answersByHand makes the line for an answer that the script gives, and reports whether
-// it does.
+// answersByHand adds the line for an answer that the script gives, and reports whether the script gives it.
 func (c *converter) answersByHand(e transcript.Entry) bool {
 	ref := c.hand[e.Ref]
 	if ref == "" {

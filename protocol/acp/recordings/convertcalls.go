@@ -17,7 +17,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// call makes the line for a request whose answer the line waits for.
+// call adds the line for a request. The line also waits for the answer.
 func (c *converter) call(e transcript.Entry) ([]byte, error) {
 	p := e.JSON().Get("params")
 	verb := strings.TrimPrefix(e.Method, "session/")
@@ -67,7 +67,7 @@ func (c *converter) call(e transcript.Entry) ([]byte, error) {
 	return e.Raw, nil
 }
 
-// open makes the line for session/new, load and resume.
+// open adds the line for session/new, load or resume.
 func (c *converter) open(e transcript.Entry, verb string) ([]byte, error) {
 	p := e.JSON().Get("params")
 	var options []script.Word
@@ -105,7 +105,7 @@ func (c *converter) open(e transcript.Entry, verb string) ([]byte, error) {
 	return c.mcp(e), nil
 }
 
-// meta adds the option for the _meta that an editor sends.
+// meta adds the option for the editor's _meta.
 func (c *converter) meta(e transcript.Entry, options []script.Word) []script.Word {
 	switch meta := e.JSON().Path("params._meta"); {
 	case meta.Kind() == wire.Object:
@@ -116,8 +116,8 @@ func (c *converter) meta(e transcript.Entry, options []script.Word) []script.Wor
 	return options
 }
 
-// mcp is a frame that opens a session with the MCP servers that the scenario names:
-// those of a test, which set-up lines give.
+// mcp returns a message that opens a session, with the MCP servers that the scenario can name: those of a test, for
+// which it adds set-up lines.
 func (c *converter) mcp(e transcript.Entry) []byte {
 	servers := e.JSON().Path("params.mcpServers")
 	given := 0
@@ -148,15 +148,14 @@ func (c *converter) mcp(e transcript.Entry) []byte {
 	return replaced(e.Raw, "params.mcpServers", "[]")
 }
 
-// rename shows a text of the recording in its golden as a run of the scenario has it.
+// rename notes a text of the recording that differs in a run of the scenario, for the golden.
 func (c *converter) rename(from, to string) {
 	if from != "" {
 		c.out.renamed = append(c.out.renamed, [2]string{from, to})
 	}
 }
 
-// prompt makes the lines for a prompt and for the answers to the permissions
-// asked for until the next one.
+// prompt adds the lines for a prompt, and for the permission answers until the next prompt.
 func (c *converter) prompt(e transcript.Entry) ([]byte, error) {
 	text, _ := V1().Prompt(e)
 	c.alike(e, text)
@@ -175,8 +174,8 @@ func (c *converter) prompt(e transcript.Entry) ([]byte, error) {
 	return e.Raw, nil
 }
 
-// alike leaves out which of two sessions the model answers that were prompted with the
-// same text at the same time: a scenario tells the model's turns by the text.
+// alike notes that the scenario cannot tell which of two sessions the model answers, if both had the same prompt at
+// the same time: a model script finds its turns by the text.
 func (c *converter) alike(e transcript.Entry, text string) {
 	if p, ok := c.prompts[text]; ok && p.Session != e.Session && c.seen[p.Session] != nil {
 		c.leave("which of the prompts #%d and #%d the model answered: two sessions have the same text at the "+
@@ -185,7 +184,7 @@ func (c *converter) alike(e transcript.Entry, text string) {
 	c.prompts[text] = e
 }
 
-// sameJSON reports whether two JSON texts mean the same.
+// sameJSON reports whether two JSON texts have the same value.
 func sameJSON(a []byte, b string) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
@@ -199,7 +198,7 @@ func (c *converter) tag(name string) {
 	c.tags = lists.With(c.tags, name)
 }
 
-// replaced is a JSON text with another value at a path that it has.
+// replaced returns a JSON text with another value at an existing path.
 func replaced(raw []byte, path, value string) []byte {
 	v, err := wire.Parse(raw)
 	if err != nil {

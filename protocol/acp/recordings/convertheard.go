@@ -13,7 +13,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// awaitTail waits for what came last, so that a run does not end before it.
+// awaitTail adds lines that wait for the last messages, so that a run does not end earlier.
 func (c *converter) awaitTail() {
 	lines := lists.Map(c.tail, func(p pattern) *script.Line { return script.New("await %s", []script.Word(p)) })
 	if len(lines) > 1 {
@@ -22,8 +22,7 @@ func (c *converter) awaitTail() {
 	c.lines = append(c.lines, lines...)
 }
 
-// ended keeps how a process ended: the last one is ended by the run itself,
-// unless it ended alone.
+// ended keeps the end of a process. The run itself stops the last process, unless that process exited by itself.
 func (c *converter) ended(e transcript.Entry) {
 	c.awaitAll()
 	last := e.Conn == len(c.ends)-1
@@ -35,8 +34,8 @@ func (c *converter) ended(e transcript.Entry) {
 	c.out.frames = append(c.out.frames, e)
 }
 
-// restart begins a new process. Its predecessor's end is known only where the
-// recording has one.
+// restart adds the lines that start the next process. It makes up an orderly end of the previous process if the
+// recording has no end.
 func (c *converter) restart(first transcript.Entry) {
 	if end := c.ends[first.Conn-1]; end.killed {
 		c.line("kill")
@@ -54,7 +53,7 @@ func (c *converter) restart(first transcript.Entry) {
 	c.seen = map[string]*seen{}
 }
 
-// heard keeps a frame of the agent for which later lines of the script wait.
+// heard keeps a message of the agent that later lines may wait for.
 func (c *converter) heard(e transcript.Entry) {
 	update := acpframe.Update(e)
 	if update != "" && c.strange[e.Session] {
@@ -88,8 +87,7 @@ func (c *converter) heard(e transcript.Entry) {
 	}
 }
 
-// pattern is what tells a message of the agent to an act that waits for it, nil if nothing
-// does.
+// pattern returns the pattern by which an act waits for a message of the agent, nil if no act should wait for it.
 func (c *converter) pattern(e transcript.Entry, update string) pattern {
 	inTurn := c.seen[e.Session] != nil
 	switch {
@@ -111,15 +109,16 @@ func (c *converter) pattern(e transcript.Entry, update string) pattern {
 	return nil
 }
 
-// works reports whether a line has awaited a gate at which the model is held for a session,
-// so that it is known to be at work.
+// works reports whether a line has already waited for a gate that holds the model for this session. Then the session
+// is known to be working.
 func (c *converter) works(session string) bool {
 	return slices.ContainsFunc(c.gates, func(g fakellm.RecordedGate) bool {
 		return g.Session == session && g.Holds(c.at) && c.awaits[g.Name]
 	})
 }
 
-// kind is the pattern of an update: how a message is cut into pieces is chance.
+// kind returns the pattern of an update. It ignores how a message is cut into chunks, because that is a matter of
+// chance.
 func kind(e transcript.Entry) pattern {
 	switch update := acpframe.Update(e); update {
 	case "user_message_chunk", "agent_message_chunk", "agent_thought_chunk":
@@ -162,8 +161,8 @@ func (c *converter) answered(e transcript.Entry) {
 	}
 }
 
-// followed reports whether content comes after the answer to a load, before the
-// editor does anything else in that session.
+// followed reports whether content of the session comes after the answer to a load and before the editor's next act
+// in that session.
 func (c *converter) followed(load transcript.Entry) bool {
 	answer := c.answers[load.Seq].Seq
 	if answer == 0 {
@@ -181,7 +180,7 @@ func (c *converter) followed(load transcript.Entry) bool {
 	return false
 }
 
-// waits reports whether the act for a request waits for the answer.
+// waits reports whether the act for a method waits for the answer.
 func waits(method string) bool {
 	return slices.Contains([]string{"initialize", "authenticate", "logout", "auth/login", "auth/logout", "session/new",
 		"session/load", "session/resume", "session/close", "session/delete", "tool_call/cancel", "terminal/cancel",
@@ -198,8 +197,8 @@ func (c *converter) cancelled(e transcript.Entry) string {
 	return ""
 }
 
-// awaitSeen makes an act wait for what had come by then: in the middle of a turn
-// for the newest, between turns for all.
+// awaitSeen adds lines that wait for what had come before an act: in a turn for the latest content, between turns for
+// all.
 func (c *converter) awaitSeen(session string) {
 	for _, p := range c.late[session] {
 		c.line("await %s %s", []script.Word(p), c.of(session))
@@ -218,7 +217,7 @@ func (c *converter) awaitSeen(session string) {
 	c.lines = append(c.lines, waits...)
 }
 
-// awaitAll makes an act wait for what had come in any session.
+// awaitAll adds lines that wait for what had come in all sessions before an act.
 func (c *converter) awaitAll() {
 	for _, session := range slices.Sorted(maps.Keys(c.seen)) {
 		c.awaitSeen(session)

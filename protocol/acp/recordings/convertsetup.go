@@ -21,7 +21,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// conditions are the lines with tags and with the capabilities that the agent needs.
+// conditions returns the lines for the tags and for the capabilities that the agent needs.
 func (c *converter) conditions() (lines []*script.Line) {
 	if len(c.tags) > 0 {
 		lines = append(lines, script.New("tag %s", texts(c.tags)))
@@ -36,13 +36,13 @@ func texts(list []string) (words []script.Word) {
 	return lists.Map(list, script.Text)
 }
 
-// setUp are the lines that make the scenario's editor like the recorded one.
+// setUp returns the lines that make the scenario's editor behave like the recorded one.
 func (c *converter) setUp() []*script.Line {
 	held := lists.Map(c.holds, func(m string) *script.Line { return script.New("hold %s", m) })
 	return slices.Concat(c.surroundings(), held, c.elicitations(), c.terminals(), c.capabilities())
 }
 
-// surroundings are the lines for the environment, the files of HOME and the MCP servers.
+// surroundings returns the lines for the environment, the files of HOME and the MCP servers.
 func (c *converter) surroundings() (lines []*script.Line) {
 	for _, name := range slices.Sorted(maps.Keys(c.places.Set)) {
 		lines = append(lines, script.New("env %s", script.Option(name, c.word(c.places.Set[name]))))
@@ -56,11 +56,10 @@ func (c *converter) surroundings() (lines []*script.Line) {
 	return lines
 }
 
-// homeFile is the name of a file of HOME in the archive.
+// homeFile returns the name in the archive of a file in HOME.
 func homeFile(name string) string { return "home/" + name }
 
-// capabilities is the line for what this editor advertised and the scenario's
-// does not, or the other way round.
+// capabilities returns the line for capabilities in which the recorded editor differs from the scenario's usual one.
 func (c *converter) capabilities() []*script.Line {
 	var got map[string]json.RawMessage
 	for e := range replay.Frames(c.t) {
@@ -109,7 +108,7 @@ func (c *converter) capabilities() []*script.Line {
 	return []*script.Line{script.New("client %s", words)}
 }
 
-// initialize is the frame as the scenario's editor sends it.
+// initialize returns the initialize message that the scenario's editor sends.
 func (c *converter) initialize(e transcript.Entry) []byte {
 	p := e.JSON().Get("params")
 	n, ok := p.Get("protocolVersion").Int()
@@ -127,7 +126,7 @@ func (c *converter) initialize(e transcript.Entry) []byte {
 	return replaced(e.Raw, "params", fmt.Sprintf(`{"protocolVersion":%d,%q:%s,%q:%s}`, n, name, me, c.offers(), offers))
 }
 
-// offers is the path of the editor's capabilities in initialize.
+// offers returns the name of the editor's capabilities in the params of initialize.
 func (c *converter) offers() string {
 	if c.v2 {
 		return "capabilities"
@@ -135,8 +134,7 @@ func (c *converter) offers() string {
 	return "clientCapabilities"
 }
 
-// permissions makes the lines for the answers to the permissions that are asked
-// for from one prompt up to the next.
+// permissions adds the lines for the answers to the permission requests from one prompt to the next.
 func (c *converter) permissions(prompt int) {
 	var choices []string
 	for e := range c.t.From(prompt + 1) {
@@ -159,7 +157,7 @@ func (c *converter) permissions(prompt int) {
 	}
 }
 
-// choice returns the editor's choice, as a permit line spells it.
+// choice returns the editor's answer to a permission request, in the words of a permit line.
 func (c *converter) choice(asked transcript.Entry) string {
 	a, ok := c.answers[asked.Seq]
 	v := a.JSON()
@@ -183,15 +181,14 @@ func (c *converter) choice(asked transcript.Entry) string {
 	return "cancelled"
 }
 
-// cancelledBefore reports whether a turn was cancelled while a request was open:
-// the editor answers it then by itself.
+// cancelledBefore reports whether the turn was cancelled while a request was open. Then the editor answers by itself.
 func (c *converter) cancelledBefore(q, a transcript.Entry) bool {
 	return lists.Any(c.t.Between(q.Seq, a.Seq), func(e transcript.Entry) bool {
 		return e.Method == "session/cancel" && e.Session == q.Session
 	})
 }
 
-// asked yields the agent's requests of a method.
+// asked calls f for each request of the agent with a method; "" is any method.
 func (c *converter) asked(method string, f func(transcript.Entry)) {
 	for e := range replay.Frames(c.t) {
 		if e.Source == transcript.Agent && e.Kind == transcript.Request && (method == "" || e.Method == method) {
@@ -200,7 +197,7 @@ func (c *converter) asked(method string, f func(transcript.Entry)) {
 	}
 }
 
-// elicitations are the lines for the answers to forms and links.
+// elicitations returns the lines for the answers to forms and links.
 func (c *converter) elicitations() (lines []*script.Line) {
 	c.asked("elicitation/create", func(q transcript.Entry) {
 		result := c.answers[q.Seq].JSON().Get("result")
@@ -218,7 +215,7 @@ func (c *converter) elicitations() (lines []*script.Line) {
 	return lines
 }
 
-// terminals are the lines for commands that printed something or failed.
+// terminals returns the lines for commands that printed something or failed.
 func (c *converter) terminals() (lines []*script.Line) {
 	c.asked("terminal/create", func(q transcript.Entry) {
 		id := c.answers[q.Seq].JSON().Path("result.terminalId").Str()
@@ -257,7 +254,7 @@ func (c *converter) terminals() (lines []*script.Line) {
 	return lines
 }
 
-// killed reports whether the agent killed a terminal, so that it ran until then.
+// killed reports whether the agent killed a terminal, which means that the command ran until then.
 func (c *converter) killed(q transcript.Entry, id string) (killed bool) {
 	c.asked("terminal/kill", func(k transcript.Entry) {
 		killed = killed || k.Conn == q.Conn && k.JSON().Path("params.terminalId").Is(id)
@@ -265,7 +262,7 @@ func (c *converter) killed(q transcript.Entry, id string) (killed bool) {
 	return killed
 }
 
-// reply is an answer as the scenario's editor gives it.
+// reply returns an answer as the scenario's editor gives it.
 func (c *converter) reply(e transcript.Entry) []byte {
 	v := e.JSON()
 	failed := v.Get("error").Exists()
@@ -305,9 +302,8 @@ func (c *converter) reply(e transcript.Entry) []byte {
 	return fail(-32601, "method not found: "+e.Method)
 }
 
-// files are those of the workspace as far as they are known. A text that an
-// archive cannot hold as it is, since it ends without a line break or has a line
-// like a file's name, is written by a line of the script.
+// files returns the known files of the workspace. writes are lines for texts that an archive cannot hold unchanged:
+// those that do not end with a line break or that have a line like a file's name.
 func (c *converter) files() (files []script.ArchiveFile, writes []*script.Line) {
 	known := map[string][]byte{}
 	if c.noted {
@@ -332,7 +328,7 @@ func (c *converter) files() (files []script.ArchiveFile, writes []*script.Line) 
 	return files, writes
 }
 
-// listed adds the files of a manifest.
+// listed adds the files of a manifest to a map.
 func (c *converter) listed(to map[string][]byte, below string, files []workspace.Listed) {
 	for _, f := range files {
 		switch {

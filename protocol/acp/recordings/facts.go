@@ -77,14 +77,13 @@ func (protocol) Sight(e transcript.Entry) (s replay.Sight) {
 	return s
 }
 
-// introduced adds the name and version that a side gives itself.
+// introduced adds the names and the version that the two sides give for themselves.
 func introduced(f *replay.Facts, agent, client wire.Value) {
 	f.Agent, f.Client = agent.Get("name").Str(), client.Get("name").Str()
 	f.Version = cmp.Or(agent.Get("version").Str(), client.Get("version").Str())
 }
 
-// isState tells updates that may come at any time, so that only a strict replay
-// waits for them.
+// isState reports whether an update may come at any time, so that only a strict replay waits for it.
 func isState(update string) bool {
 	return slices.Contains([]string{"available_commands_update", "current_mode_update", "config_option_update",
 		"session_info_update", "usage_update", "plan", "plan_update", "notice"}, update)
@@ -185,7 +184,7 @@ func (protocol) Writes(e transcript.Entry) (path, text string, ok bool) {
 	return p.Get("path").Str(), p.Get("content").Str(), e.Method == "fs/write_text_file"
 }
 
-// Refuse implements replay.Protocol: nothing is allowed, nothing is there.
+// Refuse implements replay.Protocol: it refuses permissions and reports files as missing.
 func (protocol) Refuse(e transcript.Entry) (answer []byte, always bool) {
 	switch e.Method {
 	case "session/request_permission":
@@ -201,9 +200,8 @@ func (protocol) Refuse(e transcript.Entry) (answer []byte, always bool) {
 	return serve.Error(e.ID, "-32601", "the recording has no answer to this"), false
 }
 
-// Adapt implements replay.Protocol: of an answer to a permission, it chooses from
-// the options on offer now the one of the same kind, the one with the same id
-// first.
+// Adapt implements replay.Protocol. In an answer to a permission request it replaces the chosen option by an option
+// of the current request that has the same kind. An option that also has the same id comes first.
 func (protocol) Adapt(answer []byte, then, now transcript.Entry) []byte {
 	v, err := wire.Parse(answer)
 	if err != nil || then.Method != "session/request_permission" {
@@ -235,7 +233,7 @@ func (protocol) Adapt(answer []byte, then, now transcript.Entry) []byte {
 	return replaced(answer, "result.outcome.optionId", serve.Quote(option))
 }
 
-// kindOf is the kind of an option, and which of that kind it is.
+// kindOf returns the kind of an option, and how many options of that kind come before it.
 func kindOf(params wire.Value, id string) (kind string, nth int) {
 	count := map[string]int{}
 	for o := range params.Get("options").Items() {
@@ -273,8 +271,7 @@ func about(e transcript.Entry) string {
 	return ""
 }
 
-// ModelHere returns the model's script of a recording for a replay in other
-// directories.
+// ModelHere returns the model script of a recording, adapted to a replay in other directories.
 func ModelHere(src []byte, t *transcript.Transcript, work, home string, more ...[2]string) []byte {
 	oldWork, oldHome := replay.Directories(V1(), t)
 	return replay.Relocate(src, append([][2]string{{oldWork, work}, {oldHome, home}}, more...)...)
@@ -285,7 +282,7 @@ func Model(t *transcript.Transcript) *fakellm.Recorded {
 	return model(t, func(transcript.Entry) bool { return true })
 }
 
-// model is Model of the prompts that count.
+// model is Model for the prompts for which counts returns true.
 func model(t *transcript.Transcript, counts func(prompt transcript.Entry) bool) *fakellm.Recorded {
 	var prompts []fakellm.RecordedPrompt
 	var acts []int
@@ -314,8 +311,8 @@ func Prompts(t *transcript.Transcript) []string {
 	return out
 }
 
-// Older returns a session that the recorded agent loaded or resumed and that was made
-// before the recording began, "" if there is none.
+// Older returns a session that was made before the recording and that the recorded agent loaded or resumed, "" if
+// there is none.
 func Older(t *transcript.Transcript) string {
 	made := map[string]bool{}
 	for e := range replay.Frames(t) {
@@ -335,15 +332,15 @@ func Older(t *transcript.Transcript) string {
 type Server struct {
 	Name, Command, URL string
 	Args               []string
-	// Typed says that the entry has a type although it is a program, as in version 2.
+	// Typed says that the entry of a stdio server has a type, as in version 2.
 	Typed bool
-	// As is the variable by which a canary is slow, or another one; "" neither.
+	// As is the environment variable that makes a canary slow or otherwise different; "" if there is none.
 	As string
-	// Token is the first value of its environment, or of its headers.
+	// Token is the first value of the server's environment or headers.
 	Token string
 }
 
-// Canary reports whether the server says that it is the one of a test.
+// Canary reports whether the server is the canary of a test.
 func (s Server) Canary() bool {
 	if s.Command != "" {
 		return len(s.Args) > 0 && s.Args[0] == "canary"
@@ -351,7 +348,7 @@ func (s Server) Canary() bool {
 	return strings.HasPrefix(s.Name, "canary")
 }
 
-// Servers returns the MCP servers that the recorded editor named, each once.
+// Servers returns the MCP servers that the recorded editor named, without duplicates.
 func Servers(t *transcript.Transcript) (servers []Server) {
 	known := map[string]bool{}
 	for e := range replay.Frames(t) {
@@ -365,8 +362,7 @@ func Servers(t *transcript.Transcript) (servers []Server) {
 	return servers
 }
 
-// serverOf reads an entry of mcpServers. Names of members count in any case, as some agents
-// read them.
+// serverOf reads an entry of mcpServers. It ignores the case of member names, as some agents do.
 func serverOf(m wire.Value) (s Server) {
 	for key, v := range m.Members() {
 		switch strings.ToLower(key) {

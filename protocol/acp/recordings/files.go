@@ -11,9 +11,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Files are the files of the workspace as far as the recording shows what was
-// in them before anybody wrote: what the agent read through the editor, and the
-// old text of its edits. Names are relative to the workspace, with slashes.
+// Files returns the files of the workspace with their contents before anybody wrote them, as far as the recording
+// shows that: the agent read them through the editor, or an edit shows the old text. Names are relative to the
+// workspace, with slashes.
 func Files(t *transcript.Transcript) map[string][]byte {
 	work, _ := replay.Directories(V1(), t)
 	files := map[string][]byte{}
@@ -49,7 +49,7 @@ func Files(t *transcript.Transcript) map[string][]byte {
 	return files
 }
 
-// oldTexts are the files that the diffs of a tool call change, with their old text.
+// oldTexts yields the files in the diffs of a tool call, with their old texts.
 func oldTexts(params wire.Value) iter.Seq2[string, string] {
 	content := params.Path("update.content")
 	if !content.Exists() {

@@ -14,10 +14,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// ErrNoGreeting is the error of a recording in which no agent answered initialize.
+// ErrNoGreeting is the error for a recording in which no agent answers initialize.
 var ErrNoGreeting = errors.New("no agent answers initialize in it")
 
-// guise is what an editor is told of an agent in a recording.
+// guise is what a recording shows of an agent.
 type guise struct {
 	greeting, opened wire.Value // results of initialize and of the first session/new
 	commands         wire.Value
@@ -26,9 +26,9 @@ type guise struct {
 	before           []wire.Value
 }
 
-// Guise returns the block of a table of liberties that gives another agent the name, the capabilities, the logins,
-// the modes, the options, the commands and the choices of the agent in a recording. A mode has the effect that its id
-// promises, see effect. The setting of another option is remembered and has no other effect.
+// Guise returns a block for a table of liberties. The block gives another agent the name, capabilities, login
+// methods, modes, options, commands and permission choices of the agent in a recording. A mode has the effect that
+// its id promises; see effect. The agent remembers the values of other options, but they have no effect.
 func Guise(t *transcript.Transcript) (string, error) {
 	g := guiseOf(t)
 	if !g.greeting.Exists() {
@@ -76,7 +76,7 @@ func (g *guise) see(e transcript.Entry) {
 	}
 }
 
-// opening are the methods that set up a session.
+// opening are the methods that set up a session, separated by bars.
 const opening = "session/new|session/load|session/resume|session/fork"
 
 func (g *guise) table() string {
@@ -92,7 +92,7 @@ func (g *guise) table() string {
 		line("    send %s", value(notice))
 	}
 	line("  --> request authenticate|auth/login|logout|auth/logout\n    answer {}")
-	// A session that is opened again in the same process tells what was set.
+	// If a session is opened again in the same process, the answer has its current settings.
 	line("  <-- result %s !@opened\n    note opened true", opening)
 	modes := g.opened.Get("modes")
 	if modes.Exists() {
@@ -128,7 +128,7 @@ func (g *guise) table() string {
 	return b.String()
 }
 
-// set writes steps that set the members of an object but one.
+// set writes steps that set all members of an object except one.
 func set(line func(string, ...any), object wire.Value, but string) {
 	for key, v := range object.Members() {
 		if key != but {
@@ -137,7 +137,7 @@ func set(line func(string, ...any), object wire.Value, but string) {
 	}
 }
 
-// noteOf is the note that has the value of an option. That of modes mirrors the mode.
+// noteOf returns the name of the note with the value of an option. The option for the mode uses the note of the mode.
 func noteOf(i int, option wire.Value) string {
 	if option.Get("category").Is("mode") {
 		return "mode"
@@ -145,15 +145,16 @@ func noteOf(i int, option wire.Value) string {
 	return fmt.Sprintf("option%d", i)
 }
 
-// effects are the modes of the reference agent that do what another agent's mode promises, by what its id contains;
-// the first one counts.
+// effects has, by a part of another agent's mode id, the reference agent's mode with that effect. The first match
+// counts.
 var effects = [][2]string{{"plan", "planning"}, {"read", "readonly"}, {"edit", "editing"}, {"yolo", "trusting"},
 	{"auto", "trusting"}, {"bypass", "trusting"}, {"full", "trusting"}}
 
-// habits are those of an agent that has all effects, as tables of liberties have them.
+// habits are the habits, in the form of tables of liberties, of an agent that has all the modes of effects.
 const habits = `{"Modes":["agentic","readonly","planning","editing","trusting"]}`
 
-// effect is the mode of the reference agent for that of another agent: one that asks, if the id promises nothing else.
+// effect returns the reference agent's mode for another agent's mode. If the id promises nothing, that is the mode
+// that asks.
 func effect(mode string) string {
 	for _, e := range effects {
 		if strings.Contains(strings.ToLower(mode), e[0]) {
@@ -163,7 +164,7 @@ func effect(mode string) string {
 	return "agentic"
 }
 
-// settings writes rules for modes and options.
+// settings writes rules for the modes and options.
 func (g *guise) settings(line func(string, ...any)) {
 	for m := range g.opened.Path("modes.availableModes").Items() {
 		id := m.Get("id").Str()
@@ -203,7 +204,7 @@ func (g *guise) settings(line func(string, ...any)) {
 	}
 }
 
-// choices are the options of permission requests, as tables of liberties have them; "" for none.
+// choices returns the options of permission requests in the form of tables of liberties; "" if there are none.
 func (g *guise) choices() string {
 	type choice struct{ ID, Name, Kind string }
 	var all []choice
@@ -217,7 +218,7 @@ func (g *guise) choices() string {
 	return string(text)
 }
 
-// value is a value as a step has it: on one line, and without a $ that begins a reference.
+// value returns a value in the form of a step: on one line, and without a $ that would begin a reference.
 func value(v wire.Value) string {
 	var b bytes.Buffer
 	_ = json.Compact(&b, v.Raw()) // it was parsed

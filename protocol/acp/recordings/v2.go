@@ -13,8 +13,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// V2 returns what recordings need to know of ACP version 2: what they need of version 1,
-// with the messages that differ.
+// V2 returns what recordings need to know about ACP version 2. It is based on version 1.
 func V2() replay.Protocol { return version2{} }
 
 type version2 struct{ protocol }
@@ -22,20 +21,18 @@ type version2 struct{ protocol }
 // Version implements replay.Protocol.
 func (version2) Version() string { return "2" }
 
-// Completes implements transcript.Completer: a turn ends with a state, not with the answer
-// to its prompt.
+// Completes implements transcript.Completer: an idle state ends a turn, not the answer to its prompt.
 func (version2) Completes() func(e transcript.Entry, f wire.Frame) int {
 	return acpframe.V2{}.Completes()
 }
 
-// asked2 and asked1 find a version that is asked for or answered.
+// asked2 and asked1 match version 2 and version 1 in initialize or its answer.
 var (
 	asked2 = lazy.Regexp(`"protocolVersion":\s*2\b`)
 	asked1 = lazy.Regexp(`"protocolVersion":\s*1\b`)
 )
 
-// LooksV2 reports whether the beginning of a recording is of version 2: that is asked
-// for, and no answer is version 1.
+// LooksV2 reports whether the beginning of a recording looks like version 2: it names version 2 and never version 1.
 func LooksV2(head []byte) bool { return asked2().Match(head) && !asked1().Match(head) }
 
 // Facts implements replay.Protocol.
@@ -66,7 +63,7 @@ func (p version2) Facts(e transcript.Entry) replay.Facts {
 	return f
 }
 
-// Sight implements replay.Protocol: a whole message is told again.
+// Sight implements replay.Protocol: a whole message counts as the message's text.
 func (p version2) Sight(e transcript.Entry) replay.Sight {
 	s := p.protocol.Sight(e)
 	update := e.JSON().Path("params.update")
@@ -120,7 +117,7 @@ func (p version2) Owed(e transcript.Entry, capabilities map[string]string) [][]b
 	return p.Plain(e, capabilities)
 }
 
-// greeted answers initialize: with version 2 for any from there on.
+// greeted answers initialize: with version 2 if the editor asks for version 2 or later, else with an error.
 func greeted(e transcript.Entry, capabilities map[string]string) []byte {
 	asked := e.JSON().Path("params.protocolVersion")
 	if n, ok := asked.Int(); ok && n < 2 {
@@ -135,8 +132,7 @@ func greeted(e transcript.Entry, capabilities map[string]string) []byte {
 		"info": map[string]any{"name": scripted, "version": "1"}, "authMethods": []any{}}))
 }
 
-// Taken implements serve.Protocol: the prompt becomes part of the conversation, and work on
-// it begins.
+// Taken implements serve.Protocol: the prompt becomes part of the conversation, and the agent starts to work on it.
 func (version2) Taken(e transcript.Entry) [][]byte {
 	id := serve.Quote(fmt.Sprintf("prompt-%d", e.Seq))
 	return [][]byte{
@@ -147,7 +143,7 @@ func (version2) Taken(e transcript.Entry) [][]byte {
 	}
 }
 
-// ended is the idle state, with the stop reason of the work that it ends, or "".
+// ended returns the idle state, with the stop reason of the work that it ends; "" for none.
 func ended(session, reason string) [][]byte {
 	if reason != "" {
 		reason = `,"stopReason":` + serve.Quote(reason)
@@ -155,7 +151,7 @@ func ended(session, reason string) [][]byte {
 	return [][]byte{update(session, `{"sessionUpdate":"state_update","state":"idle"`+reason+`}`)}
 }
 
-// said is a message of the agent.
+// said returns a message of the agent with a text.
 func said(e transcript.Entry, text string) [][]byte {
 	return [][]byte{update(e.Session, fmt.Sprintf(`{"sessionUpdate":"agent_message","messageId":"answer-%d",`+
 		`"content":[{"type":"text","text":%s}]}`, e.Seq, serve.Quote(text)))}
