@@ -27,49 +27,49 @@ const (
 	jsonType    = "application/json"
 )
 
-// exchange is the detail of an entry of the kind exchange.
+// exchange is the content of an exchange entry.
 type exchange struct {
 	Method string `json:"method"`
-	// Message is what the body of a POST is: the method of a request or notification, or "response".
+	// Message is the content of a POST: the method of a request or notification, or "response".
 	Message string            `json:"message,omitempty"`
 	Status  int               `json:"status,omitempty"`
 	Proto   string            `json:"proto,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
-	// Body is the beginning of a body that is no message.
+	// Body is the beginning of a response body that is no message.
 	Body string `json:"body,omitempty"`
-	// Connection is the id that the answer gave to a connection of a script's own.
+	// Connection is the connection id in the answer to a script's own request.
 	Connection string `json:"connection,omitempty"`
 	// Trouble is what the network did to it.
 	Trouble Trouble `json:"trouble,omitempty"`
-	// Raw: a script made the request, beside the editor's connection.
+	// Raw says that a script made the request, not the editor's connection.
 	Raw bool `json:"raw,omitempty"`
 	// Problem says why there was no answer.
 	Problem string `json:"problem,omitempty"`
 }
 
-// opened is the detail of an entry of the kind stream.
+// opened is the content of a stream entry.
 type opened struct {
 	Form    string            `json:"form"` // "connection", "session" or "websocket"
 	Status  int               `json:"status"`
 	Proto   string            `json:"proto,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
-	// Since is the id of the last event of the stream before it.
+	// Since is the id of the last event on the previous stream, which this stream continues.
 	Since string `json:"since,omitempty"`
 }
 
-// ended is the detail of an entry of the kind stream-end.
+// ended is the content of a stream-end entry.
 type ended struct {
 	End     string  `json:"end"` // "closed" by the server, "cut", or "hung up" by the editor
 	Trouble Trouble `json:"trouble,omitempty"`
 	Problem string  `json:"problem,omitempty"`
-	// Code and Reason are those of a WebSocket's close frame.
+	// Code and Reason come from the close frame of a WebSocket.
 	Code   int    `json:"code,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	*sse.Framing
 }
 
-// overHTTP is the binding of Streamable HTTP: a POST for each message, a stream of events for the
-// connection and one for each session.
+// overHTTP is the binding for Streamable HTTP: a POST for each message, and event streams for the connection and for
+// each session.
 type overHTTP struct {
 	c  *Conn
 	at string
@@ -94,7 +94,7 @@ func newHTTP(c *Conn, at *url.URL) *overHTTP {
 		refused: map[string]bool{}, closing: map[wire.ID]string{}, opens: map[wire.ID]string{}}
 }
 
-// request makes a request of the connection.
+// request returns an HTTP request on the editor's connection.
 func (h *overHTTP) request(ctx context.Context, method, session string, body []byte) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, method, h.at, bytes.NewReader(body))
 	if err != nil {
@@ -169,7 +169,7 @@ func (h *overHTTP) send(line []byte) error {
 	return nil
 }
 
-// bodyOf returns the body of an answer to a POST: a message, or the text that it begins with.
+// bodyOf returns the body of the answer to a POST: as a message, or else the beginning of its text.
 func bodyOf(answer *http.Response) (message []byte, text string) {
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	most := int64(4 << 10)
@@ -188,7 +188,7 @@ func bodyOf(answer *http.Response) (message []byte, text string) {
 	return nil, strings.ToValidUTF8(string(body[:min(len(body), 4<<10)]), string(utf8.RuneError))
 }
 
-// greeted begins the connection with what answers initialize.
+// greeted begins the connection if the answer is that to initialize.
 func (h *overHTTP) greeted(answer *http.Response, asked wire.Frame, message []byte) error {
 	at := answer.Request.URL.Redacted()
 	if asked.Method != "initialize" {
@@ -215,7 +215,7 @@ func (h *overHTTP) greeted(answer *http.Response, asked wire.Frame, message []by
 	return err
 }
 
-// end implements binding: it deletes the connection.
+// end implements binding: it sends DELETE for the connection.
 func (h *overHTTP) end() {
 	h.mu.Lock()
 	known := h.connection != ""

@@ -18,11 +18,11 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Raw is a request over HTTP that a script makes, beside the connection of the editor.
+// Raw is an HTTP request that a script makes itself, apart from the editor's connection.
 type Raw struct {
-	// Method is that of HTTP, or Upgrade for a WebSocket.
+	// Method is an HTTP method, or Upgrade for a WebSocket.
 	Method string
-	// Header is beside that of the profile; an empty value sends none.
+	// Header is added to the headers of the profile. An empty value removes a header.
 	Header map[string]string
 	Body   []byte
 }
@@ -43,9 +43,9 @@ func (c *Conn) Connection() string {
 	return h.connection
 }
 
-// Do makes a request of a script and returns the entry with what its answer begins with. A stream or a
-// socket that it opens is read until the connection ends: each message is an entry of the kind event,
-// whose Ref is that entry.
+// Do sends a script's request and returns the entry with the beginning of the answer. If the request opens a stream
+// or a WebSocket, that is read until the connection ends. Each message on it becomes an event entry, whose Ref is the
+// returned entry.
 func (c *Conn) Do(ctx context.Context, raw Raw) (transcript.Entry, error) {
 	at, err := c.find()
 	if err != nil {
@@ -101,7 +101,7 @@ func (c *Conn) Do(ctx context.Context, raw Raw) (transcript.Entry, error) {
 	return e, nil
 }
 
-// dress gives a request the headers of the profile and of the script.
+// dress sets the headers of the profile and of the script.
 func (c *Conn) dress(r *http.Request, raw Raw) {
 	r.Header = c.header.Clone()
 	for name, value := range raw.Header {
@@ -116,7 +116,7 @@ func (c *Conn) dress(r *http.Request, raw Raw) {
 	}
 }
 
-// held is a stream or a socket that a script has opened.
+// held is a stream or WebSocket that a script has opened.
 type held struct {
 	hangUp func()
 	ws     *websocket.Conn // nil for a stream
@@ -176,7 +176,7 @@ func (c *Conn) upgrade(life context.Context, hangUp func(), at *url.URL, raw Raw
 	return e, nil
 }
 
-// Frame sends a message by a socket that a script has opened.
+// Frame sends a message on a WebSocket that a script has opened.
 func (c *Conn) Frame(ctx context.Context, ref int, text []byte, binary bool) error {
 	c.mu.Lock()
 	h := c.held[ref]
@@ -192,7 +192,7 @@ func (c *Conn) Frame(ctx context.Context, ref int, text []byte, binary bool) err
 	return nil
 }
 
-// HangUp ends a stream or a socket that a script has opened, without a word.
+// HangUp closes a stream or WebSocket that a script has opened, without a close frame.
 func (c *Conn) HangUp(ref int) error {
 	c.mu.Lock()
 	h := c.held[ref]
@@ -206,11 +206,10 @@ func (c *Conn) HangUp(ref int) error {
 	return nil
 }
 
-// Event is the kind of an entry of the network that is a message which came by a stream or a socket of
-// a script's own.
+// Event is the kind of an entry for a message on a stream or WebSocket that a script has opened.
 const Event transcript.Kind = "event"
 
-// event appends a message to the transcript. The id that its event has is its member cursor.
+// event appends a message to the transcript, with the event's id as the member cursor.
 func (c *Conn) event(ref int, data []byte, id string) {
 	if data = bytes.TrimSpace(data); !json.Valid(data) || id != "" && !bytes.HasPrefix(data, []byte("{")) {
 		c.entry(Event, "", ref, map[string]string{"text": string(data), "cursor": id})
@@ -223,7 +222,7 @@ func (c *Conn) event(ref int, data []byte, id string) {
 		Ref: ref, Raw: data})
 }
 
-// entry appends an entry of the network.
+// entry appends a network entry to the transcript.
 func (c *Conn) entry(kind transcript.Kind, session string, ref int, details any) transcript.Entry {
 	return note(c.agent.Transcript(), c.agent.Conn(), kind, session, ref, details)
 }

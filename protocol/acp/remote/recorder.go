@@ -26,9 +26,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Recorder is a proxy between editors and an agent that is a server, over HTTP and by WebSockets. A message is in
-// the transcript before it is passed on, byte for byte; what else happens on the network is there too. Each
-// connection of an editor has its own number, the first is 0.
+// Recorder is a proxy between editors and an agent that is a server, over HTTP and WebSockets. It writes each message
+// to the transcript, byte for byte, before it passes the message on. It also records other events on the network.
+// Each editor's connection has a number, from 0.
 type Recorder struct {
 	log      *transcript.Transcript
 	at       *url.URL
@@ -42,8 +42,8 @@ type Recorder struct {
 	known map[string]int // connections by their ids
 }
 
-// NewRecorder returns a proxy for the agent at a URL of HTTP, which may serve WebSockets. It passes requests for / and
-// for the path of the URL on, and no others. An agent of this machine gets the Host that the editor sent.
+// NewRecorder returns a proxy for the agent at an HTTP URL, which may also serve WebSockets. The proxy accepts only
+// requests for / and for the path of the URL. An agent on this machine gets the Host header that the editor sent.
 func NewRecorder(at *url.URL, log *transcript.Transcript) *Recorder {
 	t := &Recorder{log: log, at: at, client: transport.Client(dial), known: map[string]int{}}
 	t.client.Jar = nil // cookies are the editor's
@@ -55,7 +55,7 @@ func NewRecorder(at *url.URL, log *transcript.Transcript) *Recorder {
 	return t
 }
 
-// aim sends a request to the agent.
+// aim changes the URL of a request to that of the agent.
 func (t *Recorder) aim(r *http.Request) {
 	if r.URL.Path == "/" {
 		r.URL.Path, r.URL.RawPath, r.URL.RawQuery = t.at.Path, t.at.RawPath, t.at.RawQuery
@@ -65,7 +65,7 @@ func (t *Recorder) aim(r *http.Request) {
 	}
 }
 
-// passage is a request while it passes.
+// passage is a request that the proxy is passing on.
 type passage struct {
 	conn int
 	exchange
@@ -113,7 +113,7 @@ func (t *Recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.proxy.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// begin returns the number of one more connection.
+// begin returns the number of a new connection.
 func (t *Recorder) begin() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,10 +121,10 @@ func (t *Recorder) begin() int {
 	return t.begun - 1
 }
 
-// Wait waits until all that began to pass has ended.
+// Wait waits until all requests that the proxy has accepted have ended.
 func (t *Recorder) Wait() { t.open.Wait() }
 
-// answer records the status, the headers and the body of an answer. Of a stream it records each event as it passes.
+// answer records the status, headers and body of an answer. It records each event of a stream while the event passes.
 func (t *Recorder) answer(r *http.Response) error {
 	p := r.Request.Context().Value(passageKey{}).(*passage)
 	if id := r.Header.Get(ConnectionID); id != "" && p.Message == "initialize" {
@@ -179,7 +179,8 @@ func (t *Recorder) answer(r *http.Response) error {
 	return nil
 }
 
-// numbered is told with the number of a connection instead of its id, which lets whoever has it act in its name.
+// numbered is told with the number of the connection instead of its id, because whoever has the id can use the
+// connection.
 func numbered(h http.Header, conn int) map[string]string {
 	all := told(h)
 	if name := strings.ToLower(ConnectionID); all[name] != "" {
@@ -188,7 +189,7 @@ func numbered(h http.Header, conn int) map[string]string {
 	return all
 }
 
-// events reads the events of a stream that passes.
+// events reads the events of a stream that the proxy passes on.
 type events struct {
 	*sse.Reader
 	heard func(sse.Event)
@@ -203,7 +204,7 @@ func (s *events) Step() error {
 	return err
 }
 
-// failed is for an agent that gives no answer.
+// failed handles a request that the agent does not answer.
 func (t *Recorder) failed(w http.ResponseWriter, r *http.Request, err error) {
 	p := r.Context().Value(passageKey{}).(*passage)
 	p.Problem = problem(err)
@@ -211,18 +212,18 @@ func (t *Recorder) failed(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, "the agent cannot be reached: "+p.Problem, http.StatusBadGateway)
 }
 
-// ofTheSocket are headers that belong to one of two sockets, and not to the other.
+// ofTheSocket are the headers that belong to one socket and are not passed on to the other.
 var ofTheSocket = []string{"Connection", "Upgrade", "Sec-Websocket-Key", "Sec-Websocket-Version",
 	"Sec-Websocket-Extensions", "Sec-Websocket-Protocol", "Sec-Websocket-Accept"}
 
-// own are headers without those of the socket by which they came.
+// own returns headers without those in ofTheSocket.
 func own(h http.Header) http.Header {
 	h = h.Clone()
 	maps.DeleteFunc(h, func(name string, _ []string) bool { return slices.Contains(ofTheSocket, name) })
 	return h
 }
 
-// socket joins two WebSockets, each of them with compression, pings and fragments of its own.
+// socket connects two WebSockets. Each has its own compression, pings and fragments.
 func (t *Recorder) socket(w http.ResponseWriter, r *http.Request) {
 	to := r.Clone(r.Context())
 	t.aim(to)
@@ -279,7 +280,8 @@ func (t *Recorder) socket(w http.ResponseWriter, r *http.Request) {
 	<-over
 }
 
-// passed passes messages on until the socket from ends, closes the other one alike, and returns why.
+// passed passes messages on until the socket from ends. Then it closes the socket to in the same way and returns the
+// reason.
 func passed(ctx context.Context, from, to *websocket.Conn, heard func(data []byte, binary bool)) error {
 	from.SetReadLimit(maxMessage)
 	for {

@@ -1,6 +1,6 @@
-// Package remote reaches an ACP agent that is a server: over Streamable HTTP or by a WebSocket, as
-// the RFD of that transport has them. Which message came by which stream, and what happened on the
-// network, is in the transcript; the messages are those of an agent on stdio.
+// Package remote connects to an ACP agent that is a server, over Streamable HTTP or a WebSocket, as the RFD for this
+// transport describes. The transcript records which stream each message used and what happened on the network. The
+// messages are the same as those of an agent on stdio.
 package remote
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Headers of the transport.
+// These are the headers of the transport.
 const (
 	ConnectionID    = "Acp-Connection-Id"
 	SessionID       = "Acp-Session-Id"
@@ -35,12 +35,12 @@ const (
 )
 
 const (
-	// patience bounds how long a server may take to start, to answer a request, and to end.
+	// These are how long a server may take to start, to answer a request, and to end.
 	startPatience   = time.Minute
 	upgradePatience = 10 * time.Second
 	postPatience    = time.Minute
 	endPatience     = 2 * time.Second
-	// maxMessage is the longest message that is taken, in bytes.
+	// maxMessage is the size of the longest message that is accepted, in bytes.
 	maxMessage = 64 << 20
 )
 
@@ -77,7 +77,7 @@ type Conn struct {
 	held  map[int]*held // what a script has opened, by the Seq of its entry
 }
 
-// binding is one of the two ways to reach an agent.
+// binding is one of the two ways to connect to an agent.
 type binding interface {
 	// send sends a message.
 	send(line []byte) error
@@ -85,7 +85,7 @@ type binding interface {
 	end()
 }
 
-// item is a message as it was received.
+// item is a received message.
 type item struct {
 	data    []byte
 	size    int // if not all of it was kept
@@ -93,8 +93,8 @@ type item struct {
 	problem string // why it is no message, whatever is in it
 }
 
-// At returns the connection to the agent at a URL, which may begin with $PRINTED. The headers go
-// with each request.
+// At returns a connection to the agent at a URL, which may begin with $PRINTED. The headers are sent with each
+// request.
 func At(url string, headers map[string]string) *Conn {
 	c := &Conn{given: transport.Address(url), header: http.Header{}, items: make(chan item),
 		rests: make(chan struct{}), over: make(chan struct{}), dead: make(chan struct{})}
@@ -109,7 +109,7 @@ func At(url string, headers map[string]string) *Conn {
 // Attach implements transport.Reaching.
 func (c *Conn) Attach(a *transport.Agent) { c.agent = a }
 
-// find waits until the agent listens, and returns where.
+// find waits until the agent listens, and returns its URL.
 func (c *Conn) find() (*url.URL, error) {
 	c.finding.Lock()
 	defer c.finding.Unlock()
@@ -129,7 +129,7 @@ func (c *Conn) find() (*url.URL, error) {
 	return at, nil
 }
 
-// reach begins the connection, by the binding that the scheme of the URL names.
+// reach begins the connection, with the binding for the scheme of the URL.
 func (c *Conn) reach() (binding, error) {
 	c.mu.Lock()
 	way, over := c.way, c.gone || c.ended
@@ -155,7 +155,7 @@ func (c *Conn) reach() (binding, error) {
 	return way, nil
 }
 
-// Send sends each message that is complete, as soon as the agent has taken the one before.
+// Send sends each complete message, after the agent has accepted the one before.
 func (c *Conn) Send(b []byte) (waited bool, err error) {
 	c.sending.Lock()
 	defer c.sending.Unlock()
@@ -180,7 +180,7 @@ func (c *Conn) Send(b []byte) (waited bool, err error) {
 	}
 }
 
-// put hands a message to the reader, as soon as it is ready for it.
+// put passes a message to the reader. It waits until the reader is ready.
 func (c *Conn) put(it item) {
 	select {
 	case c.items <- it:
@@ -188,7 +188,7 @@ func (c *Conn) put(it item) {
 	}
 }
 
-// Receive waits for the next message, of any stream.
+// Receive waits for the next message on any stream.
 func (c *Conn) Receive() (wire.Line, error) {
 	for open := true; open; {
 		select {
@@ -219,7 +219,7 @@ func (c *Conn) Append(t *transcript.Transcript, conn int, _ wire.Line) transcrip
 	return t.AppendReceived(conn, it.stream, it.data, it.size)
 }
 
-// stop ends the connection: the error, nil or not, is what Receive returns in the end.
+// stop ends the connection. Receive returns why, or io.EOF if why is nil, after the last message.
 func (c *Conn) stop(why error) {
 	c.once.Do(func() {
 		c.mu.Lock()
@@ -236,7 +236,7 @@ func (c *Conn) stop(why error) {
 	})
 }
 
-// receive lets f receive messages, unless the connection has ended.
+// receive runs f, which receives messages, in a goroutine, unless the connection has ended.
 func (c *Conn) receive(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -245,14 +245,14 @@ func (c *Conn) receive(f func()) {
 	}
 }
 
-// ending reports whether nothing more will be sent, so that streams may end.
+// ending reports whether nothing more will be sent, so that streams may end without being opened again.
 func (c *Conn) ending() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ended || c.gone
 }
 
-// CloseSend tells the agent that the connection is over. What it has sent is still received.
+// CloseSend tells the agent that the connection is over. Messages that the agent has sent are still received.
 func (c *Conn) CloseSend() error {
 	c.mu.Lock()
 	way, was := c.way, c.ended || c.gone
@@ -265,7 +265,7 @@ func (c *Conn) CloseSend() error {
 	return nil
 }
 
-// Gone leaves the streams of a server that has ended a moment to end by themselves.
+// Gone gives the streams of a server that has exited a second to end by themselves.
 func (c *Conn) Gone() {
 	c.mu.Lock()
 	c.gone = true
@@ -276,7 +276,7 @@ func (c *Conn) Gone() {
 	timer.Stop()
 }
 
-// Close ends a Receive that waits.
+// Close ends a waiting Receive.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	select {
@@ -291,7 +291,7 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Unread cannot be told of a connection.
+// Unread returns false: the number is not known for a network connection.
 func (c *Conn) Unread() (n int, ok bool) { return 0, false }
 
 // Drained implements transport.Transport.
@@ -309,7 +309,7 @@ func (c *Conn) Drained() (done <-chan struct{}, ok bool) {
 	return all, true
 }
 
-// tap is a connection over TCP that can tell when all that came by it has been read.
+// tap is a TCP connection that can tell when everything received on it has been read.
 type tap struct {
 	net.Conn
 	in     *pipe.Reader
@@ -317,7 +317,7 @@ type tap struct {
 	once   sync.Once
 }
 
-// dial is how a client connects.
+// dial opens a TCP connection with a tap.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 	if err != nil {
@@ -342,7 +342,7 @@ func (t *tap) Close() error {
 	return t.Conn.Close()
 }
 
-// drained waits until what has come has been received, or ctx ends.
+// drained waits until everything received on the connection has been read, or ctx ends.
 func (t *tap) drained(ctx context.Context) {
 	if t == nil || t.in == nil {
 		return
@@ -358,8 +358,8 @@ func (t *tap) drained(ctx context.Context) {
 	}
 }
 
-// tapped adds to a context what finds out by which connection a request goes, and closes freed when its
-// answer has been read.
+// tapped returns a context for a request. It sets found to the request's connection, and closes freed when the answer
+// has been read.
 func tapped(ctx context.Context, found **tap, freed chan struct{}) context.Context {
 	var once sync.Once
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -374,13 +374,13 @@ func tapped(ctx context.Context, found **tap, freed chan struct{}) context.Conte
 	})
 }
 
-// taps are those of open streams.
+// taps are the taps of the open streams.
 type taps struct {
 	guard sync.Mutex
 	open  map[*tap]bool
 }
 
-// watch makes a tap one of those of the streams, or no longer.
+// watch adds a tap to the open ones, or removes it.
 func (s *taps) watch(t *tap, on bool) {
 	if t == nil {
 		return
@@ -395,7 +395,7 @@ func (s *taps) watch(t *tap, on bool) {
 	}
 }
 
-// drained waits until what has come by the streams has been received, or ctx ends.
+// drained waits until everything received on the streams has been read, or ctx ends.
 func (s *taps) drained(ctx context.Context) {
 	s.guard.Lock()
 	open := slices.Collect(maps.Keys(s.open))
@@ -405,7 +405,7 @@ func (s *taps) drained(ctx context.Context) {
 	}
 }
 
-// problem is an error without what was asked, which may be a secret.
+// problem returns an error's text without the URL, which may be a secret.
 func problem(err error) string {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
@@ -413,7 +413,7 @@ func problem(err error) string {
 	return err.Error()
 }
 
-// told are the headers of an answer that an entry has: none of them holds a secret.
+// told returns the headers that an entry records. None of them has a secret.
 func told(h http.Header) map[string]string {
 	all := map[string]string{}
 	for name, values := range h {
@@ -427,7 +427,7 @@ func told(h http.Header) map[string]string {
 	return all
 }
 
-// ending says how a stream or a socket ended, whose life a context is.
+// ending returns how a stream or WebSocket ended. life ends when the client hangs up.
 func ending(life context.Context, err error, socket bool) ended {
 	var frame websocket.CloseError
 	switch {

@@ -12,14 +12,15 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// socket is the binding of WebSockets: a text frame for each message.
+// socket is the binding for WebSockets: a text frame for each message.
 type socket struct {
 	c   *Conn
 	ws  *websocket.Conn
 	seq int
 }
 
-// upgraded opens a WebSocket. A server that was started here may listen before it takes any.
+// upgraded opens a WebSocket. It tries again for a while if this program started the server, which may listen before
+// it accepts WebSockets.
 func (c *Conn) upgraded(ctx context.Context, at *url.URL, o *websocket.DialOptions) (*websocket.Conn, *http.Response,
 	error) {
 	for until := time.Now().Add(upgradePatience); ; {
@@ -41,7 +42,7 @@ func (c *Conn) upgraded(ctx context.Context, at *url.URL, o *websocket.DialOptio
 	}
 }
 
-// newSocket opens the socket at a URL.
+// newSocket opens a WebSocket at a URL.
 func newSocket(c *Conn, at *url.URL) (*socket, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, postPatience)
 	defer cancel()
@@ -72,10 +73,10 @@ func newSocket(c *Conn, at *url.URL) (*socket, error) {
 	return s, nil
 }
 
-// inBinary says why a binary frame is no message.
+// inBinary is the problem of a message in a binary frame.
 const inBinary = "the message is in a binary frame, and each is in a text frame"
 
-// read receives messages until the socket ends.
+// read receives messages until the WebSocket ends.
 func (s *socket) read() {
 	for {
 		kind, data, err := s.ws.Read(s.c.ctx)
@@ -100,8 +101,8 @@ func (s *socket) send(line []byte) error {
 	return nil
 }
 
-// end implements binding: it closes the socket once what is on its way has come, as the answer to a ping
-// tells.
+// end implements binding: it closes the WebSocket after a ping was answered, so that all messages on their way have
+// arrived.
 func (s *socket) end() {
 	ctx, cancel := context.WithTimeout(s.c.ctx, endPatience)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// stream is an open stream of events.
+// stream is an open event stream.
 type stream struct {
 	session string
 	seq     int
@@ -33,7 +33,7 @@ type stream struct {
 	freed   chan struct{} // closed when the stream has left its connection
 }
 
-// drained waits until what has come by the stream has been received.
+// drained waits until everything received on the stream has been read.
 func (s *stream) drained(ctx context.Context) {
 	s.tap.drained(ctx)
 	select {
@@ -53,7 +53,7 @@ func (s *stream) ends(ctx context.Context) {
 	}
 }
 
-// opened opens a stream and lets it be read.
+// opened opens a stream and starts to read it.
 func (h *overHTTP) opened(session, since string) (*stream, error) {
 	s, err := h.connect(session, since)
 	if s != nil {
@@ -62,7 +62,7 @@ func (h *overHTTP) opened(session, since string) (*stream, error) {
 	return s, err
 }
 
-// connect opens a stream. It returns nil if it is open, or refused to a session.
+// connect opens a stream. It returns nil if the stream is open already, or if the server refuses it for a session.
 func (h *overHTTP) connect(session, since string) (*stream, error) {
 	h.opening.Lock()
 	defer h.opening.Unlock()
@@ -121,7 +121,7 @@ func (h *overHTTP) connect(session, since string) (*stream, error) {
 	return s, nil
 }
 
-// pump receives the messages of a stream until it ends, and opens it again unless the connection ends.
+// pump receives the messages of a stream until it ends. Then it opens the stream again, unless the connection ends.
 func (h *overHTTP) pump(s *stream) {
 	for {
 		e, err := s.in.Next()
@@ -141,7 +141,7 @@ func (h *overHTTP) pump(s *stream) {
 	}
 }
 
-// received looks at a message on its way to the reader.
+// received handles a message and passes it to the reader.
 func (h *overHTTP) received(s *stream, it item) {
 	v, _ := wire.Parse(it.data)
 	f := wire.Classify(v)
@@ -165,7 +165,8 @@ func (h *overHTTP) received(s *stream, it item) {
 		}
 		return
 	}
-	// Nothing orders two streams, but what the agent wrote to a session's before this has come.
+	// Two streams have no common order, but messages that the agent wrote earlier to the session's stream have
+	// arrived.
 	h.mu.Lock()
 	others := lists.Having(maps.Values(h.streams), func(other *stream) bool { return other != s })
 	wanted := slices.Collect(maps.Keys(h.refused))
@@ -210,8 +211,8 @@ func (h *overHTTP) received(s *stream, it item) {
 	}
 }
 
-// settled waits until a stream that was refused before its session was loaded has given the history: nothing says
-// where that ends.
+// settled waits until a stream that was refused before session/load has delivered the history. Nothing marks the end
+// of the history, so it waits until no more events come for a moment.
 func (h *overHTTP) settled(s *stream) {
 	for last := -1; ; {
 		h.mu.Lock()
@@ -231,12 +232,12 @@ func (h *overHTTP) settled(s *stream) {
 	}
 }
 
-// news are the updates that agents send when a session has been opened. Its answer comes by another
-// stream, so nothing says which was first: they are taken to follow it, as on stdio.
+// news are the updates that agents send after they have opened a session. The answer that opens the session comes on
+// another stream, so the order is unknown. The updates are passed on after the answer, as on stdio.
 var news = []string{"available_commands_update", "usage_update", "session_info_update", "current_mode_update",
 	"config_option_update"}
 
-// flush hands the news of a session to the reader.
+// flush passes the news of a session to the reader.
 func (h *overHTTP) flush(s *stream) {
 	h.mu.Lock()
 	later := s.later
@@ -247,7 +248,7 @@ func (h *overHTTP) flush(s *stream) {
 	}
 }
 
-// leave ends the stream of a session that has ended, as a message says.
+// leave ends the stream of a session if a message says that the session has ended.
 func (h *overHTTP) leave(f wire.Frame) {
 	if f.Kind != wire.Response {
 		return
@@ -263,7 +264,7 @@ func (h *overHTTP) leave(f wire.Frame) {
 	}
 }
 
-// close notes the end of a stream.
+// close records the end of a stream, and opens the stream again if necessary.
 func (h *overHTTP) close(s *stream, err error) {
 	s.body.Close()
 	defer s.hangUp()

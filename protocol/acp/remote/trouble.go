@@ -13,10 +13,10 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Trouble is what a network between editor and agent does to the editor's connection, once.
+// Trouble is a network failure that happens once on the editor's connection.
 type Trouble string
 
-// Troubles of the next request, and of the next event.
+// These are the troubles for the next request and for the next event.
 const (
 	Lost        Trouble = "lost"        // the request breaks off before the agent has it; the editor sends it again
 	Unavailable Trouble = "unavailable" // a gateway answers it with 503; the editor sends it again
@@ -32,13 +32,14 @@ var (
 	ofStreams  = []Trouble{Cut, Ended}
 )
 
-// Troubles returns all of them.
+// Troubles returns all troubles.
 func Troubles() []Trouble { return slices.Concat(ofRequests, ofStreams) }
 
-// ErrNoCursors says that the agent's streams cannot be resumed: what a cut takes is lost, and may be.
+// ErrNoCursors is the error for streams that cannot be resumed, so that a cut may lose messages, as the protocol
+// allows.
 var ErrNoCursors = errors.New("the events of the agent have no ids, by which a stream could be resumed")
 
-// Trouble lets the network do something to the next request or event of the connection over HTTP.
+// Trouble causes a trouble at the next request or event of the HTTP connection.
 func (c *Conn) Trouble(t Trouble) error {
 	c.mu.Lock()
 	h, ok := c.way.(*overHTTP)
@@ -55,7 +56,7 @@ func (c *Conn) Trouble(t Trouble) error {
 	return nil
 }
 
-// meets takes the next trouble that is one of some kinds, "" if there is none.
+// meets removes and returns the next trouble of some kinds, "" if there is none.
 func (h *overHTTP) meets(kinds []Trouble) (t Trouble) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -67,10 +68,11 @@ func (h *overHTTP) meets(kinds []Trouble) (t Trouble) {
 	return t
 }
 
-// errUnanswered says that the agent has a request, and nobody its answer.
+// errUnanswered says that the agent got a request but its answer was lost.
 var errUnanswered = errors.New("the answer broke off")
 
-// post posts a message, and again where the network says that the agent did not have it.
+// post posts a message. It posts the message again if the network reports that the agent did not get it, and also for
+// the trouble Doubled.
 func (h *overHTTP) post(ctx context.Context, session string, line []byte, x exchange) (*http.Response, error) {
 	do := func(body io.Reader) (*http.Response, error) {
 		r, err := h.request(ctx, http.MethodPost, session, line)
@@ -113,12 +115,12 @@ func (h *overHTTP) post(ctx context.Context, session string, line []byte, x exch
 	return do(nil)
 }
 
-// broken is the end of a body that the network cuts.
+// broken is a reader for the end of a body that the network cuts.
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errors.New("the connection broke off") }
 
-// fragile is the body of a stream, to which a trouble may happen.
+// fragile is the body of a stream in which a trouble may happen.
 type fragile struct {
 	io.ReadCloser
 	h    *overHTTP
@@ -148,7 +150,8 @@ func (f *fragile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// again opens a stream that has ended. A server may not have noticed yet that its reader is gone.
+// again opens a stream that has ended. It tries for a while, because the server may not have noticed that the old
+// stream is gone.
 func (h *overHTTP) again(s *stream) bool {
 	for range 40 {
 		next, err := h.opened(s.session, s.last)

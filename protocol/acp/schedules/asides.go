@@ -12,7 +12,7 @@ import (
 //go:embed asides.txt
 var besides string
 
-// asides is the table of what is done besides, with the words that it is written in.
+// asides returns the table of acts that an editor adds while turns run, with the conditions and parts that it uses.
 func asides() *sweep.Acts[*orderWriter] {
 	t := &sweep.Acts[*orderWriter]{
 		Flags: []string{"cancels", "cancels-other", "slow"},
@@ -38,7 +38,7 @@ func asides() *sweep.Acts[*orderWriter] {
 	return t.Read(besides)
 }
 
-// setOption gives an option of the session the value that it has.
+// setOption sets an option of the session to the value that it already has.
 func (w *orderWriter) setOption() {
 	kind := ""
 	if w.version.stateEnds {
@@ -47,13 +47,13 @@ func (w *orderWriter) setOption() {
 	w.set("session/set_config_option", `"configId": "`+w.option[0]+`", "value": "`+w.option[1]+`"`+kind)
 }
 
-// set sends a request about the target's session with further params.
+// set sends a request about the target's session with additional params.
 func (w *orderWriter) set(method, params string) {
 	w.request(method, script.Join(script.Quote(`{"sessionId": "`), script.Variable("SESSION("+w.Seen.Session+")"),
 		script.Quote(`", `+params+`}`)))
 }
 
-// cancel cancels the turn of a session that runs, or what is idle.
+// cancel cancels the session's turn, or cancels an idle session.
 func (w *orderWriter) cancel(session string) {
 	w.Key("cancel %s", session)
 	t := w.open(session)
@@ -67,7 +67,7 @@ func (w *orderWriter) cancel(session string) {
 	t.asked = false // the editor answers what is open
 }
 
-// request sends a request that the editor need not make, and does not wait.
+// request sends a request that the editor need not send, and does not wait for the answer.
 func (w *orderWriter) request(method string, params script.Word) {
 	if w.open(w.Seen.Session) == nil && !w.begun() {
 		w.bad = true // no session is open yet
@@ -77,13 +77,13 @@ func (w *orderWriter) request(method string, params script.Word) {
 	w.Add("request %s %s as %s", method, params, fmt.Sprint("R", w.requests))
 }
 
-// begun reports whether the target's session was prompted.
+// begun reports whether the target's session has been prompted.
 func (w *orderWriter) begun() bool {
 	return slices.ContainsFunc(w.state, func(t turnState) bool { return t.begun && t.Session == w.Seen.Session })
 }
 
-// second prompts a session whose turn runs. The agent may refuse that, work on it
-// later, or instead: nothing more is awaited of the first turn but its answer.
+// second prompts a session whose turn still runs. The agent may refuse the prompt, work on it later, or work on it
+// instead. So from the first turn only its answer is awaited.
 func (w *orderWriter) second() {
 	t := w.open(w.Seen.Session)
 	if t == nil || t.contested {
@@ -96,7 +96,7 @@ func (w *orderWriter) second() {
 	w.two = true
 }
 
-// takeBack takes the prompt back by its id, which an agent may ignore.
+// takeBack cancels the prompt by its request id. An agent may ignore that.
 func (w *orderWriter) takeBack() {
 	t := w.open(w.Seen.Session)
 	if t == nil || t.contested || t.asked {
@@ -107,7 +107,7 @@ func (w *orderWriter) takeBack() {
 	w.Key("cancel-request %s", t.name)
 }
 
-// contest notes that it is open how a turn goes on.
+// contest notes that the turn may go on in more than one way.
 func (w *orderWriter) contest(t *turnState) {
 	t.contested = true
 	if w.asks {

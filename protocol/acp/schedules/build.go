@@ -20,7 +20,7 @@ type builder struct {
 	joined  bool // writes are held back
 }
 
-// lead writes everything up to the point.
+// lead writes all lines up to the point.
 func (b *builder) lead() {
 	p, t := b.Point, b.Seen.Turn
 	b.Add("tag cancel") // so that it stays open for late frames
@@ -63,7 +63,7 @@ func (b *builder) lead() {
 	b.reach()
 }
 
-// holding is what the model says in the turn, held at the point.
+// holding returns the model's turn, with a gate or a failure at the point.
 func (b *builder) holding() fakellm.TurnNode {
 	p, plain := b.Point, sweep.Plain(b.Script.Spoken.Turns[b.Seen.Nth])
 	model := plain
@@ -90,8 +90,7 @@ func (b *builder) holding() fakellm.TurnNode {
 	return model
 }
 
-// beside takes a second session into what comes before the point: set up with all that
-// the script sets up, opened by the process that the turn runs in.
+// beside adds a second session to the lines before the point. The same process opens it, with the same set-up.
 func (b *builder) beside(before []*script.Line) []*script.Line {
 	with, main := b.Point.With, b.Seen.Session
 	sets := func(l *script.Line) bool { return setsUp(b.Script, l) }
@@ -100,8 +99,8 @@ func (b *builder) beside(before []*script.Line) []*script.Line {
 	if with != nil && of(with.Seen).asked > 0 && len(permits(b.Script)) == 0 {
 		b.Lines = append(b.Lines, permits(with.Script)...)
 	}
-	// What was opened before a restart belongs to a process that is gone, and version 2 takes
-	// nothing before initialize.
+	// Sessions from before a restart belong to a process that has ended, and version 2 accepts no request before
+	// initialize.
 	at := 0
 	for i, l := range before {
 		if l.Is("restart") || l.Is("initialize") || l.Is("authenticate") {
@@ -110,14 +109,14 @@ func (b *builder) beside(before []*script.Line) []*script.Line {
 	}
 	before = slices.Insert(before, at, script.New("session new the_other"))
 	b.Keep["session new the_other"] = true
-	// A session that is loaded is not another one first, which has nothing to load.
+	// If the script loads the target's session, it must not open a new one of that name first.
 	if !slices.ContainsFunc(before, func(l *script.Line) bool { return opensSession(l) == main }) {
 		before = slices.Insert(before, at+1, script.New("session new %s", main))
 	}
 	return before
 }
 
-// named is the session of the target if a line has to name it, or "".
+// named returns the target's session if a line has to name it, else "".
 func (b *builder) named() string {
 	if name := b.Seen.Session; b.Point.Kind == atSecond || name != "main" {
 		return name
@@ -125,7 +124,7 @@ func (b *builder) named() string {
 	return ""
 }
 
-// session is the target's session as a pattern has to name it where another turn has ended.
+// session returns the option that names the target's session, if a pattern needs it because another turn has ended.
 func (b *builder) session() script.Word {
 	another := func(l *script.Line) bool { return l.Says("session", "new", "yet_another") }
 	if b.Point.Kind == atSecond || slices.ContainsFunc(b.Lines, another) {
@@ -134,7 +133,7 @@ func (b *builder) session() script.Word {
 	return script.Word{}
 }
 
-// restart starts the agent again, and logs in again: each process asks for that.
+// restart restarts the agent and logs in again, because each process requires that.
 func (b *builder) restart() {
 	b.Key("restart")
 	for _, l := range before(b.Script, b.Seen.Turn) {
@@ -144,7 +143,7 @@ func (b *builder) restart() {
 	}
 }
 
-// reach waits until the point has come.
+// reach waits until the turn has reached the point.
 func (b *builder) reach() {
 	p := b.Point
 	switch p.Kind {
@@ -189,7 +188,7 @@ func (b *builder) reach() {
 	b.Awaits(all, gated || p.Kind == atTerminal)
 }
 
-// written ends a write that was held back for the act.
+// written ends the delay of a write that the act needed.
 func (b *builder) written() {
 	if b.joined {
 		b.Key("write-shape normal")
@@ -197,7 +196,7 @@ func (b *builder) written() {
 	}
 }
 
-// finish lets go of all that holds the turn up.
+// finish releases everything that holds the turn.
 func (b *builder) finish() {
 	b.written()
 	b.replies()
@@ -211,8 +210,8 @@ func (b *builder) finish() {
 	b.Release()
 }
 
-// replies answers the request that is held. An editor owes that also for a turn it has
-// cancelled: the agent may wait for it.
+// replies answers the held request. The editor owes that answer even in a cancelled turn, because the agent may wait
+// for it.
 func (b *builder) replies() {
 	if b.request {
 		b.Add("answer REQ error=-32603")
@@ -220,8 +219,8 @@ func (b *builder) replies() {
 	b.request = false
 }
 
-// stopped is how a turn ends that was surely cancelled. In version 2 a prompt that is no part
-// of the conversation yet is answered with an error.
+// stopped returns how a turn must end that was surely cancelled. In version 2 the agent answers with an error if the
+// prompt is not part of the conversation yet.
 func (b *builder) stopped() string {
 	early := []sweep.PointKind{atWrite, atOnce, atGate, atSecond}
 	if b.version.stateEnds && slices.Contains(early, b.Point.Kind) {
@@ -230,7 +229,7 @@ func (b *builder) stopped() string {
 	return "cancelled"
 }
 
-// closed is how the turn of a session ends that was closed.
+// closed returns how the turn of a closed session may end.
 func (b *builder) closed() string {
 	switch p := b.Point; {
 	case p.Kind == atWrite, p.Kind == atOnce, p.Kind == atSecond && p.Merge == nil:
@@ -241,9 +240,8 @@ func (b *builder) closed() string {
 	return anyEnd(b.Seen)
 }
 
-// again sends a prompt that must work, and ends the other session's turn.
-// A turn that asked for permission is asked for once more, since what a cancel
-// leaves behind may show only there.
+// again sends a prompt that must work, and ends the other session's turn. If the turn asked for a permission, it runs
+// the same turn again, because traces of a cancel may show only there.
 func (b *builder) again(l *script.Line) {
 	requirement, session := "", ""
 	for _, w := range l.Words {
@@ -272,7 +270,7 @@ func (b *builder) again(l *script.Line) {
 	b.elsewhere()
 }
 
-// elsewhere ends the turn of the other session, which nothing may have touched.
+// elsewhere ends the turn of the other session, which the act must not have affected.
 func (b *builder) elsewhere() {
 	if b.Point.Kind != atSecond || b.Act.Is("kills") || b.Has("release elsewhere") {
 		return
@@ -288,7 +286,7 @@ func (b *builder) elsewhere() {
 	b.Lines = append(b.Lines, with.Effective()...)
 }
 
-// otherText is the prompt of the other session.
+// otherText returns the prompt of the other session.
 func (b *builder) otherText() script.Word {
 	if with := b.Point.With; with != nil {
 		return with.Seen.Turn.Text
@@ -296,10 +294,10 @@ func (b *builder) otherText() script.Word {
 	return b.Own("Keep talking elsewhere.")
 }
 
-// otherWords is that prompt as a pattern looks for it.
+// otherWords returns the prompt of the other session in the form that a pattern needs.
 func (b *builder) otherWords() string { return strings.Trim(b.otherText().Raw(), "'.") }
 
-// untouched asks that files have not changed.
+// untouched writes checks that files have not changed.
 func (b *builder) untouched(files []sweep.Effect) {
 	var lines []*script.Line
 	for _, e := range files {
@@ -316,7 +314,7 @@ func (b *builder) untouched(files []sweep.Effect) {
 	}
 }
 
-// once answers the permission of the point. The line stands before the prompt.
+// once adds a line before the prompt that answers the permission request of the point.
 func (b *builder) once(choice string) {
 	l := script.New("permit %s", choice)
 	b.Keep[l.String()] = true
@@ -330,7 +328,7 @@ func (b *builder) once(choice string) {
 	b.Lines = slices.Insert(b.Lines, at, l)
 }
 
-// restore puts the files back that the turn changes, so that it can run again.
+// restore restores the files that the turn changes, so that the turn can run again.
 func (b *builder) restore() {
 	for _, e := range b.effects {
 		if e.What != "new" && b.Script.Holds(e.File) {

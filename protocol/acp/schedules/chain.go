@@ -12,17 +12,17 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// inChain are the commands of a schedule that leave nothing behind for the
-// next one: what it opens, it names, and what it changes, it changes back.
+// inChain are the commands after which the next schedule of a chain can run: they name what they open, and undo what
+// they change.
 var inChain = []string{"session", "prompt", "await", "release", "cancel", "cancel-request", "check", "text", "saw",
 	"model", "group", "stall", "request", "same-history", "write-shape"}
 
-// onceInChain are the commands that a chain says once for all its schedules.
+// onceInChain are the commands that a chain writes once for all its schedules.
 var onceInChain = []string{"needs", "client", "files", "buffer", "env", "home", "ids", "policy", "rules", "terminal",
 	"elicit", "mcp"}
 
-// shared names what a schedule must have in common with those it shares a process
-// with; "" if it does not leave the process as it found it.
+// shared returns a key. Schedules with the same key can share a process; "" means that the schedule changes its
+// process.
 func shared(s sweep.Situation, a sweep.Archive) (key string) {
 	if n := of(s.Seen); n.asked > 0 || len(n.effects) > 0 || s.Point.Kind == atTerminal || s.Point.With != nil {
 		return "" // answers and files belong to no session
@@ -50,13 +50,12 @@ func shared(s sweep.Situation, a sweep.Archive) (key string) {
 	return key
 }
 
-// chainHead reports whether a line belongs to the head of a scenario, of which a
-// chain has its own.
+// chainHead reports whether a line belongs to the head of a scenario. A chain has its own head.
 func chainHead(l *script.Line) bool {
 	return l.Kind != script.Command || l.Is("protocol") || l.Is("golden") || l.Is("tag")
 }
 
-// chain is the scenario of several schedules, one after another.
+// chain returns the scenario of several schedules, one after another.
 func chain(parts []sweep.Schedule) (a sweep.Archive, keep map[string]bool) {
 	b := parts[0].At.Script
 	title := fmt.Sprintf("%d schedules of %s, one after another in one process.", len(parts), b.ID)
@@ -92,9 +91,8 @@ func chain(parts []sweep.Schedule) (a sweep.Archive, keep map[string]bool) {
 	return a, keep
 }
 
-// numberedLine is a line of the n-th schedule of a chain: what may have a name
-// only once in a scenario is named after the schedule. Where the line was one to
-// keep, it still is.
+// numberedLine returns a line for the n-th schedule of a chain: names that must be unique in a scenario get the
+// number n. If the line was in kept, the new line is added to keep.
 func numberedLine(line *script.Line, n int, kept, keep map[string]bool) *script.Line {
 	l := *line
 	l.Words = slices.Clone(l.Words)
@@ -120,7 +118,7 @@ func numberedLine(line *script.Line, n int, kept, keep map[string]bool) *script.
 	return &l
 }
 
-// renamed is the turn with its gates named after the n-th schedule of a chain.
+// renamed returns a model turn whose gates have names for the n-th schedule of a chain.
 func renamed(t fakellm.TurnNode, n int) fakellm.TurnNode {
 	out := fakellm.TurnNode{}
 	for _, r := range t.Replies {
@@ -136,5 +134,5 @@ func renamed(t fakellm.TurnNode, n int) fakellm.TurnNode {
 	return out
 }
 
-// furtherText is the text of second prompts, of a schedule and in a chain.
+// furtherText matches the text of a second prompt, in a schedule or in a chain.
 var furtherText = lazy.Regexp(`And another thing\.( \(schedule [0-9]\))?`)

@@ -10,14 +10,15 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// The questions that a run can raise.
+// These are the doubts that a run can raise.
 const (
 	swallows = "swallowed" // a second prompt was answered without having been worked on
 	clinging = "clings"    // the model is still being listened to
 	unasked  = "unasked"   // what needed a permission before now happened without one
 )
 
-// doubts are the questions a run raises that its script does not ask.
+// doubts returns a function that finds the doubts about a run which the run's script does not check; nil if there can
+// be none.
 func doubts(s sweep.Situation) func(t *transcript.Transcript, effects []sweep.Effect) map[string]bool {
 	two, cut, owed := s.Act.Is("swallows"), cuts(s), behindAny(s.Seen)
 	effect := len(owed) > 0 && !s.Act.Is("always")
@@ -39,7 +40,7 @@ func doubts(s sweep.Situation) func(t *transcript.Transcript, effects []sweep.Ef
 	}
 }
 
-// doubtful reports whether the run of a chain raised a question.
+// doubtful reports whether the run of a chain raised a doubt.
 func doubtful(parts []sweep.Schedule, t *transcript.Transcript) bool {
 	return swallowed(t) || clings(t) && slices.ContainsFunc(parts, func(s sweep.Schedule) bool { return cuts(s.At) })
 }
@@ -47,8 +48,8 @@ func doubtful(parts []sweep.Schedule, t *transcript.Transcript) bool {
 // cuts reports whether a schedule cancels a turn while a gate holds the model's reply.
 func cuts(s sweep.Situation) bool { return s.Point.Gated && open(s.Point) && s.Act.Is("cuts") }
 
-// swallowed reports whether a second prompt was answered with the end of a turn
-// although the model never heard of it.
+// swallowed reports whether the agent answered a second prompt with the end of a turn although the model never got
+// that prompt.
 func swallowed(t *transcript.Transcript) bool {
 	asked := map[int]string{}
 	ended, heard := map[string]bool{}, map[string]bool{}
@@ -69,8 +70,7 @@ func swallowed(t *transcript.Transcript) bool {
 	return lists.Any(maps.Keys(ended), func(text string) bool { return ended[text] && !heard[text] })
 }
 
-// clings reports whether the agent kept a reply of the model open that a gate
-// held, from the cancel to the end of the run.
+// clings reports whether the agent kept a model reply that a gate held open, from the cancel to the end of the run.
 func clings(t *transcript.Transcript) bool {
 	held := map[int64]bool{}
 	for e := range t.All() {
@@ -87,7 +87,7 @@ func clings(t *transcript.Transcript) bool {
 	return len(held) > 0
 }
 
-// gateOf is the name of a gate without the number it has in a chain.
+// gateOf returns the name of a gate without its number in a chain.
 func gateOf(e transcript.Entry) string {
 	name, _, _ := strings.Cut(e.JSON().Get("gate").Str(), ".")
 	return name

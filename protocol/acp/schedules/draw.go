@@ -10,10 +10,11 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// mostGates is at how many gates a turn of an order is held at most.
+// mostGates is at how many gates a turn of a sequence is held at most.
 const mostGates = 3
 
-// choose draws which turns of a scenario take part in a sequence, and where they are held.
+// choose draws the turns of a scenario that take part in a sequence, and the places where the model is held. It
+// returns false if no turn is suitable.
 func (v version) choose(o *sweep.Sequence, s *sweep.Script, r *rand.Rand) bool {
 	can := slices.DeleteFunc(slices.Clone(s.Reached), func(o sweep.Observed) bool {
 		return o.Seen.End == "" || of(o.Seen).refused || o.Seen.Requests == 0
@@ -49,15 +50,14 @@ func (v version) choose(o *sweep.Sequence, s *sweep.Script, r *rand.Rand) bool {
 	return true
 }
 
-// askedOnce reports whether the answers to the turn's permissions can be acts: the editor
-// decides all of them alike.
+// askedOnce reports whether the answers to the turn's permission requests can be acts of the sequence, because the
+// editor answers all of them in the same way.
 func askedOnce(o *sweep.Sequence) bool {
 	n := of(o.Seen)
 	return n.asked > 0 && (n.choice == "allow_once" || n.choice == "reject_once") && len(permits(o.Script)) <= 1
 }
 
-// again reports whether the turn can be played again: a file that is new the first time is not
-// new the next.
+// again reports whether the turn can run a second time. It cannot if it creates a file.
 func again(o *sweep.Sequence) bool {
 	return !inBlocks(o.Seen.Turn) && !slices.ContainsFunc(of(o.Seen).effects, func(e sweep.Effect) bool {
 		return e.What != "changed" || !o.Script.Holds(e.File)
@@ -72,12 +72,12 @@ type chooser struct {
 	asks  bool // the answers to permissions are acts
 }
 
-// places are those at which the model can be held as far as the agent asked for it.
+// places returns the places where the model can be held, as far as the agent asked the model.
 func (c chooser) places() []fakellm.Place {
 	return slices.DeleteFunc(c.model.Places(), func(p fakellm.Place) bool { return p.Reply >= c.Seen.Requests })
 }
 
-// turn is the target's turn, held at places that are drawn.
+// turn returns the target's turn, held at drawn places.
 func (c chooser) turn(prefix string, text script.Word) sweep.PlayedTurn {
 	var gates []fakellm.Place
 	places := c.places()
@@ -94,7 +94,7 @@ func (c chooser) turn(prefix string, text script.Word) sweep.PlayedTurn {
 		Prefix: prefix, Whole: true, Choice: of(c.Seen).choice}
 }
 
-// deviate draws how a turn differs from what it was.
+// deviate draws how the turn differs from the recorded one.
 func (c chooser) deviate(t *sweep.PlayedTurn) {
 	if c.asks && t.Choice == "allow_once" && c.r.IntN(4) == 0 {
 		refuse(c.Seen, t)
@@ -106,16 +106,16 @@ func (c chooser) deviate(t *sweep.PlayedTurn) {
 	}
 }
 
-// refuse has the permission of a turn refused, and leaves out the stops behind it: an agent
-// may end its turn there. Of several permissions none is refused.
+// refuse lets the editor reject the permission of a turn. It removes the later stops, because an agent may end its
+// turn there. It does nothing if the turn has several permission requests.
 func refuse(s *sweep.Seen, t *sweep.PlayedTurn) {
 	if at := slices.IndexFunc(t.Stops, sweep.Stop.Asks); at >= 0 && of(s).asked == 1 {
 		t.Choice, t.Deviates, t.Stops = "reject_once", "reject", t.Stops[:at+1]
 	}
 }
 
-// fail has the model fail once at the beginning of a reply, when that is let go. What
-// comes behind it is no stop: an agent may ask again, or end its turn.
+// fail lets the model fail once at the beginning of a reply. It removes the later stops, because an agent may ask
+// again or end its turn.
 func fail(s *sweep.Seen, t *sweep.PlayedTurn, at fakellm.Place, asks bool) {
 	var gates []fakellm.Place
 	for _, s := range t.Stops {
@@ -127,7 +127,7 @@ func fail(s *sweep.Seen, t *sweep.PlayedTurn, at fakellm.Place, asks bool) {
 	t.Stops, t.Fails = append(t.Stops, sweep.Stop{Gate: &at}), &at
 }
 
-// answerLate has the first permission of the first turn answered in the next turn.
+// answerLate lets the editor answer the first permission request of the first turn only during the next turn.
 func answerLate(o *sweep.Sequence) {
 	first, next := &o.Turns[0], o.Turns[len(o.Turns)-1]
 	at := slices.IndexFunc(first.Stops, sweep.Stop.Asks)

@@ -17,17 +17,16 @@ import (
 // call is a tool call of a run.
 type call struct{ session, id string }
 
-// calls are the tool calls of a run, as its log tells of them.
+// calls has the tool calls of a run, according to its log.
 type calls struct {
 	named map[sweep.Effect]map[call]int // by the file they name: the Seq of the first entry
 	asked map[call][]int                // the Seqs of their permissions
 	reads map[call]bool                 // they say that they change nothing
 }
 
-// owes finds out which effects are of the turn, and which of them wait for which of its
-// permissions: those whose file one tool call of the whole run names and no other that may
-// change it does, where the agent asks for that call once. Only of these is known what a
-// refusal prevents.
+// owes finds the effects of the turn, and which permission each of them depends on. An effect counts only if exactly
+// one tool call of the run that may change files names its file, and the agent asks for that call once. Only then is
+// it known what a refusal prevents.
 func (s *follower) owes(t *transcript.Transcript) {
 	all := calls{map[sweep.Effect]map[call]int{}, map[call][]int{}, map[call]bool{}}
 	end := t.Len()
@@ -61,12 +60,12 @@ func (s *follower) owes(t *transcript.Transcript) {
 	}
 }
 
-// asksPermission reports whether the agent asks for a permission with an entry.
+// asksPermission reports whether an entry is a permission request.
 func asksPermission(e transcript.Entry) bool {
 	return e.Source == transcript.Agent && e.Kind == transcript.Request && e.Method == "session/request_permission"
 }
 
-// hear notes the call that an entry of the agent is about, if it is about one.
+// hear notes and returns the tool call that an entry of the agent is about; the zero value means none.
 func (a *calls) hear(e transcript.Entry) call {
 	v, c := e.JSON(), call{session: e.Session}
 	update := acpframe.Update(e)
@@ -84,7 +83,7 @@ func (a *calls) hear(e transcript.Entry) call {
 	return c
 }
 
-// name notes which files an entry of a call names.
+// name notes the files that an entry of a call names.
 func (a *calls) name(c call, e transcript.Entry, files []sweep.Effect) {
 	for _, f := range files {
 		if !bytes.Contains(e.Raw, []byte(path.Base(f.File))) {
@@ -97,7 +96,7 @@ func (a *calls) name(c call, e transcript.Entry, files []sweep.Effect) {
 	}
 }
 
-// behindAny are the effects that wait for a permission of the turn.
+// behindAny returns the effects that depend on a permission of the turn.
 func behindAny(s *sweep.Seen) (all []sweep.Effect) {
 	for n := range of(s).asked {
 		all = append(all, of(s).owed[n+1]...)
@@ -105,8 +104,8 @@ func behindAny(s *sweep.Seen) (all []sweep.Effect) {
 	return all
 }
 
-// asked tells the permission of the point from others: by the file that it alone is about,
-// since which is asked for first is up to the agent, else by its number.
+// asked returns the options that select the permission request of the point: by the file that only this request is
+// about, because an agent may ask in any order, else by its number.
 func asked(p sweep.Point) []script.Word {
 	if len(p.Files) == 0 {
 		return []script.Word{script.Option("nth", p.Nth)}
@@ -114,5 +113,5 @@ func asked(p sweep.Point) []script.Word {
 	return []script.Word{script.Option("about", pattern(p.Files[0])), script.Option("nth", 1)}
 }
 
-// pattern is a regular expression for the name of the file.
+// pattern returns a regular expression for the name of the file.
 func pattern(e sweep.Effect) script.Word { return script.Quote(regexp.QuoteMeta(path.Base(e.File))) }

@@ -9,10 +9,9 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// natural is a scenario whose turns are left alone: each prompt is followed by the end
-// of its turn, and of all that the script does besides only what leads from one turn to
-// the next is left. What a sweep does in these turns then need not go with what the
-// script does in them.
+// natural returns a scenario in which nothing disturbs the turns: after each prompt it waits for the end of the turn,
+// and it keeps only the lines that lead from one turn to the next. So the acts of a sweep need not fit what the
+// script does during the turns.
 func natural(s *sweep.Script) sweep.Archive {
 	a := sweep.Archive{Files: s.Files, Lines: append(s.Head(""), undisturbed(s, s.Lines)...)}
 	m := &fakellm.Document{Rest: s.Spoken.Rest}
@@ -21,7 +20,7 @@ func natural(s *sweep.Script) sweep.Archive {
 	return a
 }
 
-// undisturbed are the lines of a script that its turns need.
+// undisturbed returns the lines of a script that its turns need.
 func undisturbed(s *sweep.Script, lines []*script.Line) (out []*script.Line) {
 	for i, l := range lines {
 		switch name := command(l); {
@@ -63,8 +62,7 @@ func names(s *sweep.Script, w script.Word) bool {
 		func(l *script.Line) bool { return opensSession(l) == w.Raw() })
 }
 
-// holds reports whether a line keeps something open until the script acts, or waits for
-// something.
+// holds reports whether a line keeps something open until the script acts, or waits for something.
 func holds(l *script.Line) bool {
 	return l.Is("hold") || l.Says("needs", "await") || slices.ContainsFunc(l.Words, func(w script.Word) bool {
 		return slices.Contains([]string{"hold", "never", "late", "twice"}, w.Raw())

@@ -9,8 +9,7 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// orderWriter writes the scenario of an order. It knows of each turn how far it has come,
-// and so what must follow.
+// orderWriter writes the scenario of a sequence. It knows the progress of each turn, and so what must follow.
 type orderWriter struct {
 	*builder
 	order    *sweep.Sequence
@@ -22,7 +21,7 @@ type orderWriter struct {
 	bad      bool   // an act cannot be done where it stands
 }
 
-// turnState is how far a turn has come.
+// turnState is the progress of a turn.
 type turnState struct {
 	*sweep.PlayedTurn
 	name      string // of its prompt's line
@@ -34,8 +33,7 @@ type turnState struct {
 	contested bool // a second prompt or $/cancel_request leaves open how it goes on
 }
 
-// held reports whether the turn cannot come to its end as far as it has come: a gate is ahead
-// that holds it, or a permission that has been asked for.
+// held reports whether the turn cannot end yet, because a gate will hold it or a permission request is open.
 func (t *turnState) held() bool {
 	ahead := t.Stops[min(t.gone, len(t.Stops)):]
 	return t.asked || slices.ContainsFunc(ahead, func(s sweep.Stop) bool { return !s.Asks() })
@@ -49,14 +47,14 @@ const (
 	surelyCancelled
 )
 
-// following begins the scenario of a sequence.
+// following returns the writer for a sequence.
 func (v version) following(o *sweep.Sequence, b *sweep.Builder) *orderWriter {
 	b.Situation = sweep.Situation{Script: o.Script, Seen: o.Seen, Point: sweep.Point{Kind: atSecond}}
 	return &orderWriter{builder: v.begin(b), order: o}
 }
 
-// write returns the scenario of a sequence, and the lines that make it what it is; ok is
-// false if one of its acts cannot be done where it stands.
+// write returns the scenario of a sequence, and in keep the lines that are essential for it; ok is false if an act is
+// impossible at its place.
 func (v version) write(o *sweep.Sequence) (a sweep.Archive, keep map[string]bool, ok bool) {
 	w := v.following(o, o.Builder("turns beside each other"))
 	for i, t := range o.Turns {
@@ -95,7 +93,7 @@ func (w *orderWriter) leadUp() {
 	}
 }
 
-// group writes acts that the agent finds together, or one.
+// group writes several acts that reach the agent together, or one act.
 func (w *orderWriter) group(items []sweep.Item) {
 	if g := items[0].Gap; g > 0 {
 		w.Add("pause %s", g)
@@ -152,11 +150,11 @@ func (w *orderWriter) begin(t *turnState) {
 	t.begun = true
 }
 
-// gateName is the name of the gate of a stop.
+// gateName returns the name of the gate at a stop.
 func (t *turnState) gateName(stop int) string { return fmt.Sprintf("%s%d", t.Prefix, stop+1) }
 
-// letGo releases a gate or answers a permission. A turn that was cancelled waits for
-// neither: the editor answers its permissions with cancelled.
+// letGo releases a gate or answers a permission request. It does neither in a cancelled turn, for which the editor
+// answers permission requests with cancelled.
 func (w *orderWriter) letGo(t *turnState, n int) {
 	t.gone = n + 1
 	s := t.Stops[n]
@@ -173,7 +171,7 @@ func (w *orderWriter) letGo(t *turnState, n int) {
 	}
 }
 
-// pay answers the permission of a cancelled turn, which the editor owes.
+// pay answers the permission request of a cancelled turn, if the editor still owes that answer.
 func (w *orderWriter) pay() {
 	if w.owed != "" {
 		w.Key("answer %s cancelled", w.owed)
@@ -181,10 +179,10 @@ func (w *orderWriter) pay() {
 	w.owed = ""
 }
 
-// ask is the name of the line that awaits the permission of a stop.
+// ask returns the name of the line that awaits the permission request at a stop.
 func (t *turnState) ask(stop int) string { return fmt.Sprintf("%s_ASK%d", t.name, stop+1) }
 
-// settle awaits what an act of a turn brings about: the stop at which it waits next.
+// settle waits for the result of an act: the next stop of the turn.
 func (w *orderWriter) settle(it sweep.Item) {
 	if it.Kind != sweep.Begins && it.Kind != sweep.GoesOn {
 		return
@@ -208,7 +206,7 @@ func (w *orderWriter) settle(it sweep.Item) {
 	}
 }
 
-// end awaits the end of a turn, as it must be.
+// end waits for the end of a turn and checks how it ends.
 func (w *orderWriter) end(t *turnState) {
 	t.ended = true
 	session := script.Option("session", t.Session)
@@ -269,7 +267,7 @@ func (w *orderWriter) end(t *turnState) {
 	w.effective()
 }
 
-// effective asks for the effects of the target's turn, which was left alone.
+// effective writes checks for the effects of the target's turn, if that was not disturbed.
 func (w *orderWriter) effective() {
 	if lines := w.order.Effective(); len(lines) > 0 {
 		w.Check("", "has-its-effect")
@@ -277,7 +275,7 @@ func (w *orderWriter) effective() {
 	}
 }
 
-// open is the turn of a session that runs, nil if none does.
+// open returns the turn that runs in a session, nil if none runs.
 func (w *orderWriter) open(session string) *turnState {
 	for i := range w.state {
 		if t := &w.state[i]; t.Session == session && t.begun && !t.ended {
@@ -287,7 +285,7 @@ func (w *orderWriter) open(session string) *turnState {
 	return nil
 }
 
-// afterwards prompts each session once more, which must work.
+// afterwards prompts each session once more. These turns must work.
 func (w *orderWriter) afterwards() {
 	w.pay()
 	if w.asks {
@@ -299,7 +297,7 @@ func (w *orderWriter) afterwards() {
 	}
 }
 
-// oneMore prompts a session, which must work.
+// oneMore prompts a session. The turn must work.
 func (w *orderWriter) oneMore(session, text, answer, as string) {
 	w.Check("PROMPT-014", "works-again")
 	if w.version.stateEnds && w.contestedIn(session) {
@@ -313,7 +311,7 @@ func (w *orderWriter) oneMore(session, text, answer, as string) {
 	w.Add("await turn end_turn %s", script.Option("session", session))
 }
 
-// contestedIn reports whether it is open how a turn of a session ends.
+// contestedIn reports whether a turn of the session may end in more than one way.
 func (w *orderWriter) contestedIn(session string) bool {
 	return slices.ContainsFunc(w.state, func(t turnState) bool { return t.contested && t.Session == session })
 }

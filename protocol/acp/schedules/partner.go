@@ -9,9 +9,8 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// beside reports whether the first turn of a scenario can run next to another scenario:
-// nothing but set-up leads up to it, and neither what both set up nor what both find in the
-// workspace differs.
+// beside reports whether the first turn of the other scenario can run next to this scenario: only set-up lines lead
+// up to it, and the scenarios have the same set-up and no conflicting files.
 func beside(s *sweep.Script, other sweep.Observed) bool {
 	o, turn := other.Script, other.Seen.Turn
 	text := plainPrompt(o.Lines[turn.Line])
@@ -35,32 +34,31 @@ func beside(s *sweep.Script, other sweep.Observed) bool {
 	return false
 }
 
-// both reports whether two turns change one file.
+// both reports whether two turns change the same file.
 func both(a, b []sweep.Effect) bool {
 	return slices.ContainsFunc(a, func(e sweep.Effect) bool {
 		return slices.ContainsFunc(b, func(f sweep.Effect) bool { return f.File == e.File })
 	})
 }
 
-// settings are the set-up lines of a scenario that two scenarios in one process
-// must have in common.
+// settings returns the set-up lines that two scenarios in one process must have in common.
 func settings(s *sweep.Script) []*script.Line {
 	return slices.DeleteFunc(slices.Clone(s.Lines), func(l *script.Line) bool {
 		return l.Kind != script.Command || !setsUp(s, l) || l.Is("needs") || l.Is("permit")
 	})
 }
 
-// equal reports whether lines are spelled alike.
+// equal reports whether two lists have the same lines.
 func equal(a, b []*script.Line) bool {
 	return slices.EqualFunc(a, b, func(l, m *script.Line) bool { return l.String() == m.String() })
 }
 
-// asksAnywhere reports whether a turn of the scenario asks for a permission.
+// asksAnywhere reports whether the agent asks for a permission in any turn of the scenario.
 func asksAnywhere(s *sweep.Script) bool {
 	return slices.ContainsFunc(s.Reached, func(o sweep.Observed) bool { return of(o.Seen).asked > 0 })
 }
 
-// agree reports whether files of one name are the same in both archives.
+// agree reports whether files with the same name have the same content in both archives.
 func agree(a, b sweep.Archive) bool {
 	for _, f := range a.Files {
 		for _, g := range b.Files {

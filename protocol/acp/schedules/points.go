@@ -10,7 +10,7 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// The kinds of points, in the order of a turn.
+// These are the kinds of points, in the order of a turn.
 const (
 	atWrite sweep.PointKind = iota // in one write with the prompt
 	atOnce                         // right behind the prompt
@@ -29,7 +29,7 @@ const (
 // open reports whether the turn runs at the point and cannot end by itself.
 func open(p sweep.Point) bool { return p.Kind < atEnd && p.Hold != nil || p.Kind == atSecond }
 
-// points lists the points of a turn, alone and beside turns of others.
+// points returns the points of a turn, alone and next to turns of other scenarios.
 func points(o sweep.Observed, others []*sweep.Script, r *rand.Rand) ([]sweep.Point, int) {
 	all := o.Seen.Model.Places()
 	l := &lister{Lister: sweep.Lister{Seen: o.Seen}, counts: map[string]int{}}
@@ -42,7 +42,7 @@ func points(o sweep.Observed, others []*sweep.Script, r *rand.Rand) ([]sweep.Poi
 	l.Gates(atGate)
 	l.tools()
 	l.Add(sweep.Point{Name: "racing the end", State: "racing the end", Kind: atEnd, Hold: end, Races: true})
-	// What a tool does and a replay shows differs by scenario.
+	// What a tool did, and what a replay shows, differs between scenarios.
 	l.Add(sweep.Point{Name: "idle", State: "idle", Kind: atIdle, Apart: true})
 	if o.Seen.Able["load"] {
 		l.Add(sweep.Point{Name: "after load", State: "loaded", Kind: atLoaded, Apart: true})
@@ -59,7 +59,7 @@ type lister struct {
 	counts map[string]int // of frames, by their kinds
 }
 
-// frame lists the points behind a frame, or while it waits for its answer.
+// frame adds the points after a message of the agent, or while the message waits for its answer.
 func (l *lister) frame(i int) {
 	f := l.Seen.Frames[i]
 	l.counts[f.Kind]++
@@ -90,7 +90,7 @@ func (l *lister) frame(i int) {
 	}
 }
 
-// tools lists the points at which a command runs, where no terminal shows it.
+// tools adds the points at which a command runs, if no terminal shows that.
 func (l *lister) tools() {
 	if l.counts[newTerminal] > 0 {
 		return

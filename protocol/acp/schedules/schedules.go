@@ -1,5 +1,5 @@
-// Package schedules says what a sweep can do in the turns of ACP, in version 1 and 2: the
-// points at which an editor can act, what it can do there, and what must follow.
+// Package schedules tells a sweep what it can do in the turns of ACP, versions 1 and 2: the points at which an editor
+// can act, the acts at each point, and what must follow.
 package schedules
 
 import (
@@ -9,19 +9,18 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// version is what differs between the versions.
+// version has the differences between the protocol versions.
 type version struct {
 	name string // that scenarios begin with; "" in version 1
 	acts *sweep.Acts[*builder]
-	// asides are what is done besides in sequences of acts.
+	// asides are the acts that a sequence adds while turns run.
 	asides *sweep.Acts[*orderWriter]
-	// renamed are requirements with another id, or none.
+	// renamed are requirements with another id in this version, "" if there is none.
 	renamed map[string]string
-	// stateEnds says that a state completes a turn, since the answer to its prompt comes when
-	// that is part of the conversation.
+	// stateEnds says that an idle state ends a turn, because the prompt is answered when it becomes part of the
+	// conversation.
 	stateEnds bool
-	// content are updates that are no state although they are called so: their place is what
-	// a user sees.
+	// content are updates that users see in their place, although the schema counts them as state.
 	content []string
 }
 
@@ -53,7 +52,7 @@ func (v version) planner() *sweep.Planner {
 	return p
 }
 
-// begin adds to a builder what ACP needs.
+// begin returns a builder with what ACP needs.
 func (v version) begin(b *sweep.Builder) *builder {
 	return &builder{Builder: b, noted: of(b.Seen), version: v}
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// permission and newTerminal are requests of the agent, as patterns name them.
+// permission and newTerminal are requests of the agent, by their names in patterns.
 const permission, newTerminal = "permission", "terminal/create"
 
-// subagent is what a session tells of its child, as patterns name it.
+// subagent is an update about a child session, by its name in patterns.
 const subagent = "subagent"
 
-// noted is what ACP alone knows of a turn.
+// noted is what is known about a turn only in ACP.
 type noted struct {
 	choice  string // how the first permission was answered, as permit says it
 	asked   int    // permissions
@@ -33,14 +33,14 @@ type noted struct {
 
 func of(s *sweep.Seen) *noted { return s.Of.(*noted) }
 
-// follower reads one turn out of a run.
+// follower reads one turn from the log of a run.
 type follower struct {
 	*sweep.Seen
 	*noted
 	prompt int
 }
 
-// look reads one turn out of a baseline's transcript: the n-th prompt of the run, from 0.
+// look reads one turn from the transcript of a baseline run: the turn of the prompt number turn.Nth, from 0.
 func look(s *sweep.Script, turn sweep.Turn, t *transcript.Transcript, effects []sweep.Effect) (*sweep.Seen, bool) {
 	n := &noted{choice: "reject_once", owed: map[int][]sweep.Effect{}}
 	f := follower{&sweep.Seen{Turn: turn, Able: map[string]bool{}, Of: n,
@@ -59,7 +59,7 @@ func look(s *sweep.Script, turn sweep.Turn, t *transcript.Transcript, effects []
 	return f.Seen, true
 }
 
-// hear notes an entry, and reports whether that is the end of the turn.
+// hear notes an entry and reports whether the entry ends the turn.
 func (f *follower) hear(t *transcript.Transcript, e transcript.Entry) (over bool) {
 	switch {
 	case e.Source == transcript.Model && e.Kind == transcript.ModelRequest && e.JSON().Get("lane").Is("main"):
@@ -82,8 +82,8 @@ func (f *follower) hear(t *transcript.Transcript, e transcript.Entry) (over bool
 	return false
 }
 
-// prompted finds the prompt, and notes what came before it: what the agent is able to do,
-// and whether it refused an earlier prompt of the session.
+// prompted finds the prompt. It also notes the agent's abilities before the prompt, and whether the agent refused an
+// earlier prompt of the session.
 func (s *follower) prompted(t *transcript.Transcript) {
 	n := s.Nth
 	s.Able["stdio"] = true
@@ -109,7 +109,7 @@ func (s *follower) prompted(t *transcript.Transcript) {
 	}
 }
 
-// settings notes the mode and an option of the session, as they were at the prompt.
+// settings notes the mode and one option of the session at the time of the prompt.
 func (s *follower) settings(t *transcript.Transcript) {
 	for e := range t.Between(0, s.prompt) {
 		v := e.JSON()
@@ -132,10 +132,10 @@ func (s *follower) settings(t *transcript.Transcript) {
 	}
 }
 
-// end is how the turn ends when nothing is done to it.
+// end returns how the undisturbed turn ends.
 func end(s *sweep.Seen) string { return cmp.Or(s.End, "any|error") }
 
-// anyEnd is any end, and an error where the turn ended with one when nothing was done.
+// anyEnd returns a pattern for any end. It includes an error only if the undisturbed turn may end with one.
 func anyEnd(s *sweep.Seen) string {
 	if s.End == "" || s.End == "error" {
 		return "any|error"
@@ -143,7 +143,7 @@ func anyEnd(s *sweep.Seen) string {
 	return "any"
 }
 
-// advertised notes what the agent is able to do.
+// advertised notes the abilities that the agent advertises.
 func (s *follower) advertised(greeting wire.Value) {
 	if session := greeting.Path("capabilities.session"); session.Kind() == wire.Object { // of version 2
 		for _, what := range []string{"load", "resume", "close", "list"} {
@@ -160,10 +160,10 @@ func (s *follower) advertised(greeting wire.Value) {
 	}
 }
 
-// steps are the steps of the model that say what frames show.
+// steps maps the kind of a message to the kind of model step that it shows.
 var steps = map[string]string{"agent_message": "text", "agent_thought": "thinking"}
 
-// shown notes a frame of the turn.
+// shown notes a message of the turn.
 func (s *follower) shown(e transcript.Entry) {
 	kind := kindOf(e)
 	if e.JSON().Path("params.update.capabilities.cancel").Kind() == wire.Object {
@@ -175,13 +175,13 @@ func (s *follower) shown(e transcript.Entry) {
 	if kind == permission {
 		s.asked++
 	}
-	// What comes of a whole reply comes before the next one begins.
+	// What a reply causes comes before the next reply begins.
 	s.Follow(kind, steps[kind], textOf(e), max(s.Requests, 1))
 	s.Frames[len(s.Frames)-1].Asks = e.Kind == transcript.Request
 }
 
-// kindOf is the kind of a frame as patterns name it; "" for state, which may
-// come at any time and makes no situation of its own.
+// kindOf returns the kind of a message by its name in patterns. It returns "" for state updates, which may come at
+// any time and make no new situation.
 func kindOf(e transcript.Entry) string {
 	if e.Kind == transcript.Request {
 		if e.Method == "session/request_permission" {
@@ -200,14 +200,14 @@ func kindOf(e transcript.Entry) string {
 	return ""
 }
 
-// ends reports whether an entry with a Ref ends the turn of a prompt: its answer, and in
-// version 2, where that comes when it is part of the conversation, the state that completes it.
+// ends reports whether an entry with a Ref ends the turn of a prompt: the answer in version 1; in version 2 the state
+// that completes the prompt, or an error.
 func ends(e transcript.Entry) bool {
 	return e.Source == transcript.Agent && (e.Kind == transcript.Notification ||
 		e.Kind == transcript.Response && e.Method == "session/prompt" && !e.JSON().Path("result.messageId").Exists())
 }
 
-// stopOf is the stop reason of the end of a turn, "" if it ended with an error.
+// stopOf returns the stop reason at the end of a turn, "" if the turn ended with an error.
 func stopOf(e transcript.Entry) string {
 	if e.Kind == transcript.Notification {
 		return e.JSON().Path("params.update.stopReason").Str()
@@ -220,7 +220,7 @@ func asks(e transcript.Entry) bool {
 	return e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt"
 }
 
-// wordsOf are the words of an entry that are part of the agent's answer.
+// wordsOf returns the text of an entry if it is part of the agent's message.
 func wordsOf(e transcript.Entry) string {
 	if kindOf(e) != "agent_message" {
 		return ""
@@ -228,7 +228,7 @@ func wordsOf(e transcript.Entry) string {
 	return textOf(e)
 }
 
-// textOf is the text of an update: of a piece of a message, or of one that is told as a whole.
+// textOf returns the text of an update: of a chunk or of a whole message.
 func textOf(e transcript.Entry) string {
 	content := e.JSON().Path("params.update.content")
 	text := content.Get("text").Str()
@@ -238,7 +238,7 @@ func textOf(e transcript.Entry) string {
 	return text
 }
 
-// choiceOf is the kind of option an answer chose.
+// choiceOf returns the kind of the option that an answer chose, or "cancelled".
 func choiceOf(asked, answer transcript.Entry) string {
 	id := answer.JSON().Path("result.outcome.optionId").Str()
 	if o := asked.JSON().Path("params.options").Find("optionId", id); o.Exists() {

@@ -9,11 +9,10 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// finals are the commands behind which no turn is swept: what follows is about an end.
+// finals are the commands after which no turn is swept, because the rest of the script is about an end.
 var finals = []string{"session", "kill", "close-stdin", "signal", "send", "request", "cancel-tool", "cancel-terminal"}
 
-// turns finds the turns that can be swept: those before which all others have ended, and
-// into which the script itself does not act.
+// turns finds the turns that can be swept: all earlier turns have ended, and the script does not act during the turn.
 func turns(s *sweep.Script) (notes []string) {
 	open, prompts := 0, 0
 	session, opened := "main", false
@@ -64,8 +63,7 @@ func turn(l *script.Line, t sweep.Turn) sweep.Turn {
 	return t
 }
 
-// stands is what stands against sweeping a turn while so many others are open, "" if nothing
-// does.
+// stands returns the reason why a turn cannot be swept, "" if it can. open is the number of other open turns.
 func stands(s *sweep.Script, t sweep.Turn, open int) string {
 	switch {
 	case open > 0:
@@ -88,8 +86,8 @@ func stands(s *sweep.Script, t sweep.Turn, open int) string {
 	return "the script acts in it"
 }
 
-// inBlocks reports whether blocks replace the prompt's text: said again with another text,
-// it would be the same prompt for the model.
+// inBlocks reports whether blocks replace the prompt's text. Then another text would not make another prompt for the
+// model.
 func inBlocks(t sweep.Turn) bool {
 	return slices.ContainsFunc(t.Rest, func(w script.Word) bool {
 		key, _, _, ok := w.Cut("=")
@@ -97,9 +95,8 @@ func inBlocks(t sweep.Turn) bool {
 	})
 }
 
-// before are the lines that lead up to a turn, without those that judge and without sessions
-// that nobody has spoken in: the turn's has to be the one opened last, so that no line need
-// name it.
+// before returns the lines that lead up to a turn, without those that judge and without other sessions that were
+// never prompted. The turn's session must be the last one opened, so that no line need name it.
 func before(s *sweep.Script, t sweep.Turn) []*script.Line {
 	return slices.DeleteFunc(slices.Clone(s.Lines[:t.Line]), func(l *script.Line) bool {
 		other := l.Says("session", "new") && opensSession(l) != t.Session && !spokenIn(s, opensSession(l), t.Line)
@@ -107,22 +104,21 @@ func before(s *sweep.Script, t sweep.Turn) []*script.Line {
 	})
 }
 
-// prepares reports whether a line is a command that stands before the first prompt: it
-// asks for nothing of the agent, but makes what the turns need.
+// prepares reports whether a line is a command before the first prompt that makes something which the turns need, and
+// asks nothing of the agent.
 func prepares(s *sweep.Script, l *script.Line) bool {
 	first := slices.IndexFunc(s.Lines, func(l *script.Line) bool { return l.Is("prompt") })
 	return l.Is("exec") && slices.Contains(s.Lines[:max(first, 0)], l)
 }
 
-// spokenIn reports whether a prompt before a line names a session.
+// spokenIn reports whether a session is prompted before a line.
 func spokenIn(s *sweep.Script, session string, line int) bool {
 	return slices.ContainsFunc(s.Lines[:line], func(l *script.Line) bool {
 		return len(l.Words) > 1 && l.Says("prompt", session)
 	})
 }
 
-// last reports whether the session of a turn is the one opened last before it, of those that
-// matter.
+// last reports whether the turn's session is the last one opened before the turn, of those that before keeps.
 func last(s *sweep.Script, t sweep.Turn) bool {
 	name := t.Session
 	for _, l := range before(s, t) {
@@ -131,14 +127,14 @@ func last(s *sweep.Script, t sweep.Turn) bool {
 	return name == t.Session
 }
 
-// setsUp reports whether a line stands before the agent starts, or may. needs saw
-// and needs pick ask what has come, so they do not.
+// setsUp reports whether a line may come before the agent starts. The lines needs saw and needs pick may not, because
+// they check what has come.
 func setsUp(s *sweep.Script, l *script.Line) bool {
 	c := s.Command(l)
 	return c != nil && c.SetsUp() && !l.Says("needs", "saw") && !l.Says("needs", "!") && !l.Says("needs", "pick")
 }
 
-// command is the name of the command of a line, "" if it has none.
+// command returns the name of a line's command, "" if there is none.
 func command(l *script.Line) string {
 	if l.Kind != script.Command {
 		return ""
@@ -154,7 +150,7 @@ func opensSession(l *script.Line) string {
 	return ""
 }
 
-// plainPrompt returns the quoted text of a prompt, as it is spelled; "" if it has none.
+// plainPrompt returns the quoted text of a prompt, with its quotes; "" if there is none.
 func plainPrompt(l *script.Line) string {
 	for _, w := range l.Words {
 		if s := w.String(); strings.HasPrefix(s, "'") && strings.HasSuffix(s, "'") && !strings.ContainsAny(s, "$@") {
@@ -164,7 +160,7 @@ func plainPrompt(l *script.Line) string {
 	return ""
 }
 
-// permits are the lines of a scenario that answer permissions.
+// permits returns the permit lines of a scenario.
 func permits(s *sweep.Script) []*script.Line {
 	return slices.DeleteFunc(slices.Clone(s.Lines), func(l *script.Line) bool { return !l.Is("permit") })
 }

@@ -19,7 +19,7 @@ var actsOfV2 string
 //go:embed answers.txt
 var answers string
 
-// acts is the table of acts with the words that it is written in.
+// acts returns the table of acts, with the flags, conditions and values that the table may use.
 func acts(tables ...string) *sweep.Acts[*builder] {
 	t := &sweep.Acts[*builder]{Flags: flags, Conditions: conditions(), Values: values(), Parts: parts()}
 	for _, table := range tables {
@@ -28,7 +28,7 @@ func acts(tables ...string) *sweep.Acts[*builder] {
 	return t
 }
 
-// flags are what the table says of acts.
+// flags are the properties that the table can give an act.
 var flags = []string{
 	"answers",     // it is an answer to a permission: nothing else is held
 	"allows",      // the answer lets the tool work
@@ -45,7 +45,7 @@ var flags = []string{
 
 func conditions() map[string]func(*builder) bool {
 	all := map[string]func(*builder) bool{
-		// within: the turn has not come to its end. let-go: it can be let come to it.
+		// within: the turn has not ended. let-go: the turn can be released so that it ends.
 		"within": func(b *builder) bool { return b.Point.Kind < atEnd },
 		"let-go": func(b *builder) bool { return b.Point.Kind != atTerminal && !b.Point.Several },
 		"open":   func(b *builder) bool { return open(b.Point) },
@@ -69,7 +69,7 @@ func conditions() map[string]func(*builder) bool {
 			return !strings.ContainsAny(b.Seen.Turn.Text.String(), "$@") && b.Seen.End == "end_turn"
 		},
 		"speaks": (*builder).speaks,
-		// foreign: the scenario says nowhere what the other session is prompted with.
+		// foreign: the other session's prompt does not occur in the scenario.
 		"foreign": func(b *builder) bool { return !bytes.Contains(b.Script.Text(), []byte(b.otherWords())) },
 	}
 	for name, kind := range map[string]sweep.PointKind{"write": atWrite, "once": atOnce, "frame": atFrame, "gate": atGate,
@@ -123,7 +123,7 @@ func parts() map[string]func(*builder, *script.Line) {
 	}
 }
 
-// literal is a regular expression that only matches the text.
+// literal returns a regular expression that matches only the text.
 func literal(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -144,5 +144,5 @@ func (b *builder) idle() bool {
 	return slices.Contains([]sweep.PointKind{atIdle, atLoaded}, b.Point.Kind)
 }
 
-// speaks reports whether the text of the turn is one that a pattern can ask for.
+// speaks reports whether a pattern can ask for the text of the turn.
 func (b *builder) speaks() bool { return b.Seen.Text != "" && !strings.ContainsAny(b.Seen.Text, "$/") }

@@ -9,14 +9,14 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Severity says what a problem does.
+// Severity is the damage that a problem does.
 type Severity uint8
 
-// The severities, the worst first.
+// These are the severities, the worst first.
 const (
-	// Fatal: readers that keep to the schema drop the whole message.
+	// Fatal: strict readers drop the whole message.
 	Fatal Severity = iota
-	// Lossy: they keep the message and silently lose the value.
+	// Lossy: strict readers keep the message and silently lose the value.
 	Lossy
 	// Unknown: a key, method or value that the protocol does not have.
 	Unknown
@@ -159,7 +159,7 @@ func (v *Version) reservedCode(w *walk, value wire.Value) {
 	}
 }
 
-// walk is one look at a frame.
+// walk is the check of one frame.
 type walk struct {
 	report func(Problem) // nil: only count
 	root   wire.Value    // where paths begin
@@ -172,7 +172,7 @@ func (w *walk) say(sev Severity, path, message, typeName string) {
 	w.report(Problem{sev, path, message, typeName})
 }
 
-// at reports a problem with a value, or with a key of it that is missing.
+// at reports a problem with a value, or with a key that the value lacks.
 func (w *walk) at(sev Severity, v wire.Value, key, message string, s *shape) {
 	inner, _ := w.root.PathTo(v)
 	steps := slices.DeleteFunc([]string{w.prefix, inner, key}, func(step string) bool { return step == "" })
@@ -188,8 +188,7 @@ func (w *walk) id(id wire.ID) {
 	}
 }
 
-// inRange reports whether low <= n <= high, all of them whole numbers as JSON
-// writes them.
+// inRange reports whether low <= n <= high. All are whole numbers in JSON notation.
 func inRange(n []byte, low, high string) bool {
 	switch {
 	case string(n) == "-0", string(n) == "0":
@@ -200,7 +199,7 @@ func inRange(n []byte, low, high string) bool {
 	return !longer(n, high)
 }
 
-// longer compares decimal digits without leading zeros.
+// longer reports whether n > bound, for decimal digits without leading zeros.
 func longer(n []byte, bound string) bool {
 	return cmp.Or(cmp.Compare(len(n), len(bound)), bytes.Compare(n, []byte(bound))) > 0
 }

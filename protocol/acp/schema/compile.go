@@ -119,7 +119,7 @@ func (c *compiler) line(line string) error {
 	return c.define(s, options)
 }
 
-// define reads what stands behind the name of a definition.
+// define reads the words after the name of a definition.
 func (c *compiler) define(s *shape, options []string) (err error) {
 	switch s.kind {
 	case record:
@@ -136,7 +136,7 @@ func (c *compiler) define(s *shape, options []string) (err error) {
 		}
 		s.word, s.open = options[1], slices.Contains(options[2:], "open")
 	case enum:
-		// "open" as a value of its own stands after the option.
+		// A value called "open" comes after the option of that name.
 		if len(options) > 0 && options[0] == "open" {
 			s.open, options = true, options[1:]
 		}
@@ -213,11 +213,11 @@ func (c *compiler) field(s *shape, words []string) (err error) {
 	return nil
 }
 
-// extends reports whether what is read now adds something unstable to a stable
-// shape. A shape that is unstable itself is reported where it is used.
+// extends reports whether the current table adds something unstable to a stable shape. An unstable shape is reported
+// where it is used.
 func (c *compiler) extends(s *shape) bool { return c.unstable && !c.version.unstable[s.name] }
 
-// ref reads a TYPE.
+// ref reads a type in the notation of the tables.
 func (c *compiler) ref(text string) (ref, error) {
 	base, nullable := strings.CutSuffix(text, "|null")
 	for suffix, kind := range map[string]shapeKind{"[]": list, "[+]": filledList, "{}": dict} {
@@ -238,10 +238,10 @@ func (c *compiler) ref(text string) (ref, error) {
 	return ref{c.named(base), nullable}, nil
 }
 
-// unresolved is the kind of a shape that is used but not yet defined.
+// unresolved is the kind of a shape that is used before its definition.
 const unresolved shapeKind = 255
 
-// alias is the kind of a shape that waits to become like its elem.
+// alias is the kind of a shape that will become a copy of elem.
 const alias shapeKind = 254
 
 func (c *compiler) named(name string) *shape {
@@ -253,7 +253,7 @@ func (c *compiler) named(name string) *shape {
 	return s
 }
 
-// finish gives aliases the shape they stand for and says what is missing.
+// finish resolves the aliases and returns an error for shapes without a definition.
 func (c *compiler) finish() error {
 	for _, s := range c.aliases {
 		target := s

@@ -2,20 +2,20 @@ package schema
 
 import "strings"
 
-// Description is a type as people read it. What a type has none of is empty.
+// Description is a type in a form for people. Parts that a type does not have are empty.
 type Description struct {
 	// Is says what a type without parts is, such as "string" or "uint32".
 	Is string `json:"is,omitempty"`
-	// Fields are the members of an object: name, with ? behind one that may be left out; type, with [] for a
-	// list, {} for an object of them and |null; and "unstable" where it is only in the unstable schema.
+	// Fields are the members of an object. Each has a name, with ? if the member is optional, and a type, with [] for
+	// a list, {} for a map and |null. Members of the unstable schema also have "unstable".
 	Fields [][]string `json:"fields,omitempty"`
-	// By is the member that says which of Forms an object is; Forms are tag and type.
+	// By is the member that determines which of Forms an object has. Each form has a tag and a type.
 	By    string     `json:"by,omitempty"`
 	Forms [][]string `json:"forms,omitempty"`
-	// Values are those that are listed; with Open others may come.
+	// Values are the listed values; Open allows others.
 	Values []string `json:"values,omitempty"`
 	Open   bool     `json:"open,omitempty"`
-	// Unstable is a type that only the unstable schema has.
+	// Unstable says that only the unstable schema has the type.
 	Unstable bool `json:"unstable,omitempty"`
 }
 
@@ -63,7 +63,7 @@ func unstable(words []string, is bool) []string {
 	return words
 }
 
-// String returns the type as the tables have it.
+// String returns the type in the notation of the tables.
 func (r ref) String() string {
 	if r.nullable {
 		return r.shape.String() + "|null"

@@ -8,7 +8,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// article names a kind in a sentence.
+// article returns the name of a kind with its article.
 func article(k wire.Kind) string {
 	switch k {
 	case wire.Null, wire.Missing:
@@ -19,10 +19,10 @@ func article(k wire.Kind) string {
 	return "a " + k.String()
 }
 
-// excerpt is a value in a sentence, short.
+// excerpt returns a short form of a value, for a message.
 func excerpt(v wire.Value) string { return wire.Clip(string(v.Raw()), 40) }
 
-// either lists values: "a", "b" or "c".
+// either returns values as a list in words: "a", "b" or "c".
 func either(values []string) string {
 	quoted := lists.Map(values, wire.Quote)
 	last := max(len(quoted)-1, 0)
@@ -55,8 +55,8 @@ func (s *shape) listed() []string {
 
 func startsCustom(v wire.Value) bool { return strings.HasPrefix(v.Str(), "_") }
 
-// closestKey returns the field of a record that an unknown key probably means.
-// Fields that are there already are not meant.
+// closestKey returns the field of a record that an unknown key probably means, "" if none. It omits fields that the
+// value already has.
 func (s *shape) closestKey(name string, v wire.Value) string {
 	var free []string
 	for i := range s.fields {
@@ -67,10 +67,9 @@ func (s *shape) closestKey(name string, v wire.Value) string {
 	return closest(name, free)
 }
 
-// closest returns the known name that another one is probably meant to be, ""
-// if there is none: one that differs in case and separators only, one of which
-// it is the end or whose end it is (modeId for currentModeId), or one with at
-// most two letters changed.
+// closest returns the known name that another name probably means, "" if there is none. Two names are close if they
+// differ only in case and separators, if one is the end of the other (modeId, currentModeId), or if at most two
+// letters differ.
 func closest(name string, known []string) string {
 	folded := fold(name)
 	if len(folded) < 2 {
@@ -95,12 +94,12 @@ func closest(name string, known []string) string {
 	return best
 }
 
-// fold leaves what is the same in session_id, sessionId and Session-ID.
+// fold returns a form of a name that is the same for session_id, sessionId and Session-ID.
 func fold(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
 }
 
-// distance is the Levenshtein distance of two short names, in bytes.
+// distance returns the Levenshtein distance of two short names, in bytes.
 func distance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64

@@ -12,18 +12,18 @@ import (
 //go:embed news.yaml
 var newsFile []byte
 
-// News is the state of the specification that the tables hold, beyond the pinned schema.
+// News are facts about the specification that are newer than the pinned schema.
 type News struct {
-	// Pinned names the package whose schema the tables are compared with, and Read the day
-	// on which the newer facts were read.
+	// Pinned is the package with whose schema the tables are compared. Read is the day on which the newer facts were
+	// read.
 	Pinned string `yaml:"pinned"`
 	Read   string `yaml:"read"`
-	// Protocols are the judged states, one for each protocol.
+	// Protocols has, for each protocol, the state of the schema that judges it.
 	Protocols []State   `yaml:"protocols"`
 	Features  []Feature `yaml:"features"`
 }
 
-// State is the state of the schema that one protocol is judged by.
+// State is the state of the schema that judges a protocol.
 type State struct {
 	Protocol string `yaml:"protocol"`
 	Schema   string `yaml:"schema"`
@@ -36,7 +36,7 @@ type Feature struct {
 	Since     string   `yaml:"since"` // the version of the schema that has it, with ? if that is not known
 	Date      string   `yaml:"date"`
 	State     string   `yaml:"state"` // stable, unstable or withdrawn
-	// Touches are the parts of the tables: TYPE, TYPE.KEY, TYPE=TAG or a method.
+	// Touches are the parts of the tables that the feature adds: TYPE, TYPE.KEY, TYPE=TAG or a method.
 	Touches []string `yaml:"touches"`
 }
 
@@ -59,10 +59,10 @@ var latestNews = sync.OnceValue(func() *News {
 	return news
 })
 
-// Is reports whether there is a feature in a state.
+// Is reports whether f is not nil and has a state.
 func (f *Feature) Is(state string) bool { return f != nil && f.State == state }
 
-// Touching returns the feature that touches a part of the tables of a protocol, nil if none does.
+// Touching returns the feature that adds a part to the tables of a protocol, nil if there is none.
 func (n *News) Touching(protocol, part string) *Feature {
 	i := slices.IndexFunc(n.Features, func(f Feature) bool {
 		return slices.Contains(f.Protocols, protocol) && slices.Contains(f.Touches, part)

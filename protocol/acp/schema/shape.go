@@ -6,7 +6,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// shapeKind says which JSON values a shape allows.
+// shapeKind is the kind of JSON value that a shape allows.
 type shapeKind uint8
 
 const (
@@ -50,14 +50,14 @@ type shape struct {
 	drafts   []string // enum: values of the unstable schema
 }
 
-// recordOptions are what the table says behind the name of a type.
+// recordOptions are the options after the name of a type in the tables.
 type recordOptions struct {
 	noMeta   bool // _meta is an unknown key
 	loose    bool // unknown keys are allowed
 	nullSeen bool // null in its place is known from the protocol's pages
 }
 
-// ref is the use of a shape in one place.
+// ref is a shape as used in one place, which may also allow null.
 type ref struct {
 	*shape
 	nullable bool
@@ -72,7 +72,7 @@ type field struct {
 	unstable bool
 }
 
-// variant is one member of a union or one alternative of a choice.
+// variant is one form of a union or one alternative of a choice.
 type variant struct {
 	key string // choice: a member that must be tag, "" if there is none
 	tag string

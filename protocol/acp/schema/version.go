@@ -1,7 +1,6 @@
-// Package schema is the Agent Client Protocol as data: methods, shapes,
-// enums, error codes and capability gates of each version, and Check, which
-// says what is wrong with a frame and what damage it does. The tables are our
-// own, read from text files; a test compares them with the official schema.
+// Package schema has the Agent Client Protocol as data: methods, shapes, enums, error codes and capability gates of
+// each version. Check reports what is wrong with a frame and how much damage that does. The tables are text files of
+// this project; a test compares them with the official schema.
 package schema
 
 import (
@@ -18,10 +17,10 @@ import (
 //go:embed v1/*.txt v2/*.txt
 var tables embed.FS
 
-// Direction is the way a frame goes.
+// Direction is the direction in which a frame goes.
 type Direction uint8
 
-// The directions. Both is only a property of methods.
+// These are the directions. Only methods can have Both.
 const (
 	ToAgent  Direction = 1
 	ToEditor Direction = 2
@@ -68,22 +67,20 @@ func embedded(number int) *Version {
 	return v
 }
 
-// Number returns the protocolVersion of initialize that stands for the table.
+// Number returns the version number in initialize.
 func (v *Version) Number() int { return v.number }
 
-// Method is what is known of a method.
+// Method describes a method.
 type Method struct {
 	Name      string
 	Direction Direction
-	// Request and Notification say whether it may be sent with an id, and
-	// without.
+	// Request and Notification say whether the method may be sent with an id and without one.
 	Request, Notification bool
 	// Gate is the capability that the receiver must have advertised, as a path
 	// of Advertised; "" if the method is always available.
 	Gate   string
 	Stable bool
-	// Params and Result are the names of its types; Result is "" for a
-	// notification.
+	// Params and Result are the names of the method's types; Result is "" for a notification.
 	Params, Result string
 }
 
@@ -106,13 +103,12 @@ func (v *Version) Methods() []Method {
 	return lists.Map(v.order, func(name string) Method { return v.methods[name].Method })
 }
 
-// Update is what is known of one kind of session/update.
+// Update describes a kind of session/update.
 type Update struct {
 	Kind string // the value of sessionUpdate
 	Type string
-	// Content says that the update is part of the conversation, so that its
-	// place among the others is meaning; else it tells a state, of which only
-	// the last counts.
+	// Content says that the update is part of the conversation, so that its place among other updates matters. Other
+	// updates tell a state, of which only the latest counts.
 	Content bool
 	Gate    string // see Method
 	Stable  bool
@@ -160,13 +156,13 @@ func (v *Version) Enum(typeName string) (values []string, open bool) {
 	return slices.Clone(s.values), s.open
 }
 
-// ErrorCode is a code of an error response that has a meaning.
+// ErrorCode is an error code with its meaning.
 type ErrorCode struct {
 	Code    int
 	Meaning string // such as "method not found"
 }
 
-// ErrorCodes returns the codes that JSON-RPC and the protocol give a meaning.
+// ErrorCodes returns the codes to which JSON-RPC and the protocol give a meaning.
 func (v *Version) ErrorCodes() []ErrorCode { return slices.Clone(v.codes) }
 
 // ErrorMeaning returns the meaning of a code, "" if it has none.
@@ -182,7 +178,7 @@ func (v *Version) Types() []string {
 	return slices.Sorted(maps.Keys(v.shapes))
 }
 
-// StableType reports whether there is a type of that name and it is stable.
+// StableType reports whether a type of that name exists and is stable.
 func (v *Version) StableType(name string) bool {
 	return v.shapes[name] != nil && !v.unstable[name]
 }

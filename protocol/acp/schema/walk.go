@@ -8,10 +8,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// tags are the keys that the unions around a value have looked at, "" for none.
+// tags are the keys that the unions around a value have already checked, "" for none.
 type tags [2]string
 
-// and adds a key, which is that of an inner union or choice.
+// and returns tags with one more key, that of an inner union or choice.
 func (t tags) and(key string) tags {
 	if t[0] == "" {
 		return tags{key}
@@ -19,8 +19,8 @@ func (t tags) and(key string) tags {
 	return tags{t[0], key}
 }
 
-// check looks at a value. A break has the severity sev and is reported for the
-// named shape in. tag are the keys that the unions around it have looked at.
+// check checks a value against a shape. A problem has the severity sev and is reported for the named shape in. tag
+// are the keys that the unions around the value have already checked.
 func (w *walk) check(r ref, v wire.Value, sev Severity, in *shape, tag tags) {
 	if v.IsNull() && (r.nullable || r.nullOK) {
 		return
@@ -56,7 +56,7 @@ func (w *walk) check(r ref, v wire.Value, sev Severity, in *shape, tag tags) {
 	}
 }
 
-// scalar looks at a text or a number that cannot be any.
+// scalar checks a string or number whose shape restricts its values.
 func (w *walk) scalar(s *shape, v wire.Value, sev Severity, in *shape) {
 	f, _ := v.Float()
 	switch {
@@ -71,7 +71,7 @@ func (w *walk) scalar(s *shape, v wire.Value, sev Severity, in *shape) {
 	}
 }
 
-// kinds are the kinds of JSON that a shape must have, where it must have one.
+// kinds has the kind of JSON value that each kind of shape requires, wire.Missing if it allows several.
 var kinds = [...]wire.Kind{
 	anyObject: wire.Object, dict: wire.Object, record: wire.Object, union: wire.Object,
 	list: wire.Array, filledList: wire.Array,
@@ -89,14 +89,14 @@ func (w *walk) mustBe(v wire.Value, kind wire.Kind, sev Severity, in *shape) boo
 	return false
 }
 
-// breaks counts a value that does not fit and reports whether somebody wants to
-// know of it: messages are made only then.
+// breaks counts a value that does not fit. It reports whether a message is wanted, so that messages are made only
+// then.
 func (w *walk) breaks() bool {
 	w.bad++
 	return w.report != nil
 }
 
-// note reports what does not make the value unfit.
+// note reports a problem that does not make the value unfit.
 func (w *walk) note(sev Severity, v wire.Value, message string, in *shape) {
 	if w.report != nil {
 		w.at(sev, v, "", message, in)
@@ -106,7 +106,7 @@ func (w *walk) note(sev Severity, v wire.Value, message string, in *shape) {
 func (w *walk) integer(s *shape, v wire.Value, sev Severity, in *shape) {
 	fits, strict := v.Whole() && inRange(v.Raw(), s.low, s.high), v.Whole()
 	if !strict {
-		// 1.0 and 1e2 are whole numbers to the schema, but not to every reader.
+		// The schema accepts 1.0 and 1e2 as whole numbers, but not every reader does.
 		f, ok := v.Float()
 		fits = ok && f == math.Trunc(f) && math.Abs(f) < 1<<63 &&
 			inRange(strconv.AppendInt(nil, int64(f), 10), s.low, s.high)
@@ -150,7 +150,7 @@ func (w *walk) record(s *shape, v wire.Value, sev Severity, tag tags) {
 	}
 }
 
-// otherKey deals with a key that is no field of the record.
+// otherKey checks a key that is no field of the record.
 func (w *walk) otherKey(s *shape, v, key, value wire.Value, sev Severity, tag tags) {
 	switch {
 	case tag[0] != "" && key.Is(tag[0]) || tag[1] != "" && key.Is(tag[1]):
@@ -203,7 +203,7 @@ func (w *walk) union(s *shape, v wire.Value, sev Severity, outer tags) {
 	w.check(variant.ref, v, sev, s, outer.and(s.word))
 }
 
-// unlisted deals with a string that is none of the values of an enum or union.
+// unlisted checks a string that is not among the values of an enum or union.
 func (w *walk) unlisted(s *shape, v wire.Value, sev Severity) {
 	if s.has(v) {
 		return
@@ -230,7 +230,7 @@ func (w *walk) unlisted(s *shape, v wire.Value, sev Severity) {
 	}
 }
 
-// choice takes the first alternative that fits, else the one that fits best.
+// choice checks a value against the first alternative that fits, else against the one that fits best.
 func (w *walk) choice(s *shape, v wire.Value, sev Severity, tag tags) {
 	var best, claimed *variant
 	least := 0
@@ -264,7 +264,7 @@ func (w *walk) choice(s *shape, v wire.Value, sev Severity, tag tags) {
 	w.alternative(best, v, sev, s, tag)
 }
 
-// breaksOf says how badly a value fits an alternative, and reports nothing.
+// breaksOf returns how badly a value fits an alternative. It reports nothing.
 func (w *walk) breaksOf(a *variant, v wire.Value, s *shape, tag tags) int {
 	report, before := w.report, w.bad
 	w.report, w.bad = nil, 0

@@ -1,6 +1,6 @@
-// Package scratch is an editor, and the model behind the agent, that are played by hand: a
-// prompt is typed with what the model says to it, permissions are answered, the model is
-// held and released, and what no editor would say is sent as it is.
+// Package scratch is an editor and a model server that a person operates by hand. The person types prompts with the
+// model's replies, answers permission requests, holds and releases the model, and can send lines that no editor would
+// send.
 package scratch
 
 import (
@@ -22,22 +22,20 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Options say which agent is played with. All but Step is needed.
+// Options say which agent to use. All but Step are required.
 type Options struct {
 	Profile *agents.Profile
-	// Box has what the agent gets of the host; its directories are made in Root, which
-	// is there.
+	// Box has what the agent gets from the host. Its directories are made in Root, which must exist.
 	Box  agents.Sandbox
 	Root string
 	Log  *transcript.Transcript
-	// Keeper is how this program is started to look after the agent's processes.
+	// Keeper is the command line of this program that looks after the agent's processes.
 	Keeper []string
-	// Step holds the model before each thing that it says.
+	// Step holds the model before each step of its reply.
 	Step bool
 }
 
-// Scratch is an agent with a session in a workspace of its own. All methods may be called
-// from any goroutine.
+// Scratch is an agent with a session in its own workspace. All methods may be called from any goroutine.
 type Scratch struct {
 	editor  *mockclient.Editor
 	session *mockclient.Session
@@ -99,7 +97,7 @@ func Start(ctx context.Context, o Options) (s *Scratch, err error) {
 	return s, err
 }
 
-// model answers the agent with what was said last.
+// model passes a model request of the agent to the latest model server.
 func (s *Scratch) model(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	now := s.models[len(s.models)-1]
@@ -107,8 +105,7 @@ func (s *Scratch) model(w http.ResponseWriter, r *http.Request) {
 	now.ServeHTTP(w, r)
 }
 
-// say makes a model that says what a script has, in place of the last one, whose streams
-// go on.
+// say starts a model server for a script. It replaces the latest server, whose open streams go on.
 func (s *Scratch) say(text string) error {
 	script, err := fakellm.ParseScript("model", []byte(text), func(text string) (string, error) {
 		return strings.ReplaceAll(text, "$WORK", s.work), nil
@@ -126,25 +123,25 @@ func (s *Scratch) say(text string) error {
 	return nil
 }
 
-// Act is something that is done by hand.
+// Act is one act of the person.
 type Act struct {
 	// Do is prompt, answer, cancel, release or raw.
 	Do string
-	// Text is a prompt, or a line that is sent as it is.
+	// Text is a prompt, or a line to send unchanged.
 	Text string
-	// Model is what the model says to a prompt: a text, or replies as a model script has
-	// them, in which $WORK is the workspace; Hold holds it at each step.
+	// Model is the model's answer to a prompt: a text, or replies as in a model script, in which $WORK is the
+	// workspace. Hold holds the model at each step.
 	Model string
 	Hold  bool
-	// Request is the Seq of a permission request, Option the id of the option chosen, ""
-	// answers with cancelled.
+	// Request is the Seq of a permission request. Option is the id of the option to choose; "" answers with
+	// cancelled.
 	Request int
 	Option  string
-	// Gate is where the model is held; "" is the first place.
+	// Gate is the gate to release; "" is the first one.
 	Gate string
 }
 
-// Do does it. It does not wait for what the agent makes of it.
+// Do performs an act. It does not wait for the agent's reaction.
 func (s *Scratch) Do(ctx context.Context, a Act) error {
 	switch a.Do {
 	case "prompt":
@@ -183,8 +180,8 @@ func (s *Scratch) prompt(ctx context.Context, a Act) error {
 	return nil
 }
 
-// spoken is the script of a model that says a text, or replies that are written as in a
-// script; held makes it wait before each step and at the end.
+// spoken returns a model script for a text, or for replies as in a script. held makes the model wait before each step
+// and at the end.
 func spoken(text string, held bool) (string, error) {
 	if !strings.HasPrefix(strings.TrimSpace(text), "- ") {
 		text = cmp.Or(text, "Done.")
@@ -209,8 +206,8 @@ func indented(text string) string {
 	return b.String()
 }
 
-// stepped is a turn that is held at each of its places, from the last to the first, so
-// that the places of the others stay what they are.
+// stepped returns a turn with a gate at each place. It adds them from the last place to the first, so that earlier
+// places do not move.
 func stepped(t fakellm.TurnNode, held bool) fakellm.TurnNode {
 	if !held {
 		return t
@@ -236,7 +233,7 @@ func (s *Scratch) release(gate string) error {
 	return errors.New("the model is held nowhere")
 }
 
-// State is what can be done now.
+// State tells the person what can be done now.
 type State struct {
 	Session string `json:"session"`
 	// InTurn: a prompt has not been answered yet.
@@ -256,13 +253,13 @@ type Asked struct {
 	Options []Option `json:"options"`
 }
 
-// Option is a way to answer it.
+// Option is an option of a permission request.
 type Option struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
 
-// State returns what is so now.
+// State returns the current state.
 func (s *Scratch) State() State {
 	st := State{Session: s.session.ID, Asked: []Asked{}, Held: []string{}}
 	for _, e := range s.editor.Held() {
@@ -289,7 +286,7 @@ func (s *Scratch) State() State {
 	return st
 }
 
-// Close ends the agent and the model.
+// Close stops the agent and the model servers.
 func (s *Scratch) Close(ctx context.Context) {
 	s.mu.Lock()
 	models := s.models
