@@ -1,5 +1,4 @@
-// Package agui is AG-UI, the protocol between agents and web front ends, as a value that
-// the engine speaks.
+// Package agui describes AG-UI, the protocol between agents and web front ends, to the engine.
 package agui
 
 import (
@@ -24,7 +23,7 @@ var suites embed.FS
 // Name is what users call the protocol.
 const Name = "ag-ui"
 
-// V1 returns AG-UI, of versions 0.x to 1.1: a stream says which it is.
+// V1 returns AG-UI, versions 0.x to 1.1. Each stream declares its version.
 func V1() *scenarios.Protocol { return v1() }
 
 var v1 = sync.OnceValue(func() *scenarios.Protocol {
@@ -45,14 +44,15 @@ var types string
 //go:embed says.txt
 var about string
 
-// shape is a type as the page has it: the members of an object, or the forms that the member By tells apart.
+// shape is a type as the inspector page shows it: the members of an object, or the forms of a type, which the member
+// By tells apart.
 type shape struct {
 	Fields [][]string `json:"fields,omitempty"`
 	By     string     `json:"by,omitempty"`
 	Forms  [][]string `json:"forms,omitempty"`
 }
 
-// Fields returns the specification's words about members of events and of a run's input, for the page.
+// Fields returns what the specification says about members of events and of a run's input, for the inspector page.
 func Fields() inspector.Fields {
 	f := inspector.Fields{Calls: map[string][]string{}, Whole: map[string]string{"run": "RunAgentInput"},
 		Types: map[string]any{}, Cite: "@ag-ui/core/schemas#", Says: map[string][]int{}}
@@ -110,7 +110,7 @@ func Fields() inspector.Fields {
 
 var word = lazy.Regexp(`\w+`)
 
-// shaped reads the members of a type in the table.
+// shaped returns the shape of a type in the table.
 func shaped(words []string) (s shape) {
 	if words[0] == "by" {
 		s.By, words = words[1], words[2:]
@@ -130,7 +130,7 @@ func shaped(words []string) (s shape) {
 	return s
 }
 
-// typeName is what the schema calls the type of an event: RunStartedEvent is that of RUN_STARTED.
+// typeName returns the name that the schema gives to an event's type: RunStartedEvent for RUN_STARTED.
 func typeName(event string) string {
 	var b strings.Builder
 	for w := range strings.SplitSeq(event, "_") {
@@ -139,7 +139,7 @@ func typeName(event string) string {
 	return b.String() + "Event"
 }
 
-// typeOf is the type of a member of an event, by the word that the table of the rules has for it.
+// typeOf returns the type of an event's member. kind is the type in the table of the rules.
 func typeOf(event, member, kind string) string {
 	switch {
 	case member == "type":

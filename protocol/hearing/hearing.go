@@ -1,6 +1,5 @@
-// Package hearing compares what the model said in a turn with what the user was shown of it:
-// whole, once and in its order. It compares without white space: how an agent cuts and spaces a
-// text is its own affair, and so is what it adds.
+// Package hearing compares the model's text in a turn with what the user was shown: it must be complete, once and in
+// order. It ignores white space. An agent may cut and space a text as it likes, and may add text of its own.
 package hearing
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Remembered is how many bytes of a turn are kept: a longer one is not judged.
+// Remembered is how many bytes of a turn are kept. A longer turn is not judged.
 const Remembered = 64 << 10
 
 // reply is what the model said to one request.
@@ -30,10 +29,9 @@ type reply struct {
 	foreign    bool // holds what an agent may take for its own, or must not show
 }
 
-// Turn is the text of one turn on both sides. The zero value is that of a turn in which nobody has
-// said anything.
+// Turn has the text of one turn on both sides. The zero value is a turn without text.
 type Turn struct {
-	// Unclear says that nobody can tell whose text is whose; such a turn is not to be judged.
+	// Unclear says that nobody can tell which text belongs to whom. Such a turn must not be judged.
 	Unclear   bool
 	bytes     int
 	replies   []*reply
@@ -48,7 +46,7 @@ type Turn struct {
 // Clear reports whether the turn can be judged.
 func (t *Turn) Clear() bool { return !t.Unclear && t.bytes <= Remembered }
 
-// Ask takes in a request of the turn's conversation; body is what the entry holds.
+// Ask notes a model request of the turn. body is the content of the entry.
 func (t *Turn) Ask(e transcript.Entry, body wire.Value) {
 	x := &reply{seq: e.Seq, place: fmt.Sprintf("%s/%s", body.Get("prompt").Raw(), body.Get("step").Raw())}
 	t.replies = append(t.replies, x)
@@ -59,7 +57,7 @@ func (t *Turn) Ask(e transcript.Entry, body wire.Value) {
 	t.byN[n] = x
 }
 
-// Say takes in what came of a request.
+// Say notes an entry of a model reply.
 func (t *Turn) Say(e transcript.Entry, body wire.Value) {
 	n, _ := body.Get("n").Int()
 	x := t.byN[n]
@@ -78,14 +76,14 @@ func (t *Turn) Say(e transcript.Entry, body wire.Value) {
 	}
 }
 
-// Remembers counts the bytes of an entry, and reports whether they are not too many yet: a
-// turn of more takes no more memory.
+// Remembers counts the bytes of an entry and reports whether the turn is still short enough, so that a long turn
+// takes no more memory.
 func (t *Turn) Remembers(e transcript.Entry) bool {
 	t.bytes += len(e.Raw)
 	return t.bytes <= Remembered
 }
 
-// Show takes in a piece of the message with an id; late says that it came after a cancel.
+// Show notes a chunk of the message with an id. late says that the chunk came after a cancel.
 func (t *Turn) Show(piece, id string, late bool) {
 	text := Bare(piece)
 	if text == "" {
@@ -96,7 +94,7 @@ func (t *Turn) Show(piece, id string, late bool) {
 	}
 }
 
-// ShowWhole takes in a whole message, which stands where its pieces stood.
+// ShowWhole notes a whole message. It replaces the message's chunks.
 func (t *Turn) ShowWhole(message, id string, late bool) {
 	at := slices.Index(t.ids, id)
 	if at < 0 {
@@ -111,17 +109,17 @@ func (t *Turn) ShowWhole(message, id string, late bool) {
 	}
 }
 
-// Think takes in a piece of a thought.
+// Think notes a chunk of a thought.
 func (t *Turn) Think(piece string) {
 	t.thoughts.WriteString(Bare(piece))
 	t.Mention(piece)
 }
 
-// Mention takes in a text of anything but messages, such as the title of a tool call: what the
-// model said may be there.
+// Mention notes a text outside messages, such as the title of a tool call: the model's text may be there.
 func (t *Turn) Mention(text string) { t.elsewhere.WriteString(Bare(text)) }
 
-// say takes in what left together. Text with tags may be thoughts, and a secret is not shown as it was.
+// say notes the pieces of a reply in one entry. A text with tags may be thoughts, and a secret is not shown
+// unchanged.
 func (x *reply) say(e transcript.Entry, body wire.Value) {
 	text := fakellm.ChunkText(body)
 	switch says := body.Get("says").Str(); says {
@@ -137,8 +135,8 @@ func (x *reply) say(e transcript.Entry, body wire.Value) {
 	}
 }
 
-// OwnWords is the first message after a cancel that neither the model nor the user said; ""
-// without one, and where the model had said nothing.
+// OwnWords returns the first message after a cancel that neither the model nor the user said. It returns "" if there
+// is none or the model had said nothing.
 func (t *Turn) OwnWords(user string) string {
 	var said strings.Builder
 	for _, x := range t.replies {
@@ -153,9 +151,9 @@ func (t *Turn) OwnWords(user string) string {
 	})
 }
 
-// owed are the replies whose text the turn had to show, in the order of their requests. A
-// reply without a call that another one follows was not what the agent wanted, and of a
-// request that is repeated one answer is enougt.
+// owed returns the replies whose text the turn had to show, in the order of their requests. It omits a reply without
+// a call that is followed by another reply, because the agent discarded it. Of a repeated request, one reply is
+// enough.
 func (t *Turn) owed() (owed []*reply) {
 	places := map[string]bool{}
 	for i, x := range t.replies {
@@ -174,11 +172,11 @@ const (
 	ownMark    = 4  // a shorter piece may be a mark of the agent's own, such as a full stop
 )
 
-// Fault is what is wrong with a text of the model.
+// Fault is a way in which the model's text is shown wrongly.
 type Fault int
 
-// Missing did not come, or came altered; Disordered came in another order, Doubled more than once,
-// and Other as a thought instead of a message, or the reverse.
+// Missing: the text did not come, or came altered. Disordered: it came in another order. Doubled: it came more than
+// once. Other: it came as a thought instead of a message, or the reverse.
 const (
 	Missing Fault = iota
 	Disordered
@@ -186,8 +184,8 @@ const (
 	Other
 )
 
-// Judge compares the two sides, and tells what is wrong with the reply to the request with a Seq.
-// Each text is taken out of what came: what is left is the agent's own, or came twice.
+// Judge compares the two sides. It calls tell for each fault with the Seq of the model request. It removes each text
+// from what was shown: the rest is the agent's own text, or came twice.
 func (t *Turn) Judge(tell func(what Fault, request int, format string, args ...any)) {
 	report := func(what Fault, of *reply, format string, args ...any) { tell(what, of.seq, format, args...) }
 	owed := t.owed()
@@ -222,7 +220,7 @@ func (t *Turn) Judge(tell func(what Fault, request int, format string, args ...a
 	t.judgeRest(shown, rest, report)
 }
 
-// judgeRest judges what is left of what came when the texts that were shown are taken out.
+// judgeRest judges what was shown beyond the texts in shown.
 func (t *Turn) judgeRest(shown []*reply, rest []string,
 	report func(what Fault, of *reply, format string, args ...any)) {
 	left := strings.Join(rest, "")
@@ -245,8 +243,8 @@ func (t *Turn) judgeRest(shown []*reply, rest []string,
 	}
 }
 
-// JudgeCut compares the two sides of a turn that was stopped, as Judge does. What came of the model's text, which may
-// be all, has to be its beginning. Only a turn with one reply is judged: what is dropped between two is not known.
+// JudgeCut is Judge for a turn that was stopped. What was shown of the model's text must be the beginning of the
+// text, or all of it. It judges only turns with one reply, because an agent may drop anything between two replies.
 func (t *Turn) JudgeCut(tell func(what Fault, request int, format string, args ...any)) {
 	said := lists.Where(t.replies, func(x *reply) bool { return x.text.Len() > 0 })
 	if len(said) != 1 || said[0].foreign {
@@ -289,15 +287,15 @@ func (t *Turn) stammers(piece string) bool {
 	return false
 }
 
-// saidElsewhere reports whether another reply of the turn holds the text, so that it may come twice.
+// saidElsewhere reports whether another reply of the turn contains the text, so that it may be shown twice.
 func (t *Turn) saidElsewhere(x *reply, text string) bool {
 	return slices.ContainsFunc(t.replies, func(y *reply) bool {
 		return y != x && strings.Contains(y.text.String(), text)
 	})
 }
 
-// takeOut takes a text out of pieces, behind so many bytes: as it stands, or else with
-// pieces of the agent's own in between. It returns where the text ends.
+// takeOut removes a text from pieces, at or after the byte after: in one part, or else with pieces of the agent's own
+// text in between. It returns where the text ends and the pieces that are left.
 func takeOut(pieces []string, after int, text string) (end int, left []string, ok bool) {
 	all := strings.Join(pieces, "")
 	if i := strings.Index(all[min(after, len(all)):], text); i >= 0 {
@@ -317,7 +315,7 @@ func takeOut(pieces []string, after int, text string) (end int, left []string, o
 	return min(end, at), left, rest == ""
 }
 
-// cutOut removes the bytes from one place to another.
+// cutOut returns pieces without the bytes between two places.
 func cutOut(pieces []string, from, to int) (left []string) {
 	at := 0
 	for _, p := range pieces {
@@ -328,7 +326,7 @@ func cutOut(pieces []string, from, to int) (left []string) {
 	return left
 }
 
-// sameLetters reports whether two texts consist of the same characters.
+// sameLetters reports whether two texts have the same characters, in any order.
 func sameLetters(a, b string) bool {
 	x, y := []rune(a), []rune(b)
 	slices.Sort(x)
@@ -336,7 +334,7 @@ func sameLetters(a, b string) bool {
 	return slices.Equal(x, y)
 }
 
-// Bare is a text without its white space, and without the characters that nobody sees.
+// Bare returns a text without white space and invisible characters.
 func Bare(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
@@ -348,7 +346,7 @@ func Bare(text string) string {
 
 var escapes = strings.NewReplacer(`"`, "", `\`, "", `u003c`, "<", `u003e`, ">", `u0026`, "&")
 
-// Loose is a text as it may stand in a result: bare, and without what JSON and XML escape.
+// Loose returns a text in the form in which a result may contain it: bare, and without the escapes of JSON and XML.
 func Loose(text string) string { return escapes.Replace(Bare(html.UnescapeString(text))) }
 
 func clip(s string) string { return wire.Clip(s, 120) }

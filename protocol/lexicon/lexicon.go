@@ -1,5 +1,5 @@
-// Package lexicon reads the commands and the patterns that a protocol adds to the scenario language
-// out of tables of their texts. A table of commands has a block for each, with blank lines between:
+// Package lexicon reads the commands and patterns that a protocol adds to the scenario language from tables. A table
+// of commands has a block for each command, with blank lines between:
 //
 //	NAME ARGUMENTS
 //	  GROUP FLAG…
@@ -24,11 +24,11 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Compilers are the functions that read the arguments of commands, by the names of the commands.
+// Compilers has, by command name, the function that reads the command's arguments.
 type Compilers map[string]func(*scenarios.Line) scenarios.Step
 
-// Commands returns the commands of a table, in its order. It panics if the table is wrong or a
-// command has no function, since tables are part of the program.
+// Commands returns the commands of a table, in its order. It panics if the table is wrong or a command has no
+// function, because tables are part of the program.
 func Commands(table string, compile Compilers) []*scenarios.Command {
 	return lists.Map(strings.Split(strings.TrimSpace(table), "\n\n"), func(block string) *scenarios.Command {
 		lines := strings.Split(block, "\n  ")
@@ -48,11 +48,11 @@ func Commands(table string, compile Compilers) []*scenarios.Command {
 	})
 }
 
-// Match is how a pattern tells the entries that it is for.
+// Match reports whether a pattern matches an entry.
 type Match = func(x language.Bound, e transcript.Entry, own bool) bool
 
-// Kinds returns the patterns of a table, in its order. For a pattern that match has not, other makes
-// one of its names.
+// Kinds returns the patterns of a table, in its order. If match does not have a pattern, other makes a Match from the
+// pattern's names.
 func Kinds(table string, match map[string]Match, other func(names ...string) Match) []language.Kind {
 	return lists.Map(strings.Split(strings.TrimSpace(table), "\n"), func(line string) language.Kind {
 		head, help, _ := strings.Cut(line, ": ")

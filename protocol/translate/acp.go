@@ -14,7 +14,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// ToACP tells a recording of AG-UI in frames of ACP version 1, on one connection.
+// ToACP translates a recording of AG-UI into messages of ACP version 1, on one connection.
 func ToACP(t *transcript.Transcript) *Said {
 	w := &line{sessions: map[string]*session{}, runs: map[int]*session{}}
 	w.request("initialize", object{"protocolVersion": 1, "clientCapabilities": object{}})
@@ -33,7 +33,7 @@ func ToACP(t *transcript.Transcript) *Said {
 	return &w.Said
 }
 
-// line makes turns of runs.
+// line turns runs into turns.
 type line struct {
 	Said
 	sessions map[string]*session
@@ -42,7 +42,7 @@ type line struct {
 	asked    int              // of requests of the agent
 }
 
-// session is a thread as an editor has it.
+// session is a thread in the form of an ACP session.
 type session struct {
 	fold.Thread
 	id      string
@@ -53,7 +53,7 @@ type session struct {
 	refused map[string]bool // calls that the user did not allow
 }
 
-// wait is a permission that waits for an answer.
+// wait is a permission request that waits for an answer.
 type wait struct {
 	id      int // of the request
 	name    string
@@ -76,7 +76,7 @@ func (w *line) update(s *session, update object) {
 	w.add(object{"jsonrpc": "2.0", "method": "session/update", "params": object{"sessionId": s.id, "update": update}})
 }
 
-// posted opens the session of a thread, and prompts, or answers what waits.
+// posted opens the session of a thread if necessary, and prompts or answers permission requests.
 func (w *line) posted(e transcript.Entry) {
 	v := e.JSON()
 	id := v.Get("threadId").Str()
@@ -108,7 +108,7 @@ func (w *line) posted(e transcript.Entry) {
 	}
 }
 
-// resumed answers the permissions that wait.
+// resumed answers the permission requests that wait.
 func (w *line) resumed(s *session, answers wire.Value) {
 	for _, wait := range s.waits {
 		outcome := object{"outcome": "cancelled"}
@@ -156,7 +156,7 @@ func (w *line) end(s *session, reason string) {
 	s.prompt = 0
 }
 
-// event tells an event of a turn.
+// event translates an event of a turn.
 func (w *line) event(s *session, kind string, v wire.Value) {
 	before := s.State
 	_ = s.Apply(v) // a patch that does not apply is for the rules to tell
@@ -197,7 +197,7 @@ func (w *line) event(s *session, kind string, v wire.Value) {
 	}
 }
 
-// code is the code of an error as JSON-RPC has it.
+// code returns the error code for JSON-RPC.
 func code(v wire.Value) (n int) {
 	if _, err := fmt.Sscan(v.Get("code").Str(), &n); err != nil {
 		return -32603
@@ -211,7 +211,7 @@ func (w *line) say(s *session, update, text string) {
 	}
 }
 
-// called announces a call that is whole.
+// called announces a tool call whose arguments are complete.
 func (w *line) called(s *session, id string) {
 	call := s.started[id]
 	if call == nil {
@@ -238,7 +238,7 @@ func (w *line) result(s *session, id string, v wire.Value) {
 		object{"type": "content", "content": object{"type": "text", "text": content}}}})
 }
 
-// state tells which members of the state have changed that ACP knows.
+// state translates changes of those members of the state that ACP knows.
 func (w *line) state(s *session, before json.RawMessage) {
 	var old, now map[string]json.RawMessage
 	_ = json.Unmarshal(before, &old)
@@ -278,7 +278,7 @@ func (w *line) finished(s *session, v wire.Value) {
 	}
 }
 
-// ask asks for a permission.
+// ask sends a permission request for an interrupt.
 func (w *line) ask(s *session, interrupt wire.Value) {
 	w.asked++
 	options, _ := decoded(interrupt.Path("metadata.acp.options")).([]any)

@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// ToAGUI tells a recording of ACP in inputs and events of AG-UI.
+// ToAGUI translates a recording of ACP into inputs and events of AG-UI.
 func ToAGUI(t *transcript.Transcript) *Said {
 	w := &web{t: t, threads: map[string]*thread{}}
 	for e := range t.All() {
@@ -26,7 +26,7 @@ func ToAGUI(t *transcript.Transcript) *Said {
 	return &w.Said
 }
 
-// web makes runs of turns.
+// web turns turns into runs.
 type web struct {
 	Said
 	t       *transcript.Transcript
@@ -35,7 +35,7 @@ type web struct {
 	ids     int
 }
 
-// thread is a session as a front end has it.
+// thread is a session in the form of an AG-UI thread.
 type thread struct {
 	fold.Thread
 	id       string
@@ -59,7 +59,7 @@ func (w *web) thread(session string) *thread {
 	return w.threads[session]
 }
 
-// emit sends an event, and folds it.
+// emit adds an event to the run, and applies it to the thread.
 func (w *web) emit(t *thread, kind string, members object) {
 	members["type"] = kind
 	raw := marshaled(members)
@@ -69,13 +69,13 @@ func (w *web) emit(t *thread, kind string, members object) {
 	t.lines = append(t.lines, raw)
 }
 
-// flush writes the run of a thread.
+// flush appends the lines of a thread's run to the output.
 func (w *web) flush(t *thread) {
 	w.Lines = append(w.Lines, t.lines...)
 	t.run, t.lines = "", nil
 }
 
-// begin posts an input and begins its run.
+// begin adds an input, and the beginning of its run.
 func (w *web) begin(t *thread, more object) {
 	t.runs++
 	t.run = fmt.Sprintf("%s-run-%d", t.id, t.runs)
@@ -147,7 +147,7 @@ func (w *web) ended(t *thread, v wire.Value) {
 	}
 }
 
-// state is the member of the state that an update sets, "" if it sets none.
+// state returns the member of the state that an update sets, "" if it sets none.
 func state(update string) string {
 	return map[string]string{"plan": "plan", "current_mode_update": "mode", "available_commands_update": "commands",
 		"config_option_update": "options"}[update]
@@ -188,7 +188,7 @@ func patch(name string, value wire.Value) []byte {
 	return marshaled([]object{{"op": "add", "path": "/" + name, "value": decoded(value)}})
 }
 
-// say tells a piece of a message, and opens it first if another thing was told before.
+// say adds a chunk of a message. It opens a message first if another item is open.
 func (w *web) say(t *thread, kind string, u wire.Value) {
 	text := texts(u.Get("content"))
 	if text == "" {
@@ -210,7 +210,7 @@ func (w *web) say(t *thread, kind string, u wire.Value) {
 	w.emit(t, event, object{"messageId": t.message, "delta": text})
 }
 
-// quiet closes the message that is open.
+// quiet closes the open message.
 func (w *web) quiet(t *thread) {
 	switch t.open {
 	case "text":
@@ -222,7 +222,7 @@ func (w *web) quiet(t *thread) {
 	t.open = ""
 }
 
-// call tells a tool call, and what came of it.
+// call translates a tool call and its result.
 func (w *web) call(t *thread, u wire.Value) {
 	id := u.Get("toolCallId").Str()
 	if !t.calls[id] {
@@ -257,7 +257,7 @@ func (w *web) call(t *thread, u wire.Value) {
 	w.emit(t, "TOOL_CALL_RESULT", result)
 }
 
-// asked notes a permission that waits.
+// asked notes a permission request that waits.
 func (w *web) asked(t *thread, e transcript.Entry) {
 	call := e.JSON().Path("params.toolCall")
 	if id := call.Get("toolCallId").Str(); !t.calls[id] {
@@ -266,8 +266,8 @@ func (w *web) asked(t *thread, e transcript.Entry) {
 	t.asks = append(t.asks, e.Seq)
 }
 
-// answered ends the run with an interrupt, if it has not, and resumes in a run of its own when
-// all that was asked is answered.
+// answered ends the run with an interrupt if the run is open. When all permission requests are answered, it begins a
+// new run that resumes.
 func (w *web) answered(t *thread, e transcript.Entry) {
 	if t.run != "" {
 		var interrupts []any

@@ -1,5 +1,5 @@
-// Package translate rewrites recordings of one protocol in the other: turns of ACP version 1
-// as runs of AG-UI, and back. docs/ag-ui.md has the table of what becomes what.
+// Package translate translates recordings of one protocol into the other: turns of ACP version 1 into runs of AG-UI,
+// and back. docs/ag-ui.md has the table of translations.
 package translate
 
 import (
@@ -13,15 +13,15 @@ import (
 
 // Said is a recording in the other protocol.
 type Said struct {
-	// Lines are its frames, or its events and inputs, one JSON object a line.
+	// Lines are the messages, or the events and inputs, one JSON object a line.
 	Lines [][]byte
-	// Left are sentences about what the other protocol cannot say.
+	// Left are sentences about parts that the other protocol cannot express.
 	Left []string
 }
 
 type object = map[string]any
 
-// marshaled is a frame as JSON, with < and > as they are.
+// marshaled returns a message as JSON, without escapes for < and >.
 func marshaled(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -36,7 +36,7 @@ func (s *Said) leave(format string, args ...any) {
 	s.Left = lists.With(s.Left, fmt.Sprintf(format, args...))
 }
 
-// decoded is a value as encoding/json has it; nil if there is none.
+// decoded returns a value in the form that encoding/json gives it; nil if it is missing.
 func decoded(v wire.Value) (out any) {
 	if v.Exists() {
 		_ = json.Unmarshal(v.Raw(), &out) // it has been parsed
@@ -44,7 +44,7 @@ func decoded(v wire.Value) (out any) {
 	return out
 }
 
-// texts is the text of content blocks, or of one.
+// texts returns the text of one or several content blocks.
 func texts(v wire.Value) (text string) {
 	for block := range v.Items() {
 		text += texts(block)

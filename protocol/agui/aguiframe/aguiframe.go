@@ -1,5 +1,5 @@
-// Package aguiframe says what the frames of AG-UI are: a RunAgentInput that a client
-// posts, and the events of the stream that answers it.
+// Package aguiframe classifies the frames of AG-UI: a RunAgentInput that a client posts, and the events of the stream
+// that answers it.
 package aguiframe
 
 import (
@@ -10,11 +10,11 @@ import (
 // Run is the method of a frame in which a client asks for a run.
 const Run = "run"
 
-// Classifier classifies the frames of AG-UI for a transcript. An event is a
-// notification whose method is its type; which stream it came in, its transport says.
+// Classifier classifies the frames of AG-UI for a transcript. An event is a notification whose method is its type.
+// The transport records which stream it came in.
 type Classifier struct{}
 
-// Frame takes one message apart.
+// Frame parses one message.
 func (Classifier) Frame(from transcript.Source, line []byte, v wire.Value, err error) wire.Frame {
 	switch {
 	case err != nil:
@@ -33,7 +33,7 @@ func (Classifier) Frame(from transcript.Source, line []byte, v wire.Value, err e
 	return wire.Frame{Kind: wire.Notification, Method: v.Get("type").Str(), Params: v}
 }
 
-// Session is the thread that an input names.
+// Session returns the id of the thread that an input names.
 func (Classifier) Session(method string, f wire.Frame) wire.Value {
 	if method == Run {
 		return f.Params.Get("threadId")
@@ -41,7 +41,7 @@ func (Classifier) Session(method string, f wire.Frame) wire.Value {
 	return wire.Value{}
 }
 
-// Event returns the type of an event, "" of any other entry.
+// Event returns the type of an event, "" for any other entry.
 func Event(e transcript.Entry) string {
 	if e.Source != transcript.Agent || e.Kind != transcript.Notification {
 		return ""

@@ -11,8 +11,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Decode makes JSON of an event. An event of a type that is not in the schema is one whose type names its
-// field in the envelope: "(field 40)". The error says what is wrong with the message.
+// Decode returns the JSON of an event in the binary form. If the schema does not have the event, its type in JSON is
+// the number of its field in the envelope, such as "(field 40)". The error says what is wrong with the message.
 func Decode(data []byte) ([]byte, error) {
 	var of *message
 	var payload []byte
@@ -43,7 +43,7 @@ func Decode(data []byte) ([]byte, error) {
 	return d.event(of, payload)
 }
 
-// each calls f with each field of a message, and the bytes of its value.
+// each calls f with the number, the type and the bytes of each field of a message.
 func each(data []byte, f func(protowire.Number, protowire.Type, []byte) error) error {
 	for len(data) > 0 {
 		n, t, k := protowire.ConsumeTag(data)
@@ -68,10 +68,11 @@ func each(data []byte, f func(protowire.Number, protowire.Type, []byte) error) e
 // decoder writes the JSON of an event.
 type decoder struct{ depth int }
 
-// cells are the values of the fields of a message, by their names.
+// cells has the values of a message's fields, by name.
 type cells map[string][][]byte
 
-// split takes a message apart. Of a field that is no list the last value holds; parts of a message are one.
+// split returns the fields of a message. If a field that is no list occurs more than once, the last value counts;
+// nested messages are merged.
 func split(m *message, data []byte) (cells, error) {
 	c := cells{}
 	err := each(data, func(n protowire.Number, t protowire.Type, value []byte) error {
@@ -91,7 +92,7 @@ func split(m *message, data []byte) (cells, error) {
 	return c, err
 }
 
-// event writes an event, its type first.
+// event writes the JSON of an event, its type first.
 func (d *decoder) event(m *message, data []byte) ([]byte, error) {
 	c, err := split(m, data)
 	if err != nil {
@@ -136,7 +137,7 @@ func (d *decoder) event(m *message, data []byte) ([]byte, error) {
 	return o.end(), nil
 }
 
-// named is the type of event with a number in the enumeration.
+// named returns the event type with a number in the enumeration.
 func named(kind uint64) string {
 	for _, m := range known().arms {
 		if m.kind == kind {
@@ -146,8 +147,7 @@ func named(kind uint64) string {
 	return "which is none"
 }
 
-// fields writes all fields of a message. A list of texts or messages that is empty is left out where
-// the schema of JSON lets it be.
+// fields writes all fields of a message. It omits an empty list if the JSON schema allows that.
 func (d *decoder) fields(m *message, c cells, o *object) error {
 	for _, f := range m.fields {
 		if err := d.field(m, f, c[f.name], o); err != nil {
@@ -157,7 +157,7 @@ func (d *decoder) fields(m *message, c cells, o *object) error {
 	return nil
 }
 
-// mayLack are lists that are left out when they are empty; the others always are.
+// mayLack are the lists that are omitted when they are empty. Other lists are always written.
 var mayLack = map[string]bool{"usage": true, "toolCalls": true, "contentParts": true}
 
 func (d *decoder) field(m *message, f field, values [][]byte, o *object) error {
@@ -196,7 +196,7 @@ func (d *decoder) field(m *message, f field, values [][]byte, o *object) error {
 	return err
 }
 
-// value writes the value of a field; nil says that there is none.
+// value writes the value of a field. It returns nil if the field has no value.
 func (d *decoder) value(m *message, f field, value []byte) ([]byte, error) {
 	number, _ := protowire.ConsumeVarint(value) // 0 where it is left out
 	switch f.of {
@@ -222,7 +222,7 @@ func (d *decoder) value(m *message, f field, value []byte) ([]byte, error) {
 	return d.message(known().named[f.of], value)
 }
 
-// message writes a message within an event.
+// message writes the JSON of a message inside an event.
 func (d *decoder) message(m *message, data []byte) ([]byte, error) {
 	c, err := split(m, data)
 	if err != nil {
@@ -241,7 +241,7 @@ func (d *decoder) message(m *message, data []byte) ([]byte, error) {
 	return o.end(), nil
 }
 
-// arm writes a message that is one of several; nil is one that the schema has not.
+// arm writes a message that has one of several forms. It returns nil if the schema does not have the form.
 func (d *decoder) arm(m *message, c cells) ([]byte, error) {
 	if len(c) > 1 {
 		return nil, fmt.Errorf("a %s is more than one thing", m.name)
@@ -265,7 +265,7 @@ func (d *decoder) arm(m *message, c cells) ([]byte, error) {
 	return nil, nil
 }
 
-// said writes a message of the conversation: which field has its content is for its role.
+// said writes a message of the conversation. Its role determines which field has the content.
 func (d *decoder) said(c cells) ([]byte, error) {
 	role := ""
 	if v := c["role"]; v != nil {
@@ -281,8 +281,7 @@ func (d *decoder) said(c cells) ([]byte, error) {
 	return o.end(), nil
 }
 
-// content writes the fields of what has a text or parts as its content; parts says that it may have
-// these.
+// content writes the fields of a message whose content is a text or parts. parts says whether parts are allowed.
 func (d *decoder) content(name string, c cells, o *object, parts bool) error {
 	some := len(c["contentParts"]) > 0
 	switch {
@@ -311,7 +310,7 @@ func (d *decoder) content(name string, c cells, o *object, parts bool) error {
 	return nil
 }
 
-// outcome writes an event that says how something ended.
+// outcome writes an event that says how a run or subagent ended.
 func (d *decoder) outcome(m *message, c cells, o *object) error {
 	how := ""
 	if v := c["outcome"]; v != nil {

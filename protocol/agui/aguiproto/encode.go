@@ -11,11 +11,11 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// ErrNoMessage says that the binary form has no message for an event: the retired types are not in it, nor one's own.
+// ErrNoMessage is the error for an event that the binary form does not have: events of retired and of custom types.
 var ErrNoMessage = errors.New("the binary form has no such type of event")
 
-// Encode makes a message of an event in JSON. Members that the message has not, or of another kind, are left
-// out: the binary form cannot say them.
+// Encode returns the binary form of an event in JSON. It omits members that the binary form does not have, or that
+// have another kind of value.
 func Encode(event []byte) ([]byte, error) {
 	v, err := wire.Parse(event)
 	if err != nil {
@@ -32,10 +32,10 @@ func Encode(event []byte) ([]byte, error) {
 	return part(nil, m.arm, body), nil
 }
 
-// Unknown is a message of a type of event that no version has.
+// Unknown returns a message for an event type that no version has.
 func Unknown() []byte { return part(nil, 4095, nil) }
 
-// members looks up what the fields of an event are in its JSON.
+// members returns a function that finds the values of an event's fields in its JSON.
 func members(kind string, v wire.Value) func(string) wire.Value {
 	if kind == "TOOL_CALL_RESULT" {
 		return content(v)
@@ -52,7 +52,7 @@ func members(kind string, v wire.Value) func(string) wire.Value {
 	}
 }
 
-// content looks up fields where the content may be a text, parts, or an activity.
+// content returns a function that finds the values of fields if the content may be a text, parts or an activity.
 func content(v wire.Value) func(string) wire.Value {
 	holds := map[string]wire.Kind{"content": wire.String, "contentParts": wire.Array, "activityContent": wire.Object}
 	return func(name string) wire.Value {
@@ -94,7 +94,7 @@ func appendFields(b []byte, m *message, get func(string) wire.Value) []byte {
 	return b
 }
 
-// appendField writes one value of a field, if it can be one.
+// appendField writes a value of a field, if it is valid for the field.
 func appendField(b []byte, f field, v wire.Value) []byte {
 	switch f.of {
 	case "":
@@ -125,7 +125,7 @@ func appendField(b []byte, f field, v wire.Value) []byte {
 	return b
 }
 
-// appendMessage writes a message within an event.
+// appendMessage writes a message inside an event.
 func appendMessage(m *message, v wire.Value) []byte {
 	switch m.name {
 	case "Message":

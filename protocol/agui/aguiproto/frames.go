@@ -12,19 +12,19 @@ import (
 // MediaType is the content type of a stream in the binary form.
 const MediaType = "application/vnd.ag-ui.event+proto"
 
-// Prefix is how many bytes before a message say how long it is.
+// Prefix is the number of bytes before a message that hold its length.
 const Prefix = 4
 
-// Length reads the prefix of a message.
+// Length returns the length of a message from its prefix.
 func Length(prefix [Prefix]byte) int64 { return int64(binary.BigEndian.Uint32(prefix[:])) }
 
-// Framed is a message with its length before it, as streams have it.
+// Framed returns a message with its length in front, as in a stream.
 func Framed(message []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)
 }
 
-// Admitted reports whether an Accept header lets an answer be in the binary form: its type, or a range that it
-// is in, has a quality above 0. Of several the closest one counts.
+// Admitted reports whether an Accept header allows the binary form: the most specific range for it has a quality
+// above 0.
 func Admitted(accept string) bool {
 	closest, admitted := -1, false
 	for one := range strings.SplitSeq(accept, ",") {
@@ -44,8 +44,8 @@ func Admitted(accept string) bool {
 	return admitted
 }
 
-// Begins reports whether a file begins as a captured stream in the binary form does: with a length that no text
-// has in its place, and the tag of an event.
+// Begins reports whether a file looks like a captured stream in the binary form: it begins with a length that no text
+// begins with, and the tag of an event.
 func Begins(file []byte) bool {
 	if len(file) <= Prefix || file[0] != 0 || Length([Prefix]byte(file)) < 2 {
 		return false

@@ -1,5 +1,5 @@
-// Package aguiproto reads and writes events of AG-UI in their binary form, which is a message of
-// protobuf for each. It makes of such a message the JSON that the same event is elsewhere.
+// Package aguiproto converts events of AG-UI between JSON and their binary form, which has a protobuf message for
+// each event.
 package aguiproto
 
 import (
@@ -11,23 +11,23 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// schema are the messages, see the head of the file.
+// schema has the messages; the head of the file explains its form.
 //
 //go:embed schema.txt
 var schema string
 
-// operations are those of a patch, by their numbers.
+// operations are the operations of a JSON Patch, by number.
 var operations = []string{"add", "remove", "replace", "move", "copy", "test"}
 
-// outcomes are the members of an outcome, by the type of its event.
+// outcomes has, by type of event, the members that belong to its outcome.
 var outcomes = map[string][]string{
 	"RUN_FINISHED": {"pendingToolCallIds", "interrupts"}, "SUBAGENT_FINISHED": {"interruptIds"}}
 
-// message is what the schema says of one.
+// message describes a message of the schema.
 type message struct {
 	name   string
 	fields []field
-	// arm and kind are those of an event in the envelope and in the enumeration of types.
+	// arm and kind are the numbers of an event in the envelope and in the enumeration of types.
 	arm  protowire.Number
 	kind uint64
 }
@@ -40,7 +40,7 @@ type field struct {
 	optional, many bool
 }
 
-// wired is how the value of a field is written.
+// wired returns the wire type of a field's value.
 func (f field) wired() protowire.Type {
 	if f.of == "int" || f.of == "bool" || f.of == "op" {
 		return protowire.VarintType
@@ -48,10 +48,10 @@ func (f field) wired() protowire.Type {
 	return protowire.BytesType
 }
 
-// nested reports whether the value is a message.
+// nested reports whether the value is a nested message.
 func (f field) nested() bool { return f.of != "" && f.wired() == protowire.BytesType }
 
-// tables are the messages by their names, and those of events by their numbers in the envelope.
+// tables has the messages by name, and those of events by number in the envelope.
 type tables struct {
 	named map[string]*message
 	arms  map[protowire.Number]*message

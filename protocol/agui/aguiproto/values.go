@@ -12,11 +12,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// deepest bounds how deep values are nested in each other.
+// deepest bounds how deeply values may be nested.
 const deepest = 1000
 
-// any writes a google.protobuf.Value: where it comes in parts the last one holds, unless both are messages of
-// one kind. nil is one without a value.
+// any writes a google.protobuf.Value. If it occurs in several parts, the last one counts, except that parts of the
+// same nested kind are merged. It returns nil if there is no value.
 func (d *decoder) any(of string, data []byte) ([]byte, error) {
 	types := map[protowire.Number]protowire.Type{1: protowire.VarintType, 2: protowire.Fixed64Type, 3: protowire.BytesType,
 		4: protowire.VarintType, 5: protowire.BytesType, 6: protowire.BytesType}
@@ -61,7 +61,7 @@ func (d *decoder) any(of string, data []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// deeper goes down a level, as far as there is one.
+// deeper enters a level of nesting. It returns an error if there are too many levels.
 func (d *decoder) deeper(of string) error {
 	if d.depth++; d.depth > deepest {
 		return fmt.Errorf("%s is nested deeper than %d levels", of, deepest)
@@ -93,11 +93,11 @@ func (d *decoder) list(of string, data []byte) ([]byte, error) {
 	return append(list, ']'), err
 }
 
-// entry is one of a google.protobuf.Struct.
+// entry is an entry of a google.protobuf.Struct.
 var entry = &message{name: "FieldsEntry",
 	fields: []field{{name: "key", number: 1}, {name: "value", number: 2, of: "Value"}}}
 
-// open writes a google.protobuf.Struct; of values of one key the last holds.
+// open writes a google.protobuf.Struct. If a key occurs more than once, the last value counts.
 func (d *decoder) open(of string, data []byte) ([]byte, error) {
 	if err := d.deeper(of); err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
-// Package aguirecord says what recordings of AG-UI are: transcripts of this program,
-// lines of JSON with one event each, and captured streams in either form.
+// Package aguirecord reads recordings of AG-UI: transcripts of this program, logs with one JSON event a line, and
+// captured streams in either form.
 package aguirecord
 
 import (
@@ -22,8 +22,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Protocol is what judges of recordings ask. Nothing of AG-UI is replayed: what only a
-// replay asks, it has not.
+// Protocol has what is needed to judge recordings. It lacks what only a replay needs, because AG-UI is not replayed.
 type Protocol struct{ replay.Protocol }
 
 // Frame implements transcript.Classifier.
@@ -36,7 +35,7 @@ func (Protocol) Session(method string, f wire.Frame) wire.Value {
 	return aguiframe.Classifier{}.Session(method, f)
 }
 
-// Facts implements replay.Protocol: no frame says who the agent is.
+// Facts implements replay.Protocol: no message says who the agent is.
 func (Protocol) Facts(transcript.Entry) replay.Facts { return replay.Facts{} }
 
 // Sight implements replay.Protocol.
@@ -55,14 +54,13 @@ func (Protocol) HasText(transcript.Entry) bool { return true }
 // Version implements replay.Protocol.
 func (Protocol) Version() string { return "ag-ui" }
 
-// Cancels implements serve.Protocol: a front end hangs up.
+// Cancels implements serve.Protocol: no message cancels a run, because a front end hangs up.
 func (Protocol) Cancels(transcript.Entry) bool { return false }
 
-// Opens implements serve.Protocol: each run is of a thread.
+// Opens implements serve.Protocol: each run names its thread.
 func (Protocol) Opens(e transcript.Entry, _ int) (session, dir string) { return e.Session, "" }
 
-// Prompt implements serve.Protocol: the text of a run is that of its last message, if the
-// user said it.
+// Prompt implements serve.Protocol: a run's prompt is the text of its last message, if that is from the user.
 func (Protocol) Prompt(e transcript.Entry) (text string, ok bool) {
 	if e.Source != transcript.Editor || e.Method != aguiframe.Run {
 		return "", false
@@ -75,7 +73,7 @@ func (Protocol) Prompt(e transcript.Entry) (text string, ok bool) {
 	return text, true
 }
 
-// Plain implements serve.Protocol: a short message.
+// Plain implements serve.Protocol: a run with a short message.
 func (Protocol) Plain(e transcript.Entry, _ map[string]string) (frames [][]byte) {
 	ids := fmt.Sprintf(`"threadId":%s,"runId":%s`, orText(e.JSON().Get("threadId")), orText(e.JSON().Get("runId")))
 	return [][]byte{[]byte(`{"type":"RUN_STARTED",` + ids + `}`),
@@ -85,13 +83,13 @@ func (Protocol) Plain(e transcript.Entry, _ map[string]string) (frames [][]byte)
 		[]byte(`{"type":"RUN_FINISHED",` + ids + `}`)}
 }
 
-// Owed implements serve.Protocol: the answer to a post ends with its script.
+// Owed implements serve.Protocol: nothing follows the script, because the answer to a post ends with it.
 func (Protocol) Owed(transcript.Entry, map[string]string) [][]byte { return nil }
 
 // Taken implements serve.Protocol.
 func (Protocol) Taken(transcript.Entry) [][]byte { return nil }
 
-// orText is the JSON of a text, and an empty one in place of anything else.
+// orText returns the JSON of a text, and "" as JSON for any other value.
 func orText(v wire.Value) []byte {
 	if v.Kind() != wire.String {
 		return []byte(`""`)
@@ -99,15 +97,15 @@ func orText(v wire.Value) []byte {
 	return v.Raw()
 }
 
-// Answer implements replay.Protocol: an endpoint asks for nothing that has an answer.
+// Answer implements replay.Protocol: an agent sends no requests that have an answer.
 func (Protocol) Answer(string, transcript.Entry, transcript.Entry) (value string, ok, known bool) {
 	return "", false, false
 }
 
-// errNoEvents is of a file without an event.
+// errNoEvents is the error for a file without events.
 var errNoEvents = errors.New("this is no recording: it has no event of AG-UI")
 
-// Read reads a recording in any of the forms.
+// Read reads a recording in any of the three forms.
 func Read(r io.Reader) (*transcript.Transcript, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	head, err := in.Peek(4096)
@@ -141,7 +139,7 @@ func Read(r io.Reader) (*transcript.Transcript, error) {
 	return t, nil
 }
 
-// field is how a line of an event stream begins.
+// field matches the beginning of a line in an event stream.
 var field = lazy.Regexp(`^(?:data|event|id|retry)?:`)
 
 // isStream reports whether a text is an event stream and nothing else.
@@ -159,7 +157,7 @@ func isStream(text []byte) bool {
 	return some
 }
 
-// imported reads the log of another program. An input begins the answer to it.
+// imported reads the log of another program. Each input in it begins an answer.
 func imported(t *transcript.Transcript, text []byte, clock *time.Time) {
 	log, err := logs.Read(text, dialect)
 	if err != nil {
@@ -185,14 +183,14 @@ func imported(t *transcript.Transcript, text []byte, clock *time.Time) {
 	}
 }
 
-// eventType is the form of the types of events.
+// eventType matches the types of events.
 var eventType = lazy.Regexp(`^[A-Z][A-Z_]+$`)
 
 func isInput(v wire.Value) bool {
 	return !v.Get("type").Exists() && v.Get("messages").Kind() == wire.Array && v.Get("threadId").Exists()
 }
 
-// dialect is that of events and inputs.
+// dialect tells how a log has events and inputs.
 var dialect = logs.Dialect{
 	Message: func(v wire.Value) bool {
 		return !v.Get("jsonrpc").Exists() && (isInput(v) || eventType().MatchString(v.Get("type").Str()))
@@ -205,9 +203,8 @@ var dialect = logs.Dialect{
 	},
 }
 
-// Looks reports whether a file begins as a recording of AG-UI does: with an event stream, with
-// a log that has events and no message of JSON-RPC, or with the length of an event in the
-// binary form.
+// Looks reports whether a file looks like a recording of AG-UI. It begins with an event stream, with a log that has
+// events and no JSON-RPC, or with an event in the binary form.
 func Looks(head []byte) bool {
 	if aguiproto.Begins(head) {
 		return true

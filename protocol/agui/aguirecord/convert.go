@@ -20,10 +20,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Convert makes a scenario of a recording: what front ends posted, with what each post
-// waited for, where they hung up, the files, and the model's script: the one given, else
-// what the recording has of the model, held wherever a front end did something in the
-// middle of a stream. title is its first line. left are sentences about what is not in it.
+// Convert makes a scenario from a recording. The scenario has what front ends posted, with what each post waited for,
+// where they hung up, and the files. It has the model script model if that is given, else one made from the
+// recording, with a gate wherever a front end acted in the middle of a stream. title becomes the first line. left are
+// sentences about parts of the recording that the scenario omits.
 func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, model []byte) (text []byte, left []string,
 	err error) {
 	c := &converter{t: t, threads: map[string]*thread{}, posts: map[int]*post{}}
@@ -52,8 +52,7 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 	return text, c.left, nil
 }
 
-// Relaxed is a converted scenario whose runs may end in any way: what goes wrong may change
-// how they do.
+// Relaxed returns a converted scenario whose runs may end in any way, because a fault may change how they end.
 func Relaxed(text []byte) []byte {
 	f, _ := script.Parse("", text) // it was made here
 	for i, l := range f.Lines {
@@ -64,7 +63,7 @@ func Relaxed(text []byte) []byte {
 	return script.Format(f)
 }
 
-// HasModel reports whether a recording has what the model said.
+// HasModel reports whether a recording has the model's side.
 func HasModel(t *transcript.Transcript) bool {
 	return lists.Any(t.All(), func(e transcript.Entry) bool {
 		return e.Source == transcript.Model && e.Kind == transcript.ModelAnswer
@@ -94,8 +93,8 @@ func (c *converter) line(template string, args ...any) *script.Line {
 	return l
 }
 
-// read finds the threads and what of each post a scenario can say: in the order of time, as
-// a front end folds what comes.
+// read finds the threads, and what a scenario can express of each post. It follows the order of time, as a front end
+// does.
 func (c *converter) read() {
 	for e := range c.t.All() {
 		switch {
@@ -112,7 +111,7 @@ func (c *converter) read() {
 	}
 }
 
-// said is the model's script.
+// said returns the model script.
 func (c *converter) said(given []byte) []byte {
 	if given != nil {
 		return replay.Relocate(given, [2]string{c.places.Work, "$WORK"})
@@ -145,14 +144,14 @@ func (c *converter) said(given []byte) []byte {
 	return replay.Relocate(text, [2]string{c.places.Work, "$WORK"}, [2]string{c.places.Home, "$HOME"})
 }
 
-// hangsUp reports whether an entry says that the front end closes a connection: the note
-// of a scenario, or the end of an answer.
+// hangsUp reports whether the front end closes a connection at an entry: the note of a scenario, or the end of an
+// answer.
 func hangsUp(e transcript.Entry) bool {
 	return e.Source == transcript.Note && strings.HasPrefix(e.JSON().Get("text").Str(), "hang-up") ||
 		e.Kind == transcript.Ended && e.JSON().Get("end").Is(endpoint.HungUp)
 }
 
-// entry makes the lines of an entry.
+// entry adds the lines for an entry.
 func (c *converter) entry(e transcript.Entry) {
 	c.release(e)
 	p, of := c.posts[e.Seq], c.posts[e.Ref]
@@ -189,7 +188,7 @@ func (c *converter) entry(e transcript.Entry) {
 	}
 }
 
-// goes is the post whose connection is closed at an entry.
+// goes returns the post whose connection the front end closes at an entry, nil if none.
 func (c *converter) goes(e transcript.Entry) *post {
 	for e := range c.t.From(e.Seq) {
 		if p := c.posts[e.Ref]; p != nil && e.Kind == transcript.Ended && e.JSON().Get("end").Is(endpoint.HungUp) &&
@@ -200,7 +199,7 @@ func (c *converter) goes(e transcript.Entry) *post {
 	return nil
 }
 
-// ends awaits the end of an answer.
+// ends adds a line that waits for the end of an answer.
 func (c *converter) ends(p *post, how string) {
 	p.unseen = nil
 	if p.thread == nil || p.beside {
@@ -215,8 +214,8 @@ func (c *converter) ends(p *post, how string) {
 	c.lines = append(c.lines, end)
 }
 
-// aborts reports whether the agent closed its model's stream after the front end had hung
-// up on a post, before anything else was done.
+// aborts reports whether the agent closed its model stream after the front end had hung up on a post, and before the
+// next post.
 func (c *converter) aborts(p *post) bool {
 	for e := range c.t.From(p.gone) {
 		switch {
@@ -229,7 +228,7 @@ func (c *converter) aborts(p *post) bool {
 	return false
 }
 
-// release makes the lines of the gates that were opened before an entry.
+// release adds lines for the gates that were opened before an entry.
 func (c *converter) release(e transcript.Entry) {
 	for _, g := range c.gates {
 		if key := "release " + g.Name; g.Released > 0 && g.Released < e.Seq && !c.awaited[key] {
@@ -239,11 +238,11 @@ func (c *converter) release(e transcript.Entry) {
 	}
 }
 
-// mostAwaited is how many events of one stream are awaited before an act at most.
+// mostAwaited is how many events of one stream a scenario awaits before an act at most.
 const mostAwaited = 12
 
-// reached awaits what had come when the front end did something: the gate that holds the
-// model, and the last event of each stream that goes on.
+// reached adds lines that wait for what had come before an act of the front end: the gate that holds the model, and
+// the last event of each open stream.
 func (c *converter) reached(e transcript.Entry) {
 	var all []*script.Line
 	for _, g := range c.gates {
@@ -269,7 +268,7 @@ func (c *converter) reached(e transcript.Entry) {
 	c.line("group {").With(all...)
 }
 
-// files are the files of the workspace.
+// files returns the files of the workspace.
 func (c *converter) files() (files []script.ArchiveFile) {
 	for _, f := range c.places.Files {
 		switch {
@@ -292,13 +291,13 @@ func (c *converter) files() (files []script.ArchiveFile) {
 	return files
 }
 
-// quoted is a JSON value as a word.
+// quoted returns a JSON value as a word.
 func quoted(v any) script.Word {
 	raw, _ := json.Marshal(v) // it was read from JSON
 	return script.Quote(string(raw))
 }
 
-// object reads a JSON object; nil if it is none.
+// object returns a JSON object as a map, nil if the value is no object.
 func object(v wire.Value) (m map[string]any) {
 	_ = json.Unmarshal(v.Raw(), &m)
 	return m

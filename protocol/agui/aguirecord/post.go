@@ -16,7 +16,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// thread is a thread of the recording, as the front end had it.
+// thread is a thread of the recording, from the front end's point of view.
 type thread struct {
 	fold.Thread
 	name       string
@@ -24,7 +24,7 @@ type thread struct {
 	begun      bool // a line has begun it
 }
 
-// heard folds an event.
+// heard updates the thread by an event.
 func (t *thread) heard(v wire.Value) {
 	_ = t.Apply(v) // a patch that does not apply is for the rules to tell
 	if v.Get("type").Is("RUN_FINISHED") {
@@ -35,7 +35,7 @@ func (t *thread) heard(v wire.Value) {
 	}
 }
 
-// word names the thread in a line, option in a pattern, where there are several.
+// word returns the name of the thread for a line, option for a pattern. Both are empty if there is only one thread.
 func (t *thread) word(c *converter) script.Word {
 	if len(c.threads) < 2 {
 		return script.Word{}
@@ -50,7 +50,7 @@ func (t *thread) option(c *converter) script.Word {
 	return script.Option("session", t.name)
 }
 
-// post is something that a front end posted.
+// post is a post of a front end.
 type post struct {
 	seq    int
 	name   string // in the scenario
@@ -67,10 +67,10 @@ type post struct {
 	unseen []string // types of events since something was awaited
 }
 
-// shortPost is how many bytes stand in a line of a scenario at most.
+// shortPost is how many bytes of a post a line of a scenario has at most.
 const shortPost = 2000
 
-// post reads what was posted.
+// post returns the post of an entry.
 func (c *converter) post(e transcript.Entry) *post {
 	p := &post{seq: e.Seq, raw: bytes.Clone(e.Raw)}
 	v := e.JSON()
@@ -99,7 +99,7 @@ func (c *converter) post(e transcript.Entry) *post {
 	return p
 }
 
-// input finds the lines that post an input.
+// input finds the lines for a post that is an input.
 func (p *post) input(c *converter, v wire.Value, messages []fold.Message) {
 	in := object(v)
 	with := others(in)
@@ -127,8 +127,8 @@ func (p *post) input(c *converter, v wire.Value, messages []fold.Message) {
 	p.run = script.New("run %s", options)
 }
 
-// said makes lines of the messages that the post adds to its thread: tool results, and the
-// user's text at the end. It reports false if the post says anything else.
+// said adds lines for the messages that the post adds to its thread: tool results, and the user's text at the end. It
+// returns false if other messages were added or changed.
 func (p *post) said(messages []fold.Message) bool {
 	fresh, known := p.fresh(messages)
 	for i, m := range fresh {
@@ -149,8 +149,7 @@ func (p *post) said(messages []fold.Message) bool {
 	return known
 }
 
-// others are the members of an input that no word of a script gives and that are not empty
-// as usual.
+// others returns the members of an input for which scripts have no words, except those that are empty as usual.
 func others(in map[string]any) map[string]any {
 	out := maps.Clone(in)
 	for _, key := range []string{"threadId", "runId", "messages", "state", "tools", "resume"} {
@@ -165,7 +164,7 @@ func others(in map[string]any) map[string]any {
 	return out
 }
 
-// textOf is the text of a message of parts.
+// textOf returns the text of a message whose content is parts.
 func textOf(m fold.Message) (text string) {
 	parts, _ := m["content"].([]any)
 	for _, part := range parts {
@@ -177,7 +176,7 @@ func textOf(m fold.Message) (text string) {
 	return text
 }
 
-// withoutOf are the options that resume has, too.
+// withoutOf returns only the option with=, the one that resume has too.
 func withoutOf(options []script.Word) []script.Word {
 	return slices.DeleteFunc(slices.Clone(options), func(w script.Word) bool {
 		key, _, _, _ := w.Cut("=")
@@ -185,8 +184,7 @@ func withoutOf(options []script.Word) []script.Word {
 	})
 }
 
-// fresh are the messages that the front end has added to those it had; known is false if it
-// has changed others.
+// fresh returns the messages that the front end has added; known is false if it also changed earlier messages.
 func (p *post) fresh(messages []fold.Message) (fresh []fold.Message, known bool) {
 	have := lists.Where(p.thread.Messages, func(m fold.Message) bool { return m.Role() != "activity" })
 	if len(messages) < len(have) || !reflect.DeepEqual(plain(messages[:len(have)]), plain(have)) {
@@ -195,7 +193,7 @@ func (p *post) fresh(messages []fold.Message) (fresh []fold.Message, known bool)
 	return messages[len(have):], true
 }
 
-// plain is a value as JSON has it.
+// plain returns a value in the form that encoding/json gives it, nil if it is empty.
 func plain(v any) (out any) {
 	raw, _ := json.Marshal(v) // it was read from JSON
 	_ = json.Unmarshal(raw, &out)
@@ -212,7 +210,7 @@ func sameJSON(a, b []byte) bool {
 	return reflect.DeepEqual(plain(json.RawMessage(a)), plain(json.RawMessage(b)))
 }
 
-// resume are the words of the answers to interrupts, nil if there are none.
+// resume returns the words that answer interrupts, nil if there are none.
 func (p *post) resume(c *converter, v any) []script.Word {
 	entries, _ := v.([]any)
 	if len(entries) == 0 {

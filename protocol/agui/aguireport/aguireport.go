@@ -1,4 +1,4 @@
-// Package aguireport says what reports have to know of AG-UI.
+// Package aguireport tells reports what they need to know about AG-UI.
 package aguireport
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// V1 returns what a matrix is made with. A client greets nobody, a thread is not asked
-// for, and a run that is hung up on says no more.
+// V1 returns what a report needs. AG-UI has no greeting, no request that opens a thread, and no answer after the
+// client hangs up.
 func V1() reports.Protocol {
 	return reports.Protocol{
 		Rules:  invariants.V1(),

@@ -1,5 +1,5 @@
-// Package canonical is how transcripts of AG-UI become text: each event on one line,
-// stream by stream, with the pieces of a text joined and ids by their first use.
+// Package canonical turns transcripts of AG-UI into text: each event on one line, stream by stream. Chunks of a text
+// are joined, and ids are numbered by their first use.
 package canonical
 
 import (
@@ -18,19 +18,19 @@ func V1() golden.Renderer { return renderer{} }
 
 type renderer struct{}
 
-// ids are the members that hold opaque ids, by what they name.
+// ids has, by member, the class of the opaque ids in it.
 var ids = map[string]golden.IDClass{
 	"threadId": "thread", "runId": "run", "parentRunId": "run", "messageId": "msg", "parentMessageId": "msg",
 	"toolCallId": "call", "parentToolCallId": "call", "interruptId": "int", "entityId": "msg",
 	"subagentRunId": "sub", "parentSubagentRunId": "sub",
 }
 
-// first are the members that stand at the beginning of a line, in this order.
+// first are the members that come first in a line, in this order.
 var first = []string{"threadId", "runId", "messageId", "toolCallId", "subagentRunId", "toolCallName", "stepName",
 	"role",
 	"name", "parentMessageId"}
 
-// Line returns the text of any one entry for people.
+// Line returns the text of any entry for people.
 func (renderer) Line(e transcript.Entry) string {
 	if !e.Frame() {
 		return golden.Event(e)
@@ -38,8 +38,7 @@ func (renderer) Line(e transcript.Entry) string {
 	return line(golden.PlainMask(), e, "")
 }
 
-// Render returns the text of the frames among entries: each run, then what came in
-// answer to it.
+// Render returns the text of the frames among entries: each run, then the events that answer it.
 func (renderer) Render(entries iter.Seq[transcript.Entry], o golden.Options) string {
 	mask := golden.NewMask(o)
 	var order []int
@@ -74,7 +73,7 @@ func (renderer) Render(entries iter.Seq[transcript.Entry], o golden.Options) str
 	return b.String()
 }
 
-// learn makes the ids in a value known, wherever they stand.
+// learn tells the mask all ids in a value.
 func learn(m *golden.Mask, key string, v wire.Value) {
 	switch v.Kind() {
 	case wire.String:
@@ -96,7 +95,7 @@ func learn(m *golden.Mask, key string, v wire.Value) {
 	}
 }
 
-// delta is the text of a piece.
+// delta returns the text of a chunk.
 func delta(e transcript.Entry) string {
 	if !strings.HasSuffix(e.Method, "_CONTENT") && !strings.HasSuffix(e.Method, "_ARGS") &&
 		!strings.HasSuffix(e.Method, "_CHUNK") {
@@ -105,8 +104,7 @@ func delta(e transcript.Entry) string {
 	return e.JSON().Get("delta").Str()
 }
 
-// continues reports whether an entry is the next piece of the same text, and says
-// nothing else.
+// continues reports whether an entry is the next chunk of the same text, and nothing more.
 func continues(e, next transcript.Entry) bool {
 	if next.Kind != e.Kind || next.Method != e.Method {
 		return false
@@ -126,8 +124,8 @@ func continues(e, next transcript.Entry) bool {
 	return true
 }
 
-// line is the text of one frame. joined is the text of all pieces of which the frame
-// is the first; "" leaves its own.
+// line returns the text of one frame. joined is the text of all chunks if the frame is the first of several; "" keeps
+// the frame's own text.
 func line(m *golden.Mask, e transcript.Entry, joined string) string {
 	l := golden.NewLine(m)
 	l.Word(golden.Arrow(e.Source))
@@ -169,7 +167,7 @@ func line(m *golden.Mask, e transcript.Entry, joined string) string {
 	return l.String()
 }
 
-// named shows what tells an event from others of its type.
+// named shows the members that distinguish an event from others of its type.
 func named(l *golden.Line, m *golden.Mask, o golden.Object) {
 	for _, key := range first {
 		v := o.Value.Get(key)
@@ -184,7 +182,7 @@ func named(l *golden.Line, m *golden.Mask, o golden.Object) {
 	}
 }
 
-// input shows a RunAgentInput; what a client sends empty is not shown.
+// input shows a RunAgentInput without its empty members.
 func input(l *golden.Line, m *golden.Mask, o golden.Object) {
 	named(l, m, o)
 	for _, key := range []string{"messages", "tools", "context", "state", "forwardedProps"} {

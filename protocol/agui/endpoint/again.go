@@ -13,15 +13,17 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// ErrNothingPosted says that a recording has nothing that a front end did.
+// ErrNothingPosted is the error for a recording without posts.
 var ErrNothingPosted = errors.New("no front end has posted anything in it")
 
-// posted is what a front end posted in a recording.
+// posted is a post of a front end in a recording.
 type posted struct {
 	body []byte
-	// began and ended are Seqs, ended that of the last entry of all if it did not end.
+	// began and ended are the Seqs of the post and of the end of its answer; without an end, ended is the last Seq of
+	// all.
 	began, ended int
-	// accept is what was asked for. events is how many came; gone says that the front end then hung up.
+	// accept is the Accept header. events is the number of events in the answer. gone says that the front end then
+	// hung up.
 	accept string
 	events int
 	gone   bool
@@ -48,9 +50,9 @@ func postsOf(recording *transcript.Transcript) (all []*posted) {
 	return all
 }
 
-// Again posts to a URL what front ends have posted in a recording, byte for byte: each post as
-// soon as those have ended that had ended before it. Where the front end had hung up it does so
-// again, after as many events. It returns when all has ended.
+// Again posts to a URL what front ends posted in a recording, byte for byte. Each post waits for the posts that had
+// ended before it in the recording. If the front end had hung up, Again hangs up after the same number of events. It
+// returns when all answers have ended.
 func Again(ctx context.Context, recording *transcript.Transcript, at string) error {
 	all := postsOf(recording)
 	if len(all) == 0 {
@@ -77,8 +79,7 @@ func Again(ctx context.Context, recording *transcript.Transcript, at string) err
 	return errors.Join(failed...)
 }
 
-// again posts once. What the answer is, is for who looks at the stream: an error is one of
-// ctx alone.
+// again sends the post once. Whoever watches the stream judges the answer: again returns only an error of ctx.
 func (p *posted) again(ctx context.Context, at string) error {
 	mine, hangUp := context.WithCancel(ctx)
 	defer hangUp()

@@ -24,7 +24,7 @@ import (
 // EventStream is the media type of a stream of server-sent events.
 const EventStream = "text/event-stream"
 
-// Ways in which an answer ends.
+// These are the ways in which an answer ends.
 const (
 	Closed      = "closed"      // the server closed the body
 	Cut         = "cut"         // the connection broke
@@ -36,13 +36,13 @@ const (
 	Unreachable = "unreachable" // there was no answer
 )
 
-// Head is what an answer begins with: the Raw of a transcript.Response.
+// Head is the beginning of an answer: the Raw of a transcript.Response.
 type Head struct {
 	Status int    `json:"status"`
 	Proto  string `json:"proto"`
-	// Type is the media type without its parameters, in small letters.
+	// Type is the media type in lower case, without parameters.
 	Type string `json:"type,omitempty"`
-	// Accept is what was asked for, unless that is EventStream; "-" if nothing was.
+	// Accept is the Accept header of the request, "" for EventStream and "-" if there was none.
 	Accept string `json:"accept,omitempty"`
 	// Headers are by their names in small letters.
 	Headers map[string]string `json:"headers"`
@@ -50,21 +50,21 @@ type Head struct {
 	Body string `json:"body,omitempty"`
 }
 
-// End is how an answer ended: the Raw of a transcript.Ended.
+// End is the end of an answer: the Raw of a transcript.Ended.
 type End struct {
 	End string `json:"end"`
 	// Status is that of an answer that is no stream.
 	Status int `json:"status,omitempty"`
-	// Problem says why, where the protocol of the connection does.
+	// Problem is the reason, if the connection tells one.
 	Problem string `json:"problem,omitempty"`
-	// Last is the type of the last event that ended a run, with nothing behind it but
-	// events of no run; "" if no run had ended. Outcome is that of a RUN_FINISHED.
+	// Last is the type of the event that ended the last run, "" if that run has not ended. Outcome is the outcome in
+	// a RUN_FINISHED.
 	Last    string `json:"last,omitempty"`
 	Outcome string `json:"outcome,omitempty"`
 	Framing
 }
 
-// EndOf returns how an answer ended, as scenarios call it; "" if an entry is no end.
+// EndOf returns how an answer ended, in the words of scenarios; "" if the entry is no end.
 func EndOf(e transcript.Entry) string {
 	if e.Kind != transcript.Ended {
 		return ""
@@ -82,11 +82,11 @@ func EndOf(e transcript.Entry) string {
 	return cmp.Or(early[v.Get("end").Str()], "unreachable")
 }
 
-// early are the ways in which scenarios say that an answer ended before its run did.
+// early has the words of scenarios for answers that ended before their run.
 var early = map[string]string{Closed: "truncated", Cut: "truncated", HungUp: "hung-up", Refused: "refused",
 	NoStream: "no-stream"}
 
-// exchange is one request and its answer.
+// exchange sends one request and receives its answer.
 func (e *Endpoint) exchange(ctx context.Context, at string, p Post) End {
 	r, err := http.NewRequestWithContext(ctx, cmp.Or(p.Method, http.MethodPost), at, bytes.NewReader(p.Body))
 	if err != nil {
@@ -134,7 +134,7 @@ func (e *Endpoint) exchange(ctx context.Context, at string, p Post) End {
 	return end
 }
 
-// Streams reports whether the body is a stream of events, in either form.
+// Streams reports whether the body is an event stream, in either form.
 func (h Head) Streams() bool { return h.Type == EventStream || h.Type == aguiproto.MediaType }
 
 func headOf(r *http.Response) Head {
@@ -193,8 +193,7 @@ func (e *Endpoint) stream(ctx context.Context, body io.Closer, s source, p Post)
 	}
 }
 
-// heard notes an event that begins or ends a run. A run that has ended with an error is not
-// finished by what comes after that.
+// heard notes an event that begins or ends a run. A RUN_FINISHED after a RUN_ERROR does not count.
 func (e *End) heard(data []byte) {
 	last, outcome, of := runEvent(data)
 	if of && !(last == "RUN_FINISHED" && e.Last == "RUN_ERROR") {
@@ -202,7 +201,7 @@ func (e *End) heard(data []byte) {
 	}
 }
 
-// runEvent tells whether an event begins or ends a run: last is "" if it begins one.
+// runEvent reports whether an event begins or ends a run. last is "" if the event begins one.
 func runEvent(data []byte) (last, outcome string, of bool) {
 	if !bytes.Contains(data, []byte("RUN_")) {
 		return "", "", false
@@ -222,7 +221,7 @@ func runEvent(data []byte) (last, outcome string, of bool) {
 	return "", "", false
 }
 
-// ended is the end that an error makes, unless the client made it.
+// ended returns the End for an error, or HungUp if the client caused it.
 func ended(ctx context.Context, how string, err error) End {
 	if errors.Is(context.Cause(ctx), errHangUp) {
 		return End{End: HungUp}
@@ -233,8 +232,8 @@ func ended(ctx context.Context, how string, err error) End {
 	return End{End: how, Problem: err.Error()}
 }
 
-// unpacked is the body of an answer without the coding that its head names. A server need
-// not ask before it sends one, since no head of ours refuses any.
+// unpacked returns the body of an answer without its content coding. A server may use a coding unasked, because our
+// requests refuse none.
 func unpacked(answer *http.Response) (io.ReadCloser, error) {
 	coding := strings.ToLower(cmp.Or(answer.Header.Get("Content-Encoding"), "identity"))
 	switch coding {
@@ -246,7 +245,7 @@ func unpacked(answer *http.Response) (io.ReadCloser, error) {
 	return answer.Body, fmt.Errorf("the body is coded as %q, which nobody asked for", coding)
 }
 
-// gunzip reads a body that is compressed, as it comes.
+// gunzip decompresses a body while it arrives.
 type gunzip struct {
 	body io.ReadCloser
 	in   *gzip.Reader

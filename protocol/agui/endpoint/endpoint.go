@@ -1,5 +1,5 @@
-// Package endpoint reaches an AG-UI agent over HTTP: each frame of the client is a POST,
-// and what answers it comes as entries of the transcript, byte for byte, whatever it is.
+// Package endpoint connects to an AG-UI agent over HTTP. Each frame of the client is a POST. Everything in the answer
+// becomes entries of the transcript, byte for byte.
 package endpoint
 
 import (
@@ -23,17 +23,17 @@ type Post struct {
 	// Ref is the Seq of its entry.
 	Ref  int
 	Body []byte
-	// Method is "POST" unless it is set; Type and Accept are the media types that
-	// go with it, "" the usual ones and "-" none. Header is beside these.
+	// Method is the HTTP method, "" for POST. Type and Accept are the media types of the headers; "" is the usual one
+	// and "-" none. Header has more headers.
 	Method, Type, Accept string
 	Header               map[string]string
 	// Patience is how long the body may stay open after the end of the run.
 	Patience time.Duration
 }
 
-// Endpoint is where an agent is reached. It is a transport.Reaching.
+// Endpoint is a connection to an agent. It implements transport.Reaching.
 type Endpoint struct {
-	// Accept is what a post asks for that does not say; "" is EventStream.
+	// Accept is the Accept header of posts that do not set one; "" is EventStream.
 	Accept string
 	// Header goes with each post.
 	Header map[string]string
@@ -54,23 +54,23 @@ type Endpoint struct {
 	once    sync.Once
 }
 
-// item is what is received: a piece of a stream, or one of the entries around them.
+// item is something received: an event of a stream, or another entry around events.
 type item struct {
 	piece
 	ref  int
 	kind transcript.Kind // "" is an event
 }
 
-// Why a client closes a connection.
+// These are the reasons why a client closes a connection.
 var (
 	errHangUp = errors.New("the client hung up")
 	errGone   = errors.New("the server has ended")
 )
 
-// Attach implements transport.Reaching: what happens on the network is received.
+// Attach implements transport.Reaching.
 func (e *Endpoint) Attach(*transport.Agent) {}
 
-// Do posts, and does not wait: all that comes of it is received.
+// Do sends a post and does not wait. Receive returns what is received.
 func (e *Endpoint) Do(p Post) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -92,7 +92,8 @@ func (e *Endpoint) Do(p Post) error {
 	return nil
 }
 
-// HangUp closes the connection of a post, as a client does that is told to stop.
+// HangUp closes the connection of a post, as a client does when it is told to stop. It returns false if there is no
+// such connection.
 func (e *Endpoint) HangUp(ref int) bool {
 	e.mu.Lock()
 	cancel := e.streams[ref]
@@ -103,7 +104,7 @@ func (e *Endpoint) HangUp(ref int) bool {
 	return cancel != nil
 }
 
-// put hands an item to the reader, as soon as it is ready for it.
+// put passes an item to the reader. It waits until the reader is ready.
 func (e *Endpoint) put(it item) {
 	select {
 	case e.items <- it:
@@ -111,12 +112,12 @@ func (e *Endpoint) put(it item) {
 	}
 }
 
-// Send is for transports of lines: what is posted goes through Do.
+// Send returns an error: this transport has no lines, and posts go through Do.
 func (e *Endpoint) Send([]byte) (waited bool, err error) {
 	return false, errors.New("a run is posted, not written")
 }
 
-// Receive waits for what comes next, of any stream.
+// Receive waits for the next item on any stream.
 func (e *Endpoint) Receive() (wire.Line, error) {
 	select {
 	case e.last = <-e.items:
@@ -128,7 +129,7 @@ func (e *Endpoint) Receive() (wire.Line, error) {
 	}
 }
 
-// Append makes the entry of what was received last.
+// Append appends the entry for the last received item.
 func (e *Endpoint) Append(t *transcript.Transcript, conn int, _ wire.Line) transcript.Entry {
 	it := e.last
 	if it.kind == "" {
@@ -138,14 +139,14 @@ func (e *Endpoint) Append(t *transcript.Transcript, conn int, _ wire.Line) trans
 		Session: t.At(it.ref).Session, ID: t.At(it.ref).ID, Ref: it.ref, Raw: it.data})
 }
 
-// CloseSend hangs up what is open; Receive ends when all of it has been received.
+// CloseSend hangs up all open connections. Receive ends when everything has been received.
 func (e *Endpoint) CloseSend() error {
 	e.end()
 	e.cancel(errHangUp)
 	return nil
 }
 
-// Gone leaves the streams of a server that has ended a moment to end by themselves.
+// Gone gives the streams of a server that has exited a second to end by themselves.
 func (e *Endpoint) Gone() {
 	e.end()
 	timer := time.AfterFunc(time.Second, func() { e.cancel(errGone) })
@@ -161,7 +162,7 @@ func (e *Endpoint) cancel(why error) {
 	}
 }
 
-// end takes no more posts.
+// end rejects further posts.
 func (e *Endpoint) end() {
 	e.mu.Lock()
 	e.closed = true
@@ -175,7 +176,7 @@ func (e *Endpoint) end() {
 	})
 }
 
-// Close ends a Receive that waits.
+// Close ends a waiting Receive.
 func (e *Endpoint) Close() error {
 	e.mu.Lock()
 	select {
@@ -187,13 +188,13 @@ func (e *Endpoint) Close() error {
 	return e.CloseSend()
 }
 
-// Unread cannot be told of a connection.
+// Unread returns false: the number is not known for a network connection.
 func (e *Endpoint) Unread() (n int, ok bool) { return 0, false }
 
-// Drained cannot be told of a connection.
+// Drained returns false: a network connection cannot tell.
 func (e *Endpoint) Drained() (done <-chan struct{}, ok bool) { return nil, false }
 
-// Import appends the events of a captured stream of a media type, and its end, to a transcript.
+// Import appends the events and the end of a captured stream to a transcript. kind is the stream's media type.
 func Import(t *transcript.Transcript, kind string, stream []byte) {
 	s := sourceOf(kind, bytes.NewReader(stream))
 	end := End{End: Unseen}
@@ -216,7 +217,7 @@ func At(url string) *Endpoint {
 		dead: make(chan struct{}), streams: map[int]context.CancelCauseFunc{}, client: transport.Client(nil)}
 }
 
-// Ready waits until the URL is known and somebody listens there; see transport.Address.
+// Ready waits until the URL is known and a server listens there; see transport.Address.
 func (e *Endpoint) Ready(ctx context.Context, t *transcript.Transcript, conn int, ours bool) error {
 	e.mu.Lock()
 	known := e.url != ""

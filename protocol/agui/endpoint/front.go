@@ -10,8 +10,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Front is an endpoint for front ends under test: it plays a script, or without one the
-// answers of a recording, each post getting the next one.
+// Front returns a server for front ends under test. It plays a script, or without one the answers of a recording:
+// each post gets the next answer.
 func Front(p serve.Protocol, script *serve.Script, recording, log *transcript.Transcript) *serve.Web {
 	w := &serve.Web{Log: log, Protocol: p, Script: script, Form: formFor}
 	if script == nil {
@@ -20,7 +20,7 @@ func Front(p serve.Protocol, script *serve.Script, recording, log *transcript.Tr
 	return w
 }
 
-// formFor is the form of a stream that a front end asks for.
+// formFor returns the form of a stream for an Accept header.
 func formFor(accept string) serve.Form {
 	if aguiproto.Admitted(accept) {
 		return serve.Form{Type: aguiproto.MediaType, Dress: binary}
@@ -28,8 +28,8 @@ func formFor(accept string) serve.Form {
 	return serve.Form{Type: EventStream, Dress: serve.Events}
 }
 
-// binary is a frame in the binary form. What that has no message for is sent as one of an event that is
-// not known, as an agent of a newer version would.
+// binary returns a frame in the binary form. If the binary form does not have the event, binary returns an unknown
+// event, as an agent of a newer version might send.
 func binary(frame []byte) []byte {
 	message, err := aguiproto.Encode(frame)
 	if err != nil {
@@ -38,7 +38,8 @@ func binary(frame []byte) []byte {
 	return aguiproto.Framed(message)
 }
 
-// recorded answers with what was recorded. Who posts more than was posted then is told so.
+// recorded returns a function that plays the answers of a recording. A post after the last recorded one gets an error
+// that says so.
 func recorded(recording *transcript.Transcript) func(*serve.Answer, transcript.Entry) {
 	answers := map[int][]transcript.Entry{}
 	var order []int
@@ -81,7 +82,7 @@ func recorded(recording *transcript.Transcript) func(*serve.Answer, transcript.E
 	}
 }
 
-// renamed is an event with the ids of the thread and the run as they are now.
+// renamed returns an event with the current ids of the thread and run.
 func renamed(raw []byte, then, now transcript.Entry) []byte {
 	for _, name := range []string{"threadId", "runId"} {
 		old, fresh := then.JSON().Get(name), now.JSON().Get(name)

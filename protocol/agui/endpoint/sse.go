@@ -12,25 +12,25 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// piece is an event of a stream as it came: the data, and its length on the wire if
-// not all of it was kept. problem says why it is no event, where its bytes cannot be read as JSON.
+// piece is an event as received: its data, and its length on the wire if not all of it was kept. problem says why it
+// is no event, if its bytes cannot be read as JSON.
 type piece struct {
 	data    []byte
 	size    int
 	problem string
 }
 
-// source reads a stream a little at a time.
+// source reads a stream step by step.
 type source interface {
-	// step returns an event if one is complete, then or with it the error that ends the stream.
+	// step returns an event if one is complete. It then, or together with the event, returns the error that ends the
+	// stream.
 	step() (p piece, complete bool, err error)
 	// Within reports whether an event has begun and has not ended.
 	Within() bool
 	Shows() *Framing
 }
 
-// next returns the next event of a stream. After the last one it returns io.EOF, or the
-// error that cut the stream.
+// next returns the next event of a stream. After the last one it returns io.EOF, or the error that broke the stream.
 func next(s source) (piece, error) {
 	for {
 		p, complete, err := s.step()
@@ -43,7 +43,7 @@ func next(s source) (piece, error) {
 	}
 }
 
-// sourceOf reads a stream of a media type.
+// sourceOf returns the source for a stream of a media type.
 func sourceOf(kind string, body io.Reader) source {
 	if kind == aguiproto.MediaType {
 		return &frames{in: bufio.NewReaderSize(body, 32<<10)}
@@ -51,7 +51,7 @@ func sourceOf(kind string, body io.Reader) source {
 	return events{sse.NewReader(body)}
 }
 
-// add appends a piece, which answers the frame ref, to a transcript.
+// add appends a piece to a transcript as part of the answer to the frame ref.
 func (p piece) add(t *transcript.Transcript, conn, ref int) transcript.Entry {
 	if p.problem == "" {
 		return t.AppendReply(conn, ref, p.data, p.size)
@@ -67,7 +67,7 @@ func (p piece) add(t *transcript.Transcript, conn, ref int) transcript.Entry {
 // Framing is what a stream contains in addition to its events.
 type Framing = sse.Framing
 
-// MaxEvent is how many bytes of an event are kept.
+// MaxEvent is how many bytes of an event are kept at most.
 const MaxEvent = sse.MaxEvent
 
 // events reads a stream of server-sent events.
@@ -78,7 +78,7 @@ func (s events) step() (piece, bool, error) {
 	return piece{data: e.Data, size: e.Size}, complete, err
 }
 
-// keptOfFrame is how many bytes are kept of a frame that is too long.
+// keptOfFrame is how many bytes of a frame that is too long are kept.
 const keptOfFrame = 4 << 10
 
 // frames reads a stream in the binary form, in bounded memory.
@@ -92,7 +92,7 @@ func (f *frames) Within() bool { return false }
 
 func (f *frames) Shows() *Framing { return &f.framing }
 
-// step reads a frame, or a part of one that is too long.
+// step reads a frame, or a part of a frame that is too long.
 func (f *frames) step() (piece, bool, error) {
 	if f.skip > 0 {
 		n, err := f.in.Discard(int(min(f.skip, 32<<10)))
@@ -133,7 +133,7 @@ func (f *frames) step() (piece, bool, error) {
 	return piece{data: data}, true, nil
 }
 
-// tooLong begins to pass over a frame.
+// tooLong returns the piece for a frame that is too long, and starts to skip that frame.
 func (f *frames) tooLong(length int64, prefix string) piece {
 	begin, _ := f.in.Peek(min(f.in.Buffered(), keptOfFrame))
 	p := piece{data: bytes.Clone(begin), size: aguiproto.Prefix + int(length), problem: fmt.Sprintf(

@@ -20,9 +20,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Tap is a proxy between front ends and an endpoint. What front ends post and what answers
-// it is in the transcript before it is passed on, byte for byte; other methods, such as
-// OPTIONS, are passed on alone.
+// Tap is a proxy between front ends and an endpoint. It writes posts and answers to the transcript, byte for byte,
+// before it passes them on. It passes requests with other methods, such as OPTIONS, on without recording them.
 type Tap struct {
 	log   *transcript.Transcript
 	proxy *httputil.ReverseProxy
@@ -35,7 +34,7 @@ const mostInput = 64 << 20
 
 type refKey struct{}
 
-// Target reads the URL of an endpoint.
+// Target parses the URL of an endpoint.
 func Target(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -44,8 +43,8 @@ func Target(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// NewTap returns a proxy for the endpoint at a URL. It passes requests for / and for the path of
-// the URL on, and no others. An endpoint of this machine gets the Host that the front end sent.
+// NewTap returns a proxy for the endpoint at a URL. The proxy accepts only requests for / and for the path of the
+// URL. An endpoint on this machine gets the Host header that the front end sent.
 func NewTap(u *url.URL, log *transcript.Transcript) *Tap {
 	t := &Tap{log: log, path: u.Path}
 	way := http.DefaultTransport.(*http.Transport).Clone()
@@ -86,10 +85,10 @@ func (t *Tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.proxy.ServeHTTP(w, r)
 }
 
-// Wait waits until all that began to pass has ended.
+// Wait waits until all requests that the proxy has accepted have ended.
 func (t *Tap) Wait() { t.open.Wait() }
 
-// answer puts what records it in the place of an answer's body.
+// answer replaces the body of an answer by a reader that records it.
 func (t *Tap) answer(r *http.Response) error {
 	ref, posted := r.Request.Context().Value(refKey{}).(int)
 	if !posted {
@@ -108,7 +107,7 @@ func (t *Tap) answer(r *http.Response) error {
 	return nil
 }
 
-// failed is for an endpoint that gives no answer.
+// failed handles a request that the endpoint does not answer.
 func (t *Tap) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if ref, posted := r.Context().Value(refKey{}).(int); posted {
 		t.note(ref, transcript.Ended, over(r.Context(), Unreachable, err))
@@ -123,7 +122,7 @@ func (t *Tap) note(ref int, kind transcript.Kind, what any) {
 		ID: run.ID, Ref: ref, Raw: raw})
 }
 
-// over is the end that an error makes; a front end that has gone is the reason, if it has.
+// over returns the End for an error. If the front end has gone, that is the reason.
 func over(ctx context.Context, how string, err error) End {
 	if ctx.Err() != nil {
 		return End{End: HungUp}
@@ -131,7 +130,7 @@ func over(ctx context.Context, how string, err error) End {
 	return ended(ctx, how, err)
 }
 
-// recorder records the events of a stream.
+// recorder records the events of a stream while they pass.
 type recorder struct {
 	source
 	tap *Tap
@@ -161,8 +160,7 @@ func (r *recorder) ended(ctx context.Context, err error) {
 	r.tap.note(r.ref, transcript.Ended, end)
 }
 
-// whole is the body of an answer that is no event stream: its beginning is recorded when it
-// ends.
+// whole is the body of an answer that is no event stream. Its beginning is recorded at its end.
 type whole struct {
 	io.ReadCloser
 	tap  *Tap

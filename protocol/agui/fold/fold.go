@@ -1,6 +1,5 @@
-// Package fold turns events of AG-UI into the state that a client shows: the messages of a
-// thread and its state. It follows the official client where the specification leaves
-// it open.
+// Package fold turns events of AG-UI into the state that a client shows: the messages of a thread and its state.
+// Where the specification leaves something open, the package does what the official client does.
 package fold
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Message is a message of a thread, as it is posted.
+// Message is a message of a thread, in the form in which it is posted.
 type Message map[string]any
 
 // ID returns the id of the message.
@@ -25,15 +24,15 @@ func (m Message) ID() string { return m.text("id") }
 // Role returns the role of the message.
 func (m Message) Role() string { return m.text("role") }
 
-// Text returns the content of the message if that is a text.
+// Text returns the content of the message if that is a text, else "".
 func (m Message) Text() string { return m.text("content") }
 
 func (m Message) text(key string) string { s, _ := m[key].(string); return s }
 
-// calls are the tool calls of a message of the assistant.
+// calls returns the tool calls of an assistant's message.
 func (m Message) calls() []any { list, _ := m["toolCalls"].([]any); return list }
 
-// Thread is a conversation as a client has it. The zero value is empty.
+// Thread is a conversation from a client's point of view. The zero value is empty.
 type Thread struct {
 	Messages []Message
 	// State is a JSON text; nil is {}.
@@ -42,8 +41,7 @@ type Thread struct {
 	last map[string]string // the items to which a chunk without an id belongs, by family
 }
 
-// Apply applies an event. The error is that of a patch which does not apply: the
-// thread is then as it was.
+// Apply applies an event. It returns an error for a patch that does not apply; the thread is then unchanged.
 func (t *Thread) Apply(event wire.Value) error {
 	id, call := event.Get("messageId").Str(), event.Get("toolCallId").Str()
 	switch kind := event.Get("type").Str(); kind {
@@ -70,8 +68,7 @@ func (t *Thread) Apply(event wire.Value) error {
 	return nil
 }
 
-// stream opens a streamed item, or adds to it. A chunk without an id adds to the last one of
-// its family.
+// stream opens a streamed item or adds to it. A chunk without an id adds to the last item of its family.
 func (t *Thread) stream(kind, id string, event wire.Value, open func(), add func(id, delta string)) {
 	end := strings.LastIndexByte(kind, '_')
 	family, verb, delta := kind[:end], kind[end+1:], event.Get("delta").Str()
@@ -119,7 +116,7 @@ func (t *Thread) say(id, delta string) {
 	}
 }
 
-// begin adds a tool call to its message, or to one of its own.
+// begin adds a tool call to its parent message, or to a new message.
 func (t *Thread) begin(id string, event wire.Value) {
 	if t.Call(id) != nil {
 		return
@@ -173,8 +170,7 @@ func (t *Thread) argue(id, delta string) {
 	}
 }
 
-// result puts a message behind the one that made the call, and what answers its other
-// calls.
+// result inserts a tool result after the message with the tool call, and after other results for that message.
 func (t *Thread) result(m Message) {
 	at := slices.IndexFunc(t.Messages, func(o Message) bool {
 		return slices.ContainsFunc(o.calls(), func(c any) bool {
@@ -191,8 +187,8 @@ func (t *Thread) result(m Message) {
 	t.Messages = slices.Insert(t.Messages, at, m)
 }
 
-// replace takes the messages of a snapshot: those that are known keep their place, new
-// ones come last, and those of the client's own are kept.
+// replace takes over the messages of a snapshot. Known messages keep their place and new ones come last. The client
+// keeps its activity and reasoning messages.
 func (t *Thread) replace(list wire.Value) {
 	var fresh []Message
 	if json.Unmarshal(list.Raw(), &fresh) != nil {
@@ -220,8 +216,7 @@ func (t *Thread) replace(list wire.Value) {
 	t.Messages = out
 }
 
-// Patched applies an RFC 6902 patch to a document; nil is {}. The document stays as
-// it is.
+// Patched returns a document with an RFC 6902 patch applied; nil is {}. It does not change doc.
 func Patched(doc, delta []byte) ([]byte, error) {
 	if doc == nil {
 		doc = []byte("{}")

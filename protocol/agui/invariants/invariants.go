@@ -1,6 +1,5 @@
-// Package invariants holds the rules of AG-UI, and the registry of its requirements.
-// All rules of one transcript share one fold of each stream: each sees an entry with
-// the stream as it was before.
+// Package invariants holds the rules of AG-UI, and the registry of its requirements. All rules of one transcript
+// share one fold of each stream. A rule sees each entry together with the stream before that entry.
 package invariants
 
 import (
@@ -24,8 +23,8 @@ var requirements string
 //go:embed bindings.yaml
 var bindings []byte
 
-// V1 returns the rules of AG-UI. A rule about a version holds for streams that declare
-// one: a stream that does not is older than versions.
+// V1 returns the rules of AG-UI. A rule about a version holds for streams that declare a version; other streams are
+// older.
 func V1() *rules.Set { return v1() }
 
 var v1 = sync.OnceValue(func() *rules.Set {
@@ -33,7 +32,7 @@ var v1 = sync.OnceValue(func() *rules.Set {
 		Severities: map[string]rules.Severity{"v1": {}, "pedantic": {Stricter: true}}})
 })
 
-// machines begin to watch for the rules, by the ids of those.
+// machines has, by the id of a rule, the function that starts to watch for it.
 var machines = map[string]func(*watch){
 	"ACTIVITY": activityPatch, "APART": apart, "CHUNK-FORM": chunkForm, "CLOCK": clock, "EVENT-SHAPE": eventShape,
 	"INTERRUPT": interrupts, "MESSAGES": messagesWhole, "MODEL-CONTEXT": modelContext,
@@ -44,7 +43,7 @@ var machines = map[string]func(*watch){
 	"TOOL-PAIR": toolPair, "TOOL-RESULT": toolResult, "USAGE": usage,
 }
 
-// Topics beside the types of events and the kinds of other entries.
+// These are topics other than the types of events and the kinds of other entries.
 const (
 	anyEvent = "event"
 	anyItem  = "item" // an event that opens, continues or closes an item
@@ -56,26 +55,26 @@ type event struct {
 	*stream
 	v    wire.Value
 	kind string // the type of an event, "" of any other entry
-	// id is the messageId or toolCallId, owner the subagent; "" is the agent itself.
+	// id is the messageId or toolCallId. owner is the id of the subagent, "" for the agent itself.
 	id, owner string
-	// Of an event about an item: what it does, and the item if it is known.
+	// For an event about an item, family and verb say what the event does; item is nil if it is unknown.
 	family family
 	verb   verb
 	item   *item
 }
 
-// watch is one rule that is on, in one transcript.
+// watch is one active rule for one transcript.
 type watch struct {
 	*rules.Watch
 	*observer
 }
 
-// find reports that an entry breaks a point; object is what it is about.
+// find reports that an entry breaks a point. object is the subject of the finding.
 func (w *watch) find(point string, ev *event, object string, because []int, format string, args ...any) {
 	w.Report(point, ev.Conn, ev.Session, object, append(because, ev.Seq), format, args...)
 }
 
-// judge counts that a point had something to judge, and reports the entry if it breaks it.
+// judge counts that the point was checked, and reports the entry if broken is true.
 func (w *watch) judge(point string, broken bool, ev *event, object string, because []int, format string, args ...any) {
 	if w.Saw(point); broken {
 		w.find(point, ev, object, because, format, args...)
@@ -105,11 +104,11 @@ func watchAll(c *rules.Checker) rules.Observer {
 	return o
 }
 
-// Observe judges one entry.
+// Observe passes one entry to the rules.
 func (o *observer) Observe(e transcript.Entry) {
 	switch {
 	case e.Source == transcript.Editor && e.Kind != transcript.Written:
-		// The input is kept: it is small beside what comes of it.
+		// The input is kept, because it is small compared with what it causes.
 		input, err := wire.Parse(append([]byte(nil), e.Raw...))
 		if err != nil {
 			input = wire.Value{}
@@ -129,7 +128,7 @@ func (o *observer) Observe(e transcript.Entry) {
 	}
 }
 
-// observe judges an entry of the agent.
+// observe passes an entry of the agent to the rules.
 func (o *observer) observe(e transcript.Entry) {
 	s := o.streams[e.Ref]
 	if s == nil { // a recording of events alone

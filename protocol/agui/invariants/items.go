@@ -11,8 +11,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// paired judges what the rules of all streamed items have in common: an item is opened twice, or
-// continued or closed without being open.
+// paired makes the checks that are the same for all streamed items: no item is opened twice, and none is continued or
+// closed unless it is open.
 func (w *watch) paired(ev *event) {
 	i, name := ev.item, called[ev.family]
 	switch {
@@ -71,7 +71,7 @@ func toolPair(w *watch) {
 	}, "TOOL_CALL_START")
 }
 
-// toolResult judges results of tools.
+// toolResult judges the results of tools.
 func toolResult(w *watch) {
 	w.On(func(ev *event) {
 		if at := ev.answers[ev.id]; at > 0 {
@@ -102,8 +102,8 @@ func toolResult(w *watch) {
 	toldModelOnly(w)
 }
 
-// toldModelOnly judges that the front end has each result that the model has, if it has any. Only the end of the run
-// tells: the log may have the model's request before events that the agent had sent earlier.
+// toldModelOnly checks that the front end gets each result that the model gets, if the front end gets any. Only the
+// end of the run tells: the log may have the model request before events that the agent sent earlier.
 func toldModelOnly(w *watch) {
 	w.On(func(ev *event) {
 		if a, ok := fakellm.ReadAsked(ev.Entry); ok && ev.Kind == transcript.ModelRequest && !ev.heard.Unclear {
@@ -122,7 +122,7 @@ func toldModelOnly(w *watch) {
 	}, ended)
 }
 
-// pendingCalls judges the end of a run that leaves calls without a result.
+// pendingCalls judges a run that ends with calls without a result.
 func pendingCalls(w *watch) {
 	w.On(func(ev *event) {
 		if ev.phase != active {
@@ -160,12 +160,13 @@ func pendingCalls(w *watch) {
 	}, "RUN_FINISHED")
 }
 
-// untold reports whether the model has the result of a call, and the front end none, which has others.
+// untold reports whether the model has the result of a call and the front end has none, although the front end has
+// other results.
 func (s *stream) untold(id string) bool {
 	return s.told[id] > 0 && s.results[id] == 0 && len(s.results) > 0 && !s.hasFrontTool(s.items[key{tool, id}].name)
 }
 
-// asksOther reports whether an interrupt is about something else than some calls.
+// asksOther reports whether an interrupt is about something other than some calls.
 func asksOther(v wire.Value, calls []string) bool {
 	return lists.Any(v.Path("outcome.interrupts").Items(), func(i wire.Value) bool {
 		return !slices.Contains(calls, i.Get("toolCallId").Str())
@@ -189,7 +190,7 @@ func chunkForm(w *watch) {
 		case id == "" && (ev.v.Get("delta").Str() != "" || f == tool):
 			w.find("first", ev, "", nil, "%s opens an item, and has no id.", ev.kind)
 		case id == "":
-			// Nothing is open, and nothing is said: metadata at the end.
+			// A chunk that opens nothing and has no text is allowed: it may have metadata at the end.
 		case opening && f == tool && ev.v.Get("toolCallName").Str() == "":
 			w.find("first", ev, id, nil, "The first %s of %q has no toolCallName.", ev.kind, id)
 		case opening && i != nil && i.open && !i.chunked:
@@ -203,7 +204,7 @@ func chunkForm(w *watch) {
 	}, anyItem)
 }
 
-// conflicts are the members of a chunk that contradict the first of its item.
+// conflicts returns the members of a chunk that contradict the first chunk of its item.
 func conflicts(f family, i *item, ev *event) (names []string) {
 	role, name, was := "role", "name", i.role
 	switch f {
@@ -224,7 +225,7 @@ func conflicts(f family, i *item, ev *event) (names []string) {
 	return names
 }
 
-// reasoningPair judges reasoning.
+// reasoningPair judges reasoning events.
 func reasoningPair(w *watch) {
 	w.On(func(ev *event) {
 		id := ev.v.Get("entityId").Str()
@@ -238,7 +239,7 @@ func reasoningPair(w *watch) {
 	}, anyItem)
 }
 
-// subagents judges invocations of subagents, and who owns what.
+// subagents judges subagents, and the owners of items.
 func subagents(w *watch) {
 	w.On(func(ev *event) {
 		a := ev.agents[ev.owner]
@@ -273,7 +274,7 @@ func subagents(w *watch) {
 	}, anyItem)
 }
 
-// apart judges that streams that run at the same time do not mix.
+// apart checks that streams which run at the same time do not mix.
 func apart(w *watch) {
 	w.On(func(ev *event) {
 		if ev.id == "" || len(ev.others) < 2 {
@@ -290,7 +291,7 @@ func apart(w *watch) {
 	}, anyItem)
 }
 
-// restated judges that items the client already has are not streamed again.
+// restated checks that items which the client already has are not streamed again.
 func restated(w *watch) {
 	w.On(func(ev *event) {
 		i, m := ev.item, ev.inputMessage(ev.id)

@@ -14,11 +14,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// modelSide is the topic of what the model's side did for a run.
+// modelSide is the topic of entries of the model's side for a run.
 const modelSide = "model"
 
-// modelText judges that what the model says in a run comes in its stream, whole and once, as what
-// it is.
+// modelText checks that the model's text in a run reaches the stream, complete, once, and as the right kind of item.
 func modelText(w *watch) {
 	points := [...]string{hearing.Missing: "missing", hearing.Disordered: "missing", hearing.Doubled: "twice",
 		hearing.Other: "kind"}
@@ -45,8 +44,8 @@ func modelText(w *watch) {
 	}, ended)
 }
 
-// modelFailed judges that a run ends as a failure if the last reply of its model failed or broke off and the agent says
-// nothing of it.
+// modelFailed checks that a run does not end as a success if the model's last reply failed or broke off and the agent
+// does not mention it.
 func modelFailed(w *watch) {
 	w.On((*event).fails, modelSide)
 	w.On(func(ev *event) {
@@ -63,7 +62,7 @@ func modelFailed(w *watch) {
 	}, ended)
 }
 
-// fails takes in how the model's replies end.
+// fails notes how the model's replies end.
 func (ev *event) fails() {
 	n, _ := ev.v.Get("n").Int()
 	status, _ := ev.v.Get("status").Int()
@@ -81,7 +80,7 @@ func (ev *event) fails() {
 	}
 }
 
-// listen takes in what the model's side did.
+// listen notes an entry of the model's side.
 func (ev *event) listen() {
 	switch {
 	case ev.Kind != transcript.ModelRequest:
@@ -94,7 +93,7 @@ func (ev *event) listen() {
 	}
 }
 
-// show takes in what the front end got.
+// show notes an event that the front end received.
 func (ev *event) show() {
 	if len(ev.Redacted) > 0 || ev.runs > 1 || ev.v.Path("outcome.type").Is("cancelled") {
 		ev.heard.Unclear = true
@@ -110,7 +109,7 @@ func (ev *event) show() {
 	}
 }
 
-// mention takes in each text of a value.
+// mention notes each text in a value.
 func mention(h *hearing.Turn, v wire.Value) {
 	if v.Kind() == wire.String {
 		h.Mention(v.Str())
@@ -123,7 +122,7 @@ func mention(h *hearing.Turn, v wire.Value) {
 	}
 }
 
-// values are the values of JSON of which a text consists, each in the one form; none if it is no JSON.
+// values returns the JSON values in a text, each in a normal form; none if the text is no JSON.
 func values(text string) (all []string) {
 	in := json.NewDecoder(strings.NewReader(text))
 	for in.More() {
@@ -137,7 +136,7 @@ func values(text string) (all []string) {
 	return all
 }
 
-// modelContext judges that the messages and the context of the input reach the model.
+// modelContext checks that the messages and the context of the input reach the model.
 func modelContext(w *watch) {
 	w.On(func(ev *event) {
 		if ev.Kind != transcript.ModelRequest || !ev.v.Get("lane").Is("main") || ev.asked || ev.heard.Unclear ||
@@ -162,7 +161,7 @@ func modelContext(w *watch) {
 	}, modelSide)
 }
 
-// messagesReach judges whether the model is told each message of the input, and as often as the user says it.
+// messagesReach checks that the model gets each message of the input, and as many times as the user said it.
 func messagesReach(w *watch, ev *event, told string) {
 	times := map[string]int{} // so often the user has said a text
 	for m := range ev.input.Get("messages").Items() {
@@ -187,8 +186,8 @@ func messagesReach(w *watch, ev *event, told string) {
 	}
 }
 
-// asksForInput reports whether the agent asks its model for this input: the user's last message is the same. Where the
-// log does not tell, it is.
+// asksForInput reports whether a model request is for this input: its last user message is that of the input. It
+// returns true if the log does not have that message.
 func (ev *event) asksForInput() bool {
 	said, last := ev.v.Get("user"), ""
 	for m := range ev.input.Get("messages").Items() {
@@ -199,15 +198,16 @@ func (ev *event) asksForInput() bool {
 	return !said.Exists() || holds(hearing.Loose(said.Str()), last)
 }
 
-// owes reports whether a message of the input is for the model, and no result without its call.
+// owes reports whether the agent must send a message of the input to the model. A result whose call is missing need
+// not be sent.
 func (s *stream) owes(m wire.Value) bool {
 	role := m.Get("role").Str()
 	return role == "tool" && s.inputCall(m.Get("toolCallId").Str()).Exists() ||
 		slices.Contains([]string{"user", "assistant", "developer", "system"}, role)
 }
 
-// holds reports whether each line of a text is in what the model was told: an agent may have put a
-// result into JSON, where the ends of lines are escaped.
+// holds reports whether the model was told each line of a text. It compares lines because an agent may put a result
+// into JSON, where line ends are escaped.
 func holds(told, text string) bool {
 	return !lists.Any(strings.Lines(text), func(line string) bool {
 		return !strings.Contains(told, hearing.Loose(line))

@@ -63,7 +63,7 @@ func sseForm(w *watch) {
 	}, string(transcript.Response))
 	w.On(func(ev *event) {
 		if left := ev.v.Get("tail").Str(); ev.binary {
-			// Before the end of the run it is truncated, see RUN-FRAME.
+			// If the stream ends before its run, RUN-FRAME judges it as truncated.
 			w.judge("tail", left != "" && ev.over(), ev, "", nil, "Behind the last event, %s.", left)
 			return
 		}
@@ -145,7 +145,7 @@ func runID(w *watch) {
 				ev.runID)
 		}
 	}, "RUN_FINISHED")
-	// Which run is the requested one, the end shows: runs before it are history.
+	// Only the end shows which run is the requested one: earlier runs are history.
 	w.eachStream(func(s *stream) {
 		want := s.input.Get("runId").Str()
 		if want == "" || s.runs == 0 {
@@ -158,7 +158,7 @@ func runID(w *watch) {
 	})
 }
 
-// runClosed judges that a run leaves nothing open.
+// runClosed checks that a run leaves nothing open.
 func runClosed(w *watch) {
 	open := func(name string) string { return strings.ReplaceAll(name, " ", "-") }
 	w.On(func(ev *event) {
@@ -185,7 +185,7 @@ func runClosed(w *watch) {
 	}, "RUN_FINISHED")
 }
 
-// stepPair judges steps.
+// stepPair judges the starts and ends of steps.
 func stepPair(w *watch) {
 	w.On(func(ev *event) {
 		name, at := ev.step()
@@ -197,7 +197,7 @@ func stepPair(w *watch) {
 	}, "STEP_FINISHED")
 }
 
-// step is the name of a step, and where it was started if it is open.
+// step returns the name of an event's step, and the Seq at which the step was started if it is open.
 func (ev *event) step() (name string, at int) {
 	name = ev.v.Get("stepName").Str()
 	return name, ev.steps[[2]string{ev.owner, name}]
@@ -225,7 +225,7 @@ func interrupts(w *watch) {
 	}, "RUN_FINISHED")
 }
 
-// usage judges the counts of tokens.
+// usage judges the token counts.
 func usage(w *watch) {
 	w.On(func(ev *event) {
 		for u := range ev.v.Get("usage").Items() {
@@ -250,7 +250,7 @@ var (
 	keyText = lazy.Regexp(`\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{30,}`)
 )
 
-// private judges that the server's private members are not sent.
+// private checks that the server does not send its private members.
 func private(w *watch) {
 	w.On(func(ev *event) {
 		w.judge("trace", traceText().MatchString(ev.v.Get("message").Str()), ev, "", nil,

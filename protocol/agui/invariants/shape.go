@@ -10,11 +10,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// shapes says which members an event has, one type a line: what it needs, and behind a
-// bar what it may have. A member is NAME:TYPE; without a type it is a text. Types are
-// object, list, bool, whole, any (also null), content (a text or a list), a role, an
-// outcome, messages, and a|b for a closed set. "A" says that it may bear subagentRunId.
-// The facts are those of the schema of 1.1, and of the guides of 0.x for what is retired.
+// shapes has the members of each type of event, one type a line: the required members, then a bar and the optional
+// ones. A member is NAME:TYPE; without a type it is a text. Types are object, list, bool, whole, any (also null),
+// content (a text or a list), a role, an outcome, messages, and a|b for a closed set. "A" says that the event may
+// have subagentRunId. The members are those of the schema of 1.1; those of retired types are from the guides of 0.x.
 //
 //go:embed shapes.txt
 var shapes string
@@ -49,8 +48,8 @@ var types = sync.OnceValue(func() map[string][]field {
 	return table
 })
 
-// Members are the members of each type of event, by its name: the name of each, with ? behind it if it may be left
-// out, and the word for what it is, "" for a text.
+// Members returns the members of each type of event, by the type's name: the member's name, with ? if it is optional,
+// and its type in the table, "" for a text.
 func Members() map[string][][2]string {
 	all := map[string][][2]string{}
 	for event, fields := range types() {
@@ -65,14 +64,14 @@ func Members() map[string][][2]string {
 	return all
 }
 
-// Types are the types of events, those that are retired among them, in the order of the table.
+// Types returns the types of events, including retired ones, in the order of the table.
 func Types() []string {
 	return lists.Collect(strings.Lines(shapes), func(line string) string { return strings.Fields(line)[0] })
 }
 
 func knownType(kind string) bool { return types()[kind] != nil }
 
-// jsonKinds are the words for members that have one kind of JSON, and how to say that.
+// jsonKinds has the types that stand for one kind of JSON, with the words for that kind.
 var jsonKinds = map[string]struct {
 	kind wire.Kind
 	says string
@@ -83,7 +82,7 @@ var jsonKinds = map[string]struct {
 	"content": {wire.String, "a text or a list of parts"},
 }
 
-// wrongKind names the kind that a value should have, "" if it has it.
+// wrongKind returns the kind that a value should have, "" if it has that kind.
 func wrongKind(kind string, v wire.Value) string {
 	is, simple := jsonKinds[kind]
 	switch {
@@ -101,11 +100,11 @@ func wrongKind(kind string, v wire.Value) string {
 	return "one of " + strings.ReplaceAll(kind, "|", ", ")
 }
 
-// tolerated are the members that producers of 0.x send as null.
+// tolerated are the members that agents of 0.x send as null.
 var tolerated = []string{"parentMessageId", "outcome", "rawEvent", "result", "timestamp", "code", "name", "source",
 	"input", "parentRunId", "role"}
 
-// eventShape judges events by their schema.
+// eventShape checks events against their schema.
 func eventShape(w *watch) {
 	w.On(func(ev *event) {
 		w.Saw("lacks", "kind", "null", "unknown", "more")
@@ -147,7 +146,7 @@ const (
 	isMore
 )
 
-// look is one look at an event.
+// look is the check of one event.
 type look struct {
 	kind string // of the event
 	add  func(what fault, member, format string, args ...any)
@@ -174,7 +173,7 @@ func (l look) event(fields []field, v wire.Value) {
 	}
 }
 
-// member looks at a member that is there.
+// member checks a member that the event has.
 func (l look) member(f field, m wire.Value) {
 	is := wire.Clip(string(m.Raw()), 80)
 	if want := wrongKind(f.kind, m); want != "" {
@@ -199,7 +198,7 @@ func (l look) member(f field, m wire.Value) {
 	}
 }
 
-// outcome looks at how a run says that it ended.
+// outcome checks the outcome of a run.
 func (l look) outcome(v wire.Value) {
 	kind := v.Get("type").Str()
 	if !slices.Contains([]string{"success", "interrupt", "cancelled"}, kind) {
@@ -217,7 +216,7 @@ func (l look) outcome(v wire.Value) {
 	}
 }
 
-// input looks at the input that a run echoes.
+// input checks the input that a run echoes.
 func (l look) input(v wire.Value) {
 	for _, name := range []string{"threadId", "runId"} {
 		if v.Get(name).Kind() != wire.String {
@@ -229,7 +228,7 @@ func (l look) input(v wire.Value) {
 	}
 }
 
-// messages looks at the messages of a snapshot.
+// messages checks the messages of a snapshot.
 func (l look) messages(v wire.Value) {
 	roles := []string{"developer", "system", "assistant", "user", "tool", "activity", "reasoning"}
 	for m := range v.Items() {

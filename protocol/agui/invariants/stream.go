@@ -14,7 +14,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// phase is how far a run has come.
+// phase is the progress of a run.
 type phase int
 
 const (
@@ -35,7 +35,7 @@ const (
 	families
 )
 
-// families of items as people call them, and the beginning of the types of their events.
+// called has the names of the families for people, prefixes the beginnings of their event types.
 var (
 	called   = [families]string{"message", "tool call", "reasoning message", "reasoning span"}
 	prefixes = [families]string{"TEXT_MESSAGE_", "TOOL_CALL_", "REASONING_MESSAGE_", "REASONING_"}
@@ -52,7 +52,7 @@ const (
 	chunks
 )
 
-// means takes the type of an event apart.
+// means returns the family and the verb of an event type.
 func means(kind string) (family, verb) {
 	for f, prefix := range prefixes {
 		rest, ok := strings.CutPrefix(kind, prefix)
@@ -87,7 +87,7 @@ type item struct {
 	text          strings.Builder
 }
 
-// begun is where an item was opened, as what a finding rests on; nothing without an item.
+// begun returns the Seq at which an item was opened, for a finding; nil for no item.
 func (i *item) begun() []int {
 	if i == nil {
 		return nil
@@ -163,7 +163,7 @@ func newStream(ref int, input wire.Value, session string, t *thread) *stream {
 	return s
 }
 
-// reset forgets what does not cross the boundary of a run.
+// reset forgets what does not carry over to the next run.
 func (s *stream) reset() {
 	s.items, s.lanes, s.steps = map[key]*item{}, map[family]map[string]string{}, map[[2]string]int{}
 	s.agents, s.calls, s.results, s.answers = map[string]*agent{}, nil, map[string]int{}, map[string]int{}
@@ -176,7 +176,7 @@ func (s *stream) modern() bool { return s.version != "" }
 // over reports whether the last run has ended.
 func (s *stream) over() bool { return s.phase == finished || s.phase == failed }
 
-// openItems are the items that are open, in the order of their opening.
+// openItems returns the open items, in the order in which they were opened.
 func (s *stream) openItems() (keys []key) {
 	for k, i := range s.items {
 		if i.open {
@@ -187,8 +187,8 @@ func (s *stream) openItems() (keys []key) {
 	return keys
 }
 
-// chunk returns the item that a chunk continues or opens: first says that it opens one.
-// ambiguous says that it names none and could mean several.
+// chunk returns the id of the item that a chunk continues or opens. first says that it opens the item. ambiguous says
+// that it names no item and could mean several.
 func (s *stream) chunk(ev *event) (id string, first, ambiguous bool) {
 	lanes := s.lanes[ev.family]
 	if ev.id != "" {
@@ -206,7 +206,7 @@ func (s *stream) chunk(ev *event) (id string, first, ambiguous bool) {
 	return id, false, len(lanes) > 1
 }
 
-// closeChunks closes the chunk streams that an event ends.
+// closeChunks closes the items in chunks that an event ends.
 func (s *stream) closeChunks(ev *event) {
 	switch {
 	case ev.kind == "" || ev.kind == "RAW" || strings.HasPrefix(ev.kind, "ACTIVITY_"),
@@ -231,7 +231,7 @@ func (s *stream) closeChunks(ev *event) {
 	}
 }
 
-// endLanes closes what is open in some lanes of a family, but for one item.
+// endLanes closes the open items in chunks of a family for some owners, except the item keep.
 func (s *stream) endLanes(f family, of func(owner string) bool, keep string) {
 	for owner, id := range s.lanes[f] {
 		if of(owner) && id != keep {
@@ -243,7 +243,7 @@ func (s *stream) endLanes(f family, of func(owner string) bool, keep string) {
 	}
 }
 
-// fold applies an event to the stream, whatever is wrong with it.
+// fold applies an event to the stream, even if the event is wrong.
 func (s *stream) fold(ev *event) {
 	if ev.kind == "" {
 		s.binary = s.binary || ev.Kind == transcript.Response && ev.v.Get("type").Is(aguiproto.MediaType)
@@ -269,7 +269,7 @@ func (s *stream) fold(ev *event) {
 	}
 }
 
-// weigh counts the bytes of an event, and the raw bytes among them.
+// weigh counts the bytes of an event, raw data separately.
 func (s *stream) weigh(ev *event) {
 	raw := len(ev.v.Get("rawEvent").Raw())
 	if ev.kind == "RAW" {
@@ -357,12 +357,12 @@ func (s *stream) foldOther(ev *event) {
 	}
 }
 
-// hasFrontTool reports whether the input offers a tool of a name.
+// hasFrontTool reports whether the input offers a tool with a name.
 func (s *stream) hasFrontTool(name string) bool {
 	return lists.Any(s.input.Get("tools").Items(), func(t wire.Value) bool { return t.Get("name").Is(name) })
 }
 
-// inputCall is the call of the input's messages with an id, missing if there is none.
+// inputCall returns the tool call with an id in the input's messages; the value is missing if there is none.
 func (s *stream) inputCall(id string) wire.Value {
 	for m := range s.input.Get("messages").Items() {
 		if c := m.Get("toolCalls").Find("id", id); c.Exists() {
@@ -372,5 +372,5 @@ func (s *stream) inputCall(id string) wire.Value {
 	return wire.Value{}
 }
 
-// inputMessage is the message of the input with an id, missing if there is none.
+// inputMessage returns the message with an id in the input; the value is missing if there is none.
 func (s *stream) inputMessage(id string) wire.Value { return s.input.Get("messages").Find("id", id) }

@@ -38,7 +38,7 @@ func wellFormed(patch wire.Value) error {
 	return nil
 }
 
-// badEscapes is a ~ in a JSON pointer that is neither ~0 nor ~1.
+// badEscapes matches a ~ in a JSON pointer that is neither ~0 nor ~1.
 var badEscapes = lazy.Regexp(`~([^01]|$)`)
 
 // statePatch judges changes of the state.
@@ -84,7 +84,7 @@ func activityPatch(w *watch) {
 	}, "ACTIVITY_DELTA")
 }
 
-// sameArguments judges the arguments of a tool call in a snapshot by those that were streamed.
+// sameArguments checks that a snapshot has the arguments of a tool call that were streamed.
 func (w *watch) sameArguments(ev *event, call wire.Value) {
 	id, args := call.Get("id").Str(), call.Path("function.arguments").Str()
 	if i := ev.items[key{tool, id}]; i != nil && !i.open && !sameJSON(args, i.text.String()) {
@@ -107,7 +107,7 @@ func isObject(raw []byte) bool {
 	return err == nil && v.Kind() == wire.Object
 }
 
-// shot is what is known of a snapshot of the messages.
+// shot is what is known about a snapshot of the messages.
 type shot struct {
 	ids             rules.Seen
 	calls, answered map[string]bool // calls of tools, and those with a result
@@ -126,7 +126,7 @@ func messagesWhole(w *watch) {
 	}, "MESSAGES_SNAPSHOT")
 }
 
-// message judges one message of a snapshot. What the client itself posted so, the agent may tell as it is.
+// message judges one message of a snapshot. It accepts a message as the client itself posted it.
 func (w *watch) message(ev *event, x *shot, m wire.Value) {
 	id, role, content, of := m.Get("id").Str(), m.Get("role").Str(), m.Get("content"), m.Get("toolCallId").Str()
 	if x.ids.Again(id) {
@@ -163,7 +163,7 @@ func (w *watch) message(ev *event, x *shot, m wire.Value) {
 	}
 }
 
-// keepsMessages judges that a snapshot has what the user posted and what its run has streamed.
+// keepsMessages checks that a snapshot has the user's posted messages and all that its run has streamed.
 func (w *watch) keepsMessages(ev *event, x *shot) {
 	for m := range ev.input.Get("messages").Items() {
 		if id := m.Get("id").Str(); m.Get("role").Is("user") && !x.ids[id] {

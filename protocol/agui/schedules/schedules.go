@@ -24,7 +24,7 @@ func V1() *sweep.Planner {
 	}, func(b *sweep.Builder) builder { return builder{b} }, builder.lead)
 }
 
-// The kinds of points, in the order of a run.
+// These are the kinds of points, in the order of a run.
 const (
 	atOnce sweep.PointKind = iota // right behind the post
 	atEvent
@@ -36,7 +36,7 @@ const (
 	atPending   // it called tools of the front end
 )
 
-// points lists the points of a run.
+// points returns the points of a run.
 func points(s *sweep.Seen) ([]sweep.Point, int) {
 	all := s.Model.Places()
 	if len(all) == 0 {
@@ -66,8 +66,7 @@ func points(s *sweep.Seen) ([]sweep.Point, int) {
 	return l.Sorted()
 }
 
-// turns finds the runs that can be swept: those before which all others have ended, and
-// into which the script itself does not act.
+// turns finds the runs that can be swept: all earlier runs have ended, and the script does not act during the run.
 func turns(s *sweep.Script) (notes []string) {
 	open, nth, begun := 0, 0, map[string]bool{}
 	for i, l := range s.Lines {
@@ -111,13 +110,12 @@ func turns(s *sweep.Script) (notes []string) {
 	return notes
 }
 
-// speaks reports whether the words of a run begin with a text of the user, by which the
-// model's turn is found.
+// speaks reports whether the words of a run begin with a text of the user, by which the model script finds its turn.
 func speaks(words []script.Word) bool {
 	return len(words) > 0 && (words[0].Quoted || strings.HasPrefix(words[0].Raw(), "@"))
 }
 
-// ended are the patterns of the end of a run.
+// ended are the patterns for the end of a run.
 var ended = []string{"turn", "finished", "error", "interrupt", "cancelled", "refused", "no-stream", "truncated",
 	"hung-up", "unreachable"}
 
@@ -126,7 +124,7 @@ func ends(l *script.Line) bool {
 	return l.Is("await") && len(l.Words) > 0 && slices.Contains(ended, l.Words[0].Raw())
 }
 
-// stands is what stands against sweeping a run, "" if nothing does.
+// stands returns the reason why a run cannot be swept, "" if it can. open is the number of other open runs.
 func stands(s *sweep.Script, t sweep.Turn, open int) string {
 	switch {
 	case open > 0:

@@ -16,25 +16,25 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// noted is what AG-UI alone knows of a run.
+// noted is what is known about a run only in AG-UI.
 type noted struct {
 	calls int // of the front end's tools that wait for an answer
-	// owed are the files of Seen.Made whose call waits for an answer to the run's one
-	// interrupt, late where in the model's turn the calls of Seen.Made are.
+	// owed are the files of Seen.Made whose call waits for an answer to the run's only interrupt. late has the
+	// places, in the model's turn, of the calls that make the files of Seen.Made.
 	owed []sweep.Effect
 	late map[sweep.Effect]fakellm.Place
 }
 
 func facts(s *sweep.Seen) *noted { return s.Of.(*noted) }
 
-// calls are the calls of a run, in the words of the log.
+// calls has the tool calls of a run, according to its log.
 type calls struct {
 	arguments  map[string][]byte // by the id of the call
 	results    map[string]bool
 	interrupts []string // the calls that wait for the user
 }
 
-// look reads one run out of a baseline's transcript; ok is false if that has no end of it.
+// look reads one run from the transcript of a baseline run; ok is false if that has no end of the run.
 func look(b *sweep.Script, turn sweep.Turn, t *transcript.Transcript, effects []sweep.Effect) (*sweep.Seen, bool) {
 	run := posted(b, t, turn)
 	if run.Seq == 0 {
@@ -68,7 +68,7 @@ func look(b *sweep.Script, turn sweep.Turn, t *transcript.Transcript, effects []
 	return s, true
 }
 
-// hear notes an event of the calls.
+// hear notes an event about tool calls.
 func (c *calls) hear(kind string, v wire.Value) {
 	if id := v.Get("toolCallId").Str(); kind == "TOOL_CALL_RESULT" {
 		c.results[id] = true
@@ -94,7 +94,7 @@ func hear(s *sweep.Seen, kind, delta string) {
 	s.Follow(kind, says, delta, s.Requests)
 }
 
-// posted is the entry in which a run was posted: the one for which the model began its turn.
+// posted returns the entry that posted a run, by counting the runs and resumes in the script before it.
 func posted(b *sweep.Script, t *transcript.Transcript, turn sweep.Turn) (run transcript.Entry) {
 	n := lists.Count(b.Lines[:turn.Line], func(l *script.Line) bool { return l.Is("run") || l.Is("resume") })
 	for e := range t.All() {
@@ -108,7 +108,7 @@ func posted(b *sweep.Script, t *transcript.Transcript, turn sweep.Turn) (run tra
 	return run
 }
 
-// effects finds out which files are of the run, and which of them wait for its interrupt.
+// effects finds the files that the run makes, and which of them wait for its interrupt.
 func (c *calls) effects(b *sweep.Script, s *sweep.Seen, effects []sweep.Effect) {
 	own := facts(s)
 	own.late = map[sweep.Effect]fakellm.Place{}

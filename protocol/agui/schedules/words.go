@@ -11,7 +11,7 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// acts is the table of acts with the words that it is written in.
+// acts returns the table of acts, with the flags, conditions and values that the table may use.
 func acts() *sweep.Acts[builder] {
 	at := func(kinds ...sweep.PointKind) func(builder) bool {
 		return func(b builder) bool { return slices.Contains(kinds, b.Point.Kind) }
@@ -55,7 +55,7 @@ func acts() *sweep.Acts[builder] {
 // builder writes the scenario of a schedule.
 type builder struct{ *sweep.Builder }
 
-// named is the thread of the target if a line has to name it since there are others, or "".
+// named returns the target's thread if a line has to name it because there are other threads, else "".
 func (b builder) named() string {
 	if b.Seen.Opened || b.several() {
 		return b.Seen.Session
@@ -63,7 +63,7 @@ func (b builder) named() string {
 	return ""
 }
 
-// session is the thread of the target as a pattern has to name it where there are others.
+// session returns the option that names the target's thread in a pattern, if there are other threads.
 func (b builder) session() script.Word {
 	if name := b.named(); name != "" {
 		return script.Option("session", name)
@@ -74,7 +74,7 @@ func (b builder) session() script.Word {
 // several reports whether the schedule has another thread next to the target's.
 func (b builder) several() bool { return b.Point.Kind == atOther || b.Act.Is("beside") }
 
-// lead writes everything up to the point.
+// lead writes all lines up to the point.
 func (b builder) lead() {
 	p, t := b.Point, b.Seen.Turn
 	b.Lines = append(b.Lines, slices.DeleteFunc(slices.Clone(b.Script.Lines[:t.Line]), b.Script.Looks)...)
@@ -105,7 +105,7 @@ func (b builder) lead() {
 	}
 }
 
-// reach waits until the point has come.
+// reach waits until the run has reached the point.
 func (b builder) reach() {
 	p := b.Point
 	switch p.Kind {
@@ -131,11 +131,11 @@ func (b builder) reach() {
 	b.Awaits(all, true)
 }
 
-// atGate reports whether the model is surely held, and no other thread has a run.
+// atGate reports whether a gate surely holds the model and no other thread has a run.
 func (b builder) atGate() bool { return b.Point.Gated && b.Point.Kind != atOther }
 
-// half reports whether the model is held behind a call of the same reply: a run that ends
-// there may leave the call in the thread.
+// half reports whether the model is held after a call in the same reply. If the run ends there, the call may stay in
+// the thread.
 func (b builder) half() bool {
 	hold := b.Point.Hold
 	if hold == nil {
@@ -146,13 +146,13 @@ func (b builder) half() bool {
 		func(s fakellm.StepNode) bool { return s.Kind == "tool" })
 }
 
-// plain reports whether the text of the run is one that a pattern can ask for.
+// plain reports whether a pattern can ask for the text of the run.
 func (b builder) plain() bool {
 	text := b.Seen.Text
 	return text != "" && len(text) < 400 && b.named() == "" && !strings.ContainsAny(text, "$/\n")
 }
 
-// cutOff asks that files are not there whose calls come behind the gate that holds the model.
+// cutOff writes checks that files do not exist whose calls come after the gate that holds the model.
 func (b builder) cutOff() {
 	if !b.Point.Gated {
 		return
@@ -167,7 +167,7 @@ func (b builder) cutOff() {
 	b.untouched("AGUI-ABRT-004", files)
 }
 
-// untouched asks that files are not there.
+// untouched writes checks that files do not exist.
 func (b builder) untouched(requirement string, files []sweep.Effect) {
 	if len(files) == 0 {
 		return

@@ -19,7 +19,7 @@ import (
 
 const openIt = "open it with thread NAME, or quote the text"
 
-// http takes the words about HTTP off a line.
+// http removes the HTTP options from a line and returns a function that makes a post with them.
 func http(l *scenarios.Line) func(b *scenarios.Branch) (endpoint.Post, error) {
 	headers, opts := l.Headers(), l.Options("method", "type", "accept")
 	return func(b *scenarios.Branch) (endpoint.Post, error) {
@@ -51,7 +51,7 @@ func compileThread(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-// opened begins a thread.
+// opened begins a thread with an id, or with a new id if id is "".
 func opened(b *scenarios.Branch, name, id string) *scenarios.Session {
 	s := b.NewSession(name, b.Work())
 	if s.ID = id; id == "" {
@@ -62,7 +62,7 @@ func opened(b *scenarios.Branch, name, id string) *scenarios.Session {
 	return s
 }
 
-// inSession is a step in a session, which is opened if it has to be.
+// inSession returns a step that acts in a thread. It begins the thread if necessary.
 func inSession(l *scenarios.Line, name string,
 	act func(ctx context.Context, b *scenarios.Branch, s *scenarios.Session) error) scenarios.Step {
 	return func(ctx context.Context, b *scenarios.Branch) error {
@@ -74,7 +74,7 @@ func inSession(l *scenarios.Line, name string,
 	}
 }
 
-// need is the thread that an act is about.
+// need returns the thread that a line acts in.
 func need(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name string) (*scenarios.Session, error) {
 	if err := b.Begin(ctx); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func need(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name stri
 	return opened(b, "main", ""), nil
 }
 
-// order is the input that a run is posted with.
+// order is the input for a run.
 type order struct {
 	text    string // of the user; "" says nothing new
 	state   json.RawMessage
@@ -178,7 +178,7 @@ func compileRun(l *scenarios.Line) scenarios.Step {
 	})
 }
 
-// posted posts a run on behalf of a line.
+// posted posts a run for a line, and makes that the line's entry.
 func posted(b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, o *order) error {
 	if _, err := b.Alive(l); err != nil {
 		return err
@@ -191,8 +191,7 @@ func posted(b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, o *ord
 	return nil
 }
 
-// jsonOf reads a word that is JSON once its variables are replaced; nil if it is not
-// there.
+// jsonOf returns a function that returns a word as JSON after its variables are replaced; nil if the word is missing.
 func jsonOf(l *scenarios.Line, w script.Word) func(b *scenarios.Branch) (json.RawMessage, error) {
 	if w.Exists() {
 		w = l.Source(w)
@@ -212,7 +211,7 @@ func jsonOf(l *scenarios.Line, w script.Word) func(b *scenarios.Branch) (json.Ra
 	}
 }
 
-// merge adds the members of a JSON object to others.
+// merge adds the members of a JSON object to a map.
 func merge(b *scenarios.Branch, with func(*scenarios.Branch) (json.RawMessage, error), into map[string]any) error {
 	raw, err := with(b)
 	if raw == nil || err != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/acp-test/acp-test/serve"
 )
 
-// agentActs are what a scripted endpoint can do about a run: $SESSION is its thread, $ID its
-// own id, as JSON.
+// agentActs returns the commands of a scripted endpoint during a run. In their JSON, $SESSION is the run's thread and
+// $ID the run's id.
 func agentActs() (all []*scenarios.Command) {
 	add := func(name, args, summary string, do func(s *serve.Run, g language.Given) error) {
 		all = append(all, language.AgentAct[*scenarios.Branch](name, args, summary, do))
 	}
-	// boundary sends the beginning or the end of the run, with the ids of its input.
+	// boundary sends the beginning or the end of the run, with the ids from its input.
 	boundary := func(s *serve.Run, kind, more string) error {
 		return send(s, kind, more, "threadId", s.Session(), "runId", s.Handled().JSON().Get("runId").Str())
 	}
@@ -49,7 +49,7 @@ func agentActs() (all []*scenarios.Command) {
 	return all
 }
 
-// send sends an event with members, and those of a JSON object.
+// send sends an event with members, and with the members of the JSON object more.
 func send(s *serve.Run, kind, more string, members ...any) error {
 	event := map[string]any{}
 	if more != "" {
@@ -70,7 +70,7 @@ func send(s *serve.Run, kind, more string, members ...any) error {
 	return err
 }
 
-// first is the first of errors that is one.
+// first returns the first of errs that is not nil.
 func first(errs ...error) error {
 	return lists.First(errs, func(err error) bool { return err != nil })
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// threadName takes the name of a thread off a line, if it begins with one.
+// threadName removes the name of a thread from a line, if the line begins with one.
 func threadName(l *scenarios.Line) (name string, ok bool) {
 	if name, ok = l.SessionName(0); !ok {
 		return "", false
@@ -19,8 +19,8 @@ func threadName(l *scenarios.Line) (name string, ok bool) {
 	return name, true
 }
 
-// threadOf takes the name of a thread off a line. It returns how a branch finds the thread: the current
-// one if the line names none.
+// threadOf removes the name of a thread from a line. It returns a function that finds the thread: the current one if
+// the line names none.
 func threadOf(l *scenarios.Line) func(b *scenarios.Branch) (*scenarios.Session, error) {
 	name, ok := threadName(l)
 	return func(b *scenarios.Branch) (*scenarios.Session, error) {
@@ -65,7 +65,7 @@ func compileMessages(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-// demand is one condition on the state.
+// demand is one condition that the line state makes on the state.
 type demand struct {
 	path, operator, value string
 	regexp                *regexp.Regexp

@@ -17,7 +17,7 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// client is the engine's side: a front end that posts runs and folds what comes.
+// client is the engine's side: a front end that posts runs and applies the events to its threads.
 type client struct {
 	agent *transport.Agent
 	at    *endpoint.Endpoint
@@ -26,14 +26,14 @@ type client struct {
 	threads map[string]*thread // by id
 }
 
-// thread is a conversation as the front end has it.
+// thread is a conversation from the front end's point of view.
 type thread struct {
 	fold.Thread
 	run        int // Seq of the run that was posted last
 	interrupts []interrupt
 }
 
-// interrupt is an interrupt that a run waits for.
+// interrupt is an interrupt that waits for an answer.
 type interrupt struct{ id string }
 
 func newClient() scenarios.Client { return &client{threads: map[string]*thread{}} }
@@ -47,12 +47,12 @@ func (c *client) Connect(a *transport.Agent, _ []string, _ string, _ bool) {
 	c.at, _ = a.Transport().(*endpoint.Endpoint)
 	a.Receive(func(transcript.Entry) {})
 	if first {
-		// Here and not where frames are received: who awaits one finds it folded.
+		// Observed here and not where frames are received, so that a step which awaits an entry finds it applied.
 		a.Transcript().Observe(c.receive)
 	}
 }
 
-// receive folds an entry of the agent.
+// receive applies an entry of the agent to its thread.
 func (c *client) receive(e transcript.Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +71,7 @@ func (c *client) receive(e transcript.Entry) {
 	}
 }
 
-// change changes a thread, which is made if it is not there.
+// change changes a thread under the lock. It makes the thread if it does not exist.
 func (c *client) change(id string, f func(t *thread)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +81,7 @@ func (c *client) change(id string, f func(t *thread)) {
 	f(c.threads[id])
 }
 
-// newID makes an id of the front end's own, as most do.
+// newID returns a new random id (a UUID), as most front ends use.
 func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it never fails
@@ -110,7 +110,7 @@ func (c *client) Greet(ctx context.Context, b *scenarios.Branch, l *scenarios.Li
 	return &scenarios.Miss{Failure: f, Effect: true}
 }
 
-// start names the wait for an agent that was just started.
+// start is the name of the wait for an agent that was just started.
 const start = "start"
 
 // Send implements scenarios.Client: it posts bytes as they are.
@@ -130,10 +130,10 @@ func (*client) Disconnect() {}
 // Settle implements scenarios.Client.
 func (*client) Settle(context.Context) {}
 
-// Advertises implements scenarios.Client: no agent of AG-UI says what it can do.
+// Advertises implements scenarios.Client: no agent of AG-UI advertises capabilities.
 func (*client) Advertises(string) (has, known bool) { return false, false }
 
-// AgentInfo implements scenarios.Client: nor does one say what it is.
+// AgentInfo implements scenarios.Client: no agent of AG-UI says what it is.
 func (*client) AgentInfo() (name, version string) { return "", "" }
 
 // Ports implements scenarios.Client.
@@ -145,7 +145,7 @@ func (*client) Masks() map[string]string { return nil }
 // Close implements scenarios.Client.
 func (*client) Close() error { return nil }
 
-// input is a RunAgentInput as the official client makes it.
+// input returns a RunAgentInput as the official client makes it.
 func (t *thread) input(threadID, runID string) map[string]any {
 	kept := lists.Where(t.Messages, func(m fold.Message) bool { return m.Role() != "activity" })
 	messages := append([]fold.Message{}, kept...)

@@ -65,7 +65,7 @@ func Add(p *scenarios.Protocol) {
 //go:embed kinds.txt
 var kindTable string
 
-// kinds are the patterns of an agent's events, and of the ends of its answers.
+// kinds returns the patterns for an agent's events and for the ends of its answers.
 func kinds() []language.Kind {
 	thought := streamed("REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_CHUNK", "delta")
 	all := lexicon.Kinds(kindTable, map[string]lexicon.Match{
@@ -96,8 +96,8 @@ func streamed(kind, chunk, member string) lexicon.Match {
 	}
 }
 
-// further posts one more run in the thread that was used last, if it is idle and waits for nothing that
-// the front end owes.
+// further posts one more run in the thread that was used last, if no run is open and the thread waits for nothing
+// from the front end.
 func further(b *scenarios.Branch, p fakellm.Prompt) (transcript.Entry, bool) {
 	c, s := of(b), b.Session()
 	if s == nil || c.at == nil {
@@ -125,7 +125,7 @@ func further(b *scenarios.Branch, p fakellm.Prompt) (transcript.Entry, bool) {
 	return e, err == nil
 }
 
-// owes reports whether calls of the front end's own tools wait for an answer in a thread.
+// owes reports whether a thread has calls of the front end's own tools without an answer.
 func (c *client) owes(id string, own map[string]bool) (yes bool) {
 	c.change(id, func(t *thread) {
 		for _, call := range t.Unanswered() {
@@ -137,14 +137,14 @@ func (c *client) owes(id string, own map[string]bool) (yes bool) {
 	return yes
 }
 
-// whole names a message or a tool call of a stream.
+// whole identifies a message or a tool call of a stream.
 type whole struct {
 	ref int
 	id  string
 }
 
-// newStories keeps what comes in pieces: the arguments of a tool call and the text of a
-// message, for patterns about the event that began it.
+// newStories returns functions that collect the arguments of a tool call and the text of a message, for patterns
+// about the event that began them.
 func newStories() (observe func(transcript.Entry), told func(transcript.Entry, string) (string, bool)) {
 	texts := map[whole]*strings.Builder{}
 	last := map[int]string{} // of a stream: what a chunk without an id continues
@@ -179,7 +179,7 @@ func newStories() (observe func(transcript.Entry), told func(transcript.Entry, s
 	return observe, told
 }
 
-// idOf is the id of the message or the tool call that an event is about.
+// idOf returns the id of the message or tool call that an event is about.
 func idOf(e transcript.Entry) string {
 	v := e.JSON()
 	if strings.HasPrefix(e.Method, "TOOL_CALL_") {
