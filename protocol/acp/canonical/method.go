@@ -343,11 +343,11 @@ type line struct {
 	about string
 	// prompt is the number of the prompt that is answered if several are open, else 0.
 	prompt int
-	// session is named at the end of the line.
+	// session is the session id that the line shows at its end, "" for none.
 	session string
 	// joined is the text of a message that came in several chunks.
 	joined *string
-	// merged is shown for the update of a tool call.
+	// merged is the merged update that is shown for a tool call.
 	merged wire.Value
 }
 

@@ -51,7 +51,7 @@ type Option struct {
 
 // Tool is what calibration found out about one neutral tool.
 type Tool struct {
-	// Works says that the call was completed.
+	// Works says that the agent completed the call.
 	Works bool
 	// Promised says that the profile names the tool, so that a call has to work.
 	Promised bool

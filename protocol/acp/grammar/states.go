@@ -33,15 +33,15 @@ type turn struct {
 type state struct {
 	weight int
 	name   string
-	// can reports whether the agent gets there.
+	// can reports whether the agent can reach the state.
 	can func(w *writer, c *convo) bool
 	// ahead writes lines before the prompt; nil if there are none.
 	ahead func(w *writer, t *turn)
-	// model returns the replies of the model.
+	// model returns the model's replies in the turn.
 	model func(w *writer, t *turn) []reply
-	// await waits until the state is reached.
+	// await writes lines that wait for the state.
 	await func(w *writer, t *turn)
-	// endless: only a cancel ends it.
+	// endless says that only a cancel ends the turn.
 	endless bool
 }
 

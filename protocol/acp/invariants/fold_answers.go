@@ -27,7 +27,7 @@ func (w *world) foldAnswerOfAgent(ev *event) {
 			}
 		}
 	case otherOfEditor:
-		// An extension may create sessions, too.
+		// An extension of the protocol may also create sessions.
 		if s := c.session(ev.result.Get("sessionId").Str()); s != nil && !s.known() {
 			s.created = ev.Seq
 		}

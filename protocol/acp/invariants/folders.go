@@ -92,7 +92,7 @@ func namesFolder(text, dir string) bool {
 
 func (f *folders) judge(ev *event, at string) {
 	s := ev.session
-	// A replay tells of the folder of before.
+	// A replay has paths in the session's earlier folder.
 	if s == nil || s.cwd == "" || len(f.all) < 2 || s.child() || s.window != nil {
 		return
 	}

@@ -23,9 +23,9 @@ func Outputs() []string { return []string{"text", "simple", "jsonl"} }
 
 // Screen is the output for a session.
 type Screen struct {
-	// Output is one of Outputs.
+	// Output is one of Outputs().
 	Output string
-	// Out gets what the agent says, Err what it does.
+	// Out gets the agent's text, Err lines about its acts.
 	Out, Err io.Writer
 	// Paint returns a text in a colour, given as an SGR code. It returns the text unchanged if Err shows no colours.
 	Paint func(code, text string) string
@@ -65,7 +65,7 @@ type screen struct {
 	// differed has the changes that were shown already, for instance in a question.
 	differed map[mockclient.FileDiff]bool
 
-	// of the goroutine
+	// Only the goroutine uses these.
 	prompted  bool
 	session   string
 	message   string // id of the last message

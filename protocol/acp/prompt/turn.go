@@ -71,11 +71,11 @@ type Options struct {
 	Timeout time.Duration
 	// Codes is one of Codes(), which tells what the exit status means.
 	Codes string
-	// Version is that of this program.
+	// Version is the version of this program.
 	Version string
-	// Log is where the session is written down.
+	// Log records the session.
 	Log *transcript.Transcript
-	// Console is where the user types; nil without one.
+	// Console is where the user types; nil if there is none.
 	Console *Console
 	Screen
 }

@@ -23,7 +23,7 @@ import (
 
 // Converted is a scenario made from a recording.
 type Converted struct {
-	// Text is the file.
+	// Text is the scenario file.
 	Text []byte
 	// Left are sentences about parts of the recording that the scenario leaves out.
 	Left []string

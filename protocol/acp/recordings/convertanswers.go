@@ -42,7 +42,7 @@ func (c *converter) byHand() {
 	delete(methods, "session/request_permission")
 	delete(methods, "elicitation/create")
 	c.holds = slices.Sorted(maps.Keys(methods))
-	// Another method that is held is held always.
+	// The editor holds all requests of another method, so the script answers all of them.
 	c.asked("", func(q transcript.Entry) {
 		if _, answered := c.answers[q.Seq]; answered && methods[q.Method] {
 			c.hand[q.Seq] = fmt.Sprintf("Q%d", q.Seq)

@@ -39,11 +39,11 @@ type exchange struct {
 	Body string `json:"body,omitempty"`
 	// Connection is the connection id in the answer to a script's own request.
 	Connection string `json:"connection,omitempty"`
-	// Trouble is what the network did to it.
+	// Trouble is the trouble that happened to the exchange.
 	Trouble Trouble `json:"trouble,omitempty"`
 	// Raw says that a script made the request, not the editor's connection.
 	Raw bool `json:"raw,omitempty"`
-	// Problem says why there was no answer.
+	// Problem is the reason why there was no answer.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -177,7 +177,7 @@ func bodyOf(answer *http.Response) (message []byte, text string) {
 		most = maxMessage
 	}
 	if kind == eventStream || kind != jsonType && answer.StatusCode < http.StatusBadRequest {
-		// A body without an end must not be waited for.
+		// The body may never end.
 		timer := time.AfterFunc(5*time.Second, func() { answer.Body.Close() })
 		defer timer.Stop()
 	}

@@ -81,7 +81,7 @@ type Conn struct {
 type binding interface {
 	// send sends a message.
 	send(line []byte) error
-	// end says that nothing more will be sent.
+	// end tells the agent that nothing more will be sent.
 	end()
 }
 

@@ -52,7 +52,7 @@ func conditions() map[string]func(*builder) bool {
 		"idle":   (*builder).idle,
 		// only-tool: no other tool of the turn can be the one that runs.
 		"only-tool": func(b *builder) bool { return b.Point.Kind == atTool && b.Point.Alone },
-		// at-subagent: a child has just been told of.
+		// at-subagent: the point is after an update about a child.
 		"at-subagent": func(b *builder) bool { return b.Point.Kind == atFrame && b.Point.Until[0] == subagent },
 		"asking":      func(b *builder) bool { return b.asking },
 		"held":        func(b *builder) bool { return b.Held },

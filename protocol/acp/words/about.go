@@ -41,7 +41,7 @@ func (s *stories) observe(e transcript.Entry) {
 		before := s.last[message]
 		s.link(e, message, acpframe.Update(before) == u && messageID(before) == messageID(e))
 	case u == "" && (strings.HasPrefix(e.Method, "session/") || e.Session == ""):
-		// The begin or the end of a turn or of a load.
+		// This is the beginning or the end of a turn or a load.
 		delete(s.last, message)
 	}
 }

@@ -26,7 +26,7 @@ type client struct {
 	offers mockclient.Capabilities
 	as     *personas.Persona // whom it plays; nil: acp-test
 
-	// What set-up lines have said so far.
+	// These fields are what set-up lines have said so far.
 	permits   []mockclient.Rule
 	remember  mockclient.Memory
 	files     mockclient.Files

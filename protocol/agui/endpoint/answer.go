@@ -44,7 +44,7 @@ type Head struct {
 	Type string `json:"type,omitempty"`
 	// Accept is the Accept header of the request, "" for EventStream and "-" if there was none.
 	Accept string `json:"accept,omitempty"`
-	// Headers are by their names in small letters.
+	// Headers has the headers by their names in lower case.
 	Headers map[string]string `json:"headers"`
 	// Body is the beginning of a body that is no event stream.
 	Body string `json:"body,omitempty"`
@@ -53,7 +53,7 @@ type Head struct {
 // End is the end of an answer: the Raw of a transcript.Ended.
 type End struct {
 	End string `json:"end"`
-	// Status is that of an answer that is no stream.
+	// Status is the status of an answer that is no stream.
 	Status int `json:"status,omitempty"`
 	// Problem is the reason, if the connection tells one.
 	Problem string `json:"problem,omitempty"`
@@ -113,7 +113,7 @@ func (e *Endpoint) exchange(ctx context.Context, at string, p Post) End {
 	body, packed := unpacked(answer)
 	streams := answer.StatusCode == http.StatusOK && head.Streams() && packed == nil
 	if !streams {
-		// A body without an end must not be waited for.
+		// The body may never end.
 		timer := time.AfterFunc(5*time.Second, func() { answer.Body.Close() })
 		begin, _ := io.ReadAll(io.LimitReader(body, 64<<10))
 		timer.Stop()

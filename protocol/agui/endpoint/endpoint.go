@@ -20,7 +20,7 @@ import (
 
 // Post is one request of the client.
 type Post struct {
-	// Ref is the Seq of its entry.
+	// Ref is the Seq of the post's entry.
 	Ref  int
 	Body []byte
 	// Method is the HTTP method, "" for POST. Type and Accept are the media types of the headers; "" is the usual one
@@ -35,7 +35,7 @@ type Post struct {
 type Endpoint struct {
 	// Accept is the Accept header of posts that do not set one; "" is EventStream.
 	Accept string
-	// Header goes with each post.
+	// Header is sent with each post.
 	Header map[string]string
 
 	given  transport.Address

@@ -38,8 +38,8 @@ func binary(frame []byte) []byte {
 	return aguiproto.Framed(message)
 }
 
-// recorded returns a function that plays the answers of a recording. A post after the last recorded one gets an error
-// that says so.
+// recorded returns a function that plays the answers of a recording. A post after the last recorded one gets
+// status 410.
 func recorded(recording *transcript.Transcript) func(*serve.Answer, transcript.Entry) {
 	answers := map[int][]transcript.Entry{}
 	var order []int

@@ -35,7 +35,7 @@ func (m Message) calls() []any { list, _ := m["toolCalls"].([]any); return list 
 // Thread is a conversation from a client's point of view. The zero value is empty.
 type Thread struct {
 	Messages []Message
-	// State is a JSON text; nil is {}.
+	// State is the state as a JSON text; nil is {}.
 	State json.RawMessage
 
 	last map[string]string // the items to which a chunk without an id belongs, by family

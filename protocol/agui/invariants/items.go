@@ -17,7 +17,7 @@ func (w *watch) paired(ev *event) {
 	i, name := ev.item, called[ev.family]
 	switch {
 	case i != nil && i.open && i.chunked || ev.verb == chunks:
-		// For CHUNK-FORM.
+		// CHUNK-FORM judges these.
 	case ev.verb == opens:
 		w.judge("twice", i != nil && i.open, ev, ev.id, i.begun(), "%s opens %s %q, which is open.", ev.kind, name, ev.id)
 	case i == nil:
@@ -303,7 +303,7 @@ func restated(w *watch) {
 	w.On(func(ev *event) {
 		i := ev.item
 		if i != nil && i.text.Len() > 0 && ev.inputCall(ev.id).Exists() && ev.thread.called < ev.ref {
-			// Else the model may have given the id again.
+			// Otherwise the model may have used the id again.
 			w.judge("call", true, ev, ev.id, []int{ev.ref, i.at},
 				"The arguments of tool call %q are streamed again, which the input has.", ev.id)
 		}

@@ -53,7 +53,7 @@ func sseForm(w *watch) {
 			return
 		}
 		given = true
-		// Who sends no Accept header leaves it open.
+		// A request without an Accept header allows any form.
 		w.judge("unasked", accept != "-" && !admitted, ev, "", nil,
 			"The answer has the content type %s, and the Accept header %q does not admit it.", got,
 			cmp.Or(accept, endpoint.EventStream))

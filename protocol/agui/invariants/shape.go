@@ -28,7 +28,7 @@ var types = sync.OnceValue(func() map[string][]field {
 	table := map[string][]field{}
 	for line := range strings.Lines(strings.TrimSpace(shapes)) {
 		words := strings.Fields(line)
-		// Any event may have these.
+		// Any event may have these members.
 		fields := []field{{"type", "", true}, {"timestamp", "whole", false}, {"rawEvent", "some", false},
 			{"metadata", "object", false}}
 		needed := true

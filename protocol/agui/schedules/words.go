@@ -27,7 +27,7 @@ func acts() *sweep.Acts[builder] {
 			"gate":      at(atGate),
 			"interrupt": at(atInterrupt),
 			"pending":   at(atPending),
-			// open: the run goes on and cannot end by itself.
+			// open: the run is not over and cannot end by itself.
 			"open":          func(b builder) bool { return b.Point.Kind < atEnd && b.Point.Hold != nil },
 			"alone-at-gate": builder.atGate,
 			"half":          builder.half,
