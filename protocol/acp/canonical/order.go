@@ -10,35 +10,37 @@ import (
 
 // The canonical order.
 //
-// Within a section (a session, or the connection for what belongs to none)
-// content keeps its order of arrival: messages, thoughts, plans, the first
-// appearance of each tool call, permission requests, requests to the editor,
-// and the agent's answers; so do the editor's own requests and notifications
-// among it. What may commute is put into a fixed order:
+// A section is a session, or the connection for items that belong to no
+// session. Within a section the content keeps its order of arrival: messages,
+// thoughts, plans, the first appearance of each tool call, permission
+// requests, requests to the editor, and the agent's answers. The editor's own
+// requests and notifications keep their places among it. Other items get a
+// fixed order:
 //
-//   - Sections are independent of one another, and are shown in the order in
-//     which their sessions were first asked for. What belongs to no session
-//     (initialize, session/list, a malformed line) keeps its place in all of
-//     them.
-//   - Later updates of different tool calls that are both open are grouped by
-//     call, in the order of the calls.
+//   - Sections are independent of one another. They come in the order in which
+//     their sessions were first asked for. Items that belong to no session
+//     (initialize, session/list, a malformed line) keep their places in all
+//     sections.
+//   - Later updates of different tool calls that are open at the same time are
+//     grouped by call, in the order of the calls.
 //   - State updates (commands, mode, config, info, usage) keep their order for
-//     each kind. When one comes is a matter of timing (commands are often sent
-//     while the first prompt is on its way), so all that come after the answer
-//     to one prompt and before the answer to the next are shown together, just
-//     above that answer; what comes after the last answer stands at the end.
-//     The answers to session/new, load and resume bound them likewise, those
-//     to set_mode and set_config_option only modes and options.
-//   - When our own answer is written is our timing: it stands below its
-//     request. It moves down only past what proves that the agent did not
-//     wait: an update that starts or ends the tool call, a file written or a
-//     command started for it, and what the editor itself sent in between.
-//   - Entries declared free stand at the end, sorted by text.
+//     each kind. When one comes is a matter of timing: commands are often sent
+//     while the first prompt is on its way. So all state updates between the
+//     answers to two prompts are shown together, just above the second answer.
+//     Those after the last answer come at the end. The answers to session/new,
+//     load and resume separate state updates in the same way. The answers to
+//     set_mode and set_config_option separate only modes and options.
+//   - When the editor writes its answer is a matter of timing too, so the
+//     answer is just below its request. It moves down only past items which
+//     prove that the agent did not wait: an update that starts or ends the
+//     tool call, a file written or a command started for the call, and what
+//     the editor itself sent before the answer.
+//   - Entries declared free come at the end, sorted by text.
 //
-// Two items are dependent when neither of these lets them pass each other; the
-// order is the one that a list sorted by (section, rank, number) is nearest to
-// without changing the order of dependent items, so it is the same for every
-// arrival order that keeps them.
+// Two items are dependent if none of these rules lets them pass each other.
+// The order is the one closest to sorting by (section, rank, number) that
+// keeps the order of dependent items. So it is the same for every arrival
+// order that keeps the order of dependent items.
 
 // lane has, for one section, the last items that later items depend on.
 type lane struct {
