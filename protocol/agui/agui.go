@@ -23,7 +23,7 @@ var suites embed.FS
 // Name is what users call the protocol.
 const Name = "ag-ui"
 
-// V1 returns AG-UI, versions 0.x to 1.1. Each stream declares its version.
+// V1 returns AG-UI, versions 0.x to 1.1. A stream without a declared version is 0.x.
 func V1() *scenarios.Protocol { return v1() }
 
 var v1 = sync.OnceValue(func() *scenarios.Protocol {

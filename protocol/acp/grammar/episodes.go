@@ -199,7 +199,7 @@ func (w *writer) modelSaw(not string, c *convo, told string) {
 	}
 }
 
-// lost writes lines that end the process or leave it: all sessions are gone.
+// lost writes lines after which the process, and with it each session, is gone.
 func (w *writer) lost(lines ...string) {
 	for _, l := range lines {
 		w.Add(l)

@@ -189,7 +189,7 @@ func (w *writer) servers() []string {
 	return []string{how}
 }
 
-// setUpAll writes a set-up that allows the most.
+// setUpAll writes a set-up with everything that episodes may use.
 func (w *writer) setUpAll() {
 	if w.works("mcp") {
 		w.Add("mcp canary stdio")

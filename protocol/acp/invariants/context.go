@@ -46,7 +46,7 @@ type contextWatch struct {
 	bytes     int
 }
 
-// given is a prompt, and what the model has got of it.
+// given is a prompt, with notes about which parts of it the model has got.
 type given struct {
 	seq    int
 	asked  bool    // the model was asked for it
@@ -114,7 +114,7 @@ func names(b wire.Value) []string {
 	return []string{bare(uri), bare(path.Base(uri)), bare(b.Get("name").Str()), bare(b.Get("title").Str())}
 }
 
-// head returns the beginning of encoded data. An agent that scales a picture changes it.
+// head returns the beginning of encoded data. It differs if an agent has scaled the picture.
 func head(data string) string { return data[:min(len(data), 64)] }
 
 // model notes a model request or a piece of a reply.

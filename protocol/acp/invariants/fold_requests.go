@@ -83,7 +83,7 @@ func (s *session) showsHistory(ev *event) bool {
 	return ev.verb == loadSession || ev.params.Get("replayFrom").Kind() == wire.Object && !s.busy()
 }
 
-// disturb notes the turns that may end, because of a request, without having been cancelled.
+// disturb marks the turns that a request may end without a cancel.
 func (c *conn) disturb(ev *event) {
 	switch ev.verb {
 	case prompt, loadSession, resumeSession, deleteSession, forkSession:

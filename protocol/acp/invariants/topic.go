@@ -19,7 +19,7 @@ const (
 	agentNoise  // a line of the agent that is no message
 	editorNoise // a line of the editor that is no message
 
-	// session/update, by kind
+	// These are the kinds of session/update.
 	userChunk
 	agentChunk
 	thoughtChunk

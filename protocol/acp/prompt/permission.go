@@ -92,7 +92,7 @@ func inside(dir, path string) bool {
 	if err != nil {
 		return false
 	}
-	// A path that does not exist yet is where its folder is. A dangling link exists.
+	// The folder of a path that does not exist yet is resolved. A dangling link exists.
 	rest := ""
 	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(at); err != nil && at != filepath.Dir(at) {

@@ -219,7 +219,7 @@ func (b *builder) replies() {
 	b.request = false
 }
 
-// stopped returns how a turn must end that was surely cancelled. In version 2 the agent answers with an error if the
+// stopped returns how a surely cancelled turn must end. In version 2 the agent answers with an error if the
 // prompt is not part of the conversation yet.
 func (b *builder) stopped() string {
 	early := []sweep.PointKind{atWrite, atOnce, atGate, atSecond}

@@ -166,7 +166,7 @@ func (s *stream) untold(id string) bool {
 	return s.told[id] > 0 && s.results[id] == 0 && len(s.results) > 0 && !s.hasFrontTool(s.items[key{tool, id}].name)
 }
 
-// asksOther reports whether an interrupt is about something other than some calls.
+// asksOther reports whether an interrupt is about something other than the given calls.
 func asksOther(v wire.Value, calls []string) bool {
 	return lists.Any(v.Path("outcome.interrupts").Items(), func(i wire.Value) bool {
 		return !slices.Contains(calls, i.Get("toolCallId").Str())
@@ -239,7 +239,7 @@ func reasoningPair(w *watch) {
 	}, anyItem)
 }
 
-// subagents judges subagents, and the owners of items.
+// subagents judges the events of subagents, and the owners of items.
 func subagents(w *watch) {
 	w.On(func(ev *event) {
 		a := ev.agents[ev.owner]
