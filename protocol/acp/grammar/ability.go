@@ -81,7 +81,7 @@ func (t Tool) once() []string {
 	return lists.Where(t.Choices, func(kind string) bool { return strings.HasSuffix(kind, "_once") })
 }
 
-// Able reports whether the agent advertises a capability.
+// able reports whether the agent advertises a capability.
 func (a *Ability) able(path string) bool { return a.Able[path] }
 
 // works reports whether a neutral tool works, or has to work because the profile promises it.

@@ -100,7 +100,7 @@ const (
 func asked(v verb) topic    { return firstAsked + topic(v) }
 func answered(v verb) topic { return firstAsked + topic(verbs) + topic(v) }
 
-// Groups of topics that many rules share.
+// contentUpdates and the functions below return groups of topics that many rules share.
 func contentUpdates() []topic {
 	return []topic{userChunk, agentChunk, thoughtChunk, toolCall, toolUpdate, planUpdate}
 }
