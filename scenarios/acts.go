@@ -45,8 +45,7 @@ func compileRelease(l *Line) Step {
 		if err := b.Begin(ctx); err != nil {
 			return err
 		}
-		// Else the agent may see the model go on before it sees a cancel that
-		// the script sent first.
+		// The agent must have read a cancel that the script sent before it sees the model go on.
 		taken, cancel := context.WithTimeout(ctx, time.Second)
 		if agent := b.Agent(); agent != nil && !stateOf(b.run, func(s *state) bool { return s.held }) {
 			agent.Taken(taken)
@@ -62,12 +61,12 @@ func compileRelease(l *Line) Step {
 	}
 }
 
-// digesting is how long an agent may go on with what it took before a gate opens: one
-// that never rests must not hold the run.
+// digesting is the longest wait, before a gate opens, for an agent to work off what it has read. An agent that never
+// rests must not hold up the run.
 const digesting = 100 * time.Millisecond
 
-// digested waits until an agent that has taken what was written to it has no thread
-// that runs: it has then seen it, and waits for something else.
+// digested waits until no thread of the agent runs, or for digesting. Such an agent has handled its input and waits
+// for something else.
 func digested(ctx context.Context, agent talker) {
 	ctx, cancel := context.WithTimeout(ctx, digesting)
 	defer cancel()
@@ -82,7 +81,7 @@ func digested(ctx context.Context, agent talker) {
 	}
 }
 
-// CompileFile compiles "FILE @SOURCE|TEXT": do gets both with their variables
+// CompileFile compiles "FILE @SOURCE|TEXT". do receives the file name and the text, both with their variables
 // expanded.
 func CompileFile(do func(b *Branch, l *Line, name, text string) error) func(*Line) Step {
 	return func(l *Line) Step {

@@ -64,7 +64,7 @@ func backCommands() []*Command {
 	}
 }
 
-// looker is what saw and its kin share: the window.
+// looker is the part of a session that saw, text and similar commands search.
 type looker struct {
 	in   string
 	turn int
@@ -83,8 +83,8 @@ func lookerOf(l *Line) (k looker) {
 	return k
 }
 
-// window is the stretch of a session that a line looks at, from the entry after
-// from on: from the latest prompt on, or all, or its n-th turn.
+// window returns the part of a session that a line searches: the entries after from, up to to. It is the latest turn
+// by default, the whole run for in=run, or turn n for turn=N.
 func (k looker) window(b *Branch, s *Session) (from, to int, err error) {
 	prompts, to := b.PromptsOf(s), b.run.t.Len()
 	n := k.turn
@@ -102,8 +102,8 @@ func (k looker) window(b *Branch, s *Session) (from, to int, err error) {
 	return prompts[n-1] - 1, to, nil
 }
 
-// Back returns the miss of a line that looks back: the script goes on. Before the first
-// check it ends where a tool had to work: without that there is no situation to judge.
+// Back returns the Miss of a line that looks back; the script goes on after it. Before the first check, a miss of a
+// line that depends on a tool ends the script, because there is no situation to judge.
 func (b *Branch) Back(l *Line, effect bool, expected, observed string, entries ...int) error {
 	f := b.Failure(l, transcript.Outcome{})
 	f.Expected, f.Observed, f.Entries = []string{expected}, observed, entries
@@ -111,7 +111,7 @@ func (b *Branch) Back(l *Line, effect bool, expected, observed string, entries .
 	return &Miss{Failure: f, Effect: effect, Soft: !ofTool || b.run.check().decl != nil, ofTool: ofTool}
 }
 
-// keeps reports whether a line asks that a file is as it was: what failed must not have changed it.
+// keeps reports whether the line requires a file to be unchanged: it compares the file with its text at the start.
 func (r *run) keeps(l *Line) bool {
 	if !l.Name.Is("cmp") || len(l.Words) < 2 {
 		return false
@@ -121,7 +121,7 @@ func (r *run) keeps(l *Line) bool {
 	return was && wanted && bytes.Equal(before, after)
 }
 
-// ofTool reports whether what the line asks for may come of a tool call.
+// ofTool reports whether a tool call may have to produce what the line expects.
 func ofTool(l *Line) bool {
 	c := l.Command()
 	return c != nil && c.OfTool
@@ -156,7 +156,7 @@ func compileSaw(l *Line) Step {
 	return s.play
 }
 
-// count takes count=N and count>=N off the line.
+// count removes count=N or count>=N from the line and stores it.
 func (s *saw) count() {
 	l := s.line
 	l.Rest = slices.DeleteFunc(slices.Clone(l.Rest), func(w script.Word) bool {
@@ -185,7 +185,7 @@ func (s *saw) play(ctx context.Context, b *Branch) error {
 	return s.judge(b, x.text, seqsOf(b.run.t.Between(from+1, to), x.counts))
 }
 
-// stretch returns the entries to look at, from the one behind from up to to.
+// stretch returns the entries to search: those after from, up to to.
 func (s *saw) stretch(b *Branch, x *bound) (from, to int, err error) {
 	about := b.Session()
 	if name := s.pattern.Session; name != "" && name != "any" {
@@ -213,7 +213,7 @@ func (s *saw) stretch(b *Branch, x *bound) (from, to int, err error) {
 	return from, to, nil
 }
 
-// judge compares the entries that were seen with what the line asks for.
+// judge returns a miss if the entries found are not those that the line asks for.
 func (s *saw) judge(b *Branch, text string, seen []int) error {
 	l := s.line
 	switch {
@@ -242,8 +242,8 @@ func times(n int) string {
 	return strconv.Itoa(n)
 }
 
-// first is the Seq of the first match of p in a stretch, 0 if there is none.
-// For after, a permission counts from its answer on.
+// first returns the Seq of the first match of p after from, up to to; 0 if there is none. With after set, it returns
+// the Seq of a permission's answer instead of its request.
 func (b *Branch) first(p *language.Pattern, from, to int, after bool) (int, error) {
 	x, err := bind(p, b)
 	if err != nil {
@@ -307,7 +307,7 @@ func compileDescendants(l *Line) Step {
 			case patience.Err() != nil:
 				return b.Back(l, true, "no process that the agent started since the first prompt", strings.Join(lines, "\n"))
 			}
-			// The kernel tells nobody of the end of another's child.
+			// The kernel tells no process about the end of another process's child.
 			select {
 			case <-time.After(10 * time.Millisecond):
 			case <-patience.Done():
@@ -316,11 +316,11 @@ func compileDescendants(l *Line) Step {
 	}
 }
 
-// dying is how long a process may take to be gone that was told to end, and a
-// helper that ends others: agents are asked to stop quickly, not at once.
+// dying is how long a process may take to end after it was told to. Agents are asked to stop quickly, not at once, and
+// a helper may have to end other processes first.
 const dying = time.Second
 
-// CountResidents notes what runs before the first prompt.
+// CountResidents records the agent's processes that run before the first prompt.
 func (r *run) CountResidents() {
 	r.change(func(s *state) {
 		if !r.scenario.Orphans || s.residents != nil || s.agent == nil {

@@ -73,8 +73,8 @@ func bind(p *language.Pattern, b *Branch) (*bound, error) {
 	return x, nil
 }
 
-// spelled is the text of a pattern with values in the place of variables that the run sets. Where
-// a run is, and what it has, keep their names: they differ from run to run.
+// spelled returns the text of a pattern with the values of variables that are set during the run. Variables for the
+// run's directories keep their names, because the values differ from run to run.
 func (b *Branch) spelled(p *language.Pattern) string {
 	words := []script.Word{p.Arg}
 	for _, f := range p.Fields {
@@ -114,8 +114,8 @@ func (x *bound) matchKind(e transcript.Entry) bool {
 	return x.of.Match(x.Bound, e, x.Session == "" || e.Session == "" || e.Session == x.Session)
 }
 
-// match reports whether an entry fulfils the condition. With * in its path it is
-// about the entries of a list: one of them has to be so, or none may.
+// match reports whether an entry fulfils the condition. A path with * means the items of a list: with = or ~, one item
+// has to fulfil it; with != or !~, no item may break it.
 func (f *boundField) match(r *run, e transcript.Entry) bool {
 	list, field, any := strings.Cut(f.path, ".*.")
 	if !any {
@@ -136,8 +136,8 @@ func (f *boundField) match(r *run, e transcript.Entry) bool {
 func (f *boundField) holds(v wire.Value, text string, found bool) bool {
 	switch f.operator {
 	case "?":
-		// A null result is a success all the same, as the pages of the
-		// specification show it; what is wrong with it is for SHAPE to say.
+		// A null result is a success too, as the pages of the specification show. The rule SHAPE reports what is wrong
+		// with it.
 		return found && (f.path == "result" || !v.IsNull())
 	case "=":
 		return found && OneOf(text, f.value)
@@ -151,14 +151,13 @@ func (f *boundField) holds(v wire.Value, text string, found bool) bool {
 	return false
 }
 
-// OneOf reports whether a text is one of the values that stand in a pattern,
-// separated by |.
+// OneOf reports whether text is one of the values, which are separated by |.
 func OneOf(text, values string) bool {
 	return text == values || strings.Contains(values, "|") && slices.Contains(strings.Split(values, "|"), text)
 }
 
-// lookup finds the value at a path of an entry: first in the part of the
-// message a reader means, then further out. "text" is also that of stderr.
+// lookup finds the value at a path of an entry. It looks first in the part of the message that a reader means, then
+// further out. "text" is also the path of stderr output.
 func (r *run) lookup(e transcript.Entry, path string) (v wire.Value, text string, found bool) {
 	switch {
 	case path == "raw":
@@ -180,9 +179,8 @@ func (r *run) lookup(e transcript.Entry, path string) (v wire.Value, text string
 	return wire.Value{}, "", false
 }
 
-// expectation turns a bound pattern into something to await. It gives up early
-// where the pattern can no longer match: a turn that ended otherwise, a turn
-// that ended before what had to happen within it.
+// expectation returns a bound pattern as something to await. The wait ends early when the pattern can no longer match:
+// the turn ended in another way, or it ended before an event that had to happen within it.
 func (x *bound) expectation(taken map[int]bool) transcript.Expectation {
 	expect := transcript.Expect(x.text, func() transcript.Fold {
 		unmet := ""
@@ -209,8 +207,7 @@ func (x *bound) expectation(taken map[int]bool) transcript.Expectation {
 	return expect
 }
 
-// counts reports whether an entry is one that saw looks for: here what decide
-// demands is a filter.
+// counts reports whether an entry counts for saw. What decide demands of an argument is only a filter here.
 func (x *bound) counts(e transcript.Entry) bool {
 	if !x.match(e) {
 		return false
@@ -219,8 +216,8 @@ func (x *bound) counts(e transcript.Entry) bool {
 	return v == transcript.Met
 }
 
-// decide judges an entry of the right kind whose argument is a demand rather
-// than a filter: the first end of the turn has to be the one wanted.
+// decide judges an entry of the right kind. An argument that is a demand must match the first such entry: for example,
+// the first end of the turn must have the wanted stop reason.
 func (x *bound) decide(e transcript.Entry) (transcript.Verdict, string) {
 	switch {
 	case x.isTurn() && !x.wantsEnd(x.run.stopReason(e)):
@@ -233,8 +230,8 @@ func (x *bound) decide(e transcript.Entry) (transcript.Verdict, string) {
 	return transcript.Met, ""
 }
 
-// wantsEnd reports whether a turn may end this way: with one of the reasons
-// named; with any reason, but no error, if none is or "any" is.
+// wantsEnd reports whether a turn may end with this reason. The pattern names the allowed reasons; without one, or
+// with "any", every reason but an error is allowed.
 func (x *bound) wantsEnd(reason string) bool {
 	if x.Arg == "" {
 		return reason != "error"
@@ -242,8 +239,8 @@ func (x *bound) wantsEnd(reason string) bool {
 	return OneOf(reason, x.Arg) || reason != "error" && OneOf("any", x.Arg)
 }
 
-// endsWith reports whether e ends the turn within which the pattern had to
-// match. State may be reported at any time; so may what is not of a session.
+// endsWith reports whether e ends the turn within which the pattern had to match. State updates, and entries without a
+// session, may come after a turn too.
 func (x *bound) endsWith(e transcript.Entry) bool {
 	if x.prompt == 0 || e.Ref != x.prompt || !x.run.endsTurn(e) {
 		return false
@@ -251,8 +248,8 @@ func (x *bound) endsWith(e transcript.Entry) bool {
 	return x.of.Inner || x.of.InnerArg != nil && x.of.InnerArg(x.Arg)
 }
 
-// awaited names what kind of thing is awaited: how a turn is to end belongs to it, the words of
-// a text do not.
+// awaited names the kind of thing that is awaited. The name contains the stop reason of a turn, but not the text of a
+// message.
 func (x *bound) awaited() string {
 	if x.isTurn() {
 		return strings.TrimSpace("the end of a turn " + x.Arg)

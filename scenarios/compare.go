@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// GoldenOptions are what a profile says about the text of its agent.
+// GoldenOptions returns the profile's options for rendering its agent's conversations.
 func GoldenOptions(p *agents.Profile) golden.Options {
 	n := p.Normalize
 	o := golden.Options{Unordered: n.Unordered, Omit: n.Omit, Values: n.Values, Without: n.Without,
@@ -73,10 +73,9 @@ func (r *run) compare(res *results.Result, whole bool) {
 	}
 }
 
-// compareSkipped fails a scenario that turned out not to apply although it has a
-// golden. The specification asks nothing of the agent there, but it has stopped
-// doing what it did, and a change is what goldens are to show. Update removes the
-// golden.
+// compareSkipped fails a scenario that has a golden but turned out not to apply. The specification then asks nothing
+// of the agent, but the agent's behavior has changed, and goldens are there to show changes. With --update the golden
+// is removed.
 func (r *run) compareSkipped(res *results.Result) {
 	s, e := r.scenario, r.engine
 	if s.Golden == "off" || e.Golden == nil {
@@ -111,8 +110,8 @@ func (r *run) update(res *results.Result, g *results.Golden) {
 	g.State = "updated"
 }
 
-// masks hides what differs from machine to machine, longest first, since one
-// may begin like another.
+// masks returns the replacements of values that differ from machine to machine, longest first because one value may
+// begin with another.
 func (r *run) masks() []golden.Replacement {
 	names := r.client.Masks()
 	if names == nil {

@@ -61,7 +61,7 @@ func (r *run) Launch(ctx context.Context) error {
 	return r.perturb(ctx, agent)
 }
 
-// notePlaces says in the transcript what the agent finds.
+// notePlaces logs the directories, files and variables that the agent is started with.
 func (r *run) notePlaces(ctx context.Context, launch agents.Launch, set map[string]string) {
 	m := workspace.Manifest{Work: r.box.Work, Home: r.box.Home, Temp: r.box.Temp, Model: true, Listed: true,
 		Chance: r.scenario.Golden == "off", Set: map[string]string{}}
@@ -84,7 +84,7 @@ func (r *run) notePlaces(ctx context.Context, launch agents.Launch, set map[stri
 	r.t.Event(r.connection(), transcript.Note, transcript.Places, "", m)
 }
 
-// startAgent starts the agent's process, or reaches an agent that has none here.
+// startAgent starts the agent's process, or connects to an agent that runs elsewhere.
 func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*transport.Agent, error) {
 	switch {
 	case r.engine.share != nil:
@@ -122,8 +122,8 @@ func (r *run) Begin(ctx context.Context) error {
 	return SetUp(r.client.Greet(ctx, &Branch{run: r}, nil))
 }
 
-// SetUp says of an error that it came of what a script takes for granted and has no
-// line for. A miss among them fails the scenario, whatever the check is that is open.
+// SetUp marks a Miss in err as part of the setup, for which the script has no line. Such a Miss fails the scenario,
+// whichever check is open.
 func SetUp(err error) error {
 	if m, ok := errors.AsType[*Miss](err); ok {
 		m.setup = true
@@ -132,19 +132,17 @@ func SetUp(err error) error {
 	return err
 }
 
-// Ready reports whether the agent has been greeted, or the script has ended its
-// input.
+// Ready reports whether the agent has been greeted, or the script has closed the agent's input.
 func (r *run) Ready() bool { return stateOf(r, func(s *state) bool { return s.ready || s.ended }) }
 
-// begun counts the time that a start took.
+// begun adds the time since the agent's launch to the time spent on starts.
 func (s *state) begun() {
 	if !s.launched.IsZero() {
 		s.waits.Start, s.launched = s.waits.Start+time.Since(s.launched), time.Time{}
 	}
 }
 
-// Greeted says that the agent has been greeted. The error ends a scenario that
-// does not apply to it.
+// Greeted records that the agent has been greeted. Its error ends a scenario that does not apply to this agent.
 func (r *run) Greeted() error {
 	r.change(func(s *state) {
 		s.ready = true
@@ -153,7 +151,7 @@ func (r *run) Greeted() error {
 	return r.Applies()
 }
 
-// stopAgent ends the agent that runs, and those it was started beside; the next launch is another connection.
+// stopAgent ends the running agent and those that leaveAgent left running. The next launch is another connection.
 func (r *run) stopAgent(ctx context.Context) {
 	defer r.since(&r.state.waits.Exit)()
 	var left []*transport.Agent
@@ -176,7 +174,7 @@ func (r *run) stopAgent(ctx context.Context) {
 	r.client.Disconnect()
 }
 
-// leaveAgent lets the agent run on without the script; the next launch is another one.
+// leaveAgent disconnects from the agent and lets it run on. The next launch starts another agent.
 func (r *run) leaveAgent() {
 	r.change(func(s *state) {
 		s.left = append(s.left, s.agent)
@@ -186,7 +184,7 @@ func (r *run) leaveAgent() {
 	r.client.Disconnect()
 }
 
-// killAgent ends the whole tree with SIGKILL and waits for its end.
+// killAgent kills the agent's whole process tree with SIGKILL and waits for the agent's exit.
 func (r *run) killAgent(ctx context.Context, l *Line) error {
 	agent, err := r.Alive(l)
 	if err != nil {
@@ -205,7 +203,7 @@ func (r *run) killAgent(ctx context.Context, l *Line) error {
 	return nil
 }
 
-// Unsent is the miss of an act whose frame could not be written.
+// Unsent returns the Miss of an act whose frame could not be written.
 func (r *run) Unsent(l *Line, err error) *Miss {
 	r.ExpectExit()
 	o := transcript.Outcome{Verdict: transcript.Unmeetable, Reason: err.Error()}
@@ -218,9 +216,8 @@ func (r *run) Unsent(l *Line, err error) *Miss {
 	return &Miss{Failure: f, Effect: true}
 }
 
-// ExpectExit waits for the end of an agent that takes no input any more: it is
-// most likely on its way out, and how it ends explains more. One that stays all
-// the same is told by the step timeout.
+// ExpectExit waits for the exit of an agent that reads no more input: it is probably ending, and its exit status
+// explains more. It waits for at most the step timeout.
 func (r *run) ExpectExit() {
 	agent := r.Agent()
 	if agent == nil {
@@ -258,8 +255,8 @@ func (r *run) Failure(l *Line, o transcript.Outcome) *transcript.Failure {
 	return f
 }
 
-// advise says what to do about turns that failed although the model was never asked, by the agent's stderr: all of
-// it is there once the agent has ended.
+// advise adds advice to the misses of a run in which a turn failed and the model was never asked. It takes the advice
+// from the agent's stderr, which is complete once the agent has ended.
 func (r *run) advise() {
 	if !r.failedUnasked() {
 		return
@@ -272,7 +269,7 @@ func (r *run) advise() {
 	}
 }
 
-// failedUnasked reports whether a turn failed and the model was never asked.
+// failedUnasked reports whether a turn failed in a run in which the model was never asked.
 func (r *run) failedUnasked() bool {
 	failed := func(e transcript.Entry) bool {
 		reason, ends := r.protocol().TurnEnd(e)
@@ -282,8 +279,8 @@ func (r *run) failedUnasked() bool {
 		!lists.Any(r.t.All(), func(e transcript.Entry) bool { return e.Kind == transcript.ModelRequest })
 }
 
-// tail is the last n entries up to one, as lines. Chunks the model sent and
-// pieces of stderr would drown the rest.
+// tail returns the last n entries up to Seq to, as lines. It leaves out chunks of the model and of stderr, which would
+// hide the rest.
 func (r *run) tail(to, n int) []string {
 	var lines []string
 	for i := to; i > 0 && len(lines) < n; i-- {
@@ -298,8 +295,8 @@ func (r *run) tail(to, n int) []string {
 	return lines
 }
 
-// short makes a line fit a screen. It hides the run's directory, and secrets before it cuts: nobody recognizes half of
-// one.
+// short cuts a line to the width of a screen. It first replaces the run's directories and hides secrets, because a
+// secret that is cut in half would not be found.
 func (r *run) short(s string) string {
 	s = strings.NewReplacer(r.box.Work, "$WORK", r.box.Home, "$HOME", r.box.Root, "$RUN").Replace(r.engine.clean(s))
 	const width = 140
@@ -316,7 +313,7 @@ func (r *run) observed(e transcript.Entry) string {
 	return fmt.Sprintf("#%d %s", e.Seq, r.Line(e))
 }
 
-// stderr is the last n bytes the agent wrote to stderr.
+// stderr returns the last n bytes that the agent wrote to stderr.
 func (r *run) stderr(n int) string {
 	var b []byte
 	for e := range r.t.All() {
@@ -341,7 +338,7 @@ func lastLines(s string, n int) string {
 	return strings.Join(lines, "\n")
 }
 
-// process is the state of the agent, for a failure.
+// process returns the state of the agent's process, for a failure message.
 func (r *run) process() string {
 	agent := r.Agent()
 	if agent == nil {
@@ -398,19 +395,19 @@ func (r *run) StartAdvice(f *transcript.Failure) string {
 	return "run the command by hand: it has to speak ACP on stdin and stdout, perhaps behind a flag such as --acp"
 }
 
-// Perturbation is what an editor may do without meaning anything by it: a
-// scenario has to come out the same. The zero value changes nothing.
+// Perturbation is what an editor may do differently without changing the meaning. A scenario must have the same result
+// with it. The zero value changes nothing.
 type Perturbation struct {
-	// Split writes frames in pieces of so many bytes; 0 writes them whole. A
-	// script that shapes its writes has its way.
+	// Split writes frames in pieces of this many bytes; 0 writes them whole. A script that sets the shape of its
+	// writes overrides it.
 	Split int
 	// Pace delays reads and answers.
 	Pace transport.Pace
-	// How says what is done, for the reader.
+	// How describes the changes to the reader.
 	How []string
 }
 
-// perturb does to an agent's connection what the engine was told to.
+// perturb applies the engine's Perturbation to an agent's connection.
 func (r *run) perturb(ctx context.Context, a *transport.Agent) error {
 	p := r.engine.Perturb
 	if len(p.How) == 0 {

@@ -13,9 +13,9 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// doubts are the kinds of waits that were in vain. A broken agent that lets every turn hang
-// makes each scenario wait; the first pays for all of a kind: those after it wait a short time,
-// and before that counts one of them is played again at full length, see confirm.
+// doubts records which kinds of waits have timed out. With a broken agent whose turns all hang, every scenario would
+// wait for the full timeout. Instead, only the first wait of a kind does; later ones are short. Before a short wait
+// counts, one scenario of its kind is played again at full length, see confirm.
 type doubts struct {
 	mu      sync.Mutex
 	slowest map[string]time.Duration // of the waits of a kind that were not in vain
@@ -27,15 +27,15 @@ func newDoubts() *doubts {
 	return &doubts{slowest: map[string]time.Duration{}, vain: map[string]bool{}}
 }
 
-// Doubting is the engine with shorter waits of each kind that was in vain before. What comes of a wait that was
-// cut short, see results.Vain, counts only if the engine itself plays it too.
+// Doubting returns an engine that shortens waits of each kind that timed out before. A result that rests on a
+// shortened wait, see results.Vain, counts only after a run with full waits confirms it.
 func (e Engine) Doubting() Engine {
 	e.doubts = newDoubts()
 	return e
 }
 
-// Brief is the engine with shorter waits of each kind, by what Doubting has learned so far. It tells fast whether
-// something is worth a run with all the time that it may take.
+// Brief returns an engine that shortens all waits, by what Doubting has learned so far. It tells quickly whether
+// something is worth a run with full timeouts.
 func (e Engine) Brief() Engine {
 	brief := newDoubts()
 	brief.every = true
@@ -48,13 +48,13 @@ func (e Engine) Brief() Engine {
 	return e
 }
 
-// A doubted wait may take so many times as long as the slowest of its kind did, and at least
-// shortestDoubt: a good agent is not as fast in each scenario.
+// A shortened wait lasts timesSlowest times the slowest successful wait of its kind, and at least shortestDoubt,
+// because a good agent is slower in some scenarios than in others.
 const timesSlowest = 10
 
 var shortestDoubt = 2 * time.Second
 
-// limit is how long a wait may take for which a scenario has full.
+// limit returns the timeout of a wait of this kind, whose normal timeout is full.
 func (d *doubts) limit(kind string, full time.Duration) time.Duration {
 	if d == nil {
 		return full
@@ -80,7 +80,7 @@ func (d *doubts) ended(kind string, took time.Duration, vain bool) {
 	}
 }
 
-// waitFor bounds a wait for something of a kind that the agent does.
+// waitFor returns a context that bounds the wait for something of this kind that the agent does.
 func (r *run) waitFor(
 	ctx context.Context, kind, name string, full time.Duration,
 ) (context.Context, context.CancelFunc) {
@@ -106,8 +106,8 @@ func (r *run) waitFor(
 	}
 }
 
-// cutShort says why a wait that ran out proves nothing, "" if each had its full time: what takes
-// longer than a doubted wait may is slow, and not broken.
+// cutShort returns why a wait that timed out proves nothing, "" if every wait had its full time. An agent that exceeds
+// a shortened wait is slow, not necessarily broken.
 func cutShort(res *results.Result) string {
 	if slices.ContainsFunc(res.Vain, func(v results.Vain) bool { return v.Cut }) {
 		return "such a wait was in vain in other scenarios, and had a short time here: they show what is wrong"
@@ -115,7 +115,7 @@ func cutShort(res *results.Result) string {
 	return ""
 }
 
-// doubtful is a result that rests on a wait that was cut short.
+// doubtful is a result that rests on a shortened wait.
 type doubtful struct {
 	scenario *Scenario
 	number   int
@@ -123,9 +123,9 @@ type doubtful struct {
 	kind     string
 }
 
-// confirm decides what becomes of the results that rest on waits which were cut short. Of each
-// kind one scenario is played again with all the time it may take. If that is in vain too, the
-// others stand; else all of them are played again.
+// confirm decides whether the results that rest on shortened waits count. Of each kind it plays one scenario again
+// with full timeouts. If that wait times out too, the other results of the kind count; else their scenarios are all
+// played again.
 func (x *execution) confirm(ctx context.Context) {
 	doubted := x.doubtful
 	x.engine.doubts, x.engine.pool, x.plan.Budget = nil, nil, 0 // each alone, once

@@ -10,8 +10,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// effects logs what changed in the workspace while a turn ran, as soon as that has ended. The
-// script goes on when that is done, so that what it writes is not taken for the agent's.
+// effects logs, as soon as a turn has ended, which files of the workspace changed during it. The script waits for
+// that, so that its own writes are not taken for the agent's.
 type effects struct {
 	looking sync.Mutex // guards last; no observer takes it
 	last    workspace.Snapshot
@@ -20,7 +20,7 @@ type effects struct {
 	done  *sync.Cond
 	ended int          // turns that are still to be looked at
 	open  map[int]bool // prompts without an end, by Seq
-	// others: somebody else than the agent changed files while a turn was open.
+	// others is set if somebody other than the agent changed files while a turn was open.
 	others bool
 }
 
@@ -33,10 +33,10 @@ func (x *effects) wait() {
 	}
 }
 
-// changes is what an entry of kind transcript.Changed says.
+// changes is the content of an entry of kind transcript.Changed.
 type changes struct {
-	// Turn is the Seq of the prompt, 0 if somebody else may have changed files too. Root is the
-	// directory of the paths. Cut says why not all was looked at.
+	// Turn is the Seq of the prompt, 0 if somebody other than the agent may have changed files too. Root is the
+	// directory that the paths are relative to. Cut says why some files were not looked at.
 	Turn  int       `json:"turn"`
 	Root  string    `json:"root"`
 	Files []changed `json:"files"`
@@ -51,10 +51,10 @@ type changed struct {
 	Mode string `json:"mode,omitempty"` // whether it can be executed, if that changed
 }
 
-// keptText is how many bytes of a file's text an entry holds.
+// keptText is the largest text of a file, in bytes, that an entry holds.
 const keptText = 4 << 10
 
-// turns follows the turns of a run. It is an observer of the transcript.
+// turns tracks the open turns of a run. It observes the transcript.
 func (r *run) turns(e transcript.Entry) {
 	x := &r.effects
 	x.mu.Lock()
@@ -73,8 +73,8 @@ func (r *run) turns(e transcript.Entry) {
 	}
 }
 
-// lookAtTurn logs what changed until a turn ended. What the agent asked the editor to write is
-// written first: an agent may end its turn without waiting for the answer.
+// lookAtTurn logs the files that changed until a turn ended. It first waits until the editor has written the files
+// that the agent asked for: an agent may end its turn without waiting for the answer.
 func (r *run) lookAtTurn(conn int, session string, prompt int) {
 	x := &r.effects
 	ctx, cancel := context.WithTimeout(context.Background(), r.engine.StepTimeout)
@@ -95,7 +95,7 @@ func (r *run) lookAtTurn(conn int, session string, prompt int) {
 	x.done.Broadcast()
 }
 
-// logChanges logs what changed since the last look; x.looking is held.
+// logChanges logs the files that changed since the last look. The caller holds x.looking.
 func (r *run) logChanges(ctx context.Context, conn int, session string, prompt int) {
 	before, now := r.effects.last, r.look(ctx)
 	r.effects.last = now
@@ -112,7 +112,7 @@ func (r *run) logChanges(ctx context.Context, conn int, session string, prompt i
 	}
 }
 
-// changedByOthers logs what somebody else than the agent may have changed.
+// changedByOthers logs changes that somebody other than the agent may have made.
 func (r *run) changedByOthers(ctx context.Context) {
 	x := &r.effects
 	x.looking.Lock()

@@ -21,34 +21,33 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// Engine runs scenarios against the agent of one profile. It is not changed by
-// running; many scenarios may run at once. Profile and Protocol are needed, the rest has
-// useful zero values.
+// Engine runs scenarios against the agent of one profile. Running does not change it; many scenarios may run at once.
+// Profile and Protocol are required; the zero values of the other fields are useful defaults.
 type Engine struct {
 	Profile *agents.Profile
-	// Protocol is what the agent speaks. It is needed.
+	// Protocol is the protocol that the agent speaks. It is required.
 	Protocol *Protocol
-	// Self is the path of this program: it is the keeper of agents, and the
-	// reference agent. "" runs agents without a keeper.
+	// Self is the path of this program, which also serves as the keeper of agents and as the reference agent. "" runs
+	// agents without a keeper.
 	Self string
 	// ExtraArgs are added to the agent's command line.
 	ExtraArgs []string
-	// Command is the command line, as the user would type it again.
+	// Command is the command line that repeats this run.
 	Command string
 	// Tool is the name and version of this program, for headers.
 	Tool string
 	// Out is the directory for artifacts; "" writes none.
 	Out string
-	// Temp is where runs get their directories; "" is the system's place.
+	// Temp is the parent of the runs' directories; "" is the system's directory for temporary files.
 	Temp string
-	// Cwd is where the user is, absolute; Host the environment as os.Environ
-	// gives it; PassEnv the names to pass to the agent.
+	// Cwd is the user's working directory, absolute. Host is the environment, as from os.Environ. PassEnv names the
+	// variables of Host that the agent gets.
 	Cwd     string
 	Host    []string
 	Env     map[string]string
 	PassEnv []string
 
-	// Golden is where goldens are; nil compares none.
+	// Golden holds the goldens; nil compares none.
 	Golden *golden.Store
 	// Update writes goldens instead of comparing; GoldenRequired makes a
 	// missing one a failure.
@@ -56,16 +55,14 @@ type Engine struct {
 	// Complete says that the scenarios of RunAll are a whole collection, so that
 	// a golden without a scenario is stale.
 	Complete bool
-	// Unfiltered says that no filter left scenarios of the collection out.
-	// Otherwise a known failure whose scenario is a glob is never stale: what it
-	// was written for may be among those.
+	// Unfiltered says that no filter left scenarios of the collection out. If one did, a known failure whose scenario
+	// is a glob is never stale: it may be for a scenario that was left out.
 	Unfiltered bool
-	// Known are failures that are expected, beside those of the profile.
+	// Known are expected failures, in addition to those of the profile.
 	Known []agents.KnownFailure
 
-	// AskMode is the mode in which the agent asks for permission, if it is known to ask for none in
-	// the mode in which its sessions begin; else "". What is skipped for want of a question is
-	// played again in it.
+	// AskMode is the mode in which the agent asks for permission, if it is known not to ask in its initial mode; else
+	// "". Scenarios that are skipped because the agent asked nothing are played again in this mode.
 	AskMode string
 	// startMode is the mode that new sessions are set to; "" leaves them as they are.
 	startMode string
@@ -75,66 +72,63 @@ type Engine struct {
 	Timeout     time.Duration // of a scenario; 0 means the profile's, else 60 s
 	StepTimeout time.Duration // of a line; 0 means the profile's, else 10 s
 	Grace       time.Duration // of each step of ending an agent; 0 means 2 s
-	// Linger is how long a transcript stays open after the last line without
-	// a frame, while the agent has nothing to do; nil means 250 ms for scenarios
-	// tagged cancel, load or close, and nothing for others.
+	// Linger is how long a transcript stays open after the last line, counted since the last frame, while the agent
+	// has nothing to do. Nil means 250 ms for scenarios tagged cancel, load or close, and 0 for others.
 	Linger *time.Duration
 	// NoFurther leaves out the turn that follows the last line of a scenario.
 	NoFurther bool
 	// Debug turns all timeouts off and calls Launched before initialize.
 	Debug    bool
 	Launched func(id string, pid int)
-	// NoTrap leaves agents the network without a proxy. By default they are told
-	// of one that refuses what is not on this machine, notes it, and so makes
-	// findings; launchers that may have to fetch the agent are not.
+	// NoTrap leaves agents the network without a proxy. By default they get a proxy that refuses connections to other
+	// machines and logs them as findings. Launchers that may have to fetch the agent get none.
 	NoTrap bool
-	// Connect reaches the agent as the connection conn of the run that t logs: the one
-	// whose URL the launch names, or one within this process in place of the command.
-	// Nil: commands are run, and an agent at a URL cannot be.
+	// Connect connects to the agent as connection conn of the run that t logs: to the agent at the launch's URL, or to
+	// one within this process instead of the command. If it is nil, commands are run, and an agent at a URL is an
+	// error.
 	Connect func(ctx context.Context, t *transcript.Transcript, conn int, launch agents.Launch) (*transport.Agent, error)
-	// Through puts something between the editor and each agent that is a command; nil nothing.
+	// Through wraps the transport of each agent that is a command; nil wraps nothing.
 	Through func(transport.Transport) transport.Transport
-	// Isolate runs agents where they reach the servers of the run and nothing else,
-	// see its directories and what they need to run and nothing else, and no process but
-	// their own; see isolate.CheckView. It needs Self.
+	// Isolate restricts agents to the servers of the run, the run's directories, the files that they need to run, and
+	// their own processes; see isolate.CheckView. It needs Self.
 	Isolate bool
-	// NetworkOnly is why an isolated agent is kept from the network alone, see
-	// isolate.Check; "" if it is kept from more.
+	// NetworkOnly is the reason why only the network of an isolated agent is restricted, see isolate.Check; "" if its
+	// view of files and processes is restricted too.
 	NetworkOnly string
 	// Readable are more files and directories that an isolated agent sees, absolute.
 	Readable []string
 	// Keep moves the directory of each run to Out instead of removing it.
 	Keep bool
-	// Step is told what each running scenario does.
+	// Step is called with a description of each step of a running scenario.
 	Step func(id, step string)
-	// Secrets are taken out of all that a run writes and shows; nil takes none out.
+	// Secrets are removed from everything that a run writes and shows; nil removes none.
 	Secrets *secret.Finder
-	// Redact makes what takes them out of the entries of one transcript, on their way
-	// to the disk; nil changes nothing.
+	// Redact returns a function that removes secrets from the entries of one transcript before they are written to
+	// disk; nil changes nothing.
 	Redact func() func(transcript.Entry) transcript.Entry
-	// Folder is the directory Out, opened before anything of an agent ran; nil opens it.
+	// Folder is the directory Out, opened before any agent ran; nil opens it.
 	Folder *evidence.Folder
-	// Began is when the command began that runs; zero is when its run does.
+	// Began is when the running command began; zero means when the run begins.
 	Began time.Time
-	// below is where in Folder the scenarios of a round are.
+	// below is the path in Folder of the scenarios of a round.
 	below string
-	// memory is how many bytes of a transcript are kept in memory; 0 means 64 MiB.
+	// memory is how many bytes of a transcript stay in memory; 0 means 64 MiB.
 	memory int
-	// Perturb is what the editor does without meaning anything by it.
+	// Perturb changes how the editor behaves without changing the meaning.
 	Perturb Perturbation
-	// Share lets scenarios that need no process of their own run in one that others
-	// ran in before. What does not pass there runs again alone, and that counts.
+	// Share lets scenarios that need no process of their own run in one that other scenarios used before. A scenario
+	// that does not pass there runs again alone, and only that result counts.
 	Share bool
 	pool  *pool   // of RunAll; nil shares nothing
 	share *sharer // of one scenario; nil runs it alone
-	// doubts are of RunAll; nil gives each wait all the time it may take.
+	// doubts are shared by the scenarios of RunAll; nil gives each wait its full timeout.
 	doubts *doubts
-	// Slot, if set, is called when a run has nothing left to do but to listen,
-	// so that another may begin; what it returns, when it has listened.
+	// Slot, if set, is called when a run only has to listen, so that another run may begin. The run calls the function
+	// that it returns when it has listened.
 	Slot func(id string) (listened func())
 }
 
-// How long a scenario, and a line of it, may take where nobody says.
+// Default timeouts of a scenario and of a line.
 const (
 	DefaultTimeout     = time.Minute
 	DefaultStepTimeout = 10 * time.Second
@@ -153,7 +147,7 @@ func (e *Engine) redactor() func(transcript.Entry) transcript.Entry {
 	return e.Redact()
 }
 
-// clean is a text without secrets.
+// clean returns text without secrets.
 func (e *Engine) clean(text string) string {
 	if e.Secrets == nil {
 		return text
@@ -169,7 +163,7 @@ func (e *Engine) withDefaults() *Engine {
 	return &c
 }
 
-// attempt runs a scenario once, in a process of its own or as share says.
+// attempt runs a scenario once, in a process of its own or in a shared one if share is set.
 func (e *Engine) attempt(ctx context.Context, s *Scenario) results.Result {
 	began := time.Now()
 	res := results.Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Verdict: results.Pass, Started: began}
@@ -241,16 +235,14 @@ func (r *run) play(ctx context.Context, res *results.Result) {
 	res.Notes = append(res.Notes, lists.Map(problems, error.Error)...)
 }
 
-// concludes reports whether the script got to an end of its own, good or bad,
-// rather than being cut off.
+// concludes reports whether the script ended by itself, with success or a miss, and was not cut off.
 func (r *run) concludes(err error) bool {
 	var m *Miss
 	var s *Skipped
 	return err == nil || errors.As(err, &m) || errors.As(err, &s)
 }
 
-// look takes a snapshot of what the agent left in the workspace, in a hurry if
-// the run was interrupted.
+// look takes a snapshot of the workspace. It takes at most two seconds if the run was interrupted.
 func (r *run) look(ctx context.Context) workspace.Snapshot {
 	patience := time.Minute // Take has its own
 	if ctx.Err() != nil {
@@ -265,7 +257,7 @@ func (r *run) look(ctx context.Context) workspace.Snapshot {
 	return after
 }
 
-// artifacts writes what belongs to this run into the out directory.
+// artifacts writes the run's artifacts into the out directory.
 func (r *run) artifacts(res *results.Result, workspace string) {
 	if r.engine.Out == "" {
 		return

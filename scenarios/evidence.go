@@ -13,7 +13,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// folder is where a run keeps what it saw, and where in it.
+// folder returns the folder for a run's artifacts, and the path below it.
 func (e *Engine) folder() (*evidence.Folder, string, error) {
 	if e.Folder != nil {
 		return e.Folder, e.below, nil
@@ -27,8 +27,8 @@ func (r *run) artifact(name string) string {
 	return filepath.Join(r.below, filepath.FromSlash(r.scenario.ID), name)
 }
 
-// seal makes sure that the transcript is the one that was written. One that another
-// program wrote to is written anew from memory, or judges nothing.
+// seal checks that nobody else wrote to the transcript's file. If another program did, the transcript is written again
+// from memory; if that is impossible, the result is an error.
 func (r *run) seal(res *results.Result) error {
 	if r.log == nil {
 		return nil
@@ -52,8 +52,8 @@ func (r *run) seal(res *results.Result) error {
 	return nil
 }
 
-// inspect looks whether all that was kept is still there when nothing of an agent
-// runs any more. No verdict stands without its transcript.
+// inspect checks, after the last agent has ended, that no kept file was removed or changed. A result whose files were
+// is an error.
 func (e *Engine) inspect(run *results.Run) {
 	if e.Folder == nil {
 		return

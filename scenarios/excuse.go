@@ -8,19 +8,19 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// denial is how an agent words that the user refused. It excuses nothing if the user did not.
+// denial matches an agent's statement that the user refused. It excuses nothing if the user did not refuse.
 var denial = lazy.Regexp(`(?i)\buser\b.{0,40}\b(reject|den(y|ied)|declin|refus|disallow|cancel)` +
 	`|\b(reject|denied|declin|refus|disallow|cancel)\w* by (the )?user`)
 
-// trouble is a tool call that failed, or of which the agent showed nothing, and what it told the
-// editor or its model.
+// trouble is a tool call that failed, or that the agent did not show. say is what the agent told the editor or its
+// model about the call.
 type trouble struct {
 	seq      int
 	how, say string
 	hidden   bool // nothing was shown
 }
 
-// calls are the tool calls of a session, as far as its log is read.
+// calls are the tool calls of a session, up to the log entry read last.
 type calls struct {
 	shown   map[string]int // calls that the agent has shown, and what else it did: the Seq at which it began
 	results int            // that its model was told
@@ -28,9 +28,9 @@ type calls struct {
 	unshown []trouble      // the results that it told last
 }
 
-// troubles returns the tool calls that did not work although the editor did not stand against
-// them, and the agent does not say so. What shows a call may be logged after the model request
-// with its result, but before the next one.
+// troubles returns the tool calls that failed although the editor did not refuse them and the agent does not report a
+// refusal. An update that shows a call may be logged after the model request with the call's result, but before the
+// next model request.
 func (r *run) troubles() []trouble {
 	var found []trouble
 	sessions := map[string]*calls{}
@@ -72,7 +72,7 @@ func (r *run) troubles() []trouble {
 	return found
 }
 
-// told takes in the results that a model request holds.
+// told records the tool results that a model request contains.
 func (c *calls) told(e transcript.Entry, stands func(since int, text string) bool) {
 	for text := range e.JSON().Get("results").Items() {
 		c.results++
@@ -84,9 +84,8 @@ func (c *calls) told(e transcript.Entry, stands func(since int, text string) boo
 	c.since = e.Seq
 }
 
-// excuse returns why a miss of what was to come of a tool call says nothing about
-// the agent's duties: a tool call failed before the next prompt that the script sent
-// after the miss. It is "" if nothing excuses the miss.
+// excuse returns why a miss of an effect of a tool call proves nothing: a tool call failed before the next prompt that
+// the script sent after the miss. It returns "" if nothing excuses the miss.
 func (r *run) excuse(m *Miss) string {
 	if why := r.passedOn(m.by); why != "" {
 		return why
@@ -110,9 +109,9 @@ func (r *run) excuse(m *Miss) string {
 	return fmt.Sprintf("%s: %q (#%d)", t.how, transcript.Clip(r.Plain(t.say), 300), t.seq)
 }
 
-// passedOn says that an error with which a turn ended is one that the editor gave to
-// a request of the agent in that turn: an agent may fail a tool call with it, or the
-// prompt.
+// passedOn returns a reason if the error with which a turn ended has the code of an error with which the editor
+// answered a request of the agent in that turn; else "". An agent may fail the tool call or the whole prompt with such
+// an error.
 func (r *run) passedOn(end transcript.Entry) string {
 	code := end.JSON().Path("error.code")
 	if end.Source != transcript.Agent || !r.endsTurn(end) || !code.Exists() {
@@ -127,9 +126,9 @@ func (r *run) passedOn(end transcript.Entry) string {
 	return ""
 }
 
-// retrying returns why a wait that ran out says nothing of the agent: since the
-// editor's last word, which was a prompt, it has asked the model for the same reply
-// again, and may pause ever longer before it gives up. It is "" if it has not.
+// retrying returns why a wait that timed out proves nothing: since the prompt, which was the editor's last message,
+// the agent has asked the model for the same reply again, and may pause ever longer before it gives up. It returns ""
+// if the agent has not.
 func (r *run) retrying() string {
 	prompts := r.prompts()
 	if len(prompts) == 0 {

@@ -30,8 +30,7 @@ func compileExec(l *Line) Step {
 	}
 }
 
-// exec runs a check of the user's in any language. The program is the user's,
-// so it runs with the user's environment.
+// exec runs the user's own check, a program in any language, with the user's environment.
 func (r *run) exec(ctx context.Context, b *Branch, l *Line, argv []string) error {
 	wait, cancel := r.StepTimeout(ctx, 0)
 	defer cancel()
@@ -73,7 +72,7 @@ func (r *run) exec(ctx context.Context, b *Branch, l *Line, argv []string) error
 	return l.Fault(fmt.Errorf("running %s: %w", argv[0], err))
 }
 
-// mostOutput of a program is kept, in bytes.
+// mostOutput is how many bytes of a program's output are kept.
 const mostOutput = 1 << 20
 
 // head keeps the beginning of what is written to it.
@@ -84,7 +83,7 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// runToEnd runs a program and ends what it leaves behind.
+// runToEnd runs a program and kills the processes that it leaves behind.
 func (r *run) runToEnd(c *exec.Cmd) error {
 	process.Lead(c)
 	if err := process.StartChild(c, c.Start); err != nil {

@@ -7,24 +7,24 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// What an agent may say in one scenario. No agent has so much to say in a scripted
-// conversation, and what must be judged, shown and kept has to end somewhere.
+// Limits on an agent's output in one scenario. A scripted conversation needs far less, and the output must be judged,
+// shown and kept.
 const (
 	mostEntries = 100_000
 	mostBytes   = 256 << 20
-	// longestLine is the longest line that is read as a frame, in bytes.
+	// longestLine is the longest line, in bytes, that is read as a frame.
 	longestLine = 32 << 20
 )
 
-// flood counts what an agent makes the log hold: its frames, what it asks of the
-// model, of other machines, of the network and of terminals. The lock of the log guards it.
+// flood counts the entries and bytes that an agent adds to the log: its frames, and its requests to the model, other
+// machines, the network and terminals. The log's lock guards it.
 type flood struct {
 	entries int
 	bytes   int64
 	why     atomic.Pointer[string] // it was too much
 }
 
-// measure observes an entry, and kills an agent that floods the log.
+// measure counts an entry, and kills an agent that exceeds the limits.
 func (r *run) measure(e transcript.Entry) {
 	switch e.Source {
 	case transcript.Agent, transcript.Model, transcript.Terminal, transcript.Process, transcript.Network:

@@ -83,8 +83,8 @@ func (b *Branch) await(ctx context.Context, l *Line, p *language.Pattern, within
 	return b.unmet(l, x, o)
 }
 
-// lookFrom returns the session whose cursor the line moves, and the Seq after which it looks.
-// It tells x which turn is open there.
+// lookFrom returns the session whose cursor the line moves, and the Seq after which the line looks. It sets x.prompt
+// to the session's open prompt.
 func (b *Branch) lookFrom(x *bound, p *language.Pattern) (looked *Session, after int) {
 	looked, after = b.Session(), b.At()
 	about := b.sessionOf(x)
@@ -109,7 +109,7 @@ func (b *Branch) lookFrom(x *bound, p *language.Pattern) (looked *Session, after
 	return looked, after
 }
 
-// unmet is the miss of a line whose pattern did not come.
+// unmet returns the Miss of a line whose pattern did not match.
 func (b *Branch) unmet(l *Line, x *bound, o transcript.Outcome) *Miss {
 	f := b.Failure(l, o)
 	f.Expected = []string{x.text}
@@ -126,8 +126,8 @@ func (b *Branch) unmet(l *Line, x *bound, o transcript.Outcome) *Miss {
 	case OneOf(b.protocol().EndReason, x.Arg) && b.endedWithoutError(o.Entry):
 		miss.turnEnd = o.Entry.Seq
 	}
-	// Without what had to open, or before any check and outside of what a
-	// requirement asks, there is no situation to judge.
+	// If the awaited entry would have created the situation, or no check with a requirement is open, there is no
+	// situation to judge.
 	opens := x.of.Opens || x.of.InnerArg != nil && x.of.InnerArg(x.Arg)
 	if c := b.run.check(); opens || !miss.Effect && (c.decl == nil || len(c.decl.Requirements) == 0) {
 		miss.Verdict = results.Inconclusive
@@ -139,7 +139,7 @@ func (b *Branch) sessionOf(x *bound) *Session {
 	return b.run.lastSession(func(s *Session) bool { return s.ID == x.Session })
 }
 
-// quiet waits until no frame of the agent has come for d.
+// quiet waits until the agent has sent no frame for d.
 func (b *Branch) quiet(ctx context.Context, l *Line, d, longest time.Duration) error {
 	if err := b.Begin(ctx); err != nil {
 		return err
@@ -168,8 +168,7 @@ func (b *Branch) quiet(ctx context.Context, l *Line, d, longest time.Duration) e
 	}
 }
 
-// file waits until a file is there, or the turn within which it was to be made
-// has ended. Without it there is no situation to judge.
+// file waits until a file exists. It returns an inconclusive Miss if the turn ends first, or after the timeout.
 func (b *Branch) file(ctx context.Context, l *Line, name script.Word, about string, within time.Duration) error {
 	if err := b.Begin(ctx); err != nil {
 		return err
@@ -189,12 +188,12 @@ func (b *Branch) file(ctx context.Context, l *Line, name script.Word, about stri
 	wait, cancel := b.StepTimeout(ctx, within)
 	defer cancel()
 	for {
-		// Looked for before the file is: a command may make it just before.
+		// Look at the turn before the file: a command may create the file just before the turn ends.
 		glance, stop := context.WithTimeoutCause(wait, 10*time.Millisecond, errGlance)
 		o := b.run.t.Await(glance, prompt, ends)
 		stop()
 		if b.run.lstat(file) == nil {
-			// What the agent said before it made the file came before it.
+			// The agent's output from before it created the file must be logged first.
 			if agent := b.Agent(); agent != nil {
 				agent.CatchUp(wait)
 			}

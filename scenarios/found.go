@@ -12,13 +12,13 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// meant reports whether a finding is about what the scenario does on purpose.
+// meant reports whether a finding is about something that the scenario does on purpose.
 func (r *run) meant(f rules.Finding) bool {
 	return f.Side == rules.OfClient &&
 		(r.state.allExcused || slices.ContainsFunc(f.Entries, func(seq int) bool { return r.state.excused[seq] }))
 }
 
-// finding is a rule's finding in the form of results.
+// finding converts a rule's finding into a results.Finding.
 func (r *run) finding(f rules.Finding) results.Finding {
 	out := results.FindingOf(f)
 	out.Point, out.Message, out.Detail = f.Point, r.Plain(f.Message), r.Plain(f.Detail)
@@ -35,7 +35,7 @@ func (r *run) Plain(s string) string {
 	return strings.NewReplacer(r.box.Work, "$WORK", r.box.Home, "$HOME", r.box.Root, "$RUN").Replace(s)
 }
 
-// around is the entries a finding names and the frames next to the last one.
+// around returns, as lines, the entries that a finding names and the frames next to the last of them.
 func (r *run) around(seqs []int) []string {
 	last := slices.Max(seqs)
 	want := lists.Set(seqs)
@@ -56,7 +56,7 @@ func (r *run) around(seqs []int) []string {
 	return lines
 }
 
-// leftovers are findings about the end of the agent, which no frame shows.
+// leftovers returns findings about the end of the agent, which no frame shows.
 func (r *run) leftovers() []results.Finding {
 	var out []results.Finding
 	if why := r.flood.why.Load(); why != nil {
@@ -87,10 +87,10 @@ func (r *run) leftovers() []results.Finding {
 	return out
 }
 
-// prompts are the Seqs of all prompts of the run.
+// prompts returns the Seqs of all prompts of the run.
 func (r *run) prompts() []int { return seqsOf(r.t.All(), r.protocol().Prompts) }
 
-// seqsOf returns the Seqs of the entries that fit. It holds no entry, since there may be more than memory takes.
+// seqsOf returns the Seqs of the entries that fit. It keeps no entry, because the entries may not fit into memory.
 func seqsOf(entries iter.Seq[transcript.Entry], fits func(transcript.Entry) bool) (seqs []int) {
 	for e := range entries {
 		if fits(e) {
@@ -100,12 +100,12 @@ func seqsOf(entries iter.Seq[transcript.Entry], fits func(transcript.Entry) bool
 	return seqs
 }
 
-// markTurns notes whether the model server was reached where the script prompted
-// the agent and had replies for it, and which findings are about a turn.
+// markTurns sets whether the agent reached the model server, whether it failed to although the script prompted it and
+// had replies, and which findings are about a turn.
 func (r *run) markTurns(res *results.Result) {
 	prompts := r.prompts()
 	wire, _ := r.model.Learned()
-	// One that asks and is refused, for what it asks or by its key, has reached it.
+	// An agent whose model request is refused, for its content or its key, has reached the server.
 	res.Reached = wire != "" || lists.Any(r.t.All(), func(e transcript.Entry) bool {
 		return e.Kind == transcript.ModelRequest && e.JSON().Get("tools").Exists()
 	})
@@ -115,7 +115,7 @@ func (r *run) markTurns(res *results.Result) {
 	}
 }
 
-// missedInTurn reports whether a line of the check missed after the first prompt.
+// missedInTurn reports whether a line of the check missed after the script's first prompt.
 func (r *run) missedInTurn(c *checkState) bool {
 	prompts := r.prompts()
 	return len(prompts) > 0 && slices.ContainsFunc(c.misses, func(m *Miss) bool { return m.at >= prompts[0] })

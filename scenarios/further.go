@@ -11,16 +11,15 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// What the user and the model say in the further turn. No scenario says the same.
+// The texts of the user and the model in the further turn. No scenario uses the same.
 const (
 	furtherPrompt = "One more thing: say that you are ready for what comes next."
 	furtherReply  = "Ready for what comes next, whatever it may be."
 )
 
-// further plays one plain turn after the last check, in a session that has nothing
-// else to do: what a scenario left behind often shows only there. It adds a check of
-// its own, of class warn: that the turn ends well, and with what the model said. Goldens
-// end before it.
+// further plays one plain turn after the last check, in a session that is otherwise idle: the consequences of a
+// scenario often show only there. It adds a check of class warn: the turn must end normally, with the text that the
+// model said. Goldens end before this turn.
 func (r *run) further(ctx context.Context) {
 	p, agent := r.protocol(), r.Agent()
 	if p.Further == nil || r.engine.NoFurther || r.scenario.Further != "" || agent == nil || !r.Ready() ||

@@ -23,7 +23,7 @@ import (
 // interrupted is the reason of a result whose run was stopped from outside.
 const interrupted = "interrupted"
 
-// judge fills a result from what happened. err is how the script ended.
+// judge fills the result of a run. err is the error with which the script ended.
 func (r *run) judge(ctx context.Context, res *results.Result, err error, clean bool) {
 	if ctx.Err() != nil { // what ended with it is nobody's fault
 		res.Verdict, res.Reason = results.Error, interrupted
@@ -67,7 +67,7 @@ func (r *run) judge(ctx context.Context, res *results.Result, err error, clean b
 	}
 }
 
-// renamed says which rules that the script turns off have another id now.
+// renamed returns a note for each rule that the script turns off by an id that was renamed.
 func (r *run) renamed() (notes []string) {
 	for _, id := range slices.Sorted(maps.Keys(r.scenario.RulesOff)) {
 		if now := r.protocol().Rules.Renamed(id); now != "" {
@@ -77,11 +77,11 @@ func (r *run) renamed() (notes []string) {
 	return notes
 }
 
-// judgeRules adds what the rules found, and what the engine itself saw of the agent.
+// judgeRules adds the findings of the rules and of the engine itself.
 func (r *run) judgeRules(res *results.Result, err error, clean bool) {
 	var m *Miss
-	// Where a situation did not come about, what was left open for the script
-	// to go on from is not the agent's debt.
+	// If the situation to judge did not come about, requests that are still open are not the agent's fault: the script
+	// was to go on with them.
 	if errors.As(err, &m) && m.Verdict == 0 && m.Failure.Timer != "" {
 		if m.why = cmp.Or(r.retrying(), cutShort(res)); m.why != "" {
 			m.Verdict, m.Failure.Reason = results.Inconclusive, m.why
@@ -92,7 +92,7 @@ func (r *run) judgeRules(res *results.Result, err error, clean bool) {
 	for _, f := range r.checker.Finish(rules.End{Clean: clean && !r.state.killed && !brokeOff, Linger: res.Linger}) {
 		switch {
 		case r.meant(f):
-		// A lint about our own editor breaks nothing: it is no fault of the run.
+		// A lint about our own editor does not make the run fail.
 		case f.Class == rules.Info, f.Class == rules.Lint && f.Side == rules.OfClient:
 			res.Notes = append(res.Notes, f.Rule+": "+r.Plain(f.Message))
 		default:
@@ -104,7 +104,8 @@ func (r *run) judgeRules(res *results.Result, err error, clean bool) {
 	res.Evidence, res.Support = r.checker.Evidence(), r.checker.Support()
 }
 
-// ending notes how the script ended: the miss that ended it, or what kept it from running.
+// ending returns the Miss that ended the script, nil if none did. It puts an error that kept the script from running
+// into res.
 func (r *run) ending(res *results.Result, err error) (fatal *Miss) {
 	var skipped *Skipped
 	var timer *timerError
@@ -132,9 +133,8 @@ func (r *run) ending(res *results.Result, err error) (fatal *Miss) {
 	return fatal
 }
 
-// heardOf reports whether the agent has said something in the time that one line may take
-// before its input was closed at the end: then it is no agent that hangs, but one that needs
-// more time.
+// heardOf reports whether the agent said something within the last step timeout before its input was closed. If so,
+// the agent does not hang but needs more time.
 func (r *run) heardOf() bool {
 	var last, before, end time.Duration
 	for e := range r.t.All() {
@@ -148,8 +148,7 @@ func (r *run) heardOf() bool {
 	return before > 0 && end-before < r.engine.StepTimeout
 }
 
-// judgeSkip judges a scenario that turned out not to apply, in its middle
-// perhaps: what failed before that has failed.
+// judgeSkip judges a scenario that turned out not to apply, perhaps in its middle. Failures from before that count.
 func (r *run) judgeSkip(res *results.Result, sk *Skipped) {
 	r.state.checks = slices.DeleteFunc(r.state.checks, func(c *checkState) bool { return c.decl != nil && !c.reached })
 	r.judgeChecks(res, nil)
@@ -248,7 +247,7 @@ func (r *run) judgeUnchecked(res *results.Result, c *checkState, unsure string) 
 	}
 }
 
-// notReached says which line ended the script before a check.
+// notReached names the line that ended the script before a check.
 func notReached(fatal *Miss) string {
 	if fatal == nil || fatal.Failure.Where == "" {
 		return "not reached"
@@ -256,7 +255,7 @@ func notReached(fatal *Miss) string {
 	return "not reached: the script ended at " + fatal.Failure.Where
 }
 
-// classOf is what a miss of the check counts as, from its requirements.
+// classOf returns the verdict that a miss of the check counts as, by its requirements.
 func (r *run) classOf(c *checkState) results.Verdict {
 	switch {
 	case c.decl.Class != 0:
@@ -269,7 +268,7 @@ func (r *run) classOf(c *checkState) results.Verdict {
 	return results.Fail
 }
 
-// verdictOf is what one miss means for its check.
+// verdictOf returns the verdict that one miss means for its check.
 func (r *run) verdictOf(m *Miss, c *checkState, res *results.Result) results.Verdict {
 	if m.Verdict != 0 {
 		return m.Verdict
@@ -283,9 +282,8 @@ func (r *run) verdictOf(m *Miss, c *checkState, res *results.Result) results.Ver
 		return m.Verdict
 	}
 	if at := max(m.turnEnd, m.turnOpen); at > 0 {
-		// The turn ended in another way than cancelled, or not at all. Whether the end may
-		// have crossed the cancel, and whether the editor keeps it from ending, is for the
-		// rule to say: it knows what was provably open.
+		// The turn ended with another reason than cancelled, or not at all. A rule decides whether the end may have
+		// crossed the cancel, or whether the editor kept the turn open: it knows which requests were provably open.
 		for _, f := range res.Findings {
 			if f.Rule == r.protocol().EndRule && slices.Contains(f.Entries, at) {
 				if f.Class == results.Inconclusive {
@@ -315,8 +313,8 @@ func (r *run) verdictOf(m *Miss, c *checkState, res *results.Result) results.Ver
 	return r.classOf(c)
 }
 
-// unsure is why checks give no verdict: a permission could not be answered as
-// scripted, or the agent wants something first; "" if none.
+// unsure returns why checks give no verdict: a permission could not be answered as scripted, or the agent wants
+// something first, such as a login. It returns "" if there is no such reason.
 func (r *run) unsure() string {
 	if why := r.protocol().Barred(r.t); why != "" {
 		return why
@@ -332,10 +330,10 @@ func (r *run) unsure() string {
 	return ""
 }
 
-// mostRemarks bounds how many are shown.
+// mostRemarks is how many remarks are shown at most.
 const mostRemarks = 200
 
-// remarks are the sentences the editor and the model server left.
+// remarks returns the remarks that the editor and the model server logged.
 func (r *run) remarks() []string {
 	var out []string
 	told := lists.Set(r.state.notes)
@@ -350,7 +348,7 @@ func (r *run) remarks() []string {
 	return out
 }
 
-// statement says what a check's requirements ask, with the first citation.
+// statement returns the text of a check's requirements, with the first citation.
 func (r *run) statement(d *language.Check) string {
 	return cmp.Or(r.protocol().Rules.Statement(d.Requirements), d.Title)
 }

@@ -64,7 +64,7 @@ func anywhere(source transcript.Source, kind transcript.Kind) func(language.Boun
 	return func(_ language.Bound, e transcript.Entry, _ bool) bool { return e.Source == source && e.Kind == kind }
 }
 
-// methodKind is the kind of a pattern that is a method.
+// methodKind returns the kind of a pattern that begins with a method.
 func (p *Protocol) methodKind() *language.Kind {
 	return &language.Kind{Name: "method", Match: func(x language.Bound, e transcript.Entry, own bool) bool {
 		return own && e.Source == transcript.Agent && OneOf(e.Method, x.Arg) &&
@@ -95,7 +95,7 @@ func (r *run) endedWithoutError(e transcript.Entry) bool {
 	return ok && reason != "error"
 }
 
-// stopReason is the reason with which an entry ends a turn, or "error".
+// stopReason returns the stop reason of a turn that an entry ends, or "error".
 func (r *run) stopReason(e transcript.Entry) string {
 	reason, _ := r.protocol().TurnEnd(e)
 	return reason

@@ -13,8 +13,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
-// unclaimed says which goldens no scenario has. Update removes them, and removed says
-// so.
+// unclaimed returns a message for each golden that belongs to no scenario. With Update it removes them, and returns
+// those messages in removed.
 func (e *Engine) unclaimed(all []*Scenario) (out, removed []string) {
 	if e.Golden != nil && e.Complete && len(all) > 0 {
 		goldens := e.goldens()
@@ -32,7 +32,7 @@ func (e *Engine) unclaimed(all []*Scenario) (out, removed []string) {
 	return out, removed
 }
 
-// expected lists the known failures of the baseline and of the profile.
+// expected returns the known failures of the baseline and of the profile.
 func (e *Engine) expected() []results.Expected {
 	return e.expectations(e.knownFailures())
 }
@@ -46,10 +46,9 @@ func (e *Engine) expectations(list []agents.KnownFailure) []results.Expected {
 	return out
 }
 
-// Rebase makes a baseline of a run: the entries of e.Known that are not stale,
-// and one more for each failure that nothing lists. The run is then judged as
-// if it had had this baseline. What no baseline can list stays a failure: an
-// agent that does not start, a scenario that hits its deadline.
+// Rebase returns a new baseline for a run: the entries of e.Known that are not stale, and one for each unlisted
+// failure. It judges the run again with that baseline. Failures that no baseline can list remain: an agent that does
+// not start, a scenario that exceeds its deadline.
 func (e *Engine) Rebase(run *results.Run) []agents.KnownFailure {
 	now := time.Now()
 	var list []agents.KnownFailure
@@ -77,8 +76,7 @@ func (e *Engine) Rebase(run *results.Run) []agents.KnownFailure {
 	return list
 }
 
-// unlisted reports whether there is a failure that no list of known failures
-// has: then a golden must not be blessed.
+// unlisted reports whether the result has a failure that is not a known failure. Its golden must not be updated then.
 func (r *run) unlisted(res *results.Result) bool {
 	for _, c := range res.Checks {
 		if c.Verdict == results.Fail && !r.isKnown(res.Names(c)...) {
@@ -97,8 +95,8 @@ func (r *run) isKnown(ids ...string) bool {
 	return verdict.Listed(r.engine.knownFailures(), r.scenario.ID, ids...)
 }
 
-// Expects says why what has these names, a check or a rule and its cause, is expected to
-// fail in a scenario, by the baseline or the profile; ok is false if it is not.
+// Expects returns why a check or finding with one of these names is expected to fail in a scenario, by the baseline or
+// the profile; ok is false if none is expected.
 func (e *Engine) Expects(scenario string, names ...string) (reason string, ok bool) {
 	for _, k := range e.knownFailures() {
 		if k.Covers(scenario, names...) && !k.Expired(time.Now()) {
@@ -108,12 +106,12 @@ func (e *Engine) Expects(scenario string, names ...string) (reason string, ok bo
 	return "", false
 }
 
-// knownFailures are those of the baseline and those of the profile, in the engine's protocol.
+// knownFailures returns the known failures of the baseline and of the profile that count in the engine's protocol.
 func (e *Engine) knownFailures() []agents.KnownFailure {
 	return e.Protocol.KnownOf(e.Profile, append(slices.Clone(e.Known), e.Profile.KnownFailures...))
 }
 
-// NewRun begins a run of the engine's agent.
+// NewRun returns an empty run of the engine's agent.
 func (e *Engine) NewRun() results.Run {
 	p := e.Profile
 	run := verdict.NewRun(e.Protocol.Version, e.Tool, e.Command, results.Agent{
@@ -130,8 +128,8 @@ func (e *Engine) NewRun() results.Run {
 	return run
 }
 
-// GoldensOf is the name under which a profile has its goldens in this protocol: the
-// profile's, with the protocol's behind it where the profile is for another one.
+// GoldensOf returns the name under which a profile keeps its goldens in this protocol: the profile's name, followed by
+// the protocol's if the profile is for another protocol.
 func (p *Protocol) GoldensOf(of *agents.Profile) string {
 	if p.own(of) {
 		return of.Name
@@ -144,9 +142,8 @@ func (p *Protocol) own(of *agents.Profile) bool {
 	return p.Name == "" || p.Name == cmp.Or(of.Protocol, language.Default)
 }
 
-// KnownOf are those of a list of known failures of a profile that count in this protocol:
-// an entry that names none counts in the profile's own. One that names a rule by an alias
-// counts for the rule.
+// KnownOf returns the known failures of a profile that count in this protocol. An entry that names no protocol counts
+// in the profile's own. The alias of a rule is replaced by the rule's id.
 func (p *Protocol) KnownOf(of *agents.Profile, list []agents.KnownFailure) (here []agents.KnownFailure) {
 	for _, k := range list {
 		if slices.Contains(k.Protocols, p.Name) || len(k.Protocols) == 0 && p.own(of) {
@@ -157,7 +154,7 @@ func (p *Protocol) KnownOf(of *agents.Profile, list []agents.KnownFailure) (here
 	return here
 }
 
-// renamed says of each known failure that names a rule by an alias what it is called now.
+// renamed returns a note for each known failure that names a rule by an alias, with the rule's id.
 func (e *Engine) renamed() (notes []string) {
 	for _, k := range append(slices.Clone(e.Known), e.Profile.KnownFailures...) {
 		if now := e.Protocol.Rules.Renamed(k.ID); now != "" {
@@ -169,7 +166,7 @@ func (e *Engine) renamed() (notes []string) {
 
 func (e *Engine) goldens() string { return e.Protocol.GoldensOf(e.Profile) }
 
-// ListedIn are the protocols that a new known failure of the engine's run names.
+// ListedIn returns the protocols that a new known failure of this engine must name; nil if it needs to name none.
 func (e *Engine) ListedIn() []string {
 	if e.Protocol.own(e.Profile) {
 		return nil

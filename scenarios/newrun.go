@@ -26,7 +26,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// inapplicable says why the scenario cannot mean anything with this profile.
+// inapplicable returns why the scenario does not apply to this profile, "" if it does.
 func (e *Engine) inapplicable(s *Scenario) string {
 	over := e.Profile.Binding()
 	if need := s.Elsewhere(over); need != "" {
@@ -41,7 +41,7 @@ func (e *Engine) inapplicable(s *Scenario) string {
 	return ""
 }
 
-// prepare makes what a run needs before its first line.
+// prepare returns a run that is ready for its first line.
 func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	r := &run{engine: e, scenario: s, client: e.Protocol.Client()}
 	st := &r.state
@@ -114,8 +114,8 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	return r, nil
 }
 
-// keepUnknown leaves what is no variable of ours in workspace files as it is:
-// they hold code, and code holds dollars.
+// keepUnknown wraps lookup so that unknown variables stay unchanged: workspace files hold code, which may contain
+// dollar signs.
 func keepUnknown(lookup func(string) (string, error)) func(string) (string, error) {
 	return func(name string) (string, error) {
 		if v, err := lookup(name); err == nil {
@@ -153,8 +153,8 @@ func (r *run) serveModel() error {
 	return err
 }
 
-// ModelOf returns what a profile says of its agent's model: the wire format, what the agent calls
-// the neutral tools, nil if that is not known, and the lanes.
+// ModelOf returns a profile's configuration of its agent's model: the wire format, the agent's names for the neutral
+// tools (nil if unknown), and the lanes.
 func ModelOf(p *agents.Profile) (c fakellm.Config, err error) {
 	c.Wire, c.Lenient = p.Model.Wire, p.Model.Strict != nil && !*p.Model.Strict
 	if p.Tools != nil {
@@ -169,8 +169,7 @@ func ModelOf(p *agents.Profile) (c fakellm.Config, err error) {
 	return c, nil
 }
 
-// expandFixed replaces the variables that are known before the run in a text
-// whose place the caller knows.
+// expandFixed replaces the variables that are known before the run. Its error has no position; the caller adds that.
 func (r *run) expandFixed(text string) (string, error) {
 	out, err := script.ExpandText("", text, r.Fixed)
 	if m, ok := errors.AsType[*language.Mistake](err); ok {
@@ -179,8 +178,8 @@ func (r *run) expandFixed(text string) (string, error) {
 	return out, err
 }
 
-// Prepare runs the set-up step of the engine's profile, if it has one, for all runs that
-// follow. An isolated engine isolates it. The error is one message for the user.
+// Prepare runs the set-up step of the engine's profile, if it has one, once for all later runs. An isolated engine
+// isolates it. The error is a message for the user.
 func (e *Engine) Prepare(ctx context.Context) error {
 	o := agents.Preparation{Keeper: e.keeper(), Sandbox: agents.Sandbox{Temp: e.Temp, Self: e.Self, Cwd: e.Cwd,
 		HostEnv: e.Host, Env: e.Env, Pass: e.PassEnv}}
@@ -197,8 +196,8 @@ func (e *Engine) Prepare(ctx context.Context) error {
 
 const greeting = "# The agent is greeted.\nfurther off 'no turn'\nstart\nneeds agent:providers\n"
 
-// Greeting starts the agent once, greets it and ends it. It returns what the agent calls
-// itself and its version, "" if it did not answer, and whether an editor can tell it where its model is.
+// Greeting starts the agent once, greets it and ends it. It returns the agent's own name and version, "" if the agent
+// did not answer, and whether an editor can tell the agent where its model is.
 func (e *Engine) Greeting(ctx context.Context) (name, version string, provided bool) {
 	own := *e
 	own.Out, own.Golden, own.Step, own.Launched, own.Share, own.Debug = "", nil, nil, nil, false, false
@@ -226,7 +225,7 @@ func newSandbox(parent string) (*workspace.Dirs, error) {
 	return workspace.MakeDirs(root)
 }
 
-// difference is the change from one snapshot to the next, as text for people.
+// difference returns the changes between two snapshots as readable text.
 func difference(before, after workspace.Snapshot) string {
 	var b strings.Builder
 	for _, c := range before.Changes(after) {

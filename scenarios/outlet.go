@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// outlet is an address of this machine behind which one server after the other
-// stands. Who comes while there is none is sent away.
+// outlet is a local address that several servers use one after the other. Without a server it refuses connections.
 type outlet struct {
 	listener net.Listener
 
@@ -46,9 +45,9 @@ func (o *outlet) accept() {
 
 func (o *outlet) close() { o.listener.Close() }
 
-// lend returns a listener for the connections that come from now on, until it is
-// closed. Those to the server before end: an agent keeps connections, and that server may
-// still be at its end when the next scenario asks.
+// lend returns a listener for the connections from now on, until it is closed. It closes the connections to the
+// previous server: agents keep connections open, and that server may still be shutting down when the next scenario
+// connects.
 func (o *outlet) lend() net.Listener {
 	l := &lent{Listener: o.listener, conns: make(chan net.Conn), over: make(chan struct{})}
 	o.mu.Lock()
@@ -77,7 +76,7 @@ func (l *lent) offer(c net.Conn) bool {
 	}
 }
 
-// Accept waits for the next connection.
+// Accept waits for the next connection to this server.
 func (l *lent) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.conns:
@@ -87,7 +86,7 @@ func (l *lent) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends Accept. The address stays.
+// Close ends Accept. The outlet's address stays open.
 func (l *lent) Close() error {
 	l.once.Do(func() { close(l.over) })
 	return nil

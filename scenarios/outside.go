@@ -15,13 +15,12 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// trapped reports whether outside connections are refused and noted. A
-// launcher that may have to fetch the agent must get out.
+// trapped reports whether outside connections are refused and logged. A launcher that may have to fetch the agent
+// keeps its network.
 func (e *Engine) trapped() bool { return !e.NoTrap && !e.Profile.Fetches() }
 
-// setTrap starts the proxy that agents are told to use. Nothing but the
-// servers of the run can be reached through it by an isolated agent, which
-// else would have a way round.
+// setTrap starts the proxy that agents are told to use. An isolated agent can reach only the servers of the run
+// through it, so that the proxy is no way around the isolation.
 func (r *run) setTrap() (err error) {
 	if !r.engine.trapped() {
 		return nil
@@ -34,7 +33,7 @@ func (r *run) setTrap() (err error) {
 	return err
 }
 
-// proxy is the URL of the trap, "" without one.
+// proxy returns the URL of the trap, "" without one.
 func (r *run) proxy() string {
 	if r.trap == nil {
 		return ""
@@ -42,8 +41,8 @@ func (r *run) proxy() string {
 	return r.trap.URL()
 }
 
-// isolation is how the agent is cut off, nil if it is not: what is left are the servers
-// of this run, its directories, and the tools that the agent needs.
+// isolation returns how the agent is isolated, nil if it is not. The agent keeps the servers of this run, the run's
+// directories and the tools that it needs.
 func (r *run) isolation(launch agents.Launch) (*isolate.Isolation, error) {
 	if !r.engine.Isolate {
 		return nil, nil
@@ -59,7 +58,7 @@ func (r *run) isolation(launch agents.Launch) (*isolate.Isolation, error) {
 	return r.engine.isolation(r.box.Root, launch, append(ports, more...)...)
 }
 
-// isolation cuts off what has its directories below root and reaches nothing but ports.
+// isolation returns an isolation for an agent with its directories below root that can reach only ports.
 func (e *Engine) isolation(root string, launch agents.Launch, ports ...isolate.Port) (*isolate.Isolation, error) {
 	if e.Self == "" {
 		return nil, errors.New("isolating the agent takes this program, whose path the engine was not told")
@@ -86,8 +85,8 @@ func (e *Engine) isolation(root string, launch agents.Launch, ports ...isolate.P
 	return i, nil
 }
 
-// strangeTools is a finding for each tool of the profile that the agent did not offer
-// its model when the script had it called.
+// strangeTools returns a finding for each tool of the profile that the agent did not offer its model when the script
+// called it.
 func (r *run) strangeTools() (out []results.Finding) {
 	for _, s := range r.model.Strange() {
 		instead := "; it offers " + strings.Join(s.Offered, ", ")
@@ -101,7 +100,7 @@ func (r *run) strangeTools() (out []results.Finding) {
 	return out
 }
 
-// egress is a finding for each host the agent asked the proxy for.
+// egress returns a finding for each host that the agent asked the proxy for.
 func (r *run) egress() []results.Finding {
 	var out []results.Finding
 	at := map[string]int{}

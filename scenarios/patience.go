@@ -13,8 +13,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Patience is the context for the answer to a request: agents take longer to
-// start than to do anything else.
+// Patience returns a context for the wait for the answer to a request. Requests that start the agent get the longer of
+// the start timeout and the step timeout.
 func (r *run) Patience(ctx context.Context, method string) (context.Context, context.CancelFunc) {
 	d := r.engine.Profile.Timeouts.Start
 	if !r.protocol().Start(method) || d <= r.engine.StepTimeout {
@@ -23,10 +23,10 @@ func (r *run) Patience(ctx context.Context, method string) (context.Context, con
 	return r.waitFor(ctx, "the answer to "+method, "start timeout", d)
 }
 
-// StepLimit is how long one line may take.
+// StepLimit returns the step timeout: how long one line may take.
 func (r *run) StepLimit() time.Duration { return r.engine.StepTimeout }
 
-// StepTimeout bounds one line.
+// StepTimeout returns a context that bounds one line: by within, or by the step timeout if within is 0.
 func (r *run) StepTimeout(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
 	d, name := within, "within"
 	if d == 0 {
@@ -38,12 +38,12 @@ func (r *run) StepTimeout(ctx context.Context, within time.Duration) (context.Co
 	return patient(ctx, d, &timerError{name: name, d: d}, process.Starved, r.still)
 }
 
-// resting is how long the engine waits while the agent does nothing, for what only the agent can bring about.
+// resting is how long the engine waits, while the agent is idle, for something that only the agent can do.
 var resting = 10 * time.Second
 
-// UntilRest bounds one line that waits for something of a kind that the agent does by itself: by the step timeout, and
-// where the agent's processes have done and said nothing for ten seconds, or for less if such a wait was in vain
-// before.
+// UntilRest returns a context for a line that waits for something of this kind that the agent does by itself. It ends
+// after the step timeout, or earlier once the agent's processes have been idle for ten seconds. The idle time is
+// shorter if such a wait timed out before.
 func (b *Branch) UntilRest(ctx context.Context, kind string) (context.Context, context.CancelFunc) {
 	r := b.run
 	wait, cancel := r.StepTimeout(ctx, 0)
@@ -101,14 +101,13 @@ func (e *timerError) Error() string {
 	return fmt.Sprintf("%s %v", e.name, e.d)
 }
 
-// most is how many times as long as it is a timeout may take on a busy machine.
+// most limits how far a timeout is extended on a busy machine: to this many times its length.
 const most = 4
 
-// patient is a context that ends after d, not counting the time in which processes of
-// this machine waited for a processor, of which starved is the sum: nobody can answer
-// who may not run. It ends after four times d all the same, and where d does, before
-// ctx ends. An agent that is still when d is over waits for something else than a processor: it gets
-// half of d more, and no more if it is still then too. Nil still tells nothing.
+// patient returns a context that ends after d, not counting the time in which processes of this machine waited for a
+// processor; starved returns the sum of that time. It ends after at most most times d, and before ctx ends if d does.
+// If the agent is still when d is over, it waits for something other than a processor: it gets half of d more, and no
+// more if it is still then too. A nil still disables that.
 func patient(
 	ctx context.Context, d time.Duration, cause error, starved func() time.Duration, still func() bool,
 ) (context.Context, context.CancelFunc) {
@@ -143,29 +142,29 @@ func patient(
 	}
 }
 
-// still reports whether no thread of the agent's processes runs or wants to.
+// still reports whether no thread of the agent's processes runs or is ready to run.
 func (r *run) still() bool {
 	agent := r.Agent()
 	return agent != nil && agent.PID() > 0 && !agent.Busy()
 }
 
-// since begins to measure a wait, which is one of those in the state; what it returns ends it.
+// since starts measuring a wait, which is one of those in the state. The returned function adds the time to it.
 func (r *run) since(wait *time.Duration) func() {
 	began := time.Now()
 	return func() { r.change(func(*state) { *wait += time.Since(began) }) }
 }
 
-// ranOut notes a line whose time ran out.
+// ranOut adds the time of a line that timed out to the run's waits.
 func (r *run) ranOut(o transcript.Outcome) {
 	if _, ok := errors.AsType[*timerError](o.Cause); ok {
 		r.change(func(s *state) { s.waits.Deadline += o.Waited })
 	}
 }
 
-// lingering is the default for scenarios whose findings may come late.
+// lingering is the default silence for scenarios whose findings may come late.
 const lingering = 250 * time.Millisecond
 
-// linger keeps the transcript open until no frame has come for a while.
+// linger keeps the transcript open until no frame has come for a while. It returns that while, 0 if it did not wait.
 func (r *run) linger(ctx context.Context) time.Duration {
 	d := time.Duration(0)
 	if r.engine.Linger != nil {
@@ -186,8 +185,8 @@ func (r *run) linger(ctx context.Context) time.Duration {
 	return d
 }
 
-// lastWords waits until the agent in a shared process has nothing more to say: in one of its own
-// it says that before it exits.
+// lastWords waits until the agent in a shared process has nothing more to say. An agent in a process of its own
+// finishes when it exits.
 func (r *run) lastWords(ctx context.Context) {
 	agent := r.Agent()
 	if r.engine.share == nil || agent == nil {
@@ -202,9 +201,8 @@ func (r *run) lastWords(ctx context.Context) {
 	}
 }
 
-// hearModel waits, where the script has prompted the agent and the model was not asked yet,
-// until it is or the agent is silent: what a failure says depends on whether the agent
-// has a model (found.go), and is not to depend on what was faster.
+// hearModel waits until the model is asked or the agent is silent, if the script prompted the agent and the model has
+// one. What a failure says depends on whether the agent reached its model (found.go), and must not depend on timing.
 func (r *run) hearModel(ctx context.Context) {
 	if agent := r.Agent(); agent != nil && r.scenario.Model != nil && len(r.prompts()) > 0 {
 		untilAsked(ctx, r.t, lingering, agent)
@@ -224,7 +222,7 @@ func untilAsked(ctx context.Context, t *transcript.Transcript, d time.Duration, 
 	}
 }
 
-// within waits at most d for an entry behind another one.
+// within waits at most d for an entry after the Seq after.
 func within(ctx context.Context, t *transcript.Transcript, after int, d time.Duration,
 	wanted transcript.Expectation) transcript.Outcome {
 	wait, cancel := context.WithTimeoutCause(ctx, d, errQuiet)
@@ -232,15 +230,15 @@ func within(ctx context.Context, t *transcript.Transcript, after int, d time.Dur
 	return t.Await(wait, after, wanted)
 }
 
-// talker is whose silence is waited for: an agent.
+// talker is an agent whose silence the engine waits for.
 type talker interface {
 	Taken(context.Context)
 	Busy() bool
 	CatchUp(context.Context)
 }
 
-// wakings is how often an agent may turn out not to be silent yet: one that never
-// is must not hold the run.
+// wakings is how many times an agent may turn out not to be silent yet. An agent that is never silent must not hold up
+// the run.
 const wakings = 10
 
 // silence waits until the agent has written nothing for d.
@@ -255,10 +253,9 @@ func silence(ctx context.Context, t *transcript.Transcript, d time.Duration, age
 	}
 }
 
-// idle reports whether an agent that has written nothing for d since an entry is
-// silent of its own accord. On a machine with much to do the time alone does not
-// say so: the agent has to have taken what was written to it, to have nothing more
-// to do, and its words have to be read.
+// idle reports whether an agent that has written nothing for d since entry last has nothing to say. On a busy machine
+// the time alone does not prove it: the agent must have read its input and be idle, and its output must have been
+// logged.
 func idle(ctx context.Context, t *transcript.Transcript, last int, d time.Duration, agent talker) bool {
 	wait, cancel := context.WithTimeoutCause(ctx, d, errQuiet)
 	defer cancel()

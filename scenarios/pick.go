@@ -34,7 +34,7 @@ func pickCommand() *Command {
 	}
 }
 
-// compileNeedsPick skips the scenario if nothing can be picked.
+// compileNeedsPick compiles "needs pick", which skips the scenario if nothing can be picked.
 func compileNeedsPick(l *Line) Step {
 	p := pickerOf(l, 1)
 	return func(_ context.Context, b *Branch) error {
@@ -55,7 +55,7 @@ type picker struct {
 	says string // the list and the conditions, as written
 }
 
-// picker reads the words of a line from an index on.
+// picker reads a pick from the words of a line, starting at index from.
 func pickerOf(l *Line, from int) *picker {
 	p := &picker{line: l, path: l.One(from, "the path of a list")}
 	if w := l.Need(from+1, "of"); w.Raw() != "of" {
@@ -72,8 +72,8 @@ func pickerOf(l *Line, from int) *picker {
 	return p
 }
 
-// take names the first entry that fulfils the conditions. Without one, lacks says
-// what there is not; from is the entry of the transcript that was looked at.
+// take names the first entry that fulfils the conditions. If there is none, lacks describes the missing entry. from is
+// the entry of the transcript that holds the list.
 func (p *picker) take(b *Branch) (from transcript.Entry, lacks string, err error) {
 	entries, from, err := p.all(b)
 	if err != nil {
@@ -86,8 +86,7 @@ func (p *picker) take(b *Branch) (from transcript.Entry, lacks string, err error
 	return from, "", nil
 }
 
-// all returns the entries that fulfil the conditions, and the entry of the transcript that
-// was looked at.
+// all returns the entries that fulfil the conditions, and the entry of the transcript that holds the list.
 func (p *picker) all(b *Branch) (entries []wire.Value, from transcript.Entry, err error) {
 	list, from, err := p.list(b)
 	if err != nil {
@@ -105,12 +104,12 @@ func (p *picker) all(b *Branch) (entries []wire.Value, from transcript.Entry, er
 	return entries, from, nil
 }
 
-// pick gives an entry of a list a name.
+// pick stores an entry of a list under a name.
 func (r *run) pick(name string, entry wire.Value) {
 	r.change(func(s *state) { s.picked[name] = entry })
 }
 
-// list is the list that is picked from.
+// list returns the list to pick from, and the entry of the transcript that holds it.
 func (p *picker) list(b *Branch) (v wire.Value, from transcript.Entry, err error) {
 	if v, ok := b.run.taken(p.of); ok {
 		return v.Path(p.path), transcript.Entry{}, nil
@@ -124,8 +123,8 @@ func (p *picker) list(b *Branch) (v wire.Value, from transcript.Entry, err error
 	return v, e, nil
 }
 
-// flat yields the entries of a list. An entry that holds a list of the same name
-// is a group: its entries count instead.
+// flat yields the entries of a list. An entry that itself has a list of the same name is a group: the entries of that
+// list are yielded instead.
 func flat(list wire.Value, path string) func(yield func(wire.Value) bool) {
 	name := path[strings.LastIndex(path, ".")+1:]
 	return func(yield func(wire.Value) bool) {
@@ -143,14 +142,13 @@ func flat(list wire.Value, path string) func(yield func(wire.Value) bool) {
 	}
 }
 
-// taken is what a line picked under a name.
+// taken returns the entry that a line picked under a name.
 func (r *run) taken(name string) (v wire.Value, ok bool) {
 	r.change(func(s *state) { v, ok = s.picked[name] })
 	return v, ok
 }
 
-// answerOf is the answer to a request of ours, once that is there; any other entry
-// is what it is.
+// answerOf returns the answer to a request of the editor, once it has come. It returns any other entry unchanged.
 func (r *run) answerOf(e transcript.Entry) transcript.Entry {
 	if e.Source == transcript.Editor && e.Kind == transcript.Request {
 		if a := r.t.At(r.AnswerTo(e.Seq)); a.Ref == e.Seq {
@@ -160,8 +158,7 @@ func (r *run) answerOf(e transcript.Entry) transcript.Entry {
 	return e
 }
 
-// Where reads conditions on a JSON value from the words of a line, from an
-// index on.
+// Where reads conditions on a JSON value from the words of a line, starting at index from.
 func Where(l *Line, from int) func(b *Branch) (is func(wire.Value) bool, err error) {
 	var fields []language.Field
 	for i := from; i < len(l.Rest); i++ {
@@ -185,7 +182,7 @@ func Where(l *Line, from int) func(b *Branch) (is func(wire.Value) bool, err err
 	}
 }
 
-// bindField replaces the variables of a condition.
+// bindField returns a condition with its variables replaced.
 func bindField(f language.Field, b *Branch) (boundField, error) {
 	value, err := b.Expand(f.Value)
 	if err != nil {
@@ -200,8 +197,7 @@ func bindField(f language.Field, b *Branch) (boundField, error) {
 	return bf, nil
 }
 
-// mostOfEach is how many entries of a list a block is played for: agents offer models by the
-// hundred.
+// mostOfEach is the largest number of entries for which a block is played. Some agents offer hundreds of models.
 const mostOfEach = 20
 
 func eachCommand() *Command {

@@ -18,89 +18,79 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Protocol is what the engine needs to know of a protocol in order to speak it,
-// to judge a run of it and to write it down. The engine itself knows no message.
-// Classifier, Rules, Canonical, Client, Prompts and TurnEnd are
-// needed.
+// Protocol describes a protocol to the engine: how to speak it, judge a run of it and write it down. The engine itself
+// knows no message. Classifier, Rules, Canonical, Client, Prompts and TurnEnd are required.
 type Protocol struct {
-	// Dialect is its language.
+	// Dialect is the protocol's scenario language.
 	Dialect
-	// Version is what the headers of transcripts say.
+	// Version is the protocol's name in the headers of transcripts.
 	Version string
-	// Reach makes the transport to an agent that is a server at a URL, with headers for
-	// each request; the profile's command starts it, or it runs already. Nil: the frames
-	// of an agent go through the pipes of its process, as they do without a URL unless
-	// Served says that each agent is a server.
+	// Reach returns the transport to an agent that is a server at a URL, with headers for each request. The profile's
+	// command starts that server, or it runs already. If Reach is nil, or the agent has no URL, the frames go through
+	// the pipes of the agent's process. Served says that every agent of the protocol is a server.
 	Reach  func(url string, headers map[string]string) transport.Reaching
 	Served bool
-	// Classifier takes frames apart, Rules judge them, Canonical writes them.
+	// Classifier parses frames, Rules judge them, Canonical writes them.
 	Classifier transcript.Classifier
 	Rules      *rules.Set
 	Canonical  golden.Renderer
-	// ClientRemembers says that the client keeps the conversation and sends it with each
-	// prompt: what the API of a model refuses in it need not be the agent's.
+	// ClientRemembers says that the client keeps the conversation and sends it with each prompt. If a model's API
+	// refuses a conversation, the agent need not be at fault.
 	ClientRemembers bool
-	// CapabilityHelp says what the CAPABILITY of needs agent: is.
+	// CapabilityHelp explains, in help, the CAPABILITY of "needs agent:CAPABILITY".
 	CapabilityHelp string
-	// Client makes the engine's side of one run.
+	// Client returns the engine's side of one run.
 	Client func() Client
 
-	// Prompts reports whether an entry asks the agent for a turn.
+	// Prompts reports whether an entry is a prompt, which starts a turn.
 	Prompts func(e transcript.Entry) bool
-	// TurnEnd returns the reason if an entry is the end of a turn; "error" if
-	// that is an error.
+	// TurnEnd returns the stop reason if an entry ends a turn, "error" if it ends with an error.
 	TurnEnd func(e transcript.Entry) (reason string, ok bool)
-	// Said returns what an entry adds to the text of the agent.
+	// Said returns the text that an entry adds to the agent's message.
 	Said func(e transcript.Entry) string
-	// Lookup returns the values of an entry in which the path of a condition is
-	// looked up, the nearest first, and the path as they have it. The whole
-	// message comes after them.
+	// Lookup returns the values of an entry in which the path of a condition is looked up, the nearest first, and the
+	// path within them. The whole message is looked at after them.
 	Lookup func(e transcript.Entry, path string) ([]wire.Value, string)
-	// Barred returns why the agent did what nobody can hold against it: something
-	// has to come first that the script does not do, such as a login. "": nothing.
+	// Barred returns why the agent's refusal is excused: the script leaves out something that has to come first, such
+	// as a login. It returns "" if nothing excuses it.
 	Barred func(t *transcript.Transcript) string
-	// Stories makes what a run needs for paths of an entry to which entries before
-	// it belong: the text of a message that comes in pieces, what was said of a tool
-	// call. observe sees each entry under the lock of the transcript; ok is false for
-	// any other path.
+	// Stories returns functions for paths of an entry whose value comes from earlier entries too, such as the text of
+	// a message in pieces or the title of a tool call. observe is called with each entry under the transcript's lock.
+	// told returns the value of such a path; ok is false for other paths.
 	Stories func() (observe func(e transcript.Entry), told func(e transcript.Entry, path string) (text string, ok bool))
-	// Stands are the paths of what an entry with a name stands for where no path
-	// is given.
+	// Stands returns the paths whose value a named entry stands for when a script gives no path.
 	Stands func(e transcript.Entry) []string
-	// SessionPath is where the answer that opens a session has its id.
+	// SessionPath is the path of the session's id in the answer that opens it.
 	SessionPath string
-	// OpensSession reports whether requests of a method open sessions or are
-	// about one.
+	// OpensSession reports whether requests of a method open a session or refer to one.
 	OpensSession func(method string) bool
-	// Variables are $NAME(ARG) of a script by their names.
+	// Variables are the functions behind $NAME(ARG) in scripts, by their names.
 	Variables map[string]func(t *transcript.Transcript, arg string) (string, error)
-	// Inner reports whether a request of this method belongs to a turn, so that
-	// none can come after its end.
+	// Inner reports whether a request of this method belongs to a turn, so that it cannot come after the turn's end.
 	Inner func(method string) bool
-	// Brief returns what a response says, for reasons.
+	// Brief returns a response in a few words, for reasons.
 	Brief func(e transcript.Entry) string
-	// EndRule is the rule that decides whether a turn that was to end with the
-	// reason EndReason may have ended in another way, because the two crossed.
+	// EndRule is the rule that decides about a turn that should have ended with the reason EndReason: it may have
+	// ended in another way if its end crossed a cancel.
 	EndRule, EndReason string
-	// ToolNews returns what an entry of the log tells of the tool calls of its session.
+	// ToolNews returns what an entry of the log says about the tool calls of its session.
 	ToolNews func(t *transcript.Transcript, e transcript.Entry) ToolNews
-	// Offers returns the name of another protocol in which the agent could be judged, as
-	// it said in this run; "" if it said of none. Nil: there is no other.
+	// Offers returns the name of another protocol that the agent said in this run it speaks, "" if it named none. Nil
+	// means that there is none.
 	Offers func(t *transcript.Transcript) string
-	// ExitRequirements are what an agent breaks that does not end with its
-	// input.
+	// ExitRequirements are the requirements that an agent breaks which does not exit when its input is closed.
 	ExitRequirements []string
-	// SentAs returns another name that scripts have for a message of the editor, for the
-	// pattern sent, where scenarios of another protocol call it so. Nil: there is none.
+	// SentAs returns another name for a message of the editor, which the pattern sent also accepts because scenarios
+	// of another protocol use it. Nil means none.
 	SentAs func(e transcript.Entry) string
-	// Further prompts for one more turn, in a session that is open and idle, and tells
-	// the model server of it; ok is false if there is none. Nil: no turn is added.
+	// Further sends one more prompt, in a session that is open and idle, and tells the model server about it; ok is
+	// false if no session is. Nil adds no turn.
 	Further func(b *Branch, p fakellm.Prompt) (prompt transcript.Entry, ok bool)
-	// Start reports whether the answer to a request may take as long as a start.
+	// Start reports whether the answer to a request of this method may take as long as a start.
 	Start func(method string) bool
 }
 
-// ToolNews is what an entry tells of a tool call.
+// ToolNews is what an entry says about a tool call.
 type ToolNews struct {
 	Kind ToolNewsKind
 	Call string // of ToolFailed and ToolShown: tells the call from others
@@ -110,7 +100,7 @@ type ToolNews struct {
 // ToolNewsKind is the kind of a ToolNews.
 type ToolNewsKind uint8
 
-// What an entry may tell.
+// The kinds of ToolNews.
 const (
 	NoToolNews ToolNewsKind = iota
 	ToolDenied              // the editor stands against it: it refused, gave an error, or stopped the turn
@@ -118,7 +108,7 @@ const (
 	ToolShown               // the agent shows one, or what it does
 )
 
-// What the language is made of, for the branches of a run.
+// The types of the language for the branches of a run.
 type (
 	Step     = language.Step[*Branch]
 	Line     = language.Line[*Branch]
@@ -133,9 +123,8 @@ type (
 //go:embed suites/*/*.txtar
 var archive embed.FS
 
-// Complete adds to a protocol what any has, and fills in what it may leave out: the words and
-// patterns of the language, and the suites of the default protocol. A protocol is complete
-// before it is used.
+// Complete adds the parts of every protocol to c: the commands and patterns of the language, defaults for functions
+// that are nil, and the suites of the default protocol. It must be called before the protocol is used.
 func Complete(c *Protocol) *Protocol {
 	c.Any, c.AnyKinds, c.Method = c.builtin(), c.anyKinds(), *c.methodKind()
 	c.Remote, c.Phase, c.OfProcess = c.Served, phase, ofProcess
@@ -165,49 +154,45 @@ func Complete(c *Protocol) *Protocol {
 	return c
 }
 
-// fill sets a function that a protocol leaves out.
+// fill sets a function that a protocol leaves out to a default.
 func fill[F any](f *F, otherwise F) {
 	if reflect.ValueOf(*f).IsNil() {
 		*f = otherwise
 	}
 }
 
-// Client is the engine's side of the connections of one run, as a protocol has
-// them. Its commands find it through Branch.Client.
+// Client is the protocol's side of the connections of one run. A protocol's commands get it from Branch.Client.
 type Client interface {
-	// Connect takes over an agent that was just started, with its environment.
+	// Connect is called with an agent that was just started, and with its environment.
 	Connect(a *transport.Agent, env []string, root string, isolated bool)
-	// Disconnect says that the agent is gone.
+	// Disconnect is called when the agent is gone.
 	Disconnect()
-	// Greet does what opens a connection, on behalf of a line; nil if no line
-	// asked for it.
+	// Greet opens a connection, for example with initialize, on behalf of the line l, which is nil if no line asked
+	// for it.
 	Greet(ctx context.Context, b *Branch, l *Line) error
 	// Send writes a line as it is.
 	Send(raw []byte) (transcript.Entry, error)
-	// Settle waits until what the agent asked for before is done.
+	// Settle waits until the editor has done everything that the agent asked for.
 	Settle(ctx context.Context)
-	// Advertises reports whether the agent has a capability; known is false
-	// until it has said so.
+	// Advertises reports whether the agent advertises a capability; known is false until the agent has answered.
 	Advertises(capability string) (has, known bool)
-	// AgentInfo returns what the agent calls itself.
+	// AgentInfo returns the agent's own name and version.
 	AgentInfo() (name, version string)
-	// Ports are the servers that an isolated agent has to reach, beside the
-	// model's.
+	// Ports returns the ports of the servers that an isolated agent must reach, next to the model's.
 	Ports() ([]isolate.Port, error)
-	// Masks are texts that differ from run to run, with what goldens have for
-	// them.
+	// Masks maps texts that differ from run to run to their replacements in goldens.
 	Masks() map[string]string
-	// Close ends what serves the agent.
+	// Close ends the servers for the agent.
 	Close() error
 }
 
-// builtin are the commands that the language has for any protocol.
+// builtin returns the commands that the language has for every protocol.
 func (p *Protocol) builtin() []*Command {
 	return slices.Concat(conditionCommands(p), setupCommands(), actCommands(), transportCommands(), forwardCommands(),
 		backCommands(), structureCommands())
 }
 
-// phase returns the step of a comment, which structures the log and the transcript.
+// phase returns the step of a comment, which divides log and transcript into phases.
 func phase(text string) Step {
 	return func(_ context.Context, b *Branch) error {
 		b.run.phase("# " + text)
@@ -215,5 +200,5 @@ func phase(text string) Step {
 	}
 }
 
-// Implied returns a line that the script need not have, since an act needs it.
+// Implied returns a line for a step that an act needs and the script may leave out.
 func Implied(text string) *Line { return language.Implied[*Branch](text) }

@@ -51,51 +51,49 @@ type run struct {
 	rendered  string
 }
 
-// Login is the id of the method with which the profile logs in, "" if it does not.
+// Login returns the id of the method with which the profile logs in, "" if it does not.
 func (b *Branch) Login() string { return b.run.engine.Profile.Auth }
 
-// Provided reports whether the agent is pointed at the model by providers/set.
+// Provided reports whether the agent gets its model from providers/set.
 func (b *Branch) Provided() bool { return b.run.engine.Profile.Providers }
 
-// StartMode is the mode that new sessions are set to; "" leaves them as they are.
+// StartMode returns the mode that new sessions are set to; "" leaves them unchanged.
 func (b *Branch) StartMode() string { return b.run.engine.startMode }
 
-// Lacks says why the agent has no neutral tool, or what it cannot do; "" if it can.
+// Lacks returns why the agent lacks a neutral tool or an ability of it; "" if it has it.
 func (b *Branch) Lacks(need string) string { return b.run.engine.Profile.Lacks(need) }
 
 // Session is a conversation that the script opened.
 type Session struct {
-	// Name is what the script calls it, ID what the protocol does.
+	// Name is the session's name in the script, ID its id in the protocol.
 	Name, ID string
 	// Dir is its working directory.
 	Dir string
 
-	// coming returns the ID once the agent has told it; nil if nobody waits for that.
+	// coming returns the session's ID, "" until the agent has sent it; nil if nobody waits for that.
 	coming  func() string
 	begin   int   // Seq from which await looks forward at first
 	prompts []int // Seqs of its prompts, under the lock of the run's state
 }
 
-// NewSession returns a session that a line is about to open; await looks forward
-// from here.
+// NewSession returns a session that a line is about to open. await looks forward from the branch's current position.
 func (b *Branch) NewSession(name, dir string) *Session {
 	return &Session{Name: name, Dir: dir, begin: b.At()}
 }
 
-// OpensBy says that a session is open as soon as id is not "".
+// OpensBy records that a session is open as soon as id does not return "".
 func (b *Branch) OpensBy(c *Session, id func() string) {
 	b.change(func(s *state) { c.coming, s.opening = id, append(s.opening, c) })
 }
 
-// view is how far one branch has looked in one session.
+// view is how far one branch has read in one session.
 type view struct {
 	cursor int   // Seq from which await looks forward
 	ended  int   // Seq of the last end of a turn that was awaited
 	over   []int // prompts whose turn was awaited to its end
 }
 
-// Branch is a line of control: the script, or one side of both. It has a
-// session it speaks of when a line names none.
+// Branch is a line of control: the script, or one side of both. Lines without a session name refer to its session.
 type Branch struct {
 	*run
 	session *Session
@@ -118,8 +116,7 @@ func (b *Branch) view(s *Session) *view {
 	return v
 }
 
-// fork returns a branch for one side of both, which looks on by itself from
-// where b is.
+// fork returns a branch for one side of both. It starts where b is and moves by itself.
 func (b *Branch) fork() *Branch {
 	own := &Branch{run: b.run, session: b.Session(), cursor: b.cursor, views: map[*Session]*view{}, apart: true}
 	for s, v := range b.views {
@@ -128,7 +125,7 @@ func (b *Branch) fork() *Branch {
 	return own
 }
 
-// join moves b to the farthest point that a side of both has come to.
+// join moves b to the position of one side of both, unless b is farther.
 func (b *Branch) join(side *Branch) {
 	b.cursor = max(b.cursor, side.cursor)
 	for s, v := range side.views {
@@ -144,44 +141,42 @@ type group struct {
 	ends  map[*Session]int // the last entry that a line about the session took; nil where there is none
 }
 
-// checkState is a check as the run has come to judge it.
+// checkState is a check, and its misses so far.
 type checkState struct {
 	decl    *language.Check
 	reached bool
 	misses  []*Miss
 }
 
-// Miss is the error of a line that did not get what it wants.
+// Miss is the error of a line that did not get what it expects.
 type Miss struct {
 	Failure *transcript.Failure
-	// Verdict is fixed where the line knows it (inconclusive); else the
-	// check's class decides.
+	// Verdict is set if the line knows its verdict (inconclusive). If it is 0, the check's class decides.
 	Verdict results.Verdict
-	// Effect says that the line is about an effect or an end, which fails
-	// also in a check that names no requirement.
+	// Effect says that the line is about an effect or an end. Its miss is a failure even in a check without a
+	// requirement.
 	Effect bool
 	// Soft: the script goes on, since nothing after it depends on the line.
 	Soft bool
-	// setup: no line of the script missed, but what it takes for granted, such as
-	// the start of the agent. It is held against the scenario and against no check.
+	// setup: no line of the script missed, but something that it takes for granted, such as the start of the agent.
+	// The miss counts against the scenario and no check.
 	setup bool
 	// turnOpen is the Seq of the prompt whose turn was awaited and did not end; else 0.
 	turnOpen int
-	// turnEnd is the Seq of a turn's end that came with another reason than
-	// cancelled after a cancel: whether that is a fail, the rule decides.
+	// turnEnd is the Seq of a turn's end that came after a cancel with another reason than cancelled. The rule decides
+	// whether that is a failure.
 	turnEnd int
-	// by is the entry after which what was awaited can no longer come, if one
-	// is to blame.
+	// by is the entry after which the awaited entry can no longer come, if there is one.
 	by transcript.Entry
-	// ofTool: the line wants something that comes of a tool call. at is how long
-	// the transcript was when it missed.
+	// ofTool: the line expects something that a tool call produces. at is the length of the transcript when the line
+	// missed.
 	ofTool bool
-	// why the miss gives no verdict, where that is known.
+	// why is the reason if the miss gives no verdict.
 	why string
 	at  int
 }
 
-// reason says in one sentence why the miss gives no verdict.
+// reason returns why the miss gives no verdict, in one sentence.
 func (m *Miss) reason() string {
 	if m.why != "" {
 		return m.why
@@ -199,8 +194,7 @@ type Skipped struct{ Reason string }
 
 func (s *Skipped) Error() string { return s.Reason }
 
-// Session returns the session a line without a name speaks of: the branch's own,
-// else the one opened last.
+// Session returns the session of lines without a session name: the branch's own, else the one opened last.
 func (b *Branch) Session() *Session {
 	if b.session != nil {
 		return b.session
@@ -208,8 +202,8 @@ func (b *Branch) Session() *Session {
 	return b.lastSession(func(*Session) bool { return true })
 }
 
-// Speak makes a named session the branch's own inside both, where "the one
-// opened last" would depend on the other side.
+// Speak makes a named session the branch's own inside both. Which session was opened last would depend on the other
+// side there.
 func (b *Branch) Speak(s *Session) {
 	if b.apart {
 		b.session = s
@@ -224,7 +218,7 @@ func (b *Branch) At() int {
 	return b.cursor
 }
 
-// Acted sets the cursor to an act's own entry.
+// Acted moves the cursor to an act's own entry.
 func (b *Branch) Acted(s *Session, e transcript.Entry) {
 	if e.Seq == 0 {
 		return
@@ -238,7 +232,7 @@ func (b *Branch) Acted(s *Session, e transcript.Entry) {
 	}
 }
 
-// reach moves the cursor to an entry that was awaited. It never jumps back.
+// reach moves the cursor to an awaited entry, never back.
 func (b *Branch) reach(s *Session, e transcript.Entry) {
 	if g := b.group; g != nil {
 		b.run.Settle(e)
@@ -252,7 +246,7 @@ func (b *Branch) reach(s *Session, e transcript.Entry) {
 // Expand replaces the variables of a word.
 func (b *Branch) Expand(w script.Word) (string, error) { return w.Expand(b.Variable) }
 
-// Content returns what a line sends as it is, with its variables, also those of a file that it names.
+// Content returns a text to send unchanged. Its variables are replaced, also in the text of a file that it names.
 func (b *Branch) Content(l *Line, w script.Word) (string, error) {
 	text, err := b.Expand(w)
 	if err == nil {
@@ -264,7 +258,7 @@ func (b *Branch) Content(l *Line, w script.Word) (string, error) {
 	return text, nil
 }
 
-// Dress adds the headers that the options header=NAME:VALUE of a line name.
+// Dress adds the headers of a line's options header=NAME:VALUE to header.
 func (b *Branch) Dress(header map[string]string, options []script.Word) error {
 	for _, w := range options {
 		text, err := b.Expand(w)
@@ -322,8 +316,8 @@ func (b *Branch) Variable(name string) (string, error) {
 	return "", &lacking{what: head + "." + path, entry: from}
 }
 
-// lacking is the error of a line that wants of an entry what it does not have. If the agent sent
-// the entry, that is no mistake of the scenario.
+// lacking is the error of a line that needs a field which an entry does not have. If the agent sent the entry, it is
+// no mistake of the scenario.
 type lacking struct {
 	what  string
 	entry transcript.Entry
@@ -336,20 +330,20 @@ func (e *lacking) Error() string {
 	return fmt.Sprintf("there is no %s in #%d", e.what, e.entry.Seq)
 }
 
-// miss says that without it there is no situation to judge.
+// miss returns an inconclusive Miss: e.what is missing.
 func (e *lacking) miss(r *run, l *Line) *Miss {
 	return r.NoSituation(l, e.what, r.observed(e.entry), e.entry.Seq)
 }
 
-// NoSituation returns the miss of a line for which the agent has left nothing to do.
+// NoSituation returns an inconclusive Miss of a line, for a situation that the agent did not bring about.
 func (r *run) NoSituation(l *Line, expected, observed string, entries ...int) *Miss {
 	f := r.Failure(l, transcript.Outcome{})
 	f.Expected, f.Observed, f.Entries = []string{expected}, observed, entries
 	return &Miss{Failure: f, Verdict: results.Inconclusive}
 }
 
-// NotOpen is a session that a line names and that is not open: a mistake of the
-// scenario, unless the agent refused to open it.
+// NotOpen returns the error of a line that names a session which is not open. It is a mistake of the scenario, unless
+// the agent refused to open a session.
 func (r *run) NotOpen(name string) error {
 	refusals := lists.Having(r.t.All(), func(e transcript.Entry) bool {
 		return e.Source == transcript.Agent && e.Kind == transcript.Response && r.protocol().OpensSession(e.Method) &&
@@ -361,7 +355,7 @@ func (r *run) NotOpen(name string) error {
 	return fmt.Errorf("session %s is not open", name)
 }
 
-// Fixed are the variables that are known before the script begins.
+// Fixed returns the value of a variable that is known before the script begins.
 func (r *run) Fixed(name string) (string, error) {
 	switch name {
 	case "WORK":
@@ -381,7 +375,7 @@ func (r *run) Fixed(name string) (string, error) {
 	return "", unknownVariable(name, []string{"WORK", "HOME", "TMP", "LLM", "SELF"})
 }
 
-// natural is what a captured entry stands for where no path is given.
+// natural returns the value of a named entry when a script gives no path.
 func (r *run) natural(e transcript.Entry) string {
 	for _, path := range r.protocol().Stands(e) {
 		if _, text, ok := r.lookup(e, path); ok {
@@ -404,8 +398,8 @@ func (r *run) InWork(name string) string {
 	return filepath.Join(r.box.Work, filepath.FromSlash(name))
 }
 
-// ReadFile reads a regular file of the workspace; name is as in the script. The
-// agent may have made the file, and so the error.
+// ReadFile reads a regular file of the workspace; name is as in the script. The agent may have created the file, and
+// may have caused the error.
 func (r *run) ReadFile(ctx context.Context, name string) (data []byte, err error) {
 	wait, cancel := r.StepTimeout(ctx, 0)
 	defer cancel()
@@ -416,8 +410,7 @@ func (r *run) ReadFile(ctx context.Context, name string) (data []byte, err error
 	return data, err
 }
 
-// lstat returns the error of looking for a file of the workspace; a link is a
-// file.
+// lstat returns an error if a file of the workspace does not exist. It does not follow links.
 func (r *run) lstat(name string) error {
 	return r.find(name, func(root *confined.Root, name string) error {
 		_, err := root.Lstat(name)
@@ -425,8 +418,8 @@ func (r *run) lstat(name string) error {
 	})
 }
 
-// Path expands a word that names a file or folder. The error, the scenario's, names a path
-// that is not in the directories of the run.
+// Path expands a word that names a file or folder. A path outside the directories of the run is an error, a mistake of
+// the scenario.
 func (b *Branch) Path(l *Line, w script.Word) (string, error) {
 	name, err := b.Expand(w)
 	if err != nil {
@@ -438,7 +431,7 @@ func (b *Branch) Path(l *Line, w script.Word) (string, error) {
 	return name, err
 }
 
-// find calls do with a path of the script, which lies in the directories of the run.
+// find calls do with a path that the script names, relative to the run's directory. A path outside it is an error.
 func (r *run) find(name string, do func(root *confined.Root, name string) error) error {
 	rel, ok := r.files.Rel(r.InWork(name))
 	if !ok {

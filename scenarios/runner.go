@@ -18,56 +18,50 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// Plan says how many scenarios of a list run, how often and how many at once.
+// Plan says how many scenarios of a list run, how many times, and how many at once.
 type Plan struct {
-	// Jobs is how many scenarios run at once. 0 is as many as there are processors, and more, up
-	// to 16, while those are idle.
+	// Jobs is how many scenarios run at once. 0 starts with the number of processors, and runs more, up to 16, while
+	// processors are idle.
 	Jobs int
-	// Repeat runs each scenario so often; 0 is once.
+	// Repeat runs each scenario this many times; 0 means once.
 	Repeat int
-	// UntilFail repeats until something fails, at most Repeat times, or
-	// without end if Repeat is 0.
+	// UntilFail repeats until something fails, at most Repeat times. With Repeat 0 there is no limit.
 	UntilFail bool
 	// FailFast stops at the first fail or error.
 	FailFast bool
-	// Shard runs only part of the list: Index and Of say which. Durations say
-	// how long scenarios take, so that the parts take equally long; they may be
-	// nil, and must be the same for all parts.
+	// Shard runs only part Index of Of of the list. Durations are how long scenarios take, so that the parts take
+	// equally long. Durations may be nil, and must be the same for all parts.
 	Shard     *results.Shard
 	Durations map[string]time.Duration
-	// Order are scenarios, by id, that run before the others, and in this order. Results keep the
-	// order of the list.
+	// Order are the ids of scenarios that run first, in this order. Results keep the order of the list.
 	Order []string
-	// Budget is how long scenarios are started, 0 without end. One that would take longer by Durations
-	// is not started; the first one always is.
+	// Budget is how long new scenarios are started; 0 has no limit. A scenario that would exceed it by Durations is
+	// not started, except the first one.
 	Budget time.Duration
-	// Strict makes an inconclusive scenario count.
+	// Strict makes an inconclusive scenario change the exit status.
 	Strict bool
-	// Patient gives each wait all its time. Else a wait of a kind that was in vain before is
-	// short, and what it misses is inconclusive.
+	// Patient gives each wait its full timeout. By default, waits of a kind that timed out before are short, and their
+	// misses are inconclusive.
 	Patient bool
-	// GiveUp, if set, reports whether a scenario is left out once startTries others were refused a session
-	// without a login, or prompted an agent that reached no model, and none before reached one.
+	// GiveUp, if set, reports whether a scenario may be given up. It is left out if startTries others needed a login
+	// or reached no model, and none reached one.
 	GiveUp func(*Scenario) bool
-	// Perturb, if set, is what a scenario is perturbed with in a round; rounds
-	// count from 1.
+	// Perturb, if set, returns the perturbation of a scenario in a round. Rounds count from 1.
 	Perturb func(id string, round int) Perturbation
-	// Started and Finished are told of each scenario.
+	// Started and Finished are called for each scenario.
 	Started  func(id string)
 	Finished func(results.Result)
 }
 
-// startTries is how many scenarios may fail to start the agent, or with Plan.GiveUp to log in or to reach
-// the model, before the rest is given up: such an agent must not cost its timeout for each of them.
+// startTries is how many scenarios may fail to start the agent, or with Plan.GiveUp to log in or to reach the model,
+// before the rest is given up. Each scenario with such an agent would cost a timeout.
 const startTries = 3
 
-// transcriptMemory is what the transcripts of all scenarios that run at once keep in
-// memory, in bytes; the rest of them is on the disk.
+// transcriptMemory is how many bytes the transcripts of all running scenarios keep in memory; the rest is on disk.
 const transcriptMemory = 48 << 20
 
-// RunAll runs scenarios and sums up. Results are in the order of the list, and
-// of the repeats. When ctx ends, the run stops, and what has finished is
-// summed up.
+// RunAll runs scenarios and returns their summary. Results are in the order of the repeats, then of the list. When ctx
+// ends, the run stops, and the finished scenarios are summarized.
 func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) results.Run {
 	run := e.NewRun()
 	run.Strict = plan.Strict
@@ -95,7 +89,7 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 	if !plan.Patient && !plan.UntilFail && len(mine)*max(plan.Repeat, 1) > 1 {
 		x.engine.doubts = newDoubts()
 	}
-	// What other scenarios left in a process would be taken for what a perturbation changed.
+	// Effects of other scenarios in a shared process would be taken for effects of a perturbation.
 	if e.shares() && plan.Perturb == nil && len(mine)*max(plan.Repeat, 1) > 1 {
 		x.engine.pool = newPool(x.engine.withDefaults(), jobs+2)
 	}
@@ -127,8 +121,8 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 	return run
 }
 
-// places makes the directory of temporary files and opens that of artifacts. done, which is
-// never nil, closes both.
+// places creates the directory for temporary files and opens the one for artifacts. done, which is never nil, closes
+// both.
 func (e *Engine) places() (done func(), err error) {
 	temp, err := e.MakeTemp()
 	if err != nil {
@@ -144,7 +138,7 @@ func (e *Engine) places() (done func(), err error) {
 	return func() { e.Folder.Close(); temp.Close() }, nil
 }
 
-// rounds runs all scenarios as often as the plan says, and waits for the last one.
+// rounds runs all scenarios as many times as the plan says, and waits for the last one.
 func (x *execution) rounds(ctx context.Context, list []*Scenario) {
 	plan := x.plan
 	repeats := max(plan.Repeat, 1)
@@ -162,8 +156,8 @@ func (x *execution) rounds(ctx context.Context, list []*Scenario) {
 	x.confirm(ctx)
 }
 
-// MakeTemp makes a directory in Temp and sets Temp to it. It is gone when it is closed,
-// and also if this process is killed.
+// MakeTemp creates a directory in Temp and sets Temp to it. The directory is removed when it is closed, and even if
+// this process is killed.
 func (e *Engine) MakeTemp() (*process.TempDir, error) {
 	temp, err := process.NewTempDir(e.keeper(), e.Temp, "")
 	if err == nil {
@@ -172,8 +166,7 @@ func (e *Engine) MakeTemp() (*process.TempDir, error) {
 	return temp, err
 }
 
-// keeper is the command line of the keeper, nil if this program's path is not
-// known.
+// keeper returns the command line of the keeper, nil if the path of this program is not known.
 func (e *Engine) keeper() []string {
 	if e.Self == "" {
 		return nil
@@ -181,7 +174,7 @@ func (e *Engine) keeper() []string {
 	return []string{e.Self, "keeper"}
 }
 
-// command is how the agent's process is started in a run's directory, which its keeper removes.
+// command returns the command that starts the agent in a run's directory, which the agent's keeper removes.
 func (e *Engine) command(l agents.Launch, root string) transport.Command {
 	c := transport.Command{Path: l.Path, Args: append(slices.Clone(l.Args), e.ExtraArgs...), Env: l.Env, Dir: l.Dir,
 		RunID: filepath.Base(root), Grace: e.Grace, MaxLine: longestLine, Keeper: e.keeper(), Through: e.Through}
@@ -211,8 +204,8 @@ type execution struct {
 	barred     string // what it said in the last of these
 	doubtful   []doubtful
 
-	// Of the goroutine that starts scenarios: since when, whether there was one, and those for which
-	// the budget had no time.
+	// Used only by the goroutine that starts scenarios: the time of its start, whether it started one, and the
+	// scenarios for which the budget had no time.
 	began   time.Time
 	begun   bool
 	leftOut []string
@@ -233,7 +226,7 @@ func (x *execution) round(ctx context.Context, list []*Scenario, number int) {
 	}
 }
 
-// start plays a scenario beside others as soon as there is a slot, unless ctx ends first.
+// start runs a scenario in a goroutine as soon as there is a slot, unless ctx ends first.
 func (x *execution) start(ctx context.Context, s *Scenario, number int) {
 	if !x.slots.take(ctx) {
 		return
@@ -267,11 +260,10 @@ func (x *execution) start(ctx context.Context, s *Scenario, number int) {
 	}()
 }
 
-// play plays a scenario; lingers is called when it has nothing left to do but to listen.
+// play runs a scenario. It calls lingers when the scenario only has to listen.
 func (x *execution) play(ctx context.Context, s *Scenario, number int, lingers func()) results.Result {
 	e := x.engine
-	// What is left after listening is short: waiting for a slot again would
-	// take longer.
+	// The work after listening is short; waiting for a slot again would take longer.
 	e.Slot = func(string) func() { lingers(); return func() {} }
 	if x.plan.Perturb != nil {
 		e.Perturb = x.plan.Perturb(s.ID, number)
@@ -287,7 +279,7 @@ func (x *execution) play(ctx context.Context, s *Scenario, number int, lingers f
 	return e.Run(ctx, s)
 }
 
-// finish takes a result that stands.
+// finish records a final result.
 func (x *execution) finish(res results.Result, number int) {
 	res.Repeat = number
 	if number > 0 {
@@ -338,7 +330,7 @@ func (x *execution) hopeless(s *Scenario) (yes bool, why string) {
 	return false, ""
 }
 
-// conclude sums a run up: counts, stale entries, notes, verdict, exit status.
+// conclude completes the summary of a run: counts, stale entries, notes, verdict, exit status.
 func (e *Engine) conclude(run *results.Run, all []*Scenario) {
 	verdict.WithoutModel(run)
 	verdict.Sum(run)
@@ -359,11 +351,9 @@ func (e *Engine) conclude(run *results.Run, all []*Scenario) {
 	verdict.Finish(run)
 }
 
-// Select gives the scenarios of a shard, in the order of the list. The
-// partition depends on nothing but the list and the durations: without these,
-// every Of-th scenario from the Index-th; with them, the longest scenarios are
-// dealt out first, each to the part that has least to do. A scenario without a
-// duration counts as the median.
+// Select returns the scenarios of a shard, in the order of the list. The partition depends only on the list and the
+// durations. Without durations, a part is every Of-th scenario from the Index-th on. With them, the longest scenarios
+// are assigned first, each to the part with the least time so far. A scenario without a duration counts as the median.
 func Select(list []*Scenario, shard *results.Shard, durations map[string]time.Duration) []*Scenario {
 	if shard == nil || shard.Of <= 1 {
 		return list
@@ -378,7 +368,7 @@ func Select(list []*Scenario, shard *results.Shard, durations map[string]time.Du
 	return out
 }
 
-// deal says which part each scenario of the list belongs to.
+// deal returns the index of the part of each scenario in the list.
 func deal(list []*Scenario, of int, durations map[string]time.Duration) []int {
 	part := make([]int, len(list))
 	var known []time.Duration
@@ -407,7 +397,7 @@ func deal(list []*Scenario, of int, durations map[string]time.Duration) []int {
 	for _, i := range order {
 		least := slices.Index(load, slices.Min(load))
 		part[i] = least
-		// A part of scenarios that take no time must not get them all.
+		// Otherwise one part could get all scenarios that take no time.
 		load[least] += max(takes(i), time.Millisecond)
 	}
 	return part

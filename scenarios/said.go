@@ -8,7 +8,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// said is the agent's text in a stretch, as Said has it.
+// said returns the agent's text in a session, between two entries, see Said.
 func (r *run) said(s *Session, from, to int) string {
 	session, p := "", r.protocol()
 	if s != nil {
@@ -17,10 +17,10 @@ func (r *run) said(s *Session, from, to int) string {
 	return Said(r.t, session, from, to, p.Prompts, p.Said)
 }
 
-// Said is the agent's text in a session, "" for any, behind an entry and up to another, joined:
-// says is that of one entry, and prompts tells what the user says. What stands in front of the model's first
-// words, or behind its last, is left out if neither the model nor the user ever said it: that
-// is the agent's own, such as a greeting or a notice, and no part of its answer.
+// Said returns the agent's text in a session, joined, from the entries after from, up to to; the session "" is any.
+// says returns the text of an entry, and prompts reports whether an entry is the user's. Text before the model's first
+// words, or after its last, is left out if neither the model nor the user ever said it: it is the agent's own, such as
+// a greeting, and not part of the answer.
 func Said(t *transcript.Transcript, session string, from, to int, prompts func(transcript.Entry) bool,
 	says func(transcript.Entry) string) string {
 	var said, model, others strings.Builder
@@ -62,7 +62,7 @@ func Said(t *transcript.Transcript, session string, from, to int, prompts func(t
 	return text
 }
 
-// edge is the beginning or the end of a text, enough of it to be found again.
+// edge returns the beginning or the end of a text, long enough to find it again.
 func edge(text string, begin bool) string {
 	const enough = 16
 	if len(text) <= enough {
@@ -74,5 +74,5 @@ func edge(text string, begin bool) string {
 	return text[len(text)-enough:]
 }
 
-// bare is a text without white space.
+// bare returns a text without white space.
 func bare(text string) string { return strings.Join(strings.Fields(text), "") }

@@ -114,7 +114,7 @@ func setupCommands() []*Command {
 	}
 }
 
-// early is the mistake of a set-up line that comes too late.
+// Early returns a mistake if the agent runs already, because the set-up line must come before its start.
 func Early(l *Line, b *Branch, what string) error {
 	if b.Agent() == nil {
 		return nil

@@ -20,14 +20,13 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// shares reports whether scenarios may share processes of the agent: they are to have
-// the same network and command line, and nobody wants to look at one process alone.
+// shares reports whether scenarios may share processes of the agent. They may not if they need different networks or
+// command lines, or if the user wants to look at a single process.
 func (e *Engine) shares() bool {
 	return e.Share && e.Connect == nil && e.Profile.URL == "" && !e.Isolate && !e.Debug && !e.Keep && !e.Update
 }
 
-// Run runs one scenario once. It always returns a result; when ctx ends, what
-// has not happened is missing from it, and Reason says so.
+// Run runs one scenario once. It always returns a result. When ctx ends, the result is incomplete, and Reason says so.
 func (e *Engine) Run(ctx context.Context, s *Scenario) results.Result {
 	res := e.play(ctx, s)
 	if e.AskMode == "" || res.Verdict != results.Skip || !strings.HasPrefix(res.Reason, tookTurn) || ctx.Err() != nil {
@@ -45,10 +44,10 @@ func (e *Engine) Run(ctx context.Context, s *Scenario) results.Result {
 	return again
 }
 
-// tookTurn begins the reason of a scenario that is skipped since the agent did not do what it may.
+// tookTurn begins the reason of a scenario that was skipped because the agent did not do something optional.
 const tookTurn = "the agent took its turn without "
 
-// play plays a scenario in the mode in which sessions begin.
+// play runs a scenario in the initial mode of its sessions.
 func (e *Engine) play(ctx context.Context, s *Scenario) results.Result {
 	e = e.withDefaults()
 	if e.pool == nil || s.Alone != "" || len(e.Perturb.How) > 0 {
@@ -82,9 +81,8 @@ func (e *Engine) play(ctx context.Context, s *Scenario) results.Result {
 	return again
 }
 
-// settled reports whether a verdict stands that came of a shared process: the agent
-// did as it should, or failed as is known, or there is nothing that another scenario
-// could have brought about.
+// settled reports whether a verdict from a shared process is final: the agent passed, its failure is known, or no
+// other scenario could have caused the result.
 func settled(r *results.Result) bool {
 	switch {
 	case r.Shared == nil: // it came to no process
@@ -100,8 +98,8 @@ func settled(r *results.Result) bool {
 		!slices.ContainsFunc(r.Checks, func(c results.Check) bool { return warns(c.Verdict) && !c.Known && !c.NotReached })
 }
 
-// compareShared notes in the result of a run alone what came of the same scenario in a
-// shared process, and makes a finding of it where only that one failed.
+// compareShared records, in the result of a run alone, the result of the same scenario in a shared process. If only
+// the latter failed, it adds a finding.
 func compareShared(r, shared *results.Result, after []string) {
 	at := *shared.Shared
 	at.Verdict, at.Reason, at.After = shared.Verdict, shared.Summary(), after
@@ -113,7 +111,7 @@ func compareShared(r, shared *results.Result, after []string) {
 	}
 }
 
-// broken are the requirements that a result shows to be broken, of class fail.
+// broken returns the requirements that a result shows as broken, of class fail.
 func broken(r *results.Result) (ids []string) {
 	for _, f := range r.Findings {
 		if f.Class == results.Fail {
@@ -128,17 +126,17 @@ func broken(r *results.Result) (ids []string) {
 	return ids
 }
 
-// leakTries bounds how often a scenario runs again to find which of those before it
-// matter, and leaksTraced for how many scenarios that is asked.
+// leakTries limits how many times a scenario is rerun to find which earlier scenarios make it fail. leaksTraced limits
+// for how many scenarios that is done.
 const (
 	leakTries   = 40
 	leaksTraced = 5
 )
 
-// leakTime is how long all of that may take: a scenario may fail by waiting.
+// leakTime limits the time for all of these reruns. A scenario may fail only after a long wait.
 var leakTime = time.Minute
 
-// keepShared keeps what a run in a shared process left on the disk, under other names.
+// keepShared renames the files of a run in a shared process, so that the run alone does not overwrite them.
 func (e *Engine) keepShared(s *Scenario) error {
 	if e.Folder == nil {
 		return nil
@@ -154,7 +152,7 @@ func (e *Engine) keepShared(s *Scenario) error {
 	return errors.Join(errs...)
 }
 
-// sharer is what one scenario has of the pool.
+// sharer is one scenario's use of the pool.
 type sharer struct {
 	pool   *pool
 	worker *worker
@@ -172,7 +170,7 @@ type worker struct {
 	ran    []string
 }
 
-// pool has the processes of a run that are shared.
+// pool holds the shared processes of a run.
 type pool struct {
 	engine *Engine
 	most   int // that may wait for a scenario
@@ -190,8 +188,7 @@ func newPool(e *Engine, most int) *pool {
 	return &pool{engine: e, most: most, skips: map[string]bool{}}
 }
 
-// connectShared gives a run a connection to a shared process, chosen by the frame
-// that is sent first.
+// connectShared connects a run to a shared process, which is chosen by the first frame that the run sends.
 func (r *run) connectShared(ctx context.Context, conn int) *transport.Agent {
 	use := r.engine.share
 	find := func(first []byte) (*transport.Shared, int, error) {
@@ -211,7 +208,7 @@ func (r *run) connectShared(ctx context.Context, conn int) *transport.Agent {
 		r.engine.Through)
 }
 
-// find returns a process that was greeted with the same frame, or starts one.
+// find returns an idle process that was greeted with the frame first, or starts a new one.
 func (p *pool) find(ctx context.Context, first string, trapped bool) (*worker, error) {
 	p.mu.Lock()
 	for i, w := range slices.Backward(p.idle) {
@@ -235,8 +232,8 @@ func (p *pool) find(ctx context.Context, first string, trapped bool) (*worker, e
 	return w, nil
 }
 
-// skipsAlone reports whether a scenario that ran alone was skipped for a reason: what the
-// agent does not do there either is not due to other scenarios. one says that one was now.
+// skipsAlone reports whether some scenario that ran alone was skipped for this reason. If so, other scenarios did not
+// cause the skip. With one set, it records such a scenario.
 func (p *pool) skipsAlone(reason string, one bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -279,7 +276,7 @@ func (p *pool) start(ctx context.Context, trapped bool) (_ *worker, err error) {
 	return w, err
 }
 
-// back takes a process whose connection has ended.
+// back returns a process whose connection has ended to the pool, or ends it.
 func (p *pool) back(w *worker, fit bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -293,7 +290,7 @@ func (p *pool) back(w *worker, fit bool) {
 	}
 }
 
-// retire ends a process beside everything else. The caller holds mu.
+// retire ends a process in the background. The caller holds mu.
 func (p *pool) retire(w *worker) {
 	p.stopping.Go(func() {
 		var left []string
@@ -308,7 +305,7 @@ func (p *pool) retire(w *worker) {
 	})
 }
 
-// close ends all processes and returns what there is to say of their ends.
+// close ends all processes and returns messages about processes that outlived them.
 func (p *pool) close() []string {
 	p.mu.Lock()
 	p.closed = true
@@ -332,8 +329,8 @@ func (w *worker) close() {
 	}
 }
 
-// traceLeaks says in the findings of scenarios that failed only after others which of
-// those it takes, if it can be brought about again.
+// traceLeaks reruns scenarios that failed only in a shared process, and adds to their findings which earlier scenarios
+// make them fail.
 func (e *Engine) traceLeaks(ctx context.Context, list []*Scenario, outcomes []results.Result) {
 	byID := map[string]*Scenario{}
 	order := map[string]int{}
@@ -375,8 +372,8 @@ func (e *Engine) traceLeaks(ctx context.Context, list []*Scenario, outcomes []re
 	}
 }
 
-// fewestBefore returns those of the scenarios before s in one process without which s
-// does not fail. ok is false if it does not fail after all of them.
+// fewestBefore returns the scenarios that must run before s in one process for s to fail. ok is false if s does not
+// fail after all of before.
 func (e *Engine) fewestBefore(ctx context.Context, s *Scenario, before []*Scenario) (fewest []*Scenario, ok bool) {
 	tries := 0
 	fails := func(before []*Scenario) bool {

@@ -8,24 +8,21 @@ import (
 	"github.com/acp-test/acp-test/internal/process"
 )
 
-// slots bounds how many scenarios run at once, and lets one that only lingers
-// step aside.
+// slots limits how many scenarios run at once. A scenario that only lingers gives its slot back.
 type slots chan struct{}
 
-// mostAtOnce is how many scenarios run at once where nobody says how many: each has an agent,
-// which takes memory also while it waits.
+// mostAtOnce is the default limit for scenarios at once. Each has an agent, which takes memory even while it waits.
 const mostAtOnce = 16
 
-// idleCheck is how often it is asked whether the processors have time for one more.
+// idleCheck is the interval of checking whether the processors have time for one more scenario.
 const idleCheck = 200 * time.Millisecond
 
-// crowded is for how many checks in a row the processors have no time at all before one scenario
-// less runs at once.
+// crowded is the number of checks in a row that must find all processors busy before fit takes one slot back.
 const crowded = 25
 
-// newSlots returns n slots. For 0 there are as many as processors at first. There is one more each time
-// that all are taken and the processors were idle, and one less each time that they had no time for five
-// seconds and more than twice as many run as there are processors, until ctx ends.
+// newSlots returns n slots. For n = 0 it starts with one per processor, and adjusts the number until ctx ends. It adds
+// a slot when all are taken and the processors are idle. It removes one when the processors had no time for five
+// seconds and more than twice as many scenarios run as there are processors.
 func newSlots(ctx context.Context, n int) slots {
 	if n > 0 {
 		return make(slots, n)
@@ -42,8 +39,8 @@ func newSlots(ctx context.Context, n int) slots {
 	return s
 }
 
-// fit gives up to n slots more, and takes slots back. At each tick it asks starved, which says for how
-// long some process has waited for a processor.
+// fit adds up to n slots, and takes slots back. At each tick it calls starved, which returns for how long some process
+// has waited for a processor.
 func (s slots) fit(ctx context.Context, n int, tick <-chan time.Time, starved func() time.Duration) {
 	for before, full := starved(), 0; ; {
 		select {
@@ -71,8 +68,8 @@ func (s slots) fit(ctx context.Context, n int, tick <-chan time.Time, starved fu
 	}
 }
 
-// offer gives one slot more if all are taken, and processes waited for a processor for so short
-// a part of idleCheck that they were idle.
+// offer adds one slot if all are taken and the processors were idle: waited, the time that processes waited for one,
+// is less than half of idleCheck.
 func (s slots) offer(waited time.Duration) bool {
 	if len(s) < cap(s) || waited >= idleCheck/2 {
 		return false

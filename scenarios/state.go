@@ -15,15 +15,14 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// setup is what set-up lines have said so far.
+// setup is what the set-up lines have set so far.
 type setup struct {
 	env   map[string]string
 	home  map[string][]byte
 	needs []string // capabilities of the agent
 }
 
-// state is what changes while a scenario runs. Both sides of a both reach it at
-// the same time, so every field is read and written under mu.
+// state is the part of a run that changes. Both sides of a both use it at the same time, so mu guards every field.
 type state struct {
 	mu    sync.Mutex
 	agent *transport.Agent   // nil while none runs
@@ -36,15 +35,14 @@ type state struct {
 	opening  []*Session // whose ID is not known yet
 	names    map[string]transcript.Entry
 	picked   map[string]wire.Value // by name, what pick found
-	// residents are the processes of the agent, besides itself, before the first
-	// prompt, by their id: a launcher's child, a language server.
+	// residents are the processes of the agent before the first prompt, besides itself, by their pid: for example a
+	// launcher's child or a language server.
 	residents map[int]bool
 	checks    []*checkState
 	current   *checkState
 	notes     []string
-	// excused are the entries that break the protocol on purpose; rules for
-	// clients do not judge the harness by them. allExcused is set where the
-	// script answers or writes what no editor may.
+	// excused are entries that break the protocol on purpose; rules for clients do not judge them. allExcused is set
+	// if the script answers or writes something that no editor may.
 	excused    map[int]bool
 	allExcused bool
 	unstarted  *transcript.Failure // why the agent did not start, if it did not
@@ -54,38 +52,37 @@ type state struct {
 	shutdown   transport.Shutdown
 	survivors  []transport.ProcessInfo
 	keeper     string // what became of a keeper that did not live to the end
-	// settled is the last entry the script waited for or made itself. What
-	// came after it may or may not have come in time: no golden shows it.
+	// settled is the last entry that the script waited for or made itself. Later entries may come or not, so no golden
+	// shows them.
 	settled int
-	// launched is when the agent was started that has not been greeted yet.
+	// launched is when the agent was started, zero once it has been greeted.
 	launched time.Time
 	waits    results.Waits
 	vain     []results.Vain
-	// heard is the last entry of each session that the script waited for.
+	// heard is the last entry in each session that the script waited for.
 	heard map[string]int
 }
 
-// change changes the state.
+// change calls f with the state, under its lock.
 func (r *run) change(f func(s *state)) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	f(&r.state)
 }
 
-// stateOf returns what read finds in the state of a run.
+// stateOf returns the result of read, called with the state under its lock.
 func stateOf[T any](r *run, read func(s *state) T) T {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	return read(&r.state)
 }
 
-// Agent returns the agent, nil while none runs.
+// Agent returns the running agent, nil if none runs.
 func (r *run) Agent() *transport.Agent {
 	return stateOf(r, func(s *state) *transport.Agent { return s.agent })
 }
 
-// Alive returns the agent for a line that needs it; the error is a miss if none
-// runs.
+// Alive returns the agent for a line that needs it. The error is a Miss if none runs.
 func (r *run) Alive(l *Line) (*transport.Agent, error) {
 	if a := r.Agent(); a != nil {
 		return a, nil
@@ -93,8 +90,8 @@ func (r *run) Alive(l *Line) (*transport.Agent, error) {
 	return nil, r.Unsent(l, transport.ErrExited)
 }
 
-// Running greets the agent, unless it was greeted, and returns it for a line that needs it; the
-// error is a miss if none runs.
+// Running returns the agent for a line that needs it, and greets it first if necessary. The error is a Miss if none
+// runs.
 func (b *Branch) Running(ctx context.Context, l *Line) (*transport.Agent, error) {
 	if err := b.Begin(ctx); err != nil {
 		return nil, err
@@ -102,13 +99,13 @@ func (b *Branch) Running(ctx context.Context, l *Line) (*transport.Agent, error)
 	return b.Alive(l)
 }
 
-// connection returns the number of the connection, from 0.
+// connection returns the number of the current connection, from 0.
 func (r *run) connection() int { return stateOf(r, func(s *state) int { return s.conn }) }
 
 // Ended reports whether the script closed the agent's input or signalled it.
 func (r *run) Ended() bool { return stateOf(r, func(s *state) bool { return s.ended }) }
 
-// Named returns the session that a name was given to last, or nil.
+// Named returns the latest session with this name, or nil.
 func (r *run) Named(name string) *Session {
 	r.change(func(s *state) {
 		s.opening = slices.DeleteFunc(s.opening, func(c *Session) bool {
@@ -149,7 +146,7 @@ func (r *run) LastPrompt(c *Session) int {
 	return 0
 }
 
-// Settle says that the script knows of an entry.
+// Settle records that the script knows an entry.
 func (r *run) Settle(e transcript.Entry) {
 	r.change(func(s *state) { s.settled = max(s.settled, e.Seq) })
 	if e.Source != transcript.Editor {
@@ -157,25 +154,25 @@ func (r *run) Settle(e transcript.Entry) {
 	}
 }
 
-// hear says that the script waited for an entry.
+// hear records that the script waited for an entry.
 func (r *run) hear(e transcript.Entry) {
 	r.change(func(s *state) { s.heard[e.Session] = max(s.heard[e.Session], e.Seq) })
 }
 
-// Name remembers an entry under the name a line gave it.
+// Name stores an entry under the name from a line; "" stores nothing.
 func (r *run) Name(as string, e transcript.Entry) {
 	if as != "" {
 		r.change(func(s *state) { s.names[as] = e })
 	}
 }
 
-// named returns the entry that a line gave a name to.
+// named returns the entry with a name from a line.
 func (r *run) named(ref string) (e transcript.Entry, ok bool) {
 	r.change(func(s *state) { e, ok = s.names[ref] })
 	return e, ok
 }
 
-// Entry is named for a line that cannot do without.
+// Entry returns the entry with a name, or a mistake of the line if there is none.
 func (r *run) Entry(l *Line, ref string) (transcript.Entry, error) {
 	e, ok := r.named(ref)
 	if !ok {
@@ -184,7 +181,7 @@ func (r *run) Entry(l *Line, ref string) (transcript.Entry, error) {
 	return e, nil
 }
 
-// Excuse says that entries break the protocol on purpose.
+// Excuse records that entries break the protocol on purpose.
 func (r *run) Excuse(seqs ...int) {
 	r.change(func(s *state) {
 		for _, seq := range seqs {
@@ -218,25 +215,25 @@ func (r *run) ExcuseSince(from int, method string) {
 	}
 }
 
-// ExcuseAll says that the script answers or writes what no editor may.
+// ExcuseAll records that the script answers or writes something that no editor may.
 func (r *run) ExcuseAll() { r.change(func(s *state) { s.allExcused = true }) }
 
-// NotStarted says why the agent did not start.
+// NotStarted records why the agent did not start.
 func (r *run) NotStarted(f *transcript.Failure) { r.change(func(s *state) { s.unstarted = f }) }
 
-// Opened makes a session the one opened last.
+// Opened makes a session the latest one.
 func (r *run) Opened(c *Session) {
 	r.change(func(s *state) {
 		s.sessions = append(slices.DeleteFunc(s.sessions, func(o *Session) bool { return o == c }), c)
 	})
 }
 
-// Prompted says that an entry is a prompt of a session.
+// Prompted records that an entry is a prompt of a session.
 func (r *run) Prompted(c *Session, e transcript.Entry) {
 	r.change(func(*state) { c.prompts = append(c.prompts, e.Seq) })
 }
 
-// AnswerTo returns the Seq of the answer to a request, or of the last entry.
+// AnswerTo returns the Seq of the answer to a request, or of the last entry if there is none.
 func (r *run) AnswerTo(seq int) int {
 	for e := range r.t.From(seq) {
 		if e.Source == transcript.Agent && e.Kind == transcript.Response && e.Ref == seq {
@@ -246,7 +243,7 @@ func (r *run) AnswerTo(seq int) int {
 	return r.t.Len()
 }
 
-// What a command may ask of a run.
+// The methods below are for the commands of a protocol.
 
 func (r *run) protocol() *Protocol { return r.engine.Protocol }
 
@@ -259,7 +256,7 @@ func (r *run) Transcript() *transcript.Transcript { return r.t }
 // Model returns the model server.
 func (r *run) Model() *fakellm.Server { return r.model }
 
-// Work returns the workspace, Temp the directory for temporary files.
+// Work returns the path of the workspace.
 func (r *run) Work() string { return r.box.Work }
 
 // Temp returns the directory for temporary files.
@@ -271,7 +268,7 @@ func (r *run) Self() string { return r.engine.Self }
 // Seed returns the seed of the run.
 func (r *run) Seed() int64 { return r.engine.Seed }
 
-// Isolated reports whether the agent reaches the servers of the run only.
+// Isolated reports whether the agent can reach only the servers of the run.
 func (r *run) Isolated() bool { return r.engine.Isolate }
 
 // Line returns an entry as one line for people.

@@ -76,15 +76,15 @@ func compileNeeds(l *Line) Step {
 	if len(agent) == 0 {
 		return nil
 	}
-	// What the agent advertises is known once it has answered; a script may
-	// still have to say how it is initialized.
+	// The agent's capabilities are known only after its answer to initialize, which the script may still have to set
+	// up.
 	return func(_ context.Context, b *Branch) error {
 		b.run.change(func(s *state) { s.setup.needs = append(s.setup.needs, agent...) })
 		return b.Applies()
 	}
 }
 
-// neededPattern is the pattern after needs saw and needs await.
+// neededPattern reads the pattern after "needs saw" and "needs await".
 func neededPattern(l *Line) *language.Pattern {
 	for key, w := range l.Options("in", "turn", "within") {
 		l.Usage(w.Column, "needs looks at the whole run: %s= has no place here", key)
@@ -96,11 +96,10 @@ func neededPattern(l *Line) *language.Pattern {
 	return p
 }
 
-// compileNeedsAwait skips the scenario if the agent took its turn without what
-// it may send. await is inconclusive there, because a situation that was needed
-// did not come about; this is for situations that the specification leaves to
-// the agent (PERM-001: asking is optional), which no run would bring about. An agent that waits
-// for an answer which the editor keeps back may also keep its turn open.
+// compileNeedsAwait compiles "needs await", which skips the scenario if the agent took its turn without sending the
+// awaited entry. A plain await is inconclusive then, because a necessary situation did not come about. This is for
+// situations that the specification leaves to the agent (PERM-001: asking is optional). An agent that waits for an
+// answer which the editor holds back may also keep its turn open.
 func compileNeedsAwait(l *Line) Step {
 	p := neededPattern(l)
 	return func(ctx context.Context, b *Branch) error {
@@ -117,7 +116,7 @@ func compileNeedsAwait(l *Line) Step {
 	}
 }
 
-// owesAnswer reports whether a request of the agent has no answer yet.
+// owesAnswer reports whether the editor owes the agent an answer to a request.
 func (r *run) owesAnswer() bool {
 	open := map[int]bool{}
 	for e := range r.t.All() {
@@ -131,7 +130,8 @@ func (r *run) owesAnswer() bool {
 	return len(open) > 0
 }
 
-// compileNeedsSaw skips the scenario if what an agent may send has not come.
+// compileNeedsSaw compiles "needs saw", which skips the scenario if the agent has not sent an optional entry, or with
+// not set, if it has.
 func compileNeedsSaw(l *Line, not bool) Step {
 	p := neededPattern(l)
 	return func(_ context.Context, b *Branch) error {
@@ -157,8 +157,7 @@ func compileNeedsSaw(l *Line, not bool) Step {
 	}
 }
 
-// Applies ends the scenario if the agent lacks what is needed, as far as it has
-// said what it has.
+// Applies returns a Skipped error if the agent has said that it lacks a needed capability.
 func (r *run) Applies() error {
 	for _, c := range stateOf(r, func(s *state) []string { return s.setup.needs }) {
 		if has, known := r.client.Advertises(c); known && !has {
@@ -264,7 +263,7 @@ func compileCheck(l *Line) Step {
 	}
 }
 
-// open makes a check the one that misses belong to.
+// open makes a check the current one, to which misses are added.
 func (r *run) open(d *language.Check) {
 	r.t.Event(r.connection(), transcript.Note, transcript.CheckOpened, "",
 		map[string]any{"check": d.Slug, "requirements": d.Requirements})
@@ -323,9 +322,8 @@ func compileBoth(l *Line) Step {
 	}
 }
 
-// play runs steps until one ends the script. Soft misses are recorded and the
-// script goes on. A panic is a fault of this program: it ends the run, not the
-// process, and keeps the evidence.
+// play runs steps until one ends the script. It records soft misses and goes on. A panic is a fault of this program:
+// play returns it as an error, so that the evidence is kept.
 func (b *Branch) play(ctx context.Context, steps []played) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -348,7 +346,7 @@ func (b *Branch) play(ctx context.Context, steps []played) (err error) {
 	return nil
 }
 
-// do runs one step. What the agent's entries lack makes the line miss.
+// do runs one step. A field that the agent's entries lack makes the line miss.
 func (b *Branch) do(ctx context.Context, s played) error {
 	b.effects.wait()
 	err := s.Do(ctx, b)
@@ -358,8 +356,7 @@ func (b *Branch) do(ctx context.Context, s played) error {
 	return err
 }
 
-// missed notes a miss against the open check, or against the scenario if the check
-// was not what it is about.
+// missed adds a miss to the open check, or to the scenario if it happened during the setup.
 func (r *run) missed(m *Miss) {
 	m.at = r.t.Len()
 	r.change(func(s *state) {

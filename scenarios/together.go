@@ -11,13 +11,12 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// atOnce are the commands that wait for nothing, so that the agent can stand still
-// meanwhile.
+// atOnce are the commands that never wait for the agent, so that the agent may be stopped meanwhile.
 var atOnce = []string{"cancel", "cancel-request", "release", "answer", "prompt", "request", "notify", "write",
 	"session", "permit"}
 
-// longestHold is how long the agent stands still at most: what is sent meanwhile may be
-// more than its pipe takes, and then only the agent can make room.
+// longestHold is how long the agent is stopped at most. The lines may write more than its pipe holds, and then only
+// the agent can make room.
 const longestHold = time.Second
 
 func togetherCommand() *Command {

@@ -100,7 +100,7 @@ func transportCommands() []*Command {
 	}
 }
 
-// another starts and greets a process of the agent when the one before it has been left.
+// another calls leave to end or leave the running agent, then starts and greets a new process.
 func (b *Branch) another(ctx context.Context, l *Line, leave func()) error {
 	if err := b.Begin(ctx); err != nil {
 		return err
@@ -113,8 +113,8 @@ func (b *Branch) another(ctx context.Context, l *Line, leave func()) error {
 	return b.client.Greet(ctx, b, l)
 }
 
-// ofProcess skips the scenario at a command about the agent's process if the
-// agent has none here.
+// ofProcess wraps the step of a command about the agent's process. It skips the scenario if the agent has no local
+// process.
 func ofProcess(name string, run Step) Step {
 	return func(ctx context.Context, b *Branch) error {
 		if p := b.run.engine.Profile; p.Remote() {

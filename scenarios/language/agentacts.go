@@ -16,20 +16,20 @@ import (
 type Given struct {
 	Words   []string
 	Options map[string]string
-	// Alias is the name that the act gives to what it sends, or "".
+	// Alias is the name that the act gives to the request that it sends, or "".
 	Alias string
 
 	body *serve.Block
 }
 
-// Number returns the word at i, which the usage says is a number.
+// Number returns the word at i as a number. The act's usage must declare it as a number.
 func (g Given) Number(i int) int {
 	n, _ := strconv.Atoi(g.Words[i]) // it was checked
 	return n
 }
 
-// AgentAct makes a command of a handler. Its usage says which arguments it takes:
-// JSON, N, BYTES, CODE and D, and words joined by |, are checked.
+// AgentAct returns a handler's command that calls do. Its arguments are checked by the usage args: JSON, N, BYTES,
+// CODE and D by their form, words joined by | as choices.
 func AgentAct[B any](name, args, summary string, do func(s *serve.Run, g Given) error) *Command[B] {
 	c := &Command[B]{Name: name, Group: "agent-acts", Args: args, Summary: summary,
 		Act: func(l *Line[B]) func(*serve.Run) error {
@@ -42,11 +42,10 @@ func AgentAct[B any](name, args, summary string, do func(s *serve.Run, g Given) 
 	return c
 }
 
-// ofProcess are the acts of an agent that is a process, and asks its editor.
+// ofProcess are the acts that only an agent with a process of its own can do.
 var ofProcess = []string{"request", "notify", "result", "error", "stderr", "exit", "die", "fork", "ignore"}
 
-// agentActs are the commands of a handler: those of the protocol, and those that
-// any has.
+// agentActs returns the commands of a handler: those of the protocol, then those of every protocol.
 func (d *Dialect[B]) agentActs() []*Command[B] {
 	all := slices.Clone(d.AgentActs)
 	add := func(name, args, summary string, do func(s *serve.Run, g Given) error) {
@@ -111,7 +110,7 @@ func (d *Dialect[B]) agentActs() []*Command[B] {
 	return all
 }
 
-// act compiles an act by its usage.
+// act returns the step of an act, after checking its arguments against the usage.
 func (l *Line[B]) act(usage []string, do func(*serve.Run, Given) error) func(*serve.Run) error {
 	var kinds, keys []string
 	checks := map[string]string{}
@@ -163,7 +162,7 @@ func (l *Line[B]) act(usage []string, do func(*serve.Run, Given) error) func(*se
 	}
 }
 
-// expandAct replaces the variables of a word, and checks what comes of it.
+// expandAct replaces the variables of a word, and checks the resulting text.
 func (l *Line[B]) expandAct(s *serve.Run, w script.Word, kind string) (string, error) {
 	text, err := s.Expand(w)
 	if err == nil && strings.Contains(w.Raw(), "$") && kind != "JSON" {
@@ -174,7 +173,7 @@ func (l *Line[B]) expandAct(s *serve.Run, w script.Word, kind string) (string, e
 	return text, err
 }
 
-// fits checks a word that is known before the run.
+// fits checks a word that has no variables.
 func (l *Line[B]) fits(w script.Word, kind string) {
 	text, ok := w.Literal()
 	if !ok || strings.Contains(text, "$") {
@@ -185,7 +184,7 @@ func (l *Line[B]) fits(w script.Word, kind string) {
 	}
 }
 
-// misfit says why a text is not of a kind, as the usage of an act names it.
+// misfit returns why a text does not fit a kind of argument in the usage of an act, "" if it fits.
 func misfit(text, kind string) string {
 	switch kind {
 	case "JSON":
@@ -218,7 +217,7 @@ func misfit(text, kind string) string {
 	return ""
 }
 
-// unescape replaces the escapes of Go in a text.
+// unescape replaces Go's escapes in a text.
 func unescape(text string) (string, error) {
 	out, err := strconv.Unquote(`"` + strings.ReplaceAll(text, `"`, `\"`) + `"`)
 	if err != nil {

@@ -12,9 +12,8 @@ import (
 	"github.com/acp-test/acp-test/serve"
 )
 
-// AgentScript is the script of a scenario that begins with "role agent": what
-// the agent does when the editor under test does something, and what the editor
-// should have done in the end.
+// AgentScript is the script of a scenario that begins with "role agent": the agent's reactions to the editor under
+// test, and the checks of the editor.
 type AgentScript struct {
 	serve.Script
 	RulesOff map[string]string
@@ -29,25 +28,24 @@ type AgentCheck struct {
 	Lines        []AgentExpectation
 }
 
-// AgentExpectation is one line of a check: about what the editor sent, or what
-// it answered.
+// AgentExpectation is one line of a check, about a frame that the editor sent or an answer that it gave.
 type AgentExpectation struct {
 	Text   string
 	Negate bool
-	// What is "sent", "answered", "shown", "ended", "hung-up", "left-open" or "left-running"; About
-	// the method, the name of a request, or a regular expression.
+	// What is "sent", "answered", "shown", "ended", "hung-up", "left-open" or "left-running". About is the method, the
+	// name of a request, or a regular expression.
 	What, About string
-	// Where is a regular expression for what has to be shown for the line to apply, or the name of a request that
-	// has to have a result.
+	// Where limits when the line applies: a regular expression for text that the editor must show, or the name of a
+	// request that must have a result.
 	Where string
-	// Count is how often, "" at least once: "2", ">=2", "<=1".
+	// Count is the required number of matches: "2", ">=2" or "<=1"; "" is at least one.
 	Count string
 	// Fields are conditions on the frame.
 	Fields []AgentField
 }
 
-// AgentField is a condition on a value of a frame, by its path in params,
-// result, error or the whole message; kind is the kind of the option chosen.
+// AgentField is a condition on a value of a frame. Path is looked up in params, result, error or the whole message;
+// the path "kind" is the kind of the chosen option.
 type AgentField struct {
 	Path, Operator string
 	Value          script.Word
@@ -203,7 +201,7 @@ func compileExpectation[B any](l *Line[B]) Step[B] {
 	return nil
 }
 
-// agentHelp is the page of the agent-side language.
+// agentHelp returns the help page of the agent-side language.
 func (d *Dialect[B]) agentHelp() string {
 	var b strings.Builder
 	b.WriteString(`A file that begins with "role agent" scripts the agent; acp-test editors and
@@ -225,7 +223,7 @@ $NAME.path for what a request was answered, in quotes too:
 	return b.String()
 }
 
-// event is the method that an event stands for. Some have short names.
+// event returns the method of an event, which may be given by its short name. ok is false for an unknown event.
 func (d *Dialect[B]) event(name string) (string, bool) {
 	if long, ok := d.Events[name]; ok {
 		return long, true

@@ -12,83 +12,78 @@ import (
 	"github.com/acp-test/acp-test/serve"
 )
 
-// Command is one command of the scenario language. Help, errors and the
-// reference page are made from it.
+// Command is one command of the scenario language. Help, errors and the reference page are generated from it.
 type Command[B any] struct {
 	Name string
-	// Group is where it stands in the reference: conditions, set-up, acts,
-	// forward, back, structure.
+	// Group is the command's section in the reference: conditions, setup, acts, forward, back, structure.
 	Group string
 	// Args is the usage behind the name.
 	Args string
 	// Summary is one line, a verb phrase; Detail the rest of its page.
 	Summary, Detail string
-	// Negatable: ! in front of it is allowed. Captures: it may end in "as
-	// NAME". Blocks is how many { } follow it.
+	// Negatable: a line may put ! in front of it. Captures: a line may end in "as NAME". Blocks is the number of { }
+	// that follow.
 	Negatable, Captures bool
 	Blocks              int
-	// Passive: it only looks, or says something about the file, so that the run
-	// is the same without it. All that looks back is.
+	// Passive: the command only looks, or declares something about the file, so that the run is the same without it.
+	// Commands of the group back need not set it.
 	Passive bool
-	// Effect: it is about an effect or an end, so that a miss fails also in a
-	// check without a requirement.
+	// Effect: the command is about an effect or an end, so that its miss is a failure even in a check without a
+	// requirement.
 	Effect bool
-	// OfTool: what it asks for may come of a tool call, so that a miss proves nothing
-	// where that call failed.
+	// OfTool: a tool call may have to produce what the command expects, so that its miss proves nothing if that call
+	// failed.
 	OfTool bool
-	// Cuts: it may cut a turn off, so that the model may be held for ever.
+	// Cuts: the command may cut a turn off, so that the model may wait at a gate for ever.
 	Cuts bool
-	// Process: it is about the agent's process. Where the agent has none here,
-	// it does not apply and the scenario is skipped.
+	// Process: the command is about the agent's process. If the agent has no local process, the scenario is skipped.
 	Process bool
-	// Alone: a scenario with it needs a process of the agent that no other used. So
-	// does one about the process.
+	// Alone: a scenario with this command needs a process of the agent that no other scenario used. Process implies
+	// it.
 	Alone bool
-	// Compile reads the arguments of a line, and notes what is wrong with them.
-	// A nil Step means that the line only declares something.
+	// Compile reads the arguments of a line and records mistakes in them. A nil Step means that the line only declares
+	// something.
 	Compile func(l *Line[B]) Step[B]
-	// Act is the same for what a scripted agent does.
+	// Act is Compile for a line in a handler of a scripted agent.
 	Act func(l *Line[B]) func(*serve.Run) error
 }
 
-// Step is what a line does when it is played on a branch of the run.
+// Step plays a line on a branch of the run.
 type Step[B any] func(ctx context.Context, b B) error
 
-// Dialect is the scenario language of one protocol: the words and patterns that any protocol
-// has, which the engine adds, and its own. B is the engine's line of control, which the
-// language hands to steps and never looks into. Name "" takes scenarios of any protocol.
+// Dialect is the scenario language of one protocol: the commands and patterns of every protocol, which the engine
+// adds, and the protocol's own. B is the engine's branch type, which the language passes to steps and never looks
+// into. With Name "" it reads scenarios of any protocol.
 type Dialect[B any] struct {
-	// Name is what users and the first line of a scenario call the protocol.
+	// Name is the protocol's name for users and in the first line of a scenario.
 	Name string
-	// Suites has a folder of scenarios for each suite. SuitesAt is its place in the source tree.
+	// Suites has a folder of scenarios for each suite. SuitesAt is the path of Suites in the source tree.
 	Suites   fs.FS
 	SuitesAt string
-	// Words are the protocol's own commands, Kinds its own kinds of patterns. Any are the
-	// commands that every protocol has, AnyKinds the kinds; Method is the kind of a pattern that
-	// is the name of a method.
+	// Words are the protocol's own commands, Kinds its own kinds of patterns. Any and AnyKinds are the commands and
+	// kinds of every protocol. Method is the kind of a pattern that begins with a method.
 	Words, Any      []*Command[B]
 	Kinds, AnyKinds []Kind
 	Method          Kind
-	// AgentActs are the protocol's own acts for handlers of a scripted agent, made with
-	// AgentAct. Events are the methods that a handler may be for, by their names in scripts.
+	// AgentActs are the protocol's own acts for handlers of a scripted agent, made with AgentAct. Events maps the
+	// names of events in scripts to their methods.
 	AgentActs []*Command[B]
 	Events    map[string]string
-	// Remote: its agents are servers, so that a scripted one has no process to act on.
+	// Remote: the protocol's agents are servers, so that a scripted agent has no process to act on.
 	Remote bool
-	// PatternHelp says in help where the path of a condition is looked up.
+	// PatternHelp explains, in the help on patterns, where the path of a condition is looked up.
 	PatternHelp string
 	// StopReasons are the reasons with which a turn may end.
 	StopReasons []string
-	// Requirement reports whether there is a requirement of an id.
+	// Requirement reports whether a requirement has this id.
 	Requirement func(id string) bool
-	// Phase returns the step of a comment, which structures log and transcript. OfProcess
-	// returns the step of a command about the agent's process.
+	// Phase returns the step of a comment, which divides log and transcript into phases. OfProcess wraps the step of a
+	// command about the agent's process.
 	Phase     func(text string) Step[B]
 	OfProcess func(name string, do Step[B]) Step[B]
 }
 
-// Groups are the groups of commands in the order of the reference, with their
-// titles.
+// Groups returns the groups of commands and their titles, in the order of the reference.
 func Groups() [][2]string {
 	return [][2]string{
 		{"conditions", "Conditions"}, {"setup", "Set-up"}, {"acts", "Acts"},
@@ -102,11 +97,10 @@ func (d *Dialect[B]) Commands() []*Command[B] { return slices.Concat(d.Words, d.
 // CommandTable returns all commands of the language by their names.
 func (d *Dialect[B]) CommandTable() map[string]*Command[B] { return tableOf(d.Commands()) }
 
-// Looks reports whether a line of the command leaves the run as it is.
+// Looks reports whether a line with this command leaves the run unchanged.
 func (c *Command[B]) Looks() bool { return c.Passive || c.Group == "back" }
 
-// SetsUp reports whether a line of the command stands before the agent starts, or
-// may.
+// SetsUp reports whether the command belongs, or may belong, before the agent's start.
 func (c *Command[B]) SetsUp() bool {
 	return (c.Group == "setup" || c.Group == "conditions") && !c.Passive
 }
@@ -119,7 +113,7 @@ func tableOf[B any](all []*Command[B]) map[string]*Command[B] {
 	return table
 }
 
-// Vocabulary returns the commands of both sides by their names, the editor's where both have one.
+// Vocabulary returns the commands of both sides by their names. If both sides have a name, it is the editor's command.
 func (d *Dialect[B]) Vocabulary() map[string]*Command[B] {
 	return tableOf(slices.Concat(d.agentActs(), d.agentCommands(), d.Commands()))
 }
@@ -204,8 +198,7 @@ func (d *Dialect[B]) patternHelp() string {
 	return b.String()
 }
 
-// Reference is the page of the whole language in Markdown, made from the
-// commands.
+// Reference returns the reference page of the language in Markdown, generated from the commands.
 func (d *Dialect[B]) Reference() string {
 	var b strings.Builder
 	b.WriteString("# Scenario language\n\nThis page is generated by `acp-test help reference`.\n\n")
@@ -226,6 +219,5 @@ func (d *Dialect[B]) Reference() string {
 	return b.String()
 }
 
-// Mistake is something wrong with a scenario file: the user's to mend, never the
-// agent's.
+// Mistake is an error in a scenario file, which the user must fix. The agent is never to blame for it.
 type Mistake = mistake.Mistake

@@ -11,14 +11,15 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// Review says what is doubtful in a scenario that is correct as a text: what
-// can never match, what could be awaited. It needs no agent.
+// Review returns what is doubtful in a scenario without errors, for example a pattern that can never match, or a pause
+// that could be an await. It needs no agent.
 func (d *Dialect[B]) Review(s *Scenario[B]) []*Mistake {
 	r := &review[B]{s: s}
 	if s.Title == "" {
 		r.add(1, "begin the file with # and one sentence", "the scenario does not say what it is about")
 	}
-	// Rules judge every scenario, also one that a reduced recording leaves; ours say what they ask.
+	// The rules judge every scenario, also a reduced recording without checks. A scenario of a suite must have a
+	// check.
 	if len(s.Checks) == 0 && s.Role == "editor" && s.Suite != "" {
 		r.add(1, "open one with check REQUIREMENT or check SLUG", "the scenario has no check")
 	}
@@ -49,8 +50,8 @@ func (d *Dialect[B]) Review(s *Scenario[B]) []*Mistake {
 	return r.out
 }
 
-// Starts returns what a scenario runs or hands the agent that may run something, for a reader who
-// does not know its author: programs, settings, raw messages and the tool calls of its model.
+// Starts returns the lines of a scenario that run something, or make the agent run something: programs, settings, raw
+// messages and the tool calls of its model. It is for readers who do not know the author.
 func (s *Scenario[B]) Starts() []*Mistake {
 	out := slices.Clone(s.starts)
 	model, err := fakellm.ParseScript(s.File, s.Model, nil)
@@ -64,8 +65,7 @@ func (s *Scenario[B]) Starts() []*Mistake {
 	return out
 }
 
-// endsTurn reports whether a step between two lines waits for the end of a turn, or ends
-// the agent.
+// endsTurn reports whether a step between two lines waits for the end of a turn, or ends the agent.
 func (s *Scenario[B]) endsTurn(after, before int) bool {
 	return slices.ContainsFunc(s.Steps, func(st Played[B]) bool {
 		return st.Line > after && st.Line < before && turnEnds().MatchString(st.Text)
@@ -84,7 +84,7 @@ func (r *review[B]) add(line int, hint, format string, args ...any) {
 	r.out = append(r.out, &Mistake{File: r.s.File, Line: line, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// model looks at the model's script, and returns its gates: none is used yet.
+// model reviews the model's script and returns its gates, each marked unused (false).
 func (r *review[B]) model() map[string]bool {
 	gates := map[string]bool{}
 	if r.s.Model == nil {
@@ -108,8 +108,8 @@ func (r *review[B]) model() map[string]bool {
 	return gates
 }
 
-// gates asks of each gate whether it is there and whether it is opened, and
-// whether the script pauses instead.
+// gates checks that each gate in use exists, that each existing gate is used, and that the script does not pause
+// without a reason.
 func (r *review[B]) gates(gates map[string]bool) {
 	for _, g := range r.s.gates {
 		if _, ok := gates[g.name]; !ok {
@@ -135,10 +135,10 @@ func (r *review[B]) gates(gates map[string]bool) {
 	}
 }
 
-// anyVariable stands for variables that are known only in a run.
+// anyVariable stands in for variables that are known only during a run.
 func anyVariable(string) (string, error) { return "x", nil }
 
-// ModelMistake places a mistake of llm.yaml in the file that the user wrote.
+// ModelMistake returns a mistake of llm.yaml with its position in the user's file.
 func (s *Scenario[B]) ModelMistake(err error) error {
 	var bad *Mistake
 	if !errors.As(err, &bad) {

@@ -42,28 +42,27 @@ type parser[B any] struct {
 	dialect  *Dialect[B]
 }
 
-// Line is one line while it is compiled.
+// Line is a line that is being compiled.
 type Line[B any] struct {
 	*script.Line
 	// Rest are the arguments that have not been taken yet.
 	Rest []script.Word
-	// Alias is the name that the line gives to what comes of it, or "".
+	// Alias is the name that the line gives to its result, or "".
 	Alias string
-	// Comment is what the lines right above say.
+	// Comment is the text of the comment lines right above.
 	Comment string
 
 	p   *parser[B]
 	bad *Mistake // the first one
 }
 
-// Starts notes that the line starts a program, or hands the agent what may start one.
+// Starts records that the line starts a program, or gives the agent something that may start one.
 func (l *Line[B]) Starts(what string) {
 	s := l.p.scenario
 	s.starts = append(s.starts, &Mistake{File: s.File, Line: l.Number, Message: what + ": " + l.Line.Text})
 }
 
-// Inside notes a mistake if one of the words has no variable and names a path that is not in the
-// workspace.
+// Inside records a mistake if a word without variables names a path outside the workspace.
 func (l *Line[B]) Inside(words ...script.Word) {
 	for _, w := range words {
 		if name, ok := w.Literal(); ok && name != "" && !filepath.IsLocal(filepath.FromSlash(name)) {
@@ -73,11 +72,10 @@ func (l *Line[B]) Inside(words ...script.Word) {
 	}
 }
 
-// Implied returns a line that the script need not have, since an act needs it.
+// Implied returns a line for a step that an act needs and the script may leave out.
 func Implied[B any](text string) *Line[B] { return &Line[B]{Line: script.New(text), p: &parser[B]{}} }
 
-// Mistake notes what is wrong with the line, unless something was before. It
-// returns nil, so that Compile can end with it.
+// Mistake records a mistake of the line, unless it already has one. It returns nil, so that Compile can end with it.
 func (l *Line[B]) Mistake(column int, hint, format string, args ...any) Step[B] {
 	if l.bad == nil {
 		l.bad = &Mistake{File: l.p.file, Line: l.Number, Column: column, Message: fmt.Sprintf(format, args...), Hint: hint}
@@ -85,21 +83,21 @@ func (l *Line[B]) Mistake(column int, hint, format string, args ...any) Step[B] 
 	return nil
 }
 
-// Usage is Mistake for arguments that are not what the command takes.
+// Usage is Mistake with the command's usage as the hint.
 func (l *Line[B]) Usage(column int, format string, args ...any) Step[B] {
 	c := l.p.commands[l.Name.Raw()]
 	return l.Mistake(column, "usage: "+strings.TrimSpace(c.Name+" "+c.Args), format, args...)
 }
 
-// suppose counts what a line with a mistake would have opened or named as there,
-// so that the lines below are not blamed for it.
+// suppose declares every word of a line with a mistake as a session and a name, so that lines below that refer to them
+// are no mistakes.
 func (p *parser[B]) suppose(l *script.Line) {
 	for _, w := range strings.Fields(l.Text) {
 		p.sessions[w], p.names[w] = true, true
 	}
 }
 
-// block compiles lines. Those with a mistake are left out.
+// block compiles lines. It leaves out lines with a mistake.
 func (p *parser[B]) block(lines []*script.Line) (steps []Played[B]) {
 	for _, node := range lines {
 		comment := strings.Join(p.comment, " ")
@@ -135,7 +133,7 @@ func (p *parser[B]) block(lines []*script.Line) (steps []Played[B]) {
 	return steps
 }
 
-// holds evaluates the conditions of a line.
+// holds reports whether the conditions of a line hold, such as [linux].
 func (l *Line[B]) holds() bool {
 	holds := true
 	for _, w := range l.Conditions {
@@ -150,7 +148,7 @@ func (l *Line[B]) holds() bool {
 	return holds
 }
 
-// holds evaluates a condition without its brackets.
+// holds reports whether a condition, without its brackets, holds and whether it is known.
 func (d *Dialect[B]) holds(c string) (holds, known bool) {
 	want := !strings.HasPrefix(c, "!")
 	switch c = strings.TrimPrefix(c, "!"); c {
@@ -162,7 +160,7 @@ func (d *Dialect[B]) holds(c string) (holds, known bool) {
 	return false, false
 }
 
-// demand notes in the check that the line stands in what the line demands.
+// demand records in the open check whether the line forbids or demands something.
 func (l *Line[B]) demand(c *Command[B]) {
 	all := l.p.scenario.Checks
 	if len(all) == 0 {
@@ -177,8 +175,8 @@ func (l *Line[B]) demand(c *Command[B]) {
 	}
 }
 
-// compile finds the command of a line and lets it read its arguments. A line
-// whose conditions do not hold is read all the same. What is wrong is in bad.
+// compile finds the command of a line and lets it read the arguments, even if the line's conditions do not hold.
+// Mistakes are in l.bad.
 func (l *Line[B]) compile() (s Played[B], holds bool) {
 	holds = l.holds()
 	name := l.Name.Raw()
@@ -214,7 +212,7 @@ func (l *Line[B]) compile() (s Played[B], holds bool) {
 	return s, holds
 }
 
-// checkForm notes what is wrong with what stands around the arguments: a negation, blocks, a name.
+// checkForm records mistakes around the arguments: a negation, blocks, a name.
 func (l *Line[B]) checkForm(c *Command[B]) {
 	name := c.Name
 	switch n := len(l.Blocks); {
@@ -233,10 +231,10 @@ func (l *Line[B]) checkForm(c *Command[B]) {
 	}
 }
 
-// What follows reads the arguments of a line. What is missing or wrong is noted,
-// and the zero value returned.
+// The functions below read the arguments of a line. They record a missing or wrong argument as a mistake, and return
+// the zero value.
 
-// Need returns the word at i; what says what it is. From then on it is in Rest.
+// Need returns the word at i, which messages call what. If the word is missing, Need adds an empty one to Rest.
 func (l *Line[B]) Need(i int, what string) script.Word {
 	for i >= len(l.Rest) {
 		l.Usage(l.End()+1, "%s is missing", what)
@@ -245,7 +243,7 @@ func (l *Line[B]) Need(i int, what string) script.Word {
 	return l.Rest[i]
 }
 
-// AtMost rejects extra words, with the usage or a better hint.
+// AtMost records a mistake if the line has more than n words. hint replaces the usage in it.
 func (l *Line[B]) AtMost(n int, hint ...string) {
 	if len(l.Rest) <= n {
 		return
@@ -266,7 +264,7 @@ func (l *Line[B]) One(i int, what string) string {
 	return s
 }
 
-// Choice returns the literal text of the word at i, which has to be one of some.
+// Choice returns the literal text of the word at i, which must be one of allowed.
 func (l *Line[B]) Choice(i int, what string, allowed ...string) string {
 	s := l.One(i, strings.Join(allowed, ", "))
 	if !slices.Contains(allowed, s) {
@@ -275,7 +273,7 @@ func (l *Line[B]) Choice(i int, what string, allowed ...string) string {
 	return s
 }
 
-// Int returns the number that a word is, not below least.
+// Int returns the number in a word, which must be at least least.
 func (l *Line[B]) Int(w script.Word, least int, format string, args ...any) int {
 	n, err := strconv.Atoi(w.Raw())
 	if err != nil || n < least {
@@ -285,7 +283,7 @@ func (l *Line[B]) Int(w script.Word, least int, format string, args ...any) int 
 	return n
 }
 
-// Duration returns the duration that a word is.
+// Duration returns the duration in a word.
 func (l *Line[B]) Duration(w script.Word) time.Duration {
 	s, _ := w.Literal()
 	d, err := time.ParseDuration(s)
@@ -296,7 +294,7 @@ func (l *Line[B]) Duration(w script.Word) time.Duration {
 	return d
 }
 
-// Options takes words of the form KEY=VALUE with known keys off the line.
+// Options removes words of the form KEY=VALUE with a known key from the line and returns them.
 func (l *Line[B]) Options(known ...string) map[string]script.Word {
 	got := map[string]script.Word{}
 	l.Rest = slices.DeleteFunc(slices.Clone(l.Rest), func(w script.Word) bool {
@@ -313,7 +311,7 @@ func (l *Line[B]) Options(known ...string) map[string]script.Word {
 	return got
 }
 
-// Every takes all words KEY=VALUE with a key off the line.
+// Every removes all words KEY=VALUE with this key from the line and returns the values.
 func (l *Line[B]) Every(key string) (values []script.Word) {
 	l.Rest = slices.DeleteFunc(slices.Clone(l.Rest), func(w script.Word) bool {
 		k, _, value, ok := w.Cut("=")
@@ -325,7 +323,7 @@ func (l *Line[B]) Every(key string) (values []script.Word) {
 	return values
 }
 
-// Headers takes the options header=NAME:VALUE off the line.
+// Headers removes the options header=NAME:VALUE from the line and returns the values.
 func (l *Line[B]) Headers() []script.Word {
 	headers := l.Every("header")
 	for _, w := range headers {
@@ -345,8 +343,8 @@ func (l *Line[B]) SessionName(i int) (string, bool) {
 	return s, ok && l.p.sessions[s]
 }
 
-// TakeSession takes the first word off a line with one word more than the command
-// needs, which then has to name a session; "" is the current one.
+// TakeSession removes the first word from a line that has one word more than needs. The word must name a session; ""
+// is the current session.
 func (l *Line[B]) TakeSession(needs int, hint string) string {
 	if len(l.Rest) != needs+1 {
 		return ""
@@ -362,7 +360,7 @@ func (l *Line[B]) TakeSession(needs int, hint string) string {
 // File returns the name of the scenario's file.
 func (l *Line[B]) File() string { return l.p.file }
 
-// Scenario returns the scenario that the line stands in, for what the line declares.
+// Scenario returns the scenario of the line, so that the line can declare something in it.
 func (l *Line[B]) Scenario() *Scenario[B] { return l.p.scenario }
 
 // Body compiles the i-th block of the line.
@@ -371,20 +369,20 @@ func (l *Line[B]) Body(i int) []Played[B] { return l.p.block(l.Blocks[i]) }
 // Kind returns a kind of patterns by its name.
 func (l *Line[B]) Kind(name string) *Kind { return l.p.kinds[name] }
 
-// Reject notes a mistake at another line of the file, such as one of the line's block.
+// Reject records a mistake at another line of the file, such as a line in a block of this line.
 func (l *Line[B]) Reject(line, column int, message string) {
 	l.p.mistakes = append(l.p.mistakes, &Mistake{File: l.p.file, Line: line, Column: column, Message: message})
 }
 
-// UsesGate says that the line releases a gate of the model.
+// UsesGate records that the line releases a gate of the model.
 func (l *Line[B]) UsesGate(name string) {
 	l.p.scenario.gates = append(l.p.scenario.gates, gate{name, l.Number})
 }
 
-// DeclareName says that lines below may refer to what this one names.
+// DeclareName records a name that lines below may refer to.
 func (l *Line[B]) DeclareName(name string) { l.p.names[name] = true }
 
-// Command returns the command of the line, nil for a line that the script need not have.
+// Command returns the command of the line, nil for a line from Implied.
 func (l *Line[B]) Command() *Command[B] { return l.p.commands[l.Name.Raw()] }
 
 // Tilde reads "~ REGEXP" from the words of the line.
@@ -401,7 +399,7 @@ func (l *Line[B]) Tilde() *regexp.Regexp {
 	return l.Regexp(l.Rest[1].Column, s)
 }
 
-// Regexp compiles a regular expression that stands at a column.
+// Regexp compiles a regular expression. A mistake in it is recorded at column.
 func (l *Line[B]) Regexp(column int, s string) *regexp.Regexp {
 	re, err := regexp.Compile(s)
 	if err != nil {
@@ -410,15 +408,14 @@ func (l *Line[B]) Regexp(column int, s string) *regexp.Regexp {
 	return re
 }
 
-// Blameless is an error that a line has because of what the agent did. It is no mistake of
-// the scenario.
+// Blameless is an error that the agent's behavior caused. It is no mistake of the scenario.
 type Blameless interface {
 	error
 	Blameless() bool
 }
 
-// Fault returns a mistake of the scenario that shows only when it runs. It returns a *Mistake
-// and a Blameless error as they are.
+// Fault returns err as a mistake of the scenario that shows only during a run. It returns a *Mistake and a Blameless
+// error unchanged.
 func (l *Line[B]) Fault(err error) error {
 	var m *Mistake
 	var blameless Blameless
@@ -434,10 +431,10 @@ func (l *Line[B]) Fault(err error) error {
 // HasSession reports whether a line above opens a session of that name.
 func (l *Line[B]) HasSession(name string) bool { return l.p.sessions[name] }
 
-// DeclareSession says that the line opens a session of that name.
+// DeclareSession records that the line opens a session of that name.
 func (l *Line[B]) DeclareSession(name string) { l.p.sessions[name] = true }
 
-// Ref returns the word at i as the name of a line above.
+// Ref returns the word at i, which must be the name of a line above.
 func (l *Line[B]) Ref(i int) string {
 	s := l.One(i, "the name of a line above")
 	if !l.p.names[s] {
@@ -446,19 +443,18 @@ func (l *Line[B]) Ref(i int) string {
 	return s
 }
 
-// DeclarePrompt says that the line prompts a session, "" for the current one,
-// with a text: the model's turns are found by it. index counts the prompts of
-// the script from 1.
+// DeclarePrompt records that the line prompts a session with a text, by which the model server finds its turn. The
+// session "" is the current one. index is the number of the prompt in the script, from 1.
 func (l *Line[B]) DeclarePrompt(session string, text script.Word) (index int) {
 	s := l.p.scenario
 	s.Prompts = append(s.Prompts, Prompt{session, text.Raw(), l.Number})
 	return len(s.Prompts)
 }
 
-// DeclareBusy says what the agent promises of a prompt in a session that is busy.
+// DeclareBusy records how the agent promises to handle a prompt in a busy session.
 func (l *Line[B]) DeclareBusy(promise string) { l.p.scenario.Busy = promise }
 
-// Source is the text of a word, which may be @FILE for a file of the archive.
+// Source returns the text of a word. The word @FILE stands for a file of the archive.
 func (l *Line[B]) Source(w script.Word) script.Word {
 	s, ok := w.Literal()
 	if !ok || w.Quoted || !strings.HasPrefix(s, "@") {
@@ -471,7 +467,7 @@ func (l *Line[B]) Source(w script.Word) script.Word {
 	return script.Quote(string(data))
 }
 
-// OnlyDuration returns the only word of a line, which is a duration.
+// OnlyDuration returns the duration in the line's only word.
 func (l *Line[B]) OnlyDuration() time.Duration {
 	w := l.Need(0, "a duration")
 	l.AtMost(1)

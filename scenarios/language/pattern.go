@@ -21,8 +21,8 @@ type Pattern struct {
 	Arg    script.Word
 	HasArg bool
 	Fields []Field
-	// Session is the name of the session it must belong to; "" the branch's,
-	// "any" whatever.
+	// Session is the name of the session that an entry must belong to; "" is the branch's session, "any" is every
+	// session.
 	Session string
 }
 
@@ -34,8 +34,7 @@ type Field struct {
 	Regexp   *regexp.Regexp // if Value is literal
 }
 
-// Pattern reads a pattern from words[from:], up to a word of stop or the end,
-// and returns the index behind it.
+// Pattern reads a pattern from Rest[from:], up to a word of stop or the end, and returns the index after it.
 func (l *Line[B]) Pattern(from int, stop ...string) (p *Pattern, next int) {
 	p = &Pattern{Of: &Kind{}}
 	if from >= len(l.Rest) {
@@ -69,7 +68,7 @@ func (l *Line[B]) Pattern(from int, stop ...string) (p *Pattern, next int) {
 	return p, next
 }
 
-// kindOf sets the kind of a pattern by its first word.
+// kindOf sets the kind of a pattern from its first word. It reports whether the kind exists.
 func (l *Line[B]) kindOf(first script.Word, p *Pattern) bool {
 	name, ok := first.Literal()
 	ok = ok && !first.Quoted
@@ -90,7 +89,7 @@ func (l *Line[B]) kindOf(first script.Word, p *Pattern) bool {
 	return true
 }
 
-// condition adds a condition to a pattern. session=NAME says which session it is about.
+// condition adds a condition to a pattern. session=NAME sets the pattern's session instead.
 func (l *Line[B]) condition(w script.Word, p *Pattern) {
 	f := l.Field(w)
 	if f.Path != "session" || f.Operator != "=" {
@@ -162,44 +161,41 @@ func (d *Dialect[B]) kinds() map[string]*Kind {
 	return all
 }
 
-// Kind is a kind of pattern.
+// Kind is a kind of pattern, such as turn or request.
 type Kind struct {
-	// Name is its first word, Arg what follows ("" nothing, "?" what need not
-	// follow, "REF" the name of a line that sent a request), Help what it looks for.
+	// Name is the first word of the pattern. Arg is the argument after it: "" is none, "?" is optional, "REF" is the
+	// name of a line that sent a request. Help describes the entries that match.
 	Name, Arg, Help string
 	// Aliases are other names.
 	Aliases []string
-	// Events are the arguments it takes, as events of Of; nil takes any.
+	// Events are the allowed arguments, which are events of Of; nil allows any.
 	Events []string
 	Of     string
-	// Match reports whether an entry is of the kind. own is false if the entry
-	// is of another session than the pattern.
+	// Match reports whether an entry is of this kind. own is false if the entry belongs to another session than the
+	// pattern.
 	Match func(x Bound, e transcript.Entry, own bool) bool
-	// Inner: it can only come before the end of the turn. Opens: without it, the
-	// lines after it have no situation to judge. Effect: it is about an effect or
-	// an end. Outlives: it may come after the end of the agent.
+	// Inner: the entry can only come before the end of the turn. Opens: if it does not come, the lines after it have
+	// no situation to judge. Effect: it is about an effect or an end. Outlives: it may come after the agent's exit.
 	// Answered: "after" counts from the answer on.
 	Inner, Opens, Effect, Outlives, Answered bool
-	// Alone: a scenario with it needs a process of the agent that no other used.
+	// Alone: a scenario with this kind needs a process of the agent that no other scenario used.
 	Alone bool
 
-	// InnerArg reports whether Inner and Opens hold for an argument; nil: for none.
+	// InnerArg reports whether Inner and Opens hold for an argument; nil means for none.
 	InnerArg func(arg string) bool
 }
 
-// OfRequest reports whether the argument names the request that the pattern is about: what
-// comes of it is looked for from there on.
+// OfRequest reports whether the argument names a request. Entries are then looked for from that request on.
 func (k *Kind) OfRequest() bool { return k.Arg == "REF" }
 
-// Bound is what a pattern asks of an entry, with its variables replaced.
+// Bound is a pattern's condition on entries, with its variables replaced.
 type Bound struct {
-	// Arg is the argument of its kind, or "".
+	// Arg is the pattern's argument, or "".
 	Arg string
-	// Session is the id of the session that it is about; "" is any.
+	// Session is the id of the pattern's session; "" is any.
 	Session string
-	// Ref is the Seq of the request that it names.
+	// Ref is the Seq of the request that the pattern names.
 	Ref int
-	// Over are the prompts whose turns have ended: a second answer to one ends
-	// no other.
+	// Over are the prompts whose turns have ended. A second response to one of them ends no other turn.
 	Over []int
 }

@@ -22,49 +22,48 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// Scenario is one scenario, read and compiled: all that can be wrong with its
-// text is known.
+// Scenario is one compiled scenario. Its text has no errors.
 type Scenario[B any] struct {
 	// ID is the path without extension, relative to the root of its
 	// collection, with slashes.
 	ID string
 	// File is the name to show to the user.
 	File string
-	// Title is the first comment line, with the lines below that continue its sentence: they begin with a small letter.
+	// Title is the first comment line, and the lines below that continue its sentence with a small letter.
 	Title string
-	// Tags are those given with tag, and the folder's name.
+	// Tags are those of the command tag, and the folder's name.
 	Tags []string
 	// Role is "editor", or "agent" for a scenario that scripts the agent.
 	Role string
-	// Agent is the script of a scenario with the role agent; else nil.
+	// Agent is the script of a scenario with role agent; else nil.
 	Agent *AgentScript
-	// Suite is the name of the shipped suite it belongs to, or "".
+	// Suite is the name of the shipped suite that the scenario belongs to, or "".
 	Suite string
 
-	// Several: it is about several protocols.
+	// Several: the scenario is about several protocols.
 	Several bool
 	Steps   []Played[B]
 	Checks  []*Check
 	Prompts []Prompt
 	Needs   []Need
-	// Workspace are the files of the workspace, by their names with slashes; Want those that are
-	// expected, without want/.
+	// Workspace are the files of the workspace, by their names with slashes. Want are the expected files, by their
+	// names without want/.
 	Workspace, Want map[string][]byte
-	// Model is llm.yaml, nil if there is none.
+	// Model is the text of llm.yaml, nil without one.
 	Model []byte
-	// Alone is why the scenario needs a process that no other used, "" if it does not.
+	// Alone is why the scenario needs a process that no other scenario used, "" if it needs none.
 	Alone string
-	// Orphans: the script asks which processes are left.
+	// Orphans: the script asks which processes the agent left behind.
 	Orphans bool
-	// Golden is how the run is compared: off, exact, canonical, or "" for the default.
+	// Golden is how the run is compared with its golden: off, exact, canonical, or "" for the default.
 	Golden string
-	// Further is why no further turn follows the last line; "": one does.
+	// Further is why no further turn follows the last line; "" lets one follow.
 	Further string
-	// Timeout is what the scenario asks for; 0 is the default.
+	// Timeout is the scenario's own timeout; 0 is the default.
 	Timeout time.Duration
-	// RulesOff are the rules that are off, with the reasons.
+	// RulesOff maps the rules that are turned off to the reasons.
 	RulesOff map[string]string
-	// Busy is what a prompt in a busy session meets; "" is what the profile says.
+	// Busy is how the agent handles a prompt in a busy session; "" is as in the profile.
 	Busy string
 
 	starts  []*Mistake // what its lines start
@@ -79,21 +78,19 @@ type Check struct {
 	Requirements []string
 	Line, Column int
 	Class        results.Verdict // "": by the requirements
-	// Denies and Claims: it has lines that say what must not be, and what must, but for the
-	// ends of turns.
+	// Denies: a line of the check forbids something. Claims: a line demands something other than the end of a turn.
 	Denies, Claims bool
 
 	expected []AgentExpectation // of the editor, where the file scripts the agent
 }
 
-// Prompt is a prompt that the script sends, in the order of the script. Session is "" for the
-// current one.
+// Prompt is a prompt that the script sends. Session is "" for the current session.
 type Prompt struct {
 	Session, Text string
 	Line          int
 }
 
-// Need is what the agent must have: What is agent, model or tool, Name which.
+// Need is a requirement of the scenario on the agent. What is agent, model or tool; Name is which of them.
 type Need struct {
 	What, Name string
 	Line       int
@@ -104,17 +101,16 @@ type gate struct {
 	line int
 }
 
-// needsAlone says why the scenario cannot run in a process that others used.
+// needsAlone records why the scenario needs a process that no other scenario used.
 func (s *Scenario[B]) needsAlone(why string) { s.Alone = cmp.Or(s.Alone, why) }
 
-// Alone says that the scenario needs a process of the agent that no other used, for what
-// this line does.
+// Alone records that the scenario needs, because of this line, a process of the agent that no other scenario used.
 func (l *Line[B]) Alone() {
 	l.p.scenario.needsAlone(fmt.Sprintf("line %d: %s", l.Number, l.Name.Raw()))
 }
 
-// Comparable reports whether two runs of the scenario say the same: not if it
-// turns its golden off, because an agent may do this or that.
+// Comparable reports whether two runs of the scenario must have the same conversation. A scenario that turns its
+// golden off allows several.
 func (s *Scenario[B]) Comparable() bool { return s.Golden != "off" }
 
 // CheckIDs returns the ids of the scenario's checks, in order.
@@ -180,7 +176,7 @@ func (d *Dialect[B]) Parse(id, file string, text []byte) (*Scenario[B], error) {
 	}
 	broken = append(c.mistakes, broken...)
 	if len(broken) > 0 && s.Model != nil {
-		// Else whoever mends the script meets this one next.
+		// A mistake of llm.yaml is reported together with those of the script.
 		_, err := fakellm.ParseScript(file, s.Model, anyVariable)
 		var m *Mistake
 		if errors.As(s.ModelMistake(err), &m) {
@@ -196,16 +192,16 @@ func (d *Dialect[B]) Parse(id, file string, text []byte) (*Scenario[B], error) {
 	return s, nil
 }
 
-// together joins mistakes in the order of their lines. Of those of one line only
-// the first one counts: the others follow from it.
+// together joins mistakes in the order of their lines. It drops all but the first of a line: the others follow from
+// it.
 func together(list []*Mistake) error {
 	slices.SortStableFunc(list, func(a, b *Mistake) int { return a.Line - b.Line })
 	list = slices.CompactFunc(list, func(a, b *Mistake) bool { return a.Line == b.Line })
 	return errors.Join(lists.Map(list, func(m *Mistake) error { return m })...)
 }
 
-// decoded is a file of an archive under the name it has in the workspace: an
-// archive is text, so a picture stands in it as NAME.base64.
+// decoded returns a file of an archive, under its name in the workspace. An archive is text, so a picture is in it as
+// NAME.base64.
 func decoded(f txtar.File) (name string, data []byte, err error) {
 	name, ok := strings.CutSuffix(f.Name, ".base64")
 	if !ok {
@@ -228,13 +224,12 @@ func checkName(name string, seen map[string]bool) string {
 // Bindings are the ways to reach an agent that a scenario can need.
 var Bindings = []string{"stdio", "http", "ws"}
 
-// Elsewhere returns the binding that the scenario needs, such as ws, if it is not this one; else "".
+// Elsewhere returns the binding that the scenario needs, such as ws, if it differs from binding; else "".
 func (s *Scenario[B]) Elsewhere(binding string) string {
 	return lists.First(s.Needs, func(n Need) bool { return slices.Contains(Bindings, n.What) && n.What != binding }).What
 }
 
-// Source returns the text of a scenario as it was written: of a shipped one
-// from the binary, of any other from its file.
+// Source returns the original text of a scenario: from the binary for a shipped one, else from its file.
 func (s *Scenario[B]) Source() ([]byte, error) {
 	if s.Suite != "" {
 		return s.text, nil
@@ -242,7 +237,7 @@ func (s *Scenario[B]) Source() ([]byte, error) {
 	return os.ReadFile(s.File)
 }
 
-// Archived returns a file of the archive by its name there.
+// Archived returns a file of the archive by its name in the archive.
 func (s *Scenario[B]) Archived(name string) ([]byte, bool) {
 	if rest, ok := strings.CutPrefix(name, "want/"); ok {
 		data, ok := s.Want[rest]

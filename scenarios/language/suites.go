@@ -19,7 +19,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// SuiteNames are the names of the protocol's suites in the binary, sorted.
+// SuiteNames returns the names of the protocol's suites in the binary, sorted.
 func (d *Dialect[B]) SuiteNames() []string {
 	entries, err := fs.ReadDir(d.Suites, ".")
 	if err != nil {
@@ -43,7 +43,7 @@ func (d *Dialect[B]) has(folder string) bool {
 	})
 }
 
-// takes reports whether a scenario is one of the protocol's.
+// takes reports whether a scenario is about this protocol.
 func (d *Dialect[B]) takes(name string, text []byte) bool {
 	if d.Name == "" {
 		return true
@@ -55,7 +55,7 @@ func (d *Dialect[B]) takes(name string, text []byte) bool {
 	return slices.Contains(protocolsOf(tree), d.Name)
 }
 
-// protocolsOf are the protocols that a scenario is about.
+// protocolsOf returns the protocols that a scenario is about.
 func protocolsOf(tree *script.File) []string {
 	if names := tree.Protocols(); len(names) > 0 {
 		return names
@@ -63,8 +63,7 @@ func protocolsOf(tree *script.File) []string {
 	return []string{Default}
 }
 
-// editorsFolder holds the scenarios that script the agent's side. They are no
-// suite: an agent cannot run them.
+// editorsFolder holds the scenarios that script the agent. It is no suite: an agent cannot run them.
 const editorsFolder = "editors"
 
 // ForEditors reads the agent-side scenarios in the binary, in the order of their
@@ -74,8 +73,8 @@ func (d *Dialect[B]) ForEditors() ([]*Scenario[B], error) { return d.shippedIn(e
 // AllSuites is the name that stands for all suites.
 const AllSuites = "all"
 
-// Shipped reads the scenarios of suites in the binary, all of them if none is
-// named or AllSuites is, in the order of their ids. The error joins every *Mistake.
+// Shipped returns the scenarios of the named suites in the binary, in the order of their ids. No name, or AllSuites,
+// means all. The error joins every *Mistake.
 func (d *Dialect[B]) Shipped(names ...string) ([]*Scenario[B], error) {
 	known := d.SuiteNames()
 	if len(names) == 0 || slices.Contains(names, AllSuites) {
@@ -124,15 +123,14 @@ func (d *Dialect[B]) shippedIn(suite string) (all []*Scenario[B], err error) {
 	return all, errors.Join(bad...)
 }
 
-// Default is the name of the protocol of scenarios that name none.
+// Default is the protocol of a scenario that names none.
 const Default = "acp-v1"
 
 // Config is the name of the file at the root of a collection of scenarios.
 const Config = "acp-test.yaml"
 
-// Load reads scenarios from files and directories, recursively. The id of a
-// scenario is its path without extension, relative to the nearest directory
-// above it that holds acp-test.yaml, else to the directory given, else to its
+// Load reads scenarios from files and directories, recursively. A scenario's id is its path without extension,
+// relative to the nearest directory above it that holds acp-test.yaml, else to the given directory, else to the file's
 // own. The error joins every *Mistake.
 func (d *Dialect[B]) Load(paths ...string) ([]*Scenario[B], error) {
 	var all []*Scenario[B]
@@ -174,15 +172,14 @@ func (d *Dialect[B]) Load(paths ...string) ([]*Scenario[B], error) {
 	return all, errors.Join(bad...)
 }
 
-// Files returns the scenario files that paths name: the files themselves, and
-// those in directories, recursively. The error joins a *Mistake for each path
-// without one.
+// Files returns the scenario files of paths: the files themselves, and those in directories, recursively. The error
+// joins a *Mistake for each path without a scenario.
 func (d *Dialect[B]) Files(paths ...string) ([]string, error) {
 	files, bad := d.find(paths)
 	return lists.Map(files, func(f scenarioFile) string { return f.name }), errors.Join(bad...)
 }
 
-// scenarioFile is a file, and the directory of which it was found.
+// scenarioFile is a scenario file, and the given directory in which it was found.
 type scenarioFile struct{ name, given string }
 
 func (d *Dialect[B]) find(paths []string) (files []scenarioFile, bad []error) {
@@ -221,7 +218,7 @@ func (d *Dialect[B]) find(paths []string) (files []scenarioFile, bad []error) {
 	return files, bad
 }
 
-// suiteHint helps who gives the name of a suite as a path.
+// suiteHint returns a hint for a user who gave the name of a suite as a path, else "".
 func (d *Dialect[B]) suiteHint(file string) string {
 	name, rest, _ := strings.Cut(filepath.ToSlash(file), "/")
 	switch {

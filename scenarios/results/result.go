@@ -1,6 +1,5 @@
-// Package results holds the outcome of a run as plain data: what scenarios, checks and
-// rules showed, in the form that reports read and results.json stores. It judges nothing;
-// package verdict does.
+// Package results holds the outcome of a run as plain data, in the form that reports read and results.json stores: the
+// results of scenarios, checks and rules. It judges nothing; package verdict does.
 package results
 
 import (
@@ -13,8 +12,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Verdict is the judgement of a scenario or of a part of one: a class, in the one order of
-// severity that rules, checks and scenarios share. The greater one is the more severe.
+// Verdict is the judgment of a scenario or of a part of it. It is a class of package rules, so that rules, checks and
+// scenarios share one order of severity. The greater value is the more severe.
 type Verdict = rules.Class
 
 // The verdicts, mildest first.
@@ -36,8 +35,8 @@ const (
 	Error = rules.Error
 )
 
-// Worst returns the more severe verdict for a whole that consists of a and b. Lint and Warn
-// count as Pass there.
+// Worst returns the verdict of a whole that consists of a and b: the more severe of the two, with Lint and Warn as
+// Pass.
 func Worst(a, b Verdict) Verdict { return max(ofWhole(a), ofWhole(b)) }
 
 func ofWhole(v Verdict) Verdict {
@@ -47,7 +46,7 @@ func ofWhole(v Verdict) Verdict {
 	return v
 }
 
-// Rules of the engine itself, for what no frame shows.
+// Rules of the engine itself, about things that no frame shows.
 const (
 	// EgressRule is the rule of findings about hosts that the agent wanted to reach.
 	EgressRule = "EGRESS"
@@ -75,13 +74,12 @@ type Result struct {
 	// Known: the verdict was fail, and every failure is listed in the
 	// profile's known failures or the baseline. It does not count as a fail.
 	Known bool `json:"known,omitempty"`
-	// Apart: it failed by nothing but causes that are wrong everywhere, and counts as passed
-	// apart from them.
+	// Apart: it failed only by causes that are wrong everywhere. It is counted as passed apart from them.
 	Apart bool `json:"apart,omitempty"`
 	// Reason is one sentence for skip, inconclusive and error.
 	Reason string `json:"reason,omitempty"`
-	// NotStarted: the agent did not get through initialize, or the scenario was not tried since
-	// those before came to nothing.
+	// NotStarted: the agent did not get through initialize, or the scenario was not tried because too many before it
+	// failed to start.
 	NotStarted bool `json:"not_started,omitempty"`
 	// Barred says which login the agent wanted, if the script has none.
 	Barred   string        `json:"-"`
@@ -90,49 +88,48 @@ type Result struct {
 	Checks   []Check       `json:"checks,omitempty"`
 	Findings []Finding     `json:"findings,omitempty"`
 	Golden   *Golden       `json:"golden,omitempty"`
-	// Failure is an error that belongs to no check: the agent did not start,
-	// the scenario hit its deadline.
+	// Failure is an error that belongs to no check: for example, the agent did not start, or the scenario exceeded its
+	// deadline.
 	Failure *transcript.Failure `json:"failure,omitempty"`
 	// FailureClass is what Failure counts as, fail or inconclusive.
 	FailureClass Verdict `json:"failure_class,omitempty"`
 	// Notes are decisions of the harness a reader should know.
 	Notes []string `json:"notes,omitempty"`
-	// Evidence counts, per rule, how often it had something to judge.
+	// Evidence counts, per rule, the situations that the rule judged.
 	Evidence map[string]int `json:"evidence,omitempty"`
-	// Support counts, per requirement, how often a rule had something to judge
-	// by it.
+	// Support counts, per requirement, the situations that rules judged by it.
 	Support map[string]int `json:"support,omitempty"`
 	// Frames is the number of frames that crossed the wire.
 	Frames int `json:"frames"`
 	// Linger is how long the transcript stayed open after the last line.
 	Linger time.Duration `json:"linger_ns,omitempty"`
-	// Waits is how much of the duration was waited.
+	// Waits is the part of the duration that was spent waiting.
 	Waits Waits `json:"waits,omitzero"`
-	// Heard is the Seq of the last entry of each session that the script waited for; "" is
-	// none. Of what came later, or in another session, another run may see less.
+	// Heard is the Seq of the last entry in each session that the script waited for; the key "" is for entries without
+	// a session. Another run may see fewer of the entries after it, or in other sessions.
 	Heard map[string]int `json:"-"`
-	// Vain are the waits that the agent let run out.
+	// Vain are the waits that timed out.
 	Vain []Vain `json:"-"`
-	// Artifacts maps what ("transcript", "rendered", "before", "stderr", "workspace")
-	// to a path relative to the run's out directory.
+	// Artifacts maps the kind of an artifact ("transcript", "rendered", "before", "stderr", "workspace") to a path
+	// relative to the run's out directory.
 	Artifacts map[string]string `json:"artifacts,omitempty"`
 	// Rerun is the command that runs just this scenario again.
 	Rerun string `json:"rerun,omitempty"`
-	// AgentName, AgentVersion are what this process said of itself.
+	// AgentName and AgentVersion are the agent's own name and version.
 	AgentName    string `json:"agent_name,omitempty"`
 	AgentVersion string `json:"agent_version,omitempty"`
-	// Offers is another protocol that this process said it speaks, as --protocol has it.
+	// Offers is another protocol that the agent said it speaks, as a value of --protocol.
 	Offers string `json:"offers,omitempty"`
-	// Wire and Tools are what an ad-hoc agent showed of itself: the wire format
-	// of its model requests and its tools by neutral name.
+	// Wire and Tools were learned from an ad-hoc agent: the wire format of its model requests, and its tools by
+	// neutral name.
 	Wire  string            `json:"wire,omitempty"`
 	Tools map[string]string `json:"tools,omitempty"`
 
-	// Shared says in which process of several scenarios it ran, if it did.
+	// Shared describes the process that the scenario shared with others; nil if it shared none.
 	Shared *Sharing `json:"shared,omitempty"`
 
-	// Reached: the agent sent a request to the model server. Unreached: it sent none although
-	// the script prompted it. FailedInTurn: Failure happened after the first prompt.
+	// Reached: the agent sent a request to the model server. Unreached: it sent none although the script prompted it.
+	// FailedInTurn: Failure happened after the first prompt.
 	Reached, Unreached, FailedInTurn bool `json:"-"`
 }
 
@@ -142,10 +139,10 @@ type Check struct {
 	ID   string `json:"id"`
 	Slug string `json:"slug"`
 	Line int    `json:"line"`
-	// Title is the comment above the check.
+	// Title is the text of the comment above the check.
 	Title        string   `json:"title,omitempty"`
 	Requirements []string `json:"requirements,omitempty"`
-	// Class is what a miss counts as: fail, warn or lint.
+	// Class is the verdict that a miss counts as: fail, warn or lint.
 	Class      Verdict `json:"class"`
 	Verdict    Verdict `json:"verdict"`
 	NotReached bool    `json:"not_reached,omitempty"`
@@ -158,7 +155,7 @@ type Check struct {
 	InTurn bool `json:"-"`
 }
 
-// Finding is one place where a rule is broken.
+// Finding is one place where a rule was broken.
 type Finding struct {
 	Rule string `json:"rule"`
 	// Point is the part of the rule that is broken.
@@ -175,7 +172,7 @@ type Finding struct {
 	Detail       string   `json:"detail,omitempty"`
 	Count        int      `json:"count,omitempty"` // places, when one stands for several
 	Known        bool     `json:"known,omitempty"`
-	// Tail is the frames around it, one line each.
+	// Tail is the frames around the finding, one line each.
 	Tail []string `json:"tail,omitempty"`
 
 	// About is the host of an EgressRule finding.
@@ -190,48 +187,47 @@ type Golden struct {
 	State string `json:"state"`
 	Path  string `json:"path,omitempty"`
 	Diff  string `json:"diff,omitempty"`
-	// Skipped is why the scenario would be skipped, where the golden shows that
-	// it once was not; the state is differs.
+	// Skipped is why the scenario was skipped although the golden shows that it once ran. State is then differs.
 	Skipped string `json:"skipped,omitempty"`
 	Known   bool   `json:"known,omitempty"`
 	// Recording says that the file is a recording that was played again.
 	Recording bool `json:"recording,omitempty"`
 }
 
-// Vain is a wait that ran out: what it was for, and whether it had less time than it may take
-// because another of its kind was in vain before.
+// Vain is a wait that timed out. Cut says that its timeout was shortened because another wait of its kind timed out
+// before.
 type Vain struct {
 	For string
 	Cut bool
 }
 
-// Waits is how much of its duration a scenario waited and could do nothing else.
+// Waits are the times in which a scenario only waited.
 type Waits struct {
-	// Start is the time until an agent that was started had answered the greeting.
+	// Start is the time from starting the agent to its answer to the greeting.
 	Start time.Duration `json:"start_ns,omitempty"`
-	// Deadline is what the lines took whose time ran out.
+	// Deadline is the time of lines that timed out.
 	Deadline time.Duration `json:"deadline_ns,omitempty"`
-	// Linger is the silence that was listened to at the end.
+	// Linger is the time of listening to a silent agent at the end.
 	Linger time.Duration `json:"linger_ns,omitempty"`
 	// Exit is the time until the agent's processes had ended.
 	Exit time.Duration `json:"exit_ns,omitempty"`
 }
 
-// Sharing says that a scenario ran in a process of the agent that ran others before
-// or after it.
+// Sharing describes a scenario's run in a process of the agent that also ran other scenarios.
 type Sharing struct {
-	// Process counts the processes of the run from 1, Nth the scenarios of one.
+	// Process is the number of the process in the run, from 1. Nth is the number of the scenario in the process, from
+	// 1.
 	Process int `json:"process"`
 	Nth     int `json:"nth"`
-	// Verdict is what came of it there, if it did not pass. It then ran again alone,
-	// and the rest of the result is from that run. Reason says why, in one line.
+	// Verdict is the verdict in the shared process, if it was not pass. The scenario then ran again alone, and the
+	// rest of the result is from that run. Reason is the reason for Verdict, in one line.
 	Verdict Verdict `json:"verdict,omitempty"`
 	Reason  string  `json:"reason,omitempty"`
-	// After are the scenarios that ran before it in that process, in order.
+	// After are the scenarios that ran in that process before, in order.
 	After []string `json:"after,omitempty"`
 }
 
-// Add adds what another scenario waited.
+// Add adds the waits of another scenario.
 func (w *Waits) Add(other Waits) {
 	w.Start += other.Start
 	w.Deadline += other.Deadline
@@ -245,7 +241,7 @@ func (g *Golden) Failed() bool {
 	return g != nil && (g.State == "differs" || g.State == "new" && g.Diff != "")
 }
 
-// Cause returns the rule with its point.
+// Cause returns the rule and its point, separated by a space.
 func (f Finding) Cause() string { return strings.TrimSpace(f.Rule + " " + f.Point) }
 
 // Names returns the names by which a list of known failures may call the finding.
@@ -270,7 +266,7 @@ func Overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// Broken reports whether something failed or is to be warned of, apart from a golden.
+// Broken reports whether something failed or gave a warning that is not known, apart from a golden.
 func (r *Result) Broken() bool {
 	bad := func(v Verdict) bool { return v == Fail || v == Warn }
 	return r.FailureClass == Fail ||
@@ -278,7 +274,7 @@ func (r *Result) Broken() bool {
 		slices.ContainsFunc(r.Checks, func(c Check) bool { return bad(c.Verdict) && !c.Known })
 }
 
-// Summary says in one line what is worst about a result.
+// Summary returns the worst part of a result in one line.
 func (r *Result) Summary() string {
 	for _, c := range r.Checks {
 		if c.Verdict == Fail && c.Failure != nil {
@@ -299,8 +295,7 @@ func (r *Result) Summary() string {
 	return cmp.Or(r.Reason, r.Verdict.String())
 }
 
-// ClassOf returns the class of what breaks requirements of a protocol: fail for a must, warn for a
-// should, else lint.
+// ClassOf returns the class of breaking these requirements: fail if one is a must, warn if one is a should, else lint.
 func ClassOf(set *rules.Set, requirements []string) Verdict {
 	class := Lint
 	for _, id := range requirements {
@@ -314,7 +309,7 @@ func ClassOf(set *rules.Set, requirements []string) Verdict {
 	return class
 }
 
-// FindingOf returns a finding of a rule in the form of results.
+// FindingOf converts a rule's finding into a Finding.
 func FindingOf(f rules.Finding) Finding {
 	return Finding{Rule: f.Rule, Class: f.Class, Sub: f.Damage, Requirements: f.Requirements, Citation: f.Citation,
 		Session: f.Session, Entries: f.Entries, Message: f.Message, Detail: f.Detail, Count: f.Count}

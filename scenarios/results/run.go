@@ -9,14 +9,13 @@ import (
 	"time"
 )
 
-// Run is the outcome of one command: all that reports need. It is plain data
-// and round-trips through JSON.
+// Run is the outcome of one command, with everything that reports need. It is plain data and round-trips through JSON.
 type Run struct {
-	// Version is the version of this form; see docs/schema/results.schema.json.
+	// Version is the version of this format; see docs/schema/results.schema.json.
 	Version int `json:"version"`
-	// Tool is name and version of this program.
+	// Tool is the name and version of this program.
 	Tool string `json:"tool"`
-	// Command is the command line, as a user would type it again.
+	// Command is the command line that repeats the run.
 	Command string `json:"command"`
 	// Agent is the profile the scenarios ran with.
 	Agent    Agent         `json:"agent"`
@@ -27,36 +26,35 @@ type Run struct {
 	Out      string        `json:"out,omitempty"`
 	// Strict: an inconclusive scenario makes the exit status 1.
 	Strict bool `json:"strict,omitempty"`
-	// Recorded: sessions of others were judged, not run, so that nothing is wrong
-	// with the harness where the log proves nothing.
+	// Recorded: recordings were judged, and no scenario was run. A log that proves nothing is then not the harness's
+	// fault.
 	Recorded bool `json:"-"`
 	// Interrupted: the run was stopped before all scenarios ran.
 	Interrupted bool `json:"interrupted,omitempty"`
-	// LeftOut are scenarios, by id, for which a budget had no time.
+	// LeftOut are the ids of scenarios for which the budget had no time.
 	LeftOut []string `json:"left_out,omitempty"`
 	// Left are processes of agents that could not be killed.
 	Left  []string `json:"left,omitempty"`
 	Shard *Shard   `json:"shard,omitempty"`
-	// NoModel says what to do where no scenario reached the model server; then what
-	// needs a model is inconclusive, and the exit status 2.
+	// NoModel is advice for a run in which no scenario reached the model server; "" if one did. Scenarios that need a
+	// model are then inconclusive, and the exit status is 2.
 	NoModel string   `json:"no_model,omitempty"`
 	Verdict Verdict  `json:"verdict"`
 	Counts  Counts   `json:"counts"`
 	Exit    int      `json:"exit"`
 	Results []Result `json:"results"`
-	// Causes are what is wrong, each once, those that matter most first.
+	// Causes are the causes of failures, each once, the most important first.
 	Causes []Cause `json:"causes,omitempty"`
 	// Flaky lists the scenarios that passed in some repeats only.
 	Flaky []Flaky `json:"flaky,omitempty"`
-	// Differences are the scenarios that a perturbation made come out
-	// differently, passed or not.
+	// Differences are the scenarios that had another result under a perturbation, passed or not.
 	Differences []Difference `json:"differences,omitempty"`
-	// Against is what changed since an earlier run, if one was named.
+	// Against holds the changes since an earlier run; nil if none was named.
 	Against *Against `json:"against,omitempty"`
 	// Stale lists goldens no scenario has, and known failures that no longer
 	// fail. Each makes the exit status 1.
 	Stale []string `json:"stale,omitempty"`
-	// Notes are sentences for the reader: what to do next, what was new.
+	// Notes are sentences for the reader, such as what to do next or what is new.
 	Notes []string `json:"notes,omitempty"`
 	// Conformance is filled by the conformance command.
 	Conformance *Conformance `json:"conformance,omitempty"`
@@ -64,22 +62,22 @@ type Run struct {
 	Sweep *Sweep `json:"sweep,omitempty"`
 }
 
-// Agent identifies what was tested.
+// Agent identifies the tested agent.
 type Agent struct {
 	Profile string `json:"profile"`
-	// Goldens is the folder of its goldens, where that is not named as the profile.
+	// Goldens is the folder of the agent's goldens, if its name differs from the profile's.
 	Goldens string   `json:"goldens,omitempty"`
 	Title   string   `json:"title,omitempty"`
 	Command []string `json:"command"`
-	// Name and Version are what the agent said of itself in initialize.
+	// Name and Version are what the agent called itself in initialize.
 	Name    string `json:"name,omitempty"`
 	Version string `json:"version,omitempty"`
 	Wire    string `json:"wire,omitempty"`
 	AdHoc   bool   `json:"ad_hoc,omitempty"`
 }
 
-// String returns the agent's profile, or the name that it gave itself, and its version: "recording" if neither is
-// known, as where a recording is judged.
+// String returns the agent's profile, or the name that it gave itself, and its version. It returns "recording" if
+// neither is known, as for a judged recording.
 func (a Agent) String() string {
 	return strings.TrimSpace(cmp.Or(a.Profile, a.Name, "recording") + " " + a.Version)
 }
@@ -100,7 +98,7 @@ type Counts struct {
 	Lints        int `json:"lints"`
 }
 
-// Add counts a result n times: a negative n takes it out again.
+// Add counts a result n times; a negative n removes it.
 func (c *Counts) Add(r *Result, n int) {
 	c.Total += n
 	switch {
@@ -121,15 +119,14 @@ func (c *Counts) Add(r *Result, n int) {
 	}
 }
 
-// Flaky is a scenario whose repeats did not agree: it passed Passed of Of times.
+// Flaky is a scenario that passed in only Passed of its Of repeats.
 type Flaky struct {
 	ID     string `json:"id"`
 	Passed int    `json:"passed"`
 	Of     int    `json:"of"`
 }
 
-// Shard says which part of a run this is, and what the parts need to become
-// one run again.
+// Shard identifies a part of a run, and holds what Merge needs to join the parts.
 type Shard struct {
 	Index int    `json:"index"` // from 1
 	Of    int    `json:"of"`
@@ -137,15 +134,13 @@ type Shard struct {
 	// List are the ids of the scenarios of all parts, in the order in which one
 	// run would have had them.
 	List []string `json:"list"`
-	// Expected are the known failures. Whether one is stale shows only when all
-	// parts are there.
+	// Expected are the known failures. Only the merged parts show whether one is stale.
 	Expected []Expected `json:"expected,omitempty"`
-	// Unclaimed are sentences about goldens that no scenario has.
+	// Unclaimed are messages about goldens that belong to no scenario.
 	Unclaimed []string `json:"unclaimed,omitempty"`
 }
 
-// Expected is a known failure, as far as it must be known to tell whether it is
-// stale.
+// Expected is a known failure, with the fields that decide whether it is stale.
 type Expected struct {
 	Scenario string    `json:"scenario"` // a glob
 	ID       string    `json:"id"`       // of a check or a rule
@@ -154,9 +149,9 @@ type Expected struct {
 	Part     bool      `json:"part,omitempty"` // not all of what the glob selects was to run
 }
 
-// Against is what changed since an earlier run.
+// Against holds the changes since an earlier run.
 type Against struct {
-	// Run says which run it was: agent, version and time.
+	// Run identifies the earlier run: agent, version and time.
 	Run     string   `json:"run"`
 	Changes []Change `json:"changes,omitempty"`
 }
@@ -164,32 +159,30 @@ type Against struct {
 // Change is one difference between two runs of a scenario.
 type Change struct {
 	ID string `json:"id"` // of the scenario
-	// What changed: "verdict", "check", "rule", "text", or "scenario" where one
-	// of the runs did not have it.
+	// What is the kind of change: "verdict", "check", "rule", "text", or "scenario" if only one of the runs has it.
 	What string `json:"what"`
 	// Name is the slug of the check or the id of the rule.
 	Name string `json:"name,omitempty"`
-	// Was and Is are verdicts; "" where there was, or is, none.
+	// Was and Is are the verdicts in the two runs; "" if a run has none.
 	Was Verdict `json:"was,omitempty"`
 	Is  Verdict `json:"is,omitempty"`
-	// Diff is the difference of the canonical texts.
+	// Diff is the diff of the canonical texts.
 	Diff string `json:"diff,omitempty"`
 }
 
-// Difference is a scenario that did not come out the same in two rounds.
+// Difference is a scenario whose result differs between two rounds.
 type Difference struct {
 	ID string `json:"id"`
-	// Rounds are the first and the first that differs from it.
+	// Rounds are the first round, and the first one that differs from it.
 	Rounds   [2]int     `json:"rounds"`
 	Verdicts [2]Verdict `json:"verdicts"`
-	// How is what the second round did differently.
+	// How describes what the second of the two rounds did differently.
 	How []string `json:"how,omitempty"`
-	// Explanation is the normaliser or the race that makes the difference.
+	// Explanation is the normalizer or the race that explains the difference.
 	Explanation string `json:"explanation"`
-	// Rows are the two transcripts side by side around each difference; rows
-	// of "…" stand for what is the same.
+	// Rows are the two transcripts side by side, around each difference. Rows of "…" stand for equal parts.
 	Rows [][2]string `json:"rows,omitempty"`
-	// Times is in how many rounds it differed from the first.
+	// Times is the number of rounds that differed from the first.
 	Times int `json:"times"`
 }
 
@@ -203,30 +196,29 @@ func HashOf(ids []string) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// Cause is one thing that is wrong, wherever it was seen: what breaks one point of a
-// rule, and the checks of the same requirement that miss beside it, are one cause.
+// Cause is one cause of failures, wherever it was seen: the violations of one point of a rule, together with the
+// checks of the same requirement that missed in the same results.
 type Cause struct {
-	// ID is the rule with its point, else the requirement, else the check, else "golden"
-	// or nothing.
+	// ID is the rule with its point, else the requirement, else the check, else "golden" or "".
 	ID string `json:"id,omitempty"`
-	// Class is the worst with which it was seen.
+	// Class is the most severe class with which the cause was seen.
 	Class        Verdict  `json:"class"`
 	Title        string   `json:"title"` // one sentence
 	Requirements []string `json:"requirements,omitempty"`
 	Citation     string   `json:"citation,omitempty"`
-	// Known: it is a known failure in each of the Scenarios.
+	// Known: the cause is a known failure in each of the Scenarios.
 	Known bool `json:"known,omitempty"`
-	// Everywhere: at least half of the scenarios show it, so that it stands for itself.
+	// Everywhere: at least half of the scenarios show the cause, so that it is reported by itself.
 	Everywhere bool `json:"everywhere,omitempty"`
-	// Scenarios are those that show it, the one with the fewest frames first.
+	// Scenarios are the scenarios that show the cause, the one with the fewest frames first.
 	Scenarios []string `json:"scenarios"`
 }
 
-// Conformance is the requirement table with its verdict.
+// Conformance is the requirement table and its verdict.
 type Conformance struct {
 	Verdict string `json:"verdict"` // CONFORMANT, NOT CONFORMANT, INCONCLUSIVE
-	// Because are the requirements that decided the verdict, and what failed without
-	// one: a check, a rule, or a scenario before its first check.
+	// Because are the requirements that decided the verdict, and failures without a requirement: a check, a rule, or a
+	// scenario that failed before its first check.
 	Because      []string             `json:"because,omitempty"`
 	Requirements []RequirementOutcome `json:"requirements"`
 }
@@ -239,7 +231,7 @@ type RequirementOutcome struct {
 	TCK      string  `json:"tck,omitempty"`
 	Verdict  Verdict `json:"verdict"`
 	Evidence int     `json:"evidence"`
-	// Excluded: no test can show it broken; Reason says why.
+	// Excluded: no test can show that the requirement is broken; Reason says why.
 	Excluded bool     `json:"excluded,omitempty"`
 	Reason   string   `json:"reason,omitempty"`
 	Checks   []string `json:"checks,omitempty"`

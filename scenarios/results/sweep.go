@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/internal/printable"
 )
 
-// Sweep is the map of a sweep.
+// Sweep is the result of a sweep: its map and its coverage.
 type Sweep struct {
 	Points       []string    `json:"points"`
 	Actions      []string    `json:"actions"`
@@ -21,24 +21,23 @@ type Sweep struct {
 	Pruned       int         `json:"pruned"`
 	Inconclusive int         `json:"inconclusive"`
 	Unexplored   int         `json:"unexplored"`
-	// Pairs is how many pairs of a kind of situation and an action there are;
-	// PairsTried how many of them the sweep has tried.
+	// Pairs is the number of pairs of a kind of situation and an action. PairsTried is how many of them the sweep
+	// tried.
 	Pairs      int `json:"pairs"`
 	PairsTried int `json:"pairs_tried"`
-	// Untried are the pairs that were not tried, of drawn sessions; Skipped is how many of
-	// these did not get where they were to go.
+	// Untried are the pairs of drawn sessions that were not tried. Skipped is how many drawn sessions did not reach
+	// the situation that they were meant for.
 	Untried []string `json:"untried,omitempty"`
 	Skipped int      `json:"skipped,omitempty"`
-	// PairsOf are the pairs that there are in each scenario.
+	// PairsOf is the number of pairs in each scenario.
 	PairsOf map[string]int `json:"pairs_of,omitempty"`
 	Repros  []string       `json:"repros,omitempty"`
-	// Drawn says what orders of acts were drawn; nil if none were.
+	// Drawn describes the drawn orders of acts; nil if none were drawn.
 	Drawn *SweepOrders `json:"orders,omitempty"`
-	// Tried is what a part of a sweep has tried; nil in a whole one.
+	// Tried is what one part of a sweep tried; nil in a whole sweep.
 	Tried *SweepTried `json:"tried,omitempty"`
-	// Baselines is how long the scenarios as they are took, Exploring the schedules, and
-	// Settling the confirming and shrinking of what they showed. A budget is for the last
-	// two.
+	// Baselines is the time of the unchanged scenarios, Exploring that of the schedules, and Settling that of
+	// confirming and shrinking their findings. A budget covers Exploring and Settling.
 	Baselines time.Duration `json:"baselines_ns,omitempty"`
 	Exploring time.Duration `json:"exploring_ns,omitempty"`
 	Settling  time.Duration `json:"settling_ns,omitempty"`
@@ -48,7 +47,7 @@ type Sweep struct {
 type SweepCell struct {
 	Scenario string `json:"scenario"`
 	Point    string `json:"point"`
-	// State is the kind of situation of the point; "" of an order that was drawn.
+	// State is the kind of situation at the point; "" for a drawn order.
 	State   string  `json:"state,omitempty"`
 	Action  string  `json:"action"`
 	Verdict Verdict `json:"verdict"`
@@ -56,33 +55,31 @@ type SweepCell struct {
 	Finding string  `json:"finding,omitempty"`
 }
 
-// SweepTried is what a part of a sweep has tried, so that the parts become one.
+// SweepTried is what one part of a sweep tried, for joining the parts.
 type SweepTried struct {
-	// Pairs are pairs of a kind of situation and an action, States those of an abstract
-	// state and an act.
+	// Pairs are pairs of a kind of situation and an action. States are pairs of an abstract state and an act.
 	Pairs  []string `json:"pairs"`
 	States []string `json:"states"`
 	// Orders are pairs of acts, the first before the second.
 	Orders [][2]string `json:"orders"`
 }
 
-// SweepOrders is what a sweep has tried by orders of acts that it drew.
+// SweepOrders is the coverage of a sweep by orders of acts that it drew.
 type SweepOrders struct {
 	Drawn int `json:"drawn"`
-	// Depths is how many orders of each number of deviations there were.
+	// Depths is the number of drawn orders by their number of deviations.
 	Depths map[int]int `json:"depths"`
 	// Pairs is how many pairs of an abstract state and an act were tried.
 	Pairs int `json:"pairs"`
-	// Orders is how many pairs of acts were tried in one order or in both, Both how
-	// many in both.
+	// Orders is the number of pairs of acts that were tried in at least one order, Both the number tried in both.
 	Orders int `json:"orders"`
 	Both   int `json:"both"`
-	// Missed bounds the chance that a bug of each depth has been missed.
+	// Missed is an upper bound for the probability that a bug of each depth was missed.
 	Missed map[int]float64 `json:"missed"`
 }
 
-// Spent says where the time of a sweep went, and what its budget was for, 0 if it had none;
-// "" if nobody measured.
+// Spent returns how the time of a sweep was spent, and its budget unless that is 0. It returns "" if nothing was
+// measured.
 func (s *Sweep) Spent(budget time.Duration) string {
 	if s.Baselines+s.Exploring+s.Settling == 0 {
 		return ""
@@ -114,8 +111,7 @@ func (s *Sweep) Counts() string {
 		s.Pruned, s.Inconclusive)
 }
 
-// Covered says how much of a scenario was tried: how many of its pairs of a situation and
-// an action; "" if it has none.
+// Covered returns how many of a scenario's pairs of a situation and an action were tried, "" if it has none.
 func (s *Sweep) Covered(scenario string) string {
 	all := s.PairsOf[scenario]
 	if all == 0 {
@@ -130,7 +126,7 @@ func (s *Sweep) Covered(scenario string) string {
 	return fmt.Sprintf("%d of %d pairs of situation and action", len(tried), all)
 }
 
-// Count counts the pairs of acts that were tried, each the first before the second.
+// Count sets Orders and Both from the tried pairs of acts, each with the earlier act first.
 func (o *SweepOrders) Count(tried [][2]string) {
 	all := lists.Set(tried)
 	o.Orders, o.Both = 0, 0
@@ -144,7 +140,7 @@ func (o *SweepOrders) Count(tried [][2]string) {
 	}
 }
 
-// With adds the orders of another part. What each may have missed, both must have.
+// With adds the orders of another part. A bug is missed only if both parts miss it, so the bounds are multiplied.
 func (o *SweepOrders) With(part *SweepOrders) *SweepOrders {
 	o = cmp.Or(o, &SweepOrders{Depths: map[int]int{}, Missed: map[int]float64{}})
 	o.Drawn += part.Drawn
@@ -160,7 +156,7 @@ func (o *SweepOrders) With(part *SweepOrders) *SweepOrders {
 	return o
 }
 
-// String says it in a sentence.
+// String returns the coverage in one sentence.
 func (o *SweepOrders) String() string {
 	var depths, chances []string
 	for _, d := range slices.Sorted(maps.Keys(o.Depths)) {

@@ -16,7 +16,7 @@ type File struct {
 	Files []ArchiveFile
 }
 
-// A Kind says what a line is.
+// A Kind is the kind of a line.
 type Kind int
 
 // The kinds of lines. A Broken one could not be read; its Text is kept.
@@ -27,15 +27,13 @@ const (
 	Broken
 )
 
-// Line is one line of a script, with the blocks it opens. Number and the columns
-// are 0 in a line that was not parsed.
+// Line is one line of a script, with its blocks. Number and the columns are 0 in a line that was not parsed.
 type Line struct {
 	Kind   Kind
 	Number int
-	// Column is where the text begins.
+	// Column is the column at which the text begins, from 1.
 	Column int
-	// Text is the line as it was written, without the space around it. Of a
-	// comment, it is all there is.
+	// Text is the line as written, without the space around it. A comment has only Text.
 	Text string
 
 	Conditions []Word // [linux], [!v2]
@@ -43,23 +41,19 @@ type Line struct {
 	Name       Word   // of the command
 	Words      []Word // its arguments
 	As         Word   // the name that it gives to what comes of it
-	// Blocks are the lines between { and }, and between the next { and }. A
-	// block without lines is not nil.
+	// Blocks are the lines between { and }, and between the next { and }. An empty block is not nil.
 	Blocks [][]*Line
 }
 
-// ArchiveFile is a file of the archive. Line is where its text begins; 0 if it
-// was not parsed.
+// ArchiveFile is a file of the archive. Line is the line at which its text begins; 0 if it was not parsed.
 type ArchiveFile struct {
 	txtar.File
 	Line int
 }
 
-// New makes a line of a command from a template, such as New("prompt %s as %s",
-// text, name). Each %s takes a Word, or several, as they are spelled, and any
-// other value as a text, in quotes if it needs them. A zero Word leaves nothing.
-// A template that ends in { opens a block, which With fills. New panics if the
-// template is no line.
+// New returns the line of a command from a template, such as New("prompt %s as %s", text, name). Each %s takes one or
+// several Words, as they are spelled, or any other value as a text, which is quoted if necessary. A zero Word adds
+// nothing. A template that ends in { opens a block, which With fills. New panics if the template is no valid line.
 func New(template string, args ...any) *Line {
 	spelled := make([]any, len(args))
 	for i, a := range args {
@@ -80,13 +74,13 @@ func New(template string, args ...any) *Line {
 	return l
 }
 
-// With returns the line with lines in the block that it opens.
+// With sets the lines of the block that the line opens, and returns the line.
 func (l *Line) With(lines ...*Line) *Line {
 	l.Blocks = [][]*Line{lines}
 	return l
 }
 
-// NewComment makes a comment.
+// NewComment returns a comment line.
 func NewComment(text string) *Line {
 	return &Line{Kind: Comment, Text: "# " + strings.ReplaceAll(text, "\n", " ")}
 }
@@ -97,8 +91,8 @@ func (l *Line) End() int { return l.Column + len(l.Text) - 1 }
 // Is reports whether the line is a command of that name.
 func (l *Line) Is(name string) bool { return l.Kind == Command && l.Name.Is(name) }
 
-// Says reports whether the line is a command whose name and first words are
-// those keywords, such as Says("session", "new").
+// Says reports whether the line is a command whose name and first words are these keywords, such as Says("session",
+// "new").
 func (l *Line) Says(keywords ...string) bool {
 	if !l.Is(keywords[0]) || len(l.Words) < len(keywords)-1 {
 		return false
@@ -106,11 +100,10 @@ func (l *Line) Says(keywords ...string) bool {
 	return slices.EqualFunc(l.Words[:len(keywords)-1], keywords[1:], Word.Is)
 }
 
-// Note returns what a comment says.
+// Note returns the text of a comment.
 func (l *Line) Note() string { return strings.TrimSpace(strings.TrimLeft(l.Text, "#")) }
 
-// String returns the line as Format prints it, without its blocks but with the {
-// that opens one.
+// String returns the line as Format prints it, without its blocks, but with the { of a block.
 func (l *Line) String() string {
 	if l.Kind != Command {
 		return l.Text
@@ -134,7 +127,7 @@ func spell(words []Word) string {
 	return strings.Join(lists.Where(sources, func(s string) bool { return s != "" }), " ")
 }
 
-// All returns the lines with those of their blocks, in the order of the file.
+// All yields the lines and those of their blocks, in the order of the file.
 func (f *File) All() iter.Seq[*Line] {
 	return func(yield func(*Line) bool) { walk(f.Lines, yield) }
 }
@@ -153,8 +146,7 @@ func walk(lines []*Line, yield func(*Line) bool) bool {
 	return true
 }
 
-// ScriptsAgent reports whether the file scripts the agent: it begins with "role
-// agent", behind its protocols.
+// ScriptsAgent reports whether the file scripts the agent: its first command, after any protocol, is "role agent".
 func (f *File) ScriptsAgent() bool {
 	for _, l := range f.Lines {
 		if l.Kind == Command && !l.Is("protocol") {
@@ -164,8 +156,7 @@ func (f *File) ScriptsAgent() bool {
 	return false
 }
 
-// Protocols returns what a file names as its protocols, in a first line "protocol NAME…";
-// nothing if it names none.
+// Protocols returns the names in a first line "protocol NAME…"; nil without one.
 func (f *File) Protocols() (names []string) {
 	for _, l := range f.Lines {
 		if l.Kind != Command {
@@ -179,10 +170,9 @@ func (f *File) Protocols() (names []string) {
 	return names
 }
 
-// Format prints a file in its canonical form: one space between words, blocks
-// indented by two spaces, or by a tab where the file scripts the agent, and never
-// two blank lines in a row. Words, comments and the files of the archive stay as
-// they are.
+// Format prints a file in its canonical form: one space between words, blocks indented by two spaces (by a tab if the
+// file scripts the agent), and never two blank lines in a row. Words, comments and the files of the archive stay
+// unchanged.
 func Format(f *File) []byte {
 	var b strings.Builder
 	indent := "  "

@@ -11,9 +11,8 @@ import (
 	"github.com/acp-test/acp-test/mistake"
 )
 
-// Parse reads a scenario file, which is named in the mistakes. All mistakes of
-// its syntax are returned, in the order of their lines; the lines without one can
-// be used nevertheless.
+// Parse reads a scenario file. file is its name in the mistakes. It returns all mistakes of syntax in the order of
+// their lines; the other lines are usable nevertheless.
 func Parse(file string, text []byte) (*File, []*mistake.Mistake) {
 	a := txtar.Parse(text)
 	p := &parser{file: file}
@@ -57,7 +56,7 @@ func (p *parser) mistake(l *Line, column int, hint, message string) {
 	p.mistakes = append(p.mistakes, m)
 }
 
-// line adds a line to the block that is open.
+// line adds a line to the innermost open block.
 func (p *parser) line(number int, text string) {
 	l := &Line{Number: number, Text: strings.TrimSpace(text)}
 	l.Column = strings.Index(text, l.Text) + 1
@@ -85,7 +84,7 @@ func (p *parser) line(number int, text string) {
 	}
 }
 
-// brace reads a line that closes a block, and may open the next.
+// brace reads a line that closes a block, and may open the next one.
 func (p *parser) brace(l *Line) {
 	if len(p.open) == 1 {
 		p.mistake(l, l.Column, "", "this } closes no block")
@@ -102,8 +101,7 @@ func (p *parser) brace(l *Line) {
 	}
 }
 
-// close closes the block that was opened last, and returns the line that opened
-// it.
+// close closes the innermost block, and returns the line that opened it.
 func (p *parser) close() *Line {
 	n := len(p.open) - 1
 	in := p.open[n]
@@ -114,8 +112,8 @@ func (p *parser) close() *Line {
 	return in.by
 }
 
-// read takes a line of a command apart: conditions, !, the name, words, "as NAME"
-// and a brace. text is the line with its indentation.
+// read splits the line of a command into conditions, !, the name, words, "as NAME" and a brace. text is the line with
+// its indentation.
 func (l *Line) read(text string) *mistake.Mistake {
 	words, m := split(text)
 	if m != nil {

@@ -8,9 +8,8 @@ import (
 
 const dollarHint = "write $$ for a dollar"
 
-// ExpandText replaces the variables in a text that is no line of a script, such
-// as llm.yaml. The error is a mistake with its place in the text, in the file
-// named.
+// ExpandText replaces the variables in a text that is not a line of a script, such as llm.yaml. The error is a mistake
+// with its position in the text of file.
 func ExpandText(file, text string, lookup func(name string) (string, error)) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(text); {
@@ -42,9 +41,8 @@ func ExpandText(file, text string, lookup func(name string) (string, error)) (st
 	return b.String(), nil
 }
 
-// variable reads a variable at the start of s and returns its name, with its
-// argument ("SESSION(a)") or path ("T.title"), and its length. "$$", and a
-// dollar before anything but a letter, are a dollar and have no name.
+// variable reads the variable at the start of s. It returns the name, with argument ("SESSION(a)") or path
+// ("T.title"), and the length. "$$", and a dollar before anything but a letter, are a plain dollar: name is "".
 func variable(s string) (name string, n int, problem string) {
 	if strings.HasPrefix(s, "$$") {
 		return "", 2, ""
@@ -76,8 +74,8 @@ func variable(s string) (name string, n int, problem string) {
 	return s[1:i], i, ""
 }
 
-// hasPath keeps "$WORK.go" from being read as a path into WORK: only captures
-// have paths, and the variables of the run are known.
+// hasPath reports whether a variable can have a path. Only captures can, so that "$WORK.go" is $WORK followed by
+// ".go".
 func hasPath(name string) bool {
 	head, _, _ := strings.Cut(name, ".")
 	switch head {
@@ -87,8 +85,8 @@ func hasPath(name string) bool {
 	return true
 }
 
-// IsName reports whether a text can name a session or what a line gives: letters,
-// digits and _, and no digit first.
+// IsName reports whether a text can name a session or a line's result: letters, digits and _, not beginning with a
+// digit.
 func IsName(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if !isLetter(s[i]) && s[i] != '_' && !(i > 0 && isDigit(s[i])) {

@@ -8,14 +8,13 @@ import (
 	"github.com/acp-test/acp-test/mistake"
 )
 
-// Word is one argument of a line: literal text and variables, still to be
-// expanded. The zero Word is no word at all: it prints as nothing.
+// Word is one argument of a line: literal text and unexpanded variables. The zero Word stands for no word and prints
+// nothing.
 type Word struct {
 	Parts []Part
-	// Column is where the word begins, from 1; 0 in a word that was not parsed.
+	// Column is the column at which the word begins, from 1; 0 in a word that was not parsed.
 	Column int
-	// Quoted says that the word has quotes, so that it is text even if it
-	// looks like a keyword or an option.
+	// Quoted says that the word has quotes, so that it is never a keyword or an option.
 	Quoted bool
 
 	source string // as it is spelled in a file
@@ -30,14 +29,13 @@ type Part struct {
 // String returns the word as it is spelled in a file.
 func (w Word) String() string { return w.source }
 
-// Exists reports whether there is a word.
+// Exists reports whether the word is not the zero Word.
 func (w Word) Exists() bool { return w.Parts != nil }
 
-// Is reports whether the word is a keyword: the text without quotes.
+// Is reports whether the word is this keyword, without quotes.
 func (w Word) Is(keyword string) bool { return !w.Quoted && w.Raw() == keyword }
 
-// Raw returns the word as far as it is known before the run: variables stand as
-// $NAME.
+// Raw returns the text of the word before the run, with variables as $NAME.
 func (w Word) Raw() string {
 	var b strings.Builder
 	for _, p := range w.Parts {
@@ -49,7 +47,7 @@ func (w Word) Raw() string {
 	return b.String()
 }
 
-// Literal returns the text of a word without variables, and whether it has none.
+// Literal returns the text of a word and true, or false if it has variables.
 func (w Word) Literal() (string, bool) {
 	variable := slices.ContainsFunc(w.Parts, func(p Part) bool { return p.Variable })
 	if variable {
@@ -58,8 +56,7 @@ func (w Word) Literal() (string, bool) {
 	return w.Raw(), true
 }
 
-// Expand returns the text of the word with the value of each variable in its
-// place. The error is that of lookup.
+// Expand returns the text of the word with its variables replaced by their values. It returns the errors of lookup.
 func (w Word) Expand(lookup func(name string) (string, error)) (string, error) {
 	var b strings.Builder
 	for _, p := range w.Parts {
@@ -75,9 +72,8 @@ func (w Word) Expand(lookup func(name string) (string, error)) (string, error) {
 	return b.String(), nil
 }
 
-// Cut splits a word at the first occurrence of any of the separators, longest
-// first. It only looks at the first part, since the key of an option is never a
-// variable.
+// Cut splits a word at the first occurrence of a separator, the longest if several match there. It looks only at the
+// first part, because the key of an option is never a variable.
 func (w Word) Cut(separators ...string) (key, separator string, value Word, ok bool) {
 	if len(w.Parts) == 0 || w.Parts[0].Variable {
 		return "", "", Word{}, false
@@ -104,7 +100,7 @@ func (w Word) Cut(separators ...string) (key, separator string, value Word, ok b
 	return head[:at], separator, value, true
 }
 
-// Text returns the word for a text, in quotes if it needs them.
+// Text returns the word for a text, quoted if necessary.
 func Text(s string) Word {
 	switch {
 	case s == "", s == "as", s == "{", s == "!", strings.ContainsAny(s, " \t\n'$"), strings.ContainsAny(s[:1], `"#`):
@@ -113,20 +109,19 @@ func Text(s string) Word {
 	return Word{Parts: []Part{{Text: s}}, source: s}
 }
 
-// Quote returns the word for a text in quotes. A line break, which no quotes can
-// hold, is spelled $NL between two quoted texts.
+// Quote returns the word for a text in quotes. Quotes cannot hold a line break: it is written $NL between two quoted
+// texts.
 func Quote(s string) Word {
 	inside := strings.NewReplacer("'", "''", "\n", "'$NL'").Replace(s)
 	return Word{Parts: []Part{{Text: s}}, Quoted: true, source: "'" + inside + "'"}
 }
 
-// Variable returns the word that is a variable: Variable("WORK") is $WORK.
+// Variable returns the word for a variable: Variable("WORK") is $WORK.
 func Variable(name string) Word {
 	return Word{Parts: []Part{{Text: name, Variable: true}}, source: "$" + name}
 }
 
-// Option returns the word KEY=VALUE. Its value is a Word, or any other value as a
-// text.
+// Option returns the word KEY=VALUE. The value is a Word, or any other value as a text.
 func Option(key string, value any) Word {
 	w, ok := value.(Word)
 	if !ok {
@@ -135,7 +130,7 @@ func Option(key string, value any) Word {
 	return Join(Text(key+"="), w)
 }
 
-// Join returns one word made of several.
+// Join returns several words as one.
 func Join(words ...Word) Word {
 	var out Word
 	for _, w := range words {
@@ -146,9 +141,8 @@ func Join(words ...Word) Word {
 	return out
 }
 
-// split breaks a line into words: on white space, with '…' literal (two quotes in
-// it are one), $NAME or $NAME(ARG) a variable outside quotes, $$ a dollar, $NL a
-// line break.
+// split splits a line into words at white space. '…' is literal, and two quotes in it are one quote. Outside quotes,
+// $NAME and $NAME(ARG) are variables, $$ is a dollar, and $NL is a line break.
 func split(line string) ([]Word, *mistake.Mistake) {
 	var words []Word
 	for i := 0; ; {
@@ -169,8 +163,8 @@ func split(line string) ([]Word, *mistake.Mistake) {
 	}
 }
 
-// scan reads the word at the start of a line, and returns its length. The column
-// of a mistake counts from there.
+// scan reads the word at the start of line and returns it and its length. The column of a mistake counts from the
+// start of line.
 func scan(line string) (w Word, n int, bad *mistake.Mistake) {
 	var text strings.Builder
 	flush := func() {
@@ -230,8 +224,8 @@ func scan(line string) (w Word, n int, bad *mistake.Mistake) {
 	return w, i, nil
 }
 
-// quoted reads the quotes at the start of a text: what is inside, and how long
-// they are with it; -1 if they are not closed.
+// quoted reads the quoted text at the start of s. It returns the text inside and the length with the quotes, -1 if
+// they are not closed.
 func quoted(s string) (inside string, n int) {
 	for i := 1; i < len(s); i++ {
 		switch {

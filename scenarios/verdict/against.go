@@ -9,11 +9,9 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Compare says what changed from one run to another. Of repeats the worst
-// verdicts count. The texts are the canonical ones, by the id of the scenario;
-// where one of the two has none, where a scenario says that its order is left to
-// chance (golden off), or a check failed, which may end a conversation early, they
-// are not compared.
+// Compare returns the changes from one run to another. Of repeats the worst verdicts count. The texts are the
+// canonical ones, by the id of the scenario. Texts are not compared if one is missing, if the scenario leaves its
+// order to chance (golden off), or if a check failed, which may end a conversation early.
 func Compare(old, now results.Run, oldText, nowText map[string]string) *results.Against {
 	a := &results.Against{Run: fmt.Sprintf("%s, %s", old.Agent, old.Started.UTC().Format("2006-01-02 15:04 UTC"))}
 	before, after := byScenario(old), byScenario(now)
@@ -38,7 +36,7 @@ func Compare(old, now results.Run, oldText, nowText map[string]string) *results.
 	return a
 }
 
-// judged is what a run says of one scenario.
+// judged is the outcome of one scenario in a run, over all repeats.
 type judged struct {
 	verdict       results.Verdict
 	whole         bool // the conversation went as the scenario wants it, which is in one order

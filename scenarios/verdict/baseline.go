@@ -13,9 +13,9 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Stale says which known failures no longer fail, or have expired. An
-// entry is stale only by demonstration: every scenario it selects ran to its
-// end, what it names had evidence, and nothing was found.
+// Stale returns a message for each known failure that no longer fails or has expired. An entry is stale only if that
+// is proved: every scenario that it selects ran to its end, its check or rule had something to judge, and did not
+// fail.
 func Stale(run *results.Run, list []results.Expected, now time.Time) []string {
 	var out []string
 	for _, x := range list {
@@ -31,9 +31,8 @@ func Stale(run *results.Run, list []results.Expected, now time.Time) []string {
 	return out
 }
 
-// Unlisted returns entries for what failed and is not in a list. What a rule found in
-// several scenarios is one entry, by its cause. An entry is flaky if what it names did
-// not fail in each run of its scenario.
+// Unlisted returns entries for failures that are not in a list. Findings of one cause in several scenarios become one
+// entry. An entry is flaky if it did not fail in each run of its scenario.
 func Unlisted(run *results.Run, list []agents.KnownFailure) []agents.KnownFailure {
 	type name struct{ scenario, id string }
 	var order []name
@@ -68,8 +67,8 @@ func Unlisted(run *results.Run, list []agents.KnownFailure) []agents.KnownFailur
 	return causes
 }
 
-// eachFailure calls note for each part of a result that failed: why, the id that a list of known
-// failures has for it, and its other names.
+// eachFailure calls note for each failed part of a result: with the reason, the id of that part in a list of known
+// failures, and its other names.
 func eachFailure(r *results.Result, note func(why, id string, names ...string)) {
 	if missedBefore(r) && r.FailureClass == results.Fail {
 		note(r.Failure.Error(), beforeChecks)
@@ -89,8 +88,8 @@ func eachFailure(r *results.Result, note func(why, id string, names ...string)) 
 	}
 }
 
-// spread are entries for what rules found in several scenarios and no list has, each
-// cause once. An entry is flaky if one of its scenarios showed it in some runs only.
+// spread returns one entry for each cause that rules found in several scenarios and that no list has. An entry is
+// flaky if one of its scenarios showed the cause only in some runs.
 func spread(run *results.Run, list []agents.KnownFailure) (out []agents.KnownFailure) {
 	title, times, runs := map[string]string{}, map[string]map[string]int{}, map[string]int{}
 	for _, r := range run.Results {
@@ -119,7 +118,7 @@ func spread(run *results.Run, list []agents.KnownFailure) (out []agents.KnownFai
 	return out
 }
 
-// unexamined is the reason of an entry that nobody has looked into.
+// unexamined returns the reason of a new entry, which nobody has looked into yet.
 func unexamined(title string) string {
 	return strings.TrimSuffix("not looked into yet: "+strings.Join(strings.Fields(title), " "), ": ")
 }
@@ -167,7 +166,7 @@ func disproves(run *results.Run, k agents.KnownFailure) bool {
 	return evidence > 0
 }
 
-// advice is what to do next.
+// advice returns notes on what to do next.
 func advice(run *results.Run) []string {
 	var out []string
 	if i := slices.IndexFunc(run.Results, func(r results.Result) bool { return r.Offers != "" }); i >= 0 {
@@ -203,31 +202,30 @@ func advice(run *results.Run) []string {
 	return out
 }
 
-// beforeChecks is what lists of known failures call a line that missed before
-// the first check. An agent that does not start and a scenario that hits its
-// deadline are no such lines, and cannot be listed.
+// beforeChecks is the id, in lists of known failures, of a line that missed before the first check. An agent that does
+// not start and a scenario that exceeds its deadline are no such lines, and cannot be listed.
 const beforeChecks = "before-checks"
 
-// missedBefore reports whether a line missed before the first check.
+// missedBefore reports whether the result's failure is a line that missed before the first check.
 func missedBefore(r *results.Result) bool {
 	return r.Failure != nil && r.Failure.Where != "" && !r.NotStarted
 }
 
-// Listed reports whether a list of known failures has one of these checks or
-// rules of a scenario.
+// Listed reports whether a list of known failures contains one of these ids for a scenario.
 func Listed(list []agents.KnownFailure, scenario string, ids ...string) bool {
 	return slices.ContainsFunc(list, func(k agents.KnownFailure) bool { return k.Covers(scenario, ids...) })
 }
 
-// Expect marks the parts of a result that a list says are known to fail, and the whole if
-// nothing else does.
+// Expect marks the parts of a result that a list has as known failures. The result itself is known if all its failures
+// are.
 func Expect(r *results.Result, list []agents.KnownFailure) {
 	now := time.Now()
 	list = slices.DeleteFunc(slices.Clone(list), func(k agents.KnownFailure) bool { return k.Expired(now) })
 	Mark(r, func(ids ...string) bool { return Listed(list, r.ID, ids...) })
 }
 
-// An inconclusive part beside a failure that is known does not make it unknown.
+// Mark marks the parts of a result that isKnown accepts. The result itself is known if all its failures are; an
+// inconclusive part next to a known failure does not change that.
 func Mark(r *results.Result, isKnown func(ids ...string) bool) {
 	all, some := r.Verdict != results.Error, false // of what counts
 	count := func(known bool) {

@@ -19,12 +19,12 @@ type Sighting struct {
 	rule bool // a rule saw it, no check
 }
 
-// Key tells causes apart.
+// Key returns a string that identifies the cause.
 func (s Sighting) Key() string { return s.key }
 
-// Sightings lists what is wrong in a result, the worst first, without what only follows
-// from it: what was not reached, a line that failed for what a rule has found, a finding that
-// a check has found to be worse, a golden that differs beside another failure.
+// Sightings returns the causes of a result's failures, the worst first. It leaves out consequences: a check that was
+// not reached, a line that failed for a reason that a rule has found, a finding that a check judges more severely, and
+// a golden that differs next to another failure.
 func Sightings(r *results.Result) []Sighting {
 	var all []Sighting
 	see := func(key string, c results.Cause) {
@@ -81,9 +81,8 @@ func Sightings(r *results.Result) []Sighting {
 	return all
 }
 
-// told reports whether a finding says what is wrong where a line failed, at least as severely:
-// the line's failure has its words for a reason, or comes of a turn without an end, which the
-// finding is about.
+// told reports whether a finding already explains the failure of a line, at least as severely. It does if the
+// failure's reason is its message, or if the line failed because a turn ended that the finding is about.
 func told(r *results.Result, f *transcript.Failure, class results.Verdict, known bool) bool {
 	return f != nil && f.Reason != "" && slices.ContainsFunc(r.Findings, func(x results.Finding) bool {
 		same := x.Message == f.Reason
@@ -94,8 +93,8 @@ func told(r *results.Result, f *transcript.Failure, class results.Verdict, known
 	})
 }
 
-// checked reports whether a check says what a finding does, and more severely: it misses at the
-// same entry, for one of the same requirements.
+// checked reports whether a check already reports a finding, and more severely: it misses at the same entry, for a
+// shared requirement.
 func checked(r *results.Result, f *results.Finding) bool {
 	return len(f.Entries) > 0 && slices.ContainsFunc(r.Checks, func(k results.Check) bool {
 		if k.Failure == nil || k.Verdict != results.Fail && k.Verdict != results.Warn || len(k.Failure.Entries) == 0 {
@@ -107,14 +106,14 @@ func checked(r *results.Result, f *results.Finding) bool {
 	})
 }
 
-// aboutFurther reports whether a finding is about the further turn, whose check then says nothing more.
+// aboutFurther reports whether a finding is about the further turn, so that the turn's check adds nothing.
 func aboutFurther(r *results.Result, further *transcript.Failure) bool {
 	return further != nil && len(further.Entries) > 0 && slices.ContainsFunc(r.Findings, func(f results.Finding) bool {
 		return f.Class >= results.Warn && len(f.Entries) > 0 && f.Entries[len(f.Entries)-1] >= further.Entries[0]
 	})
 }
 
-// byWeight orders causes: those that nobody knew first, the most severe first.
+// byWeight orders causes: unknown ones before known ones, then the more severe first.
 func byWeight(a, b *results.Cause) int {
 	if a.Known != b.Known {
 		if a.Known {
@@ -125,12 +124,12 @@ func byWeight(a, b *results.Cause) int {
 	return cmp.Compare(b.Class, a.Class)
 }
 
-// masked is a sentence without what differs from one time to the next.
+// masked returns a sentence without numbers, quoted names and paths, which differ from run to run.
 func masked(s string) string { return numbersAndNames().ReplaceAllString(s, "…") }
 
 var numbersAndNames = lazy.Regexp(`[0-9]+|"[^"]*"|'[^']*'|(?:/[^\s/:]+)+`)
 
-// differing are the first lines of a difference that tell goldens apart.
+// differing returns the first changed lines of a diff, which tell causes of differing goldens apart.
 func differing(diff string) string {
 	var minus, plus string
 	for line := range strings.Lines(diff) {
@@ -145,8 +144,8 @@ func differing(diff string) string {
 	return masked(minus + plus)
 }
 
-// Causes groups what is wrong in all results. A check that misses beside a finding for
-// the same requirement has the same cause.
+// Causes returns the causes of the failures in all results. A check that misses next to a finding of the same
+// requirement has the same cause.
 func Causes(list []results.Result) []results.Cause {
 	into := map[string]string{} // of a key, the key of the cause that it belongs to
 	var root func(string) string
@@ -201,9 +200,9 @@ func Causes(list []results.Result) []results.Cause {
 	return all
 }
 
-// setApart marks the causes that are wrong everywhere: of class fail, found by a rule, in five
-// scenarios or more and in at least half of those that were judged. It marks the results that
-// pass but for them: their golden may differ too, in what five others differ in.
+// setApart marks the causes that are wrong everywhere: those of class fail, found by a rule, in at least five
+// scenarios and at least half of the judged ones. It also marks the results that fail only by such causes. Their
+// golden may differ if five results differ in the same way.
 func setApart(run *results.Run) {
 	judged, differ, found := map[string]bool{}, map[string]int{}, map[string]bool{}
 	for _, r := range run.Results {
@@ -234,5 +233,5 @@ func setApart(run *results.Run) {
 	}
 }
 
-// missed reports whether a check did not find what it looked for.
+// missed reports whether a check failed, was inconclusive or was not reached.
 func missed(k results.Check) bool { return k.NotReached || k.Verdict >= results.Inconclusive }

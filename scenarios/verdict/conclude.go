@@ -13,20 +13,19 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// NewRun begins a run without an engine, such as one over recordings; protocol is its version
-// as transcripts have it. Conclude ends it.
+// NewRun returns a run without an engine, for example for recordings. protocol is the version as in transcripts.
+// Conclude completes the run.
 func NewRun(protocol, tool, command string, agent results.Agent) results.Run {
 	return results.Run{Version: 1, Tool: tool, Command: command, Agent: agent, Protocol: protocol, Started: time.Now()}
 }
 
-// Conclude fills in what follows from the results of a run: counts, causes, verdict, advice
-// and exit status.
+// Conclude sets the fields that follow from the results of a run: counts, causes, verdict, advice and exit status.
 func Conclude(run *results.Run) {
 	Sum(run)
 	Finish(run)
 }
 
-// Sum counts the results of a run and takes the worst of their verdicts.
+// Sum counts the results of a run and sets its verdict to the worst of theirs.
 func Sum(run *results.Run) {
 	c := &run.Counts
 	run.Causes = Causes(run.Results)
@@ -59,7 +58,7 @@ func Sum(run *results.Run) {
 	c.Flaky = len(run.Flaky)
 }
 
-// flaky lists the scenarios that passed in some repeats and not in others.
+// flaky returns the scenarios that passed in some repeats and not in others.
 func flaky(list []results.Result) []results.Flaky {
 	at := map[string]int{}
 	var all []results.Flaky
@@ -80,7 +79,7 @@ func flaky(list []results.Result) []results.Flaky {
 	return slices.DeleteFunc(all, func(f results.Flaky) bool { return f.Passed == 0 || f.Passed == f.Of })
 }
 
-// Add adds results to a run that has been summed up.
+// Add adds results to a run on which Sum was called before.
 func Add(run *results.Run, more ...results.Result) {
 	run.Results = append(run.Results, more...)
 	run.Counts, run.Verdict, run.Flaky = results.Counts{}, 0, nil
@@ -88,7 +87,7 @@ func Add(run *results.Run, more ...results.Result) {
 	run.Exit = Exit(run)
 }
 
-// Finish adds the advice and the exit status to a run that has been summed up.
+// Finish sets the advice and the exit status of a run after Sum.
 func Finish(run *results.Run) {
 	run.Notes = append(run.Notes, advice(run)...)
 	run.Exit = Exit(run)
@@ -103,8 +102,7 @@ func count(c *results.Counts, v results.Verdict) {
 	}
 }
 
-// Exit returns the exit status: 2 if the harness could not judge, 1 for an
-// unexpected failure, else 0.
+// Exit returns the exit status: 2 if the harness could not judge, 1 for an unexpected failure, else 0.
 func Exit(run *results.Run) int {
 	c := run.Counts
 	switch {
@@ -117,13 +115,13 @@ func Exit(run *results.Run) int {
 	return 0
 }
 
-// missedFurther reports whether a check is that of the further turn, which did not end well.
+// missedFurther reports whether a check is that of the further turn, and did not pass.
 func missedFurther(c results.Check) bool {
 	return c.Slug == results.FurtherCheck && c.InTurn && c.Verdict != results.Pass && !c.Known
 }
 
-// SinglyWithoutModel returns the result as it stands where no scenario of the run had a
-// model: what rests on a turn is inconclusive, and the further turn is no check.
+// SinglyWithoutModel returns a result as it counts if no scenario of the run reached the model: failures in turns are
+// inconclusive, and the further turn is no check.
 func SinglyWithoutModel(res results.Result) results.Result {
 	further := slices.ContainsFunc(res.Checks, missedFurther)
 	if !res.Unreached && !further || res.Verdict == results.Error || res.Verdict == results.Skip {
@@ -157,7 +155,7 @@ func SinglyWithoutModel(res results.Result) results.Result {
 	return res
 }
 
-// excuseTurns makes inconclusive what failed in the turns of a result.
+// excuseTurns makes the failures in a result's turns inconclusive.
 func excuseTurns(res *results.Result) {
 	for i := range res.Checks {
 		if c := &res.Checks[i]; c.InTurn && c.Verdict != results.Pass && !c.Known {
@@ -174,10 +172,10 @@ func excuseTurns(res *results.Result) {
 	}
 }
 
-// noModel is why a turn that no model had a part in proves nothing.
+// noModel is the reason why a turn without a model proves nothing.
 const noModel = "no scenario of this run reached the model server, so nothing is known of the agent's turns"
 
-// WithoutModel takes the blame out of a run in which no scenario had a model.
+// WithoutModel makes failures in turns inconclusive if no scenario of the run reached the model server.
 func WithoutModel(run *results.Run) {
 	prompted := false
 	for _, r := range run.Results {

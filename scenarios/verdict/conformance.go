@@ -8,11 +8,9 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Conform adds the requirement table and its verdict to a run: what checks and
-// rules showed about each requirement, over all scenarios and repeats. Known
-// failures count like others, since a specification knows no baseline. The exit
-// status becomes 0 only for CONFORMANT, and stays 2 where the harness could
-// not judge.
+// Conform adds the requirement table and its verdict to a run: the outcomes of checks and rules for each requirement,
+// over all scenarios and repeats. Known failures count like others, because the specification knows no baseline. The
+// exit status becomes 0 only for CONFORMANT, and stays 2 if the harness could not judge.
 func Conform(set *rules.Set, run *results.Run) {
 	var t rules.Tally
 	for _, r := range run.Results {
@@ -90,7 +88,7 @@ func unbound(run *results.Run) (ids []string) {
 	return slices.Compact(ids)
 }
 
-// outcome is what a check showed about its requirements.
+// outcome returns the outcome of a check for its requirements.
 func outcome(c *results.Check) rules.Outcome {
 	switch {
 	case c.NotReached && c.Verdict != results.Error:

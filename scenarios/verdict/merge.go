@@ -13,11 +13,9 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Merge makes one run of the parts that --shard made of it, in any order. The
-// result is the run as it would have been without parts, but for times: it
-// begins with the first part and takes as long as the longest. Artifacts are
-// named as in the parts; Out is empty. The error joins everything that keeps the
-// parts from being one whole run.
+// Merge joins the parts that --shard made of a run, in any order. The result is as if there were no parts, except for
+// times: it begins with the earliest part and takes as long as the longest. Artifacts are named as in the parts; Out
+// is empty. The error joins all reasons why the parts do not make one whole run.
 func Merge(set *rules.Set, parts []results.Run) (results.Run, error) {
 	parts = slices.Clone(parts)
 	slices.SortStableFunc(parts, func(a, b results.Run) int { return cmp.Compare(part(&a), part(&b)) })
@@ -67,7 +65,7 @@ func part(run *results.Run) int {
 	return run.Shard.Index
 }
 
-// alike says why runs are not the parts of one, nil if they are.
+// alike returns why runs are not the parts of one run, nil if they are.
 func alike(parts []results.Run) error {
 	if len(parts) == 0 {
 		return errors.New("there is nothing to merge")
@@ -91,7 +89,7 @@ func alike(parts []results.Run) error {
 	return errors.Join(errs...)
 }
 
-// sound says which runs are no parts, or parts that are there twice or were changed.
+// sound returns an error for each run that is no part, is there twice, or was changed.
 func sound(parts []results.Run) error {
 	var errs []error
 	say := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -112,7 +110,7 @@ func sound(parts []results.Run) error {
 	return errors.Join(errs...)
 }
 
-// differs says why a part is not one of the run that the first part belongs to.
+// differs returns the reasons why a part does not belong to the run of the first part.
 func differs(p, first *results.Run) (errs []error) {
 	say := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if p.Shard.Index < 1 || p.Shard.Index > first.Shard.Of {
@@ -154,8 +152,7 @@ func kind(run *results.Run) string {
 	return "run"
 }
 
-// once checks that every scenario of the list is there, once in each repeat,
-// and nothing else.
+// once checks that the parts contain every scenario of the list, each only once per repeat, and no other.
 func once(parts []results.Run) []error {
 	type place struct {
 		id     string
@@ -188,7 +185,7 @@ func once(parts []results.Run) []error {
 
 var shardFlag = lazy.Regexp(` --shard[ =]\S+`)
 
-// withFlags changes the part of a command line in front of the agent's.
+// withFlags changes the part of a command line before " -- ", which separates the agent's command.
 func withFlags(command string, change func(ours string) string) string {
 	ours, agent, ok := strings.Cut(command, " -- ")
 	if ok {

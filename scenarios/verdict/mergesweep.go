@@ -12,8 +12,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// mergeSweeps joins the maps, the coverage and the findings of the parts of a sweep into
-// the run that has their sums.
+// mergeSweeps joins the maps, the coverage and the findings of a sweep's parts into whole.
 func mergeSweeps(whole *results.Run, parts []results.Run) {
 	out := &results.Sweep{}
 	pairs, states, orders := map[string]bool{}, map[string]bool{}, map[[2]string]bool{}
@@ -56,8 +55,7 @@ func mergeSweeps(whole *results.Run, parts []results.Run) {
 	clusters(whole, parts)
 }
 
-// clusters keeps one result of each cause that the parts have found, and says where else
-// it was.
+// clusters keeps one result of each cause that the parts found, and adds a note on the other parts that found it.
 func clusters(run *results.Run, parts []results.Run) {
 	type seen struct {
 		in    []string
@@ -84,15 +82,15 @@ func clusters(run *results.Run, parts []results.Run) {
 	slices.Sort(run.Notes)
 }
 
-// numberedSlug is what makes the slugs of a schedule distinct.
+// numberedSlug matches the numbers that make the slugs of a schedule distinct.
 var numberedSlug = lazy.Regexp(`(-[0-9])?(\.[0-9])?$`)
 
-// swept reports whether a result is that of a schedule or of a drawn session.
+// swept reports whether a result is from a schedule or a drawn session.
 func swept(id string) bool {
 	return strings.HasPrefix(id, "sweep/") || strings.HasPrefix(id, "explore/")
 }
 
-// causeKey is what a result fails for; that of one that was not swept is its id.
+// causeKey returns a key for the causes of a result's failure. For a result that is not from a sweep it is the id.
 func causeKey(r *results.Result) string {
 	if !swept(r.ID) {
 		return r.ID
