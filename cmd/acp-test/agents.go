@@ -36,7 +36,7 @@ func agentsCommand(h *host) *cobra.Command {
 	return c
 }
 
-// profile is the agent that --agent, --settings and the words after -- choose.
+// profile returns the profile of the agent that --agent, --settings and the words after -- choose.
 func (h *host) profile(name, settings string, command []string) (*agents.Profile, error) {
 	p, err := h.named(name, settings, command)
 	if err != nil {
@@ -48,8 +48,8 @@ func (h *host) profile(name, settings string, command []string) (*agents.Profile
 	return p, nil
 }
 
-// dressed gives the command of an ad-hoc profile what is known of its agent, and
-// says so: name is a profile, none, or "" for the one that recognizes the command.
+// dressed adds to an ad-hoc profile what a profile knows about its agent, and tells the user. name is that profile, or
+// none; "" takes the one that recognizes the command.
 func (h *host) dressed(p *agents.Profile, name string) (*agents.Profile, error) {
 	if p.Source != adHoc {
 		if name != "" {
@@ -74,16 +74,16 @@ func (h *host) dressed(p *agents.Profile, name string) (*agents.Profile, error) 
 	return h.dress(p, known, ""), nil
 }
 
-// dress gives an ad-hoc profile what another one knows of its agent, and says so.
+// dress adds to an ad-hoc profile what the profile known knows about its agent, and tells the user.
 func (h *host) dress(p, known *agents.Profile, why string) *agents.Profile {
 	fmt.Fprintf(h.err, "%s%s runs with the environment, HOME, login and tools of the profile %s; "+
 		"--profile none leaves them out\n", p.Name, why, known.Name)
 	return p.Dressed(known)
 }
 
-// greeted gives the command of an engine that no profile has recognized what is known
-// of the agent by the name that it gives itself: it is started once for that. One that nobody knows and that
-// advertises providers is pointed at the model by them, and by no guessed variable.
+// greeted starts the agent of an ad-hoc engine once, if no profile recognized its command, and looks up the profile
+// for the name that the agent gives itself. An unknown agent that advertises providers gets its model from
+// providers/set, and not from a guessed variable.
 func (h *host) greeted(ctx context.Context, e *scenarios.Engine, o *options) {
 	p := e.Profile
 	if p.Source != adHoc || o.profile != "" || p.IsDressed() || len(p.Command) == 0 || e.Protocol.Served || p.URL != "" {
@@ -141,7 +141,7 @@ func because(skipped []string) string {
 	return "; left out: " + strings.Join(skipped, "; ")
 }
 
-// sandbox is enough of one to say where a program would be found.
+// sandbox returns a sandbox that is sufficient to locate a program.
 func (h *host) sandbox() agents.Sandbox {
 	return agents.Sandbox{Self: h.self, Cwd: h.cwd, HostEnv: h.env}
 }
@@ -176,10 +176,10 @@ func (h *host) listAgents(settings string) error {
 	return nil
 }
 
-// cell is a text of a profile's author as it stands in a table.
+// cell returns a text from a profile for use in a table: one line, without control sequences.
 func cell(text string) string { return printable.Line(text, 1000) }
 
-// whether says where an agent's program is, or how to get it.
+// whether returns where an agent's program is, or how to get it.
 func (h *host) whether(p *agents.Profile) string {
 	found, err := p.Locate(h.sandbox())
 	var missing *agents.MissingError

@@ -18,8 +18,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// history tells when each scenario ran last with one agent, of any version, and how long it took. Each
-// run writes it for the next.
+// history holds when each scenario ran last with one agent, of any version, and how long it took. Each run saves it
+// for the next one.
 type history struct {
 	file string // "" without a folder for caches
 	ran  map[string]lastRun
@@ -44,7 +44,7 @@ func (h *host) history(e *scenarios.Engine, protocol string) history {
 	return past
 }
 
-// conclude notes in a run what its budget, if it had one, left out, and keeps when its scenarios ran.
+// conclude adds a note on what the run's budget left out, if it had one, and saves when its scenarios ran.
 func (p history) conclude(run *results.Run, budget time.Duration, protocol string) {
 	if budget > 0 {
 		run.Notes = append(run.Notes, p.spent(run, budget, protocol))
@@ -79,9 +79,9 @@ func (p history) plan(plan *scenarios.Plan, chosen chosenRun, commit string) {
 	}
 }
 
-// order is the order in which a budget is spent: what failed last; what finds most kinds of fault
-// for its time, until each kind has its finder; then those that have not run for the longest time.
-// Where nothing is known of that, the turn is drawn by the commit.
+// order returns the order in which a budget is spent: first the scenarios that failed last; then those that find the
+// most kinds of fault for their time, until each kind has one; then those that have not run for the longest time. The
+// commit decides at random among those that never ran.
 func (p history) order(list []*scenarios.Scenario, failed map[string]bool, of, commit string) []string {
 	ids := lists.Map(list, func(s *scenarios.Scenario) string { return s.ID })
 	out := lists.Where(ids, func(id string) bool { return failed[id] })
@@ -114,7 +114,7 @@ func (p history) order(list []*scenarios.Scenario, failed map[string]bool, of, c
 	return append(out, ids...)
 }
 
-// usual is how long a scenario takes that has not run: the median of the others.
+// usual returns the assumed duration of a scenario that never ran: the median of the others.
 func (p history) usual() time.Duration {
 	took := lists.Collect(maps.Values(p.ran), func(r lastRun) time.Duration { return r.Took })
 	if slices.Sort(took); len(took) == 0 {
@@ -123,8 +123,7 @@ func (p history) usual() time.Duration {
 	return max(took[len(took)/2], time.Millisecond)
 }
 
-// finders are the faults of the reference agent that each scenario finds, as the proof of faults
-// has them.
+// finders returns the faults of the reference agent that each scenario finds, according to the proof of faults.
 func finders(protocol string) map[string][]string {
 	finds := map[string][]string{}
 	for _, f := range faults.All(protocol) {
@@ -141,8 +140,8 @@ func draw(commit, id string) uint64 {
 	return h.Sum64()
 }
 
-// spent tells which scenarios had no time: how many, which faults only they find, and when they ran
-// last.
+// spent returns a note on the scenarios for which there was no time: how many, which faults only they find, and when
+// they ran last.
 func (p history) spent(run *results.Run, budget time.Duration, of string) string {
 	all := len(run.Results) + len(run.LeftOut)
 	said := fmt.Sprintf("budget %v: %d of %d scenarios ran", budget, len(run.Results), all)

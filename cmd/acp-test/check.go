@@ -78,17 +78,16 @@ func diffCommand(h *host) *cobra.Command {
 	})
 }
 
-// reading reads a recording and finds its protocol.
+// reading reads a recording and returns it with its protocol.
 type reading func(io.Reader) (*transcript.Transcript, protocol, error)
 
-// recordingOf reads the recording that a command line names, in any form, and finds its protocol.
-// One that a crash cut off is good for what stands before that.
+// recordingOf reads a recording in any form, and returns its protocol too. Of a recording that a crash cut off, it
+// returns the part before the cut.
 func (h *host) recordingOf(name string) (*transcript.Transcript, protocol, error) {
 	return h.recordingIn(name, h.session)
 }
 
-// recordingIn opens the recording that a command line names for read, and says what of it
-// could not be read.
+// recordingIn opens a recording and calls read with its text. It tells the user which parts could not be read.
 func (h *host) recordingIn(name string, read reading) (*transcript.Transcript, protocol, error) {
 	t, of, err := h.openRecording(name, read)
 	if err == nil && t.Torn() {
@@ -101,8 +100,7 @@ func (h *host) recordingIn(name string, read reading) (*transcript.Transcript, p
 	return t, of, err
 }
 
-// leftOut says how a recording of another program was read, and names the lines that could
-// not be read.
+// leftOut tells the user which format a recording of another program was read as, and which lines could not be read.
 func (h *host) leftOut(name string, t *transcript.Transcript) {
 	if as := t.ImportedAs(); as != "" {
 		fmt.Fprintf(h.err, "acp-test: %s: read as %s\n", name, as)
@@ -140,8 +138,8 @@ func (h *host) openRecording(name string, read reading) (t *transcript.Transcrip
 	return t, of, nil
 }
 
-// conclude sums up a run without an engine, shows it and writes its reports. It returns the exit
-// status as an error.
+// conclude summarizes a run without an engine, shows it and writes its reports. It returns the exit status as an
+// error.
 func (h *host) conclude(run *results.Run, asked []string, verbose bool, env ...string) error {
 	h.summed(run, env...)
 	console := h.console(&options{output: output{verbose: verbose}}, len(run.Results))
@@ -149,15 +147,15 @@ func (h *host) conclude(run *results.Run, asked []string, verbose bool, env ...s
 	return h.concluded(console, *run, asked)
 }
 
-// summed removes secrets from a run without an engine and sums it up.
+// summed removes secrets from a run without an engine and summarizes it.
 func (h *host) summed(run *results.Run, env ...string) {
 	*run = secret.Value(h.secrets(env...), *run)
 	run.Duration = time.Since(run.Started)
 	verdict.Conclude(run)
 }
 
-// concluded shows a run that was summed up and writes its reports: into its folder, if it has one,
-// and those that were asked for. It returns the exit status as an error.
+// concluded shows a summarized run and writes its reports: those of every run into its folder, if it has one, and the
+// requested ones. It returns the exit status as an error.
 func (h *host) concluded(console *reports.Console, run results.Run, asked []string) error {
 	for _, r := range run.Results {
 		console.Finished(r)
@@ -165,7 +163,7 @@ func (h *host) concluded(console *reports.Console, run results.Run, asked []stri
 	return h.shown(console, run, asked)
 }
 
-// shown is concluded for a run whose results were shown.
+// shown is concluded for a run whose results are on the screen already.
 func (h *host) shown(console *reports.Console, run results.Run, asked []string) error {
 	return cmp.Or(errors.Join(h.writeReports(run, run.Out, asked), console.Summary(run)), ended(run.Exit))
 }

@@ -14,9 +14,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/language"
 )
 
-// config is what acp-test.yaml at the root of a repository says, so that
-// acp-test run alone is enough there. Flags win. Paths are relative to the
-// file.
+// config is the content of acp-test.yaml at the root of a repository, so that acp-test run needs no flags there. Flags
+// override it. Paths are relative to the file.
 type config struct {
 	Agent       string            `yaml:"agent"`
 	Command     []string          `yaml:"command"`
@@ -35,8 +34,8 @@ type config struct {
 	Durations   string            `yaml:"durations"`
 }
 
-// findConfig reads the acp-test.yaml of the nearest folder from dir upwards, to
-// the root of the repository. Without one it is empty.
+// findConfig reads the acp-test.yaml in the nearest folder from dir upwards, up to the root of the repository. Without
+// one it returns an empty config.
 func findConfig(dir string) (config, error) {
 	for {
 		file := filepath.Join(dir, language.Config)
@@ -96,7 +95,7 @@ func parseConfig(file string, src []byte) (c config, err error) {
 	return c, nil
 }
 
-// known fails where a name that the file has stands for nothing.
+// known fails if a name in the file does not exist.
 func (c *config) known(root *yamlfile.Node) {
 	suites := append(suiteNames(), language.AllSuites)
 	slices.Sort(suites)
@@ -111,7 +110,7 @@ func (c *config) known(root *yamlfile.Node) {
 	}
 }
 
-// duration reads a time that may be left out.
+// duration parses a duration; "" is 0.
 func duration(s string) (time.Duration, error) {
 	if s == "" {
 		return 0, nil
@@ -119,7 +118,7 @@ func duration(s string) (time.Duration, error) {
 	return time.ParseDuration(s)
 }
 
-// isFile reports whether the name of an agent is that of a profile's file.
+// isFile reports whether the name of an agent is the path of a profile.
 func isFile(agent string) bool {
 	return strings.ContainsRune(agent, '/') || strings.HasSuffix(agent, ".yaml") || strings.HasSuffix(agent, ".yml")
 }

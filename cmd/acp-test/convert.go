@@ -87,14 +87,14 @@ func (h *host) convert(o *converting, file string) error {
 	return o.whole(made.Left, h.deliver(o, of, made, t))
 }
 
-// omitted says what is not in a result.
+// omitted tells the user what a result leaves out.
 func (h *host) omitted(left []string) {
 	for _, what := range left {
 		fmt.Fprintf(h.err, "acp-test: left out: %s\n", printable.Line(what, 1000))
 	}
 }
 
-// whole returns err, or else the exit status of a result that lacks something.
+// whole returns err, or exit status 1 if the result leaves something out and --partial is not set.
 func (o *converting) whole(left []string, err error) error {
 	if err == nil && len(left) > 0 && !o.partial {
 		return status(1)
@@ -102,7 +102,7 @@ func (o *converting) whole(left []string, err error) error {
 	return err
 }
 
-// translate tells a recording in the other protocol.
+// translate converts a recording to the other protocol.
 func (h *host) translate(o *converting, file string) error {
 	t, of, err := h.recordingOf(file)
 	if err != nil {
@@ -119,8 +119,7 @@ func (h *host) translate(o *converting, file string) error {
 	return o.whole(said.Left, h.put(append(bytes.Join(said.Lines, []byte("\n")), '\n'), o.out))
 }
 
-// put writes a text to a file, or if that is "" to stdout: as it is, and to a terminal without
-// control sequences.
+// put writes a text to a file, or to stdout if file is "". On a terminal it leaves out control sequences.
 func (h *host) put(text []byte, file string) error {
 	if file != "" {
 		return writeFile(file, func(w io.Writer) error {
@@ -135,7 +134,7 @@ func (h *host) put(text []byte, file string) error {
 	return err
 }
 
-// deliver writes a scenario to where it was asked for.
+// deliver writes a scenario to --out or stdout, and its golden.
 func (h *host) deliver(o *converting, of protocol, made *recordings.Converted, t *transcript.Transcript) error {
 	p, err := profileOf(o.agent, t)
 	if err != nil && o.out != "" {
@@ -152,8 +151,8 @@ func (h *host) deliver(o *converting, of protocol, made *recordings.Converted, t
 	return writeGolden(o, of, made, p)
 }
 
-// nameOf is what a recording is called: by its scenario, if it is in the folder of a run.
-// A name that leads out of a folder does not count: results are written below it.
+// nameOf returns the name of a recording: its scenario's, if it is in the folder of a run, else the file's. A name
+// that leads out of a folder is ignored, because results are written below it.
 func nameOf(file string, t *transcript.Transcript) string {
 	base := filepath.Base(file)
 	name := t.Header().Scenario
@@ -163,8 +162,8 @@ func nameOf(file string, t *transcript.Transcript) string {
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-// modelOf is the script of the model that was recorded with a file; nil if none
-// was.
+// modelOf returns the model script that was recorded next to a file, or the one in the file named; nil if none was
+// recorded.
 func modelOf(file, named string) ([]byte, error) {
 	if named == "" {
 		text, err := os.ReadFile(scriptOf(file))
@@ -189,13 +188,13 @@ func checkModel(named string) error {
 	return err
 }
 
-// scriptOf is where record --llm puts the model's side of a recording.
+// scriptOf returns where record --llm writes the model's side of a recording.
 func scriptOf(recording string) string {
 	return strings.TrimSuffix(recording, filepath.Ext(recording)) + ".llm.yaml"
 }
 
-// profileOf is the profile of the recorded agent: the one named, or the shipped
-// one with the recorded name or command; nil if there is none.
+// profileOf returns the profile of the recorded agent: the named one, or the shipped one with the recorded name or
+// command; nil if there is none.
 func profileOf(name string, t *transcript.Transcript) (*agents.Profile, error) {
 	if name != "" {
 		return agents.Find(name)
@@ -212,8 +211,7 @@ func profileOf(name string, t *transcript.Transcript) (*agents.Profile, error) {
 	return nil, nil
 }
 
-// writeGolden writes what the scenario's run should say, under the id it has
-// where it lies.
+// writeGolden writes the golden of a scenario, under the id that the scenario has at its place.
 func writeGolden(o *converting, of protocol, made *recordings.Converted, p *agents.Profile) error {
 	list, err := of.Load(o.out)
 	if err != nil {

@@ -142,7 +142,7 @@ func (h *host) editors(ctx context.Context, o *editing, paths, client []string) 
 	return h.shown(console, run, o.reports)
 }
 
-// drawnAgents draws agent-side scenarios, and writes them into a folder. Each depends on the seed and its number alone.
+// drawnAgents draws agent-side scenarios and writes them into a folder. Each depends only on the seed and its number.
 func (p protocol) drawnAgents(o *editing, out string) (list []*scenarios.Scenario, err error) {
 	for n := range o.drawn {
 		id := fmt.Sprintf("drawn-%04d", n+1)

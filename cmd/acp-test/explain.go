@@ -15,15 +15,15 @@ import (
 	"github.com/acp-test/acp-test/scenarios"
 )
 
-// notation says how the examples of rules are written.
+// notation explains the notation in the examples of rules.
 const notation = `
 (--> the editor, <-- the agent; start is initialize with all capabilities, session
 is session/new, model is what the model server did, also is what else is found.)
 `
 
-// explainRequirement is a requirement, how it is tested, and what passes and fails.
-// A rule has transcripts of its own. Where only scenarios judge, one of them and
-// what the reference agent does in it stand for them.
+// explainRequirement returns the page of a requirement: its text, how it is tested, and what passes and fails. A rule
+// has example transcripts. If only scenarios judge the requirement, the page shows one of them with the reference
+// agent's conversation instead.
 func explainRequirement(q rules.Requirement) string {
 	if shown := examplesAbout(invariants.V1(), q); shown != "" {
 		return requirementText(q) + shown
@@ -41,8 +41,8 @@ func explainRequirement(q rules.Requirement) string {
 	return requirementText(q) + scenarioOf(check)
 }
 
-// examplesAbout are the examples of a rule that a requirement rests on, those of its own
-// points first; "" if there are none.
+// examplesAbout returns the examples of a rule on which a requirement is based, preferably of the requirement's own
+// points; "" if there are none.
 func examplesAbout(set *rules.Set, q rules.Requirement) string {
 	about := func(p rules.Point) bool { return slices.Contains(p.Requirements, q.ID) }
 	for _, fits := range []func(rules.Point) bool{about, everyPoint} {
@@ -55,8 +55,7 @@ func examplesAbout(set *rules.Set, q rules.Requirement) string {
 	return ""
 }
 
-// faultOf is the first fault of the reference agent that a check finds surely, nil
-// if there is none.
+// faultOf returns the first fault of the reference agent that a check always finds, nil if there is none.
 func faultOf(check string) *faults.Fault {
 	f, ok := lists.Find(faults.All(faults.ACPv1), func(f faults.Fault) bool { return slices.Contains(f.Reddens, check) })
 	if !ok {
@@ -95,8 +94,8 @@ func remark(s string) string {
 	return ", " + strings.TrimPrefix(s, "- ")
 }
 
-// scenarioOf shows the scenario of a check, what the reference agent passes it with,
-// if that is kept, and how to see it fail, if one of its faults does.
+// scenarioOf returns the scenario of a check, with a conversation that passes it and the fault of the reference agent
+// that fails it, if there are such.
 func scenarioOf(check string) string {
 	id, _, _ := strings.Cut(check, "#")
 	suite, _, _ := strings.Cut(id, "/")
@@ -135,7 +134,7 @@ func indented(s string) string {
 	return b.String()
 }
 
-// clipLines cuts each line that is longer than n bytes.
+// clipLines cuts each line to n bytes.
 func clipLines(s string, n int) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {

@@ -50,7 +50,7 @@ func exploreCommand(h *host) *cobra.Command {
 	return c
 }
 
-// noPaths refuses scenarios: conversations are drawn.
+// noPaths refuses scenarios as arguments, because explore draws its conversations.
 func noPaths(c *cobra.Command, args []string) error {
 	if paths, _ := atDash(c, args); len(paths) > 0 {
 		return fmt.Errorf("explore: it takes no scenarios, but %q: conversations are drawn; acp-test sweep explores "+
@@ -91,8 +91,8 @@ func (h *host) explore(c *cobra.Command, o *exploring) error {
 	return h.sweeps(c, &o.sweeping, selection{of: of}, "conversations", learnAndDraw)
 }
 
-// learn returns the grammar that fits an agent, and a paragraph for the user. It reads both from
-// the calibration of this version of the agent, or calibrates the agent if there is none.
+// learn returns a grammar for the agent, and a paragraph for the user. Both come from the calibration of this version
+// of the agent; without one it calibrates the agent.
 func (h *host) learn(ctx context.Context, s *sweep.Sweeper, from *sweep.Generator) (g sweep.Grammar, said string,
 	err error) {
 	began := time.Now()
@@ -115,8 +115,8 @@ func (h *host) learn(ctx context.Context, s *sweep.Sweeper, from *sweep.Generato
 	return g, fmt.Sprintf("%s\n%s.\n", printable.Wrap(learned, 100), how), nil
 }
 
-// overrides are the arguments and variables of an agent that its profile does not name. Of a sabotaged agent they are
-// the whole command line: what a run learns of it is then kept apart from what is known of the agent.
+// overrides returns the arguments and variables of an agent that its profile does not name. For a sabotaged agent it
+// returns the whole command line, so that its calibration is kept apart from that of the agent.
 func overrides(e *scenarios.Engine) []string {
 	if e.Through != nil {
 		return []string{e.Command}
@@ -124,7 +124,7 @@ func overrides(e *scenarios.Engine) []string {
 	return slices.Concat(e.ExtraArgs, assignments(e.Env))
 }
 
-// fit gives an engine the mode in which its agent asks, if an earlier calibration found one.
+// fit sets an engine's AskMode, if an earlier calibration found the mode in which the agent asks.
 func (h *host) fit(e *scenarios.Engine, from *sweep.Generator) {
 	if e.Profile.URL == "" {
 		if g, _, _, ok := sweep.Recall(from, h.calibration(from, e.Profile, overrides(e))); ok {
@@ -133,7 +133,7 @@ func (h *host) fit(e *scenarios.Engine, from *sweep.Generator) {
 	}
 }
 
-// calibration returns the folder that keeps an agent's calibrations, "" without a folder for caches.
+// calibration returns the folder of an agent's calibrations, "" without a cache folder.
 func (h *host) calibration(from *sweep.Generator, p *agents.Profile, args []string) string {
 	caches := agents.CacheDir(h.env)
 	if caches == "" {
@@ -143,7 +143,7 @@ func (h *host) calibration(from *sweep.Generator, p *agents.Profile, args []stri
 	return filepath.Join(caches, "acp-test", "calibration", key)
 }
 
-// bound settles how many conversations run, and returns the only one that runs, if there is one.
+// bound sets how many conversations run, and returns the key of the only one for --again, else nil.
 func (o *exploring) bound() (*sweep.Key, error) {
 	if o.sessions < 0 {
 		return nil, fmt.Errorf("--sessions %d: at least 1 conversation must run", o.sessions)
@@ -162,10 +162,10 @@ func (o *exploring) bound() (*sweep.Key, error) {
 	return &k, nil
 }
 
-// smokeSchedules is how many conversations a run of all suites ends with unless --smoke says otherwise.
+// smokeSchedules is the default of --smoke: how many conversations a run of all suites ends with.
 const smokeSchedules = 40
 
-// smokeFlags are the flags of commands that end with a short sweep.
+// smokeFlags adds the flags of commands that end with a short sweep.
 func (o *options) smokeFlags(c *cobra.Command) {
 	c.Flags().IntVar(&o.smoke, "smoke", smokeSchedules,
 		"end with `N` conversations as explore draws them; "+
@@ -173,8 +173,8 @@ func (o *options) smokeFlags(c *cobra.Command) {
 	c.Flags().BoolVar(&o.noSmoke, "no-smoke", false, "end it without one")
 }
 
-// smokes reports whether a run ends with a sweep: one of all suites of another agent than
-// the reference, or any that is told so, where scenarios run once.
+// smokes reports whether a run ends with a sweep. It does with --smoke, or if it runs all suites with an agent other
+// than the reference; scenarios must run only once.
 func (o *options) smokes(c *cobra.Command, engine *scenarios.Engine, chosen selection) bool {
 	wanted := c.Flags().Changed("smoke") || chosen.shipped && chosen.whole && engine.Profile.Name != chosen.of.reference
 	return wanted && o.smoke > 0 && !o.noSmoke && o.within == 0 &&
@@ -182,14 +182,15 @@ func (o *options) smokes(c *cobra.Command, engine *scenarios.Engine, chosen sele
 		engine.Profile.URL == "" && chosen.of.planner != nil
 }
 
-// drawable reports whether a run is whole, its agent started, and a model was reached: else conversations show nothing.
+// drawable reports whether a run is complete, its agent started, and a model was reached. Otherwise drawn
+// conversations would show nothing.
 func drawable(run *results.Run) bool {
 	return !run.Interrupted && run.NoModel == "" && slices.ContainsFunc(run.Results, func(r results.Result) bool {
 		return !r.NotStarted && r.Verdict != results.Skip
 	})
 }
 
-// smokeSweep plays drawn conversations when a run has ended, and adds their findings to its results.
+// smokeSweep plays drawn conversations after a run, and adds their findings to the run's results.
 func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine, chosen selection,
 	console *reports.Console, run *results.Run) error {
 	s := &sweep.Sweeper{
@@ -225,5 +226,5 @@ func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine
 	return nil
 }
 
-// smokeConfirm is how often a finding of it is run.
+// smokeConfirm is how many times each finding of a smoke sweep is run.
 const smokeConfirm = 10

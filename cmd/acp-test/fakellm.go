@@ -119,7 +119,7 @@ func openGates(server *fakellm.Server, script *fakellm.Script) error {
 	return nil
 }
 
-// read reads a file that a command line names; - is stdin.
+// read reads a file from the command line; - is stdin.
 func (h *host) read(name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(h.in)
@@ -127,7 +127,7 @@ func (h *host) read(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// recordModel makes a script of what providers answer, until ctx ends.
+// recordModel writes a script from the answers of providers, until ctx ends.
 func (h *host) recordModel(ctx context.Context, o *modelServer, t *transcript.Transcript) error {
 	if _, err := os.Lstat(o.record); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("--record %s: it exists already, and no recording replaces another", o.record)
@@ -156,15 +156,14 @@ func (h *host) recordModel(ctx context.Context, o *modelServer, t *transcript.Tr
 	return nil
 }
 
-// wayOut makes the calls to providers. It is the user's: here the proxy of the
-// environment counts.
+// wayOut returns the transport for calls to providers. Unlike an agent under test, it uses the proxy of the user's
+// environment.
 func wayOut() *http.Transport {
 	return &http.Transport{Proxy: http.ProxyFromEnvironment, DisableCompression: true, IdleConnTimeout: time.Minute}
 }
 
-// keepScript writes what is recorded to a file after each answer, since it may
-// have cost money. failed is closed when that is not possible; stop ends the
-// recorder, and returns what went wrong. Without an answer no file is made.
+// keepScript writes the recorded script to a file after each answer, because answers may have cost money. failed is
+// closed if writing fails; stop ends the recorder and returns any error. Without an answer no file is created.
 func keepScript(rec *fakellm.Recorder, t *transcript.Transcript, file string) (failed <-chan struct{},
 	stop func() error) {
 	answered, quit, bad := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
@@ -204,7 +203,7 @@ func keepScript(rec *fakellm.Recorder, t *transcript.Transcript, file string) (f
 	}
 }
 
-// recording takes [FORMAT=]URL apart.
+// recording returns the configuration for the values [FORMAT=]URL of --upstream.
 func (o *modelServer) recording() (c fakellm.RecordConfig, err error) {
 	c.Upstreams = map[string]string{}
 	for _, u := range o.upstreams {

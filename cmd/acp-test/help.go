@@ -25,7 +25,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios"
 )
 
-// The pages on how a scenario and a profile are written.
+// The pages on writing scenarios and profiles.
 var (
 	//go:embed help/scenario.txt
 	scenarioHelp string
@@ -36,7 +36,7 @@ var (
 //go:embed help/*.txtar
 var archives embed.FS
 
-// texts are the parts of the archives, by the name of the archive and their own.
+// texts are the files in the embedded archives, by the name of the archive and of the file.
 var texts = sync.OnceValue(func() map[string]string {
 	all := map[string]string{}
 	for _, archive := range []string{"commands", "pages"} {
@@ -48,10 +48,10 @@ var texts = sync.OnceValue(func() map[string]string {
 	return all
 })
 
-// page returns the beginning of a reference.
+// page returns the introduction of a reference page.
 func page(name string) string { return texts()["pages/"+name] }
 
-// command makes a command of the program. Its usage, its texts and its examples stand in help/commands.txtar.
+// command returns a command of the program. Its usage, texts and examples are in help/commands.txtar.
 func command(name string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	about, examples, _ := strings.Cut(texts()["commands/"+name], "\nExamples:\n")
 	use, about, _ := strings.Cut(about, "\n")
@@ -60,8 +60,8 @@ func command(name string, args cobra.PositionalArgs, run func(*cobra.Command, []
 		Example: strings.TrimRight(examples, "\n"), Args: args, RunE: run}
 }
 
-// helpCommand explains commands of the program, and words and topics of the
-// scenario language. Where both have a word, it shows both.
+// helpCommand explains commands of the program, and words and topics of the scenario language. If both have a name, it
+// shows both.
 func helpCommand(h *host) *cobra.Command {
 	c := command("help", cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
 		root := c.Root()
@@ -87,7 +87,7 @@ func helpCommand(h *host) *cobra.Command {
 	return c
 }
 
-// kinds may stand before a topic, which says enough without.
+// kinds are words that may precede a topic, and are ignored.
 var kinds = []string{"command", "rule", "requirement", "word"}
 
 func topics(root *cobra.Command) []string {
@@ -97,14 +97,14 @@ func topics(root *cobra.Command) []string {
 		lists.Map(acp.V1().Commands(), func(c *scenarios.Command) string { return c.Name }))
 }
 
-// ids are those of rules and requirements.
+// ids returns the ids of rules and requirements.
 func ids() []string {
 	set := invariants.V1()
 	return append(lists.Map(set.Rules(), func(r rules.Rule) string { return r.ID }),
 		lists.Map(set.Requirements(), func(q rules.Requirement) string { return q.ID })...)
 }
 
-// written are the topics with a page of their own.
+// written returns the page of a topic that has its own page; ok is false if it has none.
 func (h *host) written(root *cobra.Command, topic string) (page string, ok bool) {
 	switch topic {
 	case "scenario", "scenarios":
@@ -133,7 +133,7 @@ func (h *host) written(root *cobra.Command, topic string) (page string, ok bool)
 	return explainV2(topic)
 }
 
-// help shows all that there is on a topic: a command, a page of the guide, a word of scenarios.
+// help prints everything on a topic: a command, a page of the guide, a word of the scenario language.
 func (h *host) help(root *cobra.Command, topic string) error {
 	switch topic {
 	case "suites":
@@ -179,8 +179,8 @@ func (h *host) help(root *cobra.Command, topic string) error {
 	return nil
 }
 
-// explain says what a command does, and its flags: long in all its words, else in a
-// line. Flags are wrapped where the terminal ends.
+// explain prints what a command does, and its flags: the full text if long, else one line. Flags are wrapped to the
+// terminal's width.
 func (h *host) explain(c *cobra.Command, long bool) {
 	says := strings.ToUpper(c.Short[:1]) + c.Short[1:] + "."
 	if long && c.Long != "" {
@@ -207,7 +207,7 @@ func (h *host) explain(c *cobra.Command, long bool) {
 	}
 }
 
-// commandGroups are the commands under headings.
+// commandGroups are the headings in the list of commands, and the commands under them.
 var commandGroups = [][2]string{
 	{"Every day", "run init prompt agents review help"},
 	{"Find bugs", "sweep explore conformance matrix reduce upgrade"},
@@ -216,7 +216,7 @@ var commandGroups = [][2]string{
 	{"Parts", "fakellm refagent completion version"},
 }
 
-// commands lists the commands below a command, those of the program under headings.
+// commands prints the subcommands of a command, those of the program under headings.
 func (h *host) commands(c *cobra.Command) {
 	groups := commandGroups
 	if c.HasParent() {
@@ -238,14 +238,14 @@ func (h *host) commands(c *cobra.Command) {
 	}
 }
 
-// flagGroup are flags under a heading.
+// flagGroup is a group of flags under a heading.
 type flagGroup struct {
 	*pflag.FlagSet
 	title string
 }
 
-// runGroups are the flags of run under headings; those of the first are of every day, and those
-// that none names are shown last.
+// runGroups are the headings for the flags of run. The first group is for everyday use. Flags that are in no group are
+// shown last.
 var runGroups = [][2]string{
 	{"Flags of every day", "agent suite run failed budget jobs watch update report out verbose quiet"},
 	{"The agent", "settings fault liberty url over header env pass-env profile auth-method"},
@@ -255,8 +255,8 @@ var runGroups = [][2]string{
 	{"How they are judged", "strict golden golden-required baseline baseline-write against severity"},
 }
 
-// flagGroups are the flags of a command: of run those of every day, or all under headings if
-// long; of the others all.
+// flagGroups returns the flags of a command. For run it returns the everyday flags, or all of them under headings if
+// long.
 func flagGroups(c *cobra.Command, long bool) (all []flagGroup) {
 	rest := flagGroup{pflag.NewFlagSet("", pflag.ContinueOnError), "Flags"}
 	rest.SortFlags = c.LocalFlags().SortFlags
@@ -284,7 +284,7 @@ func flagGroups(c *cobra.Command, long bool) (all []flagGroup) {
 	return append(all, rest)
 }
 
-// suites lists the suites in this program with their scenarios.
+// suites prints the suites in this program with their scenarios.
 func (h *host) suites() error {
 	list, err := acp.V1().Shipped()
 	if err != nil {
@@ -301,7 +301,7 @@ func (h *host) suites() error {
 	return nil
 }
 
-// profileHelp says how a profile is written.
+// profileHelp returns the page on writing a profile.
 func profileHelp() string {
 	var tools strings.Builder
 	for _, t := range agents.NeutralTools() {

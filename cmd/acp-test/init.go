@@ -27,7 +27,7 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// ciFile is a CI system that init knows: its template, and where that belongs.
+// ciFile is a CI system that init knows: its name, its template, and the path of its file.
 type ciFile struct{ name, template, file string }
 
 var ciFiles = []ciFile{
@@ -132,7 +132,7 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 	return h.first(c)
 }
 
-// first runs the scenarios that init wrote, and says how to run all others.
+// first runs the scenarios that init wrote, and tells the user how to run all others.
 func (h *host) first(c *cobra.Command) error {
 	all, err := protocols()[0].over("stdio")
 	if err != nil {
@@ -151,7 +151,7 @@ func (h *host) first(c *cobra.Command) error {
 	return ended(code)
 }
 
-// initAgain writes the file of another CI system into a repository that has its other files already.
+// initAgain writes the CI file of another system into a repository that already has the other files.
 func (h *host) initAgain(files map[string][]byte, dry bool) error {
 	if len(files) == 0 {
 		return fmt.Errorf("init: %s is there already, and --ci none leaves nothing to write", language.Config)
@@ -163,8 +163,8 @@ func (h *host) initAgain(files map[string][]byte, dry bool) error {
 	return nil
 }
 
-// open settles what the command line leaves open: by the repository, and at a terminal
-// by its user, who may accept what the repository says. It returns the agent's command.
+// open fills in what the command line leaves open, from the repository. At a terminal it asks the user, with the
+// repository's values as defaults. It returns the agent's command.
 func (h *host) open(o *founding, repo repository, command []string, again bool) ([]string, error) {
 	_, atTerminal := h.terminal()
 	in := bufio.NewReader(h.in)
@@ -198,16 +198,15 @@ func offered(answer string) string {
 	return " [" + answer + "]"
 }
 
-// ask asks a question and reads a line; at the end of input the answer is the
-// default.
+// ask asks a question and reads a line. The answer to an empty line, or at the end of input, is otherwise.
 func (h *host) ask(in *bufio.Reader, question, otherwise string) string {
 	fmt.Fprint(h.out, question)
 	line, _ := in.ReadString('\n')
 	return cmp.Or(strings.TrimSpace(line), otherwise)
 }
 
-// ciFile returns the file of a CI system by its path, and no file for the system none. It also
-// returns none if a user who did not ask for CI has a program whose source CI cannot reach.
+// ciFile returns the file of a CI system by its path, nothing for the system none. It also returns nothing if CI
+// cannot get this program and the user did not ask for CI explicitly.
 func (h *host) ciFile(repo repository, o founding, asked bool) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, c := range ciFiles {
@@ -236,7 +235,7 @@ func (h *host) ciFile(repo repository, o founding, asked bool) (map[string][]byt
 	return files, nil
 }
 
-// initFiles are the other files of a repository, by their path.
+// initFiles returns the other files of a repository, by their path.
 func (h *host) initFiles(p *agents.Profile, name string, repo repository, learned shown, dry bool) (map[string][]byte,
 	error) {
 	var b strings.Builder
@@ -279,7 +278,7 @@ func (h *host) initFiles(p *agents.Profile, name string, repo repository, learne
 	return files, nil
 }
 
-// absent is the error that some of the files are there, and nothing was written.
+// absent returns an error if some of the files exist already.
 func (h *host) absent(files map[string][]byte) error {
 	there := lists.Where(slices.Sorted(maps.Keys(files)), func(name string) bool {
 		_, err := os.Lstat(h.absolute(name))
@@ -291,8 +290,7 @@ func (h *host) absent(files map[string][]byte) error {
 	return nil
 }
 
-// writeNew writes files below the user's folder, or none if one is there. A dry one
-// only shows them.
+// writeNew writes files below the user's folder, or none of them if one exists already. With dry it only shows them.
 func (h *host) writeNew(files map[string][]byte, dry bool) error {
 	if err := h.absent(files); err != nil {
 		return err
@@ -315,8 +313,7 @@ func (h *host) writeNew(files map[string][]byte, dry bool) error {
 	return nil
 }
 
-// words splits a command line as a shell does: spaces separate, quotes and
-// backslashes keep together.
+// words splits a command line as a shell does: at spaces, except inside quotes or after a backslash.
 func words(line string) ([]string, error) {
 	var all []string
 	var word strings.Builder

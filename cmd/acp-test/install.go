@@ -28,7 +28,7 @@ type installing struct {
 	dry     bool
 }
 
-// pasted are the lines of editors whose settings are programs: $WORDS are the command line as
+// pasted are lines for the settings of editors that are configured by programs. $WORDS stands for the command line as
 // quoted words.
 var pasted = map[string][2]string{
 	"agent-shell": {" ", ";; in init.el; each agent has its variable, this is Gemini's\n" +
@@ -41,10 +41,10 @@ var pasted = map[string][2]string{
 		"acp_providers = { [\"gemini-cli\"] = { command = $COMMAND, args = { $ARGS } } }\n"},
 }
 
-// editor is the one whose settings are changed, "" if none.
+// editor returns the editor whose settings are changed, "" if none.
 func (o *installing) editor() string { return o.in + o.out }
 
-// check returns an error that names the flag, or the word behind --, which does not fit the others.
+// check returns an error if a flag, or a word after --, does not fit the other flags.
 func (o *installing) check(c *cobra.Command, args []string) error {
 	_, lines := pasted[o.editor()]
 	switch {
@@ -60,7 +60,7 @@ func (o *installing) check(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// settingsFile is the settings file of an editor, or the file itself.
+// settingsFile returns the settings file of a known editor, or editor itself as the path of a file.
 func (h *host) settingsFile(editor string) (string, error) {
 	home, _ := h.getenv("HOME")
 	if home == "" {
@@ -88,8 +88,8 @@ func (h *host) settingsFile(editor string) (string, error) {
 	return file, nil
 }
 
-// wrapper returns the words that the settings get before the agent's command: record, with the flags of
-// this command line.
+// wrapper returns the words that the settings get before the agent's command: record, with the flags of this command
+// line.
 func (h *host) wrapper(c *cobra.Command, o *recording) agents.Wrapper {
 	words := []string{h.self, "record", "--ring=" + o.ring, "--out=" + o.out}
 	for _, name := range []string{"live", "llm", "keep-text", "mask-text", "no-files"} {
@@ -103,10 +103,10 @@ func (h *host) wrapper(c *cobra.Command, o *recording) agents.Wrapper {
 	return agents.Wrapper{Words: append(words, "--"), Agent: o.install.agent, Ours: oursIn}
 }
 
-// recorder matches the words of a command line that records into a ring. The program may have any name.
+// recorder matches the words of a command line that records into a ring, whatever the program's name.
 var recorder = lazy.Regexp(`^[^\x00]+\x00record\x00(?:.*\x00)?--ring\b`)
 
-// oursIn counts the words of a command line before the agent's own, 0 if --install did not write it.
+// oursIn returns how many words of a command line come before the agent's own, 0 if --install did not write it.
 func oursIn(argv []string) int {
 	end := slices.Index(argv, "--")
 	if end < 0 || end == len(argv)-1 || !recorder().MatchString(strings.Join(argv[:end], "\x00")) {
@@ -115,7 +115,7 @@ func oursIn(argv []string) int {
 	return end + 1
 }
 
-// install puts record between an editor and its agents, or takes it out again.
+// install puts record between an editor and its agents, or removes it again.
 func (h *host) install(c *cobra.Command, o *recording, agent []string) error {
 	flag, editor := "--install", o.install.editor()
 	if o.install.out != "" {
@@ -172,7 +172,7 @@ func (h *host) install(c *cobra.Command, o *recording, agent []string) error {
 	return err
 }
 
-// installed tells the user which agents are recorded now, where the recordings will be, and how to undo it.
+// installed tells the user which agents are recorded now, where the recordings go, and how to undo it.
 func (h *host) installed(o *recording, editor string, changed, left []string) {
 	if o.install.out != "" {
 		fmt.Fprintf(h.out, "\nNo longer recorded: %s. Recordings stay where they are.\n", strings.Join(changed, ", "))
@@ -186,7 +186,7 @@ Undo:        acp-test record --uninstall %s
 `, strings.Join(changed, ", "), because(left), o.out, o.ring, filepath.Join(o.out, "kept"), editor)
 }
 
-// unchanged says why no entry of the settings was changed.
+// unchanged returns the error for settings of which no entry was changed.
 func unchanged(file string, src []byte, o *recording, already []string) error {
 	if len(already) > 0 {
 		return fmt.Errorf("%s: recorded already: %s; acp-test record --uninstall %s takes the recorder out", file,
@@ -209,7 +209,7 @@ func unchanged(file string, src []byte, o *recording, already []string) error {
 	return fmt.Errorf("%s: nothing to take out: no command is acp-test record --ring", file)
 }
 
-// replaceSettings writes settings as a whole. A link stays one, and the file keeps its mode.
+// replaceSettings replaces a settings file as a whole. It keeps a symbolic link, and the file's mode.
 func replaceSettings(file string, text []byte) error {
 	file, err := filepath.EvalSymlinks(file)
 	info, failed := os.Stat(file)

@@ -119,7 +119,7 @@ func (f *formatter) run(args []string) error {
 	return nil
 }
 
-// file formats one file, and reports whether it changes.
+// file formats one file, and reports whether that changes it.
 func (f *formatter) file(name string) (differs bool, err error) {
 	text, err := f.read(name)
 	if err != nil {
@@ -162,8 +162,8 @@ func (f *formatter) file(name string) (differs bool, err error) {
 	return differs, err
 }
 
-// isScenario returns an error that names the first line whose command no protocol knows: other files,
-// such as YAML, are not formatted.
+// isScenario returns an error if a command in the file is not known in any protocol, so that other files, such as
+// YAML, are not formatted. The error names the first such line.
 func (f *formatter) isScenario(file string, tree *script.File) error {
 	for l := range tree.All() {
 		if l.Kind != script.Command || l.Name.Raw() == "" {
@@ -177,12 +177,10 @@ func (f *formatter) isScenario(file string, tree *script.File) error {
 	return nil
 }
 
-// kept are comments of YAML, and names that it gives to values: a script with one
-// is written as its author wants it.
+// kept matches comments and anchors of YAML. A script that has some is not formatted.
 var kept = lazy.Regexp(`(?m)(^|\s)#|[-:] +[&*]\w`)
 
-// formatModel formats the model's script. One that cannot be read or that says
-// nothing stays as it is.
+// formatModel formats the model's script. It returns a script that is invalid or empty unchanged.
 func formatModel(src []byte) []byte {
 	d, err := fakellm.ParseDocument("llm.yaml", src)
 	if err != nil || len(d.Turns) == 0 || kept().Match(src) {

@@ -1,7 +1,6 @@
-// Acp-test tests agents and editors of the Agent Client Protocol. This package
-// holds flags, wiring and exit codes, and nothing else: 0 is a pass, 1 a fail
-// of what was tested, 2 an error of the command line, the environment or the
-// harness.
+// Acp-test tests agents and editors of the Agent Client Protocol. This package holds only flags, wiring and exit
+// codes. Exit code 0 is a pass, 1 a failure of the tested program, 2 an error of the command line, the environment or
+// the harness.
 package main
 
 import (
@@ -32,7 +31,7 @@ import (
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "keeper" {
-		// Before all else: the keeper takes over the process.
+		// This must come first: the keeper takes over the process.
 		os.Exit(process.KeeperMain(os.Args[2:]))
 	}
 	if len(os.Args) > 1 && os.Args[1] == "isolate" {
@@ -43,7 +42,7 @@ func main() {
 		os.Exit(canary.Main(context.Background(), os.Args[2:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr))
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		// What an agent sends becomes garbage faster than it is collected.
+		// Data from agents becomes garbage faster than the collector would run.
 		debug.SetMemoryLimit(200 << 20)
 	}
 	process.AdoptOrphans()
@@ -56,7 +55,7 @@ func main() {
 	os.Exit(code)
 }
 
-// host is all that a command may know of where it runs.
+// host is everything that a command may know about its environment.
 type host struct {
 	in       io.Reader
 	out, err io.Writer
@@ -77,13 +76,12 @@ func system() *host {
 	return h
 }
 
-// say prints a text of which others wrote a part: nothing in it acts on a terminal.
+// say prints a text with parts from other programs, without control sequences.
 func (h *host) say(format string, args ...any) {
 	fmt.Fprint(h.out, printable.Text(fmt.Sprintf(format, args...)))
 }
 
-// status is an exit status other than 0 of a command that has said all there
-// is to say.
+// status is a nonzero exit status of a command that has already printed its error.
 type status int
 
 func (s status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
@@ -118,8 +116,7 @@ func execute(ctx context.Context, args []string, h *host) int {
 	return complain(h, err)
 }
 
-// complain prints an error as one message. Each line of a joined error is a
-// mistake of its own.
+// complain prints an error and returns exit status 2. Each line of a joined error is a separate mistake.
 func complain(h *host, err error) int {
 	fmt.Fprintf(h.err, "acp-test: %s\n", printable.Text(err.Error()))
 	return 2
@@ -163,7 +160,7 @@ func commands(h *host) []*cobra.Command {
 	}
 }
 
-// knownCommand refuses a word that is no command.
+// knownCommand returns an error if args name no command.
 func knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -172,12 +169,12 @@ func knownCommand(c *cobra.Command, args []string) error {
 		mistake.Meant(args[0], commandNames(c)))
 }
 
-// commandNames are the names of the commands below a command that users can call.
+// commandNames returns the names of the visible subcommands of a command.
 func commandNames(c *cobra.Command) []string {
 	return lists.Map(lists.Where(c.Commands(), (*cobra.Command).IsAvailableCommand), (*cobra.Command).Name)
 }
 
-// flagError says what is wrong with a flag, and which was meant.
+// flagError returns a message for a wrong flag, with the flag that was probably meant.
 func flagError(c *cobra.Command, err error) error {
 	where, lists := "", "acp-test help"
 	if name, sub := strings.CutPrefix(c.CommandPath(), "acp-test "); sub {
@@ -212,7 +209,7 @@ func flagError(c *cobra.Command, err error) error {
 	return fmt.Errorf("%sthere is no flag --%s%s", where, name, hint)
 }
 
-// allowed says what a flag takes, by its type and else by what its usage calls it.
+// allowed describes the values of a flag: by its type, else by its usage text.
 func allowed(f *pflag.Flag) string {
 	switch kind := f.Value.Type(); kind {
 	case "int", "int64":
@@ -230,10 +227,10 @@ func allowed(f *pflag.Flag) string {
 	return name + " (" + usage + ")"
 }
 
-// tool is the name and version of this program, as headers and reports say it.
+// tool returns the name and version of this program, for headers and reports.
 func tool() string { return "acp-test " + version() }
 
-// released is the version that ci/release builds.
+// released is the version number, which ci/release sets.
 var released string
 
 func version() string {
@@ -269,7 +266,8 @@ func versionCommand(h *host) *cobra.Command {
 	return c
 }
 
-// writeProtocols prints the judged state of each protocol, and what is new in it.
+// writeProtocols prints, for each protocol, the version of the specification that it is judged by and what is new in
+// it.
 func writeProtocols(w io.Writer, news *schema.News) {
 	for _, p := range news.Protocols {
 		fmt.Fprintf(w, "%s  schema %s\n", p.Protocol, p.Schema)

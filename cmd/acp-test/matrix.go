@@ -19,8 +19,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Tags of scenarios: what a matrix runs, and what it runs a second time to see
-// which fields differ.
+// Tags of scenarios: those that a matrix runs, and those that it runs twice to see which fields differ by chance.
 const (
 	matrixTag = "matrix"
 	twiceTag  = "twice"
@@ -112,7 +111,7 @@ func (h *host) matrix(c *cobra.Command, o *options, names []string) error {
 	return ended(worst)
 }
 
-// column runs one agent.
+// column runs one agent and returns its column of the matrix.
 func (h *host) column(c *cobra.Command, o *options, chosen selection, place string) (reports.Column, error) {
 	p, err := h.profile(o.agent, "", nil)
 	if err != nil {
@@ -158,7 +157,7 @@ func (h *host) column(c *cobra.Command, o *options, chosen selection, place stri
 	return column, h.writeReports(column.Run, e.Out, nil)
 }
 
-// underEditors puts each agent under the editor that is named, or all under each if all.
+// underEditors pairs each agent with the editor, or with every known editor if that is all.
 func underEditors(agents []string, editor string) (all []subject) {
 	editors := []string{editor}
 	if editor == "all" {
@@ -172,10 +171,10 @@ func underEditors(agents []string, editor string) (all []subject) {
 	return all
 }
 
-// subject is an agent under an editor, the usual one if that is "".
+// subject is an agent, and the editor that it runs under; "" is the usual editor.
 type subject struct{ agent, editor string }
 
-// beside returns the agents of a matrix: those named, else the profiles of the protocol.
+// beside returns the agents of a matrix: the named ones, else all profiles of the protocol.
 func (h *host) beside(names []string) ([]string, error) {
 	of, err := protocolNamed(h.protocol)
 	if err != nil {
@@ -196,8 +195,7 @@ func (h *host) beside(names []string) ([]string, error) {
 	return names, nil
 }
 
-// spokenBy is the protocol of an agent's profile, the first one if it names none or there
-// is no such profile.
+// spokenBy returns the protocol of an agent's profile, the first protocol if the profile names none or does not exist.
 func spokenBy(agent string) string {
 	if p, err := agents.Find(agent); err == nil && p.Protocol != "" {
 		return p.Protocol
@@ -205,7 +203,7 @@ func spokenBy(agent string) string {
 	return acpV1().Name
 }
 
-// rerunIn makes the command that shows one scenario of a matrix again.
+// rerunIn returns a function that returns the command for one scenario of a matrix.
 func rerunIn(o *options, protocol string) func(id string) string {
 	words := []string{"acp-test", "run", "--agent", o.agent}
 	if protocol != "" {

@@ -54,20 +54,20 @@ func mcpCommand(h *host) *cobra.Command {
 	return c
 }
 
-// unclosed is stdout, which a connection that ends must leave open.
+// unclosed is stdout, without the Close of a connection that ends.
 type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
 
-// toolbox has the tools of the MCP server. Most of them run a command of this program on copies of
-// files in the folder.
+// toolbox holds the tools of the MCP server. Most of them run a command of this program on copies of files in the
+// folder.
 type toolbox struct {
 	*host
 	root  *confined.Root
 	agent []string // the end of a command line that names the agent; nil if none may be played
 }
 
-// What the tools take. A file is named from the folder of the server.
+// The inputs of the tools. Files are named relative to the server's folder.
 type (
 	nothing struct{}
 	theRun  struct {
@@ -98,7 +98,7 @@ type (
 	}
 )
 
-// server has the tools that read, and with an agent those that play.
+// server returns an MCP server with the tools that read, and with an agent also those that play scenarios.
 func (t *toolbox) server() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "acp-test", Version: version()}, &mcp.ServerOptions{
 		Instructions: "Begin with list, then causes of a run. failure shows one scenario of it with the frames that " +
@@ -142,7 +142,7 @@ func (t *toolbox) server() *mcp.Server {
 	return s
 }
 
-// offer adds a tool. The tool answers with the output of its job, and with the error if it fails.
+// offer adds a tool to the server. The tool answers with the output of its job, and with the error if the job fails.
 func offer[In any](t *toolbox, s *mcp.Server, name, says string, do func(*job, In) error) {
 	no := false
 	hint := &mcp.ToolAnnotations{
@@ -175,10 +175,10 @@ type job struct {
 // patience is how long a client waits for an answer.
 const patience = 50 * time.Second
 
-// most is how many bytes a tool says: more would fill the context of who asks.
+// most is how many bytes a tool may answer: more would fill the context of the model that asks.
 const most = 64 << 10
 
-// said is the answer of a tool, without secrets and without the folder that was its own.
+// said returns the answer of a tool, without secrets and without the path of its temporary folder.
 func (j *job) said() []mcp.Content {
 	text := strings.ReplaceAll(j.secrets().Text(printable.Text(j.out.String())), j.dir+string(filepath.Separator), "")
 	if len(text) > most {
@@ -187,7 +187,7 @@ func (j *job) said() []mcp.Content {
 	return []mcp.Content{&mcp.TextContent{Text: text}}
 }
 
-// play runs a command. What it says is said, also if something has failed: that is its answer.
+// play runs a command. The answer contains the command's output even if the command found failures.
 func (j *job) play(args ...string) error {
 	h := *j.host
 	h.in, h.out, h.err, h.protocol = strings.NewReader(""), &j.out, &j.out, ""
@@ -197,7 +197,7 @@ func (j *job) play(args ...string) error {
 	return nil
 }
 
-// on runs a command on files of the folder.
+// on runs a command on files in the folder.
 func (j *job) on(command []string, names ...string) error {
 	for _, name := range names {
 		file, err := j.copied(name)
@@ -209,7 +209,7 @@ func (j *job) on(command []string, names ...string) error {
 	return j.play(command...)
 }
 
-// copied copies a file of the folder, and returns the path of the copy.
+// copied copies a file from the folder, and returns the path of the copy.
 func (j *job) copied(name string) (string, error) {
 	data, err := j.root.ReadFile(j.ctx, filepath.FromSlash(name), confined.Limit)
 	if err != nil {
@@ -223,7 +223,7 @@ func (j *job) copied(name string) (string, error) {
 	return filepath.Join(j.dir, filepath.FromSlash(name)), to.WriteFile(filepath.FromSlash(name), data, 0o600)
 }
 
-// list names what can be asked about.
+// list prints the runs and recordings in the folder.
 func (j *job) list(nothing) error {
 	var runs, rest []string
 	err := fs.WalkDir(os.DirFS(j.root.Dir()), ".", func(name string, e fs.DirEntry, err error) error {
@@ -269,7 +269,7 @@ func (j *job) results(name string) (results.Run, error) {
 	return reports.Read(bytes.NewReader(data))
 }
 
-// console prints a run as acp-test prints it on the console.
+// console prints a run as it appears on the console.
 func (j *job) console(name string, say func(*reports.Console, results.Run) error) error {
 	run, err := j.results(name)
 	if err != nil {
@@ -278,7 +278,7 @@ func (j *job) console(name string, say func(*reports.Console, results.Run) error
 	return say(reports.NewConsole(&j.out, reports.ConsoleOptions{Verbose: true}), run)
 }
 
-// failure says how one scenario went.
+// failure prints the result of one scenario.
 func (j *job) failure(in inRun) error {
 	return j.console(in.Run, func(c *reports.Console, run results.Run) error {
 		for _, r := range run.Results {
@@ -291,10 +291,10 @@ func (j *job) failure(in inRun) error {
 	})
 }
 
-// entry begins the line of an entry in what show prints.
+// entry matches the start of an entry's line in the output of show.
 var entry = regexp.MustCompile(`^#(\d+)`)
 
-// frames shows some entries of a transcript.
+// frames prints some entries of a transcript.
 func (j *job) frames(in inFile) error {
 	match, err := regexp.Compile(in.Match)
 	if err != nil {
@@ -317,7 +317,7 @@ func (j *job) frames(in inFile) error {
 	return nil
 }
 
-// run plays a scenario.
+// run plays a scenario and prints its result and transcript.
 func (j *job) run(in theScenario) error {
 	args := []string{"run", "--out", filepath.Join(j.dir, "out"), "--golden", "none", "--no-smoke", "--verbose"}
 	if strings.HasSuffix(in.Scenario, ".txtar") {

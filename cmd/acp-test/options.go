@@ -31,7 +31,7 @@ type options struct {
 	output
 }
 
-// target holds the flags that name the agent under test, and those that say what it gets.
+// target holds the flags that choose the agent under test and its environment.
 type target struct {
 	agent, settings, fault string
 	url                    string // where the agent is
@@ -43,7 +43,7 @@ type target struct {
 	sabotage               sabotageFlag
 }
 
-// choice says which scenarios run.
+// choice holds the flags that choose which scenarios run.
 type choice struct {
 	paths, suites, tags []string
 	match               string
@@ -54,7 +54,7 @@ type choice struct {
 	shard, durations    string
 }
 
-// course says how scenarios run.
+// course holds the flags that choose how scenarios run.
 type course struct {
 	jobs                         jobs
 	repeat                       int
@@ -72,7 +72,7 @@ type course struct {
 	noSmoke                      bool
 }
 
-// judging says by what runs are judged.
+// judging holds the flags that choose how runs are judged.
 type judging struct {
 	conformance            bool // the requirement table decides
 	strict                 bool
@@ -82,7 +82,7 @@ type judging struct {
 	baselineWrite, against string
 }
 
-// output says where the results go and how much of them is shown.
+// output holds the flags that choose where the results go and how much of them is shown.
 type output struct {
 	out            string
 	reports        []string
@@ -100,7 +100,7 @@ func (o *options) flags(c *cobra.Command) {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show failures and the summary only")
 }
 
-// of registers the flags that name the agent.
+// of registers the flags that choose the agent.
 func (t *target) of(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&t.agent, "agent", "", "the agent, by the `NAME` or file of its profile (default reference)")
@@ -209,7 +209,7 @@ func (r *course) isolation(f *pflag.FlagSet) {
 		"one more file or directory that an isolated agent may read, `PATH` (repeatable)")
 }
 
-// timeouts are of scenarios and of their lines; 0, the default, leaves them to the engine.
+// timeouts registers the timeouts of scenarios and of their lines; 0, the default, leaves them to the engine.
 func (r *course) timeouts(f *pflag.FlagSet) {
 	f.DurationVar(&r.timeout, "timeout", 0, fmt.Sprintf("how long a scenario may take (default the profile's, else %v)",
 		scenarios.DefaultTimeout))
@@ -239,7 +239,7 @@ func (j *judging) severities(c *cobra.Command) {
 	completeWords(c, "severity", invariants.SeverityNames)
 }
 
-// flags registers the folder, the reports and -v, which shows what verbose says.
+// flags registers the folder, the reports and -v, whose help text is verbose.
 func (w *output) flags(c *cobra.Command, verbose string) {
 	c.Flags().StringVar(&w.out, "out", "acp-test-out", "the folder for transcripts and reports, `DIR`")
 	w.shown(c, "one more report", verbose)
@@ -252,12 +252,12 @@ func (w *output) shown(c *cobra.Command, report, verbose string) {
 	completeWords(c, "report", reports.Formats)
 }
 
-// completeAgents completes the names of profiles in shells, and files.
+// completeAgents completes an agent in shells: names of profiles, and files.
 func completeAgents(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return agents.Names(), cobra.ShellCompDirectiveDefault
 }
 
-// completeWords completes the value of a flag in shells.
+// completeWords makes shells complete the value of a flag with words.
 func completeWords(c *cobra.Command, flag string, words func() []string) {
 	// The error says only that there is no such flag.
 	_ = c.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -275,8 +275,7 @@ func (o *options) settled(h *host, run func(*cobra.Command) error) func(*cobra.C
 	}
 }
 
-// settle makes the options what they are for a run, and says what is wrong with
-// them.
+// settle sets the options for a run. It returns an error if they are wrong.
 func (o *options) settle(h *host, c *cobra.Command, args []string) error {
 	def, err := findConfig(h.cwd)
 	if err != nil {
@@ -289,8 +288,7 @@ func (o *options) settle(h *host, c *cobra.Command, args []string) error {
 	return o.check(c)
 }
 
-// complete adds the words of the command line, and the defaults of the
-// repository for what the command line leaves open.
+// complete adds the words of the command line, and the repository's defaults for flags that were not given.
 func (o *options) complete(c *cobra.Command, args []string, def config) {
 	o.paths, o.command = atDash(c, args)
 	set := c.Flags().Changed
@@ -304,7 +302,7 @@ func (o *options) complete(c *cobra.Command, args []string, def config) {
 			o.command = def.Command
 		}
 	}
-	// parseConfig has made sure that these are times.
+	// parseConfig has checked that these are durations.
 	timeout, _ := duration(def.Timeout)
 	stepTimeout, _ := duration(def.StepTimeout)
 	fallback(set, "golden", &o.golden, def.Goldens)
@@ -328,8 +326,7 @@ func (o *options) complete(c *cobra.Command, args []string, def config) {
 	}
 }
 
-// fallback gives a flag that the command line leaves open the value of the repository, unless
-// that is zero.
+// fallback sets a flag that was not given to the repository's value, unless that is zero.
 func fallback[T comparable](set func(string) bool, flag string, to *T, value T) {
 	var zero T
 	if !set(flag) && value != zero {
@@ -337,13 +334,13 @@ func fallback[T comparable](set func(string) bool, flag string, to *T, value T) 
 	}
 }
 
-// checkSeverity says whether there is a set of severities of a name.
+// checkSeverity returns an error if there is no set of severities with this name.
 func checkSeverity(name string) error {
 	return oneOf("--severity", "set", name, invariants.SeverityNames())
 }
 
-// oneOf returns an error if a name, which stands at a place such as a flag, is not known. what says
-// of what kind it is.
+// oneOf returns an error if a name is not among the known ones. place, such as a flag, and what, the kind of name, are
+// for the message.
 func oneOf(place, what, name string, known []string) error {
 	if slices.Contains(known, name) {
 		return nil
@@ -352,7 +349,7 @@ func oneOf(place, what, name string, known []string) error {
 		strings.Join(known, ", "))
 }
 
-// check says what is wrong with the values.
+// check returns an error if a value is wrong.
 func (o *options) check(c *cobra.Command) error {
 	_, err := o.matching()
 	return cmp.Or(o.contradiction(c), checkSeverity(o.severity), checkFormats("--report", o.reports), o.target.check(),
@@ -368,7 +365,7 @@ func (s *choice) matching() (*regexp.Regexp, error) {
 	return match, nil
 }
 
-// contradiction says which flags cannot stand together, or alone.
+// contradiction returns an error if flags contradict each other, or lack another flag.
 func (o *options) contradiction(c *cobra.Command) error {
 	set := c.Flags().Changed
 	return wrong([]contradiction{
@@ -397,19 +394,19 @@ func (o *options) contradiction(c *cobra.Command) error {
 	})
 }
 
-// exists reports whether there is a folder of a name, or else a file.
+// exists reports whether name is an existing folder, or with folder false, an existing file.
 func exists(name string, folder bool) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.IsDir() == folder
 }
 
-// contradiction is a mistake in the use of flags, and whether it was made.
+// contradiction is a possible mistake in the use of flags. made says whether it was made.
 type contradiction struct {
 	made bool
 	why  string
 }
 
-// wrong returns the first mistake that was made as an error, nil if none was.
+// wrong returns the first mistake that was made as an error, nil if there is none.
 func wrong(list []contradiction) error {
 	for _, c := range list {
 		if c.made {
@@ -419,7 +416,7 @@ func wrong(list []contradiction) error {
 	return nil
 }
 
-// check refuses a header or a variable that is malformed.
+// check returns an error if a header or a variable is malformed.
 func (t *target) check() error {
 	if err := oneOf("--over", "binding", t.over, language.Bindings); t.over != "" && err != nil {
 		return err
@@ -441,7 +438,7 @@ func (t *target) check() error {
 	return checkPairs("--env", t.env)
 }
 
-// checkPairs refuses the value of a flag that is not K=V.
+// checkPairs returns an error if a value of a flag is not K=V.
 func checkPairs(flag string, values []string) error {
 	for _, kv := range values {
 		if k, _, ok := strings.Cut(kv, "="); !ok || k == "" {
@@ -461,8 +458,8 @@ func (t *target) variables() map[string]string {
 	return env
 }
 
-// faulty adds --fault to the words that start the reference agent: an error if another agent is
-// tested or there is no such fault.
+// faulty returns the --fault arguments for the reference agent. It returns an error if another agent is tested or the
+// fault does not exist.
 func (t *target) faulty(of protocol, p *agents.Profile) ([]string, error) {
 	switch {
 	case t.fault == "":
@@ -477,7 +474,7 @@ func (t *target) faulty(of protocol, p *agents.Profile) ([]string, error) {
 	return []string{"--fault", t.fault}, differs(of.Name, a.fault, nil)
 }
 
-// knownFailures reads the file of known failures that a flag names; "" has none.
+// knownFailures reads the file of known failures that a flag names; "" is no file.
 func knownFailures(flag, file string) ([]agents.KnownFailure, error) {
 	if file == "" {
 		return nil, nil

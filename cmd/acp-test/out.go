@@ -22,15 +22,14 @@ import (
 	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
-// marker is the file that makes a folder ours to empty. A run that writes the
-// folder holds a lock on it.
+// marker is the file that marks a folder as one that acp-test may empty. A run that writes to the folder holds a lock
+// on the file.
 const (
 	marker     = ".acp-test-out"
 	markerText = "acp-test writes this folder, and replaces it with each run.\n"
 )
 
-// reads are the files and folders that the command line names, but for those that it
-// says to write.
+// reads returns the existing files and folders that the command line names, except those that it says to write.
 func (h *host) reads() (paths []string) {
 	writes := []string{"--out", "--report", "--repro", "--issue", "--save"}
 	for i, word := range h.args {
@@ -48,8 +47,7 @@ func (h *host) reads() (paths []string) {
 	return paths
 }
 
-// unread returns dir if the command reads nothing in it, else the first of dir-2, dir-3, … of which
-// that is true.
+// unread returns dir if the command reads nothing in it, else the first of dir-2, dir-3, … in which it reads nothing.
 func (h *host) unread(dir string) string {
 	free := dir
 	for n := 2; slices.ContainsFunc(h.reads(), func(path string) bool { return within(free, path) }); n++ {
@@ -58,8 +56,8 @@ func (h *host) unread(dir string) string {
 	return free
 }
 
-// freeOut returns the folder for the results of a run, and says so if that is not dir: what the
-// command reads there stays.
+// freeOut returns the folder for the results of a run. If the command reads something in dir, it returns another
+// folder and tells the user.
 func (h *host) freeOut(dir string) string {
 	free := h.unread(dir)
 	if free != dir {
@@ -68,8 +66,8 @@ func (h *host) freeOut(dir string) string {
 	return free
 }
 
-// takeOut creates an empty folder for the results, apart from every folder that the command
-// reads. It returns the absolute path; after release, another run may have the folder.
+// takeOut creates an empty folder for the results, apart from every folder that the command reads. It returns the
+// absolute path. After release, another run may use the folder.
 func (h *host) takeOut(o *output) (path string, release func(), err error) {
 	o.out = h.freeOut(o.out)
 	if path, err = filepath.Abs(o.out); err != nil {
@@ -79,10 +77,9 @@ func (h *host) takeOut(o *output) (path string, release func(), err error) {
 	return path, release, err
 }
 
-// prepareOut makes an empty folder for one run, which nobody else can have until
-// release is called. What the previous run left is kept beside it, with .previous
-// after the name, and a number where the command reads what has that name. A folder
-// with anything that is not ours is refused.
+// prepareOut creates an empty folder for one run, and locks it until release is called. The previous run's folder is
+// kept with .previous after its name, and a number if the command reads that name. prepareOut refuses a folder that
+// holds anything not from acp-test.
 func (h *host) prepareOut(dir string) (release func(), err error) {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -105,8 +102,7 @@ func (h *host) prepareOut(dir string) (release func(), err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("--out: %w", err)
 	}
-	// The folder hides itself from git, wherever it is put: evidence of a run
-	// does not belong into a commit, and nobody has to think of it.
+	// The folder is ignored by git wherever it is, so that nobody commits the evidence of a run by accident.
 	for name, text := range always() {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return nil, fmt.Errorf("--out: %w", err)
@@ -115,11 +111,10 @@ func (h *host) prepareOut(dir string) (release func(), err error) {
 	return claim(dir)
 }
 
-// always are the files of every folder of ours.
+// always returns the files that every results folder contains.
 func always() map[string]string { return map[string]string{marker: markerText, ".gitignore": "*\n"} }
 
-// claim takes a folder of ours for one run. The system gives it back when the
-// run ends, however it ends.
+// claim locks a results folder for one run. The system releases the lock when the run ends, however it ends.
 func claim(dir string) (release func(), err error) {
 	lock := flock.New(filepath.Join(dir, marker))
 	got, err := lock.TryLock()
@@ -137,7 +132,8 @@ func ours(dir string) bool {
 	return err == nil
 }
 
-// setAside renames a folder, in the place of the one before it that no command reads.
+// setAside renames a folder, and replaces the previous one with that name. It uses another name if the command reads
+// the previous one.
 func (h *host) setAside(dir string) error {
 	previous := h.unread(filepath.Clean(dir) + ".previous")
 	if _, err := os.Lstat(previous); err == nil {
@@ -151,8 +147,8 @@ func (h *host) setAside(dir string) error {
 	return os.Rename(dir, previous)
 }
 
-// writeReports writes the reports that every run gets into the folder out, unless that is "", and
-// those that were asked for. One that cannot be written does not keep the others back.
+// writeReports writes the reports of every run into the folder out, unless that is "", and the requested ones. It goes
+// on after a report that cannot be written.
 func (h *host) writeReports(run results.Run, out string, asked []string) error {
 	if out == "" {
 		return h.writeInto(nil, run, "", asked)
@@ -165,8 +161,7 @@ func (h *host) writeReports(run results.Run, out string, asked []string) error {
 	return h.writeInto(folder, run, out, asked)
 }
 
-// writeInto writes reports as writeReports does, into a folder that has been open since before
-// anything of an agent ran; nil is no folder.
+// writeInto is writeReports for a folder that was opened before any agent ran; nil is no folder.
 func (h *host) writeInto(folder *evidence.Folder, run results.Run, out string, asked []string) error {
 	if folder != nil {
 		asked = append([]string{"json", "junit", "html"}, asked...)
@@ -209,7 +204,7 @@ func writeFile(name string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// replaceFile replaces the file as a whole: a reader never sees half of it.
+// replaceFile replaces a file atomically: a reader never sees half of it.
 func replaceFile(file string, text []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(file), ".acp-test-*") // only its owner may read it
 	if err != nil {
@@ -226,8 +221,8 @@ func replaceFile(file string, text []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// earlier is a run that a new one is compared with. It is read before the new
-// one begins, which may replace its folder.
+// earlier is a run that a new one is compared with. It is read before the new run begins, which may replace its
+// folder.
 type earlier struct {
 	run   results.Run
 	texts map[string]string
@@ -244,9 +239,8 @@ func (o *options) earlier() (*earlier, error) {
 	return &earlier{run, canonicalTexts(run)}, nil
 }
 
-// compare says what changed in the scenarios that ran now: one that was left
-// out by choice has not changed. What a scenario said before is kept beside what
-// it says now, so that a page can show both.
+// compare sets the changes since the earlier run, of the chosen scenarios only. It writes the earlier text of a
+// scenario next to the new one, so that a page can show both.
 func (e *earlier) compare(folder *evidence.Folder, run *results.Run, chosen []*scenarios.Scenario) error {
 	if e == nil {
 		return nil
@@ -271,8 +265,8 @@ func (e *earlier) compare(folder *evidence.Folder, run *results.Run, chosen []*s
 	return nil
 }
 
-// canonicalTexts reads the text of each scenario, of the first repeat. One that
-// is not there is not compared.
+// canonicalTexts reads the canonical text of each scenario, from its first repeat. It leaves out scenarios without
+// one.
 func canonicalTexts(run results.Run) map[string]string {
 	texts := map[string]string{}
 	root, err := os.OpenRoot(run.Out)
@@ -290,8 +284,8 @@ func canonicalTexts(run results.Run) map[string]string {
 	return texts
 }
 
-// writeBaseline lists all that fails in a run as known, if that is asked for. rebase judges the run
-// by that, and returns the list.
+// writeBaseline writes all failures of a run as known failures, if --baseline-write is given. rebase judges the run by
+// the new list and returns the list.
 func (o *options) writeBaseline(run *results.Run, rebase func() []agents.KnownFailure) error {
 	if o.baselineWrite == "" {
 		return nil

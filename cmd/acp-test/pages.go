@@ -21,8 +21,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/language"
 )
 
-// pages are the references that are written from the program itself, by their
-// name below docs/reference and as topics of help.
+// pages returns the references that are generated from the program, by their name below docs/reference, which is also
+// a topic of help.
 func pages(root *cobra.Command) map[string]string {
 	return map[string]string{
 		"commands":          commandsPage(root),
@@ -39,7 +39,7 @@ func pages(root *cobra.Command) map[string]string {
 	}
 }
 
-// commandsPage describes the command line.
+// commandsPage returns the reference of the command line.
 func commandsPage(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("# Commands\n\n```\n" + root.Long + "\n```\n")
@@ -52,7 +52,7 @@ func commandsPage(root *cobra.Command) string {
 			}
 		}
 		for _, sub := range c.Commands() {
-			// help and completion are the command line's own.
+			// help and completion are not in the reference.
 			if sub.IsAvailableCommand() && sub.Name() != "completion" {
 				add(sub)
 			}
@@ -62,8 +62,7 @@ func commandsPage(root *cobra.Command) string {
 	return b.String()
 }
 
-// sentence is what a command says of itself; lines that are indented are shown
-// as they are.
+// sentence returns the description of a command. Indented lines become code blocks.
 func sentence(c *cobra.Command) string {
 	if c.Long == "" {
 		return strings.ToUpper(c.Short[:1]) + c.Short[1:] + "."
@@ -92,7 +91,7 @@ func sentence(c *cobra.Command) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// faultsPage says how each way of judging is known to work.
+// faultsPage returns the page of the faults that prove each way of judging.
 func faultsPage() string {
 	all := slices.Concat(faults.All(faults.ACPv1), faults.All(faults.Network))
 	return page("faults") + lists.Text(all, func(f faults.Fault) string {
@@ -106,7 +105,7 @@ func faultsPage() string {
 	})
 }
 
-// reported is a link to a public report, which is named as REPOSITORY#NUMBER; "" without one.
+// reported returns a link to a public report, which is named REPOSITORY#NUMBER; "" without one.
 func reported(report string) string {
 	repo, number, ok := strings.Cut(report, "#")
 	if !ok {
@@ -115,7 +114,7 @@ func reported(report string) string {
 	return fmt.Sprintf("[%s](https://github.com/%s/issues/%s)", report, repo, number)
 }
 
-// ruleLink is a link to a rule on the page of rules. The name of a check stays as it is.
+// ruleLink returns a link to a rule on the page of rules. It returns the name of a check unchanged.
 func ruleLink(name, page string) string {
 	if strings.Contains(name, "/") || strings.HasPrefix(name, "EXIT-") {
 		return name
@@ -123,7 +122,7 @@ func ruleLink(name, page string) string {
 	return fmt.Sprintf("[%s](%s#%s)", name, page, strings.ToLower(strings.TrimSuffix(name, "?")))
 }
 
-// requirementLinks are links to requirements on their page.
+// requirementLinks returns links to requirements on their page.
 func requirementLinks(ids []string) string {
 	links := lists.Map(ids, func(id string) string {
 		return fmt.Sprintf("[%s](requirements.md#%s)", id, strings.ToLower(id))
@@ -131,7 +130,7 @@ func requirementLinks(ids []string) string {
 	return strings.Join(links, ", ")
 }
 
-// bugsPage says what finds the bugs that people reported.
+// bugsPage returns the page of reported bugs, with the checks and rules that find each.
 func bugsPage() string {
 	var rows strings.Builder
 	total, found := map[string]int{}, map[string]int{}
@@ -163,7 +162,7 @@ const (
 	bugsHead     = "\n| | project | what went wrong | the same fault here | found by |\n|---|---|---|---|---|\n"
 )
 
-// libertiesPage says what no rule and no check blames.
+// libertiesPage returns the page of the liberties, which no rule and no check reports.
 func libertiesPage() string {
 	all := slices.Concat(liberties.All(faults.ACPv1), liberties.All(faults.Network))
 	return page("liberties") + lists.Text(all, func(l liberties.Liberty) string {
@@ -175,14 +174,14 @@ func rulesPage() string {
 	return page("rules") + bothSides(invariants.V1(), "About the", func(string) string { return "" })
 }
 
-// bothSides are the rules of a set about agents and those about clients, each with more behind it.
+// bothSides returns the rules of a set about agents and those about clients. more returns text to add after each rule.
 func bothSides(set *rules.Set, title string, more func(rule string) string) string {
 	return lists.Text([]rules.Side{rules.OfAgent, rules.OfClient}, func(side rules.Side) string {
 		return fmt.Sprintf("\n## %s %s\n", title, side) + rulesOf(set, side, more)
 	})
 }
 
-// rulesOf are the rules of a set about one side, each with more behind it.
+// rulesOf returns the rules of a set about one side. more returns text to add after each rule.
 func rulesOf(set *rules.Set, side rules.Side, more func(rule string) string) string {
 	list := lists.Where(set.Rules(), func(r rules.Rule) bool { return r.Side == side })
 	return lists.Text(list, func(r rules.Rule) string { return "\n" + ruleText(r) + more(r.ID) })
@@ -254,13 +253,13 @@ func requirementText(q rules.Requirement) string {
 	return b.String()
 }
 
-// text keeps Markdown from reading anything into a sentence.
+// text escapes a sentence for Markdown.
 func text(s string) string {
 	return strings.NewReplacer("<", "&lt;", "*", "\\*", "_", "\\_", "|", "\\|", "\n", " ").Replace(s)
 }
 
-// v2Page is the reference of version 2 of ACP: what its scenarios have that those of
-// version 1 have not, its rules, requirements, faults and liberties.
+// v2Page returns the reference of version 2 of ACP: the words that version 1 lacks, its rules, requirements, faults
+// and liberties.
 func v2Page() string {
 	first, p, kept := acp.V1(), acp.V2(), invariants.Kept()
 	return page("acp-v2") + wordsOf(p, first.Words, first.Kinds) + bothSides(p.Rules, "Rules about the", seenBy) +
@@ -269,8 +268,7 @@ func v2Page() string {
 		differencesOf(faults.ACPv2, "breaks", func(f faults.Fault) string { return f.Breaks })
 }
 
-// explainV2 is what there is to say of a rule or a requirement of version 2, ok is
-// false if it is none.
+// explainV2 returns the page of a rule or a requirement of version 2; ok is false if there is none.
 func explainV2(topic string) (page string, ok bool) {
 	set := acp.V2().Rules
 	if r, ok := set.Rule(topic); ok {
@@ -292,8 +290,8 @@ func explainV2(topic string) (page string, ok bool) {
 	return requirementText(q) + shown, true
 }
 
-// seenBy says how to see a rule or a check of version 2 broken: by the fault of the
-// reference agent that breaks the least beside it. "" if there is none.
+// seenBy returns how to see a rule or a check of version 2 broken: with the fault of the reference agent that breaks
+// the fewest others. It returns "" if there is none.
 func seenBy(name string) string {
 	finds := slices.DeleteFunc(faults.All(faults.ACPv2), func(f faults.Fault) bool {
 		return !slices.Contains(f.Reddens, name)
@@ -312,7 +310,7 @@ func seenBy(name string) string {
 		"acp-test run --protocol acp-v2 --fault %s --run '^%s$'\n```\n", text(f.Summary), f.Name, in)
 }
 
-// webPage is the reference of AG-UI: its words, rules, requirements, faults and liberties.
+// webPage returns the reference of AG-UI: its words, rules, requirements, faults and liberties.
 func webPage() string {
 	p := agui.V1()
 	return page("ag-ui") + wordsOf(p, nil, nil) +
@@ -321,14 +319,14 @@ func webPage() string {
 		differencesOf(faults.AGUI, "copied from", func(f faults.Fault) string { return reported(f.Copies) })
 }
 
-// requirementsOf are the requirements of a set, without some that are said elsewhere.
+// requirementsOf returns the requirements of a set, except those in without.
 func requirementsOf(set *rules.Set, without []string) string {
 	list := lists.Where(set.Requirements(), func(q rules.Requirement) bool { return !slices.Contains(without, q.ID) })
 	return "\n## Requirements\n" +
 		lists.Text(list, func(q rules.Requirement) string { return "\n" + requirementText(q) })
 }
 
-// wordsOf lists the words and patterns of a protocol, without those of another one.
+// wordsOf returns the words and patterns of a protocol, except words and kinds of another one.
 func wordsOf(p *scenarios.Protocol, words []*scenarios.Command, kinds []language.Kind) string {
 	var b strings.Builder
 	b.WriteString("\n## Words\n")
@@ -352,8 +350,8 @@ func wordsOf(p *scenarios.Protocol, words []*scenarios.Command, kinds []language
 	return b.String()
 }
 
-// differencesOf lists the faults and liberties of the reference agent. about is what a column says
-// of each fault.
+// differencesOf returns the faults and liberties of the reference agent. about returns the text of the column for a
+// fault.
 func differencesOf(protocol, column string, about func(faults.Fault) string) string {
 	return "\n## Faults of the reference agent\n\n" + head("fault", "what the agent does wrong", column, "found by") +
 		lists.Text(faults.All(protocol), func(f faults.Fault) string {
@@ -365,10 +363,10 @@ func differencesOf(protocol, column string, about func(faults.Fault) string) str
 		})
 }
 
-// row is a row of a table in Markdown.
+// row returns a row of a Markdown table.
 func row(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
 
-// head is the first row of a table in Markdown, and the line below it.
+// head returns the first row of a Markdown table, and the line below it.
 func head(cells ...string) string {
 	return row(cells...) + "|" + strings.Repeat("---|", len(cells)) + "\n"
 }

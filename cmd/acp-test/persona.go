@@ -11,8 +11,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/language"
 )
 
-// play replaces the engine's editor by the known one that --editor names. It compares no goldens then:
-// they were written with the usual editor.
+// play replaces the engine's editor by the known editor of --editor. It then compares no goldens, because they were
+// written with the usual editor.
 func (r *course) play(e *scenarios.Engine) error {
 	if r.editor == "" {
 		return nil
@@ -33,7 +33,7 @@ func (r *course) play(e *scenarios.Engine) error {
 	return nil
 }
 
-// personasPage describes the editors that a run can play.
+// personasPage returns the page of the editors that a run can play.
 func personasPage() string {
 	var b strings.Builder
 	b.WriteString(page("personas"))

@@ -28,7 +28,7 @@ import (
 //go:embed templates/probe.txt
 var probing string
 
-// shown is what an agent showed of itself.
+// shown is what an agent showed in a probe.
 type shown struct {
 	profile  *agents.Profile // that showed it
 	known    *agents.Profile // a shipped one of the same agent; nil if there is none
@@ -39,8 +39,8 @@ type shown struct {
 	why      string          // why the turn did not end, "" if it did
 }
 
-// probe learns how an agent is run: by one turn, a second one if it wants to be logged in,
-// and one with the environment that is left.
+// probe learns how to run an agent. It plays one turn, one more with a login if the agent wants one, and one with only
+// the environment that the agent needs.
 func (h *host) probe(ctx context.Context, p *agents.Profile) (shown, error) {
 	try := func(p *agents.Profile) (s shown, err error) {
 		if s, err = h.turn(ctx, p, "mcp canary stdio\n"); err == nil && s.why != "" && !s.refused && s.greeting.Exists() {
@@ -80,8 +80,7 @@ func (h *host) probe(ctx context.Context, p *agents.Profile) (shown, error) {
 	return s, err
 }
 
-// loggedIn is what the agent shows with the first of its methods that gets it to the model, if it
-// wants a login.
+// loggedIn returns the probe with the first login method that gets the agent to its model, if the agent wants a login.
 func (s shown) loggedIn(
 	ctx context.Context, p *agents.Profile, try func(*agents.Profile) (shown, error),
 ) (shown, error) {
@@ -104,12 +103,12 @@ func (s shown) loggedIn(
 	return s, nil
 }
 
-// methods are those by which the agent can be logged in to.
+// methods yields the login methods that the agent offers.
 func (s shown) methods() func(yield func(wire.Value) bool) {
 	return s.greeting.Get("authMethods").Items()
 }
 
-// turn plays one turn with an agent and reads what it showed.
+// turn plays one turn with an agent and returns what the agent showed.
 func (h *host) turn(ctx context.Context, p *agents.Profile, setup string) (s shown, err error) {
 	s.profile = p
 	out, err := os.MkdirTemp("", "acp-test-init-")
@@ -149,10 +148,10 @@ func (h *host) turn(ctx context.Context, p *agents.Profile, setup string) (s sho
 	return s, nil
 }
 
-// authRequired is the code of an error that asks for a login.
+// authRequired is the code of the error by which an agent asks for a login.
 const authRequired = -32000
 
-// hear takes note of an entry.
+// hear records what an entry shows.
 func (s *shown) hear(e transcript.Entry) {
 	v := e.JSON()
 	switch {
@@ -172,14 +171,14 @@ func (s *shown) hear(e transcript.Entry) {
 	}
 }
 
-// name is what the agent calls itself, with its version.
+// name returns the agent's own name, with its version.
 func (s shown) name() string {
 	info := s.greeting.Get("agentInfo")
 	name := cmp.Or(info.Get("title").Str(), info.Get("name").Str())
 	return strings.TrimSpace(name + " " + info.Get("version").Str())
 }
 
-// String says in one line what was learned.
+// String returns what was learned, in one line.
 func (s shown) String() string {
 	about := "it"
 	if name := s.name(); name != "" {
@@ -200,8 +199,8 @@ func (s shown) String() string {
 	return fmt.Sprintf("learned: %s did not reach the model; the profile says what is missing", about)
 }
 
-// profileText is the profile of an agent after its command: what it showed, and as comments
-// what is missing.
+// profileText returns the text of an agent's profile after its command: what the agent showed, and comments on what is
+// missing.
 func (s shown) profileText() string {
 	var b strings.Builder
 	say := func(format string, args ...any) {
@@ -232,7 +231,7 @@ func (s shown) profileText() string {
 	return b.String()
 }
 
-// environment writes what leads the agent to the model.
+// environment writes the settings that lead the agent to the model.
 func (s shown) environment(b *strings.Builder, say func(string, ...any)) {
 	if s.profile.Providers {
 		say("providers/set leads it to its model.")
@@ -258,10 +257,10 @@ func (s shown) environment(b *strings.Builder, say func(string, ...any)) {
 	}
 }
 
-// fewVariables are fewer than all that an ad-hoc command gets.
+// fewVariables is less than the number of variables that an ad-hoc command gets.
 const fewVariables = 10
 
-// tools writes the wire format and what the agent's tools are for.
+// tools writes the wire format, and which of the agent's tools stand for the neutral ones.
 func (s shown) tools(b *strings.Builder, say func(string, ...any)) {
 	if s.asked == nil {
 		say("missing: model and tools are learned from its requests, once it reaches the model.")
@@ -300,7 +299,7 @@ func (s shown) tools(b *strings.Builder, say func(string, ...any)) {
 	}
 }
 
-// login writes how the agent is logged in to.
+// login writes how to log in to the agent.
 func (s shown) login(b *strings.Builder, say func(string, ...any)) {
 	var offered []string
 	for m := range s.methods() {
@@ -324,7 +323,7 @@ func (s shown) login(b *strings.Builder, say func(string, ...any)) {
 	}
 }
 
-// capabilities are the paths of what an agent says that it can.
+// capabilities returns the paths of the capabilities that an agent advertises.
 func capabilities(path string, v wire.Value) (all []string) {
 	yes, is := v.Bool()
 	switch {
@@ -342,7 +341,7 @@ func capabilities(path string, v wire.Value) (all []string) {
 
 var plainWord = lazy.Regexp(`^[$A-Za-z_][A-Za-z0-9_$./-]*$`)
 
-// flow is a value in YAML on one line.
+// flow returns a value as YAML on one line.
 func flow(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -92,7 +92,7 @@ func promptCommand(h *host) *cobra.Command {
 	return c
 }
 
-// check says what is wrong with the command line.
+// checkPrompting returns an error if the command line is wrong.
 func (h *host) checkPrompting(o *prompting, c *cobra.Command, words []string) error {
 	if o.output == "json" {
 		o.output = "jsonl"
@@ -124,13 +124,13 @@ func (h *host) checkPrompting(o *prompting, c *cobra.Command, words []string) er
 	return cmp.Or(o.check(), checkPairs("--option", o.settingsOf))
 }
 
-// terminal is the terminal at which the user types, if there is one.
+// terminal returns the terminal at which the user types, if there is one.
 func (h *host) terminal() (*os.File, bool) {
 	in, ok := h.in.(*os.File)
 	return in, ok && isTerminal(in)
 }
 
-// prompt is the whole of the command.
+// prompt runs the command prompt.
 func (h *host) prompt(ctx context.Context, o *prompting, words []string) error {
 	work, err := h.workspace(o.cwd)
 	if err != nil {
@@ -151,7 +151,7 @@ func (h *host) prompt(ctx context.Context, o *prompting, words []string) error {
 	return h.promptAgent(ctx, o, agent, work, resume, words)
 }
 
-// promptAgent prompts an agent of ACP in the folder work; resume is the session to go on with.
+// promptAgent prompts an agent of ACP in the folder work; resume is the session to continue.
 func (h *host) promptAgent(
 	ctx context.Context, o *prompting, agent prompt.Agent, work, resume string, words []string,
 ) (err error) {
@@ -209,7 +209,7 @@ func (h *host) promptAgent(
 	return err
 }
 
-// workspace is the folder of the session.
+// workspace returns the folder of the session.
 func (h *host) workspace(dir string) (string, error) {
 	if dir == "" {
 		return h.cwd, nil
@@ -225,7 +225,7 @@ func (h *host) workspace(dir string) (string, error) {
 	return dir, nil
 }
 
-// attached are the files and URLs to attach, each there is.
+// attached returns the files and URLs to attach. A file that does not exist is an error.
 func (h *host) attached(names []string) (all []string, err error) {
 	for _, name := range names {
 		if !strings.Contains(name, "://") {
@@ -240,7 +240,7 @@ func (h *host) attached(names []string) (all []string, err error) {
 	return all, nil
 }
 
-// promptText is the prompt, from the command line or from stdin.
+// promptText returns the prompt, from the command line or from stdin.
 func (h *host) promptText(words []string) (string, error) {
 	text := strings.Join(words, " ")
 	if len(words) == 0 || text == "-" {
@@ -259,8 +259,7 @@ func (h *host) promptText(words []string) (string, error) {
 	return text, nil
 }
 
-// sessionOf is the id of the session to go on with: the word itself, or what a
-// saved session is called.
+// sessionOf returns the id of the session to continue: the word itself, or the id in a saved session.
 func sessionOf(word string) (string, error) {
 	f, err := os.Open(word)
 	if err != nil {
@@ -290,8 +289,8 @@ func sessionOf(word string) (string, error) {
 	return id, nil
 }
 
-// newSessionLog is the transcript of the session, which --save-session wants on
-// the disk. A file that is not one is left alone, and others may not read it.
+// newSessionLog returns the transcript of the session. --save-session names its file on disk, which only the user may
+// read. A file that is not a transcript is an error.
 func newSessionLog(file string, agent prompt.Agent) (*transcript.Transcript, error) {
 	header := transcript.Header{Tool: tool(), Agent: agent.Name, Protocol: "1"}
 	if file == "" {

@@ -28,8 +28,8 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// ownAgent is the agent that the command line chooses, else acp-test.yaml; stop ends the
-// model that --llm or the reference agent has here.
+// ownAgent returns the agent that the command line chooses, else acp-test.yaml. stop ends the model server for --llm
+// or the reference agent.
 func (h *host) ownAgent(o *prompting, work string) (a prompt.Agent, stop func(), err error) {
 	stop = func() {}
 	p, env, err := h.chosen(o)
@@ -59,7 +59,7 @@ func (h *host) ownAgent(o *prompting, work string) (a prompt.Agent, stop func(),
 	}
 	whole := replaced(h.env, env)
 	if bin := filepath.Dir(l.Path); filepath.Base(bin) == ".bin" {
-		// The program may be a script for the interpreter installed beside it.
+		// The program may be a script for an interpreter that is installed next to it.
 		path, _ := (&host{env: whole}).getenv("PATH")
 		whole = replaced(whole, map[string]string{"PATH": bin + string(filepath.ListSeparator) + path})
 	}
@@ -84,7 +84,7 @@ func (h *host) ownAgent(o *prompting, work string) (a prompt.Agent, stop func(),
 	return a, stop, nil
 }
 
-// overWeb returns an error if a flag means nothing to the agent of a profile with a URL.
+// overWeb returns an error if a flag has no meaning for the agent of a profile with a URL.
 func (o *prompting) overWeb(p *agents.Profile) error {
 	if p.Protocol != agui.Name {
 		return nil
@@ -97,13 +97,13 @@ func (o *prompting) overWeb(p *agents.Profile) error {
 	return nil
 }
 
-// builtIn is the model of the reference agent where there is no other.
+// builtIn is the model of the reference agent if there is no other.
 //
 //go:embed templates/model.yaml
 var builtIn []byte
 
-// modelFor starts the model that answers instead of a provider: the script of --llm, or
-// the one built in, for a reference agent without another. Else there is none.
+// modelFor starts a model that answers instead of a provider: the script of --llm, or the built-in one for a reference
+// agent without another model. Otherwise it returns nil.
 func (h *host) modelFor(o *prompting, p *agents.Profile, box agents.Sandbox) (*fakellm.Server, error) {
 	name, src := o.llm, builtIn
 	if name == "" {
@@ -138,8 +138,7 @@ func (h *host) modelFor(o *prompting, p *agents.Profile, box agents.Sandbox) (*f
 	return model, openGates(model, script)
 }
 
-// chosen is the profile of the agent, and its environment if that of the
-// profile is not it.
+// chosen returns the profile of the agent, and the agent's environment if it is not the profile's.
 func (h *host) chosen(o *prompting) (*agents.Profile, map[string]string, error) {
 	if o.settings != "" {
 		p, env, err := fromSettings(o.settings, o.agent)
@@ -177,8 +176,8 @@ func (h *host) chosen(o *prompting) (*agents.Profile, map[string]string, error) 
 	return p, nil, err
 }
 
-// fromSettings is an entry of agent_servers with its environment as it stands
-// there: the one of a name, or the first that names a command.
+// fromSettings returns an entry of agent_servers, with its environment unexpanded: the named entry, or the first one
+// with a command.
 func fromSettings(file, name string) (*agents.Profile, map[string]string, error) {
 	src, err := os.ReadFile(file)
 	if err != nil {
@@ -209,7 +208,7 @@ func fromSettings(file, name string) (*agents.Profile, map[string]string, error)
 		because(skipped))
 }
 
-// mcpServers are those that an editor's settings name, as a session is opened with them.
+// mcpServers returns the MCP servers in an editor's settings, in the form for opening a session.
 func mcpServers(file string, absolute func(string) string) ([]any, error) {
 	if file == "" {
 		return nil, nil
@@ -242,12 +241,11 @@ func mcpServers(file string, absolute func(string) string) ([]any, error) {
 	return servers, nil
 }
 
-// Variables that point into a test.
+// inTest matches variables that exist only in a test.
 var inTest = lazy.Regexp(`\$(LLM|WORK|HOME|TMP)\b`)
 
-// own is what counts of a profile's environment outside of tests: no keys, for
-// they are dummies, and nothing that points into a test. With a model that answers
-// here all counts.
+// own returns the part of a profile's environment that is used outside of tests: without keys, which are dummies, and
+// without variables that exist only in a test. With a local model it returns all of it.
 func own(p *agents.Profile, expanded []string, model bool) map[string]string {
 	env := map[string]string{}
 	values := &host{env: expanded}
@@ -260,7 +258,7 @@ func own(p *agents.Profile, expanded []string, model bool) map[string]string {
 	return env
 }
 
-// replaced is an environment with some variables changed or added.
+// replaced returns an environment with some variables changed or added.
 func replaced(env []string, with map[string]string) []string {
 	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
 		k, _, _ := strings.Cut(kv, "=")
@@ -270,7 +268,7 @@ func replaced(env []string, with map[string]string) []string {
 	return append(out, assignments(with)...)
 }
 
-// assignments are variables as NAME=VALUE, sorted.
+// assignments returns variables as NAME=VALUE, sorted.
 func assignments(env map[string]string) []string {
 	return lists.Map(slices.Sorted(maps.Keys(env)), func(k string) string { return k + "=" + env[k] })
 }

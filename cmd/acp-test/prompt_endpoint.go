@@ -23,11 +23,11 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// web are the flags of prompt that mean something to an endpoint of AG-UI.
+// web are the flags of prompt that apply to an endpoint of AG-UI.
 const web = " url header agent cwd output llm env timeout start-timeout exit-codes help color protocol "
 
-// promptEndpoint posts one run to an endpoint of AG-UI and shows the events that come. It starts the endpoint
-// if the profile has a command.
+// promptEndpoint posts one run to an endpoint of AG-UI and shows the events of the answer. It starts the endpoint if
+// the profile has a command.
 func (h *host) promptEndpoint(ctx context.Context, o *prompting, agent prompt.Agent, words []string) (err error) {
 	text, err := h.promptText(words)
 	if err != nil {
@@ -89,7 +89,7 @@ type stream struct {
 	end     string // as endpoint.EndOf has it; "" if ctx ended first
 }
 
-// follow shows the answer to the post whose Seq is ref, until it ends or ctx does.
+// follow shows the answer to the post with Seq ref, until the answer or ctx ends.
 func (s *stream) follow(ctx context.Context, log *transcript.Transcript, ref int) {
 	s.names, s.args = map[string]string{}, map[string]string{}
 	for after := ref; ; {
@@ -144,7 +144,7 @@ func (s *stream) entry(e transcript.Entry) {
 	}
 }
 
-// say shows a piece of a message; another message begins on a line of its own.
+// say shows a piece of a message. Each message begins on a new line.
 func (s *stream) say(id, delta string) {
 	if id != "" && id != s.message {
 		s.breakLine()
@@ -171,14 +171,14 @@ func (s *stream) breakLine() {
 	}
 }
 
-// aside writes one line to stderr: what the agent does.
+// aside writes one line about the agent's work to stderr.
 func (s *stream) aside(what, line string) {
 	if s.breakLine(); s.Output == "text" {
 		fmt.Fprintln(s.Err, s.Paint("2", "["+what+"] "+prompt.OneLine(line)))
 	}
 }
 
-// verdict is the exit status of the run, with the reason on stderr.
+// verdict returns the exit status of the run, and prints the reason to stderr.
 func (s *stream) verdict(ctx context.Context, o *prompting) error {
 	end := func(code int, said string) error {
 		fmt.Fprintln(s.Err, "acp-test: "+said)

@@ -38,7 +38,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// protocol is a protocol as the commands know it.
+// protocol is a protocol, with everything that the commands need of it.
 type protocol struct {
 	*scenarios.Protocol
 	reference  string // the profile of the reference agent
@@ -47,29 +47,28 @@ type protocol struct {
 	generator  *sweep.Generator          // draws conversations
 	agent      func(r *rand.Rand) []byte // draws agent-side scenarios; nil: there are none of it
 	reports    reports.Protocol
-	// read reads a recording; looks reports whether a file begins as one that is no
-	// transcript of this program, nil if nothing tells.
+	// read reads a recording. looks reports whether a file that is no transcript of this program begins like one of
+	// this protocol; nil if that cannot be told.
 	read  func(io.Reader, func(transcript.Entry)) (*transcript.Transcript, error)
 	looks func(head []byte) bool
-	// front serves an endpoint of HTTP for clients under test; nil: they start the agent.
+	// front returns an HTTP endpoint for clients under test; nil means that clients start the agent.
 	front func(script *serve.Script, recording, log *transcript.Transcript) *serve.Web
-	// convert makes a scenario of a recording, with the model's script that is given; hasModel
-	// reports whether the recording has one itself, and relaxed lets the runs of such a
-	// scenario end in any way.
+	// convert makes a scenario of a recording, with the given script of the model. hasModel reports whether the
+	// recording has such a script itself. relaxed lets the runs of such a scenario end in any way.
 	convert  func(t *transcript.Transcript, title string, model []byte) (*recordings.Converted, error)
 	hasModel func(t *transcript.Transcript) bool
 	relaxed  func(text []byte) []byte
-	// kind is the kind of an update; nil: the text of an entry tells.
+	// kind returns the kind of an update; nil means that the entry's text shows it.
 	kind func(e transcript.Entry) string
-	// fields is what the page says of the members of messages; nil: nothing.
+	// fields returns descriptions of the members of messages, for the page; nil means none.
 	fields func() inspector.Fields
 }
 
-// makers make the protocols, in the order of their names. Another one is another entry.
+// makers return the protocols, in the order of their names. A new protocol is one more entry.
 var makers = []func() protocol{acpV1, acpV2, aguiV1}
 
-// protocols are all there are, the first one first. Each is megabytes of rules: a command that
-// needs one of them takes that alone.
+// protocols returns all protocols, the default first. Each has megabytes of rules, so a command that needs only one of
+// them loads only that one.
 func protocols() []protocol {
 	return lists.Map(makers, func(protocol func() protocol) protocol { return protocol() })
 }
@@ -88,7 +87,7 @@ func acpV2() protocol {
 	})
 }
 
-// ofACP adds what all versions of ACP have in common.
+// ofACP adds the parts that all versions of ACP share.
 func ofACP(p protocol) protocol {
 	p.read = func(in io.Reader, each func(transcript.Entry)) (*transcript.Transcript, error) {
 		return replay.Read(p.recordings, in, each)
@@ -119,7 +118,7 @@ func aguiV1() protocol {
 	return p
 }
 
-// readingWeb reads recordings of AG-UI, and then shows what is in them.
+// readingWeb reads a recording of AG-UI, then calls each with its entries.
 func readingWeb(in io.Reader, each func(transcript.Entry)) (*transcript.Transcript, error) {
 	t, err := aguirecord.Read(in)
 	if err == nil && each != nil {
@@ -130,14 +129,14 @@ func readingWeb(in io.Reader, each func(transcript.Entry)) (*transcript.Transcri
 	return t, err
 }
 
-// protocolNames are the names of protocols. They are said here again because every command
-// line needs them, that of each agent too, and the rest is megabytes of rules.
+// protocolNames returns the names of the protocols. They are repeated here so that a command line, such as an agent's,
+// need not load megabytes of rules.
 func protocolNames() []string { return []string{language.Default, acp.NameV2, agui.Name} }
 
-// suiteNames are the names of all suites.
+// suiteNames returns the names of all suites.
 func suiteNames() []string { return lists.Flat(protocols(), protocol.SuiteNames) }
 
-// protocolNamed returns the protocol of a name; "" is the first.
+// protocolNamed returns the protocol with this name; "" is the default.
 func protocolNamed(name string) (protocol, error) {
 	if i := slices.Index(protocolNames(), cmp.Or(name, language.Default)); i >= 0 {
 		return makers[i](), nil
@@ -145,10 +144,9 @@ func protocolNamed(name string) (protocol, error) {
 	return protocol{}, oneOf("--protocol", "protocol", name, protocolNames())
 }
 
-// protocolIn returns the protocol of a recording whose beginning can be looked at: the
-// one that --protocol names, else that of the first line of a transcript, else the first
-// whose frames the beginning holds. A session that was recorded goes by its frames too:
-// which version its two sides agree on was not known when its first line was written.
+// protocolIn returns the protocol of a recording: the one that --protocol names, else that of a transcript's first
+// line, else the first whose frames the beginning holds. For a recorded session the frames decide too, because its
+// first line was written before the two sides agreed on a version.
 func (h *host) protocolIn(in *bufio.Reader) (protocol, error) {
 	if h.protocol != "" {
 		return protocolNamed(h.protocol)
@@ -162,25 +160,25 @@ func (h *host) protocolIn(in *bufio.Reader) (protocol, error) {
 	return looking(head), nil
 }
 
-// protocolThat returns the first protocol that fits, the first of all if none does.
+// protocolThat returns the first protocol that fits, the default if none does.
 func protocolThat(fits func(protocol) bool) protocol {
 	return protocols()[max(slices.IndexFunc(protocols(), fits), 0)]
 }
 
-// beginning is how much of a recording is looked at, in bytes.
+// beginning is how many bytes of a recording are examined.
 const beginning = 32 << 10
 
-// looking returns the protocol whose frames the beginning of a recording holds.
+// looking returns the protocol whose frames are in the beginning of a recording.
 func looking(head []byte) protocol {
 	return protocolThat(func(p protocol) bool { return p.looks != nil && p.looks(head) })
 }
 
-// judge judges recordings of the protocol.
+// judge returns the judge of recordings of the protocol.
 func (p protocol) judge(severity string) replay.Judge {
 	return replay.Judge{Protocol: p.recordings, Rules: p.Rules, Severity: severity, Text: p.Canonical}
 }
 
-// subject is the profile of the agent that a run is about.
+// subject returns the profile of the agent under test.
 func (o *options) subject(h *host, of protocol) (*agents.Profile, error) {
 	name := o.agent
 	if name == "" && o.settings == "" && len(o.command) == 0 && o.url == "" {
@@ -223,7 +221,7 @@ func (o *options) subject(h *host, of protocol) (*agents.Profile, error) {
 	return &served, nil
 }
 
-// sent are the headers of the command line beside those of a profile.
+// sent returns the headers of the command line, added to those of a profile.
 func (o *options) sent(also map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, also)
@@ -234,19 +232,19 @@ func (o *options) sent(also map[string]string) map[string]string {
 	return all
 }
 
-// protocolVersion returns the protocol of the header of a recording.
+// protocolVersion returns the protocol for the version in a recording's header.
 func protocolVersion(version string) protocol {
 	return protocolThat(func(p protocol) bool { return p.Version == version })
 }
 
-// speaks is the protocol of a run: the one that --protocol names, else the one of the
-// agent's profile, else that of the first scenario.
+// speaks returns the protocol of a run: the one that --protocol names, else the one of the agent's profile, else that
+// of the first scenario.
 func (o *options) speaks(h *host) (protocol, error) {
 	if h.protocol != "" {
 		return protocolNamed(h.protocol)
 	}
 	if o.agent != "" && o.settings == "" {
-		// Whoever needs the profile says what is wrong with it.
+		// The code that uses the profile reports its errors.
 		if p, err := agents.Find(o.agent); err == nil && p.Protocol != "" {
 			return protocolNamed(p.Protocol)
 		}
@@ -254,7 +252,7 @@ func (o *options) speaks(h *host) (protocol, error) {
 	return h.protocolOfPaths(o.paths)
 }
 
-// protocolOfPaths is the protocol that --protocol names, else that of the first scenario.
+// protocolOfPaths returns the protocol that --protocol names, else that of the first scenario.
 func (h *host) protocolOfPaths(paths []string) (protocol, error) {
 	files, _ := acp.V1().Files(paths...) // Load says what is wrong with paths
 	if h.protocol != "" || len(files) == 0 {
@@ -263,8 +261,7 @@ func (h *host) protocolOfPaths(paths []string) (protocol, error) {
 	return h.protocolOfFile(files[0])
 }
 
-// protocolOfFile is the protocol that --protocol names, else the first that a scenario is
-// about.
+// protocolOfFile returns the protocol that --protocol names, else the first protocol that a scenario names.
 func (h *host) protocolOfFile(name string) (protocol, error) {
 	src, err := os.ReadFile(name)
 	if h.protocol != "" || err != nil { // Load says what is wrong with the file
