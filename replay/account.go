@@ -18,24 +18,24 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Sight is what a user sees of a frame of the agent. The zero Sight is nothing.
+// Sight is what a user sees of one frame of the agent. The zero Sight is nothing.
 type Sight struct {
 	Text string // a piece of what the agent says, as it was sent
 	Call string // the id of a tool call that begins
 	Ask  string // the id of the tool call that a permission is asked for
 }
 
-// EnvSeen is the environment variable with the file of an editor's account.
+// EnvSeen is the environment variable that names the file of an editor's account.
 const EnvSeen = "ACP_TEST_SEEN"
 
-// Account is what an editor says that its user saw: JSON Lines, which docs/editors.md describes.
+// Account is an editor's report of what its user saw: JSON Lines, described in docs/editors.md.
 type Account struct {
 	tells      map[string]bool
 	text       map[string]string // by session, without white space
 	call, asks map[[2]string]bool
 }
 
-// accounts are the kinds that an account may tell, with what a user should see.
+// accounts are the kinds of things that an account may report, with what a user should see.
 var accounts = []struct{ kind, title string }{
 	{"text", "A user sees what the agent says, whole, in its order and in its session."},
 	{"calls", "A user sees each tool call in its session."},
@@ -58,7 +58,7 @@ func AccountIn(file string) (*Account, error) {
 	return a, nil
 }
 
-// ReadAccount reads an account. The error names the line that is no statement of one.
+// ReadAccount reads an account. The error names the first line that is not a valid statement.
 func ReadAccount(r io.Reader) (*Account, error) {
 	a := &Account{map[string]bool{}, map[string]string{}, map[[2]string]bool{}, map[[2]string]bool{}}
 	lines := bufio.NewScanner(r)
@@ -82,7 +82,7 @@ func ReadAccount(r io.Reader) (*Account, error) {
 	return a, nil
 }
 
-// read takes a line in.
+// read adds a line to the account. It reports whether the line is valid.
 func (a *Account) read(v wire.Value) bool {
 	for kind := range v.Get("tells").Items() {
 		if !slices.ContainsFunc(accounts, func(x struct{ kind, title string }) bool { return kind.Is(x.kind) }) {
@@ -104,7 +104,7 @@ func (a *Account) read(v wire.Value) bool {
 	return known
 }
 
-// dense is a text without white space, which editors wrap and trim.
+// dense returns a text without white space, which editors wrap and trim.
 func dense(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -122,8 +122,8 @@ type due struct {
 	optional      bool
 }
 
-// dues are what users should have seen of some connections. Optional is what came outside of turns and loads, or after
-// their cancel. left says that a turn never ended: the editor or the agent left in it.
+// dues returns what users should have seen on some connections. Things outside of turns and loads, or after their
+// cancel, are optional. left reports whether the editor or the agent left during a turn.
 func (j Judge) dues(sessions []Session, kind string) (all []due, left bool) {
 	for _, s := range sessions {
 		open := j.requests()
@@ -154,7 +154,7 @@ func (j Judge) dues(sessions []Session, kind string) (all []due, left bool) {
 	return all, left
 }
 
-// unended reports whether a turn had not ended when the log did.
+// unended reports whether a turn was open at the end of the log.
 func (j Judge) unended(t *transcript.Transcript) bool {
 	open := j.requests()
 	for e := range t.All() {
@@ -170,7 +170,7 @@ func answered(t *transcript.Transcript, seq int) bool {
 	})
 }
 
-// accounted judges an account of what a user saw by what the agent sent.
+// accounted returns checks that compare an account with what the agent sent.
 func (j Judge) accounted(id string, a *Account, sessions []Session) (checks []results.Check) {
 	for _, x := range accounts {
 		if !a.tells[x.kind] {
@@ -194,7 +194,8 @@ func (j Judge) accounted(id string, a *Account, sessions []Session) (checks []re
 	return checks
 }
 
-// missed returns the first thing that a user did not see as it was sent, and what was seen instead; "" for nothing.
+// missed returns the first thing that a user did not see as it was sent, and a description of what was seen instead;
+// "" if there is none.
 func (a *Account) missed(kind string, all []due, left bool) (due, string) {
 	seen, rest := map[string]map[[2]string]bool{"calls": a.call, "asks": a.asks}[kind], map[string]string{}
 	if kind == "text" {

@@ -1,6 +1,5 @@
-// Package replay records sessions between an editor and an agent and plays
-// them again. Record is a byte-exact proxy that loses nothing it passed on;
-// Play is the recorded editor for a live agent; Serve is the recorded or
-// scripted agent for a live editor; both end in a verdict. Read takes
-// recordings of others, Convert makes scenarios of them.
+// Package replay records sessions between an editor and an agent and plays them again. Proxy records: it passes bytes
+// on unchanged and logs each before the other side sees it. Player plays the recorded editor for a live agent;
+// Recorded returns the recorded agent for a live editor. Replay and Judge return verdicts. Read reads recordings of
+// other programs.
 package replay

@@ -11,8 +11,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Judged says which of the two sides is under test: findings about the other
-// one are left out.
+// Judged is the side under test: findings about the other side are left out.
 type Judged uint8
 
 // The sides.
@@ -22,8 +21,8 @@ const (
 	TheEditor
 )
 
-// Judge is what recordings are judged by: the rules of their protocol, the name
-// of one of its sets of severities, and the text of its transcripts.
+// Judge holds what recordings are judged by: the rules of their protocol, the name of a set of severities, and the
+// renderer of transcripts.
 type Judge struct {
 	Protocol Protocol
 	Rules    *rules.Set
@@ -31,26 +30,26 @@ type Judge struct {
 	Text     golden.Renderer
 }
 
-// Check judges a transcript that is complete by the rules alone.
+// Check judges a complete transcript by the rules alone.
 func (j Judge) Check(id string, t *transcript.Transcript) results.Result {
 	c := j.Checking()
 	c.told = j.telling(t, c.checker.Observe)
 	return c.Result(id, t)
 }
 
-// Checking is Check while the transcript is still read.
+// Checking is Check for a transcript that is still being read.
 type Checking struct {
 	judge   Judge
 	checker *rules.Checker
 	told    account
 }
 
-// Checking begins to judge a transcript of which nothing was read yet.
+// Checking starts judging a transcript of which nothing was read yet.
 func (j Judge) Checking() *Checking {
 	return &Checking{judge: j, checker: j.Rules.NewChecker(rules.Config{Severity: j.Severity})}
 }
 
-// See takes in the next entry, as Shown yields it.
+// See judges the next entry, as Shown yields it.
 func (c *Checking) See(e transcript.Entry) {
 	c.checker.Observe(e)
 	c.told.see(e, c.judge.Protocol)
@@ -59,12 +58,12 @@ func (c *Checking) See(e transcript.Entry) {
 // Result returns the result for a transcript. See must have been given all of its entries.
 func (c *Checking) Result(id string, t *transcript.Transcript) results.Result {
 	res := results.Result{ID: id, File: id, Verdict: results.Pass, Started: t.Header().Started}
-	// Of a recording nobody knows whether its end is the end of the session.
+	// Nobody knows whether a recording's end is the end of the session.
 	c.judge.conclude(&res, t, c.checker, rules.End{Clean: c.told.exited, Lacking: len(t.Skipped()) > 0}, c.told, Both)
 	return res
 }
 
-// account collects what a transcript records about its own run.
+// account collects what a transcript contains about its own run.
 type account struct {
 	frames, said   int // in all, and by the editor
 	last           time.Duration
@@ -73,7 +72,7 @@ type account struct {
 	exited         bool
 }
 
-// telling reads a transcript once; each gets the entries as they pass.
+// telling reads a transcript once, and calls each with every entry.
 func (j Judge) telling(t *transcript.Transcript, each func(transcript.Entry)) (a account) {
 	for e := range t.Shown() {
 		each(e)
@@ -82,7 +81,7 @@ func (j Judge) telling(t *transcript.Transcript, each func(transcript.Entry)) (a
 	return a
 }
 
-// see takes in the next entry.
+// see adds the next entry.
 func (a *account) see(e transcript.Entry, p Protocol) {
 	a.last = e.At
 	switch {
@@ -103,8 +102,7 @@ func (a *account) see(e transcript.Entry, p Protocol) {
 	}
 }
 
-// conclude puts into a result what the rules found and what the transcript
-// tells of itself.
+// conclude fills a result with the findings of the rules and with what the transcript contains about its run.
 func (j Judge) conclude(res *results.Result, t *transcript.Transcript, c *rules.Checker, end rules.End,
 	told account, side Judged) {
 	for _, f := range c.Finish(end) {
@@ -135,7 +133,7 @@ func (j Judge) finding(f rules.Finding, t *transcript.Transcript) results.Findin
 	return out
 }
 
-// around is the entries a finding names and those right before the last.
+// around returns, as lines, the entries that a finding names and the frames right before the last one.
 func around(text golden.Renderer, t *transcript.Transcript, seqs []int) []string {
 	if len(seqs) == 0 {
 		return nil
@@ -159,16 +157,15 @@ func around(text golden.Renderer, t *transcript.Transcript, seqs []int) []string
 	return lines
 }
 
-// shorten makes a line fit a failure.
+// shorten cuts a line to a length for failures.
 func shorten(s string) string { return wire.Clip(s, 200) }
 
-// Canonical is the text of a recording for comparison: what crossed the wire,
-// with directories masked.
+// Canonical returns the text of a recording for comparison: its frames, with directories masked.
 func (j Judge) Canonical(t *transcript.Transcript) string {
 	return j.Text.Render(Frames(t), Masked(j.Protocol, t, golden.Options{}))
 }
 
-// Frames yields what crossed the wire.
+// Frames yields the frames of a transcript.
 func Frames(t *transcript.Transcript) func(yield func(transcript.Entry) bool) {
 	return func(yield func(transcript.Entry) bool) {
 		for e := range t.All() {

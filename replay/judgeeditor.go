@@ -19,28 +19,27 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Session is one connection of an editor with our agent, as it was logged.
+// Session is the log of one connection of an editor to our agent.
 type Session struct {
 	Log *transcript.Transcript
-	// Left are processes of ours that the editor left running when it ended.
+	// Left are processes of our agent that the editor left running when it ended.
 	Left []string
-	// Ended says how the editor ended if that was no proper end of an open turn; "" if it was, or nobody knows.
+	// Ended is how the editor ended, if it did not end an open turn properly; "" if it did, or if nobody knows.
 	Ended string
 	// Seen describes the editor's process, if acp-test started it.
 	Seen *Seen
-	// Account is what the editor says that its user saw, in the last of its sessions; nil: it says nothing.
+	// Account is the editor's report of what its user saw, in the last of its sessions; nil if it made none.
 	Account *Account
 }
 
-// Seen is how an editor's process behaved, apart from its connections.
+// Seen is the behavior of an editor's process, apart from its connections.
 type Seen struct {
 	Printed string // what it wrote to stdout
 	Late    bool   // it had to be ended when its time was up
 }
 
-// Editor judges an editor by the connections it had with our agent: by the
-// rules for clients and by the checks of the script, which may be nil. A check
-// is about all connections together.
+// Editor judges an editor by all its connections to our agent: by the rules for clients, and by the checks of the
+// script, which may be nil. A check covers all connections together.
 func (j Judge) Editor(res results.Result, script *language.AgentScript, sessions []Session) results.Result {
 	res.Verdict = results.Pass
 	if len(sessions) == 0 {
@@ -123,8 +122,7 @@ func (j Judge) check(id string, c *language.AgentCheck, sessions []Session) resu
 	return k
 }
 
-// expect looks for what a line says. applies is false if the editor never came
-// to where it could have been seen.
+// expect looks for what a line expects. applies is false if the editor never reached the situation of the line.
 func (j Judge) expect(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	switch x.What {
 	case "shown", "ended":
@@ -160,7 +158,7 @@ func (j Judge) expect(x *language.AgentExpectation, sessions []Session) (observe
 	return observed, counted(x.Count, c.matched) != x.Negate, true
 }
 
-// counting counts the frames that a line of a check is about.
+// counting counts the frames that a line of a check matches.
 type counting struct {
 	judge Judge
 	of    *language.AgentExpectation
@@ -172,7 +170,7 @@ type counting struct {
 	granted       bool     // what the line says has to be granted has a result
 }
 
-// see takes in one entry of a session's log.
+// see counts one entry of a session's log.
 func (c *counting) see(log *transcript.Transcript, e transcript.Entry) {
 	x := c.of
 	switch x.What {
@@ -200,7 +198,7 @@ func (c *counting) see(log *transcript.Transcript, e transcript.Entry) {
 	}
 }
 
-// fits counts a frame, and keeps it if it does not fulfil the conditions of the line.
+// fits counts a frame, and keeps its text if the frame does not fulfil the conditions of the line.
 func (c *counting) fits(log *transcript.Transcript, e transcript.Entry) {
 	c.seen++
 	if c.judge.matches(c.of, log, e) {
@@ -210,7 +208,7 @@ func (c *counting) fits(log *transcript.Transcript, e transcript.Entry) {
 	}
 }
 
-// leftOpen looks for requests of the editor that were open when it left.
+// leftOpen judges whether requests of the editor were open when it left.
 func (j Judge) leftOpen(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	for _, s := range sessions {
 		if open := j.openAtEnd(s.Log); len(open) > 0 {
@@ -220,7 +218,7 @@ func (j Judge) leftOpen(x *language.AgentExpectation, sessions []Session) (obser
 	return "nothing was open when it left", x.Negate, true
 }
 
-// leftRunning looks for processes of ours that outlived the editor.
+// leftRunning judges whether processes of our agent outlived the editor.
 func leftRunning(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	left := lists.Flat(sessions, func(s Session) []string { return s.Left })
 	if len(left) == 0 {
@@ -229,8 +227,7 @@ func leftRunning(x *language.AgentExpectation, sessions []Session) (observed str
 	return "left running: " + strings.Join(left, "; "), !x.Negate, true
 }
 
-// counted reports whether a number is what a script asks for: "2", ">=2", "<=2", or at
-// least one for "".
+// counted reports whether got is the number that a script asks for: "2", ">=2", "<=2", or at least one for "".
 func counted(want string, got int) bool {
 	n, _ := strconv.Atoi(strings.TrimLeft(want, "<>=")) // the parser has seen to that
 	switch {
@@ -244,7 +241,7 @@ func counted(want string, got int) bool {
 	return got == n
 }
 
-// ofItself judges how the editor's process behaved, apart from its connections.
+// ofItself judges the behavior of the editor's process, apart from its connections.
 func (j Judge) ofItself(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	seen := sessions[len(sessions)-1].Seen
 	switch {
@@ -265,7 +262,7 @@ func (j Judge) ofItself(x *language.AgentExpectation, sessions []Session) (obser
 	return "it printed " + strconv.Quote(shorten(seen.Printed)), text.MatchString(seen.Printed) != x.Negate, true
 }
 
-// requests are those of an editor that are open, by their Seq.
+// requests are the open requests of an editor, by their Seq.
 type requests struct {
 	methods map[int]string
 	prompts map[int]bool // those that something else than their answer completes
@@ -276,7 +273,7 @@ func (j Judge) requests() *requests {
 	return &requests{methods: map[int]string{}, prompts: map[int]bool{}, of: j.Protocol}
 }
 
-// see follows an entry.
+// see updates the open requests with an entry.
 func (r *requests) see(e transcript.Entry) {
 	switch {
 	case e.Source == transcript.Editor && e.Kind == transcript.Request:
@@ -291,8 +288,7 @@ func (r *requests) see(e transcript.Entry) {
 	}
 }
 
-// openAtEnd is the methods of an editor's requests that were open when it ended the
-// agent's input while the agent lived.
+// openAtEnd returns the methods of the editor's requests that were open when it closed the input of a living agent.
 func (j Judge) openAtEnd(t *transcript.Transcript) []string {
 	open := j.requests()
 	for e := range t.All() {
@@ -304,7 +300,7 @@ func (j Judge) openAtEnd(t *transcript.Transcript) []string {
 	return nil
 }
 
-// leftTurn reports whether an editor ended the input of a live agent in a turn that it had not cancelled.
+// leftTurn reports whether an editor closed the input of a living agent in a turn that it had not cancelled.
 func (j Judge) leftTurn(t *transcript.Transcript) bool {
 	open := j.requests()
 	for e := range t.All() {
@@ -323,7 +319,7 @@ func (j Judge) leftTurn(t *transcript.Transcript) bool {
 	return false
 }
 
-// prompted are the Seqs of prompts that are open, of one session or, by "", of all.
+// prompted returns the Seqs of open prompts in one session, or for "" in all.
 func (r *requests) prompted(t *transcript.Transcript, session string) (seqs []int) {
 	for seq := range r.methods {
 		if _, prompt := r.of.Prompt(t.At(seq)); prompt && (session == "" || t.At(seq).Session == session) {
@@ -333,16 +329,17 @@ func (r *requests) prompted(t *transcript.Transcript, session string) (seqs []in
 	return seqs
 }
 
-// probe begins the methods of requests that ask whether the connection is still there.
+// probe is the prefix of the methods of requests that check whether the connection is still open.
 const probe = "_acp-test/"
 
-// crossing is how long the end of an editor's input may be under way, on a busy machine, while the agent asks.
+// crossing is how long the end of an editor's input may take to arrive, on a busy machine, while the agent sends a
+// request.
 const crossing = time.Second
 
-// leftAtOnce reports whether the editor could not answer the request seq: it had ended the agent's input before it, or
-// so soon after it that the two may have crossed. With nothing to wait for, it may leave at any time before another
-// frame of the agent. One that leaves its own turn open has lost the connection: that is told by a probe, which it has
-// to answer.
+// leftAtOnce reports whether the editor could not answer the request seq: it had closed the agent's input before the
+// request, or so soon after it that the two may have crossed. An editor that waits for nothing may also leave at any
+// time before the agent's next frame. An editor that leaves its own turn open has lost the connection; it must answer
+// a probe, which shows that.
 func (j Judge) leftAtOnce(t *transcript.Transcript, seq int) bool {
 	open, asked, next := j.requests(), t.At(seq), false
 	for e := range t.All() {
@@ -360,8 +357,7 @@ func (j Judge) leftAtOnce(t *transcript.Transcript, seq int) bool {
 	return false
 }
 
-// leftUnread reports whether the editor closed the agent's output while it was still
-// owed an answer.
+// leftUnread reports whether the editor closed the agent's output while the agent still owed it an answer.
 func (j Judge) leftUnread(s Session) bool {
 	open := j.requests()
 	for e := range s.Log.All() {
@@ -373,8 +369,8 @@ func (j Judge) leftUnread(s Session) bool {
 	return false
 }
 
-// isAsked reports whether a request of the agent has a name. A note follows the
-// request at once, but the answer may come before it.
+// isAsked reports whether a request of the agent has this name. The note with the name follows the request at once,
+// but the answer may come before the note.
 func isAsked(t *transcript.Transcript, name string, seq int) bool {
 	for e := range t.All() {
 		if e.Source == transcript.Note && e.Kind == serve.Named && e.JSON().Get("name").Is(name) {
@@ -408,7 +404,7 @@ func (j Judge) matches(x *language.AgentExpectation, t *transcript.Transcript, e
 	return true
 }
 
-// field is a value of an editor's frame.
+// field returns a value of an editor's frame, and whether the frame has it.
 func (j Judge) field(path string, t *transcript.Transcript, e transcript.Entry) (string, bool) {
 	v := e.JSON()
 	if path == "error" {
@@ -426,7 +422,7 @@ func (j Judge) field(path string, t *transcript.Transcript, e transcript.Entry) 
 	return "", false
 }
 
-// tail is the last of what happened.
+// tail returns the last frames of the last session.
 func (j Judge) tail(sessions []Session) []string {
 	t := sessions[len(sessions)-1].Log
 	var lines []string

@@ -17,44 +17,40 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// Player plays the editor of a recording to a live agent. Recording, Protocol
-// and Start are needed.
+// Player plays the editor of a recording to a live agent. Recording, Protocol and Start are required.
 type Player struct {
 	Recording *transcript.Transcript
 	Protocol  Protocol
 	Mode      Mode // "" means Ordered
-	// Speed is how many times faster than recorded the editor acts; 0 is at
-	// once, as soon as what it reacted to has happened.
+	// Speed is how many times faster than recorded the editor acts. 0 acts at once, as soon as the frames that it
+	// reacted to have come.
 	Speed float64
-	// Now and After are the clock of that pace; nil means that of package time.
+	// Now and After are the clock for Speed; nil means that of package time.
 	Now   func() time.Time
 	After func(time.Duration) <-chan time.Time
-	// Work and Home are the directories that take the place of the recorded
-	// ones.
+	// Work and Home are the directories that replace the recorded ones.
 	Work, Home string
-	// Renamed are further texts of the recording, such as addresses of servers, with
-	// what takes their place.
+	// Renamed are pairs of further texts in the recording, such as addresses of servers, and their replacements.
 	Renamed [][2]string
-	// Patience is how long nothing may happen before the replay goes on without
-	// what it waits for; 0 means 30 s.
+	// Patience is how long the replay waits without any frame before it goes on without what it waits for; 0 means 30
+	// s.
 	Patience time.Duration
 	// Start runs the agent of a connection.
 	Start func(ctx context.Context, conn int) (*transport.Agent, error)
-	// Prompting, if set, is told of each prompt before it is sent: the n-th of the
-	// recording, from 1.
+	// Prompting, if set, is called before each prompt is sent. n is the number of the prompt in the recording, from 1.
 	Prompting func(session string, n int, text string)
-	// Gates are where the recorded model was held, Release lets it go on.
+	// Gates are the points at which the recorded model was held. Release lets the model go on.
 	Gates   []fakellm.RecordedGate
 	Release func(gate string) error
-	// Confine, if set, returns a line of the editor as the agent may get it. A line that it
-	// returns an error for is not sent.
+	// Confine, if set, returns the line that the agent gets instead of a line of the editor. A line for which it
+	// returns an error is not sent.
 	Confine func(line []byte) ([]byte, error)
 }
 
-// Played says how a replay went.
+// Played is the outcome of a replay.
 type Played struct {
-	// Missed are sentences about recorded acts that the agent did not
-	// do, or did without a model in the recording.
+	// Missed are sentences about recorded acts that could not be repeated, and about acts of the agent that are not in
+	// the recording.
 	Missed []string
 	// Altered are the editor's frames that Confine changed.
 	Altered []Altered
@@ -65,12 +61,12 @@ type Played struct {
 // Altered is a frame of the editor by its Seq in the recording and in the log of the replay.
 type Altered struct{ Recorded, Sent int }
 
-// settle is how long an agent may take for the last of what it did in the
-// recording, once the editor has nothing left to do.
+// settle is how long a replay waits at the end for the last recorded frames of the agent, when no answer is among
+// them.
 const settle = 2 * time.Second
 
-// Play plays all connections of the recording, one after the other. The error
-// says why an agent could not be started, or is the cause of ctx.
+// Play plays all connections of the recording, one after the other. The error is why an agent could not be started, or
+// the cause of ctx.
 func (p *Player) Play(ctx context.Context, log *transcript.Transcript) (Played, error) {
 	conns := map[int]bool{}
 	for e := range Frames(p.Recording) {
@@ -196,8 +192,8 @@ func (s *playing) isGone() bool {
 	return s.gone
 }
 
-// next finds an act that may be done now; or how long the first one must still
-// wait for the pace; and whether there is anything left.
+// next returns an act that may be done now, or how long the first act must still wait for the pace. left reports
+// whether any act is left.
 func (s *playing) next(now time.Time) (a *act, wait time.Duration, left bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,8 +226,8 @@ func (s *playing) next(now time.Time) (a *act, wait time.Duration, left bool) {
 	return nil, wait, left
 }
 
-// turnOf reports whether all acts that must come before the i-th are done. An
-// answer does not wait for other answers: their order is the agent's.
+// turnOf reports whether all acts that must come before the i-th are done. An answer does not wait for other answers,
+// because the agent decides about their order.
 func (s *playing) turnOf(i int) bool {
 	a := s.score.acts[i]
 	for _, b := range s.score.acts[:i] {
@@ -247,7 +243,7 @@ func (s *playing) turnOf(i int) bool {
 	return true
 }
 
-// waits names the frame that the act still waits for; "" if none.
+// waits names a frame that the act still waits for; "" if there is none.
 func (s *playing) waits(a *act) string {
 	if a.answers > 0 {
 		if q := s.askedBy(a); q == nil || q.live == 0 {
@@ -275,8 +271,7 @@ func (s *playing) askedBy(a *act) *asked {
 	return lists.First(s.score.requests, func(q *asked) bool { return q.entry.Seq == a.answers })
 }
 
-// void reports that the request an act answers can no longer come: the turn it
-// was asked in is over.
+// void reports whether the request for act a can no longer come, because the turn of that request is over.
 func (s *playing) void(a *act) bool {
 	q := s.askedBy(a)
 	if a.answers == 0 || q == nil || q.live != 0 {
@@ -285,7 +280,7 @@ func (s *playing) void(a *act) bool {
 	return q.turn != "" && s.count.over[q.turn]
 }
 
-// abandon skips the remaining acts.
+// abandon skips all remaining acts.
 func (s *playing) abandon(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -297,7 +292,7 @@ func (s *playing) abandon(why string) {
 	}
 }
 
-// force does the next act although the frame that it waits for has not come.
+// force does the next act although the frames that it waits for have not come.
 func (s *playing) force() {
 	s.mu.Lock()
 	for i, a := range s.score.acts {
@@ -347,8 +342,8 @@ func (s *playing) finish(ctx context.Context) error {
 	}
 }
 
-// lacking names something the recorded agent did and the live one has not done
-// yet, answers first.
+// lacking names a frame that the recorded agent sent and the live one has not sent yet, answers first. answer reports
+// whether it is an answer.
 func (s *playing) lacking() (what string, answer bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

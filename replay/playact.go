@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// do does an act: most send a frame.
+// do does an act. Most acts send a frame.
 func (s *playing) do(ctx context.Context, a *act) error {
 	if a.beside != "" {
 		return s.beside(ctx, a)
@@ -57,9 +57,8 @@ func (s *playing) do(ctx context.Context, a *act) error {
 	return err
 }
 
-// write writes the file that the agent asked the editor to write, if the recorded editor
-// wrote it: later readers of the file find the text. It writes nothing outside of the
-// workspace.
+// write writes a file for the agent, if the recorded editor did, so that later readers find the text. It writes
+// nothing outside of the workspace.
 func (s *playing) write(a *act, request transcript.Entry) {
 	path, text, ok := s.Protocol.Writes(request)
 	if !ok || !a.entry.JSON().Get("result").Exists() {
@@ -73,14 +72,14 @@ func (s *playing) write(a *act, request transcript.Entry) {
 	}
 }
 
-// liveName is a text of the recording as it is called now.
+// liveName returns a text of the recording with the names of the live session.
 func (s *playing) liveName(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.names.text(text)
 }
 
-// nthPrompt counts the prompts of the recording up to an entry.
+// nthPrompt returns the number of prompts in the recording up to an entry.
 func (s *playing) nthPrompt(seq int) (n int) {
 	for e := range s.Recording.Between(1, seq) {
 		if e.Source == transcript.Editor && isPrompt(s.Protocol, e) {
@@ -115,7 +114,7 @@ func describe(e transcript.Entry) string {
 	return e.Method
 }
 
-// beside is the effect of an act that sends no frame.
+// beside is the kind of an act that sends no frame.
 type beside string
 
 const (
@@ -126,7 +125,7 @@ const (
 	writeShape beside = "write-shape" // joins or cuts what is written from now on
 )
 
-// besides finds the acts of a recording that send no frame, by their entries.
+// besides returns the acts of a recording that send no frame, by the Seq of their entries.
 func besides(t *transcript.Transcript, gates []fakellm.RecordedGate) map[int][]*act {
 	found := map[int][]*act{}
 	add := func(seq int, a *act) { found[seq] = append(found[seq], a) }
@@ -149,7 +148,7 @@ func besides(t *transcript.Transcript, gates []fakellm.RecordedGate) map[int][]*
 		case e.Source == transcript.Process && e.Kind == transcript.Signalled && e.JSON().Get("signal").Is("SIGKILL"):
 			add(e.Seq, &act{beside: kill})
 		case e.Source == transcript.Agent && e.Frame() && closed[e.Conn] != nil:
-			// What comes later is an answer to the end of the input.
+			// Later frames of the agent are its reaction to the end of the input.
 			add(closed[e.Conn].entry.Seq, closed[e.Conn])
 			delete(closed, e.Conn)
 		}
@@ -157,11 +156,10 @@ func besides(t *transcript.Transcript, gates []fakellm.RecordedGate) map[int][]*
 	return found
 }
 
-// held says that a gate is to be reached before an act.
+// held returns the key for the model waiting at a gate, in the counts of a tally.
 func held(g fakellm.RecordedGate) string { return "the gate " + g.Name }
 
-// taken is how long an agent may take to read what was written before the model goes
-// on.
+// taken is how long an agent may take to read its input before the model goes on.
 const taken = time.Second
 
 // beside performs an act that sends no frame.
@@ -204,8 +202,7 @@ func (s *playing) beside(ctx context.Context, a *act) error {
 	return nil
 }
 
-// see learns from one entry of the live session. It runs under the lock of the
-// log, in its order.
+// see records an entry of the live session. It runs under the lock of the log, in the log's order.
 func (s *playing) see(e transcript.Entry) {
 	if e.Kind != transcript.Gate && !e.Frame() {
 		return
@@ -254,7 +251,7 @@ func (s *playing) see(e transcript.Entry) {
 	s.nudge()
 }
 
-// recorded returns the recording's name for a live session.
+// recorded returns the name in the recording of a live session.
 func (s *playing) recorded(live string) string {
 	if name, ok := s.sessions[live]; ok {
 		return name
@@ -262,7 +259,7 @@ func (s *playing) recorded(live string) string {
 	return live
 }
 
-// response learns the name of a new session.
+// response binds the ids in a response, such as that of a new session, to the recorded ones.
 func (s *playing) response(a *act, e transcript.Entry) {
 	if live := s.Protocol.Facts(e); live.Opened != "" || live.Handed != "" {
 		for r := range s.Recording.From(a.entry.Seq) {
@@ -282,7 +279,7 @@ func (s *playing) response(a *act, e transcript.Entry) {
 	s.count.answered(a.entry.Seq, e)
 }
 
-// learn binds the ids of items: the n-th of a turn is the n-th recorded.
+// learn binds the ids of items: the n-th item of a live turn to the n-th of the recorded turn.
 func (s *playing) learn(session string, e transcript.Entry) {
 	live := s.count.opens(session, e)
 	if live == "" {
@@ -294,8 +291,8 @@ func (s *playing) learn(session string, e transcript.Entry) {
 	}
 }
 
-// match finds the recorded request that a live one stands for: one of the same
-// session and method about the same, else the next of that method.
+// match finds the recorded request for a live one: with the same session, method and topic, else the next one of that
+// method.
 func (s *playing) match(session string, e transcript.Entry) {
 	back := s.names.reversed()
 	topic := back.text(s.Protocol.About(e))
@@ -318,8 +315,8 @@ func (s *playing) match(session string, e transcript.Entry) {
 	found.live = e.Seq
 }
 
-// answerExtras answers requests that the recording has nothing for: as the last
-// one of its kind was answered, else with a refusal.
+// answerExtras answers requests that are not in the recording: like the last recorded request of the same kind, else
+// with a refusal.
 func (s *playing) answerExtras() {
 	s.mu.Lock()
 	extras := s.extras

@@ -15,81 +15,75 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Protocol is what recordings cannot be read, replayed and served without knowing
-// of their protocol.
+// Protocol is what this package needs to know of a protocol in order to read, replay and serve its recordings.
 type Protocol interface {
 	serve.Protocol
 	transcript.Classifier
-	// Version is what the headers of transcripts say.
+	// Version returns the version for the headers of transcripts.
 	Version() string
 	// Facts returns the meaning of a frame for a replay.
 	Facts(e transcript.Entry) Facts
-	// About returns what a request of the agent is about: two of a method that
-	// are about the same stand for each other, whatever their order.
+	// About returns the topic of an agent's request. Requests with the same method and topic can stand for each other,
+	// whatever their order.
 	About(e transcript.Entry) string
 	// Sight returns what a user sees of a frame.
 	Sight(e transcript.Entry) Sight
-	// Adapt rewrites the recorded answer to a request for the request of now.
+	// Adapt changes the recorded answer to the request then into an answer to the request now.
 	Adapt(answer []byte, then, now transcript.Entry) []byte
 	// Writes returns the file that a request of the agent asks the editor to write.
 	Writes(request transcript.Entry) (path, text string, ok bool)
-	// Refuse answers a request that the recording has nothing for. Always says
-	// that it is refused although the recording answers others like it.
+	// Refuse returns the answer to a request that is not in the recording. always says that it is refused even if the
+	// recording answers a similar request.
 	Refuse(e transcript.Entry) (answer []byte, always bool)
-	// Improvise returns what an agent sends that gets a request which the
-	// recording has nothing for.
+	// Improvise returns the frames that an agent sends for a request that is not in the recording.
 	Improvise(e transcript.Entry) [][]byte
-	// EndTurn returns the answer to a prompt as it is after a cancel, or without.
+	// EndTurn returns the answer to a prompt, changed to that of a cancelled turn, or of one that was not cancelled.
 	EndTurn(answer []byte, cancelled bool) []byte
-	// Side returns who sends requests and notifications with a method, "" if the
-	// protocol has no such method.
+	// Side returns which side sends requests and notifications with a method, "" if the protocol has no such method.
 	Side(method string) transcript.Source
-	// Fits reports whether a result has what only answers to a method have.
+	// Fits reports whether a result has a member that only answers to this method have.
 	Fits(method string, result wire.Value) bool
-	// HasText reports whether a frame may hold what people or models say.
+	// HasText reports whether a frame may contain text of people or models.
 	HasText(e transcript.Entry) bool
-	// Editor returns an editor that does nothing by itself. asked are the methods
-	// of the requests that it will be sent.
+	// Editor returns an editor that does nothing by itself. asked are the methods of the requests that it will
+	// receive.
 	Editor(a *transport.Agent, asked []string) Editor
-	// Answer returns a value of an answer of the editor that has a name of its
-	// own in checks, and whether there is one by that name.
+	// Answer returns a value of the editor's answer by a special name that checks use. ok reports whether the answer
+	// has it, known whether the name exists.
 	Answer(name string, asked, answer transcript.Entry) (value string, ok, known bool)
 }
 
-// Editor is what plays the frames of a recorded editor.
+// Editor sends the frames of a recorded editor.
 type Editor interface {
 	Send(line []byte) (transcript.Entry, error)
 	Close(ctx context.Context) transport.Shutdown
 }
 
-// Facts are the meaning of a frame for a replay. The zero Facts are those of a frame
-// that means nothing.
+// Facts are the meaning of a frame for a replay. The zero Facts mean nothing.
 type Facts struct {
-	// Lane is the session that a frame of the editor belongs to; "" for what
-	// belongs to the connection, such as the opening of a session.
+	// Lane is the session that a frame of the editor belongs to; "" for frames of the connection, such as the opening
+	// of a session.
 	Lane string
 	// Dir is the directory that a request of the editor names.
 	Dir string
-	// Opened is the id of a new session, of the answer that has it; Handed a text of the
-	// answer that has no meaning but in a later request.
+	// Opened is the id of a new session, in the answer that contains it. Handed is a text of the answer whose only use
+	// is in a later request.
 	Opened, Handed string
 	// Loads says that the frame asks for the history of its session.
 	Loads bool
-	// Shows is the kind of content that a frame of the agent shows, "" if it is
-	// none; What tells it from others of its kind, Message names the message
-	// that a chunk is a piece of.
+	// Shows is the kind of content that a frame of the agent shows, "" if it shows none. What distinguishes it from
+	// other content of its kind. Message identifies the message that a chunk belongs to.
 	Shows, What, Message string
-	// Chunk says that how the content is cut means nothing; State that it may
-	// come at any time.
+	// Chunk says that the division into chunks has no meaning. State says that the frame may come at any time.
 	Chunk, State bool
-	// Item is the id of something that the frame opens in its turn.
+	// Item is the id of something that the frame opens in its turn, such as a tool call.
 	Item string
-	// Agent is the agent's own name, Client that of the editor; Version is that of the one or the other.
+	// Agent is the agent's own name, Client the editor's. Version is the version of whichever is set.
 	Agent, Client, Version string
 }
 
-// PlacesOf is what a recording says of where the agent ran, and whether that includes the
-// files. Recordings of other tools have no such note, older ones one without files.
+// PlacesOf returns a recording's note on where the agent ran; listed reports whether the note lists the files.
+// Recordings of other tools have no such note, older recordings one without files.
 func PlacesOf(t *transcript.Transcript) (m workspace.Manifest, listed bool) {
 	for e := range t.Places() {
 		var next workspace.Manifest
@@ -107,9 +101,8 @@ func PlacesOf(t *transcript.Transcript) (m workspace.Manifest, listed bool) {
 	return m, false
 }
 
-// Directories returns the workspace and the home of a recording. Without a note of the
-// files the workspace is that of the first session, and without one of the home that is
-// guessed from where homes are.
+// Directories returns the workspace and the home of a recording. Without a list of files the workspace is that of the
+// first session. Without a recorded home, the home is guessed from the workspace's path.
 func Directories(p Protocol, t *transcript.Transcript) (work, home string) {
 	if m, listed := PlacesOf(t); listed {
 		return m.Work, cmp.Or(m.Home, homeOf(m.Work))
@@ -149,7 +142,7 @@ func homeOf(work string) string {
 	return ""
 }
 
-// Masked adds the directories of a recording to what a text of it does not show.
+// Masked adds the directories of a recording to the texts that o masks.
 func Masked(p Protocol, t *transcript.Transcript, o golden.Options) golden.Options {
 	o.Work, o.Home = Directories(p, t)
 	return o

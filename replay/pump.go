@@ -9,18 +9,17 @@ import (
 )
 
 const (
-	// whole is the longest line that is held back until its entry is with the
-	// kernel. A longer one is forwarded while it is still coming, and its entry
-	// is written meanwhile.
+	// whole is the longest line that is held back until its entry has been written. A longer line is forwarded while
+	// it is still coming, and its entry is written meanwhile.
 	whole = 1 << 20
-	// kept is how much of a line is recorded.
+	// kept is how many bytes of a line are recorded.
 	kept = 256 << 20
 	// readSize is the capacity of a pipe: one read can empty it.
 	readSize = 64 << 10
 )
 
-// book is the log of both directions. While the entry of a long line is being
-// made, the lock keeps everything behind it that came after it.
+// book is the log of both directions. While the entry of a long line is being written, order makes all later entries
+// wait.
 type book struct {
 	t     *transcript.Transcript
 	order sync.Mutex
@@ -58,7 +57,7 @@ func (b *book) long(from transcript.Source, line []byte, size int) {
 	}()
 }
 
-// wait returns when nothing is being logged in the background.
+// wait waits until nothing is being logged in the background.
 func (b *book) wait() {
 	b.order.Lock()
 	defer b.order.Unlock() // the lock is what it waits for
@@ -78,8 +77,7 @@ type pump struct {
 	large int    // how long the longest such line was
 }
 
-// run forwards until the end of the input, and reports whether that is why it
-// ended: else the output could not be written.
+// run forwards until the end of the input and returns true, or returns false if the output could not be written.
 func (p *pump) run() (ended bool) {
 	p.buf = make([]byte, 2*readSize)
 	for {
@@ -94,8 +92,7 @@ func (p *pump) run() (ended bool) {
 	}
 }
 
-// room is where the next bytes go: behind those that are kept of the line they
-// may belong to.
+// room returns the buffer for the next bytes: after the bytes of the current line that are kept.
 func (p *pump) room() []byte {
 	if p.size > 0 && p.size < kept {
 		if free := cap(p.big) - len(p.big); free < readSize {
@@ -113,7 +110,7 @@ func (p *pump) grow(to int) {
 	p.big = append(make([]byte, 0, min(to, kept+readSize)), p.big...)
 }
 
-// take deals with new bytes, which stand where room said.
+// take handles new bytes, which are in the buffer that room returned.
 func (p *pump) take(fresh []byte) bool {
 	if p.size > 0 {
 		return p.more(fresh)
@@ -136,7 +133,7 @@ func (p *pump) take(fresh []byte) bool {
 	return p.write(p.big)
 }
 
-// more deals with new bytes while a long line is forwarded.
+// more handles new bytes of a long line that is being forwarded.
 func (p *pump) more(fresh []byte) bool {
 	i := bytes.IndexByte(fresh, '\n')
 	part := fresh
@@ -152,7 +149,7 @@ func (p *pump) more(fresh []byte) bool {
 	}
 	next := bytes.Clone(fresh[i+1:]) // the log has the memory of the line soon
 	p.large = max(p.large, min(p.size, 16*whole))
-	// Before its last byte, so that nothing that answers it is logged first.
+	// The line is logged before its last byte is sent, so that no answer to it can be logged first.
 	p.book.long(p.from, p.big[:min(len(p.big), kept)], p.size)
 	p.big, p.size, p.n = nil, 0, 0
 	if !p.write(fresh[:i+1]) {
@@ -165,7 +162,7 @@ func (p *pump) more(fresh []byte) bool {
 	return p.take(p.buf[:len(next)])
 }
 
-// finish logs the bytes after the last newline.
+// finish logs and forwards the bytes after the last newline.
 func (p *pump) finish() bool {
 	if p.size > 0 {
 		p.book.long(p.from, p.big[:min(len(p.big), kept)], p.size)
@@ -183,8 +180,7 @@ func (p *pump) write(b []byte) bool {
 	return err == nil
 }
 
-// chunks forwards stderr at once and logs it by lines, so that a secret is
-// never cut in two where it could not be found.
+// chunks forwards stderr at once and logs it in whole lines, so that no secret is cut in two and missed.
 type chunks struct {
 	t *transcript.Transcript
 	r io.Reader

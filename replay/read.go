@@ -15,9 +15,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Read reads a recording: a transcript of this program, or any log that package logs takes.
-// Senders that a log does not name are told from the methods and the ids. each is as for
-// transcript.Salvage; nil is none.
+// Read reads a recording: a transcript of this program, or any log that package logs reads. If a log does not name the
+// senders, Read infers them from methods and ids. each is as for transcript.Salvage; nil is none.
 func Read(p Protocol, r io.Reader, each func(transcript.Entry)) (t *transcript.Transcript, err error) {
 	in := bufio.NewReaderSize(r, 256<<10)
 	head, err := in.Peek(4096)
@@ -40,7 +39,7 @@ func Read(p Protocol, r io.Reader, each func(transcript.Entry)) (t *transcript.T
 	return t, nil
 }
 
-// imported makes a transcript of a log.
+// imported returns the transcript of another program's log.
 func imported(p Protocol, text []byte) (*transcript.Transcript, error) {
 	i, err := newImporter(p, header(text)) // first: the text is large, and goes once it has been read
 	if err != nil {
@@ -70,7 +69,7 @@ func imported(p Protocol, text []byte) (*transcript.Transcript, error) {
 
 var sides = map[logs.Side]transcript.Source{logs.Editor: transcript.Editor, logs.Agent: transcript.Agent}
 
-// dialect is JSON-RPC, with the methods of a protocol.
+// dialect returns the dialect for JSON-RPC with the methods of a protocol.
 func dialect(p Protocol) logs.Dialect {
 	return logs.Dialect{
 		Message: func(v wire.Value) bool { return v.Get("jsonrpc").Exists() },
@@ -94,8 +93,7 @@ func dialect(p Protocol) logs.Dialect {
 	}
 }
 
-// completed is a message without the members that a log has added, and with the version
-// that it has dropped.
+// completed returns a message without the members that a log added, and with the version that the log dropped.
 func completed(raw []byte) []byte {
 	v, err := wire.Parse(raw)
 	if err != nil {
@@ -110,7 +108,7 @@ func completed(raw []byte) []byte {
 	return append(message, '}')
 }
 
-// header is that of an imported transcript. An export of acp-devtools names its session.
+// header returns the header of an imported transcript. An export of acp-devtools contains the session's names.
 func header(text []byte) transcript.Header {
 	h := transcript.Header{Tool: "imported"}
 	if !bytes.Contains(text[:min(len(text), 4096)], []byte(`"agentCommand"`)) {
@@ -124,8 +122,7 @@ func header(text []byte) transcript.Header {
 	return h
 }
 
-// importer makes a transcript of frames that come with what another program
-// noted about them.
+// importer makes a transcript of frames that another program logged.
 type importer struct {
 	t     *transcript.Transcript
 	clock time.Time
@@ -152,7 +149,7 @@ func (i *importer) at(ms float64) {
 	}
 }
 
-// frame appends a frame, and reports whether it is known who sent it.
+// frame appends a frame, and reports whether its sender is known.
 func (i *importer) frame(conn int, from transcript.Source, raw []byte) bool {
 	if from == "" {
 		from = i.guess.source(raw)
@@ -169,15 +166,15 @@ var errNobody = errors.New("the request that this message answers is missing, so
 
 var errNoFrames = errors.New("this is no recording: no line holds a JSON-RPC message")
 
-// guesser tells who sent a frame from what it says: a method belongs to one
-// side, and a response answers a request of the other one.
+// guesser infers who sent a frame from the frame: a method belongs to one side, and a response answers a request of
+// the other side.
 type guesser struct {
 	protocol Protocol
 	open     map[wire.ID][]transcript.Entry // requests without an answer
 	lacking  bool                           // messages of the log cannot be read
 }
 
-// source returns the sender of a frame; "" if the log lacks messages and this one answers none of the others.
+// source returns the sender of a frame, "" if the log lacks messages and the frame answers none of those it has.
 func (g *guesser) source(raw []byte) transcript.Source {
 	var doc wire.Doc
 	f := wire.ClassifyLine(&doc, raw)

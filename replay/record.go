@@ -20,43 +20,39 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// Proxy stands between an editor and an agent. In, Out, Log and Agent are
-// needed.
+// Proxy stands between an editor and an agent, and records both. In, Out, Log and Agent are required.
 type Proxy struct {
-	// Agent is how the agent is run. Without a keeper it may outlive a proxy
-	// that is killed.
+	// Agent is the command of the agent. Without a keeper the agent may outlive a proxy that is killed.
 	Agent transport.Command
-	// In and Out are the editor's side, Err takes the agent's stderr. In and
-	// Out are closed, if they can be, when the agent closes its side.
+	// In and Out are the editor's side, Err receives the agent's stderr. If In and Out are closers, they are closed
+	// when the agent closes its side.
 	In  io.Reader
 	Out io.Writer
 	Err io.Writer
-	// Log takes what happens. To lose nothing in a crash it must write
-	// through (transcript.Options.Through).
+	// Log receives everything that passes. To lose nothing in a crash it must write through
+	// (transcript.Options.Through).
 	Log *transcript.Transcript
-	// Home is the user's home directory, noted for a replay elsewhere.
+	// Home is the user's home directory, recorded for a replay elsewhere.
 	Home string
-	// NoFiles leaves the files of the workspace out of the recording; Model says that it
-	// has what the model says.
+	// NoFiles leaves the files of the workspace out of the recording. Model says that the recording contains the
+	// model's replies.
 	NoFiles, Model bool
 	// Signals are passed on to the agent.
 	Signals <-chan os.Signal
-	// Live takes one line for each finding of the rules, as soon as it is
-	// known; it may be nil.
+	// Live receives one line for each finding of the rules, as soon as it is known; nil is none.
 	Live io.Writer
-	// Found is called with each finding, as soon as it is known; it may be nil.
+	// Found is called with each finding, as soon as it is known; nil is none.
 	Found func(rules.Finding)
-	// Judge says what Live and Found are told.
+	// Judge holds the rules for Live and Found.
 	Judge Judge
 }
 
 // drained is how long the pipes of an agent that is gone may take to end.
 const drained = 2 * time.Second
 
-// Run passes everything on until the agent and its descendants are gone, and
-// returns how the agent ended. A read of In that does not return is left
-// behind. When ctx ends the agent is killed. The error says why the agent could
-// not be started, or what of the log is missing.
+// Run passes everything on until the agent and its descendants are gone, and returns how the agent ended. It does not
+// wait for a read of In that does not return. When ctx ends, the agent is killed. The error is why the agent could not
+// be started, or why the log is incomplete.
 func (p *Proxy) Run(ctx context.Context) (transport.Exit, error) {
 	p.Log.Event(0, transcript.Note, transcript.Places, "", workspace.Manifest{Work: p.Agent.Dir, Home: p.Home,
 		Model: p.Model})
@@ -118,7 +114,7 @@ func (p *Proxy) Run(ctx context.Context) (transport.Exit, error) {
 	return exit, nil
 }
 
-// list lists the files of the workspace, if the recording is to have them.
+// list lists the files of the workspace in the log, unless the recording leaves them out.
 func (p *Proxy) list(ctx context.Context) (wait func()) {
 	if p.NoFiles || p.Judge.Protocol == nil {
 		return func() {}
@@ -131,9 +127,8 @@ func (p *Proxy) list(ctx context.Context) (wait func()) {
 	return List(ctx, p.Log, p.Judge.Protocol, m, workspace.Whole)
 }
 
-// List notes the files of the workspace in a log once a session names one, while frames pass.
-// m describes the surroundings so far; most limits the list. The function that it returns waits for the
-// list.
+// List logs the files of the workspace once a session names it, while frames go on passing. m describes the
+// environment so far; most limits the list. The returned function waits for the list.
 func List(ctx context.Context, log *transcript.Transcript, p Protocol, m workspace.Manifest,
 	most workspace.Limits) (wait func()) {
 	var wg sync.WaitGroup
@@ -151,7 +146,7 @@ func List(ctx context.Context, log *transcript.Transcript, p Protocol, m workspa
 	return wg.Wait
 }
 
-// listed is a manifest with what is in a workspace. A home or the root of a disk is none.
+// listed returns a manifest with the files of a workspace. A home, or the root of a disk, is not listed.
 func listed(ctx context.Context, dir string, m workspace.Manifest, most workspace.Limits) workspace.Manifest {
 	m.Work, m.Listed = dir, true
 	root, err := confined.Open(dir)
@@ -189,8 +184,8 @@ func (p *Proxy) passSignals(agent *transport.Piped, over <-chan struct{}) {
 	}
 }
 
-// judge lets the rules watch in a goroutine of their own, so that they delay
-// nothing. The function it returns ends that after the last entry.
+// judge runs the rules in their own goroutine, so that they delay nothing. The returned function ends it after the
+// last entry.
 func (p *Proxy) judge() (finish func()) {
 	if p.Live == nil && p.Found == nil {
 		return func() {}
@@ -230,7 +225,7 @@ func (p *Proxy) judge() (finish func()) {
 	}
 }
 
-// tell reports the findings from the n-th on.
+// tell reports the findings from the n-th on, and returns the number of all.
 func (p *Proxy) tell(all []rules.Finding, n int) int {
 	for _, f := range all[n:] {
 		if p.Live != nil {

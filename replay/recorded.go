@@ -10,8 +10,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// exchange is the recorded agent's frames from one request of the editor
-// on, up to the editor's next request in the same session.
+// exchange is a request of the editor, and the recorded agent's frames after it, up to the editor's next request in
+// the same session.
 type exchange struct {
 	request transcript.Entry
 	frames  []sceneFrame
@@ -19,14 +19,13 @@ type exchange struct {
 
 type sceneFrame struct {
 	transcript.Entry
-	// answers are the agent's own requests that had been answered by then;
-	// cancelled says that the turn had been cancelled.
+	// answers are the agent's own requests that were answered before this frame. cancelled says that the turn was
+	// cancelled before it.
 	answers   []int
 	cancelled bool
 }
 
-// exchangesOf splits a recording by the requests of its editor: by method,
-// in order.
+// exchangesOf returns the exchanges of a recording by the method of the editor's request, in order.
 func exchangesOf(p Protocol, t *transcript.Transcript) map[string][]*exchange {
 	exchanges := map[string][]*exchange{}
 	open := map[int]*exchange{}       // by Seq of the request
@@ -62,8 +61,8 @@ func exchangesOf(p Protocol, t *transcript.Transcript) map[string][]*exchange {
 	return exchanges
 }
 
-// recordedAgent plays the agent of a recording: the editor's n-th request of a method
-// gets what that request got then.
+// recordedAgent plays the agent of a recording. The editor's n-th request with a method gets the frames that the n-th
+// recorded one got.
 type recordedAgent struct {
 	*serve.Conn
 	protocol  Protocol
@@ -117,8 +116,8 @@ func (p *recordedAgent) Received(e transcript.Entry) {
 	go p.play(list[n], e, cancelled)
 }
 
-// uncalled is how long the agent waits for a cancel that was in the recording
-// before it goes on without it: this editor may not want to cancel.
+// uncalled is how long the agent waits for a cancel that is in the recording. It then goes on, because this editor may
+// not want to cancel.
 const uncalled = time.Second
 
 func (p *recordedAgent) play(s *exchange, live transcript.Entry, cancelled <-chan struct{}) {
@@ -167,7 +166,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// named is a recorded frame with the names of now. id, if any, replaces its own.
+// named returns a recorded frame with the names of the live session. id, if not "", replaces the frame's own.
 func (p *recordedAgent) named(raw []byte, id wire.ID) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()

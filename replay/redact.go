@@ -15,29 +15,26 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Redaction says what must not reach the disk. The zero value takes out what
-// looks like a secret by itself.
+// Redaction says which data must not reach the disk. The zero value removes values that look like secrets.
 type Redaction struct {
 	// Protocol says which frames may hold text.
 	Protocol Protocol
-	// Env is the environment ("NAME=value") whose secret values are taken out
-	// wherever they stand: those of variables with a name such as *_API_KEY.
+	// Env is an environment ("NAME=value"). The values of its secret variables, such as *_API_KEY, are removed
+	// wherever they are.
 	Env []string
-	// Patterns are further secrets; of one with a group only the group.
+	// Patterns are further secrets; of a pattern with a group, only the group.
 	Patterns []*regexp.Regexp
-	// KeepText leaves prompts, messages, file contents and output as they are,
-	// secrets in them too. MaskText takes them out as a whole.
+	// KeepText leaves prompts, messages, file contents and output unchanged, with any secrets in them. MaskText
+	// replaces them as a whole.
 	KeepText, MaskText bool
 }
 
-// mark begins each placeholder; what follows is a number that stands for the
-// same secret throughout a recording.
+// mark begins each placeholder. The number after it identifies the secret throughout a recording.
 const mark = secret.Mark + "-"
 
-// Func returns what to give to transcript.Options.Redact. A secret gets the
-// same placeholder wherever it stands in one recording, so that what was equal
-// stays equal. What is cut in two by messages of its own, such as a key that a
-// model streams letter by letter, cannot be found: MaskText is for that.
+// Func returns a function for transcript.Options.Redact. A secret has the same placeholder everywhere in one
+// recording, so that equal texts stay equal. An unknown secret that is split over several messages, such as a key that
+// a model streams letter by letter, is not found: use MaskText for that.
 func (r Redaction) Func() func(transcript.Entry) transcript.Entry {
 	d := &redactor{Redaction: r, known: secret.New(r.Env...), numbers: map[string]int{}, names: map[string]bool{},
 		begun: map[string]string{}}
@@ -64,7 +61,7 @@ type redactor struct {
 	paths   []string
 }
 
-// mostNames bounds how many keys are remembered.
+// mostNames is how many keys are remembered.
 const mostNames = 4096
 
 func (d *redactor) secretKey(name string) bool {
@@ -87,7 +84,7 @@ func (d *redactor) placeholder(secret string) string {
 	return fmt.Sprintf("%s%d", mark, n)
 }
 
-// entry is one entry without its secrets.
+// entry returns an entry without its secrets.
 func (d *redactor) entry(e transcript.Entry) transcript.Entry {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -97,7 +94,7 @@ func (d *redactor) entry(e transcript.Entry) transcript.Entry {
 		d.writer = fmt.Sprint(e.Conn, e.Source, e.Session)
 	}
 	d.suspect = d.looks(e.Raw) || d.begun[d.writer+" text"] != "" || d.texts && len(d.begun) > 0
-	// What stands in a frame without a secret has none.
+	// If the whole frame has no secret, a text that is copied from it has none.
 	clear := func(s string) bool {
 		return !d.suspect && e.Frame() && !strings.Contains(s, `\`) && bytes.Contains(e.Raw, []byte(s))
 	}
@@ -138,12 +135,12 @@ func (d *redactor) mayHoldText(e transcript.Entry) bool {
 	return e.Frame() && d.Protocol.HasText(e) || e.Source == transcript.Model || e.Source == transcript.Terminal
 }
 
-// looks reports whether a secret may stand in bytes as it is.
+// looks reports whether a secret may be in b unescaped.
 func (d *redactor) looks(b []byte) bool {
 	return len(d.Patterns) > 0 || secret.Hint(b) || secret.Hinted(b) || d.known.Has(b)
 }
 
-// isText reports whether a value is such a text.
+// isText reports whether a value is the text of a user or a model.
 func (d *redactor) isText(at place) bool {
 	if !d.texts {
 		return false
@@ -155,8 +152,8 @@ func (d *redactor) isText(at place) bool {
 	return at.within("rawInput", "rawOutput", "body")
 }
 
-// harmless reports that a value need not be looked at: what may be a secret by
-// itself has been looked for in the whole text, and only escapes hide it there.
+// harmless reports whether a value need not be examined: the whole text was searched for secrets already, and only
+// escapes could hide one.
 func (d *redactor) harmless(at place, v wire.Value) bool {
 	if d.suspect || d.texts && d.isText(at) || d.MaskText && d.texts || d.secretKey(at.key()) || d.sensitive(at) {
 		return false
@@ -165,7 +162,7 @@ func (d *redactor) harmless(at place, v wire.Value) bool {
 	return plain || v.Kind() == wire.Number
 }
 
-// change decides about one value.
+// change returns the replacement of one value, and whether it is replaced.
 func (d *redactor) change(at place, v wire.Value, text string) (string, bool) {
 	if v.Kind() == wire.Number {
 		if d.known.Has([]byte(text)) {
@@ -203,13 +200,13 @@ func (d *redactor) changed(at place, text string) (string, bool) {
 	return serve.Quote(text), true
 }
 
-// sensitive places are those where keys are handed over: what an MCP server or
-// a terminal gets, what authenticates, command lines.
+// sensitive reports whether a value is at a place where keys are passed: to an MCP server or a terminal, for
+// authentication, in command lines.
 func (d *redactor) sensitive(at place) bool {
 	return at.within("env", "headers", "_meta", "args", "command", "credentials", "Args")
 }
 
-// text is a text without the secrets in it.
+// text returns a text without secrets.
 func (d *redactor) text(s string) string {
 	if s == "" {
 		return s
@@ -217,7 +214,7 @@ func (d *redactor) text(s string) string {
 	return string(secret.Assigned(d.bytes([]byte(s)), d.placeholder))
 }
 
-// bytes takes secrets out of any bytes; b itself if there are none.
+// bytes returns b without secrets, b itself if there are none.
 func (d *redactor) bytes(b []byte) []byte {
 	b = secret.Shapes(d.known.Known(b, d.placeholder), d.placeholder)
 	b = secret.Named(b, d.placeholder)
@@ -230,8 +227,8 @@ func (d *redactor) bytes(b []byte) []byte {
 	return b
 }
 
-// cut masks the end of a piece of text that begins a known secret, and in the next
-// piece of the same writer what goes on with it.
+// cut masks the end of a piece of text that begins a known secret, and the continuation of that secret in the same
+// writer's next piece.
 func (d *redactor) cut(writer string, b []byte) []byte {
 	b, rest := d.known.Piece(b, d.begun[writer])
 	delete(d.begun, writer)
@@ -241,8 +238,8 @@ func (d *redactor) cut(writer string, b []byte) []byte {
 	return b
 }
 
-// random reports whether a text looks drawn at random: long, of one word, with
-// digits and letters, and with more than three bits of entropy a character.
+// random reports whether a text looks random: long, one word, with digits and letters, and with more than 3.3 bits of
+// entropy per character.
 func random(s string) bool {
 	if len(s) < 20 || strings.ContainsAny(s, " \t\n/\\{}:") {
 		return false

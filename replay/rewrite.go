@@ -13,11 +13,11 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// place is where in a JSON text a value stands: the keys that lead to it, from
-// the outside in. Items of an array have the key of the array.
+// place is the position of a value in a JSON text: the keys that lead to it, outermost first. Items of an array have
+// the key of the array.
 type place []string
 
-// key is the innermost key; "" at the top.
+// key returns the innermost key; "" at the top.
 func (p place) key() string {
 	if len(p) == 0 {
 		return ""
@@ -25,18 +25,17 @@ func (p place) key() string {
 	return p[len(p)-1]
 }
 
-// within reports whether one of the keys is on the way.
+// within reports whether one of the keys leads to the value.
 func (p place) within(keys ...string) bool {
 	return slices.ContainsFunc(p, func(key string) bool { return slices.Contains(keys, key) })
 }
 
-// rewriter replaces values inside a JSON text and leaves every other byte as it
-// is.
+// rewriter replaces values inside a JSON text and leaves every other byte unchanged.
 type rewriter struct {
-	// change returns the JSON text that replaces a string or number, and
-	// whether it does. text is the decoded string, or the number as written.
+	// change returns the JSON text that replaces a string or number, and whether it is replaced. text is the decoded
+	// string, or the number as written.
 	change func(at place, v wire.Value, text string) (string, bool)
-	// skip, if set, reports that a value stays as it is, before it is decoded.
+	// skip, if set, reports whether a value stays unchanged. It is called before the value is decoded.
 	skip func(at place, v wire.Value) bool
 
 	at  place
@@ -45,7 +44,7 @@ type rewriter struct {
 	end int // what of raw is in out
 }
 
-// rewrite returns raw itself if nothing changes.
+// rewrite returns the rewritten text, raw itself if nothing changes.
 func (r *rewriter) rewrite(raw []byte, root wire.Value) []byte {
 	r.raw, r.end, r.out, r.at = raw, 0, r.out[:0], r.at[:0]
 	r.walk(root)
@@ -81,17 +80,15 @@ func (r *rewriter) walk(v wire.Value) {
 	}
 }
 
-// piecewise is a recorded text in the pieces in which it came.
+// piecewise matches a recorded text that is written as the list of its pieces.
 var piecewise = lazy.Regexp(`(?m)^(.*\b(?:text|thinking|refusal|raw): )(\[".*"\])$`)
 
-// Relocate returns a model's script with other directories: pairs of what stands
-// there and what takes its place.
+// Relocate returns a model's script with other directories. directories are pairs of the old and the new one.
 func Relocate(script []byte, directories ...[2]string) []byte {
 	return newBinding(directories).script(script)
 }
 
-// script is a model's script with the directories of now, also where one was
-// cut in two by the pieces of an answer.
+// script returns a model's script with the live directories, also where the pieces of an answer cut one in two.
 func (b *binding) script(script []byte) []byte {
 	text := piecewise().ReplaceAllStringFunc(string(script), func(line string) string {
 		m := piecewise().FindStringSubmatch(line)
@@ -104,7 +101,7 @@ func (b *binding) script(script []byte) []byte {
 	return []byte(b.text(text))
 }
 
-// pieces joins the pieces in which a directory stands, if it was cut in two.
+// pieces joins the pieces between which a directory was cut.
 func (b *binding) pieces(pieces []string) []string {
 	whole := strings.Join(pieces, "")
 	var out []string
@@ -119,7 +116,7 @@ func (b *binding) pieces(pieces []string) []string {
 	return out
 }
 
-// inside reports whether a place in a text is in the middle of a directory.
+// inside reports whether the offset at is in the middle of a directory.
 func (b *binding) inside(text string, at int) bool {
 	for _, p := range b.paths {
 		from := max(at-len(p[0])+1, 0)
@@ -130,8 +127,8 @@ func (b *binding) inside(text string, at int) bool {
 	return false
 }
 
-// binding knows what names of the recording are called now. Terminal ids and
-// the ids of our own requests are the editor's, and stay as they were.
+// binding maps names in the recording to the live ones. It leaves terminal ids and the ids of our own requests
+// unchanged, because the editor chooses them.
 type binding struct {
 	names map[string]string // ids of sessions, tool calls, messages
 	paths [][2]string       // directories, the longest first
@@ -156,7 +153,7 @@ func (b *binding) reversed() *binding {
 	return r
 }
 
-// text is a string of the recording as it is called now.
+// text returns a string of the recording with the live names.
 func (b *binding) text(s string) string {
 	if now, ok := b.names[s]; ok {
 		return now
@@ -167,8 +164,7 @@ func (b *binding) text(s string) string {
 	return s
 }
 
-// ReplacePath replaces a directory where it stands as a path, and not as the
-// beginning of a longer name.
+// ReplacePath replaces a directory where it is a whole path, not the beginning of a longer name.
 func ReplacePath(s, from, to string) string {
 	if !strings.Contains(s, from) {
 		return s
@@ -193,8 +189,7 @@ func isNamePart(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
 }
 
-// frame is a recorded frame with everything in it called as it is now. id, if
-// any, replaces the frame's own id.
+// frame returns a recorded frame with the live names. id, if not "", replaces the frame's own id.
 func (b *binding) frame(raw []byte, id wire.ID) []byte {
 	v, err := wire.Parse(raw)
 	if err != nil {

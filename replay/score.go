@@ -13,35 +13,35 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Mode says how closely the recorded order binds a replay.
+// Mode says how strictly a replay follows the recorded order.
 type Mode string
 
 const (
-	// Ordered keeps the recorded order within each session: an act waits for
-	// what its session had seen when it happened.
+	// Ordered keeps the recorded order within each session: an act waits for the frames that had come in its session
+	// before it.
 	Ordered Mode = "ordered"
 	// Strict keeps the recorded order of everything.
 	Strict Mode = "strict"
-	// Lenient keeps only what an act cannot do without: the answer it rests on,
-	// the request it answers, a turn that has begun to show something.
+	// Lenient keeps only what an act needs: the answer that it depends on, the request that it answers, a turn that
+	// has begun to show something.
 	Lenient Mode = "lenient"
 )
 
 // act is one thing that the recorded editor did.
 type act struct {
 	entry transcript.Entry
-	// lane is the session it belongs to; "" is the connection.
+	// lane is the session of the act; "" is the connection.
 	lane string
-	// answers is the Seq of the agent's request that it answers; 0 if none.
+	// answers is the Seq of the agent's request that the act answers; 0 if none.
 	answers int
-	// behind are the requests about the same thing that came before the answer.
+	// behind are the requests with the same topic that came before the answer.
 	behind []*asked
-	// needs is how often things must have happened before, by their key.
+	// needs is how many times frames must have come before the act, by their key.
 	needs map[string]int
-	// pause is how long after the entry before it the act came.
+	// pause is the time from the entry before the act to the act.
 	pause time.Duration
 
-	// beside is what it does if it sends no frame, what is to what.
+	// beside is the kind of the act if it sends no frame; what is its object.
 	beside beside
 	what   string
 
@@ -51,8 +51,8 @@ type act struct {
 	skipped string    // why it was not done
 }
 
-// score is a recording made ready to be played: what the editor did on one
-// connection, what each act waited for, and what the agent did in all.
+// score is a recording prepared for playing: the editor's acts on one connection, what each act waited for, and
+// everything that the agent did.
 type score struct {
 	acts     []*act
 	requests []*asked            // of the agent
@@ -61,7 +61,7 @@ type score struct {
 	conn     int
 }
 
-// asked is a request of the recorded agent, with its answer.
+// asked is a request of the recorded agent, and its answer.
 type asked struct {
 	entry  transcript.Entry
 	about  string
@@ -70,12 +70,12 @@ type asked struct {
 	live   int    // Seq of the live request that took its place; 0: none did
 }
 
-// tally counts an agent's frames. Its keys mean the same in a recording and in
-// a replay of it: sessions and requests go by their recorded names.
+// tally counts an agent's frames. Its keys are the same for a recording and for a replay of it, because they use the
+// recorded names of sessions and requests.
 type tally struct {
 	protocol Protocol
-	// queues says that a turn may end in another way than with the response to its prompt:
-	// then a prompt that is sent meanwhile waits for its end.
+	// queues says that a turn may end in another way than with the response to its prompt. A prompt that is sent
+	// during a turn then waits for the turn's end.
 	queues  bool
 	running map[string]int   // the Seq of the prompt whose turn it is, by session
 	waiting map[string][]int // prompts that wait for that, by session
@@ -100,7 +100,7 @@ func newTally(p Protocol) *tally {
 		latest:  map[string]string{}, over: map[string]bool{}, prompt: map[int]string{}}
 }
 
-// enter begins a phase of a session: a turn, the time after a turn, a load.
+// enter starts a phase of a session: a turn, the time after a turn, or a load.
 func (t *tally) enter(session, phase string) {
 	t.phases[session], t.latest[session] = phase, ""
 }
@@ -109,7 +109,7 @@ func (t *tally) turnKey(session string) string {
 	return fmt.Sprintf("turn %d of %s", t.turns[session], session)
 }
 
-// current is the turn a session is in, or was in last; "" before the first.
+// current returns the current or last turn of a session; "" before the first.
 func (t *tally) current(session string) string {
 	if t.turns[session] == 0 {
 		return ""
@@ -117,7 +117,7 @@ func (t *tally) current(session string) string {
 	return t.turnKey(session)
 }
 
-// sent notes a request of the editor, as it is recorded.
+// sent counts a request of the editor, in its recorded form.
 func (t *tally) sent(session string, e transcript.Entry) {
 	_, prompt := t.protocol.Prompt(e)
 	if prompt && t.queues && t.running[session] > 0 {
@@ -135,14 +135,14 @@ func (t *tally) loadKey(session string) string {
 	return fmt.Sprintf("load %d of %s", t.loads[session], session)
 }
 
-// begin begins the turn of the recorded prompt seq.
+// begin starts the turn of the recorded prompt seq.
 func (t *tally) begin(session string, seq int) {
 	t.turns[session]++
 	t.prompt[seq], t.running[session] = t.turnKey(session), seq
 	t.enter(session, t.turnKey(session))
 }
 
-// opens returns what a frame opens in a session, "" if it does not or did before.
+// opens returns the item that a frame opens in a session, "" if it opens none or opened it before.
 func (t *tally) opens(session string, e transcript.Entry) string {
 	item := t.protocol.Facts(e).Item
 	key := session + " " + item
@@ -159,11 +159,11 @@ const strayKey = "a response to no request"
 // responseKey is the key of the response to the recorded request seq.
 func responseKey(seq int) string { return fmt.Sprintf("the response to #%d", seq) }
 
-// endKey is the key of what completes the recorded request seq, other than its response.
+// endKey is the key of a frame that completes the recorded request seq, other than its response.
 func endKey(seq int) string { return fmt.Sprintf("the end of #%d", seq) }
 
-// answered notes the response to the recorded request seq. It is the end of a turn, unless
-// the protocol has another one for that.
+// answered counts the response to the recorded request seq. The response ends a turn, unless the protocol has another
+// frame for that.
 func (t *tally) answered(seq int, e transcript.Entry) {
 	t.counts[responseKey(seq)]++
 	if session, ok := t.loading[seq]; ok && e.JSON().Get("error").Exists() {
@@ -174,8 +174,7 @@ func (t *tally) answered(seq int, e transcript.Entry) {
 	}
 }
 
-// refused notes that the load of a session came to nothing: what came meanwhile, if anything
-// did, was of the turn that goes on.
+// refused records that the load of a session failed. Frames that came meanwhile belong to the turn that goes on.
 func (t *tally) refused(session string) {
 	t.over[t.loadKey(session)] = true
 	if t.running[session] > 0 && t.phases[session] == t.loadKey(session) {
@@ -183,14 +182,14 @@ func (t *tally) refused(session string) {
 	}
 }
 
-// completed notes what completes the recorded request seq, other than its response.
+// completed counts a frame that completes the recorded request seq, other than its response.
 func (t *tally) completed(seq int) {
 	t.counts[endKey(seq)]++
 	t.end(seq)
 }
 
-// end ends the turn of the recorded request seq, if it is a prompt. Of those that wait, the
-// ones that were answered meanwhile were part of it.
+// end ends the turn of the recorded request seq, if it is a prompt. Waiting prompts that were answered meanwhile were
+// part of that turn.
 func (t *tally) end(seq int) {
 	for session, list := range t.waiting {
 		t.waiting[session] = slices.DeleteFunc(list, func(n int) bool { return n == seq })
@@ -216,8 +215,8 @@ func (t *tally) end(seq int) {
 	}
 }
 
-// came notes a request or notification of the agent in a session. A text counts
-// by its chunks, and as one message however it was cut.
+// came counts a request or notification of the agent in a session. A text counts by its chunks, and also as one
+// message however it was cut.
 func (t *tally) came(session string, e transcript.Entry) {
 	t.counts[t.key(session, e)]++
 	if f := t.protocol.Facts(e); f.Shows != "" && !f.State {
@@ -242,7 +241,7 @@ func (t *tally) key(session string, e transcript.Entry) string {
 	return what + " in " + t.phases[session]
 }
 
-// newScore reads the part of a recording that belongs to one connection.
+// newScore reads one connection of a recording.
 func newScore(p Protocol, t *transcript.Transcript, gates []fakellm.RecordedGate, conn int, mode Mode) *score {
 	r := &scoring{score: &score{conn: conn, items: map[string][]string{}}, protocol: p, gates: gates, mode: mode,
 		count: newTally(p), open: map[int]*asked{}, state: map[string]bool{}, chunk: map[string]bool{},
@@ -274,7 +273,7 @@ func newScore(p Protocol, t *transcript.Transcript, gates []fakellm.RecordedGate
 	return r.score
 }
 
-// scoring is a score while its recording is read.
+// scoring is a score under construction, while its recording is read.
 type scoring struct {
 	*score
 	protocol Protocol
@@ -333,7 +332,7 @@ func (r *scoring) agent(e transcript.Entry) {
 	}
 }
 
-// editor makes an act of a frame of the editor.
+// editor adds an act for a frame of the editor.
 func (r *scoring) editor(e transcript.Entry) {
 	a := &act{entry: e, lane: r.protocol.Facts(e).Lane}
 	if q := r.open[e.Ref]; q != nil && e.Kind == transcript.Response && e.Ref > 0 {
@@ -346,7 +345,7 @@ func (r *scoring) editor(e transcript.Entry) {
 	}
 }
 
-// alike are the requests so far that are about the same as one.
+// alike returns the requests so far that have the same topic as q and came after it.
 func (s *score) alike(q *asked) (alike []*asked) {
 	return lists.Where(s.requests, func(other *asked) bool {
 		return other.about == q.about && q.about != "" && other.entry.Seq > q.entry.Seq
@@ -385,7 +384,7 @@ func (a *act) wait(mode Mode, count *tally, owner map[string]string, state, chun
 	}
 }
 
-// reach makes the act wait for the model to be held where it was held then.
+// reach makes the act wait for the model to reach the gates at which it was held in the recording.
 func (a *act) reach(gates []fakellm.RecordedGate) {
 	for _, g := range gates {
 		mine := g.Session == a.lane || g.Session == "" || a.lane == ""
@@ -395,11 +394,11 @@ func (a *act) reach(gates []fakellm.RecordedGate) {
 	}
 }
 
-// isEndKey tells the keys of what a request of the editor gets: its response, and what else
+// isEndKey reports whether a key is that of the response to a request of the editor, or of another frame that
 // completes it.
 func isEndKey(key string) bool {
 	return strings.HasPrefix(key, "the response to ") || strings.HasPrefix(key, "the end of ")
 }
 
-// completes reports whether a frame completes a request, and is not its response.
+// completes reports whether a frame completes a request without being its response.
 func completes(e transcript.Entry) bool { return e.Kind == transcript.Notification && e.Ref > 0 }

@@ -13,30 +13,28 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Replay is one replay of one recording, with a verdict.
+// Replay is one replay of a recording, with a verdict.
 type Replay struct {
 	Player
-	// ID and File name it in results.
+	// ID and File name the replay in results.
 	ID, File string
-	// Log takes what happens.
+	// Log receives the entries of the replay.
 	Log *transcript.Transcript
-	// Golden is what the replay is compared with: its options mask what is
-	// volatile. Want returns the text wanted, once the recording is played; nil compares
-	// with nothing.
+	// Golden has the options of the compared texts, such as what they mask. Want returns the wanted text, after the
+	// recording was played; nil compares nothing.
 	Golden golden.Options
 	Want   func() string
-	// altered are left out of both texts: what the agent was not given is not its difference.
+	// altered frames are left out of both texts, because the agent did not get them as recorded.
 	altered []Altered
-	// AsRecorded makes findings that the recording has too known: what counts
-	// is what is new.
+	// AsRecorded marks findings that the recording has too as known, so that only new ones count.
 	AsRecorded bool
 	Judge      Judge
-	// Beside is the folder that the recorded workspace lay in, and the one in its place;
-	// empty if nobody need know them.
+	// Beside is the folder that contained the recorded workspace, and the one that replaces it; empty if it does not
+	// matter.
 	Beside [2]string
 }
 
-// Against is the canonical text of the recording, for Want.
+// Against returns the canonical text of the recording, for Want.
 func (r *Replay) Against() string {
 	o := Masked(r.Judge.Protocol, r.Recording, r.Golden)
 	o.Root = r.Beside[0]
@@ -44,14 +42,14 @@ func (r *Replay) Against() string {
 	return newBinding(r.Renamed).text(text)
 }
 
-// Text is the canonical text of what happened in the replay.
+// Text returns the canonical text of the replay.
 func (r *Replay) Text() string {
 	o := r.Golden
 	o.Work, o.Home, o.Root = r.Work, r.Home, r.Beside[1]
 	return r.Judge.Text.Render(r.kept(r.Log, func(a Altered) int { return a.Sent }), o)
 }
 
-// kept are the frames of a transcript without those that were altered.
+// kept yields the frames of a transcript, except those that were altered.
 func (r *Replay) kept(t *transcript.Transcript, seq func(Altered) int) iter.Seq[transcript.Entry] {
 	return func(yield func(transcript.Entry) bool) {
 		for e := range Frames(t) {
@@ -63,8 +61,7 @@ func (r *Replay) kept(t *transcript.Transcript, seq func(Altered) int) iter.Seq[
 	}
 }
 
-// Run plays the recording and judges the agent: by the rules, and by how it
-// differs from what is wanted.
+// Run plays the recording and judges the agent: by the rules, and by the difference from the wanted text.
 func (r *Replay) Run(ctx context.Context) (res results.Result) {
 	began := time.Now()
 	res = results.Result{ID: r.ID, File: r.File, Verdict: results.Pass, Started: began}
@@ -112,9 +109,8 @@ func (r *Replay) Run(ctx context.Context) (res results.Result) {
 	return res
 }
 
-// brokenOff reports whether a recording stops before the end of what it recorded, as after
-// a crash: in the middle of a line, or with an agent of which no end was noted. What the
-// agent does after that is no difference.
+// brokenOff reports whether a recording ends early, for example after a crash: in the middle of a line, or while its
+// agent was running. What the agent does after that point is no difference.
 func brokenOff(t *transcript.Transcript) bool {
 	running := false
 	for e := range t.All() {
@@ -129,7 +125,7 @@ func brokenOff(t *transcript.Transcript) bool {
 	return running || t.Torn()
 }
 
-// forgive marks the findings that the recording has too.
+// forgive marks the findings that the recording has too as known.
 func (r *Replay) forgive(res *results.Result) {
 	then := map[[2]string]bool{}
 	for _, f := range r.Judge.Check(r.ID, r.Recording).Findings {
@@ -145,8 +141,7 @@ func (r *Replay) forgive(res *results.Result) {
 	res.Known = all && (res.Verdict == results.Fail || res.Verdict == results.Inconclusive)
 }
 
-// withoutTurn takes the pass from the replay of a recording that holds no turn: the agent had nothing
-// to show.
+// withoutTurn makes a pass inconclusive if the recording contains no turn, because the agent had nothing to show.
 func (r *Replay) withoutTurn(res *results.Result) {
 	for e := range r.Recording.All() {
 		if _, ok := r.Judge.Protocol.Prompt(e); ok {
@@ -159,8 +154,7 @@ func (r *Replay) withoutTurn(res *results.Result) {
 	}
 }
 
-// Acts reports whether a recording has anything that an editor did: a frame, or an end that
-// it gave the agent.
+// Acts reports whether a recording contains an act of the editor: a frame, the end of the agent's input, or a signal.
 func Acts(t *transcript.Transcript) bool {
 	return lists.Any(t.All(), func(e transcript.Entry) bool {
 		return e.Source == transcript.Editor || e.Kind == transcript.StdinClosed || e.Kind == transcript.Signalled

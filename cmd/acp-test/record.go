@@ -87,7 +87,7 @@ func recordCommand(h *host) *cobra.Command {
 	return c
 }
 
-// check returns an error that names the flag or the word which does not fit the others.
+// check returns an error if a flag or a word does not fit the other flags.
 func (o *recording) check(c *cobra.Command, args []string) error {
 	if o.ring == "" && o.install.in != "" {
 		o.ring = defaultRing
@@ -119,8 +119,7 @@ func (o *recording) check(c *cobra.Command, args []string) error {
 }
 
 func (h *host) record(o *recording, argv []string) (err error) {
-	// All signals are the agent's. A broken pipe is an error to pass on, and
-	// not the end of this process.
+	// All signals go to the agent. A broken pipe is returned as an error, and does not end this process.
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, append(passedOn(), syscall.SIGPIPE)...)
 	defer signal.Stop(signals)
@@ -175,7 +174,7 @@ func (h *host) record(o *recording, argv []string) (err error) {
 		gone, release = h.inRing(o, &proxy, file)
 	}
 	before := log.Len()
-	// Not the command's context: a signal is for the agent, which may live on.
+	// This is not the command's context, because a signal goes to the agent, which may survive it.
 	exit, err := proxy.Run(context.Background())
 	ran = log.Len() > before+1 // beside the note of where it is made
 	told()
@@ -189,8 +188,8 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	return ended(exit.Code)
 }
 
-// recordingLog makes the transcript of a recording, which is written before anything is passed on,
-// and returns the name of its file.
+// recordingLog returns the transcript of a recording and the name of its file. Each entry is written before its frame
+// is passed on.
 func (h *host) recordingLog(o *recording, of protocol, agent string) (*transcript.Transcript, string, error) {
 	redaction := replay.Redaction{Protocol: of.recordings, Env: h.env, KeepText: o.keepText, MaskText: o.maskText}
 	for _, p := range o.redact {
@@ -216,7 +215,7 @@ func (h *host) recordingLog(o *recording, of protocol, agent string) (*transcrip
 	return log, file, err
 }
 
-// reserve makes the empty file of a recording, which others may not read.
+// reserve creates the empty file of a recording, which only the user may read.
 func reserve(out, agent string) (string, error) {
 	info, err := os.Stat(out)
 	if err == nil && info.IsDir() || strings.HasSuffix(out, "/") {
@@ -241,7 +240,7 @@ func reserve(out, agent string) (string, error) {
 	}
 }
 
-// live is where findings go.
+// live returns the writer for findings, nil if to is "".
 func (h *host) live(to string) (io.Writer, error) {
 	switch to {
 	case "":
@@ -256,11 +255,11 @@ func (h *host) live(to string) (io.Writer, error) {
 	return c, nil
 }
 
-// provider is a variable that holds a base URL, with the wire format behind it, the path that belongs to
-// the variable's value and the vendor's address.
+// provider is an environment variable for a base URL, with the wire format of that URL, the path that belongs to the
+// variable's value, and the vendor's default address.
 type provider struct{ variable, wire, path, vendor string }
 
-// providers are those that agents know by a variable.
+// providers returns the variables by which agents find their providers.
 func providers() []provider {
 	return []provider{
 		{"OPENAI_BASE_URL", fakellm.OpenAIChat, "/v1", "https://api.openai.com"},
@@ -270,7 +269,7 @@ func providers() []provider {
 	}
 }
 
-// upstreams is where requests of the model go on to.
+// upstreams returns the addresses to which the agent's model requests are passed on.
 func (h *host) upstreams(url string, log *transcript.Transcript) fakellm.RecordConfig {
 	c := fakellm.RecordConfig{Transcript: log, Transport: wayOut()}
 	if url != "environment" {
@@ -287,8 +286,8 @@ func (h *host) upstreams(url string, log *transcript.Transcript) fakellm.RecordC
 	return c
 }
 
-// pointed is the environment with the base URLs of all providers at url, each
-// once: which of two of a name counts is up to the agent's runtime.
+// pointed returns env with the base URLs of all providers at url. Each variable is in it once, because runtimes differ
+// in which of two equal names they use.
 func pointed(env []string, url string) []string {
 	values := map[string]string{}
 	for _, p := range providers() {
@@ -297,17 +296,16 @@ func pointed(env []string, url string) []string {
 	return replaced(env, values)
 }
 
-// notAsked is the code of the note in a recording whose agent asked no model through it.
+// notAsked is the code of the note in a recording whose agent asked no model through the recorder.
 const notAsked = "model-not-asked"
 
-// tell says a thing to the user of the editor, and in the recording.
+// tell prints a message to the user of the editor, and logs it in the recording.
 func (h *host) tell(log *transcript.Transcript, code, text string) {
 	fmt.Fprintf(h.err, "acp-test: %s\n", text)
 	log.Event(0, transcript.Note, transcript.Noted, "", map[string]any{"code": code, "text": text})
 }
 
-// tellVendors says which requests go to a vendor, since the environment names no other
-// address.
+// tellVendors tells the user which requests go to a vendor, because the environment has no other address for them.
 func (h *host) tellVendors(log *transcript.Transcript) {
 	var unset []string
 	for _, p := range providers() {
@@ -321,8 +319,8 @@ func (h *host) tellVendors(log *transcript.Transcript) {
 	}
 }
 
-// watchModel watches whether the model is asked. The function that it returns says at the
-// end that it never was, if the editor prompted.
+// watchModel watches for requests to the model. The returned function, called at the end, warns if there were none
+// although the editor prompted.
 func (h *host) watchModel(log *transcript.Transcript) (end func()) {
 	var prompted, asked atomic.Bool
 	p := recordings.V1()
@@ -347,15 +345,15 @@ func (h *host) watchModel(log *transcript.Transcript) (end func()) {
 	}
 }
 
-// neverAsked reports whether a recording says that its agent asked no model through it.
+// neverAsked reports whether a recording notes that its agent asked no model through the recorder.
 func neverAsked(t *transcript.Transcript) bool {
 	return lists.Any(t.All(), func(e transcript.Entry) bool {
 		return e.Kind == transcript.Noted && e.JSON().Get("code").Is(notAsked)
 	})
 }
 
-// recordWeb records what clients and a server say to each other, until it is interrupted. An AG-UI endpoint has no
-// WebSockets, so that the scheme of the URL can say that its protocol is ACP.
+// recordWeb records the traffic between clients and a server until it is interrupted. A URL with the scheme ws is ACP,
+// because an AG-UI endpoint has no WebSockets.
 func (h *host) recordWeb(ctx context.Context, o *recording) (err error) {
 	usual, at := agui.Name, o.url
 	if socket, ok := strings.CutPrefix(at, "ws"); ok {
@@ -397,7 +395,7 @@ func (h *host) recordWeb(ctx context.Context, o *recording) (err error) {
 	return nil
 }
 
-// serveHTTP serves programs of this machine until the context ends. What is still being sent then is of no use.
+// serveHTTP serves programs on this machine until the context ends. It does not wait for open requests then.
 func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: loopback.Guard(handler), ReadHeaderTimeout: 30 * time.Second}
 	defer context.AfterFunc(ctx, func() { server.Close() })()

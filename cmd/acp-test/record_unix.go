@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// passedOn are the signals that a proxy passes on to the agent.
+// passedOn returns the signals that a proxy passes on to the agent.
 func passedOn() []os.Signal {
 	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
 }
 
-// endBy ends this process as the agent ended: by a signal. It returns the
-// status a shell would show where that signal does not end it.
+// endBy ends this process by the signal that ended the agent. If the signal does not end it, endBy returns the status
+// that a shell would report.
 func endBy(name string) error {
 	s := unix.SignalNum(name)
 	if s == 0 {

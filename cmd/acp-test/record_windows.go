@@ -2,8 +2,8 @@ package main
 
 import "os"
 
-// passedOn are the signals that a proxy passes on to the agent.
+// passedOn returns the signals that a proxy passes on to the agent.
 func passedOn() []os.Signal { return []os.Signal{os.Interrupt} }
 
-// endBy stands for the end by a signal, which Windows does not have.
+// endBy returns exit status 1, because Windows has no end by a signal.
 func endBy(string) error { return status(1) }

@@ -102,8 +102,8 @@ func (h *host) reduce(c *cobra.Command, o *reducing) error {
 	return h.reduced(o, of, engine, made, began)
 }
 
-// toReduce is the scenario to begin with, its protocol, and the rule that the agent broke
-// in the recording, "" if it broke none or the file is a scenario.
+// toReduce returns the scenario to begin with, its protocol, and the rule that the agent broke in the recording. The
+// rule is "" if it broke none or the file is a scenario.
 func (h *host) toReduce(o *reducing, file string) (of protocol, text []byte, cause string, err error) {
 	if strings.HasSuffix(file, ".txtar") {
 		if of, err = o.speaks(h); err == nil {
@@ -151,7 +151,7 @@ func (h *host) toReduce(o *reducing, file string) (of protocol, text []byte, cau
 	return of, text, cause, nil
 }
 
-// reduced writes the result, and says what it is.
+// reduced writes the result and prints a summary.
 func (h *host) reduced(o *reducing, of protocol, e *scenarios.Engine, made sweep.Reduced, began time.Time) error {
 	finding := findingOf(made)
 	again := []string{"acp-test", "run", o.to}
@@ -192,7 +192,7 @@ func (h *host) reduced(o *reducing, of protocol, e *scenarios.Engine, made sweep
 	return nil
 }
 
-// findingOf is what a result shows.
+// findingOf returns the finding that a result reproduces.
 func findingOf(made sweep.Reduced) results.Finding {
 	shows := func(f results.Finding) bool { return f.Rule == made.Cause }
 	if f, ok := lists.Find(made.Result.Findings, shows); ok {
@@ -210,7 +210,7 @@ func findingOf(made sweep.Reduced) results.Finding {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// issue is a text for a bug report.
+// issue returns a text for a bug report.
 func (h *host) issue(o *reducing, of protocol, made sweep.Reduced, f results.Finding, scenario []byte,
 	run string) ([]byte, error) {
 	var b bytes.Buffer

@@ -72,7 +72,7 @@ func refagentCommand(h *host) *cobra.Command {
 	return c
 }
 
-// referenceAgent serves until the input, or the command, ends.
+// referenceAgent serves until the input ends or the command is interrupted.
 func (h *host) referenceAgent(c *cobra.Command, a reference) error {
 	var ways []string // of the server
 	if a.listen != "" {
@@ -88,7 +88,7 @@ func (h *host) referenceAgent(c *cobra.Command, a reference) error {
 		if err != nil {
 			return err
 		}
-		// Its rules answer for the agent, as those of a fault may, and those of a liberty may not.
+		// A real agent's ways may override the rules of the reference agent, as a fault may; a liberty may not.
 		f, broken = faults.Fault{Mutation: guise.Mutation}, true
 		guise.Mutation = &mutation.Mutation{}
 		taken = append(taken, guise)
@@ -127,7 +127,7 @@ func (h *host) referenceAgent(c *cobra.Command, a reference) error {
 	return nil
 }
 
-// ways returns the fault and the liberties that are those of a server, and leaves those of an agent.
+// ways removes the fault and the liberties of a server from a and returns them. Those of an agent stay in a.
 func (a *reference) ways() (names []string) {
 	if f, ok := faults.Find(faults.Network, a.fault); ok {
 		names, a.fault = append(names, f.Name), ""
@@ -142,7 +142,7 @@ func (a *reference) ways() (names []string) {
 	return names
 }
 
-// guise is the liberty to have the name and the ways of a real agent.
+// guise returns the liberty to have the name and the behavior of a real agent.
 func (h *host) guise(name string) (liberties.Liberty, error) {
 	recording, err := h.guised(name)
 	if err != nil {
@@ -159,7 +159,7 @@ func (h *host) guise(name string) (liberties.Liberty, error) {
 	return one[0], nil
 }
 
-// guised is the recording of a real agent, by the name of its profile or of a file.
+// guised returns the recording of a real agent, by the name of its profile or of a file.
 func (h *host) guised(name string) (*transcript.Transcript, error) {
 	if in := obedient.Recording(name); in != nil {
 		return replay.Read(recordings.V1(), bytes.NewReader(in), nil)
@@ -172,10 +172,10 @@ func (h *host) guised(name string) (*transcript.Transcript, error) {
 	return t, err
 }
 
-// envTokens is the environment variable with the bearer tokens of a server, with commas between them.
+// envTokens is the environment variable with the bearer tokens of a server, separated by commas.
 const envTokens = "ACP_TEST_REFAGENT_TOKENS"
 
-// differs returns an error for a fault or a liberty that the protocol's reference agent has not.
+// differs returns an error for a fault or a liberty that the protocol's reference agent does not have.
 func differs(protocol, fault string, names []string) error {
 	lists := "acp-test refagent"
 	if protocol != faults.ACPv1 {

@@ -89,14 +89,14 @@ func replayCommand(h *host) *cobra.Command {
 	return c
 }
 
-// playing is a recording that is played once.
+// playing is one playback of a recording.
 type playing struct {
 	file, id       string
 	n              int // how often it was played before
 	recording, log *transcript.Transcript
 }
 
-// player plays a recording once. lacking is what the recording does not have, and how to give it.
+// player plays a recording once. lacking lists what the recording does not contain, and how the user can supply it.
 type player func(ctx context.Context, p playing) (res results.Result, lacking []string, err error)
 
 func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
@@ -145,7 +145,7 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 	return h.conclude(&run, o.reports, o.verbose, o.env...)
 }
 
-// replayOnce replays a recording once. Its transcript has a folder of its own below that of the run.
+// replayOnce replays a recording once. Its transcript goes into its own folder below the run's.
 func (h *host) replayOnce(ctx context.Context, o *options, run *results.Run, play player, file string,
 	n int) (res results.Result, lacking []string, err error) {
 	recording, _, err := h.recordingOf(file)
@@ -179,7 +179,7 @@ func (h *host) replayOnce(ctx context.Context, o *options, run *results.Run, pla
 	return res, lacking, err
 }
 
-// toAgent returns what plays recordings to an agent that is started for each.
+// toAgent returns a player that starts an agent for each recording and plays the recording to it.
 func (h *host) toAgent(ctx context.Context, o *options, r *replaying, of protocol) (results.Agent, player, error) {
 	var about results.Agent
 	if o.url != "" {
@@ -210,7 +210,7 @@ func (h *host) toAgent(ctx context.Context, o *options, r *replaying, of protoco
 		}, nil
 }
 
-// spoken is the protocol of recordings that are played to one agent.
+// spoken returns the protocol of recordings for one agent. Recordings of different protocols are an error.
 func (h *host) spoken(files []string) (of protocol, err error) {
 	for i, file := range files {
 		_, its, err := h.recordingOf(file)
@@ -227,7 +227,7 @@ func (h *host) spoken(files []string) (of protocol, err error) {
 	return of, nil
 }
 
-// oneReplay is one recording, played once to an agent in directories of its own.
+// oneReplay is one playback of a recording to an agent in its own directories.
 type oneReplay struct {
 	playing
 	*host
@@ -276,7 +276,7 @@ func (x *oneReplay) play(ctx context.Context) (res results.Result, lacking []str
 	return res, x.at.lacking, err
 }
 
-// playable returns why the recording cannot be replayed, nil if it can.
+// playable returns an error if the recording cannot be replayed.
 func (x *oneReplay) playable() error {
 	if !replay.Acts(x.recording) {
 		return fmt.Errorf("%s: nothing that an editor did is in it, so there is nothing to play", x.file)
@@ -317,7 +317,7 @@ func (x *oneReplay) prepare() error {
 	return nil
 }
 
-// start starts the agent of one connection.
+// start starts the agent for one connection.
 func (x *oneReplay) start(ctx context.Context, conn int) (*mockclient.Agent, error) {
 	c, err := x.profile.Process(x.at.box, []string{x.self, "keeper"})
 	if err != nil {
@@ -326,8 +326,7 @@ func (x *oneReplay) start(ctx context.Context, conn int) (*mockclient.Agent, err
 	return mockclient.Start(ctx, x.log, conn, c)
 }
 
-// toEndpoint returns what posts to an endpoint what front ends have posted in recordings, and judges
-// what comes.
+// toEndpoint returns a player that sends the recorded posts of front ends to an endpoint, and judges the answers.
 func (h *host) toEndpoint(_ context.Context, o *options, _ *replaying, of protocol) (results.Agent, player, error) {
 	about := results.Agent{Profile: "endpoint", Title: o.url}
 	if o.url == "" {
@@ -352,7 +351,7 @@ func (h *host) toEndpoint(_ context.Context, o *options, _ *replaying, of protoc
 	}, nil
 }
 
-// replayPosts posts what a recording has to a target. A proxy between makes the transcript.
+// replayPosts posts the recorded requests to a target, through a proxy that logs them.
 func replayPosts(ctx context.Context, target *url.URL, p playing) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -94,7 +94,7 @@ func (h *host) merge(files []string, out string, asked []string, quiet bool) err
 	return h.concluded(console, whole, asked)
 }
 
-// within reports whether a path is a folder or lies below it.
+// within reports whether a path is the folder itself or lies below it.
 func within(folder, name string) bool {
 	a, err1 := filepath.Abs(folder)
 	b, err2 := filepath.Abs(name)
@@ -103,8 +103,8 @@ func within(folder, name string) bool {
 		!strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// member returns name if it is a file, and the path of file in it if it is a folder. If the folder has no such
-// file, the error names another one that the user may mean.
+// member returns name if it is a file, and the path of file in it if it is a folder. If the folder has no such file,
+// the error names one that the user may mean.
 func member(name, file string) (string, error) {
 	if !exists(name, true) {
 		return name, nil
@@ -120,9 +120,8 @@ func member(name, file string) (string, error) {
 	return "", fmt.Errorf("%s: this folder holds no %s%s", folder, file, instead)
 }
 
-// readResults reads the results.json that a command line names, itself or by
-// its folder. Out becomes the folder it lies in now: artifacts are there, on
-// whatever machine it was written.
+// readResults reads the results.json at the path name, which may be its folder. It sets Out to the folder of the file,
+// where the artifacts are, whatever machine the file was written on.
 func readResults(name string) (results.Run, error) {
 	name, err := member(name, "results.json")
 	if err != nil {
@@ -141,8 +140,8 @@ func readResults(name string) (results.Run, error) {
 	return run, err
 }
 
-// collect copies the files of a part's scenarios, and says which are not there.
-// Their names come from a file, so both folders are roots that nothing escapes.
+// collect copies the files of a part's scenarios, and returns the names of those that do not exist. The names come
+// from a file, so collect opens both folders as roots that no name can escape.
 func collect(part results.Run, out string) (missing []string, err error) {
 	from, err := os.OpenRoot(part.Out)
 	if err != nil {
@@ -222,7 +221,7 @@ func formatList() string {
 	return strings.Join(lines, "\n")
 }
 
-// checkFormats says which of FORMAT[=FILE] is no format.
+// checkFormats returns an error if a value FORMAT[=FILE] has an unknown format, or if its FILE is a folder.
 func checkFormats(flag string, asked []string) error {
 	for _, r := range asked {
 		format, file, _ := strings.Cut(r, "=")

@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// repository is what a folder says of the agent in it.
+// repository is what the files of a folder tell about the agent in it.
 type repository struct {
 	Language string   // node, python, rust or go; "" if nothing says it
 	Name     string   // what the agent is called; "" if nothing says it
@@ -25,13 +25,13 @@ type repository struct {
 	CI string // the CI system, as ciFiles names it; "" if nothing says it
 }
 
-// Downloads are what a package manager fetches, and CI systems keep from run to run.
+// Downloads are the files that a package manager fetches, which CI systems keep from run to run.
 type Downloads struct {
 	Variable, Cache string // the variable that names their folder, and the folder
 	Lock            string // the file that says what they are
 }
 
-// languages are what CI files need of each, and what git leaves out.
+// languages hold, for each language, what CI files need and what git ignores.
 var languages = map[string]struct{ image, action, with, ignore string }{
 	"node":   {"node:22", "actions/setup-node@v4", "{node-version: 22}", "node_modules/\n"},
 	"python": {"python:3.13", "actions/setup-python@v5", `{python-version: "3.13"}`, ".venv/\n__pycache__/\n"},
@@ -39,7 +39,7 @@ var languages = map[string]struct{ image, action, with, ignore string }{
 	"go":     {"golang:1.26", "actions/setup-go@v5", "{go-version-file: go.mod}", ""},
 }
 
-// recipe is what a template of a CI file is filled with.
+// recipe holds the values for a template of a CI file.
 type recipe struct {
 	repository
 	source
@@ -56,7 +56,7 @@ func (r repository) recipe(from source) recipe {
 	return fill
 }
 
-// look reads what a repository says of itself. A file that cannot be read says nothing.
+// look reads the files of a repository. It ignores files that cannot be read.
 func look(dir string) repository {
 	r := repository{CI: ciOf(dir)}
 	for _, read := range []func(*repository, string){nodeOf, pythonOf, rustOf, goOf} {
@@ -67,7 +67,8 @@ func look(dir string) repository {
 	return r
 }
 
-// nodeOf reads package.json: the program that it installs, else its start script.
+// nodeOf reads package.json: the agent is the program that it installs, else its script acp or start, else its main
+// file.
 func nodeOf(r *repository, dir string) {
 	var p struct {
 		Name    string
@@ -122,7 +123,7 @@ func nodeOf(r *repository, dir string) {
 	}
 }
 
-// pythonOf reads pyproject.toml: the first of its scripts, else its module.
+// pythonOf reads pyproject.toml: the agent is the first of its scripts, else its module.
 func pythonOf(r *repository, dir string) {
 	var p struct {
 		Project struct {
@@ -152,7 +153,7 @@ func pythonOf(r *repository, dir string) {
 	}
 }
 
-// rustOf reads Cargo.toml: the first of its programs, else the package.
+// rustOf reads Cargo.toml: the agent is the first of its programs, else the package.
 func rustOf(r *repository, dir string) {
 	var p struct {
 		Package struct{ Name string }
@@ -174,7 +175,7 @@ func rustOf(r *repository, dir string) {
 	}
 }
 
-// goOf reads go.mod, and looks for the program: here, or the only one in cmd.
+// goOf reads go.mod. The agent is the program in the folder, else the only program in cmd.
 func goOf(r *repository, dir string) {
 	if !has(dir, "go.mod") {
 		return
@@ -193,7 +194,7 @@ func goOf(r *repository, dir string) {
 	}
 }
 
-// hosts are where a remote repository is, by a part of its URL.
+// hosts map parts of a remote repository's URL to CI systems.
 var hosts = []struct{ url, ci string }{
 	{"github.com", "github"}, {"gitlab", "gitlab"}, {"dev.azure.com", "azure"}, {"visualstudio.com", "azure"},
 	{"codeberg.org", "forgejo"}, {"forgejo", "forgejo"}, {"gitea", "forgejo"},
@@ -201,7 +202,7 @@ var hosts = []struct{ url, ci string }{
 
 var origins = lazy.Regexp(`(?m)^\s*url\s*=\s*(.+)$`)
 
-// ciOf is the CI system that a folder has files of, else that of the host of its origin.
+// ciOf returns the CI system whose files are in a folder, else that of its origin's host.
 func ciOf(dir string) string {
 	for _, has := range []struct{ file, ci string }{
 		{".github/workflows", "github"}, {".gitlab-ci.yml", "gitlab"}, {"Jenkinsfile", "jenkins"},

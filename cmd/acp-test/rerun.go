@@ -13,7 +13,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios"
 )
 
-// rerun makes the command that runs just one scenario of this run again.
+// rerun returns a function that returns the command for one scenario of this run.
 func rerun(c *cobra.Command) func(id string) string {
 	words := append([]string{"acp-test", c.Name()}, again(c)...)
 	given, agent := atDash(c, c.Flags().Args())
@@ -25,7 +25,7 @@ func rerun(c *cobra.Command) func(id string) string {
 	}
 }
 
-// rerunFile is the command line that runs a file as a sweep did.
+// rerunFile returns the command line that runs a file as a sweep did.
 func rerunFile(c *cobra.Command, engine *scenarios.Engine, file string) string {
 	words := append([]string{"acp-test", "run"}, again(c, "points", "actions", "max", "sessions", "again",
 		"confirm", "repro", "reuse", "suite", "baseline", "strict")...)
@@ -39,8 +39,7 @@ func rerunFile(c *cobra.Command, engine *scenarios.Engine, file string) string {
 	return quoted(spoken(words))
 }
 
-// again are the flags of a command line that another one needs to do the same, without
-// those that are not wanted.
+// again returns the flags that another command line needs to repeat this one, without the unwanted ones.
 func again(c *cobra.Command, unwanted ...string) (words []string) {
 	once := append(unwanted, "run", "tag", "jobs", "repeat", "until-fail", "fail-fast", "shard", "durations",
 		"out", "report", "verbose", "quiet", "update", "golden-required", "list", "baseline-write", "against", "watch",
@@ -68,7 +67,7 @@ func again(c *cobra.Command, unwanted ...string) (words []string) {
 
 var harmlessWord = lazy.Regexp(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// quoted is a command line for a POSIX shell.
+// quoted returns a command line for a POSIX shell.
 func quoted(words []string) string {
 	return strings.Join(lists.Map(words, func(w string) string {
 		if harmlessWord().MatchString(w) {
@@ -78,7 +77,7 @@ func quoted(words []string) string {
 	}), " ")
 }
 
-// atDash splits the words of a command line at --.
+// atDash splits the words of a command line at --, into the command's own and the agent's.
 func atDash(c *cobra.Command, args []string) (ours, agent []string) {
 	if dash := c.ArgsLenAtDash(); dash >= 0 {
 		return args[:dash], args[dash:]

@@ -20,8 +20,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// restored is what a recording shows of the surroundings of its agent, put back in
-// other directories.
+// restored is the environment of a recorded agent, restored in other directories.
 type restored struct {
 	recording *transcript.Transcript
 	box       agents.Sandbox
@@ -39,11 +38,11 @@ func (r *restored) Close() error {
 	return errors.Join(lists.Map(r.closers, io.Closer.Close)...)
 }
 
-// furnish makes the directories of a replay, with the files of the workspace: those of
-// a folder, if one is named, else those of the recording. Of a recording that is not
-// trusted, the agent gets nothing that it could start or contact.
+// furnish creates the directories of a replay, with the files of the workspace: those of the folder files, if it is
+// not "", else those of the recording. If the recording is not trusted, the agent gets nothing that it could start or
+// contact.
 func (h *host) furnish(root string, recording *transcript.Transcript, files string, trusted bool) (*restored, error) {
-	// Of the same name as that of a run: some agents show it, and their profiles mask it.
+	// The folder has the same name as a run's, because some agents show it and their profiles mask that name.
 	root, err := os.MkdirTemp(root, "acp-test-run-")
 	if err != nil {
 		return nil, err
@@ -66,7 +65,7 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 		return nil, errors.Join(err, r.Close())
 	}
 	work, home := replay.Directories(recordings.V1(), recording)
-	// What lies beside the workspace moves with it, but no folder of the system does.
+	// Files next to the workspace move with it, but folders of the system do not.
 	if beside := filepath.Dir(work); beside != home && strings.Count(beside, "/") > 1 {
 		r.beside = [2]string{beside, dirs.Root}
 		r.renamed = append(r.renamed, r.beside)
@@ -106,8 +105,8 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 	return r, nil
 }
 
-// serveMCP notes what the canaries of now are called in the place of those that the
-// recorded editor named.
+// serveMCP starts canaries in place of the recorded MCP servers that were canaries, and records their new names,
+// tokens and addresses.
 func (r *restored) serveMCP(trusted bool) error {
 	for _, s := range recordings.Servers(r.recording) {
 		switch {
@@ -129,7 +128,7 @@ func (r *restored) serveMCP(trusted bool) error {
 	return nil
 }
 
-// overHTTP returns the canary over http of a name.
+// overHTTP returns the HTTP canary of that name, and starts it if necessary.
 func (r *restored) overHTTP(name string) (*canary.Server, error) {
 	if r.web[name] == nil {
 		server, err := canary.Start(r.token())
@@ -142,17 +141,17 @@ func (r *restored) overHTTP(name string) (*canary.Server, error) {
 	return r.web[name], nil
 }
 
-// lack adds a sentence to those about what the recording lacks, once.
+// lack adds a sentence about something that the recording lacks, only once.
 func (r *restored) lack(format string, args ...any) {
 	what := printable.Line(fmt.Sprintf(format, args...), 300)
 	r.lacking = lists.With(r.lacking, what)
 }
 
-// token is what the canary of the recorded run answered with.
+// token returns the token with which the canary of the recorded run answered.
 func (r *restored) token() string { return canary.Token(r.recording.Header().Seed) }
 
-// serveModel starts the model of a replay: a script that is named, else what the
-// recording has of it, else the script beside the file.
+// serveModel starts the model of a replay: the script with the given name, else the recorded one, else the script next
+// to the file.
 func (r *restored) serveModel(job *replay.Player, script, file string, p *agents.Profile,
 	log *transcript.Transcript) error {
 	var src []byte

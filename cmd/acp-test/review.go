@@ -52,7 +52,7 @@ type change struct {
 	pieces []golden.Piece
 }
 
-// cause is the words that change, wherever they stand.
+// cause returns the changed words, wherever they are, as a key for alike changes.
 func (c change) cause() string {
 	var b strings.Builder
 	for _, p := range c.pieces {
@@ -124,10 +124,11 @@ func (h *host) review(name, dir string, accept []string) error {
 	return nil
 }
 
-// goldensOf is the folder of a run's goldens in a store.
+// goldensOf returns the folder of a run's goldens in a store.
 func goldensOf(run results.Run) string { return cmp.Or(run.Agent.Goldens, run.Agent.Profile) }
 
-// changesOf are the goldens that a run would change, and the scenarios that are left out.
+// changesOf returns the goldens that a run would change, and the scenarios that are left out because something else
+// failed in them.
 func changesOf(run results.Run, store golden.Store) (changes []change, left []string, err error) {
 	texts := canonicalTexts(run)
 	if slices.ContainsFunc(run.Results, func(r results.Result) bool {
@@ -222,8 +223,8 @@ func (h *host) decide(changes []change, decided []rune) {
 	}
 }
 
-// showChange shows a change word by word, with a line around it, and returns which change
-// the same words, itself among them.
+// showChange prints a change word by word, with one line of context, and returns the indexes of all changes of the
+// same words, including itself.
 func (h *host) showChange(changes []change, at int) (alike []int) {
 	c, out := changes[at], h.style(h.out)
 	for i, other := range changes {
@@ -260,7 +261,7 @@ func (h *host) showChange(changes []change, at int) (alike []int) {
 	return alike
 }
 
-// marked puts marks around each line of a text.
+// marked puts from and to around each line of a text.
 func marked(text, from, to string, paint func(string) string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

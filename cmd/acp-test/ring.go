@@ -50,8 +50,8 @@ func parseRing(text string) (r ring, err error) {
 	return r, nil
 }
 
-// recordings is where installed recorders write: HOME/.local/state/acp-test/recordings, or the same below
-// XDG_STATE_HOME.
+// recordings returns the folder of installed recorders: HOME/.local/state/acp-test/recordings, or acp-test/recordings
+// below XDG_STATE_HOME.
 func (h *host) recordings() string {
 	state, _ := h.getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
@@ -63,7 +63,7 @@ func (h *host) recordings() string {
 
 var dated = lazy.Regexp(`^\d{4}(-\d\d){2}T\d\d(-\d\d){2}-.*\.jsonl$`)
 
-// recorded lists the recordings of a folder that have a date for a name, the newest first.
+// recorded returns the recordings of a folder whose names begin with a date, newest first.
 func recorded(dir string) ([]os.FileInfo, error) {
 	list, err := os.ReadDir(dir)
 	var all []os.FileInfo
@@ -78,8 +78,9 @@ func recorded(dir string) ([]os.FileInfo, error) {
 	return all, err
 }
 
-// trim removes the oldest recordings of a folder until it is in bounds, and shortens those that are longer than half
-// of the size. The newest one stays, and so do those that are being written, which have a lock in the folder writers.
+// trim removes the oldest recordings of a folder until it is within the limits, and shortens those that are longer
+// than half of the size. It keeps the newest one, and those that are being written, which have a lock in the folder
+// writers.
 func (r ring) trim(dir, writers string) error {
 	all, err := recorded(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,8 +112,9 @@ func (r ring) trim(dir, writers string) error {
 // prompted matches the beginning of the line of a prompt.
 var prompted = lazy.Regexp(`(?m)^[^\n]{0,99}"from":"editor","kind":"request",[^\n]{0,999}"method":"session/prompt"`)
 
-// shorten takes turns out of a recording, so that it has at most size bytes. It keeps what came before the first
-// prompt, and the last turns. A line that is no entry stands for the gap, and the rules conclude nothing from one.
+// shorten removes turns from a recording, so that it has at most size bytes. It keeps the part before the first
+// prompt, and the last turns. It marks the gap with a line that is no entry, so that the rules conclude nothing from
+// the gap.
 func shorten(file string, info os.FileInfo, size int64) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -141,8 +143,8 @@ func shorten(file string, info os.FileInfo, size int64) error {
 		os.Chtimes(file, info.ModTime(), info.ModTime()))
 }
 
-// inRing makes a new recording one of a ring, and looks for trouble in it. ended is to be called when the
-// agent has ended, release when the recording is closed.
+// inRing adds a new recording to a ring, and watches it for trouble. The caller calls ended when the agent has ended,
+// and release when the recording is closed.
 func (h *host) inRing(o *recording, proxy *replay.Proxy, file string) (ended func(transport.Exit), release func()) {
 	bounds, _ := parseRing(o.ring) // which was read before
 	lock := flock.New(lockOf(file))
@@ -165,11 +167,11 @@ func (h *host) inRing(o *recording, proxy *replay.Proxy, file string) (ended fun
 	}
 }
 
-// lockOf is the file that is locked while a recording is written.
+// lockOf returns the file that is locked while a recording is written.
 func lockOf(recording string) string { return recording + ".lock" }
 
-// keepRecording links a recording into the folder kept next to it, which has bounds of its own, and returns the link.
-// Another recording of that name is an error.
+// keepRecording links a recording into the folder kept next to it, which has its own limits, and returns the link. It
+// returns an error if another recording has that name there.
 func keepRecording(file string) (string, error) {
 	kept := filepath.Join(filepath.Dir(file), "kept", filepath.Base(file))
 	err := os.MkdirAll(filepath.Dir(kept), 0o700)
@@ -185,7 +187,7 @@ func keepRecording(file string) (string, error) {
 	return kept, err
 }
 
-// trouble keeps a recording when the first thing goes wrong, and says why and where.
+// trouble keeps a recording at the first problem, and tells the user why and where.
 type trouble struct {
 	file    string
 	err     io.Writer
@@ -207,7 +209,7 @@ func (t *trouble) is(format string, args ...any) {
 	})
 }
 
-// sees looks for the agent's error responses. It may run under the lock of the transcript.
+// sees reports error responses of the agent. It may run under the lock of the transcript.
 func (t *trouble) sees(e transcript.Entry) {
 	if e.Source != transcript.Agent || e.Kind != transcript.Response {
 		return
@@ -223,7 +225,7 @@ func (t *trouble) found(f rules.Finding) {
 	}
 }
 
-// ended looks at how the agent ended, unless the editor sent a signal.
+// ended reports a failure in how the agent ended, unless the editor sent a signal.
 func (t *trouble) ended(exit transport.Exit) {
 	if failure := exit.Failure(); failure != "" && len(t.signals) == 0 {
 		t.is("the agent %s", failure)

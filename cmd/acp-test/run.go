@@ -71,8 +71,7 @@ type chosenRun struct {
 	durations map[string]time.Duration
 }
 
-// choose selects the scenarios of a run. If files is not nil, it keeps only those whose file is
-// in it.
+// choose returns the scenarios of a run. If files is not nil, it keeps only scenarios whose file is in it.
 func (h *host) choose(o *options, files map[string]bool) (x chosenRun, err error) {
 	if x.selection, err = o.selection(h); err != nil {
 		return x, err
@@ -98,7 +97,7 @@ func (h *host) choose(o *options, files map[string]bool) (x chosenRun, err error
 	return x, nil
 }
 
-// listed prints the scenarios that were chosen.
+// listed prints the chosen scenarios.
 func (h *host) listed(list []*scenarios.Scenario) error {
 	for _, s := range list {
 		h.say("%-32s %s\n", s.ID, s.Title)
@@ -106,7 +105,7 @@ func (h *host) listed(list []*scenarios.Scenario) error {
 	return nil
 }
 
-// once runs the chosen scenarios, or those of them that lie in some files.
+// once runs the chosen scenarios, or if files is not nil, those of them that are in files.
 func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	chosen, err := h.choose(o, files)
 	switch {
@@ -142,7 +141,7 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	return h.play(c, o, engine, chosen, before)
 }
 
-// ready makes sure that the agent can be started, and runs the set-up of its profile.
+// ready returns an error if the agent cannot be started, and runs the set-up step of its profile.
 func (h *host) ready(ctx context.Context, engine *scenarios.Engine) error {
 	if _, err := engine.Profile.Locate(h.sandbox()); err != nil {
 		return err
@@ -155,7 +154,7 @@ func (h *host) ready(ctx context.Context, engine *scenarios.Engine) error {
 	return engine.Prepare(ctx)
 }
 
-// play runs what was chosen, and reports it.
+// play runs the chosen scenarios and writes the reports.
 func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chosen chosenRun, before *earlier) error {
 	console := h.console(o, len(chosen.mine)*max(o.repeat, 1))
 	defer console.Close()
@@ -221,30 +220,31 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	return cmp.Or(err, ended(run.Exit))
 }
 
-// plainTurn is the scenario that shows first whether an agent takes a prompt and reaches its model.
+// plainTurn is the scenario that shows earliest whether an agent takes a prompt and reaches its model.
 const plainTurn = "prompt-turn/text"
 
-// wantsMore reports whether a scenario may need a login or a model: all do but those that end with initialize.
+// wantsMore reports whether a scenario may need a login or a model: all do, except those of the suite initialize
+// without a model.
 func wantsMore(s *scenarios.Scenario) bool { return s.Suite != "initialize" || s.Model != nil }
 
-// unable ends a run that cannot begin: reports say why, and so does the error.
+// unable ends a run that cannot begin. It returns the reason, and writes it into the reports.
 func (h *host) unable(e *scenarios.Engine, o *options, why error) error {
 	run := e.NewRun()
 	run.Strict, run.Verdict, run.Exit, run.Notes = o.strict, results.Error, 2, []string{why.Error()}
 	return errors.Join(why, h.writeReports(run, e.Out, o.reports))
 }
 
-// newRun begins the results of a run without an engine. The caller sets its Protocol.
+// newRun returns an empty run without an engine. The caller sets its Protocol.
 func (h *host) newRun(a results.Agent) results.Run {
 	return verdict.NewRun("", tool(), h.commandLine(), a)
 }
 
-// commandLine is what the user typed, to type it again.
+// commandLine returns the command line as the user would type it again.
 func (h *host) commandLine() string {
 	return h.secrets().Text(quoted(spoken(append([]string{"acp-test"}, h.args...))))
 }
 
-// engine wires what runs the scenarios.
+// engine returns the engine that runs the scenarios.
 func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenarios.Engine, error) {
 	if chosen.of.Protocol == nil {
 		chosen.of = acpV1()
@@ -271,7 +271,7 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 		Update: o.update, GoldenRequired: o.goldenRequired, Known: known,
 		Seed: o.seed, Severity: o.severity, Timeout: o.timeout, StepTimeout: o.stepTimeout,
 		Debug: o.debug, Keep: o.keep, NoTrap: o.noTrap, Isolate: o.isolate,
-		// The reference agent starts faster than a process can be shared.
+		// The reference agent starts faster than a shared process is found.
 		Share:      !o.fresh && (p.Name != chosen.of.reference || c.Flags().Changed("fresh")),
 		Unfiltered: chosen.whole,
 	}
@@ -303,7 +303,7 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 	return e, nil
 }
 
-// confine tells the engine what an isolated agent may read, and what isolation can do here.
+// confine sets what an isolated agent may read, and how far isolation works on this machine.
 func (h *host) confine(o *options, e *scenarios.Engine) error {
 	for _, path := range o.isolateRead {
 		path, err := filepath.Abs(path)
@@ -323,7 +323,7 @@ func (h *host) confine(o *options, e *scenarios.Engine) error {
 	return nil
 }
 
-// goldensOf tells the engine where the goldens of its agent are.
+// goldensOf sets where the engine finds the goldens of its agent.
 func (o *options) goldensOf(e *scenarios.Engine, chosen selection) error {
 	switch {
 	case len(o.liberties) > 0: // what a golden shows is the agent without them
@@ -356,7 +356,7 @@ func inProtocols(list []agents.KnownFailure) error {
 	return nil
 }
 
-// waitForDebugger lets a user attach to an agent before anything happens.
+// waitForDebugger returns a function that waits for Enter, so that the user can attach to an agent first.
 func (h *host) waitForDebugger() func(id string, pid int) {
 	var mu sync.Mutex
 	in := bufio.NewReader(h.in)
@@ -378,7 +378,7 @@ func (h *host) console(o *options, total int) *reports.Console {
 	})
 }
 
-// width is how many columns a terminal has; 0 if w is none.
+// width returns the number of columns of the terminal w; 0 if w is no terminal.
 func width(w io.Writer) int {
 	if f, ok := w.(*os.File); ok {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
@@ -388,7 +388,7 @@ func width(w io.Writer) int {
 	return 0
 }
 
-// takeLiberties starts the reference agent with liberties.
+// takeLiberties makes the engine start the reference agent with the liberties of --liberty.
 func (o *options) takeLiberties(e *scenarios.Engine, of protocol) error {
 	a := reference{liberties: o.liberties}
 	if e.Profile.URL != "" {
@@ -412,8 +412,8 @@ func (o *options) takeLiberties(e *scenarios.Engine, of protocol) error {
 	return nil
 }
 
-// conformanceLinger is how long conformance listens for late messages of
-// agents other than the reference, unless --linger says otherwise.
+// conformanceLinger is how long conformance listens for late messages by default. The reference agent does not need
+// it.
 const conformanceLinger = 2 * time.Second
 
 func conformanceCommand(h *host) *cobra.Command {

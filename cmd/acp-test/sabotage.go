@@ -17,7 +17,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// sabotageFlag is a mutation by its name; "" plays none.
+// sabotageFlag is a mutation by its name; "" is none.
 type sabotageFlag struct {
 	name string
 	*sabotage.Saboteur
@@ -41,7 +41,7 @@ func (f *sabotageFlag) find() error {
 	return nil
 }
 
-// through has a run of an engine sabotaged. It compares no goldens then: each would show the change.
+// through makes an engine's runs use the mutation. They then compare no goldens, because each would show the change.
 func (f *sabotageFlag) through(e *scenarios.Engine) error {
 	switch err := f.find(); {
 	case err != nil || f.Saboteur == nil:
@@ -56,7 +56,7 @@ func (f *sabotageFlag) through(e *scenarios.Engine) error {
 	return nil
 }
 
-// conclude says in the results what became of the mutation. What never came about judges nothing.
+// conclude adds a note on the effect of the mutation. If it changed nothing, a passing run becomes inconclusive.
 func (f *sabotageFlag) conclude(run *results.Run) {
 	if f.Saboteur == nil {
 		return
@@ -74,7 +74,7 @@ func (f *sabotageFlag) conclude(run *results.Run) {
 		printable.Plural(connections, "connection", "connections"), wrongWith(f.Mutation)))
 }
 
-// wrongWith says which requirement a mutation breaks, or that it is legal.
+// wrongWith returns which requirement a mutation breaks, or that it is legal.
 func wrongWith(m sabotage.Mutation) string {
 	switch {
 	case m.Legal:
@@ -85,7 +85,7 @@ func wrongWith(m sabotage.Mutation) string {
 	return "the specification says nothing of it, but users are hurt"
 }
 
-// sabotaged is checkedSession for a log that is changed before it is judged. The mutation has been found.
+// sabotaged is checkedSession for a log that the mutation changes first. find must have been called.
 func (h *host) sabotaged(f *sabotageFlag, name string, in io.Reader, severity string) (results.Result,
 	*transcript.Transcript, protocol, error) {
 	if f.Saboteur == nil {
@@ -107,7 +107,7 @@ func (h *host) sabotaged(f *sabotageFlag, name string, in io.Reader, severity st
 	return of.judge(severity).Check(name, t), t, of, nil
 }
 
-// sabotagePage lists the mutations.
+// sabotagePage returns the page of the mutations.
 func sabotagePage() string {
 	return page("sabotage") + lists.Text(sabotage.All(), func(m sabotage.Mutation) string {
 		breaks := m.Breaks
@@ -121,7 +121,7 @@ func sabotagePage() string {
 	})
 }
 
-// sabotageHelp is the list for help.
+// sabotageHelp returns the list of mutations for help.
 func sabotageHelp() string {
 	width := 0
 	for _, name := range sabotage.Names() {

@@ -11,14 +11,14 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// secrets knows the values of the variables of this environment, and of more ("K=V"),
-// whose names say that they are secret.
+// secrets returns a finder for the values of variables whose names mark them as secret, in this environment and in
+// more ("K=V").
 func (h *host) secrets(more ...string) *secret.Finder {
 	return secret.New(h.secretive(more)...)
 }
 
-// secretive is this environment and more variables ("K=V"), without those whose value is a word
-// of ours, such as the name of a scenario: without it no report could be read.
+// secretive returns this environment and more variables ("K=V"). It leaves out variables whose value is one of our own
+// words, such as the name of a scenario: hiding that word would make reports unreadable.
 func (h *host) secretive(more []string) []string {
 	names, _ := fs.Glob(acpV1().Suites, "*/*.txtar") // the pattern is valid
 	ours := map[string]bool{}
@@ -33,14 +33,13 @@ func (h *host) secretive(more []string) []string {
 	})
 }
 
-// redactor makes what takes secrets out of the entries of a transcript.
+// redactor returns a function that removes secrets from the entries of a transcript.
 func (h *host) redactor(of protocol, more ...string) func(transcript.Entry) transcript.Entry {
 	return replay.Redaction{Protocol: of.recordings, Env: h.secretive(more)}.Func()
 }
 
-// spoken is a command line to be shown, and to be typed again: the value of a secret
-// variable is not in it, but the name, as --pass-env has it, nor that of a flag or
-// parameter whose name says that it is secret.
+// spoken returns a command line for showing and typing again, without secrets. --env with a secret variable becomes
+// --pass-env with its name.
 func spoken(words []string) []string {
 	out := slices.Clone(words)
 	for i, w := range out {

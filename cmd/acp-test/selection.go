@@ -22,13 +22,13 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// selection is what a command line chose to run.
+// selection is the set of scenarios that a command line chose to run.
 type selection struct {
 	list    []*scenarios.Scenario
 	shipped bool // suites of this program are among them
 	whole   bool // nothing of a collection was left out
 	of      protocol
-	// elsewhere are the ids of scenarios that were left out, since they are about another binding.
+	// elsewhere are the ids of scenarios that were left out because they need another binding.
 	elsewhere []string
 }
 
@@ -81,8 +81,8 @@ func (o *options) selection(h *host) (selection, error) {
 	return s, errors.New("there are no scenarios")
 }
 
-// reached leaves out the scenarios of suites that need another binding than the agent's, unless the command
-// line names suites or scenarios, or no others are left. An agent that cannot be found leaves out none.
+// reached leaves out the scenarios of suites that need another binding than the agent's. It leaves out none if the
+// command line names suites or scenarios, if no others would remain, or if the agent cannot be found.
 func (s *selection) reached(h *host, o *options) {
 	silent := *h
 	silent.err = io.Discard // the engine says it
@@ -99,13 +99,13 @@ func (s *selection) reached(h *host, o *options) {
 	}
 }
 
-// over counts the scenarios of all suites that apply to agents reached by a binding.
+// over returns how many scenarios of all suites apply to agents that are reached over a binding.
 func (p protocol) over(binding string) (int, error) {
 	all, err := p.Shipped()
 	return lists.Count(all, func(x *scenarios.Scenario) bool { return x.Elsewhere(binding) == "" }), err
 }
 
-// filters are the flags that narrow the choice, as they were typed.
+// filters returns the flags that narrow the choice, as they were typed.
 func (o *choice) filters() string {
 	s := ""
 	if o.match != "" {
@@ -140,8 +140,8 @@ func (s *choice) those(list []*scenarios.Scenario) ([]*scenarios.Scenario, error
 	}), nil
 }
 
-// tagged reports whether a scenario with these tags is wanted: it has one of
-// the wanted tags, if there are any, and none of those with a !.
+// tagged reports whether the tags of a scenario are wanted: they include one of the wanted tags, if there are any, and
+// none of those with a !.
 func tagged(tags, wanted []string) bool {
 	any, need := false, false
 	for _, w := range wanted {
@@ -157,9 +157,8 @@ func tagged(tags, wanted []string) bool {
 	return any || !need
 }
 
-// complete reports whether a golden of the store that no selected scenario has
-// is without a scenario at all. Goldens of suites and of scenarios on disk may
-// lie in one folder; those of the other kind say nothing.
+// complete reports whether a golden without a selected scenario is stale. Suites and scenarios on disk may keep their
+// goldens in one folder, so a golden of the kind that was not selected does not count.
 func (s selection) complete(store *golden.Store, agent string) bool {
 	if !s.whole || store == nil {
 		return false
@@ -178,8 +177,8 @@ func (s selection) complete(store *golden.Store, agent string) bool {
 	return true
 }
 
-// shard reads --shard I/N, or else what the CI system says of parallel jobs;
-// nil runs everything. from names where it was found.
+// shard returns the part of --shard I/N, or else of the CI system's variables for parallel jobs; nil runs everything.
+// from names the flag or variable.
 func (h *host) shard(flag string) (s *results.Shard, from string, err error) {
 	if flag != "" {
 		var i, n int
@@ -220,8 +219,7 @@ func (h *host) shard(flag string) (s *results.Shard, from string, err error) {
 	return nil, "", nil
 }
 
-// readDurations reads how long scenarios take: "ID SECONDS" a line, as the
-// report format durations writes it.
+// readDurations reads the durations of scenarios, one "ID SECONDS" a line, as the report format durations writes them.
 func readDurations(file string) (map[string]time.Duration, error) {
 	if file == "" {
 		return nil, nil
@@ -248,8 +246,8 @@ func readDurations(file string) (map[string]time.Duration, error) {
 	return found, nil
 }
 
-// narrowed says which of the chosen scenarios --failed and --since leave, and which of
-// them failed in the run whose results lie in --out: those are run first.
+// narrowed says which of the chosen scenarios --failed and --since keep. failed are those that failed in the run whose
+// results are in --out; they run first.
 type narrowed struct {
 	failed map[string]bool
 	since  bool
@@ -284,7 +282,7 @@ func (h *host) narrow(o *options) (*narrowed, error) {
 	return n, nil
 }
 
-// from takes what is not wanted out of a selection.
+// from removes the scenarios that are not kept from a selection.
 func (n *narrowed) from(h *host, s *selection) {
 	all := len(s.list)
 	s.list = slices.DeleteFunc(s.list, func(x *scenarios.Scenario) bool {
@@ -293,7 +291,7 @@ func (n *narrowed) from(h *host, s *selection) {
 	s.whole = s.whole && len(s.list) == all
 }
 
-// nothing says why nothing is left to run.
+// nothing returns why no scenario is left to run.
 func (n *narrowed) nothing(o *options) string {
 	failed := "nothing failed in " + o.out
 	if len(n.failed) > 0 {
@@ -305,7 +303,7 @@ func (n *narrowed) nothing(o *options) string {
 	return failed
 }
 
-// few names the first three of a set.
+// few returns the first three names of a set, and how many more there are.
 func few(set map[string]bool) string {
 	names := slices.Sorted(maps.Keys(set))
 	if len(names) <= 3 {
@@ -314,8 +312,8 @@ func few(set map[string]bool) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
 }
 
-// changedSince lists the files, by their absolute names, that changed since a run whose
-// results are in a folder, or since a commit that git knows. New files count.
+// changedSince returns the files, by their absolute names, that changed since the run in a folder, or since a commit
+// that git knows. It includes new files.
 func (h *host) changedSince(ref string) (map[string]bool, error) {
 	if info, err := os.Stat(h.absolute(ref)); err == nil && info.IsDir() {
 		run, err := readResults(h.absolute(ref))
@@ -346,7 +344,7 @@ func (h *host) changedSince(ref string) (map[string]bool, error) {
 	return files, nil
 }
 
-// git runs git in a folder.
+// git runs git in a folder and returns its output.
 func (h *host) git(dir string, words ...string) ([]byte, error) {
 	c := exec.Command("git", words...)
 	c.Dir, c.Env = dir, h.env
@@ -360,8 +358,8 @@ func (h *host) git(dir string, words ...string) ([]byte, error) {
 	return text, nil
 }
 
-// savedAfter lists the files below the working directory, without hidden folders, that were
-// saved after a moment.
+// savedAfter returns the files below the working directory that were saved after a moment. It skips hidden folders and
+// node_modules.
 func (h *host) savedAfter(moment time.Time) map[string]bool {
 	files := map[string]bool{}
 	_ = filepath.WalkDir(h.cwd, func(name string, d fs.DirEntry, err error) error {

@@ -84,7 +84,7 @@ func serveCommand(h *host) *cobra.Command {
 	return c
 }
 
-// servesWeb reports whether serve plays an agent whose protocol exists over HTTP alone, as AG-UI does.
+// servesWeb reports whether serve plays an agent of a protocol that has only HTTP, such as AG-UI.
 func (h *host) servesWeb(args []string) (bool, error) {
 	if len(args) > 0 {
 		side, err := h.agentSide(args[0])
@@ -94,7 +94,7 @@ func (h *host) servesWeb(args []string) (bool, error) {
 	return of.front != nil, err
 }
 
-// overNetwork waits for an editor that comes over HTTP or by a WebSocket, and serves it as one on pipes.
+// overNetwork waits for an editor that connects over HTTP or WebSocket, and serves it like an editor on pipes.
 func (h *host) overNetwork(ctx context.Context, at string, run func(*host) error) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -117,7 +117,7 @@ func (h *host) serve(ctx context.Context, name string, o *serving) (err error) {
 	terminated := make(chan os.Signal, 4)
 	signal.Notify(terminated, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(terminated)
-	// An editor that is gone is the end of output, not of this process.
+	// If the editor is gone, output fails, but this process goes on.
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 
@@ -159,7 +159,7 @@ func (h *host) serve(ctx context.Context, name string, o *serving) (err error) {
 	}
 	home, _ := h.getenv("HOME")
 	listed := replay.List(context.Background(), log, of.recordings, workspace.Manifest{Home: home}, workspace.Brief)
-	// Not the command's context: it ends with SIGTERM, which a script may ignore.
+	// This is not the command's context, which ends with SIGTERM: a script may ignore that.
 	code := server.Serve(context.Background())
 	listed()
 	if err := log.Close(); err != nil {
@@ -171,7 +171,7 @@ func (h *host) serve(ctx context.Context, name string, o *serving) (err error) {
 	return cmp.Or(err, ended(code))
 }
 
-// judgeEditor judges who was served, and writes the reports.
+// judgeEditor judges the editor that was served, and writes the reports.
 func (h *host) judgeEditor(side agentSide, log *transcript.Transcript, file string, o *serving) error {
 	of := side.of
 	var account *replay.Account
@@ -201,14 +201,14 @@ func (h *host) judgeEditor(side agentSide, log *transcript.Transcript, file stri
 		name = cmp.Or(name, strings.TrimSuffix(file, ".jsonl")+"."+usual)
 		var b bytes.Buffer
 		if err = errors.Join(err, reports.Write(inspected(run.Protocol), format, run, &b)); b.Len() > 0 {
-			// A test that waits for the file finds the whole of it.
+			// The file is replaced as a whole, so that a test that waits for it never reads half of it.
 			err = errors.Join(err, os.MkdirAll(filepath.Dir(name), 0o755), replaceFile(name, b.Bytes(), 0o644))
 		}
 	}
 	return cmp.Or(err, ended(run.Exit))
 }
 
-// unnamed is an editor, or a front end, that does not say who it is.
+// unnamed returns a name for an editor, or a front end, that does not give one.
 func (p protocol) unnamed() string {
 	if p.front != nil {
 		return "front end"
@@ -247,7 +247,7 @@ type agentSide struct {
 	name, id  string // as it was asked for, and of the scenario
 }
 
-// agentSide returns what a name on a command line stands for.
+// agentSide returns the script or recording that a name on the command line stands for.
 func (h *host) agentSide(name string) (agentSide, error) {
 	if _, err := os.Stat(name); err != nil {
 		of, s, err := h.agentScenario(name)
@@ -274,9 +274,8 @@ func (h *host) agentSide(name string) (agentSide, error) {
 	return agentSide{of: of, recording: recording, id: strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))}, err
 }
 
-// agentScenario is an agent-side scenario in this program, by its id or the
-// beginning of its name: of the protocol that --protocol names, else of the first that
-// has one of that name.
+// agentScenario returns an agent-side scenario in this program, by its id or the beginning of its name. It takes the
+// protocol that --protocol names, else the first one with such a scenario.
 func (h *host) agentScenario(name string) (protocol, *scenarios.Scenario, error) {
 	var names []string
 	for _, of := range protocols() {

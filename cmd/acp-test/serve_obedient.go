@@ -25,8 +25,7 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// serveObedient serves an agent that does what prompts say: the reference agent, with a model
-// that obeys them.
+// serveObedient serves the reference agent with a model that obeys the commands in prompts.
 func (h *host) serveObedient(ctx context.Context, o *serving) error {
 	of, err := protocolNamed(cmp.Or(h.protocol, protocols()[0].Name))
 	if err != nil {
@@ -87,7 +86,7 @@ func (h *host) serveObedient(ctx context.Context, o *serving) error {
 // obedientAgent serves one editor on stdin and stdout.
 func (h *host) obedientAgent(ctx context.Context, _ *serving, log *transcript.Transcript, agent transport.Command,
 	judge replay.Judge) (transport.Exit, error) {
-	// SIGPIPE is caught: an editor that is gone is only the end of output.
+	// SIGPIPE is caught: if the editor is gone, only output ends.
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, append(passedOn(), syscall.SIGPIPE)...)
 	defer signal.Stop(signals)
@@ -96,7 +95,7 @@ func (h *host) obedientAgent(ctx context.Context, _ *serving, log *transcript.Tr
 	return proxy.Run(ctx)
 }
 
-// obedientEndpoint serves front ends until it is interrupted, or told to die.
+// obedientEndpoint serves front ends until it is interrupted, or a prompt tells it to die.
 func (h *host) obedientEndpoint(ctx context.Context, o *serving, log *transcript.Transcript, agent transport.Command,
 	_ replay.Judge) (transport.Exit, error) {
 	front, err := net.Listen("tcp", o.listen)

@@ -48,7 +48,7 @@ func showCommand(h *host) *cobra.Command {
 	return c
 }
 
-// canonicalText prints the canonical text of a recording, which is surveyed while it is read.
+// canonicalText prints the canonical text of a recording. It surveys the entries while it reads them.
 func (h *host) canonicalText(name string, exact bool) error {
 	var text golden.Renderer
 	t, of, err := h.openRecording(name, func(in io.Reader) (*transcript.Transcript, protocol, error) {
@@ -70,7 +70,7 @@ func (h *host) canonicalText(name string, exact bool) error {
 	return err
 }
 
-// page writes a transcript as the report of a run that it alone makes up.
+// page writes the report of a run that consists only of this transcript.
 func (h *host) page(name string, t *transcript.Transcript, of protocol, out string) (err error) {
 	dir, err := os.MkdirTemp("", "acp-test-show-")
 	if err != nil {
@@ -133,7 +133,7 @@ func headline(h transcript.Header) string {
 	return strings.Join(parts, ", ")
 }
 
-// someArgs allows any number of arguments but none.
+// someArgs requires at least one argument.
 func someArgs(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -143,7 +143,7 @@ func someArgs(what string) cobra.PositionalArgs {
 	}
 }
 
-// exactArgs is cobra.ExactArgs with a message that says what is missing.
+// exactArgs is cobra.ExactArgs with a message that names the missing argument.
 func exactArgs(n int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < n {
@@ -153,7 +153,7 @@ func exactArgs(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// oneBeforeAgent refuses a command line without exactly one word before the agent's command.
+// oneBeforeAgent requires exactly one word before the agent's command.
 func oneBeforeAgent(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if ours, _ := atDash(c, args); len(ours) != 1 {
@@ -173,8 +173,8 @@ func atMost(n int) cobra.PositionalArgs {
 	}
 }
 
-// style colours text for one stream: only on a terminal that can show it, and
-// not with NO_COLOR (https://no-color.org).
+// style colors text for one stream: only on a terminal that supports colors, and not with NO_COLOR
+// (https://no-color.org).
 type style struct{ colours bool }
 
 func (h *host) style(w io.Writer) style {
@@ -200,7 +200,7 @@ func (s style) red(text string) string   { return s.put("31", text) }
 func (s style) green(text string) string { return s.put("32", text) }
 func (s style) blue(text string) string  { return s.put("34", text) }
 
-// getenv looks a variable up in the host's environment; the last one counts.
+// getenv looks a variable up in the host's environment; the last of equal names counts.
 func (h *host) getenv(name string) (string, bool) {
 	for i := len(h.env) - 1; i >= 0; i-- {
 		if v, ok := strings.CutPrefix(h.env[i], name+"="); ok {

@@ -33,7 +33,7 @@ const (
 
 var versionNumber = lazy.Regexp(`^v?\d+\.\d+\.\d+(-[0-9A-Za-z][0-9A-Za-z.]*)?$`)
 
-// errUnknownSource says that nothing tells where a CI machine gets the program.
+// errUnknownSource means that nothing shows where a CI machine can get the program.
 var errUnknownSource = errors.New("this acp-test was built from a checkout that CI cannot reach; " +
 	"say where CI gets it: --from " + sources)
 
@@ -60,7 +60,7 @@ func (h *host) sourceOf(from string) (source, error) {
 	return h.tarballSource(from)
 }
 
-// ownSource is the source of the running program: its release, else the checkout that holds it.
+// ownSource returns the source of the running program: its release, else the checkout that contains it.
 func (h *host) ownSource() (source, error) {
 	if v := version(); versionNumber().MatchString(v) && !strings.Contains(v, "-0.") {
 		return releaseSource(strings.TrimPrefix(v, "v")), nil
@@ -89,7 +89,7 @@ func releaseSource(version string) source {
 		assumed: "release " + version + " is published at " + releases}
 }
 
-// checkoutSource is a checkout of this program whose origin a CI machine can clone.
+// checkoutSource returns a source for a checkout of this program whose origin a CI machine can clone.
 func checkoutSource(dir string) (source, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil || !strings.HasPrefix(string(text), "module "+module+"\n") {
@@ -114,7 +114,7 @@ func checkoutSource(dir string) (source, error) {
 		assumed: fmt.Sprintf("CI has git and Go 1.26, and may clone %s, which has commit %.12s", origin, commit)}, nil
 }
 
-// withoutUser leaves out of a web address who asks, since CI files are read by many.
+// withoutUser removes user and password from a web address, because many people read CI files.
 func withoutUser(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || !strings.HasPrefix(u.Scheme, "http") || u.User == nil {
@@ -124,7 +124,7 @@ func withoutUser(address string) string {
 	return u.String()
 }
 
-// tarballSource is an archive of ci/release that is committed in the user's repository.
+// tarballSource returns a source for an archive of ci/release that is committed in the user's repository.
 func (h *host) tarballSource(from string) (source, error) {
 	file, err := filepath.Rel(h.cwd, h.absolute(from))
 	if err != nil || !filepath.IsLocal(file) {
@@ -143,7 +143,7 @@ func unpacked(command string) string {
 	return "mkdir -p .bin && " + command + " -C .bin --strip-components=1"
 }
 
-// holdsProgram returns an error unless an archive has the program in its one folder.
+// holdsProgram returns an error unless an archive has the program in its only folder.
 func holdsProgram(file string) error {
 	in, err := os.Open(file)
 	if err != nil {

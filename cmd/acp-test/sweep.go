@@ -49,7 +49,7 @@ func sweepCommand(h *host) *cobra.Command {
 	return c
 }
 
-// actionNames are the names of the actions of all protocols.
+// actionNames returns the names of the actions of all protocols.
 func actionNames() (names []string) {
 	for _, p := range protocols() {
 		if p.planner != nil {
@@ -60,17 +60,17 @@ func actionNames() (names []string) {
 	return slices.Compact(names)
 }
 
-// runFlags are flags of run that a sweep refuses: it has its own way.
+// runFlags are flags of run that a sweep refuses, because it does these things itself.
 var runFlags = []string{"repeat", "until-fail", "fail-fast", "update", "golden-required", "debug"}
 
-// hideRunFlags hides the flags of run that mean nothing to a sweep.
+// hideRunFlags hides the flags of run that have no meaning for a sweep.
 func hideRunFlags(c *cobra.Command, more ...string) {
 	for _, flag := range append(more, runFlags...) {
 		_ = c.Flags().MarkHidden(flag) // a flag that is there can be hidden
 	}
 }
 
-// refuseRunFlags returns an error that names the first flag of run that was given.
+// refuseRunFlags returns an error if a flag was given that only run has.
 func refuseRunFlags(c *cobra.Command, more ...string) error {
 	for _, flag := range append(slices.Clone(runFlags), more...) {
 		if c.Flags().Changed(flag) {
@@ -103,8 +103,8 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 	})
 }
 
-// sweeps makes a sweeper, calls run with it, and writes what run found. The word what names the scenarios in messages;
-// --shard takes a part of them.
+// sweeps creates a sweeper, calls run with it, and writes the results. what names the schedules or conversations in
+// messages. With --shard it runs only a part of them.
 func (h *host) sweeps(c *cobra.Command, o *sweeping, chosen selection, what string,
 	run func(*sweep.Sweeper, *reports.Console) (sweep.Outcome, error)) error {
 	shard, from, err := h.shard(o.shard)
@@ -137,8 +137,8 @@ func (h *host) sweeps(c *cobra.Command, o *sweeping, chosen selection, what stri
 	return h.swept(c, o, engine, out)
 }
 
-// beforeSweep makes the folders of a sweep and an engine whose agent can be started. release
-// gives the folder for results free.
+// beforeSweep creates the folders of a sweep, and an engine whose agent can be started. release unlocks the folder for
+// results.
 func (h *host) beforeSweep(c *cobra.Command, o *sweeping, chosen selection) (engine *scenarios.Engine, release func(),
 	err error) {
 	o.out = h.freeOut(o.out)
@@ -157,7 +157,7 @@ func (h *host) beforeSweep(c *cobra.Command, o *sweeping, chosen selection) (eng
 	return engine, release, nil
 }
 
-// bounds refuses numbers that bound nothing.
+// bounds returns an error if a limit is not positive.
 func (o *sweeping) bounds(c *cobra.Command) error {
 	set := c.Flags().Changed
 	return wrong([]contradiction{
@@ -167,7 +167,7 @@ func (o *sweeping) bounds(c *cobra.Command) error {
 	})
 }
 
-// knowsActions returns an error if the protocol has no sweeps, or no action that --actions names.
+// knowsActions returns an error if the protocol has no sweeps, or if a glob of --actions matches no action.
 func (o *sweeping) knowsActions(of protocol) error {
 	if of.planner == nil {
 		return fmt.Errorf("sweep: there are no sweeps of %s", of.Name)
@@ -181,7 +181,7 @@ func (o *sweeping) knowsActions(of protocol) error {
 	return nil
 }
 
-// sweeper is the sweep that the flags ask for.
+// sweeper returns the sweeper that the flags ask for.
 func (h *host) sweeper(c *cobra.Command, o *sweeping, engine *scenarios.Engine, chosen selection,
 	console *reports.Console) *sweep.Sweeper {
 	return &sweep.Sweeper{
@@ -198,7 +198,7 @@ func (h *host) sweeper(c *cobra.Command, o *sweeping, engine *scenarios.Engine, 
 	}
 }
 
-// swept writes what a sweep found, and returns its exit status as an error.
+// swept writes the results of a sweep, and returns its exit status as an error.
 func (h *host) swept(c *cobra.Command, o *sweeping, engine *scenarios.Engine, out sweep.Outcome) error {
 	again := rerun(c)
 	for i := range out.Run.Results {

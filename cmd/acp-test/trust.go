@@ -20,21 +20,21 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// inert are the variables of a recorded session that start and open nothing.
+// inert are the recorded variables that a replay may set without --trust.
 var inert = []string{refagent.EnvAuth, refagent.EnvFork}
 
-// runs returns the names of the variables of a recorded session that are not inert.
+// runs returns the names of recorded variables that are not inert.
 func runs(set map[string]string) (names []string) {
 	return lists.Where(slices.Sorted(maps.Keys(set)), func(name string) bool { return !slices.Contains(inert, name) })
 }
 
-// settings returns the names of the recorded files of HOME, without those of the profile.
+// settings returns the names of the recorded files of HOME, except those of the profile.
 func settings(files []workspace.Listed) (names []string) {
 	mine := lists.Where(files, func(f workspace.Listed) bool { return !f.Profile })
 	return lists.Map(mine, func(f workspace.Listed) string { return f.Path })
 }
 
-// keepBack takes the variables and the files of HOME away, which may name programs.
+// keepBack withholds the recorded variables and files of HOME from the agent, because they may name programs.
 func (r *restored) keepBack(places *workspace.Manifest) {
 	r.set = maps.Clone(places.Set)
 	if kept := runs(places.Set); kept != nil {
@@ -47,7 +47,7 @@ func (r *restored) keepBack(places *workspace.Manifest) {
 	places.HomeFiles = nil
 }
 
-// confine returns what a replay does to each line of an editor that is not trusted.
+// confine returns the function that changes each line of an editor that is not trusted.
 func (r *restored) confine() func([]byte) ([]byte, error) {
 	c := recordings.Confinement{Root: r.root, Work: r.box.Work, Server: r.standIn, Outside: r.makeOutside,
 		Kept: func(what string) {
@@ -56,8 +56,7 @@ func (r *restored) confine() func([]byte) ([]byte, error) {
 	return c.Frame
 }
 
-// standIn is the entry of a canary that plays a recorded MCP server. Only its name is
-// recorded.
+// standIn returns the entry of a canary that plays a recorded MCP server. Of that server only the name is used.
 func (r *restored) standIn(s recordings.Server) ([]byte, error) {
 	absent := filepath.Join(r.box.Temp, "no-such-program")
 	broken := s.Name == "broken" && s.Command == absent
@@ -88,7 +87,7 @@ func (r *restored) standIn(s recordings.Server) ([]byte, error) {
 	return json.Marshal(entry)
 }
 
-// makeOutside makes a folder that takes the place of one outside of the replay's.
+// makeOutside creates a folder that replaces one outside of the replay's directories.
 func (r *restored) makeOutside(dir string) error {
 	root, err := os.OpenRoot(r.root)
 	if err != nil {
@@ -102,7 +101,7 @@ func (r *restored) makeOutside(dir string) error {
 	return root.MkdirAll(rel, 0o755)
 }
 
-// trusts reports which of the files are trusted. It is an error to trust another one.
+// trusts returns which of the files are trusted. A trusted name that is not among the files is an error.
 func trusts(files, trusted []string) (map[string]bool, error) {
 	of := map[string]bool{}
 	for _, name := range trusted {
@@ -114,7 +113,7 @@ func trusts(files, trusted []string) (map[string]bool, error) {
 	return of, nil
 }
 
-// announce lists what a trusted recording gives to the agent.
+// announce prints what a trusted recording gives to the agent.
 func (h *host) announce(file string, t *transcript.Transcript) {
 	secrets := h.secrets()
 	say := func(format string, args ...any) {
@@ -136,8 +135,8 @@ func (h *host) announce(file string, t *transcript.Transcript) {
 	}
 }
 
-// given returns the variables, with their values if they are wanted, and the files of HOME that a
-// recording has for its agent.
+// given returns the variables and the files of HOME that a recording gives its agent. With values, each variable has
+// its value.
 func given(places workspace.Manifest, values bool) (list []string) {
 	for _, name := range runs(places.Set) {
 		what := "the variable " + name
@@ -152,8 +151,8 @@ func given(places workspace.Manifest, values bool) (list []string) {
 	return list
 }
 
-// keptBack returns what the editor of a recording names besides MCP servers that a replay
-// without trust keeps back: paths outside of the recorded folder, and settings.
+// keptBack returns what a replay without trust keeps back, other than MCP servers: the paths outside of the recorded
+// folder, and the settings, that the recorded editor names.
 func keptBack(t *transcript.Transcript) (list []string) {
 	work, _ := replay.Directories(recordings.V1(), t)
 	root := work
@@ -176,8 +175,8 @@ func keptBack(t *transcript.Transcript) (list []string) {
 	return list
 }
 
-// distrust returns an error that lists what a recording would have an agent start, open or
-// be set up with once it is a scenario.
+// distrust returns an error that lists what a scenario made of a recording would have its agent start, open or be set
+// up with.
 func distrust(file string, t *transcript.Transcript) error {
 	places, _ := replay.PlacesOf(t)
 	list := append(keptBack(t), given(places, false)...)

@@ -107,7 +107,7 @@ func (h *host) ui(ctx context.Context, o *viewing) (err error) {
 	return errors.Join(err, <-watched)
 }
 
-// shown are the paths of results and transcripts.
+// shown returns the paths of results and transcripts to show.
 func (o *viewing) shown() []string {
 	if o.watch {
 		return nil // they are of scenarios
@@ -115,7 +115,7 @@ func (o *viewing) shown() []string {
 	return o.paths
 }
 
-// serveUI serves until the context ends.
+// serveUI serves the page until the context ends.
 func (h *host) serveUI(ctx context.Context, server *inspector.Server, port int) error {
 	listener, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
@@ -126,14 +126,14 @@ func (h *host) serveUI(ctx context.Context, server *inspector.Server, port int) 
 	return serveHTTP(ctx, listener, server)
 }
 
-// inspected is the protocol of a transcript by the version in its header.
+// inspected returns the protocol of a transcript, by the version in its header.
 func inspected(version string) inspector.Protocol {
 	of := protocolVersion(version)
 	return inspector.Protocol{Classifier: of.Classifier, Text: of.Canonical, Kind: of.kind, Fields: of.fields}
 }
 
-// source is what a path names. A recording of another form is served as a transcript of
-// this program, made for it in temp.
+// source returns the source that a path names. It converts a recording of another format to a transcript of this
+// program, in temp.
 func (h *host) source(name, temp string) (source inspector.Source, err error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -156,8 +156,8 @@ func (h *host) source(name, temp string) (source inspector.Source, err error) {
 	return source, writeFile(filepath.Join(source.Dir, source.File), t.Save)
 }
 
-// isTranscript reports whether a file begins as a transcript of this program, or is empty as one
-// is before its first line.
+// isTranscript reports whether a file begins like a transcript of this program, or is empty, as a transcript is before
+// its first line.
 func isTranscript(name string) bool {
 	f, err := os.Open(name)
 	if err != nil {
@@ -172,13 +172,13 @@ func isTranscript(name string) bool {
 	return err == nil
 }
 
-// judged is what the rules say of a transcript.
+// judged returns the result of judging a transcript by the rules.
 func (h *host) judged(name string, in io.Reader) (any, error) {
 	res, _, _, err := h.checkedSession(name, in, "v1")
 	return res, err
 }
 
-// canonical is the text of a transcript for comparison.
+// canonical returns the canonical text of a transcript.
 func (h *host) canonical(in io.Reader) (string, error) {
 	t, of, err := h.session(in)
 	if err != nil {
@@ -187,13 +187,13 @@ func (h *host) canonical(in io.Reader) (string, error) {
 	return of.judge("v1").Canonical(t), nil
 }
 
-// session reads a recording and finds its protocol.
+// session reads a recording and returns it with its protocol.
 func (h *host) session(in io.Reader) (*transcript.Transcript, protocol, error) {
 	return h.readSession(in, func(protocol) func(transcript.Entry) { return nil })
 }
 
-// readSession reads a recording and finds its protocol. Meanwhile, what seer gives for the
-// protocol gets the entries.
+// readSession reads a recording and returns it with its protocol. The function that seer returns for the protocol is
+// called with each entry.
 func (h *host) readSession(in io.Reader, seer func(protocol) func(transcript.Entry)) (*transcript.Transcript, protocol,
 	error) {
 	buffered := bufio.NewReaderSize(in, 64<<10)
@@ -205,7 +205,7 @@ func (h *host) readSession(in io.Reader, seer func(protocol) func(transcript.Ent
 	return t, of, err
 }
 
-// checkedSession reads a transcript, and judges it meanwhile.
+// checkedSession reads a transcript, and judges it while reading.
 func (h *host) checkedSession(id string, in io.Reader, severity string) (results.Result, *transcript.Transcript,
 	protocol, error) {
 	var checking *replay.Checking
@@ -219,8 +219,8 @@ func (h *host) checkedSession(id string, in io.Reader, severity string) (results
 	return checking.Result(id, t), t, of, nil
 }
 
-// rounds runs scenarios, and again what a saved file touches, each time into a folder of
-// its own, which the page shows beside the last. It returns when the context ends.
+// rounds runs the scenarios, and after each saved file those that it affects, each time into a new folder. The page
+// shows that folder next to the last one. rounds returns when the context ends.
 func (h *host) rounds(ctx context.Context, o *viewing, do *doer) error {
 	all := o.subject
 	all.paths, all.out, all.golden = o.paths, do.temp, "golden"
@@ -242,7 +242,7 @@ func (h *host) rounds(ctx context.Context, o *viewing, do *doer) error {
 		if files != nil {
 			return
 		}
-		// Nothing of before the last but one of everything is newest or beside that any more.
+		// Rounds before the last full round are no longer shown or compared.
 		for k := range max(whole, 0) {
 			do.server.Drop(fmt.Sprint("round ", k+1))
 			os.RemoveAll(filepath.Dir(dirs[k])) // the rest of temp is removed at the end

@@ -22,8 +22,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// doer does what the page of ui asks for. What runs an agent runs the one that the user
-// has named on the command line, never one that a file names.
+// doer carries out the requests of ui's page. It runs only the agent that the user named on the command line, never
+// one that a file names.
 type doer struct {
 	h      *host
 	server *inspector.Server
@@ -40,7 +40,7 @@ type asked struct {
 	At       int    // the Seq of a frame
 }
 
-// made is the answer: a text, and what is to be said of it.
+// made is the answer: a text, and remarks about it.
 type made struct {
 	Title string   `json:"title,omitempty"`
 	Text  string   `json:"text"`
@@ -65,7 +65,7 @@ func (d *doer) actions() map[string]inspector.Action {
 	return out
 }
 
-// scenario makes a scenario of the turns of a transcript that a selection touches.
+// scenario makes a scenario of the turns in a transcript that a selection touches.
 func (d *doer) scenario(_ context.Context, a asked) (made, error) {
 	return d.converted(a, func(t *transcript.Transcript, of protocol) (*recordings.Converted, error) {
 		t, err := selected(t, of, a.From, a.To)
@@ -76,7 +76,7 @@ func (d *doer) scenario(_ context.Context, a asked) (made, error) {
 	})
 }
 
-// cancel makes a scenario that goes as a transcript up to a frame and cancels the turn there.
+// cancel makes a scenario that repeats a transcript up to a frame and cancels the turn there.
 func (d *doer) cancel(_ context.Context, a asked) (made, error) {
 	return d.converted(a, func(t *transcript.Transcript, of protocol) (*recordings.Converted, error) {
 		title := fmt.Sprintf("Made of %s: the turn is cancelled at #%d.", a.File, a.At)
@@ -106,8 +106,8 @@ func (d *doer) converted(a asked,
 	return made{Title: "Scenario", Text: string(done.Text), Left: done.Left}, nil
 }
 
-// selected is a transcript with only those turns that touch what lies between two Seqs. All
-// that is in no turn stays. Without a turn there nothing is taken away.
+// selected returns a transcript with only the turns that touch the entries between two Seqs. Entries outside of turns
+// stay. If no turn touches them, it returns the whole transcript.
 func selected(t *transcript.Transcript, of protocol, from, to int) (*transcript.Transcript, error) {
 	if to <= 0 {
 		to = t.Len()
@@ -149,8 +149,7 @@ func selected(t *transcript.Transcript, of protocol, from, to int) (*transcript.
 	return transcript.Load(&part, of.Classifier)
 }
 
-// rerun runs a scenario again, into a folder of its own, which the page then shows beside
-// what it has.
+// rerun runs a scenario again into a new folder, which the page then shows next to the others.
 func (d *doer) rerun(ctx context.Context, a asked) (made, error) {
 	text, err := d.runChosen(ctx, a, "again-", func(out string) {
 		d.server.Add(inspector.Source{Name: "run " + filepath.Base(filepath.Dir(out)), Dir: out})
@@ -158,13 +157,14 @@ func (d *doer) rerun(ctx context.Context, a asked) (made, error) {
 	return made{Title: "Run again: it is in the index, and can be compared", Text: text}, err
 }
 
-// update writes the golden of a scenario anew, of which the page has shown the difference.
+// update rewrites the golden of a scenario, after the page has shown the difference.
 func (d *doer) update(ctx context.Context, a asked) (made, error) {
 	text, err := d.runChosen(ctx, a, "update-", func(string) {}, "--update")
 	return made{Title: "The golden is updated", Text: text}, err
 }
 
-// runChosen runs a scenario into a new folder, which begin is told of. It returns what the command says.
+// runChosen runs a scenario into a new folder, after calling begin with that folder. It returns the output of the
+// command.
 func (d *doer) runChosen(ctx context.Context, a asked, name string, begin func(out string),
 	flags ...string) (string, error) {
 	out, err := os.MkdirTemp(d.temp, name)
@@ -180,7 +180,7 @@ func (d *doer) runChosen(ctx context.Context, a asked, name string, begin func(o
 	return d.run(ctx, words)
 }
 
-// reduce makes the smallest scenario that shows what went wrong in a transcript.
+// reduce makes the smallest scenario that reproduces the failure in a transcript.
 func (d *doer) reduce(ctx context.Context, a asked) (made, error) {
 	file, err := d.server.Open(a.Source, a.File)
 	if err != nil {
@@ -207,9 +207,8 @@ func (d *doer) reduce(ctx context.Context, a asked) (made, error) {
 	return made{Title: "Reduced", Text: text}, nil
 }
 
-// chosen is a command line for one scenario: by its file, if it is in no suite. That lies
-// below the folder that the user is in and in none that is shown, so that who made a
-// folder of results cannot say what is run.
+// chosen returns the command line for one scenario, by its file if it is in no suite. The file must be below the
+// user's folder and in no folder that is shown, so that the author of a folder of results cannot choose what is run.
 func (d *doer) chosen(a asked, flags ...string) ([]string, error) {
 	words := append([]string{"run", "-q"}, flags...)
 	if suite, _, _ := strings.Cut(a.ID, "/"); slices.Contains(suiteNames(), suite) {
@@ -225,8 +224,7 @@ func (d *doer) chosen(a asked, flags ...string) ([]string, error) {
 	return append(words, d.agent...), nil
 }
 
-// run runs this program and returns what it says. A command that found something wrong has
-// done what it should.
+// run runs this program and returns its output. Exit status 1 of a run, for failures that it found, is no error.
 func (d *doer) run(ctx context.Context, words []string) (string, error) {
 	var out bytes.Buffer
 	c := exec.CommandContext(ctx, d.h.self, words...)
@@ -241,8 +239,7 @@ func (d *doer) run(ctx context.Context, words []string) (string, error) {
 	return out.String(), nil
 }
 
-// scratch starts the agent that the page then plays with, and shows its transcript; stop
-// ends it.
+// scratch starts the agent that the page plays with, and shows its transcript; stop ends the agent.
 func (h *host) scratch(ctx context.Context, o *viewing, server *inspector.Server,
 	temp string) (stop func(), err error) {
 	of := acpV1()

@@ -84,8 +84,8 @@ func (h *host) upgrade(c *cobra.Command, o *options, to string) error {
 	return err
 }
 
-// toldIn returns what the agent told and did in each scenario of a run, by its id. See gets each
-// transcript, also of scenarios that were skipped.
+// toldIn returns, by scenario id, what the agent said and did in each scenario of a run. It calls see with each
+// transcript, even of skipped scenarios.
 func toldIn(p *scenarios.Protocol, run results.Run, see func(id string, t *transcript.Transcript)) map[string]string {
 	told := map[string]string{}
 	for _, r := range run.Results {
@@ -101,7 +101,7 @@ func toldIn(p *scenarios.Protocol, run results.Run, see func(id string, t *trans
 	return told
 }
 
-// inVersion runs the suites in one version, quietly, and returns what came of it.
+// inVersion runs the suites in one version, quietly, and returns the results.
 func (h *host) inVersion(c *cobra.Command, o options, p *scenarios.Protocol) (results.Run, error) {
 	o.out, o.noSmoke, o.quiet = filepath.Join(o.out, p.Name), true, true
 	o.reports = []string{"json=" + filepath.Join(o.out, "results.json")}
@@ -118,7 +118,7 @@ func (h *host) inVersion(c *cobra.Command, o options, p *scenarios.Protocol) (re
 	return run, err
 }
 
-// evidenceOf reads the transcript of a result, and which files changed.
+// evidenceOf reads the transcript of a result, and the list of changed files.
 func evidenceOf(p *scenarios.Protocol, run results.Run, r results.Result) (*transcript.Transcript, string, error) {
 	in, err := os.Open(filepath.Join(run.Out, filepath.FromSlash(r.Artifacts["transcript"])))
 	if err != nil {
@@ -133,7 +133,7 @@ func evidenceOf(p *scenarios.Protocol, run results.Run, r results.Result) (*tran
 	return t, changed(string(diff)), err
 }
 
-// changed are the lines of a difference of workspaces that name files.
+// changed returns the lines of a diff of workspaces that name files.
 func changed(diff string) (text string) {
 	for line := range strings.Lines(diff) {
 		for _, what := range []string{"new file ", "changed ", "deleted "} {

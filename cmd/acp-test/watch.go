@@ -19,12 +19,11 @@ import (
 	"github.com/acp-test/acp-test/scenarios/language"
 )
 
-// settle is how long nothing must be saved before a new run: editors and
-// compilers write a file in several steps.
+// settle is how long no file must be saved before a new run: editors and compilers write a file in several steps.
 const settle = 100 * time.Millisecond
 
-// watch runs everything once and then, until it is interrupted, what the saved
-// files touch. The exit status is that of the last run.
+// watch runs everything once and then, until it is interrupted, the scenarios that saved files affect. The exit status
+// is that of the last run.
 func (h *host) watch(c *cobra.Command, o *options) error {
 	var last error
 	err := h.again(c.Context(), o, func(files map[string]bool) {
@@ -38,9 +37,8 @@ func (h *host) watch(c *cobra.Command, o *options) error {
 	return errors.Join(last, err)
 }
 
-// again runs everything and then, until the context ends, what the saved files touch: a
-// scenario or its golden that scenario, the agent's program, a profile or a setting
-// everything, which are no files.
+// again calls run with nil, for everything, and then after each change until the context ends. A saved scenario or
+// golden runs that scenario; the agent's program, a profile or a setting runs everything.
 func (h *host) again(ctx context.Context, o *options, run func(files map[string]bool)) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -61,7 +59,7 @@ func (h *host) again(ctx context.Context, o *options, run func(files map[string]
 	return err
 }
 
-// next waits until something is saved that means a run: of some files, or of everything.
+// next waits for a saved file that affects scenarios. It returns their files, nil for everything.
 func (x *watched) next(ctx context.Context, w *fsnotify.Watcher) (map[string]bool, error) {
 	for {
 		saved, err := savedFiles(ctx, w)
@@ -76,11 +74,11 @@ func (x *watched) next(ctx context.Context, w *fsnotify.Watcher) (map[string]boo
 	}
 }
 
-// watchFolders watches all folders in which something can change.
+// watchFolders watches all folders in which a relevant file may change.
 func (h *host) watchFolders(w *fsnotify.Watcher, o *options) (*watched, error) {
 	x := h.watched(o)
 	for _, dir := range x.folders {
-		// A folder that has gone is no reason to end: it may come back.
+		// A folder that is gone is no error: it may come back.
 		if err := w.Add(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("--watch: %s: %w", dir, err)
 		}
@@ -88,8 +86,7 @@ func (h *host) watchFolders(w *fsnotify.Watcher, o *options) (*watched, error) {
 	return x, nil
 }
 
-// savedFiles waits for files to change and gives their absolute names, once
-// nothing changes any more.
+// savedFiles waits for files to change and returns their absolute names, once no file has changed for settle.
 func savedFiles(ctx context.Context, w *fsnotify.Watcher) (map[string]bool, error) {
 	names := map[string]bool{}
 	var quiet <-chan time.Time
@@ -110,7 +107,7 @@ func savedFiles(ctx context.Context, w *fsnotify.Watcher) (map[string]bool, erro
 	}
 }
 
-// watched is which files mean what.
+// watched maps files to the scenarios that they affect.
 type watched struct {
 	folders    []string          // to watch
 	roots      []string          // folders whose scenarios run, also new ones
@@ -160,8 +157,8 @@ func (h *host) watched(o *options) *watched {
 	return x
 }
 
-// dependOnAgent names the agent's program, and the words of its command that are
-// files: a script is what changes, not the interpreter.
+// dependOnAgent calls depend with the agent's program, and with the words of its command, which may be files such as a
+// script.
 func (h *host) dependOnAgent(p *agents.Profile, depend func(string)) {
 	if found, err := p.Locate(h.sandbox()); err == nil && found.Where != agents.InSelf && found.Where != agents.InPath {
 		depend(found.Path)
@@ -181,7 +178,7 @@ func (x *watched) addRoot(path, out string) {
 		x.folders = append(x.folders, filepath.Dir(path))
 		return
 	}
-	// What cannot be read is not watched; the run itself says so.
+	// What cannot be read is not watched; the run reports the error.
 	_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || !d.IsDir():
@@ -201,11 +198,11 @@ func (h *host) absolute(name string) string {
 	return filepath.Join(h.cwd, name)
 }
 
-// touched says what the saved files mean: everything, or these scenarios.
+// touched returns what the saved files affect: everything, or the scenarios in files.
 func (x *watched) touched(saved map[string]bool) (all bool, files map[string]bool) {
 	files = map[string]bool{}
 	for name := range saved {
-		// A new folder may hold what was saved before it was watched.
+		// A new folder may contain files that were saved before it was watched.
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
 			inside, _ := acp.V1().Files(name) // one without scenarios has nothing to run
 			for _, file := range inside {
