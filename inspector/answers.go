@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// ofTrace answers what is asked about one transcript.
+// ofTrace answers a request about one transcript.
 func (s *Server) ofTrace(w http.ResponseWriter, name string, t *trace, q url.Values) error {
 	switch name {
 	case "columns":
@@ -60,13 +60,13 @@ func (s *Server) ofTrace(w http.ResponseWriter, name string, t *trace, q url.Val
 	return reply(w, result)
 }
 
-// number is a number of a request, 0 if there is none.
+// number returns a number from a request, 0 if there is none.
 func number(q url.Values, name string) int {
 	n, _ := strconv.Atoi(q.Get(name))
 	return n
 }
 
-// rows answers with the texts of entries: from a Seq on, or those listed.
+// rows answers with the texts of entries: those from a Seq on, or the listed ones.
 func (s *Server) rows(w http.ResponseWriter, t *trace, q url.Values) error {
 	var wanted []int
 	for word := range strings.SplitSeq(q.Get("seqs"), ",") {
@@ -91,9 +91,8 @@ func (s *Server) rows(w http.ResponseWriter, t *trace, q url.Values) error {
 	return reply(w, rows)
 }
 
-// columns are the records from one on, and the names from one on, in the form that the page
-// takes apart: the length of what follows as JSON, that, and each column of all records, one
-// after the other.
+// columns returns the records from a given number on, and the names from a given number on, in the binary form that
+// the page reads: the length of a JSON object, the object, and each column of all records, one column after the other.
 func (t *trace) columns(from, named, generation int) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -135,8 +134,8 @@ func (t *trace) columns(from, named, generation int) []byte {
 	return b
 }
 
-// events tells the page, for as long as it listens, how long a transcript has become and
-// when the sources are no longer in the state that the page knows.
+// events tells the page, until the page closes the request, when a transcript grows and when the sources have changed
+// from the state that the page knows.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, q url.Values) error {
 	var t *trace
 	if q.Get("file") != "" {
@@ -178,7 +177,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, q url.Values) er
 	}
 }
 
-// text answers with a text that lies in a folder of results.
+// text answers with a text file from a folder of results.
 func (s *Server) text(w http.ResponseWriter, q url.Values) error {
 	file, err := s.file(q.Get("source"), q.Get("file"))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package inspector shows transcripts in a browser: as one page that holds its data, and
-// as pages of a server on this machine, which follows files while they are written. What
-// an entry means comes from the values it is given, so it serves any protocol.
+// Package inspector shows transcripts in a browser: as one page that contains its data, and as pages of a local
+// server, which follows files while they are written. It gets the meaning of entries from the values of Protocol, so
+// it works for any protocol.
 package inspector

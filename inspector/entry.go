@@ -12,46 +12,45 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// What is longer is cut for a list; it is whole in the transcript, and a server gives it
-// whole when it is asked for that one entry.
+// Longer texts are cut in lists. The transcript has the whole text, and a server returns it for a single entry.
 const (
 	rawLimit  = 16 << 10
 	lineLimit = 600
 )
 
-// Protocol is what the page needs to know of the protocol of a transcript.
+// Protocol is what the page needs to know of a transcript's protocol.
 type Protocol struct {
 	Classifier transcript.Classifier
 	Text       golden.Renderer
-	// Kind returns what kind of update a notification is, "" for one without kinds. Nil: the
-	// first word of its text tells, which takes longer.
+	// Kind returns the kind of update of a notification, "" if it has none. If it is nil, the first word of the
+	// entry's text is used, which takes longer.
 	Kind func(e transcript.Entry) string
-	// Fields returns what is known of the members of messages. Nil: nothing is.
+	// Fields returns the descriptions of the members of messages; nil if there are none.
 	Fields func() Fields
 }
 
-// Fields says what may stand in the messages of a protocol, and what the specification demands of it.
+// Fields describes the members that a protocol's messages may have, and what the specification demands of them.
 type Fields struct {
 	// Calls are the types of the parameters and of the result, by method.
 	Calls map[string][]string `json:"calls"`
-	// Whole are the types of messages that are values of one type as they are, by method.
+	// Whole are the types of messages that consist of a value of one type, by method.
 	Whole map[string]string `json:"whole,omitempty"`
-	// Types are the types by name, in the form that schema.js of the page tells.
+	// Types are the types by name, in the form that the page's schema.js describes.
 	Types map[string]any `json:"types"`
-	// Cite is where the specification defines a type, in front of its name.
+	// Cite is the prefix of a link to the definition of a type in the specification, before the type's name.
 	Cite string `json:"cite"`
-	// Says are the numbers of Statements by what they speak of: TYPE, TYPE.MEMBER, or the name of a member or
-	// method. A statement has an id, a level, a sentence and a citation.
+	// Says are indexes of Statements by their subject: TYPE, TYPE.MEMBER, or the name of a member or method. A
+	// statement has an id, a level, a sentence and a citation.
 	Says       map[string][]int `json:"says"`
 	Statements [][4]string      `json:"statements"`
 }
 
-// line is the text of an entry for people.
+// line returns the text of an entry for people.
 func (p Protocol) line(e transcript.Entry) string {
 	return wire.Clip(printable.Text(p.Text.Line(e)), lineLimit)
 }
 
-// raw is what an entry carried, as text, and whether that was cut.
+// raw returns the content of an entry as text, and whether it was cut.
 func raw(e transcript.Entry) (text string, cut bool) {
 	text = string(bytes.ToValidUTF8(e.Raw, []byte("\ufffd")))
 	if len(text) > rawLimit {
@@ -60,8 +59,8 @@ func raw(e transcript.Entry) (text string, cut bool) {
 	return text, false
 }
 
-// label is the word that tells what an entry is: the kind of an update, of another frame
-// its method, else the kind of the entry.
+// label returns the word that names an entry: the kind of an update, else the frame's method, else the kind of the
+// entry.
 func (p Protocol) label(e transcript.Entry) string {
 	word := ""
 	switch {
@@ -74,21 +73,21 @@ func (p Protocol) label(e transcript.Entry) string {
 	return cmp.Or(word, e.Method, string(e.Kind))
 }
 
-// record is an entry without its text: what the page knows of every one of them, so that
-// it filters and draws a million without asking.
+// record is an entry without its text. The page has the record of every entry, so that it can filter and draw a
+// million without requests.
 type record struct {
 	at                                           float64 // microseconds
 	ref, size                                    uint32
 	source, kind, method, label, session, origin uint16
 }
 
-// names are texts that many entries have in common. An entry has the number of one.
+// names are texts that many entries share. Entries refer to them by number.
 type names struct {
 	list  []string
 	index map[string]uint16
 }
 
-// number is the number of a name. What comes when all numbers are taken is nameless.
+// number returns the number of a name. When all numbers are used, further names get that of "".
 func (n *names) number(s string) uint16 {
 	if i, ok := n.index[s]; ok {
 		return i
@@ -106,7 +105,7 @@ func (n *names) number(s string) uint16 {
 	return i
 }
 
-// record is what the page knows of an entry.
+// record returns the record of an entry.
 func (n *names) record(e transcript.Entry, p Protocol) record {
 	size := cmp.Or(e.Size, len(e.Raw))
 	return record{at: float64(e.At.Microseconds()), ref: uint32(e.Ref), size: uint32(min(size, math.MaxUint32)),

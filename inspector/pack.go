@@ -11,9 +11,9 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Pack writes the entries of a transcript, a file that r reads, as the members "rows" and
-// "names" of a JSON object, without its braces: for a page that holds its data. Entries
-// are shown by text. The error is that of the file; what stands before it is written.
+// Pack writes the entries of the transcript in r as the members "rows" and "names" of a JSON object, without its
+// braces, for a page that contains its data. The text of an entry comes from p. The error is that of the file; entries
+// before it are written.
 func Pack(w io.Writer, r io.Reader, p Protocol) error {
 	d := json.NewEncoder(w)
 	d.SetEscapeHTML(false)
@@ -39,7 +39,7 @@ func Pack(w io.Writer, r io.Reader, p Protocol) error {
 	return nil
 }
 
-// Packed packs what is written to it as the page unpacks it: base64 of its gzip, whole when it is closed.
+// Packed returns a writer that encodes its input for the page: base64 of its gzip. The output is complete after Close.
 func Packed(w io.Writer) io.WriteCloser {
 	in64 := base64.NewEncoder(base64.StdEncoding, w)
 	return packer{gzip.NewWriter(in64), in64}

@@ -21,16 +21,16 @@ import (
 //go:embed page
 var files embed.FS
 
-// top is the page up to its script: with a policy, a title and a style.
+// top is the page up to its script, a template for policy, title and style.
 //
 //go:embed head.html
 var top string
 
-// modules are the parts of the page's script, each behind those that it imports.
+// modules are the parts of the page's script, each after those that it imports.
 var modules = strings.Fields("dom panes findings filter trace fields source table spans scale lanes plot timeline " +
 	"causes detail conversation state compare actions compose scratch proof moment overview tables cases scenario main")
 
-// Style is the style sheet of all pages.
+// Style returns the style sheet of all pages.
 func Style() string { return read("tokens.css") + read("style.css") }
 
 func read(name string) string {
@@ -41,8 +41,8 @@ func read(name string) string {
 	return string(text)
 }
 
-// script is all modules as one script: an import says only where a name comes from, since
-// no two modules have a name in common. A test holds both.
+// script joins all modules to one script. Imports are dropped: they only say where a name comes from, because no two
+// modules share a name. A test checks both.
 var script = sync.OnceValue(func() string {
 	var b strings.Builder
 	b.WriteString("\"use strict\";\n(() => {\n")
@@ -55,8 +55,8 @@ var script = sync.OnceValue(func() string {
 
 var joined = lazy.Regexp(`(?m)^import [^;]*;\n|^export `)
 
-// policy allows the page its own script and style and nothing else; connect is where it
-// may connect to.
+// policy returns a content security policy that allows only the page's own script and style, and connections to
+// connect.
 func policy(connect string) string {
 	hash := func(s string) string {
 		sum := sha256.Sum256([]byte(s))
@@ -66,10 +66,9 @@ func policy(connect string) string {
 		connect + "; base-uri 'none'; form-action 'none'"
 }
 
-// WritePage writes the page with its data in it, so that it opens from the disk. run is
-// the JSON of a run, and data what belongs to each of its results, packed: base64 of the
-// gzip of a JSON object with what Pack writes. Nothing of it can end an element. p is the
-// protocol of the run.
+// WritePage writes the page with its data, so that it can be opened from the disk. run is the JSON of a run. data
+// yields, for each of its results, the output of Pack in a JSON object, encoded by Packed. None of it can end an HTML
+// element. p is the protocol of the run.
 func WritePage(w io.Writer, title string, run []byte, p Protocol, data iter.Seq[string]) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	head(b, title, policy("'none'"))

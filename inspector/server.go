@@ -16,25 +16,24 @@ import (
 	"github.com/acp-test/acp-test/internal/confined"
 )
 
-// Action is something that the page asks for: of the body of its request, an answer that
-// can be JSON. The error is shown to the user.
+// Action is something that the page can do. It gets the body of the page's request, and returns an answer for JSON.
+// Its error is shown to the user.
 type Action func(ctx context.Context, body json.RawMessage) (any, error)
 
-// Server shows sources in a browser. All but Actions and Title is needed.
+// Server shows sources in a browser. All fields but Actions and Title are required.
 type Server struct {
 	Sources []Source
 	// Protocol returns the protocol of a transcript by the version in its header.
 	Protocol func(version string) Protocol
-	// Judge returns the result of a transcript for which no run has one, as results.json
-	// has it.
+	// Judge returns the result of a transcript that belongs to no run, in the form of results.json.
 	Judge func(name string, file io.Reader) (any, error)
-	// Canonical returns the text of a transcript in which what differs by chance is masked.
+	// Canonical returns the canonical text of a transcript, without parts that differ by chance.
 	Canonical func(file io.Reader) (string, error)
-	// Token begins each path: who does not know it gets nothing.
+	// Token is the first part of each path. Requests without it are refused.
 	Token string
-	// Actions are what can be done from the page, by name.
+	// Actions are the actions that the page can do, by name.
 	Actions map[string]Action
-	// Title is that of the page.
+	// Title is the title of the page.
 	Title string
 
 	mu     sync.Mutex
@@ -42,8 +41,8 @@ type Server struct {
 	traces map[string]*trace
 }
 
-// How long a request may read on in a file that it has not read yet, how often a file is
-// looked at, and how often a folder.
+// Limits: how long a request may read an unread part of a file, how often files and folders are checked, and how much
+// an answer contains.
 const (
 	budget      = 200 * time.Millisecond
 	fileEvery   = 40 * time.Millisecond
@@ -55,7 +54,7 @@ const (
 	mostReports = 1000
 )
 
-// Close lets go of all files.
+// Close closes all files.
 func (s *Server) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,8 +66,8 @@ func (s *Server) Close() {
 	}
 }
 
-// ServeHTTP answers what has the token, comes from a page of this very server and names it
-// by an address of this machine, so that no other page and no other name leads to it.
+// ServeHTTP answers requests with the token that come from a page of this server and use a local address. No other
+// page, and no other host name, can reach the server.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Referrer-Policy", "no-referrer")
@@ -90,8 +89,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// local reports whether a request names this server by an address of this machine and
-// comes from no other page.
+// local reports whether a request uses a local address of this server and comes from no other page.
 func local(r *http.Request) bool {
 	address, ok := r.Context().Value(http.LocalAddrContextKey).(interface{ String() string })
 	if !ok {
@@ -138,7 +136,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, name string) err
 	return fmt.Errorf("%q: %w", name, os.ErrNotExist)
 }
 
-// The media types of answers that are no JSON.
+// The media types of answers other than JSON.
 const (
 	octets    = "application/octet-stream"
 	plainText = "text/plain; charset=utf-8"

@@ -20,24 +20,24 @@ import (
 
 // Source is a folder of results, or one transcript.
 type Source struct {
-	// Name is what the user calls it.
+	// Name is the user's name for the source.
 	Name string
-	// Dir is the folder that is shown, with all transcripts in it; with File only that one.
+	// Dir is the folder whose transcripts are shown; with File, only that one is shown.
 	Dir, File string
-	// Round is the number of a run of a row, of which the page shows the newest beside the
-	// last; 0 for what is of no row.
+	// Round is the number of a round of runs, of which the page shows the newest next to the last full one; 0 for
+	// other sources.
 	Round int
 
 	problem string
 	dropped bool
 }
 
-// Tell shows what went wrong with a source.
+// Tell shows a problem of a source.
 func (s *Server) Tell(name, problem string) {
 	s.change(name, func(from *Source) { from.problem = problem })
 }
 
-// Drop shows a source no more. Its number stays its own.
+// Drop stops showing a source. No other source gets its number.
 func (s *Server) Drop(name string) { s.change(name, func(from *Source) { from.dropped = true }) }
 
 func (s *Server) change(name string, do func(*Source)) {
@@ -50,26 +50,26 @@ func (s *Server) change(name string, do func(*Source)) {
 	}
 }
 
-// Add shows one more source, whose folder need not be there yet.
+// Add adds a source, whose folder need not exist yet.
 func (s *Server) Add(from Source) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Sources = append(s.Sources, from)
 }
 
-// Shown are the sources that there are now.
+// Shown returns the current sources.
 func (s *Server) Shown() []Source {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.Sources)
 }
 
-// Open opens a file of a source, by the number of that: nothing outside of its folder.
+// Open opens a file of a source, which is given by its number. It opens nothing outside of the source's folder.
 func (s *Server) Open(source int, name string) (*os.File, error) {
 	return s.file(strconv.Itoa(source), name)
 }
 
-// source is one of the sources, by its number.
+// source returns the source with a number.
 func (s *Server) source(number string) (Source, error) {
 	n, err := strconv.Atoi(number)
 	s.mu.Lock()
@@ -97,8 +97,8 @@ func (s *Server) root(dir string) (*confined.Root, error) {
 	return r, nil
 }
 
-// file opens a file of a source: nothing outside of its folder, and of a transcript alone
-// only that.
+// file opens a file of a source: nothing outside of its folder, and if the source is one transcript, only that and its
+// report.
 func (s *Server) file(number, name string) (*os.File, error) {
 	from, err := s.source(number)
 	if err != nil {
@@ -133,22 +133,21 @@ func (s *Server) trace(number, name string) (*trace, error) {
 	return s.traces[key], nil
 }
 
-// shown is a source as the page gets it.
+// shown is a source in the form for the page.
 type shown struct {
 	Number int    `json:"number"`
 	Name   string `json:"name"`
 	Round  int    `json:"round,omitempty"`
-	// Results is what results.json has; null while there is none, or none that is newer
-	// than the transcripts.
+	// Results is the content of results.json; null if there is none.
 	Results json.RawMessage `json:"results"`
 	Files   []found         `json:"files"`
 	Problem string          `json:"problem,omitempty"`
-	// Reports are those of single transcripts, by the paths of these: serve writes NAME.results.json beside
-	// NAME.jsonl.
+	// Reports are reports on single transcripts, by the paths of the transcripts: serve writes NAME.results.json next
+	// to NAME.jsonl.
 	Reports map[string]json.RawMessage `json:"reports,omitempty"`
 }
 
-// found is a transcript.
+// found is a transcript in a source.
 type found struct {
 	Path     string `json:"path"`
 	Size     int64  `json:"size"`
@@ -158,14 +157,14 @@ type found struct {
 	version int64  // of that file
 }
 
-// ofOne is the end of the name of a report about one transcript.
+// ofOne is the end of the file name of a report on one transcript.
 const ofOne = ".results.json"
 
-// reportOf is the name of the report about one transcript.
+// reportOf returns the file name of the report on a transcript.
 func reportOf(name string) string { return strings.TrimSuffix(name, ".jsonl") + ofOne }
 
-// runs are the sources as they are now, and the state that events compare with: that of before they
-// were read, so that no change goes unnoticed.
+// runs returns the current sources, and the state for events. The state is computed before the sources are read, so
+// that no change goes unnoticed.
 func (s *Server) runs() map[string]any {
 	state := s.state()
 	all := []shown{}
@@ -198,7 +197,7 @@ func (s *Server) runs() map[string]any {
 	return map[string]any{"sources": all, "actions": actions, "state": state}
 }
 
-// results is the report of a run that a source has in a file, nil if there is none or it is not whole.
+// results returns the report of a run in a file of a source, nil if there is none or it is incomplete.
 func (s *Server) results(number, name string) json.RawMessage {
 	file, err := s.file(number, name)
 	if err != nil {
@@ -212,7 +211,7 @@ func (s *Server) results(number, name string) json.RawMessage {
 	return text
 }
 
-// state tells whether anything of the sources is new.
+// state returns a text that changes when the sources do.
 func (s *Server) state() string {
 	var b strings.Builder
 	for i, from := range s.Shown() {
@@ -237,7 +236,7 @@ func (s *Server) state() string {
 	return strconv.FormatUint(sum.Sum64(), 36)
 }
 
-// transcripts lists what can be shown of a source, in the order of names.
+// transcripts returns the transcripts of a source, sorted by name.
 func (s *Server) transcripts(from Source) ([]found, error) {
 	root, err := s.root(from.Dir)
 	if err != nil {
@@ -252,7 +251,7 @@ func (s *Server) transcripts(from Source) ([]found, error) {
 		f := found{Path: name, Size: info.Size(), Modified: info.ModTime().UnixMilli()}
 		if reported {
 			if info, err := root.Lstat(filepath.FromSlash(reportOf(name))); err == nil {
-				// One that is not whole yet is of another version later.
+				// A report that is still incomplete will have another version later.
 				f.report, f.version = reportOf(name), info.ModTime().UnixNano()+info.Size()
 			}
 		}

@@ -12,9 +12,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// trace is a transcript as a server knows it: where each entry stands in the file, and
-// what the page knows of it. The file may still be written; one that takes its place
-// begins a new trace, of a later generation.
+// trace is a transcript on the server: the position of each entry in the file, and the record that the page gets. The
+// file may still grow. If another file replaces it, the trace begins again with the next generation.
 type trace struct {
 	open     func() (*os.File, error)
 	protocol func(version string) Protocol
@@ -35,10 +34,10 @@ type trace struct {
 	rest       []byte // the beginning of a line that is not whole
 }
 
-// chunk is how much of a file is read at a time.
+// chunk is how many bytes of a file are read at a time.
 const chunk = 1 << 20
 
-// grow reads what the file has got since the last time, for as long as that may take.
+// grow reads the new part of the file, for at most budget.
 func (t *trace) grow(budget time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,7 +63,7 @@ func (t *trace) grow(budget time.Duration) {
 	}
 }
 
-// renew opens the file, and opens it again where another one has taken its place.
+// renew opens the file, again if another file has replaced it.
 func (t *trace) renew() error {
 	next, err := t.open()
 	if err != nil {
@@ -88,7 +87,7 @@ func (t *trace) renew() error {
 	return nil
 }
 
-// take reads the lines in what follows in the file.
+// take reads the lines in the next part of the file.
 func (t *trace) take(b []byte) {
 	if len(t.rest) > 0 {
 		b = append(t.rest, b...)
@@ -128,21 +127,21 @@ func (t *trace) line(line []byte) {
 	t.records = append(t.records, t.names.record(e, t.of))
 }
 
-// length is the number of entries that are known.
+// length returns the number of entries read so far, and the generation.
 func (t *trace) length() (n, generation int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.records), t.generation
 }
 
-// protocolOf is the protocol of the transcript.
+// protocolOf returns the protocol of the transcript.
 func (t *trace) protocolOf() Protocol {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.of
 }
 
-// entry reads one entry again.
+// entry reads one entry from the file again.
 func (t *trace) entry(seq int) (transcript.Entry, Protocol, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -163,7 +162,7 @@ func (t *trace) entry(seq int) (transcript.Entry, Protocol, error) {
 	return e, t.of, err
 }
 
-// find returns the entries from a Seq on whose line in the file has a text, whatever its case.
+// find returns the Seqs of the entries, from a Seq on, whose line in the file contains a text, ignoring case.
 func (t *trace) find(text string, from int) []uint32 {
 	t.mu.Lock()
 	file, starts := t.file, append(slices.Clip(t.starts), t.end)
@@ -195,7 +194,7 @@ func (t *trace) find(text string, from int) []uint32 {
 	return found
 }
 
-// close lets go of the file.
+// close closes the file.
 func (t *trace) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

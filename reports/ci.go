@@ -17,8 +17,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// writeTAP writes TAP version 14: a test point a scenario, with what went wrong
-// as a YAML block.
+// writeTAP writes TAP version 14: one test point per scenario, with its problems as a YAML block.
 func writeTAP(run results.Run, w io.Writer) error {
 	var b bytes.Buffer
 	spread := unknownEverywhere(run.Causes)
@@ -57,14 +56,13 @@ func writeTAP(run results.Run, w io.Writer) error {
 	return err
 }
 
-// tapText keeps a description from ending early: a number sign begins a directive.
+// tapText escapes a description: a number sign would begin a directive.
 func tapText(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "#", `\#`).Replace(harmless(firstLine(s)))
 }
 
-// writeGitHub writes workflow commands, which GitHub shows at the lines of the
-// scenarios they name. It shows ten of a kind in a step, so the worst come
-// first.
+// writeGitHub writes workflow commands, which GitHub shows at the lines of the scenarios that they name. GitHub shows
+// ten of a kind per step, so the worst come first.
 func writeGitHub(run results.Run, w io.Writer) error {
 	var b bytes.Buffer
 	for _, level := range []string{"error", "warning", "notice"} {
@@ -104,7 +102,7 @@ func annotation(p problem) string {
 	return ""
 }
 
-// data and property escape as the runner of GitHub unescapes.
+// data and property escape texts for GitHub's runner, which unescapes them.
 func data(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
 }
@@ -113,11 +111,11 @@ func property(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(harmless(s))
 }
 
-// mostRows is how many causes, failures and changes a step summary shows.
+// mostRows is how many causes, failures and changes a step summary shows at most.
 const mostRows = 50
 
-// writeMarkdown writes a step summary: the verdict, failures with their causes,
-// the requirement table. GitHub takes at most a megabyte, so what is long is cut.
+// writeMarkdown writes a step summary: the verdict, failures with their causes, the requirement table. GitHub accepts
+// at most a megabyte, so long parts are cut.
 func writeMarkdown(run results.Run, w io.Writer) error {
 	var b bytes.Buffer
 	mark := map[results.Verdict]string{results.Pass: "✅", results.Fail: "❌", results.Error: "💥",
@@ -162,7 +160,7 @@ func writeMarkdown(run results.Run, w io.Writer) error {
 	return err
 }
 
-// restOf says how many of a list are not shown.
+// restOf writes how many of a list's n items are not shown.
 func restOf(b *bytes.Buffer, n int) {
 	if n > mostRows {
 		fmt.Fprintf(b, "\nand %d more\n", n-mostRows)
@@ -228,7 +226,7 @@ func markdownRequirements(b *bytes.Buffer, c *results.Conformance) {
 	b.WriteString("\n</details>\n")
 }
 
-// escaped replaces all that means something in Markdown.
+// escaped replaces all characters that have a meaning in Markdown.
 var escaped = sync.OnceValue(func() *strings.Replacer {
 	pairs := []string{"<", "&lt;", "&", "&amp;"}
 	for _, sign := range strings.Split("\\`*_{}[]>()#!|~@", "") {
@@ -237,12 +235,12 @@ var escaped = sync.OnceValue(func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 })
 
-// markdown makes text show as it is, wherever it stands.
+// markdown escapes a text for any place in a Markdown file.
 func markdown(s string) string {
 	return escaped().Replace(harmless(strings.ReplaceAll(s, "\n", " ")))
 }
 
-// code is a code span, with as many backquotes as its text asks for.
+// code returns a code span, with more backquotes than its text contains in a row.
 func code(s string) string {
 	s = wire.Clip(harmless(strings.ReplaceAll(s, "\n", " ")), 300)
 	fence := "`"
@@ -255,7 +253,7 @@ func code(s string) string {
 	return fence + s + fence
 }
 
-// fenced is a code block, with as many backquotes as its text asks for.
+// fenced returns a code block, with more backquotes than its text contains in a row.
 func fenced(language, text, indent string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {
@@ -270,7 +268,7 @@ func fenced(language, text, indent string) string {
 	return b.String()
 }
 
-// badgeOf is what a badge calls the version of a protocol that a run was judged by.
+// badgeOf returns the name on a badge for the version of a protocol.
 func badgeOf(version string) string {
 	if _, err := strconv.Atoi(version); err == nil {
 		return "ACP v" + version
@@ -278,12 +276,12 @@ func badgeOf(version string) string {
 	return strings.ToUpper(version)
 }
 
-// badge is a badge with places for numbers and words.
+// badge is the template of a badge.
 //
 //go:embed page/badge.svg
 var badge string
 
-// writeBadge writes a badge: the protocol with its version, and what came out.
+// writeBadge writes a badge with the protocol, its version and the result.
 func writeBadge(run results.Run, w io.Writer) error {
 	c := run.Counts
 	left, right := badgeOf(run.Protocol), fmt.Sprintf("%d/%d pass", c.Pass+c.Apart+c.Known, c.Total-c.Skip)
@@ -292,7 +290,7 @@ func writeBadge(run results.Run, w io.Writer) error {
 	}
 	color := cmp.Or(map[results.Verdict]string{results.Pass: "#2e7d32", results.Fail: "#c62828",
 		results.Error: "#6a1b9a", results.Inconclusive: "#b26a00"}[run.Verdict], "#616161")
-	// Fonts differ: textLength makes the text as wide as the box expects.
+	// Fonts differ: textLength makes the text as wide as its box.
 	a, b := 10+7*utf8.RuneCountInString(left), 10+7*utf8.RuneCountInString(right)
 	left, right = html.EscapeString(harmless(left)), html.EscapeString(harmless(right))
 	_, err := fmt.Fprintf(w, badge, a+b, a, b, left, right, color, a-10, a+5, b-10)

@@ -13,30 +13,29 @@ import (
 	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
-// ConsoleOptions of a Console. The zero value writes plain lines.
+// ConsoleOptions are the options of a Console. The zero value writes plain lines.
 type ConsoleOptions struct {
 	// Total is the number of scenarios that will run; 0 if unknown.
 	Total int
-	// Terminal keeps a live line at the bottom: elapsed time, counts, what
-	// runs. Elsewhere each finished scenario is a line of its own.
+	// Terminal keeps a live line at the bottom, with elapsed time, counts and running scenarios. Otherwise each
+	// finished scenario is a line.
 	Terminal bool
-	// Color uses colours.
+	// Color colors the output.
 	Color bool
-	// Width is the number of columns of the terminal, asked before it is written; nil means 80.
+	// Width returns the terminal's columns. The Console calls it before writing; nil means 80.
 	Width func() int
-	// Quiet shows failures and the summary only; Verbose also what passed, on
-	// a terminal too, with its checks and notes, and each step elsewhere.
+	// Quiet shows only failures and the summary. Verbose also shows passed scenarios, with checks and notes, and
+	// without a terminal each step.
 	Quiet, Verbose bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Every is how often the live line is renewed, or written anew where there is no terminal, unless
-	// Quiet; 0 means 100 ms on a terminal, 15 s elsewhere.
+	// Every is the interval at which the live line is renewed, or without a terminal and unless Quiet, written again;
+	// 0 means 100 ms on a terminal, 15 s elsewhere.
 	Every time.Duration
 }
 
-// Console shows a run while it goes on. The engine calls Started, Step and
-// Finished, from any goroutine; Summary ends it. Errors of the writer do not
-// stop a run: Summary returns the first.
+// Console shows a run in progress. The engine calls Started, Step and Finished, from any goroutine; Summary ends it.
+// Errors of the writer do not stop a run: Summary returns the first one.
 type Console struct {
 	o ConsoleOptions
 	w io.Writer
@@ -56,7 +55,7 @@ type Console struct {
 	ticks   bool // it has begun
 }
 
-// NewConsole begins to show a run.
+// NewConsole returns a Console for a run that begins now.
 func NewConsole(w io.Writer, o ConsoleOptions) *Console {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -74,7 +73,7 @@ func NewConsole(w io.Writer, o ConsoleOptions) *Console {
 	return c
 }
 
-// Finished shows a result: a line, and what went wrong if something did.
+// Finished shows a result: one line, and the problems if there are any.
 func (c *Console) Finished(r results.Result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,14 +96,13 @@ func (c *Console) Finished(r results.Result) {
 	c.paint()
 }
 
-// A failure takes at most a screen.
+// A failure takes at most one screen.
 const (
 	blocks     = 2  // problems shown in full
 	blockLines = 40 // of all of them together
 )
 
-// before is the scenario that has shown all that fails in a result; "" if there is
-// something new.
+// before returns the scenario that showed all failures of a result before; "" if one is new.
 func (c *Console) before(r results.Result) (id string) {
 	for _, s := range verdict.Sightings(&r) {
 		if s.Known || s.Class != results.Fail && s.Class != results.Error && s.Class != results.Inconclusive {
@@ -151,7 +149,7 @@ func (c *Console) result(r results.Result, serious bool, before string) string {
 	return b.String()
 }
 
-// failure is what went wrong, at most a screen of it.
+// failure returns the problems of a result, at most one screen.
 func (c *Console) failure(r results.Result) string {
 	const indent = "      "
 	var b strings.Builder
@@ -192,7 +190,7 @@ func andMore(n int) string {
 	return fmt.Sprintf(" and %d more", n)
 }
 
-// verdict is the word a line begins with, of one width.
+// verdict returns the word at the start of a result's line. All words have the same width.
 func (c *Console) verdict(r results.Result) string {
 	word := map[results.Verdict]string{results.Pass: "ok   ", results.Fail: "FAIL ", results.Error: "ERROR",
 		results.Skip: "skip ", results.Inconclusive: "?    "}[r.Verdict]

@@ -15,7 +15,7 @@ type running struct {
 	since    time.Time
 }
 
-// tick renews the live line, so that elapsed time shows a hanging agent.
+// tick renews the live line regularly, so that the elapsed time reveals a hanging agent.
 func (c *Console) tick() {
 	t := time.NewTicker(c.o.Every)
 	defer t.Stop()
@@ -33,7 +33,7 @@ func (c *Console) tick() {
 	}
 }
 
-// begin starts to renew the live line, once. The caller holds the lock.
+// begin starts renewing the live line, once. The caller holds the lock.
 func (c *Console) begin() {
 	if !c.ticks && (c.o.Terminal || !c.o.Quiet) {
 		c.ticks = true
@@ -42,7 +42,7 @@ func (c *Console) begin() {
 	c.paint()
 }
 
-// Started says that a scenario began.
+// Started shows that a scenario began.
 func (c *Console) Started(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,8 +50,7 @@ func (c *Console) Started(id string) {
 	c.begin()
 }
 
-// Phase says what is done instead of running scenarios, such as a sweep: how much of how much
-// (0 if unknown), and what it does now.
+// Phase shows work other than running scenarios, such as a sweep: done of total (0 if unknown), and the current step.
 func (c *Console) Phase(name string, done, total int, now string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,7 +63,7 @@ func (c *Console) Phase(name string, done, total int, now string) {
 	c.begin()
 }
 
-// Step says what a running scenario does now.
+// Step shows the current step of a running scenario.
 func (c *Console) Step(id, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +91,7 @@ func (c *Console) Close() {
 	c.running, c.o.Terminal, c.ticks = nil, false, true
 }
 
-// Say writes a text between the lines of progress.
+// Say writes a text above the live line.
 func (c *Console) Say(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,8 +120,8 @@ func (c *Console) clear() {
 	}
 }
 
-// paint renews the live line. It is never wider than the terminal, or it would
-// leave lines behind.
+// paint renews the live line. It cuts the line to the terminal's width, because a wrapped line would leave parts
+// behind.
 func (c *Console) paint() {
 	if c.o.Terminal {
 		c.write("\r" + fit(c.progress(), c.o.Width()-1) + "\x1b[K")
@@ -130,7 +129,7 @@ func (c *Console) paint() {
 	}
 }
 
-// progress says how long the run has taken, how far it is and what it does.
+// progress returns the text of the live line: the elapsed time, how many scenarios are done, and what runs now.
 func (c *Console) progress() string {
 	if c.phase != "" {
 		return short(c.o.Now().Sub(c.start)) + "  " + c.phase
@@ -162,7 +161,7 @@ func (c *Console) progress() string {
 	return line
 }
 
-// fit cuts a line to a number of columns, counting wide characters as two.
+// fit cuts a line to a number of columns. It counts wide characters as two.
 func fit(line string, columns int) string {
 	used := 0
 	for i, r := range line {
@@ -183,8 +182,8 @@ var (
 	begins  = lazy.Regexp(`^ *\S+(?: \S+)*? {2,}`) // the label of a line
 )
 
-// hang breaks lines at blanks where a terminal of so many columns ends, and indents what
-// follows as deep as the text of the line. What people copy stays in one piece.
+// hang wraps lines at blanks to a number of columns, and indents continuation lines to the text of the line. It does
+// not wrap texts that people copy.
 func hang(text string, columns int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

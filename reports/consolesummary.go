@@ -13,7 +13,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// causes are what is wrong, each once; what was known is left out.
+// causes returns the causes of failures, each once, without known ones.
 func (c *Console) causes(run results.Run) string {
 	var b strings.Builder
 	const most = 12 // of a class
@@ -54,7 +54,7 @@ func (c *Console) causes(run results.Run) string {
 	return b.String()
 }
 
-// headline is a class as a line begins with it.
+// headline returns a class as the start of a line.
 func headline(v results.Verdict) string {
 	switch v {
 	case results.Fail, results.Error:
@@ -65,7 +65,7 @@ func headline(v results.Verdict) string {
 	return v.String()
 }
 
-// in is "in 5 scenarios: a, b, c and 2 more".
+// in returns a text such as "in 5 scenarios: a, b, c and 2 more".
 func in(ids []string, most int) string {
 	if len(ids) == 1 {
 		return "in " + ids[0]
@@ -74,8 +74,8 @@ func in(ids []string, most int) string {
 	return fmt.Sprintf("in %d scenarios: %s%s", len(ids), first, andMore(len(ids)-most))
 }
 
-// Summary ends the live line and shows the counts, what failed and the slowest.
-// It returns the first error of the writer.
+// Summary ends the live line and shows the counts, the failures and the slowest scenarios. It returns the first error
+// of the writer.
 func (c *Console) Summary(run results.Run) error {
 	c.Close()
 	c.mu.Lock()
@@ -128,10 +128,10 @@ func (c *Console) Summary(run results.Run) error {
 	return c.err
 }
 
-// explained are the ids of rules and requirements.
+// explained matches the ids of rules and requirements.
 var explained = lazy.Regexp(`^[A-Z][A-Z0-9]*(-[A-Z0-9]+)*$`)
 
-// next is what to do with a result, in a line; "" if there is nothing.
+// next returns what the user may do next, in one line; "" if there is nothing.
 func next(run results.Run) string {
 	var steps []string
 	differ := slices.ContainsFunc(run.Causes, func(c results.Cause) bool { return c.ID == "golden" && !c.Known })
@@ -157,8 +157,8 @@ func next(run results.Run) string {
 	return strings.Join(steps, "; ")
 }
 
-// differences tells what came out differently in the rounds of a perturbed run:
-// why, and both transcripts side by side.
+// differences returns which scenarios differ between the rounds of a perturbed run: why, and both transcripts side by
+// side.
 func differences(run results.Run, width int) string {
 	var b strings.Builder
 	for _, d := range run.Differences {
@@ -178,8 +178,7 @@ func differences(run results.Run, width int) string {
 	return b.String()
 }
 
-// beside is a row of two columns. Where they differ behind what fits, both are
-// cut in front.
+// beside returns a row of two columns. If the texts first differ beyond the column's width, both are cut at the front.
 func beside(row [2]string, width int) string {
 	column := (width - 7) / 2
 	mark := " "
@@ -207,7 +206,7 @@ func clipped(text []rune, width int) string {
 	return string(text)
 }
 
-// wait is one thing that was waited for.
+// wait is one kind of waiting and its duration.
 type wait struct {
 	what string
 	took time.Duration
@@ -217,7 +216,7 @@ func waitsOf(w results.Waits) []wait {
 	return []wait{{"starting", w.Start}, {"at deadlines", w.Deadline}, {"lingering", w.Linger}, {"at the exit", w.Exit}}
 }
 
-// mostlyWaited says for what a scenario waited that did little else; "" if it did not.
+// mostlyWaited returns the kind of waiting that took more than half of a scenario's time; "" if none did.
 func mostlyWaited(r results.Result) string {
 	for _, w := range waitsOf(r.Waits) {
 		if 2*w.took > r.Duration {
@@ -227,7 +226,7 @@ func mostlyWaited(r results.Result) string {
 	return ""
 }
 
-// waited is a line that says how much of the time of all scenarios was waited.
+// waited returns a line with the total time that scenarios spent waiting.
 func waited(outcomes []results.Result) string {
 	var all results.Waits
 	var took time.Duration
@@ -239,8 +238,8 @@ func waited(outcomes []results.Result) string {
 	return fmt.Sprintf("waited: %s; all scenarios took %s\n", strings.Join(parts, ", "), short(took))
 }
 
-// requirementTable is the requirement table for a terminal: counts by tier and
-// every requirement that is not simply passed or untested; all of them if all.
+// requirementTable returns the requirement table for a terminal: counts by tier, and each requirement that is neither
+// passed nor untested, or with all set, every requirement.
 func requirementTable(c *results.Conformance, all bool) string {
 	var b strings.Builder
 	counts := map[string]map[string]int{} // by tier and word; "" counts all of a tier

@@ -19,12 +19,12 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// What is too long for the page is cut there; it is whole in the folder of the run.
+// artifactLimit is the largest part of a file, in bytes, that the page shows. The folder of the run has the whole
+// file.
 const artifactLimit = 256 << 10
 
-// writeHTML writes the page of the inspector with the run in it. What a scenario did is in
-// it as compressed text, which the page unpacks when the scenario is opened; so it opens
-// at once, however long the run.
+// writeHTML writes the inspector's page with the run in it. The data of each scenario is compressed text, which the
+// page unpacks when the scenario is opened. So the page opens fast, however long the run.
 func writeHTML(p inspector.Protocol, run results.Run, w io.Writer) error {
 	run.Version = Version
 	run.Results = slices.Clone(run.Results)
@@ -45,7 +45,7 @@ func writeHTML(p inspector.Protocol, run results.Run, w io.Writer) error {
 	})
 }
 
-// packAll packs the transcripts on all processors; they come in order.
+// packAll packs the transcripts on all processors. The returned channels are in the order of the results.
 func packAll(p inspector.Protocol, run results.Run) []chan string {
 	packed := make([]chan string, len(run.Results))
 	for i := range packed {
@@ -69,12 +69,12 @@ func packAll(p inspector.Protocol, run results.Run) []chan string {
 	return packed
 }
 
-// pack reads what belongs to a result and compresses it, entry by entry. What cannot
-// be read is told on the page, not to the caller: the rest of the report stands.
+// pack reads the files of a result and compresses them, entry by entry. The page shows what could not be read; that is
+// no error of the report.
 func pack(p inspector.Protocol, out string, r results.Result) string {
 	var b bytes.Buffer
 	z := inspector.Packed(&b)
-	// Writing to memory does not fail, and every field can be marshalled.
+	// Writing to memory never fails, and every field can be marshalled.
 	var rest struct { // besides the entries, what the page shows of one scenario
 		Rendered  string `json:"rendered,omitempty"`
 		Before    string `json:"before,omitempty"`
@@ -104,7 +104,7 @@ func pack(p inspector.Protocol, out string, r results.Result) string {
 	return b.String()
 }
 
-// packEntries packs the entries of a transcript; none where it cannot be opened.
+// packEntries packs the entries of a transcript, none if it cannot be opened.
 func packEntries(w io.Writer, p inspector.Protocol, root *confined.Root, name string) error {
 	var file io.ReadCloser = io.NopCloser(strings.NewReader(`{"acp-test":1}`))
 	var missing error

@@ -17,8 +17,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
-// The elements of JUnit XML that GitHub, GitLab and Jenkins read. The encoder
-// escapes text and replaces characters that XML does not have by U+FFFD.
+// The elements of JUnit XML that GitHub, GitLab and Jenkins read. The encoder escapes text and replaces characters
+// that XML does not allow by U+FFFD.
 type (
 	junitSuites struct {
 		XMLName xml.Name `xml:"testsuites"`
@@ -65,14 +65,12 @@ type (
 	}
 )
 
-// junitTime is the form of its times.
+// junitTime is the format of timestamps in JUnit XML.
 const junitTime = "2006-01-02T15:04:05"
 
-// writeJUnit makes a suite of each folder of scenarios and a case of each
-// scenario. A fail is a failure, an error is an error. Inconclusive is a
-// failure where the run is strict; elsewhere it is skipped, with its reason,
-// as are known failures. What is wrong everywhere is a case of its own, and no
-// failure of those that pass apart from it.
+// writeJUnit writes a suite for each folder of scenarios and a case for each scenario. A fail is a failure, an error
+// is an error. Inconclusive is a failure if the run is strict; else it is skipped, with its reason, as are known
+// failures. A cause that is wrong everywhere is a separate case, and no failure of scenarios that pass apart from it.
 func writeJUnit(run results.Run, w io.Writer) error {
 	agent := cmp.Or(run.Agent.Profile, "acp-test")
 	all := junitSuites{junitCounts: junitCounts{Name: "acp-test " + agent, Time: seconds(run.Duration)}}
@@ -123,7 +121,7 @@ func writeJUnit(run results.Run, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// Some show the texts of a file as they are, with what acts in them.
+	// Some readers show the texts of a file unescaped, with control characters.
 	inert := strings.ReplaceAll(printable.Text(string(text)), "&#xD;", `\r`)
 	_, err = io.WriteString(w, xml.Header+inert+"\n")
 	return err
@@ -161,7 +159,7 @@ func junitCaseOf(run results.Run, r results.Result, agent string) junitCase {
 	return c
 }
 
-// explain is what went wrong with a scenario: one sentence, and all of it.
+// explain returns the problems of a scenario: one sentence as the title, and the full text.
 func explain(r results.Result) (title, text string) {
 	var b strings.Builder
 	for _, p := range problems(r) {
@@ -183,7 +181,7 @@ func explain(r results.Result) (title, text string) {
 	return title, b.String()
 }
 
-// minor lists warnings and lints, a line each.
+// minor returns warnings and lints, one line each.
 func minor(r results.Result) []string {
 	var lines []string
 	for _, p := range problems(r) {

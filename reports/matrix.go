@@ -11,29 +11,26 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Column is what a matrix is made of: one agent, and what it did.
+// Column is the input of a matrix for one agent: its runs.
 type Column struct {
-	// Name is the agent's, as a user gives it.
+	// Name is the agent's name for the user.
 	Name string
 	Run  results.Run
-	// Again is a second run of a few of the scenarios. What differs is
-	// volatile.
+	// Again is a second run of some of the scenarios. Fields that differ between the runs are volatile.
 	Again results.Run
-	// Omit are kinds of update and methods of which chance decides whether they
-	// come at all: what they hold is not called volatile. * stands for any part.
+	// Omit are kinds of updates and methods that come only by chance. Their fields are not listed as volatile. *
+	// stands for any part.
 	Omit []string
-	// Chance are members of which chance decides what they hold or whether they
-	// are there. They are not called volatile either: whether two runs differ in
-	// them is chance, too.
+	// Chance are members whose value or presence depends on chance. They are not listed as volatile either, because
+	// two runs differ in them only by chance.
 	Chance []string
-	// Known are the agent's known failures: their reasons stand in the notes.
+	// Known are the agent's known failures. The notes contain their reasons.
 	Known []agents.KnownFailure
-	// Absent says why the agent did not run here, and how to change it; "" if
-	// it ran.
+	// Absent is why the agent did not run here, and how to change that; "" if it ran.
 	Absent string
 }
 
-// Matrix is several agents beside each other: what each requirement came to.
+// Matrix compares several agents: the outcome of each requirement for each agent.
 type Matrix struct {
 	Columns []MatrixColumn
 	Rows    []MatrixRow
@@ -53,21 +50,20 @@ type MatrixColumn struct {
 	Measures      Measures
 }
 
-// MatrixRow is what came of one requirement, for each agent.
+// MatrixRow is the outcome of one requirement for each agent.
 type MatrixRow struct {
 	Requirement rules.Requirement
 	Cells       []MatrixCell
 }
 
-// MatrixCell is what came of one requirement for one agent.
+// MatrixCell is the outcome of one requirement for one agent.
 type MatrixCell struct {
-	// Outcome is pass, lint, warn, inconclusive, not reached, flaky or fail; ""
-	// if nothing judged it.
+	// Outcome is pass, lint, warn, inconclusive, not reached, flaky or fail; "" if nothing judged the requirement.
 	Outcome string
 	Notes   []int // numbers of the notes that say why it is no pass, from 1
 }
 
-// MatrixNote says what stands behind cells that are no pass.
+// MatrixNote explains the cells that refer to it, which are no pass.
 type MatrixNote struct {
 	Number  int
 	Agent   string
@@ -78,20 +74,18 @@ type MatrixNote struct {
 	Command string // what shows it again
 }
 
-// notReached is the outcome of a requirement whose check came after a line
-// that failed.
+// notReached is the outcome of a requirement whose check comes after a failed line.
 const notReached = "not reached"
 
-// nowAndThen is the outcome of what is known to fail sometimes: whether it did
-// in this run says nothing.
+// nowAndThen is the outcome of a known flaky failure. Whether it occurred in this run proves nothing.
 const nowAndThen = "flaky"
 
-// outcomes of cells, best first.
+// outcomes are the outcomes of cells, best first.
 var outcomes = []string{"", notReached, results.Pass.String(), results.Lint.String(), results.Warn.String(),
 	results.Inconclusive.String(), nowAndThen, results.Fail.String()}
 
-// NewMatrix puts agents beside each other. Known failures count like others: a
-// specification knows no baseline.
+// NewMatrix returns the comparison of agents. Known failures count like others, because the specification knows no
+// baseline.
 func NewMatrix(p Protocol, columns []Column) Matrix {
 	m := Matrix{opening: p.Open}
 	rows := map[string][]MatrixCell{}
@@ -129,10 +123,10 @@ type gathering struct {
 	numbers map[string]int // of notes by what they are about
 }
 
-// result adds what one scenario showed.
+// result adds the outcome of one scenario.
 func (g *gathering) result(r results.Result, cell func(id string) *MatrixCell) {
 	for id, times := range r.Support {
-		// What happens in a scenario that fails now and then is up to chance.
+		// In a flaky scenario, a rule that holds proves nothing.
 		if times > 0 && !g.column.unsteady(r.ID) {
 			cell(id).worsen(results.Pass.String(), 0)
 		}
@@ -171,7 +165,7 @@ func (g *gathering) result(r results.Result, cell func(id string) *MatrixCell) {
 	}
 }
 
-// flakyRules takes the rules that are broken now and then in a scenario.
+// flakyRules adds the known flaky failures of rules in a scenario.
 func (g *gathering) flakyRules(r results.Result, cell func(id string) *MatrixCell) {
 	for _, k := range g.column.Known {
 		id, point, _ := strings.Cut(k.ID, " ")
@@ -194,20 +188,20 @@ func (g *gathering) flakyRules(r results.Result, cell func(id string) *MatrixCel
 	}
 }
 
-// flaky is the entry that says of a check or rule that it fails now and then.
+// flaky returns the known flaky failure that covers a check or rule of a scenario.
 func (c Column) flaky(scenario string, names ...string) (agents.KnownFailure, bool) {
 	return lists.Find(c.Known, func(k agents.KnownFailure) bool { return k.Flaky && k.Covers(scenario, names...) })
 }
 
-// unsteady reports whether a scenario itself is known to fail now and then. An
-// entry for many scenarios says nothing about one.
+// unsteady reports whether the scenario itself is a known flaky failure. An entry for several scenarios does not
+// count.
 func (c Column) unsteady(scenario string) bool {
 	return slices.ContainsFunc(c.Known,
 		func(k agents.KnownFailure) bool { return k.Flaky && k.Scenario == scenario && k.ID != "golden" })
 }
 
-// note gives the number of the note about something, and makes it if there is
-// none: what many scenarios show is said once, with the first of them.
+// note returns the number of the note about something. It adds a note if there is none, so that several scenarios
+// share one, with the first of them.
 func (g *gathering) note(about string, n MatrixNote, r results.Result) int {
 	if number, ok := g.numbers[about]; ok {
 		return number
@@ -223,18 +217,18 @@ func (g *gathering) reason(scenario string, known bool, names ...string) string 
 	return lists.First(g.column.Known, covers).Reason
 }
 
-// asked says what a check asks. What came instead has ids and times in it, and
-// a table must be the same again: the command shows it.
+// asked returns what a check requires. It leaves out what came instead, which contains ids and times: the table must
+// be reproducible, and the note's command shows it.
 func (g *gathering) asked(c results.Check, r results.Result) string {
 	return cmp.Or(c.Title, g.rules.Statement(c.Requirements), r.Title)
 }
 
-// broken says which point of a rule is broken, in the rule's words.
+// broken returns the text of the point that a finding breaks, from the rule.
 func (g *gathering) broken(f results.Finding) string {
 	r, ok := g.rules.Rule(f.Rule)
 	if !ok {
-		// It is no rule about frames. After a colon stands what it saw here,
-		// such as the path of a program.
+		// This is no rule about frames. The text after a colon is specific to this run, for example the path of a
+		// program.
 		what, _, _ := strings.Cut(f.Message, ": ")
 		return what
 	}
@@ -242,7 +236,7 @@ func (g *gathering) broken(f results.Finding) string {
 	return cmp.Or(point.Says, r.Sentence)
 }
 
-// worsen takes an outcome into a cell; of the notes it keeps those of the worst.
+// worsen sets a cell to an outcome if that is worse or equal. The cell keeps the notes of its worst outcome.
 func (c *MatrixCell) worsen(outcome string, note int) {
 	before, now := slices.Index(outcomes, c.Outcome), slices.Index(outcomes, outcome)
 	if now < before {
@@ -256,13 +250,12 @@ func (c *MatrixCell) worsen(outcome string, note int) {
 	}
 }
 
-// words are the cells for people, behind the first ones given.
+// words returns the texts of the cells, after the given first ones.
 func (r MatrixRow) words(first ...string) []string {
 	return append(first, lists.Map(r.Cells, func(c MatrixCell) string { return c.word(true) })...)
 }
 
-// renumber leaves out the notes no cell speaks of, and numbers the rest in the
-// order of their place in the table.
+// renumber removes notes without a cell, and numbers the rest in the order of the table.
 func (m *Matrix) renumber() {
 	now := map[int]int{}
 	var kept []MatrixNote
@@ -283,7 +276,7 @@ func (m *Matrix) renumber() {
 	m.Notes = kept
 }
 
-// describe is what a matrix says of one agent beside its cells.
+// describe returns the column of an agent, without its cells.
 func (p Protocol) describe(c Column) MatrixColumn {
 	m := MatrixColumn{Name: c.Name, Version: c.Run.Agent.Version, Absent: c.Absent, Counts: c.Run.Counts,
 		Everywhere: everywhere(c.Run.Causes)}

@@ -34,7 +34,7 @@ func WriteMatrix(format string, m Matrix, w io.Writer) error {
 	return err
 }
 
-// word is a cell for people, with the numbers of its notes.
+// word returns the text of a cell, with the numbers of its notes if numbers is set.
 func (c MatrixCell) word(numbers bool) string {
 	short := map[string]string{"": "–", "pass": "ok", "inconclusive": "?", notReached: "n/r", "fail": "FAIL"}
 	word, ok := short[c.Outcome]
@@ -49,14 +49,13 @@ func (c MatrixCell) word(numbers bool) string {
 	return word
 }
 
-// matrixLegend says what the words in cells mean.
+// matrixLegend explains the words in cells.
 const matrixLegend = `ok: seen to hold. FAIL: broken. n/r: not reached, because an earlier line of
 the scenario failed. flaky: known to break now and then. ?: could not be judged.
 warn, lint: broken, where the specification only advises or says nothing. –:
 nothing judged it.`
 
-// matrixText is the matrix for a terminal: the requirements that do not hold
-// for all agents.
+// matrixText returns the matrix for a terminal: the requirements that do not hold for all agents.
 func matrixText(m Matrix) string {
 	var b strings.Builder
 	table := [][]string{append([]string{""}, names(m)...)}
@@ -86,7 +85,7 @@ func names(m Matrix) (all []string) {
 	return lists.Map(m.Columns, func(c MatrixColumn) string { return c.Name })
 }
 
-// aboutAgents are the rows that say how the scenarios went.
+// aboutAgents returns the rows about the agents' scenarios as a whole.
 func aboutAgents(m Matrix) [][]string {
 	spread := ""
 	if slices.ContainsFunc(m.Columns, func(c MatrixColumn) bool { return len(c.Everywhere) > 0 }) {
@@ -105,13 +104,13 @@ func aboutAgents(m Matrix) [][]string {
 	})
 }
 
-// columnRow is a row of a matrix that says something of each agent.
+// columnRow is a row with one value for each agent.
 type columnRow struct {
 	name string // "": it is left out
 	of   func(MatrixColumn) string
 }
 
-// rowsOf makes rows of a table, which have nothing to say of an agent that is absent.
+// rowsOf returns rows of a table, with a dash for each absent agent.
 func rowsOf(m Matrix, rows []columnRow) (table [][]string) {
 	for _, r := range rows {
 		line := []string{r.name}
@@ -129,7 +128,7 @@ func rowsOf(m Matrix, rows []columnRow) (table [][]string) {
 	return table
 }
 
-// measured are the rows that differ from machine to machine.
+// measured returns the rows whose values differ from machine to machine.
 func measured(m Matrix) [][]string {
 	return rowsOf(m, []columnRow{
 		{"start-up", func(c MatrixColumn) string { return about(c.Measures.Start) }},
@@ -144,7 +143,7 @@ func measured(m Matrix) [][]string {
 
 var trailing = lazy.Regexp(` +\n`)
 
-// columns aligns a table, all rows of which have as many cells.
+// columns aligns a table. All rows must have the same number of cells.
 func columns(table [][]string) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -158,8 +157,7 @@ func columns(table [][]string) string {
 //go:embed page/matrix.html
 var matrixTemplate string
 
-// matrixPage is the matrix as one page without scripts. The template escapes
-// what agents sent.
+// matrixPage writes the matrix as one page without scripts. The template escapes texts from agents.
 func matrixPage(m Matrix, w io.Writer) error {
 	t, err := template.New("matrix").Funcs(template.FuncMap{
 		"safe": harmless, "agents": aboutAgents, "measured": measured,
@@ -173,11 +171,11 @@ func matrixPage(m Matrix, w io.Writer) error {
 	return t.Execute(w, m)
 }
 
-// measuredHeading begins the part of the page that is not the same again.
+// measuredHeading begins the part of the page that differs from run to run.
 const measuredHeading = "## Measured"
 
-// matrixMarkdown is the matrix as a page. All before measuredHeading is the same
-// for every run that had the same verdicts.
+// matrixMarkdown returns the matrix as a Markdown page. The part before measuredHeading is the same for every run with
+// the same verdicts.
 func matrixMarkdown(m Matrix) string {
 	var b strings.Builder
 	b.WriteString("# Agents beside each other\n\nWhat became of each requirement of the specification, agent by agent. " +
@@ -240,7 +238,7 @@ func listed(b *strings.Builder, m Matrix, of func(MatrixColumn) []string, none s
 	}
 }
 
-// markdownTable writes rows, the first of which is the head. Cells are Markdown.
+// markdownTable writes a table whose first row is the header. Cells are Markdown.
 func markdownTable(b *strings.Builder, rows [][]string) {
 	for i, row := range rows {
 		b.WriteString("| " + strings.Join(row, " | ") + " |\n")

@@ -18,18 +18,18 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Protocol is what a matrix has to know of the protocol of its agents.
+// Protocol is what a matrix needs to know of its agents' protocol.
 type Protocol struct {
 	Rules *rules.Set
-	// Greet, Open, Prompt and Cancel are the methods with which an editor begins
-	// a connection, a session and a turn, and stops the turn; "" if it has none.
+	// Greet, Open, Prompt and Cancel are the methods with which an editor opens a connection and a session, starts a
+	// turn and cancels it; "" if the protocol has none.
 	Greet, Open, Prompt, Cancel string
-	// Update is the kind of an update of the agent, "" for other entries; Call is
-	// the id of the tool call that an entry tells of; Piece is the text of an
-	// update that is a piece of a message, which has it in the field.
+	// Update returns the kind of an update of the agent, "" for other entries. Call returns the id of the tool call
+	// that an entry is about. Piece returns the text of an update that is a piece of a message, and the field that
+	// contains it.
 	Update, Call func(transcript.Entry) string
 	Piece        func(transcript.Entry) (text, field string, ok bool)
-	// End says how an entry of the agent ends a turn, and whether it ends one.
+	// End returns how an entry of the agent ends a turn, and whether it ends one.
 	End func(transcript.Entry) (End, bool)
 }
 
@@ -43,24 +43,24 @@ const (
 	Cancelled
 )
 
-// Measures are what an agent costs: they differ from run to run and machine to
-// machine. Times are medians; 0 if nothing was measured.
+// Measures are an agent's times and numbers of requests, which differ from run to run and machine to machine. Times
+// are medians; 0 if nothing was measured.
 type Measures struct {
 	Start  time.Duration // from the start of the process to the answer to the greeting
 	Open   time.Duration // from the request for a session to its answer
 	Cancel time.Duration // from the cancel to the end of the turn
-	// TextTurn and ToolTurn are the model requests of a turn without and with
-	// one tool call, as "1" or "1–2"; "" if there was none.
+	// TextTurn and ToolTurn are the numbers of model requests in a turn without and with one tool call, such as "1" or
+	// "1–2"; "" if there was no such turn.
 	TextTurn, ToolTurn string
-	// Side are the lanes of requests that are not the conversation.
+	// Side are the lanes of model requests outside of the conversation.
 	Side []string
 }
 
-// measure reads the transcripts of a run.
+// measure returns the measures of a run, from its transcripts.
 func (p Protocol) measure(run results.Run) Measures {
 	var f figures
 	for _, r := range run.Results {
-		// A transcript that is not there or is broken has nothing to measure.
+		// A missing or broken transcript is not measured.
 		if t, err := transcriptOf(run, r); err == nil {
 			f.add(p, t)
 		}
@@ -79,7 +79,7 @@ func transcriptOf(run results.Run, r results.Result) (*transcript.Transcript, er
 	return transcript.Load(file, nil)
 }
 
-// figures are what the transcripts of one agent show.
+// figures are the measurements from the transcripts of one agent.
 type figures struct {
 	start, open, cancel []time.Duration
 	text, tool          []int
@@ -129,7 +129,7 @@ func (f *figures) add(p Protocol, t *transcript.Transcript) {
 	}
 }
 
-// modelAsked counts a request to the model, for a turn that may be nil.
+// modelAsked counts a request to the model in a turn, which may be nil.
 func (f *figures) modelAsked(lane string, open *turn) {
 	if !slices.Contains(mainLanes, lane) {
 		f.side = append(f.side, lane)
@@ -138,8 +138,8 @@ func (f *figures) modelAsked(lane string, open *turn) {
 	}
 }
 
-// answered counts how long the agent took to start or to open a session. since is when it was
-// asked, started when its process was.
+// answered records how long the agent took to start or to open a session. since is the time of the request, started
+// that of the process's start.
 func (f *figures) answered(p Protocol, e transcript.Entry, since, started time.Duration) {
 	switch {
 	case e.Method == p.Open:
@@ -149,7 +149,7 @@ func (f *figures) answered(p Protocol, e transcript.Entry, since, started time.D
 	}
 }
 
-// ended counts a turn whose end has come.
+// ended records the figures of a turn that has ended.
 func (f *figures) ended(t turn, end End, at time.Duration) {
 	switch {
 	case t.cancelled && end == Cancelled:
@@ -170,8 +170,7 @@ func median(all []time.Duration) time.Duration {
 	return all[len(all)/2]
 }
 
-// span is what most of them are, and what all of them are if they differ: one
-// number, or the least and the greatest.
+// span returns the common value of all, or if they differ, the least and the greatest.
 func span(all []int) string {
 	if len(all) == 0 {
 		return ""
@@ -183,7 +182,7 @@ func span(all []int) string {
 	return strconv.Itoa(least) + "–" + strconv.Itoa(most)
 }
 
-// about is a time in steps so wide that a machine gives the same one again.
+// about returns a time in steps that are coarse enough to be the same on each run on one machine.
 func about(d time.Duration) string {
 	if d == 0 {
 		return "–"
@@ -197,9 +196,8 @@ func about(d time.Duration) string {
 	return "≥ " + steps[len(steps)-1].String()
 }
 
-// volatileFields names the fields of an agent's messages whose values are
-// others when the same scenario runs again. The folders of the runs count as
-// the same; updates and methods in omit count for nothing.
+// volatileFields returns the fields of an agent's messages whose values differ when the same scenario runs again. The
+// folders of the runs count as equal. Updates and methods in omit are left out.
 func (p Protocol) volatileFields(first, again results.Run, omit []string) []string {
 	found := map[string]bool{}
 	for _, b := range again.Results {
@@ -225,8 +223,8 @@ func (p Protocol) volatileFields(first, again results.Run, omit []string) []stri
 	return slices.Sorted(maps.Keys(found))
 }
 
-// valuesOf are the values of each field of the agent's messages. The pieces of
-// a text are one value, wherever the agent cuts it.
+// valuesOf returns the values of each field in the agent's messages. A text in pieces is one value, wherever the agent
+// cuts it.
 func (p Protocol) valuesOf(t *transcript.Transcript, omit []string) map[string][]string {
 	values := map[string][]string{}
 	root := "\x00"               // the folder of the run; nothing says so before the agent runs
@@ -266,8 +264,7 @@ func (p Protocol) valuesOf(t *transcript.Transcript, omit []string) map[string][
 	return values
 }
 
-// flatten calls put for each value in a frame. Paths leave out what all frames
-// share, and the places of lists.
+// flatten calls put for each value in a frame. Paths leave out the members that all frames share, and list indexes.
 func flatten(v any, path string, put func(path, value string)) {
 	switch v := v.(type) {
 	case map[string]any:

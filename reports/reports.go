@@ -15,12 +15,11 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Version is the version of results.json that Write makes and Read takes. It
-// changes when a reader of the older form would misunderstand the newer one;
-// docs/schema/results.schema.json describes it.
+// Version is the version of results.json that Write writes and Read reads. It changes when a reader of the older
+// format would misunderstand the newer one. The format is described in docs/schema/results.schema.json.
 const Version = 1
 
-// format is one form of report.
+// format is one format of reports.
 type format struct {
 	name  string
 	file  string // where it goes unless told otherwise
@@ -28,7 +27,7 @@ type format struct {
 	write func(results.Run, io.Writer) error
 }
 
-// formats are all of them; p is how the page shows an entry.
+// formats returns all formats; p is how the page shows an entry.
 func formats(p inspector.Protocol) []format {
 	return []format{
 		{"json", "results.json", "everything, for programs", writeJSON},
@@ -44,22 +43,20 @@ func formats(p inspector.Protocol) []format {
 	}
 }
 
-// Formats lists the names that Write takes.
+// Formats returns the names that Write accepts.
 func Formats() []string {
 	return lists.Map(formats(inspector.Protocol{}), func(f format) string { return f.name })
 }
 
-// File is the usual name of the file of a format, and what it is for; "" if
-// there is no such format.
+// File returns the usual file name and the description of a format; "" if there is no such format.
 func File(name string) (file, about string) {
 	f := lists.First(formats(inspector.Protocol{}), func(f format) bool { return f.name == name })
 	return f.file, f.about
 }
 
-// Write writes a run in one of the Formats. The page (html) also reads the
-// transcripts named in Result.Artifacts below run.Out, and shows them as p
-// says; one that cannot be read is left out, and the page says so. The error names an unknown format, or is
-// that of the writer.
+// Write writes a run in one of the Formats. The page (html) also reads the transcripts that Result.Artifacts names
+// below run.Out, and shows them by p. It leaves out those that cannot be read, and says so on the page. The error is
+// an unknown format, or an error of the writer.
 func Write(p inspector.Protocol, name string, run results.Run, w io.Writer) error {
 	f, ok := lists.Find(formats(p), func(f format) bool { return f.name == name })
 	if !ok {
@@ -85,7 +82,7 @@ func writeJSON(run results.Run, w io.Writer) error {
 	return e.Encode(run)
 }
 
-// Read reads results.json. The error says so if it is of another version.
+// Read reads results.json. A file of another version is an error.
 func Read(r io.Reader) (results.Run, error) {
 	var run results.Run
 	data, err := io.ReadAll(r)
@@ -113,24 +110,23 @@ func Read(r io.Reader) (results.Run, error) {
 	return run, nil
 }
 
-// problem is one thing that went wrong in a scenario, in the one form that all
-// reports show.
+// problem is one thing that went wrong in a scenario, in the form that all reports share.
 type problem struct {
 	class results.Verdict
 	id    string // of the check or rule; "golden"; "" for the scenario itself
 	title string // one sentence
 	line  int    // in the scenario file; 0 if it belongs to none
 	known bool
-	// consequence: it follows from another problem.
+	// consequence: the problem follows from another one.
 	consequence bool
-	// placed: the body says where it is.
+	// placed: the body contains the position.
 	placed bool
 	body   func(indent string) string
 	why    []string // up to three lines: what was expected, what came, why
 }
 
-// head is its first line, with where it is if the body does not say so, and its class
-// if it is less than a failure beside one.
+// head returns the first line of a problem. It adds the position if the body does not contain it, and the class if it
+// is inconclusive next to a failure.
 func (p problem) head(r results.Result, indent string) string {
 	head := strings.TrimSpace(p.id + "  " + firstLine(p.title))
 	if p.class == results.Inconclusive && r.Verdict != p.class && !p.consequence {
@@ -146,8 +142,7 @@ func (p problem) head(r results.Result, indent string) string {
 	return indent + head + "\n" + block(indent, "where", at)
 }
 
-// problems lists what went wrong, the worst first. Known ones and those of
-// class warn and lint are among them.
+// problems returns the problems of a result, the worst first, including known ones and those of class warn and lint.
 func problems(r results.Result) []problem {
 	var all []problem
 	if f := r.Failure; f != nil {
@@ -181,7 +176,7 @@ func problems(r results.Result) []problem {
 	}
 	told := len(all) > 0
 	if r.Verdict == results.Error {
-		// What is not reached does not say what was in the way.
+		// A check that was not reached does not explain an error.
 		told = slices.ContainsFunc(all, func(p problem) bool { return p.class == results.Error && !p.consequence })
 	}
 	if !told && r.Reason != "" && r.Verdict != results.Pass {
@@ -192,8 +187,7 @@ func problems(r results.Result) []problem {
 	return all
 }
 
-// worseFirst orders problems: the most severe first, known ones last, and what only follows from
-// others last of its kind.
+// worseFirst orders problems: the most severe first, known ones last, and consequences last within their group.
 func worseFirst(a, b problem) int {
 	if a.known || b.known {
 		return cmp.Or(after(a.known, b.known), after(a.consequence, b.consequence))
@@ -201,7 +195,7 @@ func worseFirst(a, b problem) int {
 	return cmp.Or(cmp.Compare(b.class, a.class), after(a.consequence, b.consequence))
 }
 
-// after compares a quality that moves a problem back.
+// after orders problems with a property after those without it.
 func after(a, b bool) int {
 	switch {
 	case a == b:
@@ -212,7 +206,7 @@ func after(a, b bool) int {
 	return -1
 }
 
-// minor reports whether the problem decides nothing: it is known, a warning or a lint.
+// minor reports whether the problem does not affect the verdict: it is known, a warning or a lint.
 func (p problem) minor() bool { return p.known || p.class <= results.Warn }
 
 func checkProblem(c results.Check) (problem, bool) {
@@ -257,8 +251,7 @@ func findingProblem(f results.Finding) problem {
 		}}
 }
 
-// writeDurations writes the longest time of each scenario, sorted by id, so that
-// the file is good to commit.
+// writeDurations writes the longest duration of each scenario, sorted by id, so that the file can be committed.
 func writeDurations(run results.Run, w io.Writer) error {
 	longest := map[string]time.Duration{}
 	for _, r := range run.Results {

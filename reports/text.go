@@ -14,7 +14,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// block is a list of labelled texts; empty ones are left out.
+// block returns labelled texts, one below the other. It leaves out empty ones.
 func block(indent string, pairs ...string) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -31,7 +31,7 @@ func block(indent string, pairs ...string) string {
 	return b.String()
 }
 
-// cut keeps the first lines of a text and says how many are missing.
+// cut returns the first lines of a text, and the number of lines left out.
 func cut(text string, lines int) string {
 	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if len(all) <= lines {
@@ -40,7 +40,7 @@ func cut(text string, lines int) string {
 	return strings.Join(all[:lines], "\n") + fmt.Sprintf("\n… %d more lines", len(all)-lines)
 }
 
-// causes are up to three lines that say what a failure is about.
+// causes returns up to three lines that explain a failure.
 func causes(f *transcript.Failure) []string {
 	why := []string{}
 	if len(f.Expected) > 0 {
@@ -58,7 +58,7 @@ func causes(f *transcript.Failure) []string {
 	return why
 }
 
-// changed is the first missing and the first additional line of a difference.
+// changed returns the first removed and the first added line of a diff.
 func changed(diff string) []string {
 	var minus, plus []string
 	for line := range strings.SplitSeq(diff, "\n") {
@@ -85,7 +85,7 @@ func nonEmpty(all ...string) []string {
 	return lists.Map(lists.Where(all, func(s string) bool { return s != "" }), firstLine)
 }
 
-// lineOf is the line of "file:line" or "file:line:column"; 0 if there is none.
+// lineOf returns the line in "file:line" or "file:line:column"; 0 if there is none.
 func lineOf(where string) int {
 	for part := range strings.SplitSeq(where, ":") {
 		if n, err := strconv.Atoi(part); err == nil && n > 0 {
@@ -95,10 +95,10 @@ func lineOf(where string) int {
 	return 0
 }
 
-// harmless makes text of an agent safe for a terminal and for the log of a CI system.
+// harmless makes a text of an agent safe for terminals and CI logs.
 func harmless(s string) string { return printable.Text(s) }
 
-// short is a duration for people: 340ms, 2.3s, 4m05s.
+// short returns a duration for people, such as 340ms, 2.3s or 4m05s.
 func short(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -111,8 +111,8 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// counts is "3 scenarios: 1 pass, 2 fail by 1 cause, 1 lint". Warnings and lints are
-// counted by cause, as they are shown.
+// counts returns a text such as "3 scenarios: 1 pass, 2 fail by 1 cause, 1 lint". Warnings and lints are counted by
+// cause, as they are shown.
 func counts(run results.Run) string {
 	c, causes := run.Counts, map[results.Verdict]int{}
 	for _, cause := range run.Causes {
@@ -147,8 +147,8 @@ func counts(run results.Run) string {
 	return head + ": " + strings.Join(parts, ", ")
 }
 
-// apart is " (36 of them apart from AUTH-003)": what those that passed show for all that; "" if
-// nothing is wrong everywhere.
+// apart returns a text such as " (36 of them apart from AUTH-003)", about passed scenarios that show a cause which is
+// wrong everywhere; "" if there is no such cause.
 func apart(run results.Run) string {
 	if run.Counts.Apart == 0 {
 		return ""
@@ -160,19 +160,19 @@ func apart(run results.Run) string {
 	return fmt.Sprintf(" (%s apart from %s)", of, strings.Join(everywhere(run.Causes), ", "))
 }
 
-// everywhere are the ids of what is wrong everywhere.
+// everywhere returns the ids of the causes that are wrong everywhere.
 func everywhere(causes []results.Cause) []string {
 	spread := lists.Where(causes, func(c results.Cause) bool { return c.Everywhere })
 	return lists.Map(spread, func(c results.Cause) string { return c.ID })
 }
 
-// unknownEverywhere are the causes that are wrong everywhere and that nobody knew. Where each
-// scenario is a line that passes or not, each of them is one too.
+// unknownEverywhere returns the causes that are wrong everywhere and not known. Formats with one line per scenario
+// also get one line for each of them.
 func unknownEverywhere(causes []results.Cause) []results.Cause {
 	return slices.DeleteFunc(slices.Clone(causes), func(c results.Cause) bool { return !c.Everywhere || c.Known })
 }
 
-// name is the id of a result, with its number under --repeat.
+// name returns the id of a result, with its number under --repeat.
 func name(r results.Result) string {
 	if r.Repeat > 0 {
 		return fmt.Sprintf("%s (%d)", r.ID, r.Repeat)
@@ -180,7 +180,7 @@ func name(r results.Result) string {
 	return r.ID
 }
 
-// shownVerdict is the verdict as people read it.
+// shownVerdict returns the verdict for people: "known" for a known failure.
 func shownVerdict(r results.Result) string {
 	if r.Known && r.Verdict == results.Fail {
 		return "known"
@@ -188,7 +188,7 @@ func shownVerdict(r results.Result) string {
 	return r.Verdict.String()
 }
 
-// slowest are the n results that took longest, longest first.
+// slowest returns the n results with the longest durations, longest first.
 func slowest(outcomes []results.Result, n int) []results.Result {
 	sorted := slices.SortedStableFunc(slices.Values(outcomes), func(a, b results.Result) int {
 		return cmp.Compare(b.Duration, a.Duration)
@@ -196,8 +196,7 @@ func slowest(outcomes []results.Result, n int) []results.Result {
 	return sorted[:min(n, len(sorted))]
 }
 
-// passes is "passed 2 of 3 times" for a scenario that did not always; "" for
-// others.
+// passes returns a text such as "passed 2 of 3 times" for a flaky scenario; "" for others.
 func passes(run results.Run, id string) string {
 	if f, ok := lists.Find(run.Flaky, func(f results.Flaky) bool { return f.ID == id }); ok {
 		return fmt.Sprintf("passed %d of %d times", f.Passed, f.Of)
@@ -205,8 +204,8 @@ func passes(run results.Run, id string) string {
 	return ""
 }
 
-// changes is what changed since an earlier run, a line each and the differences
-// of texts below theirs, at most so many changes.
+// changes returns the changes since an earlier run, one line each, with the diffs of texts below. It shows at most
+// most changes.
 func changes(a *results.Against, most int) string {
 	if a == nil {
 		return ""
@@ -228,7 +227,7 @@ func changes(a *results.Against, most int) string {
 	return b.String()
 }
 
-// change is one change in a line.
+// change returns one change as a line.
 func change(c results.Change) string {
 	switch {
 	case c.What == "text":

@@ -17,7 +17,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Run is one run of a handler: what its acts do their work with.
+// Run is one run of a handler, on which its acts operate.
 type Run struct {
 	*scripted
 	ctx       context.Context  // of what is handled
@@ -30,7 +30,7 @@ type Run struct {
 	told      *told
 }
 
-// told is the message that a run is sending, shared by all of its blocks.
+// told is the message that a run is sending. All blocks of the run share it.
 type told struct {
 	mu      sync.Mutex
 	kind    string // of the message that goes on
@@ -42,7 +42,7 @@ func (s *Run) play(b *Block) {
 	if !s.noted(s.Run(b)) || s.request.Kind != transcript.Request || s.sink.to != nil {
 		return // the answer to a post ends with its handler
 	}
-	// An open prompt is left open on purpose only where the handler waits.
+	// A handler that waits may leave a prompt open on purpose.
 	_, prompt := s.Protocol.Prompt(s.request)
 	if prompt && b.Waits || s.answered && !s.told.begun {
 		return
@@ -56,7 +56,7 @@ func (s *Run) play(b *Block) {
 	}
 }
 
-// noted writes down what went wrong in a block, and reports whether nothing did.
+// noted logs the error of a block, and reports whether there was none.
 func (s *Run) noted(err error) bool {
 	if err != nil && !errors.Is(err, errEnded) && s.ctx.Err() == nil {
 		s.Log.Event(0, transcript.Note, transcript.Noted, s.session, map[string]any{"code": "script", "text": err.Error()})
@@ -64,7 +64,7 @@ func (s *Run) noted(err error) bool {
 	return err == nil && s.ctx.Err() == nil
 }
 
-// errEnded ends all handlers: the script has ended the process.
+// errEnded ends all handlers, because the script has ended the process.
 var errEnded = errors.New("the script has ended")
 
 // Run runs the acts of a block, one after the other.
@@ -83,7 +83,7 @@ func (s *Run) Run(b *Block) error {
 	return nil
 }
 
-// Repeat runs a block n times, with $I counting from 1.
+// Repeat runs a block n times, with $I from 1 to n.
 func (s *Run) Repeat(n int, b *Block) error {
 	for i := range n {
 		s.index = i + 1
@@ -94,7 +94,7 @@ func (s *Run) Repeat(n int, b *Block) error {
 	return nil
 }
 
-// Join runs a block and writes all of it with one call.
+// Join runs a block and writes its frames with one call.
 func (s *Run) Join(b *Block) error {
 	to := s.sink
 	to.join = &bytes.Buffer{}
@@ -102,14 +102,14 @@ func (s *Run) Join(b *Block) error {
 	return s.through(to, b)
 }
 
-// Split runs a block and writes it in pieces of n bytes.
+// Split runs a block and writes its frames in pieces of n bytes.
 func (s *Run) Split(n int, b *Block) error {
 	to := s.sink
 	to.split = n
 	return s.through(to, b)
 }
 
-// through runs a block whose frames are written by a sink of its own.
+// through runs a block whose frames go to the sink to.
 func (s *Run) through(to sink, b *Block) error {
 	inner := *s
 	inner.sink = to
@@ -124,8 +124,7 @@ func (s *Run) Beside(b *Block) {
 	go func() { inner.noted(inner.Run(b)) }()
 }
 
-// Begin takes up the prompt that is handled, if it is one without an answer, in a protocol
-// where that is a message of its own.
+// Begin acknowledges the prompt that is being handled, unless it was answered, if the protocol has a message for that.
 func (s *Run) Begin() {
 	if _, prompt := s.Protocol.Prompt(s.request); !prompt || s.answered {
 		return
@@ -136,11 +135,11 @@ func (s *Run) Begin() {
 	}
 }
 
-// End says that the script has ended the work on the prompt.
+// End records that the script has ended the work on the prompt.
 func (s *Run) End() { s.told.begun = false }
 
-// Message returns the id of the message that a piece of a kind belongs to: the one that
-// goes on, or a new one where the last piece was of another kind. "" ends the message.
+// Message returns the id of the message for a piece of this kind: the current one, or a new one if the last piece had
+// another kind. The kind "" ends the message.
 func (s *Run) Message(kind string) string {
 	s.told.mu.Lock()
 	defer s.told.mu.Unlock()
@@ -151,30 +150,28 @@ func (s *Run) Message(kind string) string {
 	return fmt.Sprintf("message-%d-%d", s.request.Seq, s.told.message)
 }
 
-// Session returns the id of the session that the event belongs to, or of the
-// newest one.
+// Session returns the id of the event's session, or of the newest session.
 func (s *Run) Session() string { return s.session }
 
 // Send logs a frame and writes it.
 func (s *Run) Send(line []byte) { s.sink.send(line) }
 
-// Write writes bytes that are no line of their own.
+// Write writes bytes that need not be a line.
 func (s *Run) Write(b []byte) { s.sink.bytes(b) }
 
-// Result answers the request that is handled; result is JSON.
+// Result answers the request that is being handled; result is JSON.
 func (s *Run) Result(result string) {
 	s.answered = true
 	s.sink.send(Result(s.request.ID, result))
 }
 
-// Error answers the request that is handled with an error; code is a number.
+// Error answers the request that is being handled with an error; code is a number.
 func (s *Run) Error(code, message string) {
 	s.answered = true
 	s.sink.send(Error(s.request.ID, code, message))
 }
 
-// Request sends a request and remembers it by a name. params and id are JSON; ""
-// makes an id of our own.
+// Request sends a request and stores it under a name. params and id are JSON; the id "" is replaced by a new one.
 func (s *Run) Request(name, method, params, id string) {
 	e := s.sink.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}`,
 		cmp.Or(id, s.newID()), Quote(method), params))
@@ -189,10 +186,8 @@ func (s *Run) Notify(method, params string) {
 	s.sink.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%s,"params":%s}`, Quote(method), params))
 }
 
-// Await waits for the answer to a request that has a name, for the end of the
-// turn by "cancel", or for a frame with a method that comes from now on; at most
-// so long, if within is not 0. A wait that ends without it is no error: the
-// checks tell.
+// Await waits for the answer to a named request, for "cancel", or for the next frame with a method. It waits for at
+// most within, unless that is 0. A timeout is no error, because the checks report it.
 func (s *Run) Await(what string, within time.Duration) {
 	ctx, cancel := s.ctx, context.CancelFunc(func() {})
 	if within > 0 {
@@ -230,7 +225,7 @@ func (s *Run) Await(what string, within time.Duration) {
 	}
 }
 
-// Pause lets time pass.
+// Pause waits for d.
 func (s *Run) Pause(d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -262,7 +257,7 @@ func (s *Run) Die() error {
 	return errEnded
 }
 
-// Close closes the output, of a server the connection; the agent lives on.
+// Close closes the output, or a server's connection; the agent goes on.
 func (s *Run) Close() {
 	if s.sink.to != nil {
 		s.sink.to.Cut()
@@ -274,19 +269,17 @@ func (s *Run) Close() {
 // Fork starts a child that outlives its parent.
 func (s *Run) Fork() error { return s.Child() }
 
-// Ignore makes the agent live on at the end of its input ("eof") or after
-// SIGTERM ("term").
+// Ignore makes the agent go on after the end of its input ("eof") or after SIGTERM ("term").
 func (s *Run) Ignore(what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ignores[what] = true
 }
 
-// inText is a variable within quotes, where JSON stands.
+// inText matches a variable within quotes, for example in JSON.
 var inText = lazy.Regexp(`\$([A-Za-z_][A-Za-z0-9_]*)((?:\.[A-Za-z0-9_]+)*)`)
 
-// Expand replaces the variables of a word, those within quotes too; what is no
-// variable there stays as it is.
+// Expand replaces the variables of a word, including those within quotes. Unknown names within quotes stay unchanged.
 func (s *Run) Expand(w script.Word) (string, error) {
 	text, err := w.Expand(s.variable)
 	if err != nil {

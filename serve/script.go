@@ -7,8 +7,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Script is what an agent does when its editor does something. Where no handler
-// is for, it does what its Protocol says.
+// Script is the agent's reaction to its editor. For events without a handler, the agent does what its Protocol says.
 type Script struct {
 	// Capabilities are values that the agent advertises, by their dotted path.
 	Capabilities map[string]string
@@ -22,13 +21,12 @@ type Handler struct {
 	Event string
 	// Text must match the text of a prompt; nil matches all.
 	Text *regexp.Regexp
-	// Nth is the n-th such event, from 1; 0 is every one.
+	// Nth limits the handler to the n-th such event, from 1; 0 is every one.
 	Nth int
 	Block
 }
 
-// Block is a list of acts. Waits says that one of them waits, so that the request
-// may stay without an answer on purpose.
+// Block is a list of acts. Waits says that one of them waits, so that the request may stay unanswered on purpose.
 type Block struct {
 	Acts  []Act
 	Waits bool
@@ -44,11 +42,10 @@ type Act struct {
 // Named is the kind of the note that gives a request of the agent its name.
 const Named transcript.Kind = "named"
 
-// Unread is the kind of the note that the editor had closed the agent's output when
-// the frame before it was written.
+// Unread is the kind of the note that the editor had closed the agent's output before the last frame was written.
 const Unread transcript.Kind = "unread"
 
-// Shut is the kind of the note that the agent closed its output and lives on.
+// Shut is the kind of the note that the agent closed its output and goes on.
 const Shut transcript.Kind = "shut"
 
 type namedNote struct {
@@ -88,7 +85,7 @@ func (p *scripted) Connected(*Conn) { p.event("connect", transcript.Entry{}) }
 // Ended implements Agent.
 func (p *scripted) Ended() { p.event("eof", transcript.Entry{}) }
 
-// event runs the handler for an event, if there is one.
+// event runs the handler for an event, and reports whether there is one.
 func (p *scripted) event(name string, e transcript.Entry) bool {
 	h := p.find(name, e)
 	if h == nil {

@@ -1,5 +1,5 @@
-// Package serve is the agent of an editor under test: it reads what the editor
-// sends and writes what a script, or another Agent, says.
+// Package serve is the agent for an editor under test. It reads the editor's frames and answers them by a script or
+// another Agent.
 package serve
 
 import (
@@ -16,19 +16,18 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Server is the agent for one editor. In, Out, Log, Protocol and one of Script
-// and Agent are needed.
+// Server is the agent for one editor. In, Out, Log, Protocol and either Script or Agent are required.
 type Server struct {
 	In  io.Reader
 	Out io.Writer
 	Err io.Writer // stderr of the agent
 	Log *transcript.Transcript
-	// Protocol is the agent's default behaviour, which a script can replace.
+	// Protocol is the agent's default behavior, which a script can replace.
 	Protocol Protocol
-	// Script is played; without one, Agent is.
+	// Script is played; if it is nil, Agent is.
 	Script *Script
 	Agent  Agent
-	// Terminated is told of SIGTERM.
+	// Terminated receives SIGTERM.
 	Terminated <-chan os.Signal
 	// Child starts a process that outlives this one, for the act fork.
 	Child func() error
@@ -36,40 +35,37 @@ type Server struct {
 	Die func()
 }
 
-// Protocol is the default behaviour of an agent, where its script says nothing.
+// Protocol is the default behavior of an agent for events without a handler.
 type Protocol interface {
 	// Cancels reports whether a frame of the editor cancels the turn of its
 	// session.
 	Cancels(e transcript.Entry) bool
-	// Opens returns the session that a request of the editor opens, and its
-	// directory. The n-th new one gets its name from n. It is "" for any other
-	// frame.
+	// Opens returns the session that a request of the editor opens, and its directory. n is the number of the session,
+	// for the id of a new one. Opens returns "" for other frames.
 	Opens(e transcript.Entry, n int) (session, dir string)
 	// Prompt returns the text of a prompt, and whether the frame is one.
 	Prompt(e transcript.Entry) (text string, ok bool)
-	// Plain returns what a plain agent with such capabilities sends when it gets
-	// a request.
+	// Plain returns the frames with which a plain agent with these capabilities answers a request.
 	Plain(e transcript.Entry, capabilities map[string]string) [][]byte
-	// Taken returns what it sends when it takes up a prompt, nothing where that is not told.
+	// Taken returns the frames with which the agent acknowledges a prompt, nil if the protocol has none.
 	Taken(e transcript.Entry) [][]byte
-	// Owed returns what it still has to send when a script has said what it wanted to
-	// but no answer. It begins with what Taken returns.
+	// Owed returns the frames that a script still owes after it said what it wanted without an answer. They begin with
+	// those of Taken.
 	Owed(e transcript.Entry, capabilities map[string]string) [][]byte
 }
 
-// Agent is what is done about the frames of the editor. Connected comes first,
-// Received runs in the reading goroutine and must hand off what takes time.
+// Agent handles the frames of the editor. Connected is called first. Received runs in the reading goroutine and must
+// not block.
 type Agent interface {
 	Connected(c *Conn)
 	Received(e transcript.Entry)
 	Ended() // at the end of the input
-	// Stays reports whether the agent lives on after the end of its input, or
-	// after SIGTERM.
+	// Stays reports whether the agent goes on after the end of its input, or with signal set, after SIGTERM.
 	Stays(signal bool) bool
 }
 
-// Serve plays until the editor closes its side, the script exits or ctx ends.
-// It returns the exit status for the process.
+// Serve runs until the editor closes its side, the script exits or ctx ends. It returns the exit status for the
+// process.
 func (s *Server) Serve(ctx context.Context) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -115,7 +111,7 @@ func newConn(ctx context.Context, s *Server) *Conn {
 		early: map[int]transcript.Entry{}, exit: make(chan int, 16), arrived: make(chan struct{})}
 }
 
-// drain is how long acts may go on after the editor has gone.
+// drain is how long acts may go on after the editor is gone.
 const drain = 300 * time.Millisecond
 
 func (c *Conn) until(a Agent, eof <-chan struct{}) int {
@@ -144,7 +140,7 @@ func (c *Conn) until(a Agent, eof <-chan struct{}) int {
 	}
 }
 
-// read logs every line of the editor before anything is done about it.
+// read logs every line of the editor before the agent handles it.
 func (c *Conn) read(a Agent) {
 	lines := wire.NewSplitter(c.In, 0)
 	for {
@@ -162,7 +158,7 @@ func (c *Conn) read(a Agent) {
 	}
 }
 
-// note lets go of who waits for a frame.
+// note wakes those who wait for a frame.
 func (c *Conn) note(e transcript.Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,7 +178,7 @@ func (c *Conn) note(e transcript.Entry) {
 	c.arrived = make(chan struct{})
 }
 
-// cancel is closed when the turn of a session is cancelled. The caller holds mu.
+// cancel returns the channel that is closed when the turn of a session is cancelled. The caller holds mu.
 func (c *Conn) cancel(session string) chan struct{} {
 	ch := c.cancelled[session]
 	if ch == nil {
@@ -200,15 +196,14 @@ func (c *Conn) Cancelled(session string) <-chan struct{} {
 	return c.cancel(session)
 }
 
-// frame is closed by the next frame of the editor.
+// frame returns a channel that is closed by the next frame of the editor.
 func (c *Conn) frame() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.arrived
 }
 
-// Answer waits for the answer to a request of ours, by its Seq. It is false if
-// ctx ends first.
+// Answer waits for the answer to a request of the agent, by the request's Seq. It returns false if ctx ends first.
 func (c *Conn) Answer(ctx context.Context, seq int) (transcript.Entry, bool) {
 	c.mu.Lock()
 	if e, ok := c.early[seq]; ok {
@@ -235,7 +230,7 @@ func (c *Conn) Answer(ctx context.Context, seq int) (transcript.Entry, bool) {
 // Context ends with the connection.
 func (c *Conn) Context() context.Context { return c.ctx }
 
-// Send logs a frame and writes it. It is the zero Entry if the output is closed.
+// Send logs a frame and writes it. It returns the zero Entry if the output is closed.
 func (c *Conn) Send(line []byte) transcript.Entry { return sink{c: c}.send(line) }
 
 // sink is how frames are written: at once, joined, or in pieces.
@@ -262,7 +257,7 @@ func (s sink) send(line []byte) transcript.Entry {
 	return e
 }
 
-// bytes writes bytes that are no line of their own.
+// bytes writes bytes that need not be a line.
 func (s sink) bytes(b []byte) {
 	if s.to != nil {
 		s.to.raw(s, b)
@@ -282,7 +277,7 @@ func (s sink) bytes(b []byte) {
 	}
 }
 
-// put writes, in pieces where it was asked for.
+// put writes b, in pieces if the sink splits.
 func (s sink) put(b []byte) {
 	if s.join != nil {
 		s.join.Write(b)
@@ -302,8 +297,8 @@ func (s sink) put(b []byte) {
 	}
 }
 
-// write writes for the holder of mu. An editor that reads no more is noted once, and
-// then nothing more is written.
+// write writes b; the caller holds mu. If the editor no longer reads, write logs that once, and nothing more is
+// written.
 func (c *Conn) write(b []byte) {
 	if _, err := c.Out.Write(b); err != nil {
 		c.closed = true
@@ -337,7 +332,7 @@ func (c *Conn) close() {
 	}
 }
 
-// newID makes the id of a request of ours.
+// newID returns the id for a request of the agent.
 func (c *Conn) newID() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,15 +14,15 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Web is the agent as a server of HTTP: each post of a front end is a frame of it, and what
-// answers is a stream of frames. Log and Protocol are needed, and one of Script and Play.
+// Web is the agent as an HTTP server. Each post of a front end is one of its frames; the answer is a stream of frames.
+// Log, Protocol and either Script or Play are required.
 type Web struct {
 	Log      *transcript.Transcript
 	Protocol Protocol
-	// Script is played; without one, Play answers a post.
+	// Script is played; if it is nil, Play answers posts.
 	Script *Script
 	Play   func(a *Answer, e transcript.Entry)
-	// Form is how a stream is sent to a client with an Accept header.
+	// Form returns the format of a stream for a client with this Accept header.
 	Form func(accept string) Form
 
 	once   sync.Once
@@ -31,24 +31,24 @@ type Web struct {
 	posts  atomic.Int64
 }
 
-// Form is how frames go over a connection.
+// Form is how frames are sent over a connection.
 type Form struct {
-	// Type is the media type of a stream, Dress makes of a frame what is sent.
+	// Type is the media type of a stream. Dress returns the bytes to send for a frame.
 	Type  string
 	Dress func(frame []byte) []byte
 }
 
-// Ways in which the answer to a post ends, as transcript.Ended has them.
+// The ways in which the answer to a post ends, as in transcript.Ended.
 const (
 	EndClosed = "closed"
 	EndCut    = "cut"
 	EndHungUp = "hung up" // the front end closed the connection
 )
 
-// mostPosted is the largest body that a front end may post.
+// mostPosted is the largest body, in bytes, that a front end may post.
 const mostPosted = 64 << 20
 
-// ServeHTTP implements http.Handler. Browsers of any origin may ask.
+// ServeHTTP implements http.Handler. It accepts browsers of any origin.
 func (w *Web) ServeHTTP(to http.ResponseWriter, r *http.Request) { Anywhere(w.post)(to, r) }
 
 // Anywhere returns a handler of posts from pages of any origin. Other requests get an empty answer.
@@ -88,13 +88,13 @@ func (w *Web) post(to http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Posts is how many posts came.
+// Posts returns the number of posts so far.
 func (w *Web) Posts() int { return int(w.posts.Load()) }
 
 // Wait waits until all posts are answered.
 func (w *Web) Wait() { w.open.Wait() }
 
-// conn is the state that the handlers of a script share.
+// conn returns the state that the handlers of a script share.
 func (w *Web) conn() *Conn {
 	w.once.Do(func() {
 		s := &Server{Log: w.Log, Protocol: w.Protocol, Script: w.Script, Err: io.Discard}
@@ -103,7 +103,7 @@ func (w *Web) conn() *Conn {
 	return w.script.Conn
 }
 
-// answer plays the handler for a post, or the protocol's default if there is none.
+// answer runs the handler for a post, or sends the protocol's default if there is none.
 func (p *scripted) answer(a *Answer, e transcript.Entry) {
 	h := p.find(e.Method, e)
 	if h == nil {
@@ -117,7 +117,7 @@ func (p *scripted) answer(a *Answer, e transcript.Entry) {
 	s.play(&h.Block)
 }
 
-// Answer is what answers one post.
+// Answer is the answer to one post.
 type Answer struct {
 	web  *Web
 	to   http.ResponseWriter
@@ -130,7 +130,8 @@ type Answer struct {
 	cut   bool
 }
 
-// Head begins the answer with a status and a media type, "" that of its streams; once it has begun it does nothing.
+// Head starts the answer with a status and a media type; the type "" is that of streams. It does nothing if the answer
+// has started.
 func (a *Answer) Head(status int, kind string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -202,20 +203,20 @@ func (a *Answer) end() {
 	a.log(transcript.Ended, map[string]any{"end": how})
 }
 
-// Cut breaks the connection off; later frames are dropped.
+// Cut breaks off the connection; later frames are dropped.
 func (a *Answer) Cut() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.cut = true
 }
 
-// Events are frames as server-sent events have them.
+// Events returns a frame as a server-sent event.
 func Events(frame []byte) []byte {
 	return []byte("data: " + strings.ReplaceAll(string(frame), "\n", "\ndata: ") + "\n\n")
 }
 
-// Web returns the answer to the post that is handled; nil where the agent is no server.
+// Web returns the answer to the post that is being handled; nil if the agent is no server.
 func (s *Run) Web() *Answer { return s.sink.to }
 
-// Handled returns the request that is handled; the zero Entry for connect and eof.
+// Handled returns the request that is being handled; the zero Entry for connect and eof.
 func (s *Run) Handled() transcript.Entry { return s.request }

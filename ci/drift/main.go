@@ -1,6 +1,5 @@
-// Drift says in words what differs between the official schemas that the tests are held to
-// and the newest ones of the registry, which tables of protocol/acp/schema it touches, and what
-// news.yaml there says of it already.
+// Drift prints what differs between the official schemas that the tests use and the newest ones in the registry. For
+// each difference it names the table of protocol/acp/schema that it affects, and the entries of news.yaml about it.
 //
 //	go run ./ci/drift              # the pinned package and the newest one
 //	go run ./ci/drift OLD NEW      # two schemas, or two folders of the package
@@ -61,7 +60,7 @@ func command(name string, args ...string) {
 	}
 }
 
-// ofPackages compares each schema of two packages.
+// ofPackages returns the differences between the schemas of two packages.
 func ofPackages(older, newer string) string {
 	var b strings.Builder
 	b.WriteString(stale(older))
@@ -78,8 +77,8 @@ func ofPackages(older, newer string) string {
 	return b.String()
 }
 
-// stale says which package news.yaml calls the pinned one, if that is another one than the tests
-// compare with: then the entries that the pinned schema has since are to be deleted.
+// stale returns a section about news.yaml if that names another pinned package than the tests use. Entries that the
+// new pinned schema contains must then be deleted.
 func stale(pinned string) string {
 	raw, err := os.ReadFile(filepath.Join(pinned, "package.json"))
 	var p struct{ Name, Version string }
@@ -92,7 +91,7 @@ func stale(pinned string) string {
 	return ""
 }
 
-// told names the features of news.yaml that touch a type, for a line of the report.
+// told returns the features in news.yaml that touch a type, for a line of the report.
 func told(version, typeName string) string {
 	var names []string
 	for _, f := range schema.LatestNews().Features {
@@ -109,7 +108,7 @@ func told(version, typeName string) string {
 	return " [news.yaml: " + strings.Join(names, "; ") + "]"
 }
 
-// ofFiles compares two schemas; tables is the folder of our tables, "" if there are none.
+// ofFiles returns the differences between two schemas; tables is the folder of our tables, "" if there are none.
 func ofFiles(older, newer, tables string) string {
 	ours := map[string]string{}
 	if tables != "" {
@@ -124,7 +123,7 @@ func ofFiles(older, newer, tables string) string {
 	})
 }
 
-// places are the files of our tables that have a type, by the name of the type.
+// places returns the position of each type in our tables, by the type's name.
 func places(tables fs.FS) map[string]string {
 	ours := map[string]string{}
 	for _, file := range must.Get(fs.Glob(tables, "*.txt")) {

@@ -11,7 +11,7 @@ import (
 	"github.com/acp-test/acp-test/ci/must"
 )
 
-// fact is what a schema says of one place.
+// fact is the content of a schema at one place: what it demands, and its description.
 type fact struct{ says, about string }
 
 // parts are the facts of a type by their place: "" is the type itself, ".name" a field,
@@ -20,7 +20,7 @@ type parts map[string]fact
 
 type object = map[string]any
 
-// read takes the types of a schema apart.
+// read returns the types of a schema file.
 func read(file string) map[string]parts {
 	raw := must.Get(os.ReadFile(file))
 	var schema struct {
@@ -37,7 +37,7 @@ func read(file string) map[string]parts {
 	return all
 }
 
-// add notes what is said of a place and of what lies below it.
+// add adds the facts of a place and of those below it.
 func (p parts) add(at string, s object) {
 	about, _ := s["description"].(string)
 	rest := maps.Clone(s)
@@ -68,7 +68,7 @@ func (p parts) add(at string, s object) {
 	p[at] = fact{say(rest), about}
 }
 
-// tag is what tells a variant from the others.
+// tag returns a name that distinguishes a variant from the others.
 func tag(variant object, i int) string {
 	if c, ok := variant["const"]; ok {
 		return fmt.Sprint(c)
@@ -88,7 +88,7 @@ func tag(variant object, i int) string {
 	return fmt.Sprint(i + 1)
 }
 
-// say is a schema in a few words, without what belongs to places of their own.
+// say describes a schema in a few words, without its fields and variants.
 func say(s object) string {
 	var words []string
 	for _, key := range slices.Sorted(maps.Keys(s)) {
@@ -131,7 +131,7 @@ func each(v any, between string) string {
 	return strings.Join(words, between)
 }
 
-// words says what differs, a line for each place, type by type; ours says what we have of a type.
+// words describes the differences, one line per place, type by type. ours returns where our tables have a type.
 func words(was, is map[string]parts, ours func(typeName string) string) string {
 	var b strings.Builder
 	names := maps.Clone(is)
@@ -185,7 +185,7 @@ func differences(name string, was, is parts) (lines []string) {
 	return lines
 }
 
-// above is the variant that a place is in, "" if it is in none.
+// above returns the variant that contains a place, "" if none does.
 func above(at string) string {
 	if i := strings.LastIndex(at, "."); i > 0 && strings.HasPrefix(at, "=") {
 		return at[:i]
@@ -193,7 +193,7 @@ func above(at string) string {
 	return ""
 }
 
-// list names the fields and values of a type.
+// list returns the names of the fields and values of a type.
 func list(p parts) string {
 	names := slices.Sorted(maps.Keys(p))
 	names = slices.DeleteFunc(names, func(at string) bool { return at == "" || above(at) != "" })

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// pour writes the same bytes again and again, until nobody reads them.
+// pour writes the same bytes again and again, until the reader closes.
 func pour(to io.Writer, what string) {
 	block := []byte(strings.Repeat(what, 1+(64<<10)/len(what)))
 	for {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// attacks are texts that act where they are printed as they are.
+// attacks are texts that do harm where they are printed without escaping.
 var attacks = []struct{ name, text string }{
 	{"escape", "\x1b[2J\x1b[1;1H1 scenario: 1 pass\x1b]0;owned\x07"},
 	{"c1", "\u009b2J\u009d0;owned\u009c"},
@@ -31,7 +31,7 @@ var attacks = []struct{ name, text string }{
 	{"long", strings.Repeat("long ", 50_000)},
 }
 
-// injections put each attack in every text that an agent can make somebody print.
+// injections put each attack into every text that an agent can get printed.
 func injections() (all []mode) {
 	for _, x := range attacks {
 		all = append(all, mode{name: "inject-" + x.name, at: atInitialize, timeout: 10 * time.Second,
@@ -66,8 +66,8 @@ func injections() (all []mode) {
 	return all
 }
 
-// secrets say what the run's environment holds, in all forms. The battery looks for
-// it in everything that is written.
+// secrets send a secret from the run's environment in all forms. The test looks for it in everything that acp-test
+// writes.
 func secrets() []mode {
 	spill := func(text string) func(*agent) {
 		return func(a *agent) {

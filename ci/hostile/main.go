@@ -1,7 +1,7 @@
 //go:build linux
 
-// Hostile is an agent that does one bad thing, which its argument names. The test
-// beside it runs acp-test against each and says what must come of it.
+// Hostile is an agent that does one bad thing, which its argument names. The test next to it runs acp-test against
+// each and checks the outcome.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// A stage is a point in the life of an agent at which it can turn hostile.
+// A stage is a point in an agent's life at which it can turn hostile.
 type stage string
 
 const (
@@ -39,26 +39,25 @@ const (
 type mode struct {
 	name string
 	at   stage
-	// do is what happens at the stage. It may never return.
+	// do is called at the stage. It may never return.
 	do func(a *agent)
-	// script are lines of the scenario behind the turn, and files of it.
+	// script are further lines of the scenario after the turn, and files of it.
 	script string
-	// timeout is that of the scenario, 6 s if it is 0.
+	// timeout is the scenario's timeout; 0 means 6 s.
 	timeout time.Duration
-	// flags are more words of acp-test's command line.
+	// flags are additional flags for acp-test.
 	flags []string
-	// breaks says that the mode destroys evidence, so that a run has to say so and
-	// need not have it.
+	// breaks says that the mode destroys evidence: the run must report that, and may lack it.
 	breaks bool
 }
 
-// agent answers initialize, session/new and session/prompt, and turns hostile once.
+// agent answers initialize, session/new and session/prompt, and turns hostile at its mode's stage.
 type agent struct {
 	mode mode
 	in   *bufio.Reader
 	id   string // of the request that is to be answered
 	cwd  string
-	// answers are what is answered in place of the usual, by stage.
+	// answers replace the usual answers, by stage.
 	answers map[stage]string
 }
 
@@ -127,7 +126,7 @@ func (a *agent) serve() {
 	}
 }
 
-// received notes a line that came, where a test wants to know.
+// received appends a line from acp-test to a file, if a test asks for that.
 func received(line []byte) {
 	file := os.Getenv("HOSTILE_RECEIVED")
 	if file == "" {
@@ -155,7 +154,7 @@ func update(body string) {
 	say(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":%s}}`, body)
 }
 
-// quote is a JSON string that leaves as few characters escaped as JSON allows.
+// quote returns a JSON string with as few escapes as JSON allows.
 func quote(s string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -164,7 +163,7 @@ func quote(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// ask sends a request and returns the line that answers it.
+// ask sends a request and returns the line of its answer.
 func (a *agent) ask(id int, method, params string) string {
 	say(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params)
 	for {
@@ -182,7 +181,7 @@ func (a *agent) ask(id int, method, params string) string {
 	}
 }
 
-// askModel asks the model server once, as any agent does.
+// askModel sends one request to the model server, as any agent does.
 func askModel() {
 	if answer, err := post(strings.NewReader(question), "Connection", "close"); err == nil {
 		_, _ = io.Copy(io.Discard, answer.Body)
@@ -193,8 +192,8 @@ func askModel() {
 // question is the body of a request to the model server.
 const question = `{"model":"m","messages":[{"role":"user","content":"Say hello."}]}`
 
-// post sends a request to the model server. headers holds names and values by turns; the header
-// Host sets the host of the request.
+// post sends a request to the model server. headers alternates between names and values; the header Host sets the host
+// of the request.
 func post(body io.Reader, headers ...string) (*http.Response, error) {
 	r, _ := http.NewRequest("POST", os.Getenv("ANTHROPIC_BASE_URL")+"/v1/chat/completions", body)
 	r.Header.Set("Authorization", "Bearer sk-test")
@@ -205,13 +204,13 @@ func post(body io.Reader, headers ...string) (*http.Response, error) {
 	return http.DefaultClient.Do(r)
 }
 
-// out is the folder that acp-test writes, which the battery tells.
+// out returns the folder that acp-test writes to, which the test sets.
 func out() string { return os.Getenv("HOSTILE_OUT") }
 
-// artifact is a file of the scenario below out.
+// artifact returns the path of the scenario's file in out.
 func artifact(name string) string { return filepath.Join(out(), "mode", name) }
 
-// parents are the keeper and the harness.
+// parents returns the process ids of the keeper and of the harness.
 func parents() (keeper, harness int) {
 	keeper = os.Getppid()
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", keeper))
@@ -220,7 +219,7 @@ func parents() (keeper, harness int) {
 	return keeper, harness
 }
 
-// forever is what an agent does that answers no more.
+// forever never returns, for an agent that no longer answers.
 func forever() {
 	for {
 		time.Sleep(time.Hour)
@@ -232,7 +231,7 @@ func modes() []mode {
 		models(), isolated())
 }
 
-// at makes a mode for each stage.
+// at returns a mode for each stage.
 func at(stages []stage, name string, do func(a *agent)) (all []mode) {
 	return lists.Map(stages, func(s stage) mode { return mode{name: string(s) + "-" + name, at: s, do: do} })
 }
@@ -243,8 +242,8 @@ var (
 	every = []stage{atStart, atInitialize, atNew, inTurn, afterTurn, atEnd}
 )
 
-// bomb is 1 GiB of zeros in a megabyte: the same compressed zeros again and again, so
-// that making it takes no time.
+// bomb returns 1 GiB of zeros in compressed form, about a megabyte. It repeats one compressed block, so that creating
+// it is fast.
 func bomb() []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)

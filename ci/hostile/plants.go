@@ -12,12 +12,11 @@ import (
 	"strings"
 )
 
-// plant is one secret, the text that it stands in, and what of that text must never be
-// written.
+// plant is one secret: a text that contains it, and the part of that text that must never be written.
 type plant struct{ name, text, secret string }
 
-// planted are variables of the environment of acp-test and the agent, whose names say
-// that they are secret. No value holds another.
+// planted are environment variables of acp-test and the agent whose names mark them as secret. No value contains
+// another.
 var planted = map[string]string{
 	"PLANT_ONE_API_KEY":     `one/pl4nt+ed"key\q1`,
 	"PLANT_TWO_TOKEN":       "two-pl4ntédë-tökén-q2",
@@ -27,7 +26,7 @@ var planted = map[string]string{
 	"PLANT_SIX_CREDENTIALS": "six:pl4nted:" + "0123456789abcdefghijklmnop-q6",
 }
 
-// plants are secrets in all the forms in which programs write them.
+// plants returns secrets in all the forms in which programs write them.
 func plants() (all []plant) {
 	add := func(name, text, secret string) {
 		all = append(all, plant{name, fmt.Sprintf("it is %s indeed", text), secret})
@@ -44,8 +43,8 @@ func plants() (all []plant) {
 		for skip := range 3 {
 			for form, e := range map[string]*base64.Encoding{"base64": base64.StdEncoding, "base64url": base64.RawURLEncoding} {
 				text := e.EncodeToString([]byte("user"[:skip] + value + "host"))
-				// What no letter beside the value has a part in: at least eight letters, since
-				// fewer of them stand somewhere in any packed report.
+				// Only letters that depend on the value alone, and at least eight of them: fewer would occur by chance
+				// in any packed report.
 				add(fmt.Sprintf("%s %s at %d", name, form, skip), text, text[(8*skip+5)/6:8*(skip+len(value))/6])
 			}
 		}
@@ -72,10 +71,10 @@ func plants() (all []plant) {
 	return all
 }
 
-// jsonOf is a text as it stands within a JSON string.
+// jsonOf returns a text as it appears within a JSON string.
 func jsonOf(s string) string { q := quote(s); return q[1 : len(q)-1] }
 
-// spilling are the lines of an editor that says all of them.
+// spilling returns the lines of an editor that sends all plants.
 func spilling(cwd string) (lines []string) {
 	add := func(format string, args ...any) {
 		lines = append(lines, fmt.Sprintf(`{"jsonrpc":"2.0",`+format+"}\n", args...))
@@ -95,7 +94,7 @@ func spilling(cwd string) (lines []string) {
 	return lines
 }
 
-// leaks is an agent that says all of them, everywhere it can.
+// leaks returns an agent that sends all plants, everywhere it can.
 func leaks() []mode {
 	return []mode{{name: "leaks", at: inTurn, do: func(a *agent) {
 		for i, p := range plants() {

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// start starts a process of this program that the agent does not wait for.
+// start starts a process of this program without waiting for it.
 func start(attr *syscall.SysProcAttr, env []string, words ...string) {
 	c := exec.Command("/proc/self/exe", words...)
 	c.Args[0], c.SysProcAttr, c.Env = "hostile", attr, env
 	_ = c.Start()
 }
 
-// leave starts n such processes.
+// leave returns a mode's action that starts n such processes.
 func leave(n int, attr *syscall.SysProcAttr, env []string, words ...string) func(*agent) {
 	return func(*agent) {
 		for range n {
@@ -28,14 +28,14 @@ func leave(n int, attr *syscall.SysProcAttr, env []string, words ...string) func
 	}
 }
 
-// daemon puts a process into a session of its own.
+// daemon returns attributes that put a process into its own session.
 func daemon() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// helpers are what other processes of the agent do.
+// helpers are the programs of the agent's other processes.
 func helpers() map[string]func([]string) {
 	return map[string]func([]string){
 		"sleep": func([]string) { signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT); forever() },
-		// chain starts its successor and ends.
+		// chain starts its successor and ends itself.
 		"chain": func(words []string) {
 			n, _ := strconv.Atoi(words[0])
 			leave(n, daemon(), []string{}, "chain", words[0])(nil)

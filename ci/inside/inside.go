@@ -1,5 +1,5 @@
-// Package inside runs the reference agents within the process of the test. A short run spends
-// most of its time on starting a process; here it starts none.
+// Package inside runs the reference agents within the test's process. Short runs spend most of their time on starting
+// a process, which this avoids.
 package inside
 
 import (
@@ -21,11 +21,11 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// Connecting is how a scenarios.Engine reaches an agent.
+// Connecting is the type of Engine.Connect in package scenarios.
 type Connecting = func(context.Context, *transcript.Transcript, int, agents.Launch) (*transport.Agent, error)
 
-// Connect returns a way to the agent of ACP that starts no process. What stands behind refagent
-// in the command line, and extra, are arguments of Configure.
+// Connect returns a function that connects to the agent of ACP without starting a process. The words after refagent in
+// the command line, and extra, are arguments of Configure.
 func Connect(extra ...string) Connecting {
 	return func(_ context.Context, t *transcript.Transcript, conn int, l agents.Launch) (*transport.Agent, error) {
 		o := refagent.Options{Getenv: Getenv(l)}
@@ -39,9 +39,9 @@ func Connect(extra ...string) Connecting {
 	}
 }
 
-// ConnectWeb returns a way to the agent of AG-UI that starts no process. extra are arguments of
-// ConfigureWeb. Accept is the header of posts that have none of their own, and dir the agent's folder,
-// "" the one that it is launched in.
+// ConnectWeb returns a function that connects to the agent of AG-UI without starting a process. extra are arguments of
+// ConfigureWeb. accept is the Accept header of posts without one. dir is the agent's folder, "" for that of the
+// launch.
 func ConnectWeb(accept, dir string, extra ...string) Connecting {
 	return func(_ context.Context, t *transcript.Transcript, conn int, l agents.Launch) (*transport.Agent, error) {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -58,7 +58,7 @@ func ConnectWeb(accept, dir string, extra ...string) Connecting {
 	}
 }
 
-// Getenv looks up the environment that an agent is launched with.
+// Getenv returns a lookup function for the environment of a launch.
 func Getenv(l agents.Launch) func(name string) string {
 	env := map[string]string{}
 	for _, kv := range l.Env {
@@ -68,8 +68,8 @@ func Getenv(l agents.Launch) func(name string) string {
 	return func(name string) string { return env[name] }
 }
 
-// Configure gives the agent of ACP the fault of --fault and the liberties of --liberty, which
-// are those of --protocol. Each flag stands before its value.
+// Configure sets the fault of --fault and the liberties of --liberty on the agent of ACP, for the protocol of
+// --protocol. In args each flag is followed by its value.
 func Configure(o *refagent.Options, args ...string) error {
 	f, taken, err := take(faults.ACPv1, args)
 	if err == nil && f.Name != "" {

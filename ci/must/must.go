@@ -1,5 +1,5 @@
-// Package must is for programs that end at their first error. An error is a panic on the way to Main, which
-// prints it, or to Try, which returns it; deferred calls run. Only the goroutine that runs Main or Try may use it.
+// Package must is for programs that end at their first error. An error becomes a panic, which Main prints and Try
+// returns; deferred calls run. Only the goroutine that runs Main or Try may use it.
 package must
 
 import (
@@ -9,20 +9,20 @@ import (
 
 type failure struct{ error }
 
-// Do ends the program if there is an error.
+// Do ends the program if err is not nil.
 func Do(err error) {
 	if err != nil {
 		panic(failure{err})
 	}
 }
 
-// Get returns a value, or ends the program if there is an error.
+// Get returns v, or ends the program if err is not nil.
 func Get[T any](v T, err error) T {
 	Do(err)
 	return v
 }
 
-// Fail ends the program with an error in the form of fmt.Errorf.
+// Fail ends the program with an error formatted by fmt.Errorf.
 func Fail(format string, args ...any) { Do(fmt.Errorf(format, args...)) }
 
 // Try runs a function and returns the error that ended it.
@@ -40,7 +40,7 @@ func Try(run func()) (err error) {
 	return nil
 }
 
-// Main runs a program. An error is printed behind the program's name and exits with the status.
+// Main runs a program. It prints an error after the program's name and exits with status.
 func Main(name string, status int, run func()) {
 	if err := Try(run); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)

@@ -1,6 +1,5 @@
-// Mutate changes one thing in good transcripts and says how often acp-test check names
-// it: changes that break a MUST have to be class fail, and legal ones of the same kinds
-// have to give nothing that the transcript did not give before.
+// Mutate changes one thing in good transcripts and prints how often acp-test check finds the change. Changes that
+// break a MUST have to be found as class fail. Legal changes must add no finding.
 //
 //	acp-test run --out good && go run ./ci/mutate good
 package main
@@ -39,14 +38,14 @@ func main() {
 	must.Main("mutate", 1, func() { run(flag.Arg(0), *each, *seed, *least, *show) })
 }
 
-// good is a transcript that nothing is wrong with.
+// good is a transcript without failures.
 type good struct {
 	file string
 	log  []transcript.Entry
 	had  map[string]results.Verdict // what it gives as it is
 }
 
-// kind is one way to change a transcript. told: any class will do.
+// kind is one way to change a transcript. With told, a finding of any class counts.
 type kind struct {
 	sabotage.Mutation
 	told bool
@@ -60,13 +59,13 @@ func readKinds() []kind {
 	})
 }
 
-// site is the n-th place at which a kind can change a transcript.
+// site is the n-th place at which a kind of change applies to a transcript.
 type site struct {
 	g *good
 	n int
 }
 
-// tally is how many changes of a kind were drawn, and how many were named.
+// tally counts the changes of a kind that were drawn, and those that were found.
 type tally struct{ drawn, found int }
 
 func run(dir string, each int, seed uint64, least float64, show bool) {
@@ -91,7 +90,7 @@ func run(dir string, each int, seed uint64, least float64, show bool) {
 	}
 }
 
-// try draws places in good transcripts, changes each, and counts the changes that a rule names.
+// try draws places in good transcripts, changes each, and counts the changes that a rule finds.
 func (k *kind) try(all []good, r *rand.Rand, each int, show bool) (t tally) {
 	var sites []site
 	for i := range all {
@@ -125,7 +124,7 @@ func (k *kind) try(all []good, r *rand.Rand, each int, show bool) (t tally) {
 	return t
 }
 
-// play plays a log through a mutation. at is the first place at which it differs, -1 if none does.
+// play applies a mutation to a log. at is the first index at which the result differs, -1 if none does.
 func play(p *mutation.Player, log []transcript.Entry) (out []transcript.Entry, at int) {
 	out = sabotage.Log(log, func(int) *mutation.Player { return p })
 	for i := range min(len(out), len(log)) {
@@ -139,7 +138,7 @@ func play(p *mutation.Player, log []transcript.Entry) (out []transcript.Entry, a
 	return out, -1
 }
 
-// load reads the transcripts below a directory that nothing is wrong with.
+// load returns the transcripts below a directory that have no failures.
 func load(dir string) (all []good) {
 	must.Do(filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Name() != "transcript.jsonl" {
@@ -169,7 +168,7 @@ func load(dir string) (all []good) {
 	return all
 }
 
-// judged is what check finds about the agent, with the worst class of each point.
+// judged returns the worst class of each point that check finds about the agent.
 func judged(log []transcript.Entry) map[string]results.Verdict {
 	t := must.Get(sabotage.Rebuild(transcript.Header{}, acpframe.Classifier{}, log))
 	defer t.Close()

@@ -1,5 +1,5 @@
-// Package proof holds the faults of a reference agent against what finds them: each
-// turns red what its file declares, and nothing else.
+// Package proof tests the faults of a reference agent: each must be found by what its file declares, and by nothing
+// else.
 package proof
 
 import (
@@ -19,26 +19,26 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Proof is one of the faults of one agent.
+// Proof is the set of faults of one agent.
 type Proof struct {
 	Faults map[string]faults.Effect
 	Names  []string // of the faults, in their order
-	// Engine makes an engine for the agent with a fault, "" is none.
+	// Engine returns an engine for the agent with a fault; "" is no fault.
 	Engine func(fault string) *scenarios.Engine
-	// Scenarios are where faults are looked for; Fixed are the ids of those that run with
-	// every fault, so that a rule that blames too much shows.
+	// Scenarios are the scenarios in which faults are looked for. Fixed are the ids of those that run with every
+	// fault, so that a rule that reports too much is noticed.
 	Scenarios []*scenarios.Scenario
 	Fixed     []string
-	// File is that of the faults' effects, and AtOnce how many faults are tried at a time.
+	// File is the path of the faults' effects. AtOnce is how many faults are tried at a time.
 	File   string
 	AtOnce int
 }
 
-// Least is how many faults each table has.
+// Least is how many faults each table has at least.
 const Least = 30
 
-// Prove runs each fault where it is declared to show, and returns what is not as declared.
-// With a regular expression it measures the faults that match instead, and writes the file.
+// Prove runs each fault in the scenarios where it must be found, and returns the differences from what is declared.
+// With a regular expression it instead measures the matching faults and writes the file.
 func (p *Proof) Prove(measure string) error {
 	if measure != "" {
 		which, err := regexp.Compile(measure)
@@ -63,8 +63,8 @@ func (p *Proof) Prove(measure string) error {
 	return errors.Join(wrong...)
 }
 
-// Red returns what is red in a run: rules, checks and scenarios, and in which scenarios
-// it is. What failed in this program is named error.
+// Red returns the rules, checks and scenarios that failed in a run, each with the scenarios in which they did. Errors
+// of this program are under the name Failed.
 func Red(outcomes []results.Result) map[string][]string {
 	found := map[string][]string{}
 	add := func(name, where string) { found[name] = append(found[name], where) }
@@ -83,8 +83,8 @@ func Red(outcomes []results.Result) map[string][]string {
 			add(r.ID, r.ID)
 		}
 		if r.Golden != nil && r.Golden.Skipped != "" {
-			// The fault is to do no more what no agent has to. Other goldens differ for
-			// what rules and checks find too.
+			// The fault is that the agent omits something optional. Other differing goldens are found by rules and
+			// checks too.
 			add(r.ID+"#golden", r.ID)
 		}
 		if r.Verdict == results.Error {
@@ -94,10 +94,10 @@ func Red(outcomes []results.Result) map[string][]string {
 	return found
 }
 
-// Failed is what Red names that gave no verdict.
+// Failed is the name in Red for scenarios without a verdict.
 const Failed = "error"
 
-// Each does something for each of a list, some at a time: most of it is waiting.
+// Each calls do for each item of a list, atOnce at a time: most of the work is waiting.
 func Each[T any](list []T, atOnce int, do func(T)) {
 	slots := make(chan struct{}, atOnce)
 	var wait sync.WaitGroup
@@ -111,8 +111,8 @@ func Each[T any](list []T, atOnce int, do func(T)) {
 	wait.Wait()
 }
 
-// Untried returns the scenarios of a list that a run left out: it gives an agent up that
-// does not start, after a few.
+// Untried returns the scenarios of a list that a run left out, because a run gives up after a few scenarios whose
+// agent did not start.
 func Untried(list []*scenarios.Scenario, outcomes []results.Result) []*scenarios.Scenario {
 	return slices.DeleteFunc(slices.Clone(list), func(s *scenarios.Scenario) bool {
 		return !slices.ContainsFunc(outcomes, func(r results.Result) bool {
@@ -121,7 +121,7 @@ func Untried(list []*scenarios.Scenario, outcomes []results.Result) []*scenarios
 	})
 }
 
-// Trial returns what is red when a fault runs in some scenarios and in the fixed ones.
+// Trial returns what fails when a fault runs in some scenarios and in the fixed ones, see Red.
 func (p *Proof) Trial(fault string, ids []string) map[string][]string {
 	list := p.chosen(ids)
 	found := map[string][]string{}
@@ -141,8 +141,7 @@ func (p *Proof) chosen(ids []string) []*scenarios.Scenario {
 	})
 }
 
-// wrong runs a fault where it is declared to show, and returns how what it reddens
-// differs from what is declared.
+// wrong runs a fault in the scenarios where it must be found, and returns how the findings differ from those declared.
 func (p *Proof) wrong(fault string) (list []string) {
 	f := p.Faults[fault]
 	found, ran := p.Trial(fault, f.Scenarios), p.chosen(f.Scenarios)
@@ -170,9 +169,8 @@ func (p *Proof) wrong(fault string) (list []string) {
 	return list
 }
 
-// measure writes to the file what the faults redden whose names match: the scenarios where
-// they show, at most four, and there what is red each of two times. Of the others the file
-// keeps what it says.
+// measure writes to the file what finds the faults whose names match: at most four scenarios in which they show, and
+// what failed in each of two runs there. It keeps the entries of other faults.
 func (p *Proof) measure(which *regexp.Regexp) error {
 	everywhere := lists.Map(p.Scenarios, func(s *scenarios.Scenario) string { return s.ID })
 	var mu sync.Mutex
@@ -194,8 +192,8 @@ func (p *Proof) measure(which *regexp.Regexp) error {
 	return os.WriteFile(p.File, faults.WriteEffects(string(older), p.Names, measured), 0o644)
 }
 
-// home chooses scenarios in which a fault shows: for each thing that finds it the first,
-// checks before rules, where none is chosen yet that shows it too.
+// home returns scenarios in which a fault shows. For each check, then each rule, that finds the fault, it adds the
+// first scenario unless a chosen one shows it too.
 func home(found map[string][]string) (ids []string) {
 	delete(found, Failed)
 	names := slices.SortedFunc(maps.Keys(found), func(a, b string) int {
@@ -214,7 +212,7 @@ func home(found map[string][]string) (ids []string) {
 	return ids
 }
 
-// twice is what is red in both, and with ? what is red in one.
+// twice returns the names in both a and b, and with a ? those in only one.
 func twice(a, b map[string][]string) (names []string) {
 	for name := range a {
 		if b[name] == nil {
@@ -231,8 +229,8 @@ func twice(a, b map[string][]string) (names []string) {
 	return names
 }
 
-// Part reports whether this run has the i-th of many samples. Part 2 of 3, in ACP_TEST_PART, has
-// each third one from the second on; without that all are run.
+// Part reports whether this run includes the i-th of many samples. With ACP_TEST_PART=2/3 it includes every third one
+// from the second on; without that variable, all.
 func Part(i int) bool {
 	var part, of int
 	_, err := fmt.Sscanf(os.Getenv("ACP_TEST_PART"), "%d/%d", &part, &of)

@@ -10,7 +10,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios"
 )
 
-// ChecksOf returns the checks of scenarios by the requirement that each says it is about.
+// ChecksOf returns the checks of scenarios by the requirements that they name.
 func ChecksOf(list []*scenarios.Scenario) (map[string][]string, error) {
 	checks := map[string][]string{}
 	for _, s := range list {
@@ -40,7 +40,7 @@ func ChecksOf(list []*scenarios.Scenario) (map[string][]string, error) {
 	return checks, nil
 }
 
-// Bind writes checks to the bindings of a protocol, in place of those that they have.
+// Bind replaces the checks in the bindings file of a protocol.
 func Bind(set *rules.Set, checks map[string][]string, file string) error {
 	old, err := os.ReadFile(file)
 	if err != nil {
@@ -57,7 +57,7 @@ func Bind(set *rules.Set, checks map[string][]string, file string) error {
 	return os.WriteFile(file, []byte(out+"\n"+tail), 0o644)
 }
 
-// Unlike returns how the bindings of a protocol differ from what scenarios say.
+// Unlike returns the differences between a protocol's bindings and the checks of scenarios.
 func Unlike(set *rules.Set, checks map[string][]string) (list []string) {
 	for _, q := range set.Requirements() {
 		if !slices.Equal(q.Checks, checks[q.ID]) {
@@ -74,9 +74,8 @@ func Unlike(set *rules.Set, checks map[string][]string) (list []string) {
 	return list
 }
 
-// Gaps returns what is wrong with a registry: each requirement of level must or should,
-// and those of more, is bound to a rule or a check or says why not; each is whole; every
-// fail rests on a must.
+// Gaps returns the defects of a registry. Each requirement of level must or should, and those of more, must have a
+// rule, a check or a reason for having none. Each must be complete. Each point of class fail must be based on a must.
 func Gaps(set *rules.Set, more ...string) (list []string) {
 	for _, q := range set.Requirements() {
 		bound := len(q.Rules)+len(q.Checks) > 0

@@ -1,10 +1,9 @@
-// Sweep-table prints how many schedules a sweep takes to the first finding of each
-// fault, as the tables of docs/sweeping.md.
+// Sweep-table prints how many schedules a sweep needs until it first finds each fault, as the tables of
+// docs/sweeping.md.
 //
 //	go run ./ci/sweep-table [FLAGS] [FAULT…]
 //
-// Without names it takes the races. The agent runs within this process, but for faults of
-// its process.
+// Without names it looks for the races. The agent runs within this process, except for faults of the agent's process.
 package main
 
 import (
@@ -37,7 +36,7 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// search is how faults are looked for.
+// search holds the settings of the search for faults.
 type search struct {
 	protocol
 	suites []string
@@ -48,11 +47,11 @@ type search struct {
 	points []string
 	choice sweep.Choice
 	lints  bool
-	// sessions is how many sessions are drawn instead; 0 sweeps.
+	// sessions is how many sessions are drawn instead of schedules; 0 sweeps.
 	sessions int
 }
 
-// protocol is a protocol whose faults are looked for.
+// protocol is a protocol, with what a search of its faults needs.
 type protocol struct {
 	name, profile string
 	scenarios     func() *scenarios.Protocol
@@ -69,10 +68,10 @@ var protocols = []protocol{
 	}},
 }
 
-// choices are how orders of acts are drawn.
+// choices are the ways to draw orders of acts.
 var choices = map[string]sweep.Choice{"guided": sweep.Guided, "priority": sweep.ByPriority, "uniform": sweep.Uniformly}
 
-// first is what a sweep of one fault found first.
+// first is the first finding of a sweep for one fault.
 type first struct {
 	number    int // of the schedule, from 1; 0 is none
 	signature sweep.Signature
@@ -145,21 +144,21 @@ func table() {
 	}
 }
 
-// drawn draws faults.
+// drawn returns n faults that are drawn at random.
 func (s search) drawn(n int, seed uint64) (names []string) {
 	all := faults.All(s.name)
 	chosen := rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:min(n, len(all))]
 	return lists.Map(chosen, func(i int) string { return all[i].Name })
 }
 
-// agent is the reference agent, as a process of its own.
+// agent runs the reference agent, as a separate process.
 func agent(args []string) {
 	o := refagent.Options{In: os.Stdin, Out: os.Stdout, Getenv: os.Getenv}
 	must.Do(inside.Configure(&o, args...))
 	must.Do(refagent.Run(context.Background(), o))
 }
 
-// row is a line of the table: the median of what the seeds found.
+// row returns a line of the table: the median finding of the seeds.
 func (s search) row(name string, found []first) string {
 	last := max(s.max, s.sessions) + 1
 	slices.SortFunc(found, func(a, b first) int {
@@ -225,7 +224,7 @@ func (s search) run(fault string, seed int64) first {
 	return out
 }
 
-// search sweeps, or draws sessions of the agent as it shows itself.
+// search sweeps, or with sessions set, calibrates the agent and draws sessions for it.
 func (s search) search(ctx context.Context, w *sweep.Sweeper) (sweep.Outcome, error) {
 	if s.sessions == 0 {
 		return w.Run(ctx, must.Get(s.scenarios().Shipped(s.suites...)))
@@ -238,7 +237,7 @@ func (s search) search(ctx context.Context, w *sweep.Sweeper) (sweep.Outcome, er
 	return w.Explore(ctx, g, nil)
 }
 
-// tell says on stderr how far the sessions of a fault got.
+// tell prints to stderr how many sessions ran for a fault, and their coverage.
 func (s search) tell(fault string, swept sweep.Outcome) {
 	if m := swept.Run.Sweep; s.sessions > 0 && m != nil {
 		fmt.Fprintf(os.Stderr, "%s: %d sessions, %d skipped, %d inconclusive, %d of %d pairs\n", fault, m.Explored, m.Skipped,
@@ -249,8 +248,7 @@ func (s search) tell(fault string, swept sweep.Outcome) {
 	}
 }
 
-// engine returns an engine that runs the agent with a fault in the folder dir. The zero value of f
-// means the correct agent.
+// engine returns an engine that runs the agent with a fault in the folder dir. The zero value of f means no fault.
 func (s search) engine(dir string, f faults.Fault, seed int64) *scenarios.Engine {
 	self := must.Get(os.Executable()) // which the profile names; it is not started
 	profile := must.Get(agents.Shipped(s.profile))

@@ -10,7 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Accusation is a false finding that somebody saw on an agent to which the suites were new.
+// Accusation is a false finding on an agent that was new to the suites.
 type Accusation struct {
 	Date    string // the day, as 2006-01-02
 	Agent   string
@@ -27,7 +27,7 @@ func accused(root string) (all []Accusation) {
 	return all
 }
 
-// accusedPage is the part of docs/transfer.md about false findings.
+// accusedPage returns the part of docs/transfer.md about false findings.
 func accusedPage(all []Accusation) string {
 	var b strings.Builder
 	b.WriteString(aboutAccused)

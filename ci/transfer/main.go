@@ -1,5 +1,5 @@
-// Transfer runs all suites on agents of other hands, each run with one mistake, draws
-// conversations for it, and writes docs/transfer.md from the rows of batches.yaml.
+// Transfer runs all suites on agents written by others, each run with one mistake, draws conversations for it, and
+// writes docs/transfer.md from the rows of batches.yaml.
 //
 //	go run ./ci/transfer                        docs/transfer.md
 //	go run ./ci/transfer -run 4 -tool PROGRAM   runs batch 4 with a program, and prints rows for
@@ -94,7 +94,8 @@ func (b Batch) run(list []Fault, runs func(out string, more ...string) results.R
 	}
 }
 
-// played runs the program, unless the results are there already. One that dies says nothing.
+// played runs the program and returns its results, unless an earlier run left them. If the program dies without
+// results, it returns an empty run.
 func played(tool, out string, args ...string) (run results.Run) {
 	file := filepath.Join(out, "results.json")
 	if _, err := os.Stat(file); err != nil {
@@ -113,7 +114,7 @@ func played(tool, out string, args ...string) (run results.Run) {
 	return run
 }
 
-// causes are those that an agent shows as it is, by id.
+// causes are the causes that an agent shows without a fault, by id.
 type causes map[string]results.Cause
 
 func (all causes) add(run results.Run) {
@@ -124,8 +125,8 @@ func (all causes) add(run results.Run) {
 	}
 }
 
-// rowOf makes the row of a run. It counts the causes that the agent without a fault does not
-// have, or not in that scenario, and names those of the worst class.
+// rowOf returns the row of a run. It counts the causes that the agent without a fault does not show, or not in that
+// scenario, and names those of the worst class.
 func rowOf(run results.Run, usual causes) *Row {
 	more := slices.DeleteFunc(slices.Clone(run.Causes), func(c results.Cause) bool {
 		before, was := usual[c.ID]
@@ -162,13 +163,11 @@ type Fault struct {
 	Protocol string `yaml:"protocol,omitempty"`
 }
 
-// Batch is a group of faults and the result of its first run. Who wrote the faults had seen
-// neither scenarios nor rules.
+// Batch is a group of faults and the result of its first run. Its authors had seen neither scenarios nor rules.
 type Batch struct {
 	Batch int    `yaml:"batch"`
 	Agent string `yaml:"agent"`
-	// Faults is the commit that brought the faults. Tool is the commit of the program in the
-	// first run.
+	// Faults is the commit that added the faults. Tool is the commit of the program in the first run.
 	Faults string          `yaml:"faults"`
 	Tool   string          `yaml:"tool"`
 	First  map[string]*Row `yaml:"first"`
@@ -177,16 +176,16 @@ type Batch struct {
 // Row is the result of the first run for one fault. It leaves out the causes that the agent shows
 // without a fault.
 type Row struct {
-	// How: named is the right reason, seen another one, missed none.
+	// How is "named" if the right reason was found, "seen" if another one was, "missed" if none was.
 	How string `yaml:"how"`
-	// Class is the worst of what named it or saw it, By the first causes of this class.
+	// Class is the worst class of the findings. By names the first causes of this class.
 	Class   string   `yaml:"class,omitempty"`
 	By      []string `yaml:"by,omitempty,flow"`
 	Causes  int      `yaml:"causes"` // how many there were
 	Seconds int      `yaml:"seconds"`
 }
 
-// folder holds the data and, in neighbours, the agents.
+// folder contains the data; the agents are in ci/agents.
 const folder = "ci/transfer"
 
 func load(root string) (batches []Batch, faults map[string][]Fault) {
@@ -232,7 +231,7 @@ than its first run, and that no row changes afterwards. "go run ./ci/transfer -r
 
 `
 
-// page is docs/transfer.md.
+// page returns docs/transfer.md without the false findings.
 func page(batches []Batch, faults map[string][]Fault) string {
 	var b strings.Builder
 	b.WriteString(intro)
@@ -266,7 +265,7 @@ func page(batches []Batch, faults map[string][]Fault) string {
 	return b.String()
 }
 
-// cell is a text for a cell of a table.
+// cell escapes a text for a cell of a Markdown table.
 func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(text)
 }

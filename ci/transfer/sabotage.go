@@ -15,7 +15,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Sabotaged is what runs of an agent said of the mutations of package sabotage.
+// Sabotaged is the outcome of runs of one agent with the mutations of package sabotage.
 type Sabotaged struct {
 	Agent   string `yaml:"agent"`
 	Version string `yaml:"version"`
@@ -24,14 +24,14 @@ type Sabotaged struct {
 	Rows map[string]*Row `yaml:"rows"`
 }
 
-// The words of Row.How for a mutation, besides named, seen and missed.
+// Further values of Row.How for a mutation, next to named, seen and missed.
 const (
 	idle   = "not applied"
 	clean  = "clean" // nobody was blamed for what is legal
 	blamed = "blamed"
 )
 
-// play runs the scenarios of the matrix with each mutation that fits, and prints the rows of an agent.
+// play runs the scenarios of the matrix with each mutation, and prints the rows of an agent.
 func play(agent string, suites func(out string, more ...string) results.Run) {
 	s := Sabotaged{Agent: agent, Rows: map[string]*Row{}}
 	usual := causes{}
@@ -51,7 +51,7 @@ func play(agent string, suites func(out string, more ...string) results.Run) {
 	fmt.Print(string(must.Get(yaml.Marshal([]Sabotaged{s}))))
 }
 
-// found says how a mutation was found: named means at class fail where it breaks a MUST, else in any class.
+// found returns how a mutation was found. named requires class fail if it breaks a MUST, else any class.
 func found(m sabotage.Mutation, row *Row, notApplied bool) string {
 	q, _ := invariants.V1().Requirement(m.Breaks)
 	switch {
@@ -69,7 +69,8 @@ func found(m sabotage.Mutation, row *Row, notApplied bool) string {
 	return "named"
 }
 
-// share counts the breaking changes that came about, how many of them were named, and the legal ones that were blamed.
+// share counts the breaking changes that were applied, how many of them were named, and the legal ones that were
+// blamed.
 func share(rows map[string]*Row, of func(sabotage.Mutation) bool) (named, all, wrong int) {
 	for _, m := range lists.Where(sabotage.All(), of) {
 		row := rows[m.Name]
@@ -109,7 +110,7 @@ the last message of a recording looks like a recording that ended early; no rule
 
 `
 
-// sabotagePage is docs/sabotage.md.
+// sabotagePage returns docs/sabotage.md.
 func sabotagePage(list []Sabotaged) string {
 	var b strings.Builder
 	b.WriteString(aboutSabotage)
@@ -140,7 +141,7 @@ func sabotagePage(list []Sabotaged) string {
 	return b.String()
 }
 
-// toldBy is a row in a cell.
+// toldBy returns the text of a row for a cell.
 func toldBy(row *Row) string {
 	switch {
 	case row == nil:

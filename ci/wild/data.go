@@ -18,75 +18,74 @@ import (
 
 // Pair is two published versions of an agent, one with a bug and one without it.
 type Pair struct {
-	// Bug is the public report, as owner/repository#number. Without one nobody
-	// reported it: the scenarios found it. A https link where the report has no number.
+	// Bug is the public report, as owner/repository#number, or a https link if it has no number. "" means that the
+	// scenarios found the bug and nobody reported it.
 	Bug string `yaml:"bug,omitempty"`
-	// What went wrong, in a sentence.
+	// What is the bug in one sentence.
 	What    string `yaml:"what"`
 	Package string `yaml:"package"`
 	Bad     string `yaml:"bad"`
 	Good    string `yaml:"good"`
-	// Scenario provokes the bug, Finder is what tells: the slug of a check of it, a
-	// rule, or a rule and its point.
+	// Scenario provokes the bug. Finder is what detects it: the slug of a check, a rule, or a rule and its point.
 	Scenario string `yaml:"scenario"`
 	Finder   string `yaml:"finder"`
-	// Later says what of the pair was changed after a first run; "": nothing.
+	// Later is what was changed in the pair after a first run; "" if nothing was.
 	Later string `yaml:"later,omitempty"`
-	// Race: the bug shows in some repeats only.
+	// Race: the bug shows only in some repeats.
 	Race bool `yaml:"race,omitempty"`
 }
 
-// Name is the pair in reports and for -run.
+// Name returns the pair's name in reports and for -run.
 func (p Pair) Name() string {
 	return fmt.Sprintf("%s %s→%s %s#%s", p.Package, p.Bad, p.Good, p.Scenario, p.Finder)
 }
 
-// Variant says how the versions of a package are run, up to and with Until; the last
-// one of a package has none. What a shipped profile says of its own version is right
-// for most others too: Like is that one, With what differs.
+// Variant says how to run the versions of a package up to and including Until; the last variant of a package has no
+// Until. Like is a shipped profile, which is right for most other versions of its agent too; With holds the
+// differences.
 type Variant struct {
 	Package string         `yaml:"package"`
 	Until   string         `yaml:"until,omitempty"`
 	Like    string         `yaml:"like"`
 	With    map[string]any `yaml:"with,omitempty"`
-	// Beside are packages that have to be there too, as name@version.
+	// Beside are further packages to install, as name@version.
 	Beside []string `yaml:"beside,omitempty"`
-	// Scripts: the package does not work before its own install script has run.
+	// Scripts: the package works only after its own install script has run.
 	Scripts bool `yaml:"scripts,omitempty"`
-	// Lacks are the parts of the gate that these versions cannot pass, with why.
+	// Lacks are the parts of the gate that these versions cannot pass, with the reasons.
 	Lacks map[string]string `yaml:"lacks,omitempty"`
 }
 
-// Missing is a public bug for which there is no pair.
+// Missing is a public bug without a pair.
 type Missing struct {
 	Bug string `yaml:"bug"`
 	Why string `yaml:"why"`
 }
 
-// Measured is what was seen of one version.
+// Measured holds the measurements of one version.
 type Measured struct {
 	Package string `yaml:"package"`
 	Version string `yaml:"version"`
-	// Gate is what of the gate did not work; empty if all did.
+	// Gate are the parts of the gate that failed; empty if all passed.
 	Gate []string `yaml:"gate,flow"`
-	// Scan says that more than the scenarios of pairs ran.
+	// Scan says that more scenarios ran than those of pairs.
 	Scan bool `yaml:"scan,omitempty"`
-	// Scenarios has for each scenario in how many repeats it was judged, and how
-	// often each check and rule spoke.
+	// Scenarios has, for each scenario, in how many repeats it was judged, and how often each check and rule found
+	// something.
 	Scenarios map[string]*Seen `yaml:"scenarios"`
 }
 
-// Seen is what the repeats of a scenario showed.
+// Seen are the counts over the repeats of a scenario.
 type Seen struct {
 	Of      int               `yaml:"of"`                     // how many repeats there were
 	Skipped int               `yaml:"skipped,omitempty"`      // in how many it did not apply to the agent
 	Flagged map[string]int    `yaml:"flagged,flow,omitempty"` // checks and rules that found something
 	Class   map[string]string `yaml:"class,flow,omitempty"`   // what each of them found, at the gravest
-	// Silent are the finders of pairs that had something to judge and found nothing.
+	// Silent are the finders of pairs that had something to judge and found nothing, with the number of repeats.
 	Silent map[string]int `yaml:"silent,flow,omitempty"`
 }
 
-// Data is what lies in the files beside this one.
+// Data is the content of the data files in this folder.
 type Data struct {
 	Pairs    []Pair
 	Variants []Variant
@@ -120,7 +119,7 @@ func (d *Data) save(dir string) {
 	must.Do(os.WriteFile(filepath.Join(dir, "measured.yaml"), text, 0o644))
 }
 
-// of is what was measured of a version; a new one if nothing was yet.
+// of returns the measurements of a version, new ones if there are none.
 func (d *Data) of(pkg, version string) *Measured {
 	for _, m := range d.Measured {
 		if m.Package == pkg && m.Version == version {
@@ -132,7 +131,7 @@ func (d *Data) of(pkg, version string) *Measured {
 	return m
 }
 
-// variant is how a version of a package is run.
+// variant returns how to run a version of a package.
 func (d *Data) variant(pkg, version string) (v Variant) {
 	i := slices.IndexFunc(d.Variants, func(v Variant) bool {
 		return v.Package == pkg && (v.Until == "" || compare(version, v.Until) <= 0)
@@ -143,7 +142,7 @@ func (d *Data) variant(pkg, version string) (v Variant) {
 	return d.Variants[i]
 }
 
-// compare orders versions of numbers with dots.
+// compare orders versions such as 1.2.3 by their numbers.
 func compare(a, b string) int {
 	return slices.Compare(numbers(a), numbers(b))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// measure lets a version through the gate and runs scenarios against it.
+// measure checks that a version passes the gate, and runs scenarios against it.
 func (r *runner) measure(pkg, version string, ids []string, repeats int) {
 	v := r.variant(pkg, version)
 	m := r.of(pkg, version)
@@ -23,8 +23,7 @@ func (r *runner) measure(pkg, version string, ids []string, repeats int) {
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	// The text of the gate is there so that the run reaches the model, whatever
-	// becomes of the rest.
+	// The gate's text scenario is included so that the run reaches the model, even if no other scenario does.
 	outcomes := r.run(v, version, "pairs", "--fresh", "--repeat", fmt.Sprint(repeats),
 		"--run", only(append(slices.Clip(ids), gate[0].scenario)))
 	for _, id := range ids {
@@ -32,12 +31,12 @@ func (r *runner) measure(pkg, version string, ids []string, repeats int) {
 	}
 }
 
-// only is the pattern that selects these scenarios.
+// only returns a pattern that selects these scenarios.
 func only(ids []string) string {
 	return "^(" + strings.Join(lists.Map(ids, regexp.QuoteMeta), "|") + ")$"
 }
 
-// gate says what of the gate does not work.
+// gate returns the parts of the gate that a version fails.
 func (r *runner) gate(v Variant, version string) []string {
 	var ids []string
 	for _, g := range gate {
@@ -50,7 +49,7 @@ func (r *runner) gate(v Variant, version string) []string {
 	return broken(outcomes)
 }
 
-// broken is what of the gate does not work in these results.
+// broken returns the gate checks that never passed.
 func broken(outcomes []results.Result) (parts []string) {
 	for _, g := range gate {
 		works := slices.ContainsFunc(outcomes, func(res results.Result) bool {
@@ -65,7 +64,7 @@ func broken(outcomes []results.Result) (parts []string) {
 	return parts
 }
 
-// seen counts what the repeats of a scenario found.
+// seen returns the counts of what the repeats of a scenario found.
 func (r *runner) seen(pkg, id string, outcomes []results.Result) *Seen {
 	s := &Seen{Flagged: map[string]int{}, Class: map[string]string{}, Silent: map[string]int{}}
 	worst := map[string]results.Verdict{}
@@ -109,17 +108,17 @@ func (r *runner) seen(pkg, id string, outcomes []results.Result) *Seen {
 	return s
 }
 
-// flags: a verdict of this kind accuses the agent of something.
+// flags reports whether a verdict is an accusation of the agent.
 func flags(v results.Verdict) bool {
 	return v == results.Lint || v == results.Warn || v == results.Fail
 }
 
-// finders are what tells in the pairs of a package with a scenario.
+// finders returns the finders of a package's pairs with this scenario.
 func (d *Data) finders(pkg, scenario string) []string {
 	return d.named(func(p Pair) (string, bool) { return p.Finder, p.Package == pkg && p.Scenario == scenario })
 }
 
-// named lists what of counts in some pairs, each once.
+// named returns the distinct names that of returns for pairs that count.
 func (d *Data) named(of func(Pair) (name string, counts bool)) (list []string) {
 	for _, p := range d.Pairs {
 		if name, counts := of(p); counts && !slices.Contains(list, name) {
@@ -133,7 +132,7 @@ func (d *Data) isFinder(pkg, scenario, finder string) bool {
 	return slices.Contains(d.finders(pkg, scenario), finder)
 }
 
-// verdict is how a pair came out.
+// verdict is the outcome of a pair.
 type verdict struct {
 	pair      Pair
 	bad, good *Seen
@@ -143,8 +142,8 @@ func (d *Data) verdict(p Pair) verdict {
 	return verdict{p, d.of(p.Package, p.Bad).Scenarios[p.Scenario], d.of(p.Package, p.Good).Scenarios[p.Scenario]}
 }
 
-// tells: the finder flags the version with the bug, in each repeat unless the bug is a
-// race, and had something to judge and found nothing in each of the one without.
+// tells reports whether the finder distinguishes the two versions. It must flag the bad one, in each repeat unless the
+// bug is a race. In each repeat of the good one it must have something to judge and find nothing.
 func (v verdict) tells() bool {
 	if v.bad == nil || v.good == nil {
 		return false

@@ -1,6 +1,6 @@
-// Wild runs the shipped scenarios against published versions of real agents, before
-// and after a bug, and says whether they name the bug before and are silent after.
-// It writes what it saw to measured.yaml, and docs/wild.md from that.
+// Wild runs the shipped scenarios against published versions of real agents, before and after the fix of a bug, and
+// checks that they find the bug before and nothing after. It writes the counts to measured.yaml, and docs/wild.md from
+// that.
 //
 //	go run ./ci/wild                         all pairs
 //	go run ./ci/wild -run 'codex|opencode'   those whose name matches
@@ -50,7 +50,7 @@ func main() {
 	})
 }
 
-// selection is the scenarios of a scan, as arguments of the program.
+// selection returns the flags of acp-test that select the scenarios of a scan.
 func selection(tag, only string) []string {
 	switch {
 	case only != "":
@@ -61,8 +61,8 @@ func selection(tag, only string) []string {
 	return []string{"--tag", tag}
 }
 
-// pairs judges the pairs that match: the versions one after the other, each with the
-// scenarios of all its pairs, or with fresh those that have not been measured so often.
+// pairs judges the matching pairs. It runs one version after the other, each with the scenarios of all its pairs; with
+// fresh, only with those that have fewer than repeats repeats so far.
 func (r *runner) pairs(which string, repeats int, fresh bool) {
 	match := must.Get(regexp.Compile(which))
 	type side struct{ pkg, version string }
@@ -110,10 +110,10 @@ func (r *runner) pairs(which string, repeats int, fresh bool) {
 	must.Do(errors.Join(wrong...))
 }
 
-// nodeVersion is the Node that all agents run on: the newer ones want 22.
+// nodeVersion is the version of Node.js that all agents run on: the newer agents need 22.
 const nodeVersion = "22.23.3"
 
-// begin builds the program and installs the Node that all agents run on.
+// begin builds the program and installs the Node.js that all agents run on.
 func (r *runner) begin() {
 	if r.cache == "" {
 		r.cache = filepath.Join(must.Get(os.UserCacheDir()), "acp-test-wild")

@@ -12,7 +12,7 @@ import (
 //go:embed intro.md
 var intro string
 
-// page is docs/wild.md.
+// page returns docs/wild.md.
 func page(d *Data) string {
 	var b strings.Builder
 	strata := []struct {
@@ -62,7 +62,7 @@ func page(d *Data) string {
 	return b.String()
 }
 
-// times says how often scenarios of pairs ran.
+// times returns how many times the scenarios of pairs ran at least.
 func times(d *Data) string {
 	least := 0
 	for _, p := range d.Pairs {
@@ -73,7 +73,7 @@ func times(d *Data) string {
 	return fmt.Sprintf("%d times", least)
 }
 
-// link is a report as a link; "" without one.
+// link returns a Markdown link to a report, bug itself if it is no report.
 func link(bug string) string {
 	if strings.HasPrefix(bug, "https:") {
 		return fmt.Sprintf("[changelog](%s)", bug)
@@ -93,8 +93,7 @@ func packages(d *Data) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// picture is the time line of a package: a line for each finder, a column for each
-// version.
+// picture returns the timeline of a package: a line for each finder, a column for each version.
 func picture(d *Data, pkg string) string {
 	type cause struct{ scenario, finder string }
 	var causes []cause

@@ -19,8 +19,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// gate is what an agent has to do before anything is believed of it: the checks that
-// a user's first minute would make. The findings of rules in these do not count here.
+// gate are the checks that an agent must pass before its results count, like those of a user's first minute. Findings
+// of rules in their scenarios do not count.
 var gate = []struct{ name, scenario, check string }{
 	{"text", "prompt-turn/text", "prompt-003"},
 	{"write", "tool-calls/edit", "edit-was-made"},
@@ -39,14 +39,14 @@ type runner struct {
 	node    string // the folder with the Node that agents run on
 }
 
-// nodePackage is the npm package that has Node for this machine.
+// nodePackage returns the npm package that contains Node.js for this machine.
 func nodePackage() string {
 	os := map[string]string{"windows": "win"}
 	arch := map[string]string{"amd64": "x64"}
 	return "node-" + cmp.Or(os[runtime.GOOS], runtime.GOOS) + "-" + cmp.Or(arch[runtime.GOARCH], runtime.GOARCH)
 }
 
-// command runs a program to its end; its output is in the error if it fails.
+// command runs a program to its end. If it fails, the error contains its output.
 func (r *runner) command(dir string, env []string, name string, args ...string) {
 	c := exec.Command(name, args...)
 	c.Dir, c.Env = dir, append(os.Environ(), env...)
@@ -55,9 +55,9 @@ func (r *runner) command(dir string, env []string, name string, args ...string) 
 	}
 }
 
-// install puts packages into a folder of the cache, with their dependencies, and
-// returns it. Scripts of packages do not run, but for its own one if scripts says so.
-// What is there already is left alone.
+// install installs packages and their dependencies into a folder of the cache, and returns the folder. It runs no
+// install scripts, except that of the named package if scripts is set. It does not install again what is there
+// already.
 func (r *runner) install(name, version string, scripts bool, beside ...string) string {
 	dir := filepath.Join(r.cache, strings.ReplaceAll(name, "/", "+")+"@"+version)
 	stamp := filepath.Join(dir, ".done")
@@ -77,7 +77,7 @@ func (r *runner) install(name, version string, scripts bool, beside ...string) s
 	return dir
 }
 
-// path has the Node of the agents before all others.
+// path returns a PATH with the agents' Node.js first.
 func (r *runner) path() []string {
 	if r.node == "" {
 		return nil
@@ -85,16 +85,16 @@ func (r *runner) path() []string {
 	return []string{"PATH=" + r.node + string(os.PathListSeparator) + os.Getenv("PATH")}
 }
 
-// profile writes the profile of a version and returns its file.
+// profile writes the profile of a version and returns the file's path.
 func (r *runner) profile(v Variant, version string) string {
 	all := map[string]any{}
 	if v.Like != "" {
 		must.Do(yaml.Unmarshal(must.Get(os.ReadFile(filepath.Join("agents", "profiles", v.Like+".yaml"))), &all))
 	}
-	// Goldens and known failures are those of another version.
+	// Goldens and known failures belong to another version.
 	delete(all, "known-failures")
 	delete(all, "install")
-	// A bug that hangs takes its time in each repeat.
+	// A bug that makes the agent hang costs this timeout in each repeat.
 	lay(all, map[string]any{"timeouts": map[string]any{"step": "12s"}})
 	lay(all, v.With)
 	all["name"] = name(v.Package, version)
@@ -103,17 +103,17 @@ func (r *runner) profile(v Variant, version string) string {
 	return file
 }
 
-// name is a version as the name of a profile.
+// name returns a profile's name for a version.
 func name(pkg, version string) string {
 	return strings.Trim(regexp.MustCompile(`[^a-z0-9.]+`).ReplaceAllString(pkg+"-"+version, "-"), "-")
 }
 
-// folder is where a run against a version writes what it is called.
+// folder returns the folder for a run against a version.
 func (r *runner) folder(pkg, version, run string) string {
 	return filepath.Join(r.out, name(pkg, version), run)
 }
 
-// lay puts the members of one map over those of another, maps in maps as well.
+// lay overwrites members of under with those of over, recursively in maps. A nil value deletes a member.
 func lay(under, over map[string]any) {
 	for k, v := range over {
 		above, ok := v.(map[string]any)
@@ -129,8 +129,8 @@ func lay(under, over map[string]any) {
 	}
 }
 
-// run runs scenarios against a version and returns the results. What the exit status
-// says is of no interest: good versions are rarely clean.
+// run runs scenarios against a version and returns the results. It ignores the exit status, because even good versions
+// rarely pass everything.
 func (r *runner) run(v Variant, version, out string, args ...string) []results.Result {
 	dir, file := r.install(v.Package, version, v.Scripts, v.Beside...), r.profile(v, version)
 	out = r.folder(v.Package, version, out)

@@ -13,9 +13,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// scan runs scenarios once against versions of a package, with shared processes, and
-// says what changes between them: there pairs are to be found. A version whose results
-// are in the folder already does not run again.
+// scan runs scenarios once against versions of a package, with shared processes, and prints what changes between them,
+// as candidates for pairs. A version that has results in the folder does not run again.
 func (r *runner) scan(pkg, versions string, every int, which []string) {
 	r.begin()
 	defer r.end()
@@ -44,7 +43,7 @@ func (r *runner) scan(pkg, versions string, every int, which []string) {
 	fmt.Print(changes(columns))
 }
 
-// scanned is what the scan of a version found, now or in an earlier run.
+// scanned returns the results of scanning a version, from this run or an earlier one.
 func (r *runner) scanned(pkg, version string, which []string) []results.Result {
 	if outcomes, err := resultsOf(r.folder(pkg, version, "scan")); err == nil {
 		return outcomes
@@ -52,14 +51,14 @@ func (r *runner) scanned(pkg, version string, which []string) []results.Result {
 	return r.run(r.variant(pkg, version), version, "scan", which...)
 }
 
-// column is a version of a scan: a mark for each scenario and what judged in it.
+// column is a version in a scan, with marks for each scenario and for what judged in it.
 type column struct {
 	version string
 	marks   map[string]byte
 }
 
-// marks are what became of each scenario ("s" skipped, "." judged), check and point of a
-// rule: "x" flagged, "." silent with something to judge.
+// marks returns a mark for each scenario ("s" skipped, "." judged), and for each check and point of a rule ("x"
+// flagged, "." silent with something to judge).
 func marks(outcomes []results.Result) map[string]byte {
 	m := map[string]byte{}
 	for _, res := range outcomes {
@@ -92,7 +91,7 @@ func marks(outcomes []results.Result) map[string]byte {
 	return m
 }
 
-// changes is a table of what is not the same in all versions of a scan, one line each.
+// changes returns a table of the marks that are not the same in all versions of a scan, one line each.
 func changes(columns []column) string {
 	keys := map[string]byte{}
 	for _, c := range columns {
@@ -112,7 +111,7 @@ func changes(columns []column) string {
 			}
 			line = append(line, max(mark, ' '))
 		}
-		// What was not judged on one side tells nothing.
+		// A version that could not be judged proves no change.
 		if seen := strings.ReplaceAll(string(line), " ", ""); strings.Trim(seen, seen[:1]) != "" {
 			fmt.Fprintf(&b, "%s  %s\n", line, key)
 		}
@@ -120,7 +119,7 @@ func changes(columns []column) string {
 	return b.String()
 }
 
-// published are versions of a package that the registry has, every nth and the last.
+// published returns versions of a package from the registry: every n-th, and the last.
 func (r *runner) published(pkg string, every int) (list []string) {
 	file := filepath.Join(r.temp, "versions")
 	r.command("", r.path(), "sh", "-c", `npm view "$0" versions --json >"$1"`, pkg, file)

@@ -38,8 +38,8 @@ func (h *host) redactor(of protocol, more ...string) func(transcript.Entry) tran
 	return replay.Redaction{Protocol: of.recordings, Env: h.secretive(more)}.Func()
 }
 
-// spoken returns a command line for showing and typing again, without secrets. --env with a secret variable becomes
-// --pass-env with its name.
+// spoken returns a command line for showing and typing again, without the values of secret variables: --env with such
+// a variable becomes --pass-env with its name.
 func spoken(words []string) []string {
 	out := slices.Clone(words)
 	for i, w := range out {

@@ -1,5 +1,5 @@
-// Package obedient is the model of an agent that does what prompts say. With it an agent can be
-// shown to an editor, or to a test of one, without a real model.
+// Package obedient is the model of an agent that obeys commands in prompts. With it, an agent can be shown to an
+// editor, or tested with one, without a real model.
 package obedient
 
 import (
@@ -19,7 +19,7 @@ import (
 //go:embed agents/*.jsonl
 var agents embed.FS
 
-// Agents are the names of the real agents that this program has a recording of.
+// Agents returns the names of the real agents that this program has recordings of.
 func Agents() (names []string) {
 	files, _ := agents.ReadDir("agents") // it is embedded
 	for _, f := range files {
@@ -28,22 +28,22 @@ func Agents() (names []string) {
 	return names
 }
 
-// Recording is that of a real agent; nil if there is none.
+// Recording returns the recording of a real agent; nil if there is none.
 func Recording(agent string) []byte {
 	text, _ := agents.ReadFile("agents/" + agent + ".jsonl") // nil
 	return text
 }
 
-// command is a line of a prompt that says what an agent is to do.
+// command is a command in a line of a prompt.
 type command struct {
 	name, takes, does string
 	step              func(rest string) fakellm.StepNode
-	// asks says that the agent asks its model again behind it: it calls a tool.
+	// asks says that the agent asks its model again after the command, because it calls a tool.
 	asks bool
 }
 
-// tool is a command that calls a tool with the rest of its line, cut at the first spaces into
-// as many arguments as it has.
+// tool returns a command that calls a tool. The rest of the line is split at its first spaces into the tool's
+// arguments.
 func tool(name, takes, does, called string, args ...string) command {
 	return command{name, takes, does, func(rest string) fakellm.StepNode {
 		values := map[string]any{}
@@ -102,9 +102,9 @@ var commands = []command{
 		func(string) fakellm.StepNode { return fakellm.NewStep("fail", "{hang: true}") }, false},
 }
 
-// Turn is what the model says to a prompt, line by line: what a line that begins with a slash
-// commands, and the other lines back. listed are further commands, which the agent lists: the model names the one that
-// was given. dies reports whether the prompt ends the agent's process.
+// Turn returns the model's replies to a prompt. A line that begins with a slash is a command; other lines are
+// repeated. listed are further commands that the agent lists: the model only names the one that was given. dies
+// reports whether the prompt ends the agent's process.
 func Turn(prompt string, listed []string) (t fakellm.TurnNode, dies bool) {
 	var steps []fakellm.StepNode
 	reply := func() {
@@ -145,7 +145,7 @@ func Turn(prompt string, listed []string) (t fakellm.TurnNode, dies bool) {
 	return t, dies
 }
 
-// Commands lists what Turn understands, one command a line.
+// Commands returns the commands that Turn understands, one per line.
 func Commands() string {
 	var b strings.Builder
 	for _, c := range commands {

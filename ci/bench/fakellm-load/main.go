@@ -1,6 +1,5 @@
-// Command fakellm-load measures a fake model server from outside: it keeps a
-// number of connections busy with one request and prints what came back, as
-// one line of figures. With -serve it is the server that is measured.
+// Command fakellm-load measures a fake model server from outside: it keeps a number of connections busy with one
+// request and prints figures about the answers in one line. With -serve it is the server instead.
 package main
 
 import (
@@ -55,7 +54,7 @@ func server(file, addr string, evidence bool) {
 	<-stop
 }
 
-// tally is what one connection saw.
+// tally holds the figures of one connection.
 type tally struct {
 	requests, events int
 	first            []time.Duration
@@ -66,7 +65,7 @@ func load(addr, path, body string, conns int, span time.Duration, pid int) {
 	request := fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAuthorization: "+
 		"Bearer sk-test\r\nX-Api-Key: sk-test\r\nAnthropic-Version: 2023-06-01\r\nContent-Length: %d\r\n\r\n%s", path, addr,
 		len(body), body)
-	// The first answers are not measured: they warm the server up.
+	// The first answers are not measured, because they warm the server up.
 	run(addr, request, conns, span/5)
 	before := cpu(pid)
 	began := time.Now()
@@ -125,7 +124,7 @@ func response(in *bufio.Reader, buf []byte) (events int) {
 	if answer.StatusCode != http.StatusOK {
 		must.Fail("the answer is %q", answer.Status)
 	}
-	// The buffer keeps the last byte of one piece, which can belong to a blank line of the next.
+	// The buffer keeps the last byte of a piece, which may belong to a blank line that ends in the next piece.
 	for kept := 0; ; {
 		n, err := answer.Body.Read(buf[kept:])
 		piece := buf[:kept+n]
@@ -141,21 +140,21 @@ func response(in *bufio.Reader, buf []byte) (events int) {
 	}
 }
 
-// cpu is the processor time a process has used. It tells servers apart also
-// where other work, the load itself for one, shares the machine.
+// cpu returns the processor time that a process has used. It allows comparing servers even if other work, such as the
+// load itself, shares the machine.
 func cpu(pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}
-	// The name in parentheses may hold spaces; the fields count from its end.
+	// The name in parentheses may contain spaces, so the fields are counted from its end.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	user, _ := strconv.Atoi(fields[11])
 	system, _ := strconv.Atoi(fields[12])
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// memory is the resident set of a process, now and at its highest, in MiB.
+// memory returns the current and the largest resident set of a process, in MiB.
 func memory(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -14,19 +14,19 @@ import (
 	"github.com/acp-test/acp-test/ci/must"
 )
 
-// update is one frame of the burst: a piece of text, as an agent streams it.
+// update is one frame of the burst: a piece of streamed text.
 const update = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess-1",` +
 	`"update":{"sessionUpdate":"agent_message_chunk","messageId":"msg-1","content":{"type":"text","text":"word %d of a ` +
 	`long answer "}}}}` + "\n"
 
-// agent answers initialize and session/new and sends a burst of updates in each
-// turn: as fast as the pipe takes them, or so many a second.
+// agent answers initialize and session/new, and sends a burst of updates in each turn: as fast as the pipe takes them,
+// or at a rate per second.
 func agent(args []string) {
 	n, rate := number(args, 0), 0
 	if len(args) > 1 {
 		rate = number(args, 1)
 	}
-	// Made before anybody waits for it: the clients are measured, not this.
+	// The updates are created before the turn, because the clients are measured, not this agent.
 	var updates []byte
 	for i := range n {
 		updates = fmt.Appendf(updates, update, i)
@@ -59,8 +59,7 @@ func agent(args []string) {
 	}
 }
 
-// send writes n updates, at once or some every two milliseconds, so that they
-// are rate a second on the whole.
+// send writes n updates: all at once for rate 0, else some every two milliseconds, rate per second on average.
 func send(updates []byte, n, rate int) {
 	if rate == 0 {
 		must.Get(os.Stdout.Write(updates))

@@ -27,16 +27,15 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// A client takes one turn with n updates from argv, counts those that it saw, also before it
-// fails, and returns how long the turn took.
+// A client takes one turn with n updates from the agent argv and returns the turn's duration. seen counts the updates,
+// even if the client fails later.
 type client struct {
 	name string
 	take func(argv []string, seen *int) time.Duration
 }
 
-// burst prints, for each client, the best rate of some rounds, as
-// "NAME<tab>UPDATES/S<tab>SEEN<tab>PROBLEM". The rounds go around, so that a
-// machine that slows down slows all of them down.
+// burst prints, for each client, the best rate of several rounds, as "NAME<tab>UPDATES/S<tab>SEEN<tab>PROBLEM". Each
+// round runs every client, so that a machine that slows down affects all of them.
 func burst(args []string) {
 	n, rounds := number(args, 0), number(args, 1)
 	self := must.Get(os.Executable())
@@ -93,8 +92,8 @@ func takeBare(valid func([]byte) bool) func(argv []string, seen *int) time.Durat
 	}
 }
 
-// takeOurs is the editor as a run uses it: every frame classified, its shape
-// checked, all rules on, the transcript written to disk.
+// takeOurs is the editor of a run: it classifies every frame, checks its shape, applies all rules and writes the
+// transcript to disk.
 func takeOurs(argv []string, seen *int) time.Duration {
 	ctx := context.Background()
 	log, dir, done := logged(acpframe.Classifier{})
@@ -152,7 +151,7 @@ func (c *counter) SessionUpdate(context.Context, acp.SessionNotification) error 
 	return nil
 }
 
-// takeNode runs a client that prints "SEEN MILLISECONDS".
+// takeNode returns a client that runs a script in Node.js, which prints "SEEN MILLISECONDS".
 func takeNode(script string) func(argv []string, seen *int) time.Duration {
 	return func(argv []string, seen *int) time.Duration {
 		cmd := exec.Command("node", slices.Concat([]string{script}, argv)...)
@@ -166,8 +165,7 @@ func takeNode(script string) func(argv []string, seen *int) time.Duration {
 	}
 }
 
-// bare is the least that a client can be: lines written by hand, and a loop
-// over the lines that come.
+// bare is a minimal client: hand-written lines, and a loop over the lines that come.
 type bare struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -179,8 +177,7 @@ func startBare(argv []string) *bare {
 	return &bare{cmd, in, bufio.NewReaderSize(out, 1<<20)}
 }
 
-// ask sends a request and gives each line to look until the answer comes,
-// which it returns.
+// ask sends a request and returns the line of its answer. It calls look with each line before that.
 func (b *bare) ask(id int, method, params string, look func([]byte)) []byte {
 	must.Get(fmt.Fprintf(b.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method, params))
 	head := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,`, id)
@@ -198,7 +195,7 @@ func (b *bare) ask(id int, method, params string, look func([]byte)) []byte {
 
 func nothing([]byte) {}
 
-// open is everything up to the first prompt. It returns the session's id.
+// open does everything up to the first prompt. It returns the session's id.
 func (b *bare) open() string {
 	b.ask(0, "initialize", `{"protocolVersion":1,"clientCapabilities":{}}`, nothing)
 	line := b.ask(1, "session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, must.Get(os.Getwd())), nothing)
@@ -217,8 +214,7 @@ func (b *bare) close() {
 	must.Do(b.cmd.Wait())
 }
 
-// turn is one turn from the start of the agent to its end: what a whole command
-// cannot be faster than.
+// turn prints the duration of one turn from the start of the agent to its end. No command can be faster than that.
 func turn(args []string) {
 	argv := command(args)
 	started := time.Now()

@@ -12,14 +12,13 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// conversation is how a session begins, and after an empty line a turn of it: the frames, each
-// after its sender. TURN is the number of the turn, and a frame with WORD comes 40 times.
+// conversation is the start of a session and, after an empty line, one turn: frames, each after its sender. TURN
+// stands for the number of the turn, and a frame with WORD is repeated 40 times.
 //
 //go:embed conversation.txt
 var conversation string
 
-// transcriptFile writes a long, ordinary conversation: turns of text, tool
-// calls with permissions and file requests.
+// transcriptFile writes a long ordinary conversation: turns of text, tool calls with permissions, and file requests.
 func transcriptFile(args []string) {
 	if len(args) != 2 {
 		must.Fail("the number of entries and the file are needed")

@@ -1,8 +1,7 @@
 //go:build linux
 
-// Command measure takes the figures of ci/bench/run that a shell cannot: it is
-// the agent that sends a burst, the clients that take it, a client that does
-// nothing but one turn, and a stopwatch.
+// Command measure takes the measurements of ci/bench/run that a shell cannot take. It is the agent that sends a burst,
+// the clients that receive it, a client that only takes one turn, and a stopwatch.
 package main
 
 import (
@@ -46,7 +45,7 @@ func main() {
 	os.Exit(2)
 }
 
-// number reads the i-th word as a number.
+// number returns the i-th word as a number.
 func number(args []string, i int) int {
 	if i >= len(args) {
 		must.Fail("%d numbers are needed, got %q", i+1, args)
@@ -54,7 +53,7 @@ func number(args []string, i int) int {
 	return must.Get(strconv.Atoi(args[i]))
 }
 
-// piped starts a program whose input and output are ours.
+// piped starts a program with pipes for its input and output.
 func piped(argv []string) (cmd *exec.Cmd, in io.WriteCloser, out io.ReadCloser) {
 	cmd = exec.Command(argv[0], argv[1:]...)
 	in, out = must.Get(cmd.StdinPipe()), must.Get(cmd.StdoutPipe())
@@ -62,7 +61,7 @@ func piped(argv []string) (cmd *exec.Cmd, in io.WriteCloser, out io.ReadCloser) 
 	return cmd, in, out
 }
 
-// logged makes a transcript on the disk, as a run has one. done removes it.
+// logged returns a transcript on disk, like that of a run. done removes its folder.
 func logged(of transcript.Classifier) (log *transcript.Transcript, dir string, done func()) {
 	dir = must.Get(os.MkdirTemp("", "measure-"))
 	log = must.Get(transcript.New(transcript.Header{},
@@ -70,14 +69,14 @@ func logged(of transcript.Classifier) (log *transcript.Transcript, dir string, d
 	return log, dir, func() { os.RemoveAll(dir) }
 }
 
-// judged fails with the first thing that the rules found.
+// judged fails with the first finding of the rules.
 func judged(found []rules.Finding) {
 	if len(found) > 0 {
 		must.Fail("%s: %s", found[0].Rule, found[0].Message)
 	}
 }
 
-// command is what follows --.
+// command returns the words after --.
 func command(args []string) []string {
 	i := slices.Index(args, "--")
 	if i < 0 || i+1 == len(args) {
@@ -86,9 +85,8 @@ func command(args []string) []string {
 	return args[i+1:]
 }
 
-// stopwatch prints the median of the seconds a command takes from its start to
-// its end and the most memory it had, as "SECONDS MIB". An exit status is a
-// failure, except 1, which is a verdict.
+// stopwatch prints the median duration of a command in seconds and its largest memory, as "SECONDS MIB". An exit
+// status other than 0 is a failure, except 1, which is a verdict.
 func stopwatch(args []string) {
 	argv, runs := command(args), number(args, 0)
 	if runs < 1 {

@@ -21,8 +21,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// endpointServer is an endpoint of AG-UI that answers each run with a burst of pieces of text. It
-// says where it listens, and serves until its input ends.
+// endpointServer is an endpoint of AG-UI that answers each run with a burst of pieces of text. It prints its address,
+// and serves until its input ends.
 func endpointServer(args []string) {
 	n := number(args, 0)
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))
@@ -48,8 +48,8 @@ func endpointServer(args []string) {
 	}
 }
 
-// webBurst prints for us and for a client in Node.js the best rate of some rounds, as
-// "NAME<tab>EVENTS/S<tab>SEEN": the client may stop before all have come.
+// webBurst prints the best rate of several rounds for acp-test and for a client in Node.js, as
+// "NAME<tab>EVENTS/S<tab>SEEN". The other client may stop before all events have come.
 func webBurst(args []string) {
 	if len(args) != 3 {
 		must.Fail("the number of events, of rounds, and a client are needed")
@@ -77,8 +77,8 @@ func webBurst(args []string) {
 	}
 }
 
-// takeStream takes a run as a scenario does: every event classified, its shape checked, all
-// rules on, the transcript written to disk.
+// takeStream takes a run as a scenario does: it classifies every event, checks its shape, applies all rules and writes
+// the transcript to disk.
 func takeStream(argv []string, seen *int) time.Duration {
 	log, _, done := logged(aguiframe.Classifier{})
 	defer done()
