@@ -83,8 +83,8 @@ func lookerOf(l *Line) (k looker) {
 	return k
 }
 
-// window returns the part of a session that a line searches: the entries after from, up to to. It is the latest turn
-// by default, the whole run for in=run, or turn n for turn=N.
+// window returns the part of a session that a line searches: the entries after from, up to and including to. That is
+// the latest turn by default, the whole run for in=run, or turn n for turn=N.
 func (k looker) window(b *Branch, s *Session) (from, to int, err error) {
 	prompts, to := b.PromptsOf(s), b.run.t.Len()
 	n := k.turn
@@ -185,7 +185,7 @@ func (s *saw) play(ctx context.Context, b *Branch) error {
 	return s.judge(b, x.text, seqsOf(b.run.t.Between(from+1, to), x.counts))
 }
 
-// stretch returns the entries to search: those after from, up to to.
+// stretch returns the entries to search: those after from, up to and including to.
 func (s *saw) stretch(b *Branch, x *bound) (from, to int, err error) {
 	about := b.Session()
 	if name := s.pattern.Session; name != "" && name != "any" {
@@ -242,8 +242,8 @@ func times(n int) string {
 	return strconv.Itoa(n)
 }
 
-// first returns the Seq of the first match of p after from, up to to; 0 if there is none. With after set, it returns
-// the Seq of a permission's answer instead of its request.
+// first returns the Seq of the first match of p after from, up to and including to; 0 if there is none. With after
+// set, it returns the Seq of a permission's answer instead of its request.
 func (b *Branch) first(p *language.Pattern, from, to int, after bool) (int, error) {
 	x, err := bind(p, b)
 	if err != nil {

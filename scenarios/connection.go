@@ -279,8 +279,8 @@ func (r *run) failedUnasked() bool {
 		!lists.Any(r.t.All(), func(e transcript.Entry) bool { return e.Kind == transcript.ModelRequest })
 }
 
-// tail returns the last n entries up to Seq to, as lines. It leaves out chunks of the model and of stderr, which would
-// hide the rest.
+// tail returns the last n entries before and including the entry to, as lines. It leaves out chunks of the model and
+// of stderr, which would hide the rest.
 func (r *run) tail(to, n int) []string {
 	var lines []string
 	for i := to; i > 0 && len(lines) < n; i-- {

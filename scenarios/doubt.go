@@ -28,7 +28,7 @@ func newDoubts() *doubts {
 }
 
 // Doubting returns an engine that shortens waits of each kind that timed out before. A result that rests on a
-// shortened wait, see results.Vain, counts only after a run with full waits confirms it.
+// shortened wait, see results.Vain, counts only if a run with full waits confirms it.
 func (e Engine) Doubting() Engine {
 	e.doubts = newDoubts()
 	return e

@@ -105,9 +105,9 @@ func (e *timerError) Error() string {
 const most = 4
 
 // patient returns a context that ends after d, not counting the time in which processes of this machine waited for a
-// processor; starved returns the sum of that time. It ends after at most most times d, and before ctx ends if d does.
-// If the agent is still when d is over, it waits for something other than a processor: it gets half of d more, and no
-// more if it is still then too. A nil still disables that.
+// processor; starved returns the sum of that time. The context ends after four times d at the latest, and before ctx
+// ends if d does. If the agent is still when d is over, it waits for something other than a processor: it gets half of
+// d more, and no more if it is still then too. With a nil still, nobody asks for that.
 func patient(
 	ctx context.Context, d time.Duration, cause error, starved func() time.Duration, still func() bool,
 ) (context.Context, context.CancelFunc) {
@@ -164,7 +164,8 @@ func (r *run) ranOut(o transcript.Outcome) {
 // lingering is the default silence for scenarios whose findings may come late.
 const lingering = 250 * time.Millisecond
 
-// linger keeps the transcript open until no frame has come for a while. It returns that while, 0 if it did not wait.
+// linger keeps the transcript open until the agent has been silent for some time. It returns that time, 0 if it did
+// not wait.
 func (r *run) linger(ctx context.Context) time.Duration {
 	d := time.Duration(0)
 	if r.engine.Linger != nil {

@@ -55,7 +55,7 @@ type picker struct {
 	says string // the list and the conditions, as written
 }
 
-// picker reads a pick from the words of a line, starting at index from.
+// pickerOf reads a pick from the words of a line, starting at index from.
 func pickerOf(l *Line, from int) *picker {
 	p := &picker{line: l, path: l.One(from, "the path of a list")}
 	if w := l.Need(from+1, "of"); w.Raw() != "of" {

@@ -43,8 +43,8 @@ type Plan struct {
 	// Patient gives each wait its full timeout. By default, waits of a kind that timed out before are short, and their
 	// misses are inconclusive.
 	Patient bool
-	// GiveUp, if set, reports whether a scenario may be given up. It is left out if startTries others needed a login
-	// or reached no model, and none reached one.
+	// GiveUp, if set, reports whether a scenario may be given up. Such a scenario is left out once startTries others
+	// needed a login or reached no model, and none reached one.
 	GiveUp func(*Scenario) bool
 	// Perturb, if set, returns the perturbation of a scenario in a round. Rounds count from 1.
 	Perturb func(id string, round int) Perturbation

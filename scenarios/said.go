@@ -17,10 +17,10 @@ func (r *run) said(s *Session, from, to int) string {
 	return Said(r.t, session, from, to, p.Prompts, p.Said)
 }
 
-// Said returns the agent's text in a session, joined, from the entries after from, up to to; the session "" is any.
-// says returns the text of an entry, and prompts reports whether an entry is the user's. Text before the model's first
-// words, or after its last, is left out if neither the model nor the user ever said it: it is the agent's own, such as
-// a greeting, and not part of the answer.
+// Said returns the agent's text in a session, joined, from the entries after from, up to and including to; the session
+// "" is any. says returns the text of an entry, and prompts reports whether an entry is the user's. Text before the
+// model's first words, or after its last, is left out if neither the model nor the user ever said it: it is the
+// agent's own, such as a greeting, and not part of the answer.
 func Said(t *transcript.Transcript, session string, from, to int, prompts func(transcript.Entry) bool,
 	says func(transcript.Entry) string) string {
 	var said, model, others strings.Builder

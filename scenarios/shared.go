@@ -276,7 +276,7 @@ func (p *pool) start(ctx context.Context, trapped bool) (_ *worker, err error) {
 	return w, err
 }
 
-// back returns a process whose connection has ended to the pool, or ends it.
+// back puts a process whose connection has ended back into the pool, or ends it.
 func (p *pool) back(w *worker, fit bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -118,7 +118,7 @@ func (d *Data) finders(pkg, scenario string) []string {
 	return d.named(func(p Pair) (string, bool) { return p.Finder, p.Package == pkg && p.Scenario == scenario })
 }
 
-// named returns the distinct names that of returns for pairs that count.
+// named calls of for each pair and returns the distinct names of those that count.
 func (d *Data) named(of func(Pair) (name string, counts bool)) (list []string) {
 	for _, p := range d.Pairs {
 		if name, counts := of(p); counts && !slices.Contains(list, name) {

@@ -4,7 +4,7 @@
 //
 //	go run ./ci/wild                         all pairs
 //	go run ./ci/wild -run 'codex|opencode'   those whose name matches
-//	go run ./ci/wild -new                    those that were not measured so often yet
+//	go run ./ci/wild -new                    those that were repeated too few times so far
 //	go run ./ci/wild -scan PACKAGE -every 4  look for pairs: scenarios over versions
 //	go run ./ci/wild -page                   docs/wild.md only
 //
@@ -62,7 +62,7 @@ func selection(tag, only string) []string {
 }
 
 // pairs judges the matching pairs. It runs one version after the other, each with the scenarios of all its pairs; with
-// fresh, only with those that have fewer than repeats repeats so far.
+// fresh, only with those that were repeated too few times so far.
 func (r *runner) pairs(which string, repeats int, fresh bool) {
 	match := must.Get(regexp.Compile(which))
 	type side struct{ pkg, version string }

@@ -48,8 +48,8 @@ func (h *host) profile(name, settings string, command []string) (*agents.Profile
 	return p, nil
 }
 
-// dressed adds to an ad-hoc profile what a profile knows about its agent, and tells the user. name is that profile, or
-// none; "" takes the one that recognizes the command.
+// dressed gives an ad-hoc profile what another profile says about the same agent, and tells the user. name is the name
+// of that profile, or none; "" takes the profile that recognizes the command.
 func (h *host) dressed(p *agents.Profile, name string) (*agents.Profile, error) {
 	if p.Source != adHoc {
 		if name != "" {
@@ -74,7 +74,8 @@ func (h *host) dressed(p *agents.Profile, name string) (*agents.Profile, error) 
 	return h.dress(p, known, ""), nil
 }
 
-// dress adds to an ad-hoc profile what the profile known knows about its agent, and tells the user.
+// dress returns the ad-hoc profile p with the environment, HOME, login and tools of another profile of its agent, and
+// tells the user.
 func (h *host) dress(p, known *agents.Profile, why string) *agents.Profile {
 	fmt.Fprintf(h.err, "%s%s runs with the environment, HOME, login and tools of the profile %s; "+
 		"--profile none leaves them out\n", p.Name, why, known.Name)

@@ -211,7 +211,7 @@ func profileOf(name string, t *transcript.Transcript) (*agents.Profile, error) {
 	return nil, nil
 }
 
-// writeGolden writes the golden of a scenario, under the id that the scenario has at its place.
+// writeGolden writes the golden of a scenario, under the id that the scenario has in the file --out.
 func writeGolden(o *converting, of protocol, made *recordings.Converted, p *agents.Profile) error {
 	list, err := of.Load(o.out)
 	if err != nil {
