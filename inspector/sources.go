@@ -153,8 +153,8 @@ type found struct {
 	Size     int64  `json:"size"`
 	Modified int64  `json:"modified"` // milliseconds since 1970
 
-	report  string // the file that has what was said of it
-	version int64  // of that file
+	report  string // the file of the report on the transcript
+	version int64  // changes when that file does
 }
 
 // ofOne is the end of the file name of a report on one transcript.

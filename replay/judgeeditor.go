@@ -164,10 +164,10 @@ type counting struct {
 	of    *language.AgentExpectation
 
 	matched, seen int
-	others        []string // the first few that do not fit
-	asked         bool     // the request that was to be answered came
-	gone          bool     // the editor left before it could answer that
-	granted       bool     // what the line says has to be granted has a result
+	others        []string // texts of the first frames that do not fit
+	asked         bool     // the request of the line was sent
+	gone          bool     // the editor left before it could answer the request
+	granted       bool     // the request that where= names has a result
 }
 
 // see counts one entry of a session's log.
@@ -265,7 +265,7 @@ func (j Judge) ofItself(x *language.AgentExpectation, sessions []Session) (obser
 // requests are the open requests of an editor, by their Seq.
 type requests struct {
 	methods map[int]string
-	prompts map[int]bool // those that something else than their answer completes
+	prompts map[int]bool // prompts that a frame other than the response completes
 	of      Protocol
 }
 

@@ -98,7 +98,7 @@ type playing struct {
 	*Player
 	log    *transcript.Transcript
 	played Played
-	wake   chan struct{} // something happened
+	wake   chan struct{} // receives after each change
 	editor Editor
 	agent  *transport.Agent
 
@@ -107,9 +107,9 @@ type playing struct {
 	count    *tally
 	names    *binding
 	sessions map[string]string  // recorded name of a live session
-	sending  *act               // which becomes an entry now
+	sending  *act               // the act whose frame is being sent
 	sent     map[int]*act       // by live Seq
-	extras   []transcript.Entry // requests that the recording has nothing for
+	extras   []transcript.Entry // requests that are not in the recording
 	gone     bool
 }
 

@@ -122,7 +122,7 @@ const (
 	closeStdin beside = "close-stdin" // ends the agent's input
 	kill       beside = "kill"        // ends the agent
 	writeFile  beside = "write"       // writes a file, as the user did
-	writeShape beside = "write-shape" // joins or cuts what is written from now on
+	writeShape beside = "write-shape" // joins or splits later writes
 )
 
 // besides returns the acts of a recording that send no frame, by the Seq of their entries.

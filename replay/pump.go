@@ -72,9 +72,9 @@ type pump struct {
 
 	buf   []byte
 	n     int    // bytes of buf in use: the beginning of a line
-	big   []byte // as much of a line that is being forwarded already as is kept
-	size  int    // how long that line is so far; 0: there is none
-	large int    // how long the longest such line was
+	big   []byte // the recorded part of a long line that is being forwarded
+	size  int    // bytes of that line so far; 0: there is no such line
+	large int    // bytes of the longest such line
 }
 
 // run forwards until the end of the input and returns true, or returns false if the output could not be written.

@@ -48,16 +48,16 @@ type redactor struct {
 
 	mu       sync.Mutex
 	numbers  map[string]int    // of placeholders, by secret
-	names    map[string]bool   // what Secret says of keys
-	begun    map[string]string // what is to come of secrets that a chunk has begun, by who writes
+	names    map[string]bool   // whether keys are secret
+	begun    map[string]string // rest of a secret that a text has begun, by writer
 	rewriter rewriter
 
 	// of the entry at hand
 	source  transcript.Source
 	kind    transcript.Kind
-	texts   bool   // it may hold what a user or a model wrote
-	suspect bool   // a secret may stand in it as it is
-	writer  string // whose texts go on in other entries
+	texts   bool   // the entry may hold text of a user or a model
+	suspect bool   // a secret may be in the entry unescaped
+	writer  string // the writer, whose texts may continue in later entries
 	paths   []string
 }
 

@@ -41,7 +41,7 @@ type rewriter struct {
 	at  place
 	out []byte
 	raw []byte
-	end int // what of raw is in out
+	end int // bytes of raw that are in out
 }
 
 // rewrite returns the rewritten text, raw itself if nothing changes.

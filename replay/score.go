@@ -45,9 +45,9 @@ type act struct {
 	beside beside
 	what   string
 
-	altered bool // the agent gets less than was recorded
+	altered bool // Confine has changed the frame
 	done    bool
-	ready   time.Time // since when nothing but the pace holds it back
+	ready   time.Time // when it could have been done but for the pace
 	skipped string    // why it was not done
 }
 
@@ -65,9 +65,9 @@ type score struct {
 type asked struct {
 	entry  transcript.Entry
 	about  string
-	turn   string // in which it was asked, as turnKey names it; "" if in none
+	turn   string // turnKey of the turn of the request; "" if in none
 	answer *act   // nil: never answered
-	live   int    // Seq of the live request that took its place; 0: none did
+	live   int    // Seq of the live request for it; 0: none yet
 }
 
 // tally counts an agent's frames. Its keys are the same for a recording and for a replay of it, because they use the
@@ -77,13 +77,13 @@ type tally struct {
 	// queues says that a turn may end in another way than with the response to its prompt. A prompt that is sent
 	// during a turn then waits for the turn's end.
 	queues  bool
-	running map[string]int   // the Seq of the prompt whose turn it is, by session
-	waiting map[string][]int // prompts that wait for that, by session
+	running map[string]int   // Seq of the prompt of the current turn, by session
+	waiting map[string][]int // prompts that wait for its end, by session
 
 	counts  map[string]int
 	turns   map[string]int    // prompts so far, by session
 	loads   map[string]int    // loads so far, by session
-	phases  map[string]string // what a session is in, by session
+	phases  map[string]string // the current phase, by session
 	latest  map[string]string // the newest kind of content in that phase
 	over    map[string]bool   // turns that have ended, by turnKey, and loads that were refused
 	loading map[int]string    // sessions of loads, by Seq of the act's recorded entry
@@ -283,7 +283,7 @@ type scoring struct {
 	open     map[int]*asked
 	state    map[string]bool   // keys of state updates
 	chunk    map[string]bool   // keys of chunks
-	owner    map[string]string // the session of what a key counts
+	owner    map[string]string // the session of a key's frames
 	before   time.Duration     // when the frame before came
 }
 

@@ -43,16 +43,16 @@ type Console struct {
 	mu      sync.Mutex
 	err     error
 	start   time.Time
-	phase   string            // what is done instead of running scenarios; "" if nothing is
+	phase   string            // work other than running scenarios; "" if there is none
 	running []running         // longest first
 	shown   map[string]string // the scenario that has shown a cause, by its key
 	counts  results.Counts
-	wraps   bool // lines end where the terminal does
+	wraps   bool // wrap lines at the terminal's width
 	live    bool // the cursor is on the live line
-	untried bool // it was said that the rest is not tried
+	untried bool // the user was told that the rest is not tried
 	stop    chan struct{}
 	ticking sync.WaitGroup
-	ticks   bool // it has begun
+	ticks   bool // ticking has begun
 }
 
 // NewConsole returns a Console for a run that begins now.

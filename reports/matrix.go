@@ -43,10 +43,10 @@ type MatrixColumn struct {
 	Name, Version string
 	Absent        string
 	Counts        results.Counts
-	Everywhere    []string // the ids of what at least half of its scenarios show
+	Everywhere    []string // ids of causes in at least half of its scenarios
 	Flaky         int      // scenarios that are known to fail now and then
 	Reached       []string // hosts it wanted to reach, as seen by the proxy
-	Volatile      []string // what differs when the same is done twice
+	Volatile      []string // fields that differ between equal runs
 	Measures      Measures
 }
 
@@ -60,7 +60,7 @@ type MatrixRow struct {
 type MatrixCell struct {
 	// Outcome is pass, lint, warn, inconclusive, not reached, flaky or fail; "" if nothing judged the requirement.
 	Outcome string
-	Notes   []int // numbers of the notes that say why it is no pass, from 1
+	Notes   []int // numbers of the notes that explain the outcome, from 1
 }
 
 // MatrixNote explains the cells that refer to it, which are no pass.
@@ -71,7 +71,7 @@ type MatrixNote struct {
 	Source  string // the check or rule
 	Title   string
 	Known   string // why it is a known failure; "" if it is none
-	Command string // what shows it again
+	Command string // the command that reproduces it
 }
 
 // notReached is the outcome of a requirement whose check comes after a failed line.
@@ -120,7 +120,7 @@ type gathering struct {
 	rules   *rules.Set
 	matrix  *Matrix
 	column  Column
-	numbers map[string]int // of notes by what they are about
+	numbers map[string]int // numbers of notes, by their subject
 }
 
 // result adds the outcome of one scenario.

@@ -22,7 +22,7 @@ const Version = 1
 // format is one format of reports.
 type format struct {
 	name  string
-	file  string // where it goes unless told otherwise
+	file  string // the default file name
 	about string
 	write func(results.Run, io.Writer) error
 }

@@ -18,9 +18,9 @@ import (
 // counts, one scenario of its kind is played again at full length, see confirm.
 type doubts struct {
 	mu      sync.Mutex
-	slowest map[string]time.Duration // of the waits of a kind that were not in vain
+	slowest map[string]time.Duration // by kind, of the waits that succeeded
 	vain    map[string]bool
-	every   bool // each wait is doubted, whether such a one was in vain or not
+	every   bool // shorten every wait, also of kinds that never timed out
 }
 
 func newDoubts() *doubts {

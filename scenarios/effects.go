@@ -18,7 +18,7 @@ type effects struct {
 
 	mu    sync.Mutex
 	done  *sync.Cond
-	ended int          // turns that are still to be looked at
+	ended int          // turns that have ended and were not looked at yet
 	open  map[int]bool // prompts without an end, by Seq
 	// others is set if somebody other than the agent changed files while a turn was open.
 	others bool
@@ -47,8 +47,8 @@ type changed struct {
 	Path string `json:"path"`
 	What string `json:"what"` // new file, changed, deleted
 	Is   string `json:"is,omitempty"`
-	Text string `json:"text,omitempty"` // of a small file
-	Mode string `json:"mode,omitempty"` // whether it can be executed, if that changed
+	Text string `json:"text,omitempty"` // the new content, if the file is small
+	Mode string `json:"mode,omitempty"` // whether the file is executable, if that changed
 }
 
 // keptText is the largest text of a file, in bytes, that an entry holds.

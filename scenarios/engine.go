@@ -68,7 +68,7 @@ type Engine struct {
 	startMode string
 
 	Seed        int64
-	Severity    string        // a set of severities of Rules; "" is none of them
+	Severity    string        // the name of a set of severities of Rules; "" is no set
 	Timeout     time.Duration // of a scenario; 0 means the profile's, else 60 s
 	StepTimeout time.Duration // of a line; 0 means the profile's, else 10 s
 	Grace       time.Duration // of each step of ending an agent; 0 means 2 s

@@ -17,20 +17,20 @@ var denial = lazy.Regexp(`(?i)\buser\b.{0,40}\b(reject|den(y|ied)|declin|refus|d
 type trouble struct {
 	seq      int
 	how, say string
-	hidden   bool // nothing was shown
+	hidden   bool // the agent showed no call
 }
 
 // calls are the tool calls of a session, up to the log entry read last.
 type calls struct {
-	shown   map[string]int // calls that the agent has shown, and what else it did: the Seq at which it began
-	results int            // that its model was told
+	shown   map[string]int // Seq of the first update of each call
+	results int            // how many results the model was told
 	since   int            // the Seq of its last model request
-	unshown []trouble      // the results that it told last
+	unshown []trouble      // results in its last model request that the editor did not refuse
 }
 
-// troubles returns the tool calls that failed although the editor did not refuse them and the agent does not report a
-// refusal. An update that shows a call may be logged after the model request with the call's result, but before the
-// next model request.
+// troubles returns the tool calls that failed or were not shown, although the editor did not refuse them and the agent
+// does not report a refusal. An update that shows a call may be logged after the model request with the call's result,
+// but before the next model request.
 func (r *run) troubles() []trouble {
 	var found []trouble
 	sessions := map[string]*calls{}

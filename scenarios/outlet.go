@@ -12,7 +12,7 @@ type outlet struct {
 
 	mu   sync.Mutex
 	now  *lent
-	open []net.Conn // those of now
+	open []net.Conn // connections to the current server
 }
 
 func newOutlet() (*outlet, error) {

@@ -91,7 +91,7 @@ func (b *Branch) UntilRest(ctx context.Context, kind string) (context.Context, c
 type timerError struct {
 	name    string
 	d       time.Duration
-	instead string // how long it is otherwise, and why not now; "" if it is so long
+	instead string // the normal length and why it was shortened; "" if it was not
 }
 
 func (e *timerError) Error() string {

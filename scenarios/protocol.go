@@ -93,8 +93,8 @@ type Protocol struct {
 // ToolNews is what an entry says about a tool call.
 type ToolNews struct {
 	Kind ToolNewsKind
-	Call string // of ToolFailed and ToolShown: tells the call from others
-	Says string // of ToolFailed: the agent's own words
+	Call string // for ToolFailed and ToolShown: an id of the call
+	Says string // for ToolFailed: the agent's own words
 }
 
 // ToolNewsKind is the kind of a ToolNews.
@@ -103,9 +103,9 @@ type ToolNewsKind uint8
 // The kinds of ToolNews.
 const (
 	NoToolNews ToolNewsKind = iota
-	ToolDenied              // the editor stands against it: it refused, gave an error, or stopped the turn
-	ToolFailed              // the agent says that one failed
-	ToolShown               // the agent shows one, or what it does
+	ToolDenied              // the editor refused, answered with an error, or cancelled the turn
+	ToolFailed              // the agent reports that a call failed
+	ToolShown               // the agent shows a call or its progress
 )
 
 // The types of the language for the branches of a run.

@@ -37,15 +37,15 @@ type run struct {
 	cutShort context.CancelCauseFunc // ends the script
 
 	checker *rules.Checker
-	judged  func() // waits until the checker has seen all
+	judged  func() // waits until the checker has seen all entries
 	told    func(e transcript.Entry, path string) (string, bool)
 	client  Client
 	state   state
 	flood   flood
 	effects effects
 	folder  *evidence.Folder // nil if nothing is kept
-	below   string           // where in it the scenarios are
-	log     *evidence.File   // the transcript's
+	below   string           // path of the scenarios in folder
+	log     *evidence.File   // file of the transcript
 	// launching is held while an agent starts.
 	launching sync.Mutex
 	rendered  string
@@ -97,7 +97,7 @@ type view struct {
 type Branch struct {
 	*run
 	session *Session
-	cursor  int // where there is no session
+	cursor  int // position if no session is open
 	views   map[*Session]*view
 	group   *group
 	apart   bool // one side of both
@@ -138,7 +138,7 @@ func (b *Branch) join(side *Branch) {
 // group is the state of a group { } while it runs.
 type group struct {
 	taken map[int]bool
-	ends  map[*Session]int // the last entry that a line about the session took; nil where there is none
+	ends  map[*Session]int // the last entry that a line about the session took; the key nil is for no session
 }
 
 // checkState is a check, and its misses so far.

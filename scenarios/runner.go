@@ -198,10 +198,10 @@ type execution struct {
 	failedFast bool
 	unstarted  int    // scenarios in which the agent did not start
 	started    int    // scenarios in which it did
-	reached    bool   // one had a model
+	reached    bool   // a scenario reached the model
 	unserved   int    // scenarios that prompted an agent without a model
 	locked     int    // scenarios in which the agent wanted a login that they do not have
-	barred     string // what it said in the last of these
+	barred     string // the agent's request for a login in the last of these
 	doubtful   []doubtful
 
 	// Used only by the goroutine that starts scenarios: the time of its start, whether it started one, and the

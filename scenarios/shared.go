@@ -173,14 +173,14 @@ type worker struct {
 // pool holds the shared processes of a run.
 type pool struct {
 	engine *Engine
-	most   int // that may wait for a scenario
+	most   int // how many processes may be idle
 
 	mu       sync.Mutex
 	idle     []*worker
 	started  int
 	closed   bool
-	left     []string        // what outlived a process
-	skips    map[string]bool // reasons for which scenarios were skipped that ran alone
+	left     []string        // messages about processes that outlived their agent
+	skips    map[string]bool // reasons why scenarios that ran alone were skipped
 	stopping sync.WaitGroup
 }
 

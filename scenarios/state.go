@@ -26,7 +26,7 @@ type setup struct {
 type state struct {
 	mu    sync.Mutex
 	agent *transport.Agent   // nil while none runs
-	left  []*transport.Agent // they run beside it
+	left  []*transport.Agent // agents that leaveAgent left running
 	setup setup
 
 	conn     int
@@ -34,7 +34,7 @@ type state struct {
 	sessions []*Session
 	opening  []*Session // whose ID is not known yet
 	names    map[string]transcript.Entry
-	picked   map[string]wire.Value // by name, what pick found
+	picked   map[string]wire.Value // entries that pick found, by name
 	// residents are the processes of the agent before the first prompt, besides itself, by their pid: for example a
 	// launcher's child or a language server.
 	residents map[int]bool
@@ -48,10 +48,10 @@ type state struct {
 	unstarted  *transcript.Failure // why the agent did not start, if it did not
 	ended      bool                // the script closed its input or signalled it
 	killed     bool                // the script killed it
-	held       bool                // it stands still
+	held       bool                // the script has stopped the agent's processes
 	shutdown   transport.Shutdown
 	survivors  []transport.ProcessInfo
-	keeper     string // what became of a keeper that did not live to the end
+	keeper     string // how the keeper ended, if it ended before the agent
 	// settled is the last entry that the script waited for or made itself. Later entries may come or not, so no golden
 	// shows them.
 	settled int

@@ -20,8 +20,8 @@ import (
 // Run is one run of a handler, on which its acts operate.
 type Run struct {
 	*scripted
-	ctx       context.Context  // of what is handled
-	request   transcript.Entry // what is handled; zero for connect and eof
+	ctx       context.Context  // ends with the handled event
+	request   transcript.Entry // the handled frame; zero for connect and eof
 	session   string
 	cancelled <-chan struct{}
 	sink      sink
@@ -33,9 +33,9 @@ type Run struct {
 // told is the message that a run is sending. All blocks of the run share it.
 type told struct {
 	mu      sync.Mutex
-	kind    string // of the message that goes on
+	kind    string // the kind of the current message
 	message int    // its number
-	begun   bool   // the prompt was taken up, and its work goes on
+	begun   bool   // the prompt was acknowledged, and work on it goes on
 }
 
 func (s *Run) play(b *Block) {

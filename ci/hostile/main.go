@@ -28,7 +28,7 @@ type stage string
 
 const (
 	atStart      stage = "start"      // nothing has been read
-	atInitialize stage = "initialize" // requests have been read and not been answered
+	atInitialize stage = "initialize" // initialize has been read and not answered
 	atNew        stage = "new"
 	inTurn       stage = "turn"
 	afterTurn    stage = "after" // the turn is over

@@ -42,7 +42,7 @@ func main() {
 type good struct {
 	file string
 	log  []transcript.Entry
-	had  map[string]results.Verdict // what it gives as it is
+	had  map[string]results.Verdict // the findings of the unchanged transcript
 }
 
 // kind is one way to change a transcript. With told, a finding of any class counts.

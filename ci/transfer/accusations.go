@@ -17,7 +17,7 @@ type Accusation struct {
 	Found   string // the rule or the check
 	Because string // why it was false
 	Now     string // what was changed for all agents
-	Change  string // the commit of that
+	Change  string // the commit of the change
 }
 
 // accused returns the false findings below the root of the repository, the latest first.

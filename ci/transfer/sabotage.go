@@ -27,7 +27,7 @@ type Sabotaged struct {
 // Further values of Row.How for a mutation, next to named, seen and missed.
 const (
 	idle   = "not applied"
-	clean  = "clean" // nobody was blamed for what is legal
+	clean  = "clean" // a legal change, and nothing was reported
 	blamed = "blamed"
 )
 

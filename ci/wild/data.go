@@ -78,9 +78,9 @@ type Measured struct {
 // Seen are the counts over the repeats of a scenario.
 type Seen struct {
 	Of      int               `yaml:"of"`                     // how many repeats there were
-	Skipped int               `yaml:"skipped,omitempty"`      // in how many it did not apply to the agent
+	Skipped int               `yaml:"skipped,omitempty"`      // how many repeats were skipped
 	Flagged map[string]int    `yaml:"flagged,flow,omitempty"` // checks and rules that found something
-	Class   map[string]string `yaml:"class,flow,omitempty"`   // what each of them found, at the gravest
+	Class   map[string]string `yaml:"class,flow,omitempty"`   // the worst class of each
 	// Silent are the finders of pairs that had something to judge and found nothing, with the number of repeats.
 	Silent map[string]int `yaml:"silent,flow,omitempty"`
 }

@@ -47,9 +47,9 @@ type target struct {
 type choice struct {
 	paths, suites, tags []string
 	match               string
-	narrow              bool // the file of the repository names scenarios and no suite
+	narrow              bool // acp-test.yaml names scenarios and no suite
 	list                bool
-	failed              bool   // what did not pass in the last run
+	failed              bool   // only scenarios that did not pass in the last run
 	since               string // a commit or a folder
 	shard, durations    string
 }
@@ -59,8 +59,8 @@ type course struct {
 	jobs                         jobs
 	repeat                       int
 	untilFail, failFast          bool
-	perturb                      bool          // of run alone
-	within                       time.Duration // of run alone: its --budget
+	perturb                      bool          // only for run
+	within                       time.Duration // only for run: --budget
 	fresh, watch                 bool
 	seed                         int64
 	timeout, stepTimeout, linger time.Duration

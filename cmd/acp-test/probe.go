@@ -30,12 +30,12 @@ var probing string
 
 // shown is what an agent showed in a probe.
 type shown struct {
-	profile  *agents.Profile // that showed it
-	known    *agents.Profile // a shipped one of the same agent; nil if there is none
+	profile  *agents.Profile // the profile that the agent ran with
+	known    *agents.Profile // the shipped profile of the same agent; nil if there is none
 	greeting wire.Value      // the result of initialize
-	asked    *fakellm.Asked  // its request to the model; nil if it reached none
-	refused  bool            // it wanted a login
-	hosts    []string        // that it wanted to reach
+	asked    *fakellm.Asked  // the agent's model request; nil if it reached no model
+	refused  bool            // the agent wanted a login
+	hosts    []string        // hosts that the agent wanted to reach
 	why      string          // why the turn did not end, "" if it did
 }
 

@@ -85,7 +85,7 @@ type stream struct {
 	thought strings.Builder
 	names   map[string]string // of tool calls, by id
 	args    map[string]string
-	problem string // why the run failed, or the stream is none
+	problem string // why the run failed or the stream is invalid
 	end     string // as endpoint.EndOf has it; "" if ctx ended first
 }
 

@@ -43,9 +43,9 @@ type protocol struct {
 	*scenarios.Protocol
 	reference  string // the profile of the reference agent
 	recordings replay.Protocol
-	planner    func() *sweep.Planner     // nil: there are no sweeps of it
+	planner    func() *sweep.Planner     // nil: the protocol has no sweeps
 	generator  *sweep.Generator          // draws conversations
-	agent      func(r *rand.Rand) []byte // draws agent-side scenarios; nil: there are none of it
+	agent      func(r *rand.Rand) []byte // draws agent-side scenarios; nil: none can be drawn
 	reports    reports.Protocol
 	// read reads a recording. looks reports whether a file that is no transcript of this program begins like one of
 	// this protocol; nil if that cannot be told.

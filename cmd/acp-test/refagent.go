@@ -29,7 +29,7 @@ import (
 // reference holds the flags of the refagent command.
 type reference struct {
 	protocol, fault, web, listen string
-	as                           string // whose name and ways it has: a name in this program, or a recording
+	as                           string // the real agent to imitate: a name in this program, or a recording
 	liberties                    []string
 	listFaults, listHabits       bool
 }

@@ -20,15 +20,15 @@ type repository struct {
 	Language string   // node, python, rust or go; "" if nothing says it
 	Name     string   // what the agent is called; "" if nothing says it
 	Command  []string // how the agent is started; nil if nothing says it
-	Build    []string // what makes it, each a line of a shell
+	Build    []string // the shell commands that build it
 	Downloads
 	CI string // the CI system, as ciFiles names it; "" if nothing says it
 }
 
 // Downloads are the files that a package manager fetches, which CI systems keep from run to run.
 type Downloads struct {
-	Variable, Cache string // the variable that names their folder, and the folder
-	Lock            string // the file that says what they are
+	Variable, Cache string // the variable for the cache folder, and the folder
+	Lock            string // the lock file that lists the downloads
 }
 
 // languages hold, for each language, what CI files need and what git ignores.

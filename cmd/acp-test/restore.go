@@ -24,12 +24,12 @@ import (
 type restored struct {
 	recording *transcript.Transcript
 	box       agents.Sandbox
-	renamed   [][2]string // addresses and paths, with what takes their place
-	beside    [2]string   // the folder of the workspace, if it is one of these, and now
+	renamed   [][2]string // pairs of recorded addresses and paths, and their replacements
+	beside    [2]string   // the recorded parent of the workspace and its replacement, if it moves
 	set       map[string]string
-	lacking   []string // sentences about what is not in the recording, or not given to the agent
+	lacking   []string // sentences about what is missing or was withheld from the agent
 	closers   []io.Closer
-	root      string                    // of the replay's directories
+	root      string                    // the parent of the replay's directories
 	web       map[string]*canary.Server // the stand-ins over http, by name
 }
 

@@ -64,10 +64,10 @@ func (h *host) run(c *cobra.Command, o *options) error {
 // --shard have narrowed them.
 type chosenRun struct {
 	selection
-	mine      []*scenarios.Scenario // of the shard
+	mine      []*scenarios.Scenario // the scenarios of this shard
 	narrowed  *narrowed
 	shard     *results.Shard // nil: all of it
-	from      string         // where the shard is said
+	from      string         // the flag or variable that names the shard
 	durations map[string]time.Duration
 }
 

@@ -252,8 +252,8 @@ type narrowed struct {
 	failed map[string]bool
 	since  bool
 	all    bool            // something changed that every scenario depends on
-	files  map[string]bool // of scenarios that changed, or their goldens
-	only   bool            // what failed alone
+	files  map[string]bool // scenarios that changed, or whose goldens did
+	only   bool            // keep only what failed
 }
 
 func (h *host) narrow(o *options) (*narrowed, error) {

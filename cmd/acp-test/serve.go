@@ -244,7 +244,7 @@ type agentSide struct {
 	of        protocol
 	script    *language.AgentScript
 	recording *transcript.Transcript
-	name, id  string // as it was asked for, and of the scenario
+	name, id  string // the name on the command line, and the id of the scenario
 }
 
 // agentSide returns the script or recording that a name on the command line stands for.

@@ -25,8 +25,8 @@ import (
 type viewing struct {
 	port          int
 	paths         []string
-	agent         []string // the end of a command line, as doer has it
-	subject       options  // the same agent
+	agent         []string // see doer.agent
+	subject       options  // the same agent, as options
 	scratch, step bool
 	watch         bool
 }

@@ -25,7 +25,7 @@ type Played[B any] struct {
 	Command      *Command[B]
 	Do           Step[B]
 	Source       *Line[B]               // nil for a comment
-	act          func(*serve.Run) error // of a scripted agent
+	act          func(*serve.Run) error // set instead of Do for a line of a scripted agent
 }
 
 // parser compiles the lines of a scenario.

@@ -66,9 +66,9 @@ type Scenario[B any] struct {
 	// Busy is how the agent handles a prompt in a busy session; "" is as in the profile.
 	Busy string
 
-	starts  []*Mistake // what its lines start
-	gates   []gate     // those the script awaits or releases
-	text    []byte     // of a shipped one
+	starts  []*Mistake // lines that start programs, see Starts
+	gates   []gate     // the gates that the script awaits or releases
+	text    []byte     // the source of a shipped scenario
 	modelAt int        // line of the scenario where llm.yaml begins
 }
 
@@ -77,11 +77,11 @@ type Check struct {
 	Slug, Title  string
 	Requirements []string
 	Line, Column int
-	Class        results.Verdict // "": by the requirements
+	Class        results.Verdict // 0: from the requirements
 	// Denies: a line of the check forbids something. Claims: a line demands something other than the end of a turn.
 	Denies, Claims bool
 
-	expected []AgentExpectation // of the editor, where the file scripts the agent
+	expected []AgentExpectation // the lines of the check, if the file scripts the agent
 }
 
 // Prompt is a prompt that the script sends. Session is "" for the current session.

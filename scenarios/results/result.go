@@ -66,7 +66,7 @@ type Result struct {
 	// ID is the scenario's path without extension, "cancel/mid-stream".
 	ID    string   `json:"id"`
 	File  string   `json:"file"`
-	Title string   `json:"title,omitempty"` // its first comment line, with those that continue its sentence
+	Title string   `json:"title,omitempty"` // the scenario's first comment line, and its continuation
 	Tags  []string `json:"tags,omitempty"`
 	// Repeat counts from 1 under --repeat; 0 for a single run.
 	Repeat  int     `json:"repeat,omitempty"`
@@ -163,14 +163,14 @@ type Finding struct {
 	// Class is fail, warn, lint or inconclusive; error if the editor broke
 	// a rule for clients, which is a fault of the harness.
 	Class        Verdict  `json:"class"`
-	Sub          string   `json:"sub,omitempty"` // fatal, lossy
+	Sub          string   `json:"sub,omitempty"` // the damage: fatal or lossy
 	Requirements []string `json:"requirements,omitempty"`
 	Citation     string   `json:"citation,omitempty"`
 	Session      string   `json:"session,omitempty"`
 	Entries      []int    `json:"entries,omitempty"`
 	Message      string   `json:"message"`
 	Detail       string   `json:"detail,omitempty"`
-	Count        int      `json:"count,omitempty"` // places, when one stands for several
+	Count        int      `json:"count,omitempty"` // number of places, if the finding stands for several
 	Known        bool     `json:"known,omitempty"`
 	// Tail is the frames around the finding, one line each.
 	Tail []string `json:"tail,omitempty"`

@@ -86,9 +86,9 @@ func (a Agent) String() string {
 type Counts struct {
 	Total        int `json:"total"`
 	Pass         int `json:"pass"`
-	Apart        int `json:"apart,omitempty"` // passed apart from what is wrong everywhere; not in Pass, Fail or Known
+	Apart        int `json:"apart,omitempty"` // failed only by causes wrong everywhere; not in Pass, Fail or Known
 	Fail         int `json:"fail"`
-	Known        int `json:"known"` // failed as known-failures says; not in Fail
+	Known        int `json:"known"` // failed as listed in known failures; not in Fail
 	Skip         int `json:"skip"`
 	Inconclusive int `json:"inconclusive"`
 	Error        int `json:"error"`
@@ -146,7 +146,7 @@ type Expected struct {
 	ID       string    `json:"id"`       // of a check or a rule
 	Flaky    bool      `json:"flaky,omitempty"`
 	Expires  time.Time `json:"expires,omitzero"`
-	Part     bool      `json:"part,omitempty"` // not all of what the glob selects was to run
+	Part     bool      `json:"part,omitempty"` // not all scenarios that the glob selects were to run
 }
 
 // Against holds the changes since an earlier run.

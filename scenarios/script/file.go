@@ -40,7 +40,7 @@ type Line struct {
 	Negated    bool   // it begins with !
 	Name       Word   // of the command
 	Words      []Word // its arguments
-	As         Word   // the name that it gives to what comes of it
+	As         Word   // the name that the line gives to its result
 	// Blocks are the lines between { and }, and between the next { and }. An empty block is not nil.
 	Blocks [][]*Line
 }

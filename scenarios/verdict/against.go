@@ -39,7 +39,7 @@ func Compare(old, now results.Run, oldText, nowText map[string]string) *results.
 // judged is the outcome of one scenario in a run, over all repeats.
 type judged struct {
 	verdict       results.Verdict
-	whole         bool // the conversation went as the scenario wants it, which is in one order
+	whole         bool // the conversation was complete, and its order is fixed
 	checks, rules map[string]results.Verdict
 }
 

@@ -16,7 +16,7 @@ import (
 type Sighting struct {
 	results.Cause
 	key  string
-	rule bool // a rule saw it, no check
+	rule bool // found by a rule, not by a check
 }
 
 // Key returns a string that identifies the cause.
