@@ -156,10 +156,10 @@ func (t *tally) opens(session string, e transcript.Entry) string {
 // strayKey is the key of responses that answer no request.
 const strayKey = "a response to no request"
 
-// responseKey is the key of the response to the recorded request seq.
+// responseKey returns the key of the response to the recorded request seq.
 func responseKey(seq int) string { return fmt.Sprintf("the response to #%d", seq) }
 
-// endKey is the key of a frame that completes the recorded request seq, other than its response.
+// endKey returns the key of a frame that completes the recorded request seq, other than its response.
 func endKey(seq int) string { return fmt.Sprintf("the end of #%d", seq) }
 
 // answered counts the response to the recorded request seq. The response ends a turn, unless the protocol has another
@@ -227,7 +227,7 @@ func (t *tally) came(session string, e transcript.Entry) {
 	}
 }
 
-// messageKey is the key of the message that a chunk belongs to.
+// messageKey returns the key of the message that a chunk belongs to.
 func (t *tally) messageKey(session string, f Facts) string {
 	return f.Message + " in " + t.phases[session]
 }

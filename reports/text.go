@@ -95,7 +95,7 @@ func lineOf(where string) int {
 	return 0
 }
 
-// harmless makes a text of an agent safe for terminals and CI logs.
+// harmless returns a text of an agent in a form that is safe for terminals and CI logs.
 func harmless(s string) string { return printable.Text(s) }
 
 // short returns a duration for people, such as 340ms, 2.3s or 4m05s.

@@ -257,7 +257,7 @@ func (x *bound) awaited() string {
 	return x.of.Name
 }
 
-// exitStatus is the status of an exit as text: "0", "1", "SIGKILL".
+// exitStatus returns the status of an exit as text, such as "0", "1" or "SIGKILL".
 func exitStatus(e transcript.Entry) string {
 	v := e.JSON()
 	if s := v.Get("signal").Str(); s != "" {

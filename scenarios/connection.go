@@ -111,7 +111,7 @@ func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*
 	return transport.Start(ctx, r.t, conn, c)
 }
 
-// Begin makes sure that the agent runs and has been greeted.
+// Begin launches and greets the agent, unless that has been done.
 func (r *run) Begin(ctx context.Context) error {
 	if r.Ready() {
 		return nil

@@ -242,7 +242,7 @@ func (r *run) concludes(err error) bool {
 	return err == nil || errors.As(err, &m) || errors.As(err, &s)
 }
 
-// look takes a snapshot of the workspace. It takes at most two seconds if the run was interrupted.
+// look returns a snapshot of the workspace. It takes at most two seconds if the run was interrupted.
 func (r *run) look(ctx context.Context) workspace.Snapshot {
 	patience := time.Minute // Take has its own
 	if ctx.Err() != nil {

@@ -22,7 +22,7 @@ func (e *Engine) folder() (*evidence.Folder, string, error) {
 	return f, e.below, err
 }
 
-// artifact is the path of a file of this scenario in the folder.
+// artifact returns the path of a file of this scenario in the folder.
 func (r *run) artifact(name string) string {
 	return filepath.Join(r.below, filepath.FromSlash(r.scenario.ID), name)
 }
@@ -52,8 +52,8 @@ func (r *run) seal(res *results.Result) error {
 	return nil
 }
 
-// inspect checks, after the last agent has ended, that no kept file was removed or changed. A result whose files were
-// is an error.
+// inspect checks, after the last agent has ended, whether kept files were removed or changed. The result of a scenario
+// with such a file becomes an error.
 func (e *Engine) inspect(run *results.Run) {
 	if e.Folder == nil {
 		return

@@ -47,7 +47,7 @@ func compileAwait(l *Line) Step {
 	return func(ctx context.Context, b *Branch) error { return b.await(ctx, l, p, within) }
 }
 
-// await is the one place where a script waits for the agent or the model.
+// await plays a line with "await PATTERN". It is the only place where a script waits for the agent or the model.
 func (b *Branch) await(ctx context.Context, l *Line, p *language.Pattern, within time.Duration) error {
 	if err := b.Begin(ctx); err != nil {
 		return err

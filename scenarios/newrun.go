@@ -215,8 +215,7 @@ func (e *Engine) Greeting(ctx context.Context) (name, version string, provided b
 	return res.AgentName, res.AgentVersion, res.Verdict == results.Pass
 }
 
-// newSandbox makes the directories of a run below parent, "" for the system's
-// place for temporary files.
+// newSandbox creates the directories of a run below parent; "" is the system's directory for temporary files.
 func newSandbox(parent string) (*workspace.Dirs, error) {
 	root, err := os.MkdirTemp(parent, "acp-test-run-")
 	if err != nil {

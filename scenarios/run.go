@@ -202,8 +202,7 @@ func (b *Branch) Session() *Session {
 	return b.lastSession(func(*Session) bool { return true })
 }
 
-// Speak makes a named session the branch's own inside both. Which session was opened last would depend on the other
-// side there.
+// Speak makes a named session the branch's own inside both: there, the session opened last may be the other side's.
 func (b *Branch) Speak(s *Session) {
 	if b.apart {
 		b.session = s

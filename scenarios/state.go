@@ -221,7 +221,7 @@ func (r *run) ExcuseAll() { r.change(func(s *state) { s.allExcused = true }) }
 // NotStarted records why the agent did not start.
 func (r *run) NotStarted(f *transcript.Failure) { r.change(func(s *state) { s.unstarted = f }) }
 
-// Opened makes a session the latest one.
+// Opened moves a session to the end of the list, as the one opened last.
 func (r *run) Opened(c *Session) {
 	r.change(func(s *state) {
 		s.sessions = append(slices.DeleteFunc(s.sessions, func(o *Session) bool { return o == c }), c)

@@ -161,7 +161,7 @@ func (a *Answer) flush() { _ = http.NewResponseController(a.to).Flush() } // who
 // Send logs a frame and writes it.
 func (a *Answer) Send(frame []byte) transcript.Entry { return sink{to: a}.send(frame) }
 
-// sends is sink.send for an answer.
+// sends does what sink.send does, for an answer.
 func (a *Answer) sends(s sink, frame []byte) transcript.Entry {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -174,7 +174,7 @@ func (a *Answer) sends(s sink, frame []byte) transcript.Entry {
 	return e
 }
 
-// raw is sink.bytes for an answer.
+// raw does what sink.bytes does, for an answer.
 func (a *Answer) raw(s sink, b []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

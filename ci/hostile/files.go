@@ -64,7 +64,7 @@ func files() []mode {
 	}
 }
 
-// evidence attacks the folder of reports, which an agent of the same user can write to.
+// evidence returns agents that attack the folder of reports, to which an agent of the same user can write.
 func evidence() []mode {
 	ruin := func(name string, s stage, do func()) mode {
 		return mode{name: "evidence-" + name, at: s, breaks: true, do: func(*agent) { do() }}

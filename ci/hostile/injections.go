@@ -31,7 +31,7 @@ var attacks = []struct{ name, text string }{
 	{"long", strings.Repeat("long ", 50_000)},
 }
 
-// injections put each attack into every text that an agent can get printed.
+// injections returns agents that put each attack into every text that an agent can get printed.
 func injections() (all []mode) {
 	for _, x := range attacks {
 		all = append(all, mode{name: "inject-" + x.name, at: atInitialize, timeout: 10 * time.Second,
@@ -66,8 +66,8 @@ func injections() (all []mode) {
 	return all
 }
 
-// secrets send a secret from the run's environment in all forms. The test looks for it in everything that acp-test
-// writes.
+// secrets returns agents that send a secret from the run's environment in all forms. The test looks for it in
+// everything that acp-test writes.
 func secrets() []mode {
 	spill := func(text string) func(*agent) {
 		return func(a *agent) {

@@ -31,7 +31,7 @@ func leave(n int, attr *syscall.SysProcAttr, env []string, words ...string) func
 // daemon returns attributes that put a process into its own session.
 func daemon() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// helpers are the programs of the agent's other processes.
+// helpers returns the programs of the agent's other processes, by name.
 func helpers() map[string]func([]string) {
 	return map[string]func([]string){
 		"sleep": func([]string) { signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT); forever() },

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// requests are agents that ask the editor for files that it must not give.
+// requests returns agents that ask the editor for files that it must not give.
 func requests() []mode {
 	var all []mode
 	for name, path := range map[string]string{
@@ -60,7 +60,7 @@ func requests() []mode {
 	return all
 }
 
-// models are agents that abuse the model server and the proxy.
+// models returns agents that abuse the model server and the proxy.
 func models() []mode {
 	base := func() string { return os.Getenv("ANTHROPIC_BASE_URL") }
 	dial := func() net.Conn {
@@ -162,7 +162,7 @@ func models() []mode {
 	}
 }
 
-// isolated are agents whose attacks must fail under --isolate.
+// isolated returns agents whose attacks must fail under --isolate.
 func isolated() []mode {
 	m := func(name string, do func(a *agent)) mode {
 		return mode{name: "isolated-" + name, at: inTurn, flags: []string{"--isolate"}, do: do}

@@ -192,8 +192,8 @@ func (p *Proof) measure(which *regexp.Regexp) error {
 	return os.WriteFile(p.File, faults.WriteEffects(string(older), p.Names, measured), 0o644)
 }
 
-// home returns scenarios in which a fault shows. For each check, then each rule, that finds the fault, it adds the
-// first scenario unless a chosen one shows it too.
+// home returns up to four scenarios in which a fault shows. For each check, then each rule, that finds the fault, it
+// adds the first scenario unless a chosen one shows it too.
 func home(found map[string][]string) (ids []string) {
 	delete(found, Failed)
 	names := slices.SortedFunc(maps.Keys(found), func(a, b string) int {

@@ -163,7 +163,8 @@ type Fault struct {
 	Protocol string `yaml:"protocol,omitempty"`
 }
 
-// Batch is a group of faults and the result of its first run. Its authors had seen neither scenarios nor rules.
+// Batch is a group of faults and the result of its first run. The authors of the faults had seen neither scenarios nor
+// rules.
 type Batch struct {
 	Batch int    `yaml:"batch"`
 	Agent string `yaml:"agent"`

@@ -163,7 +163,7 @@ func (h *host) concluded(console *reports.Console, run results.Run, asked []stri
 	return h.shown(console, run, asked)
 }
 
-// shown is concluded for a run whose results are on the screen already.
+// shown is like concluded, for a run whose results are on the screen already.
 func (h *host) shown(console *reports.Console, run results.Run, asked []string) error {
 	return cmp.Or(errors.Join(h.writeReports(run, run.Out, asked), console.Summary(run)), ended(run.Exit))
 }

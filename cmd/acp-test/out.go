@@ -161,7 +161,7 @@ func (h *host) writeReports(run results.Run, out string, asked []string) error {
 	return h.writeInto(folder, run, out, asked)
 }
 
-// writeInto is writeReports for a folder that was opened before any agent ran; nil is no folder.
+// writeInto is like writeReports, with a folder that was opened before any agent ran; nil is no folder.
 func (h *host) writeInto(folder *evidence.Folder, run results.Run, out string, asked []string) error {
 	if folder != nil {
 		asked = append([]string{"json", "junit", "html"}, asked...)

@@ -105,8 +105,8 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 	return r, nil
 }
 
-// serveMCP starts canaries in place of the recorded MCP servers that were canaries, and records their new names,
-// tokens and addresses.
+// serveMCP replaces the recorded MCP servers that were canaries by new canaries: it records their new commands, tokens
+// and addresses.
 func (r *restored) serveMCP(trusted bool) error {
 	for _, s := range recordings.Servers(r.recording) {
 		switch {

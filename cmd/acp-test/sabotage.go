@@ -41,7 +41,8 @@ func (f *sabotageFlag) find() error {
 	return nil
 }
 
-// through makes an engine's runs use the mutation. They then compare no goldens, because each would show the change.
+// through applies the mutation to the runs of an engine. They then compare no goldens, because each would show the
+// change.
 func (f *sabotageFlag) through(e *scenarios.Engine) error {
 	switch err := f.find(); {
 	case err != nil || f.Saboteur == nil:
@@ -85,7 +86,7 @@ func wrongWith(m sabotage.Mutation) string {
 	return "the specification says nothing of it, but users are hurt"
 }
 
-// sabotaged is checkedSession for a log that the mutation changes first. find must have been called.
+// sabotaged is like checkedSession, but applies the mutation to the log first. find must have been called.
 func (h *host) sabotaged(f *sabotageFlag, name string, in io.Reader, severity string) (results.Result,
 	*transcript.Transcript, protocol, error) {
 	if f.Saboteur == nil {

@@ -143,7 +143,7 @@ func someArgs(what string) cobra.PositionalArgs {
 	}
 }
 
-// exactArgs is cobra.ExactArgs with a message that names the missing argument.
+// exactArgs is like cobra.ExactArgs, with a message that names the missing argument.
 func exactArgs(n int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < n {

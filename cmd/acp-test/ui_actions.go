@@ -65,7 +65,7 @@ func (d *doer) actions() map[string]inspector.Action {
 	return out
 }
 
-// scenario makes a scenario of the turns in a transcript that a selection touches.
+// scenario returns a scenario with the turns of a transcript that a selection touches.
 func (d *doer) scenario(_ context.Context, a asked) (made, error) {
 	return d.converted(a, func(t *transcript.Transcript, of protocol) (*recordings.Converted, error) {
 		t, err := selected(t, of, a.From, a.To)
@@ -76,7 +76,7 @@ func (d *doer) scenario(_ context.Context, a asked) (made, error) {
 	})
 }
 
-// cancel makes a scenario that repeats a transcript up to a frame and cancels the turn there.
+// cancel returns a scenario that repeats a transcript up to a frame and cancels the turn there.
 func (d *doer) cancel(_ context.Context, a asked) (made, error) {
 	return d.converted(a, func(t *transcript.Transcript, of protocol) (*recordings.Converted, error) {
 		title := fmt.Sprintf("Made of %s: the turn is cancelled at #%d.", a.File, a.At)
@@ -84,7 +84,7 @@ func (d *doer) cancel(_ context.Context, a asked) (made, error) {
 	})
 }
 
-// converted makes a scenario of a transcript.
+// converted returns a scenario that convert makes of a transcript.
 func (d *doer) converted(a asked,
 	convert func(*transcript.Transcript, protocol) (*recordings.Converted, error)) (made, error) {
 	file, err := d.server.Open(a.Source, a.File)
@@ -180,7 +180,7 @@ func (d *doer) runChosen(ctx context.Context, a asked, name string, begin func(o
 	return d.run(ctx, words)
 }
 
-// reduce makes the smallest scenario that reproduces the failure in a transcript.
+// reduce returns the smallest scenario that reproduces the failure in a transcript.
 func (d *doer) reduce(ctx context.Context, a asked) (made, error) {
 	file, err := d.server.Open(a.Source, a.File)
 	if err != nil {

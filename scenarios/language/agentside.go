@@ -67,7 +67,7 @@ func (p *parser[B]) agentScript(lines []*script.Line) {
 	}
 }
 
-// agentCommands are the commands of an agent-side script outside of handlers.
+// agentCommands returns the commands of an agent-side script outside of handlers.
 func (d *Dialect[B]) agentCommands() []*Command[B] {
 	all := []*Command[B]{
 		{

@@ -83,7 +83,7 @@ func (l *Line[B]) Mistake(column int, hint, format string, args ...any) Step[B] 
 	return nil
 }
 
-// Usage is Mistake with the command's usage as the hint.
+// Usage records a mistake in the arguments, with the command's usage as the hint.
 func (l *Line[B]) Usage(column int, format string, args ...any) Step[B] {
 	c := l.p.commands[l.Name.Raw()]
 	return l.Mistake(column, "usage: "+strings.TrimSpace(c.Name+" "+c.Args), format, args...)

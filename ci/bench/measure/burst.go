@@ -92,8 +92,8 @@ func takeBare(valid func([]byte) bool) func(argv []string, seen *int) time.Durat
 	}
 }
 
-// takeOurs is the editor of a run: it classifies every frame, checks its shape, applies all rules and writes the
-// transcript to disk.
+// takeOurs takes the turn with the editor of a run: it classifies every frame, checks its shape, applies all rules and
+// writes the transcript to disk.
 func takeOurs(argv []string, seen *int) time.Duration {
 	ctx := context.Background()
 	log, dir, done := logged(acpframe.Classifier{})
@@ -119,7 +119,7 @@ func takeOurs(argv []string, seen *int) time.Duration {
 	return took
 }
 
-// takeGoSDK is a client on github.com/coder/acp-go-sdk.
+// takeGoSDK takes the turn with a client on github.com/coder/acp-go-sdk.
 func takeGoSDK(argv []string, seen *int) time.Duration {
 	cmd, in, out := piped(argv)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)

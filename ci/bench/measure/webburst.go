@@ -21,8 +21,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// endpointServer is an endpoint of AG-UI that answers each run with a burst of pieces of text. It prints its address,
-// and serves until its input ends.
+// endpointServer runs an endpoint of AG-UI that answers each run with a burst of pieces of text. It prints its
+// address, and serves until its input ends.
 func endpointServer(args []string) {
 	n := number(args, 0)
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))
