@@ -17,7 +17,7 @@ type Command[B any] struct {
 	Name string
 	// Group is the command's section in the reference: conditions, setup, acts, forward, back, structure.
 	Group string
-	// Args is the usage behind the name.
+	// Args is the usage text after the name.
 	Args string
 	// Summary is one line, a verb phrase; Detail the rest of its page.
 	Summary, Detail string
