@@ -22,8 +22,8 @@ type AuthMethod struct {
 	Env      map[string]string
 }
 
-// AuthMethods are the ways to log in that the agent named in initialize. An
-// entry without a known type is one the agent handles itself.
+// AuthMethods returns the ways to log in that the agent named in initialize. The
+// agent itself handles a method of no known type.
 func (i *AgentInfo) AuthMethods() []AuthMethod {
 	var methods []AuthMethod
 	for v := range i.Result().Get("authMethods").Items() {
@@ -57,7 +57,7 @@ func (i *AgentInfo) authMethod(id string) (AuthMethod, error) {
 	return methods[at], nil
 }
 
-// Authenticate logs in by a method the agent named and handles itself.
+// Authenticate logs in by a method that the agent named and handles itself.
 func (e *Editor) Authenticate(ctx context.Context, method string) error {
 	if err := e.need("authenticate", ""); err != nil {
 		return err
@@ -78,10 +78,10 @@ func (e *Editor) Logout(ctx context.Context) error {
 }
 
 // TerminalLogin runs the login program of a terminal method and waits for its
-// end: the agent's command with the method's arguments appended and its
-// environment set (ACP v1, Authentication). The agent must be started anew and
-// initialized again afterwards. The program has pipes, no terminal: a login
-// that asks questions needs a person.
+// end. It runs the agent's command with the method's arguments appended and its
+// environment set (ACP v1, Authentication). Afterwards the caller must start and
+// initialize the agent anew. The program has pipes, no terminal: a login that
+// asks questions needs a person.
 func TerminalLogin(ctx context.Context, c Command, info *AgentInfo, method string) (Exit, error) {
 	m, err := info.authMethod(method)
 	if err == nil && !m.Terminal {

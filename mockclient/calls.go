@@ -17,23 +17,23 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// IDs makes the id of the n-th request of a connection, n from 0.
+// IDs returns the id of the n-th request of a connection, n from 0.
 type IDs func(n int) wire.ID
 
-// CountingIDs counts up from a number, which may be negative.
+// CountingIDs returns ids that count up from a number, which may be negative.
 func CountingIDs(from int64) IDs {
 	return func(n int) wire.ID { return wire.ID(strconv.FormatInt(from+int64(n), 10)) }
 }
 
-// StringIDs makes ids like "a-1".
+// StringIDs returns ids like "a-1".
 func StringIDs(prefix string) IDs {
 	return func(n int) wire.ID {
 		return wire.ID(wire.AppendString(nil, prefix+strconv.Itoa(n+1)))
 	}
 }
 
-// ListedIDs takes ids from a list and then counts up from a number that no
-// JavaScript agent rounds: CountingIDs(1000).
+// ListedIDs returns the listed ids, then numbers that no JavaScript agent rounds:
+// CountingIDs(1000).
 func ListedIDs(ids ...wire.ID) IDs {
 	rest := CountingIDs(1000)
 	return func(n int) wire.ID {
@@ -44,7 +44,7 @@ func ListedIDs(ids ...wire.ID) IDs {
 	}
 }
 
-// Call is a request of ours and, once it has come, its answer.
+// Call is a request of the editor and, once it has come, the agent's answer.
 type Call struct {
 	// Entry is the request. Its Seq is 0 if the request was not sent.
 	Entry transcript.Entry
@@ -60,7 +60,8 @@ func (c *Call) finish(resp transcript.Entry, err error) {
 	close(c.done)
 }
 
-// Done is closed when the answer is in the transcript, or can never come.
+// Done returns a channel that is closed when the answer is in the transcript, or
+// can never come.
 func (c *Call) Done() <-chan struct{} { return c.done }
 
 // Response returns the answer, if it has come.
@@ -73,9 +74,9 @@ func (c *Call) Response() (transcript.Entry, bool) {
 	}
 }
 
-// Wait returns the answer. The error is an *RPCError if the agent answered with
-// one, ErrExited if the agent is gone without an answer, why the request could
-// not be written, or the cause of ctx.
+// Wait returns the answer. It returns an *RPCError if the agent answered with an
+// error, ErrExited if the agent exited without answering, the write error if the
+// request could not be written, or the cause of ctx.
 func (c *Call) Wait(ctx context.Context) (transcript.Entry, error) {
 	select {
 	case <-c.done:
@@ -95,7 +96,7 @@ func (c *Call) Wait(ctx context.Context) (transcript.Entry, error) {
 	return c.resp, nil
 }
 
-// errorOf is the error of a response, nil if it has a result.
+// errorOf returns the error of a response, nil if it has a result.
 func errorOf(resp transcript.Entry) *RPCError {
 	v := resp.JSON().Get("error")
 	if v.Kind() != wire.Object {
@@ -119,16 +120,16 @@ type rawJSON string
 
 func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
 
-// Call sends a request. It returns when the request is written, or the agent is
-// gone: a request that could not be sent is a Call that is done, with the error
-// in Wait. params is any value that marshals to JSON, raw JSON as []byte, or
-// nil for no params.
+// Call sends a request. It returns when the request is written or the agent is
+// gone. If the request could not be sent, the Call is done at once, and Wait
+// returns the error. params is any value that marshals to JSON, raw JSON as
+// []byte, or nil for no params.
 func (e *Editor) Call(method string, params any) *Call {
 	return e.CallContext(context.Background(), method, params)
 }
 
-// CallContext is Call, and stops waiting for a blocked write when ctx ends. The
-// write goes on, and the answer may still come.
+// CallContext is like Call, but stops waiting for a blocked write when ctx ends.
+// The write goes on, and the answer may still come.
 func (e *Editor) CallContext(ctx context.Context, method string, params any) *Call {
 	c := &Call{e: e, done: make(chan struct{})}
 	raw, err := encode(params)
@@ -156,8 +157,9 @@ func (e *Editor) CallContext(ctx context.Context, method string, params any) *Ca
 	return c
 }
 
-// id returns the id of the next request, which no open request of ours has; the caller holds the lock. With TheirIDs
-// it takes the id of the agent's oldest open request.
+// id returns an id for the next request that none of the editor's open requests
+// has. With TheirIDs it takes the id of the agent's oldest open request. The
+// caller holds the lock.
 func (e *Editor) id() wire.ID {
 	taken := func(id wire.ID) bool {
 		ours := func(p *pending) bool { return p.call != nil && p.call.Entry.ID == id }
@@ -176,8 +178,8 @@ func (e *Editor) id() wire.ID {
 	}
 }
 
-// fail ends a call whose request was not written, unless the answer is there.
-// A write that ctx gave up on may still succeed: such a call stays open.
+// fail ends a call whose request was not written, unless it has its answer. A
+// write that ctx gave up on may still succeed, so its call stays open.
 func (e *Editor) fail(c *Call, entry transcript.Entry, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -195,12 +197,13 @@ func (e *Editor) fail(c *Call, entry transcript.Entry, err error) {
 	c.finish(transcript.Entry{}, err)
 }
 
-// Notify sends a notification. The entry is there also if the write failed.
+// Notify sends a notification. It returns the entry even if the write failed.
 func (e *Editor) Notify(method string, params any) (transcript.Entry, error) {
 	return e.NotifyContext(context.Background(), method, params)
 }
 
-// NotifyContext is Notify, and stops waiting for a blocked write when ctx ends.
+// NotifyContext is like Notify, but stops waiting for a blocked write when ctx
+// ends.
 func (e *Editor) NotifyContext(ctx context.Context, method string, params any) (transcript.Entry, error) {
 	raw, err := encode(params)
 	if err != nil {
@@ -209,14 +212,14 @@ func (e *Editor) NotifyContext(ctx context.Context, method string, params any) (
 	return e.sendLine(ctx, e.message("", method, raw), "\n")
 }
 
-// Send sends a line as it is, with a newline added: what no editor would send.
-// A request among them gets its answer into the transcript.
+// Send sends a line unchanged, with a newline added, for lines that no editor
+// would send. If the line is a request, the transcript gets its answer.
 func (e *Editor) Send(raw []byte) (transcript.Entry, error) {
 	return e.sendLine(context.Background(), append([]byte{}, raw...), "\n")
 }
 
-// SendBytes sends bytes as they are, without a newline. They are one entry of
-// their own, whatever part of a line they are.
+// SendBytes sends bytes unchanged, without a newline. They make one transcript
+// entry, whatever part of a line they are.
 func (e *Editor) SendBytes(raw []byte) (transcript.Entry, error) {
 	return e.sendLine(context.Background(), append([]byte{}, raw...), "")
 }
@@ -257,7 +260,7 @@ const (
 )
 
 // encode renders v as one line of JSON. A []byte or json.RawMessage is JSON
-// already. Nil is no JSON at all.
+// already. For nil it returns nil.
 func encode(v any) ([]byte, error) {
 	var raw []byte
 	switch v := v.(type) {
@@ -309,7 +312,7 @@ func (e *Editor) message(id wire.ID, method string, params []byte) []byte {
 	return append(b, '}')
 }
 
-// response renders an answer: result, or the error if there is one.
+// response renders an answer: the error if there is one, else the result.
 func response(id wire.ID, result any, rpcErr *RPCError) ([]byte, error) {
 	id = cmp.Or(id, "null")
 	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)

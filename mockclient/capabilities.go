@@ -6,7 +6,8 @@ import "strings"
 // that a test can also advertise what no client should.
 type Capabilities map[string]any
 
-// DefaultCapabilities are those of the default editor: fs both ways, terminal.
+// DefaultCapabilities returns those of the default editor: reading files, writing
+// files, terminals.
 func DefaultCapabilities() Capabilities {
 	return Capabilities{
 		"fs":       map[string]any{"readTextFile": true, "writeTextFile": true},
@@ -56,7 +57,8 @@ func (c Capabilities) On(path string) bool {
 	}
 }
 
-// Clone copies the tree, so that a caller's later change is not ours.
+// Clone copies the tree, so that the caller's later changes do not reach the
+// copy.
 func (c Capabilities) Clone() Capabilities {
 	out := Capabilities{}
 	for k, v := range c {

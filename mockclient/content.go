@@ -17,30 +17,30 @@ import (
 // made by Text and its siblings; any JSON object will do.
 type Content map[string]any
 
-// Text is a text block.
+// Text returns a text block.
 func Text(text string) Content { return Content{"type": "text", "text": text} }
 
-// Image is an image block of raw bytes, such as a PNG.
+// Image returns an image block of raw bytes, such as a PNG.
 func Image(mimeType string, data []byte) Content {
 	return Content{"type": "image", "mimeType": mimeType, "data": base64.StdEncoding.EncodeToString(data)}
 }
 
-// Audio is an audio block of raw bytes, such as a WAV.
+// Audio returns an audio block of raw bytes, such as a WAV.
 func Audio(mimeType string, data []byte) Content {
 	return Content{"type": "audio", "mimeType": mimeType, "data": base64.StdEncoding.EncodeToString(data)}
 }
 
-// ResourceLink is a link the agent may follow by itself.
+// ResourceLink returns a link that the agent may follow by itself.
 func ResourceLink(name, uri string) Content {
 	return Content{"type": "resource_link", "name": name, "uri": uri}
 }
 
-// TextResource is an embedded text; mimeType may be "".
+// TextResource returns an embedded text; mimeType may be "".
 func TextResource(uri, mimeType, text string) Content {
 	return resource(uri, mimeType, "text", text)
 }
 
-// BlobResource is an embedded file that is no text; mimeType may be "".
+// BlobResource returns an embedded binary file; mimeType may be "".
 func BlobResource(uri, mimeType string, data []byte) Content {
 	return resource(uri, mimeType, "blob", base64.StdEncoding.EncodeToString(data))
 }
@@ -53,11 +53,11 @@ func resource(uri, mimeType, key, value string) Content {
 	return Content{"type": "resource", "resource": r}
 }
 
-// Attach makes the block an editor sends for a file: an image or audio block or
-// an embedded resource if the agent takes such, else a link. kind ("image",
-// "audio", "resource", "resource_link", "text") forces one. A nil info takes
-// nothing. The file is a regular one of at most 64 MiB; path is the caller's, and
-// links on it are followed.
+// Attach returns the block that an editor sends for a file: an image block, an
+// audio block or an embedded resource if the agent takes such blocks, else a
+// link. kind ("image", "audio", "resource", "resource_link", "text") forces one
+// of them. A nil info takes none of them. The file must be a regular one of at
+// most 64 MiB; Attach follows symbolic links on the path.
 func Attach(path, kind string, info *AgentInfo) (Content, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -109,9 +109,9 @@ func kindFor(mimeType string, info *AgentInfo) string {
 	return "resource_link"
 }
 
-// types are the extensions that matter here. The system's table is not asked, as package mime
-// does: two machines say audio/wav and audio/x-wav of one file, and what a prompt says must not
-// depend on the machine.
+// types maps file extensions to media types. Package mime asks the system's
+// table, where one machine has audio/wav and another audio/x-wav; a prompt must
+// not depend on the machine.
 var types = map[string]string{
 	".avif": "image/avif", ".bmp": "image/bmp", ".gif": "image/gif", ".jpeg": "image/jpeg", ".jpg": "image/jpeg",
 	".png": "image/png", ".svg": "image/svg+xml", ".webp": "image/webp",
@@ -123,10 +123,11 @@ var types = map[string]string{
 	".yaml": "application/yaml", ".yml": "application/yaml",
 }
 
-// sources are the extensions of program text, which Attach knows as well.
+// sources maps extensions of program text to media types. Attach uses them too.
 var sources = map[string]string{".go": "text/x-go", ".py": "text/x-python", ".ts": "text/typescript"}
 
-// MediaType returns the type of a file by its extension, "" if that says none.
+// MediaType returns the media type of a file by its extension, "" if the
+// extension is unknown.
 func MediaType(name string) string { return types[strings.ToLower(filepath.Ext(name))] }
 
 func mimeOf(path string, data []byte) string {
@@ -137,7 +138,7 @@ func mimeOf(path string, data []byte) string {
 	return cmp.Or(MediaType(path), sources[strings.ToLower(filepath.Ext(path))], fallback)
 }
 
-// FileURI is the file:// URI of an absolute path.
+// FileURI returns the file:// URI of an absolute path.
 func FileURI(path string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
@@ -146,8 +147,8 @@ func FileURI(path string) string {
 	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
-// TraceContext is a _meta object with a W3C trace context (ACP v1,
-// Extensibility); empty members are left out.
+// TraceContext returns a _meta object with a W3C trace context (ACP v1,
+// Extensibility). It leaves out empty members.
 func TraceContext(traceparent, tracestate, baggage string) map[string]any {
 	meta := map[string]any{}
 	for key, value := range map[string]string{"traceparent": traceparent, "tracestate": tracestate, "baggage": baggage} {

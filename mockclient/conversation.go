@@ -7,19 +7,18 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// String renders the conversation for people, one paragraph a part.
+// String renders the conversation for people, one paragraph for each part.
 func (h History) String() string {
 	return h.render(view{thoughts: true, plans: true, statuses: true, titles: true})
 }
 
-// Same says how two histories of one conversation differ, as a conversation
-// with the lines of want marked - and those of got marked +; "" if they tell
-// the same. Where chunks were cut, how ids divide messages, and white space
-// around what was said does not matter.
-// An agent may word the title of a tool call anew, but not leave it out.
-// Thoughts and plans count only if both histories have some, because the
-// protocol does not say that they are part of a conversation; a tool call that
-// want left open may have any status in got.
+// Same returns how two histories of one conversation differ, "" if they tell the
+// same. Lines of want are marked -, lines of got +. It ignores where chunks were
+// cut, how ids divide messages, and white space around a text. An agent may
+// reword the title of a tool call, but not leave it out. Thoughts and plans count
+// only if both histories have some, because the protocol does not make them part
+// of a conversation. A tool call that is unfinished in want may have any status
+// in got.
 func Same(want, got History) string {
 	both := func(kind string) bool { return want.has(kind) && got.has(kind) }
 	v := view{thoughts: both("thought"), plans: both("plan"), statuses: true, open: map[string]bool{}}

@@ -20,34 +20,36 @@ type Implementation struct {
 	Version string `json:"version"`
 }
 
-// Options of an editor. The zero value is the default editor: fs both ways, a
-// scripted terminal, no elicitation, and a user who rejects every permission.
+// Options of an editor. The zero value is the default editor: it reads and writes
+// files, has a scripted terminal and no elicitation, and its user rejects every
+// permission.
 type Options struct {
 	Capabilities Capabilities   // nil means DefaultCapabilities
 	Info         Implementation // empty means acp-test
 	Version      int            // protocol version offered; 0 means 1
 	Meta         map[string]any // _meta of initialize
-	// Members are what the editor adds to each of its requests and notifications.
+	// Members are added to each of the editor's requests and notifications.
 	Members     map[string]any
 	Policy      *Policy      // nil rejects, see Policy
 	Files       *Files       // nil means the plain disk
 	Terminals   *Terminals   // nil means scripted, with no output
 	Elicitation *Elicitation // nil declines; matters only if advertised
-	// IDs makes the ids of our requests; nil counts from 1.
+	// IDs makes the ids of the editor's requests; nil counts from 1.
 	IDs IDs
-	// TheirIDs has a request take the id of an open request of the agent's: each side counts its own.
+	// TheirIDs gives a request the id of an open request of the agent, if there
+	// is one: each side counts its own ids.
 	TheirIDs bool
 	// Handlers answer further methods of the agent, or replace the built-in
-	// answer of one. A handler runs in the goroutine of all handlers, in the
-	// order of arrival: one that waits must hand off to a goroutine.
+	// answer to a method. All handlers run in one goroutine, in the order of
+	// arrival: a handler that waits must hand off to a goroutine.
 	Handlers map[string]func(*Request)
-	// Within is a directory outside of which no session has files, whatever directories it
-	// names; "" means any.
+	// Within is the directory that all files of all sessions must lie in,
+	// whatever directories a session names; "" means any.
 	Within string
 	// Hold names methods whose requests are left open for Answer.
 	Hold []string
-	// IgnoreCancelRequest makes the editor ignore $/cancel_request, as
-	// editors may that do not support it.
+	// IgnoreCancelRequest makes the editor ignore $/cancel_request, as editors
+	// without support for it may.
 	IgnoreCancelRequest bool
 }
 
@@ -65,9 +67,9 @@ type Editor struct {
 	files     *Files
 	terminals *ledger
 
-	// mu guards what follows. It is held while an own frame is appended, so
-	// that state and transcript change together. Lock order: mu, then the
-	// transcript's; an observer must not take mu.
+	// mu guards the fields below. It is held while a frame of the editor is
+	// appended, so that state and transcript change together. Lock order: mu,
+	// then the transcript's lock; an observer must not take mu.
 	mu       sync.Mutex
 	nextID   int
 	ids      IDs
@@ -145,21 +147,22 @@ func NewEditor(a *Agent, o Options) *Editor {
 	return e
 }
 
-// handling is how long a request may still be handled when its agent has ended.
+// handling is how long handlers may still work on a request after its agent has
+// ended.
 const handling = 10 * time.Second
 
-// Transcript is the log of the run.
+// Transcript returns the log of the run.
 func (e *Editor) Transcript() *transcript.Transcript { return e.t }
 
-// Agent is the agent this editor talks to.
+// Agent returns the agent this editor talks to.
 func (e *Editor) Agent() *Agent { return e.agent }
 
-// Close ends the agent as Agent.Stop does, and all the editor still does for
-// it: delayed answers, terminals.
+// Close ends the agent as Agent.Stop does. It also ends the editor's delayed
+// answers and terminals.
 func (e *Editor) Close(ctx context.Context) Shutdown { return e.agent.Stop(ctx) }
 
-// SetPolicy replaces the permission policy for requests not decided yet. One that
-// remembers as the one before did remembers what that did.
+// SetPolicy replaces the permission policy for requests not decided yet. A policy
+// with the same Remember takes over the remembered answers.
 func (e *Editor) SetPolicy(p *Policy) {
 	p = cmp.Or(p, &Policy{})
 	e.mu.Lock()
@@ -175,22 +178,23 @@ func (e *Editor) SetElicitation(p *Elicitation) {
 	e.elicit = cmp.Or(p, &Elicitation{})
 }
 
-// HoldIf makes the editor leave those requests of a method open whose params are
-// so.
+// HoldIf makes the editor leave requests of a method open if is returns true for
+// their params.
 func (e *Editor) HoldIf(method string, is func(params wire.Value) bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.hold[method] = is
 }
 
-// Refuse makes the editor answer the agent's requests of a method with an internal error, or ends that.
+// Refuse makes the editor answer the agent's requests of a method with an
+// internal error; on false ends that.
 func (e *Editor) Refuse(method string, on bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.refused[method] = on
 }
 
-// Files are the editor's files.
+// Files returns the editor's files.
 func (e *Editor) Files() *Files { return e.files }
 
 // end runs once the agent is gone.
@@ -213,8 +217,8 @@ func (e *Editor) end() {
 	}
 }
 
-// receive does what a frame of the agent asks for at once, and leaves requests to
-// their goroutine. It runs in the goroutine that reads.
+// receive acts at once on a frame of the agent, except that requests go to their
+// goroutine. It runs in the goroutine that reads.
 func (e *Editor) receive(f transcript.Entry) {
 	switch f.Kind {
 	case transcript.Response:
@@ -241,7 +245,7 @@ func (e *Editor) receive(f transcript.Entry) {
 	}
 }
 
-// pending is a request of ours that has no answer yet.
+// pending is a request of the editor that has no answer yet.
 type pending struct {
 	call    *Call // nil for a raw line
 	method  string
@@ -249,9 +253,9 @@ type pending struct {
 	roots   []string // of a request that opens a session
 }
 
-// sent notes what an own frame means. It runs under mu, right after the frame
-// was appended. It returns the permission requests that the frame obliges us to
-// answer with cancelled.
+// sent updates the editor's state for a frame it sent. It runs under mu, right
+// after the frame was appended. It returns the permission requests that the
+// editor must now answer with cancelled.
 func (e *Editor) sent(f transcript.Entry, call *Call) []*Request {
 	switch f.Kind {
 	case transcript.Request:
@@ -279,8 +283,9 @@ func (e *Editor) sent(f transcript.Entry, call *Call) []*Request {
 	return nil
 }
 
-// cancelling marks the open prompts of a session as cancelled, and returns the permission requests
-// that are to be answered so. The caller holds mu.
+// cancelling marks the open prompts of a session as cancelled. It returns the
+// permission requests that the editor must answer with cancelled. The caller
+// holds mu.
 func (e *Editor) cancelling(session string) []*Request {
 	if w, ok := e.sessions[session]; ok {
 		for seq := range w.prompts {
@@ -290,7 +295,7 @@ func (e *Editor) cancelling(session string) []*Request {
 	return e.openPermissions(session)
 }
 
-// received notes what an answer means and completes its call.
+// received updates the editor's state for an answer and completes its call.
 func (e *Editor) received(f transcript.Entry) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -323,28 +328,29 @@ func (e *Editor) received(f transcript.Entry) {
 	}
 }
 
-// Format prints the editor by the agent it talks to, whatever the verb. A
-// matcher library that prints an editor by reflection would read what other
-// goroutines change.
+// Format prints the agent that the editor talks to, whatever the verb. Without
+// it, a matcher library would print the editor by reflection and read fields that
+// other goroutines change.
 func (e *Editor) Format(s fmt.State, _ rune) { fmt.Fprint(s, e.agent) }
 
-// Note is what the harness noted about its own decisions: the details of an
-// entry of kind transcript.Noted.
+// Note is the harness's note on one of its own decisions: the details of an entry
+// of kind transcript.Noted.
 type Note struct {
 	// Code is for machines: "permission-default", "permission-fallback",
 	// "permission-not-offered", "path-refused", "unknown-session", …
 	Code string `json:"code"`
 	// Text is one sentence for people.
 	Text string `json:"text"`
-	// Request is the Seq of the entry it is about.
+	// Request is the Seq of the request that the note is about.
 	Request int `json:"request,omitempty"`
 	// Refused is the path that was refused because it leaves the session's
 	// directories.
 	Refused string `json:"refused,omitempty"`
-	// Wanted and Chosen are the option kinds of a permission.
+	// Wanted and Chosen are kinds of permission options: the one that was asked
+	// for and the one that was chosen.
 	Wanted string `json:"wanted,omitempty"`
 	Chosen string `json:"chosen,omitempty"`
-	// Inconclusive says that a check which relies on this act cannot give a
+	// Inconclusive says that a check which relies on this decision cannot give a
 	// verdict.
 	Inconclusive bool `json:"inconclusive,omitempty"`
 }
@@ -353,7 +359,7 @@ func (e *Editor) note(session string, r Note) {
 	e.t.Event(e.agent.Conn(), transcript.Note, transcript.Noted, session, r)
 }
 
-// What an editor has of the agent it talks to; see package transport.
+// Types of package transport, for the agent that an editor talks to.
 type (
 	// Agent is one running agent.
 	Agent = transport.Agent
@@ -367,7 +373,7 @@ type (
 	Shutdown = transport.Shutdown
 	// Shape is how frames to the agent are cut into writes.
 	Shape = transport.Shape
-	// Pace is how long an editor takes where editors take time.
+	// Pace is how long an editor takes for what takes an editor time.
 	Pace = transport.Pace
 )
 
@@ -377,8 +383,8 @@ var (
 	ErrStdinClosed = transport.ErrStdinClosed
 )
 
-// Start runs an agent as the connection conn of the run that t logs. ctx bounds
-// the start alone.
+// Start runs an agent as connection conn of the run whose log is t. ctx bounds
+// only the start.
 func Start(ctx context.Context, t *transcript.Transcript, conn int, c Command) (*Agent, error) {
 	return transport.Start(ctx, t, conn, c)
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // Elicitation is how the editor answers elicitation/create, if it advertises
-// elicitation.form or elicitation.url. The first rule that matches decides;
-// without one the user declines, and a Note says so. An Elicitation counts:
-// do not copy it, and use one for each connection.
+// elicitation.form or elicitation.url. The first rule that matches decides. If no
+// rule matches, the user declines, and a Note says so. An Elicitation counts
+// matches: do not copy it, and use one for each connection.
 type Elicitation struct {
 	Rules []ElicitRule
 
@@ -20,7 +20,8 @@ type Elicitation struct {
 	matched counts
 }
 
-// ElicitRule is one line of an Elicitation. Empty conditions match everything.
+// ElicitRule is one rule of an Elicitation. An empty condition matches
+// everything.
 type ElicitRule struct {
 	Mode    string // "form" or "url"
 	Message string // a glob, or a regular expression between slashes
@@ -28,16 +29,17 @@ type ElicitRule struct {
 	Answer  ElicitAnswer
 }
 
-// ElicitAnswer is what to do with an elicitation. Exactly one of the first six
-// fields should be set; the first that is set counts, and nothing declines.
+// ElicitAnswer is the answer to an elicitation. Exactly one of the first six
+// fields should be set. The first that is set counts; if none is, the user
+// declines.
 type ElicitAnswer struct {
 	Hold   bool // for Editor.Answer
 	Error  *RPCError
 	Result any // any JSON, on purpose
 	Cancel bool
-	// Accept accepts: a form with Content, or, if that is nil, with the
-	// defaults and otherwise the smallest values the schema allows; a url
-	// with no content. Nothing is opened or fetched.
+	// Accept accepts. A form is answered with Content or, if that is nil, with
+	// its defaults, and elsewhere with the smallest values the schema allows. A
+	// url is answered without content; nothing is opened or fetched.
 	Accept  bool
 	Decline bool
 
@@ -64,7 +66,7 @@ type elicited struct {
 }
 
 // elicitation answers elicitation/create (ACP v1, Elicitation). A mode that was
-// not advertised is -32602.
+// not advertised gets error -32602.
 func (e *Editor) elicitation(r *Request) {
 	mode := r.Params.Get("mode")
 	if (!mode.Is("form") && !mode.Is("url")) || !e.caps.On("elicitation."+mode.Str()) {
@@ -105,7 +107,8 @@ func (e *Editor) elicitation(r *Request) {
 	}
 }
 
-// elicitAct is how the answer is given; nil leaves the request open.
+// elicitAct returns a function that sends the answer, nil to leave the request
+// open.
 func (e *Editor) elicitAct(r *Request, mode string, schema wire.Value, a ElicitAnswer) func() {
 	switch {
 	case a.Hold:

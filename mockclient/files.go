@@ -18,16 +18,17 @@ import (
 
 // Files is how the editor answers fs/read_text_file and fs/write_text_file. The
 // zero value reads and writes the disk, within the session's cwd and additional
-// directories; what leaves them, also through a symbolic link, is refused with
-// -32602 and a Note. What is no regular file, more than 64 MiB in one answer or
-// takes longer than ten seconds to read is error -32603. The fields must not change while an editor uses them;
-// the methods may be called at any time.
+// directories. The editor refuses a path that leaves them, also through a
+// symbolic link, with -32602 and a Note. It answers error -32603 for a file that
+// is not regular, for more than 64 MiB in one answer, and for a read of more than
+// ten seconds. The fields must not change while an editor uses them; the methods
+// may be called at any time.
 type Files struct {
 	// MissingEmpty answers the read of a missing file with "" instead of
 	// -32002.
 	MissingEmpty bool
-	// ReplaceInvalid reads files that are not UTF-8 with U+FFFD in place of
-	// what is not. By default that is error -32603.
+	// ReplaceInvalid replaces invalid UTF-8 in a file with U+FFFD. By default the
+	// editor answers the read of such a file with error -32603.
 	ReplaceInvalid bool
 	// Faults are errors on demand; the first that matches answers.
 	Faults []FileFault
@@ -36,7 +37,7 @@ type Files struct {
 	buffers map[string]string
 }
 
-// FileFault makes the editor answer an error for some paths.
+// FileFault makes the editor answer an error for matching paths.
 type FileFault struct {
 	Path  string // glob over the absolute path (* crosses slashes); "" is every path
 	Read  bool
@@ -69,7 +70,8 @@ func (f *Files) buffer(path string) (string, bool) {
 	return text, ok
 }
 
-// faulty answers with an error if there is a fault for the path.
+// faulty answers with an error if there is a fault for the path, and reports
+// whether it did.
 func (e *Editor) faulty(r *Request, path string, write bool) bool {
 	fault, ok := lists.Find(e.files.Faults, func(x FileFault) bool {
 		return (x.Write && write || x.Read && !write) && (x.Path == "" || glob.Text(x.Path, path))
@@ -80,8 +82,8 @@ func (e *Editor) faulty(r *Request, path string, write bool) bool {
 	return ok
 }
 
-// readFile answers fs/read_text_file (ACP v1, File System): line counts from 1,
-// limit is a number of lines; lines keep their ends, so that ranges join to the
+// readFile answers fs/read_text_file (ACP v1, File System). line counts from 1;
+// limit is a number of lines. Lines keep their ends, so that ranges join to the
 // whole text.
 func (e *Editor) readFile(r *Request) {
 	at, ok := e.locate(r)
@@ -132,8 +134,8 @@ type content struct {
 	Content string `json:"content"`
 }
 
-// positive reads a line number or a count. A value the reference peers would
-// read as absent (null, a string, a negative number) is absent here too.
+// positive reads a line number or a count. It returns absent for a value that the
+// reference peers would read as absent: null, a string, a negative number.
 func positive(v wire.Value, absent int) int {
 	n, ok := v.Int()
 	if !ok || n < 0 || n > 1<<32-1 {
@@ -142,9 +144,9 @@ func positive(v wire.Value, absent int) int {
 	return int(n)
 }
 
-// Range cuts a text to some of its lines. line counts from 1, and 0 is 1 too;
-// limit is the number of lines, negative for all. A line ends with its newline,
-// which belongs to it; what is beyond the text is "".
+// Range returns some lines of a text. line counts from 1 (0 means 1). limit is
+// the number of lines, negative for all. Each line keeps its newline. Beyond the
+// text, Range returns "".
 func Range(text string, line, limit int) string {
 	for n := 1; n < line; n++ {
 		i := strings.IndexByte(text, '\n')
@@ -167,8 +169,8 @@ func Range(text string, line, limit int) string {
 	return text[:end]
 }
 
-// writeFile answers fs/write_text_file. A missing file is created (ACP v1, File
-// System), and so are the directories above it.
+// writeFile answers fs/write_text_file. It creates a missing file (ACP v1, File
+// System) and the directories above it.
 func (e *Editor) writeFile(r *Request) {
 	at, ok := e.locate(r)
 	if !ok {

@@ -13,15 +13,15 @@ import (
 // History is a conversation as a person reads it.
 type History []Message
 
-// Message is what one side said without a break.
+// Message is what one side said without an interruption by the other.
 type Message struct {
 	Role  string // "user" or "agent"
 	ID    string // messageId, an opaque string; "" if the agent gives none
 	Parts []Part
 }
 
-// Part is one piece of a message: Tool and Plan are nil but for the kinds
-// "tool" and "plan".
+// Part is one piece of a message. Tool is set only for the kind "tool", Plan only
+// for the kind "plan".
 type Part struct {
 	Kind string // "text", "thought", "tool", "plan", or the type of another content block
 	Text string // also the URI, or the type and size, of what is no text
@@ -29,7 +29,7 @@ type Part struct {
 	Plan []PlanEntry
 }
 
-// ToolCall is a tool call after all updates seen.
+// ToolCall is a tool call with all its updates applied.
 type ToolCall struct {
 	ID     string
 	Name   string // from _meta, else the title
@@ -37,8 +37,8 @@ type ToolCall struct {
 	Kind   string // "other" if the agent named none
 	Status string // "pending" if the agent named none
 	Input  string // rawInput as JSON
-	// Output is rawOutput as JSON or text, else what an agent-specific _meta
-	// has, else the text of the content.
+	// Output is rawOutput as JSON or text; without it, the output in an
+	// agent-specific _meta; without that, the text of the content.
 	Output    string
 	Diffs     []FileDiff
 	Terminals []string
@@ -53,9 +53,9 @@ type FileDiff struct{ Path, OldText, NewText string }
 // PlanEntry is one entry of a plan.
 type PlanEntry struct{ Content, Priority, Status string }
 
-// FoldHistory reads a conversation out of a stretch of a transcript: prompts of
-// the editor and updates of the agent, live or replayed, of one session ("" is
-// every session).
+// FoldHistory builds the conversation of one session ("" is every session) from
+// transcript entries: the editor's prompts and the agent's updates, live or
+// replayed.
 func FoldHistory(entries iter.Seq[transcript.Entry], session string) History {
 	f := folder{tools: map[string]*ToolCall{}}
 	for e := range entries {
@@ -123,7 +123,8 @@ func (f *folder) update(u wire.Value) {
 	}
 }
 
-// whole takes in a message with all of its content, in the place of what was said under its id.
+// whole adds a message that came with all of its content. It replaces an earlier
+// message of the same id.
 func (f *folder) whole(kind string, u wire.Value) {
 	role, of, id := "agent", "text", u.Get("messageId").Str()
 	switch kind {
@@ -149,8 +150,8 @@ func (f *folder) whole(kind string, u wire.Value) {
 	}
 }
 
-// add appends a part to the last message, or begins a new one: when the other
-// side speaks, and when the message id changes.
+// add appends a part to the last message. It begins a new message when the other
+// side speaks or the message id changes.
 func (f *folder) add(role, id string, p Part) {
 	n := len(f.history)
 	if n == 0 || f.history[n-1].Role != role || id != "" && f.history[n-1].ID != "" && f.history[n-1].ID != id {
@@ -184,7 +185,8 @@ func (f *folder) plan(entries wire.Value) {
 	f.add("agent", "", Part{Kind: "plan", Plan: plan})
 }
 
-// partOf reads a content block. Text becomes a part of the kind given.
+// partOf returns the part for a content block. A text block becomes a part of
+// kind text.
 func partOf(b wire.Value, text string) Part {
 	kind := b.Get("type").Str()
 	switch kind {
@@ -200,8 +202,8 @@ func partOf(b wire.Value, text string) Part {
 	return Part{Kind: cmp.Or(kind, "unknown"), Text: b.Text()}
 }
 
-// apply changes what an update names and keeps the rest; lists are replaced as
-// a whole (ACP v1, Tool Calls, Updating).
+// apply changes the fields that an update names and keeps the rest. A list in the
+// update replaces the whole list (ACP v1, Tool Calls, Updating).
 func (t *ToolCall) apply(u wire.Value) {
 	set := func(to *string, key string) {
 		if v := u.Get(key); v.Kind() == wire.String {
@@ -257,7 +259,7 @@ func (t *ToolCall) content(list wire.Value) {
 	}
 }
 
-// find looks for a key in an object and in the objects within.
+// find searches an object and the objects inside it for the first of the keys.
 func find(v wire.Value, depth int, keys ...string) wire.Value {
 	for _, key := range keys {
 		if found := v.Get(key); found.Exists() && !found.IsNull() {

@@ -25,7 +25,8 @@ type file struct {
 	path string // absolute and clean
 }
 
-// locate finds the file a request names, or answers the request.
+// locate returns the file that a request names. If there is none it answers the
+// request and returns false.
 func (e *Editor) locate(r *Request) (file, bool) {
 	session := r.Params.Get("sessionId")
 	named := r.Params.Get("path")
@@ -56,9 +57,9 @@ func (e *Editor) locate(r *Request) (file, bool) {
 	return file{}, false
 }
 
-// resolve gives a symbolic link that leaves its root a second chance: it may
-// lead into another directory of the session. The file is opened through a root
-// again, so that nothing is trusted that could have changed since.
+// resolve follows a symbolic link that leaves its root: it may lead into another
+// directory of the session. The file is opened through a root again, because the
+// link may have changed since.
 func (e *Editor) resolve(r *Request, at file) (file, bool) {
 	if real, err := filepath.EvalSymlinks(at.path); err == nil {
 		roots, _ := e.rootsOf(r.Entry.Session)
@@ -72,8 +73,8 @@ func (e *Editor) resolve(r *Request, at file) (file, bool) {
 	return file{}, false
 }
 
-// rootsOf are the directories of a session; known is false for one that is not
-// open.
+// rootsOf returns the directories of a session. known is false if the session is
+// not open.
 func (e *Editor) rootsOf(session string) (roots []*confined.Root, known bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -84,9 +85,9 @@ func (e *Editor) rootsOf(session string) (roots []*confined.Root, known bool) {
 	return w.roots, true
 }
 
-// access does what a request asks for with its file, once more where the path is
-// a link that stays inside. ok is false if the path leaves the session; the
-// request has its answer then.
+// access calls do with the file. If the path is a link to another directory of
+// the session, it calls do again with the resolved file. ok is false if the path
+// leaves the session; the request is then answered.
 func (e *Editor) access(r *Request, at file, do func(file) error) (ok bool, err error) {
 	if err = do(at); !errors.Is(err, confined.ErrOutside) {
 		return true, err
@@ -108,8 +109,8 @@ func (e *Editor) refuse(r *Request, path string) {
 	r.Fail(codeInvalidParams, "the path %q is outside the directories of the session", wire.Clip(path, 300))
 }
 
-// read returns lines of a file without holding more of it than those. It ends
-// with ctx, and with an error where that is more than confined.Limit.
+// read returns lines of a file and keeps no others in memory. It returns an error
+// when ctx ends or the lines exceed confined.Limit.
 func (p file) read(ctx context.Context, line, limit int) (string, error) {
 	return confined.Read(ctx, p.root, p.rel, func(f *os.File, file io.Reader) (string, error) {
 		info, err := f.Stat()
@@ -141,8 +142,8 @@ func (p file) read(ctx context.Context, line, limit int) (string, error) {
 	})
 }
 
-// takeLine reads a line, and keeps it if there is an out. large says that this
-// would hold more than it may.
+// takeLine reads a line and appends it to out, if out is not nil. large reports
+// that out would exceed confined.Limit.
 func takeLine(in *bufio.Reader, out *bytes.Buffer) (large bool, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -158,7 +159,8 @@ func takeLine(in *bufio.Reader, out *bytes.Buffer) (large bool, err error) {
 	}
 }
 
-// cause is the error without the relative path, which means nothing to an agent.
+// cause returns the error without the relative path, which means nothing to an
+// agent.
 func cause(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
@@ -185,8 +187,8 @@ func (e *Editor) workspace(id string) *workspace {
 	return w
 }
 
-// adopt opens the directories of a session to a child that it announces. What else a child
-// says of its directories opens none.
+// adopt gives a child session, announced by its parent, the directories of the
+// parent. It ignores any other directories that the child names.
 func (e *Editor) adopt(f transcript.Entry) {
 	u := f.JSON().Path("params.update")
 	child := u.Get("sessionId").Str()
@@ -204,7 +206,8 @@ func (e *Editor) adopt(f transcript.Entry) {
 	e.sessions[child].parent = parent
 }
 
-// family reports whether a session is another one or descends from it. The caller holds mu.
+// family reports whether session is the session of or descends from it. The
+// caller holds mu.
 func (e *Editor) family(session, of string) bool {
 	for w := e.sessions[session]; w != nil; w = w.parent {
 		if w.id == of {
@@ -214,8 +217,8 @@ func (e *Editor) family(session, of string) bool {
 	return session == of
 }
 
-// openWorkspace sets the directories of a session. A directory that cannot be
-// opened holds no files.
+// openWorkspace sets the directories of a session. It skips a directory that
+// cannot be opened.
 func (e *Editor) openWorkspace(id string, dirs []string) {
 	w := e.workspace(id)
 	w.close()
@@ -237,7 +240,7 @@ func (w *workspace) close() {
 	w.roots = nil
 }
 
-// directoriesOf are the directories that the params of a session method name.
+// directoriesOf returns the directories that the params of a session method name.
 func directoriesOf(params wire.Value) []string {
 	var dirs []string
 	if cwd := params.Get("cwd"); cwd.Kind() == wire.String {
@@ -246,7 +249,7 @@ func directoriesOf(params wire.Value) []string {
 	return append(dirs, texts(params.Get("additionalDirectories"))...)
 }
 
-// texts are the texts of a list.
+// texts returns the strings of a list.
 func texts(list wire.Value) []string {
 	text := lists.Having(list.Items(), func(v wire.Value) bool { return v.Kind() == wire.String })
 	return lists.Map(text, wire.Value.Str)

@@ -19,24 +19,25 @@ type outcome struct {
 	} `json:"outcome"`
 }
 
-// Selected is the result of a permission request that chooses an option.
+// Selected returns the result of a permission request that chooses an option.
 func Selected(optionID string) any {
 	var o outcome
 	o.Outcome.Outcome, o.Outcome.OptionID = "selected", optionID
 	return o
 }
 
-// CancelledOutcome is the result of a permission request of a cancelled turn.
+// CancelledOutcome returns the result of a permission request of a cancelled
+// turn.
 func CancelledOutcome() any {
 	var o outcome
 	o.Outcome.Outcome = "cancelled"
 	return o
 }
 
-// permission answers session/request_permission by the policy, unless a caller
-// of Answer was faster. Deciding and becoming open to a cancel are one step: a
-// cancel either comes before, and is seen here, or finds the request among the
-// open ones.
+// permission answers session/request_permission by the policy, unless a caller of
+// Answer was faster. Deciding a request and opening it to a cancel are one step.
+// An earlier cancel is seen here; a later cancel finds the request among the open
+// ones.
 func (e *Editor) permission(r *Request) {
 	a := e.askOf(r)
 	pace := e.agent.AnswerDelay()
@@ -63,9 +64,9 @@ func (e *Editor) permission(r *Request) {
 	}
 }
 
-// act gives the decided answer. Whether the turn was cancelled is looked at in
-// the moment the answer is appended: no choice may follow a cancel (ACP v1,
-// Prompt Turn, Cancellation).
+// act sends the decided answer. It looks for a cancel in the moment it appends
+// the answer, because no choice may follow a cancel (ACP v1, Prompt Turn,
+// Cancellation).
 func (e *Editor) act(r *Request, d decision) {
 	body := func() (any, *RPCError) {
 		if !d.AfterCancel && e.cancelledTurn(r.Entry.Session) {
@@ -83,8 +84,8 @@ func (e *Editor) act(r *Request, d decision) {
 	}
 }
 
-// cancelledTurn reports whether a turn of the session or of one that it descends from was
-// cancelled and has not ended. The caller holds mu.
+// cancelledTurn reports whether the session or one of its ancestors has a
+// cancelled turn that has not ended. The caller holds mu.
 func (e *Editor) cancelledTurn(session string) bool {
 	for w := e.sessions[session]; w != nil; w = w.parent {
 		if len(w.cancelled) > 0 {
@@ -94,8 +95,8 @@ func (e *Editor) cancelledTurn(session string) bool {
 	return false
 }
 
-// openPermissions are the permission requests of a session and its descendants that a cancel
-// must answer. The caller holds mu.
+// openPermissions returns the permission requests of a session and its
+// descendants that a cancel must answer. The caller holds mu.
 func (e *Editor) openPermissions(session string) []*Request {
 	var open []*Request
 	for _, r := range e.requests {
@@ -114,8 +115,9 @@ func (e *Editor) answerCancelled(open []*Request) {
 	}
 }
 
-// AnswerPermission answers a held permission request, by the Seq of its entry,
-// with a choice as in ParseAnswer; also one that has an answer, on purpose.
+// AnswerPermission answers a held permission request with a choice as in
+// ParseAnswer. request is the Seq of its entry. A request that has an answer gets
+// a second one.
 func (e *Editor) AnswerPermission(request int, answer Answer) (transcript.Entry, error) {
 	f := e.t.At(request)
 	r := &Request{Entry: f, Params: f.JSON().Get("params"), e: e}
@@ -128,7 +130,7 @@ func (e *Editor) AnswerPermission(request int, answer Answer) (transcript.Entry,
 	return e.Answer(request, result, rpcErr)
 }
 
-// reply is what a decision, which does not leave the request open, answers.
+// reply returns the answer for a decision that does not leave the request open.
 func (d decision) reply() (any, *RPCError) {
 	switch {
 	case d.Error != nil:
@@ -162,8 +164,8 @@ func (n *toolNames) ask(session string, params wire.Value) ask {
 	return a
 }
 
-// toolNames remembers kind and title of announced tool calls, because a
-// permission request need only name the call's id.
+// toolNames remembers the kind and title of announced tool calls, because a
+// permission request may give only the call's id.
 type toolNames struct {
 	conn  int
 	mu    sync.Mutex
@@ -172,8 +174,8 @@ type toolNames struct {
 
 type toolName struct{ kind, title, said string }
 
-// mostTools and mostSaid bound what an agent can make us remember: calls, and
-// bytes of what it said of one.
+// mostTools and mostSaid limit what the editor remembers of an agent: the number
+// of calls, and the bytes of text for each call.
 const (
 	mostTools = 1 << 16
 	mostSaid  = 1 << 16
@@ -183,7 +185,7 @@ func newToolNames(conn int) *toolNames {
 	return &toolNames{conn: conn, known: map[[2]string]toolName{}}
 }
 
-// observe watches the transcript. It must not call it.
+// observe watches the transcript. It must not call the transcript.
 func (n *toolNames) observe(f transcript.Entry) {
 	if f.Conn != n.conn || f.Source != transcript.Agent {
 		return

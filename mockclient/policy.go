@@ -25,17 +25,16 @@ const (
 	RejectAlways = "reject_always"
 )
 
-// Policy decides permission requests before the act. The first rule that
-// matches decides; without one the request is rejected (reject_once, else
-// reject_always, else cancelled), and a Note says so. A Policy counts: do not
-// copy it, and use one for each connection.
+// Policy decides permission requests in advance. The first rule that matches
+// decides. If no rule matches, the request is rejected (reject_once, else
+// reject_always, else cancelled), and a Note says so. A Policy counts matches: do
+// not copy it, and use one for each connection.
 type Policy struct {
 	Rules []Rule
-	// Remember makes the user's "always" hold: once an *_always option was
-	// chosen in a session, later requests there get the same answer without
-	// looking at the rules, and a Note says so. RememberTool does it for tools
-	// of the same kind, RememberSession for all. By default remembering is the
-	// agent's part.
+	// Remember makes the user's "always" last. Once an *_always option was chosen
+	// in a session, later requests there get the same answer without the rules,
+	// and a Note says so. RememberTool remembers it for tools of the same kind,
+	// RememberSession for all tools. By default remembering is left to the agent.
 	Remember Memory
 
 	mu      sync.Mutex
@@ -43,17 +42,17 @@ type Policy struct {
 	always  map[[2]string]string // session and tool kind to option kind
 }
 
-// Memory says for what a Policy remembers an answer for always.
+// Memory is the scope in which a Policy remembers an *_always answer.
 type Memory int
 
-// The memories of a Policy.
+// The scopes in which a Policy remembers answers.
 const (
 	RememberNothing Memory = iota
 	RememberTool
 	RememberSession
 )
 
-// key is where an answer to a request is remembered.
+// key returns the key under which the answer to a request is remembered.
 func (m Memory) key(a ask) [2]string {
 	if m == RememberSession {
 		return [2]string{a.session}
@@ -61,21 +60,21 @@ func (m Memory) key(a ask) [2]string {
 	return [2]string{a.session, a.kind}
 }
 
-// Rule is one line of a Policy. Empty conditions match everything.
+// Rule is one rule of a Policy. An empty condition matches everything.
 type Rule struct {
-	// Kind is the tool's kind: "edit", "execute", … A request that does not
-	// name it has the kind its tool call was announced with.
+	// Kind is the tool's kind: "edit", "execute", … A request that names no kind
+	// has the kind its tool call was announced with.
 	Kind string
 	// Title is a glob over the tool call's title (* and ?), or a regular
 	// expression between slashes.
 	Title string
-	// About is a regular expression that fits something the agent said of the
-	// tool call, in the request or before: its title, a path, its input.
+	// About is a regular expression for anything the agent said of the tool call,
+	// in the request or before: its title, a path, its input.
 	About string
-	// Offers is an option kind or id that must be on offer.
+	// Offers is an option kind or id that the request must offer.
 	Offers string
-	// Nth is the n-th request that meets the other conditions, from 1; 0 is
-	// every one.
+	// Nth selects the n-th request that meets the other conditions, from 1; 0
+	// selects every one.
 	Nth int
 	// After skips the first n requests that meet the other conditions.
 	After int
@@ -83,48 +82,48 @@ type Rule struct {
 	Answer Answer
 }
 
-// Answer is what to do with a permission request. Exactly one of the first
-// seven fields should be set; the first that is set counts.
+// Answer is the answer to a permission request. Exactly one of the first seven
+// fields should be set; the first that is set counts.
 type Answer struct {
 	// Never leaves the request open for good; not even a cancel answers it.
 	Never bool
 	// Hold leaves the request open for Editor.Answer. A cancel of the turn
-	// answers it with cancelled, unless AfterCancel.
+	// answers it with cancelled, unless AfterCancel is set.
 	Hold bool
 	// Error answers with an error.
 	Error *RPCError
-	// Result answers with any JSON, on purpose.
+	// Result answers with any JSON, even if it is invalid for ACP.
 	Result any
 	// Cancelled answers with the outcome cancelled.
 	Cancelled bool
-	// Option chooses an option id, offered or not.
+	// Option chooses an option by its id, even if it is not offered.
 	Option string
-	// Kind chooses the first option of a kind. AllowOnce may use AllowAlways
-	// and RejectOnce may use RejectAlways if nothing better is offered, with
-	// a Note; without that the answer is cancelled, with a Note that is
+	// Kind chooses the first option of a kind. If none is offered, AllowOnce
+	// falls back to AllowAlways and RejectOnce to RejectAlways, with a Note. If
+	// that is not offered either, the answer is cancelled, with a Note that is
 	// inconclusive.
 	Kind string
 
-	// Delay is waited before the answer.
+	// Delay is the time before the answer.
 	Delay time.Duration
-	// AfterCancel keeps the request open when the turn is cancelled, so that
-	// the answer comes late, on purpose.
+	// AfterCancel keeps the request open when the turn is cancelled, so that its
+	// answer comes too late.
 	AfterCancel bool
-	// Twice sends the answer two times, on purpose.
+	// Twice sends the answer two times, against the protocol.
 	Twice bool
 }
 
-// Always is a policy of one rule for every request.
+// Always returns a policy that gives every request the same answer.
 func Always(a Answer) *Policy { return &Policy{Rules: []Rule{{Answer: a}}} }
 
-// Allow is the policy that allows everything once.
+// Allow returns the policy that allows everything once.
 func Allow() *Policy { return Always(Answer{Kind: AllowOnce}) }
 
-// Reject is the policy that rejects everything once.
+// Reject returns the policy that rejects everything once.
 func Reject() *Policy { return Always(Answer{Kind: RejectOnce}) }
 
-// Scripted answers the first request with the first answer, and so on; later
-// requests fall to the default.
+// Scripted returns a policy that answers the first request with the first answer,
+// and so on. Later requests get the default answer.
 func Scripted(answers ...Answer) *Policy {
 	p := &Policy{}
 	for i, a := range answers {
@@ -134,8 +133,8 @@ func Scripted(answers ...Answer) *Policy {
 }
 
 // ParseAnswer reads an answer as scenarios write it: an option kind, cancelled,
-// hold, never, error, error:CODE, or option:ID for an option id, offered or
-// not.
+// hold, never, error, error:CODE, or option:ID for an option id, even one that is
+// not offered.
 func ParseAnswer(word string) (Answer, error) {
 	switch word {
 	case AllowOnce, AllowAlways, RejectOnce, RejectAlways:
@@ -163,7 +162,7 @@ func ParseAnswer(word string) (Answer, error) {
 		"cancelled, hold, never, error, error:CODE or option:ID", word)
 }
 
-// Check says what is wrong with the rule: a regular expression that is none.
+// Check returns an error if a regular expression of the rule is invalid.
 func (r Rule) Check() error {
 	if _, err := regexp.Compile(r.About); err != nil {
 		return fmt.Errorf("about %q: %w", r.About, err)
@@ -214,8 +213,7 @@ func matches(expression, text string) bool {
 	return err == nil && re.MatchString(text)
 }
 
-// literal is the title pattern that matches this title alone; "" if there is no
-// title.
+// literal returns a title pattern that matches only this title, "" for no title.
 func literal(title string) string {
 	if title == "" {
 		return ""
@@ -223,14 +221,14 @@ func literal(title string) string {
 	return "/^" + regexp.QuoteMeta(title) + "$/"
 }
 
-// decision is an answer and what should be noted about how it came to be.
+// decision is an answer and the note about how it was chosen.
 type decision struct {
 	Answer
 	chosen string // option id, for a choice
 	note   *Note
 }
 
-// decide finds the answer to a request and settles which option it means.
+// decide returns the answer to a request, with the option that it chooses.
 func (p *Policy) decide(a ask) decision {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -258,7 +256,7 @@ func (p *Policy) decide(a ask) decision {
 	return d
 }
 
-// recall takes over what an earlier policy of the connection remembers.
+// recall copies the remembered answers of an earlier policy of the connection.
 func (p *Policy) recall(before *Policy) {
 	if p == before || p.Remember != before.Remember {
 		return
@@ -268,12 +266,12 @@ func (p *Policy) recall(before *Policy) {
 	p.always = maps.Clone(before.always)
 }
 
-// counts is how often each rule of a list has matched.
+// counts is how many times each rule of a list has matched.
 type counts []int
 
-// first counts the rules that match, of n, and returns the first that answers:
-// one that is for each match or for the nth, and not for the first after of
-// them. It returns -1 if none does.
+// first counts the matches of each of n rules and returns the first rule that
+// answers, -1 if none does. A rule answers if nth is 0 or this is its nth match,
+// and if more than after of its matches have come.
 func (c *counts) first(n int, match func(rule int) (matches bool, nth, after int)) int {
 	found := -1
 	for i := range n {
@@ -301,7 +299,7 @@ func (a ask) first(kind string) (string, bool) {
 	return o.id, ok
 }
 
-// reject is the default: a user who looks away allows nothing.
+// reject returns the default decision: a user who looks away allows nothing.
 func reject(a ask) decision {
 	for _, kind := range []string{RejectOnce, RejectAlways} {
 		if id, ok := a.first(kind); ok {
@@ -313,12 +311,13 @@ func reject(a ask) decision {
 		"no rule for this permission request and no way to reject it; it was answered with cancelled")}
 }
 
-// noted is the note that an answer was chosen in place of the wanted one, and why.
+// noted returns a Note that says which answer was chosen instead of the wanted
+// one, and why.
 func noted(why, wanted, chosen, text string) *Note {
 	return &Note{Code: "permission-" + why, Wanted: wanted, Chosen: chosen, Text: text}
 }
 
-// fallbacks are the stronger options that may stand in for a weaker one.
+// fallbacks maps a kind of option to the stronger kind that may replace it.
 var fallbacks = map[string]string{AllowOnce: AllowAlways, RejectOnce: RejectAlways}
 
 func choose(answer Answer, a ask) decision {
@@ -352,10 +351,10 @@ func choose(answer Answer, a ask) decision {
 	return d
 }
 
-// Recorded is the policy of a recording: its n-th permission request of a tool
-// kind and title is answered as the recorded one was. What was never answered
-// is held. A choice is remembered by the option's kind, because ids may change
-// between runs; a choice that was not on offer is repeated by its id.
+// Recorded returns the policy of a recording. It answers the n-th permission
+// request of a tool kind and title as the recorded one was answered. It holds a
+// request that was never answered. It chooses an option by its kind, because ids
+// may change between runs; if the recorded choice was not on offer, by its id.
 func Recorded(entries iter.Seq[transcript.Entry]) *Policy {
 	type open struct {
 		rule int

@@ -15,8 +15,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Request is a request of the agent. It is answered at most once, unless
-// Editor.Answer is told to do it again.
+// Request is a request of the agent. It is answered at most once, unless a caller
+// of Editor.Answer answers it again.
 type Request struct {
 	// Entry is the request; Params its params, missing if it has none.
 	Entry  transcript.Entry
@@ -43,9 +43,9 @@ func (r *Request) Fail(code int64, format string, args ...any) {
 	})
 }
 
-// respond answers unless that has been done. body runs under mu, right before
-// the answer is appended, so that nothing can come between what it decides by
-// and the answer.
+// respond answers a request that has no answer yet. It calls body under mu, right
+// before it appends the answer, so that nothing comes between the state that body
+// reads and the answer.
 func (r *Request) respond(body func() (any, *RPCError)) {
 	_, _ = r.e.respond(r, body, false) // a dead agent needs no answer; a failed write is an entry
 }
@@ -80,8 +80,8 @@ func (r *Request) stopTimer() {
 	}
 }
 
-// handle deals with one request or notification of the agent, in the goroutine
-// of all handlers.
+// handle handles one request or notification of the agent, in the goroutine of
+// all handlers.
 func (e *Editor) handle(f transcript.Entry) {
 	params := f.JSON().Get("params")
 	r := &Request{Entry: f, Params: params, e: e}
@@ -139,9 +139,9 @@ func (e *Editor) handle(f transcript.Entry) {
 	}
 }
 
-// Settle waits until each request that the agent has made by now is dealt with:
-// answered, or left open on purpose or while a terminal runs. What it asked the
-// editor to write is then on the disk. It also returns when ctx ends.
+// Settle waits until each request that the agent has made by now is handled:
+// answered, or left open on purpose or while a terminal runs. By then the editor
+// has written its files to the disk. Settle also returns when ctx ends.
 func (e *Editor) Settle(ctx context.Context) {
 	select {
 	case <-e.inbox.rest():
@@ -168,8 +168,8 @@ func (e *Editor) asks(f transcript.Entry) bool {
 	return f.Source == transcript.Agent && f.Kind == transcript.Request && f.Conn == e.agent.Conn()
 }
 
-// Answer answers a request of the agent, by the Seq of its entry: one that is
-// held, or one that has an answer already, on purpose.
+// Answer answers a request of the agent, one that is held or one that already has
+// an answer. request is the Seq of its entry.
 func (e *Editor) Answer(request int, result any, rpcErr *RPCError) (transcript.Entry, error) {
 	f := e.t.At(request)
 	if !e.asks(f) {
@@ -185,8 +185,8 @@ func (e *Editor) Answer(request int, result any, rpcErr *RPCError) (transcript.E
 	return e.respond(r, func() (any, *RPCError) { return result, rpcErr }, true)
 }
 
-// Unhold answers a request that a hold left open as the editor answers others. One that has its answer, such as one
-// that the agent took back, keeps it.
+// Unhold answers a held request as the editor answers others. A request that has
+// an answer, for example because the agent cancelled it, stays unchanged.
 func (e *Editor) Unhold(request int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -220,16 +220,17 @@ func (e *Editor) cancelledByAgent(id wire.Value) {
 	}
 }
 
-// queue passes entries, by their Seq, from the reader to the goroutine that
-// handles the agent's requests. It has no bound: an agent that asks faster than
-// we answer must not stop the reader, and a number is all it can make us keep.
+// queue passes the Seqs of entries from the reader to the goroutine that handles
+// the agent's requests. It has no bound: an agent that asks faster than the
+// editor answers must not stop the reader, and the queue keeps only a number for
+// each request.
 type queue struct {
 	mu     sync.Mutex
 	cond   *sync.Cond
 	seqs   []int
 	closed bool
-	// resting is whether all that was taken has been handled; atRest are those
-	// who wait for that.
+	// resting is whether everything taken from the queue has been handled; atRest
+	// holds the channels of those who wait for that.
 	resting bool
 	atRest  []chan struct{}
 }
@@ -275,7 +276,8 @@ func (q *queue) get() (seq int, ok bool) {
 	return seq, true
 }
 
-// rest is closed when nothing is left and what was taken last is handled.
+// rest returns a channel that is closed when the queue is empty and the entry
+// taken last is handled.
 func (q *queue) rest() <-chan struct{} {
 	c := make(chan struct{})
 	q.mu.Lock()

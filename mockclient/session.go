@@ -11,8 +11,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// NotAdvertised is the error of a method the agent did not advertise. Nothing
-// was sent. Call sends it all the same.
+// NotAdvertised is the error for a method that the agent did not advertise. The
+// request was not sent; Editor.Call would send it.
 type NotAdvertised struct {
 	Method     string
 	Capability string // path in the result of initialize
@@ -23,7 +23,7 @@ func (e *NotAdvertised) Error() string {
 }
 
 // VersionError says that the agent answered initialize with a protocol version
-// this editor does not speak. The agent's input has been closed.
+// this editor does not speak. The editor has closed the agent's input.
 type VersionError struct{ Answered string }
 
 func (e *VersionError) Error() string {
@@ -33,7 +33,7 @@ func (e *VersionError) Error() string {
 // AgentInfo is what an agent answered to initialize.
 type AgentInfo struct{ result wire.Value }
 
-// Result is the whole result.
+// Result returns the whole result.
 func (i *AgentInfo) Result() wire.Value {
 	if i == nil {
 		return wire.Value{}
@@ -41,7 +41,8 @@ func (i *AgentInfo) Result() wire.Value {
 	return i.result
 }
 
-// Capability is a value by its path, such as "agentCapabilities.loadSession".
+// Capability returns a value by its path, such as
+// "agentCapabilities.loadSession".
 func (i *AgentInfo) Capability(path string) wire.Value { return i.Result().Path(path) }
 
 // Has reports whether a capability is advertised: true, or an object.
@@ -53,14 +54,14 @@ func (i *AgentInfo) Has(path string) bool {
 	return v.Kind() == wire.Object
 }
 
-// Info is what the agent answered to the latest initialize; nil before.
+// Info returns the agent's answer to the latest initialize; nil before the first.
 func (e *Editor) Info() *AgentInfo {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.info
 }
 
-// InitializeParams are the params Initialize sends.
+// InitializeParams returns the params that Initialize sends.
 func (e *Editor) InitializeParams() map[string]any {
 	params := map[string]any{
 		"protocolVersion":    e.opts.Version,
@@ -73,8 +74,9 @@ func (e *Editor) InitializeParams() map[string]any {
 	return params
 }
 
-// Initialize opens the connection and returns what the agent can do. An answer
-// with a version this editor does not speak closes the agent's input.
+// Initialize opens the connection and returns what the agent can do. If the agent
+// answers with a version this editor does not speak, Initialize closes the
+// agent's input.
 func (e *Editor) Initialize(ctx context.Context) (*AgentInfo, error) {
 	resp, err := e.CallContext(ctx, "initialize", e.InitializeParams()).Wait(ctx)
 	if err != nil {
@@ -88,13 +90,13 @@ func (e *Editor) Initialize(ctx context.Context) (*AgentInfo, error) {
 	return info, nil
 }
 
-// SessionOptions are what a session is opened with.
+// SessionOptions are the options to open a session with.
 type SessionOptions struct {
 	Cwd string // absolute
-	// Additional directories need the agent's capability, and are given in
-	// full each time.
+	// Additional directories need the agent's capability. Each method that opens
+	// the session gets the full list.
 	Additional []string
-	// MCP are the servers: MCPServer values, or any other JSON. Nil is none.
+	// MCP are the MCP servers: MCPServer values, or any other JSON. Nil is none.
 	MCP  []any
 	Meta map[string]any
 }
@@ -115,13 +117,14 @@ type HTTPServer struct {
 	Headers []EnvVariable `json:"headers"`
 }
 
-// EnvVariable is a name and a value, of an environment variable or a header.
+// EnvVariable is the name and value of an environment variable or a header.
 type EnvVariable struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// params renders the options as params, with the duties of a client checked.
+// params renders the options as params. It returns an error if they break a duty
+// of a client.
 func (e *Editor) params(method string, o SessionOptions) (map[string]any, error) {
 	if !filepath.IsAbs(o.Cwd) {
 		return nil, fmt.Errorf("%s: the cwd %q is not absolute", method, o.Cwd)
@@ -155,10 +158,12 @@ func (e *Editor) params(method string, o SessionOptions) (map[string]any, error)
 	return p, nil
 }
 
-// errNotInitialized is a mistake of the caller: ACP forbids it to clients.
+// errNotInitialized says that the caller did not wait for initialize, as ACP
+// demands of clients.
 var errNotInitialized = errors.New("initialize has not been answered")
 
-// need reports why a method must not be called on this agent.
+// need returns an error that says why a method must not be called on this agent,
+// nil if it may.
 func (e *Editor) need(method, capability string) error {
 	info := e.Info()
 	if info == nil {
@@ -174,22 +179,24 @@ func (e *Editor) need(method, capability string) error {
 type Session struct {
 	// ID is the agent's name for the session.
 	ID string
-	// Options are what it was opened with.
+	// Options are the options the session was opened with.
 	Options SessionOptions
 	// How is the method that opened it: "session/new", …
 	How string
-	// Request and Response are the entries that opened it.
+	// Request and Response are the transcript entries of the method that opened
+	// it.
 	Request, Response transcript.Entry
-	// Tried is what EnsureSession tried before, in order.
+	// Tried are the errors of the methods that EnsureSession tried before, in
+	// order.
 	Tried []error
 
 	e *Editor
 }
 
-// Editor is the connection of the session.
+// Editor returns the connection of the session.
 func (s *Session) Editor() *Editor { return s.e }
 
-// Result is what the agent answered when the session was opened.
+// Result returns the agent's answer to the method that opened the session.
 func (s *Session) Result() wire.Value { return s.Response.JSON().Get("result") }
 
 // NewSession opens a new conversation.
@@ -197,7 +204,7 @@ func (e *Editor) NewSession(ctx context.Context, o SessionOptions) (*Session, er
 	return e.open(ctx, "session/new", "", "", o)
 }
 
-// open opens a session: a new one, or the one with an id.
+// open opens a new session, or the one with an id.
 func (e *Editor) open(ctx context.Context, method, capability, id string, o SessionOptions) (*Session, error) {
 	if err := e.need(method, capability); err != nil {
 		return nil, err
@@ -224,32 +231,31 @@ func (e *Editor) open(ctx context.Context, method, capability, id string, o Sess
 	return &Session{ID: id, Options: o, How: method, Request: call.Entry, Response: resp, e: e}, nil
 }
 
-// Session is a session by its id, for one that was opened by Call.
+// Session returns a session by its id, for a session that was opened by Call.
 func (e *Editor) Session(id string) *Session { return &Session{ID: id, e: e} }
 
-// Cancel cancels the session's running turn. Its open permission requests are
-// answered with cancelled, and so are those that arrive before the turn ends,
-// unless the policy says otherwise. The error is that of the write; the entry
-// is there also then.
+// Cancel cancels the session's running turn. The editor answers its open
+// permission requests with cancelled, and those that arrive before the turn ends,
+// unless the policy says otherwise. Cancel returns the entry even if the write
+// failed.
 func (s *Session) Cancel() (transcript.Entry, error) {
 	return s.e.Notify("session/cancel", map[string]any{"sessionId": s.ID})
 }
 
-// Turn is one prompt and what the agent makes of it.
+// Turn is one prompt and the agent's answer to it.
 type Turn struct {
 	*Call
 	Session *Session
 }
 
-// Prompt starts a turn. It returns when the prompt is written; a prompt that
-// was not, because it could not or because the agent does not take such blocks,
-// is a turn that is done, with the error in Wait. Nothing
-// keeps two turns of a session from running at once.
+// Prompt starts a turn. It returns when the prompt is written. If the prompt
+// could not be written, or the agent does not take such blocks, the turn is done
+// at once, and Wait returns the error. A session may have two turns at once.
 func (s *Session) Prompt(ctx context.Context, blocks ...Content) *Turn {
 	return s.PromptMeta(ctx, nil, blocks...)
 }
 
-// PromptMeta is Prompt with a _meta object, such as a trace context.
+// PromptMeta is like Prompt, with a _meta object such as a trace context.
 func (s *Session) PromptMeta(ctx context.Context, meta map[string]any, blocks ...Content) *Turn {
 	params := map[string]any{"sessionId": s.ID, "prompt": append([]Content{}, blocks...)}
 	if meta != nil {
@@ -264,8 +270,8 @@ func (s *Session) PromptMeta(ctx context.Context, meta map[string]any, blocks ..
 	return &Turn{Call: s.e.CallContext(ctx, "session/prompt", params), Session: s}
 }
 
-// promptGates are the block types an agent must ask for (ACP v1, Prompt
-// Capabilities); text and resource_link go to every agent.
+// promptGates maps block types to the capability an agent must advertise for them
+// (ACP v1, Prompt Capabilities). text and resource_link go to every agent.
 var promptGates = map[string]string{"image": "image", "audio": "audio", "resource": "embeddedContext"}
 
 func (e *Editor) mayPrompt(blocks []Content) error {
@@ -292,8 +298,8 @@ func (t *Turn) Wait(ctx context.Context) (stop string, err error) {
 	return resp.JSON().Path("result.stopReason").Str(), nil
 }
 
-// Ended is the end of the turn with a stop reason; with "" any reason. An error
-// answer, and any other reason, make it unmeetable.
+// Ended matches the end of the turn with a stop reason; "" is any. After another
+// reason or an error answer, it can never be met.
 func (t *Turn) Ended(stop string) transcript.Expectation {
 	what := "the turn's end"
 	if stop != "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Where agents advertise the optional session methods, as paths in the result
-// of initialize (ACP v1, AgentCapabilities and SessionCapabilities).
+// Paths in the result of initialize where agents advertise the optional session
+// methods (ACP v1, AgentCapabilities and SessionCapabilities).
 const (
 	canLoad   = "agentCapabilities.loadSession"
 	canResume = "agentCapabilities.sessionCapabilities.resume"
@@ -22,8 +22,8 @@ const (
 	canLogout = "agentCapabilities.auth.logout"
 )
 
-// LoadSession opens an earlier conversation; the agent replays it before it
-// answers. The options are given in full, as for a new session.
+// LoadSession opens an earlier conversation. The agent replays it before it
+// answers. The options must be complete, as for a new session.
 func (e *Editor) LoadSession(ctx context.Context, id string, o SessionOptions) (*Session, error) {
 	return e.open(ctx, "session/load", canLoad, id, o)
 }
@@ -33,9 +33,10 @@ func (e *Editor) ResumeSession(ctx context.Context, id string, o SessionOptions)
 	return e.open(ctx, "session/resume", canResume, id, o)
 }
 
-// EnsureSession opens the conversation id by the best means there is: load,
-// else resume, else a new session. Session.How says which, and Session.Tried
-// what failed before. An empty id opens a new one.
+// EnsureSession opens the conversation id by the best method that works: load,
+// else resume, else a new session. Session.How names the method, and
+// Session.Tried has the errors of the earlier ones. An empty id opens a new
+// session.
 func (e *Editor) EnsureSession(ctx context.Context, id string, o SessionOptions) (*Session, error) {
 	ways := [][2]string{{"session/load", canLoad}, {"session/resume", canResume}, {"session/new", ""}}
 	if id == "" {
@@ -55,7 +56,7 @@ func (e *Editor) EnsureSession(ctx context.Context, id string, o SessionOptions)
 	}
 }
 
-// SessionInfo is one line of session/list.
+// SessionInfo is one session in the answer to session/list.
 type SessionInfo struct {
 	ID         string
 	Cwd        string
@@ -73,8 +74,8 @@ type SessionPage struct {
 	Response transcript.Entry
 }
 
-// ListSessions asks for one page of sessions: those of a directory, which must
-// be absolute, or all if cwd is "". cursor is "" for the first page.
+// ListSessions asks for one page of sessions: those of the directory cwd, which
+// must be absolute, or all if cwd is "". cursor is "" for the first page.
 func (e *Editor) ListSessions(ctx context.Context, cwd, cursor string) (*SessionPage, error) {
 	if err := e.need("session/list", canList); err != nil {
 		return nil, err
@@ -106,8 +107,8 @@ func (e *Editor) ListSessions(ctx context.Context, cwd, cursor string) (*Session
 	return page, nil
 }
 
-// AllSessions asks for every page. A cursor that comes again is an error: the
-// list would never end.
+// AllSessions asks for every page. It returns an error if a cursor comes again,
+// because the list would never end.
 func (e *Editor) AllSessions(ctx context.Context, cwd string) ([]SessionInfo, error) {
 	var all []SessionInfo
 	seen := map[string]bool{}
@@ -128,8 +129,8 @@ func (e *Editor) AllSessions(ctx context.Context, cwd string) ([]SessionInfo, er
 	}
 }
 
-// CloseSession frees a session in the agent. Its open permission requests are
-// answered with cancelled.
+// CloseSession frees a session in the agent. The editor answers the session's
+// open permission requests with cancelled.
 func (s *Session) CloseSession(ctx context.Context) error {
 	return s.e.simple(ctx, "session/close", canClose, map[string]any{"sessionId": s.ID})
 }
@@ -147,8 +148,8 @@ func (e *Editor) simple(ctx context.Context, method, capability string, params m
 	return err
 }
 
-// SetMode switches the session's mode, to one of those the agent named when the
-// session was opened.
+// SetMode switches the session to a mode that the agent named when the session
+// was opened.
 func (s *Session) SetMode(ctx context.Context, mode string) error {
 	if !s.Result().Path("modes.availableModes").Find("id", mode).Exists() {
 		return fmt.Errorf("session/set_mode: the session has no mode %q", mode)
@@ -156,9 +157,9 @@ func (s *Session) SetMode(ctx context.Context, mode string) error {
 	return s.e.simple(ctx, "session/set_mode", "", map[string]any{"sessionId": s.ID, "modeId": mode})
 }
 
-// SetConfigOption sets an option of the session: a string is the value of a
-// select, a bool that of a boolean option. It returns the complete list of
-// options after the change.
+// SetConfigOption sets an option of the session: value is a string for a select,
+// a bool for a boolean option. It returns the complete list of options after the
+// change.
 func (s *Session) SetConfigOption(ctx context.Context, id string, value any) (wire.Value, error) {
 	params := map[string]any{"sessionId": s.ID, "configId": id, "value": value}
 	switch value.(type) {

@@ -21,9 +21,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// startReal runs a command on a pty. It leads a session of its own, and carries
-// the run and its terminal in the environment: the keeper kills by the first,
-// we by the second.
+// startReal runs a command on a pty. The command leads a session of its own, and
+// its environment names the run and the terminal: the keeper kills by the run,
+// the editor by the terminal.
 func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, env []string) {
 	if !slices.ContainsFunc(l.opts.Allow, func(pattern string) bool { return glob.Text(pattern, t.Command) }) {
 		r.e.note(t.Session, Note{
@@ -94,8 +94,7 @@ func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, 
 	r.Reply(created{t.ID})
 }
 
-// lookIn finds a program by the PATH of the command's own environment, not by
-// that of this process.
+// lookIn finds a program by the PATH in env, not by the PATH of this process.
 func lookIn(env []string, dir, name string) (string, error) {
 	if strings.ContainsRune(name, '/') {
 		if !filepath.IsAbs(name) {

@@ -1,6 +1,6 @@
 package mockclient
 
-// What is missing here: real terminals.
+// Windows has no real terminals here.
 
 func (l *ledger) startReal(r *Request, _ *terminal, _ []string, _ string, _ []string) {
 	r.Fail(codeInternal, "real terminals are not available on Windows")

@@ -28,8 +28,7 @@ type Terminals struct {
 	// real terminal may run. Anything else is refused with -32602 and a
 	// Note; nothing is allowed by default.
 	Allow []string
-	// Script is what commands do in a scripted terminal; the first that
-	// matches counts.
+	// Script is what commands do in a scripted terminal; the first match counts.
 	Script []ScriptedCommand
 }
 
@@ -44,7 +43,7 @@ type ScriptedCommand struct {
 	Error *RPCError
 }
 
-// mostOutput is kept of a terminal whose agent set no limit, in bytes.
+// mostOutput is how many bytes are kept of a terminal whose agent set no limit.
 const mostOutput = 64 << 20
 
 // ExitStatus is how a terminal's command ended (ACP v1, TerminalExitStatus).
@@ -53,7 +52,8 @@ type ExitStatus struct {
 	Signal   string `json:"signal,omitempty"`
 }
 
-// statusOf is the end by a signal, else that with a code.
+// statusOf returns the status of an end by a signal, if there is one, else of an
+// exit with a code.
 func statusOf(code int, signal string) ExitStatus {
 	if signal != "" {
 		return ExitStatus{Signal: signal}
@@ -61,7 +61,7 @@ func statusOf(code int, signal string) ExitStatus {
 	return ExitStatus{ExitCode: &code}
 }
 
-// TerminalState is one line of the ledger of terminals.
+// TerminalState is the state of one terminal in the ledger.
 type TerminalState struct {
 	ID, Session, Command string
 	Created              int // Seq of the terminal/create request
@@ -100,7 +100,8 @@ func newLedger(a *Agent, o *Terminals) *ledger {
 	return l
 }
 
-// Terminals lists every terminal of the connection, in order of creation.
+// Terminals returns the state of every terminal of the connection, in order of
+// creation.
 func (e *Editor) Terminals() []TerminalState {
 	l := e.terminals
 	l.mu.Lock()
@@ -219,8 +220,8 @@ type created struct {
 	TerminalID string `json:"terminalId"`
 }
 
-// terminalDir is the directory of a command: cwd, which must lie in the
-// session's directories, or the first of those.
+// terminalDir returns the directory of a command: cwd, which must lie in the
+// session's directories, or by default the first of these.
 func (e *Editor) terminalDir(r *Request) (string, bool) {
 	roots, known := e.rootsOf(r.Params.Get("sessionId").Str())
 	if !known {
@@ -289,7 +290,7 @@ func (l *ledger) exited(t *terminal, status ExitStatus) bool {
 }
 
 // await answers terminal/wait_for_exit when the command has ended. It waits in
-// a goroutine of its own: other requests go on.
+// its own goroutine, so that other requests go on.
 func (l *ledger) await(r *Request, t *terminal) {
 	cancelled := make(chan struct{})
 	var once sync.Once
@@ -325,8 +326,8 @@ func (l *ledger) release(t *terminal) {
 	l.mu.Unlock()
 }
 
-// closeAll ends every terminal when the connection ends. Those the agent did
-// not release stay unreleased in the ledger.
+// closeAll ends every terminal when the connection ends. Terminals that the agent
+// did not release stay unreleased in the ledger.
 func (l *ledger) closeAll() {
 	l.mu.Lock()
 	list := l.list
@@ -358,7 +359,7 @@ func (l *ledger) closeAll() {
 	}
 }
 
-// print adds output and logs it.
+// print adds output to the terminal and the transcript.
 func (l *ledger) print(t *terminal, p []byte) {
 	l.mu.Lock()
 	t.output = append(t.output, p...)
@@ -390,8 +391,8 @@ func (l *ledger) outputOf(t *terminal) termOutput {
 	return termOutput{tail, t.truncated || len(tail) < len(text), t.Exit}
 }
 
-// Tail is the end of a UTF-8 text: at most limit bytes, beginning at a
-// character boundary (ACP v1, Terminals, outputByteLimit).
+// Tail returns the end of a UTF-8 text: at most limit bytes, from a character
+// boundary (ACP v1, Terminals, outputByteLimit).
 func Tail(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -403,7 +404,7 @@ func Tail(text string, limit int) string {
 	return text[from:]
 }
 
-// wholeRunes leaves out the beginning of a character at the end.
+// wholeRunes removes an incomplete character from the end.
 func wholeRunes(b []byte) []byte {
 	for n := 1; n <= min(len(b), utf8.UTFMax-1); n++ {
 		last := b[len(b)-n:]
