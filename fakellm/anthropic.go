@@ -123,7 +123,7 @@ type anthropicEncoder struct {
 
 func (*anthropicEncoder) contentType() string { return sse }
 
-// named appends an event. rest is a template of the members that follow its type.
+// named appends an event. rest is a template of the members after its type.
 func (e *anthropicEncoder) named(b []byte, name, rest string, values ...any) []byte {
 	b = append(append(append(b, "event: "...), name...), "\ndata: {\"type\":\""...)
 	return append(template(append(append(b, name...), '"'), rest, values...), "}\n\n"...)
@@ -151,7 +151,7 @@ func (e *anthropicEncoder) start(b []byte, bl *block) []byte {
 // signature is what a client has to send back with thinking.
 const signature = "ZmFrZS1zaWduYXR1cmU="
 
-// content is a content block, empty or with its content.
+// content renders a content block, empty or full.
 func (e *anthropicEncoder) content(bl *block, full bool) object {
 	text, sign := "", ""
 	if full {
@@ -166,8 +166,8 @@ func (e *anthropicEncoder) content(bl *block, full bool) object {
 	return object{{"type", "text"}, {"text", text}}
 }
 
-// orEmptyObject keeps a body that is JSON as a whole valid when the script
-// gave arguments that are not.
+// orEmptyObject returns s as JSON, or {} if s is not JSON: invalid arguments in a
+// script must not make the whole body invalid.
 func orEmptyObject(s string) json.RawMessage {
 	if v, err := wire.Parse([]byte(s)); err == nil && v.Kind() == wire.Object {
 		return json.RawMessage(s)

@@ -10,11 +10,11 @@ import (
 	"github.com/acp-test/acp-test/internal/yamlfile"
 )
 
-// Document is a model script as it is written: the turns taken apart down to
-// their steps, and everything else as text. It is what changes scripts and
-// writes new ones; a Script is what runs.
+// Document is the syntax tree of a model script: its turns split into steps,
+// everything else as text. Code that changes or writes scripts uses a Document; a
+// server runs a Script.
 type Document struct {
-	// Rest is what stands beside the turns, as it is written.
+	// Rest is the YAML of the keys next to the turns.
 	Rest string
 	// Lead are the comments above the first turn.
 	Lead  []string
@@ -23,8 +23,8 @@ type Document struct {
 
 // TurnNode is what the model says after one prompt.
 type TurnNode struct {
-	// Mapping says that the turn is a mapping with the key replies; Rest is what
-	// stands beside that key.
+	// Mapping says that the turn is a mapping with the key replies; Rest is the
+	// YAML of its other keys.
 	Mapping bool
 	Rest    string
 	// Lead are the comments above the first reply.
@@ -34,7 +34,7 @@ type TurnNode struct {
 
 // ReplyNode is what the model says to one request.
 type ReplyNode struct {
-	// Raw is a reply with alternatives, as it is written; it has no steps.
+	// Raw is the YAML of a reply with alternatives, which has no steps.
 	Raw   string
 	Lead  []string
 	Steps []StepNode
@@ -44,22 +44,20 @@ type ReplyNode struct {
 type StepNode struct {
 	// Kind is the key that says what the step does: "text", "tool", "gate", ….
 	Kind string
-	// Text is the step as a YAML mapping, without indentation; comments below it
-	// belong to it.
+	// Text is the step as a YAML mapping, without indentation, with the comments
+	// below it.
 	Text string
 	// Pieces are the chunks of a text, of thinking, of a refusal or of raw
 	// arguments.
 	Pieces []string
 }
 
-// NewStep returns a step that consists of a key and its value, as YAML, and of
-// further lines.
+// NewStep returns a step of a key, its value as YAML, and further lines.
 func NewStep(kind, value string, more ...string) StepNode {
 	return StepNode{Kind: kind, Text: strings.Join(append([]string{kind + ": " + value}, more...), "\n")}
 }
 
-// NewText returns a step of the kinds text, thinking and refusal, which says
-// pieces.
+// NewText returns a step of the kind text, thinking or refusal that says pieces.
 func NewText(kind string, pieces ...string) StepNode {
 	value := yamlfile.QuoteAll(pieces)
 	if len(pieces) == 1 {
@@ -80,18 +78,19 @@ func NewScript(turns ...TurnNode) (*Script, error) {
 	return ParseScript("script", []byte(d.Format()), nil)
 }
 
-// NewTurn returns the turn of one prompt. The model gives its replies one after the other: the
-// agent asks again after each that calls tools.
+// NewTurn returns the turn of one prompt. The model gives its replies in order:
+// after each reply with tool calls the agent asks again.
 func NewTurn(replies ...ReplyNode) TurnNode { return TurnNode{Replies: replies} }
 
 // NewReply returns the reply to one request, made of steps.
 func NewReply(steps ...StepNode) ReplyNode { return ReplyNode{Steps: steps} }
 
-// Text returns a step that says a text, each piece in a chunk of its own.
+// Text returns a step that says a text, each piece in its own chunk.
 func Text(pieces ...string) StepNode { return NewText("text", pieces...) }
 
-// CallTool returns a step that calls a tool: a neutral one, such as write_file,
-// or the agent's own. Arguments that JSON cannot hold make the script invalid.
+// CallTool returns a step that calls a tool: a neutral tool, such as write_file,
+// or one of the agent's own. Arguments that JSON cannot hold make the script
+// invalid.
 func CallTool(name string, args map[string]any) StepNode {
 	raw, err := json.Marshal(args)
 	if err != nil {
@@ -100,11 +99,11 @@ func CallTool(name string, args map[string]any) StepNode {
 	return NewStep("tool", quoted(name), "args: "+string(raw))
 }
 
-// HoldAt returns a step at which the stream is held until Server.Release is
-// called with the gate's name.
+// HoldAt returns a step that holds the stream until Server.Release is called with
+// the gate's name.
 func HoldAt(gate string) StepNode { return NewStep("gate", quoted(gate)) }
 
-// Format writes the script. A script of one turn is written in its short form.
+// Format returns the script as YAML. A script of one turn gets its short form.
 func (d *Document) Format() string {
 	var w blockWriter
 	if d.Rest != "" {
@@ -126,16 +125,16 @@ func (d *Document) Format() string {
 	return w.b.String()
 }
 
-// Unprompted takes out the texts of prompts that tell the turns apart where a server
-// runs alone.
+// Unprompted removes the prompt texts, which tell the turns apart on a server
+// that runs alone.
 func (d *Document) Unprompted() {
 	for i := range d.Turns {
 		d.Turns[i].Mapping, d.Turns[i].Rest = false, ""
 	}
 }
 
-// blockWriter writes lists in block style. What was begun with a dash goes on
-// on the same line.
+// blockWriter writes lists in block style. A first line continues the line of its
+// dash.
 type blockWriter struct {
 	b     strings.Builder
 	begun int // how far a line has got that has nothing but dashes, else 0
@@ -201,7 +200,7 @@ func (w *blockWriter) steps(steps []StepNode, depth int) {
 // past the last is the end of the reply.
 type Place struct{ Reply, Step, Piece int }
 
-// String returns the place, counted from 1 but for the piece.
+// String returns the place as reply.step.piece, the first two counted from 1.
 func (p Place) String() string { return fmt.Sprintf("%d.%d.%d", p.Reply+1, p.Step+1, p.Piece) }
 
 // Places returns all places at which the turn can be held, in order.
@@ -234,7 +233,7 @@ func (r ReplyNode) places(out []Place, at int) []Place {
 	return append(out, Place{at, end, 0})
 }
 
-// With returns the turn with a step put in at a place.
+// With returns the turn with an extra step inserted at a place.
 func (t TurnNode) With(at Place, extra StepNode) TurnNode {
 	t.Replies = slices.Clone(t.Replies)
 	r := &t.Replies[at.Reply]
@@ -249,7 +248,7 @@ func (t TurnNode) With(at Place, extra StepNode) TurnNode {
 	return t
 }
 
-// CutAt returns the turn up to a place, where last ends it.
+// CutAt returns the turn cut off at a place, with last as its last step.
 func (t TurnNode) CutAt(at Place, last StepNode) TurnNode {
 	t = t.With(at, last)
 	t.Replies = t.Replies[:at.Reply+1]
@@ -262,7 +261,7 @@ func (t TurnNode) CutAt(at Place, last StepNode) TurnNode {
 	return t
 }
 
-// Paced returns the turn with a time before each further chunk of its replies.
+// Paced returns the turn with a delay before each further chunk of its replies.
 func (t TurnNode) Paced(each time.Duration) TurnNode {
 	t.Replies = slices.Clone(t.Replies)
 	for i, r := range t.Replies {

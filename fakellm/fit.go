@@ -7,7 +7,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// fitter finds the smallest value that a JSON schema allows: required members
+// fitter builds the smallest value that a JSON schema allows: required members
 // only, shortest strings, numbers nearest to zero.
 type fitter struct {
 	root wire.Value
@@ -19,7 +19,7 @@ func fit(schema wire.Value, text string) any {
 	return f.value(schema, 0)
 }
 
-// maxFit bounds schemas that refer to themselves.
+// maxFit limits the depth, for schemas that refer to themselves.
 const maxFit = 24
 
 func (f fitter) value(s wire.Value, depth int) any {
@@ -65,8 +65,8 @@ func (f fitter) value(s wire.Value, depth int) any {
 	return nil
 }
 
-// all returns a value that fits all parts of a schema: the first that is no object, else all
-// members together.
+// all returns a value that fits all parts of a schema: the first part's value
+// that is not an object, else one object with the members of all.
 func (f fitter) all(s, parts wire.Value, depth int) any {
 	merged := object{}
 	for part := range parts.Items() {
@@ -80,8 +80,8 @@ func (f fitter) all(s, parts wire.Value, depth int) any {
 	return append(merged, f.object(s, depth)...)
 }
 
-// kind returns the type in lower case (Gemini writes it in capitals), null
-// only if nothing else is allowed.
+// kind returns the type in lower case (Gemini writes it in capitals). For a list
+// of types it returns null if the list has it, else the first.
 func (f fitter) kind(s wire.Value) string {
 	t := s.Get("type")
 	if t.Kind() == wire.Array {
@@ -156,7 +156,7 @@ func number(s wire.Value) any {
 	return v
 }
 
-// smallest fits each option and takes the one with the shortest JSON.
+// smallest fits each option and returns the value with the shortest JSON.
 func (f fitter) smallest(options wire.Value, depth int) any {
 	var best any
 	length := -1

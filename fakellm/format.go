@@ -11,45 +11,46 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// formats are all wire formats, each in a file of its own.
+// formats returns all wire formats; each has its own file.
 func formats() []format { return []format{chat{}, responses{}, anthropic{}, gemini{}} }
 
-// Wires are the names of all wire formats.
+// Wires returns the names of all wire formats.
 func Wires() []string {
 	return lists.Map(formats(), format.name)
 }
 
-// format is one API: how it asks, and how it is answered.
+// format is the wire format of one API: its requests and its answers.
 type format interface {
 	name() string
 	// parse fills the request from its body.
 	parse(r *request, v wire.Value) *problem
-	// encoder makes what writes one answer.
+	// encoder returns the encoder of one answer.
 	encoder(r *request, a *answer) encoder
-	// problem is the body of an error answer.
+	// problem returns the body of an error answer.
 	problem(p *problem) []byte
 	// key returns the API key a request was sent with; ok is false if it was
 	// sent in a form the API does not know.
 	key(h http.Header, query string) (key string, ok bool)
-	// endpoint is what a POST to a path asks for, which begins behind the version
-	// of the API; false if the path is none of the API's.
+	// endpoint returns what a POST to a path asks for. The path begins after the
+	// API's version. ok is false if the API has no such path.
 	endpoint(path string) (route, bool)
-	// unknown is the problem of a model that does not exist; model says what a
-	// model is, models what all are, and tokens how many there are.
+	// unknown returns the error for a model that does not exist. model describes
+	// one model, models lists them all, and tokens gives a number of tokens.
 	unknown(model string) *problem
 	model(name string) object
 	models(infos []any, names []string) object
 	tokens(n int) object
-	// manners are the rules of the real API for a conversation. refuses returns why that API
-	// refuses a message, which may be the first or the last of its request; "" if it takes it.
+	// manners returns the real API's rules for a conversation. refuses returns
+	// why the API refuses a message, "" if it takes it; the message may be the
+	// first or the last of its request.
 	manners() manners
 	refuses(message wire.Value, first, last bool) string
-	// readEvent and readBody read what a real provider answered.
+	// readEvent and readBody read a real provider's answer.
 	readEvent(h *said, v wire.Value)
 	readBody(h *said, v wire.Value)
 }
 
-// encoder writes one answer, piece by piece or whole. All append to b.
+// encoder writes one answer, piece by piece or whole. All methods append to b.
 type encoder interface {
 	contentType() string
 	open(b []byte) []byte
@@ -57,11 +58,11 @@ type encoder interface {
 	piece(b []byte, bl *block, s string) []byte
 	end(b []byte, bl *block) []byte
 	close(b []byte) []byte
-	// fail is the event that reports an error inside a stream.
+	// fail appends the event that reports an error inside a stream.
 	fail(b []byte, p *problem) []byte
-	// event wraps data that may be anything the way the stream does.
+	// event appends data, valid or not, as an event of the stream.
 	event(b []byte, data string) []byte
-	// whole is the body of an answer that is not streamed.
+	// whole appends the body of an answer that is not streamed.
 	whole(b []byte) []byte
 }
 
@@ -72,16 +73,18 @@ func (inOneEvent) start(b []byte, _ *block) []byte           { return b }
 func (inOneEvent) piece(b []byte, _ *block, _ string) []byte { return b }
 func (inOneEvent) end(b []byte, _ *block) []byte             { return b }
 
-// around holds the bytes of an event that surround a piece of a block. An encoder makes them once for each block.
+// around holds the bytes of an event before and after a piece of a block. An
+// encoder makes them once for each block.
 type around struct {
 	block         *block
 	before, after []byte
 }
 
-// hole stands for a piece. No JSON has this byte.
+// hole is the placeholder for a piece. No JSON has this byte.
 var hole = json.RawMessage("\x00")
 
-// piece appends an event with a piece of a block. whole makes the event with a hole in the place of the piece.
+// piece appends an event with a piece of a block. whole makes that event with the
+// hole instead of the piece.
 func (a *around) piece(b []byte, bl *block, s string, whole func() []byte) []byte {
 	if a.block != bl {
 		a.block = bl
@@ -90,12 +93,13 @@ func (a *around) piece(b []byte, bl *block, s string, whole func() []byte) []byt
 	return append(wire.AppendString(append(b, a.before...), s), a.after...)
 }
 
-// created is the time every answer was made.
+// created is the creation time in every answer.
 const created = 1735689600 // 2025-01-01T00:00:00Z
 
 const sse = "text/event-stream"
 
-// errorKind names an error by its status where the script names none.
+// errorKind returns the error's name from the script, else the name for its
+// status.
 func errorKind(p *problem, names map[int]string, other string) string {
 	if p.kind != "" {
 		return p.kind
@@ -109,7 +113,8 @@ func errorKind(p *problem, names map[int]string, other string) string {
 	return other
 }
 
-// keyIn reads the header that has the key in an API, else an Authorization header.
+// keyIn returns the API key in the API's own header, else in the Authorization
+// header.
 func keyIn(h http.Header, name string) (string, bool) {
 	if k := h.Get(name); k != "" {
 		return k, true
@@ -128,7 +133,8 @@ func bearer(h http.Header) (string, bool) {
 	return key, strings.EqualFold(scheme, "Bearer") && key != "" && !strings.ContainsAny(key, " \t")
 }
 
-// joined reads a content that is a text or a list of parts with texts.
+// joined returns the text of a content that is a text or a list of parts with
+// texts.
 func joined(v wire.Value) string {
 	if v.Kind() == wire.String {
 		return v.Str()
@@ -145,5 +151,5 @@ func joined(v wire.Value) string {
 	return strings.Join(texts, "\n")
 }
 
-// text is the message of an error.
+// text returns the message of an error.
 func (p *problem) text() string { return cmp.Or(p.message, http.StatusText(p.status)) }

@@ -8,8 +8,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// gate holds every stream that reaches it until it is released, once and for
-// all.
+// gate holds every stream that reaches it until it is released. A released gate
+// stays open.
 type gate struct {
 	open     chan struct{}
 	released bool
@@ -17,10 +17,10 @@ type gate struct {
 	holding  []int // the requests held
 }
 
-// Release opens a gate: what it holds goes on, and it will hold nothing any
-// more. It may be called before any stream has reached the gate. A second call
-// changes nothing and returns the entry of the first. The error says that the
-// script has no gate of that name.
+// Release opens a gate for good: the streams that it holds go on. It may be
+// called before any stream has reached the gate. A second call changes nothing
+// and returns the entry of the first. The error says that the script has no gate
+// of that name.
 func (s *Server) Release(name string) (transcript.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,8 @@ func (s *Server) Release(name string) (transcript.Entry, error) {
 	return g.entry, nil
 }
 
-// reach enters a gate. It returns nil if the gate is open already.
+// reach enters a gate. It returns a channel that is closed when the gate opens,
+// nil if the gate is open already.
 func (s *Server) reach(name string, n int, session string) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +56,7 @@ func (s *Server) reach(name string, n int, session string) <-chan struct{} {
 	return g.open
 }
 
-// leave says that a request is gone from a gate that did not open.
+// leave records that a request ended while it was held at a gate.
 func (s *Server) leave(name string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,9 +14,9 @@ import (
 // Gemini is the name of Google's Gemini API.
 const Gemini = "gemini"
 
-// gemini is generateContent and streamGenerateContent, as SSE (alt=sse) or as
-// a JSON array. A function call is one part here: its arguments are not cut,
-// and a gate inside them holds the whole call.
+// gemini is generateContent and streamGenerateContent, as SSE (alt=sse) or as a
+// JSON array. A function call is one part here: its arguments are not split, and
+// a gate inside them holds the whole call.
 type gemini struct{}
 
 func (gemini) name() string                          { return Gemini }
@@ -39,7 +39,7 @@ func (gemini) problem(p *problem) []byte {
 	}}})
 }
 
-// either reads a member that is spelt in camel case or with underscores.
+// either returns a member whose name is in camel case or has underscores.
 func either(v wire.Value, camel, snake string) wire.Value {
 	if m := v.Get(camel); m.Exists() {
 		return m
@@ -185,7 +185,7 @@ func (e *geminiEncoder) end(b []byte, bl *block) []byte {
 	return e.said(b, false, partOfGemini(bl, bl.text))
 }
 
-// partOfGemini is a part that says a text, or the call of a tool.
+// partOfGemini renders a part: a text or a tool call.
 func partOfGemini(bl *block, s any) object {
 	switch bl.kind {
 	case StepTool:
@@ -202,7 +202,8 @@ func (e *geminiEncoder) said(b []byte, last bool, part object) []byte {
 	return e.element(b, func(b []byte) []byte { return e.response(b, last, []any{part}) })
 }
 
-// response appends one GenerateContentResponse; the last has the reason.
+// response appends one GenerateContentResponse; the last one has the finish
+// reason.
 func (e *geminiEncoder) response(b []byte, last bool, parts []any) []byte {
 	b = template(b, `{"candidates":[{"content":{"parts":?,"role":"model"}`, parts)
 	u, total := e.a.usage, e.a.usage.Input

@@ -17,7 +17,8 @@ import (
 //go:embed tools.txt
 var toolsFile string
 
-// toolWords are what agents call tools and arguments, by the kind and the name of tools.txt.
+// toolWords returns the names that agents give to tools and arguments, by the
+// kind and the neutral name in tools.txt.
 var toolWords = sync.OnceValue(func() map[string]map[string][]string {
 	all := map[string]map[string][]string{"tool": {}, "argument": {}, "needs": {}}
 	for line := range strings.Lines(toolsFile) {
@@ -42,9 +43,9 @@ func letters(s string) string {
 	}, s)
 }
 
-// learn finds the tool of the request that is the neutral one, by its name,
-// and writes the arguments the way its schema wants them. A tool that is not
-// neutral, or that nothing resembles, stays as it is.
+// learn finds the request's tool for a neutral tool and writes the arguments as
+// its schema wants them. It returns a tool unchanged if it is not neutral or the
+// request offers nothing like it.
 func learn(r *request, neutral string, args object) (string, object) {
 	if r.offered(neutral).name != "" && words("tool", neutral) == nil {
 		return neutral, args
@@ -62,18 +63,19 @@ func learn(r *request, neutral string, args object) (string, object) {
 	return o.name, rewrite(o, neutral, args)
 }
 
-// planTool stands for the tool with which a model shows its plan: a list of steps.
+// planTool is the neutral tool with which a model shows its plan: a list of
+// steps.
 const planTool = "plan"
 
-// planned are the arguments for a tool that takes a plan: its list, with the steps as its schema
-// wants them.
+// planned returns the arguments for a tool that takes a plan, with the steps as
+// its schema wants them.
 func planned(o offer, args object) object {
 	list := grouped(properties(o.schema), words("needs", planTool))
 	items := offer{schema: properties(o.schema)[list].Get("items")}
 	return object{{list, lists.Map(args.steps(), func(step object) any { return rewrite(items, planTool, step) })}}
 }
 
-// steps are those of a plan; nil if the arguments have none.
+// steps returns the steps of a plan, nil if the arguments have none.
 func (o object) steps() (steps []object) {
 	list, _ := o.get("steps")
 	all, _ := list.([]any)
@@ -85,8 +87,8 @@ func (o object) steps() (steps []object) {
 	return steps
 }
 
-// patched writes a file with the tool that applies patches, if there is one. An edit
-// is none: patches replace whole lines.
+// patched turns write_file into a call of the tool that applies patches, if there
+// is one. It leaves edit_file alone, because patches replace whole lines.
 func patched(r *request, neutral string, args object) (string, object) {
 	path, _ := args.get("path")
 	content, _ := args.get("content")
@@ -107,7 +109,8 @@ func patched(r *request, neutral string, args object) (string, object) {
 }
 
 // takes reports whether a tool has a property for each argument of the neutral
-// one, of its own or of the items of a list. A tool whose schema names none may.
+// tool, at its top or in the items of a list. It returns true for a tool whose
+// schema has no properties.
 func takes(o offer, neutral string) bool {
 	rest := properties(o.schema)
 	if neutral == planTool {
@@ -131,8 +134,9 @@ func properties(schema wire.Value) map[string]wire.Value {
 	return maps.Collect(schema.Get("properties").Members())
 }
 
-// grouped finds the property of a tool that does several things in one call: a list
-// of objects, each of which takes these arguments.
+// grouped returns the property of a tool that does several things in one call: a
+// list of objects, each of which takes these arguments. It returns "" if there is
+// none.
 func grouped(rest map[string]wire.Value, args []string) string {
 list:
 	for _, name := range slices.Sorted(maps.Keys(rest)) {
@@ -149,21 +153,22 @@ list:
 	return ""
 }
 
-// exactly reports whether a tool requires the arguments of the neutral one and
-// nothing else.
+// exactly reports whether a tool requires the arguments of the neutral tool and
+// no others.
 func exactly(o offer, neutral string) bool {
 	return len(words("needs", neutral)) > 0 && len(needs(o.schema)) == len(words("needs", neutral)) && takes(o, neutral)
 }
 
-// telling are the neutral tools that their arguments alone give away; with a
-// path alone a tool may as well delete.
+// telling lists the neutral tools that can be recognised by their arguments
+// alone. A tool with only a path might as well delete the file.
 var telling = []string{"write_file", "edit_file"}
 
-// elsewhere is in the names of tools that take the same and do something else.
+// elsewhere matches names of tools that take the same arguments but do something
+// else.
 var elsewhere = lazy.Regexp(`append|insert|delete|remove|move|copy|memory|note|log|send|process|stdin`)
 
-// resembling finds the tool that is the neutral one: by its name, if its schema
-// agrees, else by what it takes.
+// resembling returns the offered tool for a neutral tool: by its name, if its
+// schema agrees, else by its arguments.
 func resembling(tools []offer, neutral string) (offer, bool) {
 	names := words("tool", neutral)
 	for _, name := range names {
@@ -186,8 +191,8 @@ func resembling(tools []offer, neutral string) (offer, bool) {
 	})
 }
 
-// learnMCP finds the tool whose name holds the names of server and tool in
-// that order, else the one named like the tool.
+// learnMCP returns the offered tool whose name holds the names of server and tool
+// in that order, else the tool whose name ends with the tool's.
 func learnMCP(r *request, args object) (string, object) {
 	server, _ := args.get("server")
 	tool, _ := args.get("tool")
@@ -209,8 +214,8 @@ func learnMCP(r *request, args object) (string, object) {
 	return t, pass
 }
 
-// rewrite names the arguments after the properties of the tool's schema and
-// fills in what it requires beside them.
+// rewrite renames the arguments to the properties of the tool's schema and adds
+// the other properties that the schema requires.
 func rewrite(o offer, neutral string, args object) object {
 	rest := properties(o.schema)
 	if len(rest) == 0 {
@@ -249,7 +254,7 @@ func rewrite(o offer, neutral string, args object) object {
 	return out
 }
 
-// property finds the property that stands for an argument, "" if none does.
+// property returns the property that stands for an argument, "" if there is none.
 func property(rest map[string]wire.Value, arg string) string {
 	names := slices.Sorted(maps.Keys(rest))
 	for _, want := range slices.Concat(words("argument", arg), []string{letters(arg)}) {
@@ -268,8 +273,8 @@ func property(rest map[string]wire.Value, arg string) string {
 	return ""
 }
 
-// several reports whether a property is a list of texts, of which the one named want is
-// one.
+// several reports whether a property is a list of values whose name is the plural
+// of want.
 func several(name, want string, schema wire.Value) bool {
 	plural := strings.TrimSuffix(want, "y")
 	if plural != want {
@@ -278,8 +283,8 @@ func several(name, want string, schema wire.Value) bool {
 	return schema.Get("type").Is("array") && schema.Path("items.properties").Len() == 0 && letters(name) == plural+"s"
 }
 
-// shaped gives a command the form of an argument list where one is wanted, and
-// wraps a text into a list of texts.
+// shaped fits an argument to its schema. For an array, a command becomes a bash
+// argument list and another text a list of one. A status takes the schema's word.
 func shaped(m member, name string, schema wire.Value) any {
 	text, ok := m.value.(string)
 	if m.key == "status" && ok {
@@ -294,8 +299,8 @@ func shaped(m member, name string, schema wire.Value) any {
 	return m.value
 }
 
-// worded is the status of a step in a tool's own words, which mean the same in the same order:
-// pending, in progress, completed.
+// worded returns the status of a step in a tool's own words. The tool lists them
+// in the order pending, in progress, completed.
 func worded(status string, enum wire.Value) string {
 	ours := []string{"pending", "in_progress", "completed"}
 	words := lists.Collect(enum.Items(), wire.Value.Str)
@@ -311,7 +316,8 @@ func worded(status string, enum wire.Value) string {
 	return words[at]
 }
 
-// verb is the value of a property that says what an editor tool is to do.
+// verb returns the value for a property that tells an editor tool what to do, nil
+// for other properties.
 func verb(neutral string, schema wire.Value) any {
 	want := map[string]string{"write_file": "create", "edit_file": "str_replace", "read_file": "view"}[neutral]
 	for v := range schema.Get("enum").Items() {
@@ -322,29 +328,32 @@ func verb(neutral string, schema wire.Value) any {
 	return nil
 }
 
-// Asked is what a model request in a transcript shows of the agent that made it.
+// Asked is what a model request in a transcript reveals of the agent that made
+// it.
 type Asked struct {
 	Wire string
 	// Run is the NAME of a base URL that ends with /run/NAME; "" if it has none.
 	Run string
 	// Offered are the names of the tools, sorted.
 	Offered []string
-	// Partial says that the request goes on from an answer that the server keeps.
+	// Partial says that the request continues an answer that the server keeps.
 	Partial bool
 	req     *request
 }
 
 // Part is a part of the conversation in a request.
 type Part struct {
-	// Who said it: user, model, or result for what came of a tool call.
+	// Who said it: user, model, or result for the result of a tool call.
 	Who, Text string
-	// Calls says that it is the call of the tool Name, and Text its arguments. Call is the id of
-	// that, or of the call whose result it is; "" if the request names none.
+	// Calls says that the part is a call of the tool Name, with Text as its
+	// arguments. Call is the id of that call, or of the call that a result
+	// belongs to; "" if the request names none.
 	Calls      bool
 	Call, Name string
 }
 
-// Conversation returns the parts of the conversation in order; instructions are none of them.
+// Conversation returns the parts of the conversation in order, without the
+// instructions.
 func (a Asked) Conversation() []Part {
 	var all []Part
 	for _, it := range a.req.items {
@@ -354,11 +363,12 @@ func (a Asked) Conversation() []Part {
 	return all
 }
 
-// System returns the instructions of the request, at the level of the system or the developer.
+// System returns the instructions of the request, of the system or the developer
+// role.
 func (a Asked) System() string { return a.req.systemText() }
 
-// ReadAsked reads an entry of kind transcript.ModelRequest. ok is false if it asked for no
-// answer of a model, or cannot be read.
+// ReadAsked reads an entry of kind transcript.ModelRequest. ok is false if the
+// entry cannot be read or did not ask for a model's answer.
 func ReadAsked(e transcript.Entry) (a Asked, ok bool) {
 	req, _, ok := readRequest(e.JSON())
 	if !ok {
@@ -369,8 +379,8 @@ func ReadAsked(e transcript.Entry) (a Asked, ok bool) {
 	return a, true
 }
 
-// Tool returns the tool on offer that is the neutral one with these arguments, in the form
-// of a profile; ok is false if none is.
+// Tool returns the offered tool for a neutral tool with these arguments, in the
+// form of a profile. ok is false if there is none.
 func (a Asked) Tool(neutral string, arguments []string) (t Tool, ok bool) {
 	var call object = lists.Map(arguments, func(name string) member { return member{name, "$" + name} })
 	if neutral == planTool {
@@ -397,7 +407,7 @@ func (a Asked) Tool(neutral string, arguments []string) (t Tool, ok bool) {
 	return t, true
 }
 
-// plainValue is a value without the order of its members.
+// plainValue returns a value without the order of its members.
 func plainValue(v any) any {
 	switch v := v.(type) {
 	case object:
@@ -416,8 +426,9 @@ func plainValue(v any) any {
 	return v
 }
 
-// MCPTool returns how the agent calls the tool of an MCP server, with $server and $tool in
-// the place of their names; "" if it offers none.
+// MCPTool returns the name under which the agent offers a tool of an MCP server,
+// with $server and $tool instead of their names; "" if the agent does not offer
+// it.
 func (a Asked) MCPTool(server, tool string) string {
 	for _, name := range a.Offered {
 		at := strings.LastIndex(name, tool)

@@ -12,7 +12,8 @@ import (
 	"github.com/acp-test/acp-test/internal/printable"
 )
 
-// match is what a request is: its lane and its key.
+// match is the result of matching a request: its lane, its place in the script
+// and its reply.
 type match struct {
 	lane   string
 	prompt *Prompt // nil if the request holds no known prompt
@@ -24,7 +25,8 @@ type match struct {
 	near   string // the reply that came closest, and what it wanted
 }
 
-// key tells the same question apart from others, whenever it is asked.
+// key returns a name for the question that a request asks. It is the same
+// whenever the question is asked.
 func (p match) key(run string) string {
 	k := "p" + strconv.Itoa(p.index) + "s" + strconv.Itoa(p.step)
 	if p.lane != LaneMain {
@@ -36,7 +38,8 @@ func (p match) key(run string) string {
 	return k
 }
 
-// find decides from the content of a request which reply it gets.
+// find returns which reply a request gets. It decides by the content of the
+// request.
 func (s *Server) find(r *request) match {
 	m := match{lane: LaneMain, step: 1}
 	prompts := s.known()
@@ -59,7 +62,7 @@ func (s *Server) find(r *request) match {
 	return m
 }
 
-// lane finds out whether the request is not the conversation.
+// lane reports whether a side lane answers the request, and sets that lane in m.
 func (s *Server) lane(m *match, f *facts, registered bool) bool {
 	off := map[string]bool{}
 	own := map[string]*Lane{}
@@ -95,9 +98,9 @@ func (s *Server) lane(m *match, f *facts, registered bool) bool {
 	return true
 }
 
-// aside decides about a request without tools. An agent whose tools are known
-// offers them in the conversation. Of an agent never seen before that cannot
-// be said: there, only a request that reads like a side job is one.
+// aside reports whether a request without tools is a side job. An agent whose
+// tools are known offers them in its conversation. For an unknown agent, the
+// request must also read like a side job.
 func (s *Server) aside(m *match, f *facts) bool {
 	if s.cfg.Tools != nil || m.prompt == nil {
 		return true
@@ -113,7 +116,7 @@ func sideJob(text string) bool {
 		func(word string) bool { return strings.Contains(text, word) })
 }
 
-// turn finds the reply of the conversation.
+// turn finds the reply to a request of the conversation.
 func (s *Server) turn(m *match, f *facts) {
 	turns := s.cfg.Script.Turns
 	if s.cfg.Improvise != nil {
@@ -156,7 +159,8 @@ func (s *Server) turn(m *match, f *facts) {
 	}
 }
 
-// choose returns the reply, or its first alternative, whose guard holds.
+// choose returns the reply, or its first alternative, whose guard holds; nil if
+// none does.
 func choose(r *Reply, f *facts) *Reply {
 	if !f.holds(r.When) {
 		return nil
@@ -172,7 +176,7 @@ func choose(r *Reply, f *facts) *Reply {
 	return nil
 }
 
-// near says which guard came closest to holding, and on what it failed.
+// near describes the guard that came closest to holding and its failed condition.
 func (s *Server) near(r *Reply, f *facts) string {
 	best, ratio := "", -1.0
 	var look func(*Reply)
@@ -199,7 +203,7 @@ func (s *Server) near(r *Reply, f *facts) string {
 	return best
 }
 
-// nearestPrompt names the registered prompt that shares most words with what
+// nearestPrompt names the registered prompt that shares the most words with what
 // the user said.
 func (s *Server) nearestPrompt(f *facts) string {
 	said := lists.Set(strings.Fields(f.text("user")))
@@ -214,8 +218,9 @@ func (s *Server) nearestPrompt(f *facts) string {
 	return best
 }
 
-// findPrompt returns the prompt whose text occurs last in what the user said,
-// and the item it occurs in. Agents wrap, prefix and append to the text.
+// findPrompt returns the prompt whose text occurs last in what the user said, and
+// the index of the item with that text. Agents wrap, prefix and append to
+// prompts.
 func findPrompt(prompts []Prompt, r *request) (*Prompt, int) {
 	for i := len(r.items) - 1; i >= 0; i-- {
 		if r.items[i].role != roleUser {
@@ -235,8 +240,8 @@ func findPrompt(prompts []Prompt, r *request) (*Prompt, int) {
 	return nil, -1
 }
 
-// lastIn returns the prompt whose text ends last in s, the longest if several
-// end there.
+// lastIn returns the prompt whose text ends last in s; if several end there, the
+// longest.
 func lastIn(prompts []Prompt, s string) *Prompt {
 	var best *Prompt
 	end, length := 0, 0
@@ -262,11 +267,13 @@ func clip(s string, n int) string {
 	return string([]rune(s)[:n]) + "…"
 }
 
-// squeeze makes texts comparable that differ in white space only.
+// squeeze returns s with each run of white space as one space, so that texts can
+// be compared.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// nth tells prompts of equal text apart: in a session by how often the text was said,
-// and of several sessions it is the one that was prompted last.
+// nth returns which of the prompts with p's text is meant: in a session the one
+// for the number of times the user said the text, across sessions the one that
+// was prompted last.
 func nth(prompts []Prompt, p *Prompt, items []item) *Prompt {
 	said := 0
 	for _, it := range items {
@@ -326,8 +333,8 @@ func (c Condition) match(s string) bool {
 	return strings.TrimSpace(s) == strings.TrimSpace(c.Value)
 }
 
-// text returns a field. user is what the user said last, all of it; prompt is
-// the editor's text alone.
+// text returns the value of a field. user is all that the user said last; prompt
+// is only the editor's text.
 func (f *facts) text(field string) string {
 	r := f.r
 	switch field {

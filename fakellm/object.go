@@ -23,11 +23,12 @@ func (o object) get(key string) (any, bool) {
 	return m.value, ok
 }
 
-// appendJSON writes a value of an object, or anything encoding/json takes.
+// appendJSON appends the JSON of v: a value of an object, or anything
+// encoding/json takes.
 func appendJSON(b []byte, v any) []byte { return appendValue(b, v, ",", ":") }
 
-// appendFlow writes a value in flow style, which YAML shares with JSON but for the
-// space behind a colon.
+// appendFlow appends v in YAML's flow style, which is JSON with a space after
+// each colon.
 func appendFlow(b []byte, v any) []byte { return appendValue(b, v, ", ", ": ") }
 
 func appendValue(b []byte, v any, comma, colon string) []byte {
@@ -75,8 +76,8 @@ func appendValue(b []byte, v any, comma, colon string) []byte {
 	return append(b, raw...)
 }
 
-// template appends a JSON text in which each ? stands for a value: for its JSON, or
-// for what a function appends.
+// template appends a JSON text. Each ? in it is replaced by the JSON of a value,
+// or by what a function value appends.
 func template(b []byte, text string, values ...any) []byte {
 	for _, v := range values {
 		before, after, _ := strings.Cut(text, "?")
@@ -91,7 +92,7 @@ func template(b []byte, text string, values ...any) []byte {
 	return append(b, text...)
 }
 
-// textOr is a text, or null if it is empty.
+// textOr returns a text, or null if it is empty.
 func textOr(s string) any {
 	if s == "" {
 		return nil

@@ -23,7 +23,7 @@ func (openai) key(h http.Header, _ string) (string, bool) {
 	return keyIn(h, "Api-Key")
 }
 
-// formatWanted reads response_format, or text.format of Responses.
+// formatWanted reads response_format or, in Responses, text.format.
 func formatWanted(r *request, v wire.Value) {
 	switch {
 	case v.Get("type").Is("json_object"):
@@ -36,8 +36,8 @@ func formatWanted(r *request, v wire.Value) {
 	}
 }
 
-// forcedTool recognises structured output by way of a tool: the only tool
-// there is must be called.
+// forcedTool recognises structured output that is requested through a tool: the
+// request has one tool and forces its call.
 func forcedTool(r *request, name string) {
 	if name == "" || len(r.tools) != 1 || r.tools[0].name != name || r.wantJSON {
 		return

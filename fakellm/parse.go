@@ -13,16 +13,16 @@ import (
 	"github.com/acp-test/acp-test/mistake"
 )
 
-// ParseScript reads a script in YAML. name stands in messages. expand, if not
-// nil, is applied to texts, arguments and prompts (not to names and regular
-// expressions) and puts the values of variables in. Every error is a
-// *mistake.Mistake.
+// ParseScript reads a script in YAML. name is the file name for messages. expand,
+// if not nil, replaces variables in texts, arguments and prompts (not in names
+// and regular expressions). Every error is a *mistake.Mistake.
 func ParseScript(name string, src []byte, expand func(string) (string, error)) (*Script, error) {
 	s, _, err := parse(name, src, expand)
 	return s, err
 }
 
-// ParseDocument reads a script as ParseScript does, as it is written.
+// ParseDocument reads a script as ParseScript does, but returns its syntax tree,
+// with variables unexpanded.
 func ParseDocument(name string, src []byte) (*Document, error) {
 	_, d, err := parse(name, src, nil)
 	return d, err
@@ -40,8 +40,8 @@ func parse(name string, src []byte, expand func(string) (string, error)) (s *Scr
 	return s, d, nil
 }
 
-// ParseLanes reads the lanes of a profile: the mapping that stands under
-// `lanes:` in a script. Nil has none.
+// ParseLanes reads the lanes of a profile: the mapping under `lanes:` in a
+// script. For nil it returns none.
 func ParseLanes(n *yamlfile.Node) (lanes []Lane, err error) {
 	if n == nil {
 		return nil, nil
@@ -121,9 +121,9 @@ func (p *scriptParser) turnOf(n *yamlfile.Node) (Turn, TurnNode) {
 	return t, d
 }
 
-// joinFaults puts a reply of nothing but faults that end before the reply that
-// follows it: both answer the same request, the one before the retry and the
-// one after.
+// joinFaults merges a reply that has only faults of limited number with the reply
+// after it. Both answer the same request: the faults come first, the other reply
+// after the retry.
 func joinFaults(in []Reply) []Reply {
 	var out []Reply
 	for i := len(in) - 1; i >= 0; i-- {
@@ -142,7 +142,7 @@ func joinFaults(in []Reply) []Reply {
 	return out
 }
 
-// reply reads one reply, and into node how it is written.
+// reply reads one reply, and its syntax tree into node.
 func (p *scriptParser) reply(n *yamlfile.Node, node *ReplyNode) Reply {
 	r := Reply{Line: n.Line}
 	switch n.Kind {
@@ -240,17 +240,17 @@ func (p *scriptParser) guard(n *yamlfile.Node, _ string) Guard {
 	return g
 }
 
-// optional reads a member that may be missing.
+// optional reads a member into *into if it is there.
 func optional[T any](n *yamlfile.Node, key string, into *T, read func(n *yamlfile.Node, what string) T) {
 	if f := n.Field(key); f != nil {
 		*into = read(f, key)
 	}
 }
 
-// fromOne reads a whole number of at least one.
+// fromOne reads an integer of at least 1.
 func fromOne(n *yamlfile.Node, what string) int { return n.Int(what, 1) }
 
-// word is a scalar taken as it is written.
+// word reads a scalar exactly as it is written.
 func (p *scriptParser) word(n *yamlfile.Node, what string) string {
 	if n.Kind != yamlfile.Scalar || n.Text == "" {
 		n.Fail("", "%s must be a text, not %s", what, n.What())
@@ -258,7 +258,7 @@ func (p *scriptParser) word(n *yamlfile.Node, what string) string {
 	return n.Text
 }
 
-// text is a scalar in which variables are replaced.
+// text reads a scalar and replaces its variables.
 func (p *scriptParser) text(n *yamlfile.Node, what string) string {
 	if n.Kind == yamlfile.Null {
 		return ""
@@ -280,7 +280,7 @@ func (p *scriptParser) expanded(n *yamlfile.Node, s string) string {
 	return out
 }
 
-// seconds is a duration in Go's form, or a number of seconds.
+// seconds reads a duration in Go's form, or a number of seconds.
 func seconds(n *yamlfile.Node, what string) time.Duration {
 	if n.Kind == yamlfile.Scalar {
 		d, ok := durationText(n.Text)
@@ -303,7 +303,7 @@ func durationText(s string) (time.Duration, bool) {
 	return d, err == nil
 }
 
-// DecodeYAML reads a duration, or two of them as "10ms..50ms".
+// DecodeYAML reads a duration, or a range such as "10ms..50ms".
 func (s *Span) DecodeYAML(n *yamlfile.Node, what string) {
 	low, high, ok := strings.Cut(n.Text, "..")
 	if !ok || n.Kind != yamlfile.Scalar {
@@ -319,7 +319,7 @@ func (s *Span) DecodeYAML(n *yamlfile.Node, what string) {
 	*s = Span{a, b}
 }
 
-// jsonValue is any YAML value as JSON, with variables replaced in texts.
+// jsonValue returns any YAML value as JSON, with variables replaced in texts.
 func (p *scriptParser) jsonValue(n *yamlfile.Node) any {
 	switch n.Kind {
 	case yamlfile.Map:

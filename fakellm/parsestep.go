@@ -10,7 +10,7 @@ import (
 	"github.com/acp-test/acp-test/mistake"
 )
 
-// stepOption is a kind of step, with the keys it takes next to its own.
+// stepOption is a kind of step, with the further keys that it takes.
 type stepOption struct {
 	key     string
 	options []string
@@ -36,7 +36,7 @@ func stepKeys() []string {
 	return lists.Map(stepOptions, func(o stepOption) string { return o.key })
 }
 
-// kindOf returns what kind of step a mapping is, with its options in it checked.
+// kindOf returns the kind of a step and checks the step's options.
 func kindOf(n *yamlfile.Node) string {
 	if n.Kind != yamlfile.Map || len(n.Fields) == 0 {
 		n.Fail("steps: "+strings.Join(stepKeys(), ", "), "a step must be a mapping such as \"text: Hello\", not %s", n.What())
@@ -58,7 +58,7 @@ func kindOf(n *yamlfile.Node) string {
 	return kind
 }
 
-// step reads one step into the reply, and returns how it is written.
+// step reads one step into the reply, and returns its syntax tree.
 func (p *scriptParser) step(r *Reply, n *yamlfile.Node) StepNode {
 	kind := kindOf(n)
 	v := n.Field(kind)
@@ -125,7 +125,7 @@ func (p *scriptParser) gate(n *yamlfile.Node, _ string) string {
 	return name
 }
 
-// chunks reads a text and how it is cut: `text: [a, b]`, or `text: ab` with
+// chunks reads a text and how it is split: `text: [a, b]`, or `text: ab` with
 // `chunks: 2` or `chunks: [a, b]`.
 func (p *scriptParser) chunks(n, v *yamlfile.Node, what string) []string {
 	repeat := 1
@@ -155,15 +155,16 @@ func (p *scriptParser) chunks(n, v *yamlfile.Node, what string) []string {
 	return cut(whole, c.Int("chunks", 1))
 }
 
-// maxText bounds one text, so that a mistake in repeat shows at once.
+// maxText is the maximum size of one text, so that a mistake in repeat shows at
+// once.
 const maxText = 256 << 20
 
 func (p *scriptParser) pieces(n *yamlfile.Node, what string) []string {
 	return lists.Map(n.List(what), func(item *yamlfile.Node) string { return p.text(item, "a piece of "+what) })
 }
 
-// cut splits s into n pieces of nearly the same number of characters, fewer if
-// s has fewer characters.
+// cut splits s into n pieces of nearly equal length; into fewer if s has fewer
+// than n characters.
 func cut(s string, n int) []string {
 	if n <= 1 {
 		return []string{s}
@@ -217,7 +218,8 @@ func (p *scriptParser) toolStep(s *Step, n, v *yamlfile.Node) {
 var faultKeys = []string{"status", "type", "message", "retry_after", "headers", "times", "after_chunks", "disconnect",
 	"hang", "malformed", "truncate", "content_type", "body", "slow", "comment"}
 
-// ending are the keys of a fault that end the answer, of which it has one.
+// ending lists the keys of a fault that end the answer. A fault may have only one
+// of them.
 var ending = []string{"status", "disconnect", "hang", "truncate"}
 
 func (p *scriptParser) fault(n *yamlfile.Node) *Fail {
@@ -290,7 +292,8 @@ func (p *scriptParser) faultKey(f *Fail, m yamlfile.Field) {
 	}
 }
 
-// trueOr reads a member that is true, which stands for a word, or one of some words.
+// trueOr reads a member that is one of words, or true, which means the word
+// stands.
 func (p *scriptParser) trueOr(m yamlfile.Field, stands string, words ...string) string {
 	if b, ok := m.Value.(bool); ok && b {
 		return stands

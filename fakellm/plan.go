@@ -19,8 +19,9 @@ type block struct {
 	kind  StepKind
 	index int // among all blocks, from 0
 	tool  int // among the tool calls, from 0
-	// message is the index of the block with which its message began, and part its place there:
-	// a text may be a part of the message of the text before it.
+	// message is the index of the block that began the message of this block, and
+	// part the place of this block in it: a text may be a part of the message of
+	// the text before it.
 	message, part int
 	id            string // of the tool call, without the prefix of an API
 	call          call
@@ -30,7 +31,7 @@ type block struct {
 
 func (b block) isTool() bool { return b.kind == StepTool }
 
-// answer is a reply in neutral form, ready to be sent in any wire format.
+// answer is a reply in neutral form, which any wire format can send.
 type answer struct {
 	id     string // unique for the key, without the prefix of an API
 	model  string
@@ -42,7 +43,7 @@ type answer struct {
 	said   []spokenChunk // memory for those that have no entry yet
 }
 
-// calls are the tool calls of the answer as parts of a conversation.
+// calls returns the tool calls of the answer as parts of a conversation.
 func (a *answer) calls() (calls []item) {
 	return lists.Map(lists.Where(a.blocks, func(b block) bool { return b.kind == StepTool }), func(b block) item {
 		return item{role: roleModel, text: b.text, calls: true, call: "call_" + b.id}
@@ -84,8 +85,8 @@ type planner struct {
 	seeded uint64
 }
 
-// plan makes the answer for a request at its place, and returns the steps it is made
-// of. It counts the faults that apply to it.
+// plan returns the answer to a request and the steps it is made of. It counts the
+// faults that apply to the request.
 func (s *Server) plan(r *request, m match) (*answer, []Step) {
 	key := m.key(r.run)
 	a, ok := s.answers.Get().(*answer)
@@ -127,7 +128,7 @@ func (s *Server) plan(r *request, m match) (*answer, []Step) {
 
 func (p *planner) do(o op) { p.a.ops = append(p.a.ops, o) }
 
-// ready plans the first byte, after what stands before it.
+// ready plans the first byte, after the steps that come before it.
 func (p *planner) ready() {
 	if p.open {
 		return
@@ -146,8 +147,8 @@ func (p *planner) close() {
 	}
 }
 
-// enter makes the block of that kind the open one. Texts on both sides of a
-// gate are one block, each tool call is its own.
+// enter returns the open block of a kind, or opens one. Texts on both sides of a
+// gate share a block; each tool call has its own.
 func (p *planner) enter(kind StepKind) *block {
 	p.ready()
 	if p.in >= 0 && kind != StepTool && p.a.blocks[p.in].kind == kind {
@@ -224,7 +225,7 @@ func (p *planner) textStep(st *Step) {
 	}
 }
 
-// lateStep plans a text as a block of its own without pieces.
+// lateStep plans a text as a separate block without pieces.
 func (p *planner) lateStep(st *Step) {
 	p.close()
 	b := p.enter(st.Kind)
@@ -233,7 +234,7 @@ func (p *planner) lateStep(st *Step) {
 	p.close()
 }
 
-// late is what the late texts say.
+// late returns the joined late texts.
 func (a *answer) late() (text string) {
 	for _, bl := range a.blocks {
 		if bl.late {
@@ -287,7 +288,7 @@ func (p *planner) toolStep(st *Step) {
 	}
 }
 
-// placeFaults moves each fault behind the chunks it lets pass, at most to the
+// placeFaults moves each fault after the chunks that it lets pass, at most to the
 // end of the content.
 func placeFaults(ops []op) []op {
 	for i := 0; i < len(ops); i++ {
@@ -312,8 +313,8 @@ func placeFaults(ops []op) []op {
 	return ops
 }
 
-// pick takes the value of a span that belongs to the seed, the key and the
-// place in the reply.
+// pick returns a value within a span. It depends only on the seed, the key and
+// the place in the reply.
 func (p *planner) pick(s Span) time.Duration {
 	if s.Max <= s.Min {
 		return s.Min
@@ -330,8 +331,9 @@ func (p *planner) pick(s Span) time.Duration {
 	return s.Min + time.Duration(x%uint64(s.Max-s.Min+1))
 }
 
-// answerID is unique for the key. Where no prompts are known, conversations
-// of several clients share keys; there the conversation is part of the id.
+// answerID returns an id that is unique for the key. Without known prompts,
+// conversations of several clients share keys, so the id also depends on the
+// conversation.
 func (s *Server) answerID(r *request, key string) string {
 	if len(s.known()) > 0 {
 		return key

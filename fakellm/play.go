@@ -19,8 +19,8 @@ type player struct {
 	*exchange
 	a   *answer
 	enc encoder
-	// next is what befalls the next bytes: "" nothing, "disconnect" or
-	// "truncate" in their middle.
+	// next is the fault in the middle of the next bytes: "disconnect" or
+	// "truncate"; "" is none.
 	next        string
 	contentType string
 	malformed   string // for a body that is not streamed
@@ -133,7 +133,7 @@ func (p *player) whole(o *op) error {
 	return nil
 }
 
-// chunk counts a chunk, which is told of before it leaves.
+// chunk counts a chunk and keeps it for told, which logs it before it leaves.
 func (p *player) chunk(kind StepKind, s string) {
 	p.chunks++
 	if p.s.cfg.Transcript != nil {
@@ -141,7 +141,7 @@ func (p *player) chunk(kind StepKind, s string) {
 	}
 }
 
-// late notes a text that comes in no chunk as if it were one.
+// late logs a text that comes in no chunk as if it were a chunk.
 func (p *player) late(bl *block) {
 	if bl.late {
 		p.chunk(bl.kind, bl.text)
@@ -163,7 +163,7 @@ func (p *player) gate(name string) error {
 	return err
 }
 
-// end carries out what was to befall the bytes just cut.
+// end carries out the fault for the bytes just cut.
 func (p *player) end() error {
 	p.done(p.out.status, p.next)
 	if err := p.out.flush(); err != nil {
@@ -293,15 +293,15 @@ func (f *Fail) describe() string {
 	return "content type " + f.ContentType
 }
 
-// spokenChunk is a chunk of an answer: of what kind of step it is, and what it says.
+// spokenChunk is a chunk of an answer: the kind of its step and its text.
 type spokenChunk struct {
 	kind StepKind
 	text string
 }
 
-// told appends the entries of the chunks that are about to leave: one for those of one
-// kind, which leave in one write. A reply of many chunks would else be slowed down by
-// its transcript. They are written by hand, for the same reason.
+// told appends the entries of the chunks that are about to leave: one entry for
+// chunks of one kind that leave in one write. One entry for each chunk would slow
+// down long replies; so would encoding/json, which it does not use.
 func (x *exchange) told() {
 	for from := 0; from < len(x.said); {
 		kind, to := x.said[from].kind, from+1
@@ -325,7 +325,8 @@ func (x *exchange) told() {
 	x.said = x.said[:0]
 }
 
-// appendTexts appends what one chunk says as a string, and what several say as a list.
+// appendTexts appends the text of one chunk as a string, the texts of several as
+// a list.
 func appendTexts(b []byte, chunks []spokenChunk) []byte {
 	if len(chunks) == 1 {
 		return wire.AppendString(b, chunks[0].text)
@@ -340,7 +341,7 @@ func appendTexts(b []byte, chunks []spokenChunk) []byte {
 	return append(b, ']')
 }
 
-// ChunkTexts are the texts of the chunks that a ModelChunk entry tells of.
+// ChunkTexts yields the texts of the chunks in a ModelChunk entry.
 func ChunkTexts(details wire.Value) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		data := details.Get("data")
@@ -356,7 +357,7 @@ func ChunkTexts(details wire.Value) iter.Seq[string] {
 	}
 }
 
-// ChunkText is what the chunks of a ModelChunk entry say, joined.
+// ChunkText returns the joined texts of the chunks in a ModelChunk entry.
 func ChunkText(details wire.Value) string {
 	return strings.Join(slices.Collect(ChunkTexts(details)), "")
 }

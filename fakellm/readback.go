@@ -6,7 +6,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// said is an answer of a real provider, read back into steps.
+// said is an answer of a real provider, converted back into steps.
 type said struct {
 	steps []Step
 	tools map[string]int // the step of each tool call, by what the API calls it
@@ -18,16 +18,17 @@ type said struct {
 	pieces []piece
 }
 
-// spoken are the kinds of steps of which a piece may be, by their names in a transcript.
+// spoken are the kinds of steps that come in pieces, by their names in a
+// transcript.
 var spoken = [...]string{StepText: "text", StepThinking: "thinking", StepRefusal: "refusal", StepTool: "tool"}
 
-// piece is what one chunk of a stream said.
+// piece is the text of one chunk, with its step.
 type piece struct {
 	step int
 	text string
 }
 
-// say appends a piece of a text; empty ones say nothing.
+// say appends a piece of a text; it ignores an empty one.
 func (h *said) say(kind StepKind, piece string) {
 	if piece == "" {
 		return
@@ -59,7 +60,7 @@ func (h *said) args(key, piece string) {
 
 func (h *said) end(s Stop) { h.stop, h.ended = s, true }
 
-// reader reads a body while it comes, streamed or not.
+// reader reads a body while it arrives, streamed or not.
 type reader struct {
 	format format
 	body   bytes.Buffer
@@ -97,7 +98,7 @@ func (r *reader) event(line []byte) {
 	}
 }
 
-// finish is what was said, once the body has ended.
+// finish returns the answer once the body has ended.
 func (r *reader) finish() *said {
 	v, err := wire.Parse(r.body.Bytes())
 	switch {
@@ -120,7 +121,7 @@ func number64(v wire.Value, to *int) bool {
 	return ok
 }
 
-// spent reads the members of a usage that are there.
+// spent reads those members of a usage that are there.
 func (h *said) spent(u wire.Value, input, output, cached, reasoning string) {
 	if u.Kind() != wire.Object {
 		return

@@ -21,10 +21,11 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// RecordConfig says what is recorded.
+// RecordConfig configures a Recorder.
 type RecordConfig struct {
-	// Upstream is the provider's base URL, http or https, without the path of
-	// an endpoint; Upstreams has one for each wire format that goes elsewhere.
+	// Upstream is the provider's base URL, http or https, without the path of an
+	// endpoint. Upstreams has the base URLs of wire formats that go to another
+	// provider.
 	Upstream  string
 	Upstreams map[string]string
 	// Transcript gets an entry for each request and answer, without secrets.
@@ -35,8 +36,8 @@ type RecordConfig struct {
 	Transport http.RoundTripper
 }
 
-// Recorder passes requests on to a provider and keeps what it answered, as a
-// script that says the same again, chunk for chunk.
+// Recorder forwards requests to a provider and keeps its answers as a script that
+// repeats them chunk for chunk.
 type Recorder struct {
 	listening
 	cfg     RecordConfig
@@ -49,7 +50,7 @@ type Recorder struct {
 	secrets []string
 }
 
-// take is one request and what was answered.
+// take is one request and its answer.
 type take struct {
 	n        int
 	format   format
@@ -60,12 +61,12 @@ type take struct {
 	hasTools bool
 	wantJSON bool
 	answer   []StepNode // without secrets
-	// failed says that the answer is an error, after which an agent may try again;
-	// broken that it was begun and not ended.
+	// failed says that the answer is an error, after which an agent may try
+	// again; broken says that the answer began but did not end.
 	failed, broken bool
 }
 
-// newTake tells what a request asks for.
+// newTake returns a take for a request.
 func newTake(n int, req *request, f format) *take {
 	t := &take{n: n, format: f, hasTools: len(req.tools) > 0, wantJSON: req.wantJSON, step: 1}
 	var from int
@@ -171,8 +172,8 @@ func (r *Recorder) serve(w http.ResponseWriter, hr *http.Request) {
 	proxy.ServeHTTP(w, hr)
 }
 
-// withoutVersion drops the version at the end of a base URL that the path
-// begins with too, so that both https://host and https://host/v1 work.
+// withoutVersion drops the version at the end of a base URL if the path begins
+// with it, so that both https://host and https://host/v1 work.
 func withoutVersion(u *url.URL, path string) *url.URL {
 	base := strings.TrimRight(u.Path, "/")
 	first := "/" + strings.SplitN(strings.TrimPrefix(path, "/"), "/", 2)[0]
@@ -184,7 +185,7 @@ func withoutVersion(u *url.URL, path string) *url.URL {
 	return &out
 }
 
-// tap reads along until the end, or until the body is closed early.
+// tap reads a body while it passes, until its end or an early close.
 type tap struct {
 	io.ReadCloser
 	more func([]byte)
@@ -206,8 +207,9 @@ func (t *tap) Close() error {
 	return t.ReadCloser.Close()
 }
 
-// more reads along, and notes each piece: a replay knows by them what came before what the
-// editor did, and, where a crash has cut the recording off, what was said.
+// more reads the next bytes of an answer and logs each piece. A replay needs the
+// pieces to know what came before an act of the editor, and what was said before
+// a crash cut off the recording.
 func (r *Recorder) more(t *take, seen *reader, b []byte) {
 	before := len(seen.said.pieces)
 	seen.write(b)
@@ -258,7 +260,7 @@ func (r *Recorder) end(t *take, req *request, res *http.Response, seen *reader, 
 		{"bytes", len(body)}})
 }
 
-// responseID finds the id of the response in a body or in its first event.
+// responseID returns the id of the response in a body or in its first event.
 func responseID(body []byte) string {
 	_, rest, _ := bytes.Cut(body, []byte(`"id":"resp_`))
 	if id, _, whole := bytes.Cut(rest, []byte(`"`)); whole {
@@ -275,7 +277,7 @@ func (r *Recorder) event(k transcript.Kind, o object) {
 	r.cfg.Transcript.Append(transcript.Entry{Source: transcript.Model, Kind: k, Raw: []byte(r.redact(string(raw)))})
 }
 
-// remember notes the secrets a request carries, to find them in texts.
+// remember keeps the secrets of a request, to find them in texts.
 func (r *Recorder) remember(hr *http.Request) {
 	var found []string
 	for name, values := range hr.Header {
@@ -305,7 +307,7 @@ func (r *Recorder) remember(hr *http.Request) {
 	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
 }
 
-// known finds the secrets that requests carried so far.
+// known returns a finder of the secrets that requests have carried so far.
 func (r *Recorder) known() *secret.Finder {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -318,8 +320,8 @@ func (r *Recorder) known() *secret.Finder {
 
 func (r *Recorder) redact(s string) string { return r.known().Text(s) }
 
-// redactChunks redacts a text that was cut into pieces: a secret may lie
-// across them, and then they become one.
+// redactChunks redacts a text that was split into chunks. If a secret lies across
+// chunks, they become one chunk.
 func (r *Recorder) redactChunks(chunks []string) []string {
 	whole := strings.Join(chunks, "")
 	if clean := r.redact(whole); clean != whole {

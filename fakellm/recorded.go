@@ -15,12 +15,14 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Recorded is the model's side of a transcript, made ready to be said again.
+// Recorded is the model's side of a transcript, ready for a replay.
 type Recorded struct {
-	// Script says it. Its turns are those of the prompts, in their order.
+	// Script repeats the recorded answers. It has one turn for each prompt, in
+	// order.
 	Script *Document
-	// Gates are where the model was held, and where it has to be held so that what the
-	// editor did comes at the same point of the stream.
+	// Gates are the places where the recorded model was held, and those where a
+	// replay must hold it so that the editor acts at the same point of the
+	// stream.
 	Gates []RecordedGate
 }
 
@@ -28,15 +30,15 @@ type Recorded struct {
 type RecordedGate struct {
 	Name    string
 	Session string
-	// Reached is the Seq of the entry after which the stream was held, Released that of
-	// the entry after which it went on; 0: it never did. Left is that of its end, if it
-	// was not released.
+	// Reached is the Seq of the entry after which the stream was held, Released
+	// of the entry after which it went on (0: never). Left is the Seq of the
+	// stream's end, if it ended while held.
 	Reached, Released, Left int
 
 	n int // the request
 }
 
-// Holds reports whether the stream was held when an entry was made.
+// Holds reports whether the stream was held when the entry seq was made.
 func (g RecordedGate) Holds(seq int) bool {
 	end := cmp.Or(g.Released, g.Left)
 	return g.Reached != g.Released && seq > g.Reached && (end == 0 || seq <= end)
@@ -63,8 +65,9 @@ type recordedTake struct {
 	req      *request
 }
 
-// cutOff takes what was heard for the answer of a recording that ends, as after a crash,
-// while the model was speaking; nobody knows how it would have gone on.
+// cutOff turns the chunks heard into the answer of a recording that ended while
+// the model was speaking, as after a crash. The rest of the answer is unknown, so
+// it hangs.
 func (t *recordedTake) cutOff() {
 	if t.answered || t.end != 0 || len(t.heard.pieces) != len(t.pieces) {
 		return
@@ -73,9 +76,9 @@ func (t *recordedTake) cutOff() {
 	t.answer = append(nodesOf(t.heard.steps), NewStep("fail", "{hang: true}"))
 }
 
-// ReadRecorded reads the model's side back from a transcript. Prompts are those of the
-// editor, in order; acts the Seqs of what it did. Without a model in the transcript,
-// or with one whose answers were not recorded, the result is nil.
+// ReadRecorded reads the model's side back from a transcript. prompts are the
+// editor's prompts in order; acts are the Seqs of the editor's acts. It returns
+// nil if the transcript has no model or its answers were not recorded.
 func ReadRecorded(t *transcript.Transcript, prompts []RecordedPrompt, acts []int) *Recorded {
 	r := recordedReader{prompts: prompts, acts: acts, byN: map[int]*recordedTake{}, gates: map[string]*RecordedGate{}}
 	for e := range t.All() {
@@ -141,7 +144,7 @@ func (r *recordedReader) entry(e transcript.Entry) {
 	}
 }
 
-// hear reads what a chunk said; v is its entry, or that of several.
+// hear reads the text of a chunk; v is the entry of this chunk, or of several.
 func (t *recordedTake) hear(v wire.Value, text string) {
 	step, kind := whole(v.Get("step"))-1, slices.Index(spoken[:], v.Get("says").Str())
 	if step == len(t.heard.steps) && kind >= 0 {
@@ -158,7 +161,8 @@ func whole(v wire.Value) int {
 	return int(n)
 }
 
-// readNode reads a step back from its text; one that is no step is left empty.
+// readNode reads a step back from its text. If the text is not a step, it returns
+// an empty node.
 func readNode(text string) StepNode {
 	d, err := ParseDocument("the transcript", []byte("replies:\n  - - "+strings.ReplaceAll(text, "\n", "\n      ")+"\n"))
 	if err != nil || len(d.Turns) != 1 || len(d.Turns[0].Replies) != 1 || len(d.Turns[0].Replies[0].Steps) != 1 {
@@ -167,8 +171,8 @@ func readNode(text string) StepNode {
 	return d.Turns[0].Replies[0].Steps[0]
 }
 
-// readRequest finds out again what a request asked for; ok is false if it asked for no
-// answer of a model, or cannot be read.
+// readRequest reads a request back from its entry. ok is false if the entry
+// cannot be read or did not ask for a model's answer.
 func readRequest(v wire.Value) (req *request, rt route, ok bool) {
 	where, err := url.Parse(v.Get("path").Str())
 	if err != nil {
@@ -260,8 +264,8 @@ func (r *recordedReader) result() *Recorded {
 	return out
 }
 
-// hold puts a gate into a reply wherever the editor acted in the middle of its stream,
-// unless it was held there.
+// hold inserts a gate into a reply wherever the editor acted in the middle of its
+// stream, unless the stream was held there.
 func (r *recordedReader) hold(turn *TurnNode, step int, takes []*take, here map[*take]*recordedTake) {
 	takes = slices.DeleteFunc(slices.Clone(takes), func(t *take) bool { return t.step != step+1 })
 	if len(takes) == 0 {
@@ -303,8 +307,8 @@ func (r *recordedReader) hold(turn *TurnNode, step int, takes []*take, here map[
 	}
 }
 
-// actsBetween returns the first and the last act of the editor between two entries, 0
-// if there is none. to 0 is the end.
+// actsBetween returns the first and the last act of the editor between two
+// entries, 0 if there is none. to 0 means the end of the transcript.
 func (r *recordedReader) actsBetween(from, to int) (first, last int) {
 	for _, seq := range r.acts {
 		if seq > from && (to == 0 || seq < to) {
@@ -321,7 +325,8 @@ func (r *recordedReader) heldBetween(from, to int) bool {
 	})
 }
 
-// placeAfter is the place in a reply behind so many chunks.
+// placeAfter returns the place in a reply after a number of chunks. It returns
+// false if no step boundary or text lies there.
 func placeAfter(r ReplyNode, reply, chunks int) (Place, bool) {
 	for i, s := range r.Steps {
 		switch {
@@ -345,7 +350,8 @@ func placeAfter(r ReplyNode, reply, chunks int) (Place, bool) {
 	return Place{reply, len(r.Steps), 0}, chunks == 0
 }
 
-// toolPieces is into how many pieces the arguments of a tool are cut.
+// toolPieces returns the number of pieces that the arguments of a tool are split
+// into.
 func (s StepNode) toolPieces() int {
 	root, err := yamlfile.Parse("", []byte(s.Text))
 	if err != nil {

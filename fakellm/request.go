@@ -8,7 +8,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// role says whose part of a conversation an item is.
+// role says which side a part of a conversation belongs to.
 type role uint8
 
 const (
@@ -22,8 +22,8 @@ type item struct {
 	role    role
 	message int // the index of its message, from 0
 	text    string
-	// calls says that it is the call of a tool; call is the id of that, or of the call whose
-	// result it is, "" if the request names none.
+	// calls says that the item is a tool call. call is the id of that call, or of
+	// the call that a result belongs to; "" if the request names none.
 	calls bool
 	call  string
 	name  string // of the tool that is called
@@ -34,8 +34,8 @@ type offer struct {
 	name   string
 	custom bool // takes a text, not JSON (OpenAI's custom tools)
 	schema wire.Value
-	// namespace is the beginning of name that a call gives apart (OpenAI's
-	// Responses).
+	// namespace is the beginning of name that a call carries in a separate member
+	// (OpenAI's Responses).
 	namespace string
 }
 
@@ -68,7 +68,8 @@ func (r *request) add(who role, text string) {
 	r.items = append(r.items, item{role: who, message: r.message, text: text})
 }
 
-// addCall adds the call of a tool by its name and arguments, addResult what came of one.
+// addCall adds a tool call by its name and arguments; addResult adds the result
+// of a call.
 func (r *request) addCall(id, name, args string) {
 	r.items = append(r.items, item{role: roleModel, message: r.message, text: args, calls: true, call: id, name: name})
 }
@@ -77,7 +78,7 @@ func (r *request) addResult(id, text string) {
 	r.items = append(r.items, item{role: roleResult, message: r.message, text: text, call: id})
 }
 
-// parse reads a body; path, route and query have the rest.
+// parse reads a request from its body, path, route and query.
 func (r *request) parse(raw []byte, rt route, query url.Values) *problem {
 	if err := r.doc.Parse(raw); err != nil {
 		return &problem{status: 400, message: "The body of the request is not valid JSON: " + err.Error()}
@@ -135,8 +136,8 @@ func (r *request) results() (texts []string) {
 	return texts
 }
 
-// stepsAfter counts the replies of the model from item i on. What the model
-// said without a pause is one reply, into however many items it was split.
+// stepsAfter counts the replies of the model from item i on. Adjacent items of
+// the model are one reply.
 func (r *request) stepsAfter(i int) int {
 	n, in := 0, false
 	for _, it := range r.items[i:] {
@@ -148,8 +149,9 @@ func (r *request) stepsAfter(i int) int {
 	return n
 }
 
-// turns counts the user's turns: runs of items between two replies of the
-// model that hold no tool result. last is where the newest begins.
+// turns returns the number of the user's turns, and the item where the newest
+// begins. A turn is a run of items between two replies of the model that holds no
+// tool result.
 func (r *request) turns() (n, last int) {
 	for i := 0; i < len(r.items); {
 		from, user, result := i, false, false
@@ -167,7 +169,7 @@ func (r *request) turns() (n, last int) {
 	return n, last
 }
 
-// problem is an error the server answers in the form of the API.
+// problem is an error that the server answers in the form of the API.
 type problem struct {
 	status  int
 	kind    string // "" derives it from the status

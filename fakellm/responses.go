@@ -14,7 +14,7 @@ import (
 // OpenAIResponses is the name of OpenAI's Responses API.
 const OpenAIResponses = "openai-responses"
 
-// responses is OpenAI's Responses API: how it asks.
+// responses is OpenAI's Responses API.
 type responses struct{ openai }
 
 func (responses) name() string { return OpenAIResponses }
@@ -53,7 +53,7 @@ func (responses) endpoint(path string) (route, bool) {
 	return route{task: taskGenerate}, path == "/responses"
 }
 
-// offers reads tools; those of a namespace have its name before their own.
+// offers reads tools. The names of tools in a namespace get its name as prefix.
 func (r *request) offers(tools wire.Value, prefix string) {
 	for t := range tools.Items() {
 		name := t.Get("name").Str()
@@ -102,14 +102,15 @@ func (r *request) input(it wire.Value) {
 	}
 }
 
-// chains are the responses that may be gone on from, each with all that was
-// said up to it.
+// chains keeps the responses that a request may continue, each with the whole
+// conversation up to it.
 type chains struct {
 	mu    sync.Mutex
 	items map[string][]item
 }
 
-// goOn puts what came before previous_response_id in front of the request.
+// goOn puts the conversation up to previous_response_id before the items of the
+// request.
 func (c *chains) goOn(r *request) *problem {
 	if r.previous == "" {
 		return nil
@@ -125,7 +126,7 @@ func (c *chains) goOn(r *request) *problem {
 	return nil
 }
 
-// keep remembers a response for those that go on from it, with the tool calls that it makes.
+// keep remembers a response and its tool calls for requests that continue it.
 func (c *chains) keep(r *request, id string, calls ...item) {
 	items := slices.Concat(r.items, []item{{role: roleModel}}, calls)
 	c.mu.Lock()
@@ -190,8 +191,8 @@ func (r responses) readBody(h *said, v wire.Value) {
 	r.readEnd(h, v)
 }
 
-// responsesEncoder writes answers of the Responses API. Texts and refusals are
-// parts of one message until another kind of block comes between.
+// responsesEncoder writes answers of the Responses API. Adjacent texts and
+// refusals are parts of one message.
 type responsesEncoder struct {
 	r   *request
 	a   *answer
@@ -211,7 +212,7 @@ func (e *responsesEncoder) begin(b []byte, name string) []byte {
 	return strconv.AppendInt(b, int64(e.seq-1), 10)
 }
 
-// named appends an event. rest is a template of the members that follow its number.
+// named appends an event. rest is a template of the members after its number.
 func (e *responsesEncoder) named(b []byte, name, rest string, values ...any) []byte {
 	return append(template(e.begin(b, name), rest, values...), "}\n\n"...)
 }
@@ -221,13 +222,14 @@ func (e *responsesEncoder) open(b []byte) []byte {
 	return e.state(b, "in_progress", "in_progress", nil)
 }
 
-// state appends an event that tells how the response is getting on.
+// state appends an event with the current state of the response.
 func (e *responsesEncoder) state(b []byte, event, status string, failure *problem) []byte {
 	return e.named(b, "response."+event, `,"response":?`,
 		func(b []byte) []byte { return e.response(b, status, failure) })
 }
 
-// response appends a response object. Its output is full only once it ended.
+// response appends a response object. Its output is complete only after the
+// response ended.
 func (e *responsesEncoder) response(b []byte, status string, failure *problem) []byte {
 	var reported, incomplete, usage any
 	if failure != nil {
@@ -259,7 +261,7 @@ func (e *responsesEncoder) response(b []byte, status string, failure *problem) [
 		lists.Map(output, func(bl block) any { return e.item(&bl, true) }), textOr(e.r.previous), usage)
 }
 
-// itemID is the id of an output item.
+// itemID returns the id of an output item.
 func (e *responsesEncoder) itemID(bl *block) string {
 	prefix := "msg_"
 	switch {
@@ -273,7 +275,7 @@ func (e *responsesEncoder) itemID(bl *block) string {
 	return prefix + e.a.id + "i" + strconv.Itoa(bl.message+1)
 }
 
-// item is an output item, begun or complete.
+// item renders an output item, begun or complete.
 func (e *responsesEncoder) item(bl *block, full bool) object {
 	text, status := "", "in_progress"
 	if full {
@@ -303,7 +305,7 @@ func (e *responsesEncoder) item(bl *block, full bool) object {
 		{"content", content}}
 }
 
-// contentPart is a content part, or a part of a reasoning summary.
+// contentPart renders a content part, or a part of a reasoning summary.
 func contentPart(bl *block, text string) object {
 	switch bl.kind {
 	case StepThinking:
@@ -314,7 +316,7 @@ func contentPart(bl *block, text string) object {
 	return object{{"type", "output_text"}, {"annotations", []any{}}, {"logprobs", []any{}}, {"text", text}}
 }
 
-// ref is the JSON that says which item and part an event belongs to.
+// ref renders the members that name the item and part an event belongs to.
 func (e *responsesEncoder) ref(bl *block) json.RawMessage {
 	b := template(nil, `,"item_id":?,"output_index":?`, e.itemID(bl), e.at[bl.message])
 	switch bl.kind {
@@ -352,8 +354,8 @@ func partEvent(kind StepKind) string {
 	return "response.content_part"
 }
 
-// deltaEvent returns the name of the events that carry the content, and of
-// the member that has all of it in the last.
+// deltaEvent returns the name, without its ending, of the events that carry the
+// content, and the member that holds all of it in the last event.
 func deltaEvent(bl *block) (name, whole string) {
 	switch {
 	case bl.kind == StepThinking:
@@ -375,7 +377,7 @@ func (e *responsesEncoder) piece(b []byte, bl *block, s string) []byte {
 	})
 }
 
-// logprobs is the JSON that events of a text have beside it.
+// logprobs renders the logprobs member that events of a text have.
 func logprobs(bl *block) json.RawMessage {
 	if bl.kind == StepText {
 		return json.RawMessage(`,"logprobs":[]`)
@@ -399,8 +401,8 @@ func (e *responsesEncoder) end(b []byte, bl *block) []byte {
 	return e.wrap(b, "response.output_item.done", bl, true)
 }
 
-// status is how the response ends. A refusal in words is a complete response;
-// without words it is one that was filtered.
+// status returns how the response ends. A refusal with text is a complete
+// response; a refusal without text is a filtered one.
 func (e *responsesEncoder) status() string {
 	inWords := slices.ContainsFunc(e.a.blocks, func(bl block) bool { return bl.kind == StepRefusal })
 	if e.a.stop == StopLength || e.a.stop == StopRefusal && !inWords {

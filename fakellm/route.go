@@ -8,7 +8,7 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// task is what a path asks for.
+// task is what a request to a path asks for.
 type task uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 	taskUnknown
 )
 
-// route is what can be told from method and path alone.
+// route is what the method and path of a request say.
 type route struct {
 	task   task
 	format format
@@ -28,8 +28,8 @@ type route struct {
 	run    string
 }
 
-// findRoute reads a path: an optional /run/NAME that tells the agents that
-// share a server apart, an optional API name and version, and the endpoint.
+// findRoute reads a path: an optional /run/NAME, an optional API name and
+// version, and the endpoint. Agents that share a server have different NAMEs.
 func findRoute(r *http.Request) route {
 	rt := route{task: taskUnknown}
 	path := r.URL.Path
@@ -67,8 +67,8 @@ func findRoute(r *http.Request) route {
 	return rt
 }
 
-// guessFormat says in whose form an answer is expected where the endpoint is
-// one that several APIs have.
+// guessFormat returns the wire format of the answer for an endpoint that several
+// APIs have.
 func guessFormat(r *http.Request, api, version, path string) format {
 	switch {
 	case api == "openai":
@@ -81,12 +81,12 @@ func guessFormat(r *http.Request, api, version, path string) format {
 	return chat{}
 }
 
-// exists reports whether a model is one of the script's.
+// exists reports whether the script has a model of that name.
 func (s *Server) exists(model string) bool {
 	return len(s.cfg.Script.Models) == 0 || slices.Contains(s.cfg.Script.Models, strings.TrimPrefix(model, "models/"))
 }
 
-// models returns the names a list of models shows.
+// models returns the names for a list of models.
 func (s *Server) models() []string {
 	if len(s.cfg.Script.Models) > 0 {
 		return s.cfg.Script.Models
@@ -99,7 +99,8 @@ func (s *Server) modelList(f format) []byte {
 	return appendJSON(nil, f.models(lists.Map(names, func(name string) any { return f.model(name) }), names))
 }
 
-// tokens answers a request to count tokens: one for every four bytes of text.
+// tokens answers a request to count tokens: one token for every four bytes of
+// text.
 func tokens(f format, r *request) []byte {
 	n := len(r.systemText())
 	for _, it := range r.items {

@@ -8,22 +8,23 @@ import (
 	"time"
 )
 
-// Script is what the model says. It comes from ParseScript and is not changed
-// afterwards: many servers may use one.
+// Script is what the model says. ParseScript returns it; nothing changes it
+// afterwards, so many servers may share it.
 type Script struct {
-	// Name is the file's name as it was given, for messages.
+	// Name is the file name as the caller gave it, for messages.
 	Name string
 	// Turns are the replies to each prompt, in the order of the prompts.
 	Turns []Turn
-	// Lanes answer the requests that are not the conversation.
+	// Lanes answer requests that are not part of the conversation.
 	Lanes []Lane
-	// Models are the models that exist; empty means that every name does.
+	// Models are the models that exist; empty means that every model exists.
 	Models []string
-	// APIKey is the only key the server takes; "" takes any well-formed one.
+	// APIKey is the only key the server accepts; "" accepts any well-formed key.
 	APIKey string
-	// Lenient answers also conversations that the real API would refuse.
+	// Lenient makes the server answer conversations that the real API would
+	// refuse.
 	Lenient bool
-	// Delay slows every reply that has no delay of its own.
+	// Delay slows every reply that sets no delay.
 	Delay Delay
 
 	gates []string
@@ -32,7 +33,7 @@ type Script struct {
 // Gates returns the names of all gates of the script, sorted.
 func (s *Script) Gates() []string { return append([]string(nil), s.gates...) }
 
-// Calls returns the tool calls of the script as texts, with their lines.
+// Calls yields the tool calls of the script as texts, with their lines.
 func (s *Script) Calls() iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		for _, t := range s.Turns {
@@ -53,10 +54,10 @@ func (s *Script) Calls() iter.Seq2[int, string] {
 	}
 }
 
-// Turn is what the model says after one prompt, one Reply a request.
+// Turn is what the model says after one prompt: one Reply for each request.
 type Turn struct {
-	// Prompt is text that tells this turn's prompt from others. It is only
-	// needed where nobody registers prompts, as in a server of its own.
+	// Prompt is text that tells this turn's prompt from others. A server needs it
+	// only if no caller registers prompts.
 	Prompt  string
 	Replies []Reply
 }
@@ -67,25 +68,25 @@ type Reply struct {
 	When         Guard
 	Steps        []Step
 	Alternatives []Reply
-	// Must makes it a finding when nobody asked for this reply.
+	// Must makes it a finding if no request gets this reply.
 	Must bool
-	// Line is where the reply begins in the script, from 1.
+	// Line is the line where the reply begins in the script, from 1.
 	Line int
 }
 
-// Lane recognises requests that are not the conversation, and answers them.
+// Lane recognises requests that are not part of the conversation, and answers
+// them.
 type Lane struct {
 	Name string
 	When Guard
-	// Main says that what matches is the conversation after all, so that no
-	// later lane takes it.
+	// Main says that matching requests belong to the conversation after all, so
+	// that no later lane takes them.
 	Main  bool
 	Reply Reply
 }
 
-// Names of the lanes that exist without a script. A script or a profile that
-// defines a lane of the same name replaces its reply, or turns it off with
-// Main.
+// Names of the built-in lanes. A script or a profile that defines a lane of the
+// same name replaces its reply, or turns the lane off with Main.
 const (
 	LaneMain    = "main"
 	LaneSchema  = "schema"   // wants JSON of a schema: gets the smallest that fits
@@ -103,10 +104,10 @@ type Condition struct {
 	// Field is one of user, prompt, result, system, model, wire, path, tool,
 	// body, tools, schema, stream.
 	Field string
-	// Pattern must be found in the field; nil compares with Value.
+	// Pattern must match the field; nil compares with Value.
 	Pattern *regexp.Regexp
 	Value   string
-	// Negate turns the condition round (the operator !~).
+	// Negate inverts the condition (the operator !~).
 	Negate bool
 }
 
@@ -128,29 +129,31 @@ const (
 	StepWhole // the reply comes in one event of the stream, where the format knows such
 )
 
-// Step is one line of a reply.
+// Step is one step of a reply.
 type Step struct {
 	Kind StepKind
 	// Chunks are the pieces of a text, of thinking or of raw tool arguments.
 	Chunks []string
 	// Late says that a text comes in no chunk, but whole in the last event that can hold it.
 	Late bool
-	// Part says that a text begins a part of the message of its own, in formats whose messages have parts.
+	// Part says that a text begins a new part of the message, in formats whose
+	// messages have parts.
 	Part bool
-	// Tool is the name of a neutral tool, or of the agent's own.
+	// Tool is the name of a neutral tool or of one of the agent's own tools.
 	Tool string
 	// Args are the arguments of the tool, in the order of the script.
 	Args object
 	// Raw says that Chunks are the arguments exactly as they are sent.
 	Raw bool
-	// Pieces is into how many pieces the arguments are cut; 0 means 1.
+	// Pieces is the number of pieces the arguments are split into; 0 means 1.
 	Pieces int
-	// Gate is the name of a gate; of a tool step: of the gate inside its
+	// Gate is the name of a gate. In a tool step, the gate lies inside the
 	// arguments, after GateAt characters (0: in the middle).
 	Gate   string
 	GateAt int
-	// CallID is the id of the call in Chat Completions, behind "call_": servers of many hands speak it, and
-	// some count anew in each reply. "" is one that no other call has, as all have in the other formats.
+	// CallID is the id of the call in Chat Completions, after "call_". Many kinds
+	// of servers speak that format, and some restart their ids in each reply. ""
+	// makes an id that no other call has, as in the other formats.
 	CallID string
 	Pause  Span
 	Delay  Delay
@@ -163,7 +166,7 @@ type Step struct {
 // Stop is why the model stopped.
 type Stop string
 
-// The reasons to stop. StopAuto is tool after a tool call, else end.
+// The reasons to stop. StopAuto means tool after a tool call, else end.
 const (
 	StopAuto    Stop = ""
 	StopEnd     Stop = "end"
@@ -180,8 +183,8 @@ type Usage struct {
 	Reasoning int `yaml:"reasoning"`
 }
 
-// Span is a duration, or a range of which each use takes one value that only
-// depends on the seed and the place.
+// Span is a duration or a range. From a range, each use takes one value that
+// depends only on the seed and the place.
 type Span struct{ Min, Max time.Duration }
 
 // Delay slows a reply down: TTFT before the first byte, PerChunk before each
@@ -191,27 +194,29 @@ type Delay struct {
 	PerChunk Span `yaml:"per_chunk"`
 }
 
-// Fail is a deliberate fault of the server, at its place among the steps.
+// Fail is a deliberate fault of the server. Its place is its position among the
+// steps.
 type Fail struct {
-	// Status answers with an HTTP error; once something has been sent, with
-	// the error event the API has for that.
+	// Status answers with an HTTP error or, once the answer has begun, with the
+	// API's error event.
 	Status        int
 	Type, Message string
-	// RetryAfter is sent as header (seconds, rounded up) if HasRetryAfter.
+	// RetryAfter is sent as a header (seconds, rounded up) if HasRetryAfter is
+	// set.
 	RetryAfter    time.Duration
 	HasRetryAfter bool
 	Headers       [][2]string
-	// Times is for how many requests of the same key it happens; 0: all.
+	// Times is the number of requests of the same key that get the fault; 0: all.
 	Times int
-	// AfterChunks lets that many chunks pass first.
+	// AfterChunks is the number of chunks that pass before the fault.
 	AfterChunks int
 	// Disconnect cuts the connection: "now", or "mid-chunk" inside the next
 	// event.
 	Disconnect string
-	// Hang never goes on; it ends when the client hangs up.
+	// Hang stops the answer without ending it, until the client hangs up.
 	Hang bool
-	// Malformed sends one event that is not JSON ("sse"), or is JSON of no
-	// known shape ("shape"); without streaming the body is that.
+	// Malformed sends one event that is not JSON ("sse"), or is JSON of no known
+	// shape ("shape"). Without streaming, it does so to the whole body.
 	Malformed string
 	// Truncate ends the body cleanly but too early: "body" inside the next
 	// event, "end" before the events that end a reply.
@@ -219,14 +224,15 @@ type Fail struct {
 	// ContentType replaces the header, Body the body.
 	ContentType string
 	Body        *string
-	// Comment is sent as a comment line of the stream, as servers do to keep a connection open.
+	// Comment is sent as a comment line of the stream, like those that keep a
+	// connection open.
 	Comment string
-	// Slow sends Slow.Bytes bytes, waits Slow.Every, and so on.
+	// Slow sends Slow.Bytes bytes, waits Slow.Every, and repeats.
 	Slow *Drip
 	Line int
 }
 
-// Drip is a rate.
+// Drip is a rate: Bytes for each Every.
 type Drip struct {
 	Bytes int
 	Every time.Duration

@@ -34,8 +34,8 @@ type exchange struct {
 
 var requests = sync.Pool{New: func() any { return new(request) }}
 
-// ServeHTTP answers one request. It lets a Server stand behind a listener of
-// the caller's, too.
+// ServeHTTP answers one request. With it, a caller can put a Server behind its
+// own listener.
 func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	s.mu.Lock()
 	select {
@@ -80,7 +80,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	}
 }
 
-// read reads and checks all there is before the script is asked.
+// read reads the request and checks everything that does not depend on the
+// script.
 func (x *exchange) read() *problem {
 	s, f, r := x.s, x.route.format, x.request
 	if x.route.task == taskUnknown {
@@ -112,7 +113,7 @@ func (x *exchange) read() *problem {
 	return s.chains.goOn(r)
 }
 
-// body reads the body, unpacked, up to the limit.
+// body reads and decompresses the body, up to the limit.
 func (x *exchange) body() ([]byte, *problem) {
 	limit := x.s.cfg.MaxBody
 	var in io.Reader = http.MaxBytesReader(x.out.w, x.http.Body, limit)
@@ -223,7 +224,7 @@ func (x *exchange) begin(lane string, m match, body []byte) {
 	x.event(transcript.ModelRequest, o...)
 }
 
-// oneLine is a JSON text without line breaks: an entry is one line.
+// oneLine returns a JSON text without line breaks, because an entry is one line.
 func oneLine(raw []byte) json.RawMessage {
 	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
 		return raw
@@ -260,8 +261,8 @@ func headers(h http.Header) object {
 	return o
 }
 
-// unmatched answers a request of the conversation that the script does not
-// foresee.
+// unmatched answers a request of the conversation that has no reply in the
+// script.
 func (x *exchange) unmatched(m match) {
 	x.event(transcript.ModelUnmatched, member{"why", m.why}, member{"closest", m.near}, member{"prompt", m.index},
 		member{"step", m.step}, member{"tools", len(x.request.tools)})
@@ -280,7 +281,7 @@ func (x *exchange) refuse(p *problem, more ...member) {
 	x.send(p.status, x.route.format.problem(p), "application/json", p.message, more...)
 }
 
-// reply sends a body at once.
+// reply sends a whole body.
 func (x *exchange) reply(body []byte) { x.send(http.StatusOK, body, "application/json", "") }
 
 func (x *exchange) send(status int, body []byte, contentType, why string, more ...member) {

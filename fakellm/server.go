@@ -27,36 +27,37 @@ type Prompt struct {
 	Name    string // the session's name in the scenario
 	Index   int    // among the prompts of the scenario, from 1
 	Text    string
-	// Reply is the text that answers it, if the script has no turn for it.
+	// Reply is the answer to the prompt if the script has no turn for it.
 	Reply string
 }
 
-// Config of a server. Only Script is needed, or Improvise.
+// Config of a server. It must have Script or Improvise.
 type Config struct {
 	Script *Script
-	// Improvise, if set, writes the turn of each prompt when it comes, in the place of Script's turns.
-	// text is what the user said.
+	// Improvise, if set, returns the turn for a prompt when it arrives, instead
+	// of Script's turns. text is what the user said.
 	Improvise func(text string) TurnNode
 	// Transcript gets an entry for everything that happens; nil keeps none.
 	Transcript *transcript.Transcript
-	// Wire is the only wire format that is answered; "" means all.
+	// Wire is the only wire format that the server answers; "" means all.
 	Wire string
-	// Tools maps neutral tools to the agent's; nil learns them from the tools
-	// a request offers.
+	// Tools maps neutral tools to the agent's. If nil, the server learns them
+	// from the tools that a request offers.
 	Tools map[string]Tool
 	// Lacking, if set, is called when the script calls a neutral tool that the request does not offer.
 	Lacking func()
-	// Lanes are the profile's. Those of the script are tried first.
+	// Lanes are the profile's lanes. The script's lanes are tried first.
 	Lanes []Lane
-	// Lenient answers also conversations that the real API would refuse.
+	// Lenient makes the server answer conversations that the real API would
+	// refuse.
 	Lenient bool
 	Seed    int64
-	// Prompts are the scenario's. Without any, and without Begin, the number
-	// of the user's turns in a request says which turn of the script it is.
+	// Prompts are the scenario's prompts. Without prompts and without Begin, the
+	// number of the user's turns in a request selects the turn of the script.
 	Prompts []Prompt
 	// Listen is the address; "" means any free port on 127.0.0.1.
 	Listen string
-	// MaxBody is how many bytes a request may have; 0 means 32 MiB.
+	// MaxBody is the maximum size of a request in bytes; 0 means 32 MiB.
 	MaxBody int64
 	// WriteTimeout is how long a client may leave one write unread before it
 	// is cut off; 0 means 30 s.
@@ -91,7 +92,7 @@ type faultKey struct {
 	fault *Fail
 }
 
-// Start listens and serves until Close. The error says why the address cannot
+// Start listens and serves until Close. It returns an error if the address cannot
 // be used.
 func Start(c Config) (*Server, error) {
 	c.Script = cmp.Or(c.Script, &Script{})
@@ -120,7 +121,7 @@ func Start(c Config) (*Server, error) {
 	return s, nil
 }
 
-// Close cuts all connections off and waits for what was going on in them.
+// Close cuts all connections and waits until their handlers have ended.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	select {
@@ -136,8 +137,8 @@ func (s *Server) Close() error {
 	return err
 }
 
-// Begin says that the editor is about to send a prompt. From then on, only
-// prompts that were begun are looked for in requests.
+// Begin tells the server that the editor is about to send a prompt. From then on,
+// the server looks only for begun prompts in requests.
 func (s *Server) Begin(p Prompt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +148,7 @@ func (s *Server) Begin(p Prompt) {
 	s.begun = append(begun, p)
 }
 
-// known returns the prompts a request can belong to.
+// known returns the prompts that a request can belong to.
 func (s *Server) known() []Prompt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,17 +158,17 @@ func (s *Server) known() []Prompt {
 	return s.prompts
 }
 
-// Learned returns the wire format of the first model request and which tool of
-// the agent was taken for each neutral one.
+// Learned returns the wire format of the first model request, and the agent's
+// tool that the server used for each neutral tool.
 func (s *Server) Learned() (wire string, tools map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.wire, maps.Clone(s.learned)
 }
 
-// Lacking returns the neutral tools the script called although the agent's
-// requests offered nothing like them, sorted. Such calls go out under the
-// neutral name. With Config.Tools nothing is learned, and nothing lacking.
+// Lacking returns the neutral tools that the script called although the agent
+// offered no such tool, sorted. The server sends such calls under the neutral
+// name. With Config.Tools it learns no tools and returns none.
 func (s *Server) Lacking() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,15 +191,15 @@ func (s *Server) note(neutral, name string, offered bool) {
 // script called it.
 type Strange struct {
 	Neutral, Name string
-	// Like is the tool on offer that does the same, by its name and arguments; "" if
-	// none does. Offered are all, sorted.
+	// Like is the offered tool that does the same, judged by its name and
+	// arguments; "" if there is none. Offered are all offered tools, sorted.
 	Like    string
 	Offered []string
 }
 
-// Strange lists the tools of Config.Tools that the script called and that the agent
-// did not offer, sorted by the neutral name. Those of MCP servers are left out: whether
-// they are there depends on the server.
+// Strange lists the tools of Config.Tools that the script called and the agent
+// did not offer, sorted by the neutral name. It leaves out MCP tools: whether the
+// agent offers them depends on the server.
 func (s *Server) Strange() (list []Strange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,8 +217,7 @@ func (s *Server) noteStrange(neutral, name string, r *request) {
 	s.strange[neutral] = Strange{Neutral: neutral, Name: name, Like: like.name, Offered: offered}
 }
 
-// Finish appends an entry for each reply of the conversation that nobody asked
-// for.
+// Finish appends an entry for each reply of the conversation that no request got.
 func (s *Server) Finish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,7 +244,7 @@ func (s *Server) wasUsed(r *Reply) bool {
 	return false
 }
 
-// faultApplies counts a fault for a key and says whether it happens once more.
+// faultApplies counts a fault for a key and reports whether it applies once more.
 func (s *Server) faultApplies(key string, f *Fail) bool {
 	if f.Times == 0 {
 		return true
@@ -273,17 +273,17 @@ func confidential(name string) bool {
 	return secret.Name(name)
 }
 
-// headerTimeout is how long a client may take over the headers of a request.
+// headerTimeout is how long a client may take to send the headers of a request.
 const headerTimeout = 10 * time.Second
 
-// listening is an HTTP server with an address of its own.
+// listening is an HTTP server with its own address.
 type listening struct {
 	listener net.Listener
 	http     *http.Server
 	serving  sync.WaitGroup
 }
 
-// listen serves a handler on an address until shut.
+// listen serves a handler on an address until shut is called.
 func (s *listening) listen(address string, h http.Handler) (err error) {
 	if s.listener, err = net.Listen("tcp", address); err != nil {
 		return err
@@ -293,9 +293,10 @@ func (s *listening) listen(address string, h http.Handler) (err error) {
 	return nil
 }
 
-// Serve takes connections from one more listener, until Close, which closes it. Each connection
-// serves one request: another server may come to that address, and a client that writes to a
-// connection of the one before cannot tell its end from a failure.
+// Serve takes connections from one more listener until Close, which closes the
+// listener. Each connection serves one request: if another server gets that
+// address later, a client that writes to an old connection cannot tell its end
+// from a failure.
 func (s *listening) Serve(l net.Listener) {
 	s.http.SetKeepAlivesEnabled(false)
 	s.serve(l)
@@ -305,7 +306,7 @@ func (s *listening) serve(l net.Listener) {
 	s.serving.Go(func() { _ = s.http.Serve(l) }) // ends with ErrServerClosed in shut
 }
 
-// shut closes the server and its connections. what is the name of the server in an error.
+// shut closes the server and its connections. what names the server in an error.
 func (s *listening) shut(what string) error {
 	err := s.http.Close()
 	s.serving.Wait()
@@ -315,8 +316,8 @@ func (s *listening) shut(what string) error {
 	return nil
 }
 
-// URL is the base of all paths, without a slash at its end.
+// URL returns the base of all paths, without a slash at its end.
 func (s *listening) URL() string { return "http://" + s.listener.Addr().String() }
 
-// Port is the TCP port.
+// Port returns the TCP port.
 func (s *listening) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }

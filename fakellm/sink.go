@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// sink is the client's end of an answer: a buffer that is written where the
-// client has to have got all there is, before each wait and at the end.
+// sink is the client's end of an answer: a buffer that is written before each
+// wait and at the end, so that the client has everything sent so far.
 type sink struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
@@ -31,7 +31,7 @@ var errClosed = errors.New("the model server was closed")
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 16<<10); return &b }}
 
-// enough is how much is kept back at most for one write.
+// enough is the maximum number of bytes kept for one write.
 const enough = 64 << 10
 
 func newSink(w http.ResponseWriter, ctx context.Context, closed <-chan struct{}, timeout time.Duration) *sink {
@@ -70,8 +70,8 @@ func (k *sink) begin(status int, contentType string, length int) {
 	k.w.WriteHeader(status)
 }
 
-// flush hands all that was appended to the client. A client that does not read
-// is cut off after the timeout.
+// flush sends the buffer to the client. A client that does not read is cut off
+// after the timeout.
 func (k *sink) flush() error {
 	for len(k.buf) > 0 && k.slow != nil {
 		n := min(k.slow.Bytes, len(k.buf))
@@ -110,7 +110,7 @@ func (k *sink) put(b []byte) error {
 	return err
 }
 
-// last writes what is left of an answer that ends here.
+// last writes the rest of an answer that ends here.
 func (k *sink) last() error {
 	if k.slow != nil {
 		return k.flush()
@@ -120,7 +120,7 @@ func (k *sink) last() error {
 	return err
 }
 
-// spill writes if much has been kept back.
+// spill writes the buffer if it is full enough.
 func (k *sink) spill() error {
 	if len(k.buf) < enough && k.slow == nil {
 		return nil
@@ -138,7 +138,8 @@ func (k *sink) wait(d time.Duration) error {
 	return until(k, t.C)
 }
 
-// until waits for an event (nil never comes), the client's end, or the server's.
+// until waits for an event (nil: none), the client's hang-up, or the server's
+// close.
 func until[T any](k *sink, event <-chan T) error {
 	select {
 	case <-event:

@@ -13,26 +13,27 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Names of tools as the APIs take them.
+// Names of tools that the APIs accept.
 var (
 	shortName = lazy.Regexp(`^[a-zA-Z0-9_-]{1,64}$`)
 	longName  = lazy.Regexp(`^[a-zA-Z0-9_-]{1,128}$`)
 )
 
-// manners are the demands that the API of one wire format makes on a conversation.
+// manners are the rules of one wire format's API for a conversation.
 type manners struct {
 	list    string // the member of a request that has the messages
 	message string // how it names a message by its index
-	// joined: messages of one role that stand together are one. anywhere: the result of a call
-	// may come anywhere behind it, else right after it. counted: calls and results need no ids,
-	// and only their number counts.
+	// joined: adjacent messages of one role count as one. anywhere: the result of
+	// a call may come anywhere after it, else it must come right after it.
+	// counted: calls and results need no ids; only their number counts.
 	joined, anywhere, counted bool
 	tool                      *regexp.Regexp // names of tools; nil for any
 	topless                   bool           // the schema of a tool has no alternatives at its top
 }
 
-// refused returns the error with which the real API answers the conversation, nil if it takes it. The facts
-// are from public reports and the documentation of the vendors.
+// refused returns the error with which the real API refuses the conversation, nil
+// if it accepts it. The rules are from public reports and the vendors'
+// documentation.
 func (r *request) refused(f format) *problem {
 	m := f.manners()
 	if why := cmp.Or(r.unpaired(m), r.badTool(m), r.badMessage(f, m)); why != "" {
@@ -41,7 +42,8 @@ func (r *request) refused(f format) *problem {
 	return nil
 }
 
-// unpaired says which call has no result where it must have one, or which result no call.
+// unpaired describes a call without a result or a result without a call, "" if
+// there is none.
 func (r *request) unpaired(m manners) string {
 	var open []item
 	lacks := func() string {
@@ -74,7 +76,8 @@ func (r *request) unpaired(m manners) string {
 	return ""
 }
 
-// badTool says which tool on offer the API does not take.
+// badTool describes an offered tool that the API does not accept, "" if it
+// accepts them all.
 func (r *request) badTool(m manners) string {
 	names := map[string]bool{}
 	for i, t := range r.tools {
@@ -94,7 +97,8 @@ func (r *request) badTool(m manners) string {
 	return ""
 }
 
-// badMessage returns which message the API refuses and why, "" if it takes them all.
+// badMessage returns which message the API refuses and why, "" if it accepts them
+// all.
 func (r *request) badMessage(f format, m manners) string {
 	list := r.body.Get(m.list)
 	i, last := 0, list.Len()-1
@@ -107,8 +111,8 @@ func (r *request) badMessage(f format, m manners) string {
 	return ""
 }
 
-// badImages is badImage for the images in data URLs that stand at a path of content parts; other URLs are not
-// looked at.
+// badImages calls badImage for the images in data URLs at a path of content
+// parts. It ignores other URLs.
 func badImages(content wire.Value, path string) string {
 	for part := range content.Items() {
 		kind, data, ok := strings.Cut(strings.TrimPrefix(part.Path(path).Str(), "data:"), ";base64,")
@@ -119,7 +123,7 @@ func badImages(content wire.Value, path string) string {
 	return ""
 }
 
-// badImage returns the reason why an API refuses an image, "" if it takes it.
+// badImage returns the reason why an API refuses an image, "" if it accepts it.
 func badImage(mediaType, data string) string {
 	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, mediaType) {
 		return fmt.Sprintf("images of type %q are not supported", mediaType)

@@ -14,23 +14,23 @@ import (
 
 // Tool is an agent's own tool for a neutral one. Strings in Args may hold $path
 // and the other arguments of the neutral call: a string that is just "$path"
-// becomes the value itself, elsewhere its text is put in; ${content|prefix:+}
-// changes the text first, see Transforms. A member whose only
-// content is an argument the call does not have is left out. Nil Args passes
-// the neutral arguments on. For mcp, Name may hold $server and $tool, and nil
-// Args passes the arguments of the MCP tool on. A list of one template, in the
-// Args for plan, is written once for each step.
+// becomes the argument's value, in other strings its text is inserted.
+// ${content|prefix:+} changes the text first, see Transforms. A member is left
+// out if it is only an argument that the call does not have. Nil Args passes the
+// neutral arguments on. For mcp, Name may hold $server and $tool, and nil Args
+// passes the arguments of the MCP tool on. In the Args for plan, a list of one
+// template is written once for each step.
 type Tool struct {
 	Name string
 	Args map[string]any
 }
 
-// call is a tool call as it goes on the wire.
+// call is a tool call as the wire format needs it.
 type call struct {
 	name   string
 	custom bool
-	// namespace is what name begins with and the call says apart; "" if the tool
-	// is in none.
+	// namespace is the beginning of name that the call carries in a separate
+	// member; "" if the tool has no namespace.
 	namespace string
 	args      string // JSON text, or anything at all if the script gave it raw
 }
@@ -64,11 +64,13 @@ func (s *Server) toolCall(st *Step, r *request) call {
 	return call{name, o.custom, o.namespace, text}
 }
 
-// ownTool stands for one of the agent's tools that no neutral one stands for: its argument nth says
-// which, from 1, and the tool gets the others if it takes such.
+// ownTool is the neutral name for those of the agent's tools that have no neutral
+// name. Its argument nth selects the tool, from 1; the tool gets the other
+// arguments if it takes them.
 const ownTool = "own"
 
-// own finds that tool; ok is false if there are fewer. Another step needs none.
+// own returns that tool. ok is false if there are fewer than nth. For another
+// step it returns none.
 func (s *Server) own(r *request, st *Step) (o offer, ok bool) {
 	if st.Tool != ownTool {
 		return offer{}, true
@@ -94,8 +96,8 @@ func (r *request) offered(name string) offer {
 	return lists.First(r.tools, func(t offer) bool { return t.name == name })
 }
 
-// textOf is the input of a tool that takes a text: its only argument, or all
-// of them as JSON.
+// textOf returns the input of a tool that takes a text: its only argument, or all
+// arguments as JSON.
 func textOf(args object) string {
 	if len(args) == 1 {
 		if s, ok := args[0].value.(string); ok {
@@ -118,8 +120,8 @@ func (t Tool) apply(neutral string, args object) (string, object) {
 	return name, filled.(object)
 }
 
-// fill puts the neutral arguments into a template. ok is false for a template
-// that is nothing but an argument the call does not have.
+// fill inserts the neutral arguments into a template. ok is false if the template
+// is only an argument that the call does not have.
 func fill(template any, args object) (value any, ok bool) {
 	switch t := template.(type) {
 	case string:
@@ -155,16 +157,16 @@ func fill(template any, args object) (value any, ok bool) {
 
 func isName(s string) bool { return s != "" && strings.Trim(s, "_abcdefghijklmnopqrstuvwxyz") == "" }
 
-// needs lists the schema's required members.
+// needs returns the schema's required members.
 func needs(schema wire.Value) []string {
 	return lists.Collect(schema.Get("required").Items(), wire.Value.Str)
 }
 
-// transform turns the text of an argument into what an agent's tool wants; with
-// is what stands behind the colon, "" if nothing does.
+// transform converts the text of an argument to what an agent's tool wants. with
+// is the text after the colon, "" if there is none.
 type transform func(text, with string) string
 
-// transforms are what may stand in ${name|transform}.
+// transforms maps the names allowed in ${name|transform} to their functions.
 var transforms = map[string]transform{
 	"prefix": func(text, with string) string {
 		var b strings.Builder
@@ -190,10 +192,12 @@ var transforms = map[string]transform{
 //	shell     as one word of a POSIX shell
 func Transforms() []string { return slices.Sorted(maps.Keys(transforms)) }
 
-// place is where an argument is put in: $$, ${name|transform:with|…} or $name.
+// place matches where an argument is inserted: $$, ${name|transform:with|…} or
+// $name.
 var place = lazy.Regexp(`\$\$|\$\{([a-z_]+)((?:\|[^|}]*)*)\}|\$([a-z_]+)`)
 
-// insert puts the arguments in; $$ is a dollar. A name that is no argument stays.
+// insert replaces argument names by their values; $$ is a dollar. A name that is
+// not an argument stays.
 func insert(s string, args object) string {
 	return place().ReplaceAllStringFunc(s, func(found string) string {
 		m := place().FindStringSubmatch(found)
@@ -223,7 +227,8 @@ func insert(s string, args object) string {
 	})
 }
 
-// text is an argument as text: what is none is written as JSON.
+// text returns an argument as text. A value that is not a text is written as
+// JSON.
 func (o object) text(name string) (string, bool) {
 	v, ok := o.get(name)
 	if text, is := v.(string); is {

@@ -14,13 +14,14 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Egress is the kind of the entry for a connection the trap refused, with
-// method, host and path. Its source is transcript.Process: the agent did it.
+// Egress is the kind of the entry for a connection that the trap refused, with
+// method, host and path. Its source is transcript.Process, because the agent made
+// the connection.
 const Egress transcript.Kind = "egress"
 
-// Trap is an HTTP proxy, also for HTTPS, with its URL as the value for HTTP_PROXY and HTTPS_PROXY. It
-// refuses and notes whatever goes beyond this machine. Connections to loopback pass. It sees only what honours
-// a proxy setting.
+// Trap is an HTTP proxy, also for HTTPS; its URL is the value for HTTP_PROXY and
+// HTTPS_PROXY. It refuses and records connections beyond this machine, and passes
+// those to loopback. It sees only programs that honour a proxy setting.
 type Trap struct {
 	listening
 	log     *transcript.Transcript
@@ -31,9 +32,8 @@ type Trap struct {
 	open map[net.Conn]struct{}
 }
 
-// StartTrap starts a trap on a free port of loopback. t may be nil. Where
-// addresses of loopback (host:port) are given, only those can be reached
-// through it, and the rest is refused too.
+// StartTrap starts a trap on a free port of loopback. t may be nil. If reach
+// names loopback addresses (host:port), the trap passes only connections to them.
 func StartTrap(t *transcript.Transcript, reach ...string) (*Trap, error) {
 	p := &Trap{log: t, reach: reach, open: map[net.Conn]struct{}{}}
 	if err := p.listen("127.0.0.1:0", http.HandlerFunc(p.serve)); err != nil {
@@ -42,7 +42,7 @@ func StartTrap(t *transcript.Transcript, reach ...string) (*Trap, error) {
 	return p, nil
 }
 
-// Close ends the trap and all connections through it.
+// Close ends the trap and all its connections.
 func (p *Trap) Close() error {
 	err := p.shut("trap")
 	p.mu.Lock()
@@ -101,7 +101,7 @@ func (p *Trap) refuse(w http.ResponseWriter, r *http.Request, host string) {
 	http.Error(w, "acp-test lets no agent out: "+host+" was refused", http.StatusForbidden)
 }
 
-// tunnel joins the client with a server on this machine.
+// tunnel connects the client to a server on this machine.
 func (p *Trap) tunnel(w http.ResponseWriter, host string) {
 	server, err := net.DialTimeout("tcp", host, 10*time.Second)
 	if err != nil {

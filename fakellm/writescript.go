@@ -11,8 +11,9 @@ import (
 	"github.com/acp-test/acp-test/internal/yamlfile"
 )
 
-// Script returns what was recorded so far, as the YAML of a script without
-// secrets; nothing if there was no request. A server that runs it gives the same answers to the same requests.
+// Script returns what was recorded so far as the YAML of a script without
+// secrets, nothing if there was no request. A server that runs the script gives
+// the same answers to the same requests.
 func (r *Recorder) Script() []byte {
 	r.mu.Lock()
 	takes := slices.Clone(r.takes)
@@ -29,8 +30,8 @@ func (r *Recorder) Script() []byte {
 	return []byte(d.Format())
 }
 
-// split tells the conversation from the side requests: where any request has
-// tools, those without are not the conversation.
+// split separates the conversation from side requests: if any request has tools,
+// requests without tools are not the conversation.
 func split(takes []*take) (main, side []*take) {
 	tools := slices.ContainsFunc(takes, func(t *take) bool { return t.hasTools && !t.wantJSON })
 	for _, t := range takes {
@@ -43,8 +44,8 @@ func split(takes []*take) (main, side []*take) {
 	return main, side
 }
 
-// writeLanes writes one lane for each side request, told by what it says. redact takes
-// secrets out of what it says.
+// writeLanes returns one lane for each side request, which matches the text of
+// the request. redact removes secrets from that text.
 func writeLanes(side []*take, noTools bool, redact func(string) string) string {
 	if len(side) == 0 && !noTools {
 		return ""
@@ -101,7 +102,8 @@ func writeTurns(main []*take, redact func(string) string) []TurnNode {
 	return turns
 }
 
-// writeReplies writes the replies to the requests of one turn, by their steps.
+// writeReplies returns the replies to the requests of one turn, in the order of
+// their steps.
 func writeReplies(takes []*take) (replies []ReplyNode) {
 	byStep := map[int][]*take{}
 	last := 0
@@ -119,7 +121,8 @@ func writeReplies(takes []*take) (replies []ReplyNode) {
 	return replies
 }
 
-// best is the answer that stays: the last whole one, else the last that began.
+// best returns the index of the answer to keep: the last complete one, else the
+// last that began.
 func best(takes []*take) int {
 	end, rank := 0, -1
 	for i, t := range takes {
@@ -137,8 +140,8 @@ func best(takes []*take) int {
 	return end
 }
 
-// answers are the answers to one key: the errors that came first, each of them once,
-// then the last answer.
+// answers returns the answers to one key: first each earlier error once,
+// then the answer to keep.
 func answers(takes []*take) (steps []StepNode) {
 	end := best(takes)
 	for _, t := range takes[:end] {
@@ -151,7 +154,7 @@ func answers(takes []*take) (steps []StepNode) {
 	return append(steps, takes[end].answer...)
 }
 
-// refused is an error as a step.
+// refused returns an error as steps.
 func (r *Recorder) refused(status int, retry, body string) []StepNode {
 	f := Fail{Status: status}
 	if seconds, err := strconv.Atoi(retry); err == nil {
@@ -162,8 +165,8 @@ func (r *Recorder) refused(status int, retry, body string) []StepNode {
 	return []StepNode{NewStep("fail", f.flow())}
 }
 
-// steps is an answer as steps. It may have ended since the agent left, or was broken
-// off, or ended without the end of an answer.
+// steps returns an answer as steps. left: it ended because the agent left.
+// broken: it was broken off. cut: it ended without the events that end an answer.
 func (r *Recorder) steps(s *said, left, broken, cut bool) []StepNode {
 	for i := range s.steps {
 		s.steps[i].Chunks = r.redactChunks(s.steps[i].Chunks)
@@ -187,7 +190,7 @@ func (r *Recorder) steps(s *said, left, broken, cut bool) []StepNode {
 	return steps
 }
 
-// nodesOf writes steps as a script has them, with all variables replaced.
+// nodesOf returns steps as the nodes of a script, with all variables replaced.
 func nodesOf(steps []Step) []StepNode {
 	return lists.Map(steps, func(s Step) StepNode { return nodeOf(&s) })
 }
@@ -220,7 +223,7 @@ func nodeOf(s *Step) StepNode {
 
 func quoted(s string) string { return string(yamlfile.Quote(nil, s)) }
 
-// textNode is NewText; one piece that is said again and again stands there once.
+// textNode is like NewText, but writes many equal chunks as one with a repeat count.
 func textNode(kind string, chunks []string) StepNode {
 	const many = 50
 	if n := len(chunks); n > many && len(slices.Compact(slices.Clone(chunks))) == 1 {
@@ -258,7 +261,7 @@ func toolNode(s *Step) StepNode {
 	return NewStep("tool", quoted(s.Tool), more...)
 }
 
-// String is the span as a script has it.
+// String returns the span as a script writes it.
 func (s Span) String() string {
 	if s.Max <= s.Min {
 		return s.Min.String()
@@ -266,7 +269,7 @@ func (s Span) String() string {
 	return s.Min.String() + ".." + s.Max.String()
 }
 
-// flow is the fault as the mapping below the key fail.
+// flow returns the fault as the mapping under the key fail.
 func (f *Fail) flow() string {
 	var parts []string
 	add := func(set bool, format string, a ...any) {
@@ -299,8 +302,8 @@ func (f *Fail) flow() string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// answerEntry is the entry of what is said to a request. id is what later requests
-// call the answer by, if the wire format has that.
+// answerEntry returns the entry of the answer to a request. id is the name that
+// later requests use for the answer, if the wire format has one.
 func answerEntry(n int, id string, steps []StepNode) object {
 	o := object{{"n", n}}
 	if id != "" {
