@@ -1,6 +1,6 @@
 // Package acptest tests an ACP agent from Go: one call starts the agent with a
-// model that says what the test wants, opens a session in a fresh workspace, and
-// ends it all with the test.
+// model that answers as the test says, opens a session in a fresh workspace, and
+// ends both with the test.
 package acptest
 
 import (
@@ -27,8 +27,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// T is what a test framework gives to a test: a *testing.T or *testing.B, or
-// what Ginkgo's GinkgoT returns.
+// T is the part of a test framework that acptest needs: a *testing.T, a
+// *testing.B, or the result of Ginkgo's GinkgoT.
 type T interface {
 	Helper()
 	Name() string
@@ -38,39 +38,41 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// Options say which agent is started, and with what. Command, Profile or Serve
-// is needed.
+// Options say which agent is started, and with what. One of Command,
+// Profile and Serve is needed.
 type Options struct {
 	// Command is the agent's program and its arguments. Words, and the values
 	// of Env, may name $LLM (the model server's base URL, without a version
 	// path), $WORK (the workspace), $HOME and $TMP; $$ is a dollar.
 	Command []string
-	// Profile is used in place of Command if it is not nil.
+	// Profile, if not nil, is used instead of Command.
 	Profile *agents.Profile
-	// Serve runs an agent inside this process, in place of Command: it reads
-	// the editor's frames from in, writes its own to out, and returns at end of
-	// file or when ctx ends. llm is what $LLM is.
+	// Serve, instead of Command, runs an agent inside this process. It reads the
+	// editor's frames from in, writes its own to out, and returns at end of file
+	// or when ctx ends. llm is the value of $LLM.
 	Serve func(ctx context.Context, llm string, in io.Reader, out io.Writer) error
-	// Env is the agent's environment beside a fresh HOME, PATH, the language
-	// and the caches of package managers. Nothing else of this process passes.
+	// Env is added to the agent's environment: a fresh HOME, PATH, the language
+	// and the caches of package managers. The agent gets no other variables of
+	// this process.
 	Env map[string]string
-	// Turns are what the model says, one for each prompt. Script is used in
-	// place of them if it is not nil. With neither the model says nothing.
+	// Turns are the model's answers, one for each prompt. Script, if not nil, is
+	// used instead. Without both the model says nothing.
 	Turns  []fakellm.TurnNode
 	Script *fakellm.Script
-	// Files are written to the workspace first: name, with slashes, to content.
+	// Files are written to the workspace before the agent starts: a map from
+	// names, with slashes, to contents.
 	Files map[string]string
 	// Editor is the editor that the agent talks to. The zero value rejects
 	// every permission.
 	Editor mockclient.Options
-	// Patience is how long each wait may take; 0 means 30 s.
+	// Patience is the maximum time for each wait; 0 means 30 s.
 	Patience time.Duration
-	// RulesOff maps the ids of rules that do not apply to the reason.
+	// RulesOff maps the id of each rule that does not apply to the reason.
 	RulesOff map[string]string
 }
 
-// Agent is an agent that runs for a test, with all that belongs to it. Its
-// methods fail the test where something cannot be done.
+// Agent is an agent that runs for a test, with its editor, model and workspace.
+// Its methods fail the test when they cannot do their work.
 type Agent struct {
 	Editor  *mockclient.Editor
 	Session *mockclient.Session // in Dir
@@ -85,8 +87,8 @@ type Agent struct {
 }
 
 // Start starts an agent, initializes it and opens a session. The agent and its
-// model end with the test, and what the agent did against the rules of the
-// protocol fails the test then.
+// model end with the test. The test then fails if the agent broke the rules of
+// the protocol.
 func Start(t T, o Options) *Agent {
 	t.Helper()
 	a := &Agent{t: t, patience: o.Patience}
@@ -157,7 +159,7 @@ func (a *Agent) start(o Options) (err error) {
 	return err
 }
 
-// launch starts the agent by whatever the options name.
+// launch starts the agent by Serve, Profile or Command.
 func (a *Agent) launch(o Options, box agents.Sandbox) (*mockclient.Agent, error) {
 	if o.Serve != nil {
 		return mockclient.InProcess(a.Log, 0, func(ctx context.Context, in io.Reader, out io.Writer) error {
@@ -196,7 +198,7 @@ func (a *Agent) launch(o Options, box agents.Sandbox) (*mockclient.Agent, error)
 	return mockclient.Start(ctx, a.Log, 0, c)
 }
 
-// finish ends the agent and judges the run.
+// finish ends the agent and reports its rule violations.
 func (a *Agent) finish(checker *rules.Checker) {
 	a.t.Helper()
 	ctx, cancel := a.wait("the end of the agent")
@@ -221,8 +223,8 @@ func (a *Agent) Prompt(text string) *mockclient.Turn {
 	return a.Session.Prompt(ctx, mockclient.Text(text))
 }
 
-// Ask sends a prompt, waits for the end of its turn and returns what the agent
-// said in it. A turn that does not end with end_turn fails the test.
+// Ask sends a prompt, waits for the end of its turn and returns the agent's text
+// in that turn. A turn that does not end with end_turn fails the test.
 func (a *Agent) Ask(text string) string {
 	a.t.Helper()
 	turn := a.Prompt(text)
@@ -236,8 +238,8 @@ func (a *Agent) Ask(text string) string {
 	return said.String()
 }
 
-// Await waits until what has happened since Start meets x, and returns the entry
-// that decided it. The test fails if x can no longer be met, or is not in time.
+// Await waits until the events since Start meet x, and returns the entry that
+// decided it. The test fails if x can no longer be met, or is not met in time.
 func (a *Agent) Await(x transcript.Expectation) transcript.Entry {
 	a.t.Helper()
 	ctx, cancel := a.wait(x.Description)
@@ -249,8 +251,7 @@ func (a *Agent) Await(x transcript.Expectation) transcript.Entry {
 	return o.Entry
 }
 
-// Check fails the test unless what has happened since Start meets x. It does not
-// wait.
+// Check fails the test unless the events since Start meet x. It does not wait.
 func (a *Agent) Check(x transcript.Expectation) {
 	a.t.Helper()
 	if o := a.Log.Judge(0, -1, x); !o.Met() {
@@ -258,7 +259,7 @@ func (a *Agent) Check(x transcript.Expectation) {
 	}
 }
 
-// Release lets a stream of the model go on that is held at a gate.
+// Release opens a gate, so that the model's stream it holds goes on.
 func (a *Agent) Release(gate string) {
 	a.t.Helper()
 	if _, err := a.Model.Release(gate); err != nil {
@@ -278,8 +279,8 @@ func (a *Agent) ReadFile(name string) string {
 	return string(text)
 }
 
-// Changed lists what is different in the workspace since Start, by path: "new
-// file a.txt", "changed a.txt" or "deleted a.txt".
+// Changed lists the changes in the workspace since Start, by path: "new file
+// a.txt", "changed a.txt" or "deleted a.txt".
 func (a *Agent) Changed() []string {
 	a.t.Helper()
 	now, err := workspace.Take(context.Background(), a.files, ".")
@@ -295,7 +296,7 @@ func (a *Agent) Changed() []string {
 	return list
 }
 
-// failure is the text about an expectation that is not met.
+// failure returns the message for an expectation that is not met.
 func (a *Agent) failure(x transcript.Expectation, o transcript.Outcome) string {
 	f := transcript.Failure{
 		Expected: []string{x.Description}, Verdict: o.Verdict.String(), Reason: o.Reason, Stderr: a.stderr(),

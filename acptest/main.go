@@ -7,7 +7,7 @@ import (
 	"github.com/acp-test/acp-test/internal/process"
 )
 
-// keeperWord is the first word of a test binary that is started as a keeper.
+// keeperWord is the first argument of a test binary that is started as a keeper.
 const keeperWord = "acp-test-keeper"
 
 // canKeep says that this program's TestMain called Main, so that the program
@@ -30,7 +30,7 @@ func Main(m interface{ Run() int }) int {
 	return m.Run()
 }
 
-// keeper is the command line of a keeper; nil if there can be none.
+// keeper returns the command line of a keeper, nil if this program cannot be one.
 func keeper() []string {
 	self, err := os.Executable()
 	if err != nil || !canKeep.Load() || !process.Keeps {

@@ -12,12 +12,12 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// AdHoc is a profile for a command nobody wrote one for: named after the
-// program, or after the script or package where the program only runs one,
-// with base URLs and dummy keys for all wire formats in its environment. It
-// has no known failures; wire format and tools are learned. It starts where
-// the user is, so that a command that works in a shell works here. argv must
-// not be empty.
+// AdHoc returns a profile for a command without a profile. Its name is that of
+// the program or, if the program only runs a script or package, of that. Its
+// environment has base URLs and dummy keys for all wire formats. It has no known
+// failures; the model server learns wire format and tools. The agent starts where
+// the user is, so that a command that works in a shell works here. argv must not
+// be empty.
 func AdHoc(argv []string) *Profile {
 	start := 20 * time.Second
 	if slices.Contains(launchers, base(argv[0])) {
@@ -34,21 +34,23 @@ func AdHoc(argv []string) *Profile {
 	}
 }
 
-// launchers may unpack, install or build the agent before they start it.
+// launchers are programs that may unpack, install or build the agent before they
+// start it.
 var launchers = []string{"npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "uvx", "uv", "pipx", "poetry", "pdm", "hatch",
 	"pixi",
 	"go", "cargo", "deno", "bun", "dotnet", "mvn", "gradle", "bazel", "nix", "docker", "podman"}
 
-// providers are what the SDKs, frameworks and agents of each provider read: the
-// variables of its base URL and of its key. A provider that has no variable for
-// its address is left out: with a key alone, an agent would go there.
+// providers has a line for each provider: the variables for its base URL and its
+// key that SDKs, frameworks and agents read. It leaves out a provider without a
+// variable for the address: with a key alone, an agent would connect to the real
+// provider.
 //
 //go:embed tables/providers.txt
 var providers string
 
-// anyModel points the SDKs and the common frameworks of all providers to the
-// model server. A dummy key keeps agents that only check that there is one
-// working.
+// anyModel returns variables that point the SDKs and the common frameworks of all
+// providers to the model server. The dummy keys are for agents that only check
+// that there is a key.
 func anyModel() map[string]string {
 	env, base := map[string]string{}, ""
 	for line := range strings.Lines(providers) {
@@ -69,8 +71,9 @@ func anyModel() map[string]string {
 	return env
 }
 
-// Marked is an ad-hoc profile in which each variable of a base URL names another one, so
-// that the path of a model request, /run/NAME/…, says which variable led there.
+// Marked returns an ad-hoc profile in which each base URL contains the name of
+// its variable, so that the path of a model request, /run/NAME/…, says which
+// variable the agent used.
 func (p *Profile) Marked() *Profile {
 	env := map[string]string{}
 	for name, value := range p.Env {
@@ -81,8 +84,8 @@ func (p *Profile) Marked() *Profile {
 	return p.WithEnv(env)
 }
 
-// Reaching is an ad-hoc profile with those variables alone that belong to the provider
-// whose base URL a variable names: that one and the keys.
+// Reaching returns an ad-hoc profile with only one base URL variable and the keys
+// of the same provider.
 func (p *Profile) Reaching(variable string) *Profile {
 	q := *p
 	q.Env = map[string]string{variable: p.Env[variable]}
@@ -100,15 +103,16 @@ func (p *Profile) Reaching(variable string) *Profile {
 
 const dummyKey = "sk-test"
 
-// A word of a command line that is no flag.
+// isWord reports whether a word of a command line is not a flag.
 func isWord(s string) bool { return s != "" && !strings.HasPrefix(s, "-") }
 
 var assignment = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
-// namer finds the name in the words behind a program; "" if they have none.
+// namer returns the agent's name from the arguments of a program, "" if they have
+// none.
 type namer func(args []string) string
 
-// namers are the programs that only run another one.
+// namers maps programs that only run another program to their namers.
 func namers() map[string]namer {
 	all := map[string]namer{}
 	for programs, n := range map[string]namer{
@@ -140,7 +144,7 @@ func namers() map[string]namer {
 	return all
 }
 
-// nameOf finds the word of a command line that says what agent it is.
+// nameOf returns the word of a command line that names the agent.
 func nameOf(argv []string) string {
 	program, name := base(argv[0]), ""
 	if n := namers()[program]; n != nil {
@@ -151,7 +155,7 @@ func nameOf(argv []string) string {
 	return cmp.Or(name, program)
 }
 
-// wrapped is the name of a command behind options and variables.
+// wrapped returns the name of the command after options and variables.
 func wrapped(args []string) string {
 	i := slices.IndexFunc(args, func(w string) bool { return isWord(w) && !assignment().MatchString(w) })
 	if i < 0 {
@@ -160,7 +164,7 @@ func wrapped(args []string) string {
 	return nameOf(args[i:])
 }
 
-// fetched is the package as the command line has it, with scope and version.
+// fetched returns the package as the command line has it, with scope and version.
 func fetched(args []string) string {
 	for i, w := range args {
 		value, joined := strings.CutPrefix(w, "--package=")
@@ -176,7 +180,7 @@ func fetched(args []string) string {
 	return ""
 }
 
-// script is the script that an interpreter runs, unless it runs code from the
+// script returns the script that an interpreter runs, "" if it runs code from the
 // command line.
 func script(args []string) string {
 	w := firstWord(args)
@@ -186,7 +190,7 @@ func script(args []string) string {
 	return scriptName(w)
 }
 
-// ranScript is the script behind run.
+// ranScript returns the script after the word run.
 func ranScript(args []string) string {
 	args = args[slices.Index(args, "run")+1:]
 	if w := firstWord(args); w == "python" || w == "python3" {
@@ -195,7 +199,7 @@ func ranScript(args []string) string {
 	return scriptName(firstWord(args))
 }
 
-// after is the argument behind a flag, "" if there is none.
+// after returns the argument after a flag, "" if there is none.
 func after(args []string, flag string) string {
 	if i := slices.Index(args, flag); i >= 0 && i+1 < len(args) {
 		return args[i+1]
@@ -207,10 +211,10 @@ var python = lazy.Regexp(`^(python|pypy)[0-9.]*$`)
 
 func firstWord(args []string) string { return lists.First(args, isWord) }
 
-// slashed is a path with slashes, whichever system it was written for.
+// slashed returns a path with slashes, whichever system it was written for.
 func slashed(path string) string { return strings.ReplaceAll(path, `\`, "/") }
 
-// base is a program's name without folder and the endings of Windows.
+// base returns a program's name without folder and without Windows extensions.
 func base(program string) string {
 	b := path.Base(slashed(program))
 	for _, ext := range []string{".exe", ".cmd", ".bat"} {
@@ -219,7 +223,7 @@ func base(program string) string {
 	return b
 }
 
-// packageName leaves out the scope and the version of a package; "" stays.
+// packageName removes the scope and the version of a package; "" stays "".
 func packageName(spec string) string {
 	if spec == "" {
 		return ""
@@ -235,14 +239,14 @@ func packageName(spec string) string {
 	return strings.TrimSuffix(spec, ".git")
 }
 
-// Names of scripts and folders that say nothing about the agent.
+// generic lists names of scripts and folders that say nothing about the agent.
 var generic = []string{"index", "main", "__main__", "cli", "server", "start", "app", "run", "mod",
 	"dist", "build", "src", "lib", "out", "bin", "cmd", "bundle", "target", "release", "debug", ".", "..", "/", ""}
 
 var scriptEnding = lazy.Regexp(`\.(c?m?[jt]sx?|py|rb|pl|php|jar|dll|go|sh|exe|pyz)$`)
 
-// scriptName is the name of a script, or of the closest folder above it whose
-// name says more than "dist" or "index".
+// scriptName returns the name of a script. If the name is generic, such as
+// "index", it returns the closest folder above with a telling name.
 func scriptName(file string) string {
 	if file == "" {
 		return ""
@@ -259,15 +263,15 @@ func scriptName(file string) string {
 	}
 }
 
-// Recognize returns the shipped profile of the agent that a command starts: by
-// its program, its script or, behind a launcher that fetches one, by the full name
-// of its package. It returns nil if no profile knows it.
+// Recognize returns the shipped profile of the agent that a command starts. It
+// looks at the program, the script or, after a launcher that fetches packages,
+// the full name of the package. It returns nil if no profile matches.
 func Recognize(argv []string) *Profile {
 	return recognized(func(p *Profile) bool { return p.starts(argv) })
 }
 
-// RecognizeInfo returns the shipped profile of the agent that gave itself this name in its
-// answer to initialize, nil if no profile knows it.
+// RecognizeInfo returns the shipped profile of the agent with this name in its
+// answer to initialize, nil if no profile matches.
 func RecognizeInfo(name string) *Profile {
 	return recognized(func(p *Profile) bool { return slices.Contains(p.AgentInfo, name) })
 }
@@ -293,10 +297,10 @@ func (p *Profile) starts(argv []string) bool {
 	return nameOf(argv) == scriptName(base(p.Command[0]))
 }
 
-// fetchers start a package by its name.
+// fetchers are programs that start a package by its name.
 var fetchers = map[string]bool{"npx": true, "bunx": true, "pnpx": true}
 
-// unversioned is the name of a package without its version.
+// unversioned returns the name of a package without its version.
 func unversioned(spec string) string {
 	if at := strings.LastIndex(spec, "@"); at > 0 {
 		return spec[:at]
@@ -304,12 +308,13 @@ func unversioned(spec string) string {
 	return spec
 }
 
-// IsDressed reports whether the profile has what another one knows.
+// IsDressed reports whether the profile came from Dressed.
 func (p *Profile) IsDressed() bool { return p.dressed }
 
-// Dressed is an ad-hoc profile with what another one knows of its agent: the
-// environment, HOME, set-up step, login, model, tools and times. It stays ad hoc: what is known
-// to fail, and goldens, are of the version that the other one was written for.
+// Dressed returns an ad-hoc profile with the settings of a known profile of the
+// same agent: environment, HOME, set-up step, login, model, tools and times. It
+// takes no known failures and goldens: they hold for the version that the known
+// profile was written for.
 func (p *Profile) Dressed(known *Profile) *Profile {
 	q := p.WithEnv(known.Env)
 	q.dressed = true

@@ -21,21 +21,21 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// Sandbox is where an agent runs and what of the host it may see.
+// Sandbox is where an agent runs and the part of the host it may see.
 type Sandbox struct {
 	Work, Home, Temp string // absolute directories of the run
 	LLM              string // base URL of the model server; "" if there is none
 	Proxy            string // URL of the proxy for all that is not on this machine; "" if there is none
 	Self             string // this program, for agents that are part of it
 	Cwd              string // where the user is, absolute
-	// HostEnv is the host's environment as os.Environ gives it. Only the
-	// variables on the list of Launch pass.
+	// HostEnv is the host's environment as os.Environ gives it. Launch passes on
+	// only the variables that it lists.
 	HostEnv []string
 	Env     map[string]string // more environment for the agent, with variables; wins over all
 	Pass    []string          // names to pass from HostEnv; win over the profile
 }
 
-// Launch is what to start: plain data, with every variable replaced.
+// Launch is the program to start: plain data, with every variable replaced.
 type Launch struct {
 	URL string // where the agent is; "" if its process has pipes
 	// Headers go with each request to URL.
@@ -49,8 +49,9 @@ type Launch struct {
 	Found   Found
 }
 
-// Process returns the command that starts the profile's agent in a sandbox, and writes the files of the
-// profile below the HOME there. It fails where Launch fails, and where a file cannot be written.
+// Process returns the command that starts the profile's agent in a sandbox, and
+// writes the profile's files below the sandbox's HOME. It returns the errors of
+// Launch, and an error if a file cannot be written.
 func (p *Profile) Process(s Sandbox, keeper []string) (c transport.Command, err error) {
 	l, err := p.Launch(s)
 	if err != nil {
@@ -60,18 +61,18 @@ func (p *Profile) Process(s Sandbox, keeper []string) (c transport.Command, err 
 		workspace.Write(s.Home, l.Files)
 }
 
-// Launch prepares the profile's agent to be started in a sandbox.
+// Launch prepares the start of the profile's agent in a sandbox.
 //
-// Of the host's environment the agent gets PATH, the language, the user's name
-// and the time zone; HOME and the places for temporary files are the
-// sandbox's; the terminal is dumb and without colours. Launchers keep working:
-// the caches of npm, uv, pip, cargo, rustup, pyenv, nvm, volta, asdf, mise, the
-// active virtualenv and Go's are passed by their location, unless the profile
-// says `caches: none`. Nothing else passes: no credential of the host reaches
-// an agent but by Pass or Env.
+// From the host's environment the agent gets PATH, the language, the user's name
+// and the time zone. HOME and the places for temporary files are the sandbox's.
+// The terminal is dumb and without colours. So that launchers work, the agent
+// also gets the locations of the caches of npm, uv, pip, cargo, rustup, pyenv,
+// nvm, volta, asdf, mise, the active virtualenv and Go, unless the profile says
+// `caches: none`. Nothing else passes: a credential of the host reaches an agent
+// only by Pass or Env.
 //
-// The proxy is named by the usual variables, unless the profile, Pass or Env
-// name another one.
+// The usual variables name the sandbox's proxy, unless the profile, Pass or Env
+// name another proxy.
 //
 // A program that is not found is a *MissingError.
 func (p *Profile) Launch(s Sandbox) (Launch, error) {
@@ -79,7 +80,7 @@ func (p *Profile) Launch(s Sandbox) (Launch, error) {
 	return l, err
 }
 
-// launch also returns the values of the profile's variables.
+// launch is Launch, and also returns the values of the profile's variables.
 func (p *Profile) launch(s Sandbox) (_ Launch, values map[string]string, err error) {
 	host := environment(s.HostEnv)
 	found, err := p.Locate(s)
@@ -141,9 +142,9 @@ func (p *Profile) launch(s Sandbox) (_ Launch, values map[string]string, err err
 	return l, values, nil
 }
 
-// freePort returns a port of this machine that nobody listens on. It is below those that
-// systems choose themselves (Linux from 32768, others from 49152): one of those could be
-// given to somebody else before the server listens.
+// freePort returns a port of this machine that nobody listens on. It is below the
+// ports that systems assign themselves (Linux from 32768, others from 49152),
+// because the system could assign such a port before the server listens.
 func freePort() (string, error) {
 	var err error
 	for range 100 {
@@ -156,7 +157,7 @@ func freePort() (string, error) {
 	return "", err
 }
 
-// absolute takes a path of the profile from the profile's folder.
+// absolute resolves a path of the profile relative to the profile's folder.
 func (p *Profile) absolute(path, cwd string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -170,7 +171,7 @@ func (p *Profile) absolute(path, cwd string) string {
 	return filepath.Join(cwd, p.base, path)
 }
 
-// environment is a list of K=V as a map; the last of two wins.
+// environment converts a list of K=V to a map; the last of two equal names wins.
 func environment(list []string) map[string]string {
 	out := map[string]string{}
 	for _, kv := range list {
@@ -182,9 +183,9 @@ func environment(list []string) map[string]string {
 	return out
 }
 
-// passed are the host's variables that every agent gets: they say where
-// programs are, in which language and time zone people live, and what the
-// system needs to start a program at all.
+// passed matches the host's variables that every agent gets: where programs are,
+// the user's language and time zone, and those that the system needs to start a
+// program.
 var passed = lazy.Regexp(`^(PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|USER|LOGNAME|SHELL|` +
 	`SYSTEMROOT|SystemRoot|SYSTEMDRIVE|SystemDrive|WINDIR|windir|COMSPEC|ComSpec|PATHEXT|OS|NUMBER_OF_PROCESSORS|` +
 	`PROCESSOR_ARCHITECTURE)$`)
@@ -209,7 +210,7 @@ var variableNames = []string{"LLM", "KEY", "WORK", "HOME", "TMP", "AGENT_DIR", "
 
 var reference = lazy.Regexp(`\$\$|\$[A-Za-z_][A-Za-z0-9_]*|\$`)
 
-// variables rejects a $NAME that Launch would not know.
+// variables rejects a $NAME that Launch does not know.
 func variables(at *yamlfile.Node, texts ...string) {
 	for _, v := range reference().FindAllString(strings.Join(texts, " "), -1) {
 		name := v[1:]
@@ -219,8 +220,8 @@ func variables(at *yamlfile.Node, texts ...string) {
 	}
 }
 
-// expand puts the values of variables in. In a literal text, one that a user
-// typed, everything else that begins with a dollar stays.
+// expand replaces variables by their values. In a literal text, which a user
+// typed, any other dollar stays.
 func expand(text string, values map[string]string, literal bool) string {
 	if !strings.Contains(text, "$") {
 		return text
@@ -242,7 +243,7 @@ func expandAll(words []string, values map[string]string, literal bool) []string 
 
 var headerName = lazy.Regexp(`^[A-Za-z0-9!#$%&'*+.^_|~` + "`" + `-]+$`)
 
-// CheckHeader says what is wrong with the name of a header.
+// CheckHeader returns an error if the name of a header is invalid.
 func CheckHeader(name string) error {
 	if !headerName().MatchString(name) {
 		return fmt.Errorf("%q is no name of a header", name)
@@ -250,8 +251,9 @@ func CheckHeader(name string) error {
 	return nil
 }
 
-// headers are those of the profile with their variables replaced. They may name variables of the host's
-// environment too, so that no secret is in a file or on a command line.
+// headers returns the profile's headers with variables replaced. They may also
+// name variables of the host's environment, so that no secret is in a file or on
+// a command line.
 func (p *Profile) headers(values, host map[string]string) (map[string]string, error) {
 	known := maps.Clone(host)
 	maps.Copy(known, values)
@@ -267,15 +269,15 @@ func (p *Profile) headers(values, host map[string]string) (map[string]string, er
 	return out, nil
 }
 
-// proxyVariables name a proxy to programs, in the spellings they read. Which
-// of the two wins differs between programs.
+// proxyVariables are the variables that name a proxy, in both spellings. Programs
+// differ in which spelling wins.
 var proxyVariables = [][]string{{"HTTP_PROXY", "http_proxy"}, {"HTTPS_PROXY", "https_proxy"}}
 
 // direct are the hosts that need no proxy.
 const direct = "127.0.0.1,localhost,::1"
 
-// throughProxy names the proxy in the environment where it names none. Node
-// reads the variables only if it is told to.
+// throughProxy adds the proxy to an environment that names none. Node reads the
+// variables only if it is told to.
 func throughProxy(env map[string]string, proxy string) {
 	if proxy == "" {
 		return
@@ -295,24 +297,27 @@ func throughProxy(env map[string]string, proxy string) {
 	set("1", "NODE_USE_ENV_PROXY")
 }
 
-// Fetches reports whether the command is a launcher that may have to fetch the
-// agent from a registry before it can start it, as npx does.
+// Fetches reports whether the command is a launcher, such as npx, that may have
+// to fetch the agent from a registry first.
 func (p *Profile) Fetches() bool {
 	return len(p.Command) > 0 && slices.Contains(launchers, base(p.Command[0]))
 }
 
-// cache is a directory of the host that lets a launcher do without a network.
+// cache is a directory of the host that a launcher needs to work without a
+// network.
 type cache struct {
 	names []string // the variable that names it, and other spellings that a host may use
-	// places are where it is if no variable says so, below the host's HOME,
-	// best first. Without any, only what the host sets is passed.
+	// places are the default locations below the host's HOME, best first, for a
+	// host that sets no variable. Without places, only the host's variable is
+	// passed.
 	places []string
 	// mixed says that the folder also holds files of the user: sources, or credentials.
 	mixed bool
 }
 
-// cacheTable has a line for each cache of a tool or toolchain: mixed, if it is, its names and its places. It names
-// folders only, and no setting that may hold a password, such as the address of a registry.
+// cacheTable has a line for each cache of a tool or toolchain: the word mixed if
+// it is mixed, its names and its places. It names only folders, no setting that
+// may hold a password, such as the address of a registry.
 //
 //go:embed tables/caches.txt
 var cacheTable string
@@ -326,8 +331,8 @@ func allCaches() (list []cache) {
 	return list
 }
 
-// CacheDir is the folder for caches of the host's user, "" if the host has none. env is a list of
-// K=V.
+// CacheDir returns the cache folder of the host's user, "" if there is none. env
+// is a list of K=V.
 func CacheDir(env []string) string {
 	host := environment(env)
 	named := lists.First([]string{host["XDG_CACHE_HOME"], host["LOCALAPPDATA"]}, filepath.IsAbs)
@@ -346,7 +351,7 @@ func isDir(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// caches gives the variables for the caches this host has.
+// caches returns the variables for the caches that this host has.
 func caches(host map[string]string) map[string]string {
 	env := map[string]string{}
 	home := cmp.Or(host["HOME"], host["USERPROFILE"])
@@ -366,7 +371,7 @@ func caches(host map[string]string) map[string]string {
 	return env
 }
 
-// tools are the directories that these variables name and that hold nothing but tools.
+// tools returns the directories that env names and that hold nothing but tools.
 func tools(env map[string]string) []string {
 	own := lists.Where(allCaches(), func(c cache) bool { return filepath.IsAbs(env[c.names[0]]) && !c.mixed })
 	return lists.Map(own, func(c cache) string { return env[c.names[0]] })

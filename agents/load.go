@@ -39,7 +39,7 @@ func Names() []string {
 	return names
 }
 
-// Shipped gives the shipped profile of that name, or an error that suggests
+// Shipped returns the shipped profile of that name, or an error that suggests
 // one.
 func Shipped(name string) (*Profile, error) {
 	if !slices.Contains(Names(), name) {
@@ -57,9 +57,9 @@ func Shipped(name string) (*Profile, error) {
 	return p, nil
 }
 
-// ShippedText is the file of a shipped profile without what belongs to its name and to the
-// version that it was written for: name, title, command, install, agent-info and known
-// failures, with the comments above them. "" if there is none.
+// ShippedText returns the file of a shipped profile, "" if there is none. It
+// leaves out the parts for its name and version, with the comments above them:
+// name, title, command, install, agent-info and known failures.
 func ShippedText(name string) string {
 	src, err := shipped.ReadFile("profiles/" + name + ".yaml")
 	if err != nil {
@@ -96,8 +96,8 @@ func Load(file string) (*Profile, error) {
 	return p, nil
 }
 
-// Find gives the profile that --agent names: a file if name looks like one,
-// else a shipped one.
+// Find returns the profile that --agent names: a file if name looks like a path,
+// else a shipped profile.
 func Find(name string) (*Profile, error) {
 	if strings.ContainsAny(name, `/\ `) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
 		return Load(name)
@@ -105,14 +105,14 @@ func Find(name string) (*Profile, error) {
 	return Shipped(name)
 }
 
-// profileFile is a profile with what only its file has.
+// profileFile is a profile with the keys that occur only in its file.
 type profileFile struct {
 	Profile
 	Caches string `yaml:"caches"`
 	Known  string `yaml:"known-failures"`
 }
 
-// load reads the profile name of dir; shown names it in messages.
+// load reads the profile name in dir; shown is its name in messages.
 func load(dir fs.FS, name, shown string) (p *Profile, err error) {
 	defer mistake.Catch(&err)
 	src, err := fs.ReadFile(dir, name)
@@ -148,7 +148,8 @@ func load(dir fs.FS, name, shown string) (p *Profile, err error) {
 	return &file.Profile, nil
 }
 
-// check says what no type says, and fills in what follows.
+// check rejects mistakes that decoding accepts, and sets the fields that follow
+// from others.
 func (p *profileFile) check(root *yamlfile.Node) {
 	at := root.Field
 	switch {
@@ -189,7 +190,7 @@ func (p *profileFile) check(root *yamlfile.Node) {
 	}
 }
 
-// checkVariables rejects variables that nobody sets, and files that are not below HOME.
+// checkVariables rejects unknown variables, and files that are not below HOME.
 func (p *profileFile) checkVariables(at func(string) *yamlfile.Node) {
 	variables(at("command"), p.Command...)
 	variables(at("listen"), p.Listen...)
@@ -209,7 +210,7 @@ func (p *profileFile) checkVariables(at func(string) *yamlfile.Node) {
 	}
 }
 
-// checkPolicy rejects promises that no agent makes.
+// checkPolicy rejects unknown promises.
 func (p *profileFile) checkPolicy(at *yamlfile.Node) {
 	if at == nil {
 		return
@@ -228,8 +229,8 @@ func (p *profileFile) checkPolicy(at *yamlfile.Node) {
 	}
 }
 
-// checkSetup rejects a set-up step that names no program, and one for an agent that is not
-// started here.
+// checkSetup rejects a set-up step without a program, and a set-up step for an
+// agent that this program does not start.
 func (p *profileFile) checkSetup(at *yamlfile.Node) {
 	if at == nil {
 		return
@@ -243,15 +244,16 @@ func (p *profileFile) checkSetup(at *yamlfile.Node) {
 	}
 }
 
-// checkURL rejects what CheckURL refuses, and variables that do not exist.
+// checkURL rejects a URL that CheckURL refuses, and unknown variables.
 func (p *profileFile) checkURL(at *yamlfile.Node) {
 	if variables(at, p.URL); p.URL != "" && CheckURL(p.URL) != nil {
 		at.Fail("such as http://127.0.0.1:8000/agent", "%v", CheckURL(p.URL))
 	}
 }
 
-// CheckURL refuses a text that is no URL with a host and one of the schemes http, https, ws and wss. A server says
-// later what $PRINTED stands for, so a URL that begins with it passes.
+// CheckURL returns an error unless text is a URL with a host and one of the
+// schemes http, https, ws and wss. It accepts a URL that begins with $PRINTED,
+// which the server prints later.
 func CheckURL(text string) error {
 	u, err := url.Parse(strings.ReplaceAll(text, "$PORT", "1"))
 	if strings.HasPrefix(text, "$PRINTED") || err == nil &&
@@ -282,7 +284,7 @@ func (p *profileFile) checkTools(n *yamlfile.Node) {
 	}
 }
 
-// DecodeYAML reads a tool; a text alone is its name.
+// DecodeYAML reads a tool; a plain text is its name.
 func (t *Tool) DecodeYAML(n *yamlfile.Node, what string) {
 	if _, short := n.Value.(string); short {
 		t.Name = n.Text
@@ -292,7 +294,7 @@ func (t *Tool) DecodeYAML(n *yamlfile.Node, what string) {
 	n.Decode((*fields)(t), what, what+".")
 }
 
-// cause leaves out the path that the caller's message already names.
+// cause removes the path, because the caller's message already names it.
 func cause(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
@@ -300,7 +302,7 @@ func cause(err error) error {
 	return err
 }
 
-// neutral are the tools that scenarios name, with their arguments.
+// neutral maps the tools that scenarios name to their arguments.
 var neutral = map[string][]string{
 	"write_file":  {"path", "content"},
 	"edit_file":   {"path", "old", "new"},
@@ -317,7 +319,8 @@ var neutral = map[string][]string{
 	"mcp":         {"server", "tool", "args"},
 }
 
-// abilities are what scenarios ask of a neutral tool beyond its arguments, each in words.
+// abilities are what a scenario may require of a neutral tool beyond its
+// arguments: for each tool, a keyword and its description.
 var abilities = map[string]map[string]string{
 	"write_file": {"overwrite": "write over a file that is there", "folders": "make the folders of a new file",
 		"create": "create a file of which the editor answers a read with an error"},
@@ -326,11 +329,12 @@ var abilities = map[string]map[string]string{
 		"nested": "be given to a subagent, too", "two": "start two subagents in a reply"},
 }
 
-// NeutralTool is a tool that scenarios name, whatever an agent calls its own.
+// NeutralTool is a tool as scenarios name it, whatever an agent calls its own.
 type NeutralTool struct {
 	Name string
 	Args []string
-	// Can are the words for what the tool of an agent may be unable to do, sorted.
+	// Can are the keywords of the abilities that an agent's tool may lack,
+	// sorted.
 	Can []string
 }
 
@@ -344,7 +348,7 @@ func NeutralTools() (list []NeutralTool) {
 
 var argument = lazy.Regexp(`\$\$|\$([a-z_]+)|\$\{([a-z_]*)([^}]*)\}?`)
 
-// arguments rejects a $name that the neutral tool does not have.
+// arguments rejects a $name that is not an argument of the neutral tool.
 func arguments(at *yamlfile.Node, tool string, v any) {
 	known := neutral[tool]
 	switch v := v.(type) {
@@ -370,7 +374,8 @@ func arguments(at *yamlfile.Node, tool string, v any) {
 	}
 }
 
-// transformed rejects a ${name|transform} that a tool call could not have.
+// transformed rejects a ${name|transform} with an unknown argument or
+// transformation.
 func transformed(at *yamlfile.Node, tool, name, steps string) {
 	if !slices.Contains(neutral[tool], name) {
 		at.Fail(mistake.Suggest(name, neutral[tool]), "%s has no argument %q", tool, name)
@@ -384,7 +389,7 @@ func transformed(at *yamlfile.Node, tool, name, steps string) {
 
 var notClean = lazy.Regexp(`[^a-z0-9._-]+`)
 
-// clean makes a name fit for a folder of goldens.
+// clean converts a name to one that is fit for a folder of goldens.
 func clean(name string) string {
 	s := strings.Trim(notClean().ReplaceAllString(strings.ToLower(name), "-"), "-.")
 	return cmp.Or(s, "agent")

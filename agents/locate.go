@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Where says in which of the places an agent's program was found.
+// Where is the place where an agent's program was found.
 type Where string
 
-// The places a program is looked for, in this order.
+// The places where a program is searched, in this order.
 const (
 	InSelf     Where = "built in"
 	InPlace    Where = "as given"         // the command names a file
@@ -24,16 +24,16 @@ const (
 	AtURL      Where = "url" // nothing is looked for
 )
 
-// Found is a program and how it was found.
+// Found is a program and the place where it was found.
 type Found struct {
 	Path  string
 	Where Where
-	// AgentDir is the folder the agent is installed in, the one that holds
-	// node_modules or the program; "" in PATH.
+	// AgentDir is the folder that the agent is installed in, which holds
+	// node_modules or the program; "" if the program was found in PATH.
 	AgentDir string
 }
 
-// bin is the folder with an agent's own node_modules/.bin, if it has one.
+// bin returns the folder node_modules/.bin of the agent, "" if it has none.
 func (f Found) bin() string {
 	if dir := filepath.Dir(f.Path); filepath.Base(dir) == ".bin" {
 		return dir
@@ -41,8 +41,8 @@ func (f Found) bin() string {
 	return ""
 }
 
-// MissingError says that an agent's program is not there, and the command that
-// fixes it.
+// MissingError says that an agent's program was not found. It names the command
+// that installs it.
 type MissingError struct {
 	Agent   string // the profile's name
 	Program string
@@ -58,10 +58,10 @@ func (e *MissingError) Error() string {
 	return s
 }
 
-// Locate finds the agent's program: a path is taken as it is, a name is looked
-// up in the folders of the host's ACP_TEST_AGENTS, then in ci/agents of the
-// nearest checkout, both with and without NAME/node_modules/.bin, then in PATH.
-// One that is not found is a *MissingError.
+// Locate finds the agent's program. It takes a path as it is. It looks up a name
+// in the folders of the host's ACP_TEST_AGENTS, then in ci/agents of the nearest
+// checkout, both with and without NAME/node_modules/.bin, then in PATH. If it
+// finds no program, it returns a *MissingError.
 func (p *Profile) Locate(s Sandbox) (Found, error) {
 	if p.Remote() {
 		return Found{Path: p.URL, Where: AtURL}, nil
@@ -117,7 +117,7 @@ func (p *Profile) Locate(s Sandbox) (Found, error) {
 	return Found{}, missing
 }
 
-// installed looks below one folder of agents.
+// installed looks for a program in one folder of agents.
 func (p *Profile) installed(dir, program string, host map[string]string) (Found, bool) {
 	own := filepath.Join(dir, p.Name)
 	for _, c := range []struct{ path, agent string }{
@@ -132,7 +132,7 @@ func (p *Profile) installed(dir, program string, host map[string]string) (Found,
 	return Found{}, false
 }
 
-// fix is the one command that installs the agent.
+// fix returns the command that installs the agent, or a note how to.
 func (p *Profile) fix(checkout string) string {
 	script := filepath.Join(checkout, "ci", "agents", "install")
 	if info, err := os.Stat(script); checkout != "" && err == nil && !info.IsDir() {
@@ -149,7 +149,8 @@ func (p *Profile) fix(checkout string) string {
 	return ""
 }
 
-// nearest goes up from dir to the first folder that holds name.
+// nearest returns the closest folder, dir or one above it, that holds the folder
+// name; "" if there is none.
 func nearest(dir, name string) string {
 	for up := ""; filepath.IsAbs(dir) && up != dir; up, dir = dir, filepath.Dir(dir) {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
@@ -159,8 +160,8 @@ func nearest(dir, name string) string {
 	return ""
 }
 
-// executable returns the file that a system starts for a path, on Windows with an ending such as
-// .exe; "" if no such file is there.
+// executable returns the file that the system starts for a path, "" if there is
+// none. On Windows the file may have an extension such as .exe.
 func executable(path string, host map[string]string) string {
 	for _, try := range executables(path, host) {
 		info, err := os.Stat(try)
@@ -171,7 +172,7 @@ func executable(path string, host map[string]string) string {
 	return ""
 }
 
-// executables are the names a program may have on this system.
+// executables returns the names a program may have on this system.
 func executables(path string, host map[string]string) []string {
 	if runtime.GOOS != "windows" {
 		return []string{path}
@@ -187,14 +188,15 @@ func executables(path string, host map[string]string) []string {
 	return out
 }
 
-// symptoms tells by an agent's stderr why it did not start. A block has expressions, one a line, and below them a hint
-// what to do, in which $1 stands for what a group matched. Diagnose takes the first block that matches.
+// symptoms says why an agent did not start, judged by its stderr. A block has
+// regular expressions, one a line, and below them a hint what to do, in which $1
+// is the text of a group. Diagnose uses the first block that matches.
 //
 //go:embed tables/symptoms.txt
 var symptoms string
 
-// Diagnose says what to do about an agent that died before it answered
-// initialize, from what it wrote to stderr; "" if nothing is known.
+// Diagnose returns what to do about an agent that died before it answered
+// initialize, judged by its stderr; "" if no known symptom matches.
 func Diagnose(stderr string) string {
 	for block := range strings.SplitSeq(symptoms, "\n\n") {
 		expressions, hint, _ := strings.Cut(block, "\n  ")

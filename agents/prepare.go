@@ -24,30 +24,31 @@ const (
 	setupTail  = 4 << 10         // bytes of its output are shown
 )
 
-// standIn is the model's base URL while a set-up step runs: each agent has a model
-// server of its own, whose URL takes its place in the files of HOME.
+// standIn is the model's base URL while a set-up step runs. Each agent has its
+// own model server, whose URL replaces it in the files of HOME.
 const standIn = "http://model.invalid"
 
-// prepared is what a set-up step left below HOME, and the places it knew.
+// prepared are the files a set-up step left below HOME, and the sandbox it ran
+// in.
 type prepared struct {
 	at    Sandbox
 	files map[string][]byte
 }
 
-// Preparation is what a set-up step is run with.
+// Preparation is the environment to run a set-up step in.
 type Preparation struct {
 	Sandbox          // HostEnv, Env, Pass, Self and Cwd of it
 	Keeper  []string // as in process.Spec
-	// Isolate cuts the step off as the agent is, below the directory root; nil leaves it
-	// what this machine has.
+	// Isolate isolates the step as an agent is isolated, below the directory
+	// root. If nil, the step sees all of this machine.
 	Isolate func(root string, l Launch) (*isolate.Isolation, error)
 }
 
-// Prepare runs the set-up step of the profile and returns the profile of which each
-// agent gets a copy of what the step left below HOME; without a step, p itself. The step
-// has the environment, HOME and folder of the agent, and no proxy. It ends with all that it has
-// started. One that fails, takes longer than Timeouts.Setup or leaves too much is an
-// error.
+// Prepare runs the set-up step of the profile. It returns a profile whose agents
+// each get a copy of the files that the step left below HOME; without a step, p
+// itself. The step has the environment, HOME and folder of the agent, and no
+// proxy. Prepare ends all processes of the step. It returns an error if the step
+// fails, takes longer than Timeouts.Setup or leaves too much.
 func (p *Profile) Prepare(ctx context.Context, o Preparation) (_ *Profile, err error) {
 	if len(p.Setup) == 0 {
 		return p, nil
@@ -99,8 +100,8 @@ func (p *Profile) Prepare(ctx context.Context, o Preparation) (_ *Profile, err e
 	return &q, nil
 }
 
-// setupLaunch is what to start as the set-up step: it finds its program as an agent's is
-// found, and has the agent's environment.
+// setupLaunch returns the program of the set-up step, found like an agent's
+// program and with the agent's environment.
 func (p *Profile) setupLaunch(s Sandbox) (Launch, error) {
 	step := *p
 	step.Command, step.Install, step.literal, step.base = p.Setup, Install{}, false, cmp.Or(p.setupBase, p.base)
@@ -113,7 +114,7 @@ func (p *Profile) setupLaunch(s Sandbox) (Launch, error) {
 	return l, err
 }
 
-// runSetup runs a program to its end, and ends all that it has started.
+// runSetup runs a program to its end, and ends all processes it started.
 func runSetup(ctx context.Context, spec process.Spec, limit time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not end within %v; timeouts.setup of the "+
 		"profile gives it longer", limit))
@@ -152,7 +153,7 @@ func runSetup(ctx context.Context, spec process.Spec, limit time.Duration) error
 	return fmt.Errorf("it ended with status %d%s", exit.Code, out)
 }
 
-// tail reads to the end and returns the last bytes.
+// tail reads r to its end and returns the last bytes.
 func tail(r io.Reader) []byte {
 	var kept []byte
 	for b := make([]byte, setupTail); ; {
@@ -165,8 +166,8 @@ func tail(r io.Reader) []byte {
 	}
 }
 
-// in are the files as another agent is to find them: with its model's URL and its folders
-// in place of those of the set-up step, but for files that are no text.
+// in returns the files for another agent. In text files, that agent's model URL
+// and folders replace those of the set-up step.
 func (p *prepared) in(s Sandbox) map[string][]byte {
 	all := map[string][]byte{}
 	if p == nil {

@@ -15,34 +15,37 @@ import (
 	"github.com/acp-test/acp-test/mistake"
 )
 
-// KnownFailure is a failure of an agent that a run expects, and why.
+// KnownFailure is a failure of an agent that a run expects, and the reason.
 type KnownFailure struct {
-	// Scenario is a glob over scenario ids: * stands for any text without a
-	// slash, ** for any text.
+	// Scenario is a glob over scenario ids: * matches any text without a slash,
+	// ** any text.
 	Scenario string `yaml:"scenario"`
 	// ID names the check (the part after the # of its id), the rule or the cause.
 	ID string
-	// Cause: ID is a cause, as reports name it: a rule and its point, or a requirement.
-	// A check that misses for one of the rule's requirements tells the same defect.
+	// Cause says that ID is a cause, as reports name it: a rule and its point, or
+	// a requirement. A check that fails for one of the rule's requirements shows
+	// the same defect.
 	Cause   bool      `yaml:"-"`
 	Reason  string    `yaml:"reason"`
 	Link    string    `yaml:"link"`    // where more is said; may be empty
 	Expires time.Time `yaml:"expires"` // the day from which the entry no longer counts; zero: never
-	// Flaky: what the entry expects may also not happen. Such an entry is
-	// never stale.
+	// Flaky says that the failure does not always happen. Such an entry is never
+	// stale.
 	Flaky bool `yaml:"flaky"`
-	// Requirements are those that the agent breaks, where a flaky rule stands for
-	// more; empty means all of the rule's. Of others each finding names its own.
+	// Requirements are those that the agent breaks, if it breaks only some of a
+	// flaky rule's; empty means all of them. For other entries each finding names
+	// its own.
 	Requirements []string `yaml:"requirements"`
-	// Protocols are those in which the entry counts, as --protocol has them; empty means
-	// the one that the profile is for.
+	// Protocols are the protocols for which the entry counts, by their --protocol
+	// names; empty means the profile's protocol.
 	Protocols []string `yaml:"protocols"`
 	File      string
 	Line      int
 }
 
-// Covers reports whether the entry expects what has these names to fail in this
-// scenario. A name may be a check's whole id, with the scenario before the #.
+// Covers reports whether the entry expects a failure with one of these names in
+// this scenario. A name may be a check's whole id, with the scenario before the
+// #.
 func (k KnownFailure) Covers(scenario string, names ...string) bool {
 	return k.Selects(scenario) && slices.ContainsFunc(names, func(name string) bool {
 		return name[strings.Index(name, "#")+1:] == k.ID
@@ -52,18 +55,18 @@ func (k KnownFailure) Covers(scenario string, names ...string) bool {
 // everywhere is the glob of all scenarios.
 const everywhere = "**"
 
-// Selects reports whether the entry speaks of this scenario.
+// Selects reports whether the entry applies to this scenario.
 func (k KnownFailure) Selects(scenario string) bool {
 	return glob.Path(k.Scenario, scenario)
 }
 
-// Expired reports whether the entry has ceased to count.
+// Expired reports whether the entry no longer counts.
 func (k KnownFailure) Expired(now time.Time) bool {
 	return !k.Expires.IsZero() && !now.Before(k.Expires)
 }
 
-// ParseKnownFailures reads a list of known failures in YAML. name stands in
-// messages; every error is a *Mistake.
+// ParseKnownFailures reads a list of known failures in YAML. name is the file
+// name in messages; every error is a *Mistake.
 func ParseKnownFailures(name string, src []byte) (out []KnownFailure, err error) {
 	defer mistake.Catch(&err)
 	root, err := yamlfile.Parse(name, src)
@@ -99,7 +102,7 @@ func ParseKnownFailures(name string, src []byte) (out []KnownFailure, err error)
 	return out, nil
 }
 
-// FormatKnownFailures writes a list as ParseKnownFailures reads it.
+// FormatKnownFailures returns the YAML that ParseKnownFailures reads.
 func FormatKnownFailures(list []KnownFailure) []byte {
 	var b strings.Builder
 	for _, k := range list {
@@ -136,71 +139,73 @@ func FormatKnownFailures(list []KnownFailure) []byte {
 	return []byte(b.String())
 }
 
-// Profile says how to run one agent. The zero value of every field but Name and
-// one of Command and URL is useful.
+// Profile says how to run one agent. It needs Name and one of Command and URL;
+// the zero value of every other field is useful.
 //
-// Words of Command, values of Env, Dir and the files of Home may name
-// variables: $LLM (the model server's base URL, without a version path), $KEY (a
-// key for it), $WORK, $HOME and $TMP (the run's directories), $AGENT_DIR (the folder the agent is
-// installed in), $SELF (this program) and $CWD (where the user started it). $$
-// is a dollar.
+// Words of Command, values of Env, Dir and the files of Home may name variables:
+// $LLM (the model server's base URL, without a version path), $KEY (a key for
+// it), $WORK, $HOME and $TMP (the run's directories), $AGENT_DIR (the folder the
+// agent is installed in), $SELF (this program) and $CWD (the user's current
+// directory). $$ is a dollar.
 type Profile struct {
 	Name    string   `yaml:"name"`    // what goldens and reports call it: letters, digits, dots, dashes
 	Title   string   `yaml:"title"`   // for people; Name if empty
 	Command []string `yaml:"command"` // the program and its arguments
 	// Protocol is the name of the protocol that the agent speaks; "" is the first.
 	Protocol string `yaml:"protocol"`
-	// URL is where an agent is reached: one that is not started here, or the server
-	// that Command starts. It may name $PORT, a port that is free, which Command and
-	// Env may name too, and $PRINTED, the first URL that the server prints.
+	// URL is the address of a running agent, or of the server that Command
+	// starts. URL, Command and Env may use $PORT, a free port. URL may also use
+	// $PRINTED, the first URL that the server prints.
 	URL string `yaml:"url"`
-	// Listen are further arguments by which Command serves ACP over HTTP or WebSocket, where it
-	// is chosen to, and prints its URL.
+	// Listen are further arguments that make Command serve ACP over HTTP or
+	// WebSocket and print its URL, for runs over such a connection.
 	Listen []string `yaml:"listen"`
-	// Headers are sent with each request to an agent over HTTP. Their values may name variables of the
-	// environment of this program too.
+	// Headers are sent with each request to an agent over HTTP. Their values may
+	// also name variables of this program's environment.
 	Headers map[string]string `yaml:"headers"`
-	// Dir is where the agent is started: $WORK if empty. A relative one is
-	// taken from the folder of the profile's file.
+	// Dir is the agent's working directory: $WORK if empty. A relative one starts
+	// at the folder of the profile's file.
 	Dir     string            `yaml:"dir"`
 	Install Install           `yaml:"install"`
 	Env     map[string]string `yaml:"env"`
 	Home    map[string]string `yaml:"home"` // files below HOME: name, with slashes, to content
-	// Setup is a command that is run once before the first agent, as Prepare says.
+	// Setup is a command that runs once before the first agent; see Prepare.
 	Setup []string `yaml:"setup"`
-	// AgentInfo are the names by which the agent calls itself in its answer to
+	// AgentInfo are the names that the agent gives itself in its answer to
 	// initialize.
 	AgentInfo []string `yaml:"agent-info"`
 	// NoCaches keeps the caches of package managers and toolchains away from
 	// the agent; see Launch.
 	NoCaches bool
 	Model    Model `yaml:"model"`
-	// Auth is the id of the method with which an editor logs in before it opens
-	// the first session of a connection; "" if that is not needed.
+	// Auth is the id of the method by which an editor logs in before the first
+	// session of a connection; "" if no login is needed.
 	Auth string `yaml:"auth"`
-	// Providers points the agent at the model server by providers/set.
+	// Providers says that the editor tells the agent the model server's address
+	// by providers/set.
 	Providers bool `yaml:"providers"`
-	// Tools maps the neutral tools of scenarios to the agent's own. Nil: the
+	// Tools maps the neutral tools of scenarios to the agent's own. If nil, the
 	// model server learns them from the agent's first request.
 	Tools map[string]Tool `yaml:"tools"`
-	// Lanes are the agent's requests that are not the conversation, in the form
-	// that a model script has under `lanes`; nil: none.
+	// Lanes are the agent's requests that are not part of the conversation, in
+	// the form of `lanes` in a model script; nil: none.
 	Lanes         *yamlfile.Node `yaml:"lanes"`
 	Normalize     Normalize      `yaml:"normalize"`
 	Timeouts      Timeouts       `yaml:"timeouts"`
 	Policy        Policy         `yaml:"policy"`
 	KnownFailures []KnownFailure
-	// Own is the environment that an editor's settings give to the agent, as it stands there.
+	// Own is the environment that an editor's settings give to the agent,
+	// unchanged.
 	Own map[string]string
-	// OwnMode and OwnModel are the mode and the model that those settings choose for a new session; "" leaves
-	// the choice to the agent.
+	// OwnMode and OwnModel are the mode and the model that an editor's settings
+	// choose for a new session; "" leaves the choice to the agent.
 	OwnMode, OwnModel string
 	// Source is the file the profile was read from, "shipped", "command line"
 	// or the settings file that names the agent.
 	Source string
 
-	// literal: Command was typed by a user. Names it does not know stay as
-	// they are, since the command may be a shell's.
+	// literal says that a user typed Command. Unknown variables in it stay, since
+	// the command may be a shell's.
 	literal   bool
 	dressed   bool      // it has what another profile knows
 	base      string    // folder a relative Dir and relative programs are taken from
@@ -208,22 +213,23 @@ type Profile struct {
 	prepared  *prepared // nil: no set-up step was run
 }
 
-// Policy is what the agent promises where the protocol leaves a choice.
+// Policy is what the agent promises for cases that the protocol leaves open.
 type Policy struct {
-	// ConcurrentPrompts is what a prompt in a session that is busy meets: one of Busy, or
-	// "", which promises nothing.
+	// ConcurrentPrompts is how the agent treats a prompt in a busy session: one
+	// of Busy, or "" for no promise.
 	ConcurrentPrompts string `yaml:"concurrent-prompts"`
-	// Asks are the neutral tools before whose use the user is asked.
+	// Asks are the neutral tools that the agent uses only after asking the user.
 	Asks []string `yaml:"asks"`
-	// StopsTakenBack: what it does for a request stops when that is taken back.
+	// StopsTakenBack says that the agent stops the work for a request when the
+	// editor cancels that request.
 	StopsTakenBack bool `yaml:"stops-taken-back"`
 }
 
-// Busy are the ways to deal with a prompt in a session that is busy: it is refused, it
-// waits, or it ends the turn that runs.
+// Busy are the ways to treat a prompt in a busy session: refuse it, let it wait,
+// or let it end the running turn.
 var Busy = []string{"reject", "queue", "replace"}
 
-// Install says what to tell a user who lacks the agent, and what ci/agents
+// Install says what to tell a user without the agent, and what ci/agents
 // installs.
 type Install struct {
 	NPM  string `yaml:"npm"`  // package and version, such as "@google/gemini-cli@0.61.0"
@@ -234,7 +240,8 @@ type Install struct {
 // Model says how the agent talks to its model.
 type Model struct {
 	// Wire is the format of its requests: openai-chat, openai-responses,
-	// anthropic or gemini. "" is learned from its first request.
+	// anthropic or gemini. If "", the model server learns it from the first
+	// request.
 	Wire string `yaml:"wire"`
 	// Strict says whether the fake model refuses requests that the real API refuses. nil means true.
 	Strict *bool `yaml:"strict"`
@@ -246,36 +253,36 @@ type Model struct {
 type Tool struct {
 	Name string         `yaml:"name"`
 	Args map[string]any `yaml:"args"`
-	// Cannot lists what of NeutralTool.Can the agent's tool is not able to do.
+	// Cannot lists the abilities of NeutralTool.Can that the agent's tool lacks.
 	Cannot []string `yaml:"cannot"`
 }
 
-// Normalize hides what differs from run to run in this agent's messages.
+// Normalize hides parts of this agent's messages that differ from run to run.
 type Normalize struct {
 	Replace []Replacement `yaml:"replace"`
-	// Unordered are update kinds, methods or patterns of them whose place in
-	// the stream is left to chance.
+	// Unordered are update kinds, methods or patterns of them whose place in the
+	// stream is random.
 	Unordered []string `yaml:"unordered"`
-	// Omit are those of which chance decides whether they come at all before
-	// the last thing a scenario waits for.
+	// Omit are update kinds, methods or patterns of them that come only in some
+	// runs before the last event a scenario waits for.
 	Omit []string `yaml:"omit"`
-	// Values are members of JSON objects whose value is left to chance.
+	// Values are members of JSON objects whose value is random.
 	Values []string `yaml:"values"`
-	// Without are members of which chance decides whether they are there.
+	// Without are members of JSON objects that are there only in some runs.
 	Without []string `yaml:"without"`
-	// MergeCalls makes one of all updates of a tool call, because chance decides
-	// what each of them tells.
+	// MergeCalls merges all updates of a tool call, because their division is
+	// random.
 	MergeCalls bool `yaml:"merge-tool-calls"`
 }
 
-// Replacement puts With, which may use $1 as in package regexp, in the place
-// of what Pattern matches.
+// Replacement replaces text that matches Pattern by With, which may use $1 as in
+// package regexp.
 type Replacement struct {
 	Pattern *regexp.Regexp `yaml:"pattern"`
 	With    string         `yaml:"with"`
 }
 
-// Timeouts are an agent's own; 0 leaves the run's default.
+// Timeouts are the agent's own; 0 means the run's default.
 type Timeouts struct {
 	Start    time.Duration `yaml:"start"`    // until the answer to initialize
 	Step     time.Duration `yaml:"step"`     // of one line of a script
@@ -283,13 +290,14 @@ type Timeouts struct {
 	Setup    time.Duration `yaml:"setup"`    // of the set-up step
 }
 
-// Shown is the name for people.
+// Shown returns the name for people: the title, else the name.
 func (p *Profile) Shown() string { return cmp.Or(p.Title, p.Name) }
 
-// Remote reports whether the agent is reached and not started here.
+// Remote reports whether the agent is already running at URL and not started by
+// Command.
 func (p *Profile) Remote() bool { return p.URL != "" && len(p.Command) == 0 }
 
-// Binding is how the agent is reached: "stdio", "http" or "ws".
+// Binding returns how the agent is reached: "stdio", "http" or "ws".
 func (p *Profile) Binding() string {
 	switch {
 	case p.URL == "":
@@ -300,9 +308,9 @@ func (p *Profile) Binding() string {
 	return "http"
 }
 
-// Lacks says why scenarios that need a neutral tool do not apply to this agent; "" if
-// they do. Behind the name may stand, after a colon, what the tool has to be able to do.
-// An agent whose tools are still to be learned may have any.
+// Lacks returns why scenarios that need a neutral tool do not apply to this
+// agent, "" if they do. need is the tool's name, optionally with a colon and an
+// ability. If the agent's tools are not known yet, it may have any.
 func (p *Profile) Lacks(need string) string {
 	name, able, _ := strings.Cut(need, ":")
 	t, ok := p.Tools[name]
@@ -316,8 +324,8 @@ func (p *Profile) Lacks(need string) string {
 	return ""
 }
 
-// WithCommand is the profile with another command, as a user typed it: what
-// `--agent NAME -- COMMAND` runs. It starts where the user is.
+// WithCommand returns the profile with another command, which a user typed after
+// `--agent NAME --`. The command starts in the user's directory.
 func (p *Profile) WithCommand(argv []string) *Profile {
 	q := *p
 	q.Command = slices.Clone(argv)
@@ -326,8 +334,8 @@ func (p *Profile) WithCommand(argv []string) *Profile {
 	return &q
 }
 
-// Over is the profile of an agent that is reached over http or ws instead of its pipes; nil if it does
-// not listen.
+// Over returns the profile with a connection over http or ws instead of pipes,
+// nil if the agent has no Listen.
 func (p *Profile) Over(way string) *Profile {
 	if len(p.Listen) == 0 {
 		return nil
@@ -340,21 +348,22 @@ func (p *Profile) Over(way string) *Profile {
 	return &q
 }
 
-// WithAuth is the profile with another method to log in.
+// WithAuth returns the profile with another login method.
 func (p *Profile) WithAuth(method string) *Profile {
 	q := *p
 	q.Auth = method
 	return &q
 }
 
-// Provided is the profile of an agent that an editor tells where its model is: no variable has to name that.
+// Provided returns the profile for an agent that the editor tells its model's
+// address, without the variables for it.
 func (p *Profile) Provided() *Profile {
 	q := *p
 	q.Env, q.Providers = nil, true
 	return &q
 }
 
-// WithEnv is the profile with more environment; the new values win.
+// WithEnv returns the profile with more environment; the new values win.
 func (p *Profile) WithEnv(env map[string]string) *Profile {
 	q := *p
 	q.Env = map[string]string{}

@@ -16,11 +16,11 @@ import (
 	"github.com/tidwall/jsonc"
 )
 
-// Settings reads the `agent_servers` of an editor's settings.json, comments and
-// trailing commas allowed, as profiles sorted by name. Credentials among their
-// environment are replaced by dummies and the model's address by the model
-// server's. Entries that name no command, such as those an editor installs by
-// itself, are left out and listed in skipped, each with the reason.
+// Settings reads the `agent_servers` of an editor's settings.json, with comments
+// and trailing commas allowed, as profiles sorted by name. In their environment
+// it replaces credentials by dummies and the model's address by the model
+// server's. It leaves out entries without a command, such as those an editor
+// installs by itself, and lists them in skipped with the reason.
 func Settings(file string) (profiles []*Profile, skipped []string, err error) {
 	src, err := os.ReadFile(file)
 	if err != nil {
@@ -32,8 +32,8 @@ func Settings(file string) (profiles []*Profile, skipped []string, err error) {
 	return profiles, skipped, err
 }
 
-// ParseSettings reads a text as Settings reads a file, in the order of the text; name stands in
-// messages.
+// ParseSettings reads a text as Settings reads a file, but in the order of the
+// text. name is the file name in messages.
 func ParseSettings(name string, src []byte) (profiles []*Profile, skipped []string, err error) {
 	defer mistake.Catch(&err)
 	s, doc := readSettings(name, src)
@@ -64,7 +64,8 @@ func ParseSettings(name string, src []byte) (profiles []*Profile, skipped []stri
 	return profiles, skipped, nil
 }
 
-// bare reports whether an object is what others have below agent_servers: each member has a command.
+// bare reports whether an object is the content of agent_servers without that
+// key: each member has a command.
 func bare(doc wire.Value) bool {
 	for _, v := range doc.Members() {
 		if !v.Get("command").Exists() {
@@ -74,7 +75,7 @@ func bare(doc wire.Value) bool {
 	return doc.Len() > 0
 }
 
-// ofSettings is the profile of an agent that an editor's settings name.
+// ofSettings returns the profile of an agent in an editor's settings.
 func ofSettings(file, key string, argv []string, env [][2]string) *Profile {
 	p := AdHoc(argv)
 	p.Name, p.Title, p.Source, p.Own = clean(key), key, file, map[string]string{}
@@ -98,8 +99,8 @@ var secret = lazy.Regexp(`(?i)(KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH
 // Secret reports whether a variable's name looks like that of a credential.
 func Secret(name string) bool { return secret().MatchString(name) }
 
-// Server is an MCP server that an editor's settings name: a program with Command, Args
-// and Env, or one that is reached at URL with Headers.
+// Server is an MCP server in an editor's settings: a program with Command, Args
+// and Env, or a server at URL with Headers.
 type Server struct {
 	Name    string
 	Type    string // stdio, http or sse
@@ -110,12 +111,13 @@ type Server struct {
 	Pairs [][2]string
 }
 
-// serverKeys are under what an editor's settings have MCP servers.
+// serverKeys are the keys for MCP servers in the settings of editors.
 var serverKeys = []string{"mcp_servers", "mcpServers", "context_servers"}
 
-// ParseServers reads the MCP servers of an editor's settings.json, in the order of the
-// file; name stands in messages. One that is switched off ("enabled": false) is left
-// out, and so is one that an extension of the editor brings, which names no command.
+// ParseServers reads the MCP servers of an editor's settings.json, in the order
+// of the file. name is the file name in messages. It leaves out servers that are
+// switched off ("enabled": false) and those of the editor's extensions, which
+// name no command.
 func ParseServers(name string, src []byte) (list []Server, err error) {
 	defer mistake.Catch(&err)
 	s, doc := readSettings(name, src)
@@ -133,14 +135,15 @@ func ParseServers(name string, src []byte) (list []Server, err error) {
 	return list, nil
 }
 
-// settings is a text whose mistakes are panics, which the exported functions catch.
+// settings is a text whose mistakes are panics; the exported functions catch
+// them.
 type settings struct {
 	name   string
 	text   []byte
 	before int // bytes of text that are not of the file
 }
 
-// readSettings takes an editor's settings apart.
+// readSettings parses an editor's settings.
 func readSettings(name string, src []byte) (settings, wire.Value) {
 	s := settings{name: name, text: jsonc.ToJSON(src)} // keeps every offset
 	if bytes.HasPrefix(s.text, []byte("\ufeff")) {     // editors of Windows write a byte order mark
@@ -185,8 +188,8 @@ func (s settings) server(name, where string, v wire.Value) Server {
 	return server
 }
 
-// program reads how a program is started: its command, "" if there is none, the arguments behind
-// it, and its environment. An older spelling has all of them below command.
+// program reads how a program is started: its command ("" if there is none) and
+// arguments, and its environment. An older form has all of them below command.
 func (s settings) program(v wire.Value, where string) (argv []string, env [][2]string) {
 	argv = []string{""}
 	if inner := v.Get("command"); inner.Kind() == wire.Object {
@@ -215,7 +218,8 @@ func Home(command string) string {
 	return command
 }
 
-// misspelt fails where a member of an entry without a command or a URL is meant to be one.
+// misspelt fails if an entry without a command or a URL has a key that looks like
+// a misspelling of these.
 func (s settings) misspelt(v wire.Value, where string) {
 	for key, inner := range v.Members() {
 		if meant := mistake.Nearest(key, []string{"command", "url"}); meant != "" && key != "command" && key != "url" {
@@ -224,7 +228,7 @@ func (s settings) misspelt(v wire.Value, where string) {
 	}
 }
 
-// object yields the members of an object; none of one that is missing or null.
+// object yields the members of an object; none if it is missing or null.
 func (s settings) object(v wire.Value, where string) func(func(string, wire.Value) bool) {
 	if v.Exists() && !v.IsNull() && v.Kind() != wire.Object {
 		s.fail(v, "%s must be an object", where)
@@ -269,7 +273,7 @@ func (s settings) pairs(v wire.Value, where string) [][2]string {
 	return list
 }
 
-// placed is a mistake at an offset of the text.
+// placed returns a Mistake at an offset of the text.
 func (s settings) placed(offset int) *Mistake {
 	before := s.text[s.before:max(offset, s.before)]
 	line := 1 + bytes.Count(before, []byte("\n"))

@@ -13,12 +13,13 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Wrapper puts a program between an editor and the agents in its settings, and takes it out
-// again. It changes only the command and the arguments of an entry.
+// Wrapper puts a program between an editor and the agents in its settings, and
+// removes it again. It changes only the command and the arguments of an entry.
 type Wrapper struct {
 	// Words are the program and its arguments. The agent's own command follows them.
 	Words []string
-	// Ours returns how many leading words of a command line are a wrapper's, 0 if it has none.
+	// Ours returns the number of leading words of a command line that belong to a
+	// wrapper.
 	Ours func(argv []string) int
 	// Agent names the only entry to change; "" means all entries.
 	Agent string
@@ -38,9 +39,10 @@ type edit struct {
 	text     string
 }
 
-// Wrap returns the settings with the wrapper in front of the entries' commands. changed names
-// these entries, already those that had it before. name is the file in messages. The error says
-// also that Unwrap would not restore src byte for byte.
+// Wrap returns the settings with the wrapper before the entries' commands.
+// changed names these entries; already names the entries that had the wrapper
+// before. name is the file name in messages. It returns an error, among others,
+// if Unwrap would not restore src byte for byte.
 func (w Wrapper) Wrap(name string, src []byte) (out []byte, changed, already []string, err error) {
 	defer mistake.Catch(&err)
 	list := w.entries(name, src)
@@ -69,7 +71,7 @@ func (w Wrapper) Unwrap(name string, src []byte) (out []byte, changed []string, 
 	return w.unwrap(name, src, nil)
 }
 
-// unwrap is Unwrap for the named entries alone, or for all if only is nil.
+// unwrap is Unwrap for only the named entries, or for all if only is nil.
 func (w Wrapper) unwrap(name string, src []byte, only []string) (out []byte, changed []string, err error) {
 	defer mistake.Catch(&err)
 	list := w.entries(name, src)
@@ -85,7 +87,8 @@ func (w Wrapper) unwrap(name string, src []byte, only []string) (out []byte, cha
 	return out, changed, nil
 }
 
-// entries reads the entries of agent_servers that Agent selects and that name a command.
+// entries returns the entries of agent_servers that Agent selects and that have a
+// command.
 func (w Wrapper) entries(name string, src []byte) (list []entry) {
 	s, doc := readSettings(name, src)
 	if s.before > 0 {
@@ -118,8 +121,9 @@ func (w Wrapper) entries(name string, src []byte) (list []entry) {
 	return list
 }
 
-// wrap puts the words in front of a command. An entry without arguments gets the member args right
-// behind its command. A list without elements gets a space at the end, which tells it from such a member.
+// wrap puts the words before a command. An entry without args gets the member
+// args right after its command. An empty args list gets a space at its end, so
+// that unwrap can tell it from such a member.
 func (w Wrapper) wrap(e entry) []edit {
 	words := lists.Map(w.Words, wire.Quote)
 	front := strings.Join(append(words[1:len(words):len(words)], string(e.command.Raw())), ", ")
@@ -135,12 +139,12 @@ func (w Wrapper) wrap(e entry) []edit {
 	}
 }
 
-// blank is what may stand between values: space and comments.
+// blank matches space and comments between values.
 var blank = lazy.Regexp(`^(?:\s|//[^\n]*\n|/\*(?s:.*?)\*/)*`)
 
 var argsOurs = lazy.Regexp(`^\s*,\s*"args"\s*:\s*$`)
 
-// unwrap takes out what wrap wrote.
+// unwrap removes the bytes that wrap wrote.
 func (e entry) unwrap(src []byte) []edit {
 	command := e.args.Path(fmt.Sprint(e.ours - 1))
 	first, end := e.args.Path("0").Offset(), command.Offset()+len(command.Raw())

@@ -9,12 +9,13 @@ import (
 	udiff "github.com/aymanbagabas/go-udiff"
 )
 
-// contextLines is how many equal lines Diff shows around a difference.
+// contextLines is the number of equal lines that Diff shows around a difference.
 const contextLines = 3
 
-// GoesOn reports whether got has the lines of want in their order, and more of them only
-// after the last thing that the editor did in want; there a line of want may also be the
-// beginning of one of got. Want is then the same conversation, broken off earlier.
+// GoesOn reports whether want is the same conversation as got, broken off
+// earlier: got has the lines of want in their order. Got may have further lines
+// only after the last act of the editor in want; there, a line of want may also
+// be just the beginning of a line of got.
 func GoesOn(want, got string) bool {
 	rest := strings.Split(strings.TrimRight(want, "\n"), "\n")
 	acts := 0
@@ -37,9 +38,9 @@ func GoesOn(want, got string) bool {
 	return len(rest) == 0
 }
 
-// Diff returns what must change in want to make it got: lines with "-" are
-// wanted and missing, lines with "+" came instead, others are context. The first
-// line says so. It is "" if the texts are equal.
+// Diff returns the changes that turn want into got, "" if the texts are equal.
+// The first line explains the signs: "-" marks lines only in want, "+" lines only
+// in got. Other lines are context.
 func Diff(want, got string) string {
 	if want == got {
 		return ""
@@ -73,14 +74,14 @@ func Diff(want, got string) string {
 	return b.String()
 }
 
-// Piece is a part of two texts: of both (' '), of the wanted one alone ('-') or of the
-// other alone ('+').
+// Piece is a part of two compared texts: of both (' '), of want alone ('-') or of
+// got alone ('+').
 type Piece struct {
 	Op   rune
 	Text string
 }
 
-// token is a word, a run of what else is no space, or spaces; a line break stands alone.
+// token matches a word, a run of spaces, a line break, or one other character.
 var token = lazy.Regexp(`\n|[^\S\n]+|[\pL\pN_]+|[^\s\pL\pN_]`)
 
 // Words compares two texts word by word. The pieces without '+' are want, those without

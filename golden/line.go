@@ -8,8 +8,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Line builds the text of one message from the members of its objects. What
-// has been shown is taken; what is left over at the end is shown too.
+// Line builds the text of one message from the members of its objects. A shown
+// member counts as taken; Rest shows those that were not taken.
 type Line struct {
 	b    []byte
 	mask *Mask
@@ -18,10 +18,10 @@ type Line struct {
 // NewLine returns an empty line whose text a mask changes.
 func NewLine(m *Mask) *Line { return &Line{mask: m} }
 
-// String returns the line as far as it is built.
+// String returns the line built so far.
 func (l *Line) String() string { return string(l.b) }
 
-// Word appends a word as it is, after a space.
+// Word appends a word unchanged, after a space.
 func (l *Line) Word(s string) {
 	if len(l.b) > 0 {
 		l.b = append(l.b, ' ')
@@ -43,19 +43,20 @@ func (l *Line) Pair(key string, v wire.Value) {
 	l.b = compact(l.b, l.mask, key, v)
 }
 
-// Object is a value being shown, with the keys of the members that were taken from it.
+// Object is a value being shown, with the keys of its taken members.
 type Object struct {
 	Value wire.Value
 	taken *[]string
 }
 
-// Open begins to show a value, usually an object.
+// Open returns an Object for a value, usually an object, with nothing taken.
 func Open(v wire.Value) Object {
 	taken := make([]string, 0, 8)
 	return Object{v, &taken}
 }
 
-// Take returns a member the first time only: a taken member is already shown.
+// Take returns a member and marks it as taken. For a taken member it returns a
+// missing value, so that nothing is shown twice.
 func (o Object) Take(key string) wire.Value {
 	v := o.Value.Get(key)
 	if !v.Exists() || o.took(key) {
@@ -67,7 +68,8 @@ func (o Object) Take(key string) wire.Value {
 
 func (o Object) took(key string) bool { return slices.Contains(*o.taken, key) }
 
-// Bare shows a string of a fixed vocabulary as a word, without its key.
+// Bare shows a string of a fixed vocabulary as a word, without its key. It shows
+// any other value with its key.
 func (l *Line) Bare(o Object, key string, vocabulary ...string) {
 	v := o.Take(key)
 	if i := slices.IndexFunc(vocabulary, v.Is); i >= 0 {
@@ -77,14 +79,15 @@ func (l *Line) Bare(o Object, key string, vocabulary ...string) {
 	l.Known(key, v)
 }
 
-// Known shows a member that has no form of its own, if it is there.
+// Known shows a member as key=value, if it is there.
 func (l *Line) Known(key string, v wire.Value) {
 	if v.Exists() && !l.mask.Hides(key) {
 		l.Pair(key, v)
 	}
 }
 
-// Formed shows a string without its key, in the form that form gives.
+// Formed shows a string without its key, formatted by form. It shows any other
+// value with its key.
 func (l *Line) Formed(o Object, key string, form func(string) string) {
 	if v := o.Take(key); v.Kind() == wire.String {
 		l.Word(form(v.Str()))
@@ -103,25 +106,25 @@ func (l *Line) Path(o Object, key string) {
 	l.Formed(o, key, func(s string) string { return PathText(l.mask.Text(s)) })
 }
 
-// ID shows an id of a class by its label, without its key.
+// ID shows an id as the label of its class, without its key.
 func (l *Line) ID(o Object, key string, class IDClass) {
 	l.Formed(o, key, func(s string) string { return l.mask.ID(class, s) })
 }
 
-// Size shows a string by size and hash only.
+// Size shows only the size and hash of a string.
 func (l *Line) Size(o Object, key string) {
 	l.Formed(o, key, func(s string) string { return Digest(l.mask.Text(s)) })
 }
 
-// Keys shows the named members in this order, each if it is there.
+// Keys shows the named members in this order, if they are there.
 func (l *Line) Keys(o Object, keys ...string) {
 	for _, key := range keys {
 		l.Known(key, o.Take(key))
 	}
 }
 
-// Rest shows the members that were not taken: unknown members, and all but the last of
-// members with the same key.
+// Rest shows the members that were not taken: unknown members, and duplicates of
+// a key except the last.
 func (l *Line) Rest(o Object) {
 	switch kind := o.Value.Kind(); {
 	case kind == wire.Missing, kind == wire.Object && len(*o.taken) == o.Value.Len(): // each was taken
@@ -141,7 +144,7 @@ func (l *Line) Rest(o Object) {
 	}
 }
 
-// Envelope shows members of the message that JSON-RPC does not have.
+// Envelope shows members of the message that are not part of JSON-RPC.
 func (l *Line) Envelope(v wire.Value) {
 	o := Open(v)
 	for _, key := range []string{"jsonrpc", "id", "method", "params", "result", "error"} {
@@ -150,7 +153,8 @@ func (l *Line) Envelope(v wire.Value) {
 	l.Rest(o)
 }
 
-// Arrow shows who sent a frame.
+// Arrow returns the arrow for the sender of a frame: --> for the editor, <-- for
+// others.
 func Arrow(s transcript.Source) string {
 	if s == transcript.Editor {
 		return "-->"
@@ -158,8 +162,8 @@ func Arrow(s transcript.Source) string {
 	return "<--"
 }
 
-// Malformed writes a line that is no frame: its text, how long it was if the log cut it, and what
-// is wrong with it.
+// Malformed shows a line that is not a frame: its text, its full size if the log
+// cut it, and its problem.
 func (l *Line) Malformed(e transcript.Entry) {
 	l.Word("malformed")
 	l.Text(string(e.Raw))
@@ -171,8 +175,8 @@ func (l *Line) Malformed(e transcript.Entry) {
 	}
 }
 
-// List shows the items of an array with show: a single one as it is, others in
-// brackets. Anything but an array is shown as it came.
+// List shows the items of an array with show: a single item alone, others in
+// brackets. It shows any other value with its key.
 func (l *Line) List(key string, v wire.Value, show func(wire.Value)) {
 	if v.Kind() != wire.Array {
 		l.Known(key, v)
@@ -209,7 +213,7 @@ func (l *Line) Several(o Object, key string, show func(wire.Value)) {
 	l.Separated(o, key, ", ", show)
 }
 
-// Separated is Several with another separator.
+// Separated is like Several, with another separator.
 func (l *Line) Separated(o Object, key, separator string, show func(wire.Value)) {
 	v := o.Take(key)
 	if v.Kind() != wire.Array {
@@ -225,8 +229,8 @@ func (l *Line) Separated(o Object, key, separator string, show func(wire.Value))
 	})
 }
 
-// Event returns the text of an entry that is no frame, for people. It has no
-// line break.
+// Event returns the text of an entry that is not a frame, for people, on one
+// line.
 func Event(e transcript.Entry) string {
 	l := NewLine(PlainMask())
 	switch {
@@ -255,7 +259,7 @@ func Event(e transcript.Entry) string {
 	return l.String()
 }
 
-// Process shows what happened to the agent's process.
+// Process returns the text of an event of the agent's process.
 func (l *Line) Process(e transcript.Entry) string {
 	switch e.Kind {
 	case transcript.StdinClosed:
@@ -271,7 +275,7 @@ func (l *Line) Process(e transcript.Entry) string {
 	return l.String()
 }
 
-// Item appends a value after a space, as it stands under a key.
+// Item appends a value after a space, formatted as the value of a key.
 func (l *Line) Item(key string, v wire.Value) { l.Word(string(compact(nil, l.mask, key, v))) }
 
 // Details shows the members of an event's object as key=value.
@@ -281,7 +285,8 @@ func (l *Line) Details(v wire.Value) {
 	}
 }
 
-// Members shows the members of an object that were not taken as key=value, sorted by key.
+// Members shows the members of an object that were not taken as key=value, sorted
+// by key, and marks them as taken.
 func (l *Line) Members(o Object) {
 	before := Object{taken: new(slices.Clone(*o.taken))} // a million members are looked up among few
 	last := ""
@@ -300,8 +305,8 @@ func (l *Line) Member(key string, v wire.Value) {
 	l.Append("", key, v)
 }
 
-// Append appends text without a space before it, and a value as it stands under
-// a key.
+// Append appends text without a space before it, then a value, formatted as the
+// value of a key.
 func (l *Line) Append(text, key string, v wire.Value) {
 	l.b = compact(append(l.b, text...), l.mask, key, v)
 }

@@ -14,20 +14,21 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// Replacement masks text that one agent prints differently in each run. With
-// may refer to groups of the pattern ("$1").
+// Replacement masks text that one agent prints differently in each run. With is
+// the new text; it may refer to groups of the pattern ("$1").
 type Replacement struct {
 	Pattern *regexp.Regexp
 	With    string
 }
 
-// IDClass is the kind of thing that an opaque id names. Its label begins with it.
+// IDClass is the kind of object that an opaque id names. The id's label begins
+// with it.
 type IDClass string
 
 const uuid IDClass = "uuid"
 
-// Mask replaces what differs from run to run. It numbers ids in the order in
-// which they are shown, so it is used in the order of the text only.
+// Mask replaces text that differs from run to run. It numbers ids in the order in
+// which they are shown, so use it in the order of the text only.
 type Mask struct {
 	plain    bool // change nothing
 	blind    bool // ids without their numbers: text that does not depend on what was shown before
@@ -44,7 +45,7 @@ type Mask struct {
 type directory struct{ path, name string }
 
 // NewMask returns a mask that knows no ids yet. software are the members that
-// describe a program: its version is no part of what is compared.
+// describe a program; their versions are masked.
 func NewMask(o Options, software ...string) *Mask {
 	m := &Mask{software: software, replace: o.Replace, values: o.Values, without: o.Without, classes: map[string]IDClass{},
 		labels: map[IDClass]map[string]string{}}
@@ -77,18 +78,18 @@ func BlindMask() *Mask { return &Mask{blind: true, classes: map[string]IDClass{}
 // Plain reports whether the mask changes nothing.
 func (m *Mask) Plain() bool { return m.plain }
 
-// Hides reports whether a member is left out.
+// Hides reports whether a member is left out of the text.
 func (m *Mask) Hides(key string) bool { return !m.plain && slices.Contains(m.without, key) }
 
-// Blinded returns the same Mask without numbers, for keys to sort by.
+// Blinded returns the same Mask without numbers, for sort keys.
 func (m *Mask) Blinded() *Mask {
 	other := *m
 	other.blind = true
 	return &other
 }
 
-// LearnInside makes an id known, so that it is replaced inside other text too.
-// Short ids are left alone there: they may be ordinary words.
+// LearnInside marks a string as an id, which is replaced inside other text too.
+// It does not replace short ids there, since they may be ordinary words.
 func (m *Mask) LearnInside(class IDClass, id string) {
 	m.Learn(class, id)
 	const shortest = 6
@@ -99,14 +100,14 @@ func (m *Mask) LearnInside(class IDClass, id string) {
 	m.inside = slices.Insert(m.inside, at, id)
 }
 
-// Learn makes a whole string known as an id.
+// Learn marks a string as an id. It is replaced only where it is a whole string.
 func (m *Mask) Learn(class IDClass, id string) {
 	if _, known := m.classes[id]; !known && id != "" {
 		m.classes[id] = class
 	}
 }
 
-// ID returns the label of an id, by first use: "call#1".
+// ID returns the label of an id, numbered by first use: "call#1".
 func (m *Mask) ID(class IDClass, id string) string {
 	if m.plain {
 		return PathText(id)
@@ -134,7 +135,7 @@ var (
 	digits = lazy.Regexp(`\d+`)
 )
 
-// Text returns s with everything volatile replaced.
+// Text returns s with everything replaced that differs from run to run.
 func (m *Mask) Text(s string) string {
 	if m.plain || s == "" {
 		return s
@@ -180,7 +181,7 @@ func (m *Mask) Text(s string) string {
 
 const millisDigits = 13
 
-// hasDigits reports whether there are so many digits one behind the other.
+// hasDigits reports whether s has a run of at least wanted digits.
 func hasDigits(s string, wanted int) bool {
 	n := 0
 	for i := 0; i < len(s) && n < wanted; i++ {
@@ -197,7 +198,7 @@ func epochMillis(n string) bool {
 	return len(n) == millisDigits && n[0] == '1' && '5' <= n[1] && n[1] <= '9'
 }
 
-// number is a JSON number as it may be shown under a key.
+// number returns a JSON number as it is shown under a key.
 func (m *Mask) number(key, raw string) string {
 	switch {
 	case m.plain:
@@ -209,8 +210,9 @@ func (m *Mask) number(key, raw string) string {
 	return raw
 }
 
-// volatile reports whether the number under a key says when or for how long, or which
-// process: no two runs agree on it. It is asked for each member, so it is no regular expression.
+// volatile reports whether the number under a key is a time, a duration or a
+// process id, which differ in each run. It is called for each member, so it uses
+// no regular expression.
 func volatile(key string) bool {
 	for _, end := range []string{"At", "_at", "_at_ms", "AtMs"} {
 		if len(key) > len(end) && strings.HasSuffix(key, end) {
@@ -232,8 +234,8 @@ func volatile(key string) bool {
 		func(what string) bool { return strings.HasSuffix(key, what) })
 }
 
-// replacePath replaces a directory where it is a whole path or the beginning
-// of one: not /tmp/work in /tmp/workshop, nor in /var/tmp/work.
+// replacePath replaces a directory if it is a whole path or the beginning of a
+// path: not /tmp/work in /tmp/workshop, nor in /var/tmp/work.
 func replacePath(s string, p directory) string {
 	if !strings.Contains(s, p.path) {
 		return s

@@ -14,23 +14,23 @@ import (
 	"github.com/acp-test/acp-test/internal/confined"
 )
 
-// extension of the files of a store.
+// extension is the file name extension of goldens.
 const extension = ".golden"
 
-// Store keeps goldens as <agent>/<scenario>.golden. Those in Dir come before
-// those in Embedded; either may be left out. Only Dir is written. Links in Dir
-// that lead out of it are not followed.
+// Store keeps goldens as <agent>/<scenario>.golden. Dir takes precedence over
+// Embedded; either may be missing. Only Dir is written. Links in Dir that lead
+// out of it are not followed.
 type Store struct {
 	Dir      string
 	Embedded fs.FS
 }
 
-// Name is where a golden lies in a store, with slashes.
+// Name returns the path of a golden in a store, with slashes.
 func Name(agent, scenario string) string { return agent + "/" + scenario + extension }
 
-// Read returns the golden of a scenario and where it was found: the path of a
-// file, or "embedded:" and its name. The error is fs.ErrNotExist if there is
-// none, or says why a file could not be read.
+// Read returns the golden of a scenario and its source: the path of a file, or
+// "embedded:" and its name. The error is fs.ErrNotExist if there is no golden, or
+// says why a file could not be read.
 func (s Store) Read(agent, scenario string) (text, source string, err error) {
 	name, err := safeName(agent, scenario)
 	if err != nil {
@@ -58,10 +58,10 @@ func (s Store) Read(agent, scenario string) (text, source string, err error) {
 	return "", "", fmt.Errorf("golden of %q for agent %q: %w", scenario, agent, fs.ErrNotExist)
 }
 
-// normal takes back what git does to line ends on Windows.
+// normal undoes git's conversion of line ends on Windows.
 func normal(data []byte) string { return strings.ReplaceAll(string(data), "\r\n", "\n") }
 
-// Write writes a golden into Dir, whole or not at all.
+// Write writes a golden into Dir, completely or not at all.
 func (s Store) Write(agent, scenario, text string) error {
 	name, err := safeName(agent, scenario)
 	if err != nil {
@@ -80,7 +80,8 @@ func (s Store) Write(agent, scenario, text string) error {
 	return nil
 }
 
-// Remove removes a golden from Dir. One that is only embedded stays, and is an error.
+// Remove removes a golden from Dir. It returns an error for one that is only
+// embedded.
 func (s Store) Remove(agent, scenario string) error {
 	name, err := safeName(agent, scenario)
 	if err == nil {

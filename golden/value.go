@@ -12,14 +12,15 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Text up to whole bytes is shown whole; of longer text the first head
-// characters, with size and hash.
+// Text of up to whole bytes is shown whole; longer text is shown as its first
+// head characters, with size and hash.
 const (
 	whole = 400
 	head  = 200
 )
 
-// Quote shows text on one line, in quotes; long text is cut, with its digest.
+// Quote returns text in quotes on one line. It cuts long text and adds its
+// digest.
 func Quote(s string) string {
 	if len(s) <= whole {
 		return strconv.Quote(s)
@@ -46,7 +47,8 @@ func thousands(n int) string {
 	return s
 }
 
-// IsWord reports whether s can stand without quotes and not be mistaken.
+// IsWord reports whether s can be shown without quotes and not be mistaken for
+// something else.
 func IsWord(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -58,7 +60,7 @@ func IsWord(s string) bool {
 	return s != ""
 }
 
-// QuoteUnlessWord shows text without quotes if it is a word.
+// QuoteUnlessWord returns text without quotes if it is a word, else in quotes.
 func QuoteUnlessWord(s string) string {
 	if IsWord(s) {
 		return s
@@ -66,7 +68,7 @@ func QuoteUnlessWord(s string) string {
 	return Quote(s)
 }
 
-// PathText shows a path without quotes where it can stand so.
+// PathText returns a path, in quotes only if it needs them.
 func PathText(s string) string {
 	if s == "" || strings.ContainsAny(s, " \t\n\r\"=[]{},") || strconv.Quote(s) != `"`+s+`"` {
 		return Quote(s)
@@ -74,9 +76,9 @@ func PathText(s string) string {
 	return s
 }
 
-// compact appends a JSON value on one line: keys sorted, as their order means
-// nothing, and without quotes where they need none; nothing is left out. key
-// is the member the value stands under.
+// compact appends a complete JSON value on one line: keys sorted, since their
+// order means nothing, and quotes only where needed. key is the member that holds
+// the value.
 func compact(b []byte, m *Mask, key string, v wire.Value) []byte {
 	if key != "" && !m.plain && slices.Contains(m.values, key) {
 		return append(b, "<any>"...)
@@ -113,7 +115,7 @@ func compact(b []byte, m *Mask, key string, v wire.Value) []byte {
 	return append(b, v.Raw()...)
 }
 
-// separated appends a comma unless the entry that follows is the first.
+// separated appends a comma unless the next entry is the first.
 func separated(b []byte, first *bool) []byte {
 	if !*first {
 		b = append(b, ", "...)
@@ -133,7 +135,8 @@ func (m *Mask) str(b []byte, key, s string) []byte {
 	return append(b, Quote(m.Text(s))...)
 }
 
-// under returns the key by which the value of a member is masked, in the value under key.
+// under returns the key by which to mask the value of member, inside the value of
+// key.
 func (m *Mask) under(key, member string) string {
 	switch {
 	case volatile(key):
@@ -144,8 +147,8 @@ func (m *Mask) under(key, member string) string {
 	return member
 }
 
-// softwareVersion stands for the key of the version of an Implementation,
-// which is no part of what is compared. It cannot be a key of its own.
+// softwareVersion replaces the key of an Implementation's version, which is
+// masked. It cannot occur as a real key.
 const softwareVersion = "\x00version"
 
 type member struct {
