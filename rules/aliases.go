@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Current returns the id that a rule has now, or one of its points, as RULE/POINT or
-// "RULE POINT". Any other text, which is no alias, is returned as it is.
+// Current returns the present id for a former id of a rule or of a point, given
+// as RULE/POINT or "RULE POINT". It returns any other text unchanged.
 func (s *Set) Current(id string) string {
 	if s == nil {
 		return id
@@ -25,7 +25,8 @@ func (s *Set) Current(id string) string {
 	return cmp.Or(s.aliases[rule], rule) + between + point
 }
 
-// Renamed returns a sentence that says which id an alias has now, "" if id is no alias.
+// Renamed returns a sentence with the present id of an alias, "" if id is not an
+// alias.
 func (s *Set) Renamed(id string) string {
 	if now := s.Current(id); now != id {
 		return fmt.Sprintf("%s is now called %s", id, now)
@@ -38,8 +39,8 @@ func (s *Set) Aliases() []string {
 	return slices.Sorted(maps.Keys(s.aliases))
 }
 
-// readAliases reads the aliases of a definition. The new id must exist, and the old one
-// must not.
+// readAliases reads the aliases of a definition. The new id must exist, and the
+// old one must not exist.
 func readAliases(d Definition) (map[string]string, error) {
 	known := map[string]bool{}
 	for _, r := range d.Rules {

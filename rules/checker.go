@@ -11,26 +11,28 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Config chooses what a Checker judges, and how severely.
+// Config chooses the rules of a Checker and their severity.
 type Config struct {
 	// Severity names a set of severities; "" and an unknown name mean that each
 	// point has its own class.
 	Severity string
-	// Off maps the ids of rules that do not apply here, or their aliases, to the reason.
+	// Off maps the ids or aliases of rules that do not apply here to the reason.
 	Off map[string]string
-	// Busy is what the agent promises of a prompt in a session that is busy: reject, queue or
-	// replace; "" promises nothing.
+	// Busy is what the agent promises to do with a prompt in a busy session:
+	// reject, queue or replace; "" promises nothing.
 	Busy string
-	// Asks are the neutral tools before whose use the agent promises to ask the user.
+	// Asks are the neutral tools that the agent promises to use only after asking
+	// the user.
 	Asks []string
-	// Stops: the agent promises that what it does for a request stops when that is taken back.
+	// Stops says that the agent promises to stop the work for a request when the
+	// editor cancels that request.
 	Stops bool
-	// Roots are directories, beside each session's own, in which paths are
-	// expected; Start is the directory the agent was started in. Without Start
-	// no path is judged by where it points.
+	// Roots are directories, in addition to each session's own, in which paths
+	// are expected. Start is the agent's working directory. Without Start, the
+	// rules ignore which directory a path is in.
 	Roots []string
 	Start string
-	// Patience is how long a request may stay unanswered before that is held
+	// Patience is how long a request may stay unanswered before that counts
 	// against the side that owes the answer; 0 means 30 s.
 	Patience time.Duration
 }
@@ -38,12 +40,12 @@ type Config struct {
 // End says how a run ended.
 type End struct {
 	// Clean is false if the run was cut off: interrupted, out of time, or the
-	// harness failed. Nothing that is missing is then held against anybody.
+	// harness failed. Missing messages then count against neither side.
 	Clean bool
-	// Lacking says that messages of the transcript are missing: a finding counts only if one
-	// message alone shows it, and is else inconclusive.
+	// Lacking says that messages of the transcript are missing. A finding then
+	// counts only if a single message shows it; others are inconclusive.
 	Lacking bool
-	// Linger is how long the run listened on after the last act. 0 gives no
+	// Linger is how long the run kept listening after the last act. 0 gives no
 	// evidence about late frames.
 	Linger time.Duration
 }
@@ -61,7 +63,8 @@ type Checker struct {
 	last     transcript.Entry
 }
 
-// distinctFindings bounds how many findings of one point are kept apart.
+// distinctFindings is the maximum number of findings of one point that are kept
+// apart.
 const distinctFindings = 200
 
 type pointKey struct {
@@ -76,7 +79,7 @@ type findingKey struct {
 	object  string
 }
 
-// NewChecker makes a checker with a fresh state.
+// NewChecker returns a checker with a fresh state.
 func (s *Set) NewChecker(c Config) *Checker {
 	c.Patience = cmp.Or(c.Patience, 30*time.Second)
 	off := map[string]string{}
@@ -95,15 +98,15 @@ func (s *Set) NewChecker(c Config) *Checker {
 	return checker
 }
 
-// Config returns what the checker was made with, its defaults filled in.
+// Config returns the checker's configuration, with defaults filled in.
 func (c *Checker) Config() Config { return c.config }
 
-// Last returns the entry observed before the one that is being judged, without
-// its bytes; at the end, the last one of all.
+// Last returns the entry observed before the current one, without its bytes; in
+// Finish, the last entry.
 func (c *Checker) Last() transcript.Entry { return c.last }
 
-// Watch turns a rule on: what it returns counts and reports for it. It returns
-// nil if the rule is off.
+// Watch turns a rule on and returns the Watch that counts and reports for it, nil
+// if the rule is off.
 func (c *Checker) Watch(r Rule) *Watch {
 	if _, off := c.config.Off[r.ID]; off {
 		return nil
@@ -113,17 +116,17 @@ func (c *Checker) Watch(r Rule) *Watch {
 	return w
 }
 
-// Observe judges one entry. Entries must come in the order of the transcript;
-// it is made to be given to Transcript.Observe.
+// Observe judges one entry. Entries must come in the order of the transcript. It
+// is meant for Transcript.Observe.
 func (c *Checker) Observe(e transcript.Entry) {
 	c.observer.Observe(e)
 	c.last = e
 	c.last.Raw = nil
 }
 
-// Finish judges what only the end can show and returns all findings, in the
-// order in which they were first seen, those of the end by the entries that show
-// them. Call it once, after the last entry.
+// Finish judges what only the end can show and returns all findings in the order
+// of their discovery; those of the end are sorted by their entries. Call it once,
+// after the last entry.
 func (c *Checker) Finish(end End) []Finding {
 	before := len(c.findings)
 	c.observer.Finish(end)
@@ -136,7 +139,7 @@ func (c *Checker) Finish(end End) []Finding {
 	return c.Findings()
 }
 
-// doubt makes the findings inconclusive that rest on messages before and after.
+// doubt makes findings inconclusive that depend on several messages.
 func (c *Checker) doubt() {
 	for _, f := range c.findings {
 		if r, ok := c.set.Rule(f.Rule); f.Class != Info && !(ok && r.Alone) {
@@ -146,7 +149,7 @@ func (c *Checker) doubt() {
 	}
 }
 
-// Findings returns what was found so far, in the order in which it was found.
+// Findings returns the findings so far, in the order of their discovery.
 func (c *Checker) Findings() []Finding {
 	all := make([]Finding, len(c.findings))
 	for i, f := range c.findings {
@@ -155,7 +158,8 @@ func (c *Checker) Findings() []Finding {
 	return all
 }
 
-// Evidence says for each rule that was on how often it had something to judge.
+// Evidence returns for each rule that was on how many times it had something to
+// judge.
 func (c *Checker) Evidence() map[string]int {
 	counts := map[string]int{}
 	for _, w := range c.watches {
@@ -167,8 +171,8 @@ func (c *Checker) Evidence() map[string]int {
 	return counts
 }
 
-// Support says for each requirement how often a rule had something to judge
-// by it. A requirement that is missing or 0 has not been tested by any rule.
+// Support returns for each requirement how many times a rule had something to
+// judge by it. If it is missing or 0, no rule tested that requirement.
 func (c *Checker) Support() map[string]int {
 	counts := map[string]int{}
 	for _, w := range c.watches {
@@ -181,8 +185,9 @@ func (c *Checker) Support() map[string]int {
 	return counts
 }
 
-// Watch counts and reports for one rule of one checker. It panics for a point that the rule has in
-// no version of its protocol; one that only other versions have is neither counted nor reported.
+// Watch counts and reports for one rule of one checker. It panics for a point
+// that the rule has in no version of its protocol. It ignores a point that only
+// other versions have.
 type Watch struct {
 	checker  *Checker
 	rule     Rule
@@ -192,8 +197,8 @@ type Watch struct {
 // Has reports whether the rule has a point in this version of the protocol.
 func (w *Watch) Has(point string) bool { return w.index(point) >= 0 }
 
-// index is the place of a point among those of the rule, -1 if only other versions of the protocol
-// have it.
+// index returns the place of a point in the rule, -1 if only other versions of
+// the protocol have the point.
 func (w *Watch) index(point string) int {
 	for i := range w.rule.Points { // without a copy of each
 		if w.rule.Points[i].ID == point {
@@ -215,8 +220,8 @@ func (w *Watch) Saw(points ...string) {
 	}
 }
 
-// Seeing returns a Saw of points that nearly every entry has something to judge for: it looks them
-// up once.
+// Seeing returns a function that does what Saw does for these points, but looks
+// them up only once. It is for points that nearly every entry concerns.
 func (w *Watch) Seeing(points ...string) (saw func()) {
 	var counts []*int
 	for _, p := range points {
@@ -231,18 +236,17 @@ func (w *Watch) Seeing(points ...string) (saw func()) {
 	}
 }
 
-// Narrow says which requirements a finding breaks, if not all of its point. It
-// does nothing to nil, a finding that was only counted.
+// Narrow sets the requirements that a finding breaks, if not all of its point's.
+// It ignores a nil finding, which was only counted.
 func (w *Watch) Narrow(f *Finding, requirements ...string) {
 	if f != nil {
 		f.Requirements, f.Citation = requirements, w.checker.set.registry.citation(requirements)
 	}
 }
 
-// Report makes a finding, or counts it if there is one like it about the same
-// object; it returns nil for the latter. The entries are Seqs of what shows it,
-// 0 for none. A text that
-// the format shows with %q is cut if it is long.
+// Report adds a finding and returns it. If there is one like it about the same
+// object, Report counts that instead and returns nil. entries are the Seqs that
+// show the finding; 0 is none. Long texts that the format shows with %q are cut.
 func (w *Watch) Report(point string, conn int, session, object string, entries []int, format string,
 	args ...any) *Finding {
 	at := w.index(point)
@@ -287,8 +291,7 @@ func (w *Watch) Report(point string, conn int, session, object string, entries [
 	return f
 }
 
-// sentence is fmt.Sprintf with the texts that stand in quotes cut: they come from
-// an agent.
+// sentence is fmt.Sprintf, but cuts the quoted texts, which come from an agent.
 func sentence(format string, args []any) string {
 	verbs := strings.ReplaceAll(format, "%%", "")
 	for i := range args {

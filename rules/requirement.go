@@ -9,47 +9,48 @@ import (
 	"github.com/acp-test/acp-test/mistake"
 )
 
-// Requirement is one sentence of the specification that can be tested.
+// Requirement is one testable sentence of the specification.
 type Requirement struct {
 	ID   string
 	Side Side
-	// Level is "must", "should", "may" or "informational"; Basis says what it
-	// rests on: "rfc2119", "prose", "schema", "schema-doc", "jsonrpc", "rfd" or
+	// Level is "must", "should", "may" or "informational". Basis is its source:
+	// "rfc2119", "prose", "schema", "schema-doc", "jsonrpc", "rfd" or
 	// "convention".
 	Level, Basis string
-	// Core requirements are stable, about the agent, and backed.
+	// Core says that the requirement is stable, about the agent, and backed.
 	Core bool
-	// Tier says what it counts for in the verdict.
+	// Tier is the weight of the requirement in the verdict.
 	Tier Tier
-	// AppliesWhen is the condition under which it applies: "always", a path of
-	// a capability, the same with "!" for its absence, or "feature:X".
+	// AppliesWhen is the condition under which the requirement applies: "always",
+	// the path of a capability, the same with "!" for its absence, or
+	// "feature:X".
 	AppliesWhen string
-	// Statement is the requirement in our words, HowToTest how to see it.
+	// Statement is the requirement in our words, HowToTest a way to test it.
 	Statement, HowToTest string
 	Cite                 Cite
 	// Kit is the id of the same requirement in acp-tck, or "".
 	Kit string
-	// Rules and Checks are what can show it broken; Excluded is why nothing
+	// Rules and Checks are those that can show it broken; Excluded is why nothing
 	// can, or "".
 	Rules, Checks []string
 	Excluded      string
-	// Sentence is the wording behind a must of the pages, where a Fail rests
-	// on it; else "".
+	// Sentence is the wording of a must in the specification's pages, if a Fail
+	// rests on it; else "".
 	Sentence string
 }
 
-// Cite is a passage of the specification: a file of its repository, a heading
-// or definition in it, and at most six words that stand there.
+// Cite is a passage of the specification: a file of its repository, a heading or
+// definition in it, and a quote of at most six words.
 type Cite struct{ File, Anchor, Quote string }
 
 // String returns the citation as one line.
 func (c Cite) String() string { return fmt.Sprintf("%s#%s %q", c.File, c.Anchor, c.Quote) }
 
-// Tier is the part a requirement has in the verdict.
+// Tier says how a requirement counts in the verdict.
 type Tier uint8
 
 // The tiers. A failure of a Mandatory or Capability requirement is a failure of
-// the agent; the others are told and do not count.
+// the agent; failures of the others are reported and do not count.
 const (
 	Mandatory     Tier = iota // core, must, whatever the agent offers
 	Capability                // the other core musts
@@ -61,7 +62,7 @@ func (t Tier) String() string {
 	return [...]string{"MANDATORY", "CAPABILITY", "ADVISORY", "INFORMATIONAL"}[min(t, Informational)]
 }
 
-// MarshalText writes the name of the tier.
+// MarshalText returns the name of the tier.
 func (t Tier) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 type registry struct {
@@ -71,13 +72,13 @@ type registry struct {
 	checks bindings
 }
 
-// bindings is what bindings.yaml holds, by requirement.
+// bindings is the content of bindings.yaml, by requirement.
 type bindings struct {
-	// Checks are ids of checks that test a requirement.
+	// Checks maps requirements to the ids of checks that test them.
 	Checks map[string][]string `yaml:"checks"`
-	// Waiting are requirements that still need a check.
+	// Waiting lists requirements that still need a check.
 	Waiting []string `yaml:"waiting"`
-	// Excluded are requirements that no test can show broken, and why.
+	// Excluded maps requirements that no test can show broken to the reason.
 	Excluded map[string]string `yaml:"excluded"`
 }
 
@@ -93,7 +94,8 @@ func (s *Set) Requirement(id string) (Requirement, bool) {
 	return s.registry.all[i], true
 }
 
-// Statement returns what the first known of some requirements says, "" if none is known.
+// Statement returns the statement of the first known requirement among ids, "" if
+// none is known.
 func (s *Set) Statement(ids []string) string {
 	for _, id := range ids {
 		if q, ok := s.Requirement(id); ok {
@@ -106,7 +108,7 @@ func (s *Set) Statement(ids []string) string {
 // Waiting returns the core requirements that still need a check.
 func (s *Set) Waiting() []string { return slices.Clone(s.registry.checks.Waiting) }
 
-// citation is where the specification says the first of some requirements.
+// citation returns the citation of the first of some requirements.
 func (r *registry) citation(ids []string) string {
 	if len(ids) == 0 {
 		return ""

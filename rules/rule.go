@@ -9,28 +9,29 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// Rule is one passive invariant: what it says and what backs it. The set it
-// belongs to watches for it.
+// Rule is one passive invariant: its statement and the requirements behind it.
+// The code that checks it belongs to the set.
 type Rule struct {
 	// ID is the name users know it by: "CANCEL-REASON".
 	ID   string
 	Side Side
-	// Sentence says the rule in one sentence.
+	// Sentence states the rule in one sentence.
 	Sentence string
-	// Points are the ways to break it. Elsewhere are the ids of those that only other versions of
-	// the protocol have.
+	// Points are the ways to break it. Elsewhere are the ids of points that only
+	// other versions of the protocol have.
 	Points    []Point
 	Elsewhere []string
-	// Alone says that one message shows the rule broken, whatever comes before and after it.
+	// Alone says that a single message can show the rule broken, without those
+	// before and after it.
 	Alone bool
 }
 
-// Point is one way to break a rule, with a class and backing of its own.
+// Point is one way to break a rule, with its own class and requirements.
 type Point struct {
 	ID           string
 	Class        Class
 	Requirements []string
-	// Says is the point in one sentence.
+	// Says describes the point in one sentence.
 	Says string
 }
 
@@ -79,7 +80,7 @@ func readPoint(line string) (p Point, err error) {
 	return p, p.Class.UnmarshalText([]byte(words[0]))
 }
 
-// Class is the worst class among the rule's points.
+// Class returns the worst class among the rule's points.
 func (r Rule) Class() Class {
 	worst := None
 	for _, p := range r.Points {
@@ -88,7 +89,7 @@ func (r Rule) Class() Class {
 	return worst
 }
 
-// Requirements are the ids of all requirements the rule can show broken.
+// Requirements returns the ids of all requirements that the rule can show broken.
 func (r Rule) Requirements() []string {
 	var ids []string
 	for _, p := range r.Points {

@@ -13,30 +13,31 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Definition is what a protocol says of its rules; New makes a Set of it. Only
-// Watch is needed.
+// Definition is a protocol's description of its rules; New makes a Set of it.
+// Only Watch is required.
 type Definition struct {
-	// Rules are rules; Text has further ones, in the form that is described where it is read.
+	// Rules are rules; Text has further ones, in the form that readRules
+	// describes.
 	Rules []Rule
 	Text  string
-	// Watch begins to watch one transcript: it takes a Watch for each rule
-	// from the checker and returns what the entries go through.
+	// Watch begins to watch one transcript. It gets a Watch for each rule from
+	// the checker and returns the observer of the entries.
 	Watch func(*Checker) Observer
-	// Requirements is the registry; its form is described where it is read.
-	// Bindings and Prose are YAML: what tests each requirement, and the
-	// sentences behind those that only prose backs.
+	// Requirements is the registry, in the form that registry.line reads. Bindings and
+	// Prose are YAML: the tests of each requirement, and the sentences behind
+	// those that rest only on prose.
 	Requirements    string
 	Bindings, Prose []byte
-	// Everywhere reports whether the condition of a requirement holds for
-	// every agent, beside "always". Nil means that none does.
+	// Everywhere reports whether the condition of a requirement holds for every
+	// agent, as "always" does. Nil means that no other condition does.
 	Everywhere func(condition string) bool
-	// Severities are the sets that Config.Severity may choose.
+	// Severities are the severities that Config.Severity may name.
 	Severities map[string]Severity
-	// Aliases has a line OLD NEW for each id that rules had before: of a rule, or of one of
-	// its points as RULE/POINT. Lines that begin with # are comments.
+	// Aliases has a line OLD NEW for each former id of a rule, or of one of its
+	// points as RULE/POINT. Lines that begin with # are comments.
 	Aliases string
-	// Examples has a file RULE.txtar of examples for each rule, in the folder Folder, or at
-	// its top if that is "". Nil has none.
+	// Examples has a file RULE.txtar of examples for each rule, in the folder
+	// Folder, or at its top if Folder is "". Nil has none.
 	Examples fs.FS
 	Folder   string
 }
@@ -49,8 +50,7 @@ type Observer interface {
 	Finish(End)
 }
 
-// Set is the rules of one protocol, and the requirements they rest on. It never
-// changes.
+// Set holds the rules of one protocol and their requirements. It never changes.
 type Set struct {
 	definition Definition
 	examples   map[string][]Example
@@ -58,7 +58,7 @@ type Set struct {
 	aliases    map[string]string
 }
 
-// New reads the texts of a definition. The error says which line of which text
+// New returns the Set of a definition. The error names the text and the line that
 // is wrong.
 func New(d Definition) (*Set, error) {
 	read, err := readRules(d.Text)
@@ -90,8 +90,8 @@ func New(d Definition) (*Set, error) {
 	return s, nil
 }
 
-// Must returns New of a definition whose texts are part of the program. It panics if one of
-// them is wrong.
+// Must returns the Set of a definition whose texts are part of the program. It
+// panics if one of them is wrong.
 func Must(d Definition) *Set {
 	s, err := New(d)
 	if err != nil {
@@ -103,7 +103,7 @@ func Must(d Definition) *Set {
 // Rules returns all rules, in the order of the definition.
 func (s *Set) Rules() []Rule { return slices.Clone(s.definition.Rules) }
 
-// Rule returns the rule with an id, or with that alias.
+// Rule returns the rule with an id or an alias.
 func (s *Set) Rule(id string) (Rule, bool) {
 	id = s.Current(id)
 	i := slices.IndexFunc(s.definition.Rules, func(r Rule) bool { return r.ID == id })
@@ -113,15 +113,15 @@ func (s *Set) Rule(id string) (Rule, bool) {
 	return s.definition.Rules[i], true
 }
 
-// Example is a minimal transcript, in the short notation of its protocol, and
-// what a rule has to say of it. The examples are shown to users and are the
-// tests of the rules.
+// Example is a minimal transcript, in the short notation of its protocol, and the
+// expected finding of a rule. The examples are shown to users and are the tests
+// of the rules.
 type Example struct {
 	Rule string
-	// Class and Point are what is found: Pass and "" if nothing is.
+	// Class and Point are those of the expected finding: Pass and "" for none.
 	Class Class
 	Point string
-	// Remark is what to note about it, or "".
+	// Remark is a note about the example, or "".
 	Remark string
 	Text   string
 }

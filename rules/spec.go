@@ -1,7 +1,8 @@
 package rules
 
-// Begin begins the state machines of the rules that are on in a checker, by the ids of the rules;
-// with adds to a Watch what they share. W is what a state machine works with.
+// Begin starts the state machines of the checker's rules that are on. machines
+// maps the ids of rules to them. with returns the argument W of a state machine
+// from its Watch, adding what they share.
 func Begin[W any](c *Checker, machines map[string]func(W), with func(*Watch) W) {
 	for _, r := range c.set.definition.Rules {
 		if w := c.Watch(r); w != nil {
@@ -10,8 +11,8 @@ func Begin[W any](c *Checker, machines map[string]func(W), with func(*Watch) W) 
 	}
 }
 
-// Desk tells state machines what they asked to hear. T is what an entry is about, E an entry
-// taken apart. The zero value has no listeners.
+// Desk calls the state machines that subscribed to a topic. T is the topic of an
+// entry, E a parsed entry. The zero value has no listeners.
 type Desk[T comparable, E any] struct {
 	judges map[T][]func(E)
 	atEnd  []func(End)
@@ -30,21 +31,21 @@ func (d *Desk[T, E]) On(judge func(E), about ...T) {
 // AtEnd calls judge at the end of the transcript.
 func (d *Desk[T, E]) AtEnd(judge func(End)) { d.atEnd = append(d.atEnd, judge) }
 
-// Tell calls the judges of a topic, in the order in which they asked.
+// Tell calls the judges of a topic, in the order of their subscription.
 func (d *Desk[T, E]) Tell(about T, e E) {
 	for _, judge := range d.judges[about] {
 		judge(e)
 	}
 }
 
-// Finish calls the judges of the end.
+// Finish calls the judges that AtEnd added.
 func (d *Desk[T, E]) Finish(end End) {
 	for _, judge := range d.atEnd {
 		judge(end)
 	}
 }
 
-// Entry returns the value of a key, a new one where there was none.
+// Entry returns the value of a key, and adds a new one if there is none.
 func Entry[K comparable, V any](m map[K]*V, key K) *V {
 	if m[key] == nil {
 		m[key] = new(V)
@@ -52,7 +53,7 @@ func Entry[K comparable, V any](m map[K]*V, key K) *V {
 	return m[key]
 }
 
-// Seen is a set of names that tells which of them come again.
+// Seen is a set of names that reports repeated names.
 type Seen map[string]bool
 
 // Again adds a name, and reports whether it was there.
@@ -62,8 +63,8 @@ func (s Seen) Again(name string) bool {
 	return before
 }
 
-// Remember adds to a map that holds at most a number of keys: what comes after that is not
-// remembered.
+// Remember adds a value to a map of at most most keys. It ignores new keys once
+// the map is full.
 func Remember[K comparable, V any](m map[K]V, most int, key K, value V) {
 	if _, known := m[key]; known || len(m) < most {
 		m[key] = value

@@ -8,10 +8,10 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// Outcome is what a run, or several, showed about one requirement.
+// Outcome is the result of one or more runs for one requirement.
 type Outcome uint8
 
-// The outcomes, mildest first. Of several the worst counts.
+// The outcomes, mildest first. Of several, the worst counts.
 const (
 	Untested   Outcome = iota // nothing judged it
 	NotReached                // its check was not reached, because something before it failed
@@ -24,10 +24,10 @@ var outcomeNames = [...]string{"untested", "not reached", "pass", "inconclusive"
 
 func (o Outcome) String() string { return outcomeNames[min(o, Broken)] }
 
-// MarshalText writes the name of the outcome.
+// MarshalText returns the name of the outcome.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// Verdict is the answer of a conformance run.
+// Verdict is the result of a conformance run.
 type Verdict uint8
 
 // The verdicts.
@@ -41,24 +41,24 @@ func (v Verdict) String() string {
 	return [...]string{"CONFORMANT", "INCONCLUSIVE", "NOT CONFORMANT"}[min(v, NotConformant)]
 }
 
-// MarshalText writes the verdict in capitals.
+// MarshalText returns the verdict in capitals.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// Conclusion is a verdict and what it rests on.
+// Conclusion is a verdict and its grounds.
 type Conclusion struct {
 	Verdict Verdict
 	// Because are the requirements that decided it, in the registry's order;
 	// empty if the verdict is CONFORMANT.
 	Because []string
-	// Counts are outcomes by tier.
+	// Counts are the numbers of outcomes in each tier.
 	Counts map[Tier]map[Outcome]int
 }
 
-// Conclude draws the verdict from the outcomes of requirements. A missing
-// requirement is Untested. The agent is not conformant if a MANDATORY
-// or CAPABILITY requirement is broken; else the run is inconclusive if a MANDATORY
-// one could not be judged, or no check of it was reached. It depends on nothing
-// but its argument.
+// Conclude returns the verdict for the outcomes of requirements. A missing
+// requirement is Untested. If a MANDATORY or CAPABILITY requirement is broken,
+// the agent is not conformant. Else, if a MANDATORY one could not be judged or no
+// check of it was reached, the run is inconclusive. It depends on nothing but its
+// argument.
 func (s *Set) Conclude(outcomes map[string]Outcome) Conclusion {
 	c := Conclusion{Counts: map[Tier]map[Outcome]int{}}
 	var broken, undecided []string
@@ -84,7 +84,7 @@ func (s *Set) Conclude(outcomes map[string]Outcome) Conclusion {
 	return c
 }
 
-// Tally collects what several runs showed about the requirements. The zero
+// Tally collects the outcomes of several runs for the requirements. The zero
 // value is empty.
 type Tally struct {
 	outcomes map[string]Outcome
@@ -92,9 +92,9 @@ type Tally struct {
 	sources  map[string]map[string]bool
 }
 
-// AddFindings takes the findings of one run, and how often its rules had
-// something to judge by each requirement (Checker.Support). Findings about the
-// client say nothing about the agent and are left out.
+// AddFindings adds the findings of one run. support is the number of times its
+// rules had something to judge by each requirement (Checker.Support). It ignores
+// findings about the client.
 func (t *Tally) AddFindings(findings []Finding, support map[string]int) {
 	for id, n := range support {
 		if n > 0 {
@@ -117,8 +117,8 @@ func (t *Tally) AddFindings(findings []Finding, support map[string]int) {
 	}
 }
 
-// AddCheck takes the outcome of one check of a scenario and the requirements
-// it is about. An Untested check, one that was skipped, changes nothing.
+// AddCheck adds the outcome of one check of a scenario for the requirements it is
+// about. It ignores an Untested check, which was skipped.
 func (t *Tally) AddCheck(check string, about []string, o Outcome) {
 	if o == Untested {
 		return
@@ -145,28 +145,28 @@ func (t *Tally) add(id string, o Outcome, evidence int, source string) {
 	}
 }
 
-// Outcomes are the outcomes so far, for Conclude.
+// Outcomes returns the outcomes so far, for Conclude.
 func (t *Tally) Outcomes() map[string]Outcome { return maps.Clone(t.outcomes) }
 
 // Row is the line of one requirement in a table.
 type Row struct {
 	Requirement Requirement
 	Outcome     Outcome
-	// Evidence is how often something had to be judged by it. A pass with
-	// none would be vacuous, and is Untested.
+	// Evidence is how many times something was judged by the requirement. A pass
+	// without evidence counts as Untested.
 	Evidence int
 	// Sources are the rules and checks behind an outcome worse than a pass.
 	Sources []string
 }
 
-// Rows are the lines of all requirements of a set, in the registry's order.
+// Rows returns the lines of all requirements of a set, in the registry's order.
 func (t *Tally) Rows(s *Set) []Row {
 	return lists.Map(s.registry.all, func(q Requirement) Row {
 		return Row{q, t.outcomes[q.ID], t.evidence[q.ID], slices.Sorted(maps.Keys(t.sources[q.ID]))}
 	})
 }
 
-// String is the row for a person.
+// String returns the row as text for people.
 func (r Row) String() string {
 	return fmt.Sprintf("%s %s %s (evidence: %d)", r.Requirement.ID, r.Requirement.Tier, r.Outcome, r.Evidence)
 }

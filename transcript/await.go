@@ -10,13 +10,13 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Outcome is how a wait or a judgement ended.
+// Outcome is the result of Await or Judge.
 type Outcome struct {
 	Verdict Verdict
-	// Reason is why, a phrase: the expectation's last reason, or that the
+	// Reason says why, in a phrase: the expectation's last reason, or that the
 	// agent exited.
 	Reason string
-	// Entry is the one that decided; zero if none did.
+	// Entry is the entry that decided the expectation; zero if none did.
 	Entry Entry
 	// Cause is the cause of the context that ended the wait; nil if the
 	// expectation was decided.
@@ -33,8 +33,8 @@ type waiter struct {
 	decided chan Outcome // buffered, so that a waiter that left blocks nobody
 }
 
-// see feeds an entry and reports whether that decided the expectation. gone
-// says that no agent runs after this entry.
+// see feeds an entry and reports whether that decided the expectation. gone says
+// that no agent runs after this entry.
 func (w *waiter) see(e Entry, gone bool) bool {
 	w.part.see(e)
 	if w.part.verdict == Unmet && gone && e.Source == Process && e.Kind == Exited && !w.part.x.Outlives {
@@ -64,10 +64,10 @@ func exitReason(e Entry, before string) string {
 	return how
 }
 
-// Await waits until the entries with Seq > after decide x, or ctx ends. Past
-// entries count. When the last agent has exited, what is still undecided is
-// unmeetable, unless it outlives agents. The context should carry a cause that
-// names the timer; it is returned as Outcome.Cause.
+// Await waits until the entries with Seq > after decide x, or ctx ends. It counts
+// past entries. Once the last agent has exited, an undecided x is unmeetable,
+// unless x.Outlives. The cause of ctx should name the timer; Await returns it as
+// Outcome.Cause.
 func (t *Transcript) Await(ctx context.Context, after int, x Expectation) Outcome {
 	began := t.now()
 	w := &waiter{part: x.begin(), decided: make(chan Outcome, 1)}
@@ -113,9 +113,10 @@ func (t *Transcript) Await(ctx context.Context, after int, x Expectation) Outcom
 	return finish(Outcome{Verdict: Unmet, Reason: reason, Cause: context.Cause(ctx)})
 }
 
-// Judge answers x over the entries with after < Seq <= to, without waiting. A
-// negative to means all there are. The verdict is that over the whole stretch,
-// Unmet if the stretch leaves it open; Outcome.Entry is where it became so.
+// Judge evaluates x over the entries with after < Seq <= to, without waiting. A
+// negative to means up to the last entry. It returns the verdict over the whole
+// stretch, Unmet if the stretch leaves x open. Outcome.Entry is the entry where
+// the verdict became so.
 func (t *Transcript) Judge(after, to int, x Expectation) Outcome {
 	if to < 0 {
 		to = t.Len()
@@ -137,7 +138,7 @@ func (t *Transcript) Judge(after, to int, x Expectation) Outcome {
 	return Outcome{Verdict: p.verdict, Reason: p.reason, Entry: at}
 }
 
-// progress is how far a matcher has looked at one transcript.
+// progress is how far a matcher has read one transcript.
 type progress struct {
 	mu   sync.Mutex
 	of   *Transcript
@@ -145,8 +146,8 @@ type progress struct {
 	part *part
 }
 
-// Match makes an Expectation a gomega matcher. actual is a *Transcript or has
-// a method Transcript() *Transcript.
+// Match makes an Expectation a gomega matcher. actual is a *Transcript or has a
+// method Transcript() *Transcript.
 func (x Expectation) Match(actual any) (bool, error) {
 	v, _, err := x.look(actual)
 	return v == Met, err
@@ -159,14 +160,14 @@ func (x Expectation) MatchMayChangeInTheFuture(actual any) bool {
 	return err == nil && (v == Unmet || v == Met && x.wavers())
 }
 
-// FailureMessage is gomega's text for an expectation that should be met.
+// FailureMessage returns gomega's text for an expectation that should be met.
 func (x Expectation) FailureMessage(actual any) string {
 	v, reason, _ := x.look(actual)
 	return fmt.Sprintf("expected %s\nit is %s: %s\n%s", x.Description, v, reason, lastLines(actual))
 }
 
-// NegatedFailureMessage is gomega's text for an expectation that should not be
-// met.
+// NegatedFailureMessage returns gomega's text for an expectation that should not
+// be met.
 func (x Expectation) NegatedFailureMessage(actual any) string {
 	return fmt.Sprintf("expected no %s\n%s", x.Description, lastLines(actual))
 }
@@ -230,7 +231,8 @@ func lastLines(actual any) string {
 	return s
 }
 
-// Clip shortens a text to n bytes for a message, and says how many there are.
+// Clip returns the first n bytes of a longer text, with its full length, for a
+// message.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -2,9 +2,9 @@ package transcript
 
 import "sync"
 
-// beside shows entries to a function that runs in a goroutine of its own, in their order.
-// What comes faster than it is read waits in a queue; whoever adds to one that is full
-// waits, too.
+// beside shows entries in order to a function in another goroutine. A queue holds
+// the entries that the function has not read yet. An Append to a full queue
+// waits.
 type beside struct {
 	see func(Entry)
 
@@ -50,7 +50,7 @@ func (b *beside) run() {
 	}
 }
 
-// add hands over an entry. It must not have a lens.
+// add hands over an entry, which must not have a lens.
 func (b *beside) add(e Entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,7 +67,8 @@ func (b *beside) add(e Entry) {
 	}
 }
 
-// settle waits until all has been seen. What is added from now on is not.
+// settle waits until the function has seen all entries. It ignores entries added
+// from now on.
 func (b *beside) settle() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,10 +79,10 @@ func (b *beside) settle() {
 	}
 }
 
-// ObserveBeside is Observe, but f runs in another goroutine while entries are appended, and so
-// may take its time; it reads each entry anew. Where it is megabytes behind, whoever appends waits
-// for it. What ObserveBeside returns waits until f has seen all that was appended before; later
-// entries are not shown to it. Close does the same.
+// ObserveBeside is like Observe, but f runs in another goroutine while entries
+// are appended, so it may be slow; it parses each entry anew. If f is megabytes
+// behind, Append waits for it. The returned settle waits until f has seen all
+// entries appended before; f does not get later ones. Close does the same.
 func (t *Transcript) ObserveBeside(f func(Entry)) (settle func()) {
 	b := showBeside(f)
 	t.mu.Lock()

@@ -10,9 +10,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// disk is the file behind a store. Lines collect in memory and reach the kernel
-// in large writes, from a goroutine of its own unless the file is written
-// through or temporary. After the first error nothing more is written, so that
+// disk is the file behind a store. Lines collect in memory; a goroutine hands
+// them to the kernel in large writes. Files that are temporary or written through
+// have no such goroutine. After the first error disk writes nothing more, so that
 // the file is valid up to its last whole line.
 type disk struct {
 	mu        *sync.Mutex // the transcript's; guards pending, spare and end
@@ -33,13 +33,13 @@ type disk struct {
 }
 
 const (
-	// backlog is how many bytes may wait for a disk that is slower than the
-	// wire, before Append waits for it.
+	// backlog is how many bytes may wait for a slow disk before Append waits too.
 	backlog = 4 << 20
 	// collect is how long lines gather before they are written together: one
 	// write for each line would cost more than all the rest.
 	collect = time.Millisecond
-	// keepBuffer is the largest buffer kept for reuse: that of a line of 8 MiB.
+	// keepBuffer is the size of the largest buffer kept for reuse, enough for a
+	// line of 8 MiB.
 	keepBuffer = 4 * backlog
 )
 
@@ -63,8 +63,8 @@ func newDisk(f File, h Header, o Options, mu *sync.Mutex) *disk {
 	return d
 }
 
-// temporaryDisk makes a file without a name where the system allows that, so
-// that it cannot be left behind.
+// temporaryDisk returns a temporary file. If the system allows it, the file has
+// no name, so that it cannot be left behind.
 func temporaryDisk(mu *sync.Mutex) (*disk, error) {
 	f, err := os.CreateTemp("", "acp-test-transcript-*")
 	if err != nil {
@@ -74,7 +74,7 @@ func temporaryDisk(mu *sync.Mutex) (*disk, error) {
 	return &disk{mu: mu, file: f, temporary: true}, nil
 }
 
-// write encodes an entry behind what waits to be written.
+// write encodes an entry after those that wait to be written.
 func (d *disk) write(e Entry) {
 	if d.err() != nil {
 		return
@@ -92,7 +92,7 @@ func (d *disk) write(e Entry) {
 	}
 }
 
-// err is the first error of the file.
+// err returns the first error of the file.
 func (d *disk) err() error {
 	if err := d.failure.Load(); err != nil {
 		return *err
@@ -123,8 +123,8 @@ func (d *disk) flush() {
 	}
 }
 
-// run writes in the background until quit is closed; what is left then is for
-// flush. It swaps buffers under the transcript's lock and writes outside of it.
+// run writes in the background until quit is closed; flush writes the rest. It
+// swaps buffers under the transcript's lock and writes without the lock.
 func (d *disk) run() {
 	defer close(d.stopped)
 	collected := time.NewTimer(collect)
@@ -161,14 +161,14 @@ func reuse(b []byte) []byte {
 	return b[:0]
 }
 
-// read returns the bytes between two offsets, of what has been flushed.
+// read returns the flushed bytes between two offsets.
 func (d *disk) read(off, end int64) ([]byte, error) {
 	buf := make([]byte, end-off)
 	_, err := io.ReadFull(io.NewSectionReader(d.file, off, end-off), buf)
 	return buf, err
 }
 
-// stop ends the goroutine. It must run without the transcript's lock.
+// stop ends the goroutine. The caller must not hold the transcript's lock.
 func (d *disk) stop() {
 	if d.quit != nil {
 		close(d.quit)
@@ -176,8 +176,8 @@ func (d *disk) stop() {
 	}
 }
 
-// close closes the file. Where something could not be written, and there is room again,
-// its last line says so.
+// close closes the file. If a write failed earlier and there is room again, it
+// first writes a last line that says so.
 func (d *disk) close() error {
 	if err := d.err(); err != nil && !d.temporary {
 		line := appendEntry([]byte{'\n'}, lost(err))
@@ -186,7 +186,7 @@ func (d *disk) close() error {
 	return d.file.Close()
 }
 
-// lost is the entry that says where a file ends too early.
+// lost returns the entry that says that a file ends too early.
 func lost(err error) Entry {
 	text := wire.AppendString([]byte(`{"code":"not-recorded","text":`),
 		"what came from here on is not in this file: "+err.Error())

@@ -7,7 +7,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Source says who made an entry happen.
+// Source says who or what caused an entry.
 type Source string
 
 // The sources of entries. Editor and Agent are the two ends of the wire; the
@@ -23,8 +23,8 @@ const (
 	Network  Source = "network"
 )
 
-// Kind is the kind of an entry. The set is open: a recording made by a later
-// version may hold kinds this one does not know, and they are kept.
+// Kind is the kind of an entry. The set is open: a recording by a later version
+// may hold kinds that this version does not know; it keeps them.
 type Kind string
 
 // Kinds of frames, for the sources Editor and Agent.
@@ -32,14 +32,15 @@ const (
 	Request      Kind = "request"
 	Response     Kind = "response"
 	Notification Kind = "notification"
-	// Malformed is a line that is no message of the protocol. Problem says why.
+	// Malformed is a line that is not a message of the protocol. Problem says
+	// why.
 	Malformed Kind = "malformed"
-	// Written says that the write of the editor's frame Ref ended, after it
-	// blocked, or that it failed (Problem). A frame without a Written entry
-	// was handed to the kernel at once.
+	// Written says that the write of the editor's frame Ref ended after it
+	// blocked, or that it failed (Problem). A frame without a Written entry was
+	// handed to the kernel at once.
 	Written Kind = "written"
-	// Ended says that nothing more comes of the agent to the frame Ref: of a
-	// protocol in which an answer is a stream of frames.
+	// Ended says that the agent sends nothing more in answer to the frame Ref. It
+	// occurs in protocols in which an answer is a stream of frames.
 	Ended Kind = "ended"
 )
 
@@ -66,7 +67,7 @@ const (
 	Act         Kind = "act"     // a line of the scenario that sends no frame
 )
 
-// Kinds of the source Network, of an agent that is reached over one.
+// Kinds of the source Network, for an agent that is reached over a network.
 const (
 	Exchanged Kind = "exchange"   // a request over HTTP, and what its answer begins with
 	Opened    Kind = "stream"     // the agent's frames come by a stream of events or a socket from here on
@@ -95,34 +96,35 @@ type Entry struct {
 	// At is the time since the transcript began, by a monotonic clock, in
 	// whole microseconds. Order is told by Seq, never by At.
 	At time.Duration
-	// Conn tells the agent processes of one run apart: 0 is the first, 1 the
-	// one after a restart, and so on.
+	// Conn numbers the agent processes of one run: 0 is the first, 1 the one
+	// after a restart, and so on.
 	Conn   int
 	Source Source
 	Kind   Kind
 
-	// ID is the id of a message with its JSON type; empty where there is none.
+	// ID is the id of a message with its JSON type; empty if there is none.
 	ID wire.ID
 	// Method is the method of a frame. A response has the method of the
 	// request it answers, or none if it answers no request of this
 	// connection.
 	Method string
-	// Session is the session of the protocol that the entry belongs to, where
-	// the Classifier or the request that a response answers tells it.
+	// Session is the session of the protocol that the entry belongs to, if the
+	// Classifier or the request of a response names it.
 	Session string
-	// Ref is the Seq of the entry this one completes: of a response's
-	// request, of a Written entry's frame. 0 if there is none.
+	// Ref is the Seq of the entry that this one completes: the request of a
+	// response, the frame of a Written entry. 0 if there is none.
 	Ref int
-	// Stream is the Seq of the Network entry by which a frame of the agent came: the stream, or
-	// the exchange that it answers. 0 if the agent has a pipe.
+	// Stream is the Seq of the Network entry that brought a frame of the agent:
+	// the stream, or the exchange that the frame answers. 0 if the agent has a
+	// pipe.
 	Stream int
 	// Problem is one sentence: why a line is malformed, why a write failed.
 	Problem string
-	// Size is the number of bytes on the wire when Raw holds fewer, because
-	// the line was longer than the reader's limit; else 0.
+	// Size is the number of bytes on the wire if Raw holds fewer, because the
+	// line was longer than the reader's limit; else 0.
 	Size int
 	// Redacted lists the paths in Raw that hold a placeholder instead of a
-	// secret. Only frames without any promise identical bytes.
+	// secret. Only a frame without redactions has the exact bytes of the wire.
 	Redacted []string
 	// Raw is a frame exactly as it was on the wire, without the newline; for
 	// stderr the bytes read; for any other entry one JSON object of details.
@@ -133,15 +135,14 @@ type Entry struct {
 	classes Classifier // of the transcript; nil means JSONRPC
 }
 
-// Frame reports whether the entry is a line that crossed the wire.
+// Frame reports whether the entry is a line that was sent over the wire.
 func (e Entry) Frame() bool {
 	return (e.Source == Agent || e.Source == Editor) && e.Kind != Written
 }
 
-// JSON is the parsed Raw, or a missing value if Raw is not JSON or was cut.
-// Within an observer or a fold it costs one parse for all who ask, and the
-// value must not be kept: the next entry reuses its memory. Elsewhere each
-// call parses anew.
+// JSON returns the parsed Raw, or a missing value if Raw is not JSON or was cut.
+// Within an observer or a fold, all callers share one parse, and the value must
+// not be kept: the next entry reuses its memory. Elsewhere each call parses anew.
 func (e Entry) JSON() wire.Value {
 	if !e.sound {
 		return wire.Value{}
@@ -156,8 +157,8 @@ func (e Entry) JSON() wire.Value {
 	return v
 }
 
-// JSONIn is JSON in memory of the caller's: what it gives is good until doc parses another
-// text.
+// JSONIn is like JSON, but parses into doc: the value is good until doc parses
+// another text.
 func (e Entry) JSONIn(doc *wire.Doc) wire.Value {
 	if !e.sound || doc.Parse(e.Raw) != nil {
 		return wire.Value{}
@@ -165,8 +166,8 @@ func (e Entry) JSONIn(doc *wire.Doc) wire.Value {
 	return doc.Root()
 }
 
-// Message is the parsed Raw taken apart by the transcript's Classifier. It
-// costs and lasts as JSON does.
+// Message returns the parsed Raw, split into its parts by the transcript's
+// Classifier. It costs as much and lasts as long as JSON.
 func (e Entry) Message() wire.Frame {
 	if e.sound && e.lens != nil && e.lens.shows.Load() == int64(e.Seq) {
 		return e.lens.message(e)
@@ -184,18 +185,17 @@ func (e Entry) classified(v wire.Value) wire.Frame {
 	return e.classes.Frame(e.Source, e.Raw, v, nil)
 }
 
-// Detached is the entry without the memory it shares while it is shown. An
-// observer or fold that hands an entry to another goroutine hands on this;
-// one that only keeps it for later need not.
+// Detached returns the entry without the memory it shares while it is shown. An
+// observer or fold must pass it to other goroutines in this form; to keep it for
+// later it need not.
 func (e Entry) Detached() Entry {
 	e.lens = nil
 	return e
 }
 
-// lens holds the parsed form of one entry after the other while they are
-// shown, so that one parse serves all who look. It belongs to one transcript,
-// within which a Seq names one entry: an entry kept from an earlier showing
-// sees by it that the lens has moved on.
+// lens holds the parsed form of the entry that is being shown, so that all
+// viewers share one parse. It belongs to one transcript, in which a Seq names one
+// entry. By its Seq an entry that was kept can tell that the lens shows another.
 type lens struct {
 	doc    wire.Doc
 	parsed bool
@@ -205,7 +205,7 @@ type lens struct {
 	classified bool
 }
 
-// show puts the entry under the lens, to be parsed when somebody asks.
+// show puts the entry under the lens, which parses it on demand.
 func (l *lens) show(e *Entry) {
 	l.parsed, l.classified = false, false
 	l.shows.Store(int64(e.Seq))
@@ -239,31 +239,31 @@ func isJSON(e Entry) bool {
 // Classifier classifies the frames of one protocol. Its methods may be
 // called from any goroutine.
 type Classifier interface {
-	// Frame takes apart one line that was sent by from. v is the line's JSON,
-	// missing where it is none; err is then why. A line that the protocol does
-	// not allow is a wire.Malformed frame with a Problem.
+	// Frame splits one line sent by from into its parts. v is the line's JSON; if
+	// it is missing, err says why. For a line that the protocol does not allow it
+	// returns a wire.Malformed frame with a Problem.
 	Frame(from Source, line []byte, v wire.Value, err error) wire.Frame
-	// Session is the JSON string that names the conversation a frame belongs
-	// to. method is that of the frame, or of the request that it answers. A
-	// missing value leaves a response in the session of its request, and any
-	// other frame in none.
+	// Session returns the JSON string that names the conversation of a frame.
+	// method is that of the frame, or of the request it answers. If the value is
+	// missing, a response belongs to the session of its request, and any other
+	// frame to none.
 	Session(method string, f wire.Frame) wire.Value
 }
 
-// Completer is a Classifier of a protocol in which something other than its response
-// completes a request.
+// Completer is a Classifier of a protocol in which other frames than its response
+// can complete a request.
 type Completer interface {
-	// Completes makes what looks at each frame of one transcript, in their order. It is
-	// given the entry, with its Seq, and returns the Seq of the request that the entry
-	// completes, which becomes its Ref; 0: none.
+	// Completes returns a function that is called with each frame of one
+	// transcript, in order, and its entry with its Seq. The function returns the
+	// Seq of the request that the entry completes, which becomes its Ref, or 0.
 	Completes() func(e Entry, f wire.Frame) int
 }
 
-// JSONRPC is the Classifier of JSON-RPC 2.0 messages without sessions. A
-// transcript that is given no Classifier uses it.
+// JSONRPC is the Classifier of JSON-RPC 2.0 messages without sessions. It is the
+// default of a transcript.
 type JSONRPC struct{}
 
-// Frame takes a JSON-RPC message apart.
+// Frame splits a JSON-RPC message into its parts.
 func (JSONRPC) Frame(_ Source, line []byte, v wire.Value, err error) wire.Frame {
 	if err != nil {
 		return wire.Frame{Problem: wire.WhyNotJSON(line, err)}
@@ -271,5 +271,5 @@ func (JSONRPC) Frame(_ Source, line []byte, v wire.Value, err error) wire.Frame 
 	return wire.Classify(v)
 }
 
-// Session is a missing value.
+// Session returns a missing value.
 func (JSONRPC) Session(string, wire.Frame) wire.Value { return wire.Value{} }

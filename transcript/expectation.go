@@ -17,28 +17,28 @@ const (
 	Unmeetable
 )
 
-// String names the verdict in lower case.
+// String returns the name of the verdict in lower case.
 func (v Verdict) String() string {
 	return [...]string{"unmet", "met", "unmeetable"}[min(v, Unmeetable)]
 }
 
-// Fold is the state of one expectation over one stretch of a transcript. It
-// sees each entry once, in order, and answers with the verdict after it and the
-// reason for that verdict, a phrase that may be empty.
+// Fold is the state of one expectation over one stretch of a transcript. It gets
+// each entry once, in order, and returns the verdict after it and the reason, a
+// phrase that may be empty.
 type Fold func(Entry) (Verdict, string)
 
-// Expectation is a condition on a stretch of a transcript. It is a value: the
-// same one may be awaited, judged and combined many times. It is also a gomega
-// matcher for a *Transcript, or for anything with a method Transcript, and
-// makes Eventually stop early once the verdict cannot change.
+// Expectation is a condition on a stretch of a transcript. It is a value: it may
+// be awaited, judged and combined many times. It is also a gomega matcher for a
+// *Transcript, or for anything with a method Transcript, and stops Eventually
+// once the verdict cannot change.
 type Expectation struct {
 	// Description is a noun phrase: "the turn's end with end_turn".
 	Description string
-	// Start begins a fold. Nil never becomes met. A fold is asked no more
-	// once it answered Unmeetable, or Met where Empty is not Met too.
+	// Start begins a fold. With a nil Start the verdict stays Empty. A fold gets
+	// no more entries once it returned Unmeetable or, unless Empty is Met, Met.
 	Start func() Fold
-	// Empty is the verdict over no entries at all. An expectation that Empty
-	// meets says what must not happen: it is met until it is unmeetable.
+	// Empty is the verdict over no entries at all. If Empty is Met, the
+	// expectation says what must not happen: it is met until it is unmeetable.
 	Empty Verdict
 	// Outlives says that the agent's exit does not decide the expectation,
 	// because entries of another source may.
@@ -49,14 +49,14 @@ type Expectation struct {
 	progress  *progress
 }
 
-// Expect makes an expectation from a noun phrase and a fold. An expectation made
-// this way remembers how far a matcher has looked, so that polling it costs no
-// more than the new entries.
+// Expect returns an expectation from a noun phrase and a fold. Such an
+// expectation remembers how far a matcher has read, so that polling costs no more
+// than the new entries.
 func Expect(description string, start func() Fold) Expectation {
 	return Expectation{Description: description, Start: start, progress: &progress{}}
 }
 
-// First is met by the first entry for which match is true.
+// First returns an expectation met by the first entry for which match is true.
 func First(description string, match func(Entry) bool) Expectation {
 	return Expect(description, func() Fold {
 		return func(e Entry) (Verdict, string) {
@@ -68,10 +68,10 @@ func First(description string, match func(Entry) bool) Expectation {
 	})
 }
 
-// wavers reports whether Met is not the last word on x.
+// wavers reports whether a Met verdict of x can still change.
 func (x Expectation) wavers() bool { return x.revocable || x.Empty == Met }
 
-// part is one expectation at work over one stretch.
+// part is one expectation that is being evaluated over one stretch.
 type part struct {
 	x       Expectation
 	fold    Fold
@@ -103,7 +103,7 @@ func (p *part) see(e Entry) {
 	}
 }
 
-// why is the reason with the name of what it is about.
+// why returns the description of the expectation and the reason.
 func (p *part) why() string {
 	if p.reason == "" {
 		return p.x.Description
@@ -111,8 +111,8 @@ func (p *part) why() string {
 	return p.x.Description + ": " + p.reason
 }
 
-// AllOf is met when all are, at the same entry or at different ones, and
-// unmeetable as soon as one is.
+// AllOf is met when all of xs are, at the same entry or at different ones. It is
+// unmeetable as soon as one of xs is.
 func AllOf(xs ...Expectation) Expectation {
 	return compound("and", xs, func(parts []*part) (Verdict, string) {
 		var open *part
@@ -131,7 +131,7 @@ func AllOf(xs ...Expectation) Expectation {
 	})
 }
 
-// AnyOf is met when one is, and unmeetable when none can be.
+// AnyOf is met when one of xs is, and unmeetable when all of them are.
 func AnyOf(xs ...Expectation) Expectation {
 	return compound("or", xs, func(parts []*part) (Verdict, string) {
 		verdict := Unmeetable
@@ -145,7 +145,8 @@ func AnyOf(xs ...Expectation) Expectation {
 	})
 }
 
-// compound feeds each entry to all parts and combines their verdicts.
+// compound returns an expectation that feeds each entry to all parts and combines
+// their verdicts.
 func compound(word string, xs []Expectation, combine func([]*part) (Verdict, string)) Expectation {
 	c := Expect(join(word, xs), func() Fold {
 		parts := begin(xs)
@@ -180,8 +181,8 @@ func join(word string, xs []Expectation) string {
 	return b.String()
 }
 
-// Not is met as long as x is not, and unmeetable once x is met. Awaiting it
-// ends at once: it is meant for Judge, and for OnceMet.
+// Not is met as long as x is not, and unmeetable once x is met. It is meant for
+// Judge and OnceMet: an Await of it ends at once.
 func Not(x Expectation) Expectation {
 	not := Expect("no "+x.Description, func() Fold {
 		p := x.begin()
@@ -200,9 +201,9 @@ func Not(x Expectation) Expectation {
 	return not
 }
 
-// OnceMet waits for the precondition; at the entry that meets it, must has to
-// be met as well, judged over the same stretch, or the whole is unmeetable.
-// That turns "eventually" and "never" into a question with a moment.
+// OnceMet waits for the precondition. At the entry that meets it, all of must
+// have to be met too, judged over the same stretch, else OnceMet is unmeetable.
+// It checks "eventually" and "never" conditions at a defined moment.
 func OnceMet(precondition Expectation, must ...Expectation) Expectation {
 	once := Expect("once "+precondition.Description+": "+join("and", must), func() Fold {
 		pre, post := precondition.begin(), begin(must)
@@ -231,8 +232,8 @@ func moment(pre *part, post []*part) (Verdict, string) {
 	return Met, ""
 }
 
-// Before is met by the first x, unless y comes first. Where y never comes, any
-// x is before it; an entry that is both counts as x.
+// Before is met by the first x, unless y comes first. If y never comes, any x is
+// before it. An entry that meets both counts as x.
 func (x Expectation) Before(y Expectation) Expectation {
 	before := Expect(x.Description+" before "+y.Description, func() Fold {
 		a, b := x.begin(), y.begin()
@@ -253,8 +254,8 @@ func (x Expectation) Before(y Expectation) Expectation {
 	return frozen(before)
 }
 
-// After is met by the first x that follows the first y: by an entry later than
-// the one that meets y.
+// After is met by the first x after the first y. The entry that meets y does not
+// count for x.
 func (x Expectation) After(y Expectation) Expectation {
 	after := Expect(x.Description+" after "+y.Description, func() Fold {
 		a, b := x.begin(), y.begin()
@@ -279,8 +280,8 @@ func (x Expectation) After(y Expectation) Expectation {
 	return after
 }
 
-// frozen keeps the first final verdict, also where it stands before the first
-// entry.
+// frozen returns x such that its first final verdict stays, even if it comes
+// before the first entry.
 func frozen(x Expectation) Expectation {
 	start, empty := x.Start, x.Empty
 	x.Start = func() Fold {

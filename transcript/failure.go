@@ -7,14 +7,14 @@ import (
 	"github.com/acp-test/acp-test/internal/printable"
 )
 
-// Failure is the one text of a failure: what was required, what was expected,
-// what came instead, why that cannot change any more, and what happened last.
-// Nothing else formats a failure. Empty parts are left out.
+// Failure is the single form of all failure texts: the requirement, what was
+// expected, what came instead, why that cannot change any more, and the last
+// events. Empty parts are left out.
 type Failure struct {
 	// Where is the place in the scenario, "file:line".
 	Where string `json:"where,omitempty"`
 	// Requirement is the ids of the requirements at stake; Statement says in
-	// plain words what they ask, with the citation.
+	// plain words what they demand, with the citation.
 	Requirement []string `json:"requirement,omitempty"`
 	Statement   string   `json:"statement,omitempty"`
 	// Expected lists every acceptable answer.
@@ -23,11 +23,11 @@ type Failure struct {
 	Observed string `json:"observed,omitempty"`
 	// Verdict is how the wait ended: "unmet", "unmeetable", or "".
 	Verdict string `json:"verdict,omitempty"`
-	// Reason is why the verdict is what it is.
+	// Reason says why the verdict was reached.
 	Reason string `json:"reason,omitempty"`
 	// Timer is the name of the timer that ended the wait, with its length.
 	Timer string `json:"timer,omitempty"`
-	// Entries are the Seqs of the entries it is about.
+	// Entries are the Seqs of the entries that the failure is about.
 	Entries []int `json:"entries,omitempty"`
 	// Diff is a "-want +got" difference.
 	Diff string `json:"diff,omitempty"`
@@ -41,7 +41,7 @@ type Failure struct {
 	Advice string `json:"advice,omitempty"`
 }
 
-// Error is the first line of the failure: what was expected and what came.
+// Error returns the first line of the failure: what was expected and what came.
 func (f *Failure) Error() string {
 	want := strings.Join(f.Expected, " or ")
 	switch {
@@ -55,10 +55,10 @@ func (f *Failure) Error() string {
 	return "expected " + want + ", got " + harmless(firstLine(f.Observed))
 }
 
-// Text is the whole failure on at most 40 lines, each of which begins with
-// indent. What is longer is cut where it matters least: the head of logs, the
-// end of differences. Control characters, which an agent could use to rewrite
-// a terminal, are shown as dots.
+// Text returns the whole failure on at most 40 lines, each of which begins with
+// indent. It cuts longer parts where it matters least: the head of logs, the end
+// of differences. It shows control characters, which an agent could use to
+// rewrite a terminal, as dots.
 func (f *Failure) Text(indent string) string {
 	var b strings.Builder
 	put := func(label string, lines ...string) {
@@ -106,8 +106,8 @@ func firstLine(s string) string {
 	return line
 }
 
-// head is the first lines of a text, at most n, the last of which says how many
-// are left out.
+// head returns the first lines of a text, at most n. The last of them says how
+// many lines are left out.
 func head(s string, n int) []string {
 	all := lines(s)
 	if len(all) <= n {
@@ -119,8 +119,8 @@ func head(s string, n int) []string {
 	return append(all[:n-1:n-1], fmt.Sprintf("… %d more lines", len(all)-n+1))
 }
 
-// tail is the last lines of a text, at most n, the first of which says how many
-// are left out.
+// tail returns the last lines of a text, at most n. The first of them says how
+// many lines are left out.
 func tail(s string, n int) []string {
 	all := lines(s)
 	if len(all) <= n {
@@ -138,10 +138,11 @@ func lines(s string) []string {
 	return strings.Split(s, "\n")
 }
 
-// widest is how many characters of a line are shown.
+// widest is how many characters of a line are shown at most.
 const widest = 160
 
-// harmless is a line fit for a terminal or the log of a CI system, and not too long.
+// harmless returns a line that is safe for a terminal or the log of a CI system,
+// and not too long.
 func harmless(line string) string {
 	line = strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", "    ")
 	n := 0

@@ -132,7 +132,7 @@ func appendString(b []byte, key, s string) []byte {
 	return append(b, '"')
 }
 
-// embeds reports whether Raw can stand in a line as it is and be found again
+// embeds reports whether Raw can be part of a line unchanged and be read back
 // byte for byte: it is JSON, on one line, without white space around it.
 func (e Entry) embeds() bool {
 	if !e.sound || e.Raw[0] <= ' ' || e.Raw[len(e.Raw)-1] <= ' ' || bytes.IndexByte(e.Raw, '\n') >= 0 {
@@ -146,10 +146,10 @@ func (e Entry) embeds() bool {
 	return err == nil
 }
 
-// deep is the nesting that the parser takes for sure.
+// deep is a nesting that the parser surely accepts.
 const deep = 9_000
 
-// decoder reads entries, one after the other, with the same memory.
+// decoder reads entries one after the other and reuses its memory.
 type decoder struct {
 	classes Classifier
 	doc     wire.Doc
@@ -157,7 +157,7 @@ type decoder struct {
 	names   map[string]string // by their JSON: methods, sessions and such come again and again
 }
 
-// name is a string that many entries have in common.
+// name returns a string that many entries share, allocated once.
 func (d *decoder) name(v wire.Value) string {
 	const most = 1000 // an entry may have a name of its own
 	raw := v.Raw()
@@ -199,7 +199,7 @@ func (d *decoder) entry(line []byte) (Entry, error) {
 	return e, nil
 }
 
-// member reads one member of an entry, but for the message.
+// member reads one member of an entry, except the message.
 func (d *decoder) member(e *Entry, key string, m wire.Value) (err error) {
 	switch key {
 	case "seq":
@@ -240,8 +240,8 @@ func (d *decoder) member(e *Entry, key string, m wire.Value) (err error) {
 	return nil
 }
 
-// again is entry for a line that appendEntry has made. What stands under "msg" is JSON then,
-// and the rest of the line is short.
+// again decodes a line that appendEntry made: its "msg" is known to be JSON, and
+// the rest of the line is short.
 func (d *decoder) again(line []byte) (Entry, error) {
 	const key = `,"msg":` // within a string its quotes would be escaped
 	head, raw, ok := bytes.Cut(line, []byte(key))

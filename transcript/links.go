@@ -2,9 +2,9 @@ package transcript
 
 import "github.com/acp-test/acp-test/wire"
 
-// links remembers requests, so that a response can be matched with its request. Answered
-// requests are remembered for a while, so that a second answer is attributed
-// too. A request that reuses an id takes the place of the earlier one.
+// links remembers requests, so that a response can be matched with its request.
+// It keeps answered requests for a while, to match a second answer too. A request
+// that reuses an id replaces the earlier one.
 type links struct {
 	requests map[link]asked
 	answered []answered // ring of the last answered ones
@@ -35,8 +35,8 @@ type answered struct {
 	seq int
 }
 
-// fill sets what a frame tells of itself and of the request it answers: ID,
-// Method, Session and Ref.
+// fill sets the fields that come from a frame and from the request it answers:
+// ID, Method, Session and Ref.
 func (l *links) fill(e *Entry, f wire.Frame, c Classifier) {
 	e.ID = f.ID
 	switch e.Kind {
@@ -56,7 +56,7 @@ func (l *links) fill(e *Entry, f wire.Frame, c Classifier) {
 	}
 }
 
-// answers is the request that a response with this source and id answers.
+// answers returns the key of the request that this response answers.
 func answers(e Entry) link {
 	asker := Editor
 	if e.Source == Editor {
@@ -65,7 +65,8 @@ func answers(e Entry) link {
 	return link{e.Conn, asker, e.ID}
 }
 
-// note remembers a request under its Seq, and that a response answered one.
+// note remembers a request with its Seq, and for a response that its request is
+// answered.
 func (l *links) note(e Entry) {
 	switch {
 	case !e.Frame():
@@ -92,7 +93,7 @@ func (l *links) retire(a answered) {
 	l.next = (l.next + 1) % remembered
 }
 
-// name decodes a JSON string, once for each different text.
+// name decodes a JSON string, once for each distinct text.
 func (l *links) name(v wire.Value) string {
 	raw := v.Raw()
 	if s, ok := l.names[string(raw)]; ok {

@@ -10,7 +10,7 @@ import (
 	"io"
 )
 
-// Save writes the whole transcript in its file form, redacted as its file is.
+// Save writes the whole transcript in its file form, with the file's redactions.
 func (t *Transcript) Save(w io.Writer) error {
 	buf := appendHeader(nil, t.header)
 	for e := range t.Between(1, t.Len()) {
@@ -42,16 +42,16 @@ func (e *FormatError) Unwrap() error { return e.Err }
 
 var errNoHeader = errors.New(`not a transcript: the first line should be a header such as {"acp-test":1,…}`)
 
-// Load reads the file form. A last line that is not whole is left out and
-// reported by Torn; any other bad line is a *FormatError. An entry's Seq is its
-// place in the file; where lines were taken out of it, Ref follows. c is as in
-// Options: it says what is appended later, and how Message reads an entry.
+// Load reads the file form. It leaves out an incomplete last line, which Torn
+// reports; any other bad line is a *FormatError. An entry's Seq is its place in
+// the file; if lines were removed from the file, Ref is adjusted. c is as in
+// Options: it is for entries appended later, and for Message.
 func Load(r io.Reader, c Classifier) (*Transcript, error) { return load(r, c, nil, nil) }
 
-// Salvage is Load, but for lines that are no entries: those are left out, and Skipped
-// names them. each, if there is one, gets the entries as Shown yields them, in another
-// goroutine that has ended when Salvage returns: so what they are read for goes on beside
-// the reading, and nothing is decoded twice.
+// Salvage is like Load, but leaves out lines that are not entries; Skipped
+// returns them. each, if not nil, gets the entries as Shown yields them. It runs
+// in another goroutine, beside the reading, which has ended when Salvage returns.
+// So the caller need not decode the entries again.
 func Salvage(r io.Reader, c Classifier, each func(Entry)) (*Transcript, error) {
 	var skipped []FormatError
 	var show func(Entry)
@@ -89,8 +89,8 @@ func load(r io.Reader, c Classifier, skip func(FormatError), each func(Entry)) (
 	return t, nil
 }
 
-// Scan calls do for each entry that Load would load, and keeps none of them. The
-// last line is left out if it is not whole.
+// Scan calls do for each entry that Load would load, and keeps none of them. It
+// leaves out an incomplete last line.
 func Scan(r io.Reader, c Classifier, do func(Entry)) error {
 	err := scan(r, c, func(Header) error { return nil }, do, nil)
 	if errors.Is(err, errTorn) {
@@ -102,8 +102,8 @@ func Scan(r io.Reader, c Classifier, do func(Entry)) error {
 // errTorn is the error of a file that ends in the middle of a line.
 var errTorn = errors.New("the file ends in the middle of a line")
 
-// scan reads a file. skip is told of lines that are no entries; nil makes an error of
-// the first.
+// scan reads a file. It calls skip for lines that are not entries; with a nil
+// skip it returns the first as an error.
 func scan(r io.Reader, c Classifier, head func(Header) error, do func(Entry), skip func(FormatError)) error {
 	in := bufio.NewReaderSize(r, 256<<10)
 	line, err := in.ReadBytes('\n')
@@ -163,7 +163,8 @@ func decodeHeader(line []byte) (Header, error) {
 	return Header(h), nil
 }
 
-// renumbered maps the numbers in a file to places, from where they differ.
+// renumbered maps the Seqs in a file to places in the file, from the first Seq
+// that differs.
 type renumbered struct {
 	before int // numbers up to this one are places
 	places map[int]int
@@ -185,7 +186,7 @@ func (r *renumbered) at(number, place, ref int) (seq, newRef int) {
 	return place, ref
 }
 
-// restore adds an entry of a file, keeping its time, and returns it as it was added.
+// restore adds an entry of a file, with its time, and returns it as added.
 func (t *Transcript) restore(e Entry) Entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -200,16 +201,17 @@ func (t *Transcript) restore(e Entry) Entry {
 	return e
 }
 
-// Decoder reads the lines of a file in turn, for who has to know where each one stands:
-// in a file that is still being written, or of which a part is looked at. The zero value
-// is not ready: use NewDecoder.
+// Decoder reads the lines of a file one by one, for callers that need the place
+// of each line: in a file that is still being written, or to read a part of it.
+// The zero value is not ready: use NewDecoder.
 type Decoder struct {
 	d      decoder
 	places renumbered
 	place  int
 }
 
-// NewDecoder returns a decoder of the entries that follow a header. c is as in Options.
+// NewDecoder returns a decoder for the entries after a header. c is as in
+// Options.
 func NewDecoder(c Classifier) *Decoder {
 	if c == nil {
 		c = JSONRPC{}
@@ -220,8 +222,9 @@ func NewDecoder(c Classifier) *Decoder {
 // DecodeHeader reads the first line of a file.
 func DecodeHeader(line []byte) (Header, error) { return decodeHeader(line) }
 
-// Next reads the next line, without its newline, as Load does: an entry's Seq is its place
-// among those read. The error says why the line is no entry; it has no place then.
+// Next decodes the next line, without its newline, as Load does. The entry's Seq
+// is its place among those read. The error says why the line is not an entry;
+// such a line gets no place.
 func (d *Decoder) Next(line []byte) (Entry, error) {
 	e, err := d.d.entry(line)
 	if err != nil {
@@ -232,8 +235,8 @@ func (d *Decoder) Next(line []byte) (Entry, error) {
 	return e, nil
 }
 
-// Again reads a line that Next has read, as the entry with that Seq. Ref is as the file
-// has it.
+// Again decodes a line that Next has read before, as the entry with that Seq. Ref
+// is as in the file.
 func (d *Decoder) Again(seq int, line []byte) (Entry, error) {
 	e, err := d.d.entry(line)
 	e.Seq = seq

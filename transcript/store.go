@@ -11,9 +11,9 @@ import (
 	"sync"
 )
 
-// store keeps the entries: the newest in memory, the older ones only on disk.
-// Without a file of its own it makes a temporary one when memory fills. All
-// its methods but close run under the transcript's lock.
+// store keeps the entries: the newest in memory, older ones only on disk. Without
+// a file from the caller it makes a temporary one when memory fills. All its
+// methods except close run under the transcript's lock.
 type store struct {
 	mu     *sync.Mutex // the transcript's
 	limit  int
@@ -33,7 +33,8 @@ type store struct {
 	err  error // the first error of the disk
 }
 
-// block is a stretch of entries that go to disk, and come back, together.
+// block is a stretch of entries that are written to disk, and read back,
+// together.
 type block struct {
 	first   int // Seq of entries[0]
 	entries []Entry
@@ -41,7 +42,7 @@ type block struct {
 	off     int64 // where its first line begins, if it is in the file
 }
 
-// span is where a block is in the file.
+// span is the place of a block in the file.
 type span struct {
 	first, n int
 	off, end int64
@@ -75,9 +76,8 @@ func (s *store) open(mu *sync.Mutex, h Header, o Options) error {
 
 func (s *store) len() int { return s.count }
 
-// stretch returns entries from the one with the given Seq on: at least one, if
-// there is one, and not more than are in one block. The slice is never written
-// to again.
+// stretch returns entries from seq on: at least one, if there is one, and at most
+// one block. The slice never changes.
 func (s *store) stretch(seq int) []Entry {
 	if seq < 1 || seq > s.count {
 		return nil
@@ -96,7 +96,7 @@ func (b block) from(seq int) []Entry {
 	return slices.Clip(b.entries[seq-b.first:])
 }
 
-// add keeps an entry. shown is the same, while it is under a lens.
+// add keeps an entry. shown is the same entry under a lens.
 func (s *store) add(e, shown Entry) {
 	s.count++
 	size := len(e.Raw) + overhead
@@ -125,7 +125,8 @@ func (s *store) add(e, shown Entry) {
 	}
 }
 
-// gather keeps lines from the kernel until handOver, which gives it all of them.
+// gather holds lines back from the kernel until handOver, which writes all of
+// them.
 func (s *store) gather() {
 	if s.writes() {
 		s.disk.gathers = true
@@ -158,9 +159,9 @@ func (s *store) redacted(e Entry) Entry {
 	return r
 }
 
-// spill forgets the older blocks, until half of the memory is free. What is
-// forgotten is on disk. The block that grows is kept, and so is everything
-// when the disk has failed: memory is then the only place left.
+// spill drops the older blocks from memory until half of it is free; they are on
+// disk. It keeps the block that grows. It keeps everything if the disk has
+// failed, because memory is then the only place left.
 func (s *store) spill() {
 	if s.done || s.err != nil || len(s.recent) < 2 {
 		return
@@ -201,7 +202,8 @@ func (s *store) spill() {
 	s.bytes -= freed
 }
 
-// bring brings a block of old back. Whoever reads on finds the next one decoded.
+// bring reads a block of old back into memory. For a reader that goes on, it
+// decodes the next block in advance.
 func (s *store) bring(i int) {
 	onward := i == s.at+1
 	next := &ahead{i: i + 1, reads: decoder{classes: s.reads.classes}, done: make(chan struct{})}
@@ -225,7 +227,7 @@ func (s *store) bring(i int) {
 	}
 }
 
-// ahead is a block that is read before anybody asks for it.
+// ahead is a block that is being read in advance.
 type ahead struct {
 	i     int // in old
 	reads decoder
@@ -234,8 +236,8 @@ type ahead struct {
 	err   error
 }
 
-// read reads a block, without the lock. What cannot be read is replaced, entry by entry, by
-// a note that says so.
+// read reads a block, without the lock. It replaces each unreadable entry by a
+// note that says so.
 func (s *store) read(p span, d *decoder) (b block, failed error) {
 	b = block{first: p.first, entries: make([]Entry, p.n)}
 	text, err := s.disk.read(p.off, p.end)
@@ -262,7 +264,7 @@ func (s *store) fail(err error) {
 	}
 }
 
-// lastExit is the entry of the last agent's exit.
+// lastExit returns the entry of the last agent's exit.
 func (s *store) lastExit() Entry {
 	for seq := s.count; seq > 0; seq-- {
 		if e := s.stretch(seq)[0]; e.Source == Process && e.Kind == Exited {
@@ -272,8 +274,8 @@ func (s *store) lastExit() Entry {
 	return Entry{}
 }
 
-// close writes the rest. The file stays open only if entries must be read back
-// from it.
+// close writes the remaining entries. The file stays open only if entries must be
+// read back from it.
 func (s *store) close() error {
 	s.mu.Lock()
 	d := s.disk
@@ -295,7 +297,8 @@ func (s *store) close() error {
 	return s.err
 }
 
-// note keeps account of an entry that is about to be stored.
+// note updates the agents, links and places for an entry that is about to be
+// stored.
 func (t *Transcript) note(e Entry) {
 	t.agents.note(e)
 	t.links.note(e)
@@ -318,8 +321,7 @@ func (t *Transcript) Places() iter.Seq[Entry] {
 	}
 }
 
-// agents keeps account of the agents that run, so that waiting ends with the
-// last of them.
+// agents tracks which agents run, so that waiting ends with the last of them.
 type agents struct {
 	running map[int]struct{} // by connection
 	exited  bool

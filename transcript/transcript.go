@@ -28,43 +28,44 @@ type Header struct {
 	Started time.Time
 }
 
-// Options of a transcript. The zero value keeps everything in memory up to
-// 64 MiB and then moves the oldest entries to a temporary file.
+// Options of a transcript. The zero value keeps up to 64 MiB of entries in memory
+// and moves older ones to a temporary file.
 type Options struct {
-	// Path of a file that is written while the transcript grows. An existing
-	// file is replaced. "" writes none.
+	// Path is a file that is written while the transcript grows. It replaces an
+	// existing file. "" writes none.
 	Path string
-	// File is written instead of one at Path, and closed with the transcript.
+	// File is written instead of a file at Path, and closed with the transcript.
 	File File
-	// Through writes each entry to the file before Append returns, so that
-	// not even a crash of this process loses one. By default entries reach
-	// the kernel a moment later, from a goroutine of their own.
+	// Through writes each entry to the file before Append returns, so that not
+	// even a crash of this process loses one. By default a goroutine hands
+	// entries to the kernel a moment later.
 	Through bool
-	// Memory is how many bytes of entries are kept in memory; older ones are
-	// read back from disk when asked for. 0 means 64 MiB.
+	// Memory is the maximum size in bytes of the entries in memory; older ones
+	// are read back from disk on demand. 0 means 64 MiB.
 	Memory int
-	// Redact is applied to each entry on its way to the disk and in Save. It
-	// must leave alone what it has redacted before. Observers and entries
-	// still in memory have the original. Nil changes nothing.
+	// Redact is applied to each entry on its way to the disk and in Save. It must
+	// not change its own output. Observers and entries still in memory have the
+	// original. Nil changes nothing.
 	Redact func(Entry) Entry
-	// Failed is told of the first error of the file, as soon as it is known; nothing is
-	// written after it. It must not call the transcript.
+	// Failed is called with the first error of the file, at once; nothing is
+	// written after that. It must not call the transcript.
 	Failed func(error)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Classifier says what frames are; nil means JSONRPC.
+	// Classifier splits frames into their parts; nil means JSONRPC.
 	Classifier Classifier
 }
 
-// Transcript is the log of one run. All methods may be called from any
-// goroutine; what is appended later has the higher Seq.
+// Transcript is the log of one run. All methods may be called from any goroutine.
+// A later entry has a higher Seq.
 type Transcript struct {
 	header  Header
 	now     func() time.Time
 	start   time.Time
 	lenses  sync.Pool // of *lens
 	classes Classifier
-	// completes is called under mu; nil: nothing but responses completes a request.
+	// completes is called under mu; nil means that only responses complete
+	// requests.
 	completes func(Entry, wire.Frame) int
 
 	mu        sync.Mutex
@@ -81,8 +82,8 @@ type Transcript struct {
 	imported  string // how a file of another form was read
 }
 
-// New makes an empty transcript. The error says why the file at Options.Path
-// could not be made. A transcript with a Path must be closed.
+// New returns an empty transcript. It returns an error if the file at
+// Options.Path could not be created. A transcript with a Path must be closed.
 func New(h Header, o Options) (*Transcript, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -108,15 +109,16 @@ func New(h Header, o Options) (*Transcript, error) {
 // Header returns the description of the run.
 func (t *Transcript) Header() Header { return t.header }
 
-// AppendFrame appends one line that crossed the wire: raw without its newline,
-// from the Editor or the Agent of connection conn. It parses and classifies the
-// line and finds the request a response answers. The transcript keeps raw. size
-// is the length on the wire when raw was cut, else 0.
+// AppendFrame appends one line that was sent over the wire: raw without its
+// newline, from the Editor or the Agent of connection conn. It parses and
+// classifies the line and finds the request of a response. The transcript keeps
+// raw. size is the length on the wire if raw was cut, else 0.
 func (t *Transcript) AppendFrame(conn int, from Source, raw []byte, size int) Entry {
 	return t.appendFrame(conn, from, 0, raw, size)
 }
 
-// AppendReceived is AppendFrame for a line of the agent that came by a stream; see Entry.
+// AppendReceived is AppendFrame for a line that the agent sent on a stream; see
+// Entry.Stream.
 func (t *Transcript) AppendReceived(conn, stream int, raw []byte, size int) Entry {
 	return t.appendFrame(conn, Agent, stream, raw, size)
 }
@@ -130,7 +132,8 @@ func (t *Transcript) appendFrame(conn int, from Source, stream int, raw []byte, 
 	return t.append(e, true)
 }
 
-// link fills in the fields that a frame tells, and the request that it completes.
+// link fills in the fields that come from a frame, and the request that the frame
+// completes.
 func (t *Transcript) link(e *Entry, f wire.Frame) {
 	t.links.fill(e, f, t.classes)
 	if t.completes == nil {
@@ -144,7 +147,7 @@ func (t *Transcript) link(e *Entry, f wire.Frame) {
 }
 
 // AppendReply is AppendFrame for a line of the agent whose transport knows which
-// frame of the client it comes in answer to: it belongs to the session of that one.
+// frame of the client it answers. The line belongs to the session of that frame.
 func (t *Transcript) AppendReply(conn, ref int, raw []byte, size int) Entry {
 	e, f := t.classify(conn, Agent, raw, size)
 	t.mu.Lock()
@@ -156,8 +159,8 @@ func (t *Transcript) AppendReply(conn, ref int, raw []byte, size int) Entry {
 	return t.append(e, true)
 }
 
-// AppendFrames appends lines that came together, each as AppendFrame does, with
-// nothing between them. They reach the kernel in one write.
+// AppendFrames appends lines as AppendFrame does, with nothing between them. They
+// reach the kernel in one write.
 func (t *Transcript) AppendFrames(conn int, from Source, lines iter.Seq[[]byte]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -170,7 +173,7 @@ func (t *Transcript) AppendFrames(conn int, from Source, lines iter.Seq[[]byte])
 	t.store.handOver()
 }
 
-// classify makes the entry of a line, with a lens that has parsed it.
+// classify returns the entry of a line, with a lens that has parsed it.
 func (t *Transcript) classify(conn int, from Source, raw []byte, size int) (Entry, wire.Frame) {
 	l := t.lenses.Get().(*lens)
 	e := Entry{Conn: conn, Source: from, Kind: Malformed, Raw: raw, lens: l}
@@ -195,10 +198,10 @@ func (t *Transcript) classify(conn int, from Source, raw []byte, size int) (Entr
 	return e, l.frame
 }
 
-// Append appends an entry as it is, but for Seq and At, which the transcript
-// assigns. It never fails: a disk that does not take the entry shows in Err,
-// and the entry stays in memory. An ID that is no JSON text is taken as the
-// text of a string.
+// Append appends an entry unchanged, except that the transcript assigns Seq and
+// At. It never fails: if the disk does not take the entry, Err says so and the
+// entry stays in memory. An ID that is not JSON text is taken as the text of a
+// string.
 func (t *Transcript) Append(e Entry) Entry {
 	e.sound = isJSON(e)
 	if e.ID != "" {
@@ -209,8 +212,8 @@ func (t *Transcript) Append(e Entry) Entry {
 	return t.add(e)
 }
 
-// Event appends an entry that is no frame. details becomes its Raw, as one
-// JSON object; a value that cannot be marshalled is replaced by the error.
+// Event appends an entry that is not a frame. details becomes its Raw, as one
+// JSON object. If details cannot be marshalled, the error becomes Raw instead.
 func (t *Transcript) Event(conn int, s Source, k Kind, session string, details any) Entry {
 	raw, err := json.Marshal(details)
 	if err != nil {
@@ -220,10 +223,9 @@ func (t *Transcript) Event(conn int, s Source, k Kind, session string, details a
 	return t.add(Entry{Conn: conn, Source: s, Kind: k, Session: session, Raw: raw, sound: s != Stderr})
 }
 
-// Events appends entries of one kind, one behind the other with nothing between
-// them, and returns the last. Each of details becomes the Raw of one, as it is:
-// it must be one JSON object, is not checked, and belongs to the transcript
-// from then on.
+// Events appends entries of one kind, with nothing between them, and returns the
+// last. Each of details becomes the Raw of one entry. It must be one JSON object,
+// which is not checked, and belongs to the transcript from then on.
 func (t *Transcript) Events(conn int, s Source, k Kind, session string, details ...[]byte) (last Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -242,8 +244,8 @@ func (t *Transcript) add(e Entry) Entry {
 	return t.append(e, false)
 }
 
-// append stores an entry and shows it to all who watch. The entry brings a
-// lens of its own, which has parsed and classified it if it says so.
+// append stores an entry and shows it to all observers and waiters. The entry has
+// its own lens; parsed says that the lens has parsed and classified it.
 func (t *Transcript) append(e Entry, parsed bool) Entry {
 	e.Seq = t.store.len() + 1
 	t.last = max(t.last, t.now().Sub(t.start).Truncate(time.Microsecond))
@@ -281,15 +283,15 @@ func (t *Transcript) tell(e Entry) {
 	}
 }
 
-// Len is the number of entries, which is also the Seq of the last one.
+// Len returns the number of entries, which is also the Seq of the last one.
 func (t *Transcript) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.store.len()
 }
 
-// Format prints the transcript by its length. Without it a failed assertion
-// would print the fields, while goroutines change them.
+// Format prints the transcript by its length. Without it, a failed assertion
+// would print the fields while goroutines change them.
 func (t *Transcript) Format(s fmt.State, _ rune) {
 	fmt.Fprintf(s, "transcript of %d entries", t.Len())
 }
@@ -304,12 +306,12 @@ func (t *Transcript) At(seq int) Entry {
 	return Entry{}
 }
 
-// All yields the entries from the first on, up to the last there is when the
-// loop gets there.
+// All yields the entries from the first on, including those appended while the
+// loop runs.
 func (t *Transcript) All() iter.Seq[Entry] { return t.From(1) }
 
-// From yields the entries from the one with the given Seq on. The lock is not
-// held while the loop's body runs.
+// From yields the entries from the one with the given Seq on. The loop's body
+// runs without the lock.
 func (t *Transcript) From(seq int) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for next := max(seq, 1); ; {
@@ -340,11 +342,11 @@ func (t *Transcript) Between(first, last int) iter.Seq[Entry] {
 	}
 }
 
-// Shown is All with each entry as observers get it: one parse serves all who look,
-// and what JSON and Message give must not be kept for the next entry.
+// Shown is All, but yields each entry as observers get it: all viewers share one
+// parse, and the results of JSON and Message must not be kept for the next entry.
 func (t *Transcript) Shown() iter.Seq[Entry] { return t.shown(1, math.MaxInt) }
 
-// shown is Between with each entry under a lens, for folds.
+// shown is Between, with each entry under a lens, for folds.
 func (t *Transcript) shown(first, last int) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		var l lens
@@ -357,8 +359,8 @@ func (t *Transcript) shown(first, last int) iter.Seq[Entry] {
 	}
 }
 
-// past shows the entries from first on, under the lock that the caller holds,
-// until f returns false.
+// past calls f with the entries from first on, until f returns false. The caller
+// holds the lock.
 func (t *Transcript) past(first int, f func(Entry) bool) {
 	var l lens
 	for next := first; ; {
@@ -376,8 +378,8 @@ func (t *Transcript) past(first int, f func(Entry) bool) {
 	}
 }
 
-// Observe calls f for every entry, those already there first, in order, each
-// once. f runs under the transcript's lock: it must be quick and must not call
+// Observe calls f once for every entry in order, beginning with those already
+// there. f runs under the transcript's lock: it must be quick and must not call
 // the transcript.
 func (t *Transcript) Observe(f func(Entry)) {
 	t.mu.Lock()
@@ -389,7 +391,7 @@ func (t *Transcript) Observe(f func(Entry)) {
 	t.observers = append(t.observers, f)
 }
 
-// Err is the first error of the file or of the store; nil if all is well.
+// Err returns the first error of the file or of the store, nil if there is none.
 func (t *Transcript) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -399,7 +401,7 @@ func (t *Transcript) Err() error {
 	return t.store.err
 }
 
-// InMemory reports whether all entries are in memory, so that Save needs nothing of
+// InMemory reports whether all entries are in memory, so that Save does not need
 // the file.
 func (t *Transcript) InMemory() bool {
 	t.mu.Lock()
@@ -407,17 +409,18 @@ func (t *Transcript) InMemory() bool {
 	return len(t.store.old) == 0
 }
 
-// Torn reports whether the loaded file ended in the middle of a line, as it
-// does after a crash. That line is not an entry.
+// Torn reports whether the loaded file ended in the middle of a line, for example
+// after a crash. That line is not an entry.
 func (t *Transcript) Torn() bool { return t.torn }
 
-// Skipped are the lines of the loaded file that Salvage left out.
+// Skipped returns the lines of the loaded file that Salvage left out.
 func (t *Transcript) Skipped() []FormatError { return t.skipped }
 
-// Imported notes how a file of another form was read, in a sentence for people.
+// Imported sets the sentence that says how a file of another form was read.
 func (t *Transcript) Imported(as string) { t.imported = as }
 
-// ImportedAs is the sentence of Imported; "" for a transcript of this program.
+// ImportedAs returns the sentence set by Imported; "" for a transcript of this
+// program.
 func (t *Transcript) ImportedAs() string { return t.imported }
 
 // Skip adds lines to those that Skipped returns. Readers of other forms use it.

@@ -18,12 +18,13 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Address is the URL at which a server is reached. It may begin with $PRINTED, or with ws:$PRINTED
-// for a WebSocket at the URL that is printed.
+// Address is the URL of a server. It may begin with $PRINTED, the URL that the
+// server prints, or with ws:$PRINTED for a WebSocket at that URL.
 type Address string
 
-// Client returns a client of HTTP that keeps cookies, as browsers do, and follows no redirect: it
-// may lead a whole conversation to another host. dial makes its connections; nil is the usual way.
+// Client returns an HTTP client that keeps cookies, as browsers do. It follows no
+// redirect, because that could lead a whole conversation to another host. dial
+// makes its connections; nil is the usual way.
 func Client(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
 	cookies, _ := cookiejar.New(nil) // it fails at nothing
 	return &http.Client{
@@ -38,9 +39,9 @@ func Client(dial func(ctx context.Context, network, address string) (net.Conn, e
 
 var printedURL = lazy.Regexp(`(?:http|ws)s?://[A-Za-z0-9.:\[\]_-]+(?:/[^\s"'<>\x1b]*)?[\s"'<>\x1b]`)
 
-// Find waits until the URL is known and somebody listens there, as long as the server
-// may be starting: one that is not ours, ours says false, has to listen already. t is the
-// transcript in which the server's output is.
+// Find waits until the URL is known and a server listens there, as long as a
+// server may need to start. If ours is false, the server is not ours and must
+// listen already. t is the transcript with the server's output.
 func (a Address) Find(ctx context.Context, t *transcript.Transcript, conn int, ours bool) (*url.URL, error) {
 	at, err := a.printed(ctx, t, conn)
 	if err != nil {
@@ -53,7 +54,8 @@ func (a Address) Find(ctx context.Context, t *transcript.Transcript, conn int, o
 	return u, listening(ctx, t, u, ours)
 }
 
-// printed returns the URL, with the address that the server prints instead of $PRINTED.
+// printed returns the URL, with $PRINTED replaced by the address that the server
+// prints.
 func (a Address) printed(ctx context.Context, t *transcript.Transcript, conn int) (string, error) {
 	if !strings.Contains(string(a), "$PRINTED") {
 		return string(a), nil
@@ -85,8 +87,8 @@ func (a Address) printed(ctx context.Context, t *transcript.Transcript, conn int
 	return strings.Replace(found, "//0.0.0.0:", "//127.0.0.1:", 1) + rest, nil
 }
 
-// listening waits until a connection can be made. Nobody tells when that is so: it
-// can only be tried.
+// listening waits until a connection can be made. It has to try, because no event
+// announces that.
 func listening(ctx context.Context, t *transcript.Transcript, u *url.URL, ours bool) error {
 	usual := map[string]string{"https": "443", "wss": "443"}[u.Scheme]
 	host := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), usual, "80"))
@@ -113,11 +115,11 @@ func listening(ctx context.Context, t *transcript.Transcript, u *url.URL, ours b
 	}
 }
 
-// Authorities is the environment variable that names a file with the certificates of the
-// authorities to trust; it is the TLS library that reads it, not on macOS and Windows.
+// Authorities is the environment variable that names a file with the certificates
+// of trusted authorities. The TLS library reads it, but not on macOS and Windows.
 const Authorities = "SSL_CERT_FILE"
 
-// shakesHands reports why no connection over TLS can be made.
+// shakesHands returns why no connection over TLS can be made, nil if it can.
 func shakesHands(ctx context.Context, c net.Conn, u *url.URL) error {
 	defer c.Close()
 	err := tls.Client(c, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: u.Hostname()}).HandshakeContext(ctx)

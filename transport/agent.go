@@ -17,35 +17,34 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Errors of what needs an agent that runs.
+// Errors of calls that need a running agent.
 var (
 	// ErrExited is returned for a frame that was not sent because the agent
 	// had exited.
 	ErrExited = process.ErrExited
 	// ErrStdinClosed is returned for a frame that was not sent because the
-	// agent's input had been closed before.
+	// agent's input was already closed.
 	ErrStdinClosed = errors.New("the agent's stdin is closed")
-	// ErrNoProcess is returned for what can be done to a process alone.
+	// ErrNoProcess is returned for calls that need a process of the agent.
 	ErrNoProcess = errors.New("the agent has no process here")
 )
 
 // Exit says how an agent ended.
 type Exit = process.Exit
 
-// Process is an agent that runs as a process: what it is signalled and killed
-// by.
+// Process is an agent that runs as a process, to be signalled and killed.
 type Process = process.Process
 
 // ProcessInfo is a process of an agent's tree.
 type ProcessInfo = process.Info
 
-// Shutdown says how an agent was brought to its end.
+// Shutdown says how an agent was ended.
 type Shutdown struct {
 	Exit Exit
-	// Steps are the rungs of the ladder that were taken, in order:
-	// "stdin-closed", "SIGTERM", "SIGKILL"; for a server "terminated", "SIGTERM" to
-	// its group, "SIGKILL"; for an agent without a process "stdin-closed", "closed".
-	// It is empty if the agent had exited before.
+	// Steps are the steps of Stop that were taken, in order: "stdin-closed",
+	// "SIGTERM", "SIGKILL"; for a server "terminated", "SIGTERM" to its group,
+	// "SIGKILL"; for an agent without a process "stdin-closed", "closed". It is
+	// empty if the agent had exited before.
 	Steps []string
 	// Survivors are the processes that outlived the agent. They have been
 	// killed.
@@ -55,25 +54,25 @@ type Shutdown struct {
 
 // Options of an agent. The zero value is an agent without a process.
 type Options struct {
-	// Process is the agent's process; nil means that it has none here. It has
-	// been started.
+	// Process is the agent's running process; nil if it has none on this machine.
 	Process Process
 	// Logs are the lines that the process writes in addition to its frames.
 	Logs []io.ReadCloser
-	// Server says that the process serves whoever connects and does not end with its
-	// input: Stop sends SIGTERM at once.
+	// Server says that the process serves any connection and does not end with
+	// its input, so Stop sends SIGTERM at once.
 	Server bool
-	// RunID attributes processes to the run. "" makes one up.
+	// RunID names the run that processes belong to. "" makes one up.
 	RunID string
 	// Grace is the time for each step of Stop; 0 means 2 s.
 	Grace time.Duration
-	// Through puts something between the editor and the transport; nil nothing.
+	// Through wraps the transport, to put something between it and the editor;
+	// nil does not.
 	Through func(Transport) Transport
 }
 
-// Agent is one running agent: its transport, its process if it has one, and
-// what has passed, in the transcript. All methods may be called from any
-// goroutine. An Agent must be ended with Stop.
+// Agent is one running agent: its transport, its process if it has one, and the
+// transcript of its frames. All methods may be called from any goroutine. An
+// Agent must be ended with Stop.
 type Agent struct {
 	t         *transcript.Transcript
 	conn      int
@@ -104,10 +103,10 @@ type Agent struct {
 	readAll   chan struct{}
 }
 
-// defaultGrace is the time for each step of Stop where nobody says.
+// defaultGrace is the default time for each step of Stop.
 const defaultGrace = 2 * time.Second
 
-// New takes over a transport as the connection conn of the run that t logs.
+// New takes over a transport as connection conn of the run whose log is t.
 func New(t *transcript.Transcript, conn int, transport Transport, o Options) *Agent {
 	o.Grace, o.RunID = cmp.Or(max(o.Grace, 0), defaultGrace), cmp.Or(o.RunID, process.NewRunID())
 	if o.Through != nil {
@@ -132,7 +131,7 @@ func New(t *transcript.Transcript, conn int, transport Transport, o Options) *Ag
 	return a
 }
 
-// waitForEnd logs the end of the agent, after all that it has written.
+// waitForEnd logs the end of the agent, after all its output.
 func (a *Agent) waitForEnd(readers *sync.WaitGroup) {
 	exit, survivors := Exit{Code: -1, Closed: true}, []ProcessInfo(nil)
 	if a.o.Process != nil {
@@ -170,7 +169,7 @@ func (a *Agent) waitForEnd(readers *sync.WaitGroup) {
 	close(a.exited)
 }
 
-// PID is the agent's process id; 0 for an agent that has no process of its own.
+// PID returns the agent's process id; 0 for an agent without its own process.
 func (a *Agent) PID() int {
 	if a.o.Process == nil {
 		return 0
@@ -181,23 +180,23 @@ func (a *Agent) PID() int {
 // HasProcess reports whether the agent can be signalled and killed.
 func (a *Agent) HasProcess() bool { return a.o.Process != nil }
 
-// Conn is the number of this agent in its run.
+// Conn returns the number of this agent in its run.
 func (a *Agent) Conn() int { return a.conn }
 
-// RunID is the name of the run that the agent's processes belong to.
+// RunID returns the name of the run that the agent's processes belong to.
 func (a *Agent) RunID() string { return a.o.RunID }
 
 // Transport returns the transport that the agent was made with.
 func (a *Agent) Transport() Transport { return a.transport }
 
-// Transcript is the log of the run.
+// Transcript returns the log of the run.
 func (a *Agent) Transcript() *transcript.Transcript { return a.t }
 
-// Exited is closed when the agent and its descendants are gone and all they
-// wrote is in the transcript.
+// Exited returns a channel that is closed when the agent and its descendants are
+// gone and all their output is in the transcript.
 func (a *Agent) Exited() <-chan struct{} { return a.exited }
 
-// Exit says how the agent ended. ok is false while it runs.
+// Exit returns how the agent ended. ok is false while it runs.
 func (a *Agent) Exit() (exit Exit, ok bool) {
 	if !done(a.exited) {
 		return Exit{}, false
@@ -230,9 +229,9 @@ func within(ctx context.Context, ch <-chan struct{}, d time.Duration) bool {
 	return done(ch)
 }
 
-// Descendants lists the living processes of the agent's tree without the agent
-// itself; after the exit, those that outlived it. An agent without a process
-// has none.
+// Descendants lists the living processes of the agent's tree except the agent
+// itself; after the exit, those that outlived it. An agent without a process has
+// none.
 func (a *Agent) Descendants() []ProcessInfo {
 	if _, gone := a.Exit(); gone {
 		return a.survivors
@@ -243,16 +242,16 @@ func (a *Agent) Descendants() []ProcessInfo {
 	return a.o.Process.Descendants()
 }
 
-// Footprint sums up the resources that the agent's processes hold. ok is false where they cannot be
-// told: the agent has no process here, or this is not Linux.
+// Footprint returns the sum of the resources that the agent's processes hold. ok
+// is false if it is unknown: the agent has no process here, or this is not Linux.
 func (a *Agent) Footprint() (sum process.Footprint, ok bool) {
 	pids := append(lists.Map(a.Descendants(), func(d ProcessInfo) int { return d.PID }), a.PID())
 	return process.FootprintOf(slices.DeleteFunc(pids, func(pid int) bool { return pid == 0 }))
 }
 
-// Busy reports whether a thread of the agent's tree runs, or waits for a processor
-// or a disk, so that there may be more to come. It is false on other systems than
-// Linux, without a process, and after the exit.
+// Busy reports whether a thread of the agent's tree runs or waits for a processor
+// or a disk, so that more output may come. It is false without a process, after
+// the exit, and on systems other than Linux.
 func (a *Agent) Busy() bool {
 	if _, gone := a.Exit(); gone || a.o.Process == nil {
 		return false
@@ -260,12 +259,12 @@ func (a *Agent) Busy() bool {
 	return process.Busy(a.PID())
 }
 
-// CloseStdin closes the agent's input, as an editor that quits does. Held
-// frames are written first. A write that is blocked ends with an error.
+// CloseStdin closes the agent's input, as an editor that quits does. It writes
+// held frames first. A blocked write ends with an error.
 func (a *Agent) CloseStdin() { a.closeStdin(closing{Act: true}) }
 
-// closing is the detail of an entry stdin-closed. Act: before the end of the run, so that
-// work may have been under way.
+// closing is the details of an entry stdin-closed. Act says that it was closed
+// before the end of the run, when the agent may have been working.
 type closing struct {
 	Act bool `json:"act,omitempty"`
 }
@@ -284,7 +283,7 @@ func (a *Agent) closeStdin(why closing) {
 	}
 }
 
-// Signal sends a signal to the agent alone.
+// Signal sends a signal to the agent's own process only.
 func (a *Agent) Signal(s syscall.Signal) error {
 	if _, gone := a.Exit(); gone {
 		return ErrExited
@@ -307,12 +306,13 @@ func signal(t *transcript.Transcript, conn int, p Process, s syscall.Signal, gro
 type signalled struct {
 	Signal string `json:"signal"`
 	Group  bool   `json:"group,omitempty"`
-	// Server: it is how a server ends, as another agent does with its input.
+	// Server says that the signal is a server's normal end, as the end of input
+	// is for other agents.
 	Server bool `json:"server,omitempty"`
 }
 
-// Kill ends the agent and its whole tree with SIGKILL, and does not wait. It
-// ends the connection to an agent that has no process.
+// Kill ends the agent and its whole tree with SIGKILL, without waiting. For an
+// agent without a process it ends the connection.
 func (a *Agent) Kill() {
 	if _, gone := a.Exit(); gone {
 		return
@@ -326,21 +326,23 @@ func (a *Agent) Kill() {
 	a.o.Process.Kill()
 }
 
-// Cut is Kill of an agent that says too much: nothing more is read of it.
+// Cut is Kill for an agent that sends too much: it also stops reading from the
+// agent.
 func (a *Agent) Cut() {
 	a.deaf.Store(true)
 	a.Kill()
 }
 
-// WasCut reports whether Cut was called: nothing that the agent asked is answered.
+// WasCut reports whether Cut was called. The editor then answers no more
+// requests.
 func (a *Agent) WasCut() bool { return a.deaf.Load() }
 
-// Stop ends the agent: it closes stdin, sends SIGTERM to the agent's process
+// Stop ends the agent. It closes stdin, sends SIGTERM to the agent's process
 // group if it still runs after the grace period, and SIGKILL to the whole tree
-// after another one. When ctx ends, SIGKILL comes at once. The connection to an
-// agent without a process is ended in place of the signals. Each step is an
-// entry. Stop returns when nothing of the agent is left; further calls return
-// the same.
+// after another one. When ctx ends, it sends SIGKILL at once. For an agent
+// without a process it ends the connection instead of sending signals. Each step
+// is an entry. Stop returns when nothing of the agent is left; further calls
+// return the same.
 func (a *Agent) Stop(ctx context.Context) Shutdown {
 	a.mu.Lock()
 	if a.stopped != nil {
@@ -397,7 +399,7 @@ func (a *Agent) AtEnd(f func()) {
 	a.ends = append(a.ends, f)
 }
 
-// note is what an agent's reader noted: the details of a transcript.Noted.
+// note is a note of the agent's reader: the details of a transcript.Noted.
 type note struct {
 	Code    string `json:"code"`
 	Text    string `json:"text"`

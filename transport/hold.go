@@ -1,14 +1,14 @@
 package transport
 
-// holder is a Process that can be made to stand still. A process of the system is
-// stopped with its group; of an agent within this process, only the input waits.
+// holder is a Process that can be paused. A process of the system is stopped with
+// its group; for an agent within this process, only its input waits.
 type holder interface {
 	Hold() error
 	GoOn() error
 }
 
-// Hold makes the agent stand still until goOn is called, so that it finds all that was
-// done meanwhile at once. An agent without a process is ErrNoProcess.
+// Hold pauses the agent until goOn is called; the agent then finds everything
+// done meanwhile at once. For an agent without a process it returns ErrNoProcess.
 func (a *Agent) Hold() (goOn func() error, err error) {
 	if _, gone := a.Exit(); gone {
 		return nil, ErrExited
@@ -27,13 +27,13 @@ func (a *Agent) Hold() (goOn func() error, err error) {
 	}, nil
 }
 
-// Hold makes reading wait.
+// Hold makes the agent's reads wait.
 func (l *local) Hold() error { l.in.hold(true); return nil }
 
 // GoOn ends Hold.
 func (l *local) GoOn() error { l.in.hold(false); return nil }
 
-// hold makes reads wait, or go on.
+// hold makes reads wait if held is true, else go on.
 func (m *memory) hold(held bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,12 +12,13 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Lend makes an agent of a process that others use before and after, as the connection
-// conn of the run that t logs. find is given the first frame and returns a process that
-// has answered the same frame before, or was just started, and how many connections it
-// has had. back gets the process when the connection ends; fit is false if something
-// was left open, so that the next one would not find it as this one did. It is not
-// called if find failed. through is as in Command.
+// Lend returns an agent for a process that other connections use before and
+// after, as connection conn of the run whose log is t. find gets the first frame.
+// It returns a process that has answered the same frame before or was just
+// started, and the number of its earlier connections. back gets the process when
+// the connection ends. fit is false if something was left open, so that the next
+// connection would not find the process as this one did. back is not called if
+// find failed. through is as in Command.
 func Lend(t *transcript.Transcript, conn int, find func(first []byte) (s *Shared, before int, err error),
 	back func(s *Shared, fit bool), through func(Transport) Transport) *Agent {
 	l := &lease{t: t, conn: conn, find: find, back: back, bound: make(chan struct{}), want: make(chan struct{}),
@@ -31,7 +32,7 @@ type readCloser struct{ m *memory }
 func (r readCloser) Read(b []byte) (int, error) { return r.m.Read(b) }
 func (r readCloser) Close() error               { return r.m.CloseRead() }
 
-// party is a request by who sent it.
+// party identifies an open request by its sender and id.
 type party struct {
 	from transcript.Source
 	id   wire.ID
@@ -66,7 +67,8 @@ type lease struct {
 	garble bool             // something was sent or received that is no frame
 }
 
-// wanted waits until the reader is ready for a line; false if the connection ends.
+// wanted waits until the reader is ready for a line. It returns false if the
+// connection ends.
 func (l *lease) wanted() bool {
 	select {
 	case <-l.want:
@@ -76,8 +78,9 @@ func (l *lease) wanted() bool {
 	}
 }
 
-// note tracks open requests and sessions. It reports whether the frame is for this connection:
-// an agent's late frame for a session of an earlier connection is not.
+// note tracks open requests and sessions. It reports whether the frame is for
+// this connection. An agent's late frame for a session of an earlier connection
+// is not.
 func (l *lease) note(from transcript.Source, line []byte) bool {
 	f := l.shared.frame(from, line)
 	l.mu.Lock()
@@ -111,7 +114,8 @@ func (l *lease) note(from transcript.Source, line []byte) bool {
 	return true
 }
 
-// bind finds a process for the first frame. done: it has been answered.
+// bind finds a process for the first frame. done says that the frame is already
+// answered.
 func (l *lease) bind(first []byte) (done bool, err error) {
 	s, before, err := l.find(bytes.TrimRight(first, "\n"))
 	if err != nil {
@@ -192,8 +196,8 @@ func (l *lease) Receive() (wire.Line, error) {
 	return wire.Line{}, io.EOF
 }
 
-// CloseSend ends the connection: the process goes back. What one that has ended wrote
-// before is still read.
+// CloseSend ends the connection and gives the process back. If the process has
+// ended, its earlier output is still read.
 func (l *lease) CloseSend() error {
 	if !l.taken() || !done(l.shared.process.Ended()) {
 		l.end(true)
@@ -201,7 +205,7 @@ func (l *lease) CloseSend() error {
 	return nil
 }
 
-// Close ends the connection; the process serves no other.
+// Close ends the connection, and the process gets no other.
 func (l *lease) Close() error {
 	l.end(false)
 	return nil
@@ -230,7 +234,7 @@ func (l *lease) end(fit bool) {
 	})
 }
 
-// leave says how the process ended, as far as this connection knows.
+// leave records how the process ended, as far as this connection knows.
 func (l *lease) leave(exit Exit, left []ProcessInfo) {
 	l.left.Do(func() {
 		l.exit, l.survivors = exit, left
@@ -245,7 +249,7 @@ func (l *lease) Unread() (n int, ok bool) {
 	return l.shared.transport.Unread()
 }
 
-// Drained can be told since read waits for a reader before it receives.
+// Drained works here because read waits for a reader before it receives.
 func (l *lease) Drained() (done <-chan struct{}, ok bool) {
 	if !l.taken() {
 		return nil, false
@@ -260,7 +264,7 @@ func (l *lease) PID() int {
 	return l.shared.process.PID()
 }
 
-// Signal refuses: others use the process, too.
+// Signal returns ErrNoProcess, because others use the process too.
 func (l *lease) Signal(syscall.Signal, bool) error { return ErrNoProcess }
 
 // Kill ends the process, and so the connection.

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// memory is a pipe within this process that behaves as the kernel's does: it
-// buffers 64 KiB, a writer blocks when it is full, closing the read end makes
-// writes fail, and closing the write end lets the reader finish what is there.
+// memory is a pipe within this process that behaves like the kernel's. It buffers
+// 64 KiB, and a writer blocks when it is full. After the read end is closed,
+// writes fail. After the write end is closed, the reader gets the rest.
 type memory struct {
 	mu         sync.Mutex
 	cond       *sync.Cond
@@ -22,14 +22,14 @@ type memory struct {
 
 const memorySize = 64 << 10
 
-// newMemory is a pipe with nothing in it.
+// newMemory returns an empty pipe.
 func newMemory() *memory {
 	m := &memory{}
 	m.cond = sync.NewCond(&m.mu)
 	return m
 }
 
-// Read reads the bytes that are there, or waits for some.
+// Read reads the available bytes, or waits for some.
 func (m *memory) Read(b []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,15 +88,15 @@ func (m *memory) write(b []byte) (n int, waited bool, err error) {
 	}
 }
 
-// Unread is how many bytes have been written and not been read.
+// Unread returns how many bytes were written but not read.
 func (m *memory) Unread() (n int, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.buf), true
 }
 
-// Drained is closed when all that is in the pipe now has been read and the reader has
-// come back for more, or nobody will write any more.
+// Drained returns a channel that is closed when the pipe's current content has
+// been read and the reader has come back for more, or when the pipe is closed.
 func (m *memory) Drained() (done <-chan struct{}, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,7 +123,7 @@ func (m *memory) Close() error { return m.change(func() { m.ended = true }) }
 // CloseRead ends the reading side.
 func (m *memory) CloseRead() error { return m.change(func() { m.readClosed, m.buf = true, nil }) }
 
-// change changes the state of the pipe, and tells who waits for that.
+// change changes the state of the pipe and wakes those who wait for a change.
 func (m *memory) change(do func()) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,30 +13,31 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Pace is how long an editor takes where editors take time. Each function is
-// asked for every line read and every request answered; nil takes none. A
+// Pace is how long an editor takes for what takes an editor time. Each function
+// is called for every line read or request answered; nil means no time. A
 // function is called by one goroutine at a time.
 type Pace struct {
-	// Read is waited before the next line of the agent is taken.
+	// Read returns the time to wait before the agent's next line is read.
 	Read func() time.Duration
-	// Answer is waited before a request of the agent is answered. A
-	// permission with a delay of its own keeps that.
+	// Answer returns the time to wait before a request of the agent is answered.
+	// It does not apply to a permission with its own delay.
 	Answer func() time.Duration
 }
 
-// SetPace sets the pace from now on. An agent that has ended is read at once.
+// SetPace sets the pace from now on. The output of an agent that has ended is
+// read at once.
 func (a *Agent) SetPace(p Pace) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.pace = p
 }
 
-// AnswerDelay is how long the pace says to wait before a request is answered.
+// AnswerDelay returns how long to wait before a request is answered.
 func (a *Agent) AnswerDelay() time.Duration {
 	return a.delay(func(p Pace) func() time.Duration { return p.Answer })
 }
 
-// delay asks one function of the pace.
+// delay returns the time from one function of the pace.
 func (a *Agent) delay(of func(Pace) func() time.Duration) time.Duration {
 	a.mu.Lock()
 	f := of(a.pace)
@@ -47,9 +48,9 @@ func (a *Agent) delay(of func(Pace) func() time.Duration) time.Duration {
 	return f()
 }
 
-// Receive makes f the receiver of the agent's frames, those that have come
-// already first, in order, each once. f runs in the goroutine that reads and
-// must not wait for another frame. There is one receiver.
+// Receive makes f the only receiver of the agent's frames. f gets each frame
+// once, in order, beginning with those already there. It runs in the goroutine
+// that reads and must not wait for another frame.
 func (a *Agent) Receive(f func(transcript.Entry)) {
 	a.receiving.Lock()
 	defer a.receiving.Unlock()
@@ -60,7 +61,8 @@ func (a *Agent) Receive(f func(transcript.Entry)) {
 	a.early = nil
 }
 
-// AllReceived is closed when the receiver has had the agent's last frame.
+// AllReceived returns a channel that is closed when the receiver has had the
+// agent's last frame.
 func (a *Agent) AllReceived() <-chan struct{} { return a.readAll }
 
 func (a *Agent) deliver(e transcript.Entry) {
@@ -73,7 +75,7 @@ func (a *Agent) deliver(e transcript.Entry) {
 	a.receive(e)
 }
 
-// read appends every line of the agent before anything is done about it.
+// read appends every line of the agent before anyone acts on it.
 func (a *Agent) read() {
 	defer close(a.readAll)
 	for {
@@ -95,7 +97,7 @@ func (a *Agent) read() {
 	}
 }
 
-// append makes the entry of a line.
+// append appends the entry of a line.
 func (a *Agent) append(line wire.Line) transcript.Entry {
 	if own, ok := a.transport.(Appender); ok {
 		return own.Append(a.t, a.conn, line)
@@ -110,8 +112,8 @@ func (a *Agent) append(line wire.Line) transcript.Entry {
 	return e
 }
 
-// What an agent may write to stderr before the rest is read and not kept: it is for
-// people, and no log of an agent may fill the disk.
+// Limits of the stderr output that is kept of an agent; the rest is read and
+// dropped. It is for people, and no log of an agent may fill the disk.
 const (
 	stderrBytes  = 64 << 20
 	stderrChunks = 100_000
@@ -151,9 +153,9 @@ func (a *Agent) pass() {
 	}
 }
 
-// PauseReading makes the editor a slow reader: from now on nothing more is
-// taken from the agent's output, except for the bytes that the reader already holds.
-// ResumeReading ends it. Nothing is lost in between.
+// PauseReading makes the editor a slow reader: it reads nothing more of the
+// agent's output, except bytes already in its buffer, until ResumeReading.
+// Nothing is lost.
 func (a *Agent) PauseReading() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -172,16 +174,16 @@ func (a *Agent) ResumeReading() {
 	}
 }
 
-// Stall is PauseReading for a time. It returns at once.
+// Stall pauses reading for a time. It returns at once.
 func (a *Agent) Stall(d time.Duration) {
 	a.PauseReading()
 	time.AfterFunc(d, a.ResumeReading)
 }
 
 // CatchUp waits until the editor has read all that the agent has written by now,
-// so that what it did elsewhere, such as a file it left, does not overtake its
-// messages. It returns at once where that cannot be told, as on Windows, and
-// where the agent has ended.
+// so that the agent's other effects, such as a file it wrote, do not overtake its
+// messages. It returns at once if the agent has ended, or if that cannot be
+// known, as on Windows.
 func (a *Agent) CatchUp(ctx context.Context) {
 	done, ok := a.transport.Drained()
 	if !ok {

@@ -13,9 +13,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Shared is an agent's process that has several connections, one after the other, as
-// far as those who use them see: each begins with the same first frame, which the
-// process is sent once, and its answer is given to all. It must be ended with Stop.
+// Shared is an agent's process that serves several connections, one after the
+// other. Each connection begins with the same first frame. The process gets that
+// frame once, and every connection gets its answer. It must be ended with Stop.
 type Shared struct {
 	classifier transcript.Classifier
 	process    Process
@@ -39,7 +39,7 @@ type Shared struct {
 	stopped sync.Once
 }
 
-// StartShared starts a process that Lend can connect to. ctx bounds the start alone.
+// StartShared starts a process for Lend to connect to. ctx bounds only the start.
 func StartShared(ctx context.Context, c Command, classifier transcript.Classifier) (*Shared, error) {
 	s := &Shared{classifier: classifier, exited: make(chan struct{}), silent: make(chan struct{}),
 		former: map[string]bool{}}
@@ -73,15 +73,15 @@ func (s *Shared) close() {
 	s.stderr.Close()
 }
 
-// lent returns the connection that the process has now, nil between two.
+// lent returns the current connection of the process, nil if it has none.
 func (s *Shared) lent() *lease {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now
 }
 
-// read hands each line to the connection that there is, when its reader has done with
-// the line before: a slow reader is slow for the process as well.
+// read passes each line to the current connection once its reader is done with
+// the line before, so that a slow reader is slow for the process too.
 func (s *Shared) read() {
 	defer func() {
 		s.mu.Lock()
@@ -118,8 +118,8 @@ func (s *Shared) read() {
 	}
 }
 
-// unclaimed looks at what came when no connection was there to take it: nobody will
-// answer a request.
+// unclaimed handles a line that came when there was no connection. If it is a
+// request, nobody will answer it, so the process is no longer fit.
 func (s *Shared) unclaimed(line wire.Line) {
 	if s.frame(transcript.Agent, line.Bytes).Kind == wire.Request {
 		s.mu.Lock()
@@ -149,7 +149,7 @@ func (s *Shared) readStderr() {
 	}
 }
 
-// Greeted returns the answer to the first frame; nil as long as there is none, or if
+// Greeted returns the answer to the first frame; nil if there is none yet, or if
 // it is an error.
 func (s *Shared) Greeted() []byte {
 	s.mu.Lock()
@@ -157,16 +157,17 @@ func (s *Shared) Greeted() []byte {
 	return s.answer
 }
 
-// Fit reports whether the process runs and can have another connection.
+// Fit reports whether the process runs and can serve another connection.
 func (s *Shared) Fit() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !done(s.process.Ended()) && !done(s.silent) && s.answer != nil && !s.stray
 }
 
-// Stop ends the process: it closes its input, sends SIGTERM to its group after the
-// grace period and SIGKILL to the whole tree after another one, or at once when ctx
-// ends. It returns what outlived the process and was killed.
+// Stop ends the process. It closes its input, sends SIGTERM to its group after
+// the grace period and SIGKILL to the whole tree after another one, or at once
+// when ctx ends. It returns the processes that outlived the agent and were
+// killed.
 func (s *Shared) Stop(ctx context.Context) []ProcessInfo {
 	s.stopped.Do(func() {
 		s.transport.CloseSend()

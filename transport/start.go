@@ -20,44 +20,45 @@ import (
 
 // Command says how to run an agent as a process.
 type Command struct {
-	// Path of the program: a name is looked up in the PATH of this process, a
-	// relative path is taken from its working directory.
+	// Path is the program: a name is looked up in the PATH of this process, a
+	// relative path starts at its working directory.
 	Path string
 	Args []string // without the program's name
 	// Env is the whole environment; nothing is inherited. ACP_TEST_RUN and
 	// ACP_TEST_CONN are added.
 	Env []string
 	Dir string // working directory; "" is that of this process
-	// Keeper is the command line of the keeper, such as {"acp-test",
-	// "keeper"}. Without one, a harness that is killed may
-	// leave descendants of the agent behind, and so may an agent whose
-	// descendants leave its process group and clear their environment.
+	// Keeper is the command line of the keeper, such as {"acp-test", "keeper"}.
+	// Without a keeper, descendants of the agent may survive if the harness is
+	// killed, or if they leave its process group and clear their environment.
 	Keeper []string
-	// RemoveOnExit is a directory the keeper removes if this process dies
-	// without calling Stop. After Stop the directory is the caller's.
+	// RemoveOnExit is a directory that the keeper removes if this process dies
+	// without calling Stop. After Stop the caller owns the directory.
 	RemoveOnExit string
-	// TrimOnExit is a file of lines, by its absolute path, which the keeper
-	// ends with a whole line if this process dies without calling Stop: a
-	// process that is killed while it writes leaves half of one.
+	// TrimOnExit is the absolute path of a file of lines. If this process dies
+	// without calling Stop, the keeper removes an incomplete last line, because a
+	// process may be killed in the middle of a write.
 	TrimOnExit string
-	// RunID attributes processes to the run. "" makes one up.
+	// RunID names the run that processes belong to. "" makes one up.
 	RunID string
 	// Grace is the time for each step of Stop; 0 means 2 s.
 	Grace time.Duration
 	// Linger is how long descendants may take to end by themselves after the
-	// agent did, before they count as survivors and are killed; 0 means 1 s.
+	// agent ended, before they count as survivors and are killed; 0 means 1 s.
 	Linger time.Duration
-	// Isolation starts the agent without any network but its ports; nil leaves
-	// it the network of this machine.
+	// Isolation starts the agent without any network except its ports; nil leaves
+	// it this machine's network.
 	Isolation *isolate.Isolation
-	// MaxLine is the longest line kept whole, in bytes; 0 means 256 MiB.
+	// MaxLine is the length in bytes of the longest line kept whole; 0 means 256
+	// MiB.
 	MaxLine int
-	// Through puts something between the editor and the agent's lines, for Start; nil nothing.
+	// Through, for Start, wraps the transport, to put something between it and
+	// the editor; nil does not.
 	Through func(Transport) Transport
 }
 
-// Start runs an agent as the connection conn of the run that t logs. ctx bounds
-// the start alone.
+// Start runs an agent as connection conn of the run whose log is t. ctx bounds
+// only the start.
 func Start(ctx context.Context, t *transcript.Transcript, conn int, c Command) (*Agent, error) {
 	p, files, err := c.start(ctx, conn, func(e started) { t.Event(conn, transcript.Process, transcript.Started, "", e) })
 	if err != nil {
@@ -67,8 +68,8 @@ func Start(ctx context.Context, t *transcript.Transcript, conn int, c Command) (
 		Logs: []io.ReadCloser{files.FromStderr}, RunID: c.RunID, Grace: c.Grace, Through: c.Through}), nil
 }
 
-// StartServer runs an agent as Start does that frames reach by a transport of its
-// own, such as HTTP: what it writes to stdout and stderr is its log.
+// StartServer runs an agent as Start does, but its frames go by via, such as
+// HTTP. The agent's stdout and stderr are its log.
 func StartServer(ctx context.Context, t *transcript.Transcript, conn int, c Command, via Reaching) (*Agent, error) {
 	p, files, err := c.start(ctx, conn, func(e started) { t.Event(conn, transcript.Process, transcript.Started, "", e) })
 	if err != nil {
@@ -83,8 +84,8 @@ func StartServer(ctx context.Context, t *transcript.Transcript, conn int, c Comm
 		Server: true, RunID: c.RunID, Grace: c.Grace}), nil
 }
 
-// start starts the process with pipes of its own and tells of its start before
-// anything can come of it. It fills in what the command leaves open.
+// start starts the process with its own pipes. It calls tell before the process
+// can write anything. It fills in the command's defaults.
 func (c *Command) start(ctx context.Context, conn int, tell func(started)) (Process, *pipe.Set, error) {
 	c.RunID, c.Linger = cmp.Or(c.RunID, process.NewRunID()), cmp.Or(max(c.Linger, 0), time.Second)
 	p, files, err := process.Start(ctx, process.Spec{
@@ -107,17 +108,17 @@ type started struct {
 	Dir    string   `json:"dir,omitempty"`
 	Run    string   `json:"run,omitempty"`
 	Keeper bool     `json:"keeper,omitempty"`
-	// Isolated: without a network but the ports.
+	// Isolated says that the process has no network except its ports.
 	Isolated bool `json:"isolated,omitempty"`
-	// Served is how many connections a shared process has had before.
+	// Served is the number of earlier connections of a shared process.
 	Served int `json:"served,omitempty"`
 }
 
-// InProcess runs an agent inside this process: serve reads the editor's frames
+// InProcess runs an agent inside this process. serve reads the editor's frames
 // from in, writes its own to out, and should return at end of file or when ctx
-// ends. Its error is the agent's exit. Everything else is as with Start, except
-// that there is no process to kill: SIGTERM and SIGKILL end ctx and both pipes,
-// and a serve that does not return within 5 s of that is left behind.
+// ends; its error is the agent's exit. Everything else is as with Start, except
+// that there is no process to kill: SIGTERM and SIGKILL end ctx and both pipes.
+// If serve does not return within 5 s of that, it is left behind.
 func InProcess(
 	t *transcript.Transcript, conn int, serve func(ctx context.Context, in io.Reader, out io.Writer) error,
 ) *Agent {
@@ -126,8 +127,8 @@ func InProcess(
 	return New(t, conn, &pipes{in: l.in, out: l.out, lines: wire.NewSplitter(l.out, 0)}, Options{Process: l})
 }
 
-// InProcessServer runs an agent inside this process that frames reach by a transport
-// of its own. serve should return when ctx ends; it is ended as with InProcess.
+// InProcessServer runs an agent inside this process whose frames go by a separate
+// transport. serve should return when ctx ends; it is ended as with InProcess.
 func InProcessServer(
 	t *transcript.Transcript, conn int, via Reaching, serve func(ctx context.Context) error,
 ) *Agent {
@@ -152,7 +153,8 @@ type local struct {
 	exit   Exit
 }
 
-// newLocal logs the start of an agent inside this process, which runs as long as the context.
+// newLocal logs the start of an agent inside this process. The agent runs as long
+// as the returned context.
 func newLocal(t *transcript.Transcript, conn int) (*local, context.Context) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Event(conn, transcript.Process, transcript.Started, "", started{Path: "in-process"})
@@ -221,9 +223,9 @@ func (l *local) Wait() (Exit, []ProcessInfo) {
 	return l.exit, nil
 }
 
-// Piped is an agent whose pipes are the caller's, for who passes bytes on
-// instead of playing an editor. Its process tree is owned as that of an Agent
-// is. The caller closes the pipes, and must call Wait.
+// Piped is an agent whose pipes belong to the caller, for callers that pass bytes
+// on instead of playing an editor. Its process tree is owned like an Agent's. The
+// caller closes the pipes, and must call Wait.
 type Piped struct {
 	Stdin          *os.File // to write to
 	Stdout, Stderr *os.File // to read from
@@ -234,9 +236,9 @@ type Piped struct {
 	gone chan struct{}
 }
 
-// StartPiped runs an agent as the connection conn of the run that t logs, and
-// appends nothing but its start and the signals it is sent. Grace and MaxLine
-// of the command mean nothing here. ctx bounds the start alone.
+// StartPiped runs an agent as connection conn of the run whose log is t. It logs
+// only the start and the signals sent. Grace and MaxLine of the command have no
+// effect. ctx bounds only the start.
 func StartPiped(ctx context.Context, t *transcript.Transcript, conn int, c Command) (*Piped, error) {
 	p, files, err := c.start(ctx, conn, func(e started) { t.Event(conn, transcript.Process, transcript.Started, "", e) })
 	if err != nil {
@@ -261,15 +263,15 @@ func (p *Piped) Kill() {
 	}
 }
 
-// Wait returns when the agent and all its descendants are gone, with those that
-// outlived it and had to be killed. Call it once.
+// Wait waits until the agent and all its descendants are gone. It returns the
+// processes that outlived the agent and were killed. Call it once.
 func (p *Piped) Wait() (Exit, []ProcessInfo) {
 	defer close(p.gone)
 	return p.proc.Wait()
 }
 
-// Exited appends the end of the agent to the transcript. It is apart from Wait
-// because what is still in the pipes comes before it.
+// Exited appends the end of the agent to the transcript. It is separate from Wait
+// because the rest of the pipes must come before it.
 func (p *Piped) Exited(e Exit, survivors []ProcessInfo) {
 	for _, s := range survivors {
 		p.t.Event(p.conn, transcript.Process, transcript.Descendant, "", s)
@@ -277,7 +279,7 @@ func (p *Piped) Exited(e Exit, survivors []ProcessInfo) {
 	p.t.Event(p.conn, transcript.Process, transcript.Exited, "", e)
 }
 
-// StdinClosed notes that the caller has closed the agent's input.
+// StdinClosed logs that the caller has closed the agent's input.
 func (p *Piped) StdinClosed() {
 	p.t.Event(p.conn, transcript.Process, transcript.StdinClosed, "", struct{}{})
 }

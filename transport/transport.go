@@ -1,5 +1,5 @@
 // Package transport connects the client under a test to an agent, whatever the
-// protocol: a Transport carries frames, an Agent logs them and owns the agent's
+// protocol. A Transport carries frames; an Agent logs them and owns the agent's
 // process if there is one.
 package transport
 
@@ -18,26 +18,27 @@ import (
 // One goroutine calls Send and another Receive; CloseSend and Close may be
 // called from any goroutine, and more than once.
 type Transport interface {
-	// Send hands bytes to the agent: a frame with its newline, several of them,
-	// or a piece. waited says that the agent kept it waiting.
+	// Send sends bytes to the agent: a frame with its newline, several of them,
+	// or a piece. waited says that the agent made it wait.
 	Send(b []byte) (waited bool, err error)
-	// Receive waits for the agent's next frame, whose bytes are good until the
-	// next call. After the last one it returns io.EOF.
+	// Receive waits for the agent's next frame. Its bytes are good until the next
+	// call. After the last frame it returns io.EOF.
 	Receive() (wire.Line, error)
-	// CloseSend says that nothing more will be sent, and ends a Send that waits.
+	// CloseSend ends the sending side, and a Send that waits.
 	CloseSend() error
 	// Close ends a Receive that waits.
 	Close() error
-	// Unread is how many of the bytes that were sent the agent has not taken;
-	// ok is false where that cannot be told.
+	// Unread returns how many sent bytes the agent has not read; ok is false if
+	// that is unknown.
 	Unread() (n int, ok bool)
-	// Drained is closed when all that the agent has sent by now has been
-	// received; ok is false where that cannot be told.
+	// Drained returns a channel that is closed when all that the agent has sent
+	// by now has been received; ok is false if that cannot be known.
 	Drained() (done <-chan struct{}, ok bool)
 }
 
-// Appender is a Transport that knows more of a line than its bytes, such as what it
-// answers, and so appends it to the transcript itself, right after it was received.
+// Appender is a Transport that knows more of a line than its bytes, such as the
+// request it answers. It therefore appends the line to the transcript itself,
+// right after receiving it.
 type Appender interface {
 	Append(t *transcript.Transcript, conn int, line wire.Line) transcript.Entry
 }
@@ -46,15 +47,15 @@ type Appender interface {
 type Reaching interface {
 	Transport
 	Appender
-	// Attach is called once, before anything is sent: the transport may append what happens
-	// on the network to the transcript of the agent.
+	// Attach is called once, before anything is sent, so that the transport can
+	// log network events in the agent's transcript.
 	Attach(a *Agent)
-	// Gone says that the server has ended: nothing more will be sent, and what it has
-	// sent is still received.
+	// Gone tells the transport that the server has ended: it sends nothing more,
+	// and still receives what the server has sent.
 	Gone()
 }
 
-// pipes are the transport of an agent that reads lines from a pipe and writes
+// pipes is the transport to an agent that reads lines from one pipe and writes
 // lines to another.
 type pipes struct {
 	in interface {
@@ -70,8 +71,8 @@ type pipes struct {
 	lines *wire.Splitter
 }
 
-// Pipes is the transport to an agent that reads lines from the other end of in
-// and writes lines to the other end of out. maxLine is as in Command.
+// Pipes returns the transport to an agent that reads lines from the other end of
+// in and writes lines to the other end of out. maxLine is as in Command.
 func Pipes(in, out *os.File, maxLine int) Transport {
 	p := &pipes{in: pipe.Writer{File: in}, out: pipe.NewReader(out)}
 	p.lines = wire.NewSplitter(p.out, maxLine)

@@ -11,17 +11,17 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Shape is how frames to the agent are cut into writes. The zero value writes
-// each frame with one call. A frame always reaches the agent whole in the end.
+// Shape is how frames to the agent are split into writes. The zero value writes
+// each frame with one call. In the end the agent always gets whole frames.
 type Shape struct {
-	// Coalesce holds frames back and joins them into one write, which happens
-	// at Flush, when the shape changes, or when stdin is closed. A held frame
-	// has its entry at once, and a Written entry when it is really written.
+	// Coalesce holds frames back and joins them into one write at Flush, when the
+	// shape changes, or when stdin is closed. A held frame has its entry at once,
+	// and a Written entry when it is really written.
 	Coalesce bool
-	// Split cuts each write into pieces of this many bytes; 1 is byte by
-	// byte, 0 does not cut. On Linux, and in process, a piece is written when
-	// the agent has taken the one before, unless it takes more than 1 s
-	// over the frame; elsewhere an agent may read several at once.
+	// Split splits each write into pieces of this many bytes; 1 is byte by byte,
+	// 0 does not split. On Linux, and in process, a piece is written when the
+	// agent has read the one before, up to 1 s for each frame; on other systems
+	// an agent may read several pieces at once.
 	Split int
 }
 
@@ -45,8 +45,8 @@ type heldFrame struct {
 	tail string
 }
 
-// job is one act of the writing goroutine. begin appends the entry and returns
-// it, or returns false if nothing is to be written.
+// job is one task of the writing goroutine. begin appends the entry and returns
+// it, or returns false if there is nothing to write.
 type job struct {
 	begin func() (transcript.Entry, bool)
 	flush bool
@@ -59,18 +59,19 @@ type job struct {
 	done  chan struct{}
 }
 
-// Send lets begin run in the writing goroutine and then writes the frame that it
-// appended to the transcript, and tail: what begin sees cannot be overtaken by
-// another frame. begin returns false if nothing is to be written. Send returns
-// when the write ended or, with the cause of ctx, when ctx did; a write that has
-// begun goes on. Its error is a *WriteError if the write failed.
+// Send calls begin in the writing goroutine and then writes the frame that begin
+// appended to the transcript, followed by tail. So no other frame can overtake
+// what begin sees. begin returns false if there is nothing to write. Send returns
+// when the write ended, or when ctx did, with its cause; a write that has begun
+// goes on. The error is a *WriteError if the write failed.
 func (a *Agent) Send(
 	ctx context.Context, tail string, begin func() (transcript.Entry, bool),
 ) (transcript.Entry, error) {
 	return a.do(ctx, &job{begin: begin, tail: tail})
 }
 
-// Append appends a frame of the editor, as Send wants it, but does not write it.
+// Append appends a frame of the editor to the transcript, for use in Send's
+// begin, but does not write it.
 func (a *Agent) Append(raw []byte) transcript.Entry {
 	return a.t.AppendFrame(a.conn, transcript.Editor, raw, 0)
 }
@@ -175,7 +176,7 @@ func (a *Agent) writeHeld(shape Shape) error {
 	return err
 }
 
-// put writes and reports whether the agent kept it waiting: whether the end of
+// put writes buf and reports whether the agent made it wait, so that the end of
 // buf was handed over later than its beginning.
 func (a *Agent) put(buf []byte, split int) (waited bool, err error) {
 	split = cmp.Or(max(split, 0), len(buf))
@@ -197,9 +198,9 @@ func (a *Agent) put(buf []byte, split int) (waited bool, err error) {
 	return waited, nil
 }
 
-// Taken waits until the agent has taken from its stdin all that was written to
-// it, or has ended, or ctx ends. It returns at once where that cannot be told:
-// with pipes on another system than Linux.
+// Taken waits until the agent has read all that was written to its stdin, or has
+// ended, or ctx ends. It returns at once if that cannot be known: with pipes on
+// systems other than Linux.
 func (a *Agent) Taken(ctx context.Context) {
 	// The kernel tells nobody when a pipe becomes empty; it can only be asked.
 	for ctx.Err() == nil {
@@ -214,12 +215,12 @@ func (a *Agent) Taken(ctx context.Context) {
 	}
 }
 
-// WriteError is a write that failed, as against one that was given up.
+// WriteError is a write that failed, as opposed to one that was given up.
 type WriteError struct{ Cause error }
 
 func (e *WriteError) Error() string { return "writing to the agent: " + e.Cause.Error() }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *WriteError) Unwrap() error { return e.Cause }
 
 func (a *Agent) written(frame transcript.Entry, took time.Duration, err error) {

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// ID is the id of a JSON-RPC message as JSON text, its type included: `7`,
-// `"7"`, `null`; "" if there is none. Strings that are equal have equal IDs,
-// however they were escaped.
+// ID is the id of a JSON-RPC message as JSON text, including its type: `7`,
+// `"7"`, `null`; "" if there is none. Equal strings have equal IDs, however they
+// were escaped.
 type ID string
 
 // FrameKind tells the four kinds of frames apart.
@@ -24,30 +24,31 @@ const (
 	Response
 )
 
-// String names the kind in lower case.
+// String returns the name of the kind in lower case.
 func (k FrameKind) String() string {
 	return [...]string{"malformed", "request", "notification", "response"}[min(k, Response)]
 }
 
-// Frame is one message taken apart, into the parts that JSON-RPC 2.0 gives a
-// message; one of another protocol fills those it has. In a malformed frame ID
-// and Method are those that could be read.
+// Frame is one message split into the parts of a JSON-RPC 2.0 message. A message
+// of another protocol sets the parts it has. In a malformed frame, ID and Method
+// are set if they could be read.
 type Frame struct {
 	Kind   FrameKind
 	ID     ID
 	Method string
-	// Params, Result and Error are as on the wire, of any kind: their shape is
-	// for the protocol to judge.
+	// Params, Result and Error are unchanged and of any kind: their shape is for
+	// the protocol to judge.
 	Params, Result, Error Value
-	// Extra is the key, if there is one, of a member that JSON-RPC does not know.
+	// Extra is the key of a member that JSON-RPC does not know, if there is one.
 	Extra Value
 	// Problem is why the frame is malformed, a sentence without a full stop.
 	Problem string
 }
 
-// Classify takes a JSON-RPC 2.0 message apart. A frame is a request (method and
-// id), a notification (method, no id) or a response (id, and either result or
-// error); an id is a string, an integer or null (JSON-RPC 2.0, sections 4, 5).
+// Classify splits a JSON-RPC 2.0 message into its parts. A frame is a request
+// (method and id), a notification (method, no id) or a response (id, and either
+// result or error); an id is a string, an integer or null (JSON-RPC 2.0, sections
+// 4, 5).
 func Classify(v Value) Frame {
 	if v.Kind() == Array {
 		return Frame{Problem: "the line is a JSON array, a batch, and every message must be a line of its own"}
@@ -101,7 +102,8 @@ func kindOf(f Frame, version, id, method Value) (FrameKind, string) {
 	return responseOr(f, id)
 }
 
-// responseOr returns Response for a message without a method, or why it is none.
+// responseOr returns Response for a message without a method, or Malformed and
+// why it is not a response.
 func responseOr(f Frame, id Value) (FrameKind, string) {
 	switch {
 	case f.Result.Exists() && f.Error.IsNull():
@@ -120,7 +122,7 @@ func responseOr(f Frame, id Value) (FrameKind, string) {
 	return Response, ""
 }
 
-// idOf returns "" for a value that cannot be an id.
+// idOf returns the id, "" for a value that cannot be an id.
 func idOf(v Value) ID {
 	switch v.Kind() {
 	case Null:
@@ -138,10 +140,10 @@ func idOf(v Value) ID {
 	return ""
 }
 
-// ClassifyLine parses a line into d and classifies it. A line that is no JSON
-// is a malformed frame like any other. White space around the message, such as
-// the carriage return of a Windows line end, is allowed. The frame refers to d
-// and line. After a line that is no JSON, d.Root() is Missing.
+// ClassifyLine parses a line into d and classifies it. A line that is not JSON is
+// a malformed frame; d.Root() is then Missing. White space around the message,
+// such as the carriage return of a Windows line end, is allowed. The frame refers
+// to d and line.
 func ClassifyLine(d *Doc, line []byte) Frame {
 	if err := d.Parse(line); err != nil {
 		return Frame{Problem: WhyNotJSON(line, err)}
@@ -149,7 +151,7 @@ func ClassifyLine(d *Doc, line []byte) Frame {
 	return Classify(d.Root())
 }
 
-// WhyNotJSON says in one sentence why Parse refused a line with err.
+// WhyNotJSON returns one sentence that says why Parse refused a line with err.
 func WhyNotJSON(line []byte, err error) string {
 	text := bytes.TrimSpace(line)
 	switch {
@@ -168,8 +170,8 @@ func WhyNotJSON(line []byte, err error) string {
 	return "the line is not valid JSON: " + err.Error()
 }
 
-// looksLikeLog reports whether text cannot have been meant as a message: it
-// does not begin like an object, nor like an array of anything.
+// looksLikeLog reports whether text cannot be meant as a message: it begins
+// neither like an object nor like an array of objects, arrays or strings.
 func looksLikeLog(text []byte) bool {
 	if text[0] == '{' {
 		return false
@@ -182,7 +184,7 @@ func looksLikeLog(text []byte) bool {
 	return len(inner) > 0 && inner[0] != '{' && inner[0] != '[' && inner[0] != '"'
 }
 
-// excerpt quotes the beginning of text for a sentence.
+// excerpt returns the beginning of text in quotes, for a sentence.
 func excerpt(text []byte) string {
 	const limit = 60
 	head, dots := text, ""

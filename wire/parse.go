@@ -23,10 +23,9 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.Msg, e.Offset) }
 
-// Doc is a parsed JSON text: a flat table with one node for each value and
-// each key, in the order of the text. It may be used for any number of texts,
-// one after the other. Reading it from several goroutines is safe while none
-// of them parses.
+// Doc is a parsed JSON text: a flat table with one node for each value and each
+// key, in the order of the text. It may be reused for any number of texts, one
+// after the other. Several goroutines may read it while none parses.
 type Doc struct {
 	raw   []byte
 	nodes []node
@@ -56,14 +55,14 @@ func (n *node) kind() Kind          { return Kind(n.info & (1<<kindBits - 1)) }
 func (n *node) is(flag uint32) bool { return n.info&flag != 0 }
 func (n *node) count() uint32       { return n.info >> kindBits }
 
-// Parse parses one JSON text into a Doc of its own.
+// Parse parses one JSON text into a new Doc.
 func Parse(raw []byte) (Value, error) {
 	d := &Doc{nodes: make([]node, 0, min(len(raw)/12+4, 1024))}
 	err := d.Parse(raw)
 	return d.Root(), err
 }
 
-// Root returns the value of the text parsed last, Missing if it was not valid.
+// Root returns the value of the last parsed text, Missing if it was not valid.
 func (d *Doc) Root() Value {
 	if len(d.nodes) == 0 {
 		return Value{}
@@ -71,10 +70,10 @@ func (d *Doc) Root() Value {
 	return Value{d, 0}
 }
 
-// Parse reads raw as one JSON text with nothing but white space around it, and
-// forgets the text parsed before. The Doc refers to raw until the next Parse.
-// Texts of more than 512 MiB or 16,777,216 values and nesting deeper than 10,000
-// are refused. Every error is a *SyntaxError.
+// Parse reads raw as one JSON text, with white space allowed around it, and
+// forgets the text parsed before. The Doc refers to raw until the next Parse. It
+// refuses texts of more than 512 MiB, more than 16,777,216 values or a nesting
+// deeper than 10,000. Every error is a *SyntaxError.
 func (d *Doc) Parse(raw []byte) error {
 	if cap(d.nodes) > idleNodes && len(raw) < cap(d.nodes)/4 {
 		d.nodes = nil
@@ -187,7 +186,7 @@ func (d *Doc) parse(raw []byte) *SyntaxError {
 	}
 }
 
-// closerOf returns what ends an object or an array.
+// closerOf returns the bracket that closes an object or an array.
 func closerOf(object bool) byte {
 	if object {
 		return '}'
@@ -195,13 +194,14 @@ func closerOf(object bool) byte {
 	return ']'
 }
 
-// neitherNor says where a byte stands that neither goes on nor ends an object or an array.
+// neitherNor has the message for a byte that neither continues nor closes an
+// object (true) or an array (false).
 var neitherNor = map[bool]string{
 	true:  "where ',' or '}' should follow in an object",
 	false: "where ',' or ']' should follow in an array",
 }
 
-// scanKey checks a key and the colon behind it, and returns the index after them.
+// scanKey checks a key and the colon after it, and returns the index after them.
 func (d *Doc) scanKey(raw []byte, i int) (int, node, *SyntaxError) {
 	if i = skipSpace(raw, i); i == len(raw) {
 		return i, node{}, endsEarly(raw, false)
@@ -224,8 +224,8 @@ func (d *Doc) scanKey(raw []byte, i int) (int, node, *SyntaxError) {
 	return i + 1, key, nil
 }
 
-// scanScalar checks the value that begins at raw[i] and is no object or array,
-// and returns the index after it.
+// scanScalar checks the value that begins at raw[i] and is not an object or
+// array, and returns the index after it.
 func (d *Doc) scanScalar(raw []byte, i int) (int, uint32, *SyntaxError) {
 	switch c := raw[i]; {
 	case c == '"':
@@ -307,7 +307,8 @@ func (d *Doc) scanString(raw []byte, i int) (int, uint32, *SyntaxError) {
 	}
 }
 
-// scanEscape checks the escape at raw[i]; a surrogate pair is taken as one.
+// scanEscape checks the escape at raw[i]; it takes a surrogate pair as one
+// escape.
 func scanEscape(raw []byte, i int) (next int, lone bool, err *SyntaxError) {
 	if i+1 >= len(raw) {
 		return i, false, &SyntaxError{len(raw), "JSON text ends inside a string"}
@@ -328,7 +329,7 @@ func scanEscape(raw []byte, i int) (next int, lone bool, err *SyntaxError) {
 	return i, false, unexpected(raw, i+1, "in an escape of a string")
 }
 
-// scanWord checks that raw[i] begins a word of a kind.
+// scanWord checks that raw[i:] begins with word, a value of a kind.
 func scanWord(raw []byte, i int, word string, kind Kind) (int, uint32, *SyntaxError) {
 	for j := 0; j < len(word); j++ {
 		if i+j == len(raw) {

@@ -19,17 +19,17 @@ type Line struct {
 	// Bytes are the bytes before the newline; a carriage return stays. They
 	// are good until the next call of Next.
 	Bytes []byte
-	// Terminated is false for what stands after the last newline.
+	// Terminated is false for the bytes after the last newline.
 	Terminated bool
 	// Size is the full length in bytes, more than len(Bytes) if the line was
 	// longer than the limit.
 	Size int
 }
 
-// Splitter cuts a stream into lines. It never loses a line and never needs
-// much more memory than its limit: of a longer line it keeps the head, a
-// MiB at most, and counts the rest. A line that is longer than eight times the
-// limit, and than 256 MiB, is returned in parts: it may never end.
+// Splitter splits a stream into lines. It never loses a line and never needs much
+// more memory than its limit. Of a longer line it keeps only the head, at most a
+// MiB, and counts the rest. A line longer than 8 times the limit, and than 256
+// MiB, is returned in parts, because it may never end.
 type Splitter struct {
 	r       io.Reader
 	maxLine int
@@ -40,15 +40,14 @@ type Splitter struct {
 	err     error  // of r, returned after the last line
 }
 
-// NewSplitter reads lines from r and keeps at most maxLine bytes of each;
-// 0 means 256 MiB.
+// NewSplitter returns a Splitter of r that keeps at most maxLine bytes of each
+// line; 0 means 256 MiB.
 func NewSplitter(r io.Reader, maxLine int) *Splitter {
 	return &Splitter{r: r, maxLine: cmp.Or(max(maxLine, 0), defaultMaxLine)}
 }
 
-// Next returns the next line. What stands after the last newline is returned
-// as an unterminated line; then Next returns the error of the reader, io.EOF at
-// its end.
+// Next returns the next line. It returns bytes after the last newline as an
+// unterminated line, and after that the error of the reader, io.EOF at its end.
 func (s *Splitter) Next() (Line, error) {
 	if s.rest != nil {
 		s.buf, s.from, s.to, s.rest = s.rest, 0, len(s.rest), nil
@@ -82,7 +81,7 @@ func (s *Splitter) Next() (Line, error) {
 	}
 }
 
-// take returns buf[from:end] as a line and goes behind it.
+// take returns buf[from:end] as a line and moves past it.
 func (s *Splitter) take(end int, terminated bool) Line {
 	line := Line{Bytes: s.buf[s.from:end:end], Terminated: terminated, Size: end - s.from}
 	s.from = end
@@ -92,8 +91,8 @@ func (s *Splitter) take(end int, terminated bool) Line {
 	return line
 }
 
-// makeRoom moves what is pending to the front of the buffer, or of a better
-// fitting one, so that there is space behind it.
+// makeRoom moves the pending bytes to the front of the buffer, or of a better
+// fitting one, to make space after them.
 func (s *Splitter) makeRoom() {
 	pending, buf := s.buf[s.from:s.to], s.buf
 	switch {
@@ -114,7 +113,7 @@ func (s *Splitter) fill() {
 	s.err = err
 }
 
-// read is Read without the permission to return nothing for ever.
+// read is like Read, but never returns nothing forever.
 func (s *Splitter) read(into []byte) (int, error) {
 	for range 100 {
 		n, err := s.r.Read(into)
@@ -125,7 +124,7 @@ func (s *Splitter) read(into []byte) (int, error) {
 	return 0, io.ErrNoProgress
 }
 
-// oversize returns the head of the pending line and reads over the rest.
+// oversize returns the head of the pending line and skips the rest.
 func (s *Splitter) oversize() Line {
 	head := bytes.Clone(s.buf[s.from : s.from+min(s.maxLine, mostHead)])
 	size := s.maxLine

@@ -19,9 +19,9 @@ func (v Value) Plain() (inner []byte, ok bool) {
 	return v.d.raw[n.start+1 : n.end-1 : n.end-1], true
 }
 
-// Str returns a string decoded, and "" for any other value. A surrogate
-// without its other half, which JSON can spell but UTF-8 cannot, becomes
-// U+FFFD; see LoneSurrogate.
+// Str returns a string decoded, and "" for any other value. A surrogate without
+// its other half, which JSON allows but UTF-8 does not, becomes U+FFFD; see
+// LoneSurrogate.
 func (v Value) Str() string {
 	if inner, ok := v.Plain(); ok {
 		return string(inner)
@@ -29,8 +29,8 @@ func (v Value) Str() string {
 	return string(v.AppendStr(nil))
 }
 
-// again is Str for a value that is often the same from one text to the next: it
-// is then the same string, and nothing is allocated.
+// again is like Str. For a value that is often the same from one text to the
+// next, it returns the same string without allocating.
 func (v Value) again() string {
 	inner, ok := v.Plain()
 	if !ok {
@@ -89,9 +89,9 @@ func (v Value) Is(s string) bool {
 	return s == ""
 }
 
-// LoneSurrogate reports whether the value is, or contains, a string (or key)
-// with a \u escape that is half of a surrogate pair. Such a text is valid JSON
-// but stands for no Unicode string: peers replace the character or fail.
+// LoneSurrogate reports whether the value is, or contains, a string (or key) with
+// a \u escape that is half of a surrogate pair. Such a text is valid JSON but not
+// a Unicode string: peers replace the character or fail.
 func (v Value) LoneSurrogate() bool {
 	if v.d == nil || !v.d.lone {
 		return false
@@ -104,8 +104,8 @@ func (v Value) LoneSurrogate() bool {
 	return false
 }
 
-// unescape decodes the escape that valid begins with. A surrogate that is not
-// part of a pair becomes U+FFFD and is reported as lone.
+// unescape decodes the escape at the start of valid. A surrogate that is not part
+// of a pair becomes U+FFFD and is reported as lone.
 func unescape(valid []byte) (r rune, rest []byte, lone bool) {
 	switch valid[1] {
 	case 'b':
@@ -135,7 +135,8 @@ func unescape(valid []byte) (r rune, rest []byte, lone bool) {
 	return r, valid[2:], false
 }
 
-// hex4 reads the four hexadecimal digits of a \u escape; -1 if they are none.
+// hex4 returns the value of the four hexadecimal digits of a \u escape, -1 if
+// they are invalid.
 func hex4(b []byte) rune {
 	if len(b) < 4 {
 		return -1
@@ -158,7 +159,7 @@ func hex4(b []byte) rune {
 }
 
 // AppendString appends s to dst as a JSON string literal. It escapes only what
-// JSON requires; bytes that are not UTF-8 become U+FFFD.
+// JSON requires; invalid UTF-8 becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	const digits = "0123456789abcdef"
 	dst = append(dst, '"')
@@ -200,8 +201,8 @@ func AppendString(dst []byte, s string) []byte {
 // Quote returns s as a JSON string literal.
 func Quote(s string) string { return string(AppendString(nil, s)) }
 
-// Clip returns the first n bytes of a text, or fewer so that no character is cut
-// in two, with an ellipsis behind them; a text that is not longer as it is.
+// Clip returns a text unchanged if it has at most n bytes. Else it returns the
+// first n bytes, or fewer to avoid splitting a character, and an ellipsis.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -1,8 +1,8 @@
-// Package wire is the lowest layer: bytes of a connection in, lines and JSON
-// values out. It loses nothing: every value keeps the exact bytes it came
-// from, numbers of any size included, and no input makes it panic.
-// JSON is read strictly (RFC 8259, valid UTF-8) in one pass into a flat table
-// that can be used again, so looking at a frame allocates nothing.
+// Package wire is the lowest layer: it reads the bytes of a connection as lines
+// and JSON values. It loses nothing: every value keeps its exact bytes, numbers
+// of any size included, and no input makes it panic. It reads JSON strictly (RFC
+// 8259, valid UTF-8) in one pass into a reusable flat table, so parsing a frame
+// allocates nothing.
 package wire
 
 import (
@@ -13,8 +13,8 @@ import (
 // Kind is the kind of a JSON value.
 type Kind uint8
 
-// The kinds. Missing is the kind of a value that is not there at all, such as
-// the result of looking up an absent key; it is not JSON null.
+// The kinds. Missing is the kind of a value that does not exist, such as the
+// result of looking up an absent key; it is not JSON null.
 const (
 	Missing Kind = iota
 	Null
@@ -25,7 +25,7 @@ const (
 	Object
 )
 
-// String names the kind as messages for people do: "null", "boolean", …
+// String returns the name of the kind for messages: "null", "boolean", …
 func (k Kind) String() string {
 	return [...]string{"missing", "null", "boolean", "number", "string", "array", "object"}[min(k, Object)]
 }
@@ -48,14 +48,14 @@ func (v Value) Kind() Kind {
 	return v.node().kind()
 }
 
-// Exists reports whether there is a value, null included.
+// Exists reports whether there is a value; null counts as one.
 func (v Value) Exists() bool { return v.d != nil }
 
 // IsNull reports whether the value is there and is null.
 func (v Value) IsNull() bool { return v.Kind() == Null }
 
-// Raw returns the exact bytes of the value, without the space around it, and
-// nil if it is Missing. The slice is part of the parsed text.
+// Raw returns the exact bytes of the value, without the space around it, and nil
+// if it is Missing. The slice is part of the parsed text.
 func (v Value) Raw() []byte {
 	if v.d == nil {
 		return nil
@@ -72,8 +72,8 @@ func (v Value) Offset() int {
 	return int(v.node().start)
 }
 
-// Get returns the member of an object, and Missing if there is none or the
-// value is no object. Of members with the same key the last one counts.
+// Get returns the member of an object, Missing if there is none or the value is
+// not an object. If a key occurs several times, the last counts.
 func (v Value) Get(key string) Value {
 	var found Value
 	if v.Kind() != Object {
@@ -177,9 +177,9 @@ func (v Value) item(at int) Value {
 	return Value{}
 }
 
-// Len returns the number of items of an array or members of an object
-// (members with equal keys counted each), the length in bytes of a string
-// as Str gives it, and 0 for anything else.
+// Len returns the number of items of an array, the number of members of an object
+// (with repeated keys), the length in bytes of a decoded string, and 0 for
+// anything else.
 func (v Value) Len() int {
 	switch v.Kind() {
 	case Array, Object:
@@ -208,7 +208,8 @@ func (v Value) Items() iter.Seq[Value] {
 	}
 }
 
-// Find returns the first item of an array whose member is a text, Missing if there is none.
+// Find returns the first item of an array whose member key is text, Missing if
+// there is none.
 func (v Value) Find(key, text string) Value {
 	for item := range v.Items() {
 		if item.Get(key).Is(text) {
@@ -230,8 +231,8 @@ func (v Value) Members() iter.Seq2[string, Value] {
 	}
 }
 
-// Fields is Members with the keys as String values: nothing is decoded or
-// allocated.
+// Fields is like Members, with the keys as String values, so that it decodes and
+// allocates nothing.
 func (v Value) Fields() iter.Seq2[Value, Value] {
 	return func(yield func(Value, Value) bool) {
 		if v.Kind() != Object {
@@ -246,12 +247,12 @@ func (v Value) Fields() iter.Seq2[Value, Value] {
 	}
 }
 
-// Whole reports whether the value is a number of any size that is written
+// Whole reports whether the value is a number, of any size, that is written
 // without fraction and exponent.
 func (v Value) Whole() bool { return v.Kind() == Number && v.node().is(flagInteger) }
 
 // Int returns a number that is written without fraction and exponent and fits
-// into 64 bits.
+// into 64 bits; false for any other value.
 func (v Value) Int() (int64, bool) {
 	if !v.Whole() {
 		return 0, false
@@ -260,8 +261,8 @@ func (v Value) Int() (int64, bool) {
 	return n, err == nil
 }
 
-// Float returns a number as the nearest float64; false if it is no number or
-// beyond the range of float64.
+// Float returns a number as the nearest float64; false if it is not a number or
+// out of range.
 func (v Value) Float() (float64, bool) {
 	if v.Kind() != Number {
 		return 0, false
@@ -270,7 +271,7 @@ func (v Value) Float() (float64, bool) {
 	return f, err == nil
 }
 
-// Bool returns the value of a boolean; ok is false if it is none.
+// Bool returns the value of a boolean; ok is false for any other value.
 func (v Value) Bool() (value, ok bool) {
 	if v.Kind() != Bool {
 		return false, false
