@@ -10,18 +10,18 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// Act is something that an editor, its user or the model does at a point: an entry of a
+// Act is an action of an editor, its user or the model at a point: an entry of a
 // table of acts.
 type Act struct {
 	Name string
-	// Kind is the kind of act; "" is the name.
+	// Kind is the kind of act; "" means the name.
 	Kind string
-	// Rank puts the likeliest to hurt first.
+	// Rank orders acts; those likeliest to find a bug come first.
 	Rank int
-	// Needs is a capability of the agent; "" is none.
+	// Needs is a required capability of the agent; "" is none.
 	Needs string
-	// at are the conditions under which the act can be done, flags what else the table
-	// says of it.
+	// at are the conditions under which the act is possible, flags the other
+	// words of its entry.
 	at    []script.Word
 	flags []string
 	body  []*script.Line
@@ -30,17 +30,18 @@ type Act struct {
 // Is reports whether the table gives the act a flag.
 func (a *Act) Is(flag string) bool { return a != nil && slices.Contains(a.flags, flag) }
 
-// Acts is a table of acts in the words of a protocol, which B writes. The table is in the
-// syntax of scenarios:
+// Acts is a table of acts in the words of a protocol; B writes its lines. The
+// table is in the syntax of scenarios:
 //
 //	act NAME rank=N kind=KIND needs=CAPABILITY FLAG… [CONDITION]… { LINES }
 //	part NAME { LINES }
 //
-// A line of an act is a line of the scenario that is built. A line that begins with "do"
-// must stay when the scenario is made shorter. "check" opens a check, "post" sends a prompt,
-// and a part stands for its lines, in which {1} is the first word behind its name. A line with
-// conditions is left out unless all of them hold: [open|idle] is one of two, and [!open|idle]
-// neither. {name} is a value.
+// A line of an act becomes a line of the generated scenario. A line that begins
+// with "do" must stay when the scenario is shortened. "check" opens a check,
+// "post" sends a prompt. The name of a part is replaced by the part's lines, in
+// which {1} is the first word after the name. A line with conditions is left out
+// unless all of them hold: [open|idle] holds if one of the two does, [!open|idle]
+// if neither does. {name} is a value.
 type Acts[B Writer] struct {
 	List []*Act
 	// Flags, Conditions, Values and Parts are the protocol's own words.
@@ -51,7 +52,7 @@ type Acts[B Writer] struct {
 	parts      map[string][]*script.Line
 }
 
-// Writer is a Builder with what a protocol adds to it.
+// Writer is a Builder with the additions of a protocol.
 type Writer interface{ built() *Builder }
 
 // Read adds the acts and parts of a table. It panics if the table is wrong, since tables
@@ -82,7 +83,7 @@ func (t *Acts[B]) Read(text string) *Acts[B] {
 	return t
 }
 
-// know panics if the protocol has no such condition.
+// know panics if the protocol does not have the condition.
 func (t *Acts[B]) know(l *script.Line, w script.Word) {
 	names, _ := condition(w)
 	for _, name := range names {
@@ -115,10 +116,10 @@ func (t *Acts[B]) act(l *script.Line) *Act {
 	return a
 }
 
-// Fits reports whether the act of b can be done at its point.
+// Fits reports whether the act of b is possible at its point.
 func (t *Acts[B]) Fits(b B) bool { return t.hold(b, b.built().Act.at) }
 
-// Write writes the act of b and what must follow.
+// Write writes the act of b and the lines that must follow.
 func (t *Acts[B]) Write(b B) { t.Do(b, b.built().Act) }
 
 // Do writes an act.
@@ -127,7 +128,7 @@ func (t *Acts[B]) Do(b B, a *Act) { t.lines(b, a.body, nil) }
 // Part writes the lines of a part.
 func (t *Acts[B]) Part(b B, name string) { t.lines(b, t.parts[name], nil) }
 
-// condition takes a condition apart: [NAME|NAME…] or [!NAME|NAME…].
+// condition splits a condition: [NAME|NAME…] or [!NAME|NAME…].
 func condition(w script.Word) (names []string, negated bool) {
 	list, negated := strings.CutPrefix(strings.Trim(w.Raw(), "[]"), "!")
 	return strings.Split(list, "|"), negated
@@ -141,7 +142,7 @@ func (t *Acts[B]) hold(b B, list []script.Word) bool {
 	})
 }
 
-// lines writes lines of a table, of a part with its arguments.
+// lines writes lines of a table. args are the arguments of a part.
 func (t *Acts[B]) lines(b B, list []*script.Line, args []script.Word) {
 	for _, l := range list {
 		if l.Kind == script.Command && t.hold(b, l.Conditions) {
@@ -150,7 +151,7 @@ func (t *Acts[B]) lines(b B, list []*script.Line, args []script.Word) {
 	}
 }
 
-// line writes a line that is filled.
+// line writes a line whose values are filled in.
 func (t *Acts[B]) line(b B, l *script.Line) {
 	name, builder := l.Name.Raw(), b.built()
 	if part := t.parts[name]; part != nil {
@@ -178,10 +179,10 @@ func (t *Acts[B]) line(b B, l *script.Line) {
 	}
 }
 
-// value is the place of a value in a line of a table.
+// value matches the place of a value in a line of a table.
 var value = lazy.Regexp(`\{[a-z0-9-]+\}`)
 
-// filled is a line with its values and without its conditions.
+// filled returns a line with its values filled in and without its conditions.
 func (t *Acts[B]) filled(b B, l *script.Line, args []script.Word) *script.Line {
 	bare := *l
 	bare.Conditions = nil

@@ -14,8 +14,8 @@ type Situation struct {
 	Seen   *Seen
 	Point  Point
 	Act    *Act
-	// Probes are questions that came up when the schedule first ran: the script asks them
-	// too, so that it fails for the same reason.
+	// Probes are questions that came up when the schedule first ran. The script
+	// asks them too, so that it fails for the same reason.
 	Probes map[string]bool
 }
 
@@ -23,7 +23,8 @@ type Situation struct {
 type Builder struct {
 	Situation
 	Lines []*script.Line
-	// Keep are the lines without which it would be another schedule.
+	// Keep are the lines that must stay, because without them it would be another
+	// schedule.
 	Keep map[string]bool
 	// Turns is the model's script.
 	Turns []fakellm.TurnNode
@@ -42,7 +43,7 @@ func NewBuilder(s Situation, title string) *Builder {
 
 func (b *Builder) built() *Builder { return b }
 
-// Archive is the scenario as it has been written, with the lines to keep.
+// Archive returns the scenario written so far, and the lines to keep.
 func (b *Builder) Archive() (Archive, map[string]bool) {
 	a := Archive{Lines: b.Lines, Files: slices.Clone(b.Script.Files)}
 	if with := b.Point.With; with != nil {
@@ -58,7 +59,7 @@ func (b *Builder) Archive() (Archive, map[string]bool) {
 	return a, b.Keep
 }
 
-// Add adds a line, as script.New makes it; Key adds one that must stay.
+// Add adds a line in the form of script.New; Key adds a line that must stay.
 func (b *Builder) Add(template string, args ...any) {
 	b.Lines = append(b.Lines, script.New(template, args...))
 }
@@ -69,7 +70,7 @@ func (b *Builder) Key(template string, args ...any) {
 	b.KeepLast()
 }
 
-// KeepLast makes the line added last one that must stay.
+// KeepLast marks the last line as one that must stay.
 func (b *Builder) KeepLast() { b.Keep[b.last().String()] = true }
 
 func (b *Builder) last() *script.Line { return b.Lines[len(b.Lines)-1] }
@@ -79,7 +80,7 @@ func (b *Builder) Has(line string) bool {
 	return slices.ContainsFunc(b.Lines, func(l *script.Line) bool { return l.String() == line })
 }
 
-// Check opens a check of a requirement, "" of none. Slugs are made distinct.
+// Check opens a check of a requirement, "" for none. It makes slugs distinct.
 func (b *Builder) Check(requirement, slug string) {
 	if other, ok := b.Script.Renamed[requirement]; ok {
 		requirement = other
@@ -91,7 +92,7 @@ func (b *Builder) Check(requirement, slug string) {
 	b.Add("check %s %s", Optional(requirement), slug)
 }
 
-// Optional is a text as a word, or no word if the text is empty.
+// Optional returns a text as a word, or no word if the text is empty.
 func Optional(text string) script.Word {
 	if text == "" {
 		return script.Word{}
@@ -99,15 +100,16 @@ func Optional(text string) script.Word {
 	return script.Text(text)
 }
 
-// Prompt adds a prompt of a session, and the turn that the model answers it with.
+// Prompt adds a prompt of a session, and the model's turn that answers it.
 func (b *Builder) Prompt(session string, text script.Word, rest []script.Word, as string, says fakellm.TurnNode) {
 	b.Add(b.Script.Planner.Prompt+" %s %s %s", Optional(session), text, rest)
 	b.last().As = Optional(as)
 	b.Turns = append(b.Turns, says)
 }
 
-// post is the line "post TEXT says=TEXT gate=NAME in=SESSION as NAME" of a table of acts. Other options
-// are those of the prompt. Without says= the model says what it says in the turn.
+// post writes the line "post TEXT says=TEXT gate=NAME in=SESSION as NAME" of a
+// table of acts. Other options are passed to the prompt. Without says= the model
+// gives the answer of the turn.
 func (b *Builder) post(l *script.Line) {
 	options := map[string]string{}
 	var rest []script.Word
@@ -127,8 +129,8 @@ func (b *Builder) post(l *script.Line) {
 	b.Prompt(options["in"], b.Own(l.Words[0].Raw()), rest, l.As.Raw(), says)
 }
 
-// Own is a prompt of the sweep that the scenario does not have already: the model's turns
-// are found by their prompts.
+// Own returns a prompt text that the scenario does not contain yet, because the
+// model's turns are found by their prompts.
 func (b *Builder) Own(text string) script.Word {
 	with := b.Point.With
 	for {
@@ -140,7 +142,8 @@ func (b *Builder) Own(text string) script.Word {
 	}
 }
 
-// Awaits awaits lines which must stay, in any order if they are grouped.
+// Awaits adds lines that await, and must stay. If grouped, they may be met in any
+// order.
 func (b *Builder) Awaits(lines []*script.Line, grouped bool) {
 	for _, l := range lines {
 		b.Keep[l.String()] = true
@@ -153,7 +156,7 @@ func (b *Builder) Awaits(lines []*script.Line, grouped bool) {
 	b.Lines = append(b.Lines, lines...)
 }
 
-// Release lets the model go on that is held at the point.
+// Release releases the model that is held at the point.
 func (b *Builder) Release() {
 	if b.Held {
 		b.Add("release %s", Hold)

@@ -21,8 +21,9 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Calibrate learns the agent, of a version. What its plain turns show is not judged. Their
-// transcripts are kept in a folder, if keep is not empty and they can be, from which Recall learns again.
+// Calibrate learns an agent of a version from plain turns, which it does not
+// judge. If keep is not empty, it keeps their transcripts in that folder if it
+// can; Recall learns from them again.
 func (w *Sweeper) Calibrate(ctx context.Context, from *Generator, keep, version string) (g Grammar, learned string,
 	err error) {
 	s := newSweep(w)
@@ -53,7 +54,7 @@ func (w *Sweeper) Calibrate(ctx context.Context, from *Generator, keep, version 
 	return g, learned, nil
 }
 
-// ask plays plain turns and adds their transcripts to those that were seen.
+// ask plays plain turns and adds their transcripts to seen.
 func (s *sweep) ask(ctx context.Context, list map[string]Archive, seen map[string]*transcript.Transcript) error {
 	var problems []error
 	each(ctx, s, slices.Values(slices.Sorted(maps.Keys(list))), func(name string) {
@@ -74,11 +75,12 @@ func (s *sweep) ask(ctx context.Context, list map[string]Archive, seen map[strin
 	return errors.Join(problems...)
 }
 
-// versionFile of a calibration is written last: without it, the calibration is not whole.
+// versionFile of a calibration is written last: without it, the calibration is
+// incomplete.
 const versionFile = "version"
 
-// keepCalibration puts a calibration in the place of the one that is there. Of several runs that
-// do so at once, one does it.
+// keepCalibration replaces the kept calibration by a new one. If several runs do
+// so at once, one of them succeeds.
 func keepCalibration(out, keep, version string, names iter.Seq[string]) error {
 	if err := os.MkdirAll(filepath.Dir(keep), 0o700); err != nil {
 		return err
@@ -105,8 +107,9 @@ func keepCalibration(out, keep, version string, names iter.Seq[string]) error {
 	return os.RemoveAll(filepath.Join(keep, "before"))
 }
 
-// Recall learns an agent from what Calibrate has kept in a folder, and returns the version of the
-// agent that it was told then. ok is false if there is nothing whole.
+// Recall learns an agent from the transcripts that Calibrate kept in a folder,
+// and returns the agent's version at that time. ok is false if there is no
+// complete calibration.
 func Recall(from *Generator, keep string) (g Grammar, learned, version string, ok bool) {
 	text, err := os.ReadFile(filepath.Join(keep, versionFile))
 	if err != nil {
@@ -123,8 +126,9 @@ func Recall(from *Generator, keep string) (g Grammar, learned, version string, o
 	return g, learned, string(text), true
 }
 
-// CalibrationKey tells one agent from another in the folder of calibrations: its command, its
-// environment, its tools, the programs and scripts that the command names, and the questions.
+// CalibrationKey returns the name of an agent in the folder of calibrations. It
+// depends on the agent's command, environment and tools, the programs and scripts
+// that the command names, and the questions.
 func CalibrationKey(from *Generator, p *agents.Profile, more []string) string {
 	h := sha256.New()
 	tools, _ := json.Marshal(p.Tools)

@@ -13,14 +13,14 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// marks are how cells of a map show their verdict.
+// marks are the signs for verdicts in the cells of a map.
 var marks = map[results.Verdict]string{
 	results.Error: "E", results.Fail: "X", results.Warn: "w", results.Lint: "l",
 	results.Inconclusive: "?", results.Skip: "-", results.Pass: "·",
 }
 
 // Chart writes the map of a sweep as text: a row for each point, a column for
-// each action. Neighbouring points with the same row share one.
+// each action. It joins neighbouring points with equal rows.
 func Chart(w io.Writer, s *results.Sweep) error {
 	var b strings.Builder
 	var names []string
@@ -100,7 +100,7 @@ func chartOf(b *strings.Builder, s *results.Sweep, name string) {
 	}
 }
 
-// sameSort reports whether two points only differ by a number.
+// sameSort reports whether the names of two points differ only by a number.
 func sameSort(a, b string) bool {
 	strip := func(s string) string {
 		return strings.Map(func(r rune) rune {
@@ -115,7 +115,7 @@ func sameSort(a, b string) bool {
 
 func mark(v results.Verdict) string { return cmp.Or(marks[v], "?") }
 
-// Describe is a finding for people, in a few lines.
+// Describe returns a finding as text for people, in a few lines.
 func Describe(f Finding) string {
 	var b strings.Builder
 	class := f.Class.String()

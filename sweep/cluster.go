@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// sighting is one thing that one schedule showed.
+// sighting is one defect that one schedule showed.
 type sighting struct {
 	sign
 	schedule Schedule
@@ -21,13 +21,14 @@ type sighting struct {
 	number   int    // of the schedule, from 1, as they ended
 }
 
-// signature tells a sighting from others: the rule, the state and the action.
+// signature returns the rule, the state and the action, which distinguish
+// sightings.
 func (g *sighting) signature() Signature {
 	return Signature{g.rule, g.schedule.State, g.schedule.Action}
 }
 
-// cause is what sightings of one finding have in common: the point of a rule, or a
-// check, the kind of act it follows and the complaint.
+// cause is what the sightings of one finding share: the point of a rule, or a
+// check, the kind of act before it and the complaint.
 type cause struct {
 	rule, point, act, complaint string
 	baseline, shared, known     bool
@@ -45,11 +46,13 @@ func (g *sighting) cause() cause {
 	return c
 }
 
-// varying is what differs between messages about one thing: numbers, names, quotations.
+// varying matches text that differs between messages with the same meaning:
+// numbers, names, quotations.
 var varying = lazy.Regexp(`"[^"]*"|'[^']*'|“[^”]*”|session=\S+|\S*[0-9/]\S*`)
 
-// clusters groups sightings into findings: sightings of one cause are one, and so is
-// what only shows where something worse does.
+// clusters groups sightings into findings. Sightings of one cause are one
+// finding. A cause that shows only together with a worse one belongs to that
+// finding.
 func clusters(seen []*sighting) []*Finding {
 	byCause := map[cause]*Finding{}
 	var list []*Finding
@@ -102,7 +105,7 @@ func boolean(b bool) int {
 	return 0
 }
 
-// text is the scenario of what was seen; that of a baseline is its own.
+// text returns the scenario of a sighting, an empty one for a baseline.
 func (g *sighting) text() Archive {
 	if g.schedule.Action == "" {
 		return Archive{}
@@ -110,7 +113,7 @@ func (g *sighting) text() Archive {
 	return g.schedule.text()
 }
 
-// represent makes one sighting the one that the finding shows.
+// represent makes a sighting the representative of the finding.
 func (f *Finding) represent(g *sighting) {
 	f.Signature, f.Class, f.Message, f.Known = g.signature(), g.class, g.message, g.known
 	f.Scenario, f.Point = g.schedule.Scenario, g.schedule.Point
@@ -128,13 +131,13 @@ func (f *Finding) represent(g *sighting) {
 	f.Elsewhere = slices.Sorted(maps.Keys(places))
 }
 
-// runs are the runs that show a finding.
+// runs returns the runs that show a finding.
 func (f *Finding) runs() map[string]bool {
 	return lists.Set(lists.Map(f.seen, func(g *sighting) string { return g.result.ID }))
 }
 
-// covers reports whether each run that shows another finding shows this one too, so that
-// it is likely to be no more than what follows.
+// covers reports whether each run that shows the finding o also shows f, so that
+// o is probably only a consequence of f.
 func (f *Finding) covers(o *Finding) bool {
 	if (f.Known == "") != (o.Known == "") || f.Action == "" {
 		return false
@@ -143,7 +146,7 @@ func (f *Finding) covers(o *Finding) bool {
 	return !lists.Any(maps.Keys(o.runs()), func(id string) bool { return !mine[id] })
 }
 
-// elsewhere is where else a finding was seen, in a line.
+// elsewhere returns one line that says where else a finding was seen.
 func (f Finding) elsewhere() string {
 	const most = 4
 	list := f.Elsewhere

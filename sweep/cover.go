@@ -15,8 +15,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// coverage is what drawn orders have tried and shown. It may be used by several
-// goroutines.
+// coverage records what drawn orders have tried and shown. Several goroutines may
+// use it.
 type coverage struct {
 	mu     sync.Mutex
 	pairs  map[string]int    // of an abstract state and an act, and how often they were tried
@@ -26,7 +26,7 @@ type coverage struct {
 	kept   []Schedule  // that showed something new
 	ran    map[int]int // orders by their depths
 	blind  map[int]int // those of them that were drawn by priorities alone
-	// tracks and steps are the most that an order had.
+	// tracks and steps are the maximum numbers in any order so far.
 	tracks, steps int
 }
 
@@ -35,8 +35,8 @@ func newCoverage() *coverage {
 		seed: maphash.MakeSeed(), ran: map[int]int{}, blind: map[int]int{}}
 }
 
-// worth is how little of an order was tried: the mean of what each pair of it is worth,
-// which is 1 if it was never tried and half of that, a third and so on later.
+// worth returns how new an order is: the mean over its pairs of 1/(1+n), where n
+// is how many times the pair was tried.
 func (c *coverage) worth(s Schedule) (sum float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +49,7 @@ func (c *coverage) worth(s Schedule) (sum float64) {
 	return sum / float64(max(1, len(s.Tried)+len(s.Orders)))
 }
 
-// pick draws one of the orders that showed something new.
+// pick returns a random order of those that showed something new.
 func (c *coverage) pick(r *rand.Rand) (Schedule, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,7 +59,7 @@ func (c *coverage) pick(r *rand.Rand) (Schedule, bool) {
 	return c.kept[r.IntN(len(c.kept))], true
 }
 
-// plays notes that an order runs, so that the next is another.
+// plays records that an order runs, so that the next order is a different one.
 func (c *coverage) plays(s Schedule) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,7 +76,8 @@ func (c *coverage) plays(s Schedule) {
 	}
 }
 
-// showed keeps an order in whose run frames followed each other as in none before.
+// showed keeps an order if its run shows a sequence of frames that no run before
+// had.
 func (c *coverage) showed(s Schedule, t *transcript.Transcript) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +110,7 @@ func (c *coverage) showed(s Schedule, t *transcript.Transcript) {
 	}
 }
 
-// sum is the coverage as results have it, nil if no order was drawn.
+// sum returns the coverage as results have it, nil if no order was drawn.
 func (c *coverage) sum() *results.SweepOrders {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,7 +135,7 @@ func (c *coverage) sum() *results.SweepOrders {
 	return out
 }
 
-// tried is the set of pairs that a part has tried.
+// tried returns the pairs that a part of a sweep has tried.
 func (c *coverage) tried() *results.SweepTried {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,10 +146,11 @@ func (c *coverage) tried() *results.SweepTried {
 	return t
 }
 
-// missed bounds the chance that so many orders, each drawn by priorities, have all missed
-// a bug of a depth: that is how many acts must come in one order for it to show. One order
-// of k steps in n tracks finds it with a chance of at least 1/(n·k^(d-1)) (Burckhardt and
-// others, A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs, 2010).
+// missed returns an upper bound of the chance that all of the orders, each drawn
+// by priorities, have missed a bug of a depth. The depth is the number of acts
+// that must come in a certain order. One order of k steps in n tracks finds it
+// with a chance of at least 1/(n·k^(d-1)) (Burckhardt and others, A Randomized
+// Scheduler with Probabilistic Guarantees of Finding Bugs, 2010).
 func missed(tracks, steps, depth, orders int) float64 {
 	if tracks == 0 || steps == 0 {
 		return 1
@@ -157,9 +159,10 @@ func missed(tracks, steps, depth, orders int) float64 {
 	return math.Pow(1-one, float64(orders))
 }
 
-// tried are what an order tries: pairs of an abstract state and an act, with and without
-// the time before the act, pairs of two acts with the time between them, and the orders of
-// two acts of different sessions, or of an act and one besides.
+// tried returns the pairs that an order tries. pairs are an abstract state and an
+// act, with and without the time before the act, and two acts with the time
+// between them. orders are two acts of different sessions, or an act of a turn
+// and an additional act.
 func (o *Sequence) tried() (pairs []string, orders [][2]string) {
 	states := map[string]*abstract{o.Seen.Session: {}, Other: {}}
 	last := "nothing"
@@ -190,7 +193,8 @@ func (o *Sequence) tried() (pairs []string, orders [][2]string) {
 	return pairs, orders
 }
 
-// abstract is what is going on in a session, as far as it tells situations apart.
+// abstract is the state of a session, in the detail that distinguishes
+// situations.
 type abstract struct {
 	at          string // where its turn waits; "" if none runs
 	now, before int    // cancels in this turn, and in the one before
@@ -209,7 +213,7 @@ func (a *abstract) cancels(yes bool) {
 
 func (a *abstract) end() { a.at = "" }
 
-// goOn is the effect of an act of a turn.
+// goOn updates the state for an act of a turn.
 func (a *abstract) goOn(t *PlayedTurn, it Item) {
 	if it.Kind == Begins {
 		a.turns, a.before, a.now = a.turns+1, a.now, 0
@@ -226,7 +230,8 @@ func (a *abstract) goOn(t *PlayedTurn, it Item) {
 	}
 }
 
-// behind are the stops of the turn that come after an item: its prompt, or one that goes on.
+// behind returns the stops of the turn after an item, which is the turn's prompt
+// or continues the turn.
 func (t *PlayedTurn) behind(it Item) []Stop {
 	if it.Kind == Begins {
 		return t.Stops
@@ -234,7 +239,8 @@ func (t *PlayedTurn) behind(it Item) []Stop {
 	return t.Stops[min(it.Stop+1, len(t.Stops)):]
 }
 
-// track is the sequence that an act belongs to: acts of one track have only one order.
+// track returns the name of the sequence that an act belongs to. Acts of one
+// track have only one possible order.
 func (o *Sequence) track(it Item) string {
 	if it.Kind == Besides {
 		return it.Act.Name

@@ -19,9 +19,9 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// Differences compares the rounds of each scenario of a run with its first, by
-// verdict and canonical text, and says what explains the first that differs. Of
-// scenarios that leave the text open the verdict alone is compared.
+// Differences compares each scenario's rounds with its first, by verdict and
+// canonical text, and explains the first that differs. For scenarios that leave
+// the text open, it compares only the verdict.
 func Differences(p *Planner, run results.Run, list []*scenarios.Scenario) []results.Difference {
 	open := map[string]bool{}
 	for _, s := range list {
@@ -61,7 +61,7 @@ func rendered(out string, r results.Result) string {
 	return string(text)
 }
 
-// sideBySide prints two texts next to each other, around each difference.
+// sideBySide returns the lines of two texts in pairs, around each difference.
 func sideBySide(a, b string) [][2]string {
 	var rows [][2]string
 	var left, right []string
@@ -97,8 +97,8 @@ func sideBySide(a, b string) [][2]string {
 	return rows
 }
 
-// explain names what makes two texts of one scenario the same, tried on them: a
-// normaliser of the profile; else the race that they show.
+// explain returns why two texts of one scenario differ: the normaliser of the
+// profile that, applied to them, makes them equal, else the race that they show.
 func explain(p *Planner, a, b string, one, other results.Result) string {
 	if a == b {
 		return "the messages are the same; " + cmp.Or(verdictOf(one, other),
@@ -122,7 +122,7 @@ func explain(p *Planner, a, b string, one, other results.Result) string {
 
 func lines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }
 
-// verdictOf returns the verdict of the worse of two results.
+// verdictOf returns the worse verdict of two results.
 func verdictOf(one, other results.Result) string {
 	for _, r := range []results.Result{other, one} {
 		if list := found(r); r.Verdict != results.Pass && len(list) > 0 {
@@ -135,8 +135,8 @@ func verdictOf(one, other results.Result) string {
 	return ""
 }
 
-// freeKind is the kind of notification without whose lines two texts are equal,
-// when both have the same of them.
+// freeKind returns the kind of notification without whose lines two texts are
+// equal, if both texts have the same such lines; else "".
 func freeKind(p *Planner, left, right []string) string {
 	for _, kind := range kindsOf(p, append(only(left, right), only(right, left)...), left, right) {
 		var rest, free [2][]string
@@ -157,8 +157,8 @@ func freeKind(p *Planner, left, right []string) string {
 	return ""
 }
 
-// kindsOf are the kinds of notifications that could be what moved: those of
-// lines that only one text has, else all.
+// kindsOf returns the kinds of notifications whose move may explain a difference:
+// those of lines in only one text, else all.
 func kindsOf(p *Planner, differing, left, right []string) []string {
 	var kinds []string
 	for _, l := range append(differing, append(slices.Clone(left), right...)...) {
@@ -169,9 +169,9 @@ func kindsOf(p *Planner, differing, left, right []string) []string {
 	return kinds
 }
 
-// kindOfLine is the kind of an update of state, or the method of another
-// notification, as profiles name them. Content of a turn is none: its order is
-// what a user sees.
+// kindOfLine returns the kind of a state update, or the method of another
+// notification, as profiles name them. It returns "" for the content of a turn,
+// because a user sees its order.
 func kindOfLine(p *Planner, l string) string {
 	word, ok := strings.CutPrefix(l, "<-- ")
 	if !ok {
@@ -184,11 +184,11 @@ func kindOfLine(p *Planner, l string) string {
 	return ""
 }
 
-// volatile are forms of text that programs make anew each time.
+// volatile are patterns of text that programs make anew each time.
 var volatile = []string{`\d+`, `[0-9a-f]{4,}(?:-[0-9a-f]{4,})*`, `[A-Za-z0-9_-]{8,}`}
 
-// changing is a pattern that, masked in both texts, makes them equal: the first
-// differing piece in its form, between the words around it.
+// changing returns a pattern that, masked in both texts, makes them equal. It
+// generalises the first differing piece and keeps the words around it.
 func changing(left, right []string) string {
 	if len(left) != len(right) {
 		return ""
@@ -221,8 +221,8 @@ func changing(left, right []string) string {
 	return ""
 }
 
-// around is the pattern of the first piece in which two lines differ, with the
-// text before it back to the last space but one.
+// around returns the pattern of the first piece in which two lines differ, with
+// the text before it from the last space but one.
 func around(a, b string, mask *regexp.Regexp, form string) string {
 	x, y := mask.FindAllStringIndex(a, -1), mask.FindAllStringIndex(b, -1)
 	for i := range min(len(x), len(y)) {
@@ -242,7 +242,7 @@ func around(a, b string, mask *regexp.Regexp, form string) string {
 	return form
 }
 
-// order says which message overtook which, or which is missing.
+// order returns which message overtook which, or which is missing.
 func order(left, right []string, one, other int) string {
 	onlyLeft, onlyRight := only(left, right), only(right, left)
 	if len(onlyLeft) == 0 && len(onlyRight) == 0 {
@@ -267,7 +267,7 @@ func order(left, right []string, one, other int) string {
 	return "the agent does something else: " + strings.Join(parts, "; ")
 }
 
-// only are the lines of one text that the other has not, or not as often.
+// only returns the lines of text that other lacks, or has fewer times.
 func only(text, other []string) []string {
 	have := map[string]int{}
 	for _, l := range other {
@@ -290,9 +290,9 @@ func brief(line string) string {
 	return "“" + line + "”"
 }
 
-// Perturb draws what an editor may do to a scenario without meaning anything by
-// it: writes in pieces, reads that wait, answers that take their time. Seed,
-// scenario and round decide all of it. The first round is left as it is.
+// Perturb returns random changes to an editor's timing in a scenario, which must
+// not matter: writes in pieces, reads that wait, slow answers. They depend only
+// on seed, scenario and round. The first round is unchanged.
 func Perturb(seed int64, id string, round int) scenarios.Perturbation {
 	var p scenarios.Perturbation
 	if round <= 1 {
@@ -321,8 +321,8 @@ func Perturb(seed int64, id string, round int) scenarios.Perturbation {
 	return p
 }
 
-// sometimes draws a time of at most most milliseconds, and nothing but for one
-// of n times.
+// sometimes returns a function that draws a time. One of n times it is up to most
+// milliseconds, else 0.
 func sometimes(seed uint64, n, most int) func() time.Duration {
 	r := rand.New(rand.NewPCG(seed, 0))
 	return func() time.Duration {

@@ -14,21 +14,22 @@ import (
 type Choice uint8
 
 const (
-	// Guided chooses what was not tried, by priorities, and varies what showed something
-	// new.
+	// Guided draws untried orders by priorities, and varies orders that showed
+	// something new.
 	Guided Choice = iota
-	// ByPriority chooses by priorities alone, as probabilistic concurrency testing does.
+	// ByPriority draws by priorities alone, as probabilistic concurrency testing
+	// does.
 	ByPriority
-	// Uniformly draws each step.
+	// Uniformly draws each step with equal chances.
 	Uniformly
 )
 
-// candidates is of how many orders the one that tries the least tried is taken, mostDeep
-// how many deviations they have at most, and mostKept how many orders that showed something
-// new are varied.
+// candidates is the number of drawn orders from which the newest is taken.
+// mostDeep is the maximum number of deviations in them. mostKept is the maximum
+// number of orders kept to vary because they showed something new.
 const candidates, mostDeep, mostKept = 16, 3, 64
 
-// depths are how many deviations orders have, in turn.
+// depths are the numbers of deviations of successive orders.
 var depths = []int{2, 1, 2, 3}
 
 // drawer draws orders from the seed and the baselines.
@@ -48,10 +49,10 @@ func (s *sweep) drawer() *drawer {
 	return d
 }
 
-// DrawnPoint and DrawnState are the point and the situation of orders that were drawn.
+// DrawnPoint and DrawnState are the point and the state of drawn orders.
 const DrawnPoint, DrawnState = "in a drawn order", "drawn order"
 
-// next is the next order; ok is false if no more are found.
+// next returns the next order; ok is false if it finds no more.
 func (d *drawer) next() (best Schedule, ok bool) {
 	// Every third order is drawn by priorities alone: only of those is a bound known.
 	guided := d.Choice == Guided && d.n%3 != 0
@@ -96,7 +97,7 @@ func (d *drawer) next() (best Schedule, ok bool) {
 	return best, true
 }
 
-// one draws an order, or varies one that showed something new.
+// one draws an order, or varies an order that showed something new.
 func (d *drawer) one(depth int, how Choice, guided bool) (Schedule, bool) {
 	if len(d.from) == 0 {
 		return Schedule{}, false
@@ -109,8 +110,8 @@ func (d *drawer) one(depth int, how Choice, guided bool) (Schedule, bool) {
 	return d.Planner.draw(d.from[d.r.IntN(len(d.from))], d.r, depth, how)
 }
 
-// mixed are the schedules that run: those that were listed and those that are drawn in
-// turn, and what is left of either. Without a bound, as many are drawn as are listed.
+// mixed yields the schedules to run, a listed one and a drawn one in turn, then
+// the rest of either. Without Max and Budget it draws as many as are listed.
 func (s *sweep) mixed(list []Schedule) iter.Seq[Schedule] {
 	return func(yield func(Schedule) bool) {
 		d := s.drawer()
@@ -148,13 +149,13 @@ func (s *sweep) mixed(list []Schedule) iter.Seq[Schedule] {
 	}
 }
 
-// drawnID names the run of an order that was drawn.
+// drawnID returns the name of the run of a drawn order.
 func (s Schedule) drawnID() string {
 	return fmt.Sprintf("sweep/%s/%d/order-%d", s.Scenario, s.Turn+1, s.Number) + strings.TrimRight("-"+slug(s.Action), "-")
 }
 
-// draw draws a sequence in a turn of a script with so many deviations from the natural one; ok
-// is false if it finds none.
+// draw draws an order for a turn of a script with depth deviations from the
+// natural order; ok is false if it finds none.
 func (p *Planner) draw(s *Script, r *rand.Rand, depth int, how Choice) (Schedule, bool) {
 	const tries = 10
 	for range tries {
@@ -174,7 +175,7 @@ func (p *Planner) draw(s *Script, r *rand.Rand, depth int, how Choice) (Schedule
 	return Schedule{}, false
 }
 
-// tracks are the acts of each session's turns, in their order.
+// tracks returns the acts of each session's turns, in order.
 func (o *Sequence) tracks() [][]Item {
 	var names []string
 	var out [][]Item
@@ -193,8 +194,9 @@ func (o *Sequence) tracks() [][]Item {
 	return out
 }
 
-// chooseActs draws the order: that of the sessions by priorities that change at drawn
-// places, as probabilistic concurrency testing does, and where so many acts come besides.
+// chooseActs draws the order. It merges the sessions by priorities that change at
+// drawn places, as probabilistic concurrency testing does, and inserts depth
+// additional acts.
 func (o *Sequence) chooseActs(r *rand.Rand, depth int, how Choice) bool {
 	tracks := o.tracks()
 	o.Items = merge(tracks, r, depth, how)
@@ -215,9 +217,9 @@ func (o *Sequence) chooseActs(r *rand.Rand, depth int, how Choice) bool {
 	return true
 }
 
-// merge brings tracks into one order: always the track of the highest priority takes its
-// next step; at each of so many drawn places the one that runs falls to the end. Uniformly,
-// each step is drawn.
+// merge merges tracks into one order: the track of the highest priority takes its
+// next step. At each of changes drawn places the current track drops to the
+// lowest priority. With Uniformly, each step is drawn.
 func merge(tracks [][]Item, r *rand.Rand, changes int, how Choice) (out []Item) {
 	total := 0
 	for _, t := range tracks {
@@ -249,8 +251,7 @@ func merge(tracks [][]Item, r *rand.Rand, changes int, how Choice) (out []Item) 
 	return out
 }
 
-// timeActs draws how long after the act before each of those besides comes, and what
-// follows it.
+// timeActs draws the time before each additional act and before the act after it.
 func (o *Sequence) timeActs(r *rand.Rand) {
 	for i := range o.Items {
 		near := o.Items[i].Kind == Besides || i > 0 && o.Items[i-1].Kind == Besides
@@ -263,7 +264,7 @@ func (o *Sequence) timeActs(r *rand.Rand) {
 	}
 }
 
-// timeAll draws for each act when it comes.
+// timeAll draws the time before each act.
 func (o *Sequence) timeAll(r *rand.Rand) {
 	for i := range o.Items {
 		o.Items[i].Gap = gaps[r.IntN(len(gaps))]
@@ -271,8 +272,8 @@ func (o *Sequence) timeAll(r *rand.Rand) {
 	}
 }
 
-// settled is the sequence as a schedule, once it is one that can be played; ok is false if one of
-// its acts cannot be done where it stands.
+// settled makes the sequence playable and returns it as a schedule; ok is false
+// if one of its acts is impossible at its place.
 func (o *Sequence) settled() (sch Schedule, ok bool) {
 	o.settle()
 	if _, _, ok = o.Script.Planner.Write(o); ok {
@@ -281,8 +282,8 @@ func (o *Sequence) settled() (sch Schedule, ok bool) {
 	return sch, ok
 }
 
-// settle makes an order one that can be played: what is waited for is no act that comes
-// together with others, and a permission is awaited at once.
+// settle makes an order playable: an act that waits cannot come together with
+// others, and a permission request is awaited at once.
 func (o *Sequence) settle() {
 	for i := range o.Items {
 		it := &o.Items[i]
@@ -301,7 +302,7 @@ func (o *Sequence) settle() {
 	}
 }
 
-// planned is the order as a sweep sees it.
+// planned returns the order as a schedule.
 func (o *Sequence) planned() Schedule {
 	acts := o.Acts()
 	slices.Sort(acts)
@@ -320,8 +321,8 @@ func (o *Sequence) planned() Schedule {
 	return s
 }
 
-// leads reports whether the act of an item leads to a request of the agent, which is awaited at
-// once: its answer is an act of the sequence.
+// leads reports whether the act of an item leads to a request of the agent. Such
+// a request is awaited at once, because its answer is an act of the sequence.
 func (o *Sequence) leads(it Item) bool {
 	if it.Kind != Begins && it.Kind != GoesOn {
 		return false

@@ -16,22 +16,25 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// Words are what texts are made of. Most of them are not plain ASCII: letters of two, three and
-// four bytes, combining marks, joined emoji, text from right to left and its controls.
+// Words are the words for drawn texts. Most of them are not plain ASCII: letters
+// of two, three and four bytes, combining marks, joined emoji, right-to-left text
+// and control characters.
 var Words = []string{
 	"Grüße", "naïve", "日本語", "🙂", "שלום", "e\u0301tude", "👩\u200d👩\u200d👧", "Ωμέγα", "zażółć", "한국어", "\u202bab\u202c",
 	"plain", "words", "“quoted”", "a\tb", "<b>&amp;</b>", "`code`", "**bold**", "c:\\dir", "100%", "{x}", "a\u200bb", "…",
 	"one\u2028two", "next\u0085line",
 }
 
-// Episodes is a grammar whose sessions are rows of episodes from a table. A protocol gives the table,
-// in the txtar format. A section "turn NAME" is a whole turn. A section "state NAME" opens a turn and
-// holds it, and each section "act NAME" goes on from any state. Behind a line "model:" stand the
-// model's turns. A first line "% needs ABILITY" leaves the section out for agents without the ability;
-// "% alone" says that no later episode uses the thread. {t} is the thread, {i} the number of the
-// episode, {text} a drawn text for a script, and {say} one for the model.
+// Episodes is a grammar whose sessions are sequences of episodes from a
+// protocol's table, in the txtar format. A section "turn NAME" is a whole turn. A
+// section "state NAME" opens a turn and holds it; each section "act NAME" can
+// follow any state. The model's turns come after a line "model:". A first line "%
+// needs ABILITY" leaves the section out for agents without the ability; "% alone"
+// says that no later episode uses the thread. {t} is the thread, {i} the number
+// of the episode, {text} a drawn text for a script, and {say} one for the model.
 type Episodes struct {
-	// Head are the lines before the first episode, Opens is the line that opens thread {t}.
+	// Head are the lines before the first episode. Opens is the line that opens
+	// thread {t}.
 	Head, Opens string
 	// Has are the agent's abilities.
 	Has  map[string]bool
@@ -65,12 +68,12 @@ func (g *Episodes) Read(table []byte) *Episodes {
 	return g
 }
 
-// of are the sections of a kind.
+// of returns the sections of a kind.
 func (g *Episodes) of(kind string) []section {
 	return lists.Where(g.list, func(s section) bool { return s.kind == kind })
 }
 
-// Pairs are the pairs of states and acts, and the turns.
+// Pairs returns the pairs of states and acts, and the turns.
 func (g *Episodes) Pairs() (out [][2]string) {
 	for _, s := range g.of("state") {
 		for _, a := range g.of("act") {
@@ -80,7 +83,7 @@ func (g *Episodes) Pairs() (out [][2]string) {
 	return append(out, lists.Map(g.of("turn"), func(s section) [2]string { return [2]string{"turn", s.name} })...)
 }
 
-// AskMode is "": the table has no modes.
+// AskMode returns "", because the table has no modes.
 func (*Episodes) AskMode() string { return "" }
 
 // Draw draws up to six episodes on up to three threads.
@@ -118,7 +121,7 @@ func (g *Episodes) Draw(k Key) DrawnSession {
 
 func comparePairs(a, b [2]string) int { return slices.Compare(a[:], b[:]) }
 
-// drawnEpisodes is a session as it is written.
+// drawnEpisodes is a session that is being written.
 type drawnEpisodes struct {
 	*Episodes
 	Key
@@ -153,7 +156,7 @@ func pickOf[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
 var variables = lazy.Regexp(`\{(t|i|text|say)\}`)
 
-// write writes a section about a thread.
+// write writes a section for a thread.
 func (d *drawnEpisodes) write(s section, t string, r *rand.Rand) {
 	fill := func(text string) string {
 		return variables().ReplaceAllStringFunc(text, func(v string) string {
@@ -176,7 +179,7 @@ func (d *drawnEpisodes) write(s section, t string, r *rand.Rand) {
 	}
 }
 
-// text draws a text with a number that no other text of the session has.
+// text draws a text with a number that is unique in the session.
 func (d *drawnEpisodes) text(r *rand.Rand) string {
 	d.n++
 	out := fmt.Sprintf("Nr%d", d.n)

@@ -10,14 +10,16 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// mostMerges is how many merges of two sessions are drawn for a turn, and mostSteps how many
-// steps each session takes in one: a repro must stay short. mostPartners is how many other
-// scenarios a turn is merged with, and mostBeyond how many times with each.
+// mostMerges is how many merges of two sessions are drawn for a turn. mostSteps
+// is the maximum number of steps of each session in a merge, because a repro must
+// stay short. mostPartners is how many other scenarios a turn is merged with, and
+// mostBeyond how many times with each.
 const mostMerges, mostSteps, mostPartners, mostBeyond = 6, 3, 2, 3
 
-// merged draws points at which two sessions stream side by side, up to a place at which the
-// model holds the target: at most so many, each one once. The name of p ends theirs. The other session has at least one
-// step, and at most as many as given.
+// merged draws at most most points at which two sessions stream side by side, up
+// to a place at which the model holds the target. Each point is different; its
+// name ends with the name of p. The other session has at least one step and at
+// most others.
 func merged(p Point, all []fakellm.Place, most, others int, r *rand.Rand) (out []Point) {
 	tried := map[string]bool{}
 	for range 4 * most {
@@ -38,16 +40,15 @@ func merged(p Point, all []fakellm.Place, most, others int, r *rand.Rand) (out [
 	return out
 }
 
-// Merged adds points at which a session that the sweep has made up streams beside the
-// target's.
+// Merged adds points at which a made-up session streams next to the target's.
 func (l *Lister) Merged(kind PointKind, r *rand.Rand) {
 	l.List = append(l.List, merged(Point{State: "two sessions merged", Kind: kind},
 		l.Seen.Model.Places(), mostMerges, mostSteps, r)...)
 }
 
-// Beyond lists the points at which a turn of another scenario has come so far beside the
-// target. beside reports whether the two can run in one process. The seed decides which
-// scenario, and in which order both take their steps.
+// Beyond returns points at which a turn of another scenario runs next to the
+// target's and has reached a certain place. beside reports whether the two can
+// run in one process. r decides the other scenario, and the order of the steps.
 func (o Observed) Beyond(kind PointKind, all []*Script, beside func(target *Script, other Observed) bool,
 	r *rand.Rand) (out []Point) {
 	var can []Observed
@@ -68,7 +69,7 @@ func (o Observed) Beyond(kind PointKind, all []*Script, beside func(target *Scri
 	return out
 }
 
-// Effective are the lines that ask whether a turn had its effects.
+// Effective returns the lines that check whether a turn had its effects.
 func (o Observed) Effective() (out []*script.Line) {
 	for _, e := range o.Seen.Made {
 		switch {
@@ -81,11 +82,11 @@ func (o Observed) Effective() (out []*script.Line) {
 	return out
 }
 
-// elsewhere is the last gate of the other session.
+// elsewhere is the name of the other session's last gate.
 const elsewhere = "elsewhere"
 
-// Elsewhere is what the model says in the other session, with a gate before each of its steps
-// and one before its end.
+// Elsewhere returns the model's turn in the other session, with a gate before
+// each of its steps and one before its end.
 func (p Point) Elsewhere() fakellm.TurnNode {
 	if p.With != nil {
 		turn := p.With.Seen.Model
@@ -99,7 +100,7 @@ func (p Point) Elsewhere() fakellm.TurnNode {
 	return fakellm.NewTurn(fakellm.NewReply(append(steps, Gate(elsewhere), fakellm.Text("Elsewhere."))...))
 }
 
-// FirstElsewhere is the gate at which the other session stops first.
+// FirstElsewhere returns the gate at which the other session stops first.
 func (p Point) FirstElsewhere() string {
 	if p.steps(false) > 0 {
 		return "b1"
@@ -107,18 +108,18 @@ func (p Point) FirstElsewhere() string {
 	return elsewhere
 }
 
-// steps is how many steps the target takes in a merge, or the other session.
+// steps returns how many steps the target or the other session takes in a merge.
 func (p Point) steps(target bool) int {
 	return lists.Count(p.Merge, func(mine bool) bool { return mine == target })
 }
 
-// Stepped is what the model says to the target: it stops at gates before the one that holds
-// it.
+// Stepped returns the model's turn for the target: it stops at further gates
+// before the gate that holds it.
 func (p Point) Stepped(t fakellm.TurnNode) fakellm.TurnNode {
 	return stopped(t, *p.Hold, Hold, "a", p.steps(true))
 }
 
-// stopped is the turn with a gate at a place, and so many others before it.
+// stopped returns the turn with a gate at a place, and n further gates before it.
 func stopped(t fakellm.TurnNode, at fakellm.Place, name, before string, n int) fakellm.TurnNode {
 	all := t.Places()
 	end := slices.Index(all, at)
@@ -130,9 +131,9 @@ func stopped(t fakellm.TurnNode, at fakellm.Place, name, before string, n int) f
 	return t
 }
 
-// Walk takes the steps of both sessions in the order of the merge, if the point has one. Each
-// release is followed by the gate at which its session stops next: what has come before an act
-// is not awaited after it.
+// Walk writes the steps of both sessions in the order of the merge, if the point
+// has one. After each release it awaits the gate at which that session stops
+// next, so that everything before an act has arrived by then.
 func (b *Builder) Walk() {
 	if b.Point.Merge == nil {
 		return

@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
-// outcome sums a sweep up.
+// outcome returns the outcome of the sweep.
 func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule, began time.Time) Outcome {
 	e := s.engine
 	run := e.NewRun()
@@ -52,8 +52,8 @@ func addFound(run *results.Run, findings []Finding) {
 	}
 }
 
-// chart is the map of the sweep: what ran, by points and actions in the order of a turn, not of
-// likelihood.
+// chart returns the map of the sweep: what ran, by points and actions in the
+// order of a turn, not of likelihood.
 func (s *sweep) chart(all []Schedule) *results.Sweep {
 	m := &results.Sweep{Explored: s.explored, Pruned: s.pruned, Inconclusive: s.unsure, Cells: s.cells,
 		Unexplored: len(all) - (s.explored - s.orders) - s.given, PairsOf: pairsOf(all), Drawn: s.cover.sum()}
@@ -85,9 +85,9 @@ func (s *sweep) chart(all []Schedule) *results.Sweep {
 	return m
 }
 
-// Rebase makes a list of known failures of a sweep: those of its engine, and one
-// more for each failure that is in none. The sweep is then judged as if it had
-// had this list.
+// Rebase returns a list of known failures that covers a sweep: those of its
+// engine, and one more for each failure that is in none. It then judges the sweep
+// again by this list.
 func (o *Outcome) Rebase(e *scenarios.Engine) []agents.KnownFailure {
 	list := slices.Clone(e.Known)
 	for _, f := range o.Findings {
@@ -110,7 +110,7 @@ func (o *Outcome) Rebase(e *scenarios.Engine) []agents.KnownFailure {
 	return list
 }
 
-// judge marks known failures and sums the sweep up without them.
+// judge marks known failures and counts the sweep's results without them.
 func (o *Outcome) judge(e *scenarios.Engine) {
 	run := &o.Run
 	swept := map[string]string{} // scenarios, by the ids of the results that show findings in them
@@ -140,8 +140,8 @@ func (o *Outcome) judge(e *scenarios.Engine) {
 	run.Exit = exit(*run, o.Findings)
 }
 
-// exit is the exit status: 2 if the harness could not judge, 1 for a finding
-// of class fail that nobody expects, else 0.
+// exit returns the exit status: 2 if the harness could not judge, 1 for an
+// unexpected finding of class fail, else 0.
 func exit(run results.Run, findings []Finding) int {
 	switch {
 	case run.Counts.Error > 0, run.NoModel != "", run.Sweep.Explored == 0 && len(findings) == 0 && run.Sweep.Tried == nil:
@@ -153,7 +153,8 @@ func exit(run results.Run, findings []Finding) int {
 	return 0
 }
 
-// ordered are schedules in the order of their turns and of the points in them.
+// ordered returns schedules in the order of their turns and of the points in
+// them.
 func ordered(all []Schedule) []Schedule {
 	out := slices.Clone(all)
 	slices.SortStableFunc(out, func(a, b Schedule) int {
@@ -182,8 +183,8 @@ func digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// pairs are how many pairs of a situation and an action there are, and how many of them
-// were tried.
+// pairs returns the number of pairs of a situation and an action, and the pairs
+// that were tried.
 func (s *sweep) pairs(all []Schedule) (total int, tried []string) {
 	ran := lists.Set(lists.Map(s.cells, func(c results.SweepCell) [3]string {
 		return [3]string{c.Scenario, c.Point, c.Action}
@@ -198,7 +199,7 @@ func (s *sweep) pairs(all []Schedule) (total int, tried []string) {
 	return total, slices.Sorted(maps.Keys(pairs))
 }
 
-// pairsOf are how many pairs of a situation and an action each scenario has.
+// pairsOf returns how many pairs of a situation and an action each scenario has.
 func pairsOf(all []Schedule) map[string]int {
 	of := map[string]int{}
 	seen := map[[3]string]bool{}
@@ -211,7 +212,7 @@ func pairsOf(all []Schedule) map[string]int {
 	return of
 }
 
-// nothing says why there was nothing to sweep.
+// nothing returns why there was nothing to sweep.
 func (s *sweep) nothing() string {
 	switch {
 	case len(s.Points) > 0 || len(s.Actions) > 0:

@@ -9,44 +9,49 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Planner is what can be done in the turns of scenarios of one protocol. A protocol fills in
-// how turns are found, how they are read out of a run and led up to, and what their points
-// are; its table of acts fills in the rest. A nil function means that the protocol has no
-// such thing.
+// Planner describes what an editor can do in the turns of one protocol's
+// scenarios. The protocol sets how to find turns, read them from a run and lead
+// up to them, and what their points are; its table of acts sets the rest. A nil
+// function means that the protocol lacks that feature.
 type Planner struct {
-	// Protocol is the name that scenarios begin with; "" for the protocol that none names.
+	// Protocol is the protocol name that scenarios begin with; "" for the
+	// protocol of scenarios that name none.
 	Protocol string
-	// Prompt is the command that begins a turn, Noun what a turn is called.
+	// Prompt is the command that begins a turn, Noun the protocol's word for a
+	// turn.
 	Prompt, Noun string
-	// Renamed are requirements that have another id in this version of the protocol, or none.
+	// Renamed maps requirements to their ids in this version of the protocol, ""
+	// if it lacks them.
 	Renamed map[string]string
-	// Turns finds the turns of a script that can be swept, and says why others cannot be.
+	// Turns finds the turns of a script that can be swept. It returns why others
+	// cannot.
 	Turns func(s *Script) (notes []string)
 	// Natural returns the replacement scenario: the script without its mid-turn acts.
 	Natural func(s *Script) Archive
-	// Look reads one turn out of a run; ok is false if the run did not get there.
+	// Look reads one turn from a run; ok is false if the run did not reach it.
 	Look func(s *Script, turn Turn, t *transcript.Transcript, effects []Effect) (seen *Seen, ok bool)
-	// Points lists the points of a turn, the likeliest first, alone and beside turns of
-	// others. It says how many more are the same for the agent.
+	// Points lists the points of a turn, the likeliest to find a bug first, alone
+	// and next to turns of other scripts. It also returns how many further points
+	// are the same for the agent.
 	Points func(o Observed, others []*Script, r *rand.Rand) (list []Point, same int)
-	// Shared returns what a schedule must have in common with those it can share a process
-	// with; "" if it can with none.
+	// Shared returns a key: schedules with equal keys can share a process. ""
+	// means that it can share with none.
 	Shared func(s Situation, a Archive) string
-	// Chain returns the scenario of several schedules in one process, one after the other,
-	// and the lines without which it would be another.
+	// Chain returns the scenario of several schedules in one process, one after
+	// the other, and the lines that must stay.
 	Chain func(parts []Schedule) (a Archive, keep map[string]bool)
-	// Doubts returns the questions that a run raises and its script does not ask; nil if none
-	// can be raised.
+	// Doubts returns a function that returns the questions a run raises and its
+	// script does not ask; nil if there can be none.
 	Doubts func(s Situation) func(t *transcript.Transcript, effects []Effect) map[string]bool
 	// Doubtful reports whether the run of a chain raised such a question.
 	Doubtful func(parts []Schedule, t *transcript.Transcript) bool
-	// Choose draws which turns of a script take part in a sequence of acts; ok is false if none
-	// can. Write returns the scenario of a sequence, and the lines that make it what it is; ok
-	// is false if one of its acts cannot be done where it stands.
+	// Choose draws which turns of a script take part in a sequence of acts; ok is
+	// false if none can. Write returns the scenario of a sequence, and the lines
+	// that must stay; ok is false if one of its acts is impossible at its place.
 	Choose func(o *Sequence, s *Script, r *rand.Rand) (ok bool)
 	Write  func(o *Sequence) (a Archive, keep map[string]bool, ok bool)
-	// State reports whether a frame, by the word that its canonical text begins with, tells of
-	// state, so that its place among the others means nothing.
+	// State reports whether a frame is an update of state, whose place among
+	// other frames means nothing. word is the first word of its canonical text.
 	State func(word string) bool
 
 	acts   []*Act
@@ -55,20 +60,20 @@ type Planner struct {
 	asides asides
 }
 
-// asides are what can be done besides in a sequence.
+// asides are the additional acts of a sequence.
 type asides struct {
 	list []*Act
 	fits func(o *Sequence, a *Act) bool
 }
 
-// Besides completes a Planner with a table of acts that turns do not need. begin is what their
-// conditions are asked of.
+// Besides completes a Planner with a table of additional acts. begin returns the
+// Builder that their conditions are evaluated on.
 func (t *Acts[B]) Besides(p *Planner, begin func(o *Sequence) B) {
 	p.asides = asides{t.List, func(o *Sequence, a *Act) bool { return t.hold(begin(o), a.at) }}
 }
 
-// Plan completes a Planner with a table of acts. begin adds to a Builder what the protocol
-// needs, and lead writes what comes before the act.
+// Plan completes a Planner with a table of acts. begin adds the protocol's data
+// to a Builder, and lead writes the lines before the act.
 func (t *Acts[B]) Plan(p Planner, begin func(*Builder) B, lead func(B)) *Planner {
 	p.acts = t.List
 	p.fits = func(s Situation) bool { return t.Fits(begin(&Builder{Situation: s})) }
@@ -81,13 +86,14 @@ func (t *Acts[B]) Plan(p Planner, begin func(*Builder) B, lead func(B)) *Planner
 	return &p
 }
 
-// Actions are the names of all acts.
+// Actions returns the names of all acts.
 func (p *Planner) Actions() (names []string) {
 	return lists.Map(p.acts, func(a *Act) string { return a.Name })
 }
 
-// Base reads a scenario that is to be swept, and says what of it cannot be. If its script
-// acts in some of its turns, the scenario without that is swept instead.
+// Base reads a scenario to sweep. notes say which parts of it cannot be swept. If
+// its script acts in the middle of some turns, the replacement scenario without
+// these acts is swept instead.
 func (p *Planner) Base(commands map[string]*scenarios.Command, id string, text []byte) (s *Script, notes []string) {
 	s, notes = p.read(commands, id, text)
 	if p.Natural == nil || len(notes) == 0 && len(s.Turns) > 0 {
@@ -101,12 +107,11 @@ func (p *Planner) Base(commands map[string]*scenarios.Command, id string, text [
 	return s, notes
 }
 
-// Instead is the scenario that is run and swept instead of the one that was read; nil if
-// that one is.
+// Instead returns the replacement scenario; nil if the original is swept.
 func (s *Script) Instead() []byte { return s.instead }
 
-// Observe reads what happens in the turns out of the transcript of a run and the files that it
-// changed. It says which turns the run did not get to.
+// Observe reads the turns from the transcript of a run and the files that it
+// changed. It returns which turns the run did not reach.
 func (s *Script) Observe(t *transcript.Transcript, effects []Effect) (notes []string) {
 	for _, turn := range s.Turns {
 		seen, ok := s.Look(s, turn, t, effects)
@@ -119,7 +124,7 @@ func (s *Script) Observe(t *transcript.Transcript, effects []Effect) (notes []st
 	return notes
 }
 
-// Wanted says which schedules are asked for.
+// Wanted says which schedules to list.
 type Wanted struct {
 	Action func(name string) bool
 	Point  func(name, state string) bool
@@ -127,8 +132,8 @@ type Wanted struct {
 	Drawn func(turn int) *rand.Rand
 }
 
-// Schedules lists what can be done in the turns, alone and beside those of others, and says
-// how many more are the same as one of them.
+// Schedules lists the schedules of the turns, alone and next to those of other
+// scripts. It also returns how many further ones are the same as one of them.
 func (s *Script) Schedules(others []*Script, w Wanted) (list []Schedule, same int) {
 	for _, o := range s.Reached {
 		points, alike := s.Points(o, others, w.Drawn(o.Seen.Turn.Nth))
@@ -148,7 +153,7 @@ func (s *Script) Schedules(others []*Script, w Wanted) (list []Schedule, same in
 	return list, same
 }
 
-// planned is the situation as a schedule.
+// planned returns the situation as a schedule.
 func (s Situation) planned() Schedule {
 	p, planner := s.Point, s.Script.Planner
 	out := Schedule{

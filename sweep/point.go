@@ -9,34 +9,36 @@ import (
 
 // Point is a place in a turn at which an editor can act.
 type Point struct {
-	// Name tells it from the others of its turn: "frame 3 agent_message".
+	// Name distinguishes the point from others of its turn: "frame 3
+	// agent_message".
 	Name string
-	// State is the kind of situation: findings at points of one state with one action are
-	// the same finding.
+	// State is the kind of situation: findings at points with the same state and
+	// action are the same finding.
 	State string
-	// Kind is what a protocol calls such points, in the order of a turn.
+	// Kind is the protocol's kind of point; kinds are in the order of a turn.
 	Kind PointKind
-	// Rank puts the likeliest first.
+	// Rank orders points; those likeliest to find a bug come first.
 	Rank int
-	// Hold is where the model is held; nil is nowhere.
+	// Hold is the place where the model is held; nil is nowhere.
 	Hold *fakellm.Place
-	// Until are the kinds of frames to wait for, in their order. Gated says that the gate is
-	// waited for, too: then the model is surely held.
+	// Until are the kinds of frames to wait for, in order. Gated says that the
+	// script also waits for the gate, so that the model is surely held.
 	Until []string
 	Gated bool
-	// Races says that what is done may come too late, Apart that it is another thing in
-	// another scenario.
+	// Races says that the act may come too late. Apart says that the point
+	// differs from the same point in another scenario.
 	Races, Apart bool
-	// Nth is which request of its kind is open, Files what waits for its answer and for
-	// nothing else. Several says that other requests of its kind are open, too.
+	// Nth is the number of the open request among those of its kind. Files are
+	// the effects that wait only for its answer. Several says that other requests
+	// of its kind are open too.
 	Nth     int
 	Files   []Effect
 	Several bool
-	// Tool is the call that runs; Alone says that it is the only one of its turn.
+	// Tool is the call that runs; Alone says that it is the turn's only call.
 	Tool  *fakellm.Place
 	Alone bool
-	// Merge are the steps of two sessions: true is one of the target. With is the turn of
-	// another scenario in the other session; nil is one that the sweep has made up.
+	// Merge are the steps of two sessions: true is a step of the target. With is
+	// the turn of another scenario in the other session; nil is a made-up turn.
 	Merge []bool
 	With  *Observed
 }
@@ -47,7 +49,8 @@ type PointKind uint8
 // Lister lists the points of a turn.
 type Lister struct {
 	Seen *Seen
-	// List are the points, Same how many more there were that are the same for the agent.
+	// List are the points, Same the number of further ones that are the same for
+	// the agent.
 	List    []Point
 	Same    int
 	covered map[fakellm.Place]bool // by the points of frames
@@ -57,7 +60,7 @@ type Lister struct {
 // Add adds a point.
 func (l *Lister) Add(p Point) { l.List = append(l.List, p) }
 
-// Frame adds the point behind the frame of an index, the n-th of its kind.
+// Frame adds the point after the frame at index, the n-th of its kind.
 func (l *Lister) Frame(kind PointKind, word string, index, n int) *Point {
 	f := &l.Seen.Frames[index]
 	p := Point{Name: fmt.Sprintf("%s %d %s", word, index+1, f.Kind), State: "after " + f.Kind, Kind: kind, Hold: f.Hold,
@@ -82,7 +85,7 @@ func (l *Lister) Frame(kind PointKind, word string, index, n int) *Point {
 	return &l.List[len(l.List)-1]
 }
 
-// Gates adds the points at which the model is held and nothing was shown.
+// Gates adds the points at which the model is held without a frame before.
 func (l *Lister) Gates(kind PointKind) {
 	all := l.Seen.Model.Places()
 	for i, at := range all {
@@ -100,7 +103,8 @@ func (l *Lister) Gates(kind PointKind) {
 	}
 }
 
-// Sorted are the points, the likeliest first, and how many more there were.
+// Sorted returns the points, the likeliest to find a bug first, and the number of
+// further ones.
 func (l *Lister) Sorted() ([]Point, int) {
 	slices.SortStableFunc(l.List, func(a, b Point) int { return a.Rank - b.Rank })
 	return l.List, l.Same

@@ -16,9 +16,9 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// reduce repeats each finding, makes its schedule as short as it gets, and
-// writes it down. The first finding of each rule comes before the others. What there is
-// no time for stays as it was found, without a repro.
+// reduce repeats each finding, makes its schedule as short as possible, and
+// writes it to a file. It begins with the first finding of each rule. Findings
+// for which there is no time left stay unchanged, without a repro.
 func (s *sweep) reduce(ctx context.Context) []Finding {
 	list := clusters(s.seen)
 	slices.SortStableFunc(list, func(a, b *Finding) int {
@@ -56,7 +56,8 @@ func (s *sweep) reduce(ctx context.Context) []Finding {
 	return out
 }
 
-// parted are the numbers of the first finding of each rule that is to be looked into, and those of the others.
+// parted returns the numbers of the open findings: the first of each rule, then
+// the others.
 func parted(list []*Finding) (parts [2][]int) {
 	first := map[string]bool{}
 	for i, f := range list {
@@ -67,7 +68,7 @@ func parted(list []*Finding) (parts [2][]int) {
 	return parts
 }
 
-// settle confirms and shrinks one finding. What it returns has the script.
+// settle confirms and shrinks one finding. The returned reducer has the script.
 func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 	if !f.open() {
 		return nil
@@ -131,19 +132,19 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 	return x
 }
 
-// open reports whether a finding is to be looked into: else the scenario itself is the repro, or nobody
-// needs one.
+// open reports whether a finding is to be confirmed and shrunk. A finding of the
+// scenario itself is its own repro, and a known one needs none.
 func (f *Finding) open() bool { return f.Action != "" && f.Known == "" }
 
-// slow reports whether a finding is nothing but a deadline that passed, for
-// which an agent does not fail.
+// slow reports whether a finding is only a passed deadline, for which an agent
+// does not fail.
 func (f *Finding) slow() bool {
 	return f.Class != results.Fail && (f.late || f.Rule == "EXIT-EOF")
 }
 
-// finish writes the repro of a finding. While others are looked into, a race
-// has another outcome than when acp-test run runs it alone: that is tried here,
-// where nothing else runs any more.
+// finish writes the repro of a finding. A race has other outcomes while other
+// runs go on than when acp-test run runs it alone, so finish tries it alone, when
+// nothing else runs any more.
 func (x *reducer) finish(f *Finding, name string) {
 	if f.Hits > 0 && f.races() {
 		for range x.times() {
@@ -171,14 +172,15 @@ func (x *reducer) finish(f *Finding, name string) {
 	f.File = file
 }
 
-// races reports whether the finding is one that another order of what happens
-// at once may hide.
+// races reports whether another order of simultaneous events may hide the
+// finding.
 func (f *Finding) races() bool {
 	return f.Hits < f.Runs || f.schedule.Races
 }
 
-// brisk is how long a line may take while a script is made shorter: longer than
-// anything in the scenario's own run, and no longer than the agent is given.
+// brisk returns the maximum time for a line while a script is shortened: longer
+// than any line in the scenario's own run, and not longer than the agent's step
+// timeout.
 func (s *sweep) brisk(id string) time.Duration {
 	took := 100 * time.Millisecond
 	for _, r := range s.baselines {
@@ -191,16 +193,16 @@ func (s *sweep) brisk(id string) time.Duration {
 
 func (s *sweep) times() int { return cmp.Or(max(s.Confirm, 0), 20) }
 
-// quick is how often a schedule is run before it is made shorter, and mostTried how many
-// of those that showed a finding are tried until one shows it again.
+// quick is how many times a schedule runs before it is shortened. mostTried is
+// how many schedules that showed a finding are tried until one shows it again.
 const quick, mostTried = 5, 4
 
-// scriptLines counts the lines of a script that do something.
+// scriptLines counts the effective lines of a script.
 func scriptLines(a Archive) int {
 	return lists.Count(rowsOf(a.Lines), func(r row) bool { return r.line.Kind == script.Command })
 }
 
-// command is the command line that runs a file as the sweep does.
+// command returns the command line that runs a file as the sweep does.
 func (s *sweep) command(file string) string {
 	if s.Command == nil {
 		return "acp-test run " + file
@@ -208,7 +210,7 @@ func (s *sweep) command(file string) string {
 	return s.Command(file)
 }
 
-// writeRepro writes a finding as a scenario of its own.
+// writeRepro writes a finding as a scenario file.
 func writeRepro(dir, name string, a Archive, f *Finding) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("making the folder for repros: %w", err)
@@ -239,10 +241,10 @@ func writeRepro(dir, name string, a Archive, f *Finding) (string, error) {
 	return file, nil
 }
 
-// reproFile is the file for the repro of a name.
+// reproFile returns the file for the repro of a name.
 func reproFile(dir, name string) string { return filepath.Join(dir, name+".txtar") }
 
-// often says how often a finding was seen again.
+// often returns how many times a finding was seen again, as text.
 func (f *Finding) often() string {
 	if f.AloneRuns > 0 {
 		return fmt.Sprintf("%d of %d runs among others and %d of %d alone", f.Hits, f.Runs, f.Alone, f.AloneRuns)
@@ -250,7 +252,7 @@ func (f *Finding) often() string {
 	return fmt.Sprintf("%d of %d runs", f.Hits, f.Runs)
 }
 
-// sentence is a message on one line, cut where it gets long.
+// sentence returns a message on one line, cut if it is long.
 func sentence(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	const most = 200

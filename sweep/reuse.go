@@ -8,25 +8,26 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// A chain is several schedules in one process of the agent, one after the
-// other, each in sessions of its own: a scenario like any other, only longer.
-// What a chain shows is looked for in each of its schedules alone, so that a
-// finding is one of the whole chain only if it is none of a part.
+// A chain is several schedules in one process of the agent, one after the other,
+// each in its own sessions. It is a longer scenario. If a chain fails, each of
+// its schedules runs alone. A finding belongs to the whole chain only if none of
+// them shows it.
 
-// longestChain is how many schedules a chain has at most.
+// longestChain is the maximum number of schedules in a chain.
 const longestChain = 8
 
-// mostOpen is how many schedules wait at most for others to share a process with.
+// mostOpen is the maximum number of schedules that wait for others to share a
+// process with.
 const mostOpen = 256
 
-// unit is what one process of the agent is given: a schedule, or several.
+// unit is the work for one process of the agent: one schedule or several.
 type unit struct {
 	number    int
 	schedules []Schedule
 }
 
-// units puts the schedules that can share a process into chains, and every other into a
-// unit of its own.
+// units puts schedules that can share a process into chains, and each of the
+// others into its own unit.
 func (s *sweep) units(list iter.Seq[Schedule]) iter.Seq[unit] {
 	return func(yield func(unit) bool) {
 		n, waiting := 0, 0
@@ -77,7 +78,7 @@ func (s *sweep) units(list iter.Seq[Schedule]) iter.Seq[unit] {
 	}
 }
 
-// chained returns the schedule that consists of others.
+// chained returns one schedule that combines others.
 func (s *sweep) chained(parts []Schedule) Schedule {
 	return Schedule{Scenario: parts[0].Scenario, parts: parts,
 		Point: "in one process", State: "in one process", Action: "one after another",
@@ -90,8 +91,8 @@ func (s *sweep) chained(parts []Schedule) Schedule {
 		}}
 }
 
-// together runs a chain, and reports whether it showed nothing at all: then
-// that is so for each of its schedules.
+// together runs a chain. clean reports that it showed no finding, which then
+// holds for each of its schedules.
 func (s *sweep) together(ctx context.Context, sch Schedule, id string) (res results.Result, clean bool) {
 	res, began := s.runText(ctx, s.engine, sch.text(), id)
 	if !began || s.whole.Err() != nil {
@@ -105,7 +106,7 @@ func (s *sweep) together(ctx context.Context, sch Schedule, id string) (res resu
 	return res, !unreached && len(s.unknown(sch, res)) == 0 && !s.doubtful(sch, res)
 }
 
-// unknown are the signs of a result that its baseline does not show.
+// unknown returns the signs of a result that its baseline does not show.
 func (s *sweep) unknown(sch Schedule, res results.Result) []sign {
 	s.mu.Lock()
 	known := s.baseline[sch.Scenario]
@@ -120,7 +121,8 @@ func (s *sweep) doubtful(sch Schedule, res results.Result) bool {
 	return err != nil || s.Planner.Doubtful(sch.parts, t)
 }
 
-// reportShared files findings that a chain showed and none of its schedules did alone.
+// reportShared reports findings that a chain showed and none of its schedules
+// showed alone.
 func (s *sweep) reportShared(sch Schedule, res results.Result, alone []results.Result) {
 	for _, g := range s.unknown(sch, res) {
 		if !slices.ContainsFunc(alone, func(r results.Result) bool {

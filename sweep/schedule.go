@@ -15,53 +15,57 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Schedule is one thing an editor does at one point of a turn.
+// Schedule is one act of an editor at one point of a turn.
 type Schedule struct {
-	// Scenario is the id of what is swept. Turn is which prompt of its script,
-	// from 0; Turns how many can be swept.
+	// Scenario is the id of the swept scenario. Turn is the index of the prompt
+	// in its script, from 0; Turns is the number of turns that can be swept.
 	Scenario    string
 	Turn, Turns int
 	// Point names the point, and State the kind of situation: findings at points
-	// of one state with one action are the same finding.
+	// with the same state and action are the same finding.
 	Point, State, Action string
-	// Rank puts the likeliest to hurt first; Place is where in a turn the point is.
+	// Rank orders schedules, those likeliest to find a bug first. Place is the
+	// place of the point in the turn.
 	Rank, Place int
-	// Kinds is how many kinds of entries the turn has when nothing is done in it.
+	// Kinds is how many kinds of entries the turn has in the baseline.
 	Kinds int
-	// Apart says that its state and action are another thing in another scenario.
+	// Apart says that the same state and action in another scenario count as
+	// different.
 	Apart bool
-	// Races says that another order of what happens at once may hide what it
-	// shows.
+	// Races says that another order of simultaneous events may hide the finding.
 	Races bool
-	// Act is the kind of act: what breaks one check after acts of one kind is one
-	// finding. "" is the action.
+	// Act is the kind of act: failures of one check after acts of one kind are
+	// one finding. "" means the action.
 	Act string
-	// Shared returns what it must have in common with those it can share a process
-	// with; "" if it can with none, as if Shared is nil.
+	// Shared returns a key: schedules with equal keys can share a process. "" or
+	// a nil Shared means that it can share with none.
 	Shared func() string
-	// Write returns its scenario, and the lines without which it would be
-	// another. Probes are questions that came up when it first ran: the script
-	// asks them too, so that it fails for the same reason.
+	// Write returns its scenario, and the lines that must stay. probes are
+	// questions that came up when it first ran. The script asks them too, so that
+	// it fails for the same reason.
 	Write func(probes map[string]bool) (a Archive, keep map[string]bool)
-	// Doubts returns the questions that a run raises, nil if none can be raised.
+	// Doubts returns the questions that a run raises; nil if there can be none.
 	Doubts func(t *transcript.Transcript, effects []Effect) map[string]bool
-	// At is the act that is written; the zero value for a drawn order.
+	// At is the situation that Write writes; the zero value for a drawn order.
 	At Situation
 
-	// Drawn tells an order of acts that was drawn from others; "" is one that was listed.
-	// Number is how many were drawn with it.
+	// Drawn is the key of a drawn order of acts; "" is a listed schedule. Number
+	// is how many were drawn up to this one.
 	Drawn  string
 	Number int
-	// Guided says that it was chosen for what it tries that was not tried.
+	// Guided says that the order was chosen because it tries untried pairs.
 	Guided bool
-	// Tracks is how many sequences of acts an order is made of, Steps how many acts.
+	// Tracks is the number of sequences of acts in an order, Steps the number of
+	// acts.
 	Tracks, Steps int
-	// Tried are the pairs of a state and an act that it tries, Orders those of two acts.
+	// Tried are the pairs of a state and an act in it, Orders the pairs of two
+	// acts.
 	Tried  []string
 	Orders [][2]string
 	// Covers are the pairs that a drawn session covers.
 	Covers [][2]string
-	// Simpler returns the orders with one deviation less, Vary one that is near.
+	// Simpler returns the orders with one deviation less, Vary a slightly
+	// different order.
 	Simpler func() []Schedule
 	Vary    func(r *rand.Rand) (s Schedule, ok bool)
 
@@ -70,7 +74,7 @@ type Schedule struct {
 	parts  []Schedule // of a chain, which has no turn of its own
 }
 
-// id names the run of a schedule: a path below the out folder.
+// id returns the name of a schedule's run: a path below the out folder.
 func (s Schedule) id() string {
 	switch {
 	case s.State == SessionState && s.Number > 0:
@@ -83,13 +87,13 @@ func (s Schedule) id() string {
 	return fmt.Sprintf("sweep/%s/%d/%s/%s", s.Scenario, s.Turn+1, slug(s.Point), slug(s.Action))
 }
 
-// text is the scenario of a schedule.
+// text returns the scenario of a schedule.
 func (s Schedule) text() Archive {
 	a, _ := s.written()
 	return a
 }
 
-// written is the scenario of a schedule, and the lines that are particular to it.
+// written returns the scenario of a schedule, and the lines that must stay.
 func (s Schedule) written() (Archive, map[string]bool) {
 	return s.Write(s.probes)
 }
@@ -106,13 +110,13 @@ func slug(s string) string {
 	}, s)
 }
 
-// Part is one of several jobs that share a sweep. Which schedules it has depends on nothing
-// but the schedule, so that no two have the same.
+// Part is one of several jobs that share a sweep. The schedule alone decides
+// which part it belongs to, so that it belongs to only one.
 type Part struct {
 	Index, Of int // from 1
 }
 
-// has reports whether a schedule is of the part.
+// has reports whether a schedule belongs to the part.
 func (p *Part) has(s Schedule) bool {
 	if p == nil || p.Of < 2 {
 		return true
@@ -122,7 +126,7 @@ func (p *Part) has(s Schedule) bool {
 	return int(h.Sum32()%uint32(p.Of)) == p.Index-1
 }
 
-// most is how many of a number of schedules the part has at most.
+// most returns the part's share of a maximum number of schedules.
 func (p *Part) most(all int) int {
 	if p == nil || p.Of < 2 || all == 0 {
 		return all
@@ -134,20 +138,20 @@ func (p *Part) most(all int) int {
 	return max(share, 1)
 }
 
-// key tells a schedule from others of a sweep.
+// key distinguishes a schedule from others of a sweep.
 func (s Schedule) key() string { return cmp.Or(s.Drawn, s.id()) }
 
-// act is what can be done in one kind of situation: the schedules of one action, and
-// of one scenario where it is another thing in another.
+// act holds the schedules of one action in one kind of situation; only those of
+// one scenario if they are Apart.
 type act struct {
 	left []Schedule
 	used int
-	// done counts how often its kind of situation was reached, its action was tried and
-	// each of its checks was made, by it and by others.
+	// done points to the counts of its state, its action and each of its checks,
+	// which it shares with other acts.
 	done []*int
 }
 
-// least is how often that was done which was done least.
+// least returns the smallest of the counts.
 func (a *act) least() int {
 	n := *a.done[0]
 	for _, d := range a.done[1:] {
@@ -156,10 +160,11 @@ func (a *act) least() int {
 	return n
 }
 
-// arranged puts schedules into the order in which they run: each kind of situation is
-// reached, each action is tried and each check is made before any is again, in one scenario
-// as in another where that makes a difference. Among equals the likeliest to fail come
-// first, then those whose turn has the most kinds of entries, then the seed decides.
+// arranged returns schedules in the order in which they run: each kind of
+// situation, each action and each check comes once before any comes again; for
+// Apart schedules, once for each scenario. Among equals, those likeliest to fail
+// come first, then those whose turn has the most kinds of entries, then the seed
+// decides.
 func arranged(all []Schedule, seed int64) []Schedule {
 	all = slices.Clone(all)
 	r := rand.New(rand.NewPCG(uint64(seed), 0x5eed))
@@ -206,7 +211,7 @@ func arranged(all []Schedule, seed int64) []Schedule {
 	return out
 }
 
-// checks are the lines that begin the checks of a schedule.
+// checks returns the lines that begin the checks of a schedule.
 func (s Schedule) checks() (lines []string) {
 	if s.Write == nil {
 		return nil
@@ -219,8 +224,8 @@ func (s Schedule) checks() (lines []string) {
 	return lines
 }
 
-// distinct are the schedules of this part that are not the same as one before. They are
-// written only when they are asked for.
+// distinct yields the schedules of this part that differ from all before. It
+// writes each only on demand.
 func (s *sweep) distinct(list []Schedule) iter.Seq[Schedule] {
 	return func(yield func(Schedule) bool) {
 		seed := maphash.MakeSeed()

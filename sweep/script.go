@@ -13,14 +13,14 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Script is a scenario that is swept. It is a Base.
+// Script is a scenario to sweep. It is a Base.
 type Script struct {
 	ID string
 	Archive
 	// Spoken is the model's script.
 	Spoken *fakellm.Document
-	// Turns are those into which an editor can be made to act, Reached those of them that
-	// the baseline got to, as they were there.
+	// Turns are those in which an editor can be made to act. Reached are those
+	// that the baseline reached, as they were there.
 	Turns   []Turn
 	Reached []Observed
 
@@ -34,7 +34,8 @@ type Script struct {
 type Turn struct {
 	Line int // of its prompt, in Lines
 	Nth  int // which of the model's turns it is, from 0
-	// Session is the name of its session, Opened says that a line before opens that.
+	// Session is the name of the turn's session; Opened says that an earlier line
+	// opens it.
 	Session string
 	Opened  bool
 	Text    script.Word
@@ -47,7 +48,7 @@ type Observed struct {
 	Seen   *Seen
 }
 
-// read takes a scenario apart and finds the turns that can be swept.
+// read parses a scenario and finds the turns that can be swept.
 func (p *Planner) read(commands map[string]*scenarios.Command, id string, text []byte) (s *Script, notes []string) {
 	s = &Script{ID: id, Planner: p, commands: commands, Archive: Split(text)}
 	s.Lines = slices.DeleteFunc(s.Lines, func(l *script.Line) bool { return l.Is("protocol") }) // Head says it
@@ -56,8 +57,8 @@ func (p *Planner) read(commands map[string]*scenarios.Command, id string, text [
 	return s, p.Turns(s)
 }
 
-// waiting are the lines of a scenario in which what it needs to come is waited for: a
-// baseline shows that it comes, but in a schedule it has to have come.
+// waiting returns the lines with each "needs await" changed to "await": a baseline
+// shows whether the event comes, but in a schedule it must have come.
 func waiting(lines []*script.Line) []*script.Line {
 	lines = slices.Clone(lines)
 	for i, l := range lines {
@@ -70,7 +71,7 @@ func waiting(lines []*script.Line) []*script.Line {
 	return lines
 }
 
-// Head are the first lines of a scenario that is made of the Script.
+// Head returns the first lines of a scenario that is generated from the Script.
 func (s *Script) Head(title string) (lines []*script.Line) {
 	if s.Protocol != "" {
 		lines = append(lines, script.New("protocol %s", s.Protocol))
@@ -89,7 +90,7 @@ func (s *Script) Command(l *script.Line) *scenarios.Command {
 	return s.commands[l.Name.Raw()]
 }
 
-// Looks reports whether a line leaves the run as it is.
+// Looks reports whether a line only looks and does not change the run.
 func (s *Script) Looks(l *script.Line) bool {
 	c := s.Command(l)
 	return l.Kind != script.Command || l.Negated || c != nil && c.Looks()
@@ -102,7 +103,7 @@ func (s *Script) Says(text script.Word) bool {
 	})
 }
 
-// Silent reports whether the model says nothing in a turn that can be held up.
+// Silent reports whether the model's n-th turn has no place where it can be held.
 func (s *Script) Silent(nth int) bool {
 	turns := s.Spoken.Turns
 	return nth >= len(turns) || turns[nth].Mapping || len(Plain(turns[nth]).Places()) == 0
@@ -115,20 +116,20 @@ func (s *Script) Changes(file string) bool {
 	})
 }
 
-// Unswept is the note that something of the script is not swept.
+// Unswept returns the note that a part of the script is not swept.
 func (s *Script) Unswept(l *script.Line, what, why string) string {
 	return fmt.Sprintf("%s: the %s line %d is not swept: %s", s.ID, what, l.Number, why)
 }
 
-// Archive is a scenario in its parts: sweeping rewrites scenarios, so that what it
-// finds is a file that anybody can read, run and change.
+// Archive is a scenario split into its parts. Sweeping rewrites scenarios, so
+// that its findings are files that anyone can read, run and change.
 type Archive struct {
 	Lines []*script.Line
 	Model string // llm.yaml, "" if there is none
 	Files []script.ArchiveFile
 }
 
-// Split takes a scenario apart.
+// Split splits a scenario into its parts.
 func Split(text []byte) Archive {
 	f, _ := script.Parse("", text)
 	out := Archive{Lines: f.Lines}
@@ -160,8 +161,8 @@ func (a Archive) Holds(name string) bool {
 	return slices.ContainsFunc(a.Files, func(f script.ArchiveFile) bool { return f.Name == name })
 }
 
-// ReadModel takes llm.yaml apart, without its blank lines and the comments that
-// stand above a first item. A script that is wrong is kept as it is.
+// ReadModel parses llm.yaml, without its blank lines and the comments above a
+// first item. It keeps an invalid script unchanged.
 func ReadModel(src string) *fakellm.Document {
 	d, err := fakellm.ParseDocument("llm.yaml", []byte(src))
 	if err != nil {
@@ -186,20 +187,20 @@ func withoutBlank(text string) string {
 	return strings.Join(kept, "\n")
 }
 
-// Hold is the gate that holds the model at the point of a schedule.
+// Hold is the name of the gate that holds the model at the point of a schedule.
 const Hold = "hold"
 
-// Says is a turn of the model with one reply, a text.
+// Says returns a turn of the model with one reply, a text.
 func Says(text string) fakellm.TurnNode { return fakellm.NewTurn(fakellm.NewReply(fakellm.Text(text))) }
 
-// Gate is a step at which the model waits.
+// Gate returns a step at which the model waits.
 func Gate(name string) fakellm.StepNode { return fakellm.NewStep("gate", name) }
 
-// Plain is a turn without gates and pauses of its own.
+// Plain returns a turn without gates, pauses and delays.
 func Plain(t fakellm.TurnNode) fakellm.TurnNode { return t.Without("gate", "pause", "delay") }
 
-// after is the first place of a turn behind so many bytes of what its steps of a kind say;
-// nil if there is none.
+// after returns the first place of a turn after so many bytes of the texts of its
+// steps of a kind; nil if there is none.
 func after(t fakellm.TurnNode, kind string, bytes int) *fakellm.Place {
 	all, total := t.Places(), 0
 	for r, rep := range t.Replies {

@@ -10,17 +10,18 @@ import (
 // Seen is one turn of a baseline run.
 type Seen struct {
 	Turn
-	// Model is what the model says in the turn, as far as the agent asked for it, Requests
-	// how many times it did.
+	// Model is the model's turn, up to the last reply that the agent asked for.
+	// Requests is how many times the agent asked.
 	Model    fakellm.TurnNode
 	Requests int
-	// Frames are what the agent sent, Text is what it said, End how the turn ended.
+	// Frames are those that the agent sent, Text is what it said, End how the
+	// turn ended.
 	Frames []Frame
 	Text   string
 	End    string
 	// Able are the capabilities of the agent.
 	Able map[string]bool
-	// Made are files that one call of the turn is about, and no other call.
+	// Made are files that only one call of the turn is about.
 	Made []Effect
 	// Of is the protocol's own data about the turn.
 	Of any
@@ -28,16 +29,17 @@ type Seen struct {
 	said map[string]int // bytes, by the kind of step
 }
 
-// Frame is something that the agent sent.
+// Frame is a message that the agent sent.
 type Frame struct {
 	Kind string // as patterns name it
-	// Hold is the earliest place of the model at which it must have come; nil if that is not
-	// known. Held says that nothing but the gate can come after it.
+	// Hold is the earliest place of the model at which the frame must have come;
+	// nil if unknown. Held says that only the gate can come after it.
 	Hold *fakellm.Place
 	Held bool
-	// Asks says that it waits for an answer.
+	// Asks says that the frame waits for an answer.
 	Asks bool
-	// Reply is which reply of the model it came after the request for.
+	// Reply is the index of the model's reply that was requested last before the
+	// frame.
 	Reply int
 }
 
@@ -47,7 +49,7 @@ type Effect struct {
 	File string
 }
 
-// effects reads which files a run changed out of the difference of its workspace.
+// effects reads which files a run changed from the diff of its workspace.
 func effects(diff string) (out []Effect) {
 	for line := range strings.Lines(diff) {
 		for _, p := range []string{"new file ", "changed ", "deleted "} {
@@ -59,8 +61,9 @@ func effects(diff string) (out []Effect) {
 	return out
 }
 
-// Follow notes a frame of the turn. Of a frame that says something, kind is that of the
-// model's steps that say such; else it came before the model began its next reply.
+// Follow adds a frame of the turn. kind is the kind of the model's steps that the
+// frame passes on, with their text. For other frames kind is "", and the frame
+// came before the model began reply next.
 func (s *Seen) Follow(frame, kind, text string, next int) {
 	f := Frame{Kind: frame, Reply: max(s.Requests-1, 0)}
 	switch {
@@ -77,8 +80,8 @@ func (s *Seen) Follow(frame, kind, text string, next int) {
 	s.Frames = append(s.Frames, f)
 }
 
-// Over ends the turn. Places in replies of the model that the agent did not ask for are
-// forgotten: it may have a limit of its own.
+// Over ends the turn. It drops places in replies of the model that the agent did
+// not ask for: the agent may have a limit of its own.
 func (s *Seen) Over() {
 	s.Model.Replies = s.Model.Replies[:min(max(s.Requests, 1), len(s.Model.Replies))]
 	for i, f := range s.Frames {
@@ -88,7 +91,7 @@ func (s *Seen) Over() {
 	}
 }
 
-// kinds is how many kinds of frames the agent sent.
+// kinds returns how many kinds of frames the agent sent.
 func (s *Seen) kinds() int {
 	return len(lists.Set(lists.Map(s.Frames, func(f Frame) string { return f.Kind })))
 }

@@ -11,17 +11,18 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// Sequence is one order of acts in the turns of two sessions: what leads each turn from its
-// prompt to its end, and what is done besides. Left alone, each turn takes its steps and
-// each step is awaited; what differs from that is a deviation.
+// Sequence is one order of acts in the turns of two sessions: acts that lead each
+// turn from its prompt to its end, and additional acts. In the natural order,
+// each turn takes its steps and each step is awaited. Any difference from that is
+// a deviation.
 type Sequence struct {
 	Observed
 	Turns []PlayedTurn
 	Items []Item
-	// Depth is how many deviations it has.
+	// Depth is the number of deviations.
 	Depth int
-	// Late names what is done to the first turn that ends in another one: that has its cancel.
-	// "" is nothing.
+	// Late names the act on the first turn that ends during another turn; the
+	// sequence then has its cancel. "" is none.
 	Late string
 }
 
@@ -39,15 +40,17 @@ type PlayedTurn struct {
 	Whole   bool   // it is the target's turn, not only words
 	Choice  string // how its requests are answered
 	Next    bool   // its session had a turn before
-	// Deviates names the deviation that the answers are; "" is none.
+	// Deviates names the deviation in how requests are answered; "" is none.
 	Deviates string
-	// Pace is how long the model takes for each piece.
+	// Pace is the model's delay before each piece.
 	Pace time.Duration
-	// Fails is where the model fails once, behind the last stop; nil is nowhere.
+	// Fails is the place, after the last stop, where the model fails once; nil is
+	// nowhere.
 	Fails *fakellm.Place
 }
 
-// Stop is where a turn waits until it is let go: a gate of the model, or a request of the agent.
+// Stop is where a turn waits until an act continues it: a gate of the model, or a
+// request of the agent.
 type Stop struct {
 	Gate *fakellm.Place
 	Nth  int // of the request, from 1
@@ -60,7 +63,7 @@ type Item struct {
 	Stop int // which stop it lets go
 	Act  *Act
 	Gap  Gap
-	// Loose says that what it brings about is not awaited.
+	// Loose says that the effect of the act is not awaited.
 	Loose bool
 }
 
@@ -75,18 +78,18 @@ const (
 	Besides                 // something that the turn does not need
 )
 
-// Gap is how long it takes from the act before: nothing, a time, or no time at all,
-// since the agent stands still meanwhile.
+// Gap is the time since the act before: none, a duration, or Together, where the
+// agent is paused so that both acts reach it at once.
 type Gap time.Duration
 
-// Together is no time at all.
+// Together means that the agent is paused between the two acts.
 const Together Gap = -1
 
-// gaps are the rungs of the ladder.
+// gaps are the times to choose from.
 var gaps = []Gap{0, Gap(time.Millisecond), Gap(5 * time.Millisecond), Gap(20 * time.Millisecond),
 	Gap(100 * time.Millisecond), Together}
 
-// Paces are how long a slow model takes for each piece.
+// Paces are the delays of a slow model before each piece.
 var Paces = []time.Duration{time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond}
 
 func (g Gap) String() string {
@@ -96,7 +99,7 @@ func (g Gap) String() string {
 	return time.Duration(g).String()
 }
 
-// name is an item's name in maps of tried pairs.
+// name returns an item's name in maps of tried pairs.
 func (o *Sequence) name(it Item) string {
 	who := "another session's"
 	if it.Kind != Besides {
@@ -122,8 +125,8 @@ func (o *Sequence) name(it Item) string {
 	return it.Act.Name
 }
 
-// key tells orders apart by their acts: where the end of a turn is awaited among the acts
-// of others makes no difference to the agent.
+// key distinguishes orders by their acts. It ignores where the end of a turn is
+// awaited among the acts of other turns, which makes no difference to the agent.
 func (o *Sequence) key() string {
 	var b strings.Builder
 	fmt.Fprint(&b, o.Script.ID, o.Seen.Nth, o.Late != "")
@@ -143,7 +146,7 @@ func (o *Sequence) key() string {
 	return b.String()
 }
 
-// Acts returns the names of the additional acts, in their order.
+// Acts returns the names of the additional acts, in order.
 func (o *Sequence) Acts() (out []string) {
 	if o.Late != "" {
 		out = append(out, o.Late)
@@ -164,8 +167,7 @@ func (o *Sequence) Acts() (out []string) {
 	return out
 }
 
-// Others reports whether a turn of the other session is part of the sequence, Nexts whether a
-// second turn of the target's is.
+// Others reports whether a turn of the other session is part of the sequence.
 func (o *Sequence) Others() bool { return o.last(Other) >= 0 }
 
 // Nexts reports whether a second turn of the target's session is part of the sequence.
@@ -182,15 +184,16 @@ func (o *Sequence) last(session string) (at int) {
 	return at
 }
 
-// Builder begins the scenario of the sequence, whose title says what is done besides, or what
-// is given.
+// Builder begins the scenario of the sequence. Its title names the additional
+// acts, or nothing if there are none.
 func (o *Sequence) Builder(nothing string) *Builder {
 	title := cmp.Or(strings.Join(o.Acts(), ", "), nothing)
 	return NewBuilder(Situation{Script: o.Script}, fmt.Sprintf("%s: around %s.", title, o.Seen.Turn.Text))
 }
 
-// Stops are the stops in so many replies of the target's turn: the gates that are given, and
-// each request of a kind between the reply that it comes of and the next.
+// Stops returns the stops in the first replies of the target's turn: the given
+// gates, and each frame of the kind asks that came after the reply's request and
+// before the next.
 func (s *Seen) Stops(gates []fakellm.Place, replies int, asks string) (out []Stop) {
 	nth, at := 0, 0
 	for r := range replies {
@@ -210,8 +213,8 @@ func (s *Seen) Stops(gates []fakellm.Place, replies int, asks string) (out []Sto
 // Asks reports whether the stop is a request of the agent.
 func (s Stop) Asks() bool { return s.Gate == nil }
 
-// possible are the acts that the sequence can have besides; one after which most goes wrong,
-// the first, is drawn more often than another.
+// possible returns the additional acts that the sequence can have. The first act,
+// which finds the most bugs, is repeated so that it is drawn more often.
 func (o *Sequence) possible() []*Act {
 	const often = 4
 	can := slices.DeleteFunc(slices.Clone(o.Script.asides.list), func(a *Act) bool { return !o.Script.asides.fits(o, a) })

@@ -25,44 +25,46 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Grammar draws whole sessions that one agent can have.
+// Grammar draws whole sessions that are possible with one agent.
 type Grammar interface {
-	// Draw returns the session of a key. The same key is the same session.
+	// Draw returns the session of a key. Equal keys give equal sessions.
 	Draw(k Key) DrawnSession
-	// Pairs lists what sessions of the agent can cover: pairs of a state of a turn and an act,
-	// of a shape and its place, of a way into a session and a setting.
+	// Pairs lists the pairs that sessions of the agent can cover: a state of a
+	// turn and an act, a shape and its place, a way into a session and a setting.
 	Pairs() [][2]string
-	// AskMode is a mode in which the agent asks for permission, if it does not in the mode in
-	// which sessions begin; else "".
+	// AskMode returns a mode in which the agent asks for permission, "" if it
+	// does so in the mode in which sessions begin.
 	AskMode() string
 }
 
-// Generator learns an agent from plain turns, and makes the grammar of its sessions.
+// Generator learns an agent from plain turns, and returns the grammar of its
+// sessions.
 type Generator struct {
-	// Questions are the plain turns, as scenarios, by their names.
+	// Questions returns the plain turns, as scenarios, by their names.
 	Questions func(p *agents.Profile) map[string]Archive
-	// More are the plain turns that follow from what was learned.
+	// More returns further plain turns, which depend on what was learned.
 	More func(g Grammar) map[string]Archive
-	// Learn reads their transcripts. It says in a paragraph what it learned.
+	// Learn reads their transcripts. learned is a paragraph that says what it
+	// learned.
 	Learn func(seen map[string]*transcript.Transcript) (g Grammar, learned string)
 }
 
-// DrawnSession is a session that a grammar drew: a scenario that only rules judge.
+// DrawnSession is a session drawn by a grammar: a scenario that only rules judge.
 type DrawnSession struct {
 	Key
 	Archive
-	// Covers are the pairs that it covers.
+	// Covers are the pairs that the session covers.
 	Covers [][2]string
 	// Smaller returns the sessions with one part less.
 	Smaller func() []DrawnSession
 }
 
-// SessionState is the situation of findings in drawn sessions.
+// SessionState is the state of findings in drawn sessions.
 const SessionState = results.DrawnSession
 
-// Explore runs sessions that a grammar draws instead of schedules of scenarios. Max is how many
-// it runs, 0 as many as the budget allows; again, if not nil, is the only session that it runs,
-// Max times.
+// Explore runs sessions drawn by a grammar instead of schedules of scenarios. It
+// runs Max sessions; if Max is 0, as many as the budget allows. If again is not
+// nil, it runs only that session, Max times.
 func (w *Sweeper) Explore(ctx context.Context, g Grammar, again *Key) (Outcome, error) {
 	if w.Engine.Out == "" {
 		return Outcome{}, errors.New("exploring needs a folder for transcripts")
@@ -103,11 +105,12 @@ func (w *Sweeper) Explore(ctx context.Context, g Grammar, again *Key) (Outcome, 
 	return out, nil
 }
 
-// drafts is of how many drafts of a session the one that covers the least covered runs.
+// drafts is the number of drafts of a session, of which the one with the newest
+// pairs runs.
 const drafts = 12
 
-// drawnSessions draws one session after another, each for what the sessions before it did not
-// cover.
+// drawnSessions draws one session after another, each for pairs that the sessions
+// before it did not cover.
 func (s *sweep) drawnSessions(g Grammar, again *Key) iter.Seq[Schedule] {
 	return func(yield func(Schedule) bool) {
 		for n := 1; s.Max == 0 || n <= s.Max; n++ {
@@ -132,7 +135,7 @@ func (s *sweep) drawnSessions(g Grammar, again *Key) iter.Seq[Schedule] {
 	}
 }
 
-// draft draws the session of a number.
+// draft draws the n-th session.
 func (s *sweep) draft(g Grammar, n int) (best DrawnSession) {
 	worth := -1.0
 	for v := range drafts {
@@ -148,7 +151,7 @@ func pairNames(pairs [][2]string) (names []string) {
 	return lists.Map(pairs, func(p [2]string) string { return p[0] + ": " + p[1] })
 }
 
-// ofSession is a drawn session as a schedule.
+// ofSession returns a drawn session as a schedule.
 func (s *sweep) ofSession(d DrawnSession) Schedule {
 	return Schedule{
 		Scenario: SessionState, Drawn: d.Key.String(), Point: SessionState, State: SessionState, Action: "session",
@@ -184,7 +187,8 @@ func (s *sweep) sessions(ctx context.Context, list iter.Seq[Schedule]) {
 	})
 }
 
-// rash reports whether a run whose waits were cut short shows what no other has shown.
+// rash reports whether a run whose waits were cut short shows a finding that no
+// other run has shown.
 func (s *sweep) rash(res results.Result) bool {
 	cut := slices.ContainsFunc(res.Vain, func(v results.Vain) bool { return v.Cut })
 	shown := rulesOf(found(res))
@@ -196,8 +200,8 @@ func (s *sweep) rash(res results.Result) bool {
 	return cut && slices.ContainsFunc(shown, func(rule string) bool { return !s.patient[rule] })
 }
 
-// recordSession files the sightings of a session, and the pairs that its run covered. A
-// session that shows nothing leaves no evidence.
+// recordSession adds the sightings of a session, and the pairs that its run
+// covered. It removes the files of a session without findings.
 func (s *sweep) recordSession(sch Schedule, res results.Result) {
 	cell := s.cell(sch, res)
 	s.mu.Lock()
@@ -210,14 +214,15 @@ func (s *sweep) recordSession(sch Schedule, res results.Result) {
 	}
 }
 
-// ranSession is a session that ran, and what came of it.
+// ranSession is a session that ran, and its result.
 type ranSession struct {
 	Schedule
 	cell   results.SweepCell
 	reason string // why it was skipped or is inconclusive
 }
 
-// undecided says why sessions were skipped or are inconclusive, the most frequent reasons first.
+// undecided returns why sessions were skipped or are inconclusive, the most
+// frequent reasons first.
 func (s *sweep) undecided() []string {
 	const most = 5
 	count := map[string]int{}
@@ -239,10 +244,10 @@ func (s *sweep) undecided() []string {
 // ofSession are the conditions of a line by which it is about one session, and one call.
 var ofSession = lazy.Regexp(` (session=|about~)\S+`)
 
-// named are the names of a drawn session, with their numbers.
+// named matches the numbered names in a drawn session.
 var named = lazy.Regexp(`((?:\b|-)(?:go|nota|s|g|P|ASK|REQ)|#)\d+x?`)
 
-// sessionMap is the map of what sessions covered.
+// sessionMap returns the map of the pairs that sessions covered.
 func (s *sweep) sessionMap(g Grammar) *results.Sweep {
 	m := &results.Sweep{Explored: s.explored, Inconclusive: s.unsure, PairsOf: map[string]int{}}
 	tried := map[[2]string]bool{}
@@ -278,7 +283,7 @@ func (s *sweep) sessionMap(g Grammar) *results.Sweep {
 	return m
 }
 
-// value is how little of some pairs was tried: what was never tried counts 1, what was tried
+// value returns how new some pairs are: an untried pair counts 1, a pair tried
 // once a half, and so on.
 func (c *coverage) value(pairs []string) (sum float64) {
 	c.mu.Lock()
@@ -291,7 +296,8 @@ func (c *coverage) value(pairs []string) (sum float64) {
 	return sum
 }
 
-// Key is the session that shows the finding, as a string that draws it again; "" if it is none.
+// Key returns the key of the session that shows the finding, as text; "" if it is
+// not a drawn session.
 func (f Finding) Key() string {
 	if f.schedule.State == SessionState {
 		return f.schedule.Drawn
@@ -299,22 +305,23 @@ func (f Finding) Key() string {
 	return ""
 }
 
-// Key is a session that is drawn, as a short string: the seed, its number, which of several
-// drafts of that number it is, and the parts that are left out of it.
+// Key identifies a drawn session: the seed, its number, the number of its draft,
+// and the parts left out of it.
 type Key struct {
 	Seed       int64
 	N, Variant int
-	// Without are parts of the session by the names that its grammar gives them.
+	// Without are the parts left out, by the names that the grammar gives them.
 	Without []string
 }
 
-// String is the key as ParseKey reads it: 1.143.2, or 1.143.2-0-3a without two parts.
+// String returns the key in the form for ParseKey: 1.143.2, or 1.143.2-0-3a
+// without two parts.
 func (k Key) String() string {
 	return strings.Join(append([]string{fmt.Sprintf("%d.%d.%d", k.Seed, k.N, k.Variant)}, k.Without...), "-")
 }
 
-// Random returns the random numbers of a part of the session. They do not depend on what else is
-// drawn.
+// Random returns the random numbers for a part of the session. They do not depend
+// on the other parts.
 func (k Key) Random(part int) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d.%d.%d/%d", k.Seed, k.N, k.Variant, part)
@@ -339,7 +346,8 @@ func ParseKey(text string) (k Key, err error) {
 	return k, nil
 }
 
-// playAgain plays a session a second time, and notes if the agent did something else.
+// playAgain plays a session a second time, and notes it if the agent behaved
+// differently.
 func (s *sweep) playAgain(ctx context.Context, sch Schedule, first results.Result) {
 	id := sch.id() + "-again"
 	res, began := s.runText(ctx, s.engine, sch.text(), id)
@@ -358,8 +366,9 @@ func (s *sweep) playAgain(ctx context.Context, sch Schedule, first results.Resul
 	_ = confined.RemoveAll(filepath.Join(s.engine.Out, filepath.FromSlash(id)))
 }
 
-// difference says what an agent did in one of two plays of a session alone: a request, an answer
-// or the end of a turn; "" if there is nothing. Text and the order of messages are not compared.
+// difference returns what the agent sent in only one of two plays of a session: a
+// request, an answer or the end of a turn; "" if there is nothing. It ignores
+// text and the order of messages.
 func (s *sweep) difference(a, b string, first, second results.Result) string {
 	if first.Verdict == results.Error || second.Verdict == results.Error {
 		return ""
@@ -375,7 +384,8 @@ func (s *sweep) difference(a, b string, first, second results.Result) string {
 	return strings.Join(only, "; ")
 }
 
-// acts are the requests, the answers and the ends of turns that an agent sent in a run.
+// acts returns the requests, the answers and the ends of turns that an agent sent
+// in a run.
 func (s *sweep) acts(id string) (out []string) {
 	t, _, err := logged(s.engine.Out, id)
 	if err != nil {
@@ -399,7 +409,8 @@ func (s *sweep) acts(id string) (out []string) {
 	return out
 }
 
-// byChance says which sessions differed when they were played twice.
+// byChance returns notes about sessions that differed when they were played
+// twice.
 func (s *sweep) byChance() (notes []string) {
 	if !s.Twice {
 		return nil

@@ -9,14 +9,14 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// row is a line of a script as it is printed: that of a command, or the } that
-// closes its block.
+// row is a printed line of a script: the line of a command, or the } that closes
+// its block.
 type row struct {
 	line   *script.Line
 	closes bool
 }
 
-// text is the row as it is compared with others.
+// text returns the row in the form in which rows are compared.
 func (r row) text() string {
 	if r.closes {
 		return "}"
@@ -27,7 +27,7 @@ func (r row) text() string {
 func (r row) opens() bool            { return !r.closes && len(r.line.Blocks) > 0 }
 func (r row) is(command string) bool { return !r.closes && r.line.Is(command) }
 
-// rowsOf are the lines of a script, with those of blocks, in a row.
+// rowsOf returns the lines of a script, including those in blocks, as rows.
 func rowsOf(lines []*script.Line) (rows []row) {
 	for _, l := range lines {
 		rows = append(rows, row{line: l})
@@ -41,7 +41,8 @@ func rowsOf(lines []*script.Line) (rows []row) {
 	return rows
 }
 
-// linesOf is the script of rows. What stands in no block any more stands outside.
+// linesOf returns the script of rows. Rows without a block around them any more
+// become top-level lines.
 func linesOf(rows []row) (lines []*script.Line) {
 	var block *script.Line
 	for _, r := range rows {
@@ -61,8 +62,8 @@ func linesOf(rows []row) (lines []*script.Line) {
 	return lines
 }
 
-// hasty counts the acts behind a prompt that nothing was awaited after: whether the agent has
-// begun by then is chance, and with it what the act stops.
+// hasty counts the acts after a prompt with no await before them. Whether the
+// agent has begun by then, and so what the act stops, is random.
 func hasty(a Archive) (n int) {
 	fresh := false
 	for _, r := range rowsOf(a.Lines) {
@@ -78,12 +79,12 @@ func hasty(a Archive) (n int) {
 	return n
 }
 
-// stops are the acts that end what a prompt began.
+// stops are the acts that end a prompt's work.
 var stops = [][]string{
 	{"cancel"}, {"cancel-request"}, {"abandon"}, {"kill"}, {"session", "close"}, {"session", "delete"},
 }
 
-// tail cuts the end of the script off, the most first.
+// tail returns changes that cut off the end of the script, the longest first.
 func (x *reducer) tail(Archive) []change {
 	var out []change
 	for _, keep := range []int{50, 70, 85} {
@@ -95,7 +96,7 @@ func (x *reducer) tail(Archive) []change {
 	return out
 }
 
-// nextCheck is the index of the first check from a row on.
+// nextCheck returns the index of the first check from a row on.
 func nextCheck(rows []row, at int) int {
 	for at < len(rows) && !rows[at].is("check") {
 		at++
@@ -103,7 +104,8 @@ func nextCheck(rows []row, at int) int {
 	return at
 }
 
-// blocks takes checks away with what belongs to them, the last first.
+// blocks returns changes that remove a check and the rows up to the next, the
+// last first.
 func (x *reducer) blocks(a Archive) []change {
 	var out []change
 	for _, r := range slices.Backward(rowsOf(a.Lines)) {
@@ -122,7 +124,7 @@ func (x *reducer) blocks(a Archive) []change {
 	return out
 }
 
-// sameAs is where the rows begin that end at an index and are all the same.
+// sameAs returns the start of the run of equal rows that ends at an index.
 func sameAs(rows []row, to int) int {
 	from := to - 1
 	for from > 0 && rows[from-1].text() == rows[to-1].text() {
@@ -131,7 +133,7 @@ func sameAs(rows []row, to int) int {
 	return from
 }
 
-// series takes all but one of lines that stand several times in a row, and
+// series returns changes that remove all but one of equal lines in a row, and
 // half of them if one is too few.
 func (x *reducer) series(a Archive) []change {
 	var out []change
@@ -156,7 +158,8 @@ func (x *reducer) series(a Archive) []change {
 	return out
 }
 
-// lines takes single lines away, the last first. A group goes as a whole.
+// lines returns changes that remove single lines, the last first. They remove a
+// group as a whole.
 func (x *reducer) lines(a Archive) []change {
 	var out []change
 	for back := 1; back < len(rowsOf(a.Lines)); back++ {
@@ -181,8 +184,8 @@ func (x *reducer) lines(a Archive) []change {
 	return out
 }
 
-// without is the Archive without some rows, as far as they may go, and without
-// the model's replies to their prompts.
+// without returns the Archive without some rows, except those that must stay, and
+// without the model's replies to removed prompts.
 func (x *reducer) without(a Archive, from, to int) (Archive, bool) {
 	rows := rowsOf(a.Lines)
 	out := slices.Clone(rows[:from])
@@ -213,7 +216,7 @@ func (x *reducer) without(a Archive, from, to int) (Archive, bool) {
 	return short, true
 }
 
-// cut says which rows stay of those that are taken away, in their order.
+// cut decides which of the rows to remove have to stay. It sees them in order.
 type cut struct {
 	*reducer
 	paces  bool           // rows come behind those that are taken away
@@ -237,13 +240,13 @@ func (c *cut) stays(r row) bool {
 	return false
 }
 
-// paces reports whether what follows a line depends on what it waited for or let
-// go on. Without it the script itself comes too early, for any agent.
+// paces reports whether later lines depend on the wait or the release in this
+// line. Without it the script would act too early, for any agent.
 func paces(r row) bool {
 	return slices.ContainsFunc([]string{"await", "release", "answer", "write"}, r.is)
 }
 
-// turns makes the model say less.
+// turns returns changes that make the model say less.
 func (x *reducer) turns(a Archive) []change {
 	var out []change
 	change := func(f func(m *fakellm.Document) bool) {
@@ -300,7 +303,7 @@ func (x *reducer) turns(a Archive) []change {
 	return out
 }
 
-// files takes files of the workspace away.
+// files returns changes that remove files of the workspace.
 func (x *reducer) files(a Archive) []change {
 	var out []change
 	for _, f := range a.Files {

@@ -14,9 +14,9 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// writeShortest writes, for each pair that sessions covered, the shortest one found as a scenario
-// file, once it has passed on its own. Sessions whose steps are all in shipped scenarios are
-// left out.
+// writeShortest writes, for each pair that sessions covered, the shortest such
+// session as a scenario file, if it passes when run alone. It leaves out sessions
+// whose steps are all in shipped scenarios.
 func (s *sweep) writeShortest(ctx context.Context) error {
 	if err := os.MkdirAll(s.Write, 0o755); err != nil {
 		return fmt.Errorf("making the folder for sessions: %w", err)
@@ -73,7 +73,7 @@ func (s *sweep) writeShortest(ctx context.Context) error {
 	return nil
 }
 
-// shortest makes a session shorter for as long as it covers a pair.
+// shortest removes parts of a session as long as it covers a pair.
 func shortest(sch Schedule, pair string) Schedule {
 	for _, smaller := range sch.Simpler() {
 		if slices.Contains(smaller.Tried, pair) && size(smaller) < size(sch) {
@@ -85,7 +85,7 @@ func shortest(sch Schedule, pair string) Schedule {
 
 func size(sch Schedule) int { a := sch.text(); return len(a.Text()) }
 
-// steps are the commands of a script, each with what was awaited before it.
+// steps returns the commands of a script, each with the awaits before it.
 func steps(lines []*script.Line) (out []string) {
 	before := ""
 	for _, l := range lines {

@@ -11,46 +11,49 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// reducer makes one script shorter while it keeps showing one rule.
+// reducer shortens one script as long as it shows one rule.
 type reducer struct {
 	*sweep
 	ctx  context.Context
 	rule string
-	// late says that the finding is a deadline that passed. A script that
-	// shows the rule the other way shows something else.
+	// late says that the finding is a passed deadline. A script that shows the
+	// rule without one shows another finding, and vice versa.
 	late bool
-	// heard says that the script waits for what shows the rule. A shorter one waits for
-	// that too: what is only seen by the way depends on how long a run listens.
+	// heard says that the script waits for the entries that show the rule. A
+	// shorter script must do so too: whether other entries come depends on how
+	// long a run listens.
 	heard bool
 	keep  map[string]bool
 	id    string
 	tries int
 	sure  bool // it shows in every run
-	// only are the rules that may show beside it; nil means any. With learns, hit adds those of
-	// its run: so the runs of the whole script teach what may show.
+	// only are the rules that may also show; nil means any. If learns is set, hit
+	// adds the rules of its run, so that the runs of the whole script teach what
+	// may show.
 	only   []string
 	learns bool
 	mu     sync.Mutex
-	// told, if set, is told of what is left, and how many scripts were tried for it.
+	// told, if set, is called with the shortened script and the number of scripts
+	// tried.
 	told func(left Archive, tried int)
 	// script is the current smallest script.
 	script Archive
-	// step bounds a line while changes are tried: most of them make a script
-	// that waits for what cannot come. What is kept is confirmed without it.
-	// Where brief is set, that bounds all waits instead.
+	// step limits the time for a line while changes are tried: most changes make
+	// a script that waits in vain. A kept change is confirmed without the limit.
+	// If brief is set, its limits apply to all waits instead.
 	step  time.Duration
 	brief *scenarios.Engine
 }
 
-// longest is how long one finding is made shorter.
+// longest returns how long one finding may be shortened.
 func (x *reducer) longest() time.Duration {
 	return cmp.Or(max(x.Shrink, 0), max(20*time.Second, x.Budget/4))
 }
 
-// change is one way to make a script shorter, and whether it applies.
+// change returns a shorter script, and whether the change applies.
 type change func(Archive) (Archive, bool)
 
-// shows runs a script until it shows the rule, at most as often as is tried.
+// shows runs a script until it shows the rule, at most tries times.
 func (x *reducer) shows(ctx context.Context, a Archive) bool {
 	if _, err := x.engine.Protocol.Parse(x.id, x.id, a.Text()); err != nil {
 		return false
@@ -71,8 +74,8 @@ func (x *reducer) shows(ctx context.Context, a Archive) bool {
 	return false
 }
 
-// once runs a script and reports whether it shows the rule, and whether there
-// was still time to run it. A step of 0 is the engine's.
+// once runs a script. It reports whether the script shows the rule, and whether
+// there was time to run it. A step of 0 is the engine's.
 func (x *reducer) once(ctx context.Context, slots slots, a Archive, step time.Duration) (hit, ran bool) {
 	e := x.engine
 	switch {
@@ -94,8 +97,8 @@ func (x *reducer) once(ctx context.Context, slots slots, a Archive, step time.Du
 	return ran && x.hit(res), ran
 }
 
-// hit reports whether a run shows the rule, and nothing that may not show beside it. A
-// script that cannot be played shows nothing.
+// hit reports whether a run shows the rule, and no other rule that may not show.
+// A script that cannot be played shows nothing.
 func (x *reducer) hit(res results.Result) bool {
 	if res.Verdict == results.Error {
 		return false
@@ -135,9 +138,10 @@ func (x *reducer) repeat(ctx context.Context, slots slots, a Archive, n int, ste
 	return hits, runs
 }
 
-// confirm runs a script n times, as patiently as it was explored, half of them in a crowd: what
-// no line orders goes another way there. A deadline that passes is no matter of order. The end of
-// the budget cuts nothing off: that would count as not shown.
+// confirm runs a script n times with the full timeouts, half of them in a crowd, where
+// events that no line orders come in another order. For a passed deadline, which does
+// not depend on the order, it uses no crowd. The end of the budget does not cut these
+// runs off, because that would count as not shown.
 func (x *reducer) confirm(a Archive, n int) (hits, runs int) {
 	if x.late {
 		return x.repeat(x.whole, x.slots, a, n, 0)
@@ -147,8 +151,8 @@ func (x *reducer) confirm(a Archive, n int) (hits, runs int) {
 	return hits + h, runs + r
 }
 
-// crowded is how many times more scenarios than usual run in a crowd, and how many times longer
-// each line may take.
+// crowded is how many times more scenarios than usual run in a crowd, and the
+// factor by which each line may take longer.
 const crowded = 4
 
 // step is a script, and the change that made it.
@@ -157,10 +161,10 @@ type step struct {
 	by     change
 }
 
-// shrunk is the shortest script that shows the rule as often as a does, which was in hits
-// of runs, and how often that is in a number of times. Where what is left turns out to be
-// a race, it goes back, a change, then two, then four, and makes those again that leave it
-// as sure.
+// shrunk returns the shortest script that shows the rule as often as a does, in
+// hits of runs, and its hits in n runs. If the shortened script turns out to be a
+// race, shrunk undoes the last change, then two, then four, and redoes those that
+// leave the finding as sure.
 func (x *reducer) shrunk(a Archive, hits, runs, times int) (short Archive, h, n int) {
 	most := x.longest()
 	ctx, stop := context.WithTimeout(x.ctx, most)
@@ -181,8 +185,8 @@ func (x *reducer) shrunk(a Archive, hits, runs, times int) (short Archive, h, n 
 	return short, h, n
 }
 
-// retrace goes back from the last step until one is sure, and makes the changes behind it
-// again, each of which counts if what it makes is sure.
+// retrace goes back from the last step to one that is sure, and redoes the later
+// changes, keeping each that gives a sure script.
 func retrace(steps []step, sure func(Archive) bool) {
 	at := len(steps) - 1
 	for back := 1; at > 0 && !sure(steps[at].script); back *= 2 {
@@ -196,7 +200,7 @@ func retrace(steps []step, sure func(Archive) bool) {
 	}
 }
 
-// shrink takes away what can go: lines, replies and pieces of the model, files. It
+// shrink removes what it can: lines, replies and pieces of the model, files. It
 // returns a and the script after each change.
 func (x *reducer) shrink(ctx context.Context, a Archive) []step {
 	steps := []step{{script: a}}
@@ -212,10 +216,10 @@ func (x *reducer) shrink(ctx context.Context, a Archive) []step {
 	}
 }
 
-// apply makes the changes to the last of the steps, one after the other, that keep the
-// rule showing, and returns the steps with those that this makes. Several are tried at
-// once: those before the first that holds have been seen not to, those behind it are
-// tried again on what it made.
+// apply makes changes to the last of the steps, one after the other, as long as
+// the rule shows, and returns the steps with the new ones. It tries several
+// changes at once. Changes before the first success have failed; those after it
+// are tried again on its script.
 func (x *reducer) apply(ctx context.Context, steps []step, changes []change) []step {
 	for len(changes) > 0 && ctx.Err() == nil {
 		a := steps[len(steps)-1].script
@@ -262,9 +266,9 @@ func (x *reducer) apply(ctx context.Context, steps []step, changes []change) []s
 	return steps
 }
 
-// plainer takes deviations out of an order that was drawn, one at a time, while it shows
-// the rule: what is left is written anew each time, so that it asks for nothing that does
-// not follow.
+// plainer removes deviations from a drawn order, one at a time, as long as it
+// shows the rule. Each time it writes the scenario anew, so that it contains no
+// lines that no longer apply.
 func (x *reducer) plainer(sch Schedule) Schedule {
 	ctx, stop := context.WithTimeout(x.ctx, x.longest())
 	defer stop()

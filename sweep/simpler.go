@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// simpler are the orders with one deviation less, or one turn or gate less, the largest
+// simpler returns the orders with one deviation, turn or gate less, the largest
 // step first.
 func (o *Sequence) simpler() []Schedule {
 	var out []Schedule
@@ -50,7 +50,7 @@ func (o *Sequence) clone() *Sequence {
 	return &c
 }
 
-// dropTurn takes a turn away with its steps, unless an act is about it.
+// dropTurn removes a turn with its steps, unless an act is about it.
 func (o *Sequence) dropTurn(turn int) bool {
 	o.Turns = slices.Delete(o.Turns, turn, turn+1)
 	o.Items = slices.DeleteFunc(o.Items, func(it Item) bool { return it.Kind != Besides && it.Turn == turn })
@@ -64,7 +64,7 @@ func (o *Sequence) dropTurn(turn int) bool {
 	})
 }
 
-// dropGate takes a gate of a turn away.
+// dropGate removes a gate of a turn.
 func (o *Sequence) dropGate(turn, stop int) bool {
 	t := &o.Turns[turn]
 	t.Stops = slices.Delete(slices.Clone(t.Stops), stop, stop+1)
@@ -78,8 +78,8 @@ func (o *Sequence) dropGate(turn, stop int) bool {
 	return true
 }
 
-// vary draws an order that differs in one thing: when an act comes, where, which it is, or
-// whether there is one more.
+// vary draws an order that differs in one respect: the time, the place or the
+// kind of an act, or an additional act.
 func (o *Sequence) vary(r *rand.Rand) (Schedule, bool) {
 	const tries = 10
 	for range tries {
@@ -117,5 +117,6 @@ func (o *Sequence) vary(r *rand.Rand) (Schedule, bool) {
 	return Schedule{}, false
 }
 
-// deepest is how many deviations an order has at most that was made of another.
+// deepest is the maximum number of deviations in an order that was varied from
+// another.
 const deepest = 4

@@ -12,18 +12,20 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Reduction makes one scenario as short as it gets while it keeps failing for one
-// cause. Engine is needed, with a folder for transcripts.
+// Reduction shortens one scenario as far as possible while it keeps failing for
+// one cause. It needs Engine, with a folder for transcripts.
 type Reduction struct {
 	Engine *scenarios.Engine
 	// Jobs is how many scenarios run at once; 0 is the number of CPUs.
 	Jobs int
-	// Cause is the rule, or the slug of the check, to keep; "" is the worst that the
-	// scenario shows, the first of them.
+	// Cause is the rule, or the slug of the check, to keep; "" means the worst
+	// that the scenario shows, the first of them.
 	Cause string
-	// Confirm is how often a result is run before it is believed; 0 means 5.
+	// Confirm is how many times a script runs before its result is trusted; 0
+	// means 5.
 	Confirm int
-	// Budget bounds how long it takes, the first runs and the last ones included; 0 means 4 min.
+	// Budget limits the whole time, including the first and the last runs; 0
+	// means 4 min.
 	Budget time.Duration
 	// Progress is called with the number of remaining lines and of tried scripts.
 	Progress func(lines, tries int)
@@ -33,7 +35,7 @@ type Reduction struct {
 type Reduced struct {
 	Script Archive
 	Cause  string
-	// Before and Lines count the lines that do something, before and after.
+	// Before and Lines count the effective lines, before and after.
 	Before, Lines int
 	// Hits of Runs showed the cause.
 	Hits, Runs int
@@ -41,7 +43,7 @@ type Reduced struct {
 	Result results.Result
 }
 
-// NotShownError says that a scenario does not show the finding that reduce must keep.
+// NotShownError says that a scenario does not show the finding to keep.
 type NotShownError struct {
 	Cause string
 	Shown []string // what it shows instead
@@ -124,7 +126,7 @@ func (r *Reduction) Run(ctx context.Context, text []byte) (Reduced, error) {
 	return out, user.Err()
 }
 
-// waited is how long a run waited for what did not come.
+// waited returns how long a run waited in vain.
 func (s *sweep) waited(res results.Result) (d time.Duration) {
 	step := cmp.Or(s.engine.StepTimeout, s.engine.Profile.Timeouts.Step, scenarios.DefaultStepTimeout)
 	if res.Failure != nil && res.Failure.Timer != "" {
@@ -138,7 +140,7 @@ func (s *sweep) waited(res results.Result) (d time.Duration) {
 	return d
 }
 
-// first runs the scenario until it shows the finding to keep, and chooses it.
+// first runs the scenario until it shows the finding to keep, and sets it in x.
 func (r *Reduction) first(ctx context.Context, x *reducer, a Archive) (results.Result, error) {
 	e := x.engine
 	e.Out = ""

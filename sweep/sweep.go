@@ -22,34 +22,37 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Sweeper explores what an editor could do in the turns of scenarios. Engine
-// is needed, the rest has useful zero values.
+// Sweeper explores what an editor could do in the turns of scenarios. It needs
+// Engine; the other fields have useful zero values.
 type Sweeper struct {
-	// Engine runs the schedules. Its goldens are not used; Out must be set.
+	// Engine runs the schedules. Its goldens are not used; its Out must be set.
 	Engine *scenarios.Engine
-	// Planner says what can be done in the turns of scenarios.
+	// Planner describes what an editor can do in the turns of scenarios.
 	Planner *Planner
 	// Jobs is how many schedules run at once; 0 is the number of CPUs.
 	Jobs int
-	// Budget bounds the command, from Engine.Began on: what is learned, baselines, exploring and
-	// what is done about findings. At least half of it is for the last two; 0 is no bound.
+	// Budget limits the whole command, from Engine.Began on: learning, baselines,
+	// exploring and work on findings. At least half of it is for the last two; 0
+	// is no limit.
 	Budget time.Duration
-	// Points and Actions are globs over the names or states of points and the
+	// Points and Actions are globs for the names or states of points and the
 	// names of actions; none means all.
 	Points, Actions []string
-	// Max bounds the number of schedules; 0 is no bound.
+	// Max limits the number of schedules; 0 is no limit.
 	Max int
 	// Reuse runs schedules one after another in one process of the agent, each in
-	// sessions of its own, where they leave nothing else behind. What comes of it
-	// is looked for in a process for each.
+	// its own sessions, if they leave nothing else behind. If a process shows a
+	// finding, its schedules run again in separate processes.
 	Reuse bool
 	// Choice is how orders of acts are drawn.
 	Choice Choice
 	// Shard runs one part of the schedules; nil runs all.
 	Shard *Part
-	// Confirm is how often what is reported of a finding is run; 0 means 20.
+	// Confirm is how many times the reported script of a finding runs; 0 means
+	// 20.
 	Confirm int
-	// Shrink bounds how long one finding is made shorter; 0 means a quarter of Budget, 20 s at least.
+	// Shrink limits the time to shorten one finding; 0 means a quarter of Budget,
+	// at least 20 s.
 	Shrink time.Duration
 	// Repro is the folder for the files that reproduce findings; "" writes
 	// none.
@@ -57,16 +60,16 @@ type Sweeper struct {
 	// Command returns the command line that runs a file as the sweep does; nil is
 	// "acp-test run FILE".
 	Command func(file string) string
-	// Twice plays each drawn session twice; Write is the folder for the shortest sessions that
-	// cover pairs, "" for none.
+	// Twice plays each drawn session twice. Write is the folder for the shortest
+	// sessions that cover pairs; "" writes none.
 	Twice bool
 	Write string
-	// Found and Progress are told of each new signature and of each schedule.
+	// Found is called with each new signature, Progress with each schedule.
 	Found    func(Signature, results.Verdict)
 	Progress func(Progress)
 }
 
-// Progress says how far a sweep is.
+// Progress is the progress of a sweep.
 type Progress struct {
 	Phase       string // baseline, explore, confirm and shrink
 	Done, Total int
@@ -74,8 +77,8 @@ type Progress struct {
 	Verdict     results.Verdict
 }
 
-// Finding is what several schedules showed, by what it is most likely one bug: one rule
-// broken at one point, or one check with one complaint after one kind of act. Its
+// Finding is probably one bug that one or more schedules showed: one rule broken
+// at one point, or one check with one complaint after one kind of act. Its
 // signature is that of the shortest schedule that shows it.
 type Finding struct {
 	Signature
@@ -83,23 +86,24 @@ type Finding struct {
 	Message  string
 	Scenario string // that was swept
 	Point    string
-	// Seen is how many schedules showed it; Hits of Runs is how often its
-	// representative did when run again.
+	// Seen is how many schedules showed it. Its representative showed it in Hits
+	// of Runs further runs.
 	Seen, Hits, Runs int
-	// First is the number of the first schedule that showed it, in the order in which they
-	// began; 0 is a scenario as it is.
+	// First is the number of the first schedule that showed it, in the order in
+	// which they began; 0 is an unchanged scenario.
 	First int
 	// Elsewhere are the other actions and situations in which it was seen, With the
 	// rules and checks that failed only where it showed.
 	Elsewhere, With []string
-	// Alone of AloneRuns is how often a race was seen again while nothing else
-	// ran.
+	// Alone of AloneRuns is how many times a race was seen again while nothing
+	// else ran.
 	Alone, AloneRuns int
-	// Known is why it is expected, by the engine's known failures of the
-	// scenario that was swept; "" if it is not. A known finding is neither run
-	// again nor made shorter.
+	// Known is why the finding is expected, by the engine's known failures of the
+	// swept scenario; "" if it is not. A known finding is neither run again nor
+	// shortened.
 	Known string
-	// File is the repro, Lines the length of its script, Command what runs it.
+	// File is the repro, Lines the length of its script, Command the command line
+	// that runs it.
 	File, Command string
 	Lines         int
 
@@ -110,7 +114,7 @@ type Finding struct {
 	late       bool   // a deadline passed
 }
 
-// Signature tells findings apart.
+// Signature distinguishes findings.
 type Signature struct {
 	// Rule is the id of a rule, or the slug of a check of the schedule.
 	Rule, State, Action string
@@ -135,13 +139,14 @@ type Outcome struct {
 type sweep struct {
 	*Sweeper
 	engine scenarios.Engine
-	// hasty is the engine for drawn sessions; patient are the rules that one showed whose waits were not cut short.
+	// hasty is the engine for drawn sessions, with shortened waits; patient are
+	// the rules that a session with full waits showed.
 	hasty   scenarios.Engine
 	patient map[string]bool
 	slots   slots
 	crowd   slots // more than the processors have time for
-	// whole ends with the budget, a little later than settling, which starts nothing new, but lets
-	// what runs come to its end.
+	// whole ends with the budget, a little later than settling. Nothing new
+	// starts in between, but runs that go on may end.
 	whole context.Context
 
 	mu        sync.Mutex
@@ -177,8 +182,8 @@ func newSweep(w *Sweeper) *sweep {
 	return s
 }
 
-// Run sweeps scenarios. When ctx ends or the budget is used up, it stops
-// cleanly and says what was not explored.
+// Run sweeps scenarios. When ctx ends or the budget is used up, it stops cleanly
+// and notes what was not explored.
 func (w *Sweeper) Run(ctx context.Context, list []*scenarios.Scenario) (Outcome, error) {
 	if w.Engine.Out == "" {
 		return Outcome{}, errors.New("a sweep needs a folder for transcripts")
@@ -219,20 +224,22 @@ func (w *Sweeper) Run(ctx context.Context, list []*scenarios.Scenario) (Outcome,
 	return out, nil
 }
 
-// Learning returns how long baselines, or the calibration of an agent, may take from now on, where
-// the command began then, unless Engine.Began is known: half of the budget, but 30 s at least.
+// Learning returns how long baselines, or the calibration of an agent, may still
+// take: half of the budget, but at least 30 s, counted from Engine.Began or, if
+// that is zero, from began.
 func (w *Sweeper) Learning(began time.Time) time.Duration {
 	return max(w.Budget/2, 30*time.Second) - time.Since(cmp.Or(w.Engine.Began, began))
 }
 
-// limit ends what begins from now on after a time.
+// limit ends runs that begin from now on after d.
 func (s *sweep) limit(d time.Duration) (done func()) {
 	s.whole, done = context.WithTimeoutCause(s.whole, d, errBudget)
 	return done
 }
 
-// budgeted divides the budget: explore ends before settle, in which findings are confirmed
-// and shrunk. The runs that began then may go on for a twelfth of it.
+// budgeted divides the budget. explore ends before settle, in which findings are
+// confirmed and shrunk. Runs that have begun by then may go on for a twelfth of
+// the budget.
 func (s *sweep) budgeted(ctx context.Context) (explore, settle context.Context, done func()) {
 	if s.Budget <= 0 {
 		return ctx, ctx, func() {}
@@ -248,8 +255,8 @@ func (s *sweep) budgeted(ctx context.Context) (explore, settle context.Context, 
 	return explore, settle, func() { cut(); end(); stop() }
 }
 
-// divide ends exploring with ctx, or after seven twelfths of the budget as soon as there is
-// something to look into.
+// divide ends exploring with ctx, or after seven twelfths of the budget as soon
+// as there is a new finding.
 func (s *sweep) divide(ctx context.Context, stop context.CancelFunc) {
 	defer stop()
 	later := time.NewTimer(s.Budget * 7 / 12)
@@ -276,14 +283,14 @@ func (s *sweep) divide(ctx context.Context, stop context.CancelFunc) {
 	}
 }
 
-// instead is how long a line may take at most where a scenario is run without what its
-// script does in its turns, since some of these end only by that.
+// instead is the step timeout for a replacement scenario, whose mid-turn acts
+// were removed: some of its turns end only by a timeout.
 const instead = 5 * time.Second
 
 var errBudget = errors.New("the budget is used up")
 
-// plan runs the baselines and lists all schedules in the order in which they
-// will run.
+// plan runs the baselines and lists all schedules in the order in which they will
+// run.
 func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]Schedule, error) {
 	var bases []*Script
 	commands := s.engine.Protocol.CommandTable()
@@ -310,8 +317,9 @@ func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]Schedul
 	return arranged(all, s.engine.Seed), nil
 }
 
-// modelless reports whether no scenario as it is reached the model server. Then nothing is
-// known of the agent's turns: there are no findings, and nothing is explored.
+// modelless reports whether no unchanged scenario reached the model server. Then
+// nothing is known of the agent's turns: there are no findings, and nothing is
+// explored.
 func (s *sweep) modelless() bool {
 	run := s.engine.NewRun()
 	run.Results = s.baselines
@@ -322,8 +330,8 @@ func (s *sweep) modelless() bool {
 	return s.noModel != ""
 }
 
-// observe runs the baseline of one scenario and reads what happens in the turns
-// that can be swept.
+// observe runs the baseline of one scenario and reads the turns that can be
+// swept.
 func (s *sweep) observe(ctx context.Context, b *Script, sc *scenarios.Scenario) {
 	e := s.engine
 	e.Out = filepath.Join(s.engine.Out, "sweep", "baseline")
@@ -371,16 +379,16 @@ func (s *sweep) observe(ctx context.Context, b *Script, sc *scenarios.Scenario) 
 	}
 }
 
-// drawn returns the random numbers of a turn. They depend on the seed, the scenario and the
-// turn alone, not on how much other turns have drawn.
+// drawn returns the random numbers for a turn. They depend only on the seed, the
+// scenario and the turn, not on how many numbers other turns have used.
 func (s *sweep) drawn(id string, turn int) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s %d", id, turn)
 	return rand.New(rand.NewPCG(uint64(s.engine.Seed), h.Sum64()))
 }
 
-// logged reads what a run left in its folder below out: the transcript, and which files it
-// changed.
+// logged reads the transcript of a run, and the files it changed, from its folder
+// below out.
 func logged(out, id string) (*transcript.Transcript, []Effect, error) {
 	dir := filepath.Join(out, filepath.FromSlash(id))
 	f, err := confined.OpenBelow(dir, "transcript.jsonl")
@@ -401,10 +409,10 @@ func (s *sweep) wanted(globs []string, names ...string) bool {
 }
 
 // Matches reports whether a glob (* and ?) matches the name of a point or an
-// action. A slash is a character like any other.
+// action. A slash is an ordinary character.
 func Matches(pattern, name string) bool { return glob.Text(pattern, name) }
 
-// numbers are the indexes of a list.
+// numbers yields the indexes of a list.
 func numbers[T any](list []T) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i := range list {
@@ -415,8 +423,8 @@ func numbers[T any](list []T) iter.Seq[int] {
 	}
 }
 
-// each calls f for each of list in order, several at once: more than there are slots, since a
-// schedule that only lingers holds none.
+// each calls f for each of list in order, several at once: more than there are
+// slots, because a schedule that only lingers holds no slot.
 func each[T any](ctx context.Context, s *sweep, list iter.Seq[T], f func(T)) {
 	var wait sync.WaitGroup
 	next := make(chan T)
@@ -437,7 +445,7 @@ func each[T any](ctx context.Context, s *sweep, list iter.Seq[T], f func(T)) {
 	wait.Wait()
 }
 
-// slots are those in which scenarios run side by side.
+// slots limits how many scenarios run side by side.
 type slots chan struct{}
 
 // run runs one scenario when there is a slot for it, unless start has ended by
