@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// agent is one connection's worth of state.
+// agent is the state of one connection.
 type agent struct {
 	ctx     context.Context
 	end     context.CancelCauseFunc
@@ -38,11 +38,11 @@ type agent struct {
 	sessions      map[string]*session
 }
 
-// errExit ends Run without a goodbye; only hooks cause it.
+// errExit ends Run at once, without an orderly end; only hooks cause it.
 var errExit = errors.New("the agent was told to exit")
 
-// linger bounds how long the end of a connection waits for what it ended:
-// turns to unwind, the editor to take the last frames.
+// linger limits how long the end of a connection waits for turns to unwind and
+// for the editor to read the last frames.
 const linger = 2 * time.Second
 
 func (a *agent) serve() error {
@@ -103,7 +103,7 @@ func (a *agent) serve() error {
 	return err
 }
 
-// pause lets time pass, as long as the agent runs.
+// pause waits for d, or until the agent ends.
 func (a *agent) pause(d time.Duration) {
 	if d <= 0 {
 		return
@@ -143,8 +143,8 @@ func (a *agent) wait(f func()) {
 	}
 }
 
-// receive handles one line of the editor. It never waits: whatever takes time
-// goes on in a goroutine, so that a cancel is always read.
+// receive handles one line of the editor. It never waits: slow work goes on in a
+// goroutine, so that a cancel is always read.
 func (a *agent) receive(line []byte) {
 	a.gate.RLock()
 	defer a.gate.RUnlock()
@@ -180,11 +180,12 @@ func (a *agent) receive(line []byte) {
 	}
 }
 
-// handler serves a request of the editor. It answers itself, now or later, unless
-// it returns an error, which is the answer.
+// handler serves a request of the editor. It sends the answer itself, now or
+// later, unless it returns an error, which is then the answer.
 type handler func(r *request, params json.RawMessage) *rpcError
 
-// methods returns the methods that the agent has in the version of the connection.
+// methods returns the agent's methods in the connection's version of the
+// protocol.
 func (a *agent) methods() map[string]handler {
 	all := map[string]handler{
 		"initialize":                a.initialize,
@@ -221,7 +222,8 @@ func (a *agent) methods() map[string]handler {
 	return all
 }
 
-// inSession serves requests in the session that find makes of their parameters.
+// inSession returns a handler that calls serve with the session that find returns
+// for the params.
 func inSession(find func(params json.RawMessage) (*session, *rpcError),
 	serve func(r *request, s *session, params json.RawMessage) *rpcError) handler {
 	return func(r *request, params json.RawMessage) *rpcError {
@@ -234,7 +236,8 @@ func inSession(find func(params json.RawMessage) (*session, *rpcError),
 	}
 }
 
-// permitted refuses what needs an initialized connection or a login.
+// permitted refuses a method that needs an initialized connection or a login, if
+// that is missing.
 func (a *agent) permitted(method string) *rpcError {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -283,7 +286,7 @@ func (a *agent) find(id string) *session {
 	return a.sessions[id]
 }
 
-// known decodes the sessionId that most requests carry.
+// known returns the session that params name by sessionId, as most requests do.
 func (a *agent) known(params json.RawMessage) (*session, *rpcError) {
 	id, err := member(params, "sessionId")
 	if err != nil {
@@ -303,7 +306,8 @@ func (a *agent) unknownSession(id string) *rpcError {
 	return err
 }
 
-// unknownValue refuses a mode, an option or a value that is not on offer.
+// unknownValue returns the error for a mode, an option or a value that is not on
+// offer.
 func (a *agent) unknownValue(format string, args ...any) *rpcError {
 	if a.v2() {
 		return badParams(format, args...)

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// askTool is the tool by which the model asks the user something: with a form
-// of one field, or by having a page opened.
+// askTool is the tool by which the model asks the user a question: with a form of
+// one field, or by letting a page be opened.
 const askTool = "ask_user"
 
 // answerKey is the one property of the form.
@@ -23,8 +23,8 @@ func askSchema() object {
 	return s
 }
 
-// askUser puts the model's question to the user. An editor that cannot show it
-// leaves the asking to the model, in its answer.
+// askUser puts the model's question to the user. If the editor cannot show it,
+// the model gets the result that it should ask in its answer.
 func askUser(ctx context.Context, w *work) error {
 	caps, url := w.a.capabilities(), w.args.str("url")
 	var params object
@@ -85,7 +85,8 @@ func (w *work) choices() (out []string) {
 	return out
 }
 
-// chosen checks the user's answer again: what an editor sends need not fit.
+// chosen checks the user's answer, because an editor may send one that does not
+// fit.
 func (w *work) chosen(content json.RawMessage) (string, error) {
 	var form object
 	_ = json.Unmarshal(content, &form) // nothing or nonsense has no answer in it

@@ -31,8 +31,8 @@ type chatPart struct {
 	Audio    object `json:"input_audio,omitempty"`
 }
 
-// chatCall is a call of a tool, or a piece of one in a stream: those with the
-// same index belong together.
+// chatCall is a call of a tool, or a piece of one in a stream. Pieces of one call
+// have the same index.
 type chatCall struct {
 	Index int `json:"index"`
 	Call
@@ -121,8 +121,8 @@ func audioFormat(subtype string) string {
 	return "wav"
 }
 
-// errorMessage is what an error's body says; empty when it says nothing in the
-// form that OpenAI gives it, or in one near to it.
+// errorMessage returns the message in an error's body, "" if the body has no
+// message in OpenAI's form or one near to it.
 func errorMessage(raw []byte) string {
 	var body struct {
 		Error   any

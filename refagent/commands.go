@@ -11,14 +11,14 @@ type command struct {
 	Description string `json:"description"`
 }
 
-// commands are carried out by the agent itself.
+// commands are the slash commands, which the agent itself carries out.
 var commands = []command{
 	{"status", "Show the mode and the working directory of this session"},
 	{"tools", "List the tools of the agent"},
 	{"compact", "Replace the conversation by a summary of it"},
 }
 
-// slashCommand tells whether a prompt names one of the commands.
+// slashCommand reports whether a prompt names one of the commands, and which.
 func slashCommand(prompt string) (name string, ok bool) {
 	name, ok = strings.CutPrefix(prompt, "/")
 	name, _, _ = strings.Cut(name, " ")

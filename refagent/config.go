@@ -34,7 +34,7 @@ type configGroup struct {
 	Options []configChoice `json:"options"`
 }
 
-// choices is the list of a select's values, in groups where that is the habit.
+// choices returns the list of a select's values, in groups if that is the habit.
 func (a *agent) choices(list []configChoice) any {
 	if !a.habits.GroupedOptions {
 		return list
@@ -46,8 +46,8 @@ func (a *agent) choices(list []configChoice) any {
 	return groups
 }
 
-// options is the complete list; the boolean one only for editors that know
-// boolean options.
+// options returns the complete list of options. The boolean one is only for
+// editors that know boolean options.
 func (s *session) options() []configOption {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// errDisconnected fails requests to an editor that closed its side.
+// errDisconnected is the error of requests to an editor that has closed its side.
 var errDisconnected = errors.New("the editor has gone")
 
-// connection is the JSON-RPC layer: it frames, matches answers to requests in
-// both directions and keeps the order of what it is told to send.
+// connection is the JSON-RPC layer. It writes frames, matches answers to requests
+// in both directions and keeps messages in order.
 type connection struct {
 	hooks  *Hooks
 	habits *Habits
@@ -64,7 +64,7 @@ func readLines(r io.Reader, handle func([]byte)) error {
 	}
 }
 
-// send queues one message, by way of the Send hook if there is one.
+// send queues one message, through the Send hook if there is one.
 func (c *connection) send(v any, method, session string) {
 	frame := encode(v)
 	switch {
@@ -77,7 +77,7 @@ func (c *connection) send(v any, method, session string) {
 	}
 }
 
-// put queues a frame, as the habits spell it.
+// put queues a frame, spelled as the habits say.
 func (c *connection) put(frame []byte) {
 	if c.dress.spell != nil {
 		frame = c.dress.spell(frame)
@@ -94,7 +94,8 @@ func (c *connection) notify(method, session string, params any) {
 	c.send(outRequest{JSONRPC: "2.0", Method: method, Params: params}, method, session)
 }
 
-// respond answers a request of the editor, once: it forgets the request.
+// respond answers a request of the editor and forgets it, so that it is answered
+// only once.
 func (c *connection) respond(r *request, result any, err *rpcError) {
 	c.mu.Lock()
 	if c.open[idKey(r.id)] == r {
@@ -110,7 +111,7 @@ func (c *connection) respond(r *request, result any, err *rpcError) {
 	c.send(outResponse{JSONRPC: "2.0", ID: r.id, Result: result, Error: err}, r.method, r.session)
 }
 
-// reject answers a line that is not a request we could name.
+// reject answers a line that has no request to name in the answer.
 func (c *connection) reject(id json.RawMessage, err *rpcError) {
 	if id == nil {
 		id = json.RawMessage("null")
@@ -127,14 +128,14 @@ func (c *connection) accept(m incoming) *request {
 	return r
 }
 
-// cancelable says what $/cancel_request for r does.
+// cancelable sets the function that $/cancel_request for r calls.
 func (c *connection) cancelable(r *request, cancel func()) {
 	c.mu.Lock()
 	r.cancel = cancel
 	c.mu.Unlock()
 }
 
-// cancelRequest is $/cancel_request of the editor.
+// cancelRequest handles $/cancel_request of the editor.
 func (c *connection) cancelRequest(id json.RawMessage) {
 	c.mu.Lock()
 	cancel := func() {}
@@ -145,7 +146,7 @@ func (c *connection) cancelRequest(id json.RawMessage) {
 	cancel()
 }
 
-// call is one request to the editor that is on its way.
+// call is one request to the editor that has no answer yet.
 type call struct {
 	c       *connection
 	id      json.RawMessage
@@ -165,7 +166,8 @@ func (c *connection) begin(method, session string, params any) *call {
 	return &call{c: c, id: id, session: session, answer: ch}
 }
 
-// await waits for the answer, or for the context, and decodes the result.
+// await waits for the answer, or for the end of the context, and decodes the
+// result.
 func (k *call) await(ctx context.Context, result any) error {
 	var err error
 	select {
@@ -184,8 +186,8 @@ func (k *call) await(ctx context.Context, result any) error {
 	}
 }
 
-// awaitGrace gives an editor whose turn was cancelled a moment to answer, as
-// the protocol asks of it, and then takes the request back.
+// awaitGrace gives an editor whose turn was cancelled some time to answer, as the
+// protocol demands, and then cancels the request.
 func (k *call) awaitGrace(result any) error {
 	ctx, stop := context.WithTimeout(context.Background(), k.c.grace)
 	defer stop()
@@ -199,8 +201,8 @@ func (k *call) awaitGrace(result any) error {
 	return err
 }
 
-// call sends a request and waits for its answer, unless the context is done
-// already.
+// call sends a request and waits for its answer. It sends nothing if the context
+// is already done.
 func (c *connection) call(ctx context.Context, method, session string, params, result any) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -208,9 +210,8 @@ func (c *connection) call(ctx context.Context, method, session string, params, r
 	return c.callEvenSo(ctx, method, session, params, result)
 }
 
-// callEvenSo sends the request also in a cancelled turn. When the context is
-// done it waits a moment longer; what it returns then is the answer or an
-// error.
+// callEvenSo sends the request even in a cancelled turn. When the context is done
+// it waits a moment longer, and then returns the answer or an error.
 func (c *connection) callEvenSo(ctx context.Context, method, session string, params, result any) error {
 	k := c.begin(method, session, params)
 	err := k.await(ctx, result)
@@ -220,8 +221,7 @@ func (c *connection) callEvenSo(ctx context.Context, method, session string, par
 	return err
 }
 
-// answered hands a response to the request it belongs to; any other response
-// is ignored.
+// answered passes a response to its request. It ignores any other response.
 func (c *connection) answered(m incoming) {
 	key := idKey(m.id)
 	c.mu.Lock()

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// promptMessage turns the blocks of a prompt into one user message. Text,
-// links and embedded text become text; images and audio stay what they are. With
-// names, a file is named instead that lies on the disk as it was embedded.
+// promptMessage turns the blocks of a prompt into one user message. Text, links
+// and embedded text become text; images and audio stay unchanged. If names is
+// set, an embedded file that equals the file on the disk is replaced by its path.
 func promptMessage(blocks []json.RawMessage, names bool) (ModelMessage, *rpcError) {
 	var parts []Part
 	for i, raw := range blocks {
@@ -68,7 +68,8 @@ func promptPart(raw json.RawMessage, names bool) (Part, *rpcError) {
 	return Part{}, badParams("no content block of type %q, or a field of it is missing", b.Type)
 }
 
-// onDisk is the path of a file that has the text of an embedded resource, "" if none has.
+// onDisk returns the path of a file with the text of an embedded resource, "" if
+// there is none.
 func onDisk(uri string, text *string) string {
 	path, ok := strings.CutPrefix(uri, "file://")
 	if !ok || text == nil {
@@ -80,8 +81,8 @@ func onDisk(uri string, text *string) string {
 	return path
 }
 
-// resourcePart shows an embedded resource to the model: images as images,
-// anything that is text as text, other bytes by their base64.
+// resourcePart returns an embedded resource for the model: images as images, text
+// as text, other bytes as base64.
 func resourcePart(uri, mimeType string, content, blob *string) (Part, *rpcError) {
 	switch {
 	case content != nil:
@@ -102,7 +103,7 @@ func resourcePart(uri, mimeType string, content, blob *string) (Part, *rpcError)
 	return Part{Text: fmt.Sprintf("<resource uri=%q encoding=\"base64\">\n%s\n</resource>", uri, *blob)}, nil
 }
 
-// plainText is what the user wrote, for titles and commands.
+// plainText returns the user's text, for titles and commands.
 func plainText(blocks []json.RawMessage) string {
 	for _, raw := range blocks {
 		var b struct{ Type, Text string }
@@ -113,7 +114,7 @@ func plainText(blocks []json.RawMessage) string {
 	return ""
 }
 
-// titleOf is the first line of a prompt, cut to a length that fits a list.
+// titleOf returns the first line of a prompt, cut to a length for lists.
 func titleOf(prompt string) string {
 	line, _, _ := strings.Cut(prompt, "\n")
 	if r := []rune(line); len(r) > 60 {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// inRoots finds the root of the session that holds a path.
+// inRoots returns the root of the session that contains a path.
 func (s *session) inRoots(path string) (root, rel string, err error) {
 	for _, r := range s.roots {
 		if rel, err := filepath.Rel(r, path); err == nil && filepath.IsLocal(rel) {
@@ -19,7 +19,7 @@ func (s *session) inRoots(path string) (root, rel string, err error) {
 	return "", "", fmt.Errorf("%s is outside the session's directories", path)
 }
 
-// onDisk does something below the root of a path, through which no link leads outside.
+// onDisk calls do with the root of a path. No link leads outside of that root.
 func (s *session) onDisk(path string, do func(root *os.Root, rel string) error) error {
 	dir, rel, err := s.inRoots(path)
 	if err != nil {
@@ -33,9 +33,9 @@ func (s *session) onDisk(path string, do func(root *os.Root, rel string) error) 
 	return do(root, rel)
 }
 
-// read gets a text file from the editor, which knows unsaved changes, or from
-// the disk if the editor has no files. line counts from 1; 0 for both means
-// the whole file.
+// read gets a text file from the editor, which knows unsaved changes, or from the
+// disk if the editor offers no files. line counts from 1; line and limit of 0
+// mean the whole file.
 func (w *work) read(ctx context.Context, path string, line, limit int) (string, error) {
 	if _, _, err := w.s.inRoots(path); err != nil {
 		return "", err
@@ -54,8 +54,8 @@ func (w *work) read(ctx context.Context, path string, line, limit int) (string, 
 	return w.fetch(ctx, path, line, limit)
 }
 
-// pages gets a file, or limit lines of it from line on, a few lines at a time, and
-// more each time.
+// pages gets a file, or limit lines of it from line on. It asks for a few lines
+// at a time, each time for more.
 func (w *work) pages(ctx context.Context, path string, line, limit int) (string, error) {
 	var all strings.Builder
 	page := w.a.habits.Page
@@ -77,7 +77,7 @@ func (w *work) pages(ctx context.Context, path string, line, limit int) (string,
 	return all.String(), nil
 }
 
-// fetch is one request for a file, or for a part of it.
+// fetch sends one request for a file, or for a part of it.
 func (w *work) fetch(ctx context.Context, path string, line, limit int) (string, error) {
 	params := object{"sessionId": w.s.id, "path": path}
 	if line > 0 {
@@ -132,7 +132,7 @@ func (s *session) readDisk(path string) (content string, err error) {
 	return content, err
 }
 
-// lines cuts limit lines from line on out of a text.
+// lines returns limit lines of a text, from line on.
 func lines(content string, line, limit int) string {
 	if line <= 1 && limit <= 0 {
 		return content
@@ -145,15 +145,15 @@ func lines(content string, line, limit int) string {
 	return strings.Join(all, "")
 }
 
-// showPath says which file a call is about.
+// showPath sets the file that a call is about.
 func showPath(w *work) {
 	if p := w.args.str("path"); p != "" {
 		w.locations = []location{{Path: w.s.absolute(p), Line: w.args.number("line")}}
 	}
 }
 
-// showWrite shows the change before the user is asked. The former text comes
-// from the disk: asking the editor would be a read nobody has allowed yet.
+// showWrite shows the change before the user is asked. It reads the former text
+// from the disk: a read through the editor is not allowed yet.
 func showWrite(w *work) {
 	if showPath(w); w.locations != nil {
 		w.content = diffContent(w.path(), w.s.before(w.path()), w.args.str("content"))
@@ -167,10 +167,10 @@ func showEdit(w *work) {
 	}
 }
 
-// path is the file that the call is about.
+// path returns the file that the call is about.
 func (w *work) path() string { return w.locations[0].Path }
 
-// before is the text of a file on the disk, nil if there is none.
+// before returns the text of a file on the disk, nil if there is none.
 func (s *session) before(path string) *string {
 	content, err := s.readDisk(path)
 	if err != nil {
@@ -254,8 +254,8 @@ func moveFile(_ context.Context, w *work) error {
 	})
 }
 
-// patchFile replaces the lines of a patch that begin with a blank or - by those
-// that begin with a blank or +.
+// patchFile applies a patch: the lines that begin with a space or + replace those
+// that begin with a space or -.
 func patchFile(ctx context.Context, w *work) error {
 	path, before := w.path(), ""
 	if w.s.before(path) != nil {
@@ -284,8 +284,7 @@ func patchFile(ctx context.Context, w *work) error {
 	return nil
 }
 
-// lookUp reads files through the editor, for what they may tell; those that are
-// not there tell nothing.
+// lookUp reads files through the editor and ignores those that do not exist.
 func (a *agent) lookUp(ctx context.Context, s *session, files []string) {
 	if !a.capabilities().ReadTextFile {
 		return

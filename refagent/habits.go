@@ -11,130 +11,140 @@ import (
 )
 
 // Habits are the ways in which one correct agent differs from another. The zero
-// value is this agent as it is; each field alone, and all of them together, leave
-// it correct. Package liberties names them.
+// value is the reference agent. With any of the fields set, alone or together,
+// the agent stays correct. Package liberties names them.
 type Habits struct {
-	// Changes are what happens to messages, under one lock: to those of the agent behind the
-	// hooks in this order, to those of the editor before the hooks in the other order.
+	// Changes change messages, under one lock: messages of the agent after the
+	// hooks in this order, messages of the editor before the hooks in reverse
+	// order.
 	Changes []Change `json:"-"`
-	// Spell writes a message in another way, as the same JSON on one line; nil: as it is.
+	// Spell returns a message spelled differently, as the same JSON on one line;
+	// nil leaves it.
 	Spell func(frame []byte) []byte `json:"-"`
 	// RequestIDs are the ids of the agent's requests; nil: 1, 2, 3.
 	RequestIDs *RequestIDs
 
-	// FormerTexts shows the model of earlier turns the texts alone, without tool calls.
+	// FormerTexts shows the model only the texts of earlier turns, without tool
+	// calls.
 	FormerTexts bool
-	// Without are the capabilities that are not there: load, list, resume, close,
-	// delete, directories, image, audio, embedded, http.
+	// Without are the missing capabilities: load, list, resume, close, delete,
+	// directories, image, audio, embedded, http.
 	Without []string
-	// Logins are the ids of the authentication methods on offer. LoginFirst wants
-	// one of them before a session is made.
+	// Logins are the ids of the offered authentication methods. LoginFirst
+	// requires a login before a session is made.
 	Logins     []string
 	LoginFirst bool
-	// Unadvertised leaves capabilities out that are not there, instead of saying
-	// false.
+	// Unadvertised leaves missing capabilities out, instead of saying false.
 	Unadvertised bool
 
-	// Modes are the modes that a session has, in this order; nil: all.
-	// NoModes leaves a session without modes and without their option.
+	// Modes are the modes of a session, in this order; nil: all. NoModes leaves a
+	// session without modes and without their option.
 	Modes   []string
 	NoModes bool
-	// ModesOnly and OptionsOnly leave one of the two forms of modes out.
+	// ModesOnly offers modes without their option, OptionsOnly the option without
+	// modes.
 	ModesOnly, OptionsOnly bool
-	// Settings are options beside those of the reference agent.
+	// Settings are options in addition to those of the reference agent.
 	Settings []Setting
 	// GroupedOptions puts the values of selects into groups.
 	GroupedOptions bool
 
 	// Asks are the patterns of tools that need permission; nil: those of the
-	// reference agent. An empty one is no tool at all.
+	// reference agent. An empty list means no tool.
 	Asks []string
-	// AskOrder is how permissions of one reply are asked: "first" asks for all
-	// calls before it runs one of them, "together" asks for all at the same time,
-	// "reversed" from the last to the first. "": each before its call.
+	// AskOrder is the order of a reply's permission requests. "first" asks for
+	// all calls before it runs one of them, "together" asks for all at the same
+	// time, "reversed" from the last to the first. "" asks for each before its
+	// call.
 	AskOrder string
-	// PerFile remembers an answer for always for the file it was given for.
+	// PerFile remembers an *_always answer only for the file it was given for.
 	PerFile bool
-	// ExtraQuestion asks in each turn whether tools may be used at all.
+	// ExtraQuestion asks in each turn whether the agent may use tools at all.
 	ExtraQuestion bool
 	// RejectionEnds ends the turn when the user rejects a call.
 	RejectionEnds bool
-	// DismissalCancels takes the outcome cancelled of a permission for the cancel of its turn.
+	// DismissalCancels treats the outcome cancelled of a permission as a cancel
+	// of its turn.
 	DismissalCancels bool
 
-	// Tools are the agent's own tools that it has, in this order; nil: all.
+	// Tools are the agent's own tools, in this order; nil: all.
 	Tools []string
-	// Names are other names of tools, Arguments of their arguments.
+	// Names maps tools to other names, Arguments their arguments.
 	Names, Arguments map[string]string
 	// PatchTool changes files by a patch instead of a pair of texts.
 	PatchTool bool
-	// KeepsFiles does not overwrite files, KeepsFolders makes no folders,
-	// FinalNewline ends each file with one.
+	// KeepsFiles does not overwrite files, KeepsFolders creates no folders,
+	// FinalNewline ends each file with a newline.
 	KeepsFiles, KeepsFolders, FinalNewline bool
-	// ReadLimit is the number of bytes beyond which a file is not read; 0: none. With
-	// LimitIsResult the call is completed, and that is what it brings.
+	// ReadLimit is the size in bytes beyond which a file is not read; 0: no
+	// limit. With LimitIsResult such a call is completed, with the limit as its
+	// result.
 	ReadLimit     int
 	LimitIsResult bool
-	// NamesFiles tells the model the path of an embedded file that lies on the disk as it
-	// is, instead of its text.
+	// NamesFiles gives the model the path of an embedded file instead of its
+	// text, if the file on the disk has the same text.
 	NamesFiles bool
-	// ReadsDisk and WritesDisk do not go through the editor.
+	// ReadsDisk and WritesDisk use the disk directly, not the editor.
 	ReadsDisk, WritesDisk bool
-	// Whole reads whole files always; Page, if not 0, so many lines first, and twice
-	// as many each time.
+	// Whole always reads whole files. Page, if not 0, is the number of lines in
+	// the first read; each further read doubles it.
 	Whole bool
 	Page  int
-	// ReadsBefore reads a file before it is written.
+	// ReadsBefore reads a file before writing it.
 	ReadsBefore bool
-	// OwnShell runs commands itself. Polls asks for a terminal's output until it
-	// ends, Kills ends a terminal before it is released, Direct gives the command
-	// without a shell of the agent's, Later releases it beside the turn.
+	// OwnShell runs commands without the editor. Polls asks for a terminal's
+	// output until its command ends, Kills kills a terminal before releasing it,
+	// Direct passes the command without a shell, Later releases the terminal
+	// while the turn goes on.
 	OwnShell, Polls, Kills, Direct, Later bool
-	// AtNew and AtPrompt are files that are read through the editor after a
-	// session is set up, and at the begin of each turn; those that begin with ~
-	// are in HOME.
+	// AtNew and AtPrompt are files that the agent reads through the editor after
+	// a session is set up, and at the beginning of each turn. A leading ~ is
+	// HOME.
 	AtNew, AtPrompt []string
 
-	// Whole replies instead of streams; a request beside the conversation after
-	// the first turn, before each, or when a session begins; retries of 5xx.
+	// NoStream asks for whole replies instead of streams. TitleByModel adds a side
+	// request after the first turn, Asides before each turn, WarmUp when a session
+	// begins. Retries tries again after a 5xx.
 	NoStream                     bool
 	TitleByModel, Asides, WarmUp bool
 	Retries                      bool
 	// Parallel runs the calls of one reply at the same time.
 	Parallel bool
-	// ErrorsEnd makes an error of the editor the error of the prompt.
+	// ErrorsEnd answers the prompt with an error of the editor.
 	ErrorsEnd bool
 
-	// Queues keeps a prompt until the one before has ended.
+	// Queues keeps a prompt waiting until the one before has ended.
 	Queues bool
-	// BusyCode, UnknownCode, ValueCode and EarlyCode are the errors of a second
-	// prompt, an unknown session, an unknown mode or value, and a request before
-	// initialize; 0: those of the reference agent.
+	// BusyCode, UnknownCode, ValueCode and EarlyCode are the error codes for a
+	// second prompt, an unknown session, an unknown mode or value, and a request
+	// before initialize; 0: those of the reference agent.
 	BusyCode, UnknownCode, ValueCode, EarlyCode int
-	// Forgets keeps no session beyond the process.
+	// Forgets does not store sessions.
 	Forgets bool
-	// ItemsFirst looks for what is to be cancelled before it looks for its session.
+	// ItemsFirst looks for the item to cancel before it looks for its session.
 	ItemsFirst bool
-	// Version is the one version of the protocol that is spoken; 0: both.
+	// Version is the only version of the protocol that the agent speaks; 0: both.
 	Version int
 	// Once refuses a second initialize.
 	Once bool
 
-	// LeavesCalls and CompletesCalls are what a cancel does to calls that run.
+	// LeavesCalls makes a cancel leave running calls unchanged, CompletesCalls
+	// makes it complete them.
 	LeavesCalls, CompletesCalls bool
 	// DeafToRequestCancels ignores $/cancel_request.
 	DeafToRequestCancels bool
-	// CancelDelay, StartDelay and EndDelay are waited before a cancelled turn
+	// CancelDelay, StartDelay and EndDelay are waits before a cancelled turn
 	// ends, before the first line is read, and after the end of input.
 	CancelDelay, StartDelay, EndDelay time.Duration
-	// TakeUpDelay is waited before a prompt is worked on, or part of the conversation.
+	// TakeUpDelay is the wait before a prompt is worked on, or becomes part of
+	// the conversation.
 	TakeUpDelay time.Duration
 
-	// Trims and AsSent say how a text is replayed: without white space around it,
-	// or in its pieces.
+	// Trims replays a text without white space around it, AsSent in its original
+	// pieces.
 	Trims, AsSent bool
-	// HidesEmpty lists no session without a prompt, OldestFirst turns the order
-	// around, PageSize is the length of a page; 0: ten.
+	// HidesEmpty lists no session without a prompt, OldestFirst reverses the
+	// order of the list, PageSize is the length of a page; 0: ten.
 	HidesEmpty, OldestFirst bool
 	PageSize                int
 	// Untitled gives sessions no title.
@@ -142,18 +152,18 @@ type Habits struct {
 
 	// RealPaths resolves links in the paths of a session.
 	RealPaths bool
-	// LateServers connects MCP servers in the first turn, EarlyServers before a
-	// session's setup is answered.
+	// LateServers connects MCP servers in the first turn, EarlyServers before it
+	// answers the request that sets up a session.
 	LateServers, EarlyServers bool
-	// Greeting and Notice are said at the beginning of the first turn of a session and at
-	// its end; "": nothing is.
+	// Greeting and Notice are messages at the beginning and the end of a
+	// session's first turn; "": none.
 	Greeting, Notice string
-	// Noise is written to Log at each message of the editor.
+	// Noise is written to Log for each message of the editor.
 	Noise string
 }
 
-// Setting is a select, or without values a boolean, that a session has beside the
-// reference agent's options.
+// Setting is an additional option of a session: a select or, without values, a
+// boolean.
 type Setting struct {
 	ID, Name, Category string
 	Values             []string // the first is the one set at first
@@ -161,12 +171,12 @@ type Setting struct {
 
 func (h *Habits) lacks(capability string) bool { return slices.Contains(h.Without, capability) }
 
-// Change gives a message on its way, Out of the agent or In to it, what is sent instead; nil
-// leaves it.
+// Change returns the messages to send instead of a message, nil to leave it. Out
+// changes messages of the agent, In messages to the agent.
 type Change struct{ Out, In func(m Message) []Message }
 
-// RequestIDs makes From + Step*n of the n-th request an id; with a Form it is a text in that
-// form of package fmt.
+// RequestIDs makes From + Step*n the id of the n-th request. With a Form, the id
+// is a string in that format of package fmt.
 type RequestIDs struct {
 	Form       string
 	From, Step int64
@@ -182,14 +192,15 @@ func (r *RequestIDs) id(n int64) json.RawMessage {
 	return json.RawMessage(strconv.FormatInt(n, 10))
 }
 
-// dress applies the habits that concern messages as such.
+// dress applies the habits that change messages.
 type dress struct {
 	mu      sync.Mutex
 	changes []Change
 	spell   func(frame []byte) []byte // may be nil
 }
 
-// out passes a message of the agent through the changes and hands on what comes out.
+// out applies the changes to a message of the agent and calls pass with each
+// result.
 func (d *dress) out(m Message, pass func(Message)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -202,7 +213,7 @@ func (d *dress) out(m Message, pass func(Message)) {
 	}
 }
 
-// in passes a line of the editor through the changes and returns what comes out.
+// in applies the changes to a line of the editor and returns the resulting lines.
 func (d *dress) in(line []byte) (lines [][]byte) {
 	var m Message
 	if len(d.changes) > 0 {

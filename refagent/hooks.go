@@ -10,19 +10,19 @@ import (
 	"github.com/acp-test/acp-test/refagent/mutation"
 )
 
-// Hooks are the seams at which a fault changes the agent. Every function is
-// optional; with all of them nil the agent is the correct one. They may be
-// called from several goroutines. Receive runs on the loop that reads input
-// and Send where the message was made, some of it under the session's lock:
-// a Send hook that wants to Deliver does so through Port.After.
+// Hooks are the places where a fault changes the agent. Every function is
+// optional; without any of them the agent is correct. They may be called from
+// several goroutines. Receive runs on the loop that reads input. Send runs where
+// the message was made, sometimes under the session's lock, so a Send hook must
+// use Port.After in order to Deliver.
 type Hooks struct {
 	// Start runs once before the first line is read.
 	Start func(p *Port)
-	// Receive gets every line of the editor instead of the agent; it passes
-	// the line on with Port.Deliver.
+	// Receive gets every line of the editor before the agent, and passes it on
+	// with Port.Deliver.
 	Receive func(p *Port, line []byte)
-	// Send gets every message of the agent instead of the output; it passes
-	// it on with Port.Emit.
+	// Send gets every message of the agent before the output, and passes it on
+	// with Port.Emit.
 	Send func(p *Port, f Frame)
 	// End runs when the input has ended and all turns are over, before Run
 	// returns. Blocking it keeps the agent alive; ctx ends with Run's.
@@ -30,16 +30,17 @@ type Hooks struct {
 
 	// Cwd changes the directory a session works in.
 	Cwd func(cwd string) string
-	// Relative changes the directory that a relative path of the model belongs to.
+	// Relative changes the directory against which a relative path of the model
+	// is resolved.
 	Relative func(cwd string) string
 	// TurnStart runs in the turn before its first model request.
 	TurnStart func(ctx context.Context, session string)
-	// Busy decides whether a prompt is refused because another one runs.
+	// Busy decides whether a prompt is refused because another prompt runs.
 	Busy func(session string, busy bool) bool
 	// Stop changes how a turn ends: with a stop reason or with an error.
 	Stop func(session, reason string, err error) (string, error)
 
-	// Mode changes the mode a tool call is judged by.
+	// Mode changes the mode that decides whether a tool call needs permission.
 	Mode func(session, mode string) string
 	// Command may change a command before the agent itself starts it.
 	Command func(*exec.Cmd)
@@ -50,13 +51,13 @@ type Hooks struct {
 	Persist func(session string, line []byte) []byte
 	// Restore may change the lines read from a session's log.
 	Restore func(session string, lines [][]byte) [][]byte
-	// Keep makes deletion leave the session's log where it is.
+	// Keep makes session/delete leave the session's log in place.
 	Keep bool
-	// Anew makes the agent itself put a new file in the place of one that it writes.
+	// Anew makes the agent write files itself, each as a new file in place of the old.
 	Anew bool
 }
 
-// ClientCapabilities is what the agent understood of the editor's abilities.
+// ClientCapabilities are the editor's capabilities as the agent read them.
 type ClientCapabilities struct {
 	ReadTextFile, WriteTextFile, Terminal, BooleanOptions bool
 
@@ -73,20 +74,20 @@ type Frame struct {
 	Session string // "" if it concerns none
 }
 
-// IsResponse tells whether the frame answers a request of the editor.
+// IsResponse reports whether the frame answers a request of the editor.
 func (f Frame) IsResponse() bool { _, ok := f.Message["method"]; return !ok }
 
 // Update returns the update of a session/update and its tag, or nil and "".
 func (f Frame) Update() (update object, tag string) { return f.Message.Update() }
 
-// Port is a hook's way to both sides of the agent.
+// Port gives a hook access to both sides of the agent.
 type Port struct {
 	// Emit writes a message to the editor, past the Send hook.
 	Emit func(m Message)
 	// Deliver hands a line to the agent as if the editor had sent it.
 	Deliver func(line []byte)
-	// Exit ends the agent at once, as a crash would: what is queued is written,
-	// nothing else happens, and Run returns an error.
+	// Exit ends the agent at once, as a crash would: it writes queued frames,
+	// does nothing else, and Run returns an error.
 	Exit func()
 
 	out *outbox
@@ -97,18 +98,18 @@ type Port struct {
 	tasks sync.WaitGroup
 }
 
-// Write puts bytes on the output exactly as they are.
+// Write writes bytes unchanged to the output.
 func (p *Port) Write(raw []byte) { p.out.put(bytes.Clone(raw)) }
 
-// Queued is how many bytes wait for the editor to read.
+// Queued returns how many bytes the editor has not read yet.
 func (p *Port) Queued() int {
 	p.out.mu.Lock()
 	defer p.out.mu.Unlock()
 	return p.out.bytes
 }
 
-// After runs f on a goroutine of its own once d has passed. The agent's end
-// waits for it, but not for long.
+// After calls f in a new goroutine once d has passed. The agent's end waits for
+// f, but not for long.
 func (p *Port) After(d time.Duration, f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +125,7 @@ func (p *Port) After(d time.Duration, f func()) {
 	})
 }
 
-// finish waits for what After has started.
+// finish waits for the goroutines of After.
 func (p *Port) finish() {
 	p.mu.Lock()
 	p.ended = true
@@ -132,5 +133,5 @@ func (p *Port) finish() {
 	p.tasks.Wait()
 }
 
-// Decode reads a line as a message; nil if it is none.
+// Decode reads a line as a message; nil if it is not one.
 func Decode(line []byte) Message { return mutation.Decode(line) }

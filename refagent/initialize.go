@@ -39,20 +39,21 @@ func (a *agent) initialize(r *request, params json.RawMessage) *rpcError {
 	return nil
 }
 
-// begun notes what the two sides have agreed on.
+// begun records what initialize has agreed on.
 func (a *agent) begun(version int, client ClientCapabilities) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.initialized, a.version, a.client = true, version, client
 }
 
-// agentInfo is the name of the agent, as both versions tell it.
+// agentInfo returns the agent's name, in the form of both versions.
 func agentInfo() object {
 	return object{"name": "acp-test-refagent", "title": "acp-test reference agent", "version": Version}
 }
 
-// able has an empty object for each of some capabilities that the agent has. One stands under the name that
-// the protocol gives it, and behind a colon the name that Habits give it, if that is another one.
+// able returns an object with an empty object for each of the capabilities that
+// the agent has. A capability is its name in the protocol, with a colon and the
+// name in Habits if that differs.
 func (a *agent) able(capabilities ...string) object {
 	all := object{}
 	for _, c := range capabilities {
@@ -64,7 +65,7 @@ func (a *agent) able(capabilities ...string) object {
 	return all
 }
 
-// advertised is what the agent says of itself.
+// advertised returns the agent's capabilities.
 func (a *agent) advertised() object {
 	all := object{
 		"loadSession": !a.habits.lacks("load"),
@@ -81,7 +82,8 @@ func (a *agent) advertised() object {
 	return all
 }
 
-// extend adds what both versions advertise beside it: of the agent, and of its sessions.
+// extend adds the capabilities that both versions have: to those of the agent,
+// and to those of its sessions.
 func (a *agent) extend(all, sessions object) {
 	if a.forks() {
 		sessions["fork"] = object{}
@@ -94,7 +96,7 @@ func (a *agent) extend(all, sessions object) {
 	}
 }
 
-// prune leaves out what says no.
+// prune removes capabilities that are false or empty.
 func prune(o object) {
 	for key, v := range o {
 		inner, nested := v.(object)
@@ -105,8 +107,8 @@ func prune(o object) {
 	}
 }
 
-// clientCapabilities reads what the agent needs to know. Anything absent, null
-// or of another type counts as not supported.
+// clientCapabilities reads the editor's capabilities. A member that is absent,
+// null or of another type counts as not supported.
 func clientCapabilities(raw json.RawMessage) ClientCapabilities {
 	var all object
 	_ = json.Unmarshal(raw, &all) // malformed means nothing is supported
@@ -135,7 +137,7 @@ func clientCapabilities(raw json.RawMessage) ClientCapabilities {
 // authMethod is the id of the one method that EnvAuth enables.
 const authMethod = "agent"
 
-// logins are the ids of the authentication methods.
+// logins returns the ids of the authentication methods.
 func (a *agent) logins() []string {
 	if len(a.habits.Logins) == 0 && a.options.Getenv(EnvAuth) == authMethod {
 		return []string{authMethod}
@@ -154,7 +156,7 @@ func (a *agent) authenticate(r *request, params json.RawMessage) *rpcError {
 	return a.logged(r, true)
 }
 
-// logged answers a login or a logout, after which the user is logged in or not.
+// logged answers a login (in is true) or a logout.
 func (a *agent) logged(r *request, in bool) *rpcError {
 	a.mu.Lock()
 	a.authenticated = in

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// defaultPageSize bounds one answer to session/list.
+// defaultPageSize is the maximum number of sessions in one answer to
+// session/list.
 const defaultPageSize = 10
 
 type sessionInfo struct {
@@ -22,9 +23,9 @@ type sessionInfo struct {
 	key string // its place in the list: time of creation, then id
 }
 
-// listSessions answers with the stored sessions, the newest first. A cursor
-// names the last entry of the page before, so that pages neither repeat nor
-// skip when sessions come and go.
+// listSessions answers with the stored sessions, the newest first. A cursor names
+// the last entry of the previous page, so that pages neither repeat nor skip
+// sessions when others come and go.
 func (a *agent) listSessions(r *request, params json.RawMessage) *rpcError {
 	var p struct{ Cwd, Cursor *string }
 	if err := decodeParams(params, &p); err != nil {
@@ -74,7 +75,7 @@ func (a *agent) listSessions(r *request, params json.RawMessage) *rpcError {
 	return nil
 }
 
-// lastOfPage is the key that a cursor names, "" without a cursor.
+// lastOfPage returns the key that a cursor names, "" without a cursor.
 func lastOfPage(cursor *string) (key string, err *rpcError) {
 	if cursor == nil {
 		return "", nil
@@ -86,5 +87,5 @@ func lastOfPage(cursor *string) (key string, err *rpcError) {
 	return string(raw), nil
 }
 
-// sortable is a time whose text sorts like the time.
+// sortable is a time format whose texts sort like the times.
 const sortable = "2006-01-02T15:04:05.000000000Z"

@@ -16,19 +16,19 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// mcpPatience bounds how long a turn waits for MCP servers to come up, and how
-// long a server has to end.
+// mcpPatience limits how long a turn waits for MCP servers to start, and how long
+// a server may take to end.
 const mcpPatience = 5 * time.Second
 
-// mcpServer is an entry of mcpServers: stdio, or http with type "http".
+// mcpServer is an entry of mcpServers: stdio, or HTTP with type "http".
 type mcpServer struct {
 	Type, Name, Command, URL string
 	Args                     []string
 	Env, Headers             []struct{ Name, Value string }
 }
 
-// mcpServers are the servers of one session. They are started beside the
-// session and fail softly: one that does not come up is logged and missing.
+// mcpServers are the MCP servers of one session. They start in parallel to the
+// session. A server that does not start is logged and left out.
 type mcpServers struct {
 	stop  context.CancelFunc
 	start func()        // connects them, once
@@ -113,7 +113,7 @@ func (m *mcpServers) connect(ctx context.Context, e mcpServer, without bool) err
 	return nil
 }
 
-// headers are a transport that sends requests with the headers of a server.
+// headers is a transport that adds the headers of a server to requests.
 type headers struct {
 	http.Transport
 	list []struct{ Name, Value string }
@@ -129,7 +129,7 @@ func (h *headers) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var notInNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_-]`) })
 
-// mcpTool offers a tool of a server as mcp__server__tool.
+// mcpTool returns a tool of a server, with the name mcp__server__tool.
 func mcpTool(server string, cs *mcp.ClientSession, found *mcp.Tool) tool {
 	name := notInNames().ReplaceAllString("mcp__"+server+"__"+found.Name, "_")
 	shape, _ := found.InputSchema.(object)
@@ -165,8 +165,8 @@ func mcpTool(server string, cs *mcp.ClientSession, found *mcp.Tool) tool {
 	}
 }
 
-// tools waits until the servers are up, within bounds, and lists what they
-// offer in a fixed order.
+// tools waits a limited time until the servers have started, and returns their
+// tools in a fixed order.
 func (m *mcpServers) tools(ctx context.Context) []tool {
 	m.start()
 	select {

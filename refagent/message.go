@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Error codes the agent answers with. Those below -32600 are JSON-RPC's and
-// ACP's; codeModelFailed lies in the range ACP leaves to implementations.
+// Error codes of the agent's answers. Those below -32600 are defined by JSON-RPC
+// and ACP; codeModelFailed lies in the range that ACP leaves to implementations.
 const (
 	codeParse           = -32700
 	codeInvalidRequest  = -32600 // also: before initialize, and a second prompt in a busy session
@@ -40,7 +40,7 @@ func badParams(format string, args ...any) *rpcError {
 	return fault(codeInvalidParams, format, args...)
 }
 
-// object is a JSON object without a type of its own.
+// object is a JSON object without a more specific type.
 type object = map[string]any
 
 // incoming is one classified message of the editor.
@@ -52,8 +52,8 @@ type incoming struct {
 	err    *rpcError // of a response
 }
 
-// parseLine classifies one line. The error is what has to be answered with id
-// null (or with the id, where the line shows a usable one).
+// parseLine classifies one line. The returned error must be answered with id
+// null, or with the id if the line has a usable one.
 func parseLine(line []byte) (incoming, *rpcError) {
 	var m incoming
 	if !utf8.Valid(line) {
@@ -101,7 +101,8 @@ func parseLine(line []byte) (incoming, *rpcError) {
 
 var integer = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?\d+$`) })
 
-// idKey makes ids comparable: 7 and "7" differ, "7" and "\u0037" do not.
+// idKey returns an id in a comparable form: 7 and "7" differ, "7" and "\u0037" do
+// not.
 func idKey(id json.RawMessage) string {
 	var s string
 	if len(id) > 0 && id[0] == '"' && json.Unmarshal(id, &s) == nil {
@@ -124,8 +125,8 @@ type outResponse struct {
 	Error   *rpcError       `json:"error,omitempty"`
 }
 
-// encode renders v on one line that ends in a newline. It never escapes HTML,
-// so that text crosses the wire as the model wrote it.
+// encode renders v on one line that ends in a newline. It does not escape HTML,
+// so that text is sent as the model wrote it.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -137,7 +138,7 @@ func encode(v any) []byte {
 	return b.Bytes()
 }
 
-// decodeParams fills v from params, which have to be an object if present.
+// decodeParams decodes params into v. If present, params must be an object.
 func decodeParams(params json.RawMessage, v any) *rpcError {
 	if len(params) == 0 {
 		params = json.RawMessage("{}")
@@ -151,7 +152,7 @@ func decodeParams(params json.RawMessage, v any) *rpcError {
 	return nil
 }
 
-// member returns a member of params that is required and a string.
+// member returns a required string member of params.
 func member(params json.RawMessage, name string) (string, *rpcError) {
 	var all map[string]json.RawMessage
 	if err := decodeParams(params, &all); err != nil {

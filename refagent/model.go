@@ -35,7 +35,7 @@ type ModelMessage struct {
 	CallID string      `json:"callId,omitempty"` // tool: the call it answers
 }
 
-// withoutFormerCalls leaves out the tool calls of earlier turns.
+// withoutFormerCalls removes the tool calls of earlier turns.
 func withoutFormerCalls(list []ModelMessage) []ModelMessage {
 	last := 0
 	for i, m := range list {
@@ -49,21 +49,21 @@ func withoutFormerCalls(list []ModelMessage) []ModelMessage {
 	return append(former, list[last:]...)
 }
 
-// Part is a piece of a user message that holds more than text.
+// Part is a piece of a user message that has more than text.
 type Part struct {
 	Text     string `json:"text,omitempty"`
 	Data     string `json:"data,omitempty"` // base64
 	MimeType string `json:"mimeType,omitempty"`
 }
 
-// ModelCall is one tool call as the model asked for it.
+// ModelCall is one tool call that the model requested.
 type ModelCall struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"` // JSON text
 }
 
-// Offer is a tool that a model may call; Schema is that of its arguments.
+// Offer is a tool that a model may call; Schema is the schema of its arguments.
 type Offer struct {
 	Name, About string
 	Schema      object
@@ -83,9 +83,9 @@ type Reply struct {
 const systemPrompt = "You are a coding agent inside an editor. Work in the user's workspace with the tools you have. " +
 	"Answer in Markdown and keep it short. When the user refuses a tool, say so and go on without it."
 
-// Model is the client of an OpenAI Chat Completions endpoint. One request in two lines of JSON
-// needs no vendor's SDK: OpenAI's own is as large as all the rest of the program
-// and takes longer to compile.
+// Model is the client of an OpenAI Chat Completions endpoint. Such a request
+// takes two lines of JSON and needs no vendor's SDK: OpenAI's own is as large as
+// the rest of the program and takes longer to compile.
 type Model struct {
 	http      *retryablehttp.Client
 	transport *http.Transport
@@ -95,7 +95,8 @@ type Model struct {
 	streams   bool
 }
 
-// OpenModel returns the client of the model that the environment names, see EnvBaseURL. Close it.
+// OpenModel returns the client of the model that the environment names; see
+// EnvBaseURL. The caller must close it.
 func OpenModel(getenv func(string) string, habits *Habits) *Model {
 	m := &Model{name: getenv(EnvModel), key: getenv(EnvAPIKey),
 		transport: &http.Transport{Proxy: http.ProxyFromEnvironment},
@@ -125,8 +126,8 @@ const (
 	maxErrorBody = 64 << 10
 )
 
-// retryPolicy leaves retries to rate limits and broken connections: a 5xx is
-// reported to the user at once, unless it is a habit to try again.
+// retryPolicy retries after rate limits and broken connections. It retries after
+// a 5xx only if that is a habit; else the user gets the error at once.
 func retryPolicy(onServerErrors bool) retryablehttp.CheckRetry {
 	return func(ctx context.Context, r *http.Response, err error) (bool, error) {
 		if r != nil && r.StatusCode >= 500 && !onServerErrors {
@@ -136,8 +137,8 @@ func retryPolicy(onServerErrors bool) retryablehttp.CheckRetry {
 	}
 }
 
-// retryWait is what the server asks for, but not for ever. OpenAI's own servers
-// ask in milliseconds.
+// retryWait returns the wait that the server asks for, within limits. OpenAI's
+// own servers ask in milliseconds.
 func retryWait(lo, hi time.Duration, attempt int, r *http.Response) time.Duration {
 	if r != nil {
 		if ms, err := strconv.Atoi(r.Header.Get("Retry-After-Ms")); err == nil && ms >= 0 {
@@ -147,22 +148,22 @@ func retryWait(lo, hi time.Duration, attempt int, r *http.Response) time.Duratio
 	return min(retryablehttp.DefaultBackoff(lo, hi, attempt, r), hi)
 }
 
-// Close ends connections that are idle.
+// Close closes idle connections.
 func (m *Model) Close() { m.transport.CloseIdleConnections() }
 
-// Piece is a part of a reply as it arrives: of the text, of the reasoning, or of a tool
+// Piece is a part of a reply as it arrives: text, reasoning, or part of a tool
 // call.
 type Piece struct {
 	Text, Thought string
-	// Call is set of a piece of the call at Index: ID and Name are those of the first,
-	// Arguments the next part of them.
+	// Call says that the piece belongs to the call at Index. The call's first
+	// piece has ID and Name; each piece has the next part of Arguments.
 	Call                bool
 	Index               int
 	ID, Name, Arguments string
 }
 
-// Ask streams one reply. on gets each piece of it as it arrives. A stream that ends without a finish reason
-// is an error.
+// Ask streams one reply. It calls on with each piece as it arrives. It returns an
+// error if the stream ends without a finish reason.
 func (m *Model) Ask(ctx context.Context, history []ModelMessage, offers []Offer, on func(Piece)) (out Reply,
 	err error) {
 	at := m.at.Load()
@@ -258,7 +259,7 @@ func chunks(stream io.Reader, on func(chatChunk)) error {
 	return nil
 }
 
-// whole reads an answer that is no stream.
+// whole reads an answer that is not a stream.
 func whole(body io.Reader, on func(chatChunk)) error {
 	var c chatChunk
 	if err := json.NewDecoder(io.LimitReader(body, maxEvent)).Decode(&c); err != nil {
@@ -275,8 +276,8 @@ func whole(body io.Reader, on func(chatChunk)) error {
 	return nil
 }
 
-// grow adds a fragment to the call at an index; a fragment with a new id that
-// repeats an index starts another call, as some servers do.
+// grow adds a fragment to the call at an index. If a fragment has a new id for a
+// used index, as some servers send, it starts another call.
 func grow(calls []ModelCall, index int, id, name, arguments string) []ModelCall {
 	for len(calls) <= index {
 		calls = append(calls, ModelCall{})
@@ -301,14 +302,15 @@ type statusError struct {
 
 func (e statusError) Error() string { return fmt.Sprintf("HTTP status %d: %s", e.status, e.detail) }
 
-// Refused returns the HTTP status with which a model refused a request, 0 if it did not.
+// Refused returns the HTTP status with which a model refused a request, 0 for
+// another error.
 func Refused(err error) int {
 	var refused statusError
 	errors.As(err, &refused)
 	return refused.status
 }
 
-// modelError is a failed model request as the editor gets to see it.
+// modelError returns the error that the editor gets for a failed model request.
 func modelError(err error) *rpcError {
 	if refused, ok := errors.AsType[statusError](err); ok {
 		return &rpcError{

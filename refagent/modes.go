@@ -30,10 +30,10 @@ var modeList = []mode{
 	{modeTrusting, "Trusting", "Asks before no tool"},
 }
 
-// usualModes is how many of modeList an agent without habits has.
+// usualModes is how many modes of modeList an agent without habits has.
 const usualModes = 4
 
-// modes are those that sessions have.
+// modes returns the modes that sessions have.
 func (a *agent) modes() []mode {
 	if a.habits.NoModes {
 		return nil
@@ -57,7 +57,7 @@ type modeState struct {
 	Available []mode `json:"availableModes"`
 }
 
-// modes is the state of the modes, nil if there are none.
+// modes returns the state of the modes, nil if the session has none.
 func (s *session) modes() *modeState {
 	if s.a.habits.NoModes || s.a.habits.OptionsOnly {
 		return nil
@@ -65,8 +65,8 @@ func (s *session) modes() *modeState {
 	return &modeState{s.mode(), s.a.modes()}
 }
 
-// setMode changes the mode; the option that mirrors it is announced before
-// the answer, so that the two agree when the editor reads it.
+// setMode changes the mode. It announces the option that mirrors the mode before
+// it answers, so that the two agree when the editor reads the answer.
 func (a *agent) setMode(r *request, s *session, params json.RawMessage) *rpcError {
 	id, err := member(params, "modeId")
 	if err != nil {
@@ -81,7 +81,7 @@ func (a *agent) setMode(r *request, s *session, params json.RawMessage) *rpcErro
 	return nil
 }
 
-// switchMode is a change of mode by the agent itself.
+// switchMode changes the mode on the agent's own initiative.
 func (a *agent) switchMode(s *session, id string) {
 	s.write(event{Type: eventState, Mode: id})
 	a.tellMode(s, id)

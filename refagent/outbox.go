@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// maxQueued is how many bytes may wait for a slow reader before the turns that
-// produce them are held back.
+// maxQueued is how many bytes may wait for a slow reader before turns have to
+// wait.
 const maxQueued = 8 << 20
 
 // outbox is the single writer of the output. Putting a frame never blocks, so
-// the loop that reads input never waits for the editor to read; turns call
-// drain to be held back.
+// that the loop that reads input never waits for the editor to read. Turns call
+// drain to wait for a slow editor.
 type outbox struct {
 	mu     sync.Mutex
 	frames [][]byte
@@ -41,7 +41,8 @@ func (o *outbox) put(frame []byte) {
 	}
 }
 
-// drain waits until at most so many bytes are queued; 0: until all that was put is written.
+// drain waits until at most most bytes are queued; 0: until everything queued is
+// written.
 func (o *outbox) drain(ctx context.Context, most int) {
 	for {
 		o.mu.Lock()
@@ -58,7 +59,7 @@ func (o *outbox) drain(ctx context.Context, most int) {
 	}
 }
 
-// close lets run end after the last queued frame.
+// close makes run end after the last queued frame.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// askFor are the tools that need the user's permission in agentic mode, by
-// pattern. Interactive mode asks for every tool.
+// askFor are the patterns of tools that need the user's permission in agentic
+// mode. Interactive mode asks for every tool.
 var askFor = []string{"delete_*", "write_*", "edit_*", "move_*", "run_*", "switch_*"}
 
 type permissionOption struct {
@@ -17,8 +17,8 @@ type permissionOption struct {
 	Kind string `json:"kind"`
 }
 
-// permissionOptions are those of a permission request. The ids differ from the kinds on
-// purpose: an editor has to send back the id.
+// permissionOptions are the options of a permission request. The ids differ from
+// the kinds on purpose, because an editor must answer with the id.
 var permissionOptions = []permissionOption{
 	{"allow-once", "Allow", kindAllowOnce},
 	{"allow-always", "Always allow in this session", kindAllowAlways},
@@ -34,18 +34,20 @@ const (
 	kindRejectAlways = "reject_always"
 )
 
-// errRejected is a permission that was not given.
+// errRejected says that the user did not give a permission.
 var errRejected = errors.New("the user rejected this")
 
-// dismissed is the outcome of a permission that the user closed without an answer.
+// dismissed is the outcome of a permission request that the user closed without
+// an answer.
 const dismissed = "cancelled"
 
-// errDismissed is a permission that was answered with outcome cancelled.
+// errDismissed says that a permission request was answered with outcome
+// cancelled.
 var errDismissed = errors.New("the user dismissed the request")
 
-// permit asks the user where the policy says so. Anything but a clear yes
-// means no. What holds for always is remembered by the tool's name until the
-// session is opened anew.
+// permit asks the user if the policy demands it. Anything but a clear yes means
+// no. It remembers an *_always answer by the tool's name until the session is
+// opened anew.
 func (a *agent) permit(ctx context.Context, s *session, w *work, current string) error {
 	patterns := askFor
 	if a.habits.Asks != nil {
@@ -93,8 +95,8 @@ func (a *agent) permit(ctx context.Context, s *session, w *work, current string)
 	return permitted(kind == kindAllowOnce || kind == kindAllowAlways)
 }
 
-// question puts a call before the user. kind is that of the chosen option, cancelled if the user dismissed the
-// question, "" for an answer that is none.
+// question asks the user about a call. kind is the kind of the chosen option,
+// cancelled if the user dismissed the question, "" for an invalid answer.
 func (a *agent) question(ctx context.Context, s *session, w *work, options []permissionOption) (kind string,
 	err error) {
 	var result struct {

@@ -7,8 +7,8 @@ import (
 	"os/exec"
 )
 
-// inOwnGroup does nothing here: without process groups only the command
-// itself is killed, its children may stay.
+// inOwnGroup does nothing here. Without process groups only the command itself is
+// killed; its children may stay.
 func inOwnGroup(*exec.Cmd) {}
 
 func endGroup(*exec.Cmd) {}

@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// inOwnGroup starts a command in a process group of its own and kills that
-// group as a whole.
+// inOwnGroup starts a command in its own process group and kills that group as a
+// whole.
 func inOwnGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// endGroup kills what is left of a command's group after the command ended.
+// endGroup kills the rest of a command's group after the command ended.
 func endGroup(cmd *exec.Cmd) {
 	if cmd.Process != nil && cmd.SysProcAttr.Setpgid {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // ESRCH: nothing is left

@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// provider is the id of the agent's one provider of models, which it cannot do without.
+// provider is the id of the agent's only provider of models, which cannot be
+// disabled.
 const provider, providerAPI = "main", "openai"
 
-// endpoint is where a model is, and the headers of the requests to it.
+// endpoint is the address of a model, with the headers for its requests.
 type endpoint struct {
 	base    string
 	headers map[string]string
@@ -17,7 +18,8 @@ type endpoint struct {
 
 func (e *endpoint) url() string { return strings.TrimSuffix(e.base, "/") + "/chat/completions" }
 
-// providers adds the methods that tell the agent where its model is, if it has them.
+// providers adds the methods that tell the agent its model's address, if it has
+// them.
 func (a *agent) providers(methods map[string]handler) {
 	if !a.provides() {
 		return
@@ -57,5 +59,5 @@ func (a *agent) providers(methods map[string]handler) {
 	}
 }
 
-// provides reports whether the agent can be told where its model is.
+// provides reports whether an editor can tell the agent its model's address.
 func (a *agent) provides() bool { return a.options.Getenv(EnvProviders) == "yes" }

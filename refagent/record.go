@@ -39,8 +39,8 @@ type event struct {
 	Stop      string            `json:"stop,omitempty"`
 }
 
-// record is what a session's log adds up to. The same fold runs while the
-// session lives and when a log is read, also one that a crash cut short.
+// record is the state that a session's log describes. The same fold runs while
+// the session lives and when a log is read, even one that a crash cut short.
 type record struct {
 	cwd, parent      string
 	stop             string            // of the latest turn that has ended
@@ -158,7 +158,7 @@ func (r *record) update(u update) {
 	}
 }
 
-// compact puts a summary in the place of what was said.
+// compact replaces the conversation by a summary.
 func (r *record) compact(u update) {
 	r.history = []ModelMessage{{Role: roleUser, Text: "What was said so far?"}}
 	for _, b := range u.Summary {
@@ -174,8 +174,8 @@ func (r *record) show(u update) {
 	}
 }
 
-// settle makes what an interrupted turn left behind well formed: no tool call
-// stays open, every call of the model has a result, every question an answer.
+// settle completes the history of an interrupted turn: no tool call stays open,
+// every call of the model has a result, every question an answer.
 func (r *record) settle() {
 	for _, id := range slices.Sorted(maps.Keys(r.open)) {
 		r.update(update{Tag: "tool_call_update", ToolCallID: id, Status: statusFailed, Content: textContent(interrupted)})
@@ -201,8 +201,8 @@ func (r *record) settle() {
 
 const interrupted = "[interrupted]"
 
-// merged is a tool call after an update. A terminal or a child is gone when a log is
-// read, so what it printed takes its place.
+// merged returns a tool call after an update. A terminal or a child no longer
+// exists when a log is read, so its output replaces it.
 func merged(call, u update) update {
 	call.Status = u.Status
 	call.Content, call.RawOutput = cmp.Or(u.Content, call.Content), cmp.Or(u.RawOutput, call.RawOutput)
@@ -220,7 +220,8 @@ func merged(call, u update) update {
 	return call
 }
 
-// refers reports whether content shows what is gone when a log is read: a terminal or a child.
+// refers reports whether content shows a terminal or a child, which no longer
+// exists when a log is read.
 func refers(content any) bool {
 	list, _ := content.([]any)
 	for _, item := range list {
@@ -242,7 +243,7 @@ func chunkText(u update) string {
 	return ""
 }
 
-// messageID gives out the next message id; they are never reused in a session.
+// messageID returns the next message id. Ids are never reused in a session.
 func (r *record) messageID() string {
 	r.messages++
 	return "msg-" + strconv.Itoa(r.messages)
@@ -254,7 +255,7 @@ func (r *record) count(id string) {
 	}
 }
 
-// callID makes the model's id of a call unique within the session.
+// callID returns the model's id of a call, made unique within the session.
 func (r *record) callID(id string) string {
 	id = cmp.Or(id, "call")
 	unique := id

@@ -1,8 +1,8 @@
-// Package refagent is a small but genuine coding agent that speaks the Agent
-// Client Protocol v1 on a pair of streams and reaches its model through an
-// OpenAI Chat Completions endpoint. It is correct on purpose: with zero Hooks
-// it breaks no rule of the protocol. It shares no code with the rest of
-// acp-test, so that it stays a second opinion of the specification.
+// Package refagent is a small but genuine coding agent. It speaks the Agent
+// Client Protocol v1 on a pair of streams and reaches its model through an OpenAI
+// Chat Completions endpoint. With zero Hooks it breaks no rule of the protocol.
+// It shares no code with the rest of acp-test, so that it is an independent
+// reading of the specification.
 package refagent
 
 import (
@@ -30,26 +30,27 @@ const (
 	EnvModel = "OPENAI_MODEL"
 	// EnvState is the state directory; see Options.StateDir.
 	EnvState = "ACP_TEST_REFAGENT_STATE"
-	// EnvAuth set to "agent" makes the agent advertise one authentication
-	// method with that id, and logout; session/new, load, resume, list and
+	// EnvAuth set to "agent" makes the agent advertise logout and one
+	// authentication method with that id. session/new, load, resume, list and
 	// delete then fail with -32000 until authenticate succeeded.
 	EnvAuth = "ACP_TEST_REFAGENT_LOGIN"
-	// EnvFork set to "yes" makes the agent advertise session/fork, which is no stable part
-	// of the protocol.
+	// EnvFork set to "yes" makes the agent advertise session/fork, which is an
+	// unstable part of the protocol.
 	EnvFork = "ACP_TEST_REFAGENT_FORK"
-	// EnvProviders set to "yes" makes the agent advertise providers, which are no stable part of the
-	// protocol: an editor says where its model is.
+	// EnvProviders set to "yes" makes the agent advertise providers, an unstable
+	// part of the protocol by which an editor tells the agent its model's
+	// address.
 	EnvProviders = "ACP_TEST_REFAGENT_PROVIDERS"
 )
 
 // DefaultModel is the model asked for when EnvModel is not set.
 const DefaultModel = "reference-model"
 
-// Version is what the agent says of itself in agentInfo.
+// Version is the version in the agent's agentInfo.
 const Version = "1.0.0"
 
 // Options is everything that a run of the agent depends on. In and Out are
-// required, the rest has useful zero values.
+// required; the other fields have useful zero values.
 type Options struct {
 	In  io.Reader // messages of the editor; closed when the context ends, if it is an io.Closer
 	Out io.Writer // messages to the editor, each frame in one Write
@@ -59,26 +60,27 @@ type Options struct {
 	// and HOME. nil: nothing is set.
 	Getenv func(string) string
 
-	// StateDir keeps the sessions. Default: EnvState, else
+	// StateDir is the directory for sessions. Default: EnvState, else
 	// XDG_STATE_HOME/acp-test-refagent, else HOME/.local/state/acp-test-refagent.
 	StateDir string
 
-	// AnswerGrace is how long a cancelled turn waits for the editor to answer
-	// a request that is still open (the protocol asks the editor to answer
-	// permissions with outcome cancelled) before the agent sends
-	// $/cancel_request and goes on. Default: half a second.
+	// AnswerGrace is how long a cancelled turn waits for the editor to answer an
+	// open request, before the agent sends $/cancel_request and goes on. (The
+	// protocol asks the editor to answer permissions with outcome cancelled.)
+	// Default: half a second.
 	AnswerGrace time.Duration
 
-	// Hooks are the seams that faults use. Zero: the correct agent.
+	// Hooks are the places that faults change. Zero: the correct agent.
 	Hooks Hooks
-	// Habits are what the agent does in another way than this one, and may.
+	// Habits are ways in which this agent differs from the reference agent, as it
+	// may.
 	Habits Habits
 }
 
 // Run serves one connection until the input ends, the context is done or the
-// output breaks. At the end of input it cancels what runs, kills what it
-// started and returns nil. A missing option, a state directory that cannot be
-// used, and a broken stream are errors.
+// output breaks. At the end of input it cancels what runs, kills the processes it
+// started and returns nil. It returns an error for a missing option, an unusable
+// state directory or a broken stream.
 func Run(ctx context.Context, o Options) error {
 	if o.In == nil || o.Out == nil {
 		return errors.New("starting the reference agent: In and Out are required")
@@ -124,8 +126,9 @@ func defaultStateDir(getenv func(string) string) string {
 	return ""
 }
 
-// Serve serves a protocol over HTTP until ctx ends, by a listener, or at an address if that is nil.
-// handler makes what answers at host and port; where that is, a line on out says.
+// Serve serves a protocol over HTTP until ctx ends, on listener l or, if that is
+// nil, at address. handler returns the HTTP handler for the host and port. Serve
+// prints the URL on a line on out.
 func Serve(ctx context.Context, protocol, path, address string, l net.Listener, out io.Writer,
 	handler func(host string) http.Handler) (err error) {
 	if l == nil {

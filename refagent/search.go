@@ -20,9 +20,9 @@ const (
 	maxFetched  = 1 << 20 // bytes of a fetched page
 )
 
-// search looks for a regular expression in the text files below the session's
-// directory, in the order of their names. An invalid expression is looked for
-// as it stands.
+// search searches the text files below the session's directory for a regular
+// expression, in the order of their names. It takes an invalid expression
+// literally.
 func search(ctx context.Context, w *work) error {
 	pattern := w.args.str("pattern")
 	re, err := regexp.Compile(pattern)
@@ -99,7 +99,7 @@ func think(_ context.Context, w *work) error {
 	return nil
 }
 
-// planSchema is that of a list of steps, each with its status.
+// planSchema returns the schema of a list of steps, each with its status.
 func planSchema() object {
 	step := schema("step", "status")
 	step["properties"].(object)["status"] = object{"type": "string",
@@ -109,7 +109,7 @@ func planSchema() object {
 	return s
 }
 
-// updatePlan shows the plan that the model made.
+// updatePlan shows the model's plan.
 func updatePlan(_ context.Context, w *work) error {
 	list, _ := w.args["steps"].([]any)
 	entries := []planEntry{}

@@ -41,7 +41,7 @@ type session struct {
 	hadBackground bool
 }
 
-// turn is one prompt that runs.
+// turn is one prompt that runs or waits.
 type turn struct {
 	request   *request
 	key       string     // its idempotency key; "" is none
@@ -56,7 +56,7 @@ type turn struct {
 	message   ModelMessage
 }
 
-// open makes a session live. Whatever was live under its id is replaced.
+// open makes a session live. It replaces a live session with the same id.
 func (a *agent) open(id string, p setup, rec *record) (*session, *rpcError) {
 	log, err := a.store.appendTo(id)
 	if err != nil {
@@ -80,7 +80,7 @@ func (a *agent) open(id string, p setup, rec *record) (*session, *rpcError) {
 	return s, nil
 }
 
-// enlist makes a session the one of its id.
+// enlist registers a session under its id.
 func (a *agent) enlist(s *session) {
 	a.mu.Lock()
 	old := a.sessions[s.id]
@@ -91,8 +91,8 @@ func (a *agent) enlist(s *session) {
 	}
 }
 
-// addRoot makes a directory one that the session works in, and returns how it is
-// called.
+// addRoot adds a directory to those that the session works in, and returns its
+// path.
 func (s *session) addRoot(dir string) string {
 	s.roots = append(s.roots, dir)
 	if real := s.a.real(dir); real != dir {
@@ -102,7 +102,7 @@ func (s *session) addRoot(dir string) string {
 	return dir
 }
 
-// real is a path without links, where that is the habit.
+// real returns a path with links resolved, if that is the habit.
 func (a *agent) real(path string) string {
 	if a.habits.RealPaths {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -112,8 +112,7 @@ func (a *agent) real(path string) string {
 	return path
 }
 
-// spawn runs f beside the loop that reads input; the end of the connection
-// waits for it.
+// spawn runs f in a goroutine. The end of the connection waits for it.
 func (a *agent) spawn(f func()) { a.tasks.Go(f) }
 
 // write adds an event to the record and its log.
@@ -138,14 +137,14 @@ func (s *session) writeLocked(e event) {
 	}
 }
 
-// locked returns what get returns while it holds the session's lock.
+// locked calls get under the session's lock and returns its result.
 func locked[T any](s *session, get func() T) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return get()
 }
 
-// running is the prompt that runs, nil if none does.
+// running returns the prompt that runs, nil if none does.
 func (s *session) running() *turn { return locked(s, func() *turn { return s.turn }) }
 
 func (s *session) mode() string { return locked(s, func() string { return s.rec.mode }) }
@@ -156,7 +155,7 @@ func (s *session) callID(wish string) string {
 	return locked(s, func() string { return s.rec.callID(wish) })
 }
 
-// cancelTurn ends the running prompt, if any, as the editor's wish.
+// cancelTurn cancels the running prompt, if any, because the editor asked for it.
 func (s *session) cancelTurn() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,7 +185,7 @@ func (s *session) settle() {
 	}
 }
 
-// release frees what a session holds. Its log stays.
+// release frees the resources of a session. Its log stays.
 func (s *session) release() {
 	s.mcp.close()
 	s.mu.Lock()
@@ -197,7 +196,7 @@ func (s *session) release() {
 	}
 }
 
-// retire takes the session out of service: no prompt finds it any more.
+// retire takes the session out of service, so that no prompt finds it any more.
 func (s *session) retire() {
 	s.a.mu.Lock()
 	if s.a.sessions[s.id] == s {
@@ -226,8 +225,8 @@ func (a *agent) closeSession(r *request, params json.RawMessage) *rpcError {
 	return nil
 }
 
-// deleteSession removes a session for good; one that is not there is deleted
-// already.
+// deleteSession removes a session for good. It also succeeds for a session that
+// does not exist.
 func (a *agent) deleteSession(r *request, params json.RawMessage) *rpcError {
 	id, err := member(params, "sessionId")
 	if err != nil {
@@ -257,8 +256,8 @@ func (a *agent) deleteSession(r *request, params json.RawMessage) *rpcError {
 // forks reports whether the agent has session/fork.
 func (a *agent) forks() bool { return a.options.Getenv(EnvFork) == "yes" }
 
-// forkSession opens a session that begins with the conversation of another one, and goes on
-// by itself from there.
+// forkSession opens a session that begins with the conversation of another
+// session and then goes on independently.
 func (a *agent) forkSession(r *request, params json.RawMessage) *rpcError {
 	_, set, lines, err := a.stored(params, false)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// setup is what session/new, load and resume have in common.
+// setup is the common part of session/new, load and resume.
 type setup struct {
 	cwd         string
 	directories []string
@@ -16,7 +16,8 @@ type setup struct {
 	system      string // the system prompt as a whole; "" is the agent's own
 }
 
-// setup reads what a request wants of its session, as the version of the connection has it.
+// setup reads the setup of a session from a request, in the connection's version
+// of the protocol.
 func (a *agent) setup(params json.RawMessage, serversRequired bool) (setup, *rpcError) {
 	s, err := decodeSetup(params, serversRequired && !a.v2())
 	if err == nil && a.v2() {
@@ -28,8 +29,8 @@ func (a *agent) setup(params json.RawMessage, serversRequired bool) (setup, *rpc
 	return s, err
 }
 
-// decodeSystem reads the system prompt that a request gives, "" if it gives none. It refuses
-// modes other than append and override, and what is not text.
+// decodeSystem returns the system prompt of a request, "" if it has none. It
+// refuses modes other than append and override, and content that is not text.
 func decodeSystem(params json.RawMessage) (string, *rpcError) {
 	var p struct {
 		SystemPrompt *struct {
@@ -91,7 +92,8 @@ func decodeSetup(params json.RawMessage, serversRequired bool) (setup, *rpcError
 	return s, nil
 }
 
-// opened returns the answer to a request that opened the session; id is "" if the request named it.
+// opened returns the answer to a request that opened the session; id is "" if the
+// request already named it.
 func (s *session) opened(id string) object {
 	m := object{}
 	if id != "" {
@@ -124,8 +126,8 @@ func (a *agent) newSession(r *request, params json.RawMessage) *rpcError {
 	return nil
 }
 
-// introduce answers the request that opened a session, at once or when the MCP servers are up. id is
-// that of opened.
+// introduce answers the request that opened a session, at once or when the MCP
+// servers have started. id is as in opened.
 func (a *agent) introduce(r *request, s *session, id string) {
 	r.session = s.id
 	answer := func() {
@@ -147,7 +149,7 @@ func (a *agent) introduce(r *request, s *session, id string) {
 	})
 }
 
-// announce sends the state that an editor wants right after a setup call.
+// announce sends the state that an editor needs right after a session is set up.
 func (a *agent) announce(s *session) {
 	if !a.v2() { // which has them in the answer
 		a.tell(s, update{Tag: "available_commands_update", Commands: commands})
@@ -163,8 +165,9 @@ func (a *agent) announce(s *session) {
 	})
 }
 
-// resumeSession is session/resume. In version 2 it shows the history if that is asked for; a session at
-// work is not opened anew then, and tells its state.
+// resumeSession serves session/resume. In version 2 it shows the history if the
+// request asks for it. It does not reopen a session that is at work, but sends
+// its state.
 func (a *agent) resumeSession(r *request, params json.RawMessage) *rpcError {
 	if !a.v2() {
 		return a.goOn(r, params, false)
@@ -188,8 +191,8 @@ func (a *agent) resumeSession(r *request, params json.RawMessage) *rpcError {
 	return a.goOn(r, params, replay)
 }
 
-// rejoin answers session/resume of a session at work, which goes on. What it says meanwhile waits until the
-// history is shown.
+// rejoin answers session/resume of a session at work, which goes on. Its updates
+// wait until the history is shown.
 func (a *agent) rejoin(r *request, live *session, params json.RawMessage, replay bool) *rpcError {
 	if _, err := decodeSetup(params, false); err != nil {
 		return err
@@ -205,7 +208,7 @@ func (a *agent) rejoin(r *request, live *session, params json.RawMessage, replay
 	return nil
 }
 
-// goOn brings a stored session to life, and shows what was said in it if showing is set.
+// goOn opens a stored session again, and shows its history if showing is set.
 func (a *agent) goOn(r *request, params json.RawMessage, showing bool) *rpcError {
 	s, err := a.reopen(r, params, showing)
 	if err != nil {
@@ -218,14 +221,16 @@ func (a *agent) goOn(r *request, params json.RawMessage, showing bool) *rpcError
 	return nil
 }
 
-// replay shows what was said in a session, and that of its children where they were announced.
+// replay shows the history of a session, with that of its children where they
+// were announced.
 func (s *session) replay() {
 	list := s.rec.shown
 	s.rec.showing, s.rec.shown = false, nil
 	s.show(list, s.replayChild)
 }
 
-// showAgain replays a session that is at work. The caller holds its lock, for which other updates wait.
+// showAgain replays a session that is at work. The caller holds its lock; other
+// updates wait for the lock.
 func (s *session) showAgain() {
 	lines, err := s.a.store.lines(s.id)
 	if err != nil {
@@ -247,7 +252,8 @@ func (s *session) showAgain() {
 	})
 }
 
-// show sends what was said in a session. child shows the child that an update announces.
+// show sends the updates of a session's history. child shows the child that an
+// update announces.
 func (s *session) show(list []update, child func(u update)) {
 	a := s.a
 	for _, u := range list {
@@ -268,7 +274,7 @@ func (s *session) show(list []update, child func(u update)) {
 	}
 }
 
-// reopen brings a stored session to life.
+// reopen makes a stored session live again.
 func (a *agent) reopen(r *request, params json.RawMessage, showing bool) (*session, *rpcError) {
 	id, set, lines, err := a.stored(params, showing)
 	if err != nil {
@@ -283,8 +289,8 @@ func (a *agent) reopen(r *request, params json.RawMessage, showing bool) (*sessi
 	return a.open(id, set, rec.fold(lines))
 }
 
-// stored reads the session that a request names, and what it wants of it. One whose prompt
-// is running is refused: replaying it beside its own live updates would mix the two.
+// stored reads the session that a request names, and its new setup. It refuses a
+// session whose prompt is running, because a replay would mix with live updates.
 func (a *agent) stored(params json.RawMessage, serversRequired bool) (id string, set setup, lines [][]byte,
 	err *rpcError) {
 	if id, err = member(params, "sessionId"); err != nil {

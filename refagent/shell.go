@@ -31,8 +31,8 @@ func (e exitStatus) err() error {
 	return nil
 }
 
-// runShell runs a command in a terminal of the editor, if it has terminals,
-// else in a process group of the agent.
+// runShell runs a command in a terminal of the editor or, if the editor has none,
+// in a process group of the agent.
 func runShell(ctx context.Context, w *work) error {
 	var status exitStatus
 	var output string
@@ -66,8 +66,8 @@ func runShell(ctx context.Context, w *work) error {
 	return nil
 }
 
-// inTerminal follows the life of a terminal: create, wait, output, release,
-// with a kill when the turn is cancelled.
+// inTerminal runs a command in a terminal: create, wait, output, release, with a
+// kill when the turn is cancelled.
 func (w *work) inTerminal(ctx context.Context) (status exitStatus, output string, err error) {
 	conn, id := w.a.conn, w.s.id
 	var created struct{ TerminalID string }
@@ -151,8 +151,8 @@ func (w *work) poll(ctx context.Context, terminal object) (status exitStatus, ou
 	}
 }
 
-// inProcess runs the command itself, and shows its output. The whole process group is
-// killed when the turn is cancelled.
+// inProcess runs the command itself, and writes its output to show. When the turn
+// is cancelled, it kills the whole process group.
 func (w *work) inProcess(ctx context.Context, show io.Writer) (status exitStatus, output string, err error) {
 	cmd := exec.CommandContext(ctx, "sh", "-c", w.args.str("command"))
 	cmd.Dir = w.s.cwd
@@ -178,7 +178,7 @@ func (w *work) inProcess(ctx context.Context, show io.Writer) (status exitStatus
 	return status, out.String(), nil
 }
 
-// tail keeps the last outputLimit bytes written to it.
+// tail keeps the last outputLimit bytes of what is written to it.
 type tail struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -194,7 +194,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is the text, cut at the boundary of a character.
+// String returns the text, cut at the boundary of a character.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

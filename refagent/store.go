@@ -14,9 +14,9 @@ import (
 	"sync"
 )
 
-// store keeps one log per session: JSON Lines, each event appended in one
-// write when it happens, so that a session can be loaded after any crash. A
-// torn last line is ignored.
+// store keeps one log per session: JSON Lines, each event appended in one write
+// when it happens, so that a session can be loaded after any crash. It ignores an
+// incomplete last line.
 type store struct{ dir string }
 
 var sessionID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sess_[0-9a-f]{32}$`) })
@@ -50,7 +50,7 @@ func (st *store) ids() ([]string, error) {
 	return ids, nil
 }
 
-// lines reads the log of a session; fs.ErrNotExist if there is none.
+// lines returns the lines of a session's log; fs.ErrNotExist if there is none.
 func (st *store) lines(id string) ([][]byte, error) {
 	if !sessionID().MatchString(id) {
 		return nil, fs.ErrNotExist
@@ -62,14 +62,14 @@ func (st *store) lines(id string) ([][]byte, error) {
 	return bytes.Split(data, []byte("\n")), nil
 }
 
-// fold adds the log of a session up.
+// fold adds the log of a session to the record and completes an interrupted turn.
 func (r *record) fold(lines [][]byte) *record {
 	r.read(lines)
 	r.settle()
 	return r
 }
 
-// read adds the log of a session up that may still be at work.
+// read adds the log of a session, which may still be at work, to the record.
 func (r *record) read(lines [][]byte) {
 	for _, line := range lines {
 		var e event
@@ -107,7 +107,7 @@ func (st *store) removeFamily(id string) error {
 	return nil
 }
 
-// appendTo opens the log of a live session.
+// appendTo opens the log of a live session to append to it.
 func (st *store) appendTo(id string) (*os.File, error) {
 	f, err := os.OpenFile(st.path(id), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 
 var errNoChild = errors.New("there is no such subagent at rest")
 
-// lineage makes a session the child of another. Its zero value is a session of the editor.
+// lineage describes a session as the child of another. Its zero value is a
+// session of the editor.
 type lineage struct {
 	parent    *session
 	title     string
@@ -18,11 +19,11 @@ type lineage struct {
 	children  []*session // in the order of their announcements
 }
 
-// shows reports whether the editor takes part in the children of a session.
+// shows reports whether the editor supports child sessions.
 func (a *agent) shows() bool { return a.v2() || a.capabilities().Subagents }
 
-// delegate gives a task to a child session and waits for its end: a new child, or one that is
-// named. An editor that did not opt in sees the call alone.
+// delegate gives a task to a new or a named child session and waits for its end.
+// An editor that did not opt in sees only the call.
 func delegate(ctx context.Context, w *work) error {
 	c, err := w.child()
 	if err != nil {
@@ -68,7 +69,8 @@ func delegate(ctx context.Context, w *work) error {
 	return ctx.Err()
 }
 
-// child is the session that the call gives its task to: a new one, or the one of a title.
+// child returns the session for the call's task: the one with the given title, or
+// a new one.
 func (w *work) child() (*session, error) {
 	s := w.s
 	if title := w.args.str("child"); title != "" {
@@ -94,13 +96,13 @@ func (w *work) child() (*session, error) {
 	return c, nil
 }
 
-// announcement is the update that makes a child known to the editor.
+// announcement returns the update that announces a child to the editor.
 func (s *session) announcement() update {
 	return update{Tag: "subagent_update", SessionID: s.id, Title: s.title, Capabilities: object{"cancel": object{}}}
 }
 
-// addChild makes a session live as the child of another. One that the editor does not know of has the id
-// of its parent.
+// addChild makes a session live as the child of another. A child that the editor
+// does not know has the id of its parent.
 func (s *session) addChild(id, title string, rec *record) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +121,7 @@ func (s *session) addChild(id, title string, rec *record) *session {
 	return c
 }
 
-// replayChild shows a child that a session had, what it said, and how it ended.
+// replayChild shows a former child of a session, its history, and how it ended.
 func (s *session) replayChild(u update) {
 	lines, err := s.a.store.lines(u.SessionID)
 	rec := newRecord()
@@ -140,8 +142,8 @@ func (s *session) replayChild(u update) {
 	c.told(stateIdle, rec.stop, nil)
 }
 
-// announceAgain answers, and shows the children at work to an editor that comes back before they say any
-// more.
+// announceAgain calls answer, and then announces the children at work to an
+// editor that comes back. Their own updates wait for that.
 func (s *session) announceAgain(answer func()) {
 	family := s.descendants()
 	for _, c := range family {
@@ -157,7 +159,8 @@ func (s *session) announceAgain(answer func()) {
 	}
 }
 
-// descendants are the children of a session and theirs, parents first.
+// descendants returns the children of a session and their descendants, parents
+// first.
 func (s *session) descendants() []*session {
 	all := locked(s, func() []*session { return slices.Clone(s.children) })
 	for _, c := range all {
@@ -166,8 +169,8 @@ func (s *session) descendants() []*session {
 	return all
 }
 
-// told tells a state of the child on its parent, and in version 2 on the child itself. The
-// first time announces the child. The caller holds the child's lock.
+// told sends a state of the child on its parent, and in version 2 on the child
+// itself. The first call announces the child. The caller holds the child's lock.
 func (s *session) told(state, stop string, failed error) {
 	if !s.a.shows() {
 		return
@@ -194,7 +197,7 @@ func (s *session) told(state, stop string, failed error) {
 	}
 }
 
-// passOn shows what one session says to another, in both.
+// passOn shows a message from one session to another in both sessions.
 func (a *agent) passOn(from, to *session, id, words string) {
 	if !a.shows() {
 		return
@@ -206,7 +209,8 @@ func (a *agent) passOn(from, to *session, id, words string) {
 	a.record(to, received)
 }
 
-// own decodes the sessionId of a request that a child does not take.
+// own returns the session of a request. It refuses a child session, which takes
+// no such requests.
 func (a *agent) own(params json.RawMessage) (*session, *rpcError) {
 	s, err := a.known(params)
 	if err == nil && s.parent != nil {

@@ -11,9 +11,9 @@ import (
 
 var errCancelled = errors.New("cancelled")
 
-// runTools carries out the calls of one reply, in order. When the user
-// cancels a permission the later calls of the same reply do not run either. An
-// error ends the turn.
+// runTools carries out the calls of one reply, in order. When the user dismisses a
+// permission request, the later calls of the reply do not run either. An error ends
+// the turn.
 func (a *agent) runTools(s *session, t *turn, tools []tool, calls []ModelCall) (rejected bool, err error) {
 	if a.habits.ExtraQuestion {
 		t.barred = a.mayUseTools(s, t)
@@ -63,7 +63,8 @@ func (a *agent) runTools(s *session, t *turn, tools []tool, calls []ModelCall) (
 
 var errSkipped = errors.New("not run, because the user dismissed or rejected another one")
 
-// allowAll asks for all calls of a reply, in the order that is the habit.
+// allowAll asks for permission for all calls of a reply, in the order of the
+// habits.
 func (a *agent) allowAll(s *session, t *turn, all []*step) {
 	order := slices.Clone(all)
 	if a.habits.AskOrder == "reversed" {
@@ -83,7 +84,7 @@ func (a *agent) allowAll(s *session, t *turn, all []*step) {
 	}
 }
 
-// skipRest runs none of the calls where one was rejected.
+// skipRest marks all calls as not to run if one was rejected.
 func skipRest(all []*step) {
 	if !slices.ContainsFunc(all, func(st *step) bool { return errors.Is(st.err, errRejected) }) {
 		return
@@ -93,7 +94,7 @@ func skipRest(all []*step) {
 	}
 }
 
-// sideBySide does something about all calls at the same time.
+// sideBySide calls do for all calls at the same time.
 func sideBySide(all []*step, do func(*step)) {
 	var running sync.WaitGroup
 	for _, st := range all {
@@ -102,7 +103,7 @@ func sideBySide(all []*step, do func(*step)) {
 	running.Wait()
 }
 
-// step is one call of a reply on its way.
+// step is one call of a reply while it is carried out.
 type step struct {
 	call    ModelCall
 	work    *work
@@ -155,7 +156,7 @@ func (a *agent) announceCall(s *session, t *turn, tools []tool, c ModelCall, ski
 	return st
 }
 
-// allow asks the user where it has to.
+// allow asks the user if the call needs permission.
 func (a *agent) allow(s *session, t *turn, st *step) {
 	switch {
 	case st.planned || st.err != nil:
@@ -188,8 +189,8 @@ func (a *agent) execute(s *session, t *turn, st *step) {
 	}
 }
 
-// carryOut runs a call and closes it. It returns what the model is told, and why
-// the tool did not succeed.
+// carryOut runs a call and closes it. It returns the result for the model, and an
+// error if the tool did not succeed.
 func (a *agent) carryOut(s *session, t *turn, st *step) (string, error) {
 	if st.planned {
 		return "Deferred: this is now a step of the plan. It was not carried out.", nil
@@ -222,8 +223,8 @@ func (a *agent) carryOut(s *session, t *turn, st *step) (string, error) {
 	return w.result, nil
 }
 
-// mayUseTools asks the user before the first call of a turn; the error is why no
-// tool may be used in it.
+// mayUseTools asks the user before the first call of a turn. It returns why the
+// turn may use no tool, nil if it may.
 func (a *agent) mayUseTools(s *session, t *turn) error {
 	if t.asked {
 		return t.barred

@@ -19,19 +19,19 @@ const (
 	statusCancelled  = "cancelled" // in version 2 alone
 )
 
-// tool is something the model may call.
+// tool is a tool that the model may call.
 type tool struct {
 	name   string
 	about  string
 	schema object
-	// show fills in what can be told before the tool runs; optional.
+	// show sets what can be shown before the tool runs; optional.
 	show func(w *work)
 	run  func(ctx context.Context, w *work) error
-	// alias is what the model calls it; "" is the name.
+	// alias is the model's name for the tool; "" is the name.
 	alias string
 }
 
-// work is one tool call while it is carried out. run leaves its result in it.
+// work is one tool call while it is carried out. run stores its result here.
 type work struct {
 	a    *agent
 	s    *session
@@ -53,7 +53,7 @@ func (g arguments) str(key string) string { s, _ := g[key].(string); return s }
 
 func (g arguments) number(key string) int { n, _ := g[key].(float64); return int(n) }
 
-// builtin lists the agent's own tools.
+// builtin returns the agent's own tools.
 func (a *agent) builtin() []tool {
 	list := []tool{
 		{"read_file", "Read a text file", schema("path", "line?#", "limit?#"), showPath, readFile, ""},
@@ -91,7 +91,7 @@ func (a *agent) builtin() []tool {
 	return list
 }
 
-// offers are tools as the model is told of them.
+// offers returns tools in the form for the model.
 func offers(tools []tool) (list []Offer) {
 	for _, t := range tools {
 		list = append(list, Offer{t.called(), t.about, t.schema})
@@ -99,11 +99,11 @@ func offers(tools []tool) (list []Offer) {
 	return list
 }
 
-// called is what the model calls the tool.
+// called returns the model's name for the tool.
 func (t *tool) called() string { return cmp.Or(t.alias, t.name) }
 
-// inModelWords names the properties of a schema as the model knows them,
-// inOwnWords names arguments as the tools do.
+// inModelWords renames the properties of a schema to the model's names;
+// inOwnWords renames arguments back to the tools' names.
 func (a *agent) inModelWords(s object) object {
 	if len(a.habits.Arguments) == 0 {
 		return s
@@ -128,8 +128,8 @@ func (a *agent) inOwnWords(args arguments) arguments {
 	return args
 }
 
-// schema builds a JSON Schema: names are required strings, "?" marks optional
-// ones, "#" integers.
+// schema returns a JSON Schema. Names are required strings; a "?" marks an
+// optional one, a "#" an integer.
 func schema(names ...string) object {
 	properties, required := object{}, []string{}
 	for _, n := range names {
@@ -146,18 +146,18 @@ func schema(names ...string) object {
 	return object{"type": "object", "properties": properties, "required": required}
 }
 
-// tools are the built-in ones and those of the session's MCP servers.
+// tools returns the built-in tools and those of the session's MCP servers.
 func (a *agent) tools(ctx context.Context, s *session) []tool {
 	return append(a.builtin(), s.mcp.tools(ctx)...)
 }
 
-// kindOf derives the kind of a tool from its name.
+// kindOf returns the kind of a tool, derived from its name.
 func kindOf(name string) string {
 	first, _, _ := strings.Cut(name, "_")
 	return cmp.Or(kinds[first], "other")
 }
 
-// kinds are the kinds of tools, by the first word of their names.
+// kinds maps the first word of tool names to the kind of tool.
 var kinds = map[string]string{
 	"read": "read", "list": "read", "search": "search", "grep": "search", "find": "search", "fetch": "fetch",
 	"write": "edit", "edit": "edit", "create": "edit", "delete": "delete", "remove": "delete",
@@ -165,24 +165,24 @@ var kinds = map[string]string{
 	"switch": "switch_mode",
 }
 
-// changes tells whether a tool of this name may change anything.
+// changes reports whether a tool of this name may change anything.
 func changes(name string) bool {
 	return name != askTool && !slices.Contains([]string{"read", "search", "think", "fetch", "switch_mode"}, kindOf(name))
 }
 
-// announced is the call before it runs.
+// announced returns the update that announces the call before it runs.
 func (w *work) announced() update {
 	return update{Tag: "tool_call", ToolCallID: w.id, Title: w.title, Kind: kindOf(w.name), Status: statusPending,
 		RawInput: w.args, Locations: w.locations, Content: anyContent(w.content)}
 }
 
-// progress says that the tool runs now.
+// progress tells the editor that the tool runs now.
 func (w *work) progress(content []toolContent) {
 	w.a.record(w.s, update{Tag: "tool_call_update", ToolCallID: w.id, Status: statusInProgress,
 		Content: anyContent(content)})
 }
 
-// anyContent keeps an empty list out of the message.
+// anyContent returns nil for an empty list, to keep it out of the message.
 func anyContent(c []toolContent) any {
 	if len(c) == 0 {
 		return nil
@@ -190,7 +190,7 @@ func anyContent(c []toolContent) any {
 	return c
 }
 
-// missing checks the required arguments.
+// missing returns an error if a required argument is missing.
 func (a *agent) missing(t *tool, args arguments) error {
 	required, _ := t.schema["required"].([]string)
 	for _, key := range required {
@@ -206,7 +206,7 @@ func (a *agent) missing(t *tool, args arguments) error {
 	return nil
 }
 
-// describe is the title of a call: what is done to what.
+// describe returns the title of a call: its action and its object.
 func (w *work) describe() string {
 	verb, _, _ := strings.Cut(w.name, "_")
 	verb = strings.ToUpper(verb[:min(1, len(verb))]) + verb[min(1, len(verb)):]
@@ -244,7 +244,7 @@ func (s *session) absolute(p string) string {
 	return filepath.Clean(p)
 }
 
-// matches tells whether a tool's name fits one of the patterns.
+// matches reports whether a tool's name matches one of the patterns.
 func matches(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, name); return ok })
 }

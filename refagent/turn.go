@@ -18,14 +18,14 @@ const (
 	stopCancelled = "cancelled"
 )
 
-// maxRequests is how often one turn may ask the model.
+// maxRequests is the maximum number of model requests in one turn.
 const maxRequests = 20
 
 // contextSize is the context window that usage is reported against.
 const contextSize = 128_000
 
-// prompt starts a turn. All that a cancel needs exists before the next line is
-// read, so that a cancel in the same write hits this turn.
+// prompt starts a turn. Everything that a cancel needs exists before the next
+// line is read, so that a cancel in the same write hits this turn.
 func (a *agent) prompt(r *request, s *session, params json.RawMessage) *rpcError {
 	var p struct {
 		Prompt         []json.RawMessage
@@ -84,7 +84,7 @@ func (a *agent) prompt(r *request, s *session, params json.RawMessage) *rpcError
 	return nil
 }
 
-// cancelOne is $/cancel_request for one prompt.
+// cancelOne handles $/cancel_request for one prompt.
 func (a *agent) cancelOne(s *session, t *turn) {
 	if a.v2() {
 		s.dropOne(t) // what is part of the conversation is answered, and goes on
@@ -96,7 +96,7 @@ func (a *agent) cancelOne(s *session, t *turn) {
 	t.stop()
 }
 
-// run is the whole of a turn, from the prompt to its answer.
+// run carries out a whole turn, from the prompt to its answer.
 func (a *agent) run(s *session, t *turn) {
 	defer close(t.done)
 	defer t.stop()
@@ -154,9 +154,9 @@ func (a *agent) run(s *session, t *turn) {
 	a.conn.respond(t.request, object{"stopReason": stop}, nil)
 }
 
-// tookBack refuses a prompt whose session was closed before it was worked on, or in version
-// 2 one that was cancelled before it became part of the conversation. It reports whether it
-// did.
+// tookBack refuses a prompt and reports whether it did. In version 1 it refuses
+// one whose session was closed before the work began, in version 2 one that was
+// cancelled before it became part of the conversation.
 func (a *agent) tookBack(s *session, t *turn) bool {
 	closed := a.find(s.id) != s
 	s.mu.Lock()
@@ -175,7 +175,7 @@ func (a *agent) tookBack(s *session, t *turn) bool {
 	return true
 }
 
-// next ends a turn, and begins with the prompt that waits for that. The caller holds the lock.
+// next ends a turn and starts the next waiting prompt. The caller holds the lock.
 func (a *agent) next(s *session, t *turn) {
 	if s.turn != t {
 		return
@@ -208,8 +208,8 @@ func (a *agent) nameSession(ctx context.Context, s *session, prompt string) {
 	a.tell(s, update{Tag: "session_info_update", Title: title})
 }
 
-// converse asks the model, runs the tools it wants, and asks again, until the
-// model is done or a limit is reached.
+// converse asks the model, runs the tools that it calls, and asks again, until
+// the model is done or a limit is reached.
 func (a *agent) converse(s *session, t *turn, prompt string) (stop string, err error) {
 	if name, ok := slashCommand(prompt); ok {
 		return a.runCommand(s, t, name)
@@ -257,14 +257,14 @@ func (a *agent) converse(s *session, t *turn, prompt string) (stop string, err e
 	return stopRequests, nil
 }
 
-// say says the agent's own words, if there are any, as a message.
+// say sends words, if not "", as a message of the agent.
 func (a *agent) say(s *session, words string) {
 	if words != "" {
 		a.record(s, update{Tag: "agent_message_chunk", MessageID: s.messageID(), Content: text(words)})
 	}
 }
 
-// context is what the model is shown of a session.
+// context returns the messages of a session for the model.
 func (a *agent) context(s *session) []ModelMessage {
 	history := locked(s, func() []ModelMessage { return slices.Clone(s.rec.history) })
 	if a.habits.FormerTexts {
@@ -279,7 +279,7 @@ func (a *agent) context(s *session) []ModelMessage {
 	return history
 }
 
-// reply asks the model once and passes on what it says while it says it.
+// reply asks the model once and passes on its output as it arrives.
 func (a *agent) reply(s *session, t *turn, tools []tool) (Reply, error) {
 	thoughts := locked(s, func() bool { return s.rec.thoughts })
 	history := a.context(s)
@@ -305,7 +305,8 @@ func (a *agent) reply(s *session, t *turn, tools []tool) (Reply, error) {
 	return r, err
 }
 
-// aside asks the model something that is no part of the conversation.
+// aside asks the model a question outside of the conversation and returns its
+// answer.
 func (a *agent) aside(ctx context.Context, s *session, question string) string {
 	r, err := a.model.Ask(ctx, []ModelMessage{{Role: roleUser, Text: question}}, nil, func(Piece) {})
 	if err != nil {

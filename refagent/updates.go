@@ -4,9 +4,9 @@ import (
 	"slices"
 )
 
-// update is the payload of session/update; which fields are set depends on the
-// tag, as schema v1 says. Content is a block for chunks and a list of
-// toolContent for tools.
+// update is the payload of session/update. The tag decides which fields are set,
+// as in schema v1. Content is a block for chunks and a list of toolContent for
+// tools.
 type update struct {
 	Tag              string         `json:"sessionUpdate"`
 	MessageID        string         `json:"messageId,omitempty"`
@@ -93,8 +93,8 @@ func (a *agent) tell(s *session, u update) {
 	}{s.id, u})
 }
 
-// record sends an update that belongs to the conversation, after writing it
-// down: what an editor has seen, a load can show again.
+// record writes an update of the conversation to the log and then sends it, so
+// that a load can show again whatever an editor has seen.
 func (a *agent) record(s *session, u update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,18 +102,18 @@ func (a *agent) record(s *session, u update) {
 	a.tell(s, u)
 }
 
-// plan adds a step to the session's plan and shows the whole of it.
+// plan adds a step to the session's plan and sends the whole plan.
 func (a *agent) plan(s *session, step string) {
 	entries := append(s.plan(), planEntry{Content: step, Priority: "medium", Status: statusPending})
 	a.record(s, update{Tag: "plan", Entries: entries})
 }
 
-// plan is a copy of the session's plan.
+// plan returns a copy of the session's plan.
 func (s *session) plan() []planEntry {
 	return locked(s, func() []planEntry { return slices.Clone(s.rec.plan) })
 }
 
-// planStep shows the progress of a step that was planned and is now done.
+// planStep sends the plan with a new status for one step.
 func (a *agent) planStep(s *session, step, status string) {
 	entries := s.plan()
 	at := slices.IndexFunc(entries, func(e planEntry) bool { return e.Content == step && e.Status != statusCompleted })
@@ -124,8 +124,9 @@ func (a *agent) planStep(s *session, step, status string) {
 	a.record(s, update{Tag: "plan", Entries: entries})
 }
 
-// compact puts a summary that the model makes in the place of what was said so far. The event of its end
-// is the one that is recorded: what broke off is no part of the session.
+// compact replaces the conversation so far by a summary from the model. It
+// records only the event of its end: an interrupted compaction is not part of the
+// session.
 func (a *agent) compact(s *session, t *turn) (stop string, err error) {
 	c := update{Tag: "compaction_update", CompactionID: s.messageID(), Status: statusInProgress}
 	a.tell(s, c)
@@ -153,7 +154,8 @@ func (a *agent) compact(s *session, t *turn) (stop string, err error) {
 	return "", err
 }
 
-// shown reports whether the editor takes an update: in version 1 some need a capability of it.
+// shown reports whether the editor takes an update. In version 1 some updates
+// need a client capability.
 func (a *agent) shown(tag string) bool {
 	client := a.capabilities()
 	switch tag {
@@ -167,7 +169,8 @@ func (a *agent) shown(tag string) bool {
 	return true
 }
 
-// warn tells the user what is no part of the conversation, if the editor takes notices.
+// warn sends the user a warning outside of the conversation, if the editor takes
+// notices.
 func (a *agent) warn(s *session, title string) {
 	a.tell(s, update{Tag: "notice", Severity: "warning", Title: title})
 }

@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// Version 2 of the protocol, which the agent speaks on a connection whose initialize asks
-// for it: what its messages look like. What it does is what it does in version 1, but for
-// what v2turn.go and v2work.go have.
+// Version 2 of the protocol, which the agent speaks on a connection whose
+// initialize asks for it. This file has the form of its messages. The agent's
+// behaviour is that of version 1, except for v2turn.go and v2work.go.
 
 // The states of a session in version 2.
 const (
@@ -28,8 +28,8 @@ func (a *agent) v2() bool {
 	return a.version == version2
 }
 
-// choose is the version of an answer to initialize: the highest that the agent speaks, at or
-// below the one asked for.
+// choose returns the version for the answer to initialize: the highest that the
+// agent speaks and that is not above the one asked for.
 func (a *agent) choose(asked int, raw json.RawMessage) (int, *rpcError) {
 	lowest, highest := 1, 2
 	if only := a.habits.Version; only != 0 {
@@ -92,7 +92,7 @@ func commandsInV2() (list []any) {
 	return list
 }
 
-// shownOptions are the options as the version of the connection has them.
+// shownOptions returns the options in the connection's version of the protocol.
 func (s *session) shownOptions() any {
 	list := s.options()
 	if !s.a.v2() {
@@ -120,7 +120,8 @@ func rename(o object, from, to string) {
 	delete(o, from)
 }
 
-// shown is an update as version 2 has it; nil if it has none.
+// shown returns an update in the form of version 2; nil if version 2 has no such
+// update.
 func (s *session) shown(u update) object {
 	m := asObject(u)
 	switch u.Tag {
@@ -140,8 +141,8 @@ func (s *session) shown(u update) object {
 	return m
 }
 
-// callInV2 turns a tool call of version 1 into one of version 2: diffs are lists of changes,
-// and who may be cancelled says so.
+// callInV2 turns a tool call of version 1 into one of version 2: diffs become
+// lists of changes, and calls that can be cancelled say so.
 func (s *session) callInV2(m object) {
 	if list, ok := m["content"].([]any); ok {
 		for i, item := range list {
@@ -165,7 +166,7 @@ func (s *session) callInV2(m object) {
 	}
 }
 
-// asObject is a value as JSON has it.
+// asObject returns a value as a decoded JSON object.
 func asObject(v any) object {
 	var m object
 	if err := json.Unmarshal(encode(v), &m); err != nil {
@@ -174,7 +175,7 @@ func asObject(v any) object {
 	return m
 }
 
-// knownServers refuses what the session's MCP servers must not be in version 2.
+// knownServers refuses MCP servers that version 2 does not allow.
 func (a *agent) knownServers(servers []json.RawMessage) *rpcError {
 	var names []string
 	for i, raw := range servers {
@@ -193,7 +194,7 @@ func (a *agent) knownServers(servers []json.RawMessage) *rpcError {
 	return nil
 }
 
-// version reads the version that initialize asks for.
+// offeredVersion reads the version that initialize asks for.
 func offeredVersion(raw json.RawMessage) (int, *rpcError) {
 	n, err := strconv.ParseUint(string(raw), 10, 16)
 	if err != nil {

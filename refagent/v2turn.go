@@ -6,15 +6,17 @@ import (
 	"slices"
 )
 
-// inserted makes a prompt part of the conversation, in version 2: work begins, the message is
-// shown, and the prompt is answered with its id. The caller holds the session's lock.
+// inserted makes a prompt part of the conversation, in version 2. The work
+// begins, the message is shown, and the prompt is answered with the message's id.
+// The caller holds the session's lock.
 func (s *session) inserted(t *turn, id string) {
 	s.enter(stateRunning, nil)
 	s.notify(object{"sessionUpdate": "user_message", "messageId": id, "content": t.blocks})
 	s.answer(t, object{"messageId": id}, nil)
 }
 
-// sentBefore reports whether a prompt was sent before under its key. It gets the answer of the first.
+// sentBefore reports whether the prompt's key was used before. The prompt then
+// gets the answer of the first prompt with that key.
 func (s *session) sentBefore(t *turn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,7 +35,7 @@ func (s *session) sentBefore(t *turn) bool {
 	return false
 }
 
-// answer answers a prompt, also where it was sent again. The caller holds the lock.
+// answer answers a prompt and its repetitions. The caller holds the lock.
 func (s *session) answer(t *turn, result any, err *rpcError) {
 	delete(s.keyed, t.key)
 	for _, r := range append([]*request{t.request}, t.again...) {
@@ -52,8 +54,8 @@ func (s *session) settled(stop string, err error) {
 	s.enter(stateIdle, m)
 }
 
-// enter tells a state, with the background work once there was any. The caller holds
-// the lock.
+// enter sends a state, with the background work once there was any. The caller
+// holds the lock.
 func (s *session) enter(state string, more object) {
 	s.state = state
 	m := object{"sessionUpdate": "state_update", "state": state}
@@ -68,18 +70,19 @@ func (s *session) enter(state string, more object) {
 	s.notify(m)
 }
 
-// notify sends an update of version 2 as it is.
+// notify sends an update that is already in the form of version 2.
 func (s *session) notify(u object) {
 	s.a.conn.notify("session/update", s.id, object{"sessionId": s.id, "update": u})
 }
 
-// ask asks the user through the editor. The work waits meanwhile.
+// ask asks the user through the editor. Meanwhile the work waits.
 func (s *session) ask(ctx context.Context, method string, params, result any) error {
 	defer s.wait()()
 	return s.a.conn.call(ctx, method, s.id, params, result)
 }
 
-// wait says that the work waits for the user, until the returned function is called.
+// wait sends the state that the work waits for the user. The returned function
+// ends that state.
 func (s *session) wait() (done func()) {
 	if !s.a.v2() && s.parent == nil {
 		return func() {}
@@ -99,18 +102,19 @@ func (s *session) wait() (done func()) {
 	return func() { change(-1, 1, 0, stateRunning) }
 }
 
-// drop refuses a prompt that waited.
+// drop refuses a waiting prompt.
 func (s *session) drop(t *turn) {
 	t.stop()
 	s.answer(t, nil, errTakenBack())
 }
 
-// errTakenBack is the answer to a prompt that was cancelled before work on it began.
+// errTakenBack returns the error for a prompt that was cancelled before work on
+// it began.
 func errTakenBack() *rpcError {
 	return fault(codeRequestCanceled, "cancelled before it became part of the conversation")
 }
 
-// dropOne refuses one prompt that waits.
+// dropOne removes one waiting prompt from the queue and refuses it.
 func (s *session) dropOne(t *turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +124,7 @@ func (s *session) dropOne(t *turn) {
 	}
 }
 
-// occupied reports whether a prompt runs, or work in the background.
+// occupied reports whether a prompt or background work runs.
 func (s *session) occupied() bool {
 	return locked(s, func() bool { return s.turn != nil || len(s.background) > 0 })
 }

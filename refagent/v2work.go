@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// terminal is a command that the agent runs itself and shows, in version 2.
+// terminal is a command that the agent itself runs and shows, in version 2.
 type terminal struct {
 	id       string
 	s        *session
@@ -24,7 +24,7 @@ func (t *terminal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// begin shows a terminal that can be stopped.
+// begin shows a terminal that the user can stop.
 func (w *work) begin(ctx context.Context) (*terminal, context.Context) {
 	t := &terminal{id: "term-" + w.id, s: w.s, done: make(chan struct{})}
 	ctx, t.stop = context.WithCancel(ctx)
@@ -35,7 +35,7 @@ func (w *work) begin(ctx context.Context) (*terminal, context.Context) {
 	return t, ctx
 }
 
-// ended shows how a command ended. One that was stopped was killed.
+// ended shows how a command ended. A stopped command counts as killed.
 func (t *terminal) ended(status exitStatus, err error) exitStatus {
 	t.withdraw()
 	if err != nil {
@@ -60,7 +60,8 @@ func (w *work) inOwnTerminal(ctx context.Context) (status exitStatus, output str
 	return status, output, err
 }
 
-// startCommand runs a command in the background: the call is over, and the command goes on.
+// startCommand runs a command in the background: the call ends, and the command
+// goes on.
 func startCommand(_ context.Context, w *work) error {
 	t, own := w.begin(w.a.ctx)
 	s := w.s
@@ -81,7 +82,7 @@ func startCommand(_ context.Context, w *work) error {
 	return nil
 }
 
-// stopBackground ends what runs in the background, and waits for it.
+// stopBackground ends the background work and waits for its end.
 func (s *session) stopBackground() {
 	list := locked(s, func() []*terminal { return slices.Clone(s.background) })
 	for _, t := range list {
@@ -92,10 +93,11 @@ func (s *session) stopBackground() {
 	}
 }
 
-// errStopped is a call that the user cancelled alone.
+// errStopped says that the user cancelled only this call.
 var errStopped = errors.New("the user cancelled this call")
 
-// holder is the session that has what is to be cancelled. Nothing is in one that is not there.
+// holder returns the session that may have the item to cancel. A session that
+// does not exist has none.
 func (a *agent) holder(params json.RawMessage) (*session, *rpcError) {
 	s, err := a.known(params)
 	if err != nil && a.habits.ItemsFirst {
@@ -104,8 +106,8 @@ func (a *agent) holder(params json.RawMessage) (*session, *rpcError) {
 	return s, err
 }
 
-// stopItem serves tool_call/cancel and terminal/cancel: it stops the item whose id is a member of the
-// request, once.
+// stopItem serves tool_call/cancel and terminal/cancel. It stops, once, the item
+// whose id is the member key of the request.
 func (a *agent) stopItem(kind, key string) func(r *request, s *session, params json.RawMessage) *rpcError {
 	return func(r *request, s *session, params json.RawMessage) *rpcError {
 		id, err := member(params, key)
@@ -126,7 +128,8 @@ func (a *agent) stopItem(kind, key string) func(r *request, s *session, params j
 	}
 }
 
-// stoppable lets the user stop an item, named by its kind and id, until withdraw is called.
+// stoppable lets the user stop an item, named by its kind and id, until withdraw
+// is called.
 func (s *session) stoppable(item string, stop func()) (withdraw func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,8 +141,8 @@ func (s *session) stoppable(item string, stop func()) (withdraw func()) {
 	}
 }
 
-// alone makes the context of a call that can be cancelled alone, until the returned
-// function is called. It reports whether it was.
+// alone returns a context for a call that the user can cancel by itself. done
+// ends that and reports whether the user did.
 func (s *session) alone(ctx context.Context, id string) (own context.Context, done func() bool) {
 	if !s.a.v2() {
 		return ctx, func() bool { return false }

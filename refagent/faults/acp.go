@@ -21,7 +21,8 @@ type (
 	messages = []refagent.ModelMessage
 )
 
-// inACP are the faults of version 1 of ACP that are not only in what is sent.
+// inACP returns the faults of version 1 of ACP that need code, because they do
+// more than change messages.
 func inACP() map[string]func() hooks {
 	return map[string]func() hooks{
 		"deleted-session-listed":      always(hooks{Keep: true}),
@@ -97,7 +98,7 @@ func inACP() map[string]func() hooks {
 	}
 }
 
-// always is a fault that keeps nothing in mind.
+// always returns a fault without memory.
 func always(h hooks) func() hooks { return func() hooks { return h } }
 
 func startedIn(cwd string) string {
@@ -107,7 +108,8 @@ func startedIn(cwd string) string {
 	return cwd
 }
 
-// newestFolder takes relative paths of all sessions from the folder of the one that was opened last.
+// newestFolder resolves relative paths of all sessions against the folder of the
+// session that was opened last.
 func newestFolder() hooks {
 	var newest memory[string]
 	return hooks{
@@ -130,13 +132,13 @@ func firstFolderTold() hooks {
 	}
 }
 
-// memory is what a fault keeps in mind of each session.
+// memory is what a fault remembers of each session.
 type memory[T any] struct {
 	mu sync.Mutex
 	of map[string]T
 }
 
-// with does something with the memory of all sessions.
+// with calls do with the memory of all sessions, under a lock.
 func (m *memory[T]) with(do func(of map[string]T)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -153,7 +155,7 @@ func (m *memory[T]) get(key string) (v T) {
 	return v
 }
 
-// oneAtATime holds a turn at its start until every other one has ended.
+// oneAtATime holds each turn at its start until every other turn has ended.
 func oneAtATime() hooks {
 	turn := make(chan struct{}, 1)
 	var running memory[bool]
@@ -175,7 +177,7 @@ func oneAtATime() hooks {
 	}
 }
 
-// oneProcess keeps a file of the user locked while the agent runs.
+// oneProcess locks a file of the user while the agent runs. A second agent exits.
 func oneProcess() hooks {
 	home, _ := os.UserHomeDir()
 	lock := flock.New(filepath.Join(home, ".refagent.lock"))
@@ -186,7 +188,8 @@ func oneProcess() hooks {
 	}}
 }
 
-// keepOfEachSession holds what open returns for each session until the end.
+// keepOfEachSession keeps the results of open, called for each session, until the
+// end.
 func keepOfEachSession(open func() any) func() hooks {
 	return func() hooks {
 		var kept []any
@@ -199,7 +202,7 @@ func keepOfEachSession(open func() any) func() hooks {
 	}
 }
 
-// dropWhenSlow drops updates of tool calls while the editor is behind with reading.
+// dropWhenSlow drops updates of tool calls while the editor reads too slowly.
 func dropWhenSlow() hooks {
 	return hooks{Send: func(p *refagent.Port, f refagent.Frame) {
 		if _, tag := f.Update(); tag != "tool_call_update" || p.Queued() < 64<<10 {
@@ -232,7 +235,8 @@ func writeAfterFailure() hooks {
 	}}
 }
 
-// ignoreMissingFolders never answers session/new whose working directory is not there.
+// ignoreMissingFolders never answers a session/new with a missing working
+// directory.
 func ignoreMissingFolders() hooks {
 	return hooks{Receive: func(p *refagent.Port, line []byte) {
 		m := refagent.Decode(line)
@@ -243,7 +247,8 @@ func ignoreMissingFolders() hooks {
 	}}
 }
 
-// loadOnlyThere keeps the answers to loads with another working directory than the log's.
+// loadOnlyThere does not answer a session/load with another working directory
+// than in the session's log.
 func loadOnlyThere() hooks {
 	var asked memory[any]
 	var elsewhere memory[bool]
@@ -273,7 +278,7 @@ func sessionOf(m refagent.Message) string {
 	return s
 }
 
-// key makes an id, of whatever kind, a key of a map.
+// key returns an id of any type as a key for a map.
 func key(id any) string {
 	raw, _ := json.Marshal(id)
 	return string(raw)

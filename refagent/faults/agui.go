@@ -16,7 +16,8 @@ import (
 
 type webHooks = webagent.Hooks
 
-// inWeb are the faults of the agent of AG-UI that are not only in the events that it sends.
+// inWeb returns the faults of the AG-UI agent that need code, because they do
+// more than change sent events.
 func inWeb() map[string]func() webHooks {
 	fixed := map[string]webHooks{
 		"approval-ignored":    {Answer: func(_, answered bool) (bool, bool) { return false, answered }},
@@ -95,7 +96,7 @@ func inWeb() map[string]func() webHooks {
 	return all
 }
 
-// inBinary are the faults of the binary form.
+// inBinary returns the faults of the binary form.
 func inBinary() map[string]webHooks {
 	framed := func(change func(frame []byte) []byte) webHooks { return webHooks{Binary: change} }
 	// of is a fault of the frames of one type of event, by its number in the envelope.
@@ -135,21 +136,21 @@ func inBinary() map[string]webHooks {
 	}
 }
 
-// asked changes the messages that the model is asked with.
+// asked returns hooks that change the messages of a model request.
 func asked(change func(messages) messages) webHooks {
 	return webHooks{Request: func(_ *webagent.Input, list []refagent.ModelMessage) []refagent.ModelMessage {
 		return change(list)
 	}}
 }
 
-// understood changes what is understood of an input.
+// understood returns hooks that change how the agent reads an input.
 func understood(change func(in *webagent.Input, err error) (*webagent.Input, error)) webHooks {
 	return webHooks{Parse: func(_ []byte, in *webagent.Input, err error) (*webagent.Input, error) {
 		return change(in, err)
 	}}
 }
 
-// wholeOf is all of an input that could be read; nil if none could.
+// wholeOf returns all members of an input that could be read; nil if none could.
 func wholeOf(in *webagent.Input) map[string]any {
 	if in == nil {
 		return nil
@@ -157,7 +158,7 @@ func wholeOf(in *webagent.Input) map[string]any {
 	return in.Whole
 }
 
-// shareMessage has one variable for the message that is open, for all runs.
+// shareMessage keeps the open message in one variable for all runs.
 func shareMessage() webHooks {
 	var mu sync.Mutex
 	var open string

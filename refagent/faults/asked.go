@@ -7,7 +7,7 @@ import (
 	"github.com/acp-test/acp-test/refagent"
 )
 
-// The faults of this file change what the model is asked.
+// The faults of this file change the requests to the model.
 
 func sinceLastUser(_ string, list messages) messages {
 	for i := len(list) - 1; i > 0; i-- {
@@ -18,7 +18,7 @@ func sinceLastUser(_ string, list messages) messages {
 	return list
 }
 
-// firstParts leaves of each prompt its first part.
+// firstParts keeps only the first part of each prompt.
 func firstParts(_ string, list messages) messages {
 	for i := range list {
 		if len(list[i].Parts) > 1 {
@@ -45,7 +45,7 @@ func emptyRejections(_ string, list messages) messages {
 	return list
 }
 
-// systemAsUser passes the editor's system prompt on as words of the user.
+// systemAsUser passes the editor's system prompt on as a message of the user.
 func systemAsUser(_ string, list messages) messages {
 	if list[0].Role == "system" {
 		list[0].Role = "user"
@@ -53,7 +53,7 @@ func systemAsUser(_ string, list messages) messages {
 	return list
 }
 
-// systemOnce gives the editor's system prompt to the first turn alone.
+// systemOnce passes the editor's system prompt on only in the first turn.
 func systemOnce(_ string, list messages) messages {
 	if list[0].Role == "system" && len(sinceLastUser("", list)) < len(list)-1 {
 		return list[1:]
@@ -61,7 +61,8 @@ func systemOnce(_ string, list messages) messages {
 	return list
 }
 
-// keepSystem keeps the first system prompt that it sees under a key, for all that follows.
+// keepSystem remembers the first system prompt of each key and uses it for all
+// later requests of that key.
 func keepSystem(key func(session string) string) func() hooks {
 	return func() hooks {
 		var first memory[refagent.ModelMessage]
@@ -108,7 +109,7 @@ func shareHistory() hooks {
 	}}
 }
 
-// rememberRefusals shows the model again what it has refused.
+// rememberRefusals keeps prompts that the model refused in the context.
 func rememberRefusals() hooks {
 	var said, refused memory[messages]
 	return hooks{

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// inOwnSession makes a command the leader of a session, of which a cancel
+// inOwnSession makes a command the leader of a process session. A cancel then
 // ends only the leader.
 func inOwnSession(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

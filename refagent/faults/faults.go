@@ -1,7 +1,8 @@
-// Package faults holds the deliberate defects of the reference agents, most of them copied
-// from public bug reports. They prove that a rule or a check can fail. A defect of messages is
-// a mutation in the table of its protocol; one of what the agent does is code, which works
-// through hooks. The correct agent's code knows none of them.
+// Package faults holds the deliberate defects of the reference agents, most of
+// them copied from public bug reports. They prove that a rule or a check can
+// fail. A defect of messages is a mutation in the table of its protocol. A defect
+// of the agent's behaviour is code that works through hooks. The correct agent's
+// code knows none of them.
 package faults
 
 import (
@@ -16,7 +17,7 @@ import (
 	"github.com/acp-test/acp-test/refagent/webagent"
 )
 
-// The protocols that there are faults of.
+// The protocols that have faults.
 const (
 	ACPv1 = "acp-v1"
 	ACPv2 = "acp-v2"
@@ -32,25 +33,28 @@ type Fault struct {
 	Topic   string // what it is about: cancel, permission, load, session, race and others
 	Copies  string // the public report it copies (owner/repo#number), or ""
 	Breaks  string // the requirement that it breaks, where the table names one
-	// Effect is what the proof finds in Scenarios and in the ones that it always runs.
+	// Effect is what the proof finds in Scenarios and in the scenarios that it
+	// always runs.
 	Effect
-	// Hangs says that what an editor waits for never comes, so that a run needs
-	// a short step timeout.
+	// Hangs says that the editor waits in vain, so that a run needs a short step
+	// timeout.
 	Hangs bool
-	// Process says that it is about the agent's process: its death, its children, the
-	// directory it was started in. Within another process it does not show.
+	// Process says that the fault is about the agent's process: its death, its
+	// children, its working directory. It does not show if the agent runs inside
+	// another process.
 	Process bool
-	// Mutation is what it does to messages; it may have no rules.
+	// Mutation is the change of messages; it may have no rules.
 	Mutation *mutation.Mutation
 
 	acp func() refagent.Hooks // nil for a mutation alone
 	web func() webagent.Hooks
 }
 
-// Line returns the name, the requirement that the fault breaks if that is known, and the summary.
+// Line returns the name, the broken requirement if it is known, and the summary.
 func (f Fault) Line() (name, requirement, summary string) { return f.Name, f.Breaks, f.Summary }
 
-// Swept reports whether no scenario shows the fault: only a sweep finds it.
+// Swept reports whether only a sweep finds the fault, because no scenario shows
+// it.
 func (f Fault) Swept() bool { return slices.Equal(f.Reddens, []string{"-"}) }
 
 //go:embed *.txt
@@ -61,7 +65,7 @@ var lists = mutation.Tables(list, ACPv1, ACPv2, AGUI, Network)
 // All returns the faults of a protocol in the order of its table, none for an unknown protocol.
 func All(protocol string) []Fault { return lists(protocol) }
 
-// Find returns the fault of a protocol that has a name.
+// Find returns the fault of a protocol with a name.
 func Find(protocol, name string) (Fault, bool) {
 	if name == "" { // as most agents are started: the tables need not be read
 		return Fault{}, false
@@ -104,19 +108,19 @@ func table(name string) string {
 	return string(data)
 }
 
-// Effect is where one fault shows, and what finds it there.
+// Effect is where one fault shows, and which rules and checks find it.
 type Effect struct {
-	// Scenarios are the ids of scenarios that show it.
+	// Scenarios are the ids of scenarios that show the fault.
 	Scenarios []string
-	// Reddens is the exact set of rules (LATE-CONTENT) and checks (scenario#slug) that
-	// find it where the proof looks. A name that ends in ? may be missing: whether it is
-	// found depends on a race that is the fault's own.
+	// Reddens is the exact set of rules (LATE-CONTENT) and checks (scenario#slug)
+	// that find the fault where the proof looks. A name that ends in ? may be
+	// missing, because finding it depends on a race in the fault.
 	Reddens []string
 }
 
-// ReadEffects returns what a file says of each fault, by name: a line with the name, then one
-// with "in" and the scenarios, and one with "reddens" and what finds it. Lines that begin
-// with # say nothing.
+// ReadEffects returns the effects of faults in a file, by name. For each fault
+// the file has a line with the name, one with "in" and the scenarios, and one
+// with "reddens" and the rules and checks. Lines that begin with # are comments.
 func ReadEffects(file string) map[string]Effect {
 	all := map[string]Effect{}
 	name := ""
@@ -140,8 +144,8 @@ func ReadEffects(file string) map[string]Effect {
 	return all
 }
 
-// WriteEffects returns the file that says the same of some faults, in the order of their names
-// as given, behind the comment that an older file begins with.
+// WriteEffects returns such a file for the faults in names, in this order. It
+// begins with the opening comment of the older file.
 func WriteEffects(older string, names []string, all map[string]Effect) []byte {
 	head, _, _ := strings.Cut(older, "\n\n")
 	out := bytes.NewBufferString(head + "\n\n")

@@ -10,7 +10,7 @@ import (
 	"github.com/acp-test/acp-test/refagent"
 )
 
-// The faults of this file change what is kept of a session.
+// The faults of this file change the stored log of a session.
 
 // lastTurnFirst moves the last turn of a log to its beginning.
 func lastTurnFirst(_ string, lines [][]byte) [][]byte {
@@ -27,7 +27,8 @@ func lastTurnFirst(_ string, lines [][]byte) [][]byte {
 	return slices.Concat(lines[:first], lines[last:], lines[first:last])
 }
 
-// forgetOnRefusal shows the model only the prompt at hand once it has refused one of the session's.
+// forgetOnRefusal shows the model only the current prompt once it has refused one
+// of the session's prompts.
 func forgetOnRefusal() hooks {
 	var refused memory[bool]
 	return hooks{
@@ -46,7 +47,7 @@ func forgetOnRefusal() hooks {
 	}
 }
 
-// logged is an event of a session's log; a torn line has no type.
+// logged is an event in a session's log; an incomplete line has no type.
 type logged struct {
 	Type, Cwd string
 	At        time.Time
@@ -80,7 +81,7 @@ func forgetOnReopen() hooks {
 	}
 }
 
-// saveLate writes a turn down when it has ended.
+// saveLate stores a turn only when it has ended.
 func saveLate() hooks {
 	var waiting memory[[]byte]
 	return hooks{Persist: func(session string, line []byte) (out []byte) {
@@ -116,7 +117,7 @@ func brokenByKill() hooks {
 	}
 }
 
-// replayFailed shows the model the prompt that failed in place of the one at hand.
+// replayFailed shows the model the prompt that failed instead of the current one.
 func replayFailed() hooks {
 	type prompts struct{ failed, last *refagent.ModelMessage }
 	var known memory[prompts]
@@ -147,7 +148,8 @@ func replayFailed() hooks {
 	}
 }
 
-// hearSource shows the model of a forked session what its source was asked last, too.
+// hearSource also shows the model of a forked session the latest prompt of its
+// source.
 func hearSource() hooks {
 	var asked, sources memory[string] // by the request; by the fork
 	var last memory[refagent.ModelMessage]

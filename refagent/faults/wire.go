@@ -11,7 +11,7 @@ import (
 	"github.com/acp-test/acp-test/refagent/webagent"
 )
 
-// Hooks makes fresh hooks for one run of an agent of ACP.
+// Hooks returns fresh hooks for one run of an ACP agent.
 func (f Fault) Hooks() refagent.Hooks {
 	var h refagent.Hooks
 	if f.acp != nil {
@@ -23,7 +23,7 @@ func (f Fault) Hooks() refagent.Hooks {
 	return h
 }
 
-// tap plays a mutation on both directions of one connection, under one lock.
+// tap applies a mutation to both directions of one connection, under one lock.
 type tap struct {
 	mu     sync.Mutex
 	player *mutation.Player
@@ -47,7 +47,8 @@ func (t *tap) install(h *refagent.Hooks) {
 	h.End = func(context.Context) { t.play(t.player.End) }
 }
 
-// play carries out what the player makes of something, and returns what is for the agent.
+// play carries out the outputs of the player, and returns the lines for the
+// agent.
 func (t *tap) play(do func() []mutation.Output) (lines [][]byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,7 +79,7 @@ func (t *tap) deliver(lines [][]byte) {
 	}
 }
 
-// Web makes fresh hooks for one server of AG-UI.
+// Web returns fresh hooks for one AG-UI server.
 func (f Fault) Web() webagent.Hooks {
 	var h webagent.Hooks
 	if f.web != nil {
@@ -113,13 +114,13 @@ func (f Fault) Web() webagent.Hooks {
 	return h
 }
 
-// player is that of a run.
+// player returns the player of a run.
 func player(p *webagent.Port) *mutation.Player {
 	made, _ := p.Input.Notes["player"].(*mutation.Player)
 	return made
 }
 
-// web carries out what a player makes of an event.
+// web carries out the outputs of a player for an event.
 func web(p *webagent.Port, list []mutation.Output) {
 	for _, out := range list {
 		switch {

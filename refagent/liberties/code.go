@@ -18,7 +18,7 @@ type (
 	object  = map[string]any
 )
 
-// code are the liberties of ACP that neither habits nor rules can tell.
+// code returns the liberties of ACP that neither habits nor rules can express.
 func code() map[string]func(h *refagent.Habits) {
 	changing := func(change func() refagent.Change) func(h *refagent.Habits) {
 		return func(h *refagent.Habits) { h.Changes = append(h.Changes, change()) }
@@ -35,8 +35,8 @@ func code() map[string]func(h *refagent.Habits) {
 // choice is one option of a permission request.
 type choice struct{ ID, Name, Kind string }
 
-// choose offers other options, there and back again: those of a kind stand for the
-// reference agent's own.
+// choose replaces the reference agent's permission options by others of the same
+// kinds, and translates the chosen option back.
 func choose(raw []byte) refagent.Change {
 	var offered []choice
 	if err := json.Unmarshal(raw, &offered); err != nil {
@@ -78,15 +78,16 @@ func choose(raw []byte) refagent.Change {
 	}
 }
 
-// told is what is kept of a call until it is told.
+// told is a held message about a call.
 type told struct {
 	session string
 	call    any
 	message message
 }
 
-// toldOnce keeps what is said of a call until it has ended, the user has to be asked about it,
-// or something of it stays open when the turn ends.
+// toldOnce merges all messages about a call into one. It holds them until the
+// call has ended, the user is asked about it, a terminal of it is shown, or the
+// turn ends.
 func toldOnce() refagent.Change {
 	var kept []told
 	prompts := map[string]string{} // id → session
@@ -162,8 +163,8 @@ func objects(v any) (list []object) {
 	return list
 }
 
-// meta adds _meta to a message's params or result and to the objects in them that are the
-// protocol's own.
+// meta adds _meta to a message's params or result and to those objects in them
+// that the protocol defines.
 func meta() refagent.Change {
 	return refagent.Change{Out: func(m message) []message {
 		for _, part := range []string{"params", "result"} {
@@ -175,7 +176,7 @@ func meta() refagent.Change {
 	}}
 }
 
-// opaque are the members that are not the protocol's to describe.
+// opaque are members whose content the protocol does not define.
 var opaque = []string{"_meta", "rawInput", "rawOutput", "requestedSchema", "outcome", "annotations",
 	"sessionCapabilities"}
 
@@ -196,7 +197,7 @@ func mark(o object) {
 	}
 }
 
-// outputLast tells the output of a terminal with its end, as a whole.
+// outputLast sends the output of a terminal in one piece when the terminal ends.
 func outputLast() refagent.Change {
 	held := map[any]string{}
 	return refagent.Change{Out: func(m message) []message {
@@ -214,7 +215,7 @@ func outputLast() refagent.Change {
 	}}
 }
 
-// spaced writes a space after each colon and comma of JSON.
+// spaced writes a space after each colon and comma in JSON.
 func spaced(frame []byte) (out []byte) {
 	quoted, escape := false, false
 	for _, b := range frame {
@@ -233,7 +234,7 @@ func spaced(frame []byte) (out []byte) {
 	return out
 }
 
-// escaped writes all but ASCII as escapes of JSON.
+// escaped writes all characters except ASCII as JSON escapes.
 func escaped(frame []byte) (out []byte) {
 	for _, unit := range utf16.Encode([]rune(string(frame))) {
 		if unit < utf8.RuneSelf {

@@ -1,6 +1,7 @@
-// Package liberties holds what another correct agent does differently from the reference
-// agents, and may: one block each in the table of its protocol. Any set of them leaves the
-// agent correct. They prove that a rule or a check blames no agent for the habits of another.
+// Package liberties holds what another correct agent may do differently from the
+// reference agents: each liberty is a block in the table of its protocol. Any set
+// of them leaves the agent correct. They prove that no rule or check blames an
+// agent for such a difference.
 package liberties
 
 import (
@@ -15,24 +16,25 @@ import (
 	"github.com/acp-test/acp-test/refagent/webagent"
 )
 
-// Liberty is one thing that is done differently.
+// Liberty is one behaviour in which a correct agent may differ.
 type Liberty struct {
 	Name    string // kebab case, unique in its protocol
 	Alias   string // the name that it had before, or ""
 	Summary string // what the agent does, in plain words
-	// Allows are the ids of the requirements that leave it open; where the
-	// specification is silent, of the nearest ones.
+	// Allows are the ids of the requirements that leave it open. If the
+	// specification is silent, they are those of the nearest requirements.
 	Allows string
 	// Takes is what an editor cannot do or see with such an agent, in words that
-	// the reason of a skipped scenario has; "" if nothing.
+	// occur in the reason of a skipped scenario; "" if nothing.
 	Takes string
-	// Topic is shared by those of which one agent has at most one.
+	// Topic groups liberties of which one agent can have at most one.
 	Topic string
-	// Learns says that the tools of the agent are not those of its profile.
+	// Learns says that the agent's tools differ from its profile, so the model
+	// server must learn them.
 	Learns bool
-	// Slow says that it costs seconds.
+	// Slow says that a run with it takes seconds longer.
 	Slow bool
-	// Mutation is what it does to messages; it may have no rules.
+	// Mutation is the change of messages; it may have no rules.
 	Mutation *mutation.Mutation
 
 	habits, choices []byte // JSON; nil: none
@@ -47,9 +49,9 @@ const (
 	mostTaking = 5  // and so many of those that do
 )
 
-// Draw makes sets of all liberties of version 1 of ACP: of each topic at most one, and few of
-// those that take something away. The slow ones are in them if they are asked for, one at most
-// in each.
+// Draw divides all liberties of version 1 of ACP into random sets. A set has at
+// most one of each topic, and few that take something from an editor. Slow
+// liberties are included only if slow is set, at most one in each set.
 func Draw(r *rand.Rand, slow bool) (sets [][]Liberty) {
 	all := slices.DeleteFunc(All("acp-v1"), func(l Liberty) bool { return l.Slow && !slow })
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -63,7 +65,7 @@ func Draw(r *rand.Rand, slow bool) (sets [][]Liberty) {
 	return sets
 }
 
-// fits reports whether an agent that takes a set can take one more.
+// fits reports whether the set can have this liberty too.
 func (l Liberty) fits(set []Liberty) bool {
 	takers := 0
 	for _, o := range set {
@@ -80,7 +82,8 @@ func (l Liberty) fits(set []Liberty) bool {
 	return takers < mostTaking
 }
 
-// Network names the liberties of a server, in any version of ACP. The topic of each is its binding.
+// Network names the liberties of a server, in any version of ACP. The topic of
+// each is its transport binding.
 const Network = "network"
 
 //go:embed *.txt
@@ -91,8 +94,8 @@ var lists = mutation.Tables(list, "acp-v1", "acp-v2", "ag-ui", Network)
 // All returns the liberties of a protocol in the order of its table, none for an unknown one.
 func All(protocol string) []Liberty { return lists(protocol) }
 
-// Find returns the liberties of a protocol that have some names; of an unknown name it says
-// which that is.
+// Find returns the liberties of a protocol with these names, or the first unknown
+// name.
 func Find(protocol string, names ...string) (taken []Liberty, unknown string) {
 	if len(names) == 0 {
 		return nil, ""
@@ -134,7 +137,8 @@ func Parse(name, text string) (all []Liberty, err error) {
 	return all, err
 }
 
-// Habits are those of an agent of ACP that takes liberties. They are good for one run.
+// Habits returns the habits of an ACP agent that takes liberties. They are good
+// for one run.
 func Habits(taken []Liberty) refagent.Habits {
 	var h refagent.Habits
 	for _, l := range taken {
@@ -155,7 +159,7 @@ func Habits(taken []Liberty) refagent.Habits {
 	return h
 }
 
-// Web are the habits of a server of AG-UI that takes liberties.
+// Web returns the habits of an AG-UI server that takes liberties.
 func Web(taken []Liberty) webagent.Habits {
 	var h webagent.Habits
 	for _, l := range taken {
@@ -164,7 +168,7 @@ func Web(taken []Liberty) webagent.Habits {
 	return h
 }
 
-// set lays what a liberty says of habits over others.
+// set sets the habits of a liberty in habits, over those already there.
 func (l Liberty) set(habits any) {
 	if len(l.habits) == 0 {
 		return
@@ -174,7 +178,7 @@ func (l Liberty) set(habits any) {
 	}
 }
 
-// playing is a mutation as a habit.
+// playing returns a mutation as a habit.
 func playing(p *mutation.Player) refagent.Change {
 	from := func(side mutation.Side) func(m refagent.Message) []refagent.Message {
 		return func(m refagent.Message) (list []refagent.Message) {

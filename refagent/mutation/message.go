@@ -33,7 +33,7 @@ func decodeValue(text []byte) any {
 // Encode returns the line of a message, with its newline.
 func (m Message) Encode() []byte { return append(encode(m), '\n') }
 
-// encode returns the JSON of a value that was decoded or built from a template.
+// encode returns the JSON of a decoded value or a value built from a template.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -44,7 +44,7 @@ func encode(v any) []byte {
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
-// Object returns the object at a path of keys, or nil.
+// Object returns the object at a path of keys, nil if there is none.
 func (m Message) Object(path ...string) map[string]any {
 	at := map[string]any(m)
 	for _, key := range path {
@@ -53,7 +53,7 @@ func (m Message) Object(path ...string) map[string]any {
 	return at
 }
 
-// Clone copies a message deeply.
+// Clone returns a deep copy of a message.
 func (m Message) Clone() Message { return Message(cloned(map[string]any(m)).(map[string]any)) }
 
 // Update returns the update that an ACP message carries and its tag, or nil and "".
@@ -86,8 +86,8 @@ func cloned(v any) any {
 	return v
 }
 
-// merged returns a value with the members of another one over its own, at every depth. Null
-// leaves what is there.
+// merged returns under with the members of over replacing its own, at every
+// depth. A null in over leaves the member unchanged.
 func merged(under, over any) any {
 	a, ok := under.(map[string]any)
 	b, both := over.(map[string]any)

@@ -57,8 +57,9 @@ import (
 	"sync"
 )
 
-// Mutation is what one block of a file does. Its rules are tried in their order on each
-// message; once a rule has dropped, held, answered or passed a message, no other sees it.
+// Mutation holds the rules of one block of a file. They are tried in order on
+// each message. Once a rule has dropped, held, answered or passed a message, no
+// later rule sees it.
 type Mutation struct {
 	rules []rule
 }
@@ -66,8 +67,9 @@ type Mutation struct {
 // Empty reports whether the block has no rules.
 func (m *Mutation) Empty() bool { return len(m.rules) == 0 }
 
-// Nth is the mutation whose site acts on the n-th message alone that it fits; on none for a
-// negative n. The site is the rule with a number such as #1, else the last one.
+// Nth returns the mutation with its site acting only on the n-th message that
+// fits, never if n is negative. The site is the rule with a number such as #1,
+// else the last rule.
 func (m *Mutation) Nth(n int) *Mutation {
 	list := slices.Clone(m.rules)
 	list[site(list)].nth = n
@@ -90,14 +92,14 @@ type Block struct {
 	Mutation
 }
 
-// Has reports whether the block says a word.
+// Has reports whether the block has a word.
 func (b *Block) Has(word string) bool {
 	_, says := b.Says[word]
 	return says
 }
 
-// Tables returns a function that reads the table of each protocol once, and returns copies of it; nil for a
-// protocol that has none.
+// Tables returns a function that returns a copy of a protocol's table, nil for a
+// protocol without a table. It reads each table only once.
 func Tables[T any](read func(protocol string) []T, protocols ...string) func(protocol string) []T {
 	lists := map[string]func() []T{}
 	for _, protocol := range protocols {
@@ -111,8 +113,8 @@ func Tables[T any](read func(protocol string) []T, protocols ...string) func(pro
 	}
 }
 
-// Parse reads a file. Its blocks may say the words of says, each with what stands behind it.
-// Errors name file, line and column.
+// Parse reads a file. says are the further words that its blocks may have, each
+// followed by a text. Errors name file, line and column.
 func Parse(name, text string, says ...string) ([]Block, error) {
 	p := parser{says: says}
 	line := 0
@@ -179,7 +181,7 @@ func (p *parser) begin(body string) error {
 	return nil
 }
 
-// head reads what is known of a block, or the head of a rule.
+// head reads a word of a block with its text, or the head of a rule.
 func (p *parser) head(b *Block, body string) error {
 	word, rest, _ := strings.Cut(body, " ")
 	if slices.Contains(p.says, word) {
@@ -198,7 +200,7 @@ func (p *parser) head(b *Block, body string) error {
 	return nil
 }
 
-// split cuts a line at its spaces, but for those in quotes, brackets and braces.
+// split splits a line at its spaces, except those in quotes, brackets and braces.
 func split(s string) (tokens []string, err error) {
 	depth, quoted, from := 0, false, 0
 	for i := 0; i <= len(s); i++ {

@@ -10,7 +10,8 @@ import (
 	"sync"
 )
 
-// ref names values: members of the message at hand, of the request that it answers, or notes.
+// ref refers to values: members of the current message or of the request it
+// answers, or notes.
 type ref struct {
 	word   string // "" for members of the message's body, "." for those of the whole message, else the name
 	note   bool   // word is the name of a note
@@ -19,19 +20,21 @@ type ref struct {
 	path   []segment
 }
 
-// segment is one step of a path: a member, an element, or those that a filter picks.
+// segment is one step of a path: a member, an element, or those that a filter
+// selects.
 type segment struct {
 	name   string
 	index  int          // of an element, where name is a number
 	filter []*condition // all of which have to hold
 }
 
-// words are the names that stand for something other than a member.
+// words matches the names that do not refer to a member.
 var words = lazily(`^(SESSION|NEW|MESSAGE|UPDATE|IT|REQUEST|REQUESTID|PROMPT|PROMPTS|OPEN|KEY|SIZE)\b`)
 
 var noteName = lazily(`^(@@?)([a-zA-Z]\w*)(?:\[([^\]]+)\])?`)
 
-// lazily compiles an expression when it is first used: most agents are started without a mutation.
+// lazily compiles an expression on first use, because most agents start without a
+// mutation.
 func lazily(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
@@ -93,7 +96,7 @@ func parseSegment(part string) (segment, error) {
 	return segment{name: part, index: n}, nil
 }
 
-// splitOutside splits at a byte that stands outside of brackets.
+// splitOutside splits at a byte outside of brackets.
 func splitOutside(s string, at byte) (parts []string) {
 	depth, from := 0, 0
 	for i := range len(s) {
@@ -109,7 +112,8 @@ func splitOutside(s string, at byte) (parts []string) {
 	return append(parts, s[from:])
 }
 
-// picks reports whether a segment means a member or an element: at is its key or its index of n.
+// picks reports whether a segment selects a member or an element. at is its key,
+// or its index among n.
 func (s segment) picks(m *moment, at any, n int, v any) bool {
 	i, list := at.(int)
 	switch {
@@ -148,8 +152,9 @@ func find(m *moment, v any, path []segment) (all []any) {
 	return all
 }
 
-// edit changes the values at the end of a path: change gets each and returns what stands there
-// instead, or false for nothing. A last member that is absent is given to change as absent.
+// edit changes the values at the end of a path. change gets each value and
+// returns its replacement, or false to remove it. For a missing last member, has
+// is false.
 func edit(m *moment, v any, path []segment, change func(old any, has bool) (any, bool)) any {
 	step := func(inner any, has bool) (any, bool) {
 		if len(path) == 1 {
@@ -190,7 +195,7 @@ func edit(m *moment, v any, path []segment, change func(old any, has bool) (any,
 	return v
 }
 
-// values are what a reference names at a moment.
+// values returns the current values of a reference.
 func (r *ref) values(m *moment) []any {
 	switch {
 	case r.note:
@@ -209,7 +214,7 @@ func (r *ref) values(m *moment) []any {
 	return all
 }
 
-// of is what the reference of a filter names in one member or element.
+// of returns the values of a filter's reference in one member or element.
 func (r *ref) of(m *moment, at, v any) []any {
 	if r.word == "KEY" {
 		return []any{at}
@@ -217,7 +222,7 @@ func (r *ref) of(m *moment, at, v any) []any {
 	return find(m, v, r.path)
 }
 
-// value is the first of the values, nil if there is none.
+// value returns the first of the values, nil if there is none.
 func (r *ref) value(m *moment) any {
 	if all := r.values(m); len(all) > 0 {
 		return all[0]
@@ -225,7 +230,7 @@ func (r *ref) value(m *moment) any {
 	return nil
 }
 
-// slot is where the note of a reference is kept.
+// slot returns the key of a reference's note.
 func (r *ref) slot(m *moment) string {
 	scope, key := m.session, ""
 	if r.global {
@@ -237,7 +242,7 @@ func (r *ref) slot(m *moment) string {
 	return scope + "\x00" + r.word + "\x00" + key
 }
 
-// change edits the members that a reference names.
+// change edits the members of a reference.
 func (r *ref) change(m *moment, change func(old any, has bool) (any, bool)) {
 	switch n := m.notes[r.slot(m)]; {
 	case r.note && n == nil:

@@ -18,7 +18,7 @@ const (
 	Agent
 )
 
-// How a rule names the side that a message comes from.
+// Arrows by which a rule names the sender of a message.
 const (
 	clientSays = "-->"
 	agentSays  = "<--"
@@ -26,12 +26,14 @@ const (
 
 func (s Side) arrow() string { return [...]string{clientSays, agentSays}[s] }
 
-// Output is one thing that comes out: a message, bytes, the wish to be woken, or the end.
+// Output is one result of a player: a message, bytes, a timer to wait for, or the
+// end.
 type Output struct {
 	To      Side
 	Message Message // nil: Raw, Wait or Exit says what to do
 	Raw     []byte  // to be written as they are; of a Message that nothing changed: its line
-	// Origin is what Play got with the message, nil for one of the mutation's own.
+	// Origin is the origin that Play got with the message, nil for a message of
+	// the mutation itself.
 	Origin any
 	// Wait asks for a call of Wake once Delay has passed.
 	Wait  *Wait
@@ -45,8 +47,8 @@ type Wait struct {
 	m    moment
 }
 
-// Player plays one mutation on one connection. It is a pure function of what it is given and of
-// the time that has passed between; its methods are not to be called at the same time.
+// Player applies one mutation to one connection. It depends only on its input and
+// on the time between inputs. Its methods must not be called at the same time.
 type Player struct {
 	rules   []rule
 	hits    []int               // by rule: the messages that it has fitted
@@ -59,14 +61,14 @@ type Player struct {
 	out     []Output
 }
 
-// note is something that a mutation keeps in mind, or messages that it holds.
+// note is a value that a mutation remembers, or messages that it holds.
 type note struct {
 	value any
 	at    time.Time
 	held  []held
 }
 
-// held is a message that waits.
+// held is a message that is held back.
 type held struct {
 	from    Side
 	message Message
@@ -82,7 +84,7 @@ type call struct {
 	params  map[string]any
 }
 
-// moment is one message, or one event, while rules look at it.
+// moment is one message, or one event, while rules are applied to it.
 type moment struct {
 	*Player
 	event   string // what rules have as from
@@ -112,34 +114,35 @@ func (m *Mutation) Player() *Player {
 		calls: [2]map[string]*call{{}, {}}}
 }
 
-// Play takes a message, or a line that is none, and returns what comes out. The caller may find
-// the origin again in the outputs that are this message.
+// Play takes a message, or a line that is not a message, and returns the outputs.
+// An output that is this message has its origin.
 func (p *Player) Play(from Side, line []byte, origin any) []Output {
 	return p.play(from, Decode(line), line, origin)
 }
 
-// PlayMessage is Play for a message, which it may change.
+// PlayMessage is Play for a decoded message, which it may change.
 func (p *Player) PlayMessage(from Side, m Message, origin any) []Output {
 	return p.play(from, m, nil, origin)
 }
 
-// Begin and End tell that the connection begins, and that it is about to end.
+// Begin tells the player that the connection begins, and returns the outputs.
 func (p *Player) Begin() []Output { return p.tell(&moment{Player: p, event: "start"}) }
 
-// End tells that the connection is about to end.
+// End tells the player that the connection is about to end, and returns the
+// outputs.
 func (p *Player) End() []Output { return p.tell(&moment{Player: p, event: "end"}) }
 
-// Wake tells that a wait is over.
+// Wake tells the player that a wait is over, and returns the outputs.
 func (p *Player) Wake(w *Wait) []Output {
 	m := w.m
 	m.event, m.timer, m.gone = "timer", w.name, true
 	return p.tell(&m)
 }
 
-// Hits is how many messages the site has fitted, see Mutation.Nth.
+// Hits returns how many messages the site has matched; see Mutation.Nth.
 func (p *Player) Hits() int { return p.hits[site(p.rules)] }
 
-// Acted is how many messages the site has changed.
+// Acted returns how many messages the site has changed.
 func (p *Player) Acted() int {
 	n := p.Hits()
 	switch nth := p.rules[site(p.rules)].nth; {
@@ -161,7 +164,8 @@ func (p *Player) play(from Side, message Message, line []byte, origin any) []Out
 	return p.flush()
 }
 
-// flush plays what a rule wants to be played again, and returns all that has come out.
+// flush plays the messages that a rule wants to be played again, and returns all
+// outputs.
 func (p *Player) flush() []Output {
 	for len(p.again) > 0 {
 		list := p.again
@@ -175,7 +179,7 @@ func (p *Player) flush() []Output {
 	return out
 }
 
-// take runs the rules on one message and passes on what they leave.
+// take runs the rules on one message and passes on the rest.
 func (p *Player) take(h held) {
 	m := p.look(h)
 	p.run(m)
@@ -192,7 +196,7 @@ func (p *Player) take(h held) {
 
 func other(s Side) Side { return 1 - s }
 
-// run lets each rule act that fits.
+// run applies each rule that fits.
 func (p *Player) run(m *moment) {
 	fitted := false
 	gone := m.gone
@@ -218,7 +222,7 @@ func (p *Player) run(m *moment) {
 	}
 }
 
-// look says what a message is, and remembers a request.
+// look classifies a message, and remembers a request.
 func (p *Player) look(h held) *moment {
 	m := &moment{Player: p, event: h.from.arrow(), from: h.from, message: h.message, line: h.line, origin: h.origin}
 	if h.message == nil {
@@ -268,10 +272,10 @@ func (p *Player) lookAtAnswer(m *moment, id any) {
 	}
 }
 
-// idKey makes an id, of whatever kind, a key of a map.
+// idKey returns an id of any type as a key for a map.
 func idKey(id any) string { return string(encode(id)) }
 
-// pass hands the message on.
+// pass passes the message on.
 func (m *moment) pass() {
 	if m.gone {
 		return
@@ -283,7 +287,7 @@ func (m *moment) pass() {
 	}
 }
 
-// asHeld is the message at hand, to be passed on now or later.
+// asHeld returns the current message in a form to be passed on now or later.
 func (m *moment) asHeld() held {
 	h := held{m.from, m.message, m.origin, m.line}
 	if m.changed && m.message != nil {
@@ -292,7 +296,7 @@ func (m *moment) asHeld() held {
 	return h
 }
 
-// let passes a message on that was held.
+// let passes on a message that was held.
 func (m *moment) let(h held) {
 	m.emit(other(h.from), h.message, h.origin)
 	m.out[len(m.out)-1].Raw = h.line
@@ -309,7 +313,7 @@ func (m *moment) emit(to Side, message Message, origin any) {
 	m.out = append(m.out, Output{To: to, Message: message, Origin: origin})
 }
 
-// note returns the note of a slot, made if there is none.
+// note returns the note of a reference, and makes one if there is none.
 func (m *moment) note(at *ref) *note {
 	slot := at.slot(m)
 	n := m.notes[slot]
@@ -321,7 +325,7 @@ func (m *moment) note(at *ref) *note {
 	return n
 }
 
-// special are the values of a word.
+// special returns the values of a word.
 func (m *moment) special(word string) (all []any) {
 	var v any
 	switch word {
@@ -367,7 +371,7 @@ func (m *moment) special(word string) (all []any) {
 	return []any{v}
 }
 
-// number is a value as a number, 0 for any other.
+// number returns a value as a number, 0 if it is not one.
 func number(v any) float64 {
 	n, _ := strconv.ParseFloat(plain(v), 64)
 	return n

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// rule is what a mutation does with the messages that it selects.
+// rule selects messages and has the steps to apply to them.
 type rule struct {
 	otherwise bool   // only where the rule before does not fit
 	from      string // --> of the client, <-- of the agent, else start, end or timer
@@ -25,7 +25,8 @@ type rule struct {
 // action is one step of a rule.
 type action func(m *moment)
 
-// kinds are the kinds of messages, and whether a rule names their methods or tags behind it.
+// kinds maps the kinds of messages to whether a rule names their methods or tags
+// after the kind.
 var kinds = map[string]bool{"request": true, "notification": true, "response": true, "result": true, "error": true,
 	"update": true, "event": true, "any": false, "malformed": false, "array": false, "stray": false}
 
@@ -77,7 +78,8 @@ func parseRule(tokens []string) (*rule, error) {
 	return r, nil
 }
 
-// fits reports whether the rule selects what is at hand, and sets what its paths begin at.
+// fits reports whether the rule selects the current message, and sets the start
+// of its paths.
 func (r *rule) fits(m *moment) bool {
 	if r.from != m.event {
 		return false
@@ -112,7 +114,8 @@ func (r *rule) fits(m *moment) bool {
 	return !slices.ContainsFunc(r.when, func(c *condition) bool { return !c.holds(m) })
 }
 
-// condition is something that has to be so: a value is there, equals, matches or is compared.
+// condition is one condition of a rule: a value exists, equals, matches or is
+// compared.
 type condition struct {
 	not      bool
 	left     *ref
@@ -162,7 +165,7 @@ func parseCondition(s string) (*condition, error) {
 	return c, err
 }
 
-// outside blanks what stands in brackets, so that positions stay.
+// outside replaces text in brackets by blanks, so that positions stay the same.
 func outside(s string) string {
 	out, depth := []byte(s), 0
 	for i, b := range out {
@@ -181,7 +184,7 @@ func outside(s string) string {
 
 func (c *condition) holds(m *moment) bool { return c.test(m, c.left.values(m)) != c.not }
 
-// test reports whether the condition is so of some values, without regard to its not.
+// test reports whether the condition holds for the values, ignoring its negation.
 func (c *condition) test(m *moment, values []any) bool {
 	is := func(test func(v any) bool) bool { return slices.ContainsFunc(values, test) }
 	switch c.op {

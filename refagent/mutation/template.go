@@ -21,7 +21,7 @@ var reference = lazily(`^\$(?:\{([^}]+)\}|((?:@@?)?\.?[A-Za-z]\w*(?:\[[\w.@]+\])
 
 var bareWord = lazily(`^[A-Za-z_][\w./-]*$`)
 
-// parseTemplate reads a template. Text that is a bare word stands for the string.
+// parseTemplate reads a template. A bare word is a string.
 func parseTemplate(s string) (*template, error) {
 	if bareWord().MatchString(s) && s != "true" && s != "false" && s != "null" {
 		s = `"` + s + `"`
@@ -78,7 +78,7 @@ func parseText(s string) (*template, error) {
 	return t, nil
 }
 
-// value is the JSON value of a template at a moment.
+// value returns the JSON value of a template, with its references replaced.
 func (t *template) value(m *moment) any {
 	if t.whole != nil {
 		return cloned(t.whole.value(m))
@@ -98,7 +98,7 @@ func (t *template) value(m *moment) any {
 	return decodeValue([]byte(b.String()))
 }
 
-// text is the template as text.
+// text returns the template as text, with its references replaced.
 func (t *template) text(m *moment) string {
 	var b strings.Builder
 	for _, p := range t.parts {
@@ -109,7 +109,8 @@ func (t *template) text(m *moment) string {
 	return b.String()
 }
 
-// plain is a value as text: a string as it is, nothing for null, JSON for the rest.
+// plain returns a value as text: a string unchanged, "" for null, JSON for the
+// rest.
 func plain(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// argument is one word behind a verb.
+// argument is one word after a verb.
 type argument struct {
 	ref   *ref
 	json  *template
@@ -20,15 +20,16 @@ type argument struct {
 	delay time.Duration
 }
 
-// verb is a kind of step: what its arguments are, by a letter each, and what it does. The
-// letters are r for a reference, n for a note, j for a JSON value, t for a text, w for a text
-// with references, x for a pattern, d for a duration; behind a star any number may follow.
+// verb is a kind of step: its arguments, one letter each, and its action. The
+// letters are r for a reference, n for a note, j for a JSON value, t for a text,
+// w for a text with references, x for a pattern, d for a duration. After a star
+// any number may follow.
 type verb struct {
 	takes string
 	do    func(m *moment, a []argument)
 }
 
-// verbs are all steps but others and each, which hold another step.
+// verbs returns all steps except others and each, which contain another step.
 func verbs() map[string]verb {
 	return map[string]verb{
 		"set": {"rj", func(m *moment, a []argument) {
@@ -154,7 +155,7 @@ func verbs() map[string]verb {
 	}
 }
 
-// freed takes the messages out of a note that holds them.
+// freed removes a note and returns the messages that it holds.
 func (m *moment) freed(at *ref) []held {
 	n := m.notes[at.slot(m)]
 	if n == nil {
@@ -168,7 +169,7 @@ func failure(m *moment, a []argument) map[string]any {
 	return map[string]any{"code": a[0].json.value(m), "message": a[1].text}
 }
 
-// outcome makes the response at hand a success or an error.
+// outcome makes the current response a success or an error.
 func (m *moment) outcome(member string, v any) {
 	delete(m.message, "result")
 	delete(m.message, "error")
@@ -176,19 +177,19 @@ func (m *moment) outcome(member string, v any) {
 	m.body, _ = v.(map[string]any)
 }
 
-// answer answers the request at hand, which goes no further.
+// answer answers the current request, which is not passed on.
 func (m *moment) answer(member string, v any) {
 	m.emit(m.from, Message{"jsonrpc": "2.0", "id": m.message["id"], member: v}, nil)
 	m.gone = true
 }
 
-// built is the message that values make.
+// built returns the message that the arguments describe.
 func (m *moment) built(a []argument) Message {
 	built, _ := laid(m, a).(map[string]any)
 	return built
 }
 
-// laid is the first of some values with the others laid over it.
+// laid returns the first value with the others merged over it.
 func laid(m *moment, a []argument) any {
 	v := a[0].json.value(m)
 	for _, one := range a[1:] {
@@ -197,7 +198,8 @@ func laid(m *moment, a []argument) any {
 	return v
 }
 
-// telling is an update of the session at hand, or an event where events come.
+// telling returns an update of the current session, or an event if the current
+// message is an event.
 func (m *moment) telling(kind string, v any) Message {
 	members, _ := v.(map[string]any)
 	if members == nil {
@@ -279,7 +281,8 @@ func parseArgument(letter byte, token string) (a argument, err error) {
 	return a, err
 }
 
-// parseOthers reads a step for each of the other sessions: conditions, and the step.
+// parseOthers reads a step to apply in each of the other sessions: conditions,
+// and the step.
 func parseOthers(tokens []string) (action, error) {
 	var when []*condition
 	for len(tokens) > 0 && strings.ContainsAny(tokens[0][:1], "@!PO") {
@@ -301,7 +304,7 @@ func parseOthers(tokens []string) (action, error) {
 	}, err
 }
 
-// parseEach reads a step for each value of a reference, which is IT.
+// parseEach reads a step to apply to each value of a reference; IT is the value.
 func parseEach(tokens []string) (action, error) {
 	if len(tokens) == 0 {
 		return nil, fmt.Errorf("each wants a path")
@@ -324,7 +327,7 @@ func parseEach(tokens []string) (action, error) {
 	}, err
 }
 
-// inner reads the steps behind others and each, with a ; between them.
+// inner reads the steps after others and each, separated by ;.
 func inner(of string, tokens []string) (action, error) {
 	var list []action
 	for len(tokens) > 0 {

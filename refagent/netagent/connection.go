@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// connection is an agent with its editor.
+// connection is an agent and the connection of its editor.
 type connection struct {
 	*Options
 	id    string
@@ -50,7 +50,7 @@ func newConnection(o *Options, id, owner string) *connection {
 	return c
 }
 
-// scope returns the session whose header a message needs, "" if none.
+// scope returns the session that the header of a message must name, "" if none.
 func (c *connection) scope(m message) string {
 	if m.Method != "" {
 		return m.session()
@@ -60,7 +60,7 @@ func (c *connection) scope(m message) string {
 	return c.asked[string(m.ID)]
 }
 
-// deliver hands a message to the agent. One that has ended takes none.
+// deliver passes a message to the agent. An agent that has ended ignores it.
 func (c *connection) deliver(m message, line []byte) {
 	c.mu.Lock()
 	switch {
@@ -76,7 +76,8 @@ func (c *connection) deliver(m message, line []byte) {
 // end ends the agent's input.
 func (c *connection) end() { c.to.Close() }
 
-// finish ends all streams behind what is in them: the agent has ended.
+// finish ends all streams after their remaining messages, when the agent has
+// ended.
 func (c *connection) finish() {
 	c.in.Close()
 	c.mu.Lock()
@@ -89,7 +90,7 @@ func (c *connection) finish() {
 	}
 }
 
-// Write takes what the agent says: a message is a line.
+// Write takes the agent's output, one message a line.
 func (c *connection) Write(b []byte) (int, error) {
 	c.part = append(c.part, b...)
 	for {
@@ -107,7 +108,8 @@ func (c *connection) Write(b []byte) (int, error) {
 	}
 }
 
-// ofConnection are requests with a session that has no stream before they are answered.
+// ofConnection are requests that name a session but are answered on the
+// connection's stream.
 var ofConnection = map[string]bool{"session/load": true, "session/resume": true, "session/fork": true,
 	"session/delete": true, "session/close": true}
 
@@ -150,7 +152,8 @@ func (c *connection) route(line []byte) {
 	}
 }
 
-// stream returns the session by whose stream a message of the agent goes, "" for that of the connection.
+// stream returns the session on whose stream a message of the agent goes, "" for
+// the connection's stream.
 func (c *connection) stream(m message) string {
 	if m.Method == "$/cancel_request" {
 		return ""
@@ -183,7 +186,8 @@ func (c *connection) stream(m message) string {
 	return stream
 }
 
-// streamOf returns the session by whose stream an answer goes.
+// streamOf returns the session on whose stream an answer goes, "" for the
+// connection's stream.
 func (c *connection) streamOf(m message) string {
 	of := c.calls[string(m.ID)]
 	delete(c.calls, string(m.ID))
@@ -211,20 +215,21 @@ func (c *connection) streamOf(m message) string {
 	return ""
 }
 
-// opens are the requests that open a session which there is.
+// opens are the requests that open an existing session.
 var opens = map[string]bool{"session/load": true, "session/resume": true}
 
 // ends are the requests after which a session has no stream.
 var ends = map[string]bool{"session/close": true, "session/delete": true}
 
-// frame is a message in a box, and its place among all of the connection.
+// frame is a message in a box, with its number among all messages of the
+// connection.
 type frame struct {
 	seq   int
 	data  []byte
 	again bool // a reader may have had it
 }
 
-// box returns the messages of a stream, whose lock the caller holds.
+// box returns the box of a session's stream. The caller holds the lock.
 func (c *connection) box(session string) *box {
 	b := c.boxes[session]
 	if b == nil || b.over && len(b.frames) == 0 {
@@ -241,8 +246,8 @@ func (c *connection) send(session string, frames ...frame) {
 	}
 }
 
-// box holds what goes by a stream until its reader has it, and for a while after that. The lock of the
-// connection guards it.
+// box holds the messages of a stream until its reader has them, and for a while
+// after that. The lock of the connection guards it.
 type box struct {
 	c      *connection
 	frames []frame
@@ -254,7 +259,7 @@ type box struct {
 	some   chan struct{}
 }
 
-// put adds a message. An editor that leaves too much unread loses its connection.
+// put adds a message. If too much is unread, the editor loses its connection.
 func (b *box) put(f frame) {
 	if b.reader == nil && b.c.does("unread-lost") {
 		return
@@ -290,9 +295,10 @@ func (b *box) wake() {
 	}
 }
 
-// claim makes the caller the reader of a stream, behind the event that it had last; b is nil if there is a
-// reader, known is false if there is no such event. Who resumes a stream takes it from its reader, whose loss may
-// not have been noticed.
+// claim makes the caller the reader of a stream, after the event since. b is nil
+// if the stream has a reader; known is false if there is no such event. A caller
+// that resumes a stream takes it from its reader, whose loss may not have been
+// noticed.
 func (c *connection) claim(session, since string, shared bool) (b *box, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -317,7 +323,8 @@ func (c *connection) claim(session, since string, shared bool) (b *box, known bo
 	return b, true
 }
 
-// rewind has what came after an event come again. It returns false if that event is not known.
+// rewind makes the messages after an event come again. It returns false if that
+// event is not known.
 func (b *box) rewind(since string) bool {
 	last := slices.IndexFunc(b.past, func(f frame) bool { return strconv.Itoa(f.seq) == since })
 	if last < 0 {
@@ -339,7 +346,7 @@ func (b *box) rewind(since string) bool {
 	return true
 }
 
-// release makes place for another reader, unless one has taken it.
+// release lets another reader take the stream, unless one already has.
 func (b *box) release(reader chan struct{}) {
 	b.c.mu.Lock()
 	defer b.c.mu.Unlock()
@@ -349,8 +356,8 @@ func (b *box) release(reader chan struct{}) {
 	b.c.left.Broadcast()
 }
 
-// next waits for a message and leaves it where it is; nil is a tick of quiet. ok is false once there
-// will be none.
+// next waits for a message and returns it without removing it; f is nil after a
+// tick of quiet. ok is false if no message will come.
 func (b *box) next(gone <-chan struct{}, quiet <-chan time.Time) (f *frame, ok bool) {
 	for {
 		b.c.mu.Lock()
@@ -378,10 +385,11 @@ func (b *box) next(gone <-chan struct{}, quiet <-chan time.Time) (f *frame, ok b
 	}
 }
 
-// mostPast is how many messages of a stream can come again.
+// mostPast is the maximum number of messages of a stream that can come again.
 const mostPast = 1000
 
-// took removes the message that was read, unless another reader has taken the stream.
+// took removes the message that the reader has read, unless another reader has
+// taken the stream.
 func (b *box) took(reader chan struct{}) {
 	b.c.mu.Lock()
 	defer b.c.mu.Unlock()

@@ -1,5 +1,6 @@
-// Package netagent serves the reference agent over Streamable HTTP and WebSocket, both at one URL, as
-// the RFD of that transport has them: each connection is an agent of its own.
+// Package netagent serves the reference agent over Streamable HTTP and WebSocket,
+// both at one URL, according to the RFD of that transport. Each connection has
+// its own agent.
 package netagent
 
 import (
@@ -19,7 +20,7 @@ import (
 	"github.com/acp-test/acp-test/refagent"
 )
 
-// Path is where the agent is on its server.
+// Path is the URL path of the agent on its server.
 const Path = "/acp"
 
 // Headers of the transport.
@@ -39,22 +40,24 @@ const (
 	silence      = 15 * time.Second // after which a stream gets a comment
 )
 
-// Options of a server. Listen or Listener, and Agent, are needed.
+// Options of a server. Agent, and Listen or Listener, are required.
 type Options struct {
 	Listen   string
 	Listener net.Listener
 	Out, Log io.Writer // Out is told the URL
 	// Agent serves one connection: messages are lines. It returns at the end of the input.
 	Agent func(ctx context.Context, in io.Reader, out io.Writer) error
-	// Tokens are those by which clients authenticate as bearers. Without any, all may connect.
+	// Tokens are the bearer tokens that clients may use. Without tokens, any
+	// client may connect.
 	Tokens []string
-	// Ways are what the server does differently: names of faults and liberties of the network.
+	// Ways are the names of network faults and liberties that the server has.
 	Ways []string
-	// Did is told of each way whenever it makes a difference; it may be nil.
+	// Did is called with a way whenever it makes a difference; it may be nil.
 	Did func(way string)
 }
 
-// does reports whether the server has a way, at the place where it makes a difference.
+// does reports whether the server has a way. It is called where the way makes a
+// difference.
 func (o *Options) does(way string) bool {
 	if !slices.Contains(o.Ways, way) {
 		return false
@@ -92,7 +95,7 @@ func Serve(ctx context.Context, o Options) error {
 	return err
 }
 
-// message is what routing needs of a message.
+// message is the part of a message that routing needs.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -116,7 +119,7 @@ func (m message) session() string {
 // named reports whether the message has an id that a response can repeat.
 func (m message) named() bool { return len(m.ID) > 0 && string(m.ID) != "null" }
 
-// read takes a message apart. Whatever has no such form has none of its parts.
+// read parses the parts of a message. ok is false if the line has another form.
 func read(line []byte) (m message, ok bool) {
 	if json.Unmarshal(line, &m) == nil {
 		return m, true
@@ -170,8 +173,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func refuse(w http.ResponseWriter, status int, why string) { http.Error(w, why, status) }
 
-// own reports whether a request comes of no page of another site, nor by a name that one gave to
-// this machine.
+// own reports whether a request comes neither from a web page of another site,
+// nor by a foreign host name for this machine.
 func (s *server) own(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {
@@ -191,7 +194,7 @@ func (s *server) own(r *http.Request) bool {
 	return apart || of == r.Host || s.does("origin-any")
 }
 
-// admits reports whether a request has a token, if one is needed.
+// admits reports whether a request has a valid token, if one is needed.
 func (s *server) admits(r *http.Request) bool {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if len(s.Tokens) == 0 || ok && slices.Contains(s.Tokens, token) {
@@ -200,7 +203,8 @@ func (s *server) admits(r *http.Request) bool {
 	return ok && s.does("token-any") || r.Method != http.MethodPost && s.does("token-for-post-alone")
 }
 
-// connection returns the one that a request is of, which it may have to begin. Else it refuses.
+// connection returns the connection that a request names. If there is none, it
+// refuses the request and returns nil.
 func (s *server) connection(w http.ResponseWriter, r *http.Request) *connection {
 	id := r.Header.Get(connectionHeader)
 	s.mu.Lock()
@@ -254,7 +258,8 @@ func (s *server) forget(c *connection) {
 	delete(s.connections, c.id)
 }
 
-// begin starts an agent for a connection, which is not yet one that requests can name.
+// begin starts an agent for a connection. Requests cannot name that connection
+// yet.
 func (s *server) begin(r *http.Request, id string, socket func(frame []byte)) *connection {
 	c := newConnection(&s.Options, id, r.Header.Get("Authorization"))
 	c.socket = socket

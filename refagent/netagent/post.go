@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// brokeOff notes what came of a message, for the fault that executes it twice.
+// brokeOff remembers an incomplete message, for the fault that executes it twice.
 func (c *connection) brokeOff(half []byte) {
 	c.mu.Lock()
 	c.half = half
@@ -20,7 +20,8 @@ func (c *connection) brokeOff(half []byte) {
 	c.again(latest)
 }
 
-// again delivers a message once more of which a part came before, or after it.
+// again delivers a message a second time if an incomplete copy of it came before
+// or after it.
 func (c *connection) again(line []byte) {
 	c.mu.Lock()
 	c.latest = line
@@ -34,7 +35,7 @@ func (c *connection) again(line []byte) {
 	}
 }
 
-// typed reports whether the body of a request is said to be JSON.
+// typed reports whether the Content-Type of a request is JSON.
 func (s *server) typed(r *http.Request) bool {
 	said := r.Header.Get("Content-Type")
 	kind, _, _ := strings.Cut(said, ";")
@@ -48,7 +49,7 @@ func (s *server) typed(r *http.Request) bool {
 	return s.does("type-any")
 }
 
-// post takes a message of the editor.
+// post handles a POST with a message of the editor.
 func (s *server) post(w http.ResponseWriter, r *http.Request) {
 	if !s.typed(r) {
 		refuse(w, http.StatusUnsupportedMediaType, "the body must be "+jsonType)
@@ -89,14 +90,14 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// problem answers with an error of JSON-RPC.
+// problem answers with a JSON-RPC error.
 func problem(w http.ResponseWriter, status int, id json.RawMessage, why string) {
 	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(status)
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":%q}}`, id, why)
 }
 
-// batch takes an array of messages.
+// batch handles an array of messages.
 func (s *server) batch(w http.ResponseWriter, r *http.Request, line []byte) {
 	c := s.connection(w, r)
 	if c == nil {
@@ -118,7 +119,7 @@ func (s *server) batch(w http.ResponseWriter, r *http.Request, line []byte) {
 	}
 }
 
-// message hands a message of a connection to its agent.
+// message passes a message of a connection to its agent.
 func (s *server) message(w http.ResponseWriter, r *http.Request, c *connection, m message, sound bool, line []byte) {
 	given := r.Header.Get(sessionHeader)
 	switch session := c.scope(m); {
@@ -147,7 +148,7 @@ func (s *server) message(w http.ResponseWriter, r *http.Request, c *connection, 
 	w.WriteHeader(status)
 }
 
-// initialize begins a connection. One that the agent refuses is none.
+// initialize begins a connection, unless the agent refuses.
 func (s *server) initialize(w http.ResponseWriter, r *http.Request, m message, line []byte) {
 	if !m.named() {
 		if s.does("initialize-without-id") {

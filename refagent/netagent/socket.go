@@ -34,7 +34,7 @@ func (s *server) accept(w http.ResponseWriter, r *http.Request, id string) (*web
 	return websocket.Accept(w, r, o)
 }
 
-// socket serves a connection by a WebSocket.
+// socket serves a connection over a WebSocket.
 func (s *server) socket(w http.ResponseWriter, r *http.Request) {
 	id := rand.Text()
 	ws, err := s.accept(w, r, id)
@@ -67,7 +67,7 @@ func (s *server) socket(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writer returns how a message goes out.
+// writer returns the function that sends a message.
 func (s *server) writer(ws *websocket.Conn) func(frame []byte) {
 	var joined []byte
 	return func(frame []byte) {
@@ -90,7 +90,7 @@ func (s *server) writer(ws *websocket.Conn) func(frame []byte) {
 	}
 }
 
-// fragments sends a message in several frames.
+// fragments sends a message in several WebSocket frames.
 func (s *server) fragments(ws *websocket.Conn, frame []byte) {
 	out, err := ws.Writer(s.ctx, websocket.MessageText)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *server) fragments(ws *websocket.Conn, frame []byte) {
 	_ = out.Close()
 }
 
-// ping asks again and again whether the editor is there.
+// ping pings the editor again and again.
 func (s *server) ping(c *connection, ws *websocket.Conn) {
 	for {
 		ctx, cancel := context.WithTimeout(s.ctx, time.Second)
@@ -116,7 +116,7 @@ func (s *server) ping(c *connection, ws *websocket.Conn) {
 	}
 }
 
-// frames are those of the editor.
+// frames handles the frames of the editor.
 type frames struct {
 	*server
 	c     *connection
@@ -126,7 +126,8 @@ type frames struct {
 	ready atomic.Bool // initialize has reached the agent
 }
 
-// refuse answers a message that comes before its time, and closes the socket.
+// refuse closes the socket because of a message that is not allowed, with the
+// reason why. It returns false.
 func (f *frames) refuse(why string) bool {
 	code := websocket.StatusProtocolError
 	if f.does("socket-closes-by-policy") {
@@ -136,7 +137,7 @@ func (f *frames) refuse(why string) bool {
 	return false
 }
 
-// take hands a frame to the agent. It returns false if the socket is at its end.
+// take passes a frame to the agent. It returns false if the socket is closed.
 func (f *frames) take(line []byte) bool {
 	m, ok := read(line)
 	batch := bytes.HasPrefix(bytes.TrimSpace(line), []byte("["))
@@ -171,8 +172,8 @@ func (f *frames) take(line []byte) bool {
 	return true
 }
 
-// first judges a message before the connection has begun: whether the agent gets it, else whether the socket stays
-// open.
+// first judges a message before the connection has begun. It returns whether the
+// agent gets the message, and whether the socket stays open.
 func (f *frames) first(m message) (taken, open bool) {
 	if m.Method != "initialize" {
 		switch {
@@ -197,13 +198,14 @@ func (f *frames) first(m message) (taken, open bool) {
 	return true, true
 }
 
-// initialize lets an agent begin whose editor has not asked for it.
+// initialize sends the agent an initialize on behalf of an editor that sent none.
 func (f *frames) initialize() {
 	f.begun = true
 	f.c.deliver(message{}, []byte(`{"jsonrpc":"2.0","id":"own","method":"initialize","params":{"protocolVersion":1}}`))
 }
 
-// error answers a message with an error, and leaves the socket open.
+// error answers a message with an error and leaves the socket open. It returns
+// true.
 func (f *frames) error(m message, why string) bool {
 	_ = f.ws.Write(f.ctx, websocket.MessageText,
 		fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":%q}}`, m.ID, why))

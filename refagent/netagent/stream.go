@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// stream returns the box of the stream that a GET asks for, and what closes when another reader has taken it.
-// Else it refuses.
+// stream returns the box of the stream that a GET asks for, and a channel that is
+// closed when another reader takes the stream. If it cannot, it refuses the
+// request.
 func (s *server) stream(w http.ResponseWriter, r *http.Request) (b *box, reader chan struct{}) {
 	accept := r.Header.Get("Accept")
 	if !strings.Contains(accept, eventStream) && !strings.Contains(accept, "*/*") && !s.does("accept-any") {
@@ -59,7 +60,7 @@ func (s *server) owner(session string) *connection {
 	return nil
 }
 
-// get is a stream of events, until the connection ends or the reader goes.
+// get serves a stream of events until the connection ends or the reader goes.
 func (s *server) get(w http.ResponseWriter, r *http.Request) {
 	box, reader := s.stream(w, r)
 	if box == nil {
@@ -106,7 +107,7 @@ func (s *server) get(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// event spells a message.
+// event renders a message as a server-sent event.
 func (s *server) event(f *frame) []byte {
 	var out bytes.Buffer
 	if s.does("comments") {

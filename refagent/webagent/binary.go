@@ -38,7 +38,8 @@ func WantsBinary(accept string) bool {
 //go:embed binary.txt
 var binaryTable string
 
-// layout is how an event or another message is written; binary.txt explains it.
+// layout describes how an event or another message is encoded; binary.txt
+// explains it.
 type layout struct {
 	arm, kind int
 	members   []string
@@ -56,7 +57,8 @@ var layouts = sync.OnceValue(func() map[string]layout {
 	return all
 })
 
-// binaryOf is an event in the binary form, with its length; nil if the form has no such event.
+// binaryOf returns an event in the binary form, with its length; nil if the form
+// has no such event.
 func binaryOf(data []byte) []byte {
 	var e map[string]any
 	if err := json.Unmarshal(data, &e); err != nil {
@@ -80,7 +82,7 @@ func binaryOf(data []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(whole))), whole...)
 }
 
-// packed is a message.
+// packed returns an encoded message.
 func packed(message string, m map[string]any) (b []byte) {
 	if parts, ok := m["content"].([]any); ok {
 		m["contentParts"] = parts
@@ -107,7 +109,7 @@ func packed(message string, m map[string]any) (b []byte) {
 	return b
 }
 
-// memberOf is one member of a message, nothing if it is not there.
+// memberOf returns one encoded member of a message, nothing if it is absent.
 func memberOf(n protowire.Number, of string, v any) []byte {
 	tag := func(t protowire.Type) []byte { return protowire.AppendTag(nil, n, t) }
 	switch of {
@@ -140,7 +142,7 @@ func memberOf(n protowire.Number, of string, v any) []byte {
 	return protowire.AppendBytes(tag(protowire.BytesType), packed(of, object))
 }
 
-// anyOf is a google.protobuf.Value.
+// anyOf returns an encoded google.protobuf.Value.
 func anyOf(v any) []byte {
 	tag := protowire.AppendTag
 	switch v := v.(type) {
@@ -162,7 +164,7 @@ func anyOf(v any) []byte {
 	return protowire.AppendVarint(tag(nil, 1, protowire.VarintType), 0)
 }
 
-// objectOf is a google.protobuf.Struct.
+// objectOf returns an encoded google.protobuf.Struct.
 func objectOf(v map[string]any) (b []byte) {
 	for key, value := range v {
 		entry := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), key)

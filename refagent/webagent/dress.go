@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// dressed is an event as the habits have it.
+// dressed returns the events that the habits make of an event.
 func (r *run) dressed(e Event) []Event {
 	h := &r.Habits
 	if h.NoRole && e.Type() == "TEXT_MESSAGE_START" {
@@ -46,7 +46,7 @@ func attributable(kind string) bool {
 	return strings.HasPrefix(kind, "TEXT_") || strings.HasPrefix(kind, "TOOL_CALL_") && kind != "TOOL_CALL_RESULT"
 }
 
-// told reports whether an event follows one that says whose it is.
+// told reports whether an event's owner was named by an event before.
 func (r *run) told(e Event) bool {
 	id := e.Text("messageId")
 	was := r.tagged[id] || strings.HasPrefix(e.Type(), "TOOL_CALL_")
@@ -57,7 +57,7 @@ func (r *run) told(e Event) bool {
 	return was
 }
 
-// reopened closes a message after each piece but opens it before the next.
+// reopened closes a message after each piece and opens it again before the next.
 func (r *run) reopened(e Event) []Event {
 	if e.Type() != "TEXT_MESSAGE_CONTENT" {
 		return []Event{e}
@@ -67,7 +67,7 @@ func (r *run) reopened(e Event) []Event {
 		{"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"}}
 }
 
-// retired spells reasoning as it was before 1.0.
+// retired returns reasoning events in their form before 1.0.
 func retired(e Event) []Event {
 	switch e.Type() {
 	case "REASONING_START", "REASONING_END":
@@ -80,7 +80,7 @@ func retired(e Event) []Event {
 	return []Event{e}
 }
 
-// inChunks spells streamed items in the short form.
+// inChunks returns streamed items in the short form.
 func (r *run) inChunks(e Event) []Event {
 	kind := e.Type()
 	family, verb := "", ""

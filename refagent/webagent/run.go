@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/refagent"
 )
 
-// run is one run while it goes on.
+// run is one run in progress.
 type run struct {
 	*server
 	ctx    context.Context
@@ -33,12 +33,12 @@ type run struct {
 	sent, made int64
 }
 
-// newID makes an id.
+// newID returns a new id.
 func newID(kind string) string {
 	return fmt.Sprintf("%s-%016x", kind, rand.Uint64())
 }
 
-// send sends an event, by way of the habits and the hooks.
+// send sends an event, through the habits and the hooks.
 func (r *run) send(kind string, members ...any) {
 	e := Event{"type": kind}
 	for i := 0; i < len(members); i += 2 {
@@ -99,17 +99,17 @@ func (r *run) raw(b []byte) {
 	_ = http.NewResponseController(r.w).Flush()
 }
 
-// interrupted ends a run that waits for answers.
+// interrupted is the error that ends a run that waits for answers.
 type interrupted struct{ list []map[string]any }
 
 func (interrupted) Error() string { return "the run waits for answers" }
 
-// pending ends a run that called tools of the front end.
+// pending is the error that ends a run that called tools of the front end.
 type pending struct{ ids []string }
 
 func (pending) Error() string { return "the run waits for the front end's tools" }
 
-// play plays the whole run.
+// play carries out the whole run.
 func (r *run) play() {
 	started := []any{"threadId", r.in.ThreadID, "runId", r.in.RunID}
 	if v := cmp.Or(r.Habits.Version, Version); v != "none" {
@@ -155,7 +155,7 @@ func (r *run) play() {
 	r.send("RUN_FINISHED", finished...)
 }
 
-// fail ends the run with an error that says what people may know.
+// fail ends the run with an error whose message is safe for users.
 func (r *run) fail(err error) {
 	message := "the model request failed"
 	if status := refagent.Refused(err); status > 0 {
@@ -172,7 +172,7 @@ func (r *run) fail(err error) {
 	r.send("RUN_ERROR", members...)
 }
 
-// snapshots sends what the client should have at the end.
+// snapshots sends the snapshots that the client should have at the end.
 func (r *run) snapshots(must bool) {
 	if when := r.Habits.State; must || when == "final" || when == "all" {
 		r.send("STATE_SNAPSHOT", "snapshot", r.state)
@@ -184,10 +184,11 @@ func (r *run) snapshots(must bool) {
 	}
 }
 
-// maxRequests is how often one run may ask the model.
+// maxRequests is the maximum number of model requests in one run.
 const maxRequests = 20
 
-// converse answers what is open, asks the model, runs the tools it wants, and asks again.
+// converse handles open calls, asks the model, runs the tools that it calls, and
+// asks again.
 func (r *run) converse() error {
 	if err := r.resume(); err != nil {
 		return err
@@ -204,7 +205,7 @@ func (r *run) converse() error {
 	return errors.New("the model asks for tools again and again")
 }
 
-// history is what the model is asked with.
+// history returns the messages for the model.
 func (r *run) history() (list []refagent.ModelMessage) {
 	for _, c := range r.in.Context {
 		list = append(list, refagent.ModelMessage{Role: "system", Text: c.Description + ": " + c.Value})
@@ -228,7 +229,7 @@ func (r *run) history() (list []refagent.ModelMessage) {
 	return list
 }
 
-// step tells of a phase of the run.
+// step sends an event for a phase of the run.
 func (r *run) step(kind, name string) {
 	activity := []any{"messageId", "act-" + r.in.RunID, "activityType", "PLAN"}
 	switch {
@@ -255,7 +256,7 @@ type speaker struct {
 	held    strings.Builder // of a text that is said in one piece
 }
 
-// reply asks the model once and passes on what it says while it says it.
+// reply asks the model once and passes on its output as it arrives.
 func (r *run) reply() ([]Call, error) {
 	r.step("STEP_STARTED", "model")
 	sp := &speaker{run: r, message: Message{ID: newID("msg"), Role: "assistant"}}
@@ -362,7 +363,7 @@ func (sp *speaker) endThought() {
 	}
 }
 
-// call passes on a piece of a tool call. A piece with a new id that repeats an index
+// call passes on a piece of a tool call. A piece with a new id for a used index
 // begins another call.
 func (sp *speaker) call(p refagent.Piece) {
 	at := p.Index
@@ -383,7 +384,7 @@ func (sp *speaker) call(p refagent.Piece) {
 	}
 }
 
-// close ends all that is open.
+// close closes everything that is open.
 func (sp *speaker) close() {
 	sp.endThought()
 	for i, open := range sp.open {

@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/refagent"
 )
 
-// tool is something that the model may call and the agent does itself.
+// tool is a tool that the model may call and the agent carries out.
 type tool struct {
 	name, about string
 	needs       []string // its arguments
@@ -41,7 +41,7 @@ func find(name string) tool {
 	return tool{}
 }
 
-// offers are the tools that the model is told of.
+// offers returns the tools for the model.
 func (r *run) offers() (list []refagent.Offer) {
 	for _, t := range tools() {
 		properties := map[string]any{}
@@ -72,7 +72,7 @@ func (r *run) gated(name string) bool {
 	return ask
 }
 
-// interruptOf is what asks for the approval of a call.
+// interruptOf returns the interrupt that asks for the approval of a call.
 func interruptOf(c Call) map[string]any {
 	return map[string]any{"id": "int-" + c.ID, "reason": "tool_call", "toolCallId": c.ID,
 		"message": fmt.Sprintf("May the agent use %s?", c.Function.Name),
@@ -80,7 +80,7 @@ func interruptOf(c Call) map[string]any {
 			"properties": map[string]any{"approved": map[string]any{"type": "boolean"}}, "required": []string{"approved"}}}
 }
 
-// carryOut does what the calls of a reply ask for. The error ends the run.
+// carryOut carries out the calls of a reply. The error ends the run.
 func (r *run) carryOut(calls []Call) error {
 	var waits []map[string]any
 	var front []string
@@ -110,7 +110,7 @@ func (r *run) carryOut(calls []Call) error {
 	return nil
 }
 
-// resume does what the client's answers say about the calls that are open.
+// resume carries out the open calls as the client's answers decide.
 func (r *run) resume() error {
 	answered := map[string]bool{}
 	for _, m := range r.in.Messages {
@@ -138,7 +138,8 @@ func (r *run) resume() error {
 	return nil
 }
 
-// decision is what the client's answers say about a call that waits, if they say anything.
+// decision returns what the client's answers say about a waiting call; given is
+// false if they do not mention it.
 func (r *run) decision(c Call) (approved, given bool) {
 	for _, e := range r.in.Resume {
 		if e.InterruptID == "int-"+c.ID {
@@ -152,10 +153,10 @@ func (r *run) decision(c Call) (approved, given bool) {
 	return approved, given
 }
 
-// gone reports whether nobody is there any more, which ends the run.
+// gone reports whether the client has hung up, which ends the run.
 func (r *run) gone() bool { return r.ctx.Err() != nil && !r.Hooks.Detached }
 
-// perform runs a tool and returns what the model is told.
+// perform runs a tool and returns the result for the model.
 func (r *run) perform(c Call) string {
 	if r.gone() {
 		return "The user has left."
@@ -175,7 +176,7 @@ func (r *run) perform(c Call) string {
 	return result
 }
 
-// answer tells the client and the model what a call gave.
+// answer sends the result of a call to the client and the model.
 func (r *run) answer(c Call, result string) {
 	content, _ := json.Marshal(result) // a text has a form
 	m := Message{ID: newID("msg"), Role: "tool", ToolCallID: c.ID, Content: content}
@@ -190,7 +191,7 @@ func (r *run) answer(c Call, result string) {
 
 func str(args map[string]any, key string) string { s, _ := args[key].(string); return s }
 
-// path is a file of the agent's directory, or an absolute one.
+// path returns the file in args: below the agent's directory, or absolute.
 func (r *run) path(args map[string]any) string {
 	name := str(args, "path")
 	if filepath.IsAbs(name) {
@@ -238,7 +239,7 @@ func (r *run) shell(args map[string]any) (string, error) {
 	return string(out), nil
 }
 
-// setState changes the state at a JSON pointer, and makes the objects above it.
+// setState changes the state at a JSON pointer, and creates the objects above it.
 func (r *run) setState(args map[string]any) (string, error) {
 	pointer := str(args, "path")
 	if pointer == "" || pointer[0] != '/' {

@@ -1,6 +1,6 @@
-// Package webagent is the reference agent as a server of AG-UI: correct on purpose, small,
-// and with nothing in common with what judges it. Each run is told all it needs by its
-// input; between runs the server keeps nothing.
+// Package webagent is the reference agent as an AG-UI server: correct on purpose,
+// small, and without code in common with its tests. The input of each run has all
+// that the run needs; the server keeps nothing between runs.
 package webagent
 
 import (
@@ -23,19 +23,20 @@ import (
 // Version is the version of the protocol that the agent declares.
 const Version = "1.1"
 
-// Options is everything that a server depends on. Listen or Listener is needed.
+// Options is everything that a server depends on. Listen or Listener is required.
 type Options struct {
-	// Listen is the address, HOST:PORT; port 0 is any that is free. Listener is used
+	// Listen is the address, HOST:PORT; port 0 is any free port. Listener is used
 	// instead, if it is set.
 	Listen   string
 	Listener net.Listener
-	// Out gets one line with the URL, Log what people may want to know; nil: nothing.
+	// Out gets one line with the URL, Log messages for people; nil: nothing.
 	Out, Log io.Writer
-	// Getenv looks up the model, see refagent.EnvBaseURL.
+	// Getenv looks up the model; see refagent.EnvBaseURL.
 	Getenv func(string) string
-	// Dir is the directory of the files that tools work on.
+	// Dir is the directory with the files that tools work on.
 	Dir string
-	// Hooks are the seams of faults, Habits what another correct agent does.
+	// Hooks are the places that faults change, Habits ways in which another
+	// correct agent differs.
 	Hooks  Hooks
 	Habits Habits
 }
@@ -66,7 +67,7 @@ func Serve(ctx context.Context, o Options) error {
 	return refagent.Serve(ctx, "AG-UI", "/", o.Listen, o.Listener, o.Out, func(string) http.Handler { return s })
 }
 
-// mostInput is how large an input may be.
+// mostInput is the maximum size of an input in bytes.
 const mostInput = 64 << 20
 
 // ServeHTTP serves one run.
@@ -139,7 +140,7 @@ func (s *server) admits(accept string) bool {
 	return WantsBinary(accept)
 }
 
-// enter begins a run of a thread; free is false if one goes on.
+// enter begins a run of a thread; free is false if another run goes on.
 func (s *server) enter(ctx context.Context, thread string) (done func(), free bool) {
 	for {
 		s.mu.Lock()
@@ -175,7 +176,7 @@ func refuse(w http.ResponseWriter, status int, why string) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": why}) // there is nobody else to tell
 }
 
-// Input is what a client asks for.
+// Input is the request of a client.
 type Input struct {
 	ThreadID string
 	RunID    string
@@ -191,7 +192,7 @@ type Input struct {
 	Notes map[string]any `json:"-"` // what hooks keep in mind of the run
 }
 
-// FrontTool is a tool that the front end has.
+// FrontTool is a tool of the front end.
 type FrontTool struct {
 	Name, Description string
 	Parameters        map[string]any
@@ -209,7 +210,7 @@ type Message struct {
 // Call is a tool call of a message.
 type Call = refagent.Call
 
-// text is the text of a message, or of its parts that are text.
+// text returns the text of a message, or of those of its parts that are text.
 func (m Message) text() string {
 	var whole string
 	if json.Unmarshal(m.Content, &whole) == nil {
@@ -268,57 +269,58 @@ type Event map[string]any
 // Type returns the type of the event.
 func (e Event) Type() string { s, _ := e["type"].(string); return s }
 
-// Text returns a member that is a text.
+// Text returns a string member, "" if there is none.
 func (e Event) Text(name string) string { s, _ := e[name].(string); return s }
 
-// With returns a copy of the event with one member more, or another value of it.
+// With returns a copy of the event with one member added or replaced.
 func (e Event) With(name string, value any) Event {
 	c := maps.Clone(e)
 	c[name] = value
 	return c
 }
 
-// Without returns a copy of the event that lacks a member.
+// Without returns a copy of the event without one member.
 func (e Event) Without(name string) Event {
 	c := maps.Clone(e)
 	delete(c, name)
 	return c
 }
 
-// Hooks are the seams at which a fault changes the agent; with all of them zero it is
-// the correct one.
+// Hooks are the places where a fault changes the agent; with all of them zero the
+// agent is correct.
 type Hooks struct {
-	// Send gets every event in place of the stream, and passes it on with Port.Emit.
+	// Send gets every event before the stream, and passes it on with Port.Emit.
 	Send func(p *Port, e Event)
-	// Frame changes the bytes of an event with all that is around it.
+	// Frame changes the complete bytes of a server-sent event.
 	Frame func(frame []byte) []byte
-	// Binary changes the bytes of an event in the binary form, with its length. Admits decides whether an Accept
-	// header admits that form.
+	// Binary changes the bytes of an event in the binary form, including its
+	// length. Admits decides whether an Accept header admits that form.
 	Binary func(frame []byte) []byte
 	Admits func(accept string) bool
-	// Head changes the head of an answer that is a stream.
+	// Head changes the header of a streamed answer.
 	Head func(h http.Header)
 	// End runs after the last event, before the body is closed.
 	End func(p *Port)
-	// Parse changes what is understood of an input.
+	// Parse changes the parsed input.
 	Parse func(body []byte, in *Input, err error) (*Input, error)
 	// Ask decides whether a call needs an approval.
 	Ask func(tool string, ask bool) bool
-	// Answer decides what an answer to an interrupt means; ok is false where there is
-	// none.
+	// Answer decides what an answer to an interrupt means; ok is false if there
+	// is none.
 	Answer func(approved, ok bool) (approves, answered bool)
-	// Request changes the messages that the model is asked with.
+	// Request changes the messages of a model request.
 	Request func(in *Input, messages []refagent.ModelMessage) []refagent.ModelMessage
-	// Tools changes what a tool gives.
+	// Result changes the result of a tool.
 	Result func(tool, result string) string
-	// Piece changes or drops a piece of the model's reply, the n-th of it.
+	// Piece changes or drops the n-th piece of the model's reply.
 	Piece func(n int, p refagent.Piece) []refagent.Piece
-	// Detached goes on after the client has hung up. Mixes lets runs of a thread go on
-	// at the same time. Clings keeps a thread busy whose client has hung up.
+	// Detached goes on after the client has hung up. Mixes lets several runs of a
+	// thread go on at the same time. Clings keeps a thread busy after its client
+	// has hung up.
 	Detached, Mixes, Clings bool
 }
 
-// Port is a hook's way to the stream.
+// Port gives a hook access to the stream.
 type Port struct {
 	run   *run
 	Input *Input
@@ -327,11 +329,12 @@ type Port struct {
 // Emit sends an event, past the Send hook.
 func (p *Port) Emit(e Event) { p.run.write(e) }
 
-// Write sends bytes as they are.
+// Write sends bytes unchanged.
 func (p *Port) Write(raw string) { p.run.raw([]byte(raw)) }
 
 // Break breaks the connection off.
 func (p *Port) Break() { panic(http.ErrAbortHandler) }
 
-// Gone is closed when the client has hung up or the server ends.
+// Gone returns a channel that is closed when the client has hung up or the server
+// ends.
 func (p *Port) Gone() <-chan struct{} { return p.run.ctx.Done() }
