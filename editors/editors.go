@@ -1,5 +1,5 @@
-// Package editors starts a client with a scripted agent as its agent, and judges
-// what the client did.
+// Package editors starts a client with a scripted agent, and judges what the
+// client did.
 package editors
 
 import (
@@ -30,30 +30,33 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// Bench is where clients are judged. All fields are needed.
+// Bench is the environment in which clients are judged. All fields are required
+// except Front.
 type Bench struct {
-	// Self is the path of this program: it is the keeper of the client, and the
-	// agent that the client starts.
+	// Self is the path of this program. It is the client's keeper, and the agent
+	// that the client starts.
 	Self string
-	// Env is the environment of the client; HOME and the variables that name the
+	// Env is the environment of the client. HOME and the variables that name the
 	// agent are added.
 	Env []string
 	// Tool is the name and version of this program.
 	Tool string
-	// Timeout bounds one scenario.
+	// Timeout limits one scenario.
 	Timeout time.Duration
 	Judge   replay.Judge
 	// Protocol is the name of the protocol that the agent speaks.
 	Protocol string
-	// Front serves an agent that is an endpoint of HTTP; nil: the client starts the agent.
+	// Front serves an agent that is an HTTP endpoint; nil: the client starts the
+	// agent.
 	Front func(script *serve.Script, log *transcript.Transcript) *serve.Web
-	// Quote writes a command line for a shell; Read reads a recording of the protocol.
+	// Quote returns a command line quoted for a shell; Read reads a recording of
+	// the protocol.
 	Quote func(words []string) string
 	Read  func(file string) (*transcript.Transcript, error)
 }
 
-// Of a client's output judgedOutput bytes are judged, and keptOutput of stdout and of
-// stderr are kept.
+// judgedOutput is how many bytes of a client's output are judged, and keptOutput
+// how many of stdout and of stderr are kept.
 const (
 	judgedOutput = 1 << 20
 	keptOutput   = 64 << 20
@@ -146,8 +149,9 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	return res, nil
 }
 
-// neverStarted says why a client started no agent: usual, unless it failed before, as ended says. Then the
-// last line that it wrote to the file stderr may tell why.
+// neverStarted returns why a client started no agent: usual, unless ended says
+// that the client failed before. The last line in its file stderr may then say
+// why.
 func neverStarted(usual, ended, stderr string) string {
 	if ended == "" {
 		return usual
@@ -174,8 +178,9 @@ func evidence(s *replay.Session, account, stdout string) (err error) {
 	return err
 }
 
-// run runs the client to its end, and names what of our agent outlived
-// it. ended says how it failed, if it did; late that it had to be killed.
+// run runs the client to its end, and returns the processes of our agent that
+// outlived it. ended says how the client failed, if it did; late says that it had
+// to be killed.
 func (b *Bench) run(ctx context.Context, log *transcript.Transcript, c transport.Command, out string) (left []string,
 	ended string, late bool, err error) {
 	p, err := transport.StartPiped(context.WithoutCancel(ctx), log, 0, c)
@@ -207,8 +212,9 @@ func (b *Bench) run(ctx context.Context, log *transcript.Transcript, c transport
 	return left, exit.Failure(), late, err
 }
 
-// keep writes what comes to a file, by lines, in which secrets are found whole; at most
-// keptOutput. The rest is read, so that the client is not held up.
+// keep writes at most keptOutput bytes of from to w, line by line, so that
+// secrets are found whole. It reads the rest too, so that the client is not held
+// up.
 func keep(w io.Writer, from io.Reader) error {
 	lines := bufio.NewReaderSize(from, 64<<10)
 	for kept := 0; kept < keptOutput; {
@@ -225,7 +231,7 @@ func keep(w io.Writer, from io.Reader) error {
 	return err
 }
 
-// sessionsIn reads the transcripts that our agent wrote, oldest first.
+// sessionsIn returns the transcripts that our agent wrote, oldest first.
 func (b *Bench) sessionsIn(dir string) ([]replay.Session, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	if err != nil {
@@ -242,7 +248,8 @@ func (b *Bench) sessionsIn(dir string) ([]replay.Session, error) {
 	return out, nil
 }
 
-// atURL and atSocket stand for the URL of an agent that is a server, over HTTP and by a WebSocket.
+// atURL and atSocket are the placeholders for the URL of an agent that is a
+// server, over HTTP and WebSocket.
 const atURL, atSocket = "{url}", "{ws}"
 
 // overNetwork reports whether a client's command line reaches the agent over a network.
@@ -251,7 +258,8 @@ func overNetwork(client []string) bool {
 	return strings.Contains(line, atURL) || strings.Contains(line, atSocket)
 }
 
-// expand puts the agent's command where {agent} stands, or its URL.
+// expand replaces {agent} in the client's command line by the agent's command,
+// and the other placeholders by its URL.
 func (b *Bench) expand(client, agent []string) []string {
 	var out []string
 	for _, w := range client {
@@ -271,7 +279,8 @@ type served struct {
 	close func() error
 }
 
-// front serves an agent that the client reaches at a URL, nil if it starts the agent itself.
+// front serves an agent that the client reaches at a URL. It returns nil if the
+// client starts the agent itself.
 func (b *Bench) front(s *scenarios.Scenario, client []string, log *transcript.Transcript, words []string, file string,
 ) (*served, error) {
 	switch {
@@ -283,7 +292,7 @@ func (b *Bench) front(s *scenarios.Scenario, client []string, log *transcript.Tr
 	return nil, nil
 }
 
-// listen serves the endpoint of a scenario, whose transcript goes to a file.
+// listen serves the endpoint of a scenario and writes its transcript to a file.
 func (b *Bench) listen(s *scenarios.Scenario, file string) (*served, error) {
 	log, err := transcript.New(transcript.Header{Tool: b.Tool, Scenario: s.ID, Protocol: b.Judge.Protocol.Version()},
 		transcript.Options{Classifier: b.Judge.Protocol, Path: file, Through: true, Memory: 16 << 20})
@@ -347,5 +356,5 @@ func (b *Bench) serve(log *transcript.Transcript, words []string) (*served, erro
 	return &served{url: strings.TrimSpace(line[at:]), close: end}, nil
 }
 
-// Close ends the endpoint and breaks open connections off.
+// Close ends the endpoint and cuts open connections.
 func (s *served) Close() error { return s.close() }

@@ -1,5 +1,5 @@
-// Package mistake says what is wrong with a file that a user wrote: where, what
-// and what would be right.
+// Package mistake describes a mistake in a file that a user wrote: where it is,
+// what is wrong and what would be right.
 package mistake
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Mistake is something wrong with a scenario, a profile, a model script or a
-// command line: the user's to mend, never the agent's.
+// Mistake is an error in a scenario, a profile, a model script or a command line,
+// which the user must correct. It is never the agent's.
 type Mistake struct {
 	File         string
 	Line, Column int // from 1; 0 if unknown
@@ -27,7 +27,7 @@ func (m *Mistake) Error() string {
 	return s
 }
 
-// Where is "file:line:column", as far as it is known.
+// Where returns "file:line:column", as far as they are known.
 func (m *Mistake) Where() string {
 	s := m.File
 	if m.Line > 0 {
@@ -39,8 +39,8 @@ func (m *Mistake) Where() string {
 	return s
 }
 
-// Catch turns the panic with a *Mistake, by which a reader of a file leaves at
-// the first one, into the error it is. It is to be deferred.
+// Catch turns a panic with a *Mistake into that error. Readers of files panic at
+// the first mistake. Defer Catch.
 func Catch(err *error) {
 	switch p := recover().(type) {
 	case nil:
@@ -51,7 +51,7 @@ func Catch(err *error) {
 	}
 }
 
-// OfYAML is what the parser says of a file that is no YAML.
+// OfYAML returns the parser's error for a file that is not YAML as a Mistake.
 func OfYAML(file string, err error) *Mistake {
 	var y yaml.Error
 	if !errors.As(err, &y) || y.GetToken() == nil {

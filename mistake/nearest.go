@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Nearest returns "did you mean …?" for the Closest of the known words, or "" if
+// Nearest returns "did you mean …?" for the Closest of the known words, "" if
 // none is close.
 func Nearest(word string, known []string) string {
 	if best := Closest(word, known); best != "" {
@@ -16,9 +16,9 @@ func Nearest(word string, known []string) string {
 	return ""
 }
 
-// Closest returns the known word that a misspelt one stands for, or "": the shortest
-// that begins with it, else the one that differs least, in at most a third of the
-// letters.
+// Closest returns the known word that a misspelt word probably means, "" if none
+// is close: the shortest that begins with it, else the one that differs least, in
+// at most a third of the letters.
 func Closest(word string, known []string) string {
 	begun, best, distance := "", "", len(word)/3+2
 	for _, k := range slices.Sorted(slices.Values(known)) {
@@ -32,10 +32,10 @@ func Closest(word string, known []string) string {
 	return cmp.Or(begun, best)
 }
 
-// Meant is Nearest in parentheses, to stand behind a message.
+// Meant returns Nearest in parentheses, to follow a message.
 func Meant(word string, known []string) string { return behind(Nearest(word, known)) }
 
-// Suggested is Suggest in parentheses, to stand behind a message.
+// Suggested returns Suggest in parentheses, to follow a message.
 func Suggested(word string, known []string) string { return behind(Suggest(word, known)) }
 
 func behind(hint string) string {
@@ -45,7 +45,7 @@ func behind(hint string) string {
 	return " (" + hint + ")"
 }
 
-// Suggest is Nearest, or the list of all if none is close.
+// Suggest returns Nearest, or the list of all known words if none is close.
 func Suggest(word string, known []string) string {
 	if s := Nearest(word, known); s != "" || len(known) == 0 {
 		return s
@@ -53,8 +53,8 @@ func Suggest(word string, known []string) string {
 	return "known: " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
 }
 
-// edits counts the letters to insert, delete, replace or swap with the next to
-// turn a into b.
+// edits counts the letters to insert, delete, replace or swap with the next one
+// to turn a into b.
 func edits(a, b []rune) int {
 	before, row := []int(nil), make([]int, len(b)+1)
 	for j := range row {

@@ -12,18 +12,21 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Saboteur plays one mutation on all connections of a run, and counts.
+// Saboteur applies one mutation to all connections of a run, and counts changed
+// messages.
 type Saboteur struct {
 	Mutation
 	connections, acted atomic.Int64
 }
 
-// Acted is how many messages of how many connections it has changed.
+// Acted returns how many messages of how many connections the mutation has
+// changed.
 func (s *Saboteur) Acted() (messages, connections int) {
 	return int(s.acted.Load()), int(s.connections.Load())
 }
 
-// count takes in that a player has changed now messages, before of which were counted already. It returns now.
+// count adds the messages that a player has changed since the last call: now
+// minus before. It returns now.
 func (s *Saboteur) count(before, now int) int {
 	if before == 0 && now > 0 {
 		s.connections.Add(1)
@@ -32,7 +35,8 @@ func (s *Saboteur) count(before, now int) int {
 	return now
 }
 
-// Between stands between an editor and the agent that t leads to. What no rule changes passes as it is.
+// Between returns a transport between an editor and the agent that t leads to. It
+// passes on unchanged whatever no rule changes.
 func (s *Saboteur) Between(t transport.Transport) transport.Transport {
 	b := &between{Transport: t, of: s, player: s.Player()}
 	b.moved.L = &b.mu
@@ -40,8 +44,9 @@ func (s *Saboteur) Between(t transport.Transport) transport.Transport {
 	return b
 }
 
-// between is a Transport. An editor that does not read holds up the agent, as without it. An agent that does not read
-// holds up the editor's Send alone.
+// between is a Transport that applies a mutation. An editor that does not read
+// holds up the agent, as without it. An agent that does not read holds up only
+// the editor's Send.
 type between struct {
 	transport.Transport
 	of   *Saboteur
@@ -60,7 +65,8 @@ type between struct {
 	gone   bool        // nothing passes any more
 }
 
-// carry carries out what the player makes of something. The caller holds mu, or is the first.
+// carry carries out the outputs of the player, and returns the lines for the
+// agent. The caller holds mu, or is the first.
 func (b *between) carry(list []mutation.Output) (forAgent [][]byte) {
 	for _, out := range list {
 		raw := out.Raw
@@ -86,7 +92,7 @@ func (b *between) carry(list []mutation.Output) (forAgent [][]byte) {
 	return forAgent
 }
 
-// behind is carry for what nobody waits for.
+// behind is like carry, for outputs that no caller waits for.
 func (b *between) behind(list []mutation.Output) {
 	more := b.carry(list)
 	if len(more) == 0 {
@@ -97,7 +103,7 @@ func (b *between) behind(list []mutation.Output) {
 	}
 }
 
-// give sends what waits for the agent.
+// give sends the messages that wait for the agent.
 func (b *between) give() {
 	b.send.Lock()
 	defer b.send.Unlock()
@@ -193,7 +199,8 @@ func (b *between) Receive() (wire.Line, error) {
 	return line, nil
 }
 
-// pump takes a line of the agent whenever the editor waits for one, so that the transport knows what has been received.
+// pump reads a line of the agent whenever the editor waits for one, so that the
+// transport knows what has been received.
 func (b *between) pump() {
 	for {
 		b.mu.Lock()

@@ -8,8 +8,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Log plays mutations on the frames of a log: what the agent said and heard, had it been changed. player is that of a
-// connection.
+// Log applies mutations to the frames of a log, and returns the log as it would
+// be if the messages had been changed. player returns the player of a connection.
 func Log(log []transcript.Entry, player func(conn int) *mutation.Player) (out []transcript.Entry) {
 	sides := [2]transcript.Source{mutation.Client: transcript.Agent, mutation.Agent: transcript.Editor} // who sends to it
 	put := func(e transcript.Entry, list []mutation.Output) {
@@ -48,7 +48,8 @@ func Log(log []transcript.Entry, player func(conn int) *mutation.Player) (out []
 	return out
 }
 
-// Rebuild makes a transcript of a log that Log has changed. References follow what they mean; times stay.
+// Rebuild returns a transcript of a log that Log has changed. It adjusts
+// references; times stay.
 func Rebuild(h transcript.Header, c transcript.Classifier, log []transcript.Entry) (*transcript.Transcript, error) {
 	var now time.Duration
 	clock := func() time.Time { return time.Unix(0, 0).Add(now) }
@@ -71,7 +72,7 @@ func Rebuild(h transcript.Header, c transcript.Classifier, log []transcript.Entr
 	return t, nil
 }
 
-// Transcript is what t would have been, had s stood between editor and agent.
+// Transcript returns t as it would be if s had stood between editor and agent.
 func (s *Saboteur) Transcript(t *transcript.Transcript, c transcript.Classifier) (*transcript.Transcript, error) {
 	players := map[int]*mutation.Player{}
 	var log []transcript.Entry

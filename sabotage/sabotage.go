@@ -1,5 +1,6 @@
-// Package sabotage breaks an agent from outside: a mutation changes the messages between an editor and any agent, so
-// that one sees whether a run finds it. The table is mutations.txt.
+// Package sabotage breaks an agent from outside: a mutation changes the messages
+// between an editor and any agent, to see whether a run finds it. The table is
+// mutations.txt.
 package sabotage
 
 import (
@@ -21,19 +22,21 @@ var table string
 // Mutation is one way to break an agent, or to vary it.
 type Mutation struct {
 	mutation.Block
-	// Breaks is the id of the requirement that it breaks; "" if the specification has none.
+	// Breaks is the id of the requirement that the mutation breaks; "" if the
+	// specification has none.
 	Breaks string
-	// Legal says that the changed agent is as correct as before.
+	// Legal says that the changed agent is still correct.
 	Legal bool
-	// Live says that a log cannot show it: the agent hears or does something else.
+	// Live says that a log cannot show the mutation, because the agent gets or
+	// does something else.
 	Live bool
-	// Held says that it was written without a look at what is found.
+	// Held says that the mutation was written without knowing what finds it.
 	Held bool
 }
 
 var all = sync.OnceValues(func() ([]Mutation, error) { return parse("mutations.txt", table) })
 
-// All returns the table, in its order.
+// All returns the table, in order.
 func All() []Mutation {
 	list, err := all()
 	if err != nil {
@@ -42,7 +45,7 @@ func All() []Mutation {
 	return slices.Clone(list)
 }
 
-// Names are those of the table.
+// Names returns the names of the mutations in the table.
 func Names() []string { return names(All()) }
 
 func names(list []Mutation) []string {
@@ -61,7 +64,8 @@ func parse(name, text string) (list []Mutation, err error) {
 	return list, err
 }
 
-// Find returns the mutation that a command line names: one of the table, the only one of a FILE, or FILE:NAME.
+// Find returns the mutation that a command line names: a name in the table, a
+// FILE with only one mutation, or FILE:NAME.
 func Find(name string) (m Mutation, err error) {
 	if m, ok := lists.Find(All(), func(m Mutation) bool { return m.Name == name }); ok {
 		return m, nil

@@ -1,5 +1,5 @@
-// Package personas holds what known editors declare and do as clients of ACP version 1, each
-// statement with its source.
+// Package personas describes what known editors declare and do as clients of ACP
+// version 1, each statement with its source.
 package personas
 
 import (
@@ -17,40 +17,43 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// Persona is one editor, as of a release or of the commit of its sources that was read.
+// Persona is one editor, as of a release or a commit of its sources.
 type Persona struct {
 	Name    string
 	Title   string `yaml:"title"`
 	Version string `yaml:"version"`
-	// Client and Capabilities are clientInfo and clientCapabilities of initialize; nil: it has none.
+	// Client and Capabilities are clientInfo and clientCapabilities in
+	// initialize; nil: the editor sends none.
 	Client       map[string]any `yaml:"client"`
 	Capabilities map[string]any `yaml:"capabilities"`
-	// Members are what the editor adds to each of its requests and notifications.
+	// Members are added to each of the editor's requests and notifications.
 	Members map[string]any `yaml:"members"`
 	// FirstID is the id of the first request.
 	FirstID int `yaml:"first-id"`
 	// MissingEmpty says that the editor answers the read of a missing file with "".
 	MissingEmpty bool `yaml:"missing-empty"`
-	// Facts say where all that is known from, and what of it a run does not play.
+	// Facts are the sources of these statements, and facts that a run does not
+	// play.
 	Facts []Fact `yaml:"facts"`
 }
 
-// Fact is a statement about an editor, and where it was read.
+// Fact is a statement about an editor, with its source.
 type Fact struct {
 	Says   string `yaml:"says"`
 	Source string `yaml:"source"`
 }
 
-// Label is the title with the version.
+// Label returns the title with the version.
 func (p *Persona) Label() string { return strings.TrimSpace(p.Title + " " + p.Version) }
 
-// Names are the names of all personas, sorted.
+// Names returns the names of all personas, sorted.
 func Names() []string {
 	all, _ := files.ReadDir(".") // sorted
 	return lists.Map(all, func(f fs.DirEntry) string { return strings.TrimSuffix(f.Name(), ".yaml") })
 }
 
-// Find returns a persona by its name, or by NAME@VERSION. The error suggests one.
+// Find returns a persona by its name, or by NAME@VERSION. The error suggests a
+// name.
 func Find(name string) (p *Persona, err error) {
 	name, version, _ := strings.Cut(name, "@")
 	if !slices.Contains(Names(), name) {

@@ -1,5 +1,5 @@
-// Package bugs has the public record: bugs that people reported of agents and
-// editors, each with the fault that does the same and what finds it.
+// Package bugs is a record of public bug reports about agents and editors, each
+// with a fault that reproduces the bug and the rules and checks that find it.
 package bugs
 
 import (
@@ -19,28 +19,28 @@ type Bug struct {
 	Project string
 	What    string   // what went wrong, in a sentence
 	Reports []string // owner/repository#number, at least one
-	// Faults do the same, each on its own; Found is what finds them. NotJudged
-	// stands in place of both: one sentence that says why.
-	// By is who has the faults: Agent, AgentOfV2 or Editor.
+	// Faults each reproduce the bug; Found are the rules and checks that find it.
+	// NotJudged, instead of both, is one sentence that says why there is neither.
+	// By says who has the faults: Agent, AgentOfV2 or Editor.
 	By        string
 	Faults    []string
 	Found     []Finder
 	NotJudged string
 }
 
-// Who has the faults of a bug.
+// The programs that have the faults of a bug.
 const (
 	Agent     = "agent"
 	AgentOfV2 = "agent in version 2"
 	Editor    = "editor"
 )
 
-// Finder is a rule (LATE-CONTENT) or a check (scenario#slug), with the class that it
-// gives to the bug.
+// Finder is a rule (LATE-CONTENT) or a check (scenario#slug) that finds a bug,
+// with the class it reports.
 type Finder struct{ Name, Class string }
 
-// All is the record, by number. A mistake in the file is a panic, which the first
-// test finds.
+// All returns the record, sorted by number. It panics for a mistake in the file,
+// which the first test finds.
 func All() []Bug {
 	var all []Bug
 	for i, text := range strings.Split(strings.TrimSpace(table), "\n\n") {

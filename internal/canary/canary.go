@@ -1,7 +1,7 @@
-// Package canary is an MCP server with one tool. A test names it in
-// session/new, lets the model call the tool, and then knows whether the servers
-// of the session really reached the agent: each contact is a Sighting, and the
-// tool's result carries a word that nobody can guess.
+// Package canary is an MCP server with a tool that reports its use. A test names
+// the server in session/new and lets the model call the tool. It then knows
+// whether the session's servers really reached the agent: each contact is a
+// Sighting, and the tool's result carries a word that nobody can guess.
 package canary
 
 import (
@@ -32,13 +32,14 @@ import (
 // Tool is the name of the tool. It takes a text and answers "TOKEN: text".
 const Tool = "canary_sing"
 
-// Rest is the name of one that takes no arguments. A call of it is seen with its name as the text.
+// Rest is the name of a tool without arguments. A call of it is a Sighting with
+// its name as the text.
 const Rest = "canary_rest"
 
-// Texts with which the tool gives no song: at Crash a server over stdio ends at once, at Hang
-// every server waits until the call is taken back or the connection ends, at Fail it says
-// that it failed, at Silent its result has no content, and at Late it takes a second, whether
-// the call was taken back or not.
+// Texts for which the tool behaves differently. At Crash a server over stdio ends
+// at once. At Hang every server waits until the call is cancelled or the
+// connection ends. At Fail it reports a failure. At Silent its result has no
+// content. At Late it takes a second, even if the call is cancelled.
 const (
 	Crash  = "crash"
 	Hang   = "hang"
@@ -47,18 +48,19 @@ const (
 	Late   = "late"
 )
 
-// Variable and Header carry the token to a server over stdio and over http:
-// the agent must pass them on as it was told in session/new. A server over stdio also gets
-// a HOME of its own, which the agent's must not replace.
+// Variable and Header carry the token to a server over stdio and over HTTP: the
+// agent must pass them on as session/new named them. A server over stdio also
+// gets its own HOME, which the agent's HOME must not replace.
 const (
 	Variable = "CANARY_TOKEN"
 	Header   = "X-Canary-Token"
 )
 
-// Odd is the variable that says of a server over stdio, see Oddly, that it was given odd things.
+// Odd is the variable that tells a server over stdio that it gets the additions
+// of Oddly.
 const Odd = "CANARY_ODD"
 
-// What Oddly adds.
+// The additions of Oddly.
 const (
 	empty   = "CANARY_EMPTY"
 	letters = `a=b "c" 'd' \ü`
@@ -66,8 +68,8 @@ const (
 
 var further = []string{"two words", "", `it's "quoted" \`}
 
-// Oddly is a server with variables that are empty and of odd letters, and further arguments, all of which the
-// agent must pass on as they are.
+// Oddly returns s with further arguments and with variables that are empty or
+// have unusual characters. The agent must pass all of them on unchanged.
 func Oddly(s mockclient.MCPServer) mockclient.MCPServer {
 	s.Args = slices.Concat(s.Args, further)
 	s.Env = append(slices.Clone(s.Env), mockclient.EnvVariable{Name: empty},
@@ -75,39 +77,44 @@ func Oddly(s mockclient.MCPServer) mockclient.MCPServer {
 	return s
 }
 
-// home is the name of the folder that a server has as HOME. It has a space, as folders of users do.
+// home is the name of a server's HOME folder. It has a space, as users' folders
+// may.
 const home = "canary home"
 
-// Slow is the variable that has a server over stdio, if it is set, take its time before it
-// answers the first greeting.
+// Slow is the variable that, if set, makes a server over stdio delay its answer
+// to the first greeting.
 const Slow = "CANARY_SLOW"
 
-// Stubborn is the variable that has a server over stdio, if it is set, stay when its input has ended.
+// Stubborn is the variable that, if set, makes a server over stdio go on after
+// the end of its input.
 const Stubborn = "CANARY_STUBBORN"
 
-// staying is how long at most: a signal ends it sooner.
+// staying is the maximum time that a stubborn server goes on; a signal ends it
+// sooner.
 const staying = time.Minute
 
-// Other is the variable that has a server over stdio, if it is set, sing with another word.
+// Other is the variable that, if set, makes a server over stdio answer with
+// another word.
 const Other = "CANARY_OTHER"
 
-// slowness is how much time: more than an agent needs for a turn without the server, less
-// than any waits for one.
+// slowness is the delay of a slow server: longer than an agent needs for a turn
+// without the server, shorter than any agent waits for a server.
 const slowness = time.Second
 
 // Sighting is one contact with the server.
 type Sighting struct {
-	// What is "initialized" (an MCP client shook hands, once for each process of a
-	// server over stdio) or "called".
+	// What is "initialized" (an MCP client shook hands; once for each process of
+	// a server over stdio) or "called".
 	What string `json:"what"`
 	// Text is the argument of a call.
 	Text string `json:"text,omitempty"`
-	// Token reports whether the token arrived by the variable or the header, and all else that goes with it.
+	// Token reports whether the token and its additions arrived, by the variable
+	// or the header.
 	Token bool `json:"token"`
 }
 
-// greetings are the requests with which clients open a connection: the first
-// since the beginning, the second in versions of MCP without a session.
+// greetings are the requests with which clients open a connection. The first is
+// as old as MCP, the second is from versions of MCP without a session.
 var greetings = []string{"initialize", "server/discover"}
 
 func newServer(token string, arrived func(context.Context, mcp.Request) bool, see func(Sighting)) *mcp.Server {
@@ -147,9 +154,10 @@ func newServer(token string, arrived func(context.Context, mcp.Request) bool, se
 	return server
 }
 
-// Stdio is the entry of session/new for a canary that is started as a process:
-// command is the absolute path of a program that calls Main, with its first
-// arguments. Sightings are appended to the file log, see Read.
+// Stdio returns the entry of session/new for a canary that is started as a
+// process. command and args are the absolute path and the first arguments of a
+// program that calls Main. The canary appends sightings to the file log; see
+// Read.
 func Stdio(name, token, log string, command string, args ...string) mockclient.MCPServer {
 	return mockclient.MCPServer{
 		Name: name, Command: command, Args: append(append([]string{}, args...), log),
@@ -158,13 +166,13 @@ func Stdio(name, token, log string, command string, args ...string) mockclient.M
 	}
 }
 
-// Token returns the answer of the canary in a run with a seed.
+// Token returns the canary's secret word in a run with a seed.
 func Token(seed int64) string { return "canary-" + strconv.FormatInt(seed, 10) }
 
-// Main is the body of the command that Stdio names: an MCP server on in and
-// out until in ends, or a call has it crash. args are the name of the log file, and what Oddly adds;
-// lookup is os.LookupEnv. As servers do, it tells errs of its start and of each call. It returns
-// the exit status.
+// Main runs the command of Stdio: an MCP server on in and out until in ends or a
+// call makes it crash. args are the name of the log file, and the additions of
+// Oddly; lookup is os.LookupEnv. As servers do, it reports its start and each
+// call on errs. It returns the exit status.
 func Main(
 	ctx context.Context, args []string, lookup func(string) (string, bool), in io.Reader, out, errs io.Writer,
 ) int {
@@ -233,14 +241,15 @@ func Main(
 	return 0
 }
 
-// stay waits although there is nothing left to do.
+// stay waits as a stubborn server.
 func stay(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, staying)
 	defer stop()
 	<-ctx.Done()
 }
 
-// asGiven reports whether all that Oddly adds has come, or nothing of it.
+// asGiven reports whether all of Oddly's additions have arrived, or none if none
+// was made.
 func asGiven(args []string, lookup func(string) (string, bool)) bool {
 	nothing, isEmpty := lookup(empty)
 	value, isOdd := lookup(Odd)
@@ -250,7 +259,7 @@ func asGiven(args []string, lookup func(string) (string, bool)) bool {
 	return isEmpty && nothing == "" && value == letters && slices.Equal(args, further)
 }
 
-// hesitate lets the first message wait, and so what follows it.
+// hesitate delays the first message, and so the messages after it.
 func hesitate(next mcp.MethodHandler) mcp.MethodHandler {
 	awake := sync.OnceFunc(func() { time.Sleep(slowness) })
 	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
@@ -263,8 +272,8 @@ type writeCloser struct{ io.Writer }
 
 func (writeCloser) Close() error { return nil }
 
-// Read returns the sightings of a log. A log that is not there has none: nobody
-// started the server.
+// Read returns the sightings of a log. If the log does not exist, the server was
+// not started, and there are none.
 func Read(log string) ([]Sighting, error) {
 	raw, err := os.ReadFile(log)
 	if errors.Is(err, os.ErrNotExist) {
@@ -326,14 +335,14 @@ func (s *Server) see(sighting Sighting) {
 	s.sightings = append(s.sightings, sighting)
 }
 
-// Entry is the entry of session/new for this server.
+// Entry returns the entry of session/new for this server.
 func (s *Server) Entry(name string) mockclient.HTTPServer {
 	return mockclient.HTTPServer{
 		Type: "http", Name: name, URL: s.url, Headers: []mockclient.EnvVariable{{Name: Header, Value: s.token}},
 	}
 }
 
-// Sightings are the contacts so far.
+// Sightings returns the contacts so far.
 func (s *Server) Sightings() []Sighting {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,6 @@
 // Package confined reads and writes files in a directory that a hostile program
-// shares: no link leads out of it, only regular files are opened, and no read
-// blocks, lasts longer than its context or takes more memory than it may.
+// shares. No link leads out of the directory, only regular files are opened, and
+// no read blocks, lasts longer than its context or exceeds its memory limit.
 package confined
 
 import (
@@ -16,24 +16,24 @@ import (
 	"time"
 )
 
-// Limit is how many bytes of one file are kept in memory at most.
+// Limit is the maximum number of bytes of one file kept in memory.
 const Limit = 64 << 20
 
-// Errors that a file's state causes, wrapped in an *fs.PathError.
+// Errors caused by a file's state, wrapped in an *fs.PathError.
 var (
 	ErrOutside    = errors.New("the path leads out of the directory")
 	ErrNotRegular = errors.New("want a regular file")
 	ErrTooLarge   = errors.New("the file is too large")
 )
 
-// Root is a directory. It stays the one that was opened, also when the program
-// puts something else in its place.
+// Root is an open directory. It stays the same directory even if the program
+// replaces it.
 type Root struct {
 	dir, real string // as named, and without symbolic links
 	root      *os.Root
 }
 
-// Open opens a directory, which is trusted until then.
+// Open opens a directory. Until then the directory is trusted.
 func Open(dir string) (*Root, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -50,13 +50,14 @@ func Open(dir string) (*Root, error) {
 	return &Root{dir, real, root}, nil
 }
 
-// Dir is the absolute path of the directory, as it was named.
+// Dir returns the absolute path of the directory as it was given to Open.
 func (r *Root) Dir() string { return r.dir }
 
-// Close lets go of the directory.
+// Close closes the directory.
 func (r *Root) Close() error { return r.root.Close() }
 
-// Below reports whether the directory is dir or below it, whatever links lead there; "" is above all.
+// Below reports whether the directory is dir or below it, with links resolved; ""
+// is above everything.
 func (r *Root) Below(dir string) bool {
 	real, err := filepath.EvalSymlinks(dir)
 	if dir == "" || err != nil {
@@ -66,8 +67,8 @@ func (r *Root) Below(dir string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// Rel returns the path relative to the directory of an absolute path that has no
-// other way out than links.
+// Rel returns an absolute path relative to the directory. ok is false if the
+// path, links aside, leads out of the directory.
 func (r *Root) Rel(path string) (string, bool) {
 	for _, base := range []string{r.dir, r.real} {
 		if rel, err := filepath.Rel(base, path); err == nil && filepath.IsLocal(rel) {
@@ -77,9 +78,9 @@ func (r *Root) Rel(path string) (string, bool) {
 	return "", false
 }
 
-// follow does something with a file. An os.Root refuses all absolute links, so
-// one that stays inside is resolved and tried again, through the root like any
-// other path. last says that a link at the end of the path is followed too.
+// follow calls do with a file. An os.Root refuses all absolute links, so follow
+// resolves a link that stays inside and tries again, through the root like any
+// other path. last says that it also follows a link at the end of the path.
 func (r *Root) follow(name string, last bool, do func(name string) error) error {
 	err := do(name)
 	if !escapes(err) {
@@ -102,17 +103,18 @@ func (r *Root) follow(name string, last bool, do func(name string) error) error 
 	return err
 }
 
-// escapes tells an os.Root's refusal from other errors. The os package has no
-// exported error for it, but its text is documented by its tests.
+// escapes reports whether an error is os.Root's refusal. The os package has no
+// exported error for that, but tests fix its text.
 func escapes(err error) bool {
 	path := (*fs.PathError)(nil)
 	return errors.As(err, &path) && strings.Contains(path.Err.Error(), "escapes from parent")
 }
 
-// Lstat describes a file; a link at the end of the path is not followed.
+// Lstat returns the info of a file, without following a link at the end of the
+// path.
 func (r *Root) Lstat(name string) (fs.FileInfo, error) { return r.described(name, false, r.root.Lstat) }
 
-// Stat describes the file that a path leads to.
+// Stat returns the info of the file that a path leads to.
 func (r *Root) Stat(name string) (fs.FileInfo, error) { return r.described(name, true, r.root.Stat) }
 
 func (r *Root) described(name string, last bool, stat func(string) (fs.FileInfo, error)) (info fs.FileInfo, err error) {
@@ -123,11 +125,11 @@ func (r *Root) described(name string, last bool, stat func(string) (fs.FileInfo,
 	return info, err
 }
 
-// Readlink returns where a link leads.
+// Readlink returns the target of a link.
 func (r *Root) Readlink(name string) (string, error) { return r.root.Readlink(name) }
 
-// ReadDir returns up to limit entries of a directory, in no order. Links on the
-// path are not followed out of the root.
+// ReadDir returns up to limit entries of a directory, in no order. It follows no
+// links out of the root.
 func (r *Root) ReadDir(name string, limit int) ([]fs.DirEntry, error) {
 	var f *os.File
 	err := r.follow(name, true, func(name string) (err error) {
@@ -150,8 +152,9 @@ func (r *Root) Open(name string) (*os.File, error) {
 	return r.open(name, os.O_RDONLY, 0)
 }
 
-// open opens a regular file, and nothing else: what is there is looked at before,
-// since opening a device can do something, and after, since it can change.
+// open opens only a regular file. It checks the file before opening, because
+// opening a device can have effects, and again after, because the file can
+// change.
 func (r *Root) open(name string, flag int, perm fs.FileMode) (f *os.File, err error) {
 	err = r.follow(name, true, func(at string) error {
 		if info, err := r.root.Stat(at); err == nil && !info.Mode().IsRegular() {
@@ -208,8 +211,8 @@ func (r *Root) ReadFile(ctx context.Context, name string, limit int64) ([]byte, 
 	})
 }
 
-// ReadNamed reads a regular file of at most Limit bytes that the user named, so
-// that links may lead anywhere.
+// ReadNamed reads a regular file of at most Limit bytes that the user named.
+// Links may lead anywhere.
 func ReadNamed(ctx context.Context, path string) ([]byte, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -244,16 +247,16 @@ func ReadBelow(dir, name string) ([]byte, error) {
 	return r.ReadFile(context.Background(), name, Limit)
 }
 
-// TooLarge is the error about a file that has at least size bytes where limit
-// are read at most.
+// TooLarge returns the error for a file of at least size bytes where limit is the
+// maximum.
 func TooLarge(name string, size, limit int64) error {
 	err := fmt.Errorf("%w: %d bytes or more, want %d at most", ErrTooLarge, size, limit)
 	return &fs.PathError{Op: "read", Path: name, Err: err}
 }
 
-// Read opens a regular file and calls use with it, and with a reader of it that
-// ends with ctx. It returns when ctx ends, even if the system's answer does not
-// come: use goes on by itself then, and must touch nothing of its caller's.
+// Read opens a regular file and calls use with it and a reader that ends with
+// ctx. It returns when ctx ends, even if the system does not answer: use then
+// goes on alone, and must not touch variables of its caller.
 func Read[T any](ctx context.Context, r *Root, name string, use func(*os.File, io.Reader) (T, error)) (T, error) {
 	return Until(ctx, func() (T, error) {
 		f, err := r.Open(name)
@@ -266,7 +269,7 @@ func Read[T any](ctx context.Context, r *Root, name string, use func(*os.File, i
 	})
 }
 
-// Until calls do and returns what it does, or the end of ctx if that comes first.
+// Until calls do and returns its result, or the cause of ctx if that ends first.
 func Until[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -298,8 +301,8 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.in.Read(p)
 }
 
-// WriteFile writes a regular file and the directories above it, which get the
-// permissions of the file and those to be entered.
+// WriteFile writes a regular file and creates the directories above it. These get
+// the file's permissions, and those to enter them.
 func (r *Root) WriteFile(name string, data []byte, perm fs.FileMode) error {
 	if dir := filepath.Dir(name); dir != "." {
 		if err := r.follow(dir, true, func(dir string) error { return r.root.MkdirAll(dir, perm|0o111) }); err != nil {
@@ -314,7 +317,7 @@ func (r *Root) WriteFile(name string, data []byte, perm fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// Symlink makes a link to target, and the directories above it.
+// Symlink makes a link to target, and creates the directories above it.
 func (r *Root) Symlink(target, name string) error {
 	if err := r.root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
@@ -322,13 +325,13 @@ func (r *Root) Symlink(target, name string) error {
 	return r.root.Symlink(target, name)
 }
 
-// removing is how long RemoveAll takes at most.
+// removing is the maximum time that RemoveAll takes.
 const removing = time.Minute
 
-// RemoveAll removes a directory with all that is in it, read-only or not, as
-// os.RemoveAll does. However deep the directories are, it opens one at a time:
-// what is in one is moved up before it is removed. It follows no link. The error
-// is os.ErrDeadlineExceeded if it takes too long.
+// RemoveAll removes a directory with all its content, even if read-only, like
+// os.RemoveAll. However deep the directories are, it opens one at a time: it
+// moves the content of a directory up before it removes the directory. It follows
+// no link. It returns os.ErrDeadlineExceeded if it takes too long.
 func RemoveAll(dir string) error {
 	before, err := os.Lstat(dir)
 	if err != nil || !before.IsDir() {
@@ -376,8 +379,8 @@ func empty(root *os.Root, end time.Time) error {
 	}
 }
 
-// raise removes the files of a directory in a root, and moves its directories to
-// the root.
+// raise removes the files of a directory in a root, and moves its subdirectories
+// to the root.
 func raise(root *os.Root, dir string, end time.Time) error {
 	_ = root.Chmod(dir, 0o700) // if it fails, so does what follows
 	for time.Now().Before(end) {
@@ -401,7 +404,7 @@ func raise(root *os.Root, dir string, end time.Time) error {
 	return fmt.Errorf("removing %s: %w", root.Name(), os.ErrDeadlineExceeded)
 }
 
-// some returns some entries of a directory, none if it is empty.
+// some returns some entries of a directory, none if the directory is empty.
 func some(root *os.Root, dir string) ([]fs.DirEntry, error) {
 	f, err := root.OpenFile(dir, os.O_RDONLY|nonblock, 0)
 	if err != nil {

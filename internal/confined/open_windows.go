@@ -4,5 +4,5 @@ import "io/fs"
 
 const nonblock = 0
 
-// Links returns how many names a file has, 1 where that is not known.
+// Links returns 1, because the number of names of a file is unknown here.
 func Links(fs.FileInfo) uint64 { return 1 }

@@ -8,15 +8,16 @@ import (
 	"syscall"
 )
 
-// changed reports whether a file was changed between two looks at it: no program of a
-// user can set the time that the system keeps of that.
+// changed reports whether a file was changed between was and is. It compares the
+// change time, which programs of a user cannot set.
 func changed(was, is fs.FileInfo) bool {
 	a, ok1 := was.Sys().(*syscall.Stat_t)
 	b, ok2 := is.Sys().(*syscall.Stat_t)
 	return ok1 && ok2 && ctime(a) != ctime(b)
 }
 
-// ctime is the time of the last change, whose field has another name on each system.
+// ctime returns the time of the last change, whose field has different names on
+// different systems.
 func ctime(s *syscall.Stat_t) any {
 	v := reflect.ValueOf(s).Elem()
 	for _, name := range []string{"Ctim", "Ctimespec"} {

@@ -1,7 +1,7 @@
-// Package evidence keeps the folder in which a run writes what it saw, while programs
-// of the same user, which may remove and change all of it, run beside it. What they
-// put in the way of a file is removed and not followed, and what they take or change
-// is noticed.
+// Package evidence keeps the folder in which a run writes its evidence while
+// programs of the same user run, which may remove and change all of it. It
+// removes, and does not follow, what they put in the place of a file, and it
+// notices what they remove or change.
 package evidence
 
 import (
@@ -30,8 +30,8 @@ type Folder struct {
 	replaced bool
 }
 
-// Open opens a folder, and makes it if it is not there. fixed are files that are
-// always in it, by name.
+// Open opens a folder, and creates it if it does not exist. fixed maps the names
+// of files that are always in it to their contents.
 func Open(dir string, fixed map[string]string) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -50,29 +50,28 @@ func Open(dir string, fixed map[string]string) (*Folder, error) {
 	return &Folder{dir: dir, fixed: fixed, root: root, files: map[string]fs.FileInfo{}}, nil
 }
 
-// Close lets go of the folder.
+// Close closes the folder.
 func (f *Folder) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.root.Close()
 }
 
-// Replaced reports whether the folder was removed, or something else was put in its
-// place.
+// Replaced reports whether the folder was removed or replaced.
 func (f *Folder) Replaced() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.replaced || !f.stands()
 }
 
-// stands reports whether the folder is where it was.
+// stands reports whether the folder is still at its path.
 func (f *Folder) stands() bool {
 	ours, err1 := f.root.Stat(".")
 	there, err2 := os.Lstat(f.dir)
 	return err1 == nil && err2 == nil && os.SameFile(ours, there)
 }
 
-// restore makes the folder anew if it is not where it was. The caller holds mu.
+// restore creates the folder again if it is not at its path. The caller holds mu.
 func (f *Folder) restore() error {
 	if f.stands() {
 		return nil
@@ -105,10 +104,10 @@ func (f *Folder) restore() error {
 	return nil
 }
 
-// tries is how often something is made where another program may be removing it.
+// tries is how many times a creation is tried that another program may undo.
 const tries = 20
 
-// retry calls do until it succeeds, some times. The caller holds mu.
+// retry calls do until it succeeds, at most tries times. The caller holds mu.
 func (f *Folder) retry(do func() error) error {
 	var err error
 	for range tries {
@@ -122,8 +121,8 @@ func (f *Folder) retry(do func() error) error {
 	return err
 }
 
-// fresh opens a new regular file. What is in its place, or in that of a directory on
-// its path, is removed.
+// fresh opens a new regular file. It removes anything in the place of the file or
+// of a directory on its path.
 func (f *Folder) fresh(name string) (*os.File, error) {
 	if err := f.clear(name); err != nil {
 		return nil, err
@@ -131,7 +130,7 @@ func (f *Folder) fresh(name string) (*os.File, error) {
 	return f.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 }
 
-// clear makes the directories of a path, and removes the file at its end.
+// clear creates the directories of a path, and removes the file at its end.
 func (f *Folder) clear(name string) error {
 	at := ""
 	for part := range strings.SplitSeq(filepath.ToSlash(filepath.Dir(name)), "/") {
@@ -156,7 +155,8 @@ func (f *Folder) Place(name string) (string, error) {
 	return filepath.Join(f.dir, name), err
 }
 
-// Rename renames a file within the folder. It replaces a file that has the name.
+// Rename renames a file within the folder. It replaces a file that already has
+// the name.
 func (f *Folder) Rename(from, to string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -189,8 +189,8 @@ func (f *Folder) Write(name string, data []byte) error {
 	})
 }
 
-// Changed lists the files that are not as they were left: they are gone, others stand
-// in their places, or somebody wrote to them.
+// Changed lists the files that other programs have removed, replaced or written
+// to.
 func (f *Folder) Changed() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -205,7 +205,7 @@ func (f *Folder) Changed() []string {
 	return all
 }
 
-// File is a file that is written while other programs can reach it.
+// File is a file that is written while other programs have access to it.
 type File struct {
 	*os.File
 	folder *Folder
@@ -240,17 +240,19 @@ func (f *File) Write(p []byte) (int, error) {
 // Close does nothing: Finish closes the file.
 func (f *File) Close() error { return nil }
 
-// What Finish finds.
+// Errors of Finish.
 var (
-	// ErrMoved: the file was removed or replaced. It has been written again.
+	// ErrMoved says that the file was removed or replaced, and has been written
+	// again.
 	ErrMoved = errors.New("it was removed or replaced, and has been written again from what was held open")
-	// ErrWritten: another program wrote to the file.
+	// ErrWritten says that another program wrote to the file.
 	ErrWritten = errors.New("another program wrote to it")
 )
 
-// Finish says whether the file holds what was written to it, nothing else, and is in
-// its place; then nothing more may be written. again writes the content anew where
-// another program wrote to the file; nil if nobody can.
+// Finish ends the writing of the file. It returns an error if the file is not in
+// its place, or holds anything but what was written to it. If another program
+// wrote to the file, Finish calls again to write the content anew; a nil again
+// cannot.
 func (f *File) Finish(again func(io.Writer) error) error {
 	defer f.File.Close()
 	info, err := f.File.Stat()
@@ -279,7 +281,8 @@ func (f *File) Finish(again func(io.Writer) error) error {
 	return fmt.Errorf("%w; %w", ErrWritten, ErrMoved)
 }
 
-// inPlace reports whether the file is where it was made, and notes how it is.
+// inPlace reports whether the file is where it was created, and remembers its
+// state.
 func (f *File) inPlace(info fs.FileInfo) bool {
 	f.folder.mu.Lock()
 	defer f.folder.mu.Unlock()
@@ -291,7 +294,7 @@ func (f *File) inPlace(info fs.FileInfo) bool {
 	return true
 }
 
-// copy writes a file by a function.
+// copy writes a file by calling write.
 func (f *Folder) copy(name string, write func(io.Writer) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package glob matches names and texts with patterns in which * and ? stand for
-// what is not known. No other letter has a meaning.
+// Package glob matches names and texts with patterns in which * and ? are
+// wildcards. All other characters stand for themselves.
 package glob
 
 import (
@@ -8,14 +8,15 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Path reports whether a pattern fits a name in which slashes part levels: * is
-// any text on one level, ** as a level of its own any levels, ? one letter.
+// Path reports whether a pattern matches a name whose levels are separated by
+// slashes: * is any text on one level, ** as a whole level is any levels, ? one
+// character.
 func Path(pattern, name string) bool {
 	return doublestar.MatchUnvalidated(escape(pattern), name)
 }
 
-// Text reports whether a pattern fits a text in which slashes mean nothing: * is
-// any text, ? one letter.
+// Text reports whether a pattern matches a text in which slashes have no meaning:
+// * is any text, ? one character.
 func Text(pattern, text string) bool {
 	one := strings.NewReplacer("/", "\x00", "**", "*")
 	return doublestar.MatchUnvalidated(escape(one.Replace(pattern)), strings.ReplaceAll(text, "/", "\x00"))

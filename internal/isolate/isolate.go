@@ -1,6 +1,6 @@
-// Package isolate starts an agent where it reaches no network but the ports it
-// is given and, where the system allows it, sees no files but those it needs and
-// no processes but its own.
+// Package isolate starts an agent with no network but the given ports. Where the
+// system allows it, the agent also sees only the files it needs and its own
+// processes.
 package isolate
 
 import (
@@ -16,44 +16,42 @@ import (
 	"time"
 )
 
-// Isolation starts an agent where nothing can be reached but the ports: in a
-// user and a network namespace of its own, with a loopback interface of its
-// own. Linux only; see Check.
+// Isolation starts an agent that can reach only the given ports: in its own user
+// and network namespaces, with its own loopback interface. Linux only; see Check.
 type Isolation struct {
 	// Helper is the command line that calls Main, such as
 	// {"/path/acp-test", "isolate"}.
 	Helper []string
-	// Dir is a directory that only this user may enter, for a socket while the
-	// agent starts.
+	// Dir is a directory that only this user may enter, for a socket during the
+	// agent's start.
 	Dir   string
 	Ports []Port
-	// View selects the files of this machine that the agent sees; with one, it also sees
-	// no process that it has not started. It needs a keeper. Nil leaves it all files
-	// and processes.
+	// View selects the files of this machine that the agent sees. With a View,
+	// the agent also sees only processes that it has started; this needs a
+	// keeper. Nil shows all files and processes.
 	View *View
 }
 
-// Port is a port of the agent's 127.0.0.1. Its listener belongs to this
-// process: a connection to it comes out here without passing any network.
+// Port is a port of the agent's 127.0.0.1. Its listener belongs to this process:
+// a connection to it arrives here without passing any network.
 type Port struct {
 	Number int
-	// Serve gets the listener once the agent has one, and must not block.
+	// Serve is called with the listener once it exists. It must not block.
 	Serve func(net.Listener)
 }
 
-// ErrUnavailable is the cause when this machine has no namespaces to isolate
-// an agent with.
+// ErrUnavailable says that this machine lacks the namespaces to isolate an agent.
 var ErrUnavailable = errors.New("the namespaces that --isolate takes are not available")
 
-// Handover is where the helper of an isolated agent hands its listeners over.
+// Handover receives the listeners from the helper of an isolated agent.
 type Handover struct {
 	dir    *os.File
 	socket *net.UnixListener
 	ports  []Port
 }
 
-// Open makes the socket for the agent of a connection. It returns the helper's
-// program and words, which start the agent's.
+// Open creates the socket for the agent of a connection. It returns the helper's
+// program and arguments, which start the agent's program.
 func (i *Isolation) Open(conn int, path string, args []string) (*Handover, string, []string, error) {
 	if len(i.Helper) == 0 {
 		return nil, "", nil, errNoHelper
@@ -76,8 +74,8 @@ func (i *Isolation) Open(conn int, path string, args []string) (*Handover, strin
 
 var errNoHelper = errors.New("isolating the agent: the helper's command line is empty")
 
-// socketIn is the address of a socket in an open directory. Its own name may be longer
-// than the 107 bytes that the system allows.
+// socketIn returns the address of a socket through an open directory, because the
+// socket's own path may be longer than the 107 bytes that the system allows.
 func socketIn(dir *os.File, name string) *net.UnixAddr {
 	return &net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), name), Net: "unix"}
 }
@@ -88,7 +86,7 @@ func (h *Handover) Close() {
 	h.dir.Close()
 }
 
-// Receive takes the listeners from the helper and gives each to its port.
+// Receive receives the listeners from the helper and passes each to its port.
 func (h *Handover) Receive(ctx context.Context) error {
 	const patience = 10 * time.Second // the helper only has to be started
 	deadline := time.Now().Add(patience)
@@ -123,8 +121,8 @@ func (h *Handover) Receive(ctx context.Context) error {
 	return nil
 }
 
-// handed is what the helper is told, as its last word. Without a program it only
-// tries what it needs.
+// handed is the helper's task, which is its last argument. Without a program, the
+// helper only tests whether isolation works.
 type handed struct {
 	Socket string   `json:",omitempty"` // where the ports are handed over
 	Ports  []int    `json:",omitempty"`
@@ -133,7 +131,7 @@ type handed struct {
 	Args   []string `json:",omitempty"`
 }
 
-// words are the helper's command line.
+// words returns the helper's command line.
 func (h handed) words(helper []string) []string {
 	text, _ := json.Marshal(h) // strings and numbers
 	return append(append([]string{}, helper...), string(text))

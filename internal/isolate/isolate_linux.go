@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SetAttr makes attr start a process in namespaces of its own, where it keeps
-// the user's and the group's number. The rights to arrange them go to the helper,
-// which drops them before there is an agent. With a view there are also namespaces
-// of mounts, of processes, of System V objects and of the host's name.
+// SetAttr makes attr start a process in its own namespaces, where it keeps its
+// user and group ids. The rights to set up the namespaces go to the helper, which
+// drops them before it starts the agent. With view there are also namespaces for
+// mounts, processes, System V objects and the host name.
 func SetAttr(attr *syscall.SysProcAttr, view bool) {
 	attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNET
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
@@ -31,13 +31,13 @@ func SetAttr(attr *syscall.SysProcAttr, view bool) {
 	}
 }
 
-// Check says why this machine cannot keep an agent from the network, nil if it can.
-// The error wraps ErrUnavailable and says what is missing. helper is as in
-// Isolation.
+// Check returns why this machine cannot cut an agent off from the network, nil if
+// it can. The error wraps ErrUnavailable and says what is missing. helper is as
+// in Isolation.
 func Check(helper []string) error { return check(helper, nil) }
 
-// CheckView says as Check does whether this machine can also give an agent a view of
-// its own.
+// CheckView is like Check, and also checks whether this machine can give an agent
+// its own view.
 func CheckView(helper []string) error {
 	dir, err := os.MkdirTemp("", "acp-test-view-")
 	if err != nil {
@@ -68,7 +68,7 @@ func check(helper []string, view *View) error {
 	return fmt.Errorf("%w: %w%s", ErrUnavailable, err, lacking())
 }
 
-// lacking names the settings of the system that forbid namespaces.
+// lacking names the system settings that forbid namespaces.
 func lacking() string {
 	var found []string
 	for _, s := range []struct{ file, bad, name string }{
@@ -90,9 +90,9 @@ func lacking() string {
 	return " (" + strings.Join(found, ", ") + ")"
 }
 
-// Main is the body of the hidden command that Isolation.Helper names. It opens
-// the ports, hands them over and becomes the agent, or with a view the first process
-// of the agent's own, which starts it; then it returns the status of the helper.
+// Main runs the hidden command of Isolation.Helper. It opens the ports and hands
+// them over. It then becomes the agent or, with a view, starts the agent as the
+// first process of its own namespace. It returns the helper's exit status.
 func Main(words []string) int {
 	// The rights belong to this thread, and are dropped on it.
 	runtime.LockOSThread()
@@ -138,7 +138,7 @@ func (h handed) start() error {
 	return syscall.Exec(h.Path, h.Args, os.Environ())
 }
 
-// arrange does all that needs rights, and drops them.
+// arrange does everything that needs rights, and drops the rights.
 func (h handed) arrange(harness *net.UnixConn) error {
 	if h.View != nil {
 		dir, err := os.Getwd()
@@ -158,8 +158,9 @@ func (h handed) arrange(harness *net.UnixConn) error {
 	return handOver(harness, h.Ports)
 }
 
-// dropRights sees to it that what this thread starts, or becomes, has no rights over
-// the namespaces, also not as user 0 or by a program's own.
+// dropRights takes all rights over the namespaces from this thread and from the
+// programs it starts or becomes, even from user 0 or a program with file
+// capabilities.
 func dropRights() error {
 	for right := uintptr(0); right < 64; right++ {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, right, 0, 0, 0); errors.Is(err, unix.EINVAL) {
@@ -185,7 +186,7 @@ func dropRights() error {
 }
 
 // handOver opens the ports and passes the listeners on. A socket stays in the
-// network it was made in, whoever holds it.
+// network in which it was created, whoever holds it.
 func handOver(to *net.UnixConn, ports []int) error {
 	var fds []int
 	for _, port := range ports {
@@ -205,7 +206,7 @@ func handOver(to *net.UnixConn, ports []int) error {
 	return err
 }
 
-// receiveFiles takes what handOver passed, or the error it wrote.
+// receiveFiles receives the listeners from handOver, or the error it wrote.
 func receiveFiles(c *net.UnixConn, n int) ([]*os.File, error) {
 	text, rights := make([]byte, 4096), make([]byte, unix.CmsgSpace(4*max(n, 1)))
 	size, rightsSize, _, _, err := c.ReadMsgUnix(text, rights)

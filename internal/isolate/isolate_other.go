@@ -11,23 +11,22 @@ import (
 	"syscall"
 )
 
-// SetAttr changes nothing here.
+// SetAttr does nothing on this system.
 func SetAttr(*syscall.SysProcAttr, bool) {}
 
-// Check says why this machine cannot isolate an agent: only Linux can.
-// The error wraps ErrUnavailable.
+// Check returns why this machine cannot isolate an agent: only Linux can. The
+// error wraps ErrUnavailable.
 func Check([]string) error {
 	return fmt.Errorf("%w: they are a thing of Linux, and this is %s", ErrUnavailable, runtime.GOOS)
 }
 
-// CheckView says the same.
+// CheckView returns the same as Check.
 func CheckView(helper []string) error { return Check(helper) }
 
-// Main is the body of the hidden command that Isolation.Helper names, where
-// there is none.
+// Main returns an error status, because this system has no helper.
 func Main([]string) int { return 126 }
 
-// Inside finds nothing where there are no namespaces.
+// Inside returns 0, because this system has no namespaces.
 func Inside(int, int) int { return 0 }
 
 func receiveFiles(*net.UnixConn, int) ([]*os.File, error) {

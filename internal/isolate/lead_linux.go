@@ -12,14 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tellFile is the file that the first process of an agent's own tells its keeper of
-// the agent with: the agent's pid, as the agent itself sees it, in a line, and the
-// status of its end, as wait4 has it, in another.
+// tellFile is the file descriptor by which the first process of an agent's
+// namespace reports to the keeper: on one line the agent's pid as the agent sees
+// it, on another the status of its end, as wait4 gives it.
 const tellFile = 3
 
-// lead runs in the first process of a process namespace: it starts the agent,
-// tells of its end, and goes when nothing of it is left. The kernel takes whatever is
-// left with it when it is killed. From inside it can neither be killed nor stopped.
+// lead runs in the first process of a process namespace. It starts the agent,
+// reports its end, and exits when no process of it is left. When it is killed,
+// the kernel kills the whole namespace. From inside it can neither be killed nor
+// stopped.
 func lead(path string, args []string) error {
 	syscall.CloseOnExec(tellFile)
 	tell := os.NewFile(tellFile, "keeper")
@@ -56,8 +57,8 @@ func lead(path string, args []string) error {
 	}
 }
 
-// Inside finds the process below the first one of a namespace that has a pid there, by
-// the pid that it has here; 0 if it is gone.
+// Inside returns the pid, on this machine, of the process with the given pid in
+// the namespace of the process first; 0 if it is gone.
 func Inside(first, pid int) int {
 	all, _ := filepath.Glob("/proc/[0-9]*/status")
 	for _, path := range all {

@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// View selects the files of this machine that an agent sees, in addition to the system's own
-// programs and libraries: paths that are there, absolute. What is not named is not
-// there for it, and no socket of it can be reached.
+// View selects the files of this machine that an agent sees, in addition to the
+// system's programs and libraries: absolute paths of existing files. Other files
+// do not exist for the agent, and it cannot reach their sockets.
 type View struct {
 	Write []string `json:",omitempty"` // at least one
 	Read  []string `json:",omitempty"`
 	Hide  []string `json:",omitempty"` // directories of these that are empty for the agent
 }
 
-// Tools are the paths that a program needs to run: the directories of programs that
-// its PATH names, those that it and the files among its arguments belong to, and
-// their interpreters. Neither home, the user's directory, nor one above it is ever
-// among them.
+// Tools returns the paths that a program needs to run: the directories of
+// programs in its PATH, those that contain the program and the files among its
+// arguments, and their interpreters. It never includes home, the user's
+// directory, or a directory above it.
 func Tools(home, program string, args, path []string) []string {
 	t := tools{home: resolved(cmp.Or(home, "/"))}
 	for _, dir := range path {
@@ -49,15 +49,15 @@ type tools struct {
 	found []string
 }
 
-// add takes note of a path, unless the user's directory is below where it leads.
+// add adds a path, unless the path leads to the user's directory or one above it.
 func (t *tools) add(path string) {
 	if at, err := filepath.EvalSymlinks(path); err == nil && !contains(at, t.home) {
 		t.found = append(t.found, filepath.Clean(path))
 	}
 }
 
-// private reports whether a directory holds more than a tool: the user's, one above
-// it, or one as near to the root.
+// private reports whether a directory is too general to be a tool's: the user's
+// directory, one above it, or one as near to the root.
 func (t *tools) private(dir string) bool {
 	return strings.Count(filepath.ToSlash(dir), "/") < 2 || contains(dir, t.home)
 }
@@ -68,9 +68,9 @@ func contains(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// programs adds a directory of programs, with what is installed beside it. Where the
-// directory above it is one of the user's home, such as ~/.local, only what has
-// libraries is added of that.
+// programs adds a directory of programs, with the files installed next to it. If
+// the directory above it is one in the user's home, such as ~/.local, it adds
+// only those of its subdirectories that have libraries.
 func (t *tools) programs(dir string) {
 	if !filepath.IsAbs(dir) {
 		return
@@ -88,8 +88,8 @@ func (t *tools) programs(dir string) {
 	}
 }
 
-// file adds what a file belongs to, also where it is a link to, and the program that
-// its first line names. A directory is added itself.
+// file adds the installation that a file belongs to, with links resolved too, and
+// the program in the file's first line. It adds a directory itself.
 func (t *tools) file(path string) {
 	for _, at := range []string{path, resolved(path)} {
 		info, err := os.Stat(at)
@@ -109,8 +109,9 @@ func (t *tools) file(path string) {
 	}
 }
 
-// whole returns the folder that a file is installed with: the outermost node_modules, the nearest
-// directory that says it is a project, the file's own, or nothing but the file.
+// whole returns the folder that a file is installed in: the outermost
+// node_modules, or the nearest directory that looks like a project, or the file's
+// directory, or only the file.
 func (t *tools) whole(file string) string {
 	dir := filepath.Dir(file)
 	if above, _, ok := strings.Cut(dir+"/", "/node_modules/"); ok {

@@ -13,8 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What every agent sees of the system, for reading: programs, libraries and what
-// those are set up with. Nothing of it is a user's, and none of /etc a secret.
+// systemPaths are the parts of the system that every agent can read: programs,
+// libraries and their configuration. None of them belongs to a user, and those in
+// /etc are not secret.
 var systemPaths = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/gnu",
 	"/snap", "/etc/alternatives", "/etc/ca-certificates*", "/etc/crypto-policies", "/etc/fonts", "/etc/group",
 	"/etc/host.conf", "/etc/hostname", "/etc/hosts", "/etc/java*", "/etc/ld.so.*", "/etc/locale*", "/etc/localtime",
@@ -24,9 +25,9 @@ var systemPaths = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", 
 
 var deviceFiles = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 
-// enter makes what the view shows all that this process, and what it starts, sees:
-// a new root with copies of the mounts. It needs a mount and a process namespace of
-// its own, in which this is the first process.
+// enter restricts this process and those it starts to the files of the view: a
+// new root with copies of the mounts. It needs its own mount and process
+// namespaces, with this process as the first.
 func (v *View) enter() error {
 	trees, links, err := v.collect()
 	if err != nil {
@@ -63,8 +64,8 @@ func (v *View) enter() error {
 	return become(root)
 }
 
-// collect takes copies of all that is shown, before the new root covers some of it, with
-// the links that lead there. What lies in another one comes after it.
+// collect copies the mounts of all shown files, before the new root covers some
+// of them, and the links that lead to them. A tree inside another comes after it.
 func (v *View) collect() (trees []*tree, links []link, err error) {
 	shown := map[string]*tree{}
 	show := func(path string, write bool) error {
@@ -108,7 +109,7 @@ func (v *View) collect() (trees []*tree, links []link, err error) {
 	return trees, links, nil
 }
 
-// become makes a directory the root, and for reading alone; the old root is gone.
+// become makes a directory the root, read-only; the old root is gone.
 func become(root string) error {
 	readOnly := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 	if err := unix.MountSetattr(unix.AT_FDCWD, root, 0, &readOnly); err != nil {
@@ -137,7 +138,7 @@ func mount(kind, at, options string) error {
 	return nil
 }
 
-// system mounts the parts of a system that are no files of the disk.
+// system mounts the parts of a system that are not files on the disk.
 func system(root string) error {
 	for _, m := range []struct{ kind, at, options string }{
 		{"proc", "/proc", ""},
@@ -181,7 +182,8 @@ func system(root string) error {
 	return nil
 }
 
-// tree is a file or directory that is shown where it is, with all mounts below it.
+// tree is a file or directory that is shown at its own path, with all mounts
+// below it.
 type tree struct {
 	path  string // absolute, without links
 	write bool
@@ -189,7 +191,7 @@ type tree struct {
 	dir   bool
 }
 
-// take makes a copy of the mount that hangs nowhere yet.
+// take makes a copy of the tree's mount that is not attached anywhere yet.
 func (t *tree) take() error {
 	info, err := os.Stat(t.path)
 	if err != nil {
@@ -210,8 +212,8 @@ func (t *tree) take() error {
 	return nil
 }
 
-// put hangs it below a root. Where that shows a directory above it, the place for it
-// is there already.
+// put attaches the tree below a root. If that root already shows a directory
+// above it, the mount point exists.
 func (t *tree) put(root string) error {
 	at := root + t.path
 	if _, err := os.Lstat(at); err != nil {
@@ -234,7 +236,7 @@ func (t *tree) put(root string) error {
 // link is a symbolic link on the way to a shown file.
 type link struct{ at, to string }
 
-// follow is where a path leads, and the links that it passes.
+// follow returns where a path leads, and the links on the way.
 func follow(path string) (at string, links []link, err error) {
 	const most = 40 // as the kernel has it
 	at = "/"

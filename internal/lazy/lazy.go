@@ -1,5 +1,6 @@
-// Package lazy postpones work that a process may never need. This program starts itself as the
-// keeper and as the agent of each run, and those need few of its tables.
+// Package lazy postpones work that a process may not need. This program starts
+// itself as the keeper and the agent of each run; those processes need few of its
+// tables.
 package lazy
 
 import (
@@ -7,8 +8,8 @@ import (
 	"sync"
 )
 
-// Regexp returns what compiles an expression when it is first called. A wrong expression
-// panics then.
+// Regexp returns a function that compiles an expression on its first call. It
+// panics then if the expression is invalid.
 func Regexp(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }

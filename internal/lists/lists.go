@@ -1,4 +1,4 @@
-// Package lists makes lists of lists and sequences.
+// Package lists makes lists from lists and sequences.
 package lists
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Map returns what f makes of each element; nil if there is none.
+// Map returns the results of f for each element; nil if there are none.
 func Map[T, U any](list []T, f func(T) U) (all []U) {
 	for _, x := range list {
 		all = append(all, f(x))
@@ -15,7 +15,7 @@ func Map[T, U any](list []T, f func(T) U) (all []U) {
 	return all
 }
 
-// Flat returns what f makes of each element, all in one list.
+// Flat returns the results of f for each element, all in one list.
 func Flat[T, U any](list []T, f func(T) []U) (all []U) {
 	for _, x := range list {
 		all = append(all, f(x)...)
@@ -23,7 +23,7 @@ func Flat[T, U any](list []T, f func(T) []U) (all []U) {
 	return all
 }
 
-// Text returns what text makes of each of a list, one behind the other.
+// Text returns the joined results of text for each element.
 func Text[T any](list []T, text func(T) string) string { return strings.Join(Map(list, text), "") }
 
 // Collect is Map for a sequence.
@@ -34,7 +34,7 @@ func Collect[T, U any](seq iter.Seq[T], f func(T) U) (all []U) {
 	return all
 }
 
-// Where returns the elements that fit; nil if none does.
+// Where returns the elements for which fits is true; nil if there are none.
 func Where[T any](list []T, fits func(T) bool) []T { return Having(slices.Values(list), fits) }
 
 // Having is Where for a sequence.
@@ -47,7 +47,7 @@ func Having[T any](seq iter.Seq[T], fits func(T) bool) (all []T) {
 	return all
 }
 
-// Any reports whether an element of a sequence fits.
+// Any reports whether fits is true for an element of a sequence.
 func Any[T any](seq iter.Seq[T], fits func(T) bool) bool {
 	for x := range seq {
 		if fits(x) {
@@ -66,7 +66,7 @@ func Set[T comparable](list []T) map[T]bool {
 	return set
 }
 
-// With returns a list with those of more that it does not hold already.
+// With returns a list with those elements of more added that it lacks.
 func With[T comparable](list []T, more ...T) []T {
 	for _, x := range more {
 		if !slices.Contains(list, x) {
@@ -76,7 +76,7 @@ func With[T comparable](list []T, more ...T) []T {
 	return list
 }
 
-// Find returns the first element that fits.
+// Find returns the first element for which fits is true.
 func Find[T any](list []T, fits func(T) bool) (first T, ok bool) {
 	for _, x := range list {
 		if fits(x) {
@@ -86,11 +86,12 @@ func Find[T any](list []T, fits func(T) bool) (first T, ok bool) {
 	return first, false
 }
 
-// First is Find for elements of which none is zero.
+// First returns the first element for which fits is true, the zero value if there
+// is none.
 func First[T any](list []T, fits func(T) bool) T {
 	first, _ := Find(list, fits)
 	return first
 }
 
-// Count returns how many elements fit.
+// Count returns for how many elements fits is true.
 func Count[T any](list []T, fits func(T) bool) int { return len(Where(list, fits)) }

@@ -6,11 +6,12 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// family is a pair of words for the two directions. A log uses one, and may use it from
-// either end: "sent" is the editor's in the log of an editor, the agent's in that of an agent.
+// family is a pair of words for the two directions. A log uses one family, from
+// either end: "sent" is the editor's in the log of an editor, the agent's in that
+// of an agent.
 type family uint8
 
-// The families, the surest first.
+// The families, the most reliable first.
 const (
 	none    family = iota
 	named          // from client, agent -> client, c2a
@@ -22,13 +23,13 @@ const (
 	families
 )
 
-// claim is the sender that a log tells of a message, in the words of a family.
+// claim is the sender of a message according to a log, by a word of a family.
 type claim struct {
 	family family
 	side   Side
 }
 
-// words are the words of directions. Each is read as in the log of an editor.
+// words maps words of direction to their claims, as in the log of an editor.
 var words = map[string]claim{
 	"c2a": {named, Editor}, "e2a": {named, Editor}, "c2s": {named, Editor}, "a2c": {named, Agent}, "a2e": {named, Agent},
 	"s2c": {named, Agent}, "clienttoagent": {named, Editor}, "agenttoclient": {named, Agent},
@@ -50,12 +51,13 @@ var words = map[string]claim{
 
 var (
 	camel = lazy.Regexp(`([a-z0-9])([A-Z])`)
-	// token is an arrow or a word. A single < or > counts at either end of a text alone.
+	// token matches an arrow or a word. A single < or > counts only at either end
+	// of a text.
 	token = lazy.Regexp(`<?[-=]+>|<[-=]+|>{2,3}|<{2,3}|[→←⇒⇐➡⬅⟶⟵▶◀]|[A-Za-z0-9]+|[<>]`)
 )
 
-// claimOf reads the sender out of the text before a message, or out of the member of an object.
-// The words nearest to the message count.
+// claimOf reads the sender from the text before a message, or from the member of
+// an object. The words nearest to the message count.
 func claimOf(text string) (found claim) {
 	text = strings.TrimRight(text, " \t:=|\"'`([{,")
 	var before []string
@@ -73,7 +75,7 @@ func claimOf(text string) (found claim) {
 	return found
 }
 
-// read reads a word after those before it.
+// read returns the claim of a word, given the words before it.
 func read(before []string, word string) claim {
 	last := func(n int) string {
 		if len(before) < n {
@@ -107,7 +109,7 @@ func read(before []string, word string) claim {
 	return c
 }
 
-// pointing is the way that an arrow points: to the right is the editor's.
+// pointing returns the sender that an arrow means: to the right means the editor.
 func pointing(word string) Side {
 	switch {
 	case word == "":
@@ -120,8 +122,9 @@ func pointing(word string) Side {
 	return Unknown
 }
 
-// decide gives each message its sender: the words of a family count if what the protocol
-// says of the messages bears them out, the other way round if it says the contrary of all.
+// decide sets the sender of each message. The words of a family count if they mostly
+// agree with the messages that only one side sends. They are reversed if they mostly
+// disagree, and ignored if it is mixed.
 func (r *reader) decide() {
 	var agreed, denied [families]int
 	for _, m := range r.log.Messages {

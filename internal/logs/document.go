@@ -8,8 +8,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// document takes the messages of a file that is one JSON value. It reports whether there
-// is one.
+// document reads the messages of a file that is one JSON value. It reports
+// whether it found any.
 func (r *reader) document(v wire.Value) bool {
 	switch {
 	case v.Path("log.entries").Kind() == wire.Array:
@@ -29,7 +29,8 @@ func (r *reader) document(v wire.Value) bool {
 	return r.value(v, p)
 }
 
-// har takes the bodies of requests and responses, and the messages of web sockets.
+// har reads the bodies of requests and responses, and the messages of web
+// sockets.
 func (r *reader) har(entries wire.Value) (found bool) {
 	for e := range entries.Items() {
 		p := surroundings(e, place{line: 1})
@@ -58,7 +59,7 @@ func (r *reader) har(entries wire.Value) (found bool) {
 	return found
 }
 
-// netLog takes the bytes that Chrome noted, connection by connection.
+// netLog reads the bytes that Chrome logged, connection by connection.
 func (r *reader) netLog(events wire.Value) (found bool) {
 	type key struct {
 		source string
@@ -92,7 +93,7 @@ func (r *reader) netLog(events wire.Value) (found bool) {
 	return found
 }
 
-// body takes the messages of the body of a request or a response.
+// body reads the messages in the body of a request or a response.
 func (r *reader) body(text string, p place) bool {
 	n := len(r.log.Messages)
 	if v, err := wire.Parse([]byte(text)); err == nil {

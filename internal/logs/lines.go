@@ -14,25 +14,25 @@ import (
 )
 
 var (
-	// escapes are the control sequences of terminals.
+	// escapes matches the control sequences of terminals.
 	escapes = lazy.Regexp("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
-	// tells is what a line that holds a message has: a member of one, or an object that is
-	// cut off.
+	// tells matches the sign that a line holds a message: a member of one, or an
+	// object that is cut off.
 	tells = lazy.Regexp(`"(?:jsonrpc|method|params|result|sessionUpdate|threadId|runId)\\*"|\{\\?$|\{\\?"[^{}]*$`)
-	// names is a member of a message.
+	// names matches a member of a message.
 	names = lazy.Regexp(`"(?:jsonrpc|method|params|result|sessionUpdate|threadId|runId)\\*"`)
-	// lead is what stands before each line of a message over several lines.
+	// lead matches the text before each line of a message over several lines.
 	lead = lazy.Regexp(`^[ \t]*(?:data:|[>|#*]|//)?[ \t]*`)
 )
 
-// maxSpan bounds how many bytes are looked through for the ends of messages over several
-// lines, in all.
+// maxSpan limits the total number of bytes searched for the ends of messages over
+// several lines.
 const maxSpan = 256 << 20
 
 // narrowest is the width of the narrowest terminal that wraps lines.
 const narrowest = 40
 
-// lines takes the messages in lines of text.
+// lines reads the messages in lines of text.
 func (r *reader) lines(text string, p place) {
 	if strings.IndexByte(text, 0x1b) >= 0 {
 		text = escapes().ReplaceAllString(text, "")
@@ -60,8 +60,8 @@ func (r *reader) lines(text string, p place) {
 	}
 }
 
-// line takes the messages in a line, which may go on in those after it. It returns how many
-// lines they take.
+// line reads the messages in a line; one may continue on the next lines. It
+// returns whether it found any, and the number of lines used.
 func (r *reader) line(line string, rest []string, said string, p place) (found bool, used int) {
 	before := 0 // the end of the message before
 	used = 1
@@ -90,7 +90,7 @@ func (r *reader) line(line string, rest []string, said string, p place) (found b
 	}
 }
 
-// text takes the messages in a text that a member of an object holds.
+// text reads the messages in a text that is the value of a member.
 func (r *reader) text(s string, p place) bool {
 	n := len(r.log.Messages)
 	for line := range strings.Lines(s) {
@@ -104,7 +104,8 @@ func (r *reader) text(s string, p place) bool {
 	return len(r.log.Messages) > n
 }
 
-// near reads the time and the sender in the text before a message, or in the line before it.
+// near reads the time and the sender from the text before a message, or from the
+// line before it.
 func (r *reader) near(text, said string, p place) place {
 	for _, s := range []*string{&text, &said} {
 		if names().MatchString(*s) {
@@ -124,9 +125,10 @@ func (r *reader) near(text, said string, p place) place {
 	return p
 }
 
-// object returns the JSON object that begins at a place of a line, and how long it is there.
-// The object may stand in quotes, escaped. If there is none, length is that of the text which
-// cannot begin another, and the error is io.ErrUnexpectedEOF if the line is too short.
+// object returns the JSON object that begins at a place of a line, and its length
+// there. The object may be in quotes, escaped. If there is none, length is that
+// of the text in which no object can begin. The error is io.ErrUnexpectedEOF if
+// the line is too short.
 func object(line string, at int) (raw string, length int, err error) {
 	rest := line[at:]
 	if rest[len(rest)-1] == '}' {
@@ -156,16 +158,16 @@ func object(line string, at int) (raw string, length int, err error) {
 	return string(message), n, err
 }
 
-// decode reads the JSON value that a text begins with, and returns how long it is.
+// decode reads the JSON value at the beginning of a text, and returns its length.
 func decode(text string, into any) (int, error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	err := d.Decode(into)
 	return int(d.InputOffset()), err
 }
 
-// span returns the object that begins with first and goes on in the lines after it, and how
-// many lines it takes; "" and 1 if it does not. Lines may be quoted, indented, parts of an
-// event, or wrapped by a terminal.
+// span returns the object that begins with first and continues on the next lines,
+// and the number of lines used; "" and 1 if it does not continue. Lines may be
+// quoted, indented, parts of an event, or wrapped by a terminal.
 func (r *reader) span(first string, lines []string) (raw string, used int) {
 	width := utf8.RuneCountInString(strings.TrimRight(lines[0], "\r"))
 	for _, between := range []string{"\n", ""} {
@@ -200,7 +202,7 @@ func (r *reader) span(first string, lines []string) (raw string, used int) {
 	return "", 1
 }
 
-// balance counts the brackets that are open in a text, outside of its strings.
+// balance counts the open brackets in a text, outside of its strings.
 type balance struct {
 	depth            int
 	inside, escaping bool
@@ -235,7 +237,7 @@ var (
 
 const day = 24 * 60 * 60 * 1000 // in ms
 
-// clock reads the time in the text before a message, in ms.
+// clock reads the time from the text before a message, in ms.
 func (r *reader) clock(text string) (ms float64, ok bool) {
 	if m := dated().FindStringSubmatch(text); m != nil {
 		zone := m[6]
@@ -265,7 +267,7 @@ func (r *reader) clock(text string) (ms float64, ok bool) {
 	return 0, false
 }
 
-// fraction is the part of a second behind the point, in ms.
+// fraction returns the fraction of a second after the decimal point, in ms.
 func fraction(digits string) float64 {
 	n, err := strconv.ParseFloat("0."+digits+"0", 64)
 	if err != nil {
@@ -274,7 +276,7 @@ func fraction(digits string) float64 {
 	return n * 1000
 }
 
-// instant reads the time that the member of an object tells, in ms.
+// instant reads the time in the member of an object, in ms.
 func instant(v wire.Value) (ms float64, ok bool) {
 	if n, ok := v.Float(); ok {
 		return scaled(n), true
@@ -289,8 +291,8 @@ func instant(v wire.Value) (ms float64, ok bool) {
 	return (&reader{}).clock(s)
 }
 
-// scaled is a number as ms: seconds, microseconds and nanoseconds since 1970 are told by
-// their size, any other number is ms.
+// scaled returns a number as ms. By their size it recognises seconds,
+// microseconds and nanoseconds since 1970; any other number is ms.
 func scaled(n float64) float64 {
 	switch {
 	case n >= 1e17:

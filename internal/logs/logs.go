@@ -1,6 +1,7 @@
-// Package logs reads the messages of a protocol out of the logs that other programs write:
-// lines with times and arrows, objects around a message, exports of a browser, streams of
-// events, messages over several lines. It knows no protocol; a Dialect tells its messages.
+// Package logs reads the messages of a protocol from logs of other programs:
+// lines with times and arrows, objects around a message, exports of a browser,
+// streams of events, messages over several lines. It knows no protocol; a Dialect
+// recognises the messages.
 package logs
 
 import (
@@ -19,24 +20,25 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Side is who sent a message.
+// Side is the sender of a message.
 type Side int8
 
-// The sides. A log may leave the sender open.
+// The sides. A log may not name the sender.
 const (
 	Unknown Side = 0
 	Editor  Side = 1
 	Agent   Side = -1
 )
 
-// Dialect is the part of a protocol that reading a log needs.
+// Dialect is the part of a protocol that is needed to read a log.
 type Dialect struct {
-	// Message reports whether an object is a message of the protocol. Bare, if set, does so
-	// for a message of which the log has dropped a member; Complete adds the member again,
-	// unless another message of the log has it.
+	// Message reports whether an object is a message of the protocol. Bare, if
+	// set, does so for a message without a member that the log dropped. Complete
+	// adds that member again, unless another message of the log has it.
 	Message, Bare func(wire.Value) bool
 	Complete      func(raw []byte) []byte
-	// Sender returns the side that alone sends such a message, Unknown if both do.
+	// Sender returns the side if only one side sends such a message, else
+	// Unknown.
 	Sender func(wire.Value) Side
 }
 
@@ -45,12 +47,13 @@ type Message struct {
 	// Raw is its JSON on one line.
 	Raw  []byte
 	From Side
-	// At is its time in ms since 1970 or since the log began; Timed is false without one.
+	// At is its time in ms, since 1970 or since the log began; Timed is false if
+	// the log has no time.
 	At    float64
 	Timed bool
-	// Process counts the processes of the other side, from 0.
+	// Process is the number of the other side's process, from 0.
 	Process int
-	// Line is the line that it begins in, from 1.
+	// Line is the line in which the message begins, from 1.
 	Line int
 
 	bare  bool
@@ -58,30 +61,30 @@ type Message struct {
 	known Side // by the protocol
 }
 
-// Left is a line that seems to hold a message which cannot be read.
+// Left is a line that seems to hold an unreadable message.
 type Left struct {
 	Line int
 	Err  error
 }
 
-// Log is a log that was read.
+// Log is the content of a log file.
 type Log struct {
 	// Form names the kind of log, for people: "a HAR".
 	Form     string
 	Messages []Message
 	Left     []Left
-	// Dropped names members that the log's program has added to messages and Read has
-	// taken out.
+	// Dropped names members that the logging program had added to messages and
+	// Read has removed.
 	Dropped []string
-	// Lines counts the lines without a message, blank ones apart.
+	// Lines counts the lines without a message, except blank ones.
 	Lines int
 }
 
 // ErrNoMessages says that a text holds no message of the protocol.
 var ErrNoMessages = errors.New("no line holds a message of the protocol")
 
-// Read reads the messages of a log. The text is as Open gives it. The error is
-// ErrNoMessages if there are none.
+// Read reads the messages of a log. text is the text that Open returns. The error
+// is ErrNoMessages if there are none.
 func Read(text []byte, d Dialect) (Log, error) {
 	r := &reader{Dialect: d}
 	if v, err := wire.Parse(text); err == nil && r.document(v) {
@@ -99,10 +102,10 @@ func Read(text []byte, d Dialect) (Log, error) {
 	return r.log, nil
 }
 
-// Plain reports whether the log holds messages and nothing else.
+// Plain reports whether the log holds only messages.
 func (l Log) Plain() bool { return l.Lines == 0 && len(l.Dropped) == 0 && len(l.Left) == 0 }
 
-// String says what the log was taken for, how many messages it has and what is left out.
+// String returns the kind of log, the number of messages and what was left out.
 func (l Log) String() string {
 	said := l.Form + " with " + counted(len(l.Messages), "message")
 	if l.Lines > 0 {
@@ -124,7 +127,7 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// reader is a log under way.
+// reader is a log that is being read.
 type reader struct {
 	Dialect
 	log     Log
@@ -135,7 +138,7 @@ type reader struct {
 	days    float64 // midnights since, in ms
 }
 
-// place is what surrounds a message: its line, and the time and the sender that were told
+// place is the context of a message: its line, and the time and the sender given
 // before it.
 type place struct {
 	line    int
@@ -146,16 +149,17 @@ type place struct {
 	depth   int
 }
 
-// maxDepth bounds how deep messages are looked for in objects and texts in one another.
+// maxDepth limits how deep nested objects and texts are searched for messages.
 const maxDepth = 4
 
-// add takes a message.
+// add adds a message.
 func (r *reader) add(v wire.Value, p place, bare bool) {
 	r.log.Messages = append(r.log.Messages, Message{Raw: r.strip(v), At: p.at, Timed: p.timed, Process: p.process,
 		Line: p.line, bare: bare, claim: p.claim, known: r.Sender(v)})
 }
 
-// strip returns a message on one line, without the member that JetBrains' logs add.
+// strip returns a message on one line, without the member that JetBrains logs
+// add.
 func (r *reader) strip(v wire.Value) []byte {
 	if !strings.HasPrefix(v.Get("type").Str(), "com.agentclientprotocol.") {
 		return []byte(compact(v.Raw()))
@@ -170,7 +174,7 @@ func (r *reader) strip(v wire.Value) []byte {
 	return []byte("{" + strings.Join(members, ",") + "}")
 }
 
-// complete adds the member that the log has dropped from all of its messages.
+// complete adds the member that the log dropped to all of its messages.
 func (r *reader) complete() {
 	whole := slices.ContainsFunc(r.log.Messages, func(m Message) bool { return !m.bare })
 	for i, m := range r.log.Messages {
@@ -180,11 +184,11 @@ func (r *reader) complete() {
 	}
 }
 
-// maxUnpacked bounds a log that is packed, in bytes.
+// maxUnpacked is the maximum size of an unpacked log in bytes.
 const maxUnpacked = 1 << 30
 
-// Open returns a file as text: it unpacks gzip, and reads UTF-16, which Windows writes, and
-// a byte order mark. The text comes as it is read, but for UTF-16.
+// Open returns a file as text: it unpacks gzip, and decodes UTF-16, which Windows
+// writes, and a byte order mark. It reads on demand, except for UTF-16.
 func Open(in io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(in, 64<<10)
 	head, _ := b.Peek(3) // the error comes again with the first read
@@ -205,7 +209,7 @@ func Open(in io.Reader) (io.Reader, error) {
 	return b, nil
 }
 
-// wide reads UTF-16.
+// wide decodes UTF-16.
 func wide(in io.Reader, order binary.ByteOrder) (io.Reader, error) {
 	text, err := io.ReadAll(io.LimitReader(in, maxUnpacked))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// value takes the messages in a value: a message, or objects, lists and texts around some.
-// It reports whether there is one.
+// value reads the messages in a value: a message, or objects, lists and texts
+// around some. It reports whether it found any.
 func (r *reader) value(v wire.Value, p place) (found bool) {
 	if p.depth > maxDepth {
 		return false
@@ -50,7 +50,8 @@ func (r *reader) value(v wire.Value, p place) (found bool) {
 	return found
 }
 
-// around takes the messages in the members of an object, which tells their time and sender.
+// around reads the messages in the members of an object, which also gives their
+// time and sender.
 func (r *reader) around(v wire.Value, p place) (found bool) {
 	p = surroundings(v, p)
 	p.depth++
@@ -64,8 +65,8 @@ func (r *reader) around(v wire.Value, p place) (found bool) {
 	return found
 }
 
-// senders are the members of an object around a message that tell its sender, and those that
-// tell its receiver, the surest first.
+// senders are the members of an object around a message that name its sender, and
+// those that name its receiver, the most reliable first.
 var (
 	senders   = []string{"_direction", "dir", "direction", "from", "sender", "source", "src", "side", "origin"}
 	receivers = []string{"to", "target", "dest", "destination", "receiver", "dst"}
@@ -75,7 +76,7 @@ var (
 		"createdAt", "startedDateTime", "__REALTIME_TIMESTAMP"}
 )
 
-// surroundings reads the time, the process and the sender that an object tells.
+// surroundings reads the time, the process and the sender from an object.
 func surroundings(v wire.Value, p place) place {
 	for _, key := range clocks {
 		if ms, ok := instant(v.Get(key)); ok {
@@ -107,7 +108,7 @@ func surroundings(v wire.Value, p place) place {
 	return p
 }
 
-// compact is a JSON value on one line.
+// compact returns a JSON value on one line.
 func compact(raw []byte) string {
 	if bytes.IndexByte(raw, '\n') < 0 {
 		return string(raw)
@@ -119,9 +120,9 @@ func compact(raw []byte) string {
 	return b.String()
 }
 
-// ofZed makes the frame again that a message of Zed's log of ACP messages stands for: of a
-// request, a notification or a response the log has the direction, the id, the method and,
-// as params, what it carries. ok is false for anything else.
+// ofZed rebuilds the frame for an entry of Zed's log of ACP messages. For a
+// request, a notification or a response, the log has the direction, the id, the
+// method and, as params, the content. ok is false for anything else.
 func ofZed(v wire.Value) (from Side, raw []byte, ok bool) {
 	from = claimOf(v.Get("_direction").Str()).side
 	if from == Unknown {
@@ -161,7 +162,8 @@ func ofZed(v wire.Value) (from Side, raw []byte, ok bool) {
 	return from, line.Bytes(), err == nil
 }
 
-// isError tells the error of a response from its result, which no member of the log does.
+// isError reports whether the content of a response is an error. No member of the
+// log says so.
 func isError(v wire.Value) bool {
 	_, code := v.Get("code").Int()
 	return code && v.Get("message").Kind() == wire.String

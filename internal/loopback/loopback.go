@@ -1,5 +1,6 @@
-// Package loopback protects HTTP servers on the loopback interface from web pages: a browser
-// reaches them too, under a name that leads there or by a form.
+// Package loopback protects HTTP servers on the loopback interface from web
+// pages. A browser can reach them too, under a name that resolves to this machine
+// or by a form.
 package loopback
 
 import (
@@ -9,8 +10,8 @@ import (
 	"strings"
 )
 
-// Guard answers requests that are not of a program on this machine with status 403 and the reason,
-// and hands all others to h.
+// Guard answers requests that do not come from a program on this machine with
+// status 403 and the reason, and passes all others to h.
 func Guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why := foreign(r); why != "" {
@@ -21,7 +22,8 @@ func Guard(h http.Handler) http.Handler {
 	})
 }
 
-// foreign says why a request is refused: its Host or its page is not of this machine. "" lets it pass.
+// foreign returns why a request is refused, because its Host or its page is not
+// of this machine. "" lets it pass.
 func foreign(r *http.Request) string {
 	if !Local(r.Host) {
 		return "to localhost and to addresses, not to the name " + r.Host
@@ -37,8 +39,8 @@ func foreign(r *http.Request) string {
 	return ""
 }
 
-// Local reports whether a Host header names this machine: an address, which no other
-// name can stand for, or a name that only this machine resolves to itself.
+// Local reports whether a Host header names this machine: a loopback address, or
+// a name that only this machine resolves to itself.
 func Local(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {

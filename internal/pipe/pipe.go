@@ -1,5 +1,6 @@
-// Package pipe reports facts about a process's pipes that the os package does not tell:
-// whether a write had to wait, how much is unread, and when all is read.
+// Package pipe reports facts about a process's pipes that the os package does
+// not: whether a write had to wait, how much is unread, and when everything was
+// read.
 package pipe
 
 import (
@@ -11,15 +12,15 @@ import (
 	"time"
 )
 
-// Set is the three pipes of a process: the ends it has and the ends its
-// starter has. Pipes and never a pseudo-terminal, which would change bytes and
-// mix stdout with stderr.
+// Set is the three pipes of a process, with the process's ends and the starter's
+// ends. It never uses a pseudo-terminal, which would change bytes and mix stdout
+// with stderr.
 type Set struct {
 	Stdin, Stdout, Stderr           *os.File // the process'
 	ToStdin, FromStdout, FromStderr *os.File // the starter's
 }
 
-// NewSet makes the pipes.
+// NewSet creates the pipes.
 func NewSet() (*Set, error) {
 	s := &Set{}
 	for _, ends := range [][2]**os.File{{&s.Stdin, &s.ToStdin}, {&s.FromStdout, &s.Stdout}, {&s.FromStderr, &s.Stderr}} {
@@ -33,10 +34,10 @@ func NewSet() (*Set, error) {
 	return s, nil
 }
 
-// CloseTheirs closes the ends of the process, once it has them.
+// CloseTheirs closes the process's ends, once the process has its copies.
 func (s *Set) CloseTheirs() { closeAll(s.Stdin, s.Stdout, s.Stderr) }
 
-// CloseOurs closes the ends of the starter.
+// CloseOurs closes the starter's ends.
 func (s *Set) CloseOurs() { closeAll(s.ToStdin, s.FromStdout, s.FromStderr) }
 
 func closeAll(files ...*os.File) {
@@ -50,25 +51,25 @@ func closeAll(files ...*os.File) {
 // Writer writes to a pipe.
 type Writer struct{ *os.File }
 
-// File is what a Reader reads from: a pipe, or a connection over TCP.
+// File is the source of a Reader: a pipe, or a connection over TCP.
 type File interface {
 	io.ReadCloser
 	syscall.Conn
 	SetReadDeadline(t time.Time) error
 }
 
-// Reader reads from a pipe, and can be asked to say when all that had been
-// written to it has been read.
+// Reader reads from a pipe. On request it reports when everything written to the
+// pipe so far has been read.
 type Reader struct {
 	f     File
 	mu    sync.Mutex
 	asked []chan struct{} // by Drained, closed when nothing is left to read
 }
 
-// NewReader reads from f.
+// NewReader returns a Reader of f.
 func NewReader(f File) *Reader { return &Reader{f: f} }
 
-// CloseRead closes what is read.
+// CloseRead closes the File.
 func (r *Reader) CloseRead() error { return r.f.Close() }
 
 // Read reads as the File does.
@@ -91,14 +92,15 @@ func (r *Reader) Read(p []byte) (int, error) {
 	}
 }
 
-// Drained is closed when all that is in the pipe now has been read and the
-// reader has come back for more. ok is false where that cannot be told.
+// Drained returns a channel that is closed when the pipe's current content has
+// been read and the reader has come back for more. ok is false if that cannot be
+// known.
 func (r *Reader) Drained() (done <-chan struct{}, ok bool) {
 	c := make(chan struct{})
 	return c, r.ask(c)
 }
 
-// ask makes a Read that waits look what there is.
+// ask wakes a waiting Read, so that it looks whether the pipe is empty.
 func (r *Reader) ask(asked ...chan struct{}) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,7 +111,7 @@ func (r *Reader) ask(asked ...chan struct{}) bool {
 	return true
 }
 
-// take is what is asked, and lets Read wait again.
+// take returns the pending requests, and lets Read wait again.
 func (r *Reader) take() []chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()

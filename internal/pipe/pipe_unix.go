@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// Send writes all of b and reports whether the pipe was full meanwhile. How
-// long it took would not tell: the writer may have had to wait for a processor
-// when the reader had all of it and had answered.
+// Send writes all of b and reports whether the pipe was full meanwhile. The time
+// it takes would not show that: the writer may have to wait for a processor after
+// the reader has read everything and answered.
 func (w Writer) Send(b []byte) (waited bool, err error) {
 	raw, err := w.SyscallConn()
 	if err != nil {
@@ -40,8 +40,8 @@ func (w Writer) Send(b []byte) (waited bool, err error) {
 	return waited, err
 }
 
-// readNow reads the bytes in a pipe without waiting; some is false if there is
-// nothing.
+// readNow reads the bytes in a pipe without waiting; some is false if there are
+// none.
 func readNow(f syscall.Conn, p []byte) (n int, some bool, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Send writes all of b. A pipe does not say here that it is full: what took
-// longer than a millisecond has waited.
+// Send writes all of b. Here a pipe does not report that it is full, so a write
+// of more than a millisecond counts as having waited.
 func (w Writer) Send(b []byte) (waited bool, err error) {
 	start := time.Now()
 	_, err = w.Write(b)
 	return time.Since(start) > time.Millisecond, err
 }
 
-// readNow takes what is to be read for all read: pipes have no deadlines here, so that nobody
-// asks about them, and a connection over TCP can only be read by waiting.
+// readNow reports that nothing is left. Pipes have no deadlines here, so nobody
+// asks about them, and a TCP connection can only be read by waiting.
 func readNow(syscall.Conn, []byte) (n int, some bool, err error) { return 0, false, nil }

@@ -2,8 +2,8 @@ package pipe
 
 import "golang.org/x/sys/unix"
 
-// Unread is how many bytes of what was written to a pipe have not been read.
-// ok is false where that cannot be told: on other systems than Linux.
+// Unread returns how many bytes written to a pipe have not been read. ok is false
+// if that is unknown, as on systems other than Linux.
 //
 // FIONREAD has the name TIOCINQ here; it works on either end of a pipe.
 func (w Writer) Unread() (n int, ok bool) {

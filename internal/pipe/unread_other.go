@@ -2,6 +2,5 @@
 
 package pipe
 
-// Unread cannot tell here how many bytes of what was written to a pipe have
-// not been read.
+// Unread returns false: here it is unknown how many bytes of a pipe are unread.
 func (w Writer) Unread() (n int, ok bool) { return 0, false }

@@ -1,4 +1,4 @@
-// Package printable makes text of an agent fit to be shown: nothing in it acts on a
+// Package printable makes an agent's text safe to show: nothing in it acts on a
 // terminal or on the system that collects a log.
 package printable
 
@@ -11,9 +11,9 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// commands are what CI systems take for commands in a log: GitHub's ::name:: at the
-// beginning of a line, and its older form and that of Azure and TeamCity anywhere in
-// it. What GitLab obeys begins with an escape character.
+// commands matches text that CI systems read as commands in a log: GitHub's
+// ::name:: at the beginning of a line, and anywhere its older form and that of
+// Azure and TeamCity. GitLab's commands begin with an escape character.
 var commands = lazy.Regexp(`(?m)(^[ \t]*:):|(#)#(?:\[|[A-Za-z]+\[)`)
 
 // Plural returns a number with the word for one or for many.
@@ -24,9 +24,9 @@ func Plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// Text is s with all that could act made visible: control characters, with which it
-// could move the cursor, hide or fake output, what turns the direction of writing,
-// what has no width, separators of lines but the newline, and commands to CI systems.
+// Text returns s with unsafe text made visible: control characters (they move the
+// cursor, hide or fake output), characters that change the writing direction or
+// have no width, line separators except the newline, and commands to CI systems.
 // Newlines and tabs stay.
 func Text(s string) string {
 	if !clean(s) {
@@ -56,8 +56,8 @@ func Text(s string) string {
 	})
 }
 
-// Line is Text of a text that has to stay on its line, at most so many characters of
-// it.
+// Line is like Text for a text that must stay on one line, cut to at most most
+// characters.
 func Line(s string, most int) string {
 	s = Text(strings.NewReplacer("\r", "", "\n", " ", "\t", " ").Replace(s))
 	n := 0

@@ -42,7 +42,7 @@ func startBare(s spawn, files *pipe.Set) (Process, error) {
 	return b, nil
 }
 
-// ExitOf is how a command ended for which Wait returned err.
+// ExitOf returns how a command ended, given the error of its Wait.
 func ExitOf(err error, cmd *exec.Cmd) Exit {
 	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return Exit{Code: -1, Signal: SignalName(ws.Signal())}
@@ -71,7 +71,7 @@ func (b *bare) Wait() (Exit, []Info) {
 	return b.exit, outlived(survivors, sweepRun(b.s.RunID, b.s.Conn))
 }
 
-// outlived is the list of survivors, of which some may be left.
+// outlived returns the survivors, with those marked that are still left.
 func outlived(survivors, left []Info) []Info {
 	all := lists.Where(survivors, func(s Info) bool {
 		return !slices.ContainsFunc(left, func(l Info) bool { return l.PID == s.PID })

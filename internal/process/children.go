@@ -5,15 +5,16 @@ import (
 	"sync"
 )
 
-// family are the processes that this one started itself. All others that are its
-// children were left to it by somebody who died: by a keeper that its agent killed.
+// family is the set of processes that this process started itself. Its other
+// children are orphans whose parent died, for example a keeper that its agent
+// killed.
 type family struct {
 	mu      sync.Mutex
 	known   map[int]bool
 	adopted bool // orphans become ours
 }
 
-// children are a fact about this process, of which there is one.
+// children is the only family of this process.
 var children = &family{known: map[int]bool{}}
 
 func (f *family) start(cmd *exec.Cmd, start func() error) error {
@@ -44,20 +45,20 @@ func (f *family) adopts() bool {
 	return f.adopted
 }
 
-// StartChild starts a command, by the function that does so, as a child of this
-// process that is no orphan until EndChild.
+// StartChild starts a command by calling start. The command is a child of this
+// process that does not count as an orphan until EndChild.
 func StartChild(cmd *exec.Cmd, start func() error) error { return children.start(cmd, start) }
 
-// EndChild says that a command has been waited for.
+// EndChild marks a command as waited for.
 func EndChild(cmd *exec.Cmd) { children.end(cmd) }
 
-// AdoptOrphans makes orphans among the descendants of this process its children, so
-// that KillOrphans finds them. It is for a program all of whose children are started
-// with StartChild. It does nothing on other systems than Linux.
+// AdoptOrphans makes orphans among the descendants of this process its children,
+// so that KillOrphans finds them. It is for a program that starts all its
+// children with StartChild. It does nothing on systems other than Linux.
 func AdoptOrphans() { children.adopt() }
 
-// KillOrphans kills what others left to this process, with all that descends from
-// it, and returns the processes that it could not kill.
+// KillOrphans kills the orphans that became children of this process, with all
+// their descendants. It returns the processes that it could not kill.
 func KillOrphans() []Info {
 	if !children.adopts() {
 		return nil

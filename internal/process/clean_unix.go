@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// trimFile cuts off what stands behind the last newline of a file. What fails
-// is left as it is: whoever could be told is dead.
+// trimFile cuts off the text after the last newline of a file. It ignores errors,
+// because no one is left to report them to.
 func trimFile(path string) {
 	if path == "" {
 		return

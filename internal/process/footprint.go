@@ -1,13 +1,14 @@
 package process
 
-// Footprint is what processes hold of the machine.
+// Footprint is the resources that processes hold.
 type Footprint struct {
 	Processes, Descriptors int
 	Memory                 int // of their own, without what files are mapped to; in bytes
 }
 
-// FootprintOf sums up what processes hold. ok is false if that cannot be told of any of
-// them: they are gone or others', or this is not Linux.
+// FootprintOf returns the sum of the resources that processes hold. ok is false
+// if they are unknown for all of them: the processes are gone or another user's,
+// or this is not Linux.
 func FootprintOf(pids []int) (sum Footprint, ok bool) {
 	for _, pid := range pids {
 		if memory, descriptors, ok := holds(pid); ok {

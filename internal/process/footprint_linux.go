@@ -10,7 +10,8 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// holds reads the anonymous memory of a process, in bytes, and counts its descriptors.
+// holds returns the anonymous memory of a process, in bytes, and the number of
+// its descriptors.
 func holds(pid int) (memory, descriptors int, ok bool) {
 	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	if err != nil {
@@ -26,8 +27,8 @@ func holds(pid int) (memory, descriptors int, ok bool) {
 
 var stalled = lazy.Regexp(`(?m)^some .*total=(\d+)`)
 
-// Starved is how long, since the system began, some process that could have run waited
-// for a processor. It is always 0 where the kernel does not tell; see its
+// Starved returns how long, since the system began, some runnable process waited
+// for a processor. It is always 0 if the kernel does not report that; see its
 // documentation of pressure stall information.
 func Starved() time.Duration {
 	text, err := os.ReadFile("/proc/pressure/cpu")

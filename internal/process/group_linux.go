@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// group is a control group (version 2) in which an agent is started. The kernel kills all
-// that is in it at once, also what is being forked. It is nil where none may be made, as in
-// most containers, and an agent of root can leave it: so what is left is looked for all the
-// same.
+// group is a control group (version 2) in which an agent is started. The kernel
+// kills all its processes at once, even those being forked. It is nil if no group
+// can be made, as in most containers. An agent that runs as root can leave it, so
+// the keeper still looks for other processes.
 type group struct {
 	dir  *os.File
 	kill *os.File
 }
 
-// newGroup makes the group of a keeper.
+// newGroup creates the group of a keeper.
 func newGroup(keeper int) *group {
 	path := groupPath(keeper)
 	if path == "" || os.Mkdir(path, 0o755) != nil {
@@ -31,7 +31,7 @@ func newGroup(keeper int) *group {
 	return g
 }
 
-// openGroup opens the group that a keeper has made; nil if there is none.
+// openGroup opens the group that a keeper has created; nil if there is none.
 func openGroup(keeper int) *group {
 	path := groupPath(keeper)
 	if path == "" {
@@ -49,8 +49,8 @@ func openGroup(keeper int) *group {
 	return &group{dir: dir, kill: kill}
 }
 
-// groupPath is where the group of a keeper is: below that of this process. It is empty
-// where there are no control groups of version 2.
+// groupPath returns the path of a keeper's group: below that of this process. It
+// is empty without control groups of version 2.
 func groupPath(keeper int) string {
 	var own string
 	text, _ := os.ReadFile("/proc/self/cgroup")
@@ -74,22 +74,22 @@ func groupPath(keeper int) string {
 	return ""
 }
 
-// holds makes a process be started in the group.
+// holds makes attr start a process in the group.
 func (g *group) holds(attr *syscall.SysProcAttr) {
 	if g != nil {
 		attr.UseCgroupFD, attr.CgroupFD = true, int(g.dir.Fd())
 	}
 }
 
-// killAll kills whatever is in the group.
+// killAll kills all processes in the group.
 func (g *group) killAll() {
 	if g != nil {
 		_, _ = g.kill.WriteString("1")
 	}
 }
 
-// remove removes the group, once its killed processes are gone: on a busy machine that takes a
-// while, and after five seconds the group is left.
+// remove removes the group once its killed processes are gone. On a busy machine
+// that takes a while; after five seconds remove gives up.
 func (g *group) remove() {
 	if g == nil {
 		return

@@ -4,7 +4,7 @@ package process
 
 import "syscall"
 
-// group is what Linux alone has.
+// group is empty here, because only Linux has control groups.
 type group struct{}
 
 func newGroup(int) *group  { return nil }
@@ -14,5 +14,5 @@ func (*group) holds(*syscall.SysProcAttr) {}
 func (*group) killAll()                   {}
 func (*group) remove()                    {}
 
-// holds cannot be told here.
+// holds returns false, because the resources are unknown here.
 func holds(int) (memory, descriptors int, ok bool) { return 0, 0, false }

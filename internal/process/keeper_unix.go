@@ -30,10 +30,11 @@ import (
 // Keeps says that there are keepers on this system.
 const Keeps = true
 
-// KeeperMain is the body of the hidden command that Spec.Keeper names. It runs one agent
-// after the other, and outlives its harness just long enough to kill everything the agent
-// started and to remove the run's directory. It returns the exit status of the keeper. It
-// takes over the process: its signals, its children; call it first thing in main.
+// KeeperMain runs the hidden command of Spec.Keeper. It runs one agent after the
+// other. If its harness dies, it lives just long enough to kill everything the
+// agent started and to remove the run's directory. It returns the exit status of
+// the keeper. It takes over the process, its signals and its children; call it
+// first thing in main.
 func KeeperMain([]string) int {
 	conn, err := unixConn(os.NewFile(3, "orders"))
 	if err != nil {
@@ -80,7 +81,7 @@ func KeeperMain([]string) int {
 	}
 }
 
-// orders reads orders, and takes the files that come with them.
+// orders reads orders and receives the files that come with them.
 type orders struct {
 	conn  *net.UnixConn
 	in    *bufio.Reader // reads from this
@@ -127,14 +128,15 @@ func (r *reporter) report(what report) {
 	_, _ = r.to.Write(append(line, '\n')) // a dead harness is noticed elsewhere
 }
 
-// keeper keeps one agent, or a directory alone.
+// keeper keeps one agent, or only a directory.
 type keeper struct {
 	charge
 	*reporter
 	child int // what was started
 	group *group
 	agent int // the same, unless that is the first process of a namespace
-	// heard is closed when the first process of the agent's namespace has told all.
+	// heard is closed when the first process of the agent's namespace has sent
+	// all its reports.
 	heard     chan struct{}
 	exited    atomic.Bool // the agent is reaped
 	agentExit chan Exit
@@ -154,15 +156,15 @@ func (k *keeper) begin(s *spawn, files []int) {
 	go k.tend(s.Linger)
 }
 
-// leave removes the group that the keeper has made for its agent.
+// leave removes the group that the keeper created for its agent.
 func (k *keeper) leave() {
 	if k != nil {
 		k.group.remove()
 	}
 }
 
-// spawn starts the agent with its standard files, and gives up its own copies: an
-// agent's end of file must not wait for the keeper.
+// spawn starts the agent with its standard files, and closes the keeper's copies,
+// so that the agent's end of file does not wait for the keeper.
 func (k *keeper) spawn(s *spawn, standard []int) error {
 	files := lists.Map(standard, func(fd int) uintptr { return uintptr(fd) })
 	defer func() {
@@ -208,7 +210,8 @@ func (k *keeper) spawn(s *spawn, standard []int) error {
 	return nil
 }
 
-// hear waits for what the first process of the agent's namespace tells of its end.
+// hear reads the reports of the first process of the agent's namespace about the
+// agent's end.
 func (k *keeper) hear(told *os.File, in io.Reader) {
 	defer close(k.heard)
 	defer told.Close()
@@ -218,7 +221,7 @@ func (k *keeper) hear(told *os.File, in io.Reader) {
 	}
 }
 
-// ended takes note of the end of the agent, or of what was to start it.
+// ended records the end of the agent, or of the process that should start it.
 func (k *keeper) ended(status unix.WaitStatus) {
 	if k.exited.Swap(true) {
 		return
@@ -230,7 +233,7 @@ func (k *keeper) ended(status unix.WaitStatus) {
 	k.agentExit <- exit
 }
 
-// reap collects the agent and every orphan the subreaper gets.
+// reap waits for the agent and for every orphan that the subreaper gets.
 func (k *keeper) reap() {
 	defer close(k.gone)
 	for {
@@ -249,8 +252,8 @@ func (k *keeper) reap() {
 	}
 }
 
-// tend waits for the agent's end, gives its descendants a moment, names those
-// that stay, and kills them.
+// tend waits for the agent's end, gives its descendants the time linger to end,
+// reports those that stay, and kills them.
 func (k *keeper) tend(linger time.Duration) {
 	exit := <-k.agentExit
 	k.report(report{Kind: "exited", Exit: &exit})
@@ -262,8 +265,9 @@ func (k *keeper) tend(linger time.Duration) {
 	k.report(report{Kind: "gone", Processes: k.killAll(func() []Info { return k.tree(true) })})
 }
 
-// remaining lists what outlived the agent. One look can miss a process that starts the
-// next one and ends, over and over, so there are several as long as a child is left.
+// remaining lists the processes that outlived the agent. One look can miss a
+// process that starts the next and ends, over and over, so it looks several times
+// as long as a child is left.
 func (k *keeper) remaining() []Info {
 	for range 50 {
 		if left := k.living(); len(left) > 0 || k.allGone(0) {
@@ -273,7 +277,7 @@ func (k *keeper) remaining() []Info {
 	return nil
 }
 
-// allGone reports whether everything ends by itself within linger.
+// allGone reports whether all processes end by themselves within linger.
 func (k *keeper) allGone(linger time.Duration) bool {
 	timeout := time.After(linger)
 	if subreaper {
@@ -317,11 +321,11 @@ func (k *keeper) obey(o order) {
 	}
 }
 
-// living lists what belongs to this agent, without the agent.
+// living lists the processes of this agent, without the agent itself.
 func (k *keeper) living() []Info { return k.tree(false) }
 
-// tree lists what belongs to this agent. The first process of its namespace counts as
-// the agent.
+// tree lists the processes of this agent. The first process of its namespace
+// counts as the agent.
 func (k *keeper) tree(withAgent bool) []Info {
 	found := lists.Where(processes(os.Getpid(), k.agent, k.Run, k.Conn), func(p Info) bool {
 		return p.PID != k.agent && p.PID != k.child || withAgent
@@ -329,10 +333,10 @@ func (k *keeper) tree(withAgent bool) []Info {
 	return found
 }
 
-// killAll kills what list names until nothing is left, and returns what is left all
-// the same. A list can miss a process
-// whose parent vanishes while /proc is read; that the keeper has no child left,
-// and so no descendant, only the kernel can say.
+// killAll kills the processes that list returns until none is left, and returns
+// those it could not kill. list can miss a process whose parent vanishes while
+// /proc is read. Only the kernel can say that the keeper has no child left, and
+// so no descendant.
 func (k *keeper) killAll(list func() []Info) []Info {
 	k.group.killAll()
 	return killUntil(list, func() bool {
@@ -348,7 +352,7 @@ func (k *keeper) killAll(list func() []Info) []Info {
 	})
 }
 
-// clear runs when the harness has died: nothing of the run stays.
+// clear removes everything of the run when the harness has died.
 func (k *keeper) clear() {
 	if k == nil {
 		return
@@ -363,8 +367,8 @@ func (k *keeper) clear() {
 	trimFile(k.Trim)
 }
 
-// removeDir removes a directory, also where an agent made parts of it
-// read-only, as the Go module cache is.
+// removeDir removes a directory, even if an agent made parts of it read-only, as
+// the Go module cache is.
 func removeDir(dir string) {
 	if dir == "" || !filepath.IsAbs(dir) || filepath.Dir(dir) == dir {
 		return

@@ -21,7 +21,8 @@ type kept struct {
 	agent int
 	run   string
 	conn  int
-	// patience is how long the keeper may take to end what the agent has left behind.
+	// patience is how long the keeper may take to end the processes that the
+	// agent has left behind.
 	patience time.Duration
 
 	ordering sync.Mutex // guards released
@@ -161,14 +162,15 @@ func (k *kept) Signal(s syscall.Signal, group bool) error {
 	return nil
 }
 
-// spoil keeps the keeper from serving another agent.
+// spoil makes the keeper unfit to serve another agent.
 func (k *kept) spoil() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.unfit = true
 }
 
-// Kill tells the keeper to, and sees to it that it happens.
+// Kill orders the keeper to kill the agent, and does it itself if the keeper does
+// not.
 func (k *kept) Kill() {
 	k.spoil()
 	_ = k.order(order{Kill: true})
@@ -184,7 +186,8 @@ func (k *kept) Kill() {
 	})
 }
 
-// insist does the work of a keeper that does not answer: it may have been stopped.
+// insist does the work of a keeper that does not answer, because it may have been
+// stopped.
 func (k *kept) insist() {
 	stopped := Stopped(k.post.pid())
 	k.mu.Lock()
@@ -236,8 +239,9 @@ func (k *kept) Wait() (Exit, []Info) {
 	return k.exit, outlived(k.survivors, append(k.left, left...))
 }
 
-// release lets the keeper go: to the next agent if this one left nothing behind. It does
-// not remove the directory: the harness lives, and the directory is its own.
+// release frees the keeper, for the next agent if this one left nothing behind.
+// The keeper does not remove the directory, because the harness lives and owns
+// it.
 func (k *kept) release() {
 	k.ordering.Lock()
 	k.released = true

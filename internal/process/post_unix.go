@@ -24,8 +24,8 @@ import (
 // way, reports the other. End of file of the orders is the death of the harness.
 
 type order struct {
-	// Charge is what the keeper takes on, and Spawn the agent that it starts. The agent's
-	// standard files come before them, with an empty line.
+	// Charge names what the keeper must clear away, and Spawn the agent to start.
+	// The agent's standard files come before them, with an empty line.
 	Charge *charge        `json:",omitempty"`
 	Spawn  *spawn         `json:",omitempty"`
 	Signal syscall.Signal `json:",omitempty"`
@@ -37,7 +37,8 @@ type order struct {
 	Quit   bool           `json:",omitempty"`
 }
 
-// charge names the processes and files that a keeper clears away when its harness dies.
+// charge names the processes and files that a keeper clears away if its harness
+// dies.
 type charge struct {
 	Run    string
 	Conn   int    // -1: a directory and no agent
@@ -53,14 +54,15 @@ type report struct {
 	Processes []Info
 }
 
-// How long a keeper may take to answer. It has nothing else to do: one that takes
+// Limits for a keeper's answers. A keeper has no other work, so one that takes
 // longer has been stopped.
 const (
 	answering = time.Second
 	starting  = 20 * time.Second
 )
 
-// post is the process of a keeper. It has one agent, or directory, after the other.
+// post is the connection to a keeper's process, which has one agent, or
+// directory, after the other.
 type post struct {
 	keeper []string
 	cmd    *exec.Cmd
@@ -70,8 +72,8 @@ type post struct {
 	sending sync.Mutex
 }
 
-// resting are the keepers that wait for their next agent, by their command lines. They end
-// with this process, or before it by EndKeepers.
+// resting holds the keepers that wait for their next agent, by their command
+// lines. They end with this process, or earlier by EndKeepers.
 var resting sync.Map // of string to chan *post
 
 func restingAs(keeper []string) chan *post {
@@ -80,7 +82,7 @@ func restingAs(keeper []string) chan *post {
 	return posts.(chan *post)
 }
 
-// hire returns a keeper that rests, or starts one.
+// hire returns a resting keeper, or starts one.
 func hire(keeper []string) (*post, error) {
 	if len(keeper) == 0 {
 		return nil, errors.New("the keeper's command line is empty")
@@ -98,7 +100,8 @@ func hire(keeper []string) (*post, error) {
 	}
 }
 
-// release ends the charge of a keeper, and its process if that is not fit for another one.
+// release ends the charge of a keeper. If fit is false, it also ends the keeper's
+// process.
 func (p *post) release(fit bool) {
 	if fit && p.send(order{Rest: true}) == nil {
 		select {
@@ -110,7 +113,7 @@ func (p *post) release(fit bool) {
 	p.dismiss()
 }
 
-// EndKeepers ends the keepers that have no agent, and waits for their ends.
+// EndKeepers ends the keepers without an agent, and waits for their ends.
 func EndKeepers() {
 	resting.Range(func(_, posts any) bool {
 		for {
@@ -124,7 +127,8 @@ func EndKeepers() {
 	})
 }
 
-// ready asks a resting keeper whether it still answers. Its late reports are dropped.
+// ready reports whether a resting keeper still answers. It drops the keeper's
+// late reports.
 func (p *post) ready() bool {
 	if p.send(order{Ready: true}) != nil {
 		return false
@@ -154,7 +158,8 @@ func newPost(keeper []string) (*post, error) {
 	return &post{keeper: keeper, cmd: cmd, conn: ours, in: bufio.NewReader(ours)}, nil
 }
 
-// socketPair makes a connection within this machine that no other process gets by accident.
+// socketPair returns the two ends of a local connection, which no other process
+// inherits by accident.
 func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 	syscall.ForkLock.RLock()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
@@ -173,7 +178,7 @@ func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 	return ours, theirs, err
 }
 
-// unixConn makes a connection of a socket, which it closes.
+// unixConn converts a socket to a connection, and closes the socket.
 func unixConn(socket *os.File) (*net.UnixConn, error) {
 	defer socket.Close()
 	c, err := net.FileConn(socket)
@@ -185,7 +190,7 @@ func unixConn(socket *os.File) (*net.UnixConn, error) {
 
 func (p *post) pid() int { return p.cmd.Process.Pid }
 
-// send sends an order, and files with it.
+// send sends an order with files.
 func (p *post) send(o order, files ...*os.File) error {
 	line, err := json.Marshal(o)
 	if err != nil {
@@ -204,7 +209,7 @@ func (p *post) send(o order, files ...*os.File) error {
 	return err
 }
 
-// read reads a report that comes within some time.
+// read reads a report that comes within a time.
 func (p *post) read(within time.Duration) (report, error) {
 	_ = p.conn.SetReadDeadline(time.Now().Add(within))
 	return readReport(p.in)
@@ -222,7 +227,7 @@ func readReport(in *bufio.Reader) (report, error) {
 	return r, nil
 }
 
-// dismiss ends the keeper. It removes nothing.
+// dismiss ends the keeper without removing anything.
 func (p *post) dismiss() {
 	_ = p.send(order{Quit: true})
 	_ = p.conn.CloseWrite()
@@ -234,14 +239,14 @@ func (p *post) dismiss() {
 	p.conn.Close()
 }
 
-// clearGroup ends the group of a keeper that did not, since it was killed.
+// clearGroup removes the group of a keeper that could not, because it was killed.
 func (p *post) clearGroup() {
 	g := openGroup(p.pid())
 	g.killAll()
 	g.remove()
 }
 
-// guard gives a keeper a directory to remove, which need not exist yet.
+// guard tells a keeper to remove a directory, which need not exist yet.
 func guard(keeper []string, runID, dir string) (*post, error) {
 	p, err := hire(keeper)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package process starts an agent as a process and owns everything that it starts: its
-// tree is listed, signalled and killed, also when this process is killed, if
-// there is a keeper.
+// Package process starts an agent as a process and owns everything that it
+// starts. It lists, signals and kills the process tree; with a keeper, the tree
+// is killed even if this process is killed.
 package process
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/acp-test/acp-test/internal/pipe"
 )
 
-// ErrExited is the error of what needs a process that has ended.
+// ErrExited is the error of calls for a process that has ended.
 var ErrExited = errors.New("the agent has exited")
 
 // ErrKeeper is the error of a request that a keeper does not answer.
@@ -29,24 +29,24 @@ var ErrKeeper = errors.New("the keeper of the agent's processes does not answer:
 
 // Exit says how an agent ended.
 type Exit struct {
-	// Code is the exit status; -1 if a signal ended the agent or if nobody
-	// could tell.
+	// Code is the exit status; -1 if a signal ended the agent or if the status is
+	// unknown.
 	Code int `json:"code"`
 	// Signal is the name of the signal that ended the agent, such as
 	// "SIGKILL"; "" if it exited.
 	Signal string `json:"signal,omitempty"`
-	// Error is why the end could not be told, or what an in-process agent
+	// Error is why the exit is unknown, or the error that an in-process agent
 	// returned.
 	Error string `json:"error,omitempty"`
-	// Closed says that the agent is no process: its connection ended.
+	// Closed says that the agent is not a process and its connection ended.
 	Closed bool `json:"closed,omitempty"`
-	// Keeper says what became of the keeper, if it did not live to see the end:
-	// it "died", or "was stopped". Nobody but the agent or
-	// the system does that to it.
+	// Keeper says what happened to the keeper if it did not see the end: it
+	// "died", or "was stopped". Only the agent or the system does that.
 	Keeper string `json:"keeper,omitempty"`
 }
 
-// Failure says how a process ended that did not end well: "was ended by SIGKILL", "ended with status 1"; else "".
+// Failure returns how a process failed: "was ended by SIGKILL", "ended with
+// status 1"; "" if it did not fail.
 func (e Exit) Failure() string {
 	switch {
 	case e.Signal != "":
@@ -62,33 +62,35 @@ type Info struct {
 	PID     int    `json:"pid"`
 	Parent  int    `json:"parent"`
 	Command string `json:"command"`
-	// Left says that it could not be killed, and lives.
+	// Left says that the process could not be killed and still lives.
 	Left bool `json:"left,omitempty"`
 }
 
-// Process is an agent that runs.
+// Process is a running agent.
 type Process interface {
 	PID() int // 0 if it runs inside this process
-	// Signal sends to the agent alone, or to its process group.
+	// Signal sends a signal to the agent only or, if group is true, to its
+	// process group.
 	Signal(s syscall.Signal, group bool) error
-	// Kill ends the whole tree, now, and does not wait.
+	// Kill kills the whole tree without waiting.
 	Kill()
 	// Descendants lists the living processes of the tree without the agent.
 	Descendants() []Info
-	// Ended is closed when the agent itself has ended, whatever it left behind.
+	// Ended returns a channel that is closed when the agent itself has ended,
+	// even if descendants live.
 	Ended() <-chan struct{}
-	// Wait returns when the agent and all its descendants are gone, with those
-	// that outlived it and were killed, or when it has done all it can to kill
-	// them, with those that are left. Call it once.
+	// Wait waits until the agent and all its descendants are gone, and returns
+	// those that outlived it and were killed. If it cannot kill all, it returns
+	// those that are left too. Call it once.
 	Wait() (Exit, []Info)
 }
 
-// Spec says what to start.
+// Spec says which program to start, and how.
 type Spec struct {
 	Path string   // a name is looked up in the PATH of this process
 	Args []string // without the program's name
-	// Env is the whole environment, to which what attributes the process to
-	// its run is added.
+	// Env is the whole environment. The variables that attribute the process to
+	// its run are added.
 	Env []string
 	Dir string
 	// RunID and Conn attribute the process to a run and a connection of it.
@@ -99,17 +101,17 @@ type Spec struct {
 	Linger time.Duration
 	// Keeper is the command line that calls KeeperMain; nil means none.
 	Keeper []string
-	// RemoveOnExit and TrimOnExit are a directory that the keeper removes and
-	// a file that it ends with a whole line, if this process dies.
+	// RemoveOnExit is a directory that the keeper removes, and TrimOnExit a file
+	// whose incomplete last line it removes, if this process dies.
 	RemoveOnExit, TrimOnExit string
-	// Isolation starts the agent without a network, and with a view of its own if that
-	// has one; nil leaves it what this machine has.
+	// Isolation starts the agent without a network, and with its own view if that
+	// is set; nil leaves it all of this machine.
 	Isolation *isolate.Isolation
 }
 
-// Start starts a process with pipes of its own. started is called as soon as
-// it runs, with the path of the program, before an isolated agent gets its
-// ports. ctx bounds the start alone.
+// Start starts a process with its own pipes. It calls started as soon as the
+// process runs, with the path of the program, before an isolated agent gets its
+// ports. ctx bounds only the start.
 func Start(ctx context.Context, c Spec, started func(pid int, path string)) (Process, *pipe.Set, error) {
 	path, err := exec.LookPath(c.Path)
 	if err != nil {
@@ -170,7 +172,7 @@ func Start(ctx context.Context, c Spec, started func(pid int, path string)) (Pro
 	return standing{p}, files, nil
 }
 
-// spawn is one process to start, in the form the keeper is told.
+// spawn is one process to start, in the form for the keeper.
 type spawn struct {
 	Path   string
 	Args   []string // with the program's name
@@ -179,20 +181,21 @@ type spawn struct {
 	RunID  string
 	Conn   int
 	Linger time.Duration
-	// Isolate starts it in namespaces of its own, View in such of files and processes as
-	// well.
+	// Isolate starts the process in its own namespaces; View adds namespaces for
+	// files and processes.
 	Isolate, View bool
 }
 
-// Variables that attribute a process to a run, to one agent of it, and to the
-// editor's own terminals.
+// Variables that attribute a process to a run, to one agent of the run, and to
+// the editor's own terminals.
 const (
 	envRun      = "ACP_TEST_RUN"
 	envConn     = "ACP_TEST_CONN"
 	envTerminal = "ACP_TEST_TERMINAL"
 )
 
-// Attributed is env with what attributes a process to a connection of a run.
+// Attributed returns env with the variables that attribute a process to a
+// connection of a run.
 func Attributed(env []string, run string, conn int) []string {
 	kept := lists.Where(env, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -201,21 +204,21 @@ func Attributed(env []string, run string, conn int) []string {
 	return append(kept, envRun+"="+run, envConn+"="+strconv.Itoa(conn))
 }
 
-// TerminalVariable is what attributes a process to one terminal of an editor,
-// beside Attributed, for KillCarriers.
+// TerminalVariable returns the variable that, in addition to Attributed,
+// attributes a process to one terminal of an editor, for KillCarriers.
 func TerminalVariable(name string) string { return envTerminal + "=" + name }
 
-// NewRunID makes up a name that no other run has.
+// NewRunID returns a unique name for a run.
 func NewRunID() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
-// standing lets a process of the system stand still with its group.
+// standing is a Process that can be paused with its group.
 type standing struct{ Process }
 
-// Hold makes the agent stand still until GoOn.
+// Hold pauses the agent until GoOn.
 func (s standing) Hold() error {
 	if stopSignal == 0 {
 		return errors.New("a process cannot be made to stand still on this system")

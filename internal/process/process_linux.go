@@ -13,28 +13,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// subreaper says that orphans among the descendants become the keeper's.
+// subreaper says that orphans among the keeper's descendants become its children.
 const subreaper = true
 
 func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// keeperAttr gives a keeper a session of its own. When acp-test dies, a keeper that an
-// agent has stopped goes on.
+// keeperAttr puts a keeper into its own session. When acp-test dies, a keeper
+// that an agent has stopped then continues.
 func keeperAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGCONT}
 }
 
-// agentAttr puts the agent into a process group of its own and lets it die with
-// the thread that started it.
+// agentAttr puts the agent into its own process group and makes it die with the
+// thread that started it.
 func agentAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// processes lists the living descendants of root and whatever carries the run
-// in its environment: of one connection, without the editor's own terminals,
-// or, if conn is negative, of the whole run with them. Neither root nor this
-// process is listed. The agent's process group, which other systems need, says
-// nothing more here.
+// processes lists the living descendants of root and all processes that carry the
+// run in their environment. It lists those of one connection, without the
+// editor's own terminals, or, if conn is negative, those of the whole run with
+// the terminals. It lists neither root nor this process. It ignores the agent's
+// process group, which only other systems need.
 func processes(root, _ int, run string, conn int) []Info {
 	all := running()
 	self := all[os.Getpid()]
@@ -51,7 +51,7 @@ func processes(root, _ int, run string, conn int) []Info {
 	return found
 }
 
-// running are all processes by their ids.
+// running returns all processes by their ids.
 func running() map[int]stat {
 	all := map[int]stat{}
 	proc, err := os.Open("/proc")
@@ -70,8 +70,8 @@ func running() map[int]stat {
 	return all
 }
 
-// slurp reads a file of /proc with as few calls as can be: each end of an agent takes
-// hundreds. os.ReadFile has five more for each.
+// slurp reads a file of /proc with as few system calls as possible, because each
+// end of an agent takes hundreds. os.ReadFile makes five more for each.
 func slurp(path string) (text []byte, err error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -88,7 +88,7 @@ func slurp(path string) (text []byte, err error) {
 	return text, nil
 }
 
-// readStat reads what proc_pid_stat(5) describes.
+// readStat reads a process's record, described in proc_pid_stat(5).
 func readStat(dir string) (p stat, ok bool) {
 	text, err := slurp(dir + "/stat")
 	// The name is in parentheses and may hold anything, also parentheses.
@@ -155,9 +155,9 @@ func KillCarriers(variable string) {
 	}
 }
 
-// Dying reports whether the process has been killed and is only not gone yet: it is
-// on its way out, or the kernel has a SIGKILL for it. It is false on other systems
-// than Linux.
+// Dying reports whether the process has been killed but is not gone yet: it is
+// exiting, or the kernel has a SIGKILL for it. It is false on systems other than
+// Linux.
 func (p Info) Dying() bool {
 	const exiting = 0x4 // PF_EXITING
 	s, ok := readStat(fmt.Sprintf("/proc/%d", p.PID))
@@ -173,7 +173,8 @@ func (p Info) Dying() bool {
 	return false
 }
 
-// statusOf is a line of what proc_pid_status(5) describes, without its name.
+// statusOf returns the value of a line of a process's status, described in
+// proc_pid_status(5).
 func statusOf(pid int, name string) (value string, ok bool) {
 	text, _ := slurp(fmt.Sprintf("/proc/%d/status", pid))
 	_, rest, ok := bytes.Cut(text, []byte("\n"+name+":"))
@@ -187,9 +188,9 @@ func Stopped(pid int) bool {
 	return ok && p.state == 'T'
 }
 
-// Busy reports whether a thread of the process or of its descendants is on a
-// processor, in line for one, or waits for a disk. It goes down the tree alone:
-// who asks may ask often, where looking at all processes would keep them busy.
+// Busy reports whether a thread of the process or of its descendants runs, waits
+// for a processor, or waits for a disk. It looks only at this tree, because
+// frequent looks at all processes would be too much work.
 func Busy(pid int) bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
 	for _, dir := range threads {
@@ -206,8 +207,8 @@ func Busy(pid int) bool {
 	return false
 }
 
-// killOrphans kills the children of this process that it did not start, with their
-// descendants, and takes note of their ends.
+// killOrphans kills the children of this process that it did not start, with
+// their descendants, and waits for their ends.
 func killOrphans() []Info {
 	self, empty := os.Getpid(), 0
 	return killUntil(func() []Info {
@@ -231,9 +232,9 @@ func killOrphans() []Info {
 	}, func() bool { empty++; return empty > 1 })
 }
 
-// force does what the keeper was told to do: it stops all that is below the keeper,
-// so that nothing can stop that again, and lets it go on; one that still does
-// nothing is killed, with all that it kept.
+// force does the keeper's work. It stops all processes below the keeper, so that
+// they cannot stop it again, and continues the keeper. It kills a keeper that
+// still does nothing, with all its processes.
 func (k *kept) force() []Info {
 	keeper := k.post.pid()
 	below := func() []Info { return processes(keeper, k.agent, k.run, k.conn) }

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// What is missing here: no subreaper and no Pdeathsig. The keeper finds the
-// agent's children and process groups through ps; a descendant that left the
-// group and whose parent died is lost.
+// Missing on these systems: subreapers and Pdeathsig. The keeper finds the
+// agent's children and process groups through ps. It loses a descendant that left
+// the group and whose parent died.
 
 const subreaper = false
 
@@ -36,8 +36,8 @@ func keeperAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: tru
 func agentAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // processes lists the living descendants of root and the process group of the
-// agent, which keeps its number when the agent is gone. Environments cannot be
-// read here.
+// agent, which keeps its number when the agent is gone. It cannot read
+// environments here.
 func processes(root, agent int, _ string, _ int) []Info {
 	ps := exec.Command("ps", "-axo", "pid=,ppid=,pgid=,state=,command=")
 	ps.Env = []string{}
@@ -84,18 +84,18 @@ func processes(root, agent int, _ string, _ int) []Info {
 	return found
 }
 
-// KillCarriers cannot look into environments here: a terminal's descendants
-// that left its process group are lost.
+// KillCarriers does nothing here, because it cannot read environments: a
+// terminal's descendants that left its process group are lost.
 func KillCarriers(string) {}
 
-// Dying cannot be told here.
+// Dying returns false, because that is unknown here.
 func (p Info) Dying() bool { return false }
 
-// Stopped cannot be told here.
+// Stopped returns false, because that is unknown here.
 func Stopped(int) bool { return false }
 
-// Starved cannot be told here.
+// Starved returns 0, because that is unknown here.
 func Starved() time.Duration { return 0 }
 
-// Busy cannot be told here.
+// Busy returns false, because that is unknown here.
 func Busy(int) bool { return false }

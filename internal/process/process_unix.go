@@ -20,7 +20,7 @@ func (s *spawn) attr() *syscall.SysProcAttr {
 	return attr
 }
 
-// SignalName is the name of a signal, such as "SIGTERM".
+// SignalName returns the name of a signal, such as "SIGTERM".
 func SignalName(s syscall.Signal) string {
 	if name := unix.SignalName(s); name != "" {
 		return name
@@ -43,14 +43,14 @@ func (b *bare) Kill() {
 	_ = b.cmd.Process.Kill()
 }
 
-// descendants finds what it can without a subreaper: the children of the agent
-// and whatever carries the run's environment.
+// Descendants lists what can be found without a subreaper: the children of the
+// agent and the processes that carry the run's environment.
 func (b *bare) Descendants() []Info {
 	return lists.Where(processes(b.PID(), b.PID(), b.s.RunID, b.s.Conn), func(p Info) bool { return p.PID != b.PID() })
 }
 
-// sweepRun kills what carries the environment of one connection, and returns what
-// it could not kill.
+// sweepRun kills the processes that carry the environment of one connection, and
+// returns those it could not kill.
 func sweepRun(run string, conn int) []Info {
 	empty := 0
 	return killUntil(func() []Info {
@@ -62,14 +62,14 @@ func sweepRun(run string, conn int) []Info {
 	}, func() bool { empty++; return empty > 1 }) // one look may miss what is being forked
 }
 
-// killingTime is how long a killer goes on. What is left then waits for a device, or
-// forks faster than it can be found.
+// killingTime is how long killing goes on. A process left after that waits for a
+// device, or forks faster than it can be found.
 const killingTime = 5 * time.Second
 
-// killUntil kills what list names until it names nothing and done agrees, and
-// returns what is left after killingTime. It stops the processes first, so that
-// none can start another one while its neighbours are killed, and kills when it
-// has found all of them or has looked often enough.
+// killUntil kills the processes that list returns until there are none and done
+// returns true, and returns those left after killingTime. It first stops the
+// processes, so that none can start another while its neighbours are killed. It
+// kills once it has found all of them, or has looked often enough.
 func killUntil(list func() []Info, done func() bool) (left []Info) {
 	for deadline := time.Now().Add(killingTime); time.Now().Before(deadline); {
 		left = list()
@@ -101,8 +101,8 @@ func killUntil(list func() []Info, done func() bool) (left []Info) {
 	return left
 }
 
-// Lead makes a command that is not started yet the leader of a process group, all of
-// which is killed when its context ends.
+// Lead makes a command, before its start, the leader of a process group. The
+// whole group is killed when the command's context ends.
 func Lead(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {
@@ -114,7 +114,7 @@ func Lead(cmd *exec.Cmd) {
 // KillLed kills the process group of a command and its remaining processes.
 func KillLed(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
-// stopSignal and goOnSignal make a process stand still and go on.
+// stopSignal and goOnSignal pause and continue a process.
 const stopSignal, goOnSignal = syscall.SIGSTOP, syscall.SIGCONT
 
 // stat is the kernel's record of a process.
@@ -126,8 +126,8 @@ type stat struct {
 	started uint64 // in ticks since the system began
 }
 
-// topBelow is the ancestor of a process that is a child of root, or the process
-// itself; 0 if it does not descend from root.
+// topBelow returns the ancestor of a process (or the process itself) that is a
+// child of root; 0 if the process does not descend from root.
 func topBelow(all map[int]stat, pid, root int) int {
 	for range all {
 		p, ok := all[pid]

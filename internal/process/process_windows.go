@@ -12,10 +12,10 @@ import (
 	"github.com/acp-test/acp-test/internal/pipe"
 )
 
-// What is missing here: the keeper, process groups, the list of descendants,
-// and every signal but a kill. An agent's children may outlive it.
+// Missing on Windows: the keeper, process groups, the list of descendants, and
+// every signal except a kill. An agent's children may outlive it.
 
-// post is the process of a keeper, which there is not.
+// post stands for the process of a keeper, which does not exist here.
 type post struct{}
 
 func guard([]string, string, string) (*post, error) { return &post{}, nil }
@@ -33,7 +33,7 @@ const subreaper = false
 
 func becomeSubreaper() error { return errors.ErrUnsupported }
 
-// EndKeepers has nothing to end.
+// EndKeepers does nothing here, because there are no keepers.
 func EndKeepers() {}
 
 // Keeps says that there are no keepers on this system.
@@ -53,7 +53,7 @@ func removeDir(dir string) {
 	}
 }
 
-// SignalName is the name of a signal, such as "SIGTERM".
+// SignalName returns the name of a signal, such as "SIGTERM".
 func SignalName(s syscall.Signal) string {
 	switch s {
 	case syscall.SIGTERM:
@@ -74,13 +74,13 @@ func (b *bare) Signal(s syscall.Signal, _ bool) error {
 func (b *bare) Kill()               { _ = b.cmd.Process.Kill() }
 func (b *bare) Descendants() []Info { return nil }
 
-// Dying cannot be told here.
+// Dying returns false, because that is unknown here.
 func (p Info) Dying() bool { return false }
 
-// Stopped cannot be told here.
+// Stopped returns false, because that is unknown here.
 func Stopped(int) bool { return false }
 
-// Busy cannot be told here.
+// Busy returns false, because that is unknown here.
 func Busy(int) bool { return false }
 
 // Lead does nothing here: there are no process groups.
@@ -89,11 +89,11 @@ func Lead(*exec.Cmd) {}
 // KillLed does nothing here.
 func KillLed(*exec.Cmd) {}
 
-// KillCarriers cannot look into environments here.
+// KillCarriers does nothing here, because it cannot read environments.
 func KillCarriers(string) {}
 
-// Starved cannot be told here.
+// Starved returns 0, because that is unknown here.
 func Starved() time.Duration { return 0 }
 
-// stopSignal and goOnSignal do not exist.
+// stopSignal and goOnSignal are placeholders: Windows has no such signals.
 const stopSignal, goOnSignal = syscall.Signal(0), syscall.Signal(0)

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// TempDir is a temporary directory that does not outlive this process. Where
-// there is a keeper, that holds also if the process is killed with SIGKILL.
+// TempDir is a temporary directory that does not outlive this process. With a
+// keeper, it is removed even if the process is killed with SIGKILL.
 type TempDir struct {
 	dir    string
 	keeper *post
@@ -17,10 +17,10 @@ type TempDir struct {
 	err    error
 }
 
-// NewTempDir makes a directory in parent ("" is the system's), watched by a
-// keeper of its own; keeper is as in Spec, and nil means none. What runs
-// with ACP_TEST_RUN set to runID is killed before the directory is removed;
-// "" makes one up that nothing has.
+// NewTempDir creates a directory in parent ("" is the system's default), watched
+// by its own keeper; keeper is as in Spec, and nil means none. Processes with
+// ACP_TEST_RUN set to runID are killed before the directory is removed; "" uses a
+// new id that no process has.
 func NewTempDir(keeper []string, parent, runID string) (_ *TempDir, err error) {
 	defer func() {
 		if err != nil {
@@ -47,7 +47,7 @@ func NewTempDir(keeper []string, parent, runID string) (_ *TempDir, err error) {
 	return &TempDir{dir: dir, keeper: k}, nil
 }
 
-// Dir is the directory.
+// Dir returns the path of the directory.
 func (s *TempDir) Dir() string { return s.dir }
 
 // Close removes the directory.

@@ -1,6 +1,6 @@
-// Package secret finds secrets in text that is about to be written or shown: values that
-// are known, in all the forms that programs give them, and what looks like a secret
-// by its shape or by the name beside it.
+// Package secret finds secrets in text that is about to be written or shown:
+// known values, in all the forms that programs give them, and values that look
+// like a secret by their shape or the name next to them.
 package secret
 
 import (
@@ -18,11 +18,11 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// Mark stands where a secret was, if nobody says otherwise.
+// Mark is the default text that replaces a secret.
 const Mark = "REDACTED"
 
-// Name reports whether a name, of an environment variable, a header, a flag or a key,
-// says that its value is a secret.
+// Name reports whether the name of an environment variable, a header, a flag or a
+// key says that its value is secret.
 func Name(name string) bool {
 	name = strings.ToLower(name)
 	for _, not := range []string{"keyboard", "keymap", "public", "tokens", "author", "token_count", "keyid"} {
@@ -37,11 +37,11 @@ func Name(name string) bool {
 	return strings.HasSuffix(name, "_key") || strings.HasSuffix(name, "-key") || strings.HasSuffix(name, "_auth")
 }
 
-// shortest is the length of the shortest value that counts as a secret, in bytes: a
-// shorter one would blot out common words.
+// shortest is the minimum length of a known secret, in bytes; a shorter value
+// would blot out common words.
 const shortest = 6
 
-// Finder finds known secrets. It is not changed by looking.
+// Finder finds known secrets. Only Add changes it.
 type Finder struct {
 	values []string
 	forms  []form // the longest first: one may hold another
@@ -52,8 +52,9 @@ type form struct {
 	value string
 }
 
-// New knows the values of the variables ("NAME=value") whose names say that they are
-// secret. A path says where a secret is, and is none.
+// New returns a Finder of the values of those variables ("NAME=value") whose
+// names say that they are secret. It leaves out paths, which only say where a
+// secret is.
 func New(env ...string) *Finder {
 	f := &Finder{}
 	for _, kv := range env {
@@ -64,7 +65,7 @@ func New(env ...string) *Finder {
 	return f
 }
 
-// Add makes a value known.
+// Add makes a value a known secret.
 func (f *Finder) Add(value string) {
 	value = strings.TrimSpace(value)
 	if len(value) < shortest || slices.Contains(f.values, value) {
@@ -77,8 +78,8 @@ func (f *Finder) Add(value string) {
 	slices.SortStableFunc(f.forms, func(a, b form) int { return len(b.text) - len(a.text) })
 }
 
-// forms are how a value may be written: as it is, in JSON and JSON in JSON, in URLs,
-// in base64 wherever it begins, and in hex.
+// forms returns the ways in which a value may be written: unchanged, in JSON and
+// JSON in JSON, in URLs, in base64 at any offset, and in hex.
 func forms(value string) []string {
 	all := []string{value}
 	for _, html := range []bool{false, true} {
@@ -121,10 +122,11 @@ var percent = lazy.Regexp(`%[0-9A-F]{2}`)
 
 func lowerHex(s string) string { return percent().ReplaceAllStringFunc(s, strings.ToLower) }
 
-// Any reports whether a secret is known.
+// Any reports whether there is a known secret.
 func (f *Finder) Any() bool { return len(f.values) > 0 }
 
-// Has reports whether a known secret may stand in b, or what is left of one that was cut.
+// Has reports whether b may contain a known secret, or the rest of one that was
+// cut.
 func (f *Finder) Has(b []byte) bool {
 	if f.Any() && bytes.Contains(b, ellipsis) {
 		return true
@@ -132,8 +134,8 @@ func (f *Finder) Has(b []byte) bool {
 	return slices.ContainsFunc(f.forms, func(s form) bool { return bytes.Contains(b, s.text) })
 }
 
-// Known replaces known secrets; b itself comes back if there are none. mark is what
-// stands for a secret.
+// Known replaces known secrets by the result of mark; without any it returns b
+// itself.
 func (f *Finder) Known(b []byte, mark func(secret string) string) []byte {
 	for _, s := range f.forms {
 		if bytes.Contains(b, s.text) {
@@ -146,11 +148,12 @@ func (f *Finder) Known(b []byte, mark func(secret string) string) []byte {
 	return b
 }
 
-// ellipsis stands where acp-test has cut a text.
+// ellipsis is the text that acp-test puts where it has cut a text.
 var ellipsis = []byte("…")
 
-// cut replaces what known secrets begin with where a text was cut in the middle of one. It
-// looks at the first 10,000 places alone: acp-test cuts no more.
+// cut replaces the beginnings of known secrets where a text was cut in the middle
+// of one. It looks only at the first 10,000 places, because acp-test makes no
+// more cuts.
 func (f *Finder) cut(b []byte, mark func(secret string) string) []byte {
 	const least, most = 6, 10_000
 	var out []byte
@@ -178,8 +181,9 @@ func (f *Finder) cut(b []byte, mark func(secret string) string) []byte {
 	return append(out, rest...)
 }
 
-// Piece masks, in a piece of a text, what goes on with a secret that an earlier piece began,
-// and an end that begins one. begun is what of that secret is still to come, and so is rest.
+// Piece masks secrets in a piece of a text: the rest of a secret that an earlier
+// piece began, and an end that begins one. begun is the missing part of the
+// secret so far; rest is the missing part after this piece.
 func (f *Finder) Piece(b []byte, begun string) (clean []byte, rest string) {
 	if n := min(len(begun), len(b)); n > 0 && string(b[:n]) == begun[:n] {
 		b = append([]byte(Mark), b[n:]...)
@@ -194,8 +198,8 @@ func (f *Finder) Piece(b []byte, begun string) (clean []byte, rest string) {
 	return b, rest
 }
 
-// Begun is how many bytes at the end of b begin a known secret, four at least, and
-// what of the secret is still to come. It is 0 if none is begun.
+// Begun returns how many bytes at the end of b begin a known secret, at least
+// four, and the missing part of that secret. n is 0 if none is begun.
 func (f *Finder) Begun(b []byte) (n int, rest string) {
 	const least = 4
 	for _, v := range f.values {
@@ -208,18 +212,18 @@ func (f *Finder) Begun(b []byte) (n int, rest string) {
 	return n, rest
 }
 
-// Clean takes out of a text all that can be found: known secrets, those of a known
-// shape and those with a name next to them.
+// Clean removes all secrets it can find from a text: known secrets, secrets of a
+// known shape and values next to a telling name.
 func (f *Finder) Clean(b []byte) []byte {
 	mark := func(string) string { return Mark }
 	return Assigned(Named(Shapes(f.Known(b, mark), mark), mark), mark)
 }
 
-// Text is Clean of a string.
+// Text is Clean for a string.
 func (f *Finder) Text(s string) string { return string(f.Clean([]byte(s))) }
 
-// Writer cleans what is written to w; of what one write begins of a known secret also the
-// rest, in the next.
+// Writer returns a writer that cleans what is written to w. If one write begins a
+// known secret, it also masks the rest in the next.
 func (f *Finder) Writer(w io.Writer) io.Writer { return &writer{finder: f, to: w} }
 
 type writer struct {
@@ -237,12 +241,13 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// words are the members of results that hold words of the tool and names that its user gave.
+// words are the members of results that hold words of the tool and names that its
+// user gave.
 var words = []string{"id", "file", "tags", "slug", "requirements", "rule", "point", "verdict", "class", "state",
 	"scenario", "artifacts", "after", "known", "protocol", "profile"}
 
-// Value returns a copy of a value, such as results, in which all texts are clean, but for those of
-// members that the tool and its user name.
+// Value returns a copy of a value, such as results, with all texts cleaned,
+// except members that the tool or its user names.
 func Value[T any](f *Finder, v T) T {
 	return f.value(reflect.ValueOf(&v)).Elem().Interface().(T)
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// shapes are what keys of well-known services look like. The rule sets of secret
-// scanners are made for files: hundreds of patterns, each with an entropy and words
-// that must be near, and modules many times the size of this program. Here every
-// frame passes, so that only keys with a prefix of their own are looked for.
+// shapes matches keys of well-known services. The rule sets of secret scanners
+// are made for files: hundreds of patterns, each with an entropy and nearby
+// words, in modules many times the size of this program. Here every frame is
+// checked, so it matches only keys with a distinctive prefix.
 var shapes = lazy.Regexp(`\b(?:` + strings.Join([]string{
 	`sk-[A-Za-z0-9_-]{16,}`,
 	`AIza[A-Za-z0-9_-]{30,}`,
@@ -32,8 +32,8 @@ var bearer = lazy.Regexp(`(?i)\b(?:bearer|basic)\s+([A-Za-z0-9._~+/=-]{8,})`)
 
 var pem = lazy.Regexp(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)
 
-// Shapes replaces what looks like a secret by itself; b itself comes back if nothing
-// does.
+// Shapes replaces text that looks like a secret by its shape; without any it
+// returns b itself.
 func Shapes(b []byte, mark func(secret string) string) []byte {
 	if Hint(b) {
 		b = Replace(b, shapes(), mark)
@@ -46,33 +46,36 @@ func Shapes(b []byte, mark func(secret string) string) []byte {
 const names = `[a-z0-9_.-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|authorization|credential|` +
 	`access[_-]key|private[_-]key)[a-z0-9_.-]*`
 
-// What a name says to be a secret, in the places where programs hand them over. The
-// value is the last group.
+// Patterns of values whose name says that they are secret, in the places where
+// programs pass them. The value is the last group.
 var (
-	// flagged is a flag with its value, as words or as items of a JSON array.
+	// flagged matches a flag with its value, as words or as items of a JSON
+	// array.
 	flagged = lazy.Regexp(`(?i)--(` + names + `)(?:\s*=\s*|["']?,?\s+["']?|["'],["'])([^\s"'\\,;)\]}]+)`)
-	// inURL is the password in user:password@host.
+	// inURL matches the password in user:password@host.
 	inURL = lazy.Regexp(`(?i)\b[a-z][a-z0-9+.-]*://[^\s/:@"'\\]*:([^\s/@"'\\]+)@`)
-	// query is a parameter of a URL.
+	// query matches a parameter of a URL.
 	query = lazy.Regexp(`(?i)(?:[?&]|\\u0026|&amp;)(` + names + `|key|sig|signature|auth)=([^\s&"'\\#]+)`)
-	// pairs are the items of env and headers: {"name": …, "value": …}.
+	// pairs matches the items of env and headers: {"name": …, "value": …}.
 	pairs = lazy.Regexp(`(?i)\bname"?\s*:\s*"(` + names + `|cookie|set-cookie|x-auth[a-z-]*|[a-z0-9_-]*[_-]key)"` +
 		`\s*,\s*"?value"?\s*:\s*"((?:[^"\\]|\\.)+)"`)
 	pairsBack = lazy.Regexp(`(?i)\bvalue"?\s*:\s*"((?:[^"\\]|\\.)+)"\s*,\s*"?name"?\s*:\s*"(?:` + names +
 		`|cookie|set-cookie|x-auth[a-z-]*|[a-z0-9_-]*[_-]key)"`)
-	// assigned is "key: value" or "the key is value" in running text.
+	// assigned matches "key: value" or "the key is value" in running text.
 	assigned = lazy.Regexp(`(?i)\b([a-z0-9_.-]*(?:api[ _-]?key|token|secret|passw(?:or)?d|passphrase|authorization|` +
 		`credential|cookie|[_-]key|_auth)s?)\\*["'\x60]?(\s*[:=]\s*|\s+(?:is|was|are|equals)\s+)\\*["'\x60]?` +
 		`(?:(?:bearer|basic|token)\s+)?([^\s"'\x60,;&)\]}\\{\[<]{5,}[^\s"'\x60,;&)\]}\\.:!?{\[<])`)
-	// counted are names of amounts, and word what is said of a secret instead of its value.
+	// counted matches names of amounts; word matches what texts say of a secret
+	// instead of its value.
 	counted = lazy.Regexp(`(?i)limit|max|count|budget|usage|expir|ttl|type|length|name|path|file|url`)
 	word    = lazy.Regexp(`(?i)^(?:required|missing|invalid|expired?|incorrect|unknown|optional|string|number|boolean|` +
 		`undefined|default|disabled|enabled|rejected|accepted|revoked|needed|removed|hidden|masked|\*+)$`)
 )
 
-// plausible reports whether the value behind a name in running text may be a secret. Code, paths
-// and what is said of secrets is none; behind "is" only what has a digit, or capitals in it. In front
-// of a bracket, as in config["token"], only what has a digit: rest is what follows the value.
+// plausible reports whether the value after a name in running text may be a
+// secret. Code, paths and words about secrets are not. After "is", or before a
+// bracket as in config["token"], the value must have a digit; after "is",
+// capitals inside also count. rest is the text after the value.
 func plausible(name, separator, value string, rest []byte) bool {
 	digit := strings.ContainsAny(value, "0123456789")
 	switch {
@@ -113,7 +116,8 @@ func Hinted(b []byte) bool {
 		bytes.IndexByte(b, '=') >= 0 && bytes.ContainsAny(b, "?&") || worded(b)
 }
 
-// Assigned replaces what running text says to be a secret: "key: value", "the key is value".
+// Assigned replaces values that running text calls secret: "key: value", "the key
+// is value".
 func Assigned(b []byte, mark func(secret string) string) []byte {
 	if !worded(b) {
 		return b
@@ -121,14 +125,14 @@ func Assigned(b []byte, mark func(secret string) string) []byte {
 	return Replace(b, assigned(), mark)
 }
 
-// worded reports whether a word for a secret stands in b.
+// worded reports whether b contains a word for a secret.
 func worded(b []byte) bool {
 	lower := bytes.ToLower(b)
 	return slices.ContainsFunc(strings.Fields("_key -key ikey token secret passw passphrase cookie credential auth"),
 		func(word string) bool { return bytes.Contains(lower, []byte(word)) }) || bytes.Contains(lower, []byte("api key"))
 }
 
-// Replace puts marks where the last group of a pattern matches.
+// Replace replaces the last group of each match of a pattern by its mark.
 func Replace(b []byte, p *regexp.Regexp, mark func(secret string) string) []byte {
 	found := p.FindAllSubmatchIndex(b, -1)
 	if found == nil {
@@ -152,9 +156,9 @@ func Replace(b []byte, p *regexp.Regexp, mark func(secret string) string) []byte
 	return append(out, b[end:]...)
 }
 
-// Hint reports whether the slow patterns may find something: the most frames hold
-// no secret, and all of them pass here. It looks for the rarest letter of each
-// beginning, in one stretch after the other that stays in the processor's cache.
+// Hint reports whether the slow patterns may find something. Most frames hold no
+// secret, and all of them are checked here. Hint searches for the rarest letter
+// of each prefix, in stretches that fit the processor's cache.
 func Hint(b []byte) bool {
 	const stretch, overlap = 16 << 10, 8 // longer than what the patterns begin with
 	for from := 0; from < len(b); from += stretch {
@@ -172,25 +176,25 @@ func hinted(b []byte) bool {
 		found(b, 'B', 0, authenticates) || found(b, 'b', 0, authenticates)
 }
 
-// dashed reports whether sk-, --, pat- or xo?- ends at a place.
+// dashed reports whether sk-, --, pat- or xo?- ends at index i.
 func dashed(b []byte, i int) bool {
 	return b[i-1] == 'k' && b[i-2] == 's' || b[i-1] == '-' && b[i-2] == '-' ||
 		i >= 3 && (string(b[i-3:i]) == "pat" || b[i-3] == 'o' && b[i-2] == 'x')
 }
 
-// underscored reports whether hf_, pat_, npm_ or gh?_ ends at a place.
+// underscored reports whether hf_, pat_, npm_ or gh?_ ends at index i.
 func underscored(b []byte, i int) bool {
 	return b[i-1] == 'f' && b[i-2] == 'h' || i >= 3 && (string(b[i-3:i]) == "pat" || string(b[i-3:i]) == "npm" ||
 		b[i-3] == 'g' && b[i-2] == 'h')
 }
 
-// cloudKey reports whether a key of a large provider begins at a place.
+// cloudKey reports whether a key of a large provider begins at index i.
 func cloudKey(b []byte, i int) bool {
 	return i+4 <= len(b) && (string(b[i:i+4]) == "AIza" || string(b[i:i+4]) == "AKIA" || string(b[i:i+4]) == "ASIA")
 }
 
-// found calls check for each place of a letter, from a place on, until it
-// reports true.
+// found calls check for each index of a letter, from an index on, until check
+// returns true.
 func found(b []byte, letter byte, from int, check func(b []byte, i int) bool) bool {
 	for i := from; i < len(b); i++ {
 		n := bytes.IndexByte(b[i:], letter)
@@ -204,7 +208,7 @@ func found(b []byte, letter byte, from int, check func(b []byte, i int) bool) bo
 	return false
 }
 
-// authenticates reports whether "bearer" or "basic" begins at a place.
+// authenticates reports whether "bearer" or "basic" begins at index i.
 func authenticates(b []byte, i int) bool {
 	if len(b)-i < 6 {
 		return false

@@ -6,19 +6,21 @@ import (
 	"io"
 )
 
-// Passing is the body of a stream that a proxy hands on. Step reads an event; then Read returns it, whole. Read returns
-// the bytes between events as they come. All fields are needed.
+// Passing is the body of a stream that a proxy passes on. Step reads an event;
+// then Read returns it, whole. Read returns the bytes between events as they
+// arrive. All fields are required.
 type Passing struct {
 	Body io.ReadCloser
 	// In reads the stream from Feed.
 	In interface {
-		// Step reads a little; an error ends the stream.
+		// Step reads one line; an error ends the stream.
 		Step() error
 		// Within reports whether an event has begun and has not ended.
 		Within() bool
 		Shows() *Framing
 	}
-	// Ended is called once, with the error that ended the stream: context.Canceled if the reader went.
+	// Ended is called once, with the error that ended the stream:
+	// context.Canceled if the reader closed it.
 	Ended func(err error)
 
 	raw    bytes.Buffer // what came and was not passed on
@@ -26,7 +28,7 @@ type Passing struct {
 	err    error
 }
 
-// Feed is the stream, which In reads.
+// Feed returns the stream for In to read.
 func (p *Passing) Feed() io.Reader { return io.TeeReader(p.Body, &p.raw) }
 
 // Read implements io.Reader.
@@ -55,7 +57,7 @@ func (p *Passing) stop(err error) {
 	}
 }
 
-// Close is called when the stream has ended, or its reader has gone.
+// Close must be called when the stream has ended, or its reader stops.
 func (p *Passing) Close() error {
 	p.stop(context.Canceled)
 	return p.Body.Close()

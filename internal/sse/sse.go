@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Event is an event of a stream as it came.
+// Event is an event of a stream as it arrived.
 type Event struct {
 	Data []byte
 	// Size is the length of the data on the wire if not all of it was kept, else 0.
@@ -27,10 +27,10 @@ type Framing struct {
 	// lines that began with a colon.
 	Returns  int `json:"carriageReturns,omitempty"`
 	Comments int `json:"comments,omitempty"`
-	// Fields are the names of fields other than data, as far as they are few.
+	// Fields are the names of fields other than data, up to a limit.
 	Fields []string `json:"fields,omitempty"`
-	// Mark says that the stream began with a byte order mark, Unterminated that no
-	// empty line followed the last event.
+	// Mark says that the stream began with a byte order mark. Unterminated says
+	// that no empty line followed the last event.
 	Mark         bool `json:"byteOrderMark,omitempty"`
 	Unterminated bool `json:"unterminated,omitempty"`
 	// Tail says what is incomplete at the end of a stream in the binary form.
@@ -38,14 +38,14 @@ type Framing struct {
 }
 
 const (
-	// MaxEvent is how many bytes of an event are kept.
+	// MaxEvent is the maximum number of bytes kept of an event.
 	MaxEvent = 16 << 20
-	// mostFields bounds how many names of fields are told.
+	// mostFields is the maximum number of field names that are kept.
 	mostFields = 16
 )
 
-// Reader reads a stream of server-sent events, line by line, in bounded memory. It takes
-// CR, LF and CRLF for the end of a line, as the standard of the format says.
+// Reader reads a stream of server-sent events, line by line, in bounded memory. A
+// line ends with CR, LF or CRLF, as the standard of the format says.
 type Reader struct {
 	in      *bufio.Reader
 	framing Framing
@@ -57,11 +57,11 @@ type Reader struct {
 	skip    bool // a CR came: an LF after it belongs to it
 }
 
-// NewReader reads a stream from in.
+// NewReader returns a Reader of in.
 func NewReader(in io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(in, 32<<10)} }
 
-// Next returns the next event. After the last one it returns io.EOF, or the error that cut the
-// stream; an event that no empty line ended is dropped.
+// Next returns the next event. After the last one it returns io.EOF, or the error
+// that cut the stream. It drops an event without an empty line after it.
 func (s *Reader) Next() (Event, error) {
 	for {
 		e, complete, err := s.Step()
@@ -74,8 +74,8 @@ func (s *Reader) Next() (Event, error) {
 	}
 }
 
-// Step reads a line, or the LF that was left of one. An event that no empty line ended comes with the
-// error.
+// Step reads a line, or the LF of a CRLF whose CR ended a line. It returns an
+// event without an empty line after it together with the error.
 func (s *Reader) Step() (Event, bool, error) {
 	if s.skip {
 		if next, err := s.in.Peek(1); err == nil && next[0] == '\n' {
@@ -94,10 +94,10 @@ func (s *Reader) Step() (Event, bool, error) {
 	return Event{}, false, err
 }
 
-// Within reports whether an event has begun and has not ended.
+// Within reports whether an event has begun but not ended.
 func (s *Reader) Within() bool { return s.some }
 
-// Shows returns what the stream contains in addition to its events, so far.
+// Shows returns the stream's content so far other than its events.
 func (s *Reader) Shows() *Framing { return &s.framing }
 
 func (s *Reader) take() Event {
@@ -165,7 +165,7 @@ func (s *Reader) read(n int) {
 	}
 }
 
-// field is a line while it is read: its name up to a colon, then its value.
+// field is a line that is being read: its name up to a colon, then its value.
 type field struct {
 	name   []byte
 	colon  bool
@@ -180,7 +180,7 @@ const (
 	longestID   = 1024
 )
 
-// add takes more of a line.
+// add adds bytes to a line.
 func (s *Reader) add(l *field, more []byte) {
 	l.length += len(more)
 	if !l.colon {

@@ -19,32 +19,32 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// Manifest says where an agent runs and what lies there before it does, as far as a
-// replay needs it.
+// Manifest says where an agent runs and which files are there at its start, for a
+// replay.
 type Manifest struct {
 	Work string `json:"work"`
 	Home string `json:"home,omitempty"`
 	Temp string `json:"temp,omitempty"`
 	// Listed says that the files were listed.
 	Listed bool `json:"listed,omitempty"`
-	// Files and HomeFiles are what Work and Home hold, by names with slashes.
+	// Files and HomeFiles are the files in Work and Home, by names with slashes.
 	Files     []Listed `json:"files,omitempty"`
 	HomeFiles []Listed `json:"homeFiles,omitempty"`
-	// Env are the names of the agent's environment variables, Set those that belong to
-	// the session and not to who runs it, with their values.
+	// Env are the names of the agent's environment variables. Set are those, with
+	// their values, that belong to the session and not to the user's machine.
 	Env []string          `json:"env,omitempty"`
 	Set map[string]string `json:"set,omitempty"`
-	// Model says that what the agent asks a model is in the recording.
+	// Model says that the recording has the agent's requests to the model.
 	Model bool `json:"model,omitempty"`
-	// Chance says that what the agent sends depends on chance, as a scenario without a
-	// golden says.
+	// Chance says that the agent's messages are partly random, as a scenario
+	// without a golden says.
 	Chance bool `json:"chance,omitempty"`
-	// Cut says why the rest was not looked at, "" if all was.
+	// Cut says why the list is incomplete, "" if it is complete.
 	Cut string `json:"cut,omitempty"`
 }
 
-// Listed is a file of a manifest. One with neither Text, Base64 nor Link, and a reason
-// in Left, has its content left out.
+// Listed is a file of a manifest. If it has neither Text, Base64 nor Link, its
+// content was left out, for the reason in Left.
 type Listed struct {
 	Path   string  `json:"path"`
 	Text   *string `json:"text,omitempty"`
@@ -54,28 +54,30 @@ type Listed struct {
 	Size   int64   `json:"size,omitempty"`
 	SHA256 string  `json:"sha256,omitempty"`
 	Left   string  `json:"left,omitempty"`
-	// Profile says that the file belongs to the profile of the agent.
+	// Profile says that the file comes from the agent's profile.
 	Profile bool `json:"profile,omitempty"`
 }
 
-// Limits bound a list: the bytes of one file's content, the bytes of all of them, and the files.
+// Limits are the maximum bytes of one file's content, the maximum bytes of all
+// contents, and the maximum number of files.
 type Limits struct{ Text, Texts, Files int }
 
-// Whole is for what a replay needs; Brief where the agent is scripted, and so reads none of it.
+// Whole is for a list that a replay needs. Brief is for a scripted agent, which
+// reads none of the files.
 var (
 	Whole = Limits{512 << 10, 2 << 20, 2000}
 	Brief = Limits{shown, 256 << 10, 500}
 )
 
-// private are names of files that hold secrets for the most part.
+// private matches names of files that mostly hold secrets.
 var private = lazy.Regexp(`(?i)^(\.env(\..*)?|.*\.(pem|key|p12|pfx|kdbx)|id_(rsa|dsa|ecdsa|ed25519)|` +
 	`\.netrc|\.npmrc|\.pypirc|credentials(\.json)?)$`)
 
-// Private reports whether a file has one of the names under which people keep secrets.
+// Private reports whether a file has a name that is usual for secrets.
 func Private(name string) bool { return private().MatchString(path.Base(name)) }
 
-// List lists the files of the directory sub of a root, without .git and what packages
-// were installed. cut says why it is not all.
+// List lists the files of the directory sub of a root, without .git and installed
+// packages. cut says why the list is incomplete.
 func List(ctx context.Context, root *confined.Root, sub string, most Limits) (files []Listed, cut string) {
 	texts := 0
 	err := walk(ctx, root, sub, func(ctx context.Context, rel string, d fs.DirEntry) error {
@@ -103,7 +105,7 @@ func List(ctx context.Context, root *confined.Root, sub string, most Limits) (fi
 	return files, cut
 }
 
-// read fills in the content of a file. The error is that of ctx.
+// read sets the content of a file. The error is that of ctx.
 func (f *Listed) read(ctx context.Context, root *confined.Root, name string, d fs.DirEntry, most Limits,
 	texts *int) error {
 	if !d.Type().IsRegular() {
@@ -149,15 +151,15 @@ func (f *Listed) read(ctx context.Context, root *confined.Root, name string, d f
 	return nil
 }
 
-// Git reports whether a file is one of a repository's own, whose settings name programs.
-// No list of List has any.
+// Git reports whether a file is one of a Git repository's own, whose settings
+// name programs. List leaves them out.
 func Git(name string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(name, func(c rune) bool { return c == '/' || c == '\\' }),
 		func(part string) bool { return strings.EqualFold(strings.TrimRight(part, ". "), ".git") })
 }
 
-// Restore writes listed files below dir, and returns sentences about those whose
-// content is not known, and about links that lead out of dir, which it does not make.
+// Restore writes listed files below dir. It returns sentences about files with
+// unknown content, and about links that lead out of dir, which it does not make.
 func Restore(dir string, files []Listed) (lacking []string, err error) {
 	contents, links := map[string][]byte{}, []Listed{}
 	for _, f := range files {
@@ -195,8 +197,8 @@ func Restore(dir string, files []Listed) (lacking []string, err error) {
 	return lacking, nil
 }
 
-// link makes a link that stays below a root. Its target is spelled without detours, since
-// these may lead elsewhere once a folder on the way has become a link.
+// link makes a link that stays below a root. It cleans the target, because a
+// detour may lead elsewhere once a folder on the way has become a link.
 func link(root *confined.Root, f Listed) (made bool, err error) {
 	target, name := filepath.FromSlash(f.Link), filepath.FromSlash(f.Path)
 	if filepath.IsAbs(target) || filepath.Clean(target) != target || !filepath.IsLocal(name) ||

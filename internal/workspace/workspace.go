@@ -1,4 +1,4 @@
-// Package workspace says what changed in a directory.
+// Package workspace finds what changed in a directory.
 package workspace
 
 import (
@@ -26,12 +26,13 @@ import (
 // Snapshot is the content of a directory, without .git, by relative path.
 type Snapshot struct {
 	files map[string]file
-	// Cut says why the rest was not looked at, "" if all was.
+	// Cut says why the snapshot is incomplete, "" if it is complete.
 	Cut string
 }
 
-// file is the content of a small text file, the size and hash of another one, or
-// the target of a link. Files with the same sum hold the same. runs says that its owner may execute it.
+// file is the content of a small text file, the size and hash of another file, or
+// the target of a link. Files with the same sum have the same content. runs says
+// that its owner may execute it.
 type file struct {
 	text, sum string
 	runs      bool
@@ -46,8 +47,8 @@ const (
 	longest  = 10 * time.Second
 )
 
-// Take reads the directory sub of a root without following links. A file that
-// cannot be read is noted as such; what would take too long is cut.
+// Take reads the directory sub of a root without following links. It notes an
+// unreadable file, and stops if the directory would take too long.
 func Take(ctx context.Context, root *confined.Root, sub string) (Snapshot, error) {
 	s := Snapshot{files: map[string]file{}}
 	texts := 0
@@ -76,8 +77,8 @@ type cutError struct{ why string }
 
 func (e *cutError) Error() string { return e.why }
 
-// walk visits what is below the directory sub of a root, without .git and in the
-// order of names. It ends early with a *cutError.
+// walk visits everything below the directory sub of a root, without .git and in
+// the order of names. It returns a *cutError if it ends early.
 func walk(ctx context.Context, root *confined.Root, sub string,
 	visit func(ctx context.Context, rel string, d fs.DirEntry) error) error {
 	late := &cutError{fmt.Sprintf("looking at it takes longer than %v", longest)}
@@ -124,7 +125,7 @@ func walk(ctx context.Context, root *confined.Root, sub string,
 	return dir(".", 0)
 }
 
-// content looks at one file. The error is the end of ctx.
+// content returns the content of one file. The error is the end of ctx.
 func content(ctx context.Context, root *confined.Root, name string, mode fs.FileMode) (file, error) {
 	same := func(text string) file { return file{text: text, sum: text} }
 	switch {
@@ -173,7 +174,7 @@ func content(ctx context.Context, root *confined.Root, name string, mode fs.File
 	return f, nil
 }
 
-// Sum is what Change.Is says of a file with this content.
+// Sum returns the value of Change.Is for a file with this content.
 func Sum(content []byte) string {
 	sum := sha256.New()
 	_, _ = sum.Write(content) // a hash takes everything
@@ -189,14 +190,15 @@ type Change struct {
 	What          string // "new file", "changed" or "deleted"
 	Path          string
 	Before, After string
-	// Is is the size and hash of what is there now, or another note; "" if it was deleted.
+	// Is is the size and hash of the present file, or another note; "" if it was
+	// deleted.
 	Is string
 	// Mode says whether it can be executed, if that changed: "can be executed" or "cannot be executed".
 	Mode string
 }
 
-// Changes lists what differs from s to after, by path. What only one of two
-// snapshots holds is no change if the other one is cut.
+// Changes lists the differences from s to after, by path. If one snapshot is cut,
+// it ignores files that only the other one has.
 func (s Snapshot) Changes(after Snapshot) []Change {
 	all := maps.Clone(s.files)
 	maps.Copy(all, after.files)
@@ -221,8 +223,9 @@ func (s Snapshot) Changes(after Snapshot) []Change {
 	return changes
 }
 
-// Copy copies what is below a root to the new directory to: directories, links,
-// and regular files that are not too large. The error names what was left out.
+// Copy copies everything below a root to the new directory to: directories,
+// links, and regular files that are not too large. The error names the files that
+// were left out.
 func Copy(ctx context.Context, root *confined.Root, to string) error {
 	if err := os.MkdirAll(to, 0o777); err != nil {
 		return err
@@ -260,8 +263,8 @@ func Copy(ctx context.Context, root *confined.Root, to string) error {
 }
 
 // Read returns the regular files below the directory sub of a root, by names with
-// slashes. It is an error if there are more of them than most, or more than limit bytes in
-// all.
+// slashes. It returns an error for more than most files, or more than limit bytes
+// in all.
 func Read(ctx context.Context, root *confined.Root, sub string, most int, limit int64) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	left := limit
@@ -288,8 +291,8 @@ type Dirs struct {
 	Root, Work, Home, Temp string
 }
 
-// MakeDirs makes the directories of a run in root, which is there. Links in root
-// are resolved, since agents report resolved paths.
+// MakeDirs creates the directories of a run in root, which must exist. It
+// resolves links in root, since agents report resolved paths.
 func MakeDirs(root string) (*Dirs, error) {
 	root, err := filepath.EvalSymlinks(root)
 	if err != nil {
@@ -304,8 +307,8 @@ func MakeDirs(root string) (*Dirs, error) {
 	return d, nil
 }
 
-// Write writes files below dir, which must not be left through a name or a link.
-// A file that begins with #! can be executed.
+// Write writes files below dir. No name or link may lead out of dir. A file that
+// begins with #! is made executable.
 func Write(dir string, files map[string][]byte) error {
 	root, err := confined.Open(dir)
 	if err != nil {

@@ -11,20 +11,19 @@ import (
 	"github.com/acp-test/acp-test/mistake"
 )
 
-// Decoder is a type that reads itself from a node. what names the value in
+// Decoder is a type that decodes itself from a node. what names the value in
 // messages.
 type Decoder interface {
 	DecodeYAML(n *Node, what string)
 }
 
-// Decode reads a value, strictly: keys that a struct has no field for, and values
-// of another kind than that of their field, are mistakes. Fields are named by
-// their yaml tags; those without one are not read. what names the value in
-// messages, prefix is what its members' names begin with. It leaves by a panic
-// that mistake.Catch turns into an error.
+// Decode decodes a node strictly: unknown keys of a struct and values of the
+// wrong kind are mistakes. Fields are named by their yaml tags; fields without
+// one are ignored. what names the value in messages, and prefix begins the names
+// of its members. On a mistake it panics; mistake.Catch turns that into an error.
 //
 // A number or boolean counts as the text it is written with, so that `PORT: 80`
-// needs no quotes, and a text alone as a list of one.
+// needs no quotes. A single text counts as a list of one.
 func (n *Node) Decode(into any, what, prefix string) {
 	n.decode(reflect.ValueOf(into).Elem(), what, prefix)
 }
@@ -94,7 +93,7 @@ func (n *Node) decodeMany(v reflect.Value, what, prefix string) {
 	}
 }
 
-// Keys demands a mapping of known keys, or nothing.
+// Keys requires a mapping of known keys, or nothing.
 func (n *Node) Keys(what string, known ...string) {
 	if n.Kind == Scalar || n.Kind == List {
 		n.Fail("keys: "+strings.Join(known, ", "), "%s must be a mapping, not %s", what, n.What())
@@ -106,7 +105,7 @@ func (n *Node) Keys(what string, known ...string) {
 	}
 }
 
-// Map returns the members of a mapping. Nothing is an empty one.
+// Map returns the members of a mapping. For nothing it returns none.
 func (n *Node) Map(what string) []Field {
 	if n.Kind != Map && n.Kind != Null {
 		n.Fail("", "%s must be a mapping, not %s", what, n.What())
@@ -114,7 +113,7 @@ func (n *Node) Map(what string) []Field {
 	return n.Fields
 }
 
-// List returns the items of a list. Nothing is an empty one.
+// List returns the items of a list. For nothing it returns none.
 func (n *Node) List(what string) []*Node {
 	if n.Kind != List && n.Kind != Null {
 		n.Fail("", "%s must be a list, not %s", what, n.What())
@@ -130,8 +129,8 @@ func (n *Node) String(what string) string {
 	return n.Text
 }
 
-// Strings returns a list of texts, or a text alone as a list of one. Nothing is an
-// empty one.
+// Strings returns a list of texts. A single text is a list of one; for nothing it
+// returns none.
 func (n *Node) Strings(what string) []string {
 	if text, alone := n.Value.(string); alone {
 		return []string{text}
@@ -148,7 +147,7 @@ func (n *Node) Bool(what string) bool {
 	return b
 }
 
-// Int returns a whole number that is not less than least, nor absurdly large.
+// Int returns an integer that is at least least and not absurdly large.
 func (n *Node) Int(what string, least int) int {
 	i, ok := n.Value.(int64)
 	if !ok || i < int64(least) || i > 1<<30 {
@@ -184,8 +183,7 @@ func (n *Node) Pattern(prefix string) *regexp.Regexp {
 	return re
 }
 
-// Any returns whatever stands there, as package encoding/json would, but for
-// whole numbers.
+// Any returns the value as package encoding/json would, except for integers.
 func (n *Node) Any() any {
 	switch n.Kind {
 	case List:

@@ -9,8 +9,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// extend notes to which line a node in block style reaches: to the line above
-// the next one beside it.
+// extend sets the last line of a node in block style: the line above the next
+// node at its level.
 func (n *Node) extend(last int) {
 	if n.Flow || n.Kind == Null || n.last > 0 {
 		return
@@ -29,7 +29,7 @@ func (n *Node) extend(last int) {
 	}
 }
 
-// begin is the line of the i-th key, or of the dash of the i-th item.
+// begin returns the line of the i-th key, or of the dash of the i-th item.
 func (n *Node) begin(i int) int {
 	switch {
 	case n.Kind == Map:
@@ -40,10 +40,10 @@ func (n *Node) begin(i int) int {
 	return n.Items[i].Line
 }
 
-// Source returns a node as it is written, moved to the left margin; comments that
-// stand below it, before the next, belong to it. A node in brackets or braces, or
-// with an alias in it, is written anew in flow style, a mapping with each key on
-// a line of its own. It has no line break at its end.
+// Source returns the YAML of a node, moved to the left margin, with the comments
+// below it up to the next node. A node in brackets or braces, or with an alias in
+// it, is rewritten in flow style, a mapping with one key a line. There is no line
+// break at the end.
 func (n *Node) Source() string {
 	if n.last == 0 || n.borrowed {
 		if n.Kind != Map || len(n.Fields) == 0 {
@@ -54,7 +54,7 @@ func (n *Node) Source() string {
 	return strings.TrimRight(strings.Join(n.lines(n.Line, n.last), "\n"), "\n")
 }
 
-// lines are lines of the node, moved to the left margin.
+// lines returns lines of the node, moved to the left margin.
 func (n *Node) lines(from, to int) []string {
 	lines := slices.Clone(n.file.lines[from-1 : to])
 	for i, l := range lines {
@@ -67,8 +67,8 @@ func (n *Node) lines(from, to int) []string {
 	return lines
 }
 
-// Lead returns the comments that stand above the first item of a list in block
-// style, without their indentation.
+// Lead returns the comments above the first item of a list in block style,
+// without their indentation.
 func (n *Node) Lead() []string {
 	if n.last == 0 || len(n.Items) == 0 {
 		return nil
@@ -84,8 +84,8 @@ func (n *Node) Lead() []string {
 	return lead
 }
 
-// Beside returns a mapping, as Source does, without the members of some keys; of
-// the whole file, with the comments above it.
+// Beside returns a mapping as Source does, without the members of some keys. For
+// the whole file it includes the comments above it.
 func (n *Node) Beside(keys ...string) string {
 	var lines []string
 	if n.file.root == n && n.last > 0 {
@@ -107,7 +107,7 @@ func (n *Node) Beside(keys ...string) string {
 	return strings.Join(lines, "\n")
 }
 
-// line is a member on one line.
+// line returns a member on one line.
 func (f Field) line() string { return string(f.flow(append(word(nil, f.Key), ": "...))) }
 
 func (n *Node) flow(b []byte) []byte {
@@ -154,7 +154,7 @@ func word(b []byte, s string) []byte {
 	return Quote(b, s)
 }
 
-// Quote appends a text as a scalar in quotes: a JSON string is one.
+// Quote appends a text as a quoted scalar, in the form of a JSON string.
 func Quote(b []byte, s string) []byte { return wire.AppendString(b, s) }
 
 // QuoteAll returns texts as a list in flow style.

@@ -1,6 +1,7 @@
 // Package yamlfile reads YAML files that users write: into trees whose values
-// know their places, and from those into Go values, strictly. Anchors, aliases,
-// merge keys, tags, flow and block style mean the same to every reader.
+// have their places in the file, and from those into Go values, strictly.
+// Anchors, aliases, merge keys, tags, flow and block style are resolved, so
+// readers need not know them.
 package yamlfile
 
 import (
@@ -28,14 +29,14 @@ const (
 	Map
 )
 
-// Node is a value of a file with its place, free of aliases and tags.
+// Node is a value of a file with its place. Aliases and tags are resolved.
 type Node struct {
 	Kind         Kind
 	Line, Column int
 	// Flow says that a list or mapping is in brackets or braces.
 	Flow bool
-	// Text is a scalar as it is written, or without its quotes; Value is what
-	// it is: a string, bool, int64, uint64 or float64.
+	// Text is a scalar as it is written, without quotes if it had any. Value is
+	// its decoded value: a string, bool, int64, uint64 or float64.
 	Text   string
 	Value  any
 	Fields []Field // of a mapping
@@ -45,11 +46,11 @@ type Node struct {
 	last int // the last line of the node if it is in block style, else 0
 	// starts are the lines on which the items of a list begin, with their dashes.
 	starts []int
-	// borrowed: part of it stands elsewhere, where an alias points.
+	// borrowed says that an alias takes a part of the node from another place.
 	borrowed bool
 }
 
-// Field is one member of a mapping; its own place is that of the value.
+// Field is one member of a mapping. Its own place is that of its value.
 type Field struct {
 	Key string
 	At  *Node // the place of the key
@@ -67,10 +68,10 @@ type file struct {
 	root    *Node
 }
 
-// maxNodes bounds what aliases can expand to.
+// maxNodes limits how many nodes aliases can expand to.
 const maxNodes = 1 << 20
 
-// Parse reads the one document of a file. An empty one is a Null. The error is
+// Parse reads the only document of a file. An empty file is a Null. The error is
 // a *mistake.Mistake.
 func Parse(name string, src []byte) (root *Node, err error) {
 	defer mistake.Catch(&err)
@@ -95,8 +96,8 @@ func Parse(name string, src []byte) (root *Node, err error) {
 	return root, nil
 }
 
-// Fail leaves the reader of the file with a mistake at the node, by a panic
-// that mistake.Catch turns into an error.
+// Fail reports a mistake at the node by a panic, which mistake.Catch turns into
+// an error.
 func (n *Node) Fail(hint, format string, args ...any) {
 	panic(&mistake.Mistake{File: n.file.name, Line: n.Line, Column: n.Column, Message: fmt.Sprintf(format, args...),
 		Hint: hint})
@@ -244,7 +245,7 @@ func (n *Node) size() int {
 	return s
 }
 
-// What names the node's kind, for messages.
+// What returns the name of the node's kind, for messages.
 func (n *Node) What() string {
 	switch n.Kind {
 	case Scalar:
