@@ -133,7 +133,7 @@ func (p *player) whole(o *op) error {
 	return nil
 }
 
-// chunk counts a chunk and keeps it for told, which logs it before it leaves.
+// chunk counts a chunk and keeps it for told, which logs it before it is sent.
 func (p *player) chunk(kind StepKind, s string) {
 	p.chunks++
 	if p.s.cfg.Transcript != nil {

@@ -186,8 +186,8 @@ func (e *Editor) HoldIf(method string, is func(params wire.Value) bool) {
 	e.hold[method] = is
 }
 
-// Refuse makes the editor answer the agent's requests of a method with an
-// internal error; on false ends that.
+// Refuse makes the editor answer the agent's requests of a method with an internal
+// error. If on is false, it ends that.
 func (e *Editor) Refuse(method string, on bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -373,7 +373,7 @@ type (
 	Shutdown = transport.Shutdown
 	// Shape is how frames to the agent are cut into writes.
 	Shape = transport.Shape
-	// Pace is how long an editor takes for what takes an editor time.
+	// Pace is how long an editor takes to read a line and to answer a request.
 	Pace = transport.Pace
 )
 

@@ -230,7 +230,7 @@ type queue struct {
 	seqs   []int
 	closed bool
 	// resting is whether everything taken from the queue has been handled; atRest
-	// holds the channels of those who wait for that.
+	// holds the channels to close then.
 	resting bool
 	atRest  []chan struct{}
 }

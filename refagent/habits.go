@@ -110,7 +110,8 @@ type Habits struct {
 	Retries                      bool
 	// Parallel runs the calls of one reply at the same time.
 	Parallel bool
-	// ErrorsEnd answers the prompt with an error of the editor.
+	// ErrorsEnd ends the turn when the editor answers a request with an error, and
+	// answers the prompt with that error.
 	ErrorsEnd bool
 
 	// Queues keeps a prompt waiting until the one before has ended.

@@ -33,7 +33,7 @@ type Builder struct {
 	slugs map[string]int
 }
 
-// NewBuilder begins a scenario with its title.
+// NewBuilder returns a Builder whose scenario begins with its title.
 func NewBuilder(s Situation, title string) *Builder {
 	b := &Builder{Situation: s, Keep: map[string]bool{}, slugs: map[string]int{}}
 	b.Lines = s.Script.Head(title)

@@ -218,8 +218,8 @@ func (o *Sequence) chooseActs(r *rand.Rand, depth int, how Choice) bool {
 }
 
 // merge merges tracks into one order: the track of the highest priority takes its
-// next step. At each of changes drawn places the current track drops to the
-// lowest priority. With Uniformly, each step is drawn.
+// next step. At random places, as many as changes says, the current track drops to
+// the lowest priority. With Uniformly, each step is drawn.
 func merge(tracks [][]Item, r *rand.Rand, changes int, how Choice) (out []Item) {
 	total := 0
 	for _, t := range tracks {

@@ -184,8 +184,8 @@ func (o *Sequence) last(session string) (at int) {
 	return at
 }
 
-// Builder begins the scenario of the sequence. Its title names the additional
-// acts, or nothing if there are none.
+// Builder begins the scenario of the sequence. Its title names the additional acts;
+// nothing is the title if there are none.
 func (o *Sequence) Builder(nothing string) *Builder {
 	title := cmp.Or(strings.Join(o.Acts(), ", "), nothing)
 	return NewBuilder(Situation{Script: o.Script}, fmt.Sprintf("%s: around %s.", title, o.Seen.Turn.Text))

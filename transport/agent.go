@@ -66,7 +66,7 @@ type Options struct {
 	// Grace is the time for each step of Stop; 0 means 2 s.
 	Grace time.Duration
 	// Through wraps the transport, to put something between it and the editor;
-	// nil does not.
+	// nil leaves it alone.
 	Through func(Transport) Transport
 }
 

@@ -33,7 +33,7 @@ func (l *local) Hold() error { l.in.hold(true); return nil }
 // GoOn ends Hold.
 func (l *local) GoOn() error { l.in.hold(false); return nil }
 
-// hold makes reads wait if held is true, else go on.
+// hold makes reads wait until it is called with false.
 func (m *memory) hold(held bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -249,7 +249,8 @@ func (l *lease) Unread() (n int, ok bool) {
 	return l.shared.transport.Unread()
 }
 
-// Drained works here because read waits for a reader before it receives.
+// Drained returns the answer of the shared transport. It is exact, because read waits
+// for a reader before it receives.
 func (l *lease) Drained() (done <-chan struct{}, ok bool) {
 	if !l.taken() {
 		return nil, false

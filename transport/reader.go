@@ -13,9 +13,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Pace is how long an editor takes for what takes an editor time. Each function
-// is called for every line read or request answered; nil means no time. A
-// function is called by one goroutine at a time.
+// Pace is how long an editor takes to read a line and to answer a request. Each
+// function is called for every line or request; nil means no time. A function is
+// called by one goroutine at a time.
 type Pace struct {
 	// Read returns the time to wait before the agent's next line is read.
 	Read func() time.Duration

@@ -53,7 +53,7 @@ type Command struct {
 	// MiB.
 	MaxLine int
 	// Through, for Start, wraps the transport, to put something between it and
-	// the editor; nil does not.
+	// the editor; nil leaves it alone.
 	Through func(Transport) Transport
 }
 

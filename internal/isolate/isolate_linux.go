@@ -91,8 +91,8 @@ func lacking() string {
 }
 
 // Main runs the hidden command of Isolation.Helper. It opens the ports and hands
-// them over. It then becomes the agent or, with a view, starts the agent as the
-// first process of its own namespace. It returns the helper's exit status.
+// them over. It then becomes the agent or, with a view, the first process of the
+// agent's namespace, which starts the agent. It returns the helper's exit status.
 func Main(words []string) int {
 	// The rights belong to this thread, and are dropped on it.
 	runtime.LockOSThread()

@@ -111,7 +111,7 @@ func Lead(cmd *exec.Cmd) {
 	}
 }
 
-// KillLed kills the process group of a command and its remaining processes.
+// KillLed kills all remaining processes in the process group of a command.
 func KillLed(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
 // stopSignal and goOnSignal pause and continue a process.
