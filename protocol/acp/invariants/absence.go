@@ -45,7 +45,7 @@ func (w *watch) absence(r *request) absence {
 	case r.verb == prompt && !w.version.states:
 		return w.state.absentEnd(r)
 	case c.answered > r.seq:
-		return absence{how: fmt.Sprintf("although the later request #%d was", c.answered), at: c.answered}
+		return absence{how: fmt.Sprintf("although the later request #%d was answered", c.answered), at: c.answered}
 	}
 	return c.left()
 }
@@ -74,17 +74,18 @@ func (w *world) absentEnd(r *request) absence {
 		return absence{}
 	}
 	if stop != nil && c.answered > stop.seq {
-		return absence{how: fmt.Sprintf("although the later request #%d was", c.answered), at: c.answered}
+		return absence{how: fmt.Sprintf("although the later request #%d was answered", c.answered), at: c.answered}
 	}
 	if next := s.later(r.seq); next != nil {
-		return absence{how: fmt.Sprintf("although the later prompt #%d of its session was", next.started), at: next.ended}
+		return absence{how: fmt.Sprintf(
+			"although the later prompt #%d of its session was answered", next.started), at: next.ended}
 	}
 	gone := c.left()
 	if proves := stopped || s.deleted || !c.played || t.command() && t.spoke; proves && !gone.quit && gone.how != "" {
 		return gone
 	}
 	if t.told() && t.toldAt() < c.closedIn && c.willing && !c.cut {
-		return absence{how: "although the model's reply was done, and its text was shown", at: t.reply.seq}
+		return absence{how: "although the model's reply had ended and its text was shown", at: t.reply.seq}
 	}
 	if c.played {
 		return absence{}
@@ -126,9 +127,9 @@ func (c *conn) left() absence {
 	case c.exited == 0 || c.played && (c.cut || !c.willing) || c.crashed:
 		return absence{}
 	case c.willing && c.closedIn == 0:
-		return absence{"before the agent left by itself", c.exited, false}
+		return absence{"before the agent exited by itself", c.exited, false}
 	}
-	return absence{"before the agent left at the end of its input", c.exited, !c.played}
+	return absence{"before the agent exited at the end of its input", c.exited, !c.played}
 }
 
 // parting is what is known about how a connection to an agent ends.

@@ -22,7 +22,7 @@ func authMethods(w *watch) {
 				"The auth method %q is of type terminal, but the client did not advertise auth.terminal.", id)
 			if inTerminal {
 				w.judge("command", m.Get("command").Exists(), ev, id, nil,
-					"The auth method %q names a command; it may only add args and env to the agent's own.", id)
+					"The auth method %q names a command; it may only add args and env to the agent's command.", id)
 			}
 		}
 	}, answered(initialize))

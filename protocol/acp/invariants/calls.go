@@ -127,7 +127,7 @@ func (c *callWatch) ends(ev *event, x *calling) {
 	}
 	c.shown(ev, x)
 	c.judge("ended", len(x.called) > 0 && ev.stop == "end_turn" && !x.failed && !x.refused, ev, fmt.Sprint(t.started),
-		[]int{x.asked}, "The model called %s, and the turn ended with end_turn without asking it again.",
+		[]int{x.asked}, "The model called %s, but the turn ended with end_turn before the agent asked the model again.",
 		strings.Join(x.called, ", "))
 }
 
@@ -194,7 +194,7 @@ func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 	if parts := a.Conversation(); x.rejected > x.asked && len(x.called) == 1 && len(parts) > 0 {
 		last := parts[len(parts)-1]
 		c.judge("rejection", last.Who == "result" && bare(last.Text) == "", ev, "", []int{x.rejected},
-			"The user rejected what the model called, and the result that the model gets is empty.")
+			"The user rejected the model's tool call, but the agent gave the model an empty result.")
 	}
 	if len(x.called) == 0 || x.refused {
 		return
@@ -220,9 +220,10 @@ func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 			c.judge(point, !holds(results.String(), f.text), ev, "", []int{f.seq}, format, clip(f.text))
 		}
 	}
-	back("file", "read_file", x.file, "The editor gave the file %q, and no result in the next request holds it.")
+	back("file", "read_file", x.file,
+		"The editor returned the file text %q, but no result in the next model request has it.")
 	c.whole(ev, x, results.String())
-	back("output", "run_shell", x.output, "The terminal said %q, and no result in the next request holds it.")
+	back("output", "run_shell", x.output, "The terminal printed %q, but no result in the next model request has it.")
 }
 
 // tells remembers the text in the content of a call.

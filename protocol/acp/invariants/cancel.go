@@ -32,7 +32,8 @@ func cancelReason(w *watch) {
 	acquit := func(ev *event) {
 		settle(func(s suspect) bool { return s.conn == ev.Conn && s.act.seq == ev.Ref }, func(s suspect) {
 			w.Report("unproven", s.conn, s.session, s.object, s.entries,
-				"The response came before the write of the cancel had ended, so the agent need not have known of it.")
+				"The agent responded before the client had finished writing the cancel, which the agent may not "+
+					"have read.")
 		})
 	}
 
@@ -74,7 +75,8 @@ func cancelReason(w *watch) {
 		proof, at := w.state.openWork(t, a, ev.stop)
 		if proof == "" {
 			w.find("unproven", ev, object, []int{t.started, a.seq},
-				"After %s the turn ended with %q. The two may have crossed: %s.", word, ev.stop, w.state.unproved(t))
+				"After %s the turn ended with %q instead of cancelled. Cancel and response may have crossed: %s.",
+				word, ev.stop, w.state.unproved(t))
 			return
 		}
 		suspects = append(suspects, suspect{
@@ -143,23 +145,24 @@ func (w *world) openWork(t *turn, a *act, stop string) (proof string, at int) {
 	known := max(a.ended, a.seq)
 	if held := w.models.heldFor(t.session, t, known); held != nil {
 		return fmt.Sprintf("the model's reply was held at gate %q %s", held.gate,
-			pick(held.left > 0, "until the agent hung up on it", "all the while")), held.held
+			pick(held.left > 0, "until the agent dropped the model request", "all the while")), held.held
 	}
 	if method, at := t.awaits(func(r *request) bool { return r.seq < known && r.back == nil }); method != "" {
-		return fmt.Sprintf("its own %s was still waiting for an answer", method), at
+		return fmt.Sprintf("the agent's %s was still waiting for the editor's answer", method), at
 	}
 	if r := t.heard; r != nil && r.verb == permission {
-		return "its permission request waited all the while, and then was answered with cancelled", r.seq
+		return "the agent's permission request was open until the editor answered cancelled", r.seq
 	}
 	asked := w.models.asked[t.session.id]
 	if r := t.heard; r != nil && asked > t.heardAt && (t.joined == 0 || asked < t.joined) {
-		return fmt.Sprintf("its own %s was answered after that, and the model was asked to go on", r.method), r.seq
+		return fmt.Sprintf(
+			"the editor answered the agent's %s after that, and the agent asked the model again", r.method), r.seq
 	}
 	for _, tool := range t.tools {
 		if stop == "end_turn" && asked > t.started && tool.allowed > 0 && tool.status == completed &&
 			!w.models.told(t.session.id, tool.first) {
-			return fmt.Sprintf("the model waited for what came of tool call %q, which was allowed and completed", tool.id),
-				tool.seq
+			return fmt.Sprintf(
+				"the model waited for the result of tool call %q, which was allowed and completed", tool.id), tool.seq
 		}
 	}
 	if term := t.terminal(known); term != nil {
@@ -200,7 +203,7 @@ func (w *world) failedBefore(t *turn, a *act) int {
 
 // unproved explains, for each kind of work that a turn can have, why it proves nothing.
 func (w *world) unproved(t *turn) string {
-	reply := "the model had not been asked in this turn, as far as the log has its side"
+	reply := "the log shows no model request in this turn"
 	if asked := w.models.asked[t.session.id]; asked > t.started {
 		reply = "the model's last reply had ended"
 		if s := w.models.streams[w.models.latest[t.session.id]]; s != nil {
@@ -209,12 +212,13 @@ func (w *world) unproved(t *turn) string {
 	}
 	request := "no request of the turn waited for the editor"
 	if r := t.heard; r != nil {
-		request = fmt.Sprintf("its own %s was answered after that, and nothing shows what came of the answer", r.method)
+		request = fmt.Sprintf(
+			"the editor answered the agent's %s after that, but the log does not show the effect", r.method)
 	}
 	call := "no tool call was unfinished"
 	for _, tool := range t.tools {
 		if !tool.status.final() {
-			call = fmt.Sprintf("tool call %q had not ended, but nothing that it waits for is in the log", tool.id)
+			call = fmt.Sprintf("tool call %q had not ended, but the log does not show what it waits for", tool.id)
 		}
 	}
 	return reply + "; " + request + "; " + call
@@ -295,10 +299,10 @@ func cancelCause(w *watch) {
 		switch {
 		case refusal > 0:
 			w.find("denied-permission", ev, object, []int{t.started, refusal},
-				"The turn ended cancelled although nobody cancelled it; only a permission had not been given.")
+				"Nobody cancelled the turn, but it ended with cancelled after a permission was not granted.")
 		case before > 0 && before < t.started:
 			w.find("earlier-cancel", ev, object, []int{before, t.started},
-				"The turn ended cancelled because of a cancel that was sent before its prompt.")
+				"The turn ended with cancelled because of a cancel sent before its prompt.")
 		case other.seq > t.started && other.session != t.session:
 			w.find("other-session", ev, object, []int{t.started, other.seq},
 				"The turn ended cancelled, but the cancel was for another session.")

@@ -110,11 +110,11 @@ session s
 
 	It("says of each kind of work why it proves nothing against a cancelled turn", func() {
 		for lines, want := range map[string]string{
-			"": "the model had not been asked in this turn, as far as the log has its side; " +
+			"": "the log shows no model request in this turn; " +
 				"no request of the turn waited for the editor; no tool call was unfinished.",
 			`model model-request s {"n":1,"lane":"main"}` + "\n":                                       "the model's reply was under way, but no gate held it; ",
 			`model model-request s {"n":1,"lane":"main"}` + "\n" + `model model-done s {"n":1}` + "\n": "the model's last reply had ended; ",
-			`<-- s tool_call {"toolCallId":"t","title":"Run"}` + "\n":                                  `tool call "t" had not ended, but nothing that it waits for is in the log.`,
+			`<-- s tool_call {"toolCallId":"t","title":"Run"}` + "\n":                                  `tool call "t" had not ended, but the log does not show what it waits for.`,
 		} {
 			found, _, _ := stage("start\nsession s\n--> 2 session/prompt s \"hi\"\n"+lines+"--> session/cancel s\n"+
 				`<-- 2 = {"stopReason":"end_turn"}`, rules.Config{})

@@ -90,7 +90,8 @@ func clientIDs(w *watch) {
 	w.inSession(func(ev *event, s *session) {
 		k, text := [2]string{s.id, ev.params.Get("idempotencyKey").Str()}, string(ev.params.Get("prompt").Raw())
 		if before, again := sent[k]; again {
-			w.judge("key-reused", before != text, ev, k[1], nil, "The idempotencyKey %q stood for another prompt before.", k[1])
+			w.judge("key-reused", before != text, ev, k[1], nil,
+				"The client used idempotencyKey %q for a different prompt before.", k[1])
 		} else if k[1] != "" {
 			rules.Remember(sent, rememberedSessions, k, text)
 		}

@@ -41,7 +41,7 @@ func clientModeListed(w *watch) {
 		}
 		if w.Has("no-method") && len(c.methods) == 0 || ev.verb == logout {
 			w.judge("no-method", len(c.methods) == 0, ev, ev.Method, nil,
-				"The client called %s, and the agent offers no method.", ev.Method)
+				"The client called %s, but the agent offers no auth method.", ev.Method)
 			return
 		}
 		w.Saw("no-method")
@@ -49,7 +49,7 @@ func clientModeListed(w *watch) {
 		w.judge("auth-method", !offered, ev, id, []int{c.initDone},
 			"The client authenticates with method %q, which was not offered.", id)
 		w.judge("terminal-method", inTerminal, ev, id, []int{c.initDone},
-			"The client authenticates with method %q, which is for a terminal.", id)
+			"The client authenticates with method %q, which is of type terminal.", id)
 	}, asked(authenticate), asked(logout))
 }
 
@@ -86,7 +86,7 @@ func clientElicitCode(w *watch) {
 			return
 		}
 		w.judge("code", ev.code() != -32602, ev, fmt.Sprint(ev.Ref), []int{ev.Ref},
-			"The client did not advertise elicitation in mode %q, but did not answer with -32602.", mode)
+			"The client did not advertise elicitation in mode %q, so it should have answered with -32602.", mode)
 	}, answered(elicit))
 }
 
@@ -125,7 +125,8 @@ func clientPermCancel(w *watch) {
 		if a, _ := t.stopper(); a == nil && !t.disturbed {
 			if w.Saw("denied"); ev.request.back == nil && ev.outcome("cancelled") && ev.request.refusable() {
 				w.find("denied", ev, fmt.Sprint(ev.Ref), []int{ev.Ref},
-					"The client answered cancelled where nobody had cancelled the turn; the agent offered a way to reject.")
+					"The client denied a permission with cancelled instead of a reject option; nobody had "+
+						"cancelled the turn.")
 			}
 		}
 		if t.cancel != nil {
@@ -160,7 +161,8 @@ func clientPermOffered(w *watch) {
 				"The client chose an option, although the agent had taken the request back and the client has "+
 					"answered later ones.")
 		case ev.request.late:
-			w.find("after-cancel", ev, "", []int{ev.Ref}, "The client chose an option after it had cancelled the work.")
+			w.find("after-cancel", ev, "", []int{ev.Ref},
+				"The client chose an option of a permission request after it had cancelled the work.")
 		}
 	}, answered(permission))
 }

@@ -26,7 +26,7 @@ func configComplete(w *watch) {
 				}
 			}
 			w.judge("current-value", !values[o.current], ev, o.id, nil,
-				"The current value %q of the config option %q is none of its values.", o.current, o.id)
+				"The current value %q of the config option %q is not one of its values.", o.current, o.id)
 		}
 	}, listings()...)
 	w.On(func(ev *event) {

@@ -233,7 +233,8 @@ func (w *contextWatch) keeps(ev *event, s *session, said, raw string) {
 			}
 			if w.Saw("attachment"); b.in(said, raw) < 0 {
 				w.find("attachment", ev, s.id, []int{g.seq},
-					"The model is asked without %s of an earlier prompt, which it had been given: %q.", b.what, clip(b.needles[0]))
+					"The model request lacks %s of an earlier prompt, which an earlier request had: %q.",
+					b.what, clip(b.needles[0]))
 				w.vague[s.id] = true // once is enough
 			}
 		}
@@ -245,7 +246,7 @@ func (w *contextWatch) remembers(ev *event, s *session, all string) {
 	for _, p := range w.cancelled[s.id] {
 		if p.seq > s.named {
 			w.judge("after-cancel", !strings.Contains(all, p.text.String()), ev, s.id, []int{p.seq},
-				"The model is asked without the prompt of the turn that was cancelled: %q (without white space).",
+				"The model request lacks the prompt of the cancelled turn: %q (without white space).",
 				clip(p.text.String()))
 		}
 	}
@@ -266,8 +267,8 @@ func (w *contextWatch) remembers(ev *event, s *session, all string) {
 		if !strings.Contains(all, p.text.String()) {
 			what := pick(p.topic == userChunk, "the user", "the model")
 			w.find(point, ev, s.id, []int{p.seq},
-				"The model is asked without what %s said in an earlier turn of the session: %q (without white space).", what,
-				clip(p.text.String()))
+				"The model request lacks a message of %s from an earlier turn of the session: %q (without white "+
+					"space).", what, clip(p.text.String()))
 			w.vague[s.id] = true // once is enough
 			return
 		}
@@ -286,7 +287,7 @@ func (w *contextWatch) recalls(ev *event, s *session, g *given, a fakellm.Asked)
 	if n := w.before[s.id]; n > 0 {
 		delete(w.before, s.id)
 		w.judge("calls", len(now) == 0, ev, s.id, []int{s.named},
-			"The session was restored, and the model is asked without any of the tool calls of before, of which there were %d.",
+			"The session was restored, but the model request has no tool call; %d had been made before.",
 			n)
 	}
 	if g.called == nil {
@@ -295,7 +296,7 @@ func (w *contextWatch) recalls(ev *event, s *session, g *given, a fakellm.Asked)
 	for _, call := range slices.Sorted(maps.Keys(g.called)) {
 		if w.Saw("calls"); !now[call] {
 			w.find("calls", ev, s.id, nil,
-				"The model is asked without a tool call that an earlier request of the session holds: %s.", clip(call))
+				"The model request lacks a tool call that an earlier request of the session had: %s.", clip(call))
 			w.vague[s.id] = true // once is enough
 			return
 		}
@@ -315,7 +316,8 @@ func (w *contextWatch) isolated(ev *event, s *session, said string) {
 		for _, text := range w.spoken[id] {
 			if len(text) >= longEnough && strings.Contains(said, text) && !strings.Contains(own, text) {
 				w.find("foreign", ev, id, nil,
-					"The model is asked for session %s with a prompt of session %s: %q (without white space).", s.id, id, clip(text))
+					"The model request of session %s has a prompt of session %s: %q (without white space).",
+					s.id, id, clip(text))
 			}
 		}
 	}
@@ -340,7 +342,7 @@ func (w *contextWatch) ended(ev *event) {
 	}
 	for _, b := range g.blocks {
 		w.judge(b.point, !b.reached, ev, fmt.Sprint(g.seq), []int{g.seq},
-			"In its whole turn the model was not told %s of the prompt: %q.", b.what, clip(b.needles[0]))
+			"No model request of the turn has %s of the prompt: %q.", b.what, clip(b.needles[0]))
 	}
 	id := t.session.id
 	w.called[id] = g.called

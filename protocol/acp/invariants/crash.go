@@ -30,12 +30,13 @@ func crashed(w *watch) {
 		switch {
 		case how == "":
 		case noise[c] > 0:
-			w.find("garbage", ev, "", []int{noise[c]}, "The agent %s, with its input open, after a line that is no message.",
-				how)
+			w.find("garbage", ev, "", []int{noise[c]},
+				"The agent %s after a line that is not a message; its input was still open.", how)
 		case open != nil:
-			w.find("working", ev, "", []int{open.seq}, "The agent %s while its %s waited for an answer.", how, open.method)
+			w.find("working", ev, "", []int{open.seq},
+				"The agent %s while the client's %s waited for an answer.", how, open.method)
 		default:
-			w.find("idle", ev, "", nil, "The agent %s, with its input open.", how)
+			w.find("idle", ev, "", nil, "The agent %s although its input was still open.", how)
 		}
 	}, processEvent)
 }

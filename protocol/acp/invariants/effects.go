@@ -255,10 +255,10 @@ func (x *effectWatch) file(ev *event, a *wanted, name string, calls []int, now m
 	switch refused := a.refused(calls); {
 	case written.seq > 0 && asked > written.seq:
 		x.find("early", ev, name, []int{first, written.seq, asked},
-			"The agent wrote %s at #%d, and asked for permission at #%d.", name, written.seq, asked)
+			"The agent wrote %s at #%d, before it asked for permission at #%d.", name, written.seq, asked)
 	case refused > 0 && written.seq == 0: // else PERM-GUARD sees it
 		x.judge("rejected", changed, ev, name, []int{first, refused},
-			"The user did not allow what writes %s, and it is now: %s.", name, orGone(is.is))
+			"The user rejected the calls that write %s, but the file was changed and is now: %s.", name, orGone(is.is))
 	case refused == 0 && a.ended == "end_turn":
 		x.outcome(ev, a, name, calls, is, changed)
 	}
@@ -270,7 +270,7 @@ func (x *effectWatch) mode(ev *event, a *wanted, name string, calls []int) {
 	if written, _ := a.touched(name, calls); edits && written.seq == 0 {
 		f := ev.body.Get("files").Find("path", name)
 		x.judge("mode", f.Get("mode").Is("cannot be executed"), ev, name, []int{a.calls[calls[0]].answer},
-			"The file %s could be executed, and cannot be after what the model wanted of it.", name)
+			"The file %s was executable and is not any more after the agent's edit.", name)
 	}
 }
 
@@ -318,7 +318,8 @@ func (x *effectWatch) outcome(ev *event, a *wanted, name string, calls []int, is
 		case k.denied > 0: // it changes nothing
 		case k.status == failed:
 			x.judge("made", len(calls) == 1 && c.tool == "write_file" && changed && same(is, want.after(c)), ev, name,
-				[]int{c.answer, k.seq}, "Tool call %q is said to have failed, and %s is as it wanted: %s.", k.id, name,
+				[]int{c.answer, k.seq},
+				"Tool call %q was reported as failed, but its change to %s was made: %s.", k.id, name,
 				orGone(is.is))
 		case k.status != completed:
 			return
@@ -332,7 +333,7 @@ func (x *effectWatch) outcome(ev *event, a *wanted, name string, calls []int, is
 		return
 	}
 	x.judge("unmade", !same(is, want), ev, name, because,
-		"What the model wanted of %s makes it %s, its calls are said to be completed, and it is: %s.%s", name,
+		"The calls that write %s were reported as completed; the file should be %s, but is: %s.%s", name,
 		orGone(want.is), orGone(is.is), x.elsewhere(want, name))
 }
 
@@ -363,7 +364,7 @@ func same(is, want content) bool {
 func (x *effectWatch) elsewhere(want content, name string) string {
 	for _, other := range slices.Sorted(maps.Keys(x.files)) {
 		if other != name && want.text != "" && x.files[other].is == want.is {
-			return fmt.Sprintf(" What was wanted is in %s.", other)
+			return fmt.Sprintf(" The expected content is in %s.", other)
 		}
 	}
 	return ""

@@ -39,7 +39,7 @@ func (x *effectWatch) told(ev *event, a *wanted, name string, call int, before, 
 		refs := []int{c.answer, d.seq}
 		switch {
 		case before.is != "" && before.is != unknown && d.fresh:
-			x.find("shown", ev, name, refs, "Tool call %q shows %s as a new file, and it was there: %s.",
+			x.find("shown", ev, name, refs, "Tool call %q shows %s as a new file, but the file existed: %s.",
 				a.tools[call].id, name, before.is)
 		case made && before.is == "" && d.old != "":
 			x.find("shown", ev, name, refs, "Tool call %q shows %q as the former text of %s, a new file.",

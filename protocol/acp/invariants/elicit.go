@@ -82,7 +82,7 @@ func elicitCare(w *watch) {
 			for _, word := range []string{"password", "passwort", "api key", "api_key", "apikey", "secret", "cvv",
 				"credit card", "access token"} {
 				if strings.Contains(text, word) {
-					w.find("secret", ev, word, nil, "The form speaks of %q; forms must not ask for secrets.", word)
+					w.find("secret", ev, word, nil, "The form mentions %q; forms must not ask for secrets.", word)
 					break
 				}
 			}

@@ -75,7 +75,8 @@ func (f *folders) told(ev *event) {
 			continue
 		}
 		f.watch.judge("told-folder", namesFolder(system, dir), ev, dir, nil,
-			"The model is told of the folder %q, which is another session's, and not of the session's own, %q.", dir, s.cwd)
+			"The model request names the folder %q of another session, but not the session's own folder %q.",
+			dir, s.cwd)
 	}
 }
 
@@ -100,7 +101,7 @@ func (f *folders) judge(ev *event, at string) {
 	for _, dir := range f.all {
 		if under(at, dir) && !under(s.cwd, dir) && !own(s.cwd) && !slices.ContainsFunc(s.roots, own) {
 			f.watch.judge("other-folder", !strings.Contains(f.said[s.id], at), ev, at, nil,
-				"The path %q lies in %q, the folder of another session or of this one before, and its folder is %q.",
+				"The path %q lies in %q, the folder of another session or this session's old one; its folder is %q.",
 				at, dir, s.cwd)
 			return
 		}

@@ -35,7 +35,7 @@ func loadWindow(w *watch) {
 		for _, t := range s.order {
 			if t.first >= ev.request.seq && t.by == byCall {
 				w.judge("unfinished-tool", !t.status.final(), ev, t.id, []int{t.first},
-					"The replayed tool call %q is left %s.", t.id, t.status)
+					"The replay ends with tool call %q still %s.", t.id, t.status)
 			}
 		}
 	})

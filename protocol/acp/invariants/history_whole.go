@@ -126,7 +126,8 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 		moved := i < 0 && !said[text] && strings.Count(all, text) == 1 &&
 			(len(text) >= tellsApart || strings.Contains("\x00"+all+"\x00", "\x00"+text+"\x00"))
 		w.judge("order", moved, ev, "", []int{before, x.seq, ev.request.seq},
-			"%s replayed the %s that began with #%d before that of #%d.", ev.Method, what, x.seq, before)
+			"%s replayed the %s that began with #%d too early: in the session it came after #%d.",
+			ev.Method, what, x.seq, before)
 		if said[text] = true; i >= 0 {
 			at, before = at+i+len(text), x.seq
 		}
@@ -193,14 +194,14 @@ func (w *watch) compareCalls(k *talk, r *replayed, ev *event) {
 		}
 		// In version 1, LOAD-WINDOW judges calls that have no end.
 		other := t.status != before.status && (t.status.final() && before.owed || !t.status.final() && w.version.states)
-		w.judge("status", other, ev, t.id, []int{t.seq}, "The tool call %q had ended %s, and %s shows it as %s.", t.id,
+		w.judge("status", other, ev, t.id, []int{t.seq}, "Tool call %q had ended as %s, but %s replays it as %s.", t.id,
 			before.status, ev.Method, t.status)
 	}
 	if r.calls == 0 && kept == 0 {
 		return // an agent may keep none
 	}
 	w.judge("call", max(kept, r.calls) < owed, ev, "", []int{ev.request.seq},
-		"%s replayed %s, and %d had ended before it.", ev.Method, count(max(kept, r.calls), "tool call"), owed)
+		"%s replayed %s of the %d that had ended before.", ev.Method, count(max(kept, r.calls), "tool call"), owed)
 }
 
 // speaksAlone reports whether all content of the session now belongs to one turn.

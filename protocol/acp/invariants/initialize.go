@@ -24,7 +24,8 @@ func initEcho(w *watch) {
 			switch {
 			case ev.request.offered < 0 || lowerThanAll(ev):
 			case !aboutRequest(ev):
-				w.find("not-able", ev, "", []int{ev.Ref}, "initialize failed with %d %q, which says nothing of the request.",
+				w.find("not-able", ev, "", []int{ev.Ref},
+					"initialize failed with %d %q, an error that is not about the request.",
 					ev.code(), ev.err.Get("message").Str())
 			default:
 				w.find("error", ev, "", []int{ev.Ref},
@@ -84,11 +85,12 @@ func greeting(w *watch) {
 			supported := ev.err.Path("data.supported")
 			n, ok := ev.err.Path("data.requested").Int()
 			w.judge("no-data", !ok || n != offered || supported.Kind() != wire.Array, ev, "", []int{ev.Ref},
-				"Error -32022 has no data with requested %d and supported.", offered)
+				"The data of error -32022 must have requested %d and a list supported.", offered)
 			w.Saw("refused")
 			for s := range supported.Items() {
 				if n, ok := s.Int(); ok && n <= offered {
-					w.find("refused", ev, "", []int{ev.Ref}, "Version %d was refused, although version %d is supported.", offered, n)
+					w.find("refused", ev, "", []int{ev.Ref},
+						"The agent refused version %d, although its error lists version %d as supported.", offered, n)
 				}
 			}
 		}
@@ -122,7 +124,7 @@ func errorData(w *watch) {
 	w.On(func(ev *event) {
 		if s := ev.request.session; s != nil && ev.code() == -32002 && strings.HasPrefix(ev.Method, "session/") {
 			w.judge("no-session", !ev.err.Path("data.sessionId").Is(s.id), ev, "", []int{ev.Ref},
-				"Error -32002 has no data with sessionId %q.", s.id)
+				"The data of error -32002 lacks sessionId %q.", s.id)
 		}
 	}, agentAnswers()...)
 }

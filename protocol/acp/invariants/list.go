@@ -30,7 +30,7 @@ func listSane(w *watch) {
 			rules.Remember(ch.sessions, rememberedRequests, id, ev.Seq)
 			if r.cwd != "" {
 				w.judge("filter", !sameDir(cwd, r.cwd), ev, id, []int{ev.Ref},
-					"The list was asked for sessions in %q and holds one in %q.", r.cwd, cwd)
+					"The client asked for sessions in %q, but the list has one in %q.", r.cwd, cwd)
 			}
 			if when := item.Get("updatedAt"); isSet(when) {
 				w.judge("updated-at", !isTime(when), ev, "", nil,
@@ -41,7 +41,8 @@ func listSane(w *watch) {
 		if next := ev.result.Get("nextCursor"); next.Kind() == wire.String {
 			text := next.Str()
 			if at := ch.cursors[text]; at > 0 {
-				w.find("cursor", ev, text, []int{at}, "The cursor %q came back within one list.", text)
+				w.find("cursor", ev, text, []int{at},
+					"One list returned the cursor %q twice, so its pages never end.", text)
 			}
 			rules.Remember(ch.cursors, rememberedRequests, text, ev.Seq)
 		}

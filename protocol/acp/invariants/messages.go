@@ -96,7 +96,7 @@ func (x *messageIDs) ofTurn(ev *event, m *ids, id string) {
 	before := m.turns[id]
 	apart := before != nil && before != ev.turn && before.alone() && ev.turn.alone() // else one may steer the other
 	x.judge("next-turn", apart, ev, "", nil,
-		"The message has the messageId %q of a message of an earlier turn, of which it then is a part.", id)
+		"The message has the messageId %q of an earlier turn's message, so clients append it there.", id)
 	if before != nil {
 		return
 	}

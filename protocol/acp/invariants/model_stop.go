@@ -35,11 +35,13 @@ func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
 	}
 	if x.bad >= 400 && t.spoke { // of an empty turn EMPTY-TURN speaks
 		w.judge("failed", ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
-			"The model answered with status %d, and the turn ended with end_turn without a word of it.", x.bad)
+			"The model failed with status %d, but the turn ended with end_turn and without a word about the failure.",
+			x.bad)
 	}
 	if x.stop == "" {
 		w.judge("cut", x.why == "truncate" && ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started),
-			[]int{t.started, x.seq}, "The model's reply broke off, and the turn ended with end_turn without a word of it.")
+			[]int{t.started, x.seq},
+			"The model's reply broke off, but the turn ended with end_turn and without a word about that.")
 		return
 	}
 	w.Saw("other-reason", "said", "claimed")

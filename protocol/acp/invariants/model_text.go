@@ -61,7 +61,8 @@ func heard(w *watch, ev *event, h *hearing.Turn) {
 	if t.cancel != nil && ev.stop == "cancelled" {
 		text := h.OwnWords(t.text)
 		w.judge("own", text != "", ev, "", []int{t.cancel.seq},
-			"After the cancel came the message %q (without white space), which the model never said.", clip(text))
+			"After the cancel the agent sent the message %q (without white space), which the model never said.",
+			clip(text))
 	}
 	switch ev.stop {
 	case "end_turn", "max_tokens", "max_turn_requests":

@@ -23,7 +23,7 @@ func notices(w *watch) {
 			return
 		}
 		w.judge("alone", ev.stop == "end_turn" && !t.spoke && !t.acted, ev, "", []int{t.started, at},
-			"The turn ended with end_turn, and a notice alone says what failed.")
+			"The turn ended with end_turn, and only a notice says what failed.")
 	}, answered(prompt))
 }
 
@@ -60,7 +60,7 @@ func compactions(w *watch) {
 			live[k], order = c, append(order, c)
 		}
 		w.judge("after-end", c.ended > 0 && (ev.tag() == "compaction_summary_chunk" || status != c.status), ev, id,
-			[]int{c.ended}, "Compaction %q had ended with %s, and goes on.", id, c.status)
+			[]int{c.ended}, "The agent updated compaction %q after it had ended with %s.", id, c.status)
 		if slices.Contains(compactionEnds, status) {
 			c.ended, c.status = ev.Seq, status
 		}

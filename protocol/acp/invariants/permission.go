@@ -23,8 +23,8 @@ func permGuard(w *watch) {
 		}
 		if t := ev.tool; t != nil {
 			w.judge("early-start", t.status == inProgress, ev, t.id, []int{t.seq},
-				"The agent asks for permission for tool call %q, which it shows as in_progress: one that waits for it is pending.",
-				t.id)
+				"The agent asks for permission for tool call %q but shows it as in_progress; a waiting call is "+
+					"pending.", t.id)
 		}
 		if w.Saw("no-choice"); !allow || !reject {
 			w.find("no-choice", ev, "", nil, "The permission request offers %d options, and no way to %s.", len(ids),
@@ -137,12 +137,12 @@ func (w *watch) watchEffects() {
 			}
 			for _, d := range forbidden[ev.session] {
 				w.judge("effect-after-denial", does(d.tool, d.of), ev, d.tool.id, []int{d.tool.first, d.seq},
-					"%s was called for %q although the permission for it was denied.", ev.Method, subject)
+					"The agent called %s for %q although its permission was denied.", ev.Method, subject)
 			}
 			for t, about := range marks {
 				if t.asked != nil && t.asked.session == ev.session {
 					w.judge("early-effect", does(t, about), ev, t.id, []int{t.first, t.asked.seq},
-						"%s was called for %q while the permission for it was not answered.", ev.Method, subject)
+						"The agent called %s for %q before its permission request was answered.", ev.Method, subject)
 				}
 			}
 		}

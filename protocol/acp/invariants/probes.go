@@ -31,7 +31,7 @@ func worksAgain(w *watch) {
 				"The first prompt after %s failed with %d %q.", b.restored.method, ev.code(), message)
 		} else if b.ended != nil && (seen.model || seen.request > 0) {
 			w.judge("after-turn", failed && seen.request < t.started, ev, "", []int{b.ended.seq, t.started},
-				"A prompt failed with %d %q before the model was asked, although its session was idle and had a turn before.",
+				"A prompt failed with %d %q before the model was asked, although its session was idle after a turn.",
 				ev.code(), message)
 		}
 	}, answered(prompt))
@@ -186,7 +186,8 @@ func sessionDistinct(w *watch) {
 	made := map[string]int{}
 	w.On(func(ev *event) {
 		if id := ev.result.Get("sessionId").Str(); id != "" {
-			w.judge("same-id", made[id] > 0, ev, id, []int{made[id]}, "The new session has the id %q of another one.", id)
+			w.judge("same-id", made[id] > 0, ev, id, []int{made[id]},
+				"The new session has the id %q of another session.", id)
 			rules.Remember(made, rememberedSessions, id, ev.Seq)
 		}
 	}, answered(newSession), answered(forkSession))

@@ -35,7 +35,7 @@ func busyPromised(w *watch) {
 				ev.stop)
 		case promise != "reject" && denied && busy:
 			w.find("refused", ev, object, []int{t.started},
-				"The prompt came while the session was busy, and was refused; the profile says %s.", promise)
+				"The agent refused a prompt to a busy session; the profile says %s.", promise)
 		}
 	}, answered(prompt))
 }
@@ -80,7 +80,7 @@ func askPromised(w *watch) {
 			return
 		}
 		w.judge("unasked", !asks[t], ev, t.id, []int{t.first},
-			"Tool call %q, of kind %s, was completed, and the user was not asked; the profile says that the agent asks.",
+			"Tool call %q of kind %s completed without asking the user; the profile says that the agent asks.",
 			t.id, kinds[of])
 	}, toolCall, toolUpdate)
 }
@@ -113,7 +113,7 @@ func backPromised(w *watch) {
 		}
 		// If the model said no more, the agent had finished.
 		w.judge("goes-on", !stopped && said[t.session.id] > last.seq, ev, fmt.Sprint(t.started), []int{t.started, back},
-			"The prompt was taken back, and ended with %s after the model had said more; the profile says that it stops.",
+			"The client cancelled the prompt, but it went on and ended with %s; the profile says that it stops.",
 			ev.stop)
 	}, agentAnswers()...)
 }

@@ -38,7 +38,8 @@ func oneResponse(w *watch) {
 		}
 		object := string(ev.ID)
 		if ev.Ref > 0 {
-			w.find("twice", ev, object, []int{ev.Ref}, "The request %s (%s) was answered a second time.", ev.ID, ev.Method)
+			w.find("twice", ev, object, []int{ev.Ref},
+				"The agent answered request %s (%s) a second time.", ev.ID, ev.Method)
 			return
 		}
 		if r := c.ids[rules.OfClient][otherType(ev.ID)]; r != nil {
@@ -115,7 +116,7 @@ func notifySilent(w *watch) {
 		}
 		n := last[c]
 		f := w.find("answered", ev, "", []int{n.seq},
-			"A response without the id of a request came, as if a notification had been answered.")
+			"The agent sent a response without a request id, as if it answered a notification.")
 		broken := []string{"RPC-006"}
 		switch n.topic {
 		case cancelTold:
@@ -160,11 +161,11 @@ func rcancelOwn(w *watch) {
 		case ev.conn.ids[rules.OfAgent][id] != nil || len(made) >= rememberedRequests:
 		case own && answer < taken[ev.conn]:
 			w.find("already-answered", ev, string(id), []int{answer},
-				"The agent takes back its request %s, whose answer it had read.", id)
+				"The agent cancels its request %s after it had read the answer.", id)
 		case own: // the two may have crossed
 		default:
-			w.find("not-own", ev, string(id), nil, "The agent takes back a request %s that it never made.", cmp.Or(string(id),
-				"without an id"))
+			w.find("not-own", ev, string(id), nil,
+				"The agent cancels a request %s that it never made.", cmp.Or(string(id), "without an id"))
 		}
 	}, agentTakesBack)
 	w.On(func(ev *event) {
@@ -181,7 +182,7 @@ func rcancelOwn(w *watch) {
 		refused := ev.code() == -32601 || ev.code() == -32602 || ev.Method == "session/new" && ev.code() == -32000
 		if ev.err.Exists() && ev.code() != -32800 && !refused && stopped == nil {
 			w.find("error-code", ev, fmt.Sprint(ev.request.seq), []int{ev.request.seq, ev.request.back.seq},
-				"The %s that was taken back failed with code %d; -32800 is the code for that.", ev.Method, ev.code())
+				"The cancelled %s failed with code %d instead of -32800.", ev.Method, ev.code())
 		}
 	}, agentAnswers()...)
 }

@@ -17,11 +17,12 @@ func replayEnds(w *watch) {
 	w.inSession(func(ev *event, s *session) {
 		p := open[s.root()]
 		if p == nil || !p.history {
-			w.find("stray", ev, "", nil, "A replay_complete comes for session %q, and no resume with replayFrom is open.", s.id)
+			w.find("stray", ev, "", nil,
+				"The agent sent replay_complete for session %q, but no resume with replayFrom is open.", s.id)
 			return
 		}
-		w.judge("stray", p.marked[s] > 0, ev, "", []int{p.seq, p.marked[s]}, "A second replay_complete comes for session %q.",
-			s.id)
+		w.judge("stray", p.marked[s] > 0, ev, "", []int{p.seq, p.marked[s]},
+			"The agent sent a second replay_complete for session %q.", s.id)
 		w.judge("live", len(p.fresh) > 0, ev, "", p.fresh, "A new message came before the replay_complete.")
 		p.marked[s], p.fresh = ev.Seq, nil
 	}, replayDone)
@@ -64,14 +65,15 @@ type replaying struct {
 // announced child; on failure, for none.
 func (p *replaying) end(w *watch, ev *event, s *session) {
 	w.judge("failed", !ev.succeeded() && p.marked[s] > 0, ev, "", []int{p.marked[s]},
-		"The resume is refused after its replay_complete.")
+		"The agent refused the resume after its replay_complete.")
 	if !ev.succeeded() || !w.state.marks {
 		return
 	}
-	w.judge("missing", p.marked[s] == 0, ev, "", []int{p.seq}, "The resume is answered, and no replay_complete came.")
+	w.judge("missing", p.marked[s] == 0, ev, "", []int{p.seq},
+		"The agent answered the resume before any replay_complete.")
 	for _, c := range p.children {
 		w.judge("child", p.marked[c] == 0, ev, c.id, []int{p.seq},
-			"The replay announces child %q, and no replay_complete came for it.", c.id)
+			"The replay announces child %q, but has no replay_complete for it.", c.id)
 	}
 }
 
@@ -104,7 +106,8 @@ func retries(w *watch) {
 		before, again := known[t]
 		if again && w.state.marks {
 			w.judge("other-answer", got.id != before.id, ev, "", []int{before.seq, ev.Ref},
-				"The prompt was sent again with its idempotencyKey, and is answered with %q instead of %q.", got.id, before.id)
+				"The client resent a prompt with its idempotencyKey; the agent answered %q instead of %q.",
+				got.id, before.id)
 		}
 		if !again && t != nil && ev.succeeded() {
 			known[t] = got

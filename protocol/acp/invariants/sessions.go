@@ -81,7 +81,8 @@ func closeSettles(w *watch) {
 			return
 		}
 		w.Saw("not-silent")
-		w.judge("no-idle", s.active, ev, "", []int{s.stateSeq}, "The close is answered while the state is %s.", s.state)
+		w.judge("no-idle", s.active, ev, "", []int{s.stateSeq},
+			"The agent answered the close while the session's state was %s instead of idle.", s.state)
 		for _, t := range ev.conn.termOrder {
 			if t.session == s {
 				w.judge("terminals", t.released == 0, ev, t.id, []int{t.created, ev.request.seq},

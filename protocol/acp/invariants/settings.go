@@ -92,12 +92,13 @@ func (s *settings) learn(ev *event) {
 func (w *settingWatch) restored(ev *event, s *settings) {
 	if ev.modes != nil && s.mode.seq > 0 && ev.modes.has(s.mode.value) {
 		w.judge("mode-lost", ev.modes.current != s.mode.value, ev, "", []int{s.mode.seq, ev.Ref},
-			"The mode of the session was %q, and %s tells %q.", s.mode.value, ev.request.method, ev.modes.current)
+			"The mode of the session was %q, but %s returned %q.", s.mode.value, ev.request.method, ev.modes.current)
 	}
 	for _, o := range ev.options {
 		if held, set := s.options[o.id]; set && (!o.selects || o.has(held.value)) {
 			w.judge("option-lost", o.current != held.value, ev, o.id, []int{held.seq, ev.Ref},
-				"The option %q of the session was %q, and %s tells %q.", o.id, held.value, ev.request.method, o.current)
+				"The option %q of the session was %q, but %s returned %q.",
+				o.id, held.value, ev.request.method, o.current)
 		}
 	}
 }
@@ -107,7 +108,7 @@ func (w *settingWatch) asked(ev *event, s *settings) {
 	named := ev.body.Get("model").Str()
 	if s.model.seq > 0 && s.model.value != s.chosen {
 		w.judge("no-effect", named == s.named, ev, s.chosen, []int{s.model.seq},
-			"The option for the model was changed from %q to %q, and the agent asks %q as before.", s.model.value, s.chosen,
+			"The model option was changed from %q to %q, but the agent still asks %q.", s.model.value, s.chosen,
 			named)
 	}
 	s.model, s.named = setting{s.chosen, ev.Seq}, named

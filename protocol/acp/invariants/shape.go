@@ -163,7 +163,7 @@ func shapeByMessage(w *watch) {
 		w.Saw(point, "lossy", "unknown")
 		if point == "prompt" && ev.succeeded() {
 			w.judge("stop-reason", ev.result.Get("stopReason").Exists(), ev, "", nil,
-				"The answer to the prompt has a stopReason, which version 2 tells by state_update.")
+				"The response to the prompt has a stopReason; in version 2, state_update has it.")
 		}
 		for _, p := range ev.problems {
 			switch {

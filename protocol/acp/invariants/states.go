@@ -34,11 +34,11 @@ func states(w *watch) {
 		}
 		if t := s.running(); t != nil {
 			w.judge("not-running", !s.active && s.stateSeq < t.answered, ev, "", []int{t.started},
-				"The agent sends %s for the prompt, and has not told the state running.", ev.tag())
+				"The agent sends %s for the prompt without having reported the state running.", ev.tag())
 		}
 		if s.state == "requires_action" {
 			w.judge("still-waiting", true, ev, "", []int{s.stateSeq},
-				"The agent sends %s while it says that it waits for the user.", ev.tag())
+				"The agent sends %s although its last state is requires_action.", ev.tag())
 		}
 	}, agentChunk, thoughtChunk)
 	w.On(func(ev *event) {
@@ -59,7 +59,7 @@ func states(w *watch) {
 func (w *watch) worksOn(ev *event, last *turn) {
 	w.judge("works-on", last.ended > 0 && last.stop == "end_turn" && asks(ev, last), ev, "",
 		[]int{last.started, last.ended},
-		"The state idle ended the turn with end_turn, and the model is asked on for the same prompt.")
+		"The agent went idle with end_turn, but asks the model again for the same prompt.")
 }
 
 // running returns the oldest prompt that is part of the conversation and whose work is not over.
@@ -73,7 +73,7 @@ func cancels(w *watch) {
 		if s.cancel > 0 && s.active && ev.update.Get("state").Is("idle") {
 			stop := ev.update.Get("stopReason").Str()
 			w.judge("other-reason", stop != "cancelled", ev, "", []int{s.cancel},
-				"The work ended with %q after the cancel; the two may have crossed.", stop)
+				"The work ended with %q after the cancel, not with cancelled; the two messages may have crossed.", stop)
 		}
 	}, stateUpdate)
 	w.inSession(func(ev *event, s *session) {
@@ -84,7 +84,7 @@ func cancels(w *watch) {
 		t := s.items[callID(id)]
 		late := t != nil && t.first < s.cancelled && t.ended == 0 && t.turn == len(s.prompts) && !s.behind[callID(id)]
 		w.judge("late-update", late, ev, id, []int{s.cancelled},
-			"Tool call %q is updated after the state idle with cancelled.", id)
+			"The agent updated tool call %q after it had gone idle with cancelled.", id)
 		if late && ev.tool != nil {
 			ev.tool.blamed = true
 		}
@@ -97,11 +97,11 @@ func cancels(w *watch) {
 		if s.cancelled > t.cancel.seq && !t.crossed {
 			w.Saw("queued-code")
 			w.judge("inserted", ev.succeeded(), ev, "", []int{t.cancel.seq, ev.Ref},
-				"The prompt became part of the conversation after it was cancelled and the session was idle.")
+				"The agent accepted a cancelled prompt after the session had gone idle.")
 		}
 		if got := ev.code(); ev.err.Exists() {
 			w.judge("queued-code", got != -32800 && (got != -32600 || !t.concurrent), ev, "", []int{ev.Ref},
-				"The prompt that was cancelled is answered with error %d, not with -32800.", got)
+				"The agent answered the cancelled prompt with error %d instead of -32800.", got)
 		}
 	}, answered(prompt))
 }
@@ -112,7 +112,8 @@ func echo(w *watch) {
 	w.On(func(ev *event) {
 		if ev.session != nil && ev.succeeded() && ev.request.first == nil {
 			id := [2]string{ev.session.id, ev.result.Get("messageId").Str()}
-			w.judge("same-id", ids[id] > 0, ev, "", []int{ids[id]}, "The answer has the messageId of an earlier prompt.")
+			w.judge("same-id", ids[id] > 0, ev, "", []int{ids[id]},
+				"The response to the prompt has the messageId of an earlier prompt.")
 			ids[id] = ev.Seq
 		}
 	}, answered(prompt))
@@ -124,7 +125,7 @@ func echo(w *watch) {
 			if t.answered > 0 && !t.failed && t.ended == 0 && t.message != "" {
 				_, shown := s.said[t.message]
 				w.judge("missing", !shown, ev, t.message, []int{t.started, t.answered},
-					"The work of the prompt is over, and its message %q was not shown.", t.message)
+					"The prompt's work is over, but the agent never showed its message %q.", t.message)
 			}
 		}
 	}, stateUpdate)
@@ -137,10 +138,11 @@ func replays(w *watch) {
 		switch {
 		case s == nil || s.replay == nil || s.active || s.replay.busy: // it may be live
 		case !s.replay.history:
-			w.find("not-silent", ev, "", []int{s.replay.seq}, "%s comes with a resume that did not ask for the history.",
-				ev.tag())
+			w.find("not-silent", ev, "", []int{s.replay.seq},
+				"The agent sent %s in a resume that did not ask for the history.", ev.tag())
 		case s.replay.state > 0:
-			w.find("history-after-state", ev, "", []int{s.replay.state}, "%s of the history comes after the state.", ev.tag())
+			w.find("history-after-state", ev, "", []int{s.replay.state},
+				"The replay sent %s after the state_update.", ev.tag())
 		}
 	}, append(messages(), toolUpdate)...)
 	w.inSession(func(ev *event, s *session) {
@@ -149,7 +151,7 @@ func replays(w *watch) {
 		}
 		p := s.replay
 		w.Saw("not-silent", "history-after-state")
-		w.judge("no-state", !p.told, ev, "", []int{p.seq}, "No state_update comes before the answer to the resume.")
+		w.judge("no-state", !p.told, ev, "", []int{p.seq}, "The agent answered the resume before any state_update.")
 		if shown, whole := w.state.shown[s.id]; whole && p.history {
 			w.sameMessages(ev, p, shown)
 		}
@@ -167,7 +169,7 @@ func (w *watch) sameMessages(ev *event, p *replay, shown map[string]message) {
 	}
 	for id, m := range shown {
 		if m.live && m.user && !slices.Contains(p.shown, id) {
-			w.find("gone", ev, id, []int{m.first, p.seq}, "The message %q of the user is not in the history.", id)
+			w.find("gone", ev, id, []int{m.first, p.seq}, "The replay lacks the user's message %q.", id)
 		}
 	}
 }
@@ -178,7 +180,7 @@ func background(w *watch) {
 		list := ev.update.Get("background")
 		if s.reported {
 			w.judge("left-out", list.Kind() != wire.Array, ev, "", nil,
-				"The state has no list of background work, and one before had.")
+				"The state_update lacks the list of background work that an earlier one had.")
 		}
 		if list.Kind() != wire.Array {
 			return // else nothing would be listed any more
@@ -189,11 +191,11 @@ func background(w *watch) {
 			now[id] = true
 			t := s.items[id]
 			w.judge("not-announced", id != itemID{} && (t == nil || !t.announced) && s.whole && live, ev, id.String(),
-				nil, "The %s is listed as background work and was not announced.", id)
+				nil, "The %s is listed as background work, but the agent never announced it.", id)
 		}
 		for id := range s.behind {
 			w.judge("not-ended", !now[id] && id != itemID{} && !s.ended(id) && live, ev, id.String(), nil,
-				"The %s is no more background work and has not ended.", id)
+				"The %s left the list of background work without having ended.", id)
 		}
 	}, stateUpdate)
 }
@@ -206,14 +208,14 @@ func terminals(w *watch) {
 		for _, path := range []string{"data", "output.data"} {
 			data := ev.update.Path(path)
 			if _, err := base64.StdEncoding.DecodeString(data.Str()); err != nil && data.Kind() == wire.String {
-				w.find("base64", ev, id, nil, "A piece of the output of terminal %q is no base64.", id)
+				w.find("base64", ev, id, nil, "A piece of the output of terminal %q is not base64.", id)
 			}
 		}
 		dir, t, live := ev.update.Get("cwd"), s.items[terminalID(id)], s.root().replay == nil
 		w.judge("cwd", dir.Kind() == wire.String && !isAbsolute([]byte(dir.Str())), ev, id, nil,
 			"The cwd %q of terminal %q is not absolute.", dir.Str(), id)
 		if w.Saw("reused"); t != nil && t.ended > 0 && ev.update.Get("command").Kind() == wire.String && live {
-			w.find("reused", ev, id, []int{t.ended}, "Terminal %q has ended, and begins again.", id)
+			w.find("reused", ev, id, []int{t.ended}, "The agent started terminal %q again after it had ended.", id)
 		}
 	}, terminalUpdate, terminalPiece)
 }
@@ -228,9 +230,11 @@ func clientCancel(w *watch) {
 		w.Saw("not-offered", "over")
 		switch t := ev.session.items[id]; {
 		case t == nil || !t.offered:
-			w.find("not-offered", ev, id.id, nil, "The client sent %s for %q, and no update had offered that.", ev.Method, id.id)
+			w.find("not-offered", ev, id.id, nil,
+				"The client sent %s for %q, but no update had said that it can be cancelled.", ev.Method, id.id)
 		case t.ended > 0 || !t.cancellable:
-			w.find("over", ev, id.id, nil, "The client sent %s for %q, which has ended or offers it no more.", ev.Method, id.id)
+			w.find("over", ev, id.id, nil,
+				"The client sent %s for %q, which has ended or can no longer be cancelled.", ev.Method, id.id)
 		}
 	}, asked(cancelCall), asked(cancelTerminal))
 }
@@ -242,8 +246,8 @@ func commands(w *watch) {
 		for c := range from.Get("availableCommands").Items() {
 			name := c.Get("name").Str()
 			w.judge("word", name == "" || strings.ContainsFunc(name, unicode.IsSpace), ev, name, nil,
-				"The command %q is not called by a word.", name)
-			w.judge("twice", seen.Again(name), ev, name, nil, "There are two commands %q.", name)
+				"The command name %q is empty or has white space.", name)
+			w.judge("twice", seen.Again(name), ev, name, nil, "Two commands have the name %q.", name)
 		}
 	}
 	w.On(func(ev *event) { judge(ev, ev.update) }, allUpdates()...)

@@ -18,7 +18,7 @@ func subagents(w *watch) {
 		id := ev.update.Get("sessionId").Str()
 		w.childPlaces(ev, id)
 		if state := ev.update.Get("state"); id != "" && state.Get("state").Is("idle") {
-			w.judge("no-reason", !isSet(state.Get("stopReason")), ev, id, nil, "Child %q is idle, and no stopReason says why.",
+			w.judge("no-reason", !isSet(state.Get("stopReason")), ev, id, nil, "Child %q is idle without a stopReason.",
 				id)
 		}
 	}, subagentUpdate)
@@ -31,8 +31,8 @@ func subagents(w *watch) {
 			w.find("after-stop", ev, s.id, []int{at}, "The agent sent %s for child %q after %s.", ev.Method, s.id, how)
 		}
 		if root := s.root(); root.window != nil {
-			w.find("replayed-question", ev, s.id, []int{root.window.seq}, "The replay asks %s for child %q again.", ev.Method,
-				s.id)
+			w.find("replayed-question", ev, s.id, []int{root.window.seq},
+				"The replay repeats the request %s for child %q.", ev.Method, s.id)
 		}
 	}, asked(permission), asked(elicit))
 	w.inSession(func(ev *event, s *session) {
@@ -51,7 +51,8 @@ func subagents(w *watch) {
 		for item := range ev.result.Get("sessions").Items() {
 			id := item.Get("sessionId").Str()
 			if s := ev.conn.sessions[id]; s.child() {
-				w.find("listed", ev, id, []int{s.lineage.announced}, "The list holds %q, which is a child of another session.", id)
+				w.find("listed", ev, id, []int{s.lineage.announced},
+					"The list has session %q, which is a child of another session.", id)
 			}
 		}
 	}, answered(listSessions))
@@ -73,13 +74,14 @@ func (w *watch) announcements() {
 		l := s.lineage
 		switch {
 		case l.announced == 0 && s.created+s.restSeq > 0:
-			w.find("taken", ev, id, nil, "The agent announces %q as a child, and it is a session that the client opened.", id)
+			w.find("taken", ev, id, nil, "The agent announces %q as a child, but the client opened this session.", id)
 		case parent.within(s):
 			w.find("moved", ev, id, nil, "The agent makes session %q a child of itself or of its own child.", id)
 		case l.announced == 0 && s.first > 0 && ev.conn.initAsked > 0:
-			w.find("early", ev, id, []int{s.first}, "The agent used session %q before it announced it.", id)
+			w.find("early", ev, id, []int{s.first}, "The agent used child session %q before announcing it.", id)
 		case l.announced > 0 && l.parent != parent:
-			w.find("moved", ev, id, []int{l.announced}, "Session %q is a child of %q, and the agent makes it one of %q.", id,
+			w.find("moved", ev, id, []int{l.announced},
+				"Session %q is a child of %q, but the agent announces it as a child of %q.", id,
 				l.parent.name(), parent.id)
 		}
 	}, subagentUpdate)
@@ -137,7 +139,7 @@ func (w *watch) childrenRunning() {
 		for _, s := range order {
 			if w.Saw("no-state"); end.Clean && s.lineage.running == 0 {
 				w.Report("no-state", s.conn.n, s.id, "", []int{s.lineage.announced, worked[s]},
-					"Child %q worked, and the agent never said that it was running.", s.id)
+					"Child %q worked, but the agent never reported it as running.", s.id)
 			}
 		}
 	})
@@ -158,12 +160,12 @@ func (w *watch) childrenAgain() {
 		named := ev.conn.sessions[ev.update.Get("sessionId").Str()]
 		if at := owed[named]; ev.topic == subagentUpdate && at > 0 {
 			w.judge("not-again", named.lineage.revocable && !ev.update.Get("capabilities").Exists(), ev, named.id, []int{at},
-				"The first update about child %q after the answer has no capabilities.", named.id)
+				"The first update about child %q after the load or resume has no capabilities.", named.id)
 			delete(owed, named)
 		}
 		if at := owed[ev.session]; at > 0 && ev.Source == transcript.Agent {
-			w.find("not-again", ev, ev.session.id, []int{at}, "Child %q works on after the answer, and was not announced again.",
-				ev.session.id)
+			w.find("not-again", ev, ev.session.id, []int{at},
+				"Child %q works on after the load or resume, but was not announced again.", ev.session.id)
 			delete(owed, ev.session)
 		}
 	}, agentCalls()...)
@@ -183,15 +185,15 @@ func (w *watch) childStates() {
 	}, stateUpdate)
 	w.inSession(func(ev *event, s *session) {
 		if s.child() && s.root().replay == nil {
-			w.judge("no-own-state", !told[s], ev, s.id, []int{s.lineage.announced}, "Child %q works and has told no state.",
-				s.id)
+			w.judge("no-own-state", !told[s], ev, s.id, []int{s.lineage.announced},
+				"Child %q works, but sent no state_update.", s.id)
 		}
 	}, agentChunk, thoughtChunk)
 	w.AtEnd(func(end rules.End) {
 		for _, s := range idle {
 			if w.Saw("not-mirrored"); end.Clean && s.state == "idle" && s.lineage.state != "idle" {
 				w.Report("not-mirrored", s.conn.n, s.id, "", []int{s.stateSeq},
-					"Child %q is idle, and its parent does not tell that.", s.id)
+					"Child %q is idle, but its parent session does not report that.", s.id)
 			}
 		}
 	})
@@ -236,16 +238,17 @@ func clientSubagents(w *watch) {
 	w.inSession(func(ev *event, s *session) {
 		if s.child() {
 			w.judge("cancel", !s.lineage.revocable, ev, s.id, []int{s.lineage.announced},
-				"The client cancelled child %q, and the agent had not offered that.", s.id)
+				"The client cancelled child %q, but the agent had not offered to cancel it.", s.id)
 			w.judge("cancel-withdrawn", s.lineage.revocable && !s.lineage.cancellable, ev, s.id, []int{s.lineage.announced},
-				"The client cancelled child %q, and the agent had withdrawn the offer.", s.id)
+				"The client cancelled child %q after the agent had withdrawn the offer to cancel it.", s.id)
 		}
 		stop(ev, s)
 	}, cancelTold)
 	w.On(func(ev *event) {
 		if at := cancelled[ev.request]; at > 0 {
 			w.judge("outcome", allows(ev), ev, "", []int{at, ev.Ref},
-				"The client granted a permission of child %q after it had cancelled the work.", ev.request.session.id)
+				"The client allowed a permission request of child %q after it had cancelled the work.",
+				ev.request.session.id)
 			delete(cancelled, ev.request)
 		}
 	}, answered(permission))

@@ -101,14 +101,14 @@ func (x *systemWatch) told(ev *event) {
 	for _, text := range g.texts {
 		as := strings.Contains(user.String(), bare(text))
 		x.judge("as-user", as, ev, ev.Session, []int{g.seq},
-			"The model got the system prompt of the session, %q, as words of the user.", clip(text))
+			"The model request has the session's system prompt %q as a user message.", clip(text))
 		x.judge("not-told", !as && !strings.Contains(system, bare(text)), ev, ev.Session, []int{g.seq},
-			"The model was asked without the system prompt of the session, %q.", clip(text))
+			"The model request lacks the session's system prompt %q.", clip(text))
 	}
 	for _, text := range old.texts {
 		stays := !slices.Contains(g.texts, text) && strings.Contains(system, bare(text))
 		x.judge("kept", stays, ev, ev.Session, []int{old.seq, g.seq},
-			"The model was asked with the system prompt %q, which the session has no more.", clip(text))
+			"The model request has the system prompt %q, which a load or resume had replaced.", clip(text))
 	}
 }
 

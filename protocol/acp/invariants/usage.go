@@ -21,7 +21,8 @@ func usageSane(w *watch) {
 		size, okSize := ev.update.Get("size").Int()
 		if okUsed && okSize {
 			w.judge("size", size == 0 || used > size, ev, "", nil,
-				"The usage is %d of a context of %d; a size that is not known is better left unsaid.", used, size)
+				"The usage is %d of a context of %d tokens; send no usage_update while the size is unknown.",
+				used, size)
 		}
 		c := ev.update.Get("cost")
 		if c.Kind() != wire.Object || ev.session == nil {

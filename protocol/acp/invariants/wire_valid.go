@@ -20,7 +20,8 @@ func wireValid(w *watch) {
 			bad, _ := ev.body.Get("refused").Bool()
 			because, after := []int{main[n]}, ""
 			if act := ev.conn.lastAct; bad && act != nil {
-				because, after = []int{act.seq, main[n]}, fmt.Sprintf(" The last act of the editor before it is #%d.", act.seq)
+				because, after = []int{act.seq, main[n]}, fmt.Sprintf(
+					" The editor's last message before it is #%d.", act.seq)
 			}
 			w.judge("refused", bad, ev, "", because, "The model's API refuses the request: %s.%s", ev.body.Get("why").Str(),
 				after)
