@@ -84,7 +84,7 @@ func (w *watch) blamesLogin() {
 		}
 		judged := ev.err.Exists() && !c.authed && len(c.methods) > 0
 		if ev.turn.concurrent && judged {
-			w.judge("at-work", ev.code() == -32000, ev, "", []int{ev.Ref}, "The session was at work, and another prompt "+
+			w.judge("at-work", ev.code() == -32000, ev, "", []int{ev.Ref}, "The session was busy, and a second prompt "+
 				"failed with -32000 %q, which asks the user to log in.", ev.err.Get("message").Str())
 			return
 		}

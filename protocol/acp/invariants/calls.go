@@ -144,11 +144,11 @@ func (c *callWatch) shown(ev *event, x *calling) {
 	}
 	switch again := slices.ContainsFunc(t.tools, func(k *tool) bool { return k.again }); {
 	case again && len(x.ran) > len(t.tools):
-		c.find("shared-id", ev, fmt.Sprint(t.started), []int{x.asked}, "The model called %s, and of its %d calls the turn "+
-			"showed %d: one id had ended and went on.", names, len(x.ran), len(t.tools))
+		c.find("shared-id", ev, fmt.Sprint(t.started), []int{x.asked}, "The model called %s, %d calls in all, but "+
+			"the turn showed %d: the agent reused the id of an ended call.", names, len(x.ran), len(t.tools))
 	case x.shown < len(x.ran):
-		c.find("unseen", ev, fmt.Sprint(t.started), []int{x.asked}, "The model called %s, its results went back, and the "+
-			"turn showed %d of %s.", names, x.shown, printable.Plural(len(x.ran), "call", "calls"))
+		c.find("unseen", ev, fmt.Sprint(t.started), []int{x.asked}, "The model called %s and got the results, but the "+
+			"turn showed only %d of %s.", names, x.shown, printable.Plural(len(x.ran), "call", "calls"))
 	}
 }
 
@@ -164,8 +164,8 @@ func (c *callWatch) unended(ev *event, x *calling) {
 	for _, k := range t.tools[:min(n, len(t.tools))] {
 		if k.by == byCall && !k.status.final() {
 			k.blamed = true
-			c.find("unended", ev, k.id, []int{k.first, x.asked}, "The model has the result of %s, and tool call %q was "+
-				"still %s when its turn ended with %s.", strings.Join(x.ran, ", "), k.id, k.status, ev.stop)
+			c.find("unended", ev, k.id, []int{k.first, x.asked}, "The model has the result of %s, but tool call %q "+
+				"was still %s when its turn ended with %s.", strings.Join(x.ran, ", "), k.id, k.status, ev.stop)
 		}
 	}
 }
@@ -259,8 +259,8 @@ func (c *callWatch) whole(ev *event, x *calling, results string) {
 	}
 	first, last := x.pieces[0], x.pieces[len(x.pieces)-1]
 	c.judge("pieces", strings.Contains(results, all.String()), ev, "", []int{first.seq, last.seq},
-		"The content of the call was %q, and then only what the model has behind that: %q (without white space). An update "+
-			"replaces the content.", clip(first.text), clip(last.text))
+		"The agent sent a call's content in pieces: first %q, last %q (without white space). Each update must have "+
+			"the whole content.", clip(first.text), clip(last.text))
 }
 
 // holds reports whether results contain the first or the last line of a text: an agent may cut a result.

@@ -158,8 +158,8 @@ func clientPermOffered(w *watch) {
 		switch gone := ev.request.back; {
 		case gone != nil && ev.conn.heard > gone.seq:
 			w.find("taken-back", ev, "", []int{ev.Ref, gone.seq},
-				"The client chose an option, although the agent had taken the request back and the client has "+
-					"answered later ones.")
+				"The client chose an option of a permission request that the agent had cancelled; the client had "+
+					"already answered later requests.")
 		case ev.request.late:
 			w.find("after-cancel", ev, "", []int{ev.Ref},
 				"The client chose an option of a permission request after it had cancelled the work.")

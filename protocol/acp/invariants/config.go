@@ -153,10 +153,10 @@ func disagree(m *modeState, o *option) string {
 		return fmt.Sprintf("The current mode is \"%s\", but the mode option says \"%s\".", clip(m.current), clip(o.current))
 	}
 	if i := slices.IndexFunc(m.available, func(id string) bool { return !o.has(id) }); i >= 0 {
-		return fmt.Sprintf("The mode \"%s\" is available, but is no value of the mode option.", clip(m.available[i]))
+		return fmt.Sprintf("The mode \"%s\" is available, but is not a value of the mode option.", clip(m.available[i]))
 	}
 	if i := slices.IndexFunc(o.values, func(value string) bool { return !m.has(value) }); i >= 0 {
-		return fmt.Sprintf("The mode option has the value \"%s\", which is no available mode.", clip(o.values[i]))
+		return fmt.Sprintf("The mode option has the value \"%s\", which is not an available mode.", clip(o.values[i]))
 	}
 	return ""
 }

@@ -52,7 +52,7 @@ func (w *watch) key(ev *event, p schema.Problem, draft *schema.Feature) {
 	case unknownTag(ev, p) && p.Severity <= schema.Lossy:
 		kind := clip(ev.update.Get("sessionUpdate").Str())
 		w.find("unknown-update", ev, kind, nil,
-			"There is no kind of session/update %q; a notification of an extension would be legal.", kind)
+			"session/update has no kind %q; use an extension notification instead.", kind)
 	case p.Severity == schema.Unstable:
 		w.find("unstable", ev, object, nil, "In %s, %s %s.", name, p.Path, p.Message)
 	case p.Severity == schema.Unknown:

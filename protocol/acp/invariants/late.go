@@ -57,7 +57,8 @@ func lateContent(w *watch) {
 				"%s came after the session was closed in the middle of a turn.", what)
 		case ev.tool != nil && ev.tool.turn == t || continuesMessage(ev, t):
 			w.find("continues-turn", ev, object, because,
-				"%s belongs to a turn that had ended with %q; clients that stop listening lose it.", what, t.stop)
+				"%s belongs to a turn that had ended with %q; clients that stopped listening lose the content.",
+				what, t.stop)
 		case beginsItem(ev):
 			w.find("agent-initiated", ev, "", because,
 				"%s is new and came while no prompt was open: the agent works on its own.", what)

@@ -35,13 +35,12 @@ func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
 	}
 	if x.bad >= 400 && t.spoke { // of an empty turn EMPTY-TURN speaks
 		w.judge("failed", ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
-			"The model failed with status %d, but the turn ended with end_turn and without a word about the failure.",
-			x.bad)
+			"The model failed with status %d, but the turn ended with end_turn without telling the user.", x.bad)
 	}
 	if x.stop == "" {
 		w.judge("cut", x.why == "truncate" && ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started),
 			[]int{t.started, x.seq},
-			"The model's reply broke off, but the turn ended with end_turn and without a word about that.")
+			"The model's reply broke off, but the turn ended with end_turn without telling the user.")
 		return
 	}
 	w.Saw("other-reason", "said", "claimed")
@@ -50,9 +49,10 @@ func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
 	}
 	switch wanted := stopOf[x.stop]; {
 	case wanted != "" && ev.stop == "end_turn":
-		find("other-reason", "The model stopped with %q, and the turn ended with end_turn instead of %s.", x.stop, wanted)
+		find("other-reason",
+			"The model stopped with %q, but the turn ended with end_turn instead of %s.", x.stop, wanted)
 	case x.refused && ev.stop == "end_turn":
-		find("said", "The model's reply is a refusal, and the turn ended with end_turn instead of refusal.")
+		find("said", "The model's reply is a refusal, but the turn ended with end_turn instead of refusal.")
 	case x.claims(ev.stop):
 		find("claimed", "The turn ended with %s, but the model stopped with %q.", ev.stop, x.stop)
 	}

@@ -15,7 +15,7 @@ func notices(w *watch) {
 		}
 		window := s.window != nil || s.replay != nil && s.replay.history
 		w.judge("replayed", window && !s.active && len(s.open) == 0, ev, "", nil,
-			"A notice comes while the session is replayed.")
+			"The replay of the session has a notice.")
 	}, noticeUpdate)
 	w.inTurn(func(ev *event, t *turn) {
 		at := told[t]

@@ -23,7 +23,8 @@ func pathAbs(w *watch) {
 			text = []byte(path.Str())
 		}
 		if !isAbsolute(text) {
-			w.find(point, ev, ev.Method+string(text), nil, "The %s is %q, and must be an absolute path.", what, string(text))
+			w.find(point, ev, ev.Method+string(text), nil,
+				"The %s is %q; it must be an absolute path.", what, string(text))
 			return
 		}
 		elsewhere(ev, string(text))
@@ -39,7 +40,7 @@ func pathAbs(w *watch) {
 	count := func(point string, ev *event, n wire.Value, of string) {
 		if n.Kind() == wire.Number {
 			at, ok := n.Int()
-			w.judge(point, ok && at == 0, ev, "", nil, "The line of %s is 0, and lines count from 1.", of)
+			w.judge(point, ok && at == 0, ev, "", nil, "The line of %s is 0, but lines count from 1.", of)
 		}
 	}
 	tool := func(ev *event, call wire.Value) {

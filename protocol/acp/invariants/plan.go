@@ -39,7 +39,7 @@ func planFull(w *watch) {
 		switch {
 		case next.size == 1 && before.size > 1 && lost > 0:
 			w.find("delta", ev, "", []int{before.seq},
-				"The plan update has one entry, the plan before it had %d: it looks like a change instead of the whole plan.",
+				"The plan update has one entry, the plan before had %d: it must be the whole plan, not a change.",
 				before.size)
 		case next.size < before.size && lost > 0:
 			w.find("shrunk", ev, "", []int{before.seq},

@@ -80,7 +80,7 @@ func askPromised(w *watch) {
 			return
 		}
 		w.judge("unasked", !asks[t], ev, t.id, []int{t.first},
-			"Tool call %q of kind %s completed without asking the user; the profile says that the agent asks.",
+			"The agent completed tool call %q of kind %s without asking the user; the profile says that it asks.",
 			t.id, kinds[of])
 	}, toolCall, toolUpdate)
 }

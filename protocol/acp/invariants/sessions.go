@@ -36,7 +36,7 @@ func sessionKnownFirst(w *watch) {
 		w.Saw("early")
 		if f := premature[ev.session]; f != nil && ev.succeeded() {
 			w.find("early", ev, "", []int{f.seq},
-				"The agent sent %s for the session before the response that tells its id; strict clients drop it.",
+				"The agent sent %s for the session before the response with the session's id; strict clients drop it.",
 				count(f.count, "message"))
 		}
 		delete(premature, ev.session)

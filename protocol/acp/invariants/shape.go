@@ -170,7 +170,8 @@ func shapeByMessage(w *watch) {
 			case p.Severity == schema.Fatal:
 				w.find(point, ev, p.Path, nil, "%s does not fit %s: %s.", p.Path, p.Type, p.Message)
 			case p.Severity == schema.Lossy:
-				w.find("lossy", ev, p.Path, nil, "%s does not fit %s, and readers lose it: %s.", p.Path, p.Type, p.Message)
+				w.find("lossy", ev, p.Path, nil,
+					"%s does not fit %s, so readers drop the value: %s.", p.Path, p.Type, p.Message)
 			case p.Path == "id" && ev.Kind == transcript.Request: // ONE-RESPONSE says it
 			case point != "prompt" || p.Path != "result.stopReason":
 				w.find("unknown", ev, p.Path, nil, "%s %s.", p.Path, p.Message)

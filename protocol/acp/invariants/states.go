@@ -25,7 +25,7 @@ func states(w *watch) {
 			"The idle state that ends the work has no stopReason.")
 		if stop.Is("error") {
 			w.judge("no-error", ev.update.Get("error").Kind() != wire.Object, ev, "", nil,
-				"The stop reason \"error\" comes without an error.")
+				"The agent reported the stop reason \"error\" without an error.")
 		}
 	}, stateUpdate)
 	w.inSession(func(ev *event, s *session) {
@@ -38,7 +38,7 @@ func states(w *watch) {
 		}
 		if s.state == "requires_action" {
 			w.judge("still-waiting", true, ev, "", []int{s.stateSeq},
-				"The agent sends %s although its last state is requires_action.", ev.tag())
+				"The agent sends %s although the session's state is requires_action.", ev.tag())
 		}
 	}, agentChunk, thoughtChunk)
 	w.On(func(ev *event) {
@@ -231,7 +231,7 @@ func clientCancel(w *watch) {
 		switch t := ev.session.items[id]; {
 		case t == nil || !t.offered:
 			w.find("not-offered", ev, id.id, nil,
-				"The client sent %s for %q, but no update had said that it can be cancelled.", ev.Method, id.id)
+				"The client sent %s for %q, but no update had offered to cancel it.", ev.Method, id.id)
 		case t.ended > 0 || !t.cancellable:
 			w.find("over", ev, id.id, nil,
 				"The client sent %s for %q, which has ended or can no longer be cancelled.", ev.Method, id.id)

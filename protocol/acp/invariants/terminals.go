@@ -99,7 +99,7 @@ func terminalRef(w *watch) {
 				w.find("other-session", ev, name, []int{t.created}, "A tool call shows terminal %q of another session.", name)
 			case t.released > 0:
 				w.find("released", ev, name, []int{t.created, t.released},
-					"A tool call shows terminal %q for the first time after its release.", name)
+					"A tool call first shows terminal %q after the terminal's release.", name)
 			}
 		}
 	}, toolCall, toolUpdate)
