@@ -561,7 +561,7 @@ var _ = Describe("check", func() {
 {"type":"TOOL_CALL_END","toolCallId":"c"}
 {"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u","role":"user","content":"Buy milk."},{"id":"m","role":"assistant","toolCalls":[{"id":"c","type":"function","function":{"name":"add","arguments":"{\"a\":1}{\"a\":1}"}}]}]}
 {"type":"RUN_FINISHED","threadId":"t","runId":"r"}
-`, 0, `warn  MESSAGES  The snapshot has the arguments "{\"a\":1}{\"a\":1}" of tool call "c", and "{\"a\":1}" were streamed.`),
+`, 0, `warn  MESSAGES  The snapshot has the arguments "{\"a\":1}{\"a\":1}" of tool call "c", but the stream had "{\"a\":1}".`),
 	)
 
 	It("fails a session in which something could not be judged only if it is told to be strict", func() {

@@ -76,7 +76,7 @@ func TestBadServers(t *testing.T) {
 			[]string{"refused", "status=502"}},
 		"nothing": {func(w http.ResponseWriter, _ *http.Request) { stream(w, "") }, []string{"ended without an event", "end closed"}},
 		"half an event": {func(w http.ResponseWriter, _ *http.Request) { stream(w, start+"data: {\"type\":\"RUN_FI") },
-			[]string{"The data of an event is no event: the line is cut off", "without RUN_FINISHED"}},
+			[]string{"The data of a server-sent event is not an AG-UI event: the line is cut off", "without RUN_FINISHED"}},
 		"a broken connection": {func(w http.ResponseWriter, _ *http.Request) { stream(w, start); panic(http.ErrAbortHandler) },
 			[]string{"The connection broke before the end of the run", "end cut"}},
 		"a stream without an end": {func(w http.ResponseWriter, r *http.Request) {

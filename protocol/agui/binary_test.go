@@ -290,25 +290,25 @@ func TestBadFrames(t *testing.T) {
 		want []string // the findings
 	}{
 		"right":                    {join(start, custom, end), "", nil},
-		"two bytes behind the end": {join(start, end, []byte{0, 0}), "", []string{"SSE-FORM Behind the last event, the body ends within the length of a frame: it has 4 bytes, and 2 came."}},
+		"two bytes behind the end": {join(start, end, []byte{0, 0}), "", []string{"SSE-FORM After the last event, the body ends within the length of a frame: it has 4 bytes, and 2 came."}},
 		"a frame cut behind the end": {join(start, end, custom[:9]), "",
-			[]string{"SSE-FORM Behind the last event, the body ends within a frame: its length is 22 bytes, and 5 came."}},
+			[]string{"SSE-FORM After the last event, the body ends within a frame: its length is 22 bytes, and 5 came."}},
 		"a frame cut within the run": {join(start, custom, end[:7]), "",
 			[]string{"RUN-FRAME The stream ended without RUN_FINISHED or RUN_ERROR; the official client calls that a success: the body ends within a frame: its length is 12 bytes, and 3 came."}},
-		"an empty frame": {join(start, make([]byte, 4), end), "", []string{"SSE-FORM A frame of the stream is no event: it has no event."}},
+		"an empty frame": {join(start, make([]byte, 4), end), "", []string{"SSE-FORM A frame of the stream is not an event: it has no event."}},
 		"a frame that is none": {join(start, []byte{0, 0, 0, 3, 'a', 'b', 'c'}, end), "",
-			[]string{"SSE-FORM A frame of the stream is no event: it is no message of protobuf, its field 12 has no value: unexpected EOF."}},
+			[]string{"SSE-FORM A frame of the stream is not an event: it is no message of protobuf, its field 12 has no value: unexpected EOF."}},
 		"a length of 2 GiB": {join(start, custom, end, []byte{0x80, 0, 0, 0, 1, 2, 3}), "",
-			[]string{"SSE-FORM A frame of the stream is no event: the length of the frame is 2147483648 bytes, more than the 16777216 that any event may have."}},
+			[]string{"SSE-FORM A frame of the stream is not an event: the length of the frame is 2147483648 bytes, more than the 16777216 that any event may have."}},
 		"a frame of 20 MiB": {join(start, aguiproto.Framed(make([]byte, 20<<20)), custom, end), "",
-			[]string{"SSE-FORM A frame of the stream is no event: the length of the frame is 20971520 bytes, more than the 16777216 that any event may have."}},
+			[]string{"SSE-FORM A frame of the stream is not an event: the length of the frame is 20971520 bytes, more than the 16777216 that any event may have."}},
 		"an event that nobody knows": {join(start, aguiproto.Framed(message(40, message())), end), "",
-			[]string{`EVENT-SHAPE "(field 40)" is no type of event; CUSTOM is for events of one's own.`}},
+			[]string{`EVENT-SHAPE "(field 40)" is not an event type; use CUSTOM for your own events.`}},
 		"server-sent events": {[]byte(sse(startOf, endOf)), "",
-			[]string{`SSE-FORM A frame of the stream is no event: the length of the frame is 1684108385 bytes, more than the 16777216 that any event may have: it is the text "data", so the body may be server-sent events.`,
+			[]string{`SSE-FORM A frame of the stream is not an event: the length of the frame is 1684108385 bytes, more than the 16777216 that any event may have: it is the text "data", so the body may be server-sent events.`,
 				"RUN-FRAME The stream ended without an event."}},
 		"a parameter": {join(start, end), aguiproto.MediaType + "; charset=utf-8",
-			[]string{`SSE-FORM The content type is "application/vnd.ag-ui.event+proto; charset=utf-8" and must be exactly application/vnd.ag-ui.event+proto: the official client takes it for server-sent events.`}},
+			[]string{`SSE-FORM The content type is "application/vnd.ag-ui.event+proto; charset=utf-8" and must be exactly application/vnd.ag-ui.event+proto: the official client reads this body as server-sent events.`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -340,7 +340,7 @@ func TestBadFrames(t *testing.T) {
 		defer server.Close()
 		for accept, want := range map[string]bool{"": true, "accept=-": false, "accept=text/html": true, "accept=*/*": false} {
 			got := told(against(t, server.URL, "thread main id=t\ncheck a\nrun 'Hi.' with='{\"runId\":\"r\"}' "+accept+"\nawait finished"))
-			if strings.Contains(got, "does not admit it") != want {
+			if strings.Contains(got, "does not admit that type") != want {
 				t.Errorf("%q: %s", accept, got)
 			}
 		}

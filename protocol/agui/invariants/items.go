@@ -19,9 +19,10 @@ func (w *watch) paired(ev *event) {
 	case i != nil && i.open && i.chunked || ev.verb == chunks:
 		// CHUNK-FORM judges these.
 	case ev.verb == opens:
-		w.judge("twice", i != nil && i.open, ev, ev.id, i.begun(), "%s opens %s %q, which is open.", ev.kind, name, ev.id)
+		w.judge("twice", i != nil && i.open, ev, ev.id, i.begun(),
+			"%s opens %s %q, which is already open.", ev.kind, name, ev.id)
 	case i == nil:
-		w.judge("not-open", true, ev, ev.id, nil, "%s is for %s %q, which was not opened.", ev.kind, name, ev.id)
+		w.judge("not-open", true, ev, ev.id, nil, "%s is for %s %q, which was never opened.", ev.kind, name, ev.id)
 	default:
 		w.judge("not-open", !i.open, ev, ev.id, i.begun(), "%s is for %s %q, which is closed.", ev.kind, name, ev.id)
 	}
@@ -38,7 +39,7 @@ func textPair(w *watch) {
 				"Message %q is opened again with another role, name or owner.", ev.id)
 		}
 		w.judge("reasoning", ev.items[key{thought, ev.id}] != nil, ev, ev.id, ev.items[key{thought, ev.id}].begun(),
-			"Message %q of the assistant has the id of a reasoning message.", ev.id)
+			"The assistant's message %q has the id of a reasoning message.", ev.id)
 		w.judge("activity", ev.widgets[ev.id] != nil, ev, ev.id, nil,
 			"Message %q has the id of an activity: the official client drops its text.", ev.id)
 	}, "TEXT_MESSAGE_START")
@@ -64,7 +65,8 @@ func toolPair(w *watch) {
 		m := ev.items[key{text, of}]
 		switch {
 		case m == nil && ev.thread.opened[of] == 0 && !ev.inputMessage(of).Exists():
-			w.find("parent", ev, of, nil, "Tool call %q names message %q, which nobody has seen.", ev.id, of)
+			w.find("parent", ev, of, nil,
+				"Tool call %q names message %q, which neither input nor stream has.", ev.id, of)
 		case m != nil && ev.owner != "" && m.owner != ev.owner: // one without a subagent is its message's
 			w.find("owner", ev, ev.id, m.begun(), "Tool call %q and its message %q have different owners.", ev.id, of)
 		}
@@ -75,7 +77,7 @@ func toolPair(w *watch) {
 func toolResult(w *watch) {
 	w.On(func(ev *event) {
 		if at := ev.answers[ev.id]; at > 0 {
-			w.find("id", ev, ev.id, []int{at}, "A message is opened with the id %q, which is that of a result.", ev.id)
+			w.find("id", ev, ev.id, []int{at}, "A message is opened with the id %q of a tool result.", ev.id)
 		}
 	}, "TEXT_MESSAGE_START")
 	w.On(func(ev *event) {
@@ -83,19 +85,20 @@ func toolResult(w *watch) {
 		call, own := ev.items[key{tool, ev.id}], ev.v.Get("messageId").Str()
 		switch {
 		case call == nil && ev.thread.opened[ev.id] == 0 && !ev.inputCall(ev.id).Exists():
-			w.find("orphan", ev, ev.id, nil, "The result is for tool call %q, which was not made.", ev.id)
+			w.find("orphan", ev, ev.id, nil, "The result is for tool call %q, which the agent never made.", ev.id)
 		case call != nil && call.open && !call.chunked:
-			w.find("early", ev, ev.id, call.begun(), "The result of tool call %q comes before its end.", ev.id)
+			w.find("early", ev, ev.id, call.begun(),
+				"The result of tool call %q comes before the call's TOOL_CALL_END.", ev.id)
 		}
 		if call != nil && ev.hasFrontTool(call.name) {
-			w.find("front-end", ev, ev.id, call.begun(), "%q is a tool of the front end, and the agent answers its call.",
-				call.name)
+			w.find("front-end", ev, ev.id, call.begun(),
+				"%q is a tool of the front end, but the agent answers the call.", call.name)
 		}
 		posted, at := ev.inputMessage(own), ev.thread.opened[own]
 		if first := ev.results[ev.id]; first > 0 {
 			w.find("twice", ev, ev.id, []int{first}, "Tool call %q is answered twice.", ev.id)
 		} else if own != "" && (at > 0 || posted.Exists() && !posted.Get("toolCallId").Is(ev.id)) {
-			w.find("id", ev, own, []int{at}, "The result of tool call %q has the id %q, which is that of another message.",
+			w.find("id", ev, own, []int{at}, "The result of tool call %q has the id %q of another message.",
 				ev.id, own)
 		}
 	}, "TOOL_CALL_RESULT")
@@ -117,7 +120,7 @@ func toldModelOnly(w *watch) {
 	w.On(func(ev *event) {
 		for _, id := range ev.calls {
 			w.judge("untold", ev.phase == finished && ev.untold(id), ev, id, []int{ev.told[id]},
-				"The model has the result of tool call %q, and the stream has none.", id)
+				"The model has the result of tool call %q, but the stream has no result of the call.", id)
 		}
 	}, ended)
 }
@@ -137,15 +140,15 @@ func pendingCalls(w *watch) {
 		if named.Kind() == wire.Array {
 			ids = lists.Collect(named.Items(), wire.Value.Str)
 			w.judge("list", !slices.Equal(ids, pending), ev, "", nil,
-				"pendingToolCallIds is %q, and the calls without a result are %q.", ids, pending)
+				"pendingToolCallIds is %q, but the calls without a result are %q.", ids, pending)
 		}
 		if len(front) > 0 {
 			w.judge("interrupted", outcome == "interrupt" && !asksOther(ev.v, front), ev, "", nil,
-				"The run only called a tool of the front end, and ends with the outcome interrupt.")
+				"The run only called a tool of the front end, but ends with outcome interrupt instead of success.")
 		}
 		if len(front) > 0 && outcome != "interrupt" && ev.modern() {
 			w.judge("no-list", named.Kind() != wire.Array, ev, "", nil,
-				"Calls of the front end's tools are pending, and the run does not name them.")
+				"Calls of the front end's tools are pending, but RUN_FINISHED has no pendingToolCallIds.")
 		}
 		if outcome == "interrupt" || outcome == "cancelled" {
 			return
@@ -155,7 +158,7 @@ func pendingCalls(w *watch) {
 				continue
 			}
 			w.judge("unanswered", !slices.Contains(front, id) && !slices.Contains(ids, id), ev, id, nil,
-				"Tool call %q of the agent's own has no result in the stream.", id)
+				"The agent's own tool call %q has no result in the stream.", id)
 		}
 	}, "RUN_FINISHED")
 }
@@ -186,9 +189,9 @@ func chunkForm(w *watch) {
 		w.Saw("first", "mixed", "ambiguous")
 		switch i := ev.items[key{f, id}]; {
 		case ambiguous:
-			w.find("ambiguous", ev, "", nil, "%s has no id, and several items are open.", ev.kind)
+			w.find("ambiguous", ev, "", nil, "%s has no id, but several items are open.", ev.kind)
 		case id == "" && (ev.v.Get("delta").Str() != "" || f == tool):
-			w.find("first", ev, "", nil, "%s opens an item, and has no id.", ev.kind)
+			w.find("first", ev, "", nil, "%s opens an item but has no id.", ev.kind)
 		case id == "":
 			// A chunk that opens nothing and has no text is allowed: it may have metadata at the end.
 		case opening && f == tool && ev.v.Get("toolCallName").Str() == "":
@@ -230,7 +233,7 @@ func reasoningPair(w *watch) {
 	w.On(func(ev *event) {
 		id := ev.v.Get("entityId").Str()
 		known := ev.thread.opened[id] > 0 || ev.inputMessage(id).Exists() || ev.inputCall(id).Exists()
-		w.judge("entity", !known, ev, id, nil, "The encrypted value is of %q, which nobody knows.", id)
+		w.judge("entity", !known, ev, id, nil, "The encrypted value is of %q, an unknown id.", id)
 	}, "REASONING_ENCRYPTED_VALUE")
 	w.On(func(ev *event) {
 		if ev.family == thought || ev.family == span {
@@ -253,22 +256,22 @@ func subagents(w *watch) {
 	}, "SUBAGENT_STARTED")
 	w.On(func(ev *event) {
 		a := ev.agents[ev.owner]
-		w.judge("unknown", a == nil || !a.announced || a.over, ev, ev.owner, nil, "Subagent %q ends, and is not active.",
-			ev.owner)
+		w.judge("unknown", a == nil || !a.announced || a.over, ev, ev.owner, nil,
+			"Subagent %q ends, but is not active.", ev.owner)
 	}, "SUBAGENT_FINISHED", "SUBAGENT_ERROR")
 	w.On(func(ev *event) {
 		for _, id := range slices.Sorted(maps.Keys(ev.agents)) {
 			if ev.agents[id].suspended {
 				w.judge("suspended", !ev.v.Path("outcome.type").Is("interrupt"), ev, id, nil,
-					"Subagent %q is suspended, and the run is not interrupted.", id)
+					"Subagent %q is suspended, but the run's outcome is not interrupt.", id)
 			}
 		}
 	}, "RUN_FINISHED")
 	w.On(func(ev *event) {
 		if i := ev.item; (ev.verb == continues || ev.verb == closes) && ev.owner != "" {
 			if w.Saw("owner"); i != nil && i.owner != ev.owner {
-				w.find("owner", ev, ev.id, i.begun(), "%s of %q names subagent %q, and it was opened by %q.", ev.kind, ev.id,
-					ev.owner, i.owner)
+				w.find("owner", ev, ev.id, i.begun(),
+					"%s of %q names subagent %q, but the item was opened by %q.", ev.kind, ev.id, ev.owner, i.owner)
 			}
 		}
 	}, anyItem)
@@ -297,7 +300,7 @@ func restated(w *watch) {
 		i, m := ev.item, ev.inputMessage(ev.id)
 		if i != nil && i.text.Len() > 0 && m.Exists() {
 			w.judge("again", m.Get("content").Str() == i.text.String(), ev, ev.id, []int{ev.ref, i.at},
-				"Message %q is streamed again, as the input has it.", ev.id)
+				"The agent streams message %q again, which the input already has.", ev.id)
 		}
 	}, "TEXT_MESSAGE_END")
 	w.On(func(ev *event) {
@@ -305,7 +308,7 @@ func restated(w *watch) {
 		if i != nil && i.text.Len() > 0 && ev.inputCall(ev.id).Exists() && ev.thread.called < ev.ref {
 			// Otherwise the model may have used the id again.
 			w.judge("call", true, ev, ev.id, []int{ev.ref, i.at},
-				"The arguments of tool call %q are streamed again, which the input has.", ev.id)
+				"The agent streams the arguments of tool call %q again, which the input already has.", ev.id)
 		}
 	}, "TOOL_CALL_END")
 }

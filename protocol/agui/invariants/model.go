@@ -39,7 +39,8 @@ func modelText(w *watch) {
 			call := ev.items[key{tool, id}]
 			got := append(values(call.text.String()), "{}")[0]
 			w.judge("arguments", !slices.Contains(given, got), ev, id, call.begun(),
-				"Tool call %q has arguments that the model gave to none: %s.", id, wire.Clip(call.text.String(), 120))
+				"Tool call %q has arguments that the model gave to no call: %s.",
+				id, wire.Clip(call.text.String(), 120))
 		}
 	}, ended)
 }
@@ -58,7 +59,7 @@ func modelFailed(w *watch) {
 		outcome := ev.v.Get("outcome").Str()
 		success := ev.phase == finished && (outcome == "" || outcome == "success") && !ev.heard.Unclear
 		w.judge("silent", success && ev.reply.failed > 0, ev, ev.runID, []int{ev.reply.failed},
-			"The model's last reply %s, and the run ended as a success without a word of it.", ev.reply.how)
+			"The model's last reply %s, but the run ended as a success without telling the user.", ev.reply.how)
 	}, ended)
 }
 
@@ -156,7 +157,8 @@ func modelContext(w *watch) {
 		for c := range ev.input.Get("context").Items() {
 			text := c.Get("value").Str()
 			w.judge("context", !holds(told, text), ev, "", []int{ev.ref},
-				"The model is asked without the context %q of the input: %q.", c.Get("description").Str(), wire.Clip(text, 120))
+				"The model request lacks the context %q of the input: %q.",
+				c.Get("description").Str(), wire.Clip(text, 120))
 		}
 	}, modelSide)
 }
@@ -181,7 +183,7 @@ func messagesReach(w *watch, ev *event, told string) {
 			}
 			again := times[text] > 1 && strings.Count(told, hearing.Loose(text)) < times[text]
 			w.judge(point, ev.owes(m) && (again || !holds(told, text)), ev, m.Get("id").Str(), []int{ev.ref},
-				"The model is asked without %s %q of the input: %q.", what, m.Get("id").Str(), wire.Clip(text, 120))
+				"The model request lacks %s %q of the input: %q.", what, m.Get("id").Str(), wire.Clip(text, 120))
 		}
 	}
 }

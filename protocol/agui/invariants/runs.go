@@ -22,8 +22,8 @@ func sseForm(w *watch) {
 		}
 		if w.Saw("not-always"); s.refused > 0 {
 			w.Report("not-always", 0, s.session, "", []int{s.refused},
-				"The Accept header %q admits %s, which other answers have, "+
-					"and the answer has %s.", s.accept, aguiproto.MediaType, endpoint.EventStream)
+				"The Accept header %q admits %s, which other responses have, "+
+					"but this response has %s.", s.accept, aguiproto.MediaType, endpoint.EventStream)
 		}
 	})
 	w.On(func(ev *event) {
@@ -33,10 +33,10 @@ func sseForm(w *watch) {
 	}, anyEvent)
 	w.On(func(ev *event) {
 		if ev.binary {
-			w.judge("frame", true, ev, "", nil, "A frame of the stream is no event: %s.", ev.Problem)
+			w.judge("frame", true, ev, "", nil, "A frame of the stream is not an event: %s.", ev.Problem)
 			return
 		}
-		w.judge("data", true, ev, "", nil, "The data of an event is no event: %s.", ev.Problem)
+		w.judge("data", true, ev, "", nil, "The data of a server-sent event is not an AG-UI event: %s.", ev.Problem)
 	}, string(transcript.Malformed))
 	w.On(func(ev *event) {
 		if status, _ := ev.v.Get("status").Int(); status != 200 {
@@ -45,7 +45,7 @@ func sseForm(w *watch) {
 		got, accept := ev.v.Get("type").Str(), ev.v.Get("accept").Str()
 		binary, admitted := got == aguiproto.MediaType, aguiproto.Admitted(accept)
 		w.judge("type", !binary && got != endpoint.EventStream, ev, "", nil,
-			"The answer has the status 200 and the content type %q, not %s.", got, endpoint.EventStream)
+			"The response has status 200 but content type %q instead of %s.", got, endpoint.EventStream)
 		if got == endpoint.EventStream && admitted {
 			ev.refused, ev.accept = ev.Seq, accept
 		}
@@ -55,16 +55,16 @@ func sseForm(w *watch) {
 		given = true
 		// A request without an Accept header allows any form.
 		w.judge("unasked", accept != "-" && !admitted, ev, "", nil,
-			"The answer has the content type %s, and the Accept header %q does not admit it.", got,
+			"The response has content type %s, but the Accept header %q does not admit that type.", got,
 			cmp.Or(accept, endpoint.EventStream))
 		whole := strings.TrimSpace(ev.v.Get("headers").Get("content-type").Str())
 		w.judge("exact", whole != "" && whole != got, ev, "", nil, "The content type is %q and must be exactly %s: "+
-			"the official client takes it for server-sent events.", whole, got)
+			"the official client reads this body as server-sent events.", whole, got)
 	}, string(transcript.Response))
 	w.On(func(ev *event) {
 		if left := ev.v.Get("tail").Str(); ev.binary {
 			// If the stream ends before its run, RUN-FRAME judges it as truncated.
-			w.judge("tail", left != "" && ev.over(), ev, "", nil, "Behind the last event, %s.", left)
+			w.judge("tail", left != "" && ev.over(), ev, "", nil, "After the last event, %s.", left)
 			return
 		}
 		if events, _ := ev.v.Get("events").Int(); events == 0 {
@@ -76,7 +76,7 @@ func sseForm(w *watch) {
 		yes, _ := ev.v.Get("unterminated").Bool()
 		end := ev.v.Get("end").Str()
 		w.judge("unterminated", yes && (end == endpoint.Closed || end == endpoint.Unseen && ev.over()), ev, "", nil,
-			"The body ends without an empty line behind the last event.")
+			"The body ends without an empty line after the last event.")
 		yes, _ = ev.v.Get("byteOrderMark").Bool()
 		w.judge("mark", yes, ev, "", nil, "The stream begins with a byte order mark.")
 	}, ended)
@@ -96,7 +96,7 @@ func runFrame(w *watch) {
 			w.find("nested", ev, "", nil, "RUN_STARTED comes while run %q is active.", ev.runID)
 		case ev.phase == finished && ev.kind == "RUN_ERROR":
 			w.judge("late-error", true, ev, "", []int{ev.ended},
-				"RUN_ERROR comes after RUN_FINISHED: it is allowed, and clients of 0.x fail on it.")
+				"RUN_ERROR comes after RUN_FINISHED: allowed, but clients of 0.x fail on it.")
 		case ev.phase == finished && !starts:
 			w.find("after-finished", ev, ev.kind, []int{ev.ended}, "%s comes after RUN_FINISHED.", ev.kind)
 		case ev.phase == failed && !starts:
@@ -114,7 +114,7 @@ func runFrame(w *watch) {
 		}
 		switch {
 		case how == endpoint.LeftOpen:
-			w.find("left-open", ev, "", []int{ev.ended}, "The body was still open a good while after the end of the run.")
+			w.find("left-open", ev, "", []int{ev.ended}, "The agent left the body open long after the end of the run.")
 		case ev.over():
 		case how == endpoint.Unseen:
 			w.find("unseen", ev, "", nil,
@@ -136,13 +136,13 @@ func runID(w *watch) {
 	w.On(func(ev *event) {
 		if want, got := ev.input.Get("threadId").Str(), ev.v.Get("threadId").Str(); want != "" {
 			w.judge("thread", got != want, ev, ev.kind, []int{ev.ref},
-				"%s has the threadId %q, and the input %q.", ev.kind, got, want)
+				"%s has the threadId %q, but the input has %q.", ev.kind, got, want)
 		}
 	}, "RUN_STARTED", "RUN_FINISHED")
 	w.On(func(ev *event) {
 		if id := ev.v.Get("runId").Str(); ev.phase == active {
-			w.judge("disagree", id != ev.runID, ev, "", nil, "RUN_FINISHED has the runId %q, and RUN_STARTED had %q.", id,
-				ev.runID)
+			w.judge("disagree", id != ev.runID, ev, "", nil,
+				"RUN_FINISHED has the runId %q, but RUN_STARTED had %q.", id, ev.runID)
 		}
 	}, "RUN_FINISHED")
 	// Only the end shows which run is the requested one: earlier runs are history.
@@ -152,8 +152,8 @@ func runID(w *watch) {
 			return
 		}
 		if w.Saw("run"); s.runID != want {
-			w.Report("run", 0, s.session, "", []int{s.ref}, "The last run of the stream has the runId %q, and the input %q.",
-				s.runID, want)
+			w.Report("run", 0, s.session, "", []int{s.ref},
+				"The last run of the stream has the runId %q, but the input has %q.", s.runID, want)
 		}
 	})
 }
@@ -189,11 +189,11 @@ func runClosed(w *watch) {
 func stepPair(w *watch) {
 	w.On(func(ev *event) {
 		name, at := ev.step()
-		w.judge("twice", at > 0, ev, name, []int{at}, "Step %q is started while it is open.", name)
+		w.judge("twice", at > 0, ev, name, []int{at}, "Step %q is started again while it is open.", name)
 	}, "STEP_STARTED")
 	w.On(func(ev *event) {
 		name, at := ev.step()
-		w.judge("not-open", at == 0, ev, name, nil, "Step %q is finished, and was not open.", name)
+		w.judge("not-open", at == 0, ev, name, nil, "Step %q is finished, but was not open.", name)
 	}, "STEP_FINISHED")
 }
 
@@ -211,7 +211,7 @@ func interrupts(w *watch) {
 		}
 		w.Saw("twice")
 		list, ids := ev.v.Path("outcome.interrupts"), rules.Seen{}
-		w.judge("none", list.Len() == 0, ev, "", nil, "The outcome is interrupt, and names nothing that could be answered.")
+		w.judge("none", list.Len() == 0, ev, "", nil, "The outcome is interrupt, but its list of interrupts is empty.")
 		for i := range list.Items() {
 			id, of := i.Get("id").Str(), i.Get("toolCallId").Str()
 			if ids.Again(id) {
@@ -219,7 +219,7 @@ func interrupts(w *watch) {
 			}
 			if of != "" {
 				w.judge("call", ev.items[key{tool, of}] == nil && !ev.inputCall(of).Exists(), ev, of, nil,
-					"An interrupt is about the tool call %q, which was not made.", of)
+					"An interrupt is about the tool call %q, which the agent never made.", of)
 			}
 		}
 	}, "RUN_FINISHED")
@@ -235,10 +235,10 @@ func usage(w *watch) {
 			total, told := u.Get("totalTokens").Int()
 			w.judge("parts", in && n("cachedInputTokens")+n("cacheWriteInputTokens") > input ||
 				out && n("reasoningTokens") > output, ev, "", nil,
-				"Tokens of the cache or of reasoning are more than all: %s.", string(u.Raw()))
+				"The cache or reasoning tokens exceed the input or output tokens: %s.", string(u.Raw()))
 			if told && in && out {
-				w.judge("sum", total != input+output, ev, "", nil, "totalTokens is %d, and input and output are %d.", total,
-					input+output)
+				w.judge("sum", total != input+output, ev, "", nil,
+					"totalTokens is %d, but input and output tokens add up to %d.", total, input+output)
 			}
 		}
 	}, anyEvent)
@@ -260,12 +260,12 @@ func private(w *watch) {
 		w.Saw("own")
 		for name := range ev.v.Get("snapshot").Members() {
 			if strings.HasPrefix(name, "_") && !ev.input.Path("state").Get(name).Exists() {
-				w.find("own", ev, name, nil, "The state has the member %q, which looks private.", name)
+				w.find("own", ev, name, nil, "The state has the member %q; an underscore marks private members.", name)
 			}
 		}
 	}, "STATE_SNAPSHOT")
 	w.On(func(ev *event) {
-		w.judge("key", keyText().Match(ev.Raw), ev, ev.kind, nil, "%s has what looks like a key.", ev.kind)
+		w.judge("key", keyText().Match(ev.Raw), ev, ev.kind, nil, "%s has text that looks like a secret key.", ev.kind)
 	}, "STATE_SNAPSHOT", "RAW", "RUN_ERROR")
 }
 
@@ -273,7 +273,8 @@ func private(w *watch) {
 func clock(w *watch) {
 	w.On(func(ev *event) {
 		if ts, ok := ev.v.Get("timestamp").Float(); ok {
-			w.judge("back", ts < ev.last, ev, "", nil, "The timestamp of %s is before that of an earlier event.", ev.kind)
+			w.judge("back", ts < ev.last, ev, "", nil,
+				"The timestamp of %s is before an earlier event's timestamp.", ev.kind)
 		}
 	}, anyEvent)
 }
@@ -287,7 +288,7 @@ func rawWeight(w *watch) {
 	w.On(func(ev *event) {
 		if ev.raw > 0 {
 			w.judge("heavy", ev.raw > 10*ev.useful && ev.raw > 64<<10, ev, "", nil,
-				"%d bytes of the stream are raw events, next to %d of others.", ev.raw, ev.useful)
+				"%d bytes of the stream are raw events, but only %d bytes are other events.", ev.raw, ev.useful)
 		}
 	}, ended)
 }

@@ -115,11 +115,11 @@ func eventShape(w *watch) {
 			if !modern {
 				point = "unknown-0.x"
 			}
-			w.find(point, ev, ev.kind, nil, "%q is no type of event; CUSTOM is for events of one's own.", ev.kind)
+			w.find(point, ev, ev.kind, nil, "%q is not an event type; use CUSTOM for your own events.", ev.kind)
 			return
 		}
 		if strings.HasPrefix(ev.kind, "THINKING_") && modern {
-			w.find("retired", ev, ev.kind, nil, "%s is retired: REASONING_… takes its place.", ev.kind)
+			w.find("retired", ev, ev.kind, nil, "%s is retired: use REASONING_… instead.", ev.kind)
 		}
 		points := [...]string{isLacking: "lacks", isOfKind: "kind", isFraction: "kind", isNull: "null", isMore: "more"}
 		look{ev.kind, func(what fault, member, format string, args ...any) {
@@ -161,14 +161,14 @@ func (l look) event(fields []field, v wire.Value) {
 				l.add(isLacking, f.name, "%s lacks %s.", l.kind, f.name)
 			}
 		case m.IsNull() && !f.needed && f.kind != "any":
-			l.add(isNull, f.name, "%s has %s as null; it is left out where it has no value.", l.kind, f.name)
+			l.add(isNull, f.name, "%s has %s as null; leave out a member without a value.", l.kind, f.name)
 		default:
 			l.member(f, m)
 		}
 	}
 	for name := range v.Members() {
 		if !slices.ContainsFunc(fields, func(f field) bool { return f.name == name }) {
-			l.add(isMore, name, "%s has %s, which is no member of it.", l.kind, wire.Clip(name, 40))
+			l.add(isMore, name, "%s has %s, which is not a member of this event type.", l.kind, wire.Clip(name, 40))
 		}
 	}
 }

@@ -47,12 +47,12 @@ func statePatch(w *watch) {
 		w.Saw("form", "applies", "missing")
 		delta := ev.v.Get("delta")
 		if err := wellFormed(delta); err != nil {
-			w.find("form", ev, "", nil, "The delta is no JSON Patch: %v.", err)
+			w.find("form", ev, "", nil, "The delta is not a JSON Patch: %v.", err)
 			return
 		}
 		if _, err := fold.Patched(ev.state, delta.Raw()); errors.Is(err, jsonpatch.ErrMissing) {
-			w.find("missing", ev, "", nil, "The delta is about a path that the state has not, and the client's state silently "+
-				"goes another way: %v.", err)
+			w.find("missing", ev, "", nil, "The delta names a path that the state lacks, so the client's state "+
+				"silently differs: %v.", err)
 		} else if err != nil {
 			w.find("applies", ev, "", nil, "The delta does not apply to the state: %v.", err)
 		}
@@ -66,7 +66,8 @@ func activityPatch(w *watch) {
 		content, patch := ev.widgets[ev.id], ev.v.Get("patch")
 		if content == nil {
 			if !ev.inputMessage(ev.id).Exists() {
-				w.find("no-snapshot", ev, ev.id, nil, "ACTIVITY_DELTA is for %q, which has had no snapshot.", ev.id)
+				w.find("no-snapshot", ev, ev.id, nil,
+					"ACTIVITY_DELTA is for %q, which had no ACTIVITY_SNAPSHOT.", ev.id)
 			}
 			return
 		}
@@ -79,7 +80,8 @@ func activityPatch(w *watch) {
 		case err != nil:
 			w.find("applies", ev, ev.id, nil, "The patch of activity %q does not apply: %v.", ev.id, err)
 		case !isObject(next):
-			w.find("object", ev, ev.id, nil, "The patch makes the content of activity %q something else than an object.", ev.id)
+			w.find("object", ev, ev.id, nil,
+				"The patch makes the content of activity %q something other than an object.", ev.id)
 		}
 	}, "ACTIVITY_DELTA")
 }
@@ -88,8 +90,8 @@ func activityPatch(w *watch) {
 func (w *watch) sameArguments(ev *event, call wire.Value) {
 	id, args := call.Get("id").Str(), call.Path("function.arguments").Str()
 	if i := ev.items[key{tool, id}]; i != nil && !i.open && !sameJSON(args, i.text.String()) {
-		w.find("differs", ev, id, i.begun(), "The snapshot has the arguments %q of tool call %q, and %q were streamed.", args,
-			id, i.text.String())
+		w.find("differs", ev, id, i.begun(),
+			"The snapshot has the arguments %q of tool call %q, but the stream had %q.", args, id, i.text.String())
 	}
 }
 
@@ -139,8 +141,8 @@ func (w *watch) message(ev *event, x *shot, m wire.Value) {
 	x.answered[of] = true
 	i := ev.items[key{text, id}]
 	if i != nil && !i.open && content.Kind() == wire.String && content.Str() != i.text.String() {
-		w.find("differs", ev, id, i.begun(), "The snapshot has %q as message %q, and %q was streamed.", content.Str(), id,
-			i.text.String())
+		w.find("differs", ev, id, i.begun(),
+			"The snapshot has the text %q as message %q, but the stream had %q.", content.Str(), id, i.text.String())
 	}
 	if ev.inputMessage(id).Exists() {
 		return
@@ -148,14 +150,14 @@ func (w *watch) message(ev *event, x *shot, m wire.Value) {
 	switch role {
 	case "tool":
 		if !x.calls[of] {
-			w.find("orphan", ev, id, nil, "The tool message %q answers %q, a call that does not stand before it.", id, of)
+			w.find("orphan", ev, id, nil, "The tool message %q answers call %q, which no earlier message has.", id, of)
 		}
 	case "assistant":
 		if i == nil || i.text.String() != content.Str() {
 			x.said = append(x.said, content.Str())
 		}
 		if m.Get("toolCalls").Len() == 0 && content.Str() == "" && i == nil {
-			w.find("hollow", ev, id, nil, "The message %q of the snapshot says nothing, and was not streamed.", id)
+			w.find("hollow", ev, id, nil, "The message %q of the snapshot is empty and was not streamed.", id)
 		}
 	case "user", "system", "developer":
 		w.judge("invented", i == nil, ev, id, nil, "The message %q of the snapshot, of the role %s, was neither posted nor "+
@@ -167,13 +169,14 @@ func (w *watch) message(ev *event, x *shot, m wire.Value) {
 func (w *watch) keepsMessages(ev *event, x *shot) {
 	for m := range ev.input.Get("messages").Items() {
 		if id := m.Get("id").Str(); m.Get("role").Is("user") && !x.ids[id] {
-			w.find("lost", ev, id, []int{ev.ref}, "The user's message %q is not in the snapshot: the client drops it.", id)
+			w.find("lost", ev, id, []int{ev.ref},
+				"The snapshot lacks the user's message %q: the client drops the message.", id)
 		}
 	}
 	for id, at := range ev.results {
 		call := ev.items[key{tool, id}]
 		w.judge("lost", call != nil && !ev.hasFrontTool(call.name) && !x.answered[id], ev, id, []int{at},
-			"The result of tool call %q was streamed, and is not in the snapshot: the client drops it.", id)
+			"The snapshot lacks the streamed result of tool call %q: the client drops the result.", id)
 	}
 	for k, i := range ev.items {
 		words := i.text.String()
@@ -181,10 +184,11 @@ func (w *watch) keepsMessages(ev *event, x *shot) {
 			continue
 		}
 		if slices.ContainsFunc(x.said, func(text string) bool { return strings.Contains(text, words) }) {
-			w.find("renamed", ev, k.id, i.begun(), "The text of message %q that was streamed has another id in the snapshot.",
-				k.id)
+			w.find("renamed", ev, k.id, i.begun(),
+				"The text of the streamed message %q has another id in the snapshot.", k.id)
 		} else {
-			w.find("lost", ev, k.id, i.begun(), "The message %q was streamed, and is not in the snapshot: the client drops %q.",
+			w.find("lost", ev, k.id, i.begun(),
+				"The snapshot lacks the streamed message %q: the client drops its text %q.",
 				k.id, wire.Clip(words, 120))
 		}
 	}
