@@ -127,7 +127,7 @@ func clientSystem(w *watch) {
 		at, without := given[s.id], !isSet(ev.params.Get("systemPrompt"))
 		if ev.conn.has(rules.OfAgent, w.version.instructions) {
 			w.judge("left-out", at > 0 && without, ev, s.id, []int{at},
-				"The client sent %s without the systemPrompt that session %q was given.", ev.Method, s.id)
+				"The client sent %s without a systemPrompt, which session %q had been given.", ev.Method, s.id)
 		}
 		delete(given, s.id)
 	}, asked(loadSession), asked(resumeSession))
