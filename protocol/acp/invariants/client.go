@@ -105,7 +105,7 @@ func (w *watch) idInUse(by rules.Side, null, twice string, ev *event) {
 	if ev.ID == "null" {
 		w.find(null, ev, ev.Method, nil, "The %s's %s has the id null, which JSON-RPC discourages.", by, ev.Method)
 	} else if r := ev.conn.ids[by][ev.ID]; r != nil {
-		w.find(twice, ev, string(ev.ID), []int{r.seq}, "The %s's %s has the id %s of its %s, which was still open.", by,
+		w.find(twice, ev, string(ev.ID), []int{r.seq}, "The %s's %s has the id %s of its %s that is still open.", by,
 			ev.Method, ev.ID, r.method)
 	}
 }

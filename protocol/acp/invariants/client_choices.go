@@ -132,7 +132,7 @@ func clientPermCancel(w *watch) {
 		if t.cancel != nil {
 			told := ev.outcome("cancelled") || ev.request.back != nil && ev.code() == -32800
 			w.judge("outcome", !told, ev, fmt.Sprint(ev.Ref), []int{t.cancel.seq, ev.Ref},
-				"The client had cancelled the turn, but did not answer its permission request with cancelled.")
+				"The client cancelled the turn, but did not answer the turn's permission request with cancelled.")
 		}
 	}, answered(permission))
 }

@@ -15,7 +15,7 @@ func clientShape(w *watch) {
 	v := w.version
 	w.shapes[rules.OfClient] = true
 	w.On(func(ev *event) {
-		w.judge("noise", len(ev.Raw) > 0, ev, "", nil, "A line of the client is no message: %s.", ev.Problem)
+		w.judge("noise", len(ev.Raw) > 0, ev, "", nil, "The client sent a line that is not a message: %s.", ev.Problem)
 	}, editorNoise)
 	// pointOf returns the point that a problem breaks, "" if none.
 	pointOf := func(point string, p schema.Problem) string {

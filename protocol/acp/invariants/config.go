@@ -89,7 +89,7 @@ func modeSync(w *watch) {
 		if modes == nil {
 			return
 		}
-		w.judge("current-mode", !modes.has(modes.current), ev, "", nil, "The current mode %q is none of the available modes.",
+		w.judge("current-mode", !modes.has(modes.current), ev, "", nil, "The current mode %q is not an available mode.",
 			modes.current)
 		ids := rules.Seen{}
 		for _, id := range modes.available {
@@ -113,7 +113,7 @@ func modeSync(w *watch) {
 		id := ev.update.Get("currentModeId")
 		if s := ev.session; s != nil && s.modes != nil {
 			w.judge("updated-mode", id.Kind() == wire.String && !s.modes.has(id.Str()), ev, id.Str(), nil,
-				"The mode %q is none of the available modes.", id.Str())
+				"The mode %q is not an available mode.", id.Str())
 		}
 	}, modeUpdate)
 	w.On(note, optionsUpdate)

@@ -270,7 +270,7 @@ func (x *effectWatch) mode(ev *event, a *wanted, name string, calls []int) {
 	if written, _ := a.touched(name, calls); edits && written.seq == 0 {
 		f := ev.body.Get("files").Find("path", name)
 		x.judge("mode", f.Get("mode").Is("cannot be executed"), ev, name, []int{a.calls[calls[0]].answer},
-			"The file %s was executable and is not any more after the agent's edit.", name)
+			"The agent's edit made the executable file %s not executable.", name)
 	}
 }
 

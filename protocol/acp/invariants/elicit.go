@@ -29,7 +29,7 @@ func elicitScope(w *watch) {
 		id := named{ev.conn, p.Get("elicitationId").Str()}
 		if w.Saw("id-in-use"); known[id] != nil && known[id].open {
 			w.find("id-in-use", ev, id.name, []int{known[id].seq},
-				"The elicitationId %q is that of another elicitation still outstanding.", id.name)
+				"Another outstanding elicitation already has the elicitationId %q.", id.name)
 		}
 		rules.Remember(known, rememberedRequests, id, &elicitation{ev.Seq, true})
 	}, asked(elicit))

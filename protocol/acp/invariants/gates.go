@@ -91,7 +91,7 @@ func clientGate(w *watch) {
 		switch has := ev.conn.has(rules.OfClient, v.gate(ev.Method)); {
 		case ev.conn.initDone == 0:
 		case has && ev.code() == -32601:
-			w.find("refused", ev, ev.Method, []int{ev.Ref}, "The client answered %s, which it had advertised, with "+
+			w.find("refused", ev, ev.Method, []int{ev.Ref}, "The client advertised %s, but answered the request with "+
 				"\"method not found\" (-32601).", ev.Method)
 		case !has && ev.succeeded():
 			w.find("served", ev, ev.Method, []int{ev.Ref}, "The client carried out %s, which it had not advertised.", ev.Method)

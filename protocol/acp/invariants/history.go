@@ -135,7 +135,7 @@ func loadStable(w *watch) {
 		sum := r.hash.Sum64()
 		if before, ok := last[ev.Session]; ok {
 			w.judge("differs", before.sum != sum, ev, "", []int{before.seq, ev.Ref},
-				"Two loads of the session replayed different histories, although nobody had prompted it in between.")
+				"Two loads of the session replayed different histories, although no prompt came between them.")
 		}
 		rules.Remember(last, rememberedSessions, ev.Session, past{sum, ev.Seq})
 	})

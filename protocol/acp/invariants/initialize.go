@@ -36,7 +36,8 @@ func initEcho(w *watch) {
 		}
 		if ev.request.offered == 1 {
 			n, ok := ev.result.Get("protocolVersion").Int()
-			w.judge("version", ok && n != 1, ev, "", []int{ev.Ref}, "The client offered version 1 and the agent chose %d.", n)
+			w.judge("version", ok && n != 1, ev, "", []int{ev.Ref},
+				"The client offered version 1, but the agent chose %d.", n)
 		}
 	}, answered(initialize))
 	speak := func(ev *event) {
@@ -80,7 +81,7 @@ func greeting(w *watch) {
 		}
 		chosen, _ := ev.result.Get("protocolVersion").Int()
 		w.judge("higher", chosen > offered, ev, "", []int{ev.Ref},
-			"The client asked for version %d, and the agent answered with %d.", offered, chosen)
+			"The client offered version %d, but the agent answered with the higher version %d.", offered, chosen)
 		if ev.code() == -32022 {
 			supported := ev.err.Path("data.supported")
 			n, ok := ev.err.Path("data.requested").Int()

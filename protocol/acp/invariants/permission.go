@@ -27,7 +27,7 @@ func permGuard(w *watch) {
 					"pending.", t.id)
 		}
 		if w.Saw("no-choice"); !allow || !reject {
-			w.find("no-choice", ev, "", nil, "The permission request offers %d options, and no way to %s.", len(ids),
+			w.find("no-choice", ev, "", nil, "The permission request offers %d options, but no way to %s.", len(ids),
 				pick(allow, "reject", pick(reject, "allow", "choose")))
 		}
 	}, asked(permission))

@@ -44,7 +44,7 @@ func oneResponse(w *watch) {
 		}
 		if r := c.ids[rules.OfClient][otherType(ev.ID)]; r != nil {
 			w.find("id-type", ev, object, []int{r.seq},
-				"The response has id %s, but the %s it seems to answer has id %s: the type differs.", ev.ID, r.method, r.id)
+				"The response has id %s, but the request %s has id %s: the JSON types differ.", ev.ID, r.method, r.id)
 			return
 		}
 		if c.initAsked > 0 {

@@ -152,8 +152,8 @@ func shapeByMessage(w *watch) {
 		if isUpdate(ev.topic) {
 			point = "update"
 			old := slices.Contains([]string{"tool_call", "plan", "current_mode_update"}, ev.tag())
-			w.judge("first-version", old, ev, ev.tag(), nil, "The update %s is one of version 1; version 2 does not have it.",
-				ev.tag())
+			w.judge("first-version", old, ev, ev.tag(), nil,
+				"The agent sent the update %s of version 1, which version 2 does not have.", ev.tag())
 			if old {
 				return
 			}

@@ -49,7 +49,8 @@ func textWhole(w *watch) {
 		}
 		if r.chunks > 1 && len(plain) >= longEnough && len(plain) == r.length &&
 			maphash.Bytes(seed, plain) == r.hash.Sum64() {
-			w.find("repeated", ev, "", nil, "The chunk repeats the whole text of its message so far; clients show it twice.")
+			w.find("repeated", ev, "", nil,
+				"The chunk repeats the whole text of its message so far; clients show the text twice.")
 		}
 		r.hash.Write(plain)
 		r.length += len(plain)

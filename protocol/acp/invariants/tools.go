@@ -148,7 +148,7 @@ func afterEnd(w *watch) {
 			return ev.update.Get(key).Exists()
 		})
 		w.judge("after-end", changes, ev, t.id, []int{t.first},
-			"Tool call %q had ended as %s, and was changed afterwards.", t.id, t.status)
+			"The agent changed tool call %q after the call had ended as %s.", t.id, t.status)
 	}, toolUpdate)
 }
 
