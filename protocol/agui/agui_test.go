@@ -69,7 +69,7 @@ func TestBadServers(t *testing.T) {
 		"a page": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = w.Write([]byte("<h1>Welcome</h1>"))
-		}, []string{`the content type "text/html", not text/event-stream`, "end no stream"}},
+		}, []string{`content type "text/html" instead of text/event-stream`, "end no stream"}},
 		"a redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) },
 			[]string{"refused", "status=302"}},
 		"an error": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusBadGateway) },
