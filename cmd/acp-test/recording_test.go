@@ -510,7 +510,7 @@ Nothing: scenarios that run in both had the same conversation, effects and ends.
 		got := p.run("upgrade", "--run", some, "--to", "up.md", "--", "acp-test", "refagent", "--protocol", "acp-v2", "--fault", "no-echo")
 		Expect(got.code).To(Equal(1), got.out+got.err)
 		Expect(p.read("up.md")).To(And(ContainSubstring("It breaks 1 of its requirements."), ContainSubstring("\n- [ ] **V2-PRM-002** "),
-			MatchRegexp("\\n  - V2-ECHO: .*was not shown\\. `")))
+			MatchRegexp("\\n  - V2-ECHO: .*never showed its message")))
 	})
 
 	It("says of an agent of version 1 which of its habits break", func() {
