@@ -25,8 +25,8 @@ func (s *Saboteur) Acted() (messages, connections int) {
 	return int(s.acted.Load()), int(s.connections.Load())
 }
 
-// count adds the messages that a player has changed since the last call: now
-// minus before. It returns now.
+// count adds now-before, the number of messages that a player has changed since
+// the last call. It returns the value of now.
 func (s *Saboteur) count(before, now int) int {
 	if before == 0 && now > 0 {
 		s.connections.Add(1)

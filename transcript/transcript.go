@@ -346,7 +346,7 @@ func (t *Transcript) Between(first, last int) iter.Seq[Entry] {
 // parse, and the results of JSON and Message must not be kept for the next entry.
 func (t *Transcript) Shown() iter.Seq[Entry] { return t.shown(1, math.MaxInt) }
 
-// shown is Between, with each entry under a lens, for folds.
+// shown is like Between, but all readers of an entry share one parse.
 func (t *Transcript) shown(first, last int) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		var l lens

@@ -263,7 +263,7 @@ func (a *Agent) Busy() bool {
 // held frames first. A blocked write ends with an error.
 func (a *Agent) CloseStdin() { a.closeStdin(closing{Act: true}) }
 
-// closing is the details of an entry stdin-closed. Act says that it was closed
+// closing has the details of an entry stdin-closed. Act says that stdin was closed
 // before the end of the run, when the agent may have been working.
 type closing struct {
 	Act bool `json:"act,omitempty"`

@@ -92,7 +92,7 @@ cat >/dev/null
 	got := p.run("run", "--no-smoke", "--run", "^prompt-turn/text$", "--", "./agent")
 	Expect(got.code).To(Equal(2), got.out+got.err)
 	const why = "it looked for the program some-cli, which is not in PATH: install it"
-	Expect(got.out).To(And(ContainSubstring("\n      what to do   "+why), ContainSubstring(" is inconclusive: "+why)))
+	Expect(got.out).To(And(ContainSubstring("\n      what to do   "+why), ContainSubstring(" are inconclusive: "+why)))
 })
 
 // locked is an agent that greets with the members that it is told, and refuses every other request.

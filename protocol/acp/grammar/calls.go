@@ -24,7 +24,7 @@ type call struct {
 
 // shape is a way to call a tool. In its texts MARK stands for the call's mark, NUMBER for the number in the mark,
 // PRODUCT for seven times NUMBER, FOLDER for the session's folder and SERVER for an MCP server. With two servers,
-// OVER stands for the server's transport. The method or generates DRAWN and LONG texts.
+// OVER stands for the server's transport. writer.or replaces the texts DRAWN and LONG.
 type shape struct {
 	Weight int    `yaml:"weight"`
 	Tool   string `yaml:"tool"`

@@ -193,8 +193,8 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	w.isolated(ev, s, said.String())
 }
 
-// restored forgets which calls the model was told, but not how many. After a load their ids may be new, and an agent
-// may tell them in words, but at least some must come.
+// restored keeps only the number of a session's tool calls: a restored agent may send the model new ids, or text for
+// some calls, but must send at least one call.
 func (w *contextWatch) restored(ev *event) {
 	if n := len(w.called[ev.Session]); n > 0 {
 		w.before[ev.Session] = n

@@ -112,12 +112,12 @@ func loadStable(w *watch) {
 	last := map[string]past{}
 	w.On(func(ev *event) { delete(last, ev.Session) }, asked(prompt), asked(deleteSession))
 	eachReplay(w, func(r *replay, ev *event) {
-		text := ev.update.Path("content.text")
+		text := ev.text()
 		switch ev.topic {
 		case toolUpdate, planUpdate:
 			return
 		case toolCall:
-			text = ev.update.Get("title")
+			text = ev.update.Get("title").Str()
 		}
 		if r.topic == nothing {
 			r.hash.SetSeed(seed)
@@ -127,7 +127,7 @@ func loadStable(w *watch) {
 			r.hash.WriteByte(0)
 			r.hash.WriteByte(byte(ev.topic))
 		}
-		r.hash.WriteString(text.Str())
+		r.hash.WriteString(text)
 	}, func(r *replay, ev *event) {
 		if r.topic == nothing {
 			r.hash.SetSeed(seed)
