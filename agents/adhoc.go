@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// AdHoc returns a profile for a command without a profile. Its name is that of
+// AdHoc returns a profile for a command that has none. Its name is that of
 // the program or, if the program only runs a script or package, of that. Its
 // environment has base URLs and dummy keys for all wire formats. It has no known
 // failures; the model server learns wire format and tools. The agent starts where
@@ -199,7 +199,7 @@ func ranScript(args []string) string {
 	return scriptName(firstWord(args))
 }
 
-// after returns the argument after a flag, "" if there is none.
+// after returns the argument that follows a flag, "" if none does.
 func after(args []string, flag string) string {
 	if i := slices.Index(args, flag); i >= 0 && i+1 < len(args) {
 		return args[i+1]

@@ -319,8 +319,8 @@ var neutral = map[string][]string{
 	"mcp":         {"server", "tool", "args"},
 }
 
-// abilities are what a scenario may require of a neutral tool beyond its
-// arguments: for each tool, a keyword and its description.
+// abilities are the keywords by which a scenario may require more of a neutral tool
+// than its arguments, by tool, each with its description.
 var abilities = map[string]map[string]string{
 	"write_file": {"overwrite": "write over a file that is there", "folders": "make the folders of a new file",
 		"create": "create a file of which the editor answers a read with an error"},

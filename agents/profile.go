@@ -213,7 +213,7 @@ type Profile struct {
 	prepared  *prepared // nil: no set-up step was run
 }
 
-// Policy is what the agent promises for cases that the protocol leaves open.
+// Policy holds the agent's promises for cases that the protocol leaves open.
 type Policy struct {
 	// ConcurrentPrompts is how the agent treats a prompt in a busy session: one
 	// of Busy, or "" for no promise.

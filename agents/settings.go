@@ -188,7 +188,7 @@ func (s settings) server(name, where string, v wire.Value) Server {
 	return server
 }
 
-// program reads how a program is started: its command ("" if there is none) and
+// program reads the start of a program: its command ("" if there is none) and
 // arguments, and its environment. An older form has all of them below command.
 func (s settings) program(v wire.Value, where string) (argv []string, env [][2]string) {
 	argv = []string{""}

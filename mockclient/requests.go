@@ -87,6 +87,11 @@ func (e *Editor) handle(f transcript.Entry) {
 	r := &Request{Entry: f, Params: params, e: e}
 	h, custom := e.opts.Handlers[f.Method]
 	e.mu.Lock()
+	if f.Seq <= e.handled && e.requests[f.Seq] == nil { // it got its answer after Unhold put it here
+		delete(e.unheld, f.Seq)
+		e.mu.Unlock()
+		return
+	}
 	e.handled = max(e.handled, f.Seq)
 	if f.Kind == transcript.Notification {
 		e.mu.Unlock()
@@ -190,8 +195,11 @@ func (e *Editor) Answer(request int, result any, rpcErr *RPCError) (transcript.E
 func (e *Editor) Unhold(request int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.unheld[request] = request > e.handled || e.requests[request] != nil
-	if request <= e.handled && e.unheld[request] { // else handle comes to it
+	switch {
+	case request > e.handled:
+		e.unheld[request] = true // handle comes to it
+	case e.requests[request] != nil:
+		e.unheld[request] = true
 		e.inbox.put(request)
 	}
 }

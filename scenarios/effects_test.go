@@ -12,6 +12,26 @@ import (
 )
 
 var _ = Describe("the log of what changed in the workspace", func() {
+	It("waits for a held request that the editor answers late as usual, once", func() {
+		r := run(engine(), `hold fs/read_text_file once
+prompt 'Read it.'
+await fs/read_text_file as R
+answer R usual
+await turn end_turn
+answer R usual
+check is-told
+saw model request raw~'what it holds'
+-- note.txt --
+what it holds
+-- llm.yaml --
+replies:
+  - - tool: read_file
+      args: {path: $WORK/note.txt}
+  - - text: Read.
+`)
+		Expect(r.Verdict).To(Equal(results.Pass), text(r))
+	})
+
 	It("has each turn's changes, apart from what the user did, and no text of a file that may hold secrets", func() {
 		e := engine()
 		r := run(e, `permit allow_once

@@ -11,7 +11,7 @@ import (
 	"github.com/acp-test/acp-test/ci/must"
 )
 
-// fact is the content of a schema at one place: what it demands, and its description.
+// fact has the constraint that a schema sets at one place, and its description.
 type fact struct{ says, about string }
 
 // parts are the facts of a type by their place: "" is the type itself, ".name" a field,

@@ -37,7 +37,7 @@ type Proof struct {
 // Least is how many faults each table has at least.
 const Least = 30
 
-// Prove runs each fault in the scenarios where it must be found, and returns the differences from what is declared.
+// Prove runs each fault in the scenarios where it must be found, and returns the differences from the declared rules.
 // With a regular expression it instead measures the matching faults and writes the file.
 func (p *Proof) Prove(measure string) error {
 	if measure != "" {

@@ -3,9 +3,11 @@ package canary_test
 import (
 	"context"
 	"crypto/rand"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -26,6 +28,29 @@ func TestCanary(t *testing.T) {
 	RegisterFailHandler(Fail)
 	RunSpecs(t, "canary")
 }
+
+var _ = It("a stubborn server stays when its input has ended, until its context does", func() {
+	for _, stubborn := range []bool{true, false} {
+		ctx, stop := context.WithCancel(context.Background())
+		DeferCleanup(stop)
+		ended := make(chan int, 1)
+		lookup := func(name string) (string, bool) {
+			if stubborn && name == canary.Stubborn {
+				return "1", true
+			}
+			return "", false
+		}
+		log := GinkgoT().TempDir() + "/log"
+		go func() {
+			ended <- canary.Main(ctx, []string{log}, lookup, strings.NewReader(""), io.Discard, io.Discard)
+		}()
+		if stubborn {
+			Consistently(ended, "100ms").ShouldNot(Receive())
+			stop()
+		}
+		Eventually(ended, "10s").Should(Receive(Equal(0)))
+	}
+})
 
 // call calls the tool as an agent would.
 func call(t mcp.Transport) string {

@@ -326,7 +326,9 @@ func (x *effectWatch) outcome(ev *event, a *wanted, name string, calls []int, is
 		default:
 			before := want
 			want, because = want.after(c), append(because, c.answer, k.seq)
-			x.told(ev, a, name, i, before, want)
+			if i == calls[0] { // an agent may make the diffs of all calls before it runs the first
+				x.told(ev, a, name, i, before, want)
+			}
 		}
 	}
 	if len(because) == 0 || !want.known && (changed || want.is != "") {
