@@ -126,11 +126,17 @@ func (e *Editor) handle(f transcript.Entry) {
 		return
 	}
 	time.Sleep(e.agent.AnswerDelay())
-	if gate, ok := gates[f.Method]; ok && !e.caps.On(gate) {
-		r.Fail(codeMethodNotFound, "%s: the client did not advertise %s", f.Method, gate)
+	e.perform(r)
+}
+
+// perform does what a request asks of the editor's files, terminals and forms.
+func (e *Editor) perform(r *Request) {
+	method := r.Entry.Method
+	if gate, ok := gates[method]; ok && !e.caps.On(gate) {
+		r.Fail(codeMethodNotFound, "%s: the client did not advertise %s", method, gate)
 		return
 	}
-	switch f.Method {
+	switch method {
 	case "fs/read_text_file":
 		e.readFile(r)
 	case "fs/write_text_file":
@@ -140,7 +146,7 @@ func (e *Editor) handle(f transcript.Entry) {
 	case "elicitation/create":
 		e.elicitation(r)
 	default:
-		r.Fail(codeMethodNotFound, "method not found: %s", wire.Clip(f.Method, 200))
+		r.Fail(codeMethodNotFound, "method not found: %s", wire.Clip(method, 200))
 	}
 }
 
