@@ -104,7 +104,7 @@ var _ = Describe("drawn sessions", func() {
 		Expect(explore(engine(""), turn, twice).Notes).To(ContainElement(HavePrefix("0 of 4 sessions differed")))
 	})
 
-	It("blame nobody for a wait that was cut short", func() {
+	It("blame nobody for a wait that was cut short", Label("large"), func() {
 		e := engine("")
 		e.StepTimeout = 4 * time.Second
 		const slow = "check slow\nprompt 'Wait.'\nawait turn end_turn\n" +
@@ -171,7 +171,7 @@ var _ = Describe("drawn sessions", func() {
 		Expect(ok).To(BeFalse())
 	})
 
-	DescribeTable("find a fault that no scenario was written for, and shrink it",
+	DescribeTable("find a fault that no scenario was written for, and shrink it", Label("large"),
 		func(fault, rule string) {
 			explore := exploring(fault)
 			out := explore(40, nil)

@@ -45,6 +45,9 @@ func main() {
 		// Data from agents becomes garbage faster than the collector would run.
 		debug.SetMemoryLimit(200 << 20)
 	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400) // most commands end before their heap is worth collecting
+	}
 	process.AdoptOrphans()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()

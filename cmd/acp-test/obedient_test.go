@@ -290,6 +290,7 @@ var _ = Describe("drawn agents", func() {
 	client := []string{"--", filepath.Join(clients, "node_modules", "node", "bin", "node"), filepath.Join(clients, "sdk-client.mjs"), "{agent}"}
 
 	It("are the same for a seed, blame no correct editor, and run again", func() {
+		oneOf(5)
 		p := newPlace()
 		got := p.run(append([]string{"editors", "--draw", "4", "-j", "4"}, client...)...)
 		Expect(got.code).To(Equal(0), got.out+got.err)
@@ -302,6 +303,7 @@ var _ = Describe("drawn agents", func() {
 	})
 
 	DescribeTable("find an editor", func(fault string, code int, named string) {
+		oneOf(6)
 		p := newPlace()
 		p.env = append(p.env, "FAULT="+fault)
 		got := p.run(append([]string{"editors", "--draw", "6", "-j", "4"}, client...)...)

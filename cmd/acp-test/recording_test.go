@@ -506,6 +506,7 @@ Nothing: scenarios that run in both had the same conversation, effects and ends.
 	})
 
 	It("says what is missing by requirement, and what differs", func() {
+		oneOf(7)
 		p := newPlace()
 		got := p.run("upgrade", "--run", some, "--to", "up.md", "--", "acp-test", "refagent", "--protocol", "acp-v2", "--fault", "no-echo")
 		Expect(got.code).To(Equal(1), got.out+got.err)
@@ -514,6 +515,7 @@ Nothing: scenarios that run in both had the same conversation, effects and ends.
 	})
 
 	It("says of an agent of version 1 which of its habits break", func() {
+		oneOf(5)
 		p := newPlace()
 		got := p.run("upgrade", "--run", some, "--", "acp-test", "refagent", "--second", "--liberty", "first-only")
 		Expect(got.code).To(Equal(1), got.out+got.err)

@@ -14,6 +14,7 @@ import (
 
 var _ = Describe("a sweep in four parts", func() {
 	It("finds what one process finds, and covers as much", func() {
+		oneOf(1)
 		p := newPlace()
 		p.write("two.txtar", "# A turn in pieces.\nprompt 'Say hello.'\nawait turn end_turn\n-- llm.yaml --\nreplies:\n  - - text: Hello there.\n      chunks: 3\n")
 		sweep := func(more ...string) ended {
