@@ -150,7 +150,7 @@ func (a *Agent) start(o Options) (err error) {
 	}
 	a.Editor = mockclient.NewEditor(agent, o.Editor)
 	a.t.Cleanup(func() { a.finish(checker) })
-	ctx, cancel := a.wait("the answer to initialize and session/new")
+	ctx, cancel := a.wait("the responses to initialize and session/new")
 	defer cancel()
 	if _, err := a.Editor.Initialize(ctx); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (a *Agent) launch(o Options, box agents.Sandbox) (*mockclient.Agent, error)
 	profile := o.Profile
 	switch {
 	case profile == nil && len(o.Command) == 0:
-		return nil, errors.New("the options name no Command, Profile or Serve")
+		return nil, errors.New("the options must set Command, Profile or Serve")
 	case profile == nil:
 		profile = agents.AdHoc(o.Command)
 	}

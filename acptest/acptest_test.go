@@ -147,7 +147,7 @@ func TestWhatFails(t *testing.T) {
 		want string
 	}{
 		{"an agent without a command", func(t acptest.T) { acptest.Start(t, acptest.Options{}) },
-			"starting the agent: the options name no Command, Profile or Serve"},
+			"starting the agent: the options must set Command, Profile or Serve"},
 		{"a program that is not there", func(t acptest.T) {
 			acptest.Start(t, acptest.Options{Command: []string{filepath.Join(t.TempDir(), "none")}})
 		}, "no program"},

@@ -102,7 +102,7 @@ turns:
 		got := r.chat(chatRequest(msg("user", "Paint it red")))
 		Expect(got.status).To(Equal(400))
 		Expect(got.body).To(ContainSubstring("no_scripted_reply"))
-		Expect(r.field("model-unmatched", "why")).To(Equal("the guard of reply 1 to prompt 3 does not hold"))
+		Expect(r.field("model-unmatched", "why")).To(Equal("the conditions (when) of reply 1 to prompt 3 do not hold"))
 		Expect(r.field("model-unmatched", "closest")).To(Equal(`llm.yaml:8: 1 of 2 conditions hold; wanted user~ "blue", but user is "Paint it red"`))
 		Expect(r.chat(chatRequest(msg("user", "Paint it blue"))).body).To(ContainSubstring("three-1"))
 		r.chat(chatRequest(msg("user", "Hullo again")))

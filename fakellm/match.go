@@ -132,7 +132,7 @@ func (s *Server) turn(m *match, f *facts) {
 		m.reply = &Reply{Steps: []Step{{Kind: StepText, Chunks: []string{m.prompt.Reply}}}}
 		return
 	case m.index == 0:
-		m.why = "the request holds the text of no prompt of this scenario"
+		m.why = "the request contains the text of none of this scenario's prompts"
 		m.near = s.nearestPrompt(f)
 		return
 	case m.index > len(turns):
@@ -154,7 +154,7 @@ func (s *Server) turn(m *match, f *facts) {
 	r := &t.Replies[m.step-1]
 	m.turn = m.index
 	if m.reply = choose(r, f); m.reply == nil {
-		m.why = fmt.Sprintf("the guard of reply %d to prompt %d does not hold", m.step, m.index)
+		m.why = fmt.Sprintf("the conditions (when) of reply %d to prompt %d do not hold", m.step, m.index)
 		m.near = s.near(r, f)
 	}
 }

@@ -61,7 +61,7 @@ func (p *scriptParser) script(root *yamlfile.Node) (*Script, *Document) {
 	s, d := &Script{}, &Document{Rest: root.Beside("turns", "replies")}
 	root.Keys("a script", scriptKeys...)
 	if r, t := root.Field("replies"), root.Field("turns"); r != nil && t != nil {
-		r.Fail("replies is short for one turn", "a script has either turns or replies, not both")
+		r.Fail("replies is shorthand for a script with one turn", "a script has either turns or replies, not both")
 	}
 	for _, f := range root.Fields {
 		switch f.Key {
@@ -165,7 +165,7 @@ func (p *scriptParser) reply(n *yamlfile.Node, node *ReplyNode) Reply {
 	}
 	has := func(holds func(Step) bool) bool { return slices.ContainsFunc(r.Steps, holds) }
 	if has(func(s Step) bool { return s.Kind == StepWhole }) && has(func(s Step) bool { return s.Gate != "" }) {
-		n.Fail("", "a reply that comes whole has no gate: all of it stands in one event")
+		n.Fail("", "a reply with whole cannot have a gate: the server sends it in one event")
 	}
 	return r
 }
@@ -191,11 +191,11 @@ func (p *scriptParser) lanes(n *yamlfile.Node) []Lane {
 		case f.Key == LaneMain:
 			f.At.Fail("", "%q names the conversation itself and cannot be a lane", f.Key)
 		case l.Main && reply != nil:
-			reply.Fail("", "a lane that is the conversation (main: true) has no reply of its own")
+			reply.Fail("", "a lane with main: true is the conversation itself and cannot have a reply")
 		case !l.Main && reply == nil:
 			f.At.Fail("", "lane %q has no reply", f.Key)
 		case len(l.When) == 0 && !slices.Contains(builtIn, f.Key):
-			f.At.Fail("", "lane %q says not when: it would take every request", f.Key)
+			f.At.Fail("", "lane %q has no when, so it would take every request", f.Key)
 		}
 		out = append(out, l)
 	}
@@ -222,7 +222,7 @@ func (p *scriptParser) guard(n *yamlfile.Node, _ string) Guard {
 		switch {
 		case slices.Contains(flagFields, name):
 			if isPattern {
-				f.At.Fail("", "%s is true or false, it matches no regular expression", name)
+				f.At.Fail("", "%s is true or false and cannot match a regular expression", name)
 			}
 			c.Value = fmt.Sprint(f.Node.Bool(name))
 		case !slices.Contains(textFields, name):

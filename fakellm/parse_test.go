@@ -27,14 +27,14 @@ var _ = Describe("a script", func() {
 		Entry("a reply that is no list", "replies:\n  - text: hi\n", `llm.yaml:2:5: a reply must be a list of steps (write it as a list of steps: "- - text: …")`),
 		Entry("a stop", "replies:\n  - - stop: lenght\n", `llm.yaml:2:13: stop cannot be "lenght" (did you mean "length"?)`),
 		Entry("a fault", "replies:\n  - - fail: {statsu: 500}\n", `llm.yaml:2:14: unknown key "statsu" in fail (did you mean "status"?)`),
-		Entry("two ends", "replies:\n  - - fail: {status: 500, hang: true}\n", `llm.yaml:2:14: a fault does one of status and hang, not both`),
+		Entry("two ends", "replies:\n  - - fail: {status: 500, hang: true}\n", `llm.yaml:2:14: a fault can do only one of status and hang`),
 		Entry("nothing", "replies:\n  - - fail: {times: 2}\n", `llm.yaml:2:14: this fault does nothing (one of status, disconnect, hang, malformed, truncate, content_type, body, slow, comment)`),
 		Entry("a condition", "replies:\n  - - when: {usr~: x}\n", `llm.yaml:2:14: unknown field "usr" in a condition (did you mean "user"?)`),
 		Entry("a regular expression", "replies:\n  - - when: {user~: \"(\"}\n", "llm.yaml:2:21: bad regular expression: missing closing ): `(`"),
-		Entry("chunks that are not the text", "replies:\n  - - text: hello\n      chunks: [he, lo]\n", `llm.yaml:3:15: the chunks are not the pieces of text (together they are "helo")`),
-		Entry("a lane without a condition", "lanes:\n  title: {reply: [{text: T}]}\n", `llm.yaml:2:3: lane "title" says not when: it would take every request`),
+		Entry("chunks that are not the text", "replies:\n  - - text: hello\n      chunks: [he, lo]\n", `llm.yaml:3:15: text must be the chunks joined (joined they are "helo")`),
+		Entry("a lane without a condition", "lanes:\n  title: {reply: [{text: T}]}\n", `llm.yaml:2:3: lane "title" has no when, so it would take every request`),
 		Entry("a duration", "delay: {ttft: fast}\n", `llm.yaml:1:15: ttft must be a duration, not "fast" (such as 20ms, 1.5s, or a number of seconds)`),
-		Entry("both forms", "turns: []\nreplies: []\n", `llm.yaml:2:10: a script has either turns or replies, not both (replies is short for one turn)`),
+		Entry("both forms", "turns: []\nreplies: []\n", `llm.yaml:2:10: a script has either turns or replies, not both (replies is shorthand for a script with one turn)`),
 		Entry("YAML", "replies: [\n", `llm.yaml:1:10: sequence end token ']' not found`),
 	)
 

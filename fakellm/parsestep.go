@@ -96,7 +96,7 @@ func (p *scriptParser) step(r *Reply, n *yamlfile.Node) StepNode {
 		s.Kind, s.Stop = StepStop, Stop(p.oneOf(v, "stop", "end", "length", "refusal", "tool"))
 	case "whole":
 		if !v.Bool("whole") {
-			n.Fail("leave it out", "whole is true, or does not stand there")
+			n.Fail("leave it out", "whole must be true")
 		}
 		s.Kind = StepWhole
 	case "fail":
@@ -133,7 +133,7 @@ func (p *scriptParser) chunks(n, v *yamlfile.Node, what string) []string {
 	c := n.Field("chunks")
 	if v.Kind == yamlfile.List {
 		if c != nil {
-			c.Fail("", "%s is a list of pieces already", what)
+			c.Fail("", "%s is already a list of pieces and takes no chunks", what)
 		}
 		return slices.Repeat(p.pieces(v, what), repeat)
 	}
@@ -148,7 +148,7 @@ func (p *scriptParser) chunks(n, v *yamlfile.Node, what string) []string {
 	case c.Kind == yamlfile.List:
 		pieces := p.pieces(c, "chunks")
 		if got := strings.Join(pieces, ""); got != whole {
-			c.Fail(fmt.Sprintf("together they are %q", clip(got, 60)), "the chunks are not the pieces of %s", what)
+			c.Fail(fmt.Sprintf("joined they are %q", clip(got, 60)), "%s must be the chunks joined", what)
 		}
 		return pieces
 	}
@@ -204,7 +204,7 @@ func (p *scriptParser) toolStep(s *Step, n, v *yamlfile.Node) {
 		s.Raw, s.Chunks = true, []string{p.text(raw, "raw")}
 	}
 	if c := n.Field("chunks"); c != nil && s.Raw {
-		c.Fail("give raw as a list", "raw arguments are cut by a list")
+		c.Fail("write raw as a list of pieces", "chunks does not apply to raw arguments")
 	}
 	optional(n, "chunks", &s.Pieces, fromOne)
 	optional(n, "args_gate", &s.Gate, p.gate)
@@ -234,7 +234,7 @@ func (p *scriptParser) fault(n *yamlfile.Node) *Fail {
 	}
 	switch {
 	case len(ends) > 1:
-		n.Fields[0].At.Fail("", "a fault does one of %s, not both", strings.Join(ends, " and "))
+		n.Fields[0].At.Fail("", "a fault can do only one of %s", strings.Join(ends, " and "))
 	case len(ends) == 0 && f.Malformed == "" && f.ContentType == "" && f.Body == nil && f.Slow == nil && f.Comment == "":
 		at := n
 		if len(n.Fields) > 0 {

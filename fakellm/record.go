@@ -94,7 +94,7 @@ func Record(c RecordConfig) (*Recorder, error) {
 		}
 		u, err := url.Parse(raw)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, fmt.Errorf("recording: %q is no http or https URL", raw)
+			return nil, fmt.Errorf("recording: %q is not an http or https URL", raw)
 		}
 		r.targets[name] = u
 	}

@@ -162,7 +162,7 @@ replies:
 
 	It("says which URL is wrong", func() {
 		_, err := fakellm.Record(fakellm.RecordConfig{Upstream: "example.com"})
-		Expect(err).To(MatchError(`recording: "example.com" is no http or https URL`))
+		Expect(err).To(MatchError(`recording: "example.com" is not an http or https URL`))
 	})
 
 	It("is made of another fake server too", func(ctx SpecContext) {

@@ -155,7 +155,7 @@ func safeName(agent, scenario string) (string, error) {
 	name := Name(agent, scenario)
 	if agent == "" || scenario == "" || strings.Contains(agent, "/") || !fs.ValidPath(name) ||
 		strings.Contains(name, `\`) {
-		return "", fmt.Errorf("%q of agent %q is no name for a golden", scenario, agent)
+		return "", fmt.Errorf("scenario %q of agent %q cannot name a golden", scenario, agent)
 	}
 	return name, nil
 }

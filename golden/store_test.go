@@ -65,9 +65,9 @@ var _ = Describe("a store", func() {
 	})
 
 	DescribeTable("keeps to its own directory", func(agent, scenario string) {
-		Expect(store.Write(agent, scenario, "x")).To(MatchError(ContainSubstring("is no name for a golden")))
+		Expect(store.Write(agent, scenario, "x")).To(MatchError(ContainSubstring("cannot name a golden")))
 		_, _, err := store.Read(agent, scenario)
-		Expect(err).To(MatchError(ContainSubstring("is no name for a golden")))
+		Expect(err).To(MatchError(ContainSubstring("cannot name a golden")))
 	},
 		Entry("up", "a", "../../x"), Entry("absolute", "a", "/x"), Entry("agent up", "..", "x"),
 		Entry("agent with a slash", "a/b", "x"), Entry("backslash", "a", `..\x`), Entry("none", "", "x"))

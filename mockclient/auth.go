@@ -52,7 +52,7 @@ func (i *AgentInfo) authMethod(id string) (AuthMethod, error) {
 	methods := i.AuthMethods()
 	at := slices.IndexFunc(methods, func(m AuthMethod) bool { return m.ID == id })
 	if at < 0 {
-		return AuthMethod{}, fmt.Errorf("the agent named no authentication method %q", id)
+		return AuthMethod{}, fmt.Errorf("the agent offered no authentication method %q", id)
 	}
 	return methods[at], nil
 }
@@ -85,7 +85,7 @@ func (e *Editor) Logout(ctx context.Context) error {
 func TerminalLogin(ctx context.Context, c Command, info *AgentInfo, method string) (Exit, error) {
 	m, err := info.authMethod(method)
 	if err == nil && !m.Terminal {
-		err = fmt.Errorf("method %q is no terminal login", method)
+		err = fmt.Errorf("method %q is not a terminal login", method)
 	}
 	if err != nil {
 		return Exit{}, fmt.Errorf("logging in: %w", err)

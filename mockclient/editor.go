@@ -140,8 +140,8 @@ func NewEditor(a *Agent, o Options) *Editor {
 		select {
 		case <-e.ended:
 		case <-time.After(handling):
-			e.note("", Note{Code: "handler-hangs", Text: fmt.Sprintf("a request of the agent was still being handled %v after "+
-				"the agent had ended; it was given up", handling)})
+			e.note("", Note{Code: "handler-hangs", Text: fmt.Sprintf("the editor still handled a request %v "+
+				"after the agent had ended, and gave it up", handling)})
 		}
 	})
 	return e

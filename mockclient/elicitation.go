@@ -127,9 +127,9 @@ func (e *Editor) elicitAct(r *Request, mode string, schema wire.Value, a ElicitA
 	content, problem := a.Content, ""
 	if content == nil {
 		content = form.Fill(schema)
-		problem = "no value could be made up that fits the form"
+		problem = "the editor could not make up values that fit the form"
 	} else {
-		problem = "the values the test gives do not fit the form"
+		problem = "the values that the test gives do not fit the form"
 	}
 	if problems := form.Check(schema, content); len(problems) > 0 {
 		e.note(r.Entry.Session, Note{

@@ -154,7 +154,7 @@ func ParseAnswer(word string) (Answer, error) {
 	if text, ok := strings.CutPrefix(word, "error:"); ok {
 		code, err := strconv.ParseInt(text, 10, 32)
 		if err != nil {
-			return Answer{}, fmt.Errorf("answer %q: %q is no error code", word, text)
+			return Answer{}, fmt.Errorf("answer %q: %q is not an error code", word, text)
 		}
 		return Answer{Error: &RPCError{Code: code, Message: "the client failed, as the scenario says"}}, nil
 	}
@@ -234,7 +234,7 @@ func (p *Policy) decide(a ask) decision {
 	defer p.mu.Unlock()
 	if kind := p.always[p.Remember.key(a)]; p.Remember != RememberNothing && kind != "" {
 		d := choose(Answer{Kind: kind}, a)
-		d.note = cmp.Or(d.note, noted("remembered", "", kind, "answered as the user always does since an earlier request"))
+		d.note = cmp.Or(d.note, noted("remembered", "", kind, "answered by an earlier choice of the user for always"))
 		return d
 	}
 	found := p.matched.first(len(p.Rules), func(i int) (bool, int, int) {
@@ -341,8 +341,8 @@ func choose(answer Answer, a ask) decision {
 		}
 		if !ok {
 			d.Cancelled = true
-			d.note = noted("not-offered", answer.Kind, "cancelled", answer.Kind+" is not offered, nor anything that may "+
-				"stand in for it; the request was answered with cancelled")
+			d.note = noted("not-offered", answer.Kind, "cancelled", answer.Kind+" is not offered, and no substitute "+
+				"for it either; the request was answered with cancelled")
 			d.note.Inconclusive = true
 			break
 		}

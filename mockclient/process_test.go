@@ -410,7 +410,7 @@ var _ = Describe("a terminal login", func() { // AUTH-019
 		_, err = mockclient.TerminalLogin(within(), c, info, "login")
 		Expect(err).To(MatchError("logging in: the program ended with 9"))
 		_, err = mockclient.TerminalLogin(within(), c, info, "key")
-		Expect(err).To(MatchError(ContainSubstring("no terminal login")))
+		Expect(err).To(MatchError(ContainSubstring("not a terminal login")))
 	})
 })
 

@@ -184,7 +184,7 @@ func (e *Editor) asks(f transcript.Entry) bool {
 func (e *Editor) Answer(request int, result any, rpcErr *RPCError) (transcript.Entry, error) {
 	f := e.t.At(request)
 	if !e.asks(f) {
-		return transcript.Entry{}, fmt.Errorf("answering #%d: that is no request of this agent", request)
+		return transcript.Entry{}, fmt.Errorf("answering #%d: this entry is not a request of the agent", request)
 	}
 	e.mu.Lock()
 	r := e.requests[request]

@@ -224,7 +224,7 @@ func (e *Editor) open(ctx context.Context, method, capability, id string, o Sess
 	if method == "session/new" {
 		v := resp.JSON().Path("result.sessionId")
 		if v.Kind() != wire.String {
-			return nil, fmt.Errorf("%s: the answer names no sessionId", method)
+			return nil, fmt.Errorf("%s: the response has no sessionId", method)
 		}
 		id = v.Str()
 	}
