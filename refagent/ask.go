@@ -95,7 +95,7 @@ func (w *work) chosen(content json.RawMessage) (string, error) {
 		return "", errors.New("the form came back without an answer")
 	}
 	if options := w.choices(); len(options) > 0 && !slices.Contains(options, answer) {
-		return "", errors.New("the answer is none of those to choose from")
+		return "", errors.New("the answer is not one of the options")
 	}
 	return answer, nil
 }

@@ -47,7 +47,7 @@ func decodeSystem(params json.RawMessage) (string, *rpcError) {
 		texts = append(texts, systemPrompt)
 	case "override":
 	default:
-		return "", badParams("systemPrompt: there is no mode %q; there are append and override", mode)
+		return "", badParams("systemPrompt: unknown mode %q, want append or override", mode)
 	}
 	for _, b := range p.SystemPrompt.Content {
 		if b.Type != "text" {

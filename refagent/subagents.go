@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-var errNoChild = errors.New("there is no such subagent at rest")
+var errNoChild = errors.New("no idle subagent has this id")
 
 // lineage describes a session as the child of another. Its zero value is a
 // session of the editor.

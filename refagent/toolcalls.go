@@ -61,7 +61,7 @@ func (a *agent) runTools(s *session, t *turn, tools []tool, calls []ModelCall) (
 	return rejected, err
 }
 
-var errSkipped = errors.New("not run, because the user dismissed or rejected another one")
+var errSkipped = errors.New("not run, because the user dismissed or rejected another call")
 
 // allowAll asks for permission for all calls of a reply, in the order of the
 // habits.

@@ -45,7 +45,7 @@ func (a *agent) prompt(r *request, s *session, params json.RawMessage) *rpcError
 	t := &turn{request: r, done: make(chan struct{}), blocks: p.Prompt, message: message}
 	if key := p.IdempotencyKey; key != nil && a.v2() {
 		if t.key = *key; t.key == "" || utf8.RuneCountInString(t.key) > 255 {
-			return badParams("idempotencyKey has 1 to 255 characters")
+			return badParams("idempotencyKey must have 1 to 255 characters")
 		}
 		if s.sentBefore(t) {
 			return nil
@@ -310,7 +310,7 @@ func (a *agent) reply(s *session, t *turn, tools []tool) (Reply, error) {
 func (a *agent) aside(ctx context.Context, s *session, question string) string {
 	r, err := a.model.Ask(ctx, []ModelMessage{{Role: roleUser, Text: question}}, nil, func(Piece) {})
 	if err != nil {
-		a.log.Printf("session %s: a request beside the conversation failed: %v", s.id, err)
+		a.log.Printf("session %s: a model request outside the conversation failed: %v", s.id, err)
 	}
 	return r.Text
 }

@@ -44,13 +44,13 @@ func (a *agent) choose(asked int, raw json.RawMessage) (int, *rpcError) {
 		for v := lowest; v <= highest; v++ {
 			supported = append(supported, v)
 		}
-		err := fault(codeBadOffer, "no version at or below %s is spoken here", raw)
+		err := fault(codeBadOffer, "this agent supports no version at or below %s", raw)
 		err.Data = object{"requested": asked, "supported": supported}
 		return 0, err
 	case before == version2 && used:
-		return 0, fault(codeInvalidRequest, "initialize comes before any other request")
+		return 0, fault(codeInvalidRequest, "initialize must come before any other request")
 	case before == version2 && chosen < before:
-		return 0, fault(codeInvalidRequest, "the connection speaks version 2, and goes back to no other")
+		return 0, fault(codeInvalidRequest, "the connection speaks version 2 and cannot go back to an older one")
 	default:
 		return chosen, nil
 	}
@@ -187,7 +187,7 @@ func (a *agent) knownServers(servers []json.RawMessage) *rpcError {
 			return badParams("mcpServers[%d]: transport %q is not supported", i, e.Type)
 		}
 		if slices.Contains(names, e.Name) {
-			return badParams("mcpServers[%d]: there are two servers %q", i, e.Name)
+			return badParams("mcpServers[%d]: two servers have the name %q", i, e.Name)
 		}
 		names = append(names, e.Name)
 	}

@@ -111,7 +111,7 @@ func (s *session) drop(t *turn) {
 // errTakenBack returns the error for a prompt that was cancelled before work on
 // it began.
 func errTakenBack() *rpcError {
-	return fault(codeRequestCanceled, "cancelled before it became part of the conversation")
+	return fault(codeRequestCanceled, "the prompt was cancelled before it became part of the conversation")
 }
 
 // dropOne removes one waiting prompt from the queue and refuses it.

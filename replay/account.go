@@ -69,7 +69,7 @@ func ReadAccount(r io.Reader) (*Account, error) {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		if !a.read(v) {
-			return nil, fmt.Errorf("line %d: expected tells, or session with text, call, asks or decides, got %s", n,
+			return nil, fmt.Errorf("line %d: want tells, or session and one of text, call, asks, decides; got %s", n,
 				wire.Clip(lines.Text(), 80))
 		}
 	}
@@ -77,7 +77,7 @@ func ReadAccount(r io.Reader) (*Account, error) {
 		return nil, err
 	}
 	if len(a.tells) == 0 {
-		return nil, errors.New("no line has tells, the list of what the account holds")
+		return nil, errors.New("no line has tells, the list of the kinds that the account reports")
 	}
 	return a, nil
 }

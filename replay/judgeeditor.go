@@ -68,7 +68,7 @@ func (j Judge) Editor(res results.Result, script *language.AgentScript, sessions
 		}
 		if s.Ended != "" && j.leftTurn(s.Log) {
 			res.Verdict = results.Worst(res.Verdict, results.Inconclusive)
-			one.Reason = cmp.Or(one.Reason, "the editor left in its own turn without a cancel: "+s.Ended)
+			one.Reason = cmp.Or(one.Reason, "the editor left during a turn that it had not cancelled: "+s.Ended)
 		}
 		res.Reason = cmp.Or(res.Reason, one.Reason)
 		if said += told.said; res.AgentName == "" {
@@ -140,13 +140,13 @@ func (j Judge) expect(x *language.AgentExpectation, sessions []Session) (observe
 	}
 	switch {
 	case x.What == "answered" && !c.asked && slices.ContainsFunc(sessions, j.leftUnread):
-		return "the editor stopped reading in its own turn, before the agent could ask " + x.About, false, true
+		return "the editor stopped reading during a turn, before the agent could send request " + x.About, false, true
 	case x.What == "answered" && !c.asked:
-		return "the agent never came to ask " + x.About, false, false
+		return "the agent never sent request " + x.About, false, false
 	case !c.granted:
-		return "the editor did not grant " + x.Where, false, false
+		return "the editor did not grant request " + x.Where, false, false
 	case x.What == "answered" && c.seen == 0 && c.gone:
-		observed = "the editor ended the agent's input before " + x.About + " was asked, or when it was and unseen"
+		observed = "the editor closed the agent's input before it can have read request " + x.About
 		return observed, false, false
 	case c.seen == 0:
 		observed = "there was none"
@@ -253,11 +253,11 @@ func (j Judge) ofItself(x *language.AgentExpectation, sessions []Session) (obser
 		}
 		return observed, seen.Late == x.Negate, true
 	case slices.ContainsFunc(sessions, func(s Session) bool { return len(j.openAtEnd(s.Log)) > 0 }):
-		return "the editor left before the agent had said all", false, false
+		return "the editor left before the agent had sent all of its messages", false, false
 	}
 	where, text := regexp.MustCompile(x.Where), regexp.MustCompile(x.About) // the parser has compiled both
 	if seen.Printed == "" || !where.MatchString(seen.Printed) {
-		return "the editor printed no line about " + x.Where, false, false
+		return "the editor printed no line that matches " + x.Where, false, false
 	}
 	return "it printed " + strconv.Quote(shorten(seen.Printed)), text.MatchString(seen.Printed) != x.Negate, true
 }

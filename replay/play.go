@@ -302,13 +302,13 @@ func (s *playing) force() {
 		for _, key := range slices.Sorted(maps.Keys(a.needs)) {
 			if s.count.counts[key] < a.needs[key] {
 				s.played.Missed = append(s.played.Missed,
-					fmt.Sprintf("the editor's #%d (%s) was sent without %s: it did not come within %v", a.entry.Seq,
+					fmt.Sprintf("the replay sent the editor's #%d (%s) although %s did not come within %v", a.entry.Seq,
 						describe(a.entry), key, s.Patience))
 			}
 		}
 		a.needs, a.behind = nil, nil
 		if q := s.askedBy(a); q != nil && q.live == 0 {
-			a.done, a.skipped = true, fmt.Sprintf("the agent did not ask for it within %v", s.Patience)
+			a.done, a.skipped = true, fmt.Sprintf("the agent did not send its request within %v", s.Patience)
 			s.miss(a)
 		}
 		break

@@ -193,10 +193,10 @@ func (s *playing) beside(ctx context.Context, a *act) error {
 		v := a.entry.JSON()
 		name := v.Get("path").Str()
 		if s.Confine != nil && workspace.Git(name) {
-			return fmt.Errorf("writing %s: the settings of a repository may name programs", name)
+			return fmt.Errorf("writing %s: a replay writes no Git settings, since they may name programs", name)
 		}
 		if err := workspace.Write(s.Work, map[string][]byte{name: []byte(v.Get("text").Str())}); err != nil {
-			return fmt.Errorf("writing what the user wrote: %w", err)
+			return fmt.Errorf("writing the file that the user changed: %w", err)
 		}
 	}
 	return nil

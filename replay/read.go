@@ -162,9 +162,9 @@ func (i *importer) frame(conn int, from transcript.Source, raw []byte) bool {
 	return true
 }
 
-var errNobody = errors.New("the request that this message answers is missing, so nobody can tell who sent it")
+var errNobody = errors.New("the request that this message answers is missing, so its sender is unknown")
 
-var errNoFrames = errors.New("this is no recording: no line holds a JSON-RPC message")
+var errNoFrames = errors.New("this is not a recording: no line is a JSON-RPC message")
 
 // guesser infers who sent a frame from the frame: a method belongs to one side, and a response answers a request of
 // the other side.

@@ -109,7 +109,7 @@ func (p *Proxy) Run(ctx context.Context) (transport.Exit, error) {
 	agent.Exited(exit, survivors)
 	judge()
 	if err := p.Log.Err(); err != nil {
-		return exit, fmt.Errorf("the recording is not whole: %w", err)
+		return exit, fmt.Errorf("the recording is incomplete: %w", err)
 	}
 	return exit, nil
 }

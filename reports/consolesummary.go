@@ -32,7 +32,7 @@ func (c *Console) causes(run results.Run) string {
 		fmt.Fprintf(&b, "%s %s\n", c.paintVerdict(cause.Class, fmt.Sprintf("%-5s", headline(cause.Class))), harmless(head))
 		where := in(cause.Scenarios, 3)
 		if cause.Everywhere && run.Counts.Apart > 0 {
-			where += "; those that show nothing else count as passed apart from it"
+			where += "; scenarios that show nothing else count as passed"
 		}
 		switch {
 		case cause.Class == results.Warn || cause.Class == results.Lint:

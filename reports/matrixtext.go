@@ -28,7 +28,7 @@ func WriteMatrix(format string, m Matrix, w io.Writer) error {
 	case "html":
 		return matrixPage(m, w)
 	default:
-		return fmt.Errorf("there is no form of a matrix named %q: there are text, markdown, html", format)
+		return fmt.Errorf("there is no matrix format %q: the formats are text, markdown, html", format)
 	}
 	_, err := io.WriteString(w, text)
 	return err
@@ -69,7 +69,7 @@ func matrixText(m Matrix) string {
 		table = append(table, row.words(row.Requirement.ID))
 	}
 	b.WriteString(columns(table))
-	fmt.Fprintf(&b, "\n%s hold for every agent that was asked.\n%s\n",
+	fmt.Fprintf(&b, "\n%s hold for every tested agent.\n%s\n",
 		printable.Plural(held, "more requirement", "more requirements"), matrixLegend)
 	for _, n := range m.Notes {
 		fmt.Fprintf(&b, "\n%3d  %s  %s  %s  %s\n", n.Number, n.Outcome, n.Agent, n.Source, harmless(firstLine(n.Title)))
@@ -178,9 +178,9 @@ const measuredHeading = "## Measured"
 // the same verdicts.
 func matrixMarkdown(m Matrix) string {
 	var b strings.Builder
-	b.WriteString("# Agents beside each other\n\nWhat became of each requirement of the specification, agent by agent. " +
+	b.WriteString("# Agents compared\n\nThe outcome of each requirement of the specification, agent by agent. " +
 		"`acp-test matrix`\nmakes this page.\n\n")
-	fmt.Fprintf(&b, "%s\nNumbers lead to the [notes](#notes), and those to the command that shows it.\n"+
+	fmt.Fprintf(&b, "%s\nA number leads to its [note](#notes), which gives the command that shows it.\n"+
 		"`acp-test help ID` explains a requirement.\n\n## Agents\n\n",
 		matrixLegend)
 	markdownTable(&b, append([][]string{append([]string{""}, names(m)...)}, aboutAgents(m)...))
@@ -215,12 +215,12 @@ func matrixMarkdown(m Matrix) string {
 		}
 		fmt.Fprintf(&b, "   `%s`\n", n.Command)
 	}
-	b.WriteString("\n## Whom they want to reach\n\nWhat the proxy refused. Connections that go round it " +
+	b.WriteString("\n## Refused connections\n\nHosts that the proxy refused. Connections that bypass the proxy " +
 		"are not seen.\n\n")
 	listed(&b, m, func(c MatrixColumn) []string { return c.Reached }, "nobody")
-	b.WriteString("\n## Volatile fields\n\nFields of their messages that differ when the same is done twice.\n\n")
+	b.WriteString("\n## Volatile fields\n\nFields that differ when an agent does the same thing twice.\n\n")
 	listed(&b, m, func(c MatrixColumn) []string { return c.Volatile }, "none")
-	b.WriteString("\n" + measuredHeading + "\n\nTimes are medians. This part is of one machine and one day.\n\n")
+	b.WriteString("\n" + measuredHeading + "\n\nTimes are medians, measured on one machine on one day.\n\n")
 	markdownTable(&b, append([][]string{append([]string{""}, names(m)...)}, measured(m)...))
 	return b.String()
 }

@@ -95,9 +95,9 @@ func Read(r io.Reader) (results.Run, error) {
 	}
 	switch {
 	case of.Version == nil:
-		return run, fmt.Errorf("reading results: no version: this is no results.json of acp-test")
+		return run, fmt.Errorf("reading results: the file has no version, so it is not a results.json of acp-test")
 	case *of.Version != Version:
-		return run, fmt.Errorf("reading results: they are of version %d, this program reads version %d", *of.Version, Version)
+		return run, fmt.Errorf("reading results: file version %d, this program reads version %d", *of.Version, Version)
 	}
 	if err := json.Unmarshal(data, &run); err != nil {
 		return run, fmt.Errorf("reading results: %w", err)

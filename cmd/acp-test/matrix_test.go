@@ -40,7 +40,7 @@ var _ = Describe("matrix", func() {
 		Expect(measured).To(MatchRegexp(`(?m)^\| model requests of a text turn \| 1 \|$`))
 		Expect(measured).To(MatchRegexp(`(?m)^\| cancel to end of turn \| < \S+ \|$`))
 		Expect(measured).To(MatchRegexp(`(?m)^\| start-up \| < \S+ \|$`))
-		Expect(p.read("acp-test-matrix/matrix.html")).To(ContainSubstring("Agents beside each other"))
+		Expect(p.read("acp-test-matrix/matrix.html")).To(ContainSubstring("Agents compared"))
 		Expect(p.read("acp-test-matrix/reference/report.html")).NotTo(BeEmpty())
 	})
 

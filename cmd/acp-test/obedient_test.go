@@ -130,7 +130,7 @@ var _ = Describe("serve without a file", func() {
 		}
 		got := left("")
 		Expect(got.code).To(Equal(2), got.err)
-		Expect(got.err).To(ContainSubstring("the editor left in its own turn without a cancel"))
+		Expect(got.err).To(ContainSubstring("the editor left during a turn that it had not cancelled"))
 		got = left(`{"jsonrpc":"2.0","method":"session/cancel","params":{%s}}`)
 		Expect(got.code).To(Equal(0), got.err)
 	})
@@ -281,7 +281,7 @@ var _ = Describe("an editor that says what its user saw", func() {
 		p.write("seen.jsonl", `{"tells":["text"]}`+"\n"+`{"txt":"a"}`+"\n")
 		got := p.with(greeting, "serve")
 		Expect(got.code).To(Equal(2))
-		Expect(got.err).To(ContainSubstring("seen.jsonl: line 2: expected tells, or session with text, call, asks or decides, got"))
+		Expect(got.err).To(ContainSubstring("seen.jsonl: line 2: want tells, or session and one of text, call, asks, decides; got"))
 	})
 })
 
@@ -311,6 +311,6 @@ var _ = Describe("drawn agents", func() {
 		Expect(got.out).To(ContainSubstring(named))
 	},
 		Entry("that chooses what was not offered", "invents", 1, "C-PERM-OFFERED"),
-		Entry("that dies in its turn", "dies", 0, "the editor left in its own turn without a cancel: ended with status 1"),
+		Entry("that dies in its turn", "dies", 0, "the editor left during a turn that it had not cancelled: ended with status 1"),
 	)
 })

@@ -130,7 +130,7 @@ var _ = Describe("report merge", func() {
 		Expect(filepath.Join(p.dir, "merged")).NotTo(BeADirectory())
 		text := p.read("part/1/results.json")
 		p.write("old/results.json", strings.Replace(text, `"version": 1`, `"version": 9`, 1))
-		Expect(p.run("report", "merge", "old", dirs[1]).err).To(Equal("acp-test: old/results.json: reading results: they are of version 9, this program reads version 1\n"))
+		Expect(p.run("report", "merge", "old", dirs[1]).err).To(Equal("acp-test: old/results.json: reading results: file version 9, this program reads version 1\n"))
 		Expect(p.run("report", "merge").err).To(ContainSubstring("the results of the parts are missing"))
 		Expect(p.run("report", "merge", "--out", "part", dirs[0], dirs[1]).err).To(ContainSubstring("--out: part is emptied first, and part/1 lies in it"))
 		Expect(p.run("report", "mrge").err).To(ContainSubstring(`there is no command "mrge" (did you mean "merge"?)`))

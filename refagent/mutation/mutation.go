@@ -147,7 +147,7 @@ func (p *parser) line(indent int, body string) error {
 	case indent == 0:
 		return p.begin(body)
 	case len(p.blocks) == 0:
-		return fmt.Errorf("a name stands above what is indented")
+		return fmt.Errorf("an indented line needs a NAME: SENTENCE line above it")
 	}
 	b := &p.blocks[len(p.blocks)-1]
 	if indent == 2 {
@@ -222,7 +222,7 @@ func split(s string) (tokens []string, err error) {
 		}
 	}
 	if depth != 0 || quoted {
-		return nil, fmt.Errorf("a bracket or a quote stays open")
+		return nil, fmt.Errorf("a bracket or a quote is not closed")
 	}
 	return tokens, nil
 }

@@ -108,17 +108,17 @@ func TestWhatIsNotChangedStays(t *testing.T) {
 // A mistake in a file is named with its place and what can stand there.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"  drop", "f:1:3: a name stands above what is indented"},
+		{"  drop", "f:1:3: an indented line needs a NAME: SENTENCE line above it"},
 		{"a: b\n    drop", "f:2:5: a rule stands above its steps"},
 		{"a b", "f:1:1: a block begins with NAME: SENTENCE"},
 		{"a: b\na: c", "f:2:1: a is there twice"},
-		{"a: b\n  ==> any", `f:2:3: "==>" begins no rule: they begin with --> or <--, start, end or timer`},
+		{"a: b\n  ==> any", `f:2:3: "==>" begins no rule: a rule begins with -->, <--, start, end or timer`},
 		{"a: b\n  else", "f:2:3: else stands before a rule"},
-		{"a: b\n  -->", "f:2:3: behind --> stands what it selects: request, response, update, any"},
+		{"a: b\n  -->", "f:2:3: --> needs a kind of message after it: request, response, update or any"},
 		{"a: b\n  --> words", `f:2:3: "words" is no kind of message`},
 		{"a: b\n  --> request", "f:2:3: request wants a name"},
 		{"a: b\n  --> any #x", `f:2:3: "#x" is no number of a message`},
-		{"a: b\n  --> any a~[", "f:2:3: a bracket or a quote stays open"},
+		{"a: b\n  --> any a~[", "f:2:3: a bracket or a quote is not closed"},
 		{"a: b\n  --> any a~(", "f:2:3: error parsing regexp: missing closing ): `(`"},
 		{"a: b\n  --> any a<b", `f:2:3: time: invalid duration "b"`},
 		{"a: b\n  --> any a..b", `f:2:3: "" is no member of a path`},

@@ -45,7 +45,7 @@ func parseRule(tokens []string) (*rule, error) {
 	case "start", "end", "timer":
 	case clientSays, agentSays:
 		if len(tokens) == 0 {
-			return nil, fmt.Errorf("behind %s stands what it selects: request, response, update, any", r.from)
+			return nil, fmt.Errorf("%s needs a kind of message after it: request, response, update or any", r.from)
 		}
 		var known bool
 		if named, known = kinds[tokens[0]]; !known {
@@ -53,7 +53,7 @@ func parseRule(tokens []string) (*rule, error) {
 		}
 		r.kind, tokens = tokens[0], tokens[1:]
 	default:
-		return nil, fmt.Errorf("%q begins no rule: they begin with --> or <--, start, end or timer", r.from)
+		return nil, fmt.Errorf("%q begins no rule: a rule begins with -->, <--, start, end or timer", r.from)
 	}
 	if named {
 		if len(tokens) == 0 {

@@ -32,7 +32,7 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request) (b *box, reader 
 			refuse(w, http.StatusNotFound, "there is no such session")
 			return nil, nil
 		case s.does("unknown-session-forbidden"):
-			refuse(w, http.StatusForbidden, "the session is not one of the connection")
+			refuse(w, http.StatusForbidden, "the session does not belong to this connection")
 			return nil, nil
 		}
 	}

@@ -202,7 +202,7 @@ func (r *run) converse() error {
 			return err
 		}
 	}
-	return errors.New("the model asks for tools again and again")
+	return errors.New("the model asked for tools too many times in a row")
 }
 
 // history returns the messages for the model.

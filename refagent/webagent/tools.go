@@ -167,7 +167,7 @@ func (r *run) perform(c Call) string {
 	}
 	var args map[string]any
 	if err := json.Unmarshal([]byte(c.Function.Arguments), &args); err != nil {
-		return "Error: the arguments are no JSON object: " + err.Error()
+		return "Error: the arguments are not a JSON object: " + err.Error()
 	}
 	result, err := t.run(r, args)
 	if err != nil {

@@ -95,7 +95,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	done, free := s.enter(r.Context(), in.ThreadID)
 	if !free {
-		refuse(w, http.StatusConflict, "another run of the thread goes on")
+		refuse(w, http.StatusConflict, "another run of this thread has not ended yet")
 		return
 	}
 	defer done()
@@ -235,7 +235,7 @@ var roles = []string{"developer", "system", "assistant", "user", "tool", "activi
 func Parse(body []byte) (*Input, error) {
 	in := &Input{Notes: map[string]any{}}
 	if err := json.Unmarshal(body, &in.Whole); err != nil {
-		return nil, fmt.Errorf("the input is no JSON object: %w", err)
+		return nil, fmt.Errorf("the input is not a JSON object: %w", err)
 	}
 	if err := json.Unmarshal(body, in); err != nil {
 		return nil, fmt.Errorf("the input is malformed: %w", err)
@@ -245,11 +245,11 @@ func Parse(body []byte) (*Input, error) {
 	case in.ThreadID == "" || in.RunID == "":
 		return nil, errors.New("the input lacks threadId or runId")
 	case !listed:
-		return nil, errors.New("the input lacks messages, which is a list")
+		return nil, errors.New("the input has no list of messages")
 	}
 	for _, m := range in.Messages {
 		if m.ID == "" || !slices.Contains(roles, m.Role) {
-			return nil, fmt.Errorf("a message lacks its id, or has no role: %q", m.Role)
+			return nil, fmt.Errorf("a message has no id, or its role %q is unknown", m.Role)
 		}
 	}
 	if in.State == nil {
