@@ -39,7 +39,7 @@ func bad() reports.Column {
 			Checks: []results.Check{{ID: "cancel/mid#ends", Slug: "ends", Title: "The turn ends.", Verdict: results.Fail, Requirements: []string{"CANCEL-001"}, Failure: &transcript.Failure{Observed: "#12 end_turn"}},
 				{ID: "cancel/mid#later", Slug: "later", Verdict: results.Fail, NotReached: true, Requirements: []string{"CANCEL-011"}}},
 			Findings: []results.Finding{{Rule: "LATE-CONTENT", Class: results.Warn, Requirements: []string{"MSG-010", "CANCEL-001"}, Message: "at #7"},
-				{Rule: results.EgressRule, Class: results.Lint, Message: "x", Detail: "CONNECT tele.example:443; connections that go round the proxy are not seen"}}},
+				{Rule: results.EgressRule, Class: results.Lint, Message: "x", Detail: "CONNECT tele.example:443; the proxy sees no connections that bypass it"}}},
 		{ID: "load/new", Verdict: results.Fail, Known: true, Rerun: "acp-test run --agent bad --run '^load/new$'",
 			Checks: []results.Check{{ID: "load/new#all", Slug: "all", Verdict: results.Fail, Known: true, Requirements: []string{"LOAD-003"}}}},
 		{ID: "setup/broken", Verdict: results.Error, Checks: []results.Check{{ID: "setup/broken#x", Verdict: results.Fail, Requirements: []string{"INIT-004"}}}},

@@ -18,8 +18,8 @@ func actCommands() []*Command {
 		}, {
 			Name: "release", Group: "acts", Args: "GATE",
 			Summary: "release a gate of the model",
-			Detail: "A gate that is not reached yet will not hold. What was written to the agent\n" +
-				"before comes before: up to a second is given to it to take that from its stdin.",
+			Detail: "A released gate no longer holds, even if the model reaches it only later. The agent gets\n" +
+				"up to a second to read what acp-test wrote to it before.",
 			Compile: compileRelease,
 		}, {
 			Name: "write", Group: "acts", Args: "FILE @SOURCE|TEXT",

@@ -21,17 +21,17 @@ func backCommands() []*Command {
 			Name: "saw", Group: "back", Args: "PATTERN [count=N|count>=N] [before PATTERN] [after PATTERN] [in=run|turn=N]",
 			Negatable: true, OfTool: true,
 			Summary: "ask whether an entry came, without waiting",
-			Detail: "Looks at the entries from the session's latest prompt to now, of the session that\n" +
-				"the pattern names or else the current one; in=run and turn=N look elsewhere.\n" +
-				"count=N is exact, the default is at least one. before and after\n" +
-				"refer to the first match of their pattern; after permission means after its\n" +
-				"answer was written; where it never came, everything is before and nothing after.",
+			Detail: "Looks at one session's entries from its latest prompt until now: the session that the\n" +
+				"pattern names, by default the current one. in=run and turn=N choose other entries.\n" +
+				"count=N is exact; the default is at least one. before and after refer to the first\n" +
+				"match of their pattern; without a match, every entry is before it and none after it.\n" +
+				"after permission means after the editor wrote its answer.",
 			Compile: compileSaw,
 		}, {
 			Name: "text", Group: "back", Args: "~ REGEXP [in=run|turn=N]", Negatable: true, Effect: true, OfTool: true,
-			Summary: "ask what the agent's messages of the turn say, joined",
-			Detail: "What stands in front of the model's first words, or behind its last, is left out if neither\n" +
-				"the model nor the user ever said it: a greeting or a notice is the agent's own.",
+			Summary: "ask whether the joined text of the agent's messages of the turn matches",
+			Detail: "Text before the model's first words, or after its last, is ignored if neither the model\n" +
+				"nor the user ever said it: it is a greeting or a notice of the agent itself.",
 			Compile: compileText,
 		}, {
 			Name: "cmp", Group: "back", Args: "FILE WANT", Effect: true, OfTool: true,
@@ -46,7 +46,7 @@ func backCommands() []*Command {
 		}, {
 			Name: "model", Group: "back", Args: "requests==N | requests<=N | requests>=N | saw [path=value…]", Negatable: true,
 			Effect: true, OfTool: true,
-			Summary: "ask what the model server was asked",
+			Summary: "ask which requests the model server got",
 			Detail: "requests counts the requests of the conversation since the latest prompt, without\n" +
 				"side requests and retries. \"model saw\" looks for a request with the conditions\n" +
 				"given: text~REGEXP searches its body, the other paths are those of the\n" +
@@ -54,11 +54,11 @@ func backCommands() []*Command {
 			Compile: compileModel,
 		}, {
 			Name: "descendants", Group: "back", Args: "none", Effect: true, Process: true,
-			Summary: "ask that within a second the agent has no processes but those it had before the first prompt",
+			Summary: "ask that within a second the agent has only the processes that it had before the first prompt",
 			Compile: compileDescendants,
 		}, {
 			Name: "stderr", Group: "back", Args: "~ REGEXP", Negatable: true, Process: true,
-			Summary: "ask what the agent has written to stderr",
+			Summary: "ask whether the agent's stderr output matches",
 			Compile: compileStderr,
 		},
 	}
@@ -95,7 +95,7 @@ func (k looker) window(b *Branch, s *Session) (from, to int, err error) {
 	case k.in == "run" || n == 0:
 		return 0, to, nil
 	case n > len(prompts):
-		return 0, 0, fmt.Errorf("turn=%d: the session has had %d", n, len(prompts))
+		return 0, 0, fmt.Errorf("turn=%d: the session has only %d so far", n, len(prompts))
 	case n < len(prompts):
 		to = prompts[n] - 1
 	}
@@ -141,7 +141,7 @@ func compileSaw(l *Line) Step {
 	s := &saw{line: l, want: 1}
 	s.count()
 	if l.Negated && s.counted {
-		return l.Usage(1, "\"! saw\" and count exclude each other")
+		return l.Usage(1, "\"! saw\" cannot have a count")
 	}
 	s.window = lookerOf(l)
 	var next int
@@ -284,7 +284,7 @@ func compileText(l *Line) Step {
 
 func compileDescendants(l *Line) Step {
 	if s := l.One(0, "none"); s != "none" {
-		return l.Usage(l.Rest[0].Column, "only \"descendants none\" can be asked")
+		return l.Usage(l.Rest[0].Column, "write \"descendants none\"")
 	}
 	l.Scenario().Orphans = true
 	return func(ctx context.Context, b *Branch) error {

@@ -152,7 +152,7 @@ func compileModelSaw(l *Line) Step {
 			}
 		}
 		if found > 0 && l.Negated {
-			return b.Back(l, true, "no such model request", fmt.Sprintf("#%d is one", found), found)
+			return b.Back(l, true, "no such model request", fmt.Sprintf("one (#%d)", found), found)
 		}
 		if found == 0 && !l.Negated {
 			return b.Back(l, true, "a model request with "+strings.TrimPrefix(l.Text, "model saw "),

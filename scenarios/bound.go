@@ -187,7 +187,7 @@ func (x *bound) expectation(taken map[int]bool) transcript.Expectation {
 		return func(e transcript.Entry) (transcript.Verdict, string) {
 			switch {
 			case x.match(e) && taken[e.Seq]:
-				unmet = fmt.Sprintf("another line of the group took #%d, and there was no second one", e.Seq)
+				unmet = fmt.Sprintf("another line of the group took #%d, and no second entry matched", e.Seq)
 				return transcript.Unmet, unmet
 			case taken[e.Seq]:
 				return transcript.Unmet, unmet

@@ -58,7 +58,7 @@ func (r *run) compare(res *results.Result, whole bool) {
 			r.update(res, g)
 		} else if e.GoldenRequired {
 			res.Verdict = results.Worst(res.Verdict, results.Fail)
-			g.Diff = "there is no golden; run with --update to write it"
+			g.Diff = "this scenario has no golden yet; --update writes it"
 		}
 	case want == r.rendered:
 		g.State = "match"

@@ -92,9 +92,9 @@ func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*
 	case r.engine.Connect != nil:
 		return r.engine.Connect(ctx, r.t, conn, launch)
 	case launch.URL != "" && r.protocol().Reach == nil:
-		return nil, fmt.Errorf("reaching the agent at %s: there is no transport for that", launch.URL)
+		return nil, fmt.Errorf("reaching the agent at %s: this protocol has no network transport", launch.URL)
 	case launch.URL == "" && r.protocol().Served:
-		return nil, fmt.Errorf("reaching %s: its profile has no url, which an agent of %s needs",
+		return nil, fmt.Errorf("reaching %s: its profile has no url, and an agent of %s needs one",
 			r.engine.Profile.Shown(), r.protocol().Name)
 	case launch.Path == "" && launch.URL != "":
 		at := r.protocol().Reach(launch.URL, launch.Headers)
@@ -209,7 +209,7 @@ func (r *run) Unsent(l *Line, err error) *Miss {
 	o := transcript.Outcome{Verdict: transcript.Unmeetable, Reason: err.Error()}
 	f := r.Failure(l, o)
 	f.Expected = []string{"an agent that reads its input"}
-	f.Observed = "the agent takes no input any more"
+	f.Observed = "the agent no longer reads its input"
 	if errors.Is(err, transport.ErrExited) || errors.Is(err, transport.ErrStdinClosed) {
 		f.Observed = "the agent is gone"
 	}
@@ -379,20 +379,20 @@ func (r *run) StartAdvice(f *transcript.Failure) string {
 		return hint
 	}
 	if r.engine.Profile.URL != "" {
-		return "look at the server's output above; the profile's url, or --url, says where it is: it may name $PORT, " +
-			"which the server is told in PORT, or begin with $PRINTED, the URL that it prints"
+		return "look at the server's output above, and check --url or the profile's url: $PORT is the port that the " +
+			"server gets in the variable PORT, and $PRINTED at its start is the URL that the server prints"
 	}
 	switch {
 	case lists.Any(r.t.All(), func(e transcript.Entry) bool {
 		return e.Source == transcript.Agent && e.Kind == transcript.Malformed
 	}):
-		return "the agent writes lines that are no messages to stdout: send them to stderr, or add the flag that makes it " +
-			"speak ACP"
+		return "the agent writes lines to stdout that are not messages: write them to stderr, or add the flag that " +
+			"makes it speak ACP"
 	case strings.HasPrefix(f.Process, "running"):
 		return "run the command by hand and type {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\"," +
 			"\"params\":{\"protocolVersion\":1}}; if it only needs longer, raise timeouts.start in its profile or --step-timeout"
 	}
-	return "run the command by hand: it has to speak ACP on stdin and stdout, perhaps behind a flag such as --acp"
+	return "run the command by hand: it must speak ACP on stdin and stdout, perhaps only with a flag such as --acp"
 }
 
 // Perturbation is what an editor may do differently without changing the meaning. A scenario must have the same result

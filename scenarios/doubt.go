@@ -90,7 +90,7 @@ func (r *run) waitFor(
 	d := r.engine.doubts.limit(kind, full)
 	timer := &timerError{name: name, d: d}
 	if d < full {
-		timer.instead = fmt.Sprintf("%v, since such a wait was in vain before", full)
+		timer.instead = fmt.Sprintf("%v, because the same kind of wait timed out before", full)
 	}
 	began := time.Now()
 	wait, cancel := patient(ctx, d, timer, process.Starved, r.still)
@@ -110,7 +110,7 @@ func (r *run) waitFor(
 // a shortened wait is slow, not necessarily broken.
 func cutShort(res *results.Result) string {
 	if slices.ContainsFunc(res.Vain, func(v results.Vain) bool { return v.Cut }) {
-		return "such a wait was in vain in other scenarios, and had a short time here: they show what is wrong"
+		return "acp-test shortened a wait here, since the same kind of wait timed out in other scenarios: look at those"
 	}
 	return ""
 }

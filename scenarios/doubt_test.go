@@ -42,7 +42,7 @@ var _ = Describe("waits of RunAll", func() {
 			timers = append(timers, x.Checks[0].Failure.Timer)
 		}
 		Expect(r.Results[2].Verdict).To(Equal(results.Inconclusive), "what was cut proves nothing")
-		const full, cut = "step timeout 2s", "step timeout 50ms instead of 2s, since such a wait was in vain before"
+		const full, cut = "step timeout 2s", "step timeout 50ms instead of 2s, because the same kind of wait timed out before"
 		Expect(timers).To(HaveExactElements(full, full, cut, cut))
 	})
 

@@ -243,7 +243,7 @@ read -r prompt; ` + then}))
 			`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"more"}}}}`
 		busy := agent("while echo '" + update + "'; do sleep 0.05; done")
 		Expect(busy.Checks[0].Verdict).To(Equal(results.Inconclusive), text(busy))
-		Expect(busy.Reason).To(HavePrefix("the agent was still at it after the 2s that the scenario may take"))
+		Expect(busy.Reason).To(HavePrefix("the agent was still working when the scenario's timeout of 2s ended"))
 	})
 
 	It("names the timer and what was last seen", func() {
@@ -266,7 +266,7 @@ read -r prompt; ` + then}))
 
 	It("says which line of a group took the only entry there was, and what variables stand for", func() {
 		r := run(engine(), "check a\nprompt 'Say hello.'\ngroup {\n  await agent_message text~Hello\n  await agent_message text~Hello within=50ms\n}\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n    - gate: g\n")
-		Expect(text(r)).To(MatchRegexp(`another line of the group took #\d+, and there was no second one`))
+		Expect(text(r)).To(MatchRegexp(`another line of the group took #\d+, and no second entry matched`))
 		r = run(engine(), "session new a as A\ncheck a\nprompt 'Say hello.'\nawait turn\nsaw agent_message text=$A.sessionId text!=$WORK\ncheck b\n! saw agent_message session=any text!=$A.sessionId\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n")
 		Expect(text(r)).To(MatchRegexp(`expected +agent_message text=sess\S+ text!=\$WORK\n`))
 		Expect(text(r)).To(MatchRegexp(`expected +no agent_message session=any text!=sess`))
@@ -464,7 +464,7 @@ var _ = Describe("a verdict", func() {
 	It("is skip where the agent takes its turn without what is waited for", func() {
 		r := run(engine(), "prompt 'x'\nneeds await plan as P\ncheck a\nprompt $P.nothing\n")
 		Expect(r.Verdict).To(Equal(results.Skip), text(r))
-		Expect(r.Reason).To(Equal("the agent took its turn without plan"))
+		Expect(r.Reason).To(Equal("the turn ended without plan"))
 	})
 
 	It("is skip where the agent waits for an answer that the editor keeps back", func() {
@@ -473,7 +473,7 @@ var _ = Describe("a verdict", func() {
 		r := run(e, "permit hold late\nprompt 'x'\nawait permission\ncancel\ncheck CANCEL-001\nneeds await turn cancelled\n"+
 			"-- llm.yaml --\nreplies:\n  - - tool: write_file\n      args: {path: $WORK/a, content: b}\n")
 		Expect(r.Verdict).To(Equal(results.Skip), text(r))
-		Expect(r.Reason).To(HavePrefix("the agent waits for an answer of the editor's"))
+		Expect(r.Reason).To(HavePrefix("the agent waits for the editor's answer"))
 	})
 
 	It("goes on where what is waited for comes", func() {

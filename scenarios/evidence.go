@@ -71,7 +71,7 @@ func (e *Engine) inspect(run *results.Run) {
 		})
 		if len(lost) > 0 {
 			r.Verdict = results.Error
-			r.Reason = "something removed or changed what was kept of this scenario: " + strings.Join(lost, ", ")
+			r.Reason = "something removed or changed files kept of this scenario: " + strings.Join(lost, ", ")
 		}
 	}
 }

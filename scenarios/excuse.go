@@ -150,5 +150,5 @@ func (r *run) retrying() string {
 	if same == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the agent was still asking the model for the same reply: %d times since #%d", same+1, last.Seq)
+	return fmt.Sprintf("the agent still requested the same reply from the model, %d times since #%d", same+1, last.Seq)
 }

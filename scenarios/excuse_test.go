@@ -61,7 +61,7 @@ var _ = Describe("an agent that asks its model again", func() {
 	It("may take longer than a wait, and one that does not may not", func() {
 		r := waits("fail: {status: 429, times: 1}\n    - ")
 		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
-		Expect(r.Reason).To(MatchRegexp(`asking the model for the same reply: 2 times since #\d+$`))
+		Expect(r.Reason).To(MatchRegexp(`requested the same reply from the model, 2 times since #\d+$`))
 		Expect(r.Findings).To(BeEmpty(), text(r))
 		Expect(waits("").Verdict).To(Equal(results.Fail))
 	})

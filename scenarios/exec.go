@@ -16,7 +16,7 @@ import (
 
 func compileExec(l *Line) Step {
 	l.Need(0, "a program")
-	l.Starts("a program runs with your rights")
+	l.Starts("acp-test runs a program with your rights")
 	return func(ctx context.Context, b *Branch) error {
 		var argv []string
 		for _, w := range l.Rest {

@@ -40,7 +40,7 @@ func (r *run) measure(e transcript.Entry) {
 	var why string
 	switch {
 	case f.entries > mostEntries:
-		why = fmt.Sprintf("it made more than %d entries of the log in one scenario", mostEntries)
+		why = fmt.Sprintf("it caused more than %d log entries in one scenario", mostEntries)
 	case f.bytes > mostBytes:
 		why = fmt.Sprintf("it wrote more than %d MiB in one scenario", mostBytes>>20)
 	}

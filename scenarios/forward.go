@@ -17,12 +17,12 @@ func forwardCommands() []*Command {
 		Name: "await", Group: "forward", Args: "PATTERN [within=D]", Captures: true, Effect: false,
 		Summary: "wait for the next entry that matches",
 		Detail: "Takes the first matching entry after the cursor, whether or not it has already\n" +
-			"arrived, and moves the cursor there. An entry that can no longer come ends the\n" +
-			"wait at once. \"await turn\" looks from the session's latest prompt on, since acts\n" +
-			"that follow the prompt may cross the end of its turn. \"await quiet D\" waits until\n" +
-			"the agent has sent nothing for D. \"await file NAME [session=S]\" waits until there is such a\n" +
-			"file, which a command of the agent can leave to show that it runs: an agent need\n" +
-			"not say so.\n" +
+			"arrived, and moves the cursor there. The wait ends at once when no matching entry\n" +
+			"can come any more. \"await turn\" looks from the session's latest prompt on, because\n" +
+			"the turn may end before acts that follow the prompt. \"await quiet D\" waits until the\n" +
+			"agent has sent nothing for D. \"await file NAME [session=S]\" waits until that file\n" +
+			"exists. A command of the agent can create the file to show that it runs, since an\n" +
+			"agent need not report that.\n" +
 			"See acp-test help patterns.",
 		Compile: compileAwait,
 	}}

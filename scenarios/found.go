@@ -68,13 +68,13 @@ func (r *run) leftovers() []results.Finding {
 			Message: message, Detail: detail})
 	}
 	if k := r.state.keeper; k != "" {
-		exits("EXIT-KEEPER", results.Fail, fmt.Sprintf("The process that watches over those of the agent %s, "+
-			"which nobody but the agent or the system does to it.", k), "")
+		exits("EXIT-KEEPER", results.Fail, fmt.Sprintf("The keeper, which watches the agent's processes, %s. "+
+			"Only the agent or the system can have done that.", k), "")
 	}
 	for _, p := range r.state.survivors {
 		class, what := results.Warn, "A process outlived the agent and was killed"
 		if p.Left {
-			class, what = results.Fail, "A process of the agent could not be killed and is left"
+			class, what = results.Fail, "A process of the agent could not be killed and still runs"
 		}
 		exits("EXIT-LEFTOVER", class, what+": "+r.Plain(p.Command), fmt.Sprintf("pid %d, parent %d", p.PID, p.Parent))
 	}

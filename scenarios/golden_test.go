@@ -76,7 +76,7 @@ var _ = Describe("an agent that asks for no permission, which it need not", func
 		e.ExtraArgs = []string{"--fault", "permission-never-asked"}
 		r := e.Run(ctx, suite()["permission/reject-once"])
 		Expect(r.Verdict).To(Equal(results.Fail), text(r))
-		Expect(r.Golden.Skipped).To(Equal("the agent took its turn without permission about~main\\.go"))
+		Expect(r.Golden.Skipped).To(Equal("the turn ended without permission about~main\\.go"))
 		Expect(r.Golden.Diff).To(And(ContainSubstring("-<-- request_permission call#1"), ContainSubstring("+<-- fs/write_text_file $WORK/main.go")))
 
 		e.Known = []agents.KnownFailure{{Scenario: "permission/*", ID: "golden", Reason: "a test"}}

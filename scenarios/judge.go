@@ -62,7 +62,7 @@ func (r *run) judge(ctx context.Context, res *results.Result, err error, clean b
 	}
 	for _, f := range res.Findings {
 		if f.Class == results.Error && res.Reason == "" {
-			res.Reason = "the editor of this program broke the protocol: " + f.Message
+			res.Reason = "acp-test's own editor broke the protocol: " + f.Message
 		}
 	}
 }
@@ -119,8 +119,8 @@ func (r *run) ending(res *results.Result, err error) (fatal *Miss) {
 		fatal = &Miss{Failure: f, Effect: true}
 		if r.heardOf() {
 			fatal.Verdict = results.Inconclusive
-			fatal.why = fmt.Sprintf("the agent was still at it after the %v that the scenario may take; "+
-				"--timeout gives it more", timer.d)
+			fatal.why = fmt.Sprintf("the agent was still working when the scenario's timeout of %v ended; "+
+				"raise it with --timeout", timer.d)
 		}
 	default:
 		res.Verdict, res.Reason = results.Error, err.Error()
@@ -189,7 +189,7 @@ func (r *run) judgeChecks(res *results.Result, fatal *Miss) {
 	}
 	unreached := slices.ContainsFunc(res.Checks, func(c results.Check) bool { return c.NotReached })
 	if fatal != nil && res.Verdict == results.Pass && unreached {
-		res.Notes = append(res.Notes, "not every check was reached: the script ended at "+fatal.Failure.Where)
+		res.Notes = append(res.Notes, "some checks were not reached: the script ended at "+fatal.Failure.Where)
 	}
 	for _, f := range res.Findings {
 		res.Verdict = results.Worst(res.Verdict, f.Class)
@@ -301,7 +301,7 @@ func (r *run) verdictOf(m *Miss, c *checkState, res *results.Result) results.Ver
 		return f.Class == results.Fail && slices.Contains(f.Entries, m.turnOpen)
 	}
 	if m.turnOpen > 0 && c.decl.Denies && !c.decl.Claims && slices.ContainsFunc(res.Findings, tells) {
-		m.Failure.Reason = "the turn did not end, which a rule tells, so nothing is known of what was not to come of it"
+		m.Failure.Reason = "the turn did not end, as a finding reports, so the absence of an entry proves nothing"
 		return results.Inconclusive
 	}
 	if c.decl.Class == 0 && len(c.decl.Requirements) == 0 {

@@ -17,17 +17,17 @@ func (p *Protocol) anyKinds() []language.Kind {
 	return []language.Kind{
 		request,
 		{Name: "notification", Arg: "METHOD", Help: "a notification of the agent", Match: ofAgent(transcript.Notification)},
-		{Name: "turn", Arg: "?", Help: "the end of a turn with one of the stop reasons given (a|b), any, or error",
+		{Name: "turn", Arg: "?", Help: "the end of a turn with one of these stop reasons (a|b), any, or error",
 			Effect: true,
 			Match: func(x language.Bound, e transcript.Entry, own bool) bool {
 				_, ends := p.TurnEnd(e)
 				return own && ends && !slices.Contains(x.Over, e.Ref)
 			}},
-		{Name: "response", Arg: "REF", Help: "the response to the request a line named with as",
+		{Name: "response", Arg: "REF", Help: "the response to the request that a line named with as",
 			Match: func(x language.Bound, e transcript.Entry, _ bool) bool {
 				return e.Source == agent && e.Kind == transcript.Response && e.Ref == x.Ref
 			}},
-		{Name: "malformed", Help: "a line of the agent that is no message", Match: anywhere(agent, transcript.Malformed)},
+		{Name: "malformed", Help: "an agent's line that is not a message", Match: anywhere(agent, transcript.Malformed)},
 		{Name: "sent", Arg: "METHOD", Help: "a request or notification of the editor",
 			Match: func(x language.Bound, e transcript.Entry, own bool) bool {
 				return own && e.Source == transcript.Editor && e.Kind != transcript.Response &&
@@ -37,7 +37,7 @@ func (p *Protocol) anyKinds() []language.Kind {
 			Match: func(x language.Bound, e transcript.Entry, _ bool) bool {
 				return e.Source == transcript.Model && e.Kind == transcript.Gate && e.JSON().Get("gate").Is(x.Arg)
 			}},
-		{Name: "model", Arg: "EVENT", Help: "request, done, aborted, fault or unmatched: what the model server saw",
+		{Name: "model", Arg: "EVENT", Help: "an event of the model server: request, done, aborted, fault or unmatched",
 			Of: "the model", Events: lists.Map(modelEvents, func(m modelEvent) string { return m.name }),
 			Effect: true, Outlives: true,
 			Match: func(x language.Bound, e transcript.Entry, own bool) bool {
@@ -45,7 +45,7 @@ func (p *Protocol) anyKinds() []language.Kind {
 			}},
 		{Name: "exit", Arg: "?", Help: "the agent's exit, with this status", Effect: true, Alone: true,
 			Match: anywhere(transcript.Process, transcript.Exited)},
-		{Name: "stderr", Help: "something the agent wrote to stderr; text is what", Alone: true,
+		{Name: "stderr", Help: "a piece of the agent's stderr output, in the field text", Alone: true,
 			Match: anywhere(transcript.Stderr, transcript.Chunk)},
 		{Name: "note", Help: "a remark of the editor or the model server",
 			Match: anywhere(transcript.Note, transcript.Noted)},

@@ -22,7 +22,7 @@ func (e *Engine) unclaimed(all []*Scenario) (out, removed []string) {
 			if !slices.ContainsFunc(all, func(s *Scenario) bool { return s.ID == id }) {
 				name := goldens + "/" + id
 				if e.Update && e.Golden.Remove(goldens, id) == nil {
-					removed = append(removed, fmt.Sprintf("golden %s removed: no scenario has it any more", name))
+					removed = append(removed, fmt.Sprintf("golden %s removed: it belongs to no scenario", name))
 					continue
 				}
 				out = append(out, fmt.Sprintf("golden %s belongs to no scenario: delete it (--update does)", name))

@@ -89,7 +89,7 @@ var _ = Describe("the parts of a run", func() {
 		}))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(whole.Stale).To(Equal([]string{"golden x/gone belongs to no scenario: delete it",
-			"known failure TURN-END of * no longer fails: delete it", "known failure OTHER of a has expired: mend it or extend it"}))
+			"known failure TURN-END of * no longer fails: delete it", "known failure OTHER of a has expired: fix it or extend it"}))
 		Expect(whole.Exit).To(Equal(1))
 	})
 
@@ -107,7 +107,7 @@ var _ = Describe("the parts of a run", func() {
 		Entry("when there are none", func([]results.Run) []results.Run { return nil }, "there is nothing to merge"),
 		Entry("when one is missing", func(p []results.Run) []results.Run { return p[:2] }, "part 3 of 3 is missing"),
 		Entry("when one is there twice", func(p []results.Run) []results.Run { return append(p, p[1]) }, "part 2 is there twice"),
-		Entry("when one is no part", func(p []results.Run) []results.Run { p[1].Shard = nil; return p }, "is whole"),
+		Entry("when one is no part", func(p []results.Run) []results.Run { p[1].Shard = nil; return p }, "is complete"),
 		Entry("when one did not begin", func(p []results.Run) []results.Run {
 			p[1] = results.Run{Notes: []string{"no such agent"}}
 			return p

@@ -30,7 +30,7 @@ import (
 func (e *Engine) inapplicable(s *Scenario) string {
 	over := e.Profile.Binding()
 	if need := s.Elsewhere(over); need != "" {
-		return fmt.Sprintf("it is about an agent that is reached over %s, and %s is reached over %s", need,
+		return fmt.Sprintf("the scenario needs an agent that is reached over %s, but %s is reached over %s", need,
 			e.Profile.Shown(), over)
 	}
 	for _, n := range s.Needs {
@@ -83,10 +83,10 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	o := transcript.Options{Classifier: e.Protocol.Classifier, Memory: e.memory, Redact: e.redactor()}
 	if e.Out != "" {
 		if r.folder, r.below, err = e.folder(); err != nil {
-			return nil, fmt.Errorf("making the directory for artifacts: %w", err)
+			return nil, fmt.Errorf("creating the directory for artifacts: %w", err)
 		}
 		if r.log, err = r.folder.Create(r.artifact("transcript.jsonl")); err != nil {
-			return nil, fmt.Errorf("making the transcript's file: %w", err)
+			return nil, fmt.Errorf("creating the transcript's file: %w", err)
 		}
 		o.File = r.log
 	}
@@ -239,7 +239,7 @@ func difference(before, after workspace.Snapshot) string {
 		fmt.Fprintf(&b, "%s %s%s\n%s", c.What, path, mode, golden.Diff(c.Before, c.After))
 	}
 	if cut := cmp.Or(after.Cut, before.Cut); cut != "" {
-		fmt.Fprintf(&b, "the rest of the workspace was not looked at: %s\n", cut)
+		fmt.Fprintf(&b, "acp-test did not compare the rest of the workspace: %s\n", cut)
 	}
 	return b.String()
 }

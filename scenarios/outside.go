@@ -61,7 +61,7 @@ func (r *run) isolation(launch agents.Launch) (*isolate.Isolation, error) {
 // isolation returns an isolation for an agent with its directories below root that can reach only ports.
 func (e *Engine) isolation(root string, launch agents.Launch, ports ...isolate.Port) (*isolate.Isolation, error) {
 	if e.Self == "" {
-		return nil, errors.New("isolating the agent takes this program, whose path the engine was not told")
+		return nil, errors.New("isolating the agent: the engine's field Self, the path of this program, is not set")
 	}
 	i := &isolate.Isolation{Helper: []string{e.Self, "isolate"}, Dir: root, Ports: ports}
 	if e.NetworkOnly != "" {
@@ -91,10 +91,10 @@ func (r *run) strangeTools() (out []results.Finding) {
 	for _, s := range r.model.Strange() {
 		instead := "; it offers " + strings.Join(s.Offered, ", ")
 		if s.Like != "" {
-			instead = fmt.Sprintf("; what it offers for that is %q", s.Like)
+			instead = fmt.Sprintf("; its tool for that is %q", s.Like)
 		}
 		out = append(out, results.Finding{Rule: results.ToolOfferedRule, Class: results.Lint, Point: s.Neutral,
-			Message: fmt.Sprintf("tools.%s of the profile is %q, which the agent did not offer its model%s.", s.Neutral,
+			Message: fmt.Sprintf("tools.%s of the profile is %q, but the agent offers no such tool%s.", s.Neutral,
 				s.Name, instead)})
 	}
 	return out
@@ -115,8 +115,8 @@ func (r *run) egress() []results.Finding {
 			i = len(out)
 			at[host] = i
 			out = append(out, results.Finding{Rule: results.EgressRule, About: host, Class: results.Lint,
-				Message: "The agent wanted to reach " + host + " and was refused, as seen by the proxy.",
-				Detail: fmt.Sprintf("%s %s%s; connections that go round the proxy are not seen", v.Get("method").Str(), host,
+				Message: "The agent tried to reach " + host + ", and acp-test's proxy refused.",
+				Detail: fmt.Sprintf("%s %s%s; the proxy sees no connections that bypass it", v.Get("method").Str(), host,
 					v.Get("path").Str())})
 		}
 		out[i].Entries = append(out[i].Entries, e.Seq)

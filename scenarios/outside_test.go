@@ -103,7 +103,7 @@ var _ = Describe("what an agent wants from other machines", func() {
 		found := egress(r)
 		Expect(found).To(HaveLen(2), text(r))
 		Expect(found[0].Class).To(Equal(results.Lint))
-		Expect(found[0].Message).To(Equal("The agent wanted to reach telemetry.example and was refused, as seen by the proxy."))
+		Expect(found[0].Message).To(Equal("The agent tried to reach telemetry.example, and acp-test's proxy refused."))
 		Expect(found[0].Detail).To(ContainSubstring("GET telemetry.example/collect"))
 		Expect(found[0].Count).To(Equal(2))
 		Expect(found[0].Entries).To(HaveLen(2))
@@ -136,7 +136,7 @@ var _ = Describe("what an agent wants from other machines", func() {
 		Expect(err).NotTo(HaveOccurred())
 		e.Host = []string{"PATH=" + GinkgoT().TempDir()}
 		run := e.RunAll(GinkgoTB().Context(), []*scenarios.Scenario{s}, scenarios.Plan{})
-		Expect(run.Notes).To(ContainElement(HavePrefix("no proxy kept the agent from other machines: npx may have to fetch it first")))
+		Expect(run.Notes).To(ContainElement(HavePrefix("the agent ran without the proxy that blocks other machines, as npx may have to download it")))
 	})
 
 	It("cannot be reached at all in isolation", func() {

@@ -57,29 +57,29 @@ var _ = Describe("a mistake in a scenario", func() {
 		Entry("unquoted text", "prompt Hello there you\n", `1:14: "there" is one word too many (quote the text: prompt 'Do this.')`),
 		Entry("unknown session", "cancel b\n", `1:8: no session b is open (open it with session new NAME)`),
 		Entry("unknown name", "await response R\n", `1:16: no line above is named R (name a request with "… as NAME" first)`),
-		Entry("negated act", "! prompt 'x'\n", `1:1: prompt cannot be negated (only looking back can be negated)`),
+		Entry("negated act", "! prompt 'x'\n", `1:1: prompt cannot be negated (only commands that look back can be negated)`),
 		Entry("open block", "group {\nawait turn\n", `1:7: the block that begins here is not closed`),
 		Entry("stray brace", "await turn\n}\n", `2:1: this } closes no block`),
 		Entry("block for none", "await turn {\n", `1:12: await takes no block (usage: await PATTERN [within=D])`),
-		Entry("act in a group", "group {\n  cancel\n}\n", `2:3: a group only holds await lines`),
+		Entry("act in a group", "group {\n  cancel\n}\n", `2:3: a group may only contain await lines`),
 		Entry("one side of both", "both {\n await turn\n}\n", `1:6: both needs a second block (both { … }{ … })`),
 		Entry("check without a name", "check\n", `1:6: a check needs a requirement or a slug (usage: check [REQUIREMENT…] [SLUG])`),
 		Entry("two checks alike", "check a\ncheck a\n", `2:1: two checks have the id "a" (the first is on line 1)`),
-		Entry("a window of needs", "needs saw plan in=run\n", `1:19: needs looks at the whole run: in= has no place here (usage: needs agent:CAPABILITY | model | stdio | http | ws | tool:NAME … | [!] saw PATTERN | await PATTERN | pick …)`),
+		Entry("a window of needs", "needs saw plan in=run\n", `1:19: needs looks at the whole run and takes no in= (usage: needs agent:CAPABILITY | model | stdio | http | ws | tool:NAME … | [!] saw PATTERN | await PATTERN | pick …)`),
 		Entry("bad duration", "await turn within=5\n", `1:19: "5" is no duration (a duration is a number with a unit, such as 250ms or 2s)`),
 		Entry("bad choice", "permit alow_once\n", `1:8: unknown answer "alow_once": want allow_once, allow_always, reject_once, reject_always, cancelled, hold, never, error, error:CODE or option:ID (usage: permit CHOICE [kind=K] [title=GLOB] [about=REGEXP] [offers=O] [nth=N] [after=N] [delay=D] [late] [twice] [remember=tool|session])`),
 		Entry("server with a name that is taken", "mcp run canary node\n", `1:9: canary is the name of a server that is here already (usage: mcp canary [stdio|http|slow|other|odd|stubborn] | broken | run NAME PROGRAM [ARG]…)`),
 		Entry("unknown server", "mcp sings\n", `1:5: "sings" is no MCP server; there are canary, broken and run (usage: mcp canary [stdio|http|slow|other|odd|stubborn] | broken | run NAME PROGRAM [ARG]…)`),
 		Entry("nothing for always", "permit allow_once remember=tool\n", `1:28: remember= takes tool or session, and needs an _always choice (usage: permit CHOICE [kind=K] [title=GLOB] [about=REGEXP] [offers=O] [nth=N] [after=N] [delay=D] [late] [twice] [remember=tool|session])`),
-		Entry("condition", "[v3] cancel\n", `1:1: unknown condition [v3] (conditions are [v1] [v2] [linux] [darwin] [windows], each also with !)`),
-		Entry("variable in a name", "cancel as $X\n", `1:11: "$X" cannot name what this line gives (a name is letters, digits and _)`),
-		Entry("count of an absence", "! saw tool_call count=2\n", `1:1: "! saw" and count exclude each other (usage: saw PATTERN [count=N|count>=N] [before PATTERN] [after PATTERN] [in=run|turn=N])`),
+		Entry("condition", "[v3] cancel\n", `1:1: unknown condition [v3] (conditions are [v1] [v2] [linux] [darwin] [windows]; a ! inside negates one)`),
+		Entry("variable in a name", "cancel as $X\n", `1:11: "$X" cannot name the result of this line (a name is letters, digits and _)`),
+		Entry("count of an absence", "! saw tool_call count=2\n", `1:1: "! saw" cannot have a count (usage: saw PATTERN [count=N|count>=N] [before PATTERN] [after PATTERN] [in=run|turn=N])`),
 		Entry("word after list", "session list evrything\n", `1:14: session list takes all and the names of sessions, not "evrything" (usage: session new|load|resume|close|delete|fork NAME [of=NAME] [id=TEXT] [cwd=DIR] [add=DIR]… [meta=JSON] [wait=no] | list [cwd=DIR] [cursor=TEXT] | list all [NAME…] [cwd=DIR])`),
 		Entry("list all of an unknown session", "session list all b\n", `1:18: no session b is open (open it with session new NAME)`),
 		Entry("list all from a cursor", "session list all cursor=x\n", `1:25: list all begins without a cursor (usage: session new|load|resume|close|delete|fork NAME [of=NAME] [id=TEXT] [cwd=DIR] [add=DIR]… [meta=JSON] [wait=no] | list [cwd=DIR] [cursor=TEXT] | list all [NAME…] [cwd=DIR])`),
 		Entry("no base64", "prompt 'x'\n-- a.png.base64 --\nno picture\n", `2:1: "a.png.base64" does not hold base64: illegal base64 data at input byte 8`),
 		Entry("a file as text and in base64", "prompt 'x'\n-- a --\n-- a.base64 --\n", `3:1: the archive holds "a" twice`),
-		Entry("name outside the workspace", "prompt 'x'\n-- ../a --\n", `2:1: "../a" is no path inside the workspace`),
+		Entry("name outside the workspace", "prompt 'x'\n-- ../a --\n", `2:1: "../a" is not a path inside the workspace`),
 	)
 
 	It("is told together with all others of the file, but not what follows from it", func() {
@@ -90,7 +90,7 @@ var _ = Describe("a mistake in a scenario", func() {
 			`suite/case.txtar:3:9: "nwe" is nothing to do with a session did you mean "new"? (usage: session new|load|resume|close|delete|fork NAME [of=NAME] [id=TEXT] [cwd=DIR] [add=DIR]… [meta=JSON] [wait=no] | list [cwd=DIR] [cursor=TEXT] | list all [NAME…] [cwd=DIR])`,
 			`suite/case.txtar:6:8: no session d is open (open it with session new NAME)`,
 			`suite/case.txtar:7:7: the block that begins here is not closed`,
-			`suite/case.txtar:9:1: "../a" is no path inside the workspace`,
+			`suite/case.txtar:9:1: "../a" is not a path inside the workspace`,
 		}, "\n")))
 	})
 
@@ -113,8 +113,8 @@ var _ = Describe("a mistake in a scenario", func() {
 		Entry("no escape", "on prompt {\n  write '\\z'\n}", `3:9: "\\z" has a bad escape (usage: write 'BYTES')`),
 		Entry("no choice", "on prompt {\n  ignore int\n}", `3:10: "int" is none of eof|term (usage: ignore eof|term)`),
 		Entry("no name", "on prompt {\n  request x/y {}\n}", `3:17: request needs a name: as NAME (usage: request METHOD JSON [id=JSON] as NAME)`),
-		Entry("unknown name", "check a\nanswered P", `3:10: no request above is named P (a request gets a name with as NAME)`),
-		Entry("no check", "sent session/prompt", `2:1: sent stands in no check (open a check first: check SLUG)`),
+		Entry("unknown name", "check a\nanswered P", `3:10: no request above is named P (name a request with as NAME)`),
+		Entry("no check", "sent session/prompt", `2:1: sent must be inside a check (open a check first: check SLUG)`),
 		Entry("nothing", "tag x", `1: the script does nothing (acp-test help agent-side explains the language)`),
 	)
 

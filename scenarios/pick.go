@@ -16,11 +16,11 @@ func pickCommand() *Command {
 	return &Command{
 		Name: "pick", Group: "back", Args: "LIST of REF [CONDITION…] as NAME", Captures: true,
 		Summary: "find the first entry of a list that fulfils conditions",
-		Detail: "LIST is the path of a list in REF: the message of a line above, or the answer if that is\n" +
-			"a request, or the entry that another pick found. $NAME.path is then a field of the\n" +
-			"entry. An agent orders and names what it has as it likes, so a scenario takes what\n" +
-			"it needs by what it is, not by where it stands. Lists in groups are one list.\n" +
-			"Behind needs it skips the scenario where there is no such entry.",
+		Detail: "LIST is the path of a list in REF. REF is the message of a line above (of a request, its\n" +
+			"response), or an entry that another pick found. $NAME.path is a field of the entry.\n" +
+			"Agents choose the order and the names of their entries, so choose an entry by its\n" +
+			"content, not by its position. A list in groups counts as one list. needs pick skips\n" +
+			"the scenario if no entry matches.",
 		Compile: func(l *Line) Step {
 			p := pickerOf(l, 0)
 			return func(ctx context.Context, b *Branch) error {
@@ -59,7 +59,7 @@ type picker struct {
 func pickerOf(l *Line, from int) *picker {
 	p := &picker{line: l, path: l.One(from, "the path of a list")}
 	if w := l.Need(from+1, "of"); w.Raw() != "of" {
-		l.Usage(w.Column, "LIST of REF is expected, not %q", w.Raw())
+		l.Usage(w.Column, "expected LIST of REF, got %q", w.Raw())
 	}
 	p.of = l.Ref(from + 2)
 	p.is, p.says = Where(l, from+3), p.path
@@ -205,8 +205,8 @@ func eachCommand() *Command {
 		Name: "each", Group: "structure", Args: "LIST of REF [CONDITION…] as NAME", Captures: true, Blocks: 1,
 		Summary: "play a block for each entry of a list that fulfils conditions",
 		Detail: "LIST, REF and the conditions are those of pick; in the block $NAME.path is a field of the\n" +
-			"entry. The list is the one that is there when the line is played. Of a long list only the\n" +
-			"first 20 entries are taken, and of an empty one none: needs pick in front of it skips then.",
+			"entry. The list is read once, when the line is played. The block is played for at most 20\n" +
+			"entries. To skip the scenario if the list is empty, put needs pick before it.",
 		Compile: compileEach,
 	}
 }

@@ -72,6 +72,6 @@ var _ = Describe("an agent without a process", func() {
 		protocol.Reach = nil
 		e.Protocol = &protocol
 		r := run(e, "check a\nprompt 'Say hello.'\nawait turn\n"+hello)
-		Expect(text(r)).To(ContainSubstring("there is no transport for that"))
+		Expect(text(r)).To(ContainSubstring("this protocol has no network transport"))
 	})
 })

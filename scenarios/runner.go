@@ -96,7 +96,7 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 	shared := x.engine.pool // confirm takes it away
 	x.rounds(ctx, mine)
 	if plan.GiveUp != nil && !x.reached && x.locked >= startTries {
-		run.NoModel = fmt.Sprintf("nothing of what needs a session was judged: %s", x.barred)
+		run.NoModel = fmt.Sprintf("no scenario that needs a session was judged: %s", x.barred)
 	}
 	if shared != nil {
 		run.Notes = append(run.Notes, shared.close()...)
@@ -104,7 +104,7 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 	}
 	for _, p := range process.KillOrphans() {
 		run.Left = append(run.Left, fmt.Sprintf("%d %s", p.PID, p.Command))
-		run.Notes = append(run.Notes, "a process of an agent could not be killed and is left: "+run.Left[len(run.Left)-1])
+		run.Notes = append(run.Notes, "acp-test could not kill a process of an agent: "+run.Left[len(run.Left)-1])
 	}
 	run.Interrupted = ctx.Err() != nil && !x.failedFast
 	order := map[string]int{}
@@ -274,7 +274,7 @@ func (x *execution) play(ctx context.Context, s *Scenario, number int, lingers f
 	if hopeless, why := x.hopeless(s); hopeless {
 		return results.Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Verdict: results.Skip,
 			Started: time.Now(), NotStarted: true,
-			Reason: fmt.Sprintf("not tried: %s in %d scenarios before", why, startTries)}
+			Reason: fmt.Sprintf("not tried: %s in %d earlier scenarios", why, startTries)}
 	}
 	return e.Run(ctx, s)
 }
@@ -336,11 +336,11 @@ func (e *Engine) conclude(run *results.Run, all []*Scenario) {
 	verdict.Sum(run)
 	if !e.NoTrap && !e.trapped() {
 		run.Notes = append(run.Notes,
-			fmt.Sprintf("no proxy kept the agent from other machines: %s may have to fetch it first; name the agent's own "+
-				"program to have one", e.Profile.Command[0]))
+			fmt.Sprintf("the agent ran without the proxy that blocks other machines, as %s may have to download it; "+
+				"to use the proxy, name the agent's own program", e.Profile.Command[0]))
 	}
 	if e.Isolate && e.NetworkOnly != "" {
-		run.Notes = append(run.Notes, "--isolate kept the agent from the network alone, and not from files and processes: "+
+		run.Notes = append(run.Notes, "--isolate kept the agent from the network, but not from files and processes: "+
 			e.NetworkOnly)
 	}
 	if run.Shard == nil && !run.Interrupted && len(run.LeftOut) == 0 {

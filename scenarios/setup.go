@@ -21,7 +21,7 @@ func setupCommands() []*Command {
 					l.One(i, "the name of a protocol")
 				}
 				if len(l.Scenario().Checks) > 0 {
-					return l.Usage(1, "protocol stands before all other commands")
+					return l.Usage(1, "protocol must come before all other commands")
 				}
 				l.Scenario().Several = len(l.Rest) > 1
 				return nil
@@ -70,8 +70,8 @@ func setupCommands() []*Command {
 		}, {
 			Name: "alone", Group: "setup", Alone: true, Args: "'REASON'",
 			Summary: "run in a process of the agent that no other scenario used",
-			Detail: "Scenarios of an agent share its processes where they can. One that says anything\n" +
-				"about the process, its environment or its HOME needs one of its own without this line.",
+			Detail: "Scenarios share the agent's processes where possible. A scenario with commands about\n" +
+				"the process, its environment or its HOME gets its own process even without this line.",
 			Compile: func(l *Line) Step {
 				l.One(0, "a reason")
 				l.AtMost(1)
@@ -91,9 +91,9 @@ func setupCommands() []*Command {
 		}, {
 			Name: "further", Group: "setup", Passive: true, Args: "off 'REASON'",
 			Summary: "leave out the plain turn that follows the last line",
-			Detail: "After its last line and some silence, each scenario that went well plays one plain\n" +
-				"turn more, in the session that was prompted last: a check of class warn, `further`.\n" +
-				"None follows where no session is open and idle.",
+			Detail: "After the last line of a scenario that went well, and some silence, acp-test plays one\n" +
+				"more plain turn in the session that was prompted last. Its check, `further`, has class\n" +
+				"warn. acp-test leaves the turn out if no session is open and idle.",
 			Compile: func(l *Line) Step {
 				if len(l.Rest) != 2 || l.Rest[0].Raw() != "off" || !l.Rest[1].Quoted {
 					return l.Usage(l.Name.Column, "further needs off and a quoted reason")
@@ -103,7 +103,7 @@ func setupCommands() []*Command {
 			},
 		}, {
 			Name: "timeout", Group: "setup", Args: "DURATION",
-			Summary: "give this scenario at least so long",
+			Summary: "give this scenario at least this much time",
 			Compile: func(l *Line) Step {
 				w := l.Need(0, "a duration")
 				d := l.Duration(w)

@@ -39,13 +39,13 @@ func (e *Engine) Run(ctx context.Context, s *Scenario) results.Result {
 		return res
 	}
 	again.Duration += res.Duration
-	again.Notes = append(again.Notes, "played in the mode "+e.AskMode+", in which the agent asks: "+res.Reason+
-		" in the mode in which sessions begin")
+	again.Notes = append(again.Notes, "played in the mode "+e.AskMode+", in which the agent asks, since in the mode "+
+		"in which sessions begin "+res.Reason)
 	return again
 }
 
 // tookTurn begins the reason of a scenario that was skipped because the agent did not do something optional.
-const tookTurn = "the agent took its turn without "
+const tookTurn = "the turn ended without "
 
 // play runs a scenario in the initial mode of its sessions.
 func (e *Engine) play(ctx context.Context, s *Scenario) results.Result {
@@ -295,8 +295,8 @@ func (p *pool) retire(w *worker) {
 	p.stopping.Go(func() {
 		var left []string
 		for _, s := range w.shared.Stop(context.Background()) {
-			left = append(left, fmt.Sprintf("process %d outlived the agent that ran %s and was killed: %s", s.PID,
-				printable.Plural(len(w.ran), "scenario", "scenarios"), s.Command))
+			left = append(left, fmt.Sprintf("acp-test killed process %d, which outlived an agent that had run %s: %s",
+				s.PID, printable.Plural(len(w.ran), "scenario", "scenarios"), s.Command))
 		}
 		w.close()
 		p.mu.Lock()
@@ -353,10 +353,10 @@ func (e *Engine) traceLeaks(ctx context.Context, list []*Scenario, outcomes []re
 		switch {
 		case ok:
 		case within.Err() != nil:
-			f.Detail = fmt.Sprintf("which of them matter was not found within %v", leakTime)
+			f.Detail = fmt.Sprintf("acp-test did not find within %v which of them cause the failure", leakTime)
 			continue
 		default:
-			f.Detail = "when the same scenarios ran in a process once more, it passed"
+			f.Detail = "when acp-test ran the same scenarios in one process again, it passed"
 			continue
 		}
 		ids := idsOf(fewest)
@@ -366,7 +366,7 @@ func (e *Engine) traceLeaks(ctx context.Context, list []*Scenario, outcomes []re
 			f.Class, r.Verdict = results.Fail, results.Worst(r.Verdict, results.Fail)
 		}
 		if ids = append(ids, r.ID); slices.IsSortedFunc(ids, func(a, b string) int { return order[a] - order[b] }) {
-			f.Detail = fmt.Sprintf("to see it again: acp-test run --agent %s --fresh=false -j 1 --run '^(%s)$'", e.Profile.Name,
+			f.Detail = fmt.Sprintf("to reproduce: acp-test run --agent %s --fresh=false -j 1 --run '^(%s)$'", e.Profile.Name,
 				strings.Join(ids, "|"))
 		}
 	}

@@ -153,7 +153,7 @@ var _ = Describe("processes that scenarios share", func() {
 		ids := []string{"permission/allow-always", "permission/allow-always-same-file"}
 		r := sharing("permission-wrong-session", true).RunAll(ctx, named(all, ids), scenarios.Plan{Jobs: 1})
 		Expect(r.Results[1].Findings).To(ContainElement(SatisfyAll(HaveField("Rule", results.AfterOthersRule),
-			HaveField("Detail", "which of them matter was not found within 1ns"))))
+			HaveField("Detail", "acp-test did not find within 1ns which of them cause the failure"))))
 	})
 
 	It("give the verdicts that processes of their own give", func(ctx context.Context) {

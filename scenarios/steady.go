@@ -12,13 +12,13 @@ import (
 func steadyCommand() *Command {
 	return &Command{
 		Name: "steady", Group: "structure", Args: "N", Blocks: 1, Process: true,
-		Summary: "play a block again and again, and ask that what the agent holds does not grow with it",
-		Detail: "What the agent's processes hold is measured after N, 2N and 4N rounds. Memory grows if\n" +
-			"each round of both stretches took 1 MiB, those of the second not much less than those of\n" +
-			"the first: what is only collected late levels off. It takes a hundred rounds to tell.\n" +
-			"Descriptors and processes grow if both stretches left one behind in every other round.\n" +
-			"The scenario is skipped where this cannot be told, which is anywhere but on Linux, and\n" +
-			"where the rounds would take longer than it has.",
+		Summary: "repeat a block, and ask that the agent's memory, descriptors and processes do not grow",
+		Detail: "acp-test measures the agent's processes after N, 2N and 4N rounds. Memory grows if each\n" +
+			"round adds at least 1 MiB in both stretches, and in the second one not much less than in\n" +
+			"the first: memory that is only freed late levels off. This takes at least 100 rounds.\n" +
+			"Descriptors and processes grow if both stretches leave one behind in every other round.\n" +
+			"The scenario is skipped on systems other than Linux, which have no such measurements, and\n" +
+			"if the rounds would take longer than its timeout.",
 		Compile: compileSteady,
 	}
 }
@@ -38,7 +38,7 @@ func compileSteady(l *Line) Step {
 			}
 			if end, ok := ctx.Deadline(); ok && i == 0 && time.Until(end) < 4*time.Since(began) {
 				took := time.Since(began).Round(time.Second)
-				return &Skipped{fmt.Sprintf("%d rounds took %v: there is no time for more", n, took)}
+				return &Skipped{fmt.Sprintf("%d rounds took %v, and the timeout leaves no time for more", n, took)}
 			}
 			agent, err := b.Alive(l)
 			if err != nil {
@@ -47,14 +47,14 @@ func compileSteady(l *Line) Step {
 			silence(ctx, b.run.t, lingering, agent)
 			var ok bool
 			if after[i], ok = agent.Footprint(); !ok {
-				return &Skipped{"what the agent's processes hold cannot be told here"}
+				return &Skipped{"acp-test cannot measure the agent's processes on this system"}
 			}
 		}
 		grown := growth(after, n)
 		if len(grown) == 0 {
 			return nil
 		}
-		return b.Back(l, false, "an agent that holds no more after each round", strings.Join(grown, "\n"))
+		return b.Back(l, false, "an agent whose processes do not grow with each round", strings.Join(grown, "\n"))
 	}
 }
 

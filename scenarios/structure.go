@@ -22,14 +22,14 @@ func conditionCommands(p *Protocol) []*Command {
 		Args:     "agent:CAPABILITY | model | stdio | http | ws | tool:NAME … | [!] saw PATTERN | await PATTERN | pick …",
 		Captures: true,
 		Summary:  "skip the scenario where it does not apply",
-		Detail: p.CapabilityHelp + "tool:NAME asks that the profile maps the neutral tool, tool:NAME:ABILITY that it\n" +
-			"does not say that the agent's tool cannot: write_file:overwrite, write_file:folders,\n" +
+		Detail: p.CapabilityHelp + "tool:NAME needs a profile that maps the neutral tool. tool:NAME:ABILITY\n" +
+			"also needs a profile that does not deny it: write_file:overwrite, write_file:folders,\n" +
 			"write_file:create, read_file:large, delegate:again, delegate:nested, delegate:two.\n" +
-			"model asks for a model under our control; stdio, http and ws ask that the agent is\n" +
-			"reached so. saw PATTERN asks, at this line, that such an entry has come, for what\n" +
-			"agents may do but need not; a name is that of the last one. With ! none may have\n" +
-			"come. await PATTERN waits for it as await\n" +
-			"does: an agent that ends its turn without, and without an error, need not. A\n" +
+			"model needs a model that acp-test controls; stdio, http and ws need an agent that is\n" +
+			"reached that way. saw PATTERN needs a matching entry before this line, for optional\n" +
+			"acts of agents; as NAME names the last match. ! saw PATTERN needs that there is none.\n" +
+			"await PATTERN waits for a match as await does, and skips\n" +
+			"the scenario if the turn ends first, without an error. A\n" +
 			"line may also begin with conditions in brackets: [v2] [linux] [!windows].",
 		Compile: compileNeeds,
 	}}
@@ -45,7 +45,7 @@ func compileNeeds(l *Line) Step {
 	case "!":
 		l.Rest = l.Rest[1:]
 		if w := l.Need(0, "saw PATTERN"); w.Raw() != "saw" {
-			return l.Usage(w.Column, "! stands before saw, not before %q", w.Raw())
+			return l.Usage(w.Column, "! goes before saw, not before %q", w.Raw())
 		}
 		return compileNeedsSaw(l, true)
 	case "saw":
@@ -68,7 +68,7 @@ func compileNeeds(l *Line) Step {
 			return l.Mistake(w.Column, mistake.Suggest(name, neutralTools()), "there is no neutral tool %q", name)
 		case what == "tool", name == "" && (what == "model" || slices.Contains(language.Bindings, what)):
 		default:
-			return l.Usage(w.Column, "%q is nothing that could be needed", s)
+			return l.Usage(w.Column, "%q is not a condition of needs", s)
 		}
 		needs := &l.Scenario().Needs
 		*needs = append(*needs, language.Need{What: what, Name: name, Line: l.Number})
@@ -87,7 +87,7 @@ func compileNeeds(l *Line) Step {
 // neededPattern reads the pattern after "needs saw" and "needs await".
 func neededPattern(l *Line) *language.Pattern {
 	for key, w := range l.Options("in", "turn", "within") {
-		l.Usage(w.Column, "needs looks at the whole run: %s= has no place here", key)
+		l.Usage(w.Column, "needs looks at the whole run and takes no %s=", key)
 	}
 	p, next := l.Pattern(1)
 	if next < len(l.Rest) {
@@ -110,7 +110,7 @@ func compileNeedsAwait(l *Line) Step {
 			return &Skipped{tookTurn + strings.Join(m.Failure.Expected, " ")}
 		}
 		if ok && m.turnOpen > 0 && b.run.owesAnswer() {
-			return &Skipped{"the agent waits for an answer of the editor's instead of " + strings.Join(m.Failure.Expected, " ")}
+			return &Skipped{"the agent waits for the editor's answer instead of " + strings.Join(m.Failure.Expected, " ")}
 		}
 		return err
 	}
@@ -172,20 +172,20 @@ func structureCommands() []*Command {
 		steadyCommand(), eachCommand(), {
 			Name: "check", Group: "structure", Passive: true, Args: "[REQUIREMENT…] [SLUG]",
 			Summary: "open a check, which ends at the next one",
-			Detail: "Its id is scenario#slug: the slug, else the first requirement in lower case. Its\n" +
-				"class is that of its strongest requirement: must fails, should warns, anything\n" +
-				"else is lint. A check without requirements fails on effects and ends.",
+			Detail: "Its id is scenario#slug; the default slug is the first requirement in lower case. A\n" +
+				"miss counts by its strongest requirement: must fails, should warns, anything else is\n" +
+				"lint. Without requirements, a missing effect or end fails, anything else is lint.",
 			Compile: compileCheck,
 		}, {
 			Name: "group", Group: "structure", Args: "", Blocks: 1,
 			Summary: "await several entries in any order",
-			Detail: "All lines look forward from where the group begins, those that name a session from\n" +
-				"where the script is in it. Each takes another entry, and the cursor ends at the last\nof them.",
+			Detail: "All lines look forward from the start of the group, lines that name a session from the\n" +
+				"cursor in that session. Each line takes a different entry. The cursor ends at the last\nof them.",
 			Compile: compileGroup,
 		}, {
 			Name: "both", Group: "structure", Args: "", Blocks: 2,
 			Summary: "run two blocks at the same time",
-			Detail:  "Write both { … }{ … }: each side has a cursor of its own and speaks of the\nsession it named last.",
+			Detail:  "Write both { … }{ … }: each block has its own cursor and is about the\nsession it named last.",
 			Compile: compileBoth,
 		}, {
 			Name: "repeat", Group: "structure", Args: "N", Blocks: 1,
@@ -201,7 +201,7 @@ func structureCommands() []*Command {
 			Summary: "run a program in the workspace with the transcript on its input",
 			Detail: "The program runs with your rights and environment, outside of any --isolate.\n" +
 				"It gets the transcript so far as JSON Lines on stdin and WORK, HOME and\nACP_TEST_SESSION in " +
-				"its environment. A status other than 0 is a miss; what it\nprints is shown.",
+				"its environment. A status other than 0 is a miss; reports\nshow the program's output.",
 			Compile: compileExec,
 		}, {
 			Name: "tag", Group: "structure", Passive: true, Args: "NAME…",
@@ -284,7 +284,7 @@ func compileGroup(l *Line) Step {
 	steps := l.Body(0)
 	for _, s := range steps {
 		if s.Command != nil && s.Command.Name != "await" {
-			l.Reject(s.Line, s.Column, "a group only holds await lines")
+			l.Reject(s.Line, s.Column, "a group may only contain await lines")
 		}
 	}
 	return func(ctx context.Context, b *Branch) error {

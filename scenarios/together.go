@@ -22,12 +22,12 @@ const longestHold = time.Second
 func togetherCommand() *Command {
 	return &Command{
 		Name: "together", Group: "acts", Args: "", Blocks: 1,
-		Summary: "do several things while the agent stands still",
-		Detail: "The agent's process group is stopped, the lines of the block are carried out, and it\n" +
-			"goes on, after a second at the latest: it finds all of it at once. The block holds\n" +
-			"what waits for nothing: permit, cancel, cancel-request, release, answer, prompt,\n" +
-			"request, notify, write, and session with wait=no. An agent that cannot be stopped, on\n" +
-			"Windows or at a URL, finds them right behind each other.",
+		Summary: "do several things while the agent is stopped",
+		Detail: "acp-test stops the agent's process group, plays the lines of the block, and continues\n" +
+			"the processes after at most a second, so that the agent finds everything at once. Only\n" +
+			"lines that wait for nothing are allowed: permit, cancel, cancel-request, release, answer,\n" +
+			"prompt, request, notify, write, and session with wait=no. An agent that cannot be stopped,\n" +
+			"on Windows or at a URL, gets the lines one right after the other.",
 		Compile: compileTogether,
 	}
 }
@@ -37,7 +37,7 @@ func compileTogether(l *Line) Step {
 	for _, in := range l.Blocks[0] {
 		waits := in.Is("session") && !slices.ContainsFunc(in.Words, func(w script.Word) bool { return w.Raw() == "wait=no" })
 		if in.Kind == script.Command && (waits || !slices.Contains(atOnce, in.Name.Raw())) {
-			l.Reject(in.Number, in.Name.Column, in.Name.Raw()+" may wait for the agent, which stands still in together")
+			l.Reject(in.Number, in.Name.Column, in.Name.Raw()+" may wait for the agent, which is stopped in together")
 		}
 	}
 	return func(ctx context.Context, b *Branch) error {

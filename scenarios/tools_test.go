@@ -25,8 +25,8 @@ var _ = Describe("the tools of a profile", func() {
 		e.Profile.Tools["write_file"] = agents.Tool{Name: "create_file"}
 		Expect(run(e, write).Findings).To(HaveExactElements(SatisfyAll(
 			HaveField("Rule", results.ToolOfferedRule), HaveField("Class", results.Lint),
-			HaveField("Message", `tools.write_file of the profile is "create_file", which the agent did not offer its model; `+
-				`what it offers for that is "write_file".`))))
+			HaveField("Message", `tools.write_file of the profile is "create_file", but the agent offers no such tool; `+
+				`its tool for that is "write_file".`))))
 	})
 
 	It("may be unable to do what scenarios ask for, which are skipped then", func() {

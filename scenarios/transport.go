@@ -16,7 +16,7 @@ func transportCommands() []*Command {
 	return []*Command{
 		{
 			Name: "send", Group: "acts", Alone: true, Args: "RAW", Captures: true,
-			Summary: "write a raw line to the agent, lawful or not",
+			Summary: "write a raw line to the agent, valid or not",
 			Detail:  "Variables outside quotes are expanded. Rules for clients do not judge it.",
 			Compile: compileSend,
 		}, {
@@ -27,7 +27,7 @@ func transportCommands() []*Command {
 			Compile: compileShape,
 		}, {
 			Name: "stall", Group: "acts", Alone: true, Args: "D",
-			Summary: "read nothing from the agent for a time, as a slow editor",
+			Summary: "read nothing from the agent for a time, like a slow editor",
 			Detail:  "Time in which processes wait for a processor does not count.",
 			Compile: func(l *Line) Step {
 				d := l.OnlyDuration()
@@ -44,8 +44,8 @@ func transportCommands() []*Command {
 			},
 		}, {
 			Name: "pause", Group: "acts", Args: "D",
-			Summary: "do nothing for a time; for schedules whose point is time",
-			Detail:  "Where something can be awaited, await it: lint asks why a scenario pauses.",
+			Summary: "do nothing for a time; only for scenarios about timing",
+			Detail:  "Use await instead if there is an entry to await: lint asks for the reason of a pause.",
 			Compile: func(l *Line) Step {
 				d := l.OnlyDuration()
 				return func(ctx context.Context, b *Branch) error {
@@ -76,7 +76,7 @@ func transportCommands() []*Command {
 			Compile: compileSignal,
 		}, {
 			Name: "kill", Group: "acts", Cuts: true, Process: true,
-			Summary: "kill the agent and all it started with SIGKILL, and wait for its end",
+			Summary: "send SIGKILL to the agent and the processes it started, and wait for its end",
 			Compile: Plain(func(ctx context.Context, b *Branch, l *Line) error {
 				if err := b.Begin(ctx); err != nil {
 					return err
@@ -86,7 +86,7 @@ func transportCommands() []*Command {
 		}, {
 			Name: "restart", Group: "acts", Process: true,
 			Summary: "start the agent again with the same HOME and workspace, and initialize it",
-			Detail: "Ends the running one first: end of input, and harder if that does not help.\nSessions keep their ids, " +
+			Detail: "First ends the running agent by closing its input, then by signals.\nSessions keep their ids, " +
 				"so that they can be loaded.",
 			Compile: Plain(func(ctx context.Context, b *Branch, l *Line) error {
 				return b.another(ctx, l, func() { b.run.stopAgent(ctx) })
@@ -94,7 +94,7 @@ func transportCommands() []*Command {
 		}, {
 			Name: "beside", Group: "acts", Process: true,
 			Summary: "start a second process of the agent with the same HOME and workspace, and initialize it",
-			Detail:  "The one that runs is left as it is until a restart or the end, and not spoken to any\nmore.",
+			Detail:  "The first process runs on until a restart or the end, but acp-test sends it nothing\nmore.",
 			Compile: Plain(func(ctx context.Context, b *Branch, l *Line) error { return b.another(ctx, l, b.run.leaveAgent) }),
 		},
 	}
@@ -125,7 +125,7 @@ func ofProcess(name string, run Step) Step {
 }
 
 func compileSend(l *Line) Step {
-	l.Starts("the agent gets a message as it is")
+	l.Starts("the agent gets a raw message")
 	l.Need(0, "what to send")
 	l.AtMost(1, "quote the line")
 	source := l.Source(l.Rest[0])

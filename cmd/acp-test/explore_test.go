@@ -33,7 +33,7 @@ var _ = Describe("explore", func() {
 	It("lets run play what needs a question in a mode in which the agent asks", func() {
 		p := newPlace()
 		run := []string{"run", "--liberty", "asks-for-nothing", "--run", "^permission/reject-once$"}
-		Expect(p.run(run...).out).To(ContainSubstring("took its turn without permission"))
+		Expect(p.run(run...).out).To(ContainSubstring("the turn ended without permission"))
 		got := p.run("explore", "--sessions", "1", "--liberty", "asks-for-nothing")
 		Expect(got.out).To(ContainSubstring("In mode interactive it asks."))
 		got = p.run(run...)

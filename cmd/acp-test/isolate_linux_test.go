@@ -34,7 +34,7 @@ var _ = Describe("run --isolate", func() {
 		p.write("hello.txtar", good)
 		out, err := lacking(p, "max_mnt_namespaces", "run", "--isolate", "hello.txtar")
 		Expect(err).NotTo(HaveOccurred(), "%s", out)
-		Expect(string(out)).To(And(ContainSubstring("--isolate kept the agent from the network alone"),
+		Expect(string(out)).To(And(ContainSubstring("--isolate kept the agent from the network, but not"),
 			ContainSubstring("(user.max_mnt_namespaces is 0)")))
 	})
 

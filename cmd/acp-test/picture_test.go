@@ -44,7 +44,7 @@ var (
 	frame   = regexp.MustCompile(`#\d+ <--`)
 	took    = regexp.MustCompile(`\b\d+(\.\d)?m?s\b`)
 	details = regexp.MustCompile(`(?ms)^ +last  .*?^( +run again )`)
-	notes   = regexp.MustCompile(`(?m)^(the agent talks|no goldens for) .*\n`)
+	notes   = regexp.MustCompile(`(?m)^(the agent talks|an agent without a profile) .*\n`)
 	colours = map[string]string{"ok": "#4cc26a", "FAIL": "#ff7b72", "$": "#8b949e"}
 )
 

@@ -91,7 +91,7 @@ var _ = Describe("review", func() {
 		Expect(got.code).To(Equal(0), got.out)
 		Expect(got.out).To(MatchRegexp(`(?m)^skip  b  .*golden removed$`))
 		Expect(filepath.Join(p.dir, "golden/reference/b.golden")).NotTo(BeAnExistingFile())
-		Expect(got.out).To(MatchRegexp(`(?m)^golden reference/gone removed: no scenario has it any more$`))
+		Expect(got.out).To(MatchRegexp(`(?m)^golden reference/gone removed: it belongs to no scenario$`))
 		Expect(filepath.Join(p.dir, "golden/reference/gone.golden")).NotTo(BeAnExistingFile())
 	})
 })

@@ -231,7 +231,7 @@ var _ = Describe("run", func() {
 			Expect(suites("--over", "ws")).To(ContainElement(HavePrefix("remote/")))
 			Expect(suites("--run", "^remote/")).To(Equal(suites("--suite", "remote")))
 			Expect(p.run("run", "--run", "^remote/accept-refused$").out).To(
-				ContainSubstring("it is about an agent that is reached over http, and Reference agent is reached over stdio"))
+				ContainSubstring("the scenario needs an agent that is reached over http, but Reference agent is reached over stdio"))
 		})
 
 		It("refuses two scenarios of one id", func() {

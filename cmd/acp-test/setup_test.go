@@ -112,9 +112,9 @@ var _ = Describe("a run of all suites by a command alone", func() {
 		"reaches no model": {"unset OPENAI_BASE_URL\nexec acp-test refagent\n", "reached no model",
 			"no scenario of this run reached the model server, so turns that need a model are inconclusive: tell the agent "},
 		"wants a login": {locked(`,"authMethods":[{"id":"web","name":"Web"}]`, "Please log in."), "wanted a login",
-			`nothing of what needs a session was judged: the agent wants a login before session/new \(#\d+\): "Please log in."; ` +
+			`no scenario that needs a session was judged: the agent wants a login before session/new \(#\d+\): "Please log in."; ` +
 				`it offers web; --auth-method logs in`},
-		"wants a login and offers none": {locked("", "Please log in."), "wanted a login", `nothing of what needs a session was ` +
+		"wants a login and offers none": {locked("", "Please log in."), "wanted a login", `no scenario that needs a session was ` +
 			`judged: the agent wants a login before session/new \(#\d+\): "Please log in."; it offers no way: give it a key ` +
 			`with --env NAME='\$KEY' or --pass-env NAME, or the files of a login with home: in a profile`},
 	} {
@@ -123,7 +123,7 @@ var _ = Describe("a run of all suites by a command alone", func() {
 			p.write("agent", "#!/bin/sh\n"+c.agent)
 			got := p.run("run", "-j", "2", "--", "./agent")
 			Expect(got.code).To(Equal(2), got.out+got.err)
-			Expect(got.out).To(ContainSubstring(" and all that follows: not tried: the agent " + c.why + " in 3 scenarios before\n"))
+			Expect(got.out).To(ContainSubstring(" and all that follows: not tried: the agent " + c.why + " in 3 earlier scenarios\n"))
 			Expect(got.out).To(MatchRegexp("\n" + c.told))
 			run := p.results()
 			Expect(run.Counts.Skip).To(BeNumerically(">", len(run.Results)/2))
@@ -139,7 +139,7 @@ var _ = Describe("a run of all suites by a command alone", func() {
 	It("ends with what is wrong, and draws no conversations, if the agent does not start", func() {
 		got := newPlace().run("run", "-j", "2", "--", "/bin/false")
 		Expect(got.code).To(Equal(1), got.out+got.err)
-		Expect(got.out).To(ContainSubstring("what to do   run the command by hand: it has to speak ACP on stdin and stdout"))
+		Expect(got.out).To(ContainSubstring("what to do   run the command by hand: it must speak ACP on stdin and stdout"))
 		Expect(got.out).NotTo(ContainSubstring("conversation"))
 	})
 

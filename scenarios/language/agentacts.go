@@ -59,27 +59,27 @@ func (d *Dialect[B]) agentActs() []*Command[B] {
 			return nil
 		})
 	}
-	plain("request", "METHOD JSON [id=JSON] as NAME", "any request to the editor, without waiting",
+	plain("request", "METHOD JSON [id=JSON] as NAME", "send a request to the editor without waiting for the response",
 		func(s *serve.Run, g Given) { s.Request(g.Alias, g.Words[0], g.Words[1], g.Options["id"]) })
 	plain("notify", "METHOD JSON", "any notification", func(s *serve.Run, g Given) { s.Notify(g.Words[0], g.Words[1]) })
 	plain("await", "NAME|cancel|METHOD [within=D]",
-		"wait for the answer to a request, for a cancel or a hang-up, or for a frame of the editor",
+		"wait for the response to request NAME, for a cancel or hang-up, or for a frame of the editor",
 		func(s *serve.Run, g Given) {
 			within, _ := time.ParseDuration(g.Options["within"]) // without one: for ever
 			s.Await(g.Words[0], within)
 		})
-	plain("result", "JSON", "answer the request that is being handled",
+	plain("result", "JSON", "answer the request of the handler",
 		func(s *serve.Run, g Given) { s.Result(g.Words[0]) })
 	plain("error", "CODE 'MESSAGE'", "answer it with an error",
 		func(s *serve.Run, g Given) { s.Error(g.Words[0], g.Words[1]) })
-	plain("send", "'LINE'", "a line as it is", func(s *serve.Run, g Given) { s.Send([]byte(g.Words[0])) })
-	add("write", "'BYTES'", "bytes as they are, with the escapes of Go, and no newline",
+	plain("send", "'LINE'", "write a line unchanged", func(s *serve.Run, g Given) { s.Send([]byte(g.Words[0])) })
+	add("write", "'BYTES'", "write bytes without a newline; Go escapes such as \\n are replaced",
 		func(s *serve.Run, g Given) error {
 			text, err := unescape(g.Words[0])
 			s.Write([]byte(text))
 			return err
 		})
-	plain("stderr", "'TEXT' [bytes=N]", "write to stderr, repeated until it makes N bytes",
+	plain("stderr", "'TEXT' [bytes=N]", "write TEXT to stderr, repeated until it fills N bytes",
 		func(s *serve.Run, g Given) {
 			n, err := strconv.Atoi(g.Options["bytes"])
 			if err != nil {
@@ -94,18 +94,18 @@ func (d *Dialect[B]) agentActs() []*Command[B] {
 		}
 		return s.Pause(d)
 	})
-	add("repeat", "N { }", "do it N times; $I counts from 1",
+	add("repeat", "N { }", "run the block N times; $I counts from 1",
 		func(s *serve.Run, g Given) error { return s.Repeat(g.Number(0), g.body) })
-	add("join", "{ }", "write all of it with one call", func(s *serve.Run, g Given) error { return s.Join(g.body) })
-	add("split", "N { }", "write it in pieces of N bytes",
+	add("join", "{ }", "write the block with one call", func(s *serve.Run, g Given) error { return s.Join(g.body) })
+	add("split", "N { }", "write the block in pieces of N bytes",
 		func(s *serve.Run, g Given) error { return s.Split(g.Number(0), g.body) })
-	plain("go", "{ }", "do it beside what follows", func(s *serve.Run, g Given) { s.Beside(g.body) })
-	add("exit", "CODE", "exit", func(s *serve.Run, g Given) error { return s.Exit(g.Number(0)) })
-	add("die", "", "end by SIGKILL", func(s *serve.Run, _ Given) error { return s.Die() })
-	plain("close", "", "close the output, of a server the connection, and live on",
+	plain("go", "{ }", "run the block while the next lines run", func(s *serve.Run, g Given) { s.Beside(g.body) })
+	add("exit", "CODE", "exit with this status", func(s *serve.Run, g Given) error { return s.Exit(g.Number(0)) })
+	add("die", "", "kill itself with SIGKILL", func(s *serve.Run, _ Given) error { return s.Die() })
+	plain("close", "", "close stdout, or a server's connection, and keep running",
 		func(s *serve.Run, _ Given) { s.Close() })
 	add("fork", "", "start a child that outlives its parent", func(s *serve.Run, _ Given) error { return s.Fork() })
-	plain("ignore", "eof|term", "do not end at the end of the input, or on SIGTERM",
+	plain("ignore", "eof|term", "keep running at the end of the input (eof) or on SIGTERM (term)",
 		func(s *serve.Run, g Given) { s.Ignore(g.Words[0]) })
 	return all
 }

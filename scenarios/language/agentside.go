@@ -82,24 +82,24 @@ func (d *Dialect[B]) agentCommands() []*Command[B] {
 			Summary: "ask whether the editor sent a frame", Compile: compileExpectation[B],
 		}, {
 			Name: "answered", Group: "agent", Args: "NAME [path=value…] [where=NAME]", Negatable: true,
-			Summary: "ask what it answered; kind= is that of the option, error= a code; where= what it must have granted",
+			Summary: "ask how the editor answered: kind= of the option, error= code; where= a request that it granted",
 			Compile: compileExpectation[B],
 		}, {
 			Name: "shown", Group: "agent", Args: "'REGEXP' [where='REGEXP']", Negatable: true,
-			Summary: "ask whether the editor printed such text; where= is what it has to print at all",
+			Summary: "ask whether the editor printed matching text; where= a line that it must print for this to apply",
 			Compile: compileExpectation[B],
 		}, {
 			Name: "ended", Group: "agent", Negatable: true,
-			Summary: "ask whether the editor ended by itself in its time", Compile: compileExpectation[B],
+			Summary: "ask whether the editor ended by itself before its timeout", Compile: compileExpectation[B],
 		}, {
 			Name: "hung-up", Group: "agent", Args: "[count=N|>=N|<=N]", Negatable: true,
-			Summary: "ask whether a front end closed the connection in the middle of an answer", Compile: compileExpectation[B],
+			Summary: "ask whether a front end closed the connection during a response", Compile: compileExpectation[B],
 		}, {
 			Name: "left-open", Group: "agent", Negatable: true,
-			Summary: "ask whether it ended the agent's input in the middle of its own request", Compile: compileExpectation[B],
+			Summary: "ask whether the editor closed the agent's input during its own request", Compile: compileExpectation[B],
 		}, {
 			Name: "left-running", Group: "agent", Negatable: true,
-			Summary: "ask whether a process of ours was left running", Compile: compileExpectation[B],
+			Summary: "ask whether the editor left a process of this agent running", Compile: compileExpectation[B],
 		},
 	}
 	return append(all, lists.Where(d.Commands(), func(c *Command[B]) bool {
@@ -161,7 +161,7 @@ var countForm = lazy.Regexp(`^(>=|<=)?\d+$`)
 func compileExpectation[B any](l *Line[B]) Step[B] {
 	checks := l.p.scenario.Checks
 	if len(checks) == 0 {
-		return l.Mistake(l.Name.Column, "open a check first: check SLUG", "%s stands in no check", l.Name.Raw())
+		return l.Mistake(l.Name.Column, "open a check first: check SLUG", "%s must be inside a check", l.Name.Raw())
 	}
 	x := AgentExpectation{Text: l.Text, Negate: l.Negated, What: l.Name.Raw()}
 	switch x.What {
@@ -181,7 +181,7 @@ func compileExpectation[B any](l *Line[B]) Step[B] {
 				return l.Mistake(l.Rest[0].Column, "", "%q is no method", about)
 			}
 		} else if !ok || x.Where != "" && !l.p.names[x.Where] {
-			return l.Mistake(l.Rest[0].Column, "a request gets a name with as NAME", "no request above is named %s",
+			return l.Mistake(l.Rest[0].Column, "name a request with as NAME", "no request above is named %s",
 				cmp.Or(x.Where, about))
 		}
 		l.Rest = l.Rest[1:]

@@ -182,12 +182,12 @@ func (d *Dialect[B]) commandList() string {
 
 func (d *Dialect[B]) patternHelp() string {
 	var b strings.Builder
-	b.WriteString("A pattern is a kind of entry and any number of conditions:\n\n" +
+	b.WriteString("A pattern is a kind of entry, followed by any number of conditions:\n\n" +
 		"  KIND [path=value] [path!=value] [path~regexp] [path!~regexp] [path?]\n\n" +
-		d.PatternHelp + "value may be a|b. path? asks that the field is there and not null;\n" +
-		"result? asks only that a response is no error. In list.*.field the condition is\n" +
-		"about the entries of a list: one of them has to be so, with != and !~ all.\n" +
-		"session=NAME asks for another session than the current one, session=any for none.\n\n")
+		d.PatternHelp + "value may be a|b. path? matches if the field exists and is not null;\n" +
+		"result? matches every response that is not an error. list.*.field is about the\n" +
+		"entries of a list: one entry must match, with != and !~ all of them must.\n" +
+		"session=NAME looks at another session than the current one, session=any at all.\n\n")
 	for _, k := range slices.Concat(d.Kinds, d.AnyKinds) {
 		arg := k.Arg
 		if arg == "?" {

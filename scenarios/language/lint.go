@@ -35,7 +35,7 @@ func (d *Dialect[B]) Review(s *Scenario[B]) []*Mistake {
 		for _, b := range s.Prompts[i+1:] {
 			if a.Text == b.Text && a.Session != b.Session && !s.endsTurn(a.Line, b.Line) {
 				r.add(b.Line, "make the texts differ", "line %d prompts another session with the same text, and no "+
-					"line between them ends its turn: what asks the model is taken for the later one", a.Line)
+					"line between them ends its turn: model requests of both would count for the later prompt", a.Line)
 			}
 		}
 	}
@@ -45,7 +45,7 @@ func (d *Dialect[B]) Review(s *Scenario[B]) []*Mistake {
 		}
 	}
 	if n := len(s.Steps); n > 60 {
-		r.add(1, "", "the script has %d lines; a scenario over 60 is two", n)
+		r.add(1, "", "the script has %d lines; split a scenario of more than 60", n)
 	}
 	return r.out
 }
@@ -113,7 +113,7 @@ func (r *review[B]) model() map[string]bool {
 func (r *review[B]) gates(gates map[string]bool) {
 	for _, g := range r.s.gates {
 		if _, ok := gates[g.name]; !ok {
-			r.add(g.line, "gates stand in llm.yaml: - gate: "+g.name, "the model has no gate %q", g.name)
+			r.add(g.line, "define the gate in llm.yaml: - gate: "+g.name, "the model has no gate %q", g.name)
 		}
 		gates[g.name] = true
 	}

@@ -140,7 +140,7 @@ func (l *Line[B]) holds() bool {
 		name, bracketed := strings.CutSuffix(strings.TrimPrefix(w.Raw(), "["), "]")
 		ok, known := l.p.dialect.holds(name)
 		if !bracketed || !known {
-			l.Mistake(w.Column, "conditions are [v1] [v2] [linux] [darwin] [windows], each also with !",
+			l.Mistake(w.Column, "conditions are [v1] [v2] [linux] [darwin] [windows]; a ! inside negates one",
 				"unknown condition %s", w.Raw())
 		}
 		holds = holds && ok
@@ -217,7 +217,7 @@ func (l *Line[B]) checkForm(c *Command[B]) {
 	name := c.Name
 	switch n := len(l.Blocks); {
 	case l.Negated && !c.Negatable:
-		l.Mistake(1, "only looking back can be negated", "%s cannot be negated", name)
+		l.Mistake(1, "only commands that look back can be negated", "%s cannot be negated", name)
 	case n > 0 && c.Blocks == 0:
 		l.Usage(l.End(), "%s takes no block", name)
 	case n == 0 && c.Blocks > 0:
@@ -227,7 +227,7 @@ func (l *Line[B]) checkForm(c *Command[B]) {
 	case n > c.Blocks:
 		l.Usage(l.End(), "%s takes one block", name)
 	case l.Alias != "" && !c.Captures:
-		l.Usage(1, "%s gives nothing that could have a name", name)
+		l.Usage(1, "%s has no result that could be named with as", name)
 	}
 }
 
@@ -388,13 +388,13 @@ func (l *Line[B]) Command() *Command[B] { return l.p.commands[l.Name.Raw()] }
 // Tilde reads "~ REGEXP" from the words of the line.
 func (l *Line[B]) Tilde() *regexp.Regexp {
 	if len(l.Rest) < 2 || l.Rest[0].Raw() != "~" {
-		l.Usage(len(l.Name.Raw())+2, "a ~ and a regular expression are expected")
+		l.Usage(len(l.Name.Raw())+2, "expected ~ and a regular expression")
 		return nil
 	}
 	l.AtMost(2)
 	s, ok := l.Rest[1].Literal()
 	if !ok {
-		l.Usage(l.Rest[1].Column, "a regular expression must not hold a variable")
+		l.Usage(l.Rest[1].Column, "a regular expression must not contain a variable")
 	}
 	return l.Regexp(l.Rest[1].Column, s)
 }

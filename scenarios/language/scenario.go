@@ -216,7 +216,7 @@ func checkName(name string, seen map[string]bool) string {
 	case seen[name]:
 		return fmt.Sprintf("the archive holds %q twice", name)
 	case !fs.ValidPath(name):
-		return fmt.Sprintf("%q is no path inside the workspace", name)
+		return fmt.Sprintf("%q is not a path inside the workspace", name)
 	}
 	return ""
 }

@@ -144,7 +144,7 @@ func (d *Dialect[B]) Load(paths ...string) ([]*Scenario[B], error) {
 		}
 		if len(bytes.TrimSpace(text)) == 0 {
 			bad = append(bad, &Mistake{File: f.name, Message: "the file is empty",
-				Hint: "acp-test help scenario shows what a scenario holds"})
+				Hint: "acp-test help scenario shows an example"})
 			continue
 		}
 		s, err := d.Parse(identify(f.name, f.given), f.name, text)
@@ -227,7 +227,7 @@ func (d *Dialect[B]) suiteHint(file string) string {
 	case rest == "":
 		return "--suite " + name + " names a suite in the binary"
 	}
-	return fmt.Sprintf("--suite %s names a suite in the binary, --run '^%s/%s' scenarios of it", name, name,
+	return fmt.Sprintf("--suite %s runs a suite in the binary, with --run '^%s/%s' only these scenarios", name, name,
 		strings.TrimSuffix(strings.TrimRight(rest, "*"), ".txtar"))
 }
 

@@ -87,7 +87,7 @@ func (s *Sweep) Spent(budget time.Duration) string {
 	round := func(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
 	text := ""
 	if !s.sessions() {
-		text = fmt.Sprintf("the scenarios as they are took %v, ", round(s.Baselines))
+		text = fmt.Sprintf("the unchanged scenarios took %v, ", round(s.Baselines))
 	}
 	text += fmt.Sprintf("exploring took %v, confirming and shrinking findings %v", round(s.Exploring), round(s.Settling))
 	if budget > 0 {
@@ -163,13 +163,13 @@ func (o *SweepOrders) String() string {
 		depths = append(depths, fmt.Sprintf("%d of depth %d", o.Depths[d], d))
 	}
 	for _, d := range slices.Sorted(maps.Keys(o.Missed)) {
-		chances = append(chances, fmt.Sprintf("%.2g of depth %d", o.Missed[d], d))
+		chances = append(chances, fmt.Sprintf("%.2g for depth %d", o.Missed[d], d))
 	}
 	share := 0
 	if o.Orders > 0 {
 		share = 100 * o.Both / o.Orders
 	}
-	return fmt.Sprintf("%d orders of acts drawn (%s): %d %% of %d pairs of acts in both orders, "+
-		"%d pairs of state and act; the chance to have missed a bug is at most %s", o.Drawn,
+	return fmt.Sprintf("%d orders of acts drawn (%s): %d %% of %d pairs of acts ran in both orders, "+
+		"%d pairs of state and act ran; the probability of a missed bug is at most %s", o.Drawn,
 		strings.Join(depths, ", "), share, o.Orders, o.Pairs, strings.Join(chances, ", "))
 }

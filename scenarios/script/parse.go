@@ -97,7 +97,7 @@ func (p *parser) brace(l *Line) {
 		by.Blocks = append(by.Blocks, []*Line{})
 		p.open = append(p.open, opened{by, &by.Blocks[len(by.Blocks)-1]})
 	default:
-		p.mistake(l, l.Column+1, "", "a } stands alone, or before the { of a second block")
+		p.mistake(l, l.Column+1, "", "a } must be alone on its line, or before the { of a second block")
 	}
 }
 
@@ -139,7 +139,7 @@ func (l *Line) read(text string) *mistake.Mistake {
 		l.As, l.Words = l.Words[n-1], l.Words[:n-2]
 		if name, ok := l.As.Literal(); !ok || !IsName(name) {
 			return &mistake.Mistake{Column: l.As.Column, Hint: "a name is letters, digits and _",
-				Message: fmt.Sprintf("%q cannot name what this line gives", l.As.Raw())}
+				Message: fmt.Sprintf("%q cannot name the result of this line", l.As.Raw())}
 		}
 	}
 	return nil

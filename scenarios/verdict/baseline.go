@@ -21,7 +21,7 @@ func Stale(run *results.Run, list []results.Expected, now time.Time) []string {
 	for _, x := range list {
 		k := agents.KnownFailure{Scenario: x.Scenario, ID: x.ID, Flaky: x.Flaky, Expires: x.Expires}
 		if k.Expired(now) {
-			out = append(out, fmt.Sprintf("known failure %s of %s has expired: mend it or extend it", k.ID, k.Scenario))
+			out = append(out, fmt.Sprintf("known failure %s of %s has expired: fix it or extend it", k.ID, k.Scenario))
 			continue
 		}
 		if !k.Flaky && !x.Part && disproves(run, k) {
@@ -193,10 +193,10 @@ func advice(run *results.Run) []string {
 			out = append(out, fmt.Sprintf("the agent talks %s to its model; tools learned: %s", wire,
 				cmp.Or(strings.Join(tools, ", "), "none")))
 		}
-		out = append(out, "no goldens for a command without a profile; a profile keeps them: see docs/profiles.md, then "+
+		out = append(out, "an agent without a profile has no goldens: write a profile, see docs/profiles.md, then run "+
 			"acp-test run --agent FILE --update")
 	} else if run.Counts.NewGoldens > 0 {
-		out = append(out, fmt.Sprintf("without a golden yet: %d; write them with: %s", run.Counts.NewGoldens,
+		out = append(out, fmt.Sprintf("scenarios without a golden: %d; write them with: %s", run.Counts.NewGoldens,
 			withFlags(cmp.Or(run.Command, "acp-test run"), func(ours string) string { return ours + " --update" })))
 	}
 	return out

@@ -208,7 +208,7 @@ func WithoutModel(run *results.Run) {
 	if len(hosts) > 0 {
 		slices.Sort(hosts)
 		hosts = slices.Compact(hosts)
-		run.NoModel += fmt.Sprintf("; it asked for %s instead and was refused", strings.Join(hosts, ", "))
+		run.NoModel += fmt.Sprintf("; it tried to reach %s instead, and acp-test refused", strings.Join(hosts, ", "))
 	}
 	if advice != "" {
 		run.NoModel = noModel + advice

@@ -99,11 +99,11 @@ func sound(parts []results.Run) error {
 		case s == nil && len(p.Notes) > 0 && len(p.Results) == 0:
 			say("one of the runs did not begin: %s", p.Notes[0])
 		case s == nil:
-			say("the run started at %s is whole: it was not made with --shard", p.Started.Format(time.RFC3339))
+			say("the run started at %s is complete: it was not made with --shard", p.Started.Format(time.RFC3339))
 		case have[s.Index]:
 			say("part %d is there twice", s.Index)
 		case s.Hash != results.HashOf(s.List):
-			say("part %d has been changed: its list of scenarios does not have the hash it says", s.Index)
+			say("part %d has been changed: its list of scenarios does not match its hash", s.Index)
 		}
 		have[part(&p)] = true
 	}
@@ -169,7 +169,7 @@ func once(parts []results.Run) []error {
 			case !slices.Contains(list, r.ID):
 				errs = append(errs, fmt.Errorf("part %d ran %s, which is not in the list of scenarios", p.Shard.Index, r.ID))
 			case twice:
-				errs = append(errs, fmt.Errorf("%s ran in part %d and in part %d; did both have the same file of durations?", r.ID,
+				errs = append(errs, fmt.Errorf("%s ran in part %d and in part %d; did both get the same --durations?", r.ID,
 					other, p.Shard.Index))
 			}
 			by[at], ran[r.ID] = p.Shard.Index, true

@@ -85,7 +85,7 @@ func lints(t *testing.T, agent string, d sweep.DrawnSession) {
 		return
 	}
 	for _, m := range acp.V1().Review(s) {
-		if !strings.Contains(m.Error(), "a scenario over 60 is two") {
+		if !strings.Contains(m.Error(), "split a scenario of more than 60") {
 			t.Errorf("%s, session %s: %v\n%s", agent, d.Key, m, text)
 		}
 	}
