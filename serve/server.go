@@ -272,7 +272,7 @@ func (s sink) bytes(b []byte) {
 		s.put(b)
 	default:
 		s.c.Log.Event(0, transcript.Note, transcript.Noted, "",
-			map[string]any{"code": "bytes", "text": fmt.Sprintf("%d bytes that are no line: %.80q", len(b), b)})
+			map[string]any{"code": "bytes", "text": fmt.Sprintf("%d bytes that are not a line: %.80q", len(b), b)})
 		s.put(b)
 	}
 }

@@ -48,7 +48,7 @@ func (w *Sweeper) Calibrate(ctx context.Context, from *Generator, keep, version 
 	g, learned = from.Learn(seen)
 	if keep != "" {
 		if err := keepCalibration(s.engine.Out, keep, version, maps.Keys(seen)); err != nil {
-			learned = fmt.Sprintf("%s This could not be kept in %s, so the next run learns it again: %v.", learned, keep, err)
+			learned = fmt.Sprintf("%s acp-test cannot save this in %s and will learn it again: %v.", learned, keep, err)
 		}
 	}
 	return g, learned, nil

@@ -127,16 +127,16 @@ func Describe(f Finding) string {
 		fmt.Fprintf(&b, "  expected: %s\n", f.Known)
 	}
 	if f.Action == "" {
-		b.WriteString("  in the baseline: nothing had to be done for it")
+		b.WriteString("  in the baseline: no action is needed for it")
 		return b.String()
 	}
-	seen := fmt.Sprintf("in %s, first in number %d", printable.Plural(f.Seen, "schedule", "schedules"), f.First)
+	seen := fmt.Sprintf("in %s, first in schedule %d", printable.Plural(f.Seen, "schedule", "schedules"), f.First)
 	if f.schedule.State == SessionState {
-		seen = fmt.Sprintf("in %s, first in number %d: --again %s",
+		seen = fmt.Sprintf("in %s, first in session %d: --again %s",
 			printable.Plural(f.Seen, "session", "sessions"), f.First, f.schedule.Drawn)
 	}
 	if f.shared() {
-		seen = "none of the schedules shows it in a process of its own"
+		seen = "no schedule shows it in a process of its own"
 	}
 	if f.schedule.State != SessionState {
 		fmt.Fprintf(&b, "  %s, %s; ", f.Action, f.Point)

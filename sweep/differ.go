@@ -102,15 +102,15 @@ func sideBySide(a, b string) [][2]string {
 func explain(p *Planner, a, b string, one, other results.Result) string {
 	if a == b {
 		return "the messages are the same; " + cmp.Or(verdictOf(one, other),
-			"the judgement of time or of the workspace differs")
+			"only the timing or the workspace was judged differently")
 	}
 	left, right := lines(a), lines(b)
 	if kind := freeKind(p, left, right); kind != "" {
-		return fmt.Sprintf("%s comes at another place: normalize.unordered: [%s] in the profile makes them the same, "+
-			"if its place means nothing", kind, kind)
+		return fmt.Sprintf("%s comes at another position: if its position means nothing, normalize.unordered: [%s] in "+
+			"the profile makes them the same", kind, kind)
 	}
 	if pattern := changing(left, right); pattern != "" {
-		return fmt.Sprintf("text that changes from run to run: normalize.replace: [{pattern: %s, with: N}] in the "+
+		return fmt.Sprintf("a text changes from run to run: normalize.replace: [{pattern: %s, with: N}] in the "+
 			"profile makes them the same", script.Quote(pattern))
 	}
 	race := order(left, right, one.Repeat, other.Repeat)
@@ -250,7 +250,7 @@ func order(left, right []string, one, other int) string {
 			if i >= len(right) || left[i] == right[i] {
 				continue
 			}
-			return fmt.Sprintf("the same messages in another order, a race that the agent shows: round %d has %s before "+
+			return fmt.Sprintf("the same messages in another order, a race in the agent: round %d has %s before "+
 				"%s, round %d after it", one, brief(left[i]), brief(right[i]), other)
 		}
 	}
@@ -260,11 +260,11 @@ func order(left, right []string, one, other int) string {
 		round int
 	}{{onlyLeft, one}, {onlyRight, other}} {
 		if n := len(side.alone); n > 0 {
-			parts = append(parts, fmt.Sprintf("%s in round %d alone, the first of them %s",
+			parts = append(parts, fmt.Sprintf("%s in round %d only, the first of them %s",
 				printable.Plural(n, "message is", "messages are"), side.round, brief(side.alone[0])))
 		}
 	}
-	return "the agent does something else: " + strings.Join(parts, "; ")
+	return "the agent behaves differently: " + strings.Join(parts, "; ")
 }
 
 // only returns the lines of text that other lacks, or has fewer times.
@@ -312,7 +312,7 @@ func Perturb(seed int64, id string, round int) scenarios.Perturbation {
 	if without != 1 {
 		// Most reads do not wait: a long reply would take for ever.
 		p.Pace.Read = sometimes(r.Uint64(), 6, reads)
-		p.How = append(p.How, fmt.Sprintf("one read of six up to %d ms late", reads))
+		p.How = append(p.How, fmt.Sprintf("one of six reads up to %d ms late", reads))
 	}
 	if without != 2 {
 		p.Pace.Answer = sometimes(r.Uint64(), 2, answers)

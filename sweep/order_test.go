@@ -145,7 +145,7 @@ var _ = Describe("what bounds a sweep", func() {
 
 	It("says why there is nothing to sweep", func() {
 		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Points: []string{"no such point"}}, "prompt-turn/text")
-		Expect(out.Run.Notes).To(ContainElement(HavePrefix("nothing to sweep: no point at which one of the actions can be done matches --points")))
+		Expect(out.Run.Notes).To(ContainElement(HavePrefix("nothing to sweep: no point with a possible action matches --points")))
 		Expect(out.Run.Exit).To(Equal(2))
 
 		out = swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine("")}, "initialize/bare")

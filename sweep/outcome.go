@@ -216,11 +216,11 @@ func pairsOf(all []Schedule) map[string]int {
 func (s *sweep) nothing() string {
 	switch {
 	case len(s.Points) > 0 || len(s.Actions) > 0:
-		return "nothing to sweep: no point at which one of the actions can be done matches --points and --actions; " +
-			"without them, the map of a sweep shows what there is"
+		return "nothing to sweep: no point with a possible action matches --points and --actions; " +
+			"run without these flags to see a map of all points and actions"
 	case len(s.baselines) == 0:
-		return "nothing to sweep: no scenario was run"
+		return "nothing to sweep: no scenario ran"
 	}
 	return "nothing to sweep: none of the scenarios has a turn in which an editor can act; " +
-		"what stands against each is above"
+		"the notes above give the reasons"
 }

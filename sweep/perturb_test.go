@@ -86,14 +86,14 @@ var _ = Describe("what came out differently", func() {
 			Expect(got[0].Explanation).To(ContainSubstring(want))
 		},
 		Entry("state that comes at any time", "<-- x_update 1|<-- agent_message \"a\"", "<-- agent_message \"a\"|<-- x_update 1", "normalize.unordered: [x_update]"),
-		Entry("what is a turn's content in version 2", "<-- state_update 1|<-- agent_message \"a\"", "<-- agent_message \"a\"|<-- state_update 1", "a race that the agent shows", schedules.V2()),
-		Entry("an event, whose place a front end sees", "<-- x_update 1|<-- agent_message \"a\"", "<-- agent_message \"a\"|<-- x_update 1", "a race that the agent shows", aguischedules.V1()),
+		Entry("what is a turn's content in version 2", "<-- state_update 1|<-- agent_message \"a\"", "<-- agent_message \"a\"|<-- state_update 1", "a race in the agent", schedules.V2()),
+		Entry("an event, whose place a front end sees", "<-- x_update 1|<-- agent_message \"a\"", "<-- agent_message \"a\"|<-- x_update 1", "a race in the agent", aguischedules.V1()),
 		Entry("a method of its own", "<-- _vendor/x 1|<-- agent_message \"a\"", "<-- agent_message \"a\"|<-- _vendor/x 1", "normalize.unordered: [_vendor/x]"),
 		Entry("a duration", `<-- agent_message "took 12 ms"`, `<-- agent_message "took 7 ms"`, `normalize.replace: [{pattern: 'took \d+', with: N}]`),
 		Entry("an id", `<-- agent_message "trace 4f2a9c77d0"`, `<-- agent_message "trace b1e09a7742"`, `pattern: 'trace [0-9a-f]`),
-		Entry("another order", "<-- tool_call call#1|<-- agent_message \"a\"", "<-- agent_message \"a\"|<-- tool_call call#1", "a race that the agent shows: round 1 has “<-- tool_call call#1” before “<-- agent_message \"a\"”, round 2 after it"),
-		Entry("a message more", "<-- a|<-- end_turn", "<-- a|<-- b|<-- end_turn", "does something else: 1 message is in round 2 alone, the first of them “<-- b”"),
-		Entry("more updates of one kind are no other place", "<-- x_update 1|<-- a", "<-- a|<-- x_update 1|<-- x_update 2", "does something else"),
+		Entry("another order", "<-- tool_call call#1|<-- agent_message \"a\"", "<-- agent_message \"a\"|<-- tool_call call#1", "a race in the agent: round 1 has “<-- tool_call call#1” before “<-- agent_message \"a\"”, round 2 after it"),
+		Entry("a message more", "<-- a|<-- end_turn", "<-- a|<-- b|<-- end_turn", "behaves differently: 1 message is in round 2 only, the first of them “<-- b”"),
+		Entry("more updates of one kind are no other place", "<-- x_update 1|<-- a", "<-- a|<-- x_update 1|<-- x_update 2", "behaves differently"),
 	)
 
 	It("is no text of a scenario that leaves the text open, but its verdict", func() {

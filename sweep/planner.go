@@ -116,7 +116,7 @@ func (s *Script) Observe(t *transcript.Transcript, effects []Effect) (notes []st
 	for _, turn := range s.Turns {
 		seen, ok := s.Look(s, turn, t, effects)
 		if !ok {
-			notes = append(notes, s.Unswept(s.Lines[turn.Line], s.Noun+" on", "the baseline did not get there"))
+			notes = append(notes, s.Unswept(s.Lines[turn.Line], s.Noun+" on", "the baseline run did not reach it"))
 			continue
 		}
 		s.Reached = append(s.Reached, Observed{s, seen})

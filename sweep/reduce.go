@@ -44,8 +44,8 @@ func (s *sweep) reduce(ctx context.Context) []Finding {
 	for i, f := range list {
 		if x := scripts[i]; x != nil {
 			if f.Runs > 0 && f.Hits == 0 && ctx.Err() == nil && f.slow() {
-				s.note("%s (%s, %s of %s) was seen once and in none of %d runs again: a deadline that passes once says more "+
-					"about how busy this machine is; evidence %s",
+				s.note("%s (%s, %s of %s) appeared once, but in none of %d further runs: a single timeout rather shows that "+
+					"this machine is busy; transcript: %s",
 					f.Rule, f.Action, f.Point, f.Scenario, f.Runs, f.result.Artifacts["transcript"])
 				continue
 			}
@@ -213,7 +213,7 @@ func (s *sweep) command(file string) string {
 // writeRepro writes a finding as a scenario file.
 func writeRepro(dir, name string, a Archive, f *Finding) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("making the folder for repros: %w", err)
+		return "", fmt.Errorf("creating the folder for repros: %w", err)
 	}
 	var head []*script.Line
 	comment := func(format string, args ...any) {
@@ -226,7 +226,7 @@ func writeRepro(dir, name string, a Archive, f *Finding) (string, error) {
 		comment("It is a race: run it with --repeat 100, and with a higher --jobs if it does not show.")
 	}
 	if f.shared() {
-		comment("Only sessions that share a process show it: what each of them does shows nothing alone.")
+		comment("Only sessions that share a process show it. Each session alone shows nothing.")
 	}
 	head = append(head, &script.Line{Kind: script.Blank})
 	lines := a.Lines
@@ -247,7 +247,7 @@ func reproFile(dir, name string) string { return filepath.Join(dir, name+".txtar
 // often returns how many times a finding was seen again, as text.
 func (f *Finding) often() string {
 	if f.AloneRuns > 0 {
-		return fmt.Sprintf("%d of %d runs among others and %d of %d alone", f.Hits, f.Runs, f.Alone, f.AloneRuns)
+		return fmt.Sprintf("%d of %d runs next to others and %d of %d alone", f.Hits, f.Runs, f.Alone, f.AloneRuns)
 	}
 	return fmt.Sprintf("%d of %d runs", f.Hits, f.Runs)
 }

@@ -334,7 +334,7 @@ var keyForm = lazy.Regexp(`^(-?\d+)\.(\d+)\.(\d+)((?:-[0-9a-z]+)*)$`)
 func ParseKey(text string) (k Key, err error) {
 	m := keyForm().FindStringSubmatch(text)
 	if m == nil {
-		return k, fmt.Errorf("%q is no key of a session: SEED.NUMBER.DRAFT is expected, such as 1.143.2, "+
+		return k, fmt.Errorf("%q is not the key of a session: want SEED.NUMBER.DRAFT, such as 1.143.2, "+
 			"as a finding shows it", text)
 	}
 	k.Seed, _ = strconv.ParseInt(m[1], 10, 64)
@@ -416,8 +416,8 @@ func (s *sweep) byChance() (notes []string) {
 		return nil
 	}
 	const most = 5
-	notes = append(notes, fmt.Sprintf("%d of %d sessions differed when they were played twice although nothing was "+
-		"varied: chance inside the agent", len(s.chance), s.twice))
+	notes = append(notes, fmt.Sprintf("%d of %d sessions differed between two runs with the same input: "+
+		"the agent itself behaves randomly", len(s.chance), s.twice))
 	slices.Sort(s.chance)
 	return append(notes, s.chance[:min(most, len(s.chance))]...)
 }

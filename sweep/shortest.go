@@ -19,7 +19,7 @@ import (
 // whose steps are all in shipped scenarios.
 func (s *sweep) writeShortest(ctx context.Context) error {
 	if err := os.MkdirAll(s.Write, 0o755); err != nil {
-		return fmt.Errorf("making the folder for sessions: %w", err)
+		return fmt.Errorf("creating the folder for sessions: %w", err)
 	}
 	shipped, err := s.engine.Protocol.Shipped()
 	if err != nil {

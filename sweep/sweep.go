@@ -206,7 +206,7 @@ func (w *Sweeper) Run(ctx context.Context, list []*scenarios.Scenario) (Outcome,
 		return Outcome{}, err
 	}
 	if n := len(list) - len(s.baselines); n > 0 && cut && ctx.Err() == nil {
-		s.note("%d of %d scenarios are not swept: their plain runs did not end in time: raise the budget", n, len(list))
+		s.note("%d of %d scenarios are not swept: their plain runs did not end in time; raise the budget", n, len(list))
 	}
 	s.whole = ctx
 	planned := time.Now()
@@ -353,7 +353,7 @@ func (s *sweep) observe(ctx context.Context, b *Script, sc *scenarios.Scenario) 
 	}
 	s.progress("baseline", 0, 0, sc.ID, res.Verdict)
 	if b.Instead() != nil && res.Failure != nil {
-		s.note("%s is not swept: its script acts in its turns, and without that %s", sc.ID, oneLine(res.Failure))
+		s.note("%s is not swept: its script acts during turns, and without those acts %s", sc.ID, oneLine(res.Failure))
 		return
 	}
 	broken := map[string]bool{}

@@ -351,7 +351,7 @@ var _ = Describe("a sweep", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(list).NotTo(BeEmpty())
 		Expect(list[0].Signature.String()).To(Equal("CANCEL-REASON: in one process, one after another"))
-		Expect(told(list)).To(ContainSubstring("none of the schedules shows it in a process of its own"))
+		Expect(told(list)).To(ContainSubstring("no schedule shows it in a process of its own"))
 	})
 
 	It("looks for what a shared process shows in a process for each", func() {
@@ -392,9 +392,9 @@ var _ = Describe("a sweep", func() {
 
 	It("says of a race how often it is seen beside others and alone", func() {
 		f := sweep.Finding{Signature: sweep.Signature{Rule: "R", State: "racing the end", Action: "cancel"}, Class: results.Fail, Hits: 3, Runs: 5, Alone: 1, AloneRuns: 4}
-		Expect(sweep.Describe(f)).To(ContainSubstring("; again in 3 of 5 runs among others and 1 of 4 alone"))
+		Expect(sweep.Describe(f)).To(ContainSubstring("; again in 3 of 5 runs next to others and 1 of 4 alone"))
 		text := sweep.Repro(f, "golden off\nprompt 'Hi.'\n")
-		Expect(text).To(ContainSubstring("# Expect a fail of R, in 3 of 5 runs among others and 1 of 4 alone: "))
+		Expect(text).To(ContainSubstring("# Expect a fail of R, in 3 of 5 runs next to others and 1 of 4 alone: "))
 		Expect(text).To(ContainSubstring("# It is a race: run it with --repeat 100"))
 		f.AloneRuns, f.Alone = 0, 0
 		f.Hits, f.Runs = 5, 5

@@ -44,7 +44,7 @@ func run(args []string) string {
 		args = []string{filepath.Join("ci/schema/node_modules", sdk), filepath.Join(temp, "node_modules", sdk)}
 	case 2:
 	default:
-		must.Fail("two schemas or folders are compared, or none is named")
+		must.Fail("name two schemas, two folders or nothing")
 	}
 	if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
 		return ofFiles(args[0], args[1], "")
@@ -86,7 +86,7 @@ func stale(pinned string) string {
 		return "" // a folder that is no package
 	}
 	if told := schema.LatestNews().Pinned; !strings.HasPrefix(told, p.Name+" "+p.Version+" ") {
-		return fmt.Sprintf("## news.yaml\n\n- pinned is %s, and the installed package is %s %s\n\n", told, p.Name, p.Version)
+		return fmt.Sprintf("## news.yaml\n\n- it pins %s, but the installed package is %s %s\n\n", told, p.Name, p.Version)
 	}
 	return ""
 }

@@ -30,9 +30,9 @@ import (
 )
 
 func main() {
-	each := flag.Int("n", 40, "how many mutations of each kind")
-	seed := flag.Uint64("seed", 1, "what is drawn")
-	least := flag.Float64("least", 0.95, "the share of the breaking mutations that has to be class fail")
+	each := flag.Int("n", 40, "the number of mutations of each kind")
+	seed := flag.Uint64("seed", 1, "the seed of the random choice")
+	least := flag.Float64("least", 0.95, "the least share of breaking mutations that must be class fail")
 	show := flag.Bool("v", false, "show each miss")
 	flag.Parse()
 	must.Main("mutate", 1, func() { run(flag.Arg(0), *each, *seed, *least, *show) })
@@ -86,7 +86,7 @@ func run(dir string, each int, seed uint64, least float64, show bool) {
 	fmt.Printf("%d of %d breaking mutations are class fail: %.1f %%; %d legal ones were blamed\n", breaking.found,
 		breaking.drawn, 100*share, legal.found)
 	if breaking.drawn == 0 || share < least || legal.found > 0 {
-		must.Fail("at least %.0f %% were wanted, and no legal one blamed", 100*least)
+		must.Fail("want at least %.0f %% of breaking mutations found, and no legal one blamed", 100*least)
 	}
 }
 
@@ -163,7 +163,7 @@ func load(dir string) (all []good) {
 		return nil
 	}))
 	if len(all) == 0 {
-		must.Fail("no good transcript is below %q", dir)
+		must.Fail("there is no good transcript below %q", dir)
 	}
 	return all
 }

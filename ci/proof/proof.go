@@ -48,14 +48,14 @@ func (p *Proof) Prove(measure string) error {
 		return p.measure(which)
 	}
 	if len(p.Names) < Least {
-		return fmt.Errorf("got %d faults, want at least %d: the table of faults was not read whole", len(p.Names), Least)
+		return fmt.Errorf("got %d faults, want at least %d: the table of faults is incomplete", len(p.Names), Least)
 	}
 	var mu sync.Mutex
 	var wrong []error
 	Each(p.Names, p.AtOnce, func(fault string) {
 		for _, w := range p.wrong(fault) {
 			mu.Lock()
-			wrong = append(wrong, fmt.Errorf("%s: %s: mend the rule or the fault, or measure the entry in %s "+
+			wrong = append(wrong, fmt.Errorf("%s: %s: fix the rule or the fault, or measure the entry in %s "+
 				"with -update-faults '^%s$'", fault, w, p.File, fault))
 			mu.Unlock()
 		}
@@ -155,15 +155,15 @@ func (p *Proof) wrong(fault string) (list []string) {
 		}
 		sure = true
 		if found[name] == nil {
-			list = append(list, fmt.Sprintf("%s is declared and found nothing; red are %v", name, found))
+			list = append(list, fmt.Sprintf("%s is declared but found nothing; these found the fault: %v", name, found))
 		}
 	}
 	if !sure {
-		list = append(list, "no rule or check finds it each time")
+		list = append(list, "no rule or check finds the fault every time")
 	}
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		if !slices.Contains(f.Reddens, name) && !slices.Contains(f.Reddens, name+"?") {
-			list = append(list, fmt.Sprintf("%s is red in %v and not declared", name, found[name]))
+			list = append(list, fmt.Sprintf("%s found the fault in %v but is not declared", name, found[name]))
 		}
 	}
 	return list

@@ -82,13 +82,13 @@ func Gaps(set *rules.Set, more ...string) (list []string) {
 		asked := q.Excluded == "" && (q.Level == "must" || q.Level == "should") || slices.Contains(more, q.ID)
 		switch {
 		case bound && q.Excluded != "":
-			list = append(list, q.ID+" has rules or checks and is excluded: "+
-				"delete it below excluded in bindings.yaml")
+			list = append(list, q.ID+" has rules or checks but is excluded: "+
+				"delete it from excluded in bindings.yaml")
 		case !bound && asked:
 			list = append(list, q.ID+" has no rule and no check: name it in a check of a scenario or in "+
 				"a point of a rule, or exclude it with a reason in bindings.yaml")
 		case q.Cite.Quote == "" || q.Statement == "" || q.HowToTest == "":
-			list = append(list, fmt.Sprintf("%s lacks its quote, statement or test: complete it in the "+
+			list = append(list, fmt.Sprintf("%s has no quote, statement or test: complete it in the "+
 				"file of requirements: %+v", q.ID, q))
 		}
 	}
@@ -99,7 +99,7 @@ func Gaps(set *rules.Set, more ...string) (list []string) {
 				return ok && q.Level == "must"
 			})
 			if p.Class == rules.Fail && !backed {
-				list = append(list, fmt.Sprintf("%s/%s is of class fail, and none of its requirements %v "+
+				list = append(list, fmt.Sprintf("%s/%s is of class fail, but none of its requirements %v "+
 					"is a must: lower the class in the rule, or name a must", r.ID, p.ID, p.Requirements))
 			}
 		}

@@ -32,8 +32,8 @@ func main() {
 	number := flag.Int("run", 0, "run the batch with this number")
 	tool := flag.String("tool", "acp-test", "the program")
 	out := flag.String("out", "acp-test-transfer", "the folder for the results of the runs")
-	jobs := flag.String("j", "2", "how many scenarios run at once")
-	sessions := flag.Int("sessions", 100, "how many conversations are drawn beside the suites of a batch")
+	jobs := flag.String("j", "2", "the number of scenarios to run at once")
+	sessions := flag.Int("sessions", 100, "the number of conversations to draw in addition to a batch's suites")
 	flag.Parse()
 	must.Main("transfer", 1, func() {
 		suites := func(to string, more ...string) results.Run {
@@ -217,18 +217,18 @@ func (b Batch) of(faults map[string][]Fault) (all []Fault) {
 }
 
 const intro = `<!-- Written by go run ./ci/transfer -->
-# Mistakes in agents of other hands
+# Mistakes in agents written by others
 
-Agents in ci/agents were written from the specification alone, in JavaScript, Python, Go and TypeScript, two of them as
-servers of AG-UI and one in both versions of ACP; a public agent is patched when it is loaded. Each has switches for
-mistakes as their maintainers could make them. The mistakes come in batches of twenty, written from the specification
-and from public reports without sight of scenarios, rules or other faults. A batch is committed before anything runs on
-it. Then all suites run, since batch 16 also at least 100 conversations that are drawn, and this page keeps what the
-**first** run said, whatever it was: *named* for the right reason, *seen* for another one, or *missed*. What a batch
-missed is mended by kind, such as by a law that judges each run, and never by a scenario for that mistake.
+The agents in ci/agents were written from the specification alone, in JavaScript, Python, Go and TypeScript. Two are
+servers of AG-UI, one supports both versions of ACP, and one is a patched public agent. Each has switches for mistakes
+that maintainers could make. Mistakes come in batches of twenty, written from the specification and public reports
+without knowledge of scenarios, rules or other faults. A batch is committed before anything runs on it. Then all suites
+run, since batch 16 also at least 100 drawn conversations. This page keeps the result of the **first** run: *named* for
+the right reason, *seen* for another reason, or *missed*. A missed mistake leads to a general fix, such as a law that
+judges every run, and never to a scenario for that mistake alone.
 
-The rows are in ci/transfer/batches.yaml, the mistakes in ci/agents/*/faults.yaml. A test holds that a batch is older
-than its first run, and that no row changes afterwards. "go run ./ci/transfer -run N -tool acp-test" runs a batch again.
+The rows are in ci/transfer/batches.yaml, the mistakes in ci/agents/*/faults.yaml. A test checks that a batch is older
+than its first run, and that no row changes afterwards. "go run ./ci/transfer -run N -tool acp-test" repeats a batch.
 
 `
 

@@ -92,15 +92,15 @@ func share(rows map[string]*Row, of func(sabotage.Mutation) bool) (named, all, w
 const aboutSabotage = `<!-- Written by go run ./ci/transfer -->
 # Sabotaged agents
 
-[Sabotage](reference/sabotage.md) changes what an agent and its editor say to each other, one kind of change a run.
-This page tells what the 40 scenarios of the [matrix](matrix.md) and the rules said of each change on agents that
+[Sabotage](reference/sabotage.md) changes messages between an agent and its editor, one kind of change in each run.
+This page shows how the 40 scenarios of the [matrix](matrix.md) and the rules judged each change on agents that
 others wrote. *Named*: found at class fail where the change breaks a MUST, and in any class where it breaks a SHOULD
-or hurts users only. *Seen*: found in a lower class. Changes that did not come about do not count.
+or only hurts users. *Seen*: found in a lower class. A change that was never made does not count.
 "go run ./ci/transfer -sabotage AGENT -tool acp-test" measures again.
 
-The changes marked *held* were written without a look at rules and scenarios. Their first figure is that of recordings
-of three agents, each changed at one place by ci/mutate, before anything was mended. An answer that is missing behind
-the last message of a recording looks like a recording that ended early; no rule tells these apart.
+The changes marked *held* were written without knowledge of rules and scenarios. Their first figure comes from
+recordings of three agents, each changed at one place by ci/mutate, before anything was fixed. A response that is
+missing at the end of a recording looks like a recording that ended early; no rule can tell these apart.
 
 | recordings of | held ones named at first |
 |---|---|

@@ -137,7 +137,7 @@ func (d *Data) variant(pkg, version string) (v Variant) {
 		return v.Package == pkg && (v.Until == "" || compare(version, v.Until) <= 0)
 	})
 	if i < 0 {
-		must.Fail("agents.yaml does not say how %s@%s is run", pkg, version)
+		must.Fail("agents.yaml does not say how to run %s@%s", pkg, version)
 	}
 	return d.Variants[i]
 }

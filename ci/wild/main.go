@@ -23,18 +23,18 @@ import (
 )
 
 func main() {
-	which := flag.String("run", "", "only pairs whose name matches this pattern")
-	repeats := flag.Int("repeat", 4, "how often a scenario runs against a version")
-	fresh := flag.Bool("new", false, "only what has not been measured so often yet")
-	jobs := flag.Int("j", 2, "how many scenarios run at once")
-	cache := flag.String("cache", "", "where packages are installed (default acp-test-wild in the user's cache)")
+	which := flag.String("run", "", "run only pairs whose name matches this pattern")
+	repeats := flag.Int("repeat", 4, "how many times to run a scenario against a version")
+	fresh := flag.Bool("new", false, "run only what was measured fewer times than -repeat")
+	jobs := flag.Int("j", 2, "the number of scenarios to run at once")
+	cache := flag.String("cache", "", "the folder for installed packages (default acp-test-wild in the user's cache)")
 	out := flag.String("out", "acp-test-wild", "the folder for the results of the runs")
-	pageOnly := flag.Bool("page", false, "write docs/wild.md from what was measured, and run nothing")
+	pageOnly := flag.Bool("page", false, "write docs/wild.md from the stored measurements, and run nothing")
 	scanned := flag.String("scan", "", "look for pairs: run scenarios against versions of this package")
 	versions := flag.String("versions", "", "with -scan, the versions, separated by commas (default every -every-th)")
-	every := flag.Int("every", 4, "with -scan, how many versions it goes on by")
-	tag := flag.String("tag", "matrix", "with -scan, the tag of the scenarios; all for every one")
-	only := flag.String("only", "", "with -scan, in place of -tag a pattern of their ids")
+	every := flag.Int("every", 4, "with -scan, take every Nth version")
+	tag := flag.String("tag", "matrix", "with -scan, the tag of the scenarios to run; all runs every scenario")
+	only := flag.String("only", "", "with -scan, a pattern of scenario ids, instead of -tag")
 	flag.Parse()
 	r := &runner{cache: *cache, out: *out, jobs: *jobs}
 	must.Main("wild", 1, func() {

@@ -20,10 +20,10 @@ func page(d *Data) string {
 		is           func(Pair) bool
 	}{
 		{"Chosen from the public record",
-			"What people reported, chosen before anything was run: what these miss is what a user would miss.",
+			"Bugs that people reported, chosen before any run: their misses are what a user would miss.",
 			func(p Pair) bool { return p.Bug != "" }},
 		{"Found by the scenarios",
-			"Nobody reported these: the scenarios ran over versions, and what changed between two was run again.",
+			"Nobody reported these bugs: scenarios ran over versions, and each change between two ran again.",
 			func(p Pair) bool { return p.Bug == "" }},
 	}
 	fmt.Fprintf(&b, intro, times(d))
@@ -48,13 +48,13 @@ func page(d *Data) string {
 		fmt.Fprintf(&b, "| what | package | versions | told by | seen |\n|---|---|---|---|---|\n%s", rows.String())
 	}
 	b.WriteString("\n## Over time\n\n" +
-		"For each package its versions, and what of the pairs each of them has: `x` flagged,\n" +
-		"`~` in some runs, `.` judged and silent, a space where it was not run or could not be judged.\n")
+		"For each package, one column per version and one line per finding: `x` flagged, `~` flagged\n" +
+		"in some runs, `.` judged and silent, a space if the version was not run or could not be judged.\n")
 	for _, pkg := range packages(d) {
 		b.WriteString(picture(d, pkg))
 	}
-	fmt.Fprintf(&b, "\n## Not reproduced\n\n%d more were chosen from the record before anything was run,\n"+
-		"and are no pair.\n", len(d.Missing))
+	fmt.Fprintf(&b, "\n## Not reproduced\n\n%d more bugs were chosen from the record before any run,\n"+
+		"but did not become a pair.\n", len(d.Missing))
 	b.WriteString("\n| bug | why |\n|---|---|\n")
 	for _, m := range d.Missing {
 		fmt.Fprintf(&b, "| %s | %s |\n", link(m.Bug), m.Why)

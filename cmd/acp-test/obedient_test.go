@@ -215,7 +215,7 @@ var _ = Describe("serve without a file", func() {
 		Expect(post("2", `/call pick {"colour":"red"}`)).To(And(ContainSubstring(`"toolCallName":"pick"`), ContainSubstring("pendingToolCallIds")))
 		Expect(post("3", "/run ls")).To(ContainSubstring(`"interrupts"`))
 		Expect(post("4", "/fail 401")).To(ContainSubstring("RUN_ERROR"))
-		Expect(post("5", "/call pick red")).To(ContainSubstring("/call takes a tool and an object in JSON"))
+		Expect(post("5", "/call pick red")).To(ContainSubstring("/call takes the name of a tool and a JSON object"))
 		dies = true
 		Expect(post("6", "/die")).NotTo(ContainSubstring("RUN_FINISHED"))
 		var rest strings.Builder

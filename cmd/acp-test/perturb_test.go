@@ -26,7 +26,7 @@ var _ = Describe("run --perturb", func() {
 		Expect(run.Differences).To(HaveLen(1), got.out)
 		d := run.Differences[0]
 		Expect([]any{d.ID, d.Rounds, d.Times, d.How}).To(Equal([]any{"s", [2]int{1, 3}, 2, sweep.Perturb(1, "s", 3).How}))
-		Expect(got.out).To(ContainSubstring("differs: s, round 1 (pass) and round 3 (" + d.Verdicts[1].String() + "): the agent does something else"))
+		Expect(got.out).To(ContainSubstring("differs: s, round 1 (pass) and round 3 (" + d.Verdicts[1].String() + "): the agent behaves differently"))
 		Expect(got.out).To(MatchRegexp(`(?m)^  <-- agent_message msg#1 "Hello\." +<-- agent_message msg#1 "Hello\."\n +\| <-- agent_message msg#2 "Hello\."$`))
 		Expect(p.read("acp-test-out/report.html")).To(ContainSubstring(`"differences":[{"id":"s"`))
 	})
@@ -43,7 +43,7 @@ var _ = Describe("run --perturb", func() {
 			"else exec acp-test refagent --second\nfi\n")
 		got := p.run("run", "two.txtar", "--repeat", "3", "--perturb", "-j", "1", "--pass-env", "STARTS", "--profile", "none", "--", p.dir+"/agent")
 		Expect(p.results().Differences).To(HaveLen(1), got.out)
-		Expect(p.results().Differences[0].Explanation).To(HavePrefix("the same messages in another order, a race that the agent shows: round 1 has “<-- state_update"), got.out)
+		Expect(p.results().Differences[0].Explanation).To(HavePrefix("the same messages in another order, a race in the agent: round 1 has “<-- state_update"), got.out)
 	})
 
 	It("says nothing where nothing differs, and how each round was perturbed", func() {

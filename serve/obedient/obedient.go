@@ -73,27 +73,27 @@ var commands = []command{
 		}
 		return fakellm.NewStep("pause", d.String())
 	}, false},
-	{"hold", "", "is silent until it is cancelled",
+	{"hold", "", "is silent until the turn is cancelled",
 		func(string) fakellm.StepNode { return fakellm.NewStep("fail", "{hang: true}") }, false},
-	tool("edit", "PATH TEXT", "writes TEXT to a file, and asks for permission", "write_file", "path", "content"),
+	tool("edit", "PATH TEXT", "asks for permission and writes TEXT to PATH", "write_file", "path", "content"),
 	tool("read", "PATH", "reads a file", "read_file", "path"),
-	tool("run", "COMMAND", "runs COMMAND, and asks for permission", "run_shell", "command"),
-	tool("delete", "PATH", "deletes a file, and asks for permission", "delete_file", "path"),
-	{"call", "TOOL JSON", "calls a tool with an object of arguments, such as a tool of the front end",
+	tool("run", "COMMAND", "asks for permission and runs COMMAND", "run_shell", "command"),
+	tool("delete", "PATH", "asks for permission and deletes PATH", "delete_file", "path"),
+	{"call", "TOOL JSON", "calls TOOL with arguments in JSON, for example a tool of the front end",
 		func(rest string) fakellm.StepNode {
 			name, text, _ := strings.Cut(rest, " ")
 			args := map[string]any{}
 			if err := json.Unmarshal([]byte(cmp.Or(text, "{}")), &args); name == "" || err != nil {
-				return fakellm.Text(fmt.Sprintf("/call takes a tool and an object in JSON, not %q.\n", rest))
+				return fakellm.Text(fmt.Sprintf("/call takes the name of a tool and a JSON object, not %q.\n", rest))
 			}
 			return fakellm.CallTool(name, args)
 		}, true},
-	tool("ask", "QUESTION", "asks the user a question, where the editor can show one", "ask_user", "question"),
-	tool("delegate", "TASK", "has a subagent do TASK, where the editor knows subagents", "delegate", "task"),
+	tool("ask", "QUESTION", "asks the user QUESTION, if the editor can show questions", "ask_user", "question"),
+	tool("delegate", "TASK", "gives TASK to a subagent, if the editor supports subagents", "delegate", "task"),
 	{"refuse", "", "refuses", func(string) fakellm.StepNode { return fakellm.NewStep("stop", "refusal") }, false},
-	{"cut", "", "stops as if there were no tokens left",
+	{"cut", "", "stops as if the model had no tokens left",
 		func(string) fakellm.StepNode { return fakellm.NewStep("stop", "length") }, false},
-	{"fail", "[STATUS]", "has the model fail with HTTP status 500, or another", func(rest string) fakellm.StepNode {
+	{"fail", "[STATUS]", "makes the model fail with HTTP STATUS (default 500)", func(rest string) fakellm.StepNode {
 		status := 500
 		_, _ = fmt.Sscan(rest, &status) // another text leaves it at that
 		return fakellm.NewStep("fail", fmt.Sprintf("{status: %d}", min(max(status, 400), 599)))

@@ -24,7 +24,7 @@ import (
 )
 
 func main() {
-	serve := flag.String("serve", "", "serve this script instead, on -addr")
+	serve := flag.String("serve", "", "serve this script on -addr instead of sending requests")
 	evidence := flag.Bool("evidence", false, "with -serve: keep a transcript")
 	addr := flag.String("addr", "127.0.0.1:4010", "host:port of the server")
 	path := flag.String("path", "/v1/chat/completions", "path to post to")
@@ -97,7 +97,7 @@ func run(addr string, request []byte, conns int, span time.Duration) []tally {
 	for _, t := range tallies {
 		must.Do(t.err)
 		if t.requests == 0 {
-			must.Fail("a connection got no answer in time")
+			must.Fail("a connection got no response before the timeout")
 		}
 	}
 	return tallies

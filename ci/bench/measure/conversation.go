@@ -21,7 +21,7 @@ var conversation string
 // transcriptFile writes a long ordinary conversation: turns of text, tool calls with permissions, and file requests.
 func transcriptFile(args []string) {
 	if len(args) != 2 {
-		must.Fail("the number of entries and the file are needed")
+		must.Fail("want two arguments: the number of entries and the file")
 	}
 	n := number(args, 0)
 	log := must.Get(transcript.New(transcript.Header{},

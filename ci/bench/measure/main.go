@@ -80,7 +80,7 @@ func judged(found []rules.Finding) {
 func command(args []string) []string {
 	i := slices.Index(args, "--")
 	if i < 0 || i+1 == len(args) {
-		must.Fail("a command has to follow --, got %q", args)
+		must.Fail("a command must follow --, got %q", args)
 	}
 	return args[i+1:]
 }
@@ -90,7 +90,7 @@ func command(args []string) []string {
 func stopwatch(args []string) {
 	argv, runs := command(args), number(args, 0)
 	if runs < 1 {
-		must.Fail("the number of runs is needed, got %q", args[0])
+		must.Fail("the number of runs must be at least 1, got %q", args[0])
 	}
 	var took []time.Duration
 	var peak int64

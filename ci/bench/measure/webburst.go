@@ -52,7 +52,7 @@ func endpointServer(args []string) {
 // "NAME<tab>EVENTS/S<tab>SEEN". The other client may stop before all events have come.
 func webBurst(args []string) {
 	if len(args) != 3 {
-		must.Fail("the number of events, of rounds, and a client are needed")
+		must.Fail("want three arguments: the number of events, the number of rounds, and a client")
 	}
 	n, rounds := number(args, 0), number(args, 1)
 	server, in, out := piped([]string{must.Get(os.Executable()), "endpoint", args[0]})
