@@ -206,7 +206,7 @@ func (a *Account) missed(kind string, all []due, left bool) (due, string) {
 		switch {
 		case seen != nil && (seen[[2]string{d.session, d.what}] || d.optional || left):
 		case seen != nil:
-			return d, fmt.Sprintf("in session %s nobody saw %s", d.session, d.what)
+			return d, fmt.Sprintf("in session %s the user did not see %s", d.session, d.what)
 		case shown:
 			rest[d.session] = after
 		case d.optional || left && rest[d.session] == "":

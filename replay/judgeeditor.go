@@ -153,7 +153,7 @@ func (j Judge) expect(x *language.AgentExpectation, sessions []Session) (observe
 	case len(c.others) > 0:
 		observed = strings.Join(c.others, "; ")
 	default:
-		observed = fmt.Sprintf("%d of %d fit", c.matched, c.seen)
+		observed = fmt.Sprintf("%d of %d match", c.matched, c.seen)
 	}
 	return observed, counted(x.Count, c.matched) != x.Negate, true
 }
@@ -212,17 +212,17 @@ func (c *counting) fits(log *transcript.Transcript, e transcript.Entry) {
 func (j Judge) leftOpen(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	for _, s := range sessions {
 		if open := j.openAtEnd(s.Log); len(open) > 0 {
-			return "it left while " + strings.Join(open, ", ") + " was open", !x.Negate, true
+			return "the editor left while " + strings.Join(open, ", ") + " was open", !x.Negate, true
 		}
 	}
-	return "nothing was open when it left", x.Negate, true
+	return "no request of the editor was open when it left", x.Negate, true
 }
 
 // leftRunning judges whether processes of our agent outlived the editor.
 func leftRunning(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	left := lists.Flat(sessions, func(s Session) []string { return s.Left })
 	if len(left) == 0 {
-		return "nothing was left running", x.Negate, true
+		return "the editor left no process running", x.Negate, true
 	}
 	return "left running: " + strings.Join(left, "; "), !x.Negate, true
 }
@@ -249,7 +249,7 @@ func (j Judge) ofItself(x *language.AgentExpectation, sessions []Session) (obser
 		return "acp-test did not start the editor, so it saw no exit", false, false
 	case x.What == "ended":
 		if observed = "it ended by itself"; seen.Late {
-			observed = "its time was up"
+			observed = "it still ran at its timeout"
 		}
 		return observed, seen.Late == x.Negate, true
 	case slices.ContainsFunc(sessions, func(s Session) bool { return len(j.openAtEnd(s.Log)) > 0 }):

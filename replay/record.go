@@ -152,7 +152,7 @@ func listed(ctx context.Context, dir string, m workspace.Manifest, most workspac
 	root, err := confined.Open(dir)
 	switch {
 	case filepath.Clean(dir) == filepath.Clean(m.Home), filepath.Dir(dir) == dir:
-		m.Cut = "it is no folder of a project"
+		m.Cut = "the folder is a home or the root of a disk, so acp-test does not list its files"
 	case err != nil:
 		m.Cut = err.Error()
 	default:

@@ -452,7 +452,7 @@ var _ = Describe("a verdict", func() {
 		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 		Expect(r.Checks).To(HaveLen(1))
 		Expect(r.Checks[0].Slug).To(Equal("a"))
-		Expect(r.Notes).To(ContainElement(HavePrefix("the rest was skipped: the agent has sent no plan")))
+		Expect(r.Notes).To(ContainElement(HavePrefix("the rest was skipped: the agent has sent nothing that matches plan")))
 	})
 
 	It("is skip where nothing had failed before the scenario turned out not to apply", func() {

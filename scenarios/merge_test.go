@@ -106,7 +106,7 @@ var _ = Describe("the parts of a run", func() {
 		},
 		Entry("when there are none", func([]results.Run) []results.Run { return nil }, "there is nothing to merge"),
 		Entry("when one is missing", func(p []results.Run) []results.Run { return p[:2] }, "part 3 of 3 is missing"),
-		Entry("when one is there twice", func(p []results.Run) []results.Run { return append(p, p[1]) }, "part 2 is there twice"),
+		Entry("when one is there twice", func(p []results.Run) []results.Run { return append(p, p[1]) }, "part 2 is given twice"),
 		Entry("when one is no part", func(p []results.Run) []results.Run { p[1].Shard = nil; return p }, "is complete"),
 		Entry("when one did not begin", func(p []results.Run) []results.Run {
 			p[1] = results.Run{Notes: []string{"no such agent"}}

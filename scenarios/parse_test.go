@@ -111,7 +111,7 @@ var _ = Describe("a mistake in a scenario", func() {
 		Entry("no number", "on prompt {\n  repeat many {\n    large -1\n  }\n}", `3:10: "many" is no number (usage: repeat N)`),
 		Entry("no duration", "on prompt {\n  await cancel within=1\n}", `3:23: "1" is no duration (usage: await NAME|cancel|METHOD [within=D])`),
 		Entry("no escape", "on prompt {\n  write '\\z'\n}", `3:9: "\\z" has a bad escape (usage: write 'BYTES')`),
-		Entry("no choice", "on prompt {\n  ignore int\n}", `3:10: "int" is none of eof|term (usage: ignore eof|term)`),
+		Entry("no choice", "on prompt {\n  ignore int\n}", `3:10: "int" is not one of eof|term (usage: ignore eof|term)`),
 		Entry("no name", "on prompt {\n  request x/y {}\n}", `3:17: request needs a name: as NAME (usage: request METHOD JSON [id=JSON] as NAME)`),
 		Entry("unknown name", "check a\nanswered P", `3:10: no request above is named P (name a request with as NAME)`),
 		Entry("no check", "sent session/prompt", `2:1: sent must be inside a check (open a check first: check SLUG)`),

@@ -147,7 +147,7 @@ func compileNeedsSaw(l *Line, not bool) Step {
 		}
 		switch {
 		case last.Seq == 0 && !not:
-			return &Skipped{"the agent has sent no " + x.text}
+			return &Skipped{"the agent has sent nothing that matches " + x.text}
 		case last.Seq > 0 && not:
 			return &Skipped{fmt.Sprintf("the agent has sent %s (#%d)", x.text, last.Seq)}
 		case !not:

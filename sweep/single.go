@@ -54,10 +54,10 @@ type NotShownError struct {
 func (e *NotShownError) Error() string {
 	what := "nothing fails"
 	if len(e.Shown) > 0 {
-		what = "what fails is " + strings.Join(e.Shown, ", ")
+		what = "these fail: " + strings.Join(e.Shown, ", ")
 	}
 	if e.Cause != "" {
-		return fmt.Sprintf("%s does not show again: %s", e.Cause, what)
+		return fmt.Sprintf("%s did not appear again: %s", e.Cause, what)
 	}
 	return "nothing to reduce: " + what
 }

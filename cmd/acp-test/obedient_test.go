@@ -271,8 +271,8 @@ var _ = Describe("an editor that says what its user saw", func() {
 		Entry("the last piece is lost", "last-lost", "seen-text", "the text ends before"),
 		Entry("a piece is shown twice", "doubled", "seen-text", "more than the agent said in it"),
 		Entry("updates are shown in another session", "elsewhere", "seen-text", "in session session-1 the text ends before"),
-		Entry("a permission is decided unseen", "asks-unseen", "seen-asks", "nobody saw call-1"),
-		Entry("a tool call is not shown", "calls-unseen", "seen-calls", "nobody saw"),
+		Entry("a permission is decided unseen", "asks-unseen", "seen-asks", "the user did not see call-1"),
+		Entry("a tool call is not shown", "calls-unseen", "seen-calls", "the user did not see"),
 	)
 
 	It("is told of a line that is none of an account", func() {

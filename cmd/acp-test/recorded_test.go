@@ -149,7 +149,7 @@ turns:
 
 		got = p.run("reduce", "o/long/transcript.jsonl")
 		Expect(got.code).To(Equal(1))
-		Expect(got.err).To(ContainSubstring("does not show again"))
+		Expect(got.err).To(ContainSubstring("did not appear again"))
 	})
 
 	It("is reduced though its agent fails at more in some runs than in others", func() {

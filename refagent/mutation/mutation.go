@@ -154,7 +154,7 @@ func (p *parser) line(indent int, body string) error {
 		return p.head(b, body)
 	}
 	if len(b.rules) == 0 {
-		return fmt.Errorf("a rule stands above its steps")
+		return fmt.Errorf("a step needs a rule above it")
 	}
 	tokens, err := split(body)
 	if err != nil {
@@ -174,7 +174,7 @@ func (p *parser) begin(body string) error {
 	}
 	for _, b := range p.blocks {
 		if b.Name == name {
-			return fmt.Errorf("%s is there twice", name)
+			return fmt.Errorf("%s is defined twice", name)
 		}
 	}
 	p.blocks = append(p.blocks, Block{Name: name, Summary: summary, Topic: p.topic, Says: map[string]string{}})

@@ -37,7 +37,7 @@ func parseRule(tokens []string) (*rule, error) {
 		r.otherwise, tokens = true, tokens[1:]
 	}
 	if len(tokens) == 0 {
-		return nil, errors.New("else stands before a rule")
+		return nil, errors.New("else needs a rule after it")
 	}
 	r.from, tokens = tokens[0], tokens[1:]
 	named := r.from == "timer"
@@ -57,7 +57,7 @@ func parseRule(tokens []string) (*rule, error) {
 	}
 	if named {
 		if len(tokens) == 0 {
-			return nil, fmt.Errorf("%s wants a name", r.kind)
+			return nil, fmt.Errorf("%s needs a name", r.kind)
 		}
 		r.names, tokens = strings.Split(tokens[0], "|"), tokens[1:]
 	}

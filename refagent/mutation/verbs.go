@@ -249,7 +249,7 @@ func parseAction(tokens []string) (action, error) {
 		}
 	}
 	if takes != "" && takes[0] != '*' && takes[0] != '?' {
-		return nil, fmt.Errorf("%s wants more behind it", name)
+		return nil, fmt.Errorf("%s needs more words after it", name)
 	}
 	return func(m *moment) { v.do(m, list) }, nil
 }
@@ -307,7 +307,7 @@ func parseOthers(tokens []string) (action, error) {
 // parseEach reads a step to apply to each value of a reference; IT is the value.
 func parseEach(tokens []string) (action, error) {
 	if len(tokens) == 0 {
-		return nil, fmt.Errorf("each wants a path")
+		return nil, fmt.Errorf("each needs a path")
 	}
 	of, err := parseRef(tokens[0])
 	if err != nil {
@@ -345,7 +345,7 @@ func inner(of string, tokens []string) (action, error) {
 		list, tokens = append(list, do), tokens[min(end+1, len(tokens)):]
 	}
 	if list == nil {
-		return nil, fmt.Errorf("%s wants a step", of)
+		return nil, fmt.Errorf("%s needs a step", of)
 	}
 	return func(m *moment) {
 		for _, do := range list {

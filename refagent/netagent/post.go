@@ -133,7 +133,7 @@ func (s *server) message(w http.ResponseWriter, r *http.Request, c *connection, 
 	if m.Method == "initialize" && s.does("initialize-again-ends") || !sound && s.does("bad-json-ends") {
 		s.forget(c)
 		c.end()
-		refuse(w, http.StatusBadRequest, "the connection is at its end")
+		refuse(w, http.StatusBadRequest, "the connection has ended")
 		return
 	}
 	c.deliver(m, line)

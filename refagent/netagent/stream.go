@@ -42,7 +42,7 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request) (b *box, reader 
 		refuse(w, http.StatusConflict, "the stream has no such event")
 		return nil, nil
 	case b == nil:
-		refuse(w, http.StatusConflict, "the stream has a reader")
+		refuse(w, http.StatusConflict, "the stream already has a reader")
 		return nil, nil
 	}
 	return b, b.reader

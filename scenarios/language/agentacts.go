@@ -70,7 +70,7 @@ func (d *Dialect[B]) agentActs() []*Command[B] {
 		})
 	plain("result", "JSON", "answer the request of the handler",
 		func(s *serve.Run, g Given) { s.Result(g.Words[0]) })
-	plain("error", "CODE 'MESSAGE'", "answer it with an error",
+	plain("error", "CODE 'MESSAGE'", "answer the request of the handler with an error",
 		func(s *serve.Run, g Given) { s.Error(g.Words[0], g.Words[1]) })
 	plain("send", "'LINE'", "write a line unchanged", func(s *serve.Run, g Given) { s.Send([]byte(g.Words[0])) })
 	add("write", "'BYTES'", "write bytes without a newline; Go escapes such as \\n are replaced",
@@ -211,7 +211,7 @@ func misfit(text, kind string) string {
 	default:
 		if choices := strings.Split(kind, "|"); len(choices) > 1 && kind == strings.ToLower(kind) &&
 			!slices.Contains(choices, text) {
-			return fmt.Sprintf("%q is none of %s", text, kind)
+			return fmt.Sprintf("%q is not one of %s", text, kind)
 		}
 	}
 	return ""

@@ -258,7 +258,7 @@ func (l *Line[B]) One(i int, what string) string {
 	w := l.Need(i, what)
 	s, ok := w.Literal()
 	if !ok {
-		l.Usage(w.Column, "%s must not hold a variable", what)
+		l.Usage(w.Column, "%s must not contain a variable", what)
 		return ""
 	}
 	return s

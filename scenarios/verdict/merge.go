@@ -101,7 +101,7 @@ func sound(parts []results.Run) error {
 		case s == nil:
 			say("the run started at %s is complete: it was not made with --shard", p.Started.Format(time.RFC3339))
 		case have[s.Index]:
-			say("part %d is there twice", s.Index)
+			say("part %d is given twice", s.Index)
 		case s.Hash != results.HashOf(s.List):
 			say("part %d has been changed: its list of scenarios does not match its hash", s.Index)
 		}
