@@ -28,7 +28,7 @@ var broken = []struct {
 	{"RUN-FRAME", "a stream that ends in the middle of a message", sse(startOf, `{"type":"TEXT_MESSAGE_START","messageId":"m"}`), true},
 	{"SSE-FORM", "a page in HTML", "<h1>Welcome</h1>", true},
 	{"RUN-ID", "a run with the id of another", strings.ReplaceAll(sse(startOf, endOf), `"r"`, `"other"`), true},
-	{"STATE-PATCH", "a patch of what is not there", sse(startOf, `{"type":"STATE_DELTA","delta":[{"op":"replace","path":"/a","value":1}]}`, endOf), true},
+	{"STATE-PATCH", "a patch of a value that does not exist", sse(startOf, `{"type":"STATE_DELTA","delta":[{"op":"replace","path":"/a","value":1}]}`, endOf), true},
 	{"TOOL-RESULT", "a result with the id of the user's message", sse(startOf,
 		`{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f"}`, `{"type":"TOOL_CALL_END","toolCallId":"c"}`,
 		`{"type":"TOOL_CALL_RESULT","messageId":"u","toolCallId":"c","content":"x"}`, endOf), true},
