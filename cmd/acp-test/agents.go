@@ -32,7 +32,7 @@ func agentsCommand(h *host) *cobra.Command {
 		return h.listAgents(settings)
 	})
 	c.ValidArgsFunction = completeAgents
-	c.Flags().StringVar(&settings, "settings", "", "also the agents of an editor's settings.json `FILE`")
+	c.Flags().StringVar(&settings, "settings", "", "also take agents from an editor's settings.json `FILE`")
 	return c
 }
 
@@ -53,7 +53,7 @@ func (h *host) profile(name, settings string, command []string) (*agents.Profile
 func (h *host) dressed(p *agents.Profile, name string) (*agents.Profile, error) {
 	if p.Source != adHoc {
 		if name != "" {
-			return nil, errors.New("--profile goes with a command after --; --agent names a profile that has its own")
+			return nil, errors.New("--profile requires an agent command after --; --agent NAME runs a profile's own")
 		}
 		return p, nil
 	}
@@ -95,7 +95,7 @@ func (h *host) greeted(ctx context.Context, e *scenarios.Engine, o *options) {
 		e.Profile = h.dress(p, known, fmt.Sprintf(", which calls itself %q,", name))
 	} else if provided {
 		e.Profile = p.Provided()
-		fmt.Fprintf(h.err, "%s advertises providers: providers/set points it at the fake model, and no base URL is guessed\n",
+		fmt.Fprintf(h.err, "%s advertises providers: acp-test sets its model with providers/set, not with variables\n",
 			p.Name)
 	}
 }
@@ -123,7 +123,7 @@ func (h *host) named(name, settings string, command []string) (*agents.Profile, 
 			return agents.Shipped(name)
 		}
 		if len(list) == 0 {
-			return nil, fmt.Errorf("%s names no agent that has a command: its agent_servers is where they are%s", settings,
+			return nil, fmt.Errorf("%s: no entry in agent_servers has a command%s", settings,
 				because(skipped))
 		}
 		return nil, fmt.Errorf("%s has no agent %q%s%s", settings, name, mistake.Meant(name, names), because(skipped))

@@ -50,7 +50,7 @@ func (p history) conclude(run *results.Run, budget time.Duration, protocol strin
 		run.Notes = append(run.Notes, p.spent(run, budget, protocol))
 	}
 	if err := p.add(run); err != nil && budget > 0 {
-		run.Notes = append(run.Notes, fmt.Sprintf("when each scenario ran could not be kept for the next --budget: %v", err))
+		run.Notes = append(run.Notes, fmt.Sprintf("could not save run times for the next --budget: %v", err))
 	}
 }
 
@@ -168,13 +168,13 @@ func (p history) spent(run *results.Run, budget time.Duration, of string) string
 		}
 	}
 	if len(unseen) > 0 {
-		said += fmt.Sprintf("; of the kinds of fault that the suites find, %d are for the others: %s", len(unseen),
+		said += fmt.Sprintf("; kinds of fault that only the scenarios left out can find: %d (%s)", len(unseen),
 			few(unseen))
 	}
 	if never > 0 {
-		said += fmt.Sprintf("; %d of those left out have never run here", never)
+		said += fmt.Sprintf("; %d of the scenarios left out have never run here", never)
 	} else {
-		said += fmt.Sprintf("; those left out ran on %s or later", oldest.UTC().Format(time.DateOnly))
+		said += fmt.Sprintf("; each scenario left out last ran on %s or later", oldest.UTC().Format(time.DateOnly))
 	}
-	return said + "; without --budget all run"
+	return said + "; a run without --budget includes all"
 }

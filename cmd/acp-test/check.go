@@ -50,9 +50,9 @@ func checkCommand(h *host) *cobra.Command {
 		o.sabotage.conclude(&run)
 		return h.conclude(&run, o.reports, o.verbose)
 	})
-	c.Flags().BoolVar(&o.strict, "strict", false, "what could not be judged fails, too")
+	c.Flags().BoolVar(&o.strict, "strict", false, "exit with status 1 if something could not be judged")
 	o.severities(c)
-	o.sabotage.flag(c, "judge the session as it would be with a change, by the `NAME` of acp-test help sabotage or a FILE")
+	o.sabotage.flag(c, "change the session before judging it, by a `NAME` from acp-test help sabotage or a FILE")
 	o.shown(c, "a report", "show warnings, lints and notes too")
 	return c
 }
@@ -91,7 +91,7 @@ func (h *host) recordingOf(name string) (*transcript.Transcript, protocol, error
 func (h *host) recordingIn(name string, read reading) (*transcript.Transcript, protocol, error) {
 	t, of, err := h.openRecording(name, read)
 	if err == nil && t.Torn() {
-		fmt.Fprintf(h.err, "acp-test: %s ends in the middle of a line, as after a crash; the lines before it count\n",
+		fmt.Fprintf(h.err, "acp-test: %s ends in the middle of a line, as after a crash; earlier lines are read\n",
 			name)
 	}
 	if err == nil {

@@ -97,10 +97,10 @@ var _ = Describe("help", func() {
 		p := newPlace()
 		got := p.run("help", "requirement", "CANCEL-001")
 		Expect(got.out).To(And(ContainSubstring("MUST respond to the original session/prompt"), ContainSubstring("cancel/mid-stream-at-gate#cancel-001"),
-			MatchRegexp(`(?s)is kept here.*"stopReason":"cancelled".*and broken here \(fail\).*"stopReason":"end_turn"`)))
+			MatchRegexp(`(?s)An example that keeps .*"stopReason":"cancelled".*An example that breaks it \(fail\).*"stopReason":"end_turn"`)))
 		Expect(p.run("help", "CANCEL-001")).To(Equal(got))
-		Expect(p.run("help", "rule", "CANCEL-REASON").out).To(ContainSubstring("and broken here"))
-		Expect(p.run("help", "SESSION-007").out).To(And(ContainSubstring("asks for it:\n\n  # "), ContainSubstring("is passed with:\n\n  --> initialize"), ContainSubstring("acp-test run --fault ")))
+		Expect(p.run("help", "rule", "CANCEL-REASON").out).To(ContainSubstring("An example that breaks it"))
+		Expect(p.run("help", "SESSION-007").out).To(And(ContainSubstring(" tests it:\n\n  # "), ContainSubstring("A conversation that passes it:\n\n  --> initialize"), ContainSubstring("acp-test run --fault ")))
 		for _, topic := range []string{"V2-SES-005", "V2-ECHO"} { // of version 2: what it says to run shows it
 			page := p.run("help", topic).out
 			Expect(page).To(HavePrefix("### " + topic + "\n"))
@@ -111,7 +111,7 @@ var _ = Describe("help", func() {
 		}
 		Expect(p.run("help", "cancel-tool").out).To(HavePrefix("cancel-tool "))
 		Expect(p.run("help", "FS-006").out).To(ContainSubstring("on prompt {"))
-		Expect(p.run("help", "nonsense", "CANCEL-001").err).To(ContainSubstring(`"CANCEL-001" is too much`))
+		Expect(p.run("help", "nonsense", "CANCEL-001").err).To(ContainSubstring(`unexpected argument "CANCEL-001"`))
 	})
 
 	It("shows a scenario that passes", func() {
@@ -216,7 +216,7 @@ var _ = Describe("fmt", func() {
 	It("formats what comes on stdin", func() {
 		p := newPlace()
 		Expect(p.with(untidy, "fmt", "-")).To(Equal(ended{0, tidy, ""}))
-		Expect(p.with(untidy, "fmt", "-w", "-").err).To(Equal("acp-test: fmt: stdin cannot be written; leave --write out\n"))
+		Expect(p.with(untidy, "fmt", "-w", "-").err).To(Equal("acp-test: fmt: --write cannot write to stdin; leave out --write\n"))
 	})
 
 	It("formats the model's script, and leaves those of this program as they are", func() {
@@ -235,7 +235,7 @@ var _ = Describe("fmt", func() {
 		p := newPlace()
 		const text = "a:\n  b: 1\n  c:\n    - x\n"
 		p.write("x.yaml", text)
-		want := ended{2, "", `acp-test: x.yaml:1:1: "a:" is no command of a scenario, so nothing is formatted; acp-test lint says more` + "\n"}
+		want := ended{2, "", `acp-test: x.yaml:1:1: "a:" is not a scenario command, so fmt skips the file; acp-test lint says more` + "\n"}
 		Expect(p.run("fmt", "-w", "x.yaml")).To(Equal(want))
 		Expect(p.read("x.yaml")).To(Equal(text))
 	})

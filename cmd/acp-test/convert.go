@@ -43,14 +43,14 @@ func convertRecordingCommand(h *host) *cobra.Command {
 	})
 	f := c.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.to, "to", "scenario", "what to make of it: scenario, ag-ui or acp")
-	f.StringVar(&o.out, "out", "", "write the scenario to `FILE`, and its golden")
-	f.StringVar(&o.agent, "agent", "", "the agent whose golden it is, by the `NAME` or file of its profile")
+	f.StringVar(&o.to, "to", "scenario", "the form of the result: scenario, ag-ui or acp")
+	f.StringVar(&o.out, "out", "", "write the scenario to `FILE`, and its golden to --golden")
+	f.StringVar(&o.agent, "agent", "", "the agent that the golden belongs to, by the `NAME` or file of its profile")
 	f.StringVar(&o.golden, "golden", "golden", "the folder of goldens, `DIR`")
 	f.StringVar(&o.llm, "llm", "", "the model's script, a `FILE`")
 	f.IntVar(&o.cancelAt, "cancel-at", 0, "cancel the turn at entry `N` of the recording")
-	f.BoolVar(&o.partial, "partial", false, "exit with 0 although something was left out")
-	f.StringVar(&o.title, "title", "", "the first line, a sentence")
+	f.BoolVar(&o.partial, "partial", false, "exit with status 0 even if the result leaves something out")
+	f.StringVar(&o.title, "title", "", "the scenario's first line, a sentence")
 	return c
 }
 
@@ -74,7 +74,7 @@ func (h *host) convert(o *converting, file string) error {
 	case o.cancelAt == 0:
 		made, err = of.convert(t, title, model)
 	case of.Name != acp.V1().Name:
-		err = fmt.Errorf("--cancel-at takes recordings of %s, this one is of %s", acp.V1().Name, of.Name)
+		err = fmt.Errorf("--cancel-at requires a recording of %s; this one is of %s", acp.V1().Name, of.Name)
 	case o.llm != "":
 		err = errors.New("--cancel-at and --llm contradict each other")
 	default:
@@ -112,7 +112,7 @@ func (h *host) translate(o *converting, file string) error {
 		{"acp-v1", "ag-ui"}: translate.ToAGUI, {"ag-ui", "acp"}: translate.ToACP}
 	way := ways[[2]string{of.Name, o.to}]
 	if way == nil {
-		return fmt.Errorf("convert --to %s: %s is a recording of %s", o.to, file, of.Name)
+		return fmt.Errorf("convert --to %s: %s cannot be converted to it: it is a recording of %s", o.to, file, of.Name)
 	}
 	said := way(t)
 	h.omitted(said.Left)
@@ -144,7 +144,7 @@ func (h *host) deliver(o *converting, of protocol, made *recordings.Converted, t
 		return err
 	}
 	if p == nil {
-		fmt.Fprintf(h.err, "acp-test: %s has no golden: it belongs to a profile; name that of the agent with --agent\n",
+		fmt.Fprintf(h.err, "acp-test: %s gets no golden: no profile fits the recorded agent; name one with --agent\n",
 			o.out)
 		return nil
 	}

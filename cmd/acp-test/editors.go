@@ -42,10 +42,10 @@ func editorsCommand(h *host) *cobra.Command {
 		paths, client := atDash(c, args)
 		if err := cmp.Or(wrong([]contradiction{
 			{o.timeout <= 0, "--timeout: it must be longer than 0"},
-			{o.drawn < 0, fmt.Sprintf("--draw %d: the number of scenarios is not negative", o.drawn)},
+			{o.drawn < 0, fmt.Sprintf("--draw %d: the number of agents cannot be negative", o.drawn)},
 			{o.drawn > 0 && (len(paths) > 0 || o.list),
-				"--draw makes its scenarios itself, and goes with no PATH and no --list"},
-			{o.jobs < 1, fmt.Sprintf("-j %d: at least 1 scenario must run", o.jobs)},
+				"--draw makes its own scenarios, so it cannot be used with a PATH or --list"},
+			{o.jobs < 1, fmt.Sprintf("-j %d: at least 1 scenario must run at a time", o.jobs)},
 		}), checkSeverity(o.severity), checkFormats("--report", o.reports)); err != nil {
 			return err
 		}
@@ -53,15 +53,15 @@ func editorsCommand(h *host) *cobra.Command {
 	})
 	f := c.Flags()
 	f.StringVar(&o.match, "run", "", "only scenarios whose id matches `REGEXP`")
-	f.StringSliceVar(&o.tags, "tag", nil, "only scenarios with one of these tags, or without !`TAG` (repeatable)")
+	f.StringSliceVar(&o.tags, "tag", nil, "only scenarios with one of these tags; !`TAG` excludes a tag (repeatable)")
 	f.BoolVar(&o.list, "list", false, "list the scenarios and run none")
-	f.DurationVar(&o.timeout, "timeout", time.Minute, "how long the client may take over a scenario")
-	f.IntVarP(&o.jobs, "jobs", "j", 1, "how many scenarios run at once; a client that needs the whole machine wants 1")
-	f.IntVar(&o.drawn, "draw", 0, "draw `N` broken agents instead, and judge the editor by the rules alone")
-	f.Int64Var(&o.seed, "seed", 1, "the seed of all that is drawn")
+	f.DurationVar(&o.timeout, "timeout", time.Minute, "timeout of the client for each scenario")
+	f.IntVarP(&o.jobs, "jobs", "j", 1, "how many scenarios run at once; 1 for a client that needs the whole machine")
+	f.IntVar(&o.drawn, "draw", 0, "play `N` randomly drawn, broken agents instead; only the rules judge the editor")
+	f.Int64Var(&o.seed, "seed", 1, "the seed of everything that acp-test draws at random")
 	o.severities(c)
 	o.output.flags(c, "show checks and notes too")
-	f.StringVar(&o.known, "known", "", "failures that are known, a `FILE` like that of a profile")
+	f.StringVar(&o.known, "known", "", "known failures from `FILE`, in the format of a profile's known-failures")
 	return c
 }
 
@@ -78,13 +78,13 @@ func (h *host) editors(ctx context.Context, o *editing, paths, client []string) 
 		return h.listed(list)
 	}
 	if len(client) == 0 {
-		return errors.New("editors: the client's command is missing: acp-test editors -- CLIENT… {agent}")
+		return errors.New("editors: the client's command is missing; usage: acp-test editors -- CLIENT… {agent}")
 	}
 	if _, err := exec.LookPath(client[0]); err != nil {
 		return fmt.Errorf("editors: the client cannot be started: %w", err)
 	}
 	if o.drawn > 0 && of.agent == nil {
-		return fmt.Errorf("--draw: no agents of %s are drawn", of.Name)
+		return fmt.Errorf("--draw: acp-test cannot draw agents of %s", of.Name)
 	}
 	known, err := knownFailures("--known", o.known)
 	if err != nil {
@@ -169,10 +169,10 @@ func (p protocol) agentSideScenarios(o *editing, paths []string) ([]*scenarios.S
 	}
 	list = slices.DeleteFunc(list, func(s *scenarios.Scenario) bool { return s.Agent == nil })
 	if len(list) == 0 {
-		return nil, errors.New("editors: there are no agent-side scenarios to run: such a file begins with \"role agent\"")
+		return nil, errors.New("editors: no agent-side scenario to run: the file of one begins with \"role agent\"")
 	}
 	if list, err = o.those(list); err == nil && len(list) == 0 {
-		err = fmt.Errorf("no agent-side scenario matches%s; --list lists what there is", o.filters())
+		err = fmt.Errorf("no agent-side scenario matches%s; acp-test editors --list lists them all", o.filters())
 	}
 	return list, err
 }

@@ -17,8 +17,8 @@ import (
 
 // notation explains the notation in the examples of rules.
 const notation = `
-(--> the editor, <-- the agent; start is initialize with all capabilities, session
-is session/new, model is what the model server did, also is what else is found.)
+(-->: from the editor; <--: from the agent; start: initialize with all capabilities;
+session: session/new; model: an event of the model server; also: further findings.)
 `
 
 // explainRequirement returns the page of a requirement: its text, how it is tested, and what passes and fails. A rule
@@ -30,7 +30,7 @@ func explainRequirement(q rules.Requirement) string {
 	}
 	switch {
 	case len(q.Checks) == 0 && q.Excluded == "":
-		return requirementText(q) + "\nNothing here judges it.\n"
+		return requirementText(q) + "\nNo rule and no scenario of acp-test judges this requirement.\n"
 	case len(q.Checks) == 0:
 		return requirementText(q)
 	}
@@ -76,9 +76,9 @@ func examplesOf(set *rules.Set, rule string, about func(rules.Point) bool) strin
 		i := slices.IndexFunc(r.Points, func(p rules.Point) bool { return p.ID == x.Point && about(p) })
 		switch {
 		case x.Class == rules.Pass && pass == "":
-			pass = fmt.Sprintf("\n%s is kept here%s:\n\n%s", rule, remark(x.Remark), indented(x.Text))
+			pass = fmt.Sprintf("\nAn example that keeps %s%s:\n\n%s", rule, remark(x.Remark), indented(x.Text))
 		case i >= 0 && fail == "":
-			fail = fmt.Sprintf("\nand broken here (%s)%s:\n\n%s", x.Class, remark(x.Remark), indented(x.Text))
+			fail = fmt.Sprintf("\nAn example that breaks it (%s)%s:\n\n%s", x.Class, remark(x.Remark), indented(x.Text))
 		}
 	}
 	if fail == "" {
@@ -115,9 +115,9 @@ func scenarioOf(check string) string {
 	if err != nil {
 		return ""
 	}
-	shown := fmt.Sprintf("\n%s asks for it:\n\n%s", id, indented(string(source)))
+	shown := fmt.Sprintf("\nThe scenario %s tests it:\n\n%s", id, indented(string(source)))
 	if passes, err := fs.ReadFile(golden.Shipped(), "reference/"+id+".golden"); err == nil {
-		shown += fmt.Sprintf("\nand is passed with:\n\n%s", indented(clipLines(string(passes), 160)))
+		shown += fmt.Sprintf("\nA conversation that passes it:\n\n%s", indented(clipLines(string(passes), 160)))
 	}
 	if f := faultOf(check); f != nil {
 		shown += fmt.Sprintf("\nAn agent that %s fails it:\n\n  acp-test run --fault %s --run '^%s$'\n", f.Summary, f.Name,

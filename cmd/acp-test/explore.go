@@ -37,15 +37,15 @@ func exploreCommand(h *host) *cobra.Command {
 	})
 	o.flags(c)
 	f := c.Flags()
-	f.IntVar(&o.sessions, "sessions", 0, "run `N` conversations (default 300, without a bound if there is a --budget)")
-	f.DurationVar(&o.budget, "budget", 0, "explore and look into findings for `TIME`")
+	f.IntVar(&o.sessions, "sessions", 0, "run `N` conversations (default 300; no limit with --budget)")
+	f.DurationVar(&o.budget, "budget", 0, "time limit for exploring and for reproducing findings, `TIME`")
 	f.StringVar(&o.again, "again", "",
-		"run one conversation alone, by the `KEY` that a finding shows, --sessions times (default 1)")
-	f.BoolVar(&o.twice, "twice", false, "play each conversation twice, and say what differs: chance inside the agent")
+		"run only the conversation with the `KEY` that a finding shows, --sessions times (default 1)")
+	f.BoolVar(&o.twice, "twice", false, "run each conversation twice and report where the agent acts differently")
 	f.StringVar(&o.write, "write", "",
-		"write the shortest conversation of each covered pair to `DIR`, but for those whose steps shipped scenarios have")
-	f.IntVar(&o.confirm, "confirm", 20, "run what is reported of each finding `N` times")
-	f.StringVar(&o.repro, "repro", "repro", "the folder for what reproduces findings, `DIR`")
+		"write the shortest conversation of each covered pair to `DIR`, unless a shipped scenario has its steps")
+	f.IntVar(&o.confirm, "confirm", 20, "run the scenario reported for each finding `N` times")
+	f.StringVar(&o.repro, "repro", "repro", "write scenarios that reproduce findings to the folder `DIR`")
 	hideRunFlags(c, "golden", "keep", "suite", "run", "tag", "list", "durations", "watch")
 	return c
 }
@@ -53,8 +53,8 @@ func exploreCommand(h *host) *cobra.Command {
 // noPaths refuses scenarios as arguments, because explore draws its conversations.
 func noPaths(c *cobra.Command, args []string) error {
 	if paths, _ := atDash(c, args); len(paths) > 0 {
-		return fmt.Errorf("explore: it takes no scenarios, but %q: conversations are drawn; acp-test sweep explores "+
-			"scenarios, and the agent's command stands after --", paths[0])
+		return fmt.Errorf("explore: unexpected argument %q: explore draws its own conversations; acp-test sweep takes "+
+			"scenarios, and the agent's command belongs after --", paths[0])
 	}
 	return nil
 }
@@ -99,16 +99,16 @@ func (h *host) learn(ctx context.Context, s *sweep.Sweeper, from *sweep.Generato
 	if s.Budget > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, s.Learning(began),
-			fmt.Errorf("it did not end in time: see acp-test run --run prompt-turn/text, or raise --budget %v", s.Budget))
+			fmt.Errorf("timeout: try acp-test run --run prompt-turn/text, or raise --budget %v", s.Budget))
 		defer stop()
 	}
 	keep := h.calibration(from, s.Engine.Profile, overrides(s.Engine))
 	_, version, _ := s.Engine.Greeting(ctx)
 	g, learned, old, ok := sweep.Recall(from, keep)
-	how := "Known from " + keep + "; remove that to learn it again"
+	how := "Read from " + keep + "; delete this folder to learn the agent again"
 	if !ok || old != version {
 		if g, learned, err = s.Calibrate(ctx, from, keep, version); err != nil {
-			return nil, "", fmt.Errorf("the agent could not be learned: %w", err)
+			return nil, "", fmt.Errorf("acp-test could not learn how the agent behaves: %w", err)
 		}
 		how = fmt.Sprintf("Learned in %v", time.Since(began).Round(100*time.Millisecond))
 	}
@@ -168,9 +168,9 @@ const smokeSchedules = 40
 // smokeFlags adds the flags of commands that end with a short sweep.
 func (o *options) smokeFlags(c *cobra.Command) {
 	c.Flags().IntVar(&o.smoke, "smoke", smokeSchedules,
-		"end with `N` conversations as explore draws them; "+
-			"without this, a run of all suites of another agent than the reference does")
-	c.Flags().BoolVar(&o.noSmoke, "no-smoke", false, "end it without one")
+		"end the run with `N` conversations that explore draws; "+
+			"without this flag only a run of all suites does so, except with the reference agent")
+	c.Flags().BoolVar(&o.noSmoke, "no-smoke", false, "end the run without such conversations")
 }
 
 // smokes reports whether a run ends with a sweep. It does with --smoke, or if it runs all suites with an agent other

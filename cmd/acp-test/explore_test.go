@@ -19,7 +19,7 @@ var _ = Describe("explore", func() {
 		Expect(p.run(explore...).out).To(MatchRegexp(`(?m)^Learned in \S+s\.$`))
 		got := p.run(explore...)
 		Expect(got.code).To(Equal(0), got.out)
-		Expect(got.out).To(MatchRegexp(`(?m)^Known from \S+/acp-test/calibration/reference-\w+; remove that`))
+		Expect(got.out).To(MatchRegexp(`(?m)^Read from \S+/acp-test/calibration/reference-\w+; delete this`))
 		Expect(p.run("agents", "reference").out).To(MatchRegexp(`calibration +of version \S+\n +Tools that work:`))
 		kept, err := filepath.Glob(filepath.Join(p.dir, ".cache/acp-test/calibration/reference-*/version"))
 		Expect(err).NotTo(HaveOccurred())

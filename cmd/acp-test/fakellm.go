@@ -38,7 +38,7 @@ func fakellmCommand(h *host) *cobra.Command {
 			return exactArgs(1, "a model script")(c, args)
 		}
 		if len(args) > 0 {
-			return fmt.Errorf("fakellm: %q is too much: with --upstream the provider answers, not a script", args[0])
+			return fmt.Errorf("fakellm: unexpected argument %q: --upstream takes no script", args[0])
 		}
 		return nil
 	}, func(c *cobra.Command, args []string) error {
@@ -48,8 +48,8 @@ func fakellmCommand(h *host) *cobra.Command {
 		case len(o.upstreams) > 0 && o.record == "":
 			return fmt.Errorf("fakellm: --upstream needs --record OUT.yaml, the script to write")
 		case len(o.upstreams) == 0 && o.record != "":
-			return fmt.Errorf("fakellm: --record needs --upstream URL, whose answers to write (--transcript FILE keeps what " +
-				"this server says)")
+			return fmt.Errorf("fakellm: --record needs --upstream URL, the provider to record (--transcript FILE has " +
+				"the log of this server)")
 		}
 		t, err := transcript.New(transcript.Header{Tool: tool()},
 			transcript.Options{Path: o.transcript, Redact: h.redactor(acpV1())})
@@ -76,8 +76,8 @@ func fakellmCommand(h *host) *cobra.Command {
 		"the only wire `FORMAT` to answer: openai-chat, openai-responses, anthropic or gemini")
 	f.StringArrayVar(&o.upstreams, "upstream", nil,
 		"pass requests on to a provider, `[FORMAT=]URL` (repeatable: one for each wire format)")
-	f.StringVar(&o.record, "record", "", "save what --upstream answers as a script, `OUT.yaml`, which must not exist yet")
-	f.StringVar(&o.transcript, "transcript", "", "also write what happens to a transcript `FILE`")
+	f.StringVar(&o.record, "record", "", "save the answers of --upstream as a script, the new file `OUT.yaml`")
+	f.StringVar(&o.transcript, "transcript", "", "also log each request and reply in a transcript `FILE`")
 	completeWords(c, "wire", fakellm.Wires)
 	return c
 }
@@ -95,7 +95,7 @@ func (h *host) serveModel(ctx context.Context, o *modelServer, file string, t *t
 		return err
 	}
 	if len(bytes.TrimSpace(src)) == 0 {
-		return fmt.Errorf("%s: the script is empty: acp-test help model says what it holds", file)
+		return fmt.Errorf("%s: the script is empty; acp-test help model describes the format", file)
 	}
 	server, err := fakellm.Start(fakellm.Config{Script: script, Transcript: t, Wire: o.wire, Listen: o.listen()})
 	if err != nil {
@@ -130,7 +130,7 @@ func (h *host) read(name string) ([]byte, error) {
 // recordModel writes a script from the answers of providers, until ctx ends.
 func (h *host) recordModel(ctx context.Context, o *modelServer, t *transcript.Transcript) error {
 	if _, err := os.Lstat(o.record); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("--record %s: it exists already, and no recording replaces another", o.record)
+		return fmt.Errorf("--record %s: the file exists already, and fakellm does not overwrite it", o.record)
 	}
 	c, err := o.recording()
 	if err != nil {
@@ -151,7 +151,7 @@ func (h *host) recordModel(ctx context.Context, o *modelServer, t *transcript.Tr
 		return err
 	}
 	if len(rec.Script()) == 0 {
-		return fmt.Errorf("--record %s: nothing was recorded, because no model was asked", o.record)
+		return fmt.Errorf("--record %s: nothing was recorded, because fakellm got no model request", o.record)
 	}
 	return nil
 }

@@ -179,10 +179,10 @@ lanes: {no-tools: {main: true}}
 		p.write("talk.yaml", "replies: []\n")
 		got := p.run("fakellm", "--upstream", "http://127.0.0.1:1", "--record", "talk.yaml")
 		Expect(got.code).To(Equal(2))
-		Expect(got.err).To(Equal("acp-test: --record talk.yaml: it exists already, and no recording replaces another\n"))
+		Expect(got.err).To(Equal("acp-test: --record talk.yaml: the file exists already, and fakellm does not overwrite it\n"))
 
 		end := p.fakellm("--upstream", "http://127.0.0.1:1", "--record", "none.yaml").stop()
 		Expect(end.code).To(Equal(2))
-		Expect(end.err).To(Equal("acp-test: --record none.yaml: nothing was recorded, because no model was asked\n"))
+		Expect(end.err).To(Equal("acp-test: --record none.yaml: nothing was recorded, because fakellm got no model request\n"))
 	})
 })

@@ -77,7 +77,7 @@ func helpCommand(h *host) *cobra.Command {
 			return nil
 		}
 		if len(args) > 1 {
-			return fmt.Errorf("help: %q is too much; usage: acp-test help [KIND] [TOPIC]", args[1])
+			return fmt.Errorf("help: unexpected argument %q; usage: acp-test help [KIND] [TOPIC]", args[1])
 		}
 		return h.help(root, args[0])
 	})
@@ -140,7 +140,7 @@ func (h *host) help(root *cobra.Command, topic string) error {
 		return h.suites()
 	case "faults":
 		fmt.Fprint(h.out, "acp-test run --fault NAME tests the reference agent with one of its deliberate faults, and\n"+
-			"acp-test help RULE names those that a rule finds. They are:\n\n")
+			"acp-test help RULE names the faults that a rule finds. The faults are:\n\n")
 		return h.listDifferences(reference{protocol: cmp.Or(h.protocol, faults.ACPv1), listFaults: true})
 	}
 	if page, ok := h.written(root, topic); ok {

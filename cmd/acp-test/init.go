@@ -57,17 +57,17 @@ func initCommand(h *host) *cobra.Command {
 	var o founding
 	c := command("init", cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
 		if dash := c.ArgsLenAtDash(); dash != 0 && len(args) > 0 {
-			return fmt.Errorf("init: %q is too much; the agent's command comes after --", args[0])
+			return fmt.Errorf("init: unexpected argument %q; the agent's command belongs after --", args[0])
 		}
 		return h.init(c, args, o)
 	})
 	c.Flags().StringVar(&o.name, "name", "",
-		"what to call the agent, `NAME` (default from the repository, or from its command)")
+		"the `NAME` of the agent (default: from the repository, or from the agent's command)")
 	c.Flags().StringVar(&o.ci, "ci", "",
-		"the CI system: "+strings.Join(ciNames(), ", ")+" (default the one that the repository has, else github)")
+		"the CI system: "+strings.Join(ciNames(), ", ")+" (default: the one that the repository uses, else github)")
 	c.Flags().StringVar(&o.from, "from", "",
-		"where CI gets acp-test: `SOURCE` is a checkout's folder, a tarball of ci/release in this repository, the URL of "+
-			"one, a version, or latest (default what this program was made of)")
+		"where CI gets acp-test: `SOURCE` is a checkout's folder, a tarball of ci/release in this repository, the URL "+
+			"of a tarball, a release's version, or latest (default: the release or checkout of this program)")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "show what would be written, and write nothing")
 	completeWords(c, "ci", ciNames)
 	return c
@@ -83,7 +83,7 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 		return err
 	}
 	if !slices.Contains(ciNames(), o.ci) {
-		return fmt.Errorf("--ci: there is no %q%s; they are %s", o.ci, mistake.Meant(o.ci, ciNames()),
+		return fmt.Errorf("--ci: there is no CI system %q%s; expected one of %s", o.ci, mistake.Meant(o.ci, ciNames()),
 			strings.Join(ciNames(), ", "))
 	}
 	if again {
@@ -146,7 +146,7 @@ func (h *host) first(c *cobra.Command) error {
 		next = "The agent does not pass its first scenarios yet. When it does, write their goldens: acp-test run acp --update"
 	}
 	own := len(firstScenarios)
-	fmt.Fprintf(h.out, "\n%s\nOnly the %d scenarios of acp/ ran, of %d. Run all, as CI will: acp-test run\n", next, own,
+	fmt.Fprintf(h.out, "\n%s\nOnly %d of %d scenarios ran, from acp/. Run all, as CI will: acp-test run\n", next, own,
 		own+all)
 	return ended(code)
 }
@@ -154,12 +154,12 @@ func (h *host) first(c *cobra.Command) error {
 // initAgain writes the CI file of another system into a repository that already has the other files.
 func (h *host) initAgain(files map[string][]byte, dry bool) error {
 	if len(files) == 0 {
-		return fmt.Errorf("init: %s is there already, and --ci none leaves nothing to write", language.Config)
+		return fmt.Errorf("init: %s exists already, and with --ci none there is nothing else to write", language.Config)
 	}
 	if err := h.writeNew(files, dry); err != nil || dry {
 		return err
 	}
-	fmt.Fprintf(h.out, "\n%s was there already. Commit the new file.\n", language.Config)
+	fmt.Fprintf(h.out, "\n%s existed already. Commit the new file.\n", language.Config)
 	return nil
 }
 
@@ -182,8 +182,8 @@ func (h *host) open(o *founding, repo repository, command []string, again bool) 
 			}
 		}
 		if len(command) == 0 {
-			return nil, errors.New("init: the agent's command is missing, and no package.json, pyproject.toml, Cargo.toml " +
-				"or go.mod here says it; usage: acp-test init -- AGENT…")
+			return nil, errors.New("init: the agent's command is missing, and no package.json, pyproject.toml, " +
+				"Cargo.toml or go.mod here names it; usage: acp-test init -- AGENT…")
 		}
 		h.say("the agent is started by: %s\n", quoted(command))
 	}
@@ -241,7 +241,7 @@ func (h *host) initFiles(p *agents.Profile, name string, repo repository, learne
 	var b strings.Builder
 	b.WriteString("# How to run the agent; see docs/profiles.md of acp-test.\n")
 	if dry {
-		b.WriteString("# A dry run does not start it: what can be learned of it is not here.\n")
+		b.WriteString("# A dry run does not start the agent, so this profile lacks what acp-test learns from a turn.\n")
 	}
 	fmt.Fprintf(&b, "name: %s\n", name)
 	if title := learned.greeting.Path("agentInfo.title").Str(); title != "" {
@@ -257,10 +257,10 @@ func (h *host) initFiles(p *agents.Profile, name string, repo repository, learne
 		}
 		b.WriteString(strconv.Quote(strings.ReplaceAll(w, "$", "$$")))
 	}
-	b.WriteString("]\n# It is started at the root of the repository.\ndir: ..\n")
+	b.WriteString("]\n# acp-test starts the agent at the root of the repository.\ndir: ..\n")
 	b.WriteString(learned.profileText())
 	files := map[string][]byte{
-		language.Config: []byte("# What acp-test run does in this repository.\nagent: acp/" + name +
+		language.Config: []byte("# The defaults of acp-test run in this repository.\nagent: acp/" + name +
 			".yaml\nscenarios: [acp]\n# The suites in acp-test: all, or a list such as [prompt-turn, cancel].\n" +
 			"suites: all\ngoldens: acp/golden\n"),
 		"acp/" + name + ".yaml": []byte(b.String()),
@@ -285,7 +285,7 @@ func (h *host) absent(files map[string][]byte) error {
 		return err == nil
 	})
 	if len(there) > 0 {
-		return fmt.Errorf("init: there already: %s; nothing was written", strings.Join(there, ", "))
+		return fmt.Errorf("init: these files exist already: %s; nothing was written", strings.Join(there, ", "))
 	}
 	return nil
 }
@@ -344,7 +344,7 @@ func words(line string) ([]string, error) {
 		}
 	}
 	if quote != 0 || escaped {
-		return nil, fmt.Errorf("the command %s ends inside a quote", line)
+		return nil, fmt.Errorf("the command %s ends inside quotes or after a backslash", line)
 	}
 	if begun {
 		all = append(all, word.String())

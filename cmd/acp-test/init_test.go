@@ -100,10 +100,10 @@ var _ = Describe("init", func() {
 	It("can be run again for another CI system", func() {
 		Expect(p.run("init", "--ci", "none", "--", "./bin/my agent").code).To(Equal(0))
 		before := p.read("acp-test.yaml")
-		Expect(p.run("init", "--ci", "azure", "--from", "1.2.3")).To(Equal(ended{0, "azure-pipelines.yml assumes: release 1.2.3 is published at https://github.com/acp-test/acp-test/releases\nwrote azure-pipelines.yml\n\nacp-test.yaml was there already. Commit the new file.\n", ""}))
+		Expect(p.run("init", "--ci", "azure", "--from", "1.2.3")).To(Equal(ended{0, "azure-pipelines.yml assumes: release 1.2.3 is published at https://github.com/acp-test/acp-test/releases\nwrote azure-pipelines.yml\n\nacp-test.yaml existed already. Commit the new file.\n", ""}))
 		Expect(p.read("acp-test.yaml")).To(Equal(before))
-		Expect(p.run("init", "--ci", "azure", "--from", "1.2.3").err).To(Equal("acp-test: init: there already: azure-pipelines.yml; nothing was written\n"))
-		Expect(p.run("init", "--ci", "none").err).To(Equal("acp-test: init: acp-test.yaml is there already, and --ci none leaves nothing to write\n"))
+		Expect(p.run("init", "--ci", "azure", "--from", "1.2.3").err).To(Equal("acp-test: init: these files exist already: azure-pipelines.yml; nothing was written\n"))
+		Expect(p.run("init", "--ci", "none").err).To(Equal("acp-test: init: acp-test.yaml exists already, and with --ci none there is nothing else to write\n"))
 	})
 
 	DescribeTable("reads from the repository what the agent is called, how it is started and built, and where", func(files map[string]string, name, command, ci string, contents ...string) {
@@ -152,7 +152,7 @@ var _ = Describe("init", func() {
 		suites := strings.Count(p.run("run", "--suite", "all", "--list").out, "\n")
 		Expect(suites).To(BeNumerically(">", 200))
 		Expect(got.out).To(HaveSuffix(fmt.Sprintf(
-			"\nCommit these files.\nOnly the 2 scenarios of acp/ ran, of %d. Run all, as CI will: acp-test run\n", suites+2)))
+			"\nCommit these files.\nOnly 2 of %d scenarios ran, from acp/. Run all, as CI will: acp-test run\n", suites+2)))
 		Expect(strings.Count(p.run("run", "--list").out, "\n")).To(Equal(suites + 2))
 		Expect(strings.Count(p.run("run", "--list", "--", "./bin/my agent").out, "\n")).To(Equal(suites + 2))
 		Expect(strings.Count(p.run("run", "--list", "acp").out, "\n")).To(Equal(2))
@@ -251,7 +251,7 @@ var _ = Describe("init", func() {
 	It("overwrites nothing", func() {
 		p.write("Jenkinsfile", "mine")
 		got := p.run("init", "--ci", "jenkins", "--from", "latest", "--", "./bin/my agent")
-		Expect(got).To(Equal(ended{2, "Jenkinsfile assumes: release latest is published at https://github.com/acp-test/acp-test/releases\n", "acp-test: init: there already: Jenkinsfile; nothing was written\n"}))
+		Expect(got).To(Equal(ended{2, "Jenkinsfile assumes: release latest is published at https://github.com/acp-test/acp-test/releases\n", "acp-test: init: these files exist already: Jenkinsfile; nothing was written\n"}))
 		Expect(p.read("Jenkinsfile")).To(Equal("mine"))
 		Expect(filepath.Join(p.dir, "acp-test.yaml")).NotTo(BeAnExistingFile())
 	})
@@ -268,10 +268,10 @@ var _ = Describe("init", func() {
 		Expect(got.code).To(Equal(2))
 		Expect(got.err).To(ContainSubstring(want))
 	},
-		Entry("no command", "", "the agent's command is missing, and no package.json, pyproject.toml, Cargo.toml or go.mod here says it"),
+		Entry("no command", "", "the agent's command is missing, and no package.json, pyproject.toml, Cargo.toml or go.mod here names it"),
 		Entry("an unknown CI system", "", `--ci: there is no "githb" (did you mean "github"?)`, "--ci", "githb", "--", "x"),
 		Entry("a bad name", "", `--name "A b"`, "--name", "A b", "--", "x"),
-		Entry("a word that is no command", "", "the agent's command comes after --", "x"),
+		Entry("a word that is no command", "", "the agent's command belongs after --", "x"),
 	)
 
 	It("writes what ci/ shows", func() {

@@ -49,13 +49,13 @@ func (o *installing) check(c *cobra.Command, args []string) error {
 	_, lines := pasted[o.editor()]
 	switch {
 	case o.editor() == "":
-		return errors.New("record: --agent and --dry-run are for --install and --uninstall")
+		return errors.New("record: --agent and --dry-run require --install or --uninstall")
 	case o.in != "" && o.out != "":
 		return errors.New("--install and --uninstall contradict each other")
 	case c.Flags().Changed("url"):
-		return errors.New("record: --url is not for --install: the settings of an editor name commands")
+		return errors.New("record: --url cannot be used with --install: an editor's settings name commands")
 	case len(args) > 0 && !lines:
-		return fmt.Errorf("record: %q is too much: the settings of the editor name the agent's command", args[0])
+		return fmt.Errorf("record: unexpected argument %q: the editor's settings name the agent's command", args[0])
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (h *host) settingsFile(editor string) (string, error) {
 	file := h.absolute(editor)
 	if _, err := os.Stat(file); err != nil && filepath.Base(editor) == editor {
 		names := []string{"zed", "jetbrains", "agent-shell", "codecompanion", "avante"}
-		return "", fmt.Errorf("there is no editor and no settings file %q%s; editors are %s", editor,
+		return "", fmt.Errorf("%q is neither an editor nor a settings file%s; known editors: %s", editor,
 			mistake.Meant(editor, names), strings.Join(names, ", "))
 	}
 	return file, nil
@@ -124,7 +124,7 @@ func (h *host) install(c *cobra.Command, o *recording, agent []string) error {
 	w := h.wrapper(c, o)
 	if lines, ok := pasted[editor]; ok {
 		if flag == "--uninstall" {
-			fmt.Fprintln(h.out, "Take out of your settings what --install printed.")
+			fmt.Fprintln(h.out, "Remove from your settings the lines that --install printed.")
 			return nil
 		}
 		if len(agent) == 0 {
@@ -159,7 +159,7 @@ func (h *host) install(c *cobra.Command, o *recording, agent []string) error {
 	shown := secret.New(h.env...).Text(udiff.Unified(file, file, string(src), string(text)))
 	fmt.Fprint(h.out, printable.Text(strings.ReplaceAll(shown, "\r\n", "\n")))
 	if o.install.dry {
-		fmt.Fprintln(h.out, "\nNothing is written: --dry-run.")
+		fmt.Fprintln(h.out, "\nNothing was written, because of --dry-run.")
 		return nil
 	}
 	if err := replaceSettings(file, text); err != nil {
@@ -167,7 +167,7 @@ func (h *host) install(c *cobra.Command, o *recording, agent []string) error {
 	}
 	_, skipped, err := agents.ParseSettings(file, src)
 	h.installed(o, editor, changed, append(skipped, lists.Map(already, func(name string) string {
-		return name + ": it was recorded before"
+		return name + ": it is recorded already"
 	})...))
 	return err
 }
@@ -180,7 +180,7 @@ func (h *host) installed(o *recording, editor string, changed, left []string) {
 	}
 	fmt.Fprintf(h.out, `
 Recorded from the next start of the agent on: %s%s
-Recordings:  %s (--ring=%s: this many, this size in all; the oldest go)
+Recordings:  %s (--ring=%s limits their number, size and age; the oldest are removed)
 Kept:        %s (when something goes wrong, or by acp-test keep)
 Undo:        acp-test record --uninstall %s
 `, strings.Join(changed, ", "), because(left), o.out, o.ring, filepath.Join(o.out, "kept"), editor)
@@ -189,7 +189,7 @@ Undo:        acp-test record --uninstall %s
 // unchanged returns the error for settings of which no entry was changed.
 func unchanged(file string, src []byte, o *recording, already []string) error {
 	if len(already) > 0 {
-		return fmt.Errorf("%s: recorded already: %s; acp-test record --uninstall %s takes the recorder out", file,
+		return fmt.Errorf("%s: already recorded: %s; acp-test record --uninstall %s removes the recorder", file,
 			strings.Join(already, ", "), o.install.in)
 	}
 	list, skipped, err := agents.ParseSettings(file, src)
@@ -198,15 +198,15 @@ func unchanged(file string, src []byte, o *recording, already []string) error {
 	case err != nil:
 		return err
 	case len(list) == 0 && len(skipped) > 0:
-		return fmt.Errorf("%s: none of its agent_servers has a command%s", file, because(skipped))
+		return fmt.Errorf("%s: no entry in agent_servers has a command%s", file, because(skipped))
 	case len(list) > 0 && agent != "" && !slices.Contains(names, agent):
 		return fmt.Errorf("%s: it has no agent %q%s; it has %s%s", file, agent, mistake.Meant(agent, names),
 			strings.Join(names, ", "), because(skipped))
 	}
 	if o.install.in != "" {
-		return fmt.Errorf("%s: it has no agent_servers, where editors name their agents", file)
+		return fmt.Errorf("%s: it has no agent_servers, the list in which editors name their agents", file)
 	}
-	return fmt.Errorf("%s: nothing to take out: no command is acp-test record --ring", file)
+	return fmt.Errorf("%s: nothing to remove: no agent's command is acp-test record --ring", file)
 }
 
 // replaceSettings replaces a settings file as a whole. It keeps a symbolic link, and the file's mode.

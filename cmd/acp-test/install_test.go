@@ -121,7 +121,7 @@ var _ = Describe("record --install", func() {
 		Expect(dry.code).To(Equal(0), dry.err)
 		Expect(dry.out).To(And(ContainSubstring("\n-    \"mine\": { \"command\": \"acp-test\", \"args\": [\"refagent\", "),
 			ContainSubstring("\n+    \"mine\": { \"command\": \""+program+"\", \"args\": [\"record\", \"--ring=20,50MB,30d\", "),
-			HaveSuffix("\nNothing is written: --dry-run.\n"), Not(ContainSubstring("not-to-be-shown"))))
+			HaveSuffix("\nNothing was written, because of --dry-run.\n"), Not(ContainSubstring("not-to-be-shown"))))
 		Expect(p.read(zed)).To(Equal(zedSettings))
 
 		got := p.run("record", "--install", "zed", "--llm")
@@ -137,7 +137,7 @@ var _ = Describe("record --install", func() {
 		Expect(p.files("dotfiles/.*")).To(BeEmpty())
 		installed := p.read(zed)
 		Expect(p.run("record", "--install", "zed")).To(Equal(ended{2, "", "acp-test: " + filepath.Join(p.dir, zed) +
-			": recorded already: mine, dies; acp-test record --uninstall zed takes the recorder out\n"}))
+			": already recorded: mine, dies; acp-test record --uninstall zed removes the recorder\n"}))
 		Expect(p.read(zed)).To(Equal(installed))
 
 		seen := p.edit(zed, "mine")
@@ -213,7 +213,7 @@ var _ = Describe("record --install", func() {
 			got := p.run("record", "--install", editor, "--ring=3,1MB", "--out", "r", "--", "my-agent", `say "hi"`)
 			Expect(got.code).To(Equal(0), got.err)
 			Expect(got.out).To(ContainSubstring(line))
-			Expect(p.run("record", "--uninstall", editor).out).To(Equal("Take out of your settings what --install printed.\n"))
+			Expect(p.run("record", "--uninstall", editor).out).To(Equal("Remove from your settings the lines that --install printed.\n"))
 		}
 	})
 })

@@ -64,7 +64,7 @@ func lintCommand(h *host) *cobra.Command {
 		return nil
 	})
 	c.Flags().StringSliceVar(&suites, "suite", nil, "a suite in this program, by `NAME` (repeatable)")
-	c.Flags().BoolVar(&stranger, "stranger", false, "list what the scenarios run, for those of others")
+	c.Flags().BoolVar(&stranger, "stranger", false, "first list what the scenarios execute")
 	return c
 }
 
@@ -79,13 +79,13 @@ func formatCommand(h *host) *cobra.Command {
 	f := formatter{host: h}
 	c := command("fmt", someArgs("a file or a folder with scenarios"), func(_ *cobra.Command, args []string) error {
 		if f.write && slices.Contains(args, "-") {
-			return errors.New("fmt: stdin cannot be written; leave --write out")
+			return errors.New("fmt: --write cannot write to stdin; leave out --write")
 		}
 		return f.run(args)
 	})
-	c.Flags().BoolVarP(&f.list, "list", "l", false, "print the names of files that change, not the files")
-	c.Flags().BoolVarP(&f.write, "write", "w", false, "write what changes to its file, and print nothing")
-	c.Flags().BoolVarP(&f.diff, "diff", "d", false, "print how the files change, not the files")
+	c.Flags().BoolVarP(&f.list, "list", "l", false, "print only the names of the files whose format changes")
+	c.Flags().BoolVarP(&f.write, "write", "w", false, "write changed scenarios back to their files, and print nothing")
+	c.Flags().BoolVarP(&f.diff, "diff", "d", false, "print a diff of each changed file instead of the file")
 	return c
 }
 
@@ -170,7 +170,7 @@ func (f *formatter) isScenario(file string, tree *script.File) error {
 			continue
 		}
 		if !f.known[l.Name.Raw()] {
-			return fmt.Errorf("%s:%d:%d: %q is no command of a scenario, so nothing is formatted; acp-test lint says more",
+			return fmt.Errorf("%s:%d:%d: %q is not a scenario command, so fmt skips the file; acp-test lint says more",
 				file, l.Number, l.Name.Column, l.Name.Raw())
 		}
 	}

@@ -146,9 +146,9 @@ func rootCommand(h *host) *cobra.Command {
 	root.SetHelpCommand(helpCommand(h))
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().StringVar(&h.protocol, "protocol", "", "the protocol, by `NAME`: "+
-		strings.Join(protocolNames(), ", ")+" (default that of the agent, the scenario or the recording)")
+		strings.Join(protocolNames(), ", ")+" (default: the one of the agent, the scenario or the recording)")
 	completeWords(root, "protocol", protocolNames)
-	root.PersistentFlags().BoolP("help", "h", false, "what the command does and its flags")
+	root.PersistentFlags().BoolP("help", "h", false, "show what the command does, and its flags")
 	return root
 }
 
@@ -265,7 +265,7 @@ func versionCommand(h *host) *cobra.Command {
 		}
 		return nil
 	})
-	c.Flags().BoolVar(&protocols, "protocols", false, "the state of the specification that each protocol is judged by")
+	c.Flags().BoolVar(&protocols, "protocols", false, "show the version of the specification for each protocol")
 	return c
 }
 
@@ -280,5 +280,5 @@ func writeProtocols(w io.Writer, news *schema.News) {
 			}
 		}
 	}
-	fmt.Fprintf(w, "facts read on %s; tables compared with %s\n", news.Read, news.Pinned)
+	fmt.Fprintf(w, "features of the specification read on %s; schema tables compared with %s\n", news.Read, news.Pinned)
 }

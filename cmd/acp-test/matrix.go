@@ -40,17 +40,17 @@ func matrixCommand(h *host) *cobra.Command {
 	f.StringSliceVar(&also, "agent", nil, "one more AGENT, by the `NAME` or file of its profile (repeatable)")
 	_ = c.RegisterFlagCompletionFunc("agent", completeAgents)
 	f.StringSliceVar(&o.tags, "tag", []string{matrixTag},
-		"the scenarios with one of these tags, or without !`TAG` (repeatable)")
-	f.StringVar(&o.match, "run", "", "of those only the ones whose id matches `REGEXP`")
+		"the scenarios with one of these tags; !`TAG` excludes a tag (repeatable)")
+	f.StringVar(&o.match, "run", "", "of these scenarios, only those whose id matches `REGEXP`")
 	o.jobs.flag(f)
 	o.timeouts(f)
 	f.StringVar(&o.fault, "fault", "", "give the reference agent the deliberate fault `NAME`")
 	f.BoolVar(&o.noTrap, "no-trap", false,
-		"let the agents reach other machines; else a proxy refuses and reports what honours HTTP_PROXY")
+		"let the agents reach other machines (default: a proxy refuses and reports requests that use HTTP_PROXY)")
 	f.StringVar(&o.editor, "editor", "",
-		"under a known editor, by the `NAME` of acp-test help personas, or all: under each")
+		"play a known editor, by its `NAME` in acp-test help personas, or all of them with all")
 	o.isolation(f)
-	f.StringVar(&o.out, "out", "acp-test-matrix", "the folder for the table and what each agent did, `DIR`")
+	f.StringVar(&o.out, "out", "acp-test-matrix", "the folder for the table and the results of each agent, `DIR`")
 	completeWords(c, "fault", faultNames)
 	return c
 }
@@ -188,7 +188,7 @@ func (h *host) beside(names []string) ([]string, error) {
 			return nil, err
 		}
 		if its := spokenBy(name); h.protocol == "" && its != spokenBy(names[0]) {
-			return nil, fmt.Errorf("%s speaks %s, and %s speaks %s: a matrix is of one protocol, and --protocol says which",
+			return nil, fmt.Errorf("%s speaks %s, and %s speaks %s: a matrix has one protocol; choose with --protocol",
 				names[0], spokenBy(names[0]), name, its)
 		}
 	}

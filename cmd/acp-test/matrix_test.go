@@ -93,7 +93,7 @@ var _ = Describe("matrix", func() {
 		got = p.run(append([]string{"matrix", "reference", "reference-ag-ui"}, few...)...)
 		Expect(got.code).To(Equal(2))
 		Expect(got.err).To(ContainSubstring("reference speaks acp-v1, and reference-ag-ui speaks ag-ui: " +
-			"a matrix is of one protocol, and --protocol says which"))
+			"a matrix has one protocol; choose with --protocol"))
 	})
 
 	It("refuses two agents of one name", func() {

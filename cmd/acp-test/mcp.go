@@ -49,7 +49,7 @@ func mcpCommand(h *host) *cobra.Command {
 		}
 		return t.server().Run(c.Context(), &mcp.IOTransport{Reader: io.NopCloser(h.in), Writer: unclosed{h.out}})
 	})
-	c.Flags().StringVar(&agent, "agent", "", "the agent that the tools may play, by the `NAME` or file of its profile")
+	c.Flags().StringVar(&agent, "agent", "", "the agent that the tools may run, by the `NAME` or file of its profile")
 	_ = c.RegisterFlagCompletionFunc("agent", completeAgents)
 	return c
 }
@@ -71,14 +71,14 @@ type toolbox struct {
 type (
 	nothing struct{}
 	theRun  struct {
-		Run string `json:"run" jsonschema:"a results.json, or the folder that holds one, as list names it"`
+		Run string `json:"run" jsonschema:"the path of a results.json or of its folder, as the tool list shows it"`
 	}
 	inRun struct {
 		theRun
-		Scenario string `json:"scenario" jsonschema:"the id of a scenario, as causes names it"`
+		Scenario string `json:"scenario" jsonschema:"the id of a scenario, as the tool causes shows it"`
 	}
 	theFile struct {
-		File string `json:"file" jsonschema:"a recording or transcript, as list names it"`
+		File string `json:"file" jsonschema:"the path of a recording or transcript, as the tool list shows it"`
 	}
 	inFile struct {
 		theFile
@@ -88,10 +88,10 @@ type (
 	}
 	files struct {
 		A string `json:"a" jsonschema:"a recording or transcript"`
-		B string `json:"b" jsonschema:"the one to compare it with"`
+		B string `json:"b" jsonschema:"the recording or transcript to compare it with"`
 	}
 	theTopic struct {
-		Topic string `json:"topic" jsonschema:"a rule, a requirement, a word of scenarios or a topic, such as CANCEL-REASON"`
+		Topic string `json:"topic" jsonschema:"a rule, requirement, scenario command or topic, such as CANCEL-REASON"`
 	}
 	theScenario struct {
 		Scenario string `json:"scenario" jsonschema:"the id of a scenario, such as cancel/idle, or its file in the folder"`
@@ -101,29 +101,29 @@ type (
 // server returns an MCP server with the tools that read, and with an agent also those that play scenarios.
 func (t *toolbox) server() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "acp-test", Version: version()}, &mcp.ServerOptions{
-		Instructions: "Begin with list, then causes of a run. failure shows one scenario of it with the frames that " +
-			"matter, frames any part of a transcript, explain what a rule or requirement asks."})
-	offer(t, s, "list", "The runs and recordings in the folder.", (*job).list)
-	offer(t, s, "causes", "What is wrong with the agent, by cause: each defect once, with the scenarios that show it.",
+		Instructions: "Begin with list, then call causes for a run. failure shows one scenario of the run with its " +
+			"decisive frames, frames any part of a transcript, explain the meaning of a rule or requirement."})
+	offer(t, s, "list", "Lists the runs and recordings in the folder.", (*job).list)
+	offer(t, s, "causes", "Lists each defect of the agent once, with the scenarios of the run that show it.",
 		func(j *job, in theRun) error {
 			return j.console(in.Run, func(c *reports.Console, run results.Run) error { return c.Summary(run) })
 		})
-	offer(t, s, "failure", "How one scenario of a run went: what was expected and seen, the frames, the citation.",
+	offer(t, s, "failure", "Shows one scenario of a run: what was expected and observed, the frames, the citation.",
 		(*job).failure)
-	offer(t, s, "frames", "Entries of a transcript, one a line, all or some.", (*job).frames)
-	offer(t, s, "findings", "What the rules find in a recording or transcript.", func(j *job, in theFile) error {
+	offer(t, s, "frames", "Prints entries of a transcript, one per line, all or some.", (*job).frames)
+	offer(t, s, "findings", "Shows what the rules find in a recording or transcript.", func(j *job, in theFile) error {
 		return j.on([]string{"check", "--verbose"}, in.File)
 	})
-	offer(t, s, "diff", "Two transcripts compared, without what differs by chance.", func(j *job, in files) error {
+	offer(t, s, "diff", "Compares two transcripts, ignoring differences due to chance.", func(j *job, in files) error {
 		return j.on([]string{"diff"}, in.A, in.B)
 	})
-	offer(t, s, "explain", "What a rule or a requirement asks, with what keeps and what breaks it.",
+	offer(t, s, "explain", "Explains a rule or a requirement, with an example that keeps it and one that breaks it.",
 		func(j *job, in theTopic) error { return j.play("help", in.Topic) })
 	if t.agent == nil {
 		return s
 	}
-	offer(t, s, "run", "Plays one scenario on the agent, and shows how it went and the transcript.", (*job).run)
-	offer(t, s, "reduce", "The smallest scenario in which the agent does what went wrong in a recording.",
+	offer(t, s, "run", "Runs one scenario against the agent, and shows the result and the transcript.", (*job).run)
+	offer(t, s, "reduce", "Finds the smallest scenario that reproduces what went wrong in a recording.",
 		func(j *job, in theFile) error {
 			name, err := j.copied(in.File)
 			if err != nil {
@@ -192,7 +192,7 @@ func (j *job) play(args ...string) error {
 	h := *j.host
 	h.in, h.out, h.err, h.protocol = strings.NewReader(""), &j.out, &j.out, ""
 	if execute(j.ctx, args, &h) == 2 {
-		return fmt.Errorf("acp-test %s could not do it", args[0])
+		return fmt.Errorf("acp-test %s failed", args[0])
 	}
 	return nil
 }

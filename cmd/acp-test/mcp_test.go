@@ -83,7 +83,7 @@ var _ = Describe("mcp", func() {
 		Expect(a.says("failure", map[string]any{"run": "one", "scenario": stream})).To(And(ContainSubstring("observed"),
 			ContainSubstring("> #"), Not(ContainSubstring(p.dir))))
 		Expect(a.says("findings", map[string]any{"file": transcript})).To(ContainSubstring("CANCEL-REASON"))
-		Expect(a.says("explain", map[string]any{"topic": "CANCEL-REASON"})).To(ContainSubstring("is kept here"))
+		Expect(a.says("explain", map[string]any{"topic": "CANCEL-REASON"})).To(ContainSubstring("An example that keeps CANCEL-REASON"))
 		Expect(a.says("diff", map[string]any{"a": transcript, "b": "one/" + idle + "/transcript.jsonl"})).
 			To(ContainSubstring("session/cancel"))
 

@@ -102,9 +102,9 @@ func resultsPage(t *testing.T) string {
 // Each requirement is explained by what passes and fails, or by why nothing judges it.
 func TestRequirementsAreExplained(t *testing.T) {
 	for _, q := range invariants.V1().Requirements() {
-		want := []string{"and broken here", "asks for it:"}
+		want := []string{"An example that breaks it", " tests it:"}
 		if len(q.Rules)+len(q.Checks) == 0 {
-			want = []string{"Nothing here judges it.", "- not judged: "}
+			want = []string{"No rule and no scenario of acp-test judges this requirement.", "- not judged: "}
 		}
 		text := explainRequirement(q)
 		if !slices.ContainsFunc(want, func(w string) bool { return strings.Contains(text, w) }) {

@@ -582,7 +582,7 @@ replies:
 		}
 		got := unknown("--env", "ACP_TEST_REFAGENT_PROVIDERS=yes")
 		Expect(got.code).To(Equal(0), got.out)
-		Expect(got.err).To(HavePrefix("acp-test advertises providers: providers/set points it at the fake model"))
+		Expect(got.err).To(HavePrefix("acp-test advertises providers: acp-test sets its model with providers/set"))
 		Expect(p.read("acp-test-out/hello/transcript.jsonl")).To(ContainSubstring("providers/set"))
 		Expect(unknown().err).NotTo(ContainSubstring("providers"))
 	})

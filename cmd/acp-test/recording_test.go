@@ -213,7 +213,7 @@ var _ = Describe("a recorded session, with the model's side", Ordered, func() {
 		text := p.read("session.jsonl")
 		cut := strings.Index(text, `"method":"session/load"`)
 		p.write("torn.jsonl", text[:cut])
-		warning := "acp-test: torn.jsonl ends in the middle of a line, as after a crash; the lines before it count\n"
+		warning := "acp-test: torn.jsonl ends in the middle of a line, as after a crash; earlier lines are read\n"
 		p.write("torn.llm.yaml", p.read("session.llm.yaml"))
 		got := p.run("replay", "torn.jsonl", "--agent", "reference")
 		Expect(got.err).To(HavePrefix(warning))
@@ -283,7 +283,7 @@ replies:
 		p := newPlace()
 		Expect(p.with(hello, "record", "--out", "r.jsonl", "--", "acp-test", "refagent").code).To(Equal(0))
 		got := p.run("convert", "r.jsonl", "--out", "r.txtar")
-		Expect(got).To(Equal(ended{0, "", "acp-test: r.txtar has no golden: it belongs to a profile; name that of the agent with --agent\n"}))
+		Expect(got).To(Equal(ended{0, "", "acp-test: r.txtar gets no golden: no profile fits the recorded agent; name one with --agent\n"}))
 		Expect(p.run("convert", "r.jsonl").out).To(Equal("# Recorded: r.\n\ncheck recorded\ninitialize\n"))
 	})
 })
@@ -629,7 +629,7 @@ var _ = Describe("editors", func() {
 		Expect(results.Results).To(HaveLen(2))
 		Expect(results.Results[0].ID < results.Results[1].ID).To(BeTrue(), "in the order of the list")
 		Expect(got.out).NotTo(ContainSubstring("still running"), "one waits for the other")
-		Expect(p.run("editors", "-j", "0", "--", "true", "{agent}").err).To(Equal("acp-test: -j 0: at least 1 scenario must run\n"))
+		Expect(p.run("editors", "-j", "0", "--", "true", "{agent}").err).To(Equal("acp-test: -j 0: at least 1 scenario must run at a time\n"))
 	})
 
 	It("lists of the folder of an editor only so much, and says what it leaves out", func() {

@@ -150,7 +150,7 @@ var _ = Describe("run", func() {
 			got = p.run("run", "s.txtar", "--profile", "go-agnet", "--", "./gofer")
 			Expect(got.code).To(Equal(2))
 			Expect(got.err).To(ContainSubstring(`--profile: no profile is named "go-agnet" (did you mean "go-agent"?)`))
-			Expect(p.run("run", "s.txtar", "--profile", "none").err).To(ContainSubstring("--profile goes with a command after --"))
+			Expect(p.run("run", "s.txtar", "--profile", "none").err).To(ContainSubstring("--profile requires an agent command after --"))
 		})
 
 		It("gets no more of the environment than is passed", func() {
