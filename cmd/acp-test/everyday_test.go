@@ -41,8 +41,8 @@ var _ = Describe("--baseline-write", func() {
 	It("lists what fails, and with that the run passes", func() {
 		got := p.run("run", "all", "--baseline-write", "known.yaml")
 		Expect(got.code).To(Equal(0), got.out)
-		Expect(got.out).To(ContainSubstring("known failures in known.yaml: 1"))
-		Expect(p.read("known.yaml")).To(Equal("# What is known to fail with reference. Say why, and delete what is mended.\n" +
+		Expect(got.out).To(ContainSubstring("known failures written to known.yaml: 1"))
+		Expect(p.read("known.yaml")).To(Equal("# Known failures of reference. Give each a reason, and delete those that are fixed.\n" +
 			"- scenario: \"bad\"\n  check: \"hello\"\n  reason: \"not looked into yet: A greeting.\"\n"))
 		Expect(p.results().Counts.Known).To(Equal(1))
 		Expect(p.run("run", "all").code).To(Equal(1))

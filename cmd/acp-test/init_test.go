@@ -49,12 +49,12 @@ var _ = Describe("init", func() {
 	It("writes what a first turn shows, and the profile passes when it is used", func() {
 		got := p.run("init", "--ci", "none", "--name", "mine", "--", "./bin/my agent")
 		Expect(got.code).To(Equal(0), got.out+got.err)
-		Expect(got.out).To(HavePrefix("learned: acp-test reference agent 1.0.0 asks its model by openai-chat, and offers it "))
+		Expect(got.out).To(HavePrefix("learned: acp-test reference agent 1.0.0 uses wire format openai-chat and offers its model "))
 		written := p.read("acp/mine.yaml")
 		Expect(written).To(ContainSubstring("env:\n  OPENAI_API_KEY: $KEY\n  OPENAI_BASE_URL: $LLM/v1\nmodel: {wire: openai-chat}\n"))
 		Expect(written).To(ContainSubstring("\n  write_file: {name: write_file, args: {content: $content, path: $path}}\n"))
 		Expect(written).To(ContainSubstring("\n  mcp: {name: mcp__$server__$tool}\n"))
-		Expect(written).To(ContainSubstring("\n# It says that it can: loadSession, "))
+		Expect(written).To(ContainSubstring("\n# The agent advertises these capabilities: loadSession, "))
 		used := p.run("run", "--suite", "tool-calls", "--suite", "mcp", "--suite", "elicitation", "--strict", "-q")
 		Expect(used.code).To(Equal(0), used.out+used.err)
 		for _, r := range p.results().Results {
@@ -72,12 +72,12 @@ var _ = Describe("init", func() {
 		}
 	},
 		Entry("what a shipped one knows of the agent", "AGENT | sed -u s/acp-test-refagent/quill/", 0,
-			`# What the profile ts-agent of acp-test knows of it`, `\n  QUILL_HOME: \$HOME/\.quill\n`),
+			`# From the profile ts-agent of acp-test, `, `\n  QUILL_HOME: \$HOME/\.quill\n`),
 		Entry("how it is logged in to", "exec AGENT --liberty login-first", 0,
-			`# It wants a login, and offers \w.*\.\nauth: [\w-]+\n`, `\nmodel: {wire: openai-chat}\n`),
+			`# The agent requires a login; its methods: \w.*\.\nauth: [\w-]+\n`, `\nmodel: {wire: openai-chat}\n`),
 		Entry("that it did not reach its model", "unset OPENAI_BASE_URL; exec AGENT", 2,
-			`# missing: it did not reach the fake model, \$LLM\.`, `# missing: its first turn did not end as it should: `),
-		Entry("that it did not start", "exit 3", 1, `# missing: its first turn did not end as it should: expected an (answer to initialize|agent that reads its input)`),
+			`# missing: the agent did not reach the fake model, \$LLM\.`, `# missing: the agent's first turn failed: `),
+		Entry("that it did not start", "exit 3", 1, `# missing: the agent's first turn failed: expected an (answer to initialize|agent that reads its input)`),
 	)
 
 	It("asks at a terminal for what the command line and the repository leave open", func() {

@@ -112,7 +112,7 @@ func (t *target) of(c *cobra.Command) {
 
 // environment registers --env and --pass-env.
 func (t *target) environment(f *pflag.FlagSet, env string) {
-	f.StringArrayVar(&t.env, "env", nil, "more environment for the agent, `K=V` (repeatable)"+env)
+	f.StringArrayVar(&t.env, "env", nil, "set a variable in the agent's environment, `K=V` (repeatable)"+env)
 	f.StringSliceVar(&t.passEnv, "pass-env", nil,
 		"pass a variable of this environment to the agent, by `NAME` (repeatable)")
 }
@@ -120,27 +120,27 @@ func (t *target) environment(f *pflag.FlagSet, env string) {
 // network registers the flags of agents over a network.
 func (t *target) network(f *pflag.FlagSet) {
 	f.StringVar(&t.url, "url", "",
-		"where an agent over a network is, `URL`: http or https, and for ACP ws or wss; of the command after --, "+
-			"it may name $PORT, or begin with $PRINTED or ws:$PRINTED")
+		"the `URL` of an agent on a network: http or https, for ACP also ws or wss; with a command after -- "+
+			"it may contain $PORT (a free port), or begin with $PRINTED (the URL that it prints) or ws:$PRINTED")
 	f.StringVar(&t.over, "over", "",
-		"how an agent whose profile says how it listens is reached: stdio (the default), `http` or ws")
+		"connect over stdio (the default), `http` or ws; the last two need an agent whose profile has listen")
 	f.StringArrayVar(&t.headers, "header", nil,
-		"a header of each request to an agent over HTTP, `NAME:VALUE` (repeatable); VALUE may name variables, such as $TOKEN")
+		"send a header with each HTTP request to the agent, `NAME:VALUE` (repeatable); VALUE may use $VARIABLES")
 }
 
 func (t *target) flags(c *cobra.Command) {
 	f := c.Flags()
 	t.of(c)
 	f.StringSliceVar(&t.liberties, "liberty", nil,
-		"have the reference agent do what another correct agent does, by `NAME` (repeatable)")
+		"give the reference agent a legal habit of other agents, by `NAME` (repeatable)")
 	completeWords(c, "liberty", libertyNames)
 	t.network(f)
-	t.sabotage.flag(c, "change messages between agent and editor, as `NAME` of acp-test help sabotage or a FILE says, "+
+	t.sabotage.flag(c, "change messages between agent and editor, by a `NAME` from acp-test help sabotage or a FILE, "+
 		"to see whether the run reports it")
 	t.environment(f, "; $LLM is the model's base URL, $KEY a key for it")
 	f.StringVar(&t.profile, "profile", "",
-		"what the command after -- gets environment, HOME, login and tools of: a profile, or none "+
-			"(default the one that knows it, by its command or the name that it gives itself)")
+		"take environment, HOME, login and tools of the command after -- from this profile, or none "+
+			"(default: the profile that matches the command, or the name that the agent gives in initialize)")
 	f.StringVar(&t.auth, "auth-method", "", "log in with the method of this `ID` before the first session")
 }
 
@@ -149,10 +149,10 @@ func (s *choice) flags(c *cobra.Command) {
 	f.StringSliceVar(&s.suites, "suite", nil, "a suite in this program, by `NAME`, or all (repeatable)")
 	completeWords(c, "suite", suiteNames)
 	f.StringVar(&s.match, "run", "", "only scenarios whose id matches `REGEXP`")
-	f.StringSliceVar(&s.tags, "tag", nil, "only scenarios with one of these tags, or without !`TAG` (repeatable)")
+	f.StringSliceVar(&s.tags, "tag", nil, "only scenarios with one of these tags; !`TAG` excludes a tag (repeatable)")
 	f.BoolVar(&s.list, "list", false, "list the scenarios and run none")
-	f.StringVar(&s.shard, "shard", "", "run part `I/N` of the scenarios (default from the usual CI variables)")
-	f.StringVar(&s.durations, "durations", "", "cut parts so that they take equally long, by the durations in `FILE`")
+	f.StringVar(&s.shard, "shard", "", "run part `I/N` of the scenarios (default: from the CI system's variables)")
+	f.StringVar(&s.durations, "durations", "", "split parts of --shard evenly by the scenario durations in `FILE`")
 }
 
 // jobs is how many scenarios run at once; 0 is as many as the machine has time for.
@@ -179,57 +179,57 @@ func (j *jobs) Set(text string) error {
 func (*jobs) Type() string { return "jobs" }
 
 func (j *jobs) flag(f *pflag.FlagSet) {
-	f.VarP(j, "jobs", "j", "how many scenarios run at once, `N`, or auto: as many as the processors have time for")
+	f.VarP(j, "jobs", "j", "run `N` scenarios at once, or auto: as many as the processors have time for")
 }
 
 func (r *course) flags(f *pflag.FlagSet) {
 	r.jobs.flag(f)
 	f.IntVar(&r.repeat, "repeat", 1, "run each scenario `N` times")
 	f.BoolVar(&r.fresh, "fresh", false,
-		"start a process for each scenario (default: share processes, and run each that does not pass again alone)")
+		"start a process for each scenario (default: share processes, and rerun every non-pass alone)")
 	f.BoolVar(&r.untilFail, "until-fail", false, "repeat until something fails, at most --repeat times if that is given")
 	f.BoolVar(&r.failFast, "fail-fast", false, "stop at the first failure")
-	f.BoolVar(&r.watch, "watch", false, "run again what a saved file touches, until interrupted")
-	f.Int64Var(&r.seed, "seed", 1, "the seed of all that is drawn")
+	f.BoolVar(&r.watch, "watch", false, "rerun the scenarios that a saved file affects, until interrupted")
+	f.Int64Var(&r.seed, "seed", 1, "the seed of everything that acp-test draws at random")
 	r.timeouts(f)
 	f.DurationVar(&r.linger, "linger", 0,
-		"how long a scenario stays open for late messages (default 250ms where they matter)")
-	f.BoolVar(&r.debug, "debug", false, "no timeouts; print the agent's pid and wait for Enter before initialize")
+		"how long to wait for late messages at the end of a scenario (default 250ms where they matter)")
+	f.BoolVar(&r.debug, "debug", false, "turn off timeouts; print the agent's pid and wait for Enter before initialize")
 	f.BoolVar(&r.keep, "keep", false, "keep workspace and HOME of each scenario in --out")
 	f.BoolVar(&r.noTrap, "no-trap", false,
-		"let the agent reach other machines (default: a proxy refuses and reports what honours HTTP_PROXY)")
-	f.StringVar(&r.editor, "editor", "", "play a known editor, by the `NAME` of acp-test help personas, such as zed")
+		"let the agent reach other machines (default: a proxy refuses and reports requests that use HTTP_PROXY)")
+	f.StringVar(&r.editor, "editor", "", "imitate a known editor, by its `NAME` in acp-test help personas, such as zed")
 	r.isolation(f)
 }
 
 func (r *course) isolation(f *pflag.FlagSet) {
 	f.BoolVar(&r.isolate, "isolate", false,
-		"run the agent where it reaches nothing but the model, and sees neither your files nor your processes (Linux)")
+		"isolate the agent: it reaches only the model, and sees neither your files nor your processes (Linux)")
 	f.StringArrayVar(&r.isolateRead, "isolate-read", nil,
 		"one more file or directory that an isolated agent may read, `PATH` (repeatable)")
 }
 
 // timeouts registers the timeouts of scenarios and of their lines; 0, the default, leaves them to the engine.
 func (r *course) timeouts(f *pflag.FlagSet) {
-	f.DurationVar(&r.timeout, "timeout", 0, fmt.Sprintf("how long a scenario may take (default the profile's, else %v)",
+	f.DurationVar(&r.timeout, "timeout", 0, fmt.Sprintf("timeout of a scenario (default: the profile's, else %v)",
 		scenarios.DefaultTimeout))
 	f.DurationVar(&r.stepTimeout, "step-timeout", 0,
-		fmt.Sprintf("how long a line of a scenario may take (default the profile's, else %v)", scenarios.DefaultStepTimeout))
+		fmt.Sprintf("timeout of a line of a scenario (default: the profile's, else %v)", scenarios.DefaultStepTimeout))
 }
 
 func (j *judging) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.BoolVar(&j.strict, "strict", false, "an inconclusive scenario makes the exit status 1")
+	f.BoolVar(&j.strict, "strict", false, "exit with status 1 if a scenario is inconclusive")
 	j.goldens(f)
-	f.BoolVar(&j.goldenRequired, "golden-required", false, "a missing golden is a failure")
-	f.StringVar(&j.baseline, "baseline", "", "known failures, in the form of a profile's, from `FILE`")
-	f.StringVar(&j.baselineWrite, "baseline-write", "", "list all that fails as known, in `FILE`")
-	f.StringVar(&j.against, "against", "", "say what changed since the run whose results are in `DIR`")
+	f.BoolVar(&j.goldenRequired, "golden-required", false, "report a missing golden as a failure")
+	f.StringVar(&j.baseline, "baseline", "", "known failures from `FILE`, in the format of a profile's known-failures")
+	f.StringVar(&j.baselineWrite, "baseline-write", "", "write all failures of this run to `FILE` as known failures")
+	f.StringVar(&j.against, "against", "", "report what changed since the run whose results are in `DIR`")
 	j.severities(c)
 }
 
 func (j *judging) goldens(f *pflag.FlagSet) {
-	f.StringVar(&j.golden, "golden", "golden", "the folder of goldens, `DIR`, or none: compare with none")
+	f.StringVar(&j.golden, "golden", "golden", "the folder of goldens, `DIR`, or none to compare no goldens")
 	f.BoolVar(&j.update, "update", false, "write goldens instead of comparing")
 }
 
@@ -247,7 +247,7 @@ func (w *output) flags(c *cobra.Command, verbose string) {
 
 func (w *output) shown(c *cobra.Command, report, verbose string) {
 	c.Flags().StringArrayVar(&w.reports, "report", nil,
-		report+", `FORMAT[=FILE]`, - is stdout: "+strings.Join(reports.Formats(), ", "))
+		report+", `FORMAT[=FILE]` (- is stdout), in one of these formats: "+strings.Join(reports.Formats(), ", "))
 	c.Flags().BoolVarP(&w.verbose, "verbose", "v", false, verbose)
 	completeWords(c, "report", reports.Formats)
 }
@@ -345,7 +345,7 @@ func oneOf(place, what, name string, known []string) error {
 	if slices.Contains(known, name) {
 		return nil
 	}
-	return fmt.Errorf("%s: there is no %s %q%s; they are %s", place, what, name, mistake.Meant(name, known),
+	return fmt.Errorf("%s: there is no %s %q%s; expected one of %s", place, what, name, mistake.Meant(name, known),
 		strings.Join(known, ", "))
 }
 
@@ -371,24 +371,24 @@ func (o *options) contradiction(c *cobra.Command) error {
 	return wrong([]contradiction{
 		{o.verbose && o.quiet, "-v and -q contradict each other"},
 		{o.update && o.goldenRequired,
-			"--update and --golden-required contradict each other: one writes what the other asks for"},
-		{c.ArgsLenAtDash() >= 0 && len(o.command) == 0, c.Name() + ": after -- the agent's command is missing"},
+			"--update and --golden-required contradict each other: one writes goldens, the other requires them"},
+		{c.ArgsLenAtDash() >= 0 && len(o.command) == 0, c.Name() + ": the agent's command is missing after --"},
 		{o.repeat < 1 && !o.untilFail, fmt.Sprintf("--repeat %d: a scenario must run at least once", o.repeat)},
 		{o.perturb && o.repeat < 2 && !o.untilFail,
-			"--perturb leaves the first round as it is: say how many there are with --repeat"},
+			"--perturb does not change the first round: set --repeat to 2 or more"},
 		{o.perturb && (o.update || o.baselineWrite != ""),
-			"--perturb contradicts --update and --baseline-write: they keep what an undisturbed run shows"},
-		{o.perturb && o.debug, "--perturb and --debug contradict each other: one is about time, the other takes it away"},
+			"--perturb contradicts --update and --baseline-write: they save results of an undisturbed run"},
+		{o.perturb && o.debug, "--perturb and --debug contradict each other: --debug turns timeouts off"},
 		{set("timeout") && o.timeout <= 0,
-			fmt.Sprintf("--timeout %v: a timeout must be longer than 0; --debug turns all off", o.timeout)},
+			fmt.Sprintf("--timeout %v: the timeout must exceed 0; --debug turns timeouts off", o.timeout)},
 		{set("step-timeout") && o.stepTimeout <= 0,
-			fmt.Sprintf("--step-timeout %v: a timeout must be longer than 0; --debug turns all off", o.stepTimeout)},
-		{o.smoke < 0, fmt.Sprintf("--smoke %d: a number of schedules cannot be negative; --no-smoke ends without a sweep",
+			fmt.Sprintf("--step-timeout %v: the timeout must exceed 0; --debug turns timeouts off", o.stepTimeout)},
+		{o.smoke < 0, fmt.Sprintf("--smoke %d: the number of conversations cannot be negative; --no-smoke plays none",
 			o.smoke)},
-		{exists(o.golden, false), fmt.Sprintf("--golden %s: a folder is expected, and it is a file", o.golden)},
+		{exists(o.golden, false), fmt.Sprintf("--golden %s: expected a folder, but this is a file", o.golden)},
 		{o.linger < 0, fmt.Sprintf("--linger %v: a time cannot be negative", o.linger)},
 		{o.baselineWrite != "" && o.shard != "",
-			"--baseline-write and --shard contradict each other: a part does not show all that fails"},
+			"--baseline-write and --shard contradict each other: a part does not show all failures"},
 		{o.watch && o.list, "--watch and --list contradict each other"},
 		{o.watch && o.debug, "--watch and --debug contradict each other: one waits for files, the other for Enter"},
 	})
@@ -429,7 +429,7 @@ func (t *target) check() error {
 	}
 	for _, name := range t.passEnv {
 		if strings.Contains(name, "=") {
-			return fmt.Errorf("--pass-env %q: the NAME of a variable is expected; --env sets one to a value", name)
+			return fmt.Errorf("--pass-env %q: expected the NAME of a variable; to set a value, use --env", name)
 		}
 	}
 	if err := agents.CheckURL(t.url); t.url != "" && err != nil {
@@ -465,7 +465,7 @@ func (t *target) faulty(of protocol, p *agents.Profile) ([]string, error) {
 	case t.fault == "":
 		return nil, nil
 	case p.Name != of.reference || len(t.command) > 0:
-		return nil, fmt.Errorf("--fault %s: only the reference agent has faults, %s has its own", t.fault, p.Name)
+		return nil, fmt.Errorf("--fault %s: only the reference agent has deliberate faults, not %s", t.fault, p.Name)
 	}
 	a := reference{fault: t.fault}
 	if p.URL != "" {

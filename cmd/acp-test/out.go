@@ -61,7 +61,7 @@ func (h *host) unread(dir string) string {
 func (h *host) freeOut(dir string) string {
 	free := h.unread(dir)
 	if free != dir {
-		fmt.Fprintf(h.err, "acp-test: %s holds what is read, so the results go to %s\n", dir, free)
+		fmt.Fprintf(h.err, "acp-test: this command reads files in %s, so the results go to %s\n", dir, free)
 	}
 	return free
 }
@@ -138,7 +138,7 @@ func (h *host) setAside(dir string) error {
 	previous := h.unread(filepath.Clean(dir) + ".previous")
 	if _, err := os.Lstat(previous); err == nil {
 		if !ours(previous) {
-			return fmt.Errorf("%s is not ours", previous)
+			return fmt.Errorf("acp-test did not write %s; remove or rename it", previous)
 		}
 		if err := os.RemoveAll(previous); err != nil {
 			return err
@@ -291,11 +291,11 @@ func (o *options) writeBaseline(run *results.Run, rebase func() []agents.KnownFa
 		return nil
 	}
 	list := rebase()
-	text := "# What is known to fail with " + run.Agent.Profile + ". Say why, and delete what is mended.\n" +
+	text := "# Known failures of " + run.Agent.Profile + ". Give each a reason, and delete those that are fixed.\n" +
 		string(agents.FormatKnownFailures(list))
 	if err := os.WriteFile(o.baselineWrite, []byte(text), 0o644); err != nil {
 		return fmt.Errorf("--baseline-write: %w", err)
 	}
-	run.Notes = append(run.Notes, fmt.Sprintf("known failures in %s: %d", o.baselineWrite, len(list)))
+	run.Notes = append(run.Notes, fmt.Sprintf("known failures written to %s: %d", o.baselineWrite, len(list)))
 	return nil
 }

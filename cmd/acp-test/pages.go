@@ -264,7 +264,7 @@ func v2Page() string {
 	first, p, kept := acp.V1(), acp.V2(), invariants.Kept()
 	return page("acp-v2") + wordsOf(p, first.Words, first.Kinds) + bothSides(p.Rules, "Rules about the", seenBy) +
 		requirementsOf(p.Rules, kept) +
-		"\n## Requirements of version 1 that hold as they are\n\n" + requirementLinks(kept) + "\n" +
+		"\n## Requirements of version 1 that hold unchanged\n\n" + requirementLinks(kept) + "\n" +
 		differencesOf(faults.ACPv2, "breaks", func(f faults.Fault) string { return f.Breaks })
 }
 

@@ -22,10 +22,10 @@ func (r *course) play(e *scenarios.Engine) error {
 	case err != nil:
 		return fmt.Errorf("--editor: %w; acp-test help personas describes them", err)
 	case e.Protocol.Name != language.Default:
-		return fmt.Errorf("--editor %s: it is known as a client of %s, and this agent is run in %s", r.editor,
+		return fmt.Errorf("--editor %s: this editor speaks %s, but this run uses %s", r.editor,
 			language.Default, e.Protocol.Name)
 	case e.Update || e.GoldenRequired:
-		return fmt.Errorf("--editor %s: goldens are of the usual editor; leave --update and --golden-required out", r.editor)
+		return fmt.Errorf("--editor %s: goldens need the usual editor; omit --update and --golden-required", r.editor)
 	}
 	as := *e.Protocol
 	as.Client = func() scenarios.Client { return acpwords.As(p) }

@@ -61,7 +61,7 @@ var _ = Describe("run --perturb", func() {
 		Expect([]any{got.code, got.out}).To(Equal([]any{2, ""}))
 		Expect(got.err).To(ContainSubstring(want))
 	},
-		Entry("a single round", []string{}, "--perturb leaves the first round as it is: say how many there are with --repeat"),
+		Entry("a single round", []string{}, "--perturb does not change the first round: set --repeat to 2 or more"),
 		Entry("goldens to write", []string{"--repeat", "2", "--update"}, "contradicts --update"),
 		Entry("no clock", []string{"--repeat", "2", "--debug"}, "--perturb and --debug contradict each other"),
 	)

@@ -186,15 +186,15 @@ func (s shown) String() string {
 	}
 	switch {
 	case s.known != nil && s.asked != nil:
-		return fmt.Sprintf("learned: %s, which the profile %s knows", about, s.known.Name)
+		return fmt.Sprintf("learned: %s matches the profile %s of acp-test", about, s.known.Name)
 	case s.asked != nil:
 		tools := fmt.Sprintf("%d tools", len(s.asked.Offered))
 		if len(s.asked.Offered) == 1 {
 			tools = "one tool"
 		}
-		return fmt.Sprintf("learned: %s asks its model by %s, and offers it %s", about, s.asked.Wire, tools)
+		return fmt.Sprintf("learned: %s uses wire format %s and offers its model %s", about, s.asked.Wire, tools)
 	case !s.greeting.Exists():
-		return "learned nothing: the agent did not get through initialize; what it said stands below and in the profile"
+		return "learned nothing: the agent did not complete initialize; its error is shown below and in the profile"
 	}
 	return fmt.Sprintf("learned: %s did not reach the model; the profile says what is missing", about)
 }
@@ -209,7 +209,7 @@ func (s shown) profileText() string {
 		}
 	}
 	if s.known != nil {
-		say("What the profile %s of acp-test knows of it; its goldens and known failures\nbelong to one version.",
+		say("From the profile %s of acp-test, without its goldens and known failures:\nthey belong to one version.",
 			s.known.Name)
 		b.WriteString(agents.ShippedText(s.known.Name))
 	} else {
@@ -221,12 +221,12 @@ func (s shown) profileText() string {
 		fmt.Fprintf(&b, "timeouts: {start: %v}\n", s.profile.Timeouts.Start)
 	}
 	if can := capabilities("", s.greeting.Get("agentCapabilities")); len(can) > 0 {
-		say("It says that it can: %s.", strings.Join(can, ", "))
+		say("The agent advertises these capabilities: %s.", strings.Join(can, ", "))
 	}
 	if s.why != "" {
-		say("missing: its first turn did not end as it should: %s", oneLine(s.why))
+		say("missing: the agent's first turn failed: %s", oneLine(s.why))
 	}
-	say("What fails today is listed with acp-test run --baseline-write FILE, and named here:\n" +
+	say("To accept today's failures, run acp-test run --baseline-write FILE and name it here:\n" +
 		"known-failures: FILE")
 	return b.String()
 }
@@ -234,22 +234,22 @@ func (s shown) profileText() string {
 // environment writes the settings that lead the agent to the model.
 func (s shown) environment(b *strings.Builder, say func(string, ...any)) {
 	if s.profile.Providers {
-		say("providers/set leads it to its model.")
+		say("acp-test sets the agent's model with providers/set.")
 		b.WriteString("providers: true\n")
 		return
 	}
 	switch {
 	case s.asked != nil && len(s.profile.Env) < fewVariables:
-		say("By these variables it found its model.")
+		say("The agent found its model with these variables.")
 	case s.asked != nil:
-		say("One of these variables leads it to its model.")
+		say("One of these variables leads the agent to its model.")
 	case len(s.hosts) > 0:
 		slices.Sort(s.hosts)
-		say("missing: it did not reach the fake model, $LLM. It wanted to reach %s. Where is\nthe address written: in "+
-			"another variable, or in a file below its HOME (home:)?", strings.Join(slices.Compact(s.hosts), ", "))
+		say("missing: the agent did not reach the fake model, $LLM, but tried to reach %s.\nSet the address in "+
+			"another variable, or in a file of its HOME (home:).", strings.Join(slices.Compact(s.hosts), ", "))
 	default:
-		say("missing: it did not reach the fake model, $LLM. Another variable may name it, or a\n" +
-			"file below its HOME (home:).")
+		say("missing: the agent did not reach the fake model, $LLM. Set the address in another\n" +
+			"variable, or in a file of its HOME (home:).")
 	}
 	b.WriteString("env:\n")
 	for _, k := range slices.Sorted(maps.Keys(s.profile.Env)) {
@@ -263,15 +263,15 @@ const fewVariables = 10
 // tools writes the wire format, and which of the agent's tools stand for the neutral ones.
 func (s shown) tools(b *strings.Builder, say func(string, ...any)) {
 	if s.asked == nil {
-		say("missing: model and tools are learned from its requests, once it reaches the model.")
+		say("missing: model and tools; acp-test learns them once the agent reaches the model.")
 		return
 	}
 	fmt.Fprintf(b, "model: {wire: %s}\n", s.asked.Wire)
 	if len(s.asked.Offered) == 0 {
-		say("missing: it offers its model no tools, so what needs one is skipped.")
+		say("missing: the agent offers its model no tools, so scenarios that need one are skipped.")
 		return
 	}
-	b.WriteString("# Its tools for what scenarios ask for, by name and schema.\ntools:\n")
+	b.WriteString("# The agent's tools that scenarios need, matched by name and schema.\ntools:\n")
 	var lacking []string
 	rest := slices.Clone(s.asked.Offered)
 	found := func(name string) {
@@ -292,10 +292,10 @@ func (s shown) tools(b *strings.Builder, say func(string, ...any)) {
 		lacking = append(lacking, neutral.Name)
 	}
 	if len(lacking) > 0 {
-		say("missing: it offers nothing that looks like %s; what needs that is skipped.", strings.Join(lacking, ", "))
+		say("missing: the agent has no tool like %s; scenarios that need one are skipped.", strings.Join(lacking, ", "))
 	}
 	if len(rest) > 0 {
-		say("It offers besides: %s.", strings.Join(rest, ", "))
+		say("The agent's other tools: %s.", strings.Join(rest, ", "))
 	}
 }
 
@@ -312,14 +312,14 @@ func (s shown) login(b *strings.Builder, say func(string, ...any)) {
 	list := strings.Join(offered, ", ")
 	switch {
 	case s.known == nil && s.profile.Auth != "":
-		say("It wants a login, and offers %s.", list)
+		say("The agent requires a login; its methods: %s.", list)
 		fmt.Fprintf(b, "auth: %s\n", flow(s.profile.Auth))
 	case s.refused && list == "":
-		say("missing: it wants a login and offers no method: a key in env:, or a file in home:?")
+		say("missing: the agent requires a login but offers no method. Set a key in env: or a file in home:.")
 	case s.refused:
-		say("missing: it wants a login; auth: is one of %s.", list)
+		say("missing: the agent requires a login. Set auth: to one of %s.", list)
 	case list != "":
-		say("It offers these logins, and needs none here: %s.", list)
+		say("The agent offers these logins, but needs none here: %s.", list)
 	}
 }
 

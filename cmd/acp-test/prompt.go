@@ -60,32 +60,32 @@ func promptCommand(h *host) *cobra.Command {
 	f := c.Flags()
 	f.SortFlags = false
 	f.BoolVarP(&o.interactive, "interactive", "i", false,
-		"a conversation: one prompt after the other from the terminal")
+		"hold a conversation: read one prompt after the other from the terminal")
 	f.StringVarP(&o.agent, "agent", "a", "",
 		"the agent, by the `NAME` or file of its profile, or by its name in --settings")
 	f.StringVar(&o.settings, "settings", "", "take the agent from an editor's settings.json `FILE`")
 	o.network(f)
 	f.StringVar(&o.cwd, "cwd", "", "the workspace, `DIR` (default the current folder)")
 	f.StringArrayVar(&o.attach, "attach", nil,
-		"give the agent this `FILE` with the prompt, or a link to this URL (repeatable); in the text, @FILE of the workspace")
+		"attach this `FILE`, or a link to this URL, to the prompt (repeatable); or write @FILE in the text")
 	f.StringVarP(&o.output, "output", "o", "text", "what to show: text, simple or jsonl")
-	f.StringVar(&o.llm, "llm", "", "the model: a script `FILE`, served to the agent instead of a provider")
-	f.StringVar(&o.mode, "mode", "", "begin in the mode of this `ID`")
+	f.StringVar(&o.llm, "llm", "", "serve a model script `FILE` to the agent instead of a provider")
+	f.StringVar(&o.mode, "mode", "", "begin in the mode with this `ID`")
 	f.StringArrayVar(&o.settingsOf, "option", nil, "set a configuration option of the session, `K=V` (repeatable)")
-	f.BoolVar(&o.listCommands, "list-commands", false, "list the agent's slash commands, and prompt nothing")
-	f.StringVar(&o.resume, "resume", "", "go on with the session `ID`, or that of a file that --save-session wrote")
+	f.BoolVar(&o.listCommands, "list-commands", false, "list the agent's slash commands, and send no prompt")
+	f.StringVar(&o.resume, "resume", "", "continue the session `ID`, or the session in a file from --save-session")
 	f.StringVar(&o.save, "save-session", "",
-		"write the session to `FILE`, for --resume, show and check; secrets are taken out")
-	f.BoolVar(&o.write, "write", false, "the agent may write and edit files in the workspace")
+		"write the session without secrets to `FILE`, for --resume, show and check")
+	f.BoolVar(&o.write, "write", false, "let the agent write and edit files in the workspace")
 	f.BoolVar(&o.yolo, "yolo", false,
-		"the agent may do whatever it asks for, and run commands; writes stay in the workspace")
-	f.BoolVar(&o.ask, "ask", false, "ask about what the agent wants permission for, at the terminal")
-	f.StringArrayVar(&o.env, "env", nil, "more environment for the agent, `K=V` (repeatable)")
+		"let the agent do whatever it asks for, and run commands; writes stay in the workspace")
+	f.BoolVar(&o.ask, "ask", false, "ask at the terminal about permission requests that --write does not allow")
+	f.StringArrayVar(&o.env, "env", nil, "set a variable in the agent's environment, `K=V` (repeatable)")
 	f.DurationVar(&o.timeout, "timeout", 0, "cancel a turn that takes longer (default never)")
 	f.DurationVar(&o.startTimeout, "start-timeout", 0,
-		"how long the agent may take to answer initialize, and to open the session (default that of its profile)")
+		"timeout for initialize and for opening the session (default: the profile's)")
 	f.StringVar(&o.codes, "exit-codes", "simple",
-		"what the exit status tells: simple (0 or 1), or acp, by the stop reason")
+		"the meaning of the exit status: simple (0 or 1), or acp (by the stop reason)")
 	completeWords(c, "output", prompt.Outputs)
 	completeWords(c, "exit-codes", prompt.Codes)
 	_ = c.RegisterFlagCompletionFunc("agent", completeAgents)
@@ -100,20 +100,20 @@ func (h *host) checkPrompting(o *prompting, c *cobra.Command, words []string) er
 	_, atTerminal := h.terminal()
 	first := strings.Join(words[:min(1, len(words))], "")
 	if err := cmp.Or(oneOf("--output", "output", o.output, prompt.Outputs()), wrong([]contradiction{
-		{c.ArgsLenAtDash() >= 0 && len(o.command) == 0, "prompt: after -- the agent's command is missing"},
-		{!slices.Contains(prompt.Codes(), o.codes), fmt.Sprintf("--exit-codes: there are no %q%s; they are %s", o.codes,
+		{c.ArgsLenAtDash() >= 0 && len(o.command) == 0, "prompt: the agent's command is missing after --"},
+		{!slices.Contains(prompt.Codes(), o.codes), fmt.Sprintf("--exit-codes: there are no %q%s; expected %s", o.codes,
 			mistake.Meant(o.codes, prompt.Codes()), strings.Join(prompt.Codes(), ", "))},
-		{o.listCommands && len(o.attach) > 0, "--attach and --list-commands contradict each other: one goes with a prompt"},
+		{o.listCommands && len(o.attach) > 0, "--attach needs a prompt, and --list-commands sends none"},
 		{o.listCommands && len(words) > 0,
-			fmt.Sprintf("prompt: %q is too much: --list-commands prompts nothing", first)},
-		{o.interactive && len(words) > 0, fmt.Sprintf("prompt: %q is too much: with -i prompts are typed", first)},
-		{o.interactive && o.listCommands, "-i and --list-commands contradict each other: one takes prompts, the other none"},
+			fmt.Sprintf("prompt: unexpected argument %q: --list-commands sends no prompt", first)},
+		{o.interactive && len(words) > 0, fmt.Sprintf("prompt: unexpected argument %q: -i reads prompts", first)},
+		{o.interactive && o.listCommands, "-i needs prompts, and --list-commands sends none"},
 		{o.interactive && !atTerminal, "-i: stdin is not a terminal; give the prompt as an argument, or on stdin without -i"},
 		{o.ask && !atTerminal,
 			"--ask: stdin is not a terminal, so nobody can be asked; --write and --yolo allow without asking"},
 		{o.ask && o.yolo, "--ask and --yolo contradict each other: one asks, the other allows without asking"},
 		{o.url != "" && (o.agent != "" || o.settings != ""),
-			"--url contradicts --agent and --settings: they say where the agent is"},
+			"--url contradicts --agent and --settings: each of them names the agent"},
 		{o.startTimeout < 0, fmt.Sprintf("--start-timeout %v: a time cannot be negative", o.startTimeout)},
 		{o.timeout < 0, fmt.Sprintf("--timeout %v: a time cannot be negative", o.timeout)},
 	})); err != nil {
@@ -231,7 +231,7 @@ func (h *host) attached(names []string) (all []string, err error) {
 		if !strings.Contains(name, "://") {
 			file := h.absolute(name)
 			if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-				return nil, fmt.Errorf("--attach %s: there is no such file (and it is no URL)", name)
+				return nil, fmt.Errorf("--attach %s: this is neither a file nor a URL", name)
 			}
 			name = file
 		}
@@ -318,7 +318,7 @@ func mayReplace(file string) error {
 	}
 	old, err := transcript.Load(f, acpframe.Classifier{})
 	if err != nil {
-		return fmt.Errorf("%s is no saved session, and is not replaced", file)
+		return fmt.Errorf("%s is not a saved session, and prompt does not overwrite it", file)
 	}
 	return old.Close()
 }

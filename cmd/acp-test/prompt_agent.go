@@ -91,7 +91,7 @@ func (o *prompting) overWeb(p *agents.Profile) error {
 	}
 	for _, flag := range o.given {
 		if !strings.Contains(web, " "+flag+" ") {
-			return fmt.Errorf("--%s is for agents of ACP: an AG-UI endpoint is posted one text", flag)
+			return fmt.Errorf("--%s works only with ACP agents: an AG-UI endpoint gets one text", flag)
 		}
 	}
 	return nil
@@ -198,7 +198,7 @@ func fromSettings(file, name string) (*agents.Profile, map[string]string, error)
 	case len(list)+len(skipped) == 0:
 		return nil, nil, fmt.Errorf("%s: it has no agent_servers", file)
 	case name == "":
-		return nil, nil, fmt.Errorf("%s: none of its agent_servers can be started%s", file, because(skipped))
+		return nil, nil, fmt.Errorf("%s: no entry in agent_servers can be started%s", file, because(skipped))
 	}
 	has := ""
 	if len(names) > 0 {

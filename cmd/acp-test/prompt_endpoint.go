@@ -198,9 +198,9 @@ func (s *stream) verdict(ctx context.Context, o *prompting) error {
 	case s.end == "error":
 		return end(1, "the run failed: "+s.problem)
 	}
-	said := strings.TrimSuffix("the answer is no whole run ("+cmp.Or(s.end, "it has no end")+"): "+s.problem, ": ")
+	said := strings.TrimSuffix("the answer is an incomplete run ("+cmp.Or(s.end, "it has no end")+"): "+s.problem, ": ")
 	if s.end == "refused" && o.url != "" {
-		said += "; if that is an agent of ACP, say --protocol acp-v1"
+		said += "; if that is an ACP agent, use --protocol acp-v1"
 	}
 	return end(1, said)
 }

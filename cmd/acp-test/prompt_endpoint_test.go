@@ -66,9 +66,9 @@ var _ = Describe("prompt of an endpoint of AG-UI", func() {
 			"/ends":       {0, "One.\nTwo.\n", ""},
 			"/interrupts": {1, "", "[interrupt] i Sure?\nacp-test: the run ended with an interrupt, which prompt cannot answer: a scenario can, with `resume`\n"},
 			"/fails":      {1, "", "acp-test: the run failed: E1 no model\n"},
-			"/stops":      {1, "", "[step] s\nacp-test: the answer is no whole run (truncated)\n"},
-			"/other": {1, "", "acp-test: the answer is no whole run (refused): HTTP status 404: not here; " +
-				"if that is an agent of ACP, say --protocol acp-v1\n"},
+			"/stops":      {1, "", "[step] s\nacp-test: the answer is an incomplete run (truncated)\n"},
+			"/other": {1, "", "acp-test: the answer is an incomplete run (refused): HTTP status 404: not here; " +
+				"if this is an ACP agent, use --protocol acp-v1\n"},
 		} {
 			Expect(p.run("prompt", "--url", at+path, "Hello.")).To(Equal(want), path)
 		}

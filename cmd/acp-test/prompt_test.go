@@ -265,7 +265,7 @@ $`))
 			Expect(all[3]).To(HaveKeyWithValue("name", "one.txt"))
 			Expect(blocks(text)).To(HaveLen(1), "what comes by stdin was not typed")
 			got := p.run("prompt", "x", "--attach", "no.txt", "--", "./agent")
-			Expect(got.err).To(Equal("acp-test: --attach no.txt: there is no such file (and it is no URL)\n"))
+			Expect(got.err).To(Equal("acp-test: --attach no.txt: this is neither a file nor a URL\n"))
 			Expect(got.code).To(Equal(2))
 		})
 		It("is stdin for a dash", func() { Expect(said("one", "-")).To(Equal("one")) })
@@ -276,16 +276,16 @@ $`))
 		p.write("empty.jsonl", "")
 		for line, message := range map[string]string{
 			"prompt":                                    `prompt: no agent is named; give its command after --, a profile with --agent (--agent reference has a model built in), or an editor's settings.json with --settings`,
-			"prompt x --":                               `prompt: after -- the agent's command is missing`,
+			"prompt x --":                               `prompt: the agent's command is missing after --`,
 			"prompt -- true":                            `prompt: the text is empty`,
-			"prompt x --output txt -- true":             `--output: there is no output "txt" (did you mean "text"?); they are text, simple, jsonl`,
+			"prompt x --output txt -- true":             `--output: there is no output "txt" (did you mean "text"?); expected one of text, simple, jsonl`,
 			"prompt x --env X -- true":                  `--env "X": K=V is expected`,
 			"prompt x --cwd no -- true":                 `--cwd: stat ` + p.dir + `/no: no such file or directory`,
 			"prompt x --cwd notes.txt -- true":          `--cwd: ` + p.dir + `/notes.txt is not a folder`,
-			"prompt x --list-commands -- true":          `prompt: "x" is too much: --list-commands prompts nothing`,
+			"prompt x --list-commands -- true":          `prompt: unexpected argument "x": --list-commands sends no prompt`,
 			"prompt x --agent no-one":                   `no profile is named "no-one"`,
 			"prompt x --agent no.yaml":                  `reading profile no.yaml: no such file or directory`,
-			"prompt x --save-session notes.txt -- true": `--save-session: notes.txt is no saved session, and is not replaced`,
+			"prompt x --save-session notes.txt -- true": `--save-session: notes.txt is not a saved session, and prompt does not overwrite it`,
 			"prompt x --save-session no/a -- true":      `--save-session: open no/a: no such file or directory`,
 			"prompt x --resume no.jsonl -- true":        `--resume: open no.jsonl: no such file or directory`,
 			"prompt x --resume notes.txt -- true":       `--resume: notes.txt: line 1 of the transcript: `,
@@ -506,7 +506,7 @@ replies:
 			Entry("args no list", "{\n \"agent_servers\": {\"a\": {\"command\": \"x\",\n \"args\": \"y\"}}}", `settings\.json:3:\d+: .*a\.args must be a list of texts`),
 			Entry("env no texts", "{\n \"agent_servers\": {\"a\": {\"command\": \"x\",\n \"env\": {\"A\": 1}}}}", `settings\.json:3:\d+: .*a\.env\.A must be a text, not 1`),
 			Entry("a command of another type", `{"agent_servers": {"a": {"command": 7}}}`, `settings\.json:1:37: agent_servers\.a\.command must be a text, not 7\n`),
-			Entry("none that can be started", `{"agent_servers": {"a": {"type": "registry"}}}`, `settings\.json: none of its agent_servers can be started; left out: a: `),
+			Entry("none that can be started", `{"agent_servers": {"a": {"type": "registry"}}}`, `settings\.json: no entry in agent_servers can be started; left out: a: `),
 			Entry("no program", `{"agent_servers": {"a": {"command": "/no/such"}}}`, `starting a: no program "/no/such" in /no\n`),
 		)
 

@@ -199,14 +199,14 @@ func (o *options) subject(h *host, of protocol) (*agents.Profile, error) {
 		if o.over == "http" || o.over == "ws" {
 			at := p.Over(o.over)
 			if at == nil {
-				return nil, fmt.Errorf("--over %s: the profile %s has no `listen`, the arguments by which it serves",
+				return nil, fmt.Errorf("--over %s: the profile %s has no `listen`, the agent's arguments for serving",
 					o.over, p.Name)
 			}
 			p = at
 		}
 		if o.url == "" && p.URL == "" {
 			if len(o.headers) > 0 {
-				return nil, fmt.Errorf("--header is for agents over a network, and %s is reached over stdio", p.Name)
+				return nil, fmt.Errorf("--header requires an agent on a network, and %s is reached over stdio", p.Name)
 			}
 			return p, nil
 		}

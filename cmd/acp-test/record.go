@@ -61,29 +61,29 @@ func recordCommand(h *host) *cobra.Command {
 	})
 	f := c.Flags()
 	f.StringVar(&o.out, "out", "", "the recording, a `FILE` or folder")
-	f.StringVar(&o.live, "live", "", "judge as it goes on and print findings to stderr, or to the Unix socket `PATH`")
+	f.StringVar(&o.live, "live", "", "judge while recording; print findings to stderr, or to the Unix socket `PATH`")
 	f.Lookup("live").NoOptDefVal = "stderr"
 	f.StringVar(&o.llm, "llm", "",
-		"record the model's side too, with the provider at `URL` (default that of the environment)")
+		"also record the model's replies, from the provider at `URL` (default: as the environment says)")
 	f.Lookup("llm").NoOptDefVal = "environment"
-	f.StringVar(&o.ring, "ring", "", "keep the newest recordings of the folder, `COUNT,SIZE,AGE` (default "+
-		defaultRing+"), and each in which something goes wrong")
+	f.StringVar(&o.ring, "ring", "", "keep only the newest recordings in the folder, `COUNT,SIZE,AGE` (default "+
+		defaultRing+"); recordings with a failure move to its subfolder kept")
 	f.Lookup("ring").NoOptDefVal = defaultRing
 	f.StringVar(&o.install.in, "install", "", "record the agents of an `EDITOR`: zed, jetbrains, agent-shell, "+
 		"codecompanion, avante, or its settings file")
-	f.StringVar(&o.install.out, "uninstall", "", "take the recorder out of the settings of an `EDITOR`")
-	f.StringVar(&o.install.agent, "agent", "", "change the entry `NAME` of the settings alone (default all)")
-	f.BoolVar(&o.install.dry, "dry-run", false, "show the change of the settings, and write nothing")
+	f.StringVar(&o.install.out, "uninstall", "", "remove the recorder from the settings of an `EDITOR`")
+	f.StringVar(&o.install.agent, "agent", "", "change only the entry `NAME` of the settings (default all)")
+	f.BoolVar(&o.install.dry, "dry-run", false, "show the change to the settings, and write nothing")
 	f.StringVar(&o.url, "url", "",
-		"record what passes to the server at `URL`: an AG-UI endpoint, or an ACP agent by ws "+
-			"or with --protocol")
-	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "where clients reach the proxy of --url, an `ADDRESS`")
+		"record the traffic with the server at `URL`: an AG-UI endpoint, or an ACP agent (scheme ws, "+
+			"or --protocol)")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "the `ADDRESS` at which clients reach the proxy of --url")
 	f.StringArrayVar(&o.redact, "redact", nil,
-		"what else is a secret, `REGEXP` (repeatable; of one with a group only the group)")
+		"also remove text that matches `REGEXP` as a secret (repeatable; with a group, only the group)")
 	f.BoolVar(&o.keepText, "keep-text", false,
-		"leave prompts, messages and file contents as they are, secrets in them too")
-	f.BoolVar(&o.noFiles, "no-files", false, "leave the files of the workspace out, which a replay elsewhere needs")
-	f.BoolVar(&o.maskText, "mask-text", false, "take prompts, messages and file contents out")
+		"record prompts, messages and file contents unchanged, with any secrets in them")
+	f.BoolVar(&o.noFiles, "no-files", false, "leave out the files of the workspace, which a replay elsewhere needs")
+	f.BoolVar(&o.maskText, "mask-text", false, "remove prompts, messages and file contents")
 	return c
 }
 
@@ -101,15 +101,15 @@ func (o *recording) check(c *cobra.Command, args []string) error {
 	dash := c.ArgsLenAtDash()
 	switch {
 	case o.url != "" && len(args) > 0:
-		return fmt.Errorf("record: --url is in the place of an agent's command; usage: %s", c.UseLine())
+		return fmt.Errorf("record: --url and an agent's command contradict each other; usage: %s", c.UseLine())
 	case o.url != "" && o.live+o.llm != "":
-		return errors.New("record: --live and --llm are not for --url")
+		return errors.New("record: --live and --llm cannot be used with --url")
 	case o.url != "" && o.ring != "":
-		return errors.New("record: --ring is not for --url")
+		return errors.New("record: --ring cannot be used with --url")
 	case o.url == "" && (dash < 0 || len(args) == dash):
 		return fmt.Errorf("record: the agent's command is missing; usage: %s", c.UseLine())
 	case dash > 0:
-		return fmt.Errorf("record: %q is too much; usage: %s", args[0], c.UseLine())
+		return fmt.Errorf("record: unexpected argument %q; usage: %s", args[0], c.UseLine())
 	case o.out == "" && o.ring == "":
 		return fmt.Errorf("record: --out FILE is missing; usage: %s", c.UseLine())
 	case o.keepText && o.maskText:
@@ -204,12 +204,12 @@ func (h *host) recordingLog(o *recording, of protocol, agent string) (*transcrip
 		return nil, "", err
 	}
 	if strings.HasPrefix(file, strings.TrimSuffix(o.out, filepath.Ext(o.out))+"-") {
-		fmt.Fprintf(h.err, "acp-test: %s exists: this session is in %s\n", o.out, file)
+		fmt.Fprintf(h.err, "acp-test: %s exists already, so this session is recorded in %s\n", o.out, file)
 	}
 	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: agent, Protocol: of.Version},
 		transcript.Options{Classifier: of.Classifier, Path: file, Through: true, Memory: 8 << 20,
 			Redact: redaction.Func(), Failed: func(err error) {
-				fmt.Fprintf(h.err, "acp-test: %s is not whole: from here on nothing is recorded, and all is passed on: %v\n",
+				fmt.Fprintf(h.err, "acp-test: recording in %s stopped; messages are still passed on: %v\n",
 					file, err)
 			}})
 	return log, file, err
@@ -314,7 +314,7 @@ func (h *host) tellVendors(log *transcript.Transcript) {
 		}
 	}
 	if len(unset) > 0 {
-		h.tell(log, "model-vendor", "requests of the model go to the vendor, unless --llm=URL says where ("+
+		h.tell(log, "model-vendor", "model requests go to the vendor's address, unless --llm=URL names another ("+
 			strings.Join(slices.Compact(unset), "; ")+")")
 	}
 }
@@ -339,9 +339,9 @@ func (h *host) watchModel(log *transcript.Transcript) (end func()) {
 			return
 		}
 		names := lists.Map(providers(), func(p provider) string { return p.variable })
-		h.tell(log, notAsked, "the agent never asked a model through this recording, so what its model said is not in it; "+
-			"an agent that has the model's address in a file of its own must have that of "+
-			strings.Join(slices.Compact(names), ", ")+" there, which record sets")
+		h.tell(log, notAsked, "the agent sent no model request through the recorder, so no model reply was saved; "+
+			"if the agent reads the model's address from a file, write into that file the value of "+
+			strings.Join(slices.Compact(names), ", ")+", which record sets for the agent")
 	}
 }
 

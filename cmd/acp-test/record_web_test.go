@@ -94,8 +94,8 @@ var _ = Describe("acp-test record --url", func() {
 	It("says what does not go together", func() {
 		p := newPlace()
 		for args, says := range map[string]string{
-			"--url http://127.0.0.1:1 --out x -- agent":   "--url is in the place of an agent's command",
-			"--url http://127.0.0.1:1 --out x --llm":      "--live and --llm are not for --url",
+			"--url http://127.0.0.1:1 --out x -- agent":   "--url and an agent's command contradict each other",
+			"--url http://127.0.0.1:1 --out x --llm":      "--live and --llm cannot be used with --url",
 			"--url http://127.0.0.1:1":                    "--out FILE is missing",
 			"--url nowhere --out x":                       `"nowhere" is no URL of an endpoint: http or https is expected, and a host`,
 			"--url http://127.0.0.1:1 --listen x --out x": "--listen",

@@ -88,7 +88,7 @@ var _ = Describe("a session that was recorded", func() {
 			Expect(err).NotTo(HaveOccurred())
 			for range 3 {
 				got := p.run(args...)
-				Expect(got.err).To(ContainSubstring("suites holds what is read, so the results go to suites-2"))
+				Expect(got.err).To(ContainSubstring("this command reads files in suites, so the results go to suites-2"))
 				after, err := os.ReadFile(files[0])
 				Expect(err).NotTo(HaveOccurred())
 				Expect(after).To(Equal(before))
@@ -165,6 +165,6 @@ read -r _
 		p.write("bad.txtar", "session new main\n")
 		got := p.run("reduce", "bad.txtar", "--cause", "SHAPE", "--", "sh", p.dir+"/agent.sh")
 		Expect(got.code).To(Equal(0), got.out+got.err)
-		Expect(got.out).To(ContainSubstring("it shows in 5 of 5 runs"))
+		Expect(got.out).To(ContainSubstring("fails in 5 of 5 runs"))
 	})
 })

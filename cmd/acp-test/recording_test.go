@@ -98,7 +98,7 @@ var _ = Describe("record --llm", func() {
 			"--", "acp-test", "record", "--out", filepath.Join(p.dir, "r.jsonl"), "--llm", "--", filepath.Join(p.dir, "silent.sh"))
 		Expect(got.code).To(Equal(0), got.out+got.err)
 		said := p.read("acp-test-out/s/transcript.jsonl")
-		for _, text := range []string{"the agent never asked a model through this recording, so what its model said is not in it",
+		for _, text := range []string{"the agent sent no model request through the recorder, so no model reply was saved",
 			"ANTHROPIC_BASE_URL is not set: https://api.anthropic.com)"} {
 			Expect(strings.Count(said, text)).To(Equal(1), said)
 			Expect(strings.Count(p.read("r.jsonl"), text)).To(Equal(1))
@@ -297,7 +297,7 @@ var _ = Describe("record", func() {
 			Expect(told.out).To(HavePrefix(`{"jsonrpc":"2.0","id":0,"result":`))
 			Expect(p.with(hello, "record", "--out", "many/", "--", "acp-test", "refagent").err).To(BeEmpty())
 		}
-		Expect(told.err).To(Equal("acp-test: r.jsonl exists: this session is in r-2.jsonl\n"))
+		Expect(told.err).To(Equal("acp-test: r.jsonl exists already, so this session is recorded in r-2.jsonl\n"))
 		Expect(p.read("r-2.jsonl")).To(ContainSubstring(`"method":"initialize"`))
 		files, err := filepath.Glob(filepath.Join(p.dir, "many", "2*-acp-test*.jsonl"))
 		Expect(err).NotTo(HaveOccurred())

@@ -45,14 +45,14 @@ func reduceCommand(h *host) *cobra.Command {
 	f := c.Flags()
 	f.SortFlags = false
 	o.target.of(c)
-	f.StringVar(&o.cause, "cause", "", "the `RULE` to keep, or the slug of a check")
+	f.StringVar(&o.cause, "cause", "", "the `RULE` that the result must break, or the slug of a check")
 	f.StringVar(&o.to, "out", "reduced.txtar", "write the scenario to `FILE`")
-	f.StringVar(&o.issue, "issue", "", "write a text for a bug report to `FILE`")
+	f.StringVar(&o.issue, "issue", "", "write a bug report to `FILE`")
 	f.StringVar(&o.llm, "llm", "", "the model's script, a `FILE`")
 	f.StringArrayVar(&o.trust, "trust", nil,
 		"give the agent the variables, settings and paths that the recording `FILE` names")
-	f.DurationVar(&o.budget, "budget", 4*time.Minute, "how long it may take")
-	f.IntVar(&o.confirm, "confirm", 5, "how often a result is run before it is believed")
+	f.DurationVar(&o.budget, "budget", 4*time.Minute, "time limit for the reduction")
+	f.IntVar(&o.confirm, "confirm", 5, "how many times a result is run to confirm it")
 	o.jobs.flag(f)
 	o.target.environment(f, "")
 	o.severities(c)
@@ -94,7 +94,7 @@ func (h *host) reduce(c *cobra.Command, o *reducing) error {
 	var missing *sweep.NotShownError
 	switch {
 	case errors.As(err, &missing):
-		fmt.Fprintf(h.err, "acp-test: %s: %v; it may be a race: try again, or name another with --cause\n", file, err)
+		fmt.Fprintf(h.err, "acp-test: %s: %v; it may be a race: try again, or change --cause\n", file, err)
 		return status(1)
 	case err != nil && (made.Lines == 0 || !errors.Is(err, context.Canceled)):
 		return fmt.Errorf("%s: %w", file, err)
@@ -186,7 +186,7 @@ func (h *host) reduced(o *reducing, of protocol, e *scenarios.Engine, made sweep
 		}
 	}
 	fmt.Fprintf(h.out, "%s: %s\n", made.Cause, oneLine(finding.Message))
-	fmt.Fprintf(h.out, "%s: %d of %d lines are left, it shows in %d of %d runs, after %s\n", o.to, made.Lines,
+	fmt.Fprintf(h.out, "%s: %d of %d lines are left; fails in %d of %d runs; took %s\n", o.to, made.Lines,
 		made.Before, made.Hits, made.Runs, time.Since(began).Round(time.Second))
 	fmt.Fprintf(h.out, "run it: %s\n", e.Secrets.Text(quoted(again)))
 	return nil
@@ -215,7 +215,7 @@ func (h *host) issue(o *reducing, of protocol, made sweep.Reduced, f results.Fin
 	run string) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n\n", oneLine(f.Message))
-	fmt.Fprintf(&b, "## What was done\n\nThis scenario, which shows it in %d of %d runs:\n\n```\n%s```\n\n", made.Hits,
+	fmt.Fprintf(&b, "## Steps\n\nRun this scenario, which fails in %d of %d runs:\n\n```\n%s```\n\n", made.Hits,
 		made.Runs, scenario)
 	fmt.Fprintf(&b, "Run it with `%s`.\n\n## Expected\n\n", run)
 	for _, id := range f.Requirements {

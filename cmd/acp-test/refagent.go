@@ -49,7 +49,7 @@ func refagentCommand(h *host) *cobra.Command {
 			return err
 		}
 		if a.as != "" && (a.fault != "" || a.protocol == faults.AGUI) {
-			return errors.New("--as does not go with --fault or AG-UI")
+			return errors.New("--as cannot be used with --fault or AG-UI")
 		}
 		if a.listFaults || a.listHabits {
 			return h.listDifferences(a)
@@ -60,12 +60,12 @@ func refagentCommand(h *host) *cobra.Command {
 	c.Flags().StringVar(&a.web, "ag-ui", "", "serve AG-UI over HTTP at `HOST:PORT`")
 	c.Flags().BoolVar(&second, "second", false, "the former name of --protocol acp-v2")
 	_ = c.Flags().MarkHidden("second") // it is there
-	c.Flags().StringVar(&a.fault, "fault", "", "with one deliberate fault, by `NAME`")
+	c.Flags().StringVar(&a.fault, "fault", "", "run with one deliberate fault, by `NAME`")
 	c.Flags().BoolVar(&a.listFaults, "faults", false, "list the faults")
-	c.Flags().StringSliceVar(&a.liberties, "liberty", nil, "with what another correct agent does, by `NAME` (repeatable)")
+	c.Flags().StringSliceVar(&a.liberties, "liberty", nil, "with a legal habit of other agents, by `NAME` (repeatable)")
 	c.Flags().BoolVar(&a.listHabits, "liberties", false, "list the liberties")
 	c.Flags().StringVar(&a.as, "as", "",
-		"with the name and the ways of a real agent, by the `NAME` of its profile or from a "+
+		"imitate the name and behavior of a real agent, by the `NAME` of its profile or from a "+
 			"recording: "+strings.Join(obedient.Agents(), ", "))
 	completeWords(c, "fault", faultNames)
 	completeWords(c, "liberty", libertyNames)
@@ -165,7 +165,7 @@ func (h *host) guised(name string) (*transcript.Transcript, error) {
 		return replay.Read(recordings.V1(), bytes.NewReader(in), nil)
 	}
 	if !exists(name, false) {
-		return nil, fmt.Errorf("--as: there is no file and no recorded agent %q%s; they are %s", name,
+		return nil, fmt.Errorf("--as: %q is neither a file nor a recorded agent%s; expected one of %s", name,
 			mistake.Meant(name, obedient.Agents()), strings.Join(obedient.Agents(), ", "))
 	}
 	t, _, err := h.recordingOf(name)

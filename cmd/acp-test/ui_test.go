@@ -269,7 +269,7 @@ hello
 		p := newPlace()
 		Expect(p.run("ui", "--step")).To(Equal(ended{2, "", "acp-test: --step goes with --scratch\n"}))
 		Expect(p.run("ui", "--scratch", "--fault", "cancel-error", "--", "sh")).To(Equal(ended{2, "",
-			"acp-test: --fault cancel-error: only the reference agent has faults, sh has its own\n"}))
+			"acp-test: --fault cancel-error: only the reference agent has deliberate faults, not sh\n"}))
 		Expect(p.run("ui", "nothing")).To(Equal(ended{2, "", "acp-test: ui: stat nothing: no such file or directory; " +
 			"acp-test run writes a folder of results\n"}))
 	})
