@@ -225,7 +225,7 @@ var _ = Describe("a run of what matters now", func() {
 		got = p.run("run", "all", "--failed")
 		Expect(got.out).To(And(ContainSubstring("1 scenario"), Not(ContainSubstring("3 scenarios"))))
 		Expect(p.run("run", "all/a.txtar", "--failed").out).To(Equal(
-			"no scenario is run: none of those named failed in acp-test-out (b did)\n"))
+			"no scenario is run: none of the named scenarios failed in acp-test-out (but b did)\n"))
 		p.write("all/b.txtar", good)
 		Expect(p.run("run", "all", "--failed").code).To(Equal(0))
 		got = p.run("run", "all", "--failed")
@@ -258,6 +258,6 @@ var _ = Describe("a run of what matters now", func() {
 		Expect(got.out).To(And(ContainSubstring("1 scenario"), ContainSubstring("b.txtar")))
 		got = p.run("run", "all", "--since", "nowhere")
 		Expect(got.code).To(Equal(2))
-		Expect(got.err).To(ContainSubstring("--since nowhere: it is no folder with results, and git says: "))
+		Expect(got.err).To(ContainSubstring("--since nowhere: this is neither a folder with results nor a commit; git says: "))
 	})
 })

@@ -170,16 +170,16 @@ var _ = Describe("a recording of a stranger", Ordered, ContinueOnFailure, func()
 		server := fmt.Sprintf(`"mcpServers":[{"name":"m","command":%q,"args":["x"],"env":[]}]`, filepath.Join(p.dir, "evil"))
 		p.write("r.jsonl", ofServers.ReplaceAllLiteralString(base, server))
 		got := p.run("replay", "r.jsonl", "--against", "nothing")
-		Expect(got.out).To(And(ContainSubstring("the MCP server m is played by a stand-in: --trust FILE runs the real one"),
-			ContainSubstring("the agent is not given the recorded variables PLANTED: --trust FILE gives them")))
+		Expect(got.out).To(And(ContainSubstring("a stand-in plays the MCP server m; --trust FILE runs the real one"),
+			ContainSubstring("the agent does not get the recorded variables PLANTED; --trust FILE passes them")))
 		Expect(mark).NotTo(BeAnExistingFile())
 		got = p.run("replay", "r.jsonl", "--against", "nothing", "--trust", "./r.jsonl")
 		Expect(got.err).To(Equal(fmt.Sprintf("acp-test: r.jsonl is trusted: the agent may start the MCP server m: %s x\n"+
-			"acp-test: r.jsonl is trusted: the agent is given the variable PLANTED=1\n", filepath.Join(p.dir, "evil"))))
+			"acp-test: r.jsonl is trusted: the agent gets the variable PLANTED=1\n", filepath.Join(p.dir, "evil"))))
 		Expect(mark).To(BeAnExistingFile())
 		Expect(p.run("replay", "r.jsonl", "--trust", "other.jsonl").err).To(Equal(
-			"acp-test: --trust other.jsonl: it is none of the recordings named\n"))
-		Expect(p.run("reduce", "r.jsonl").err).To(Equal("acp-test: r.jsonl: the agent would be given the variable PLANTED; " +
-			"if you trust the recording, say --trust r.jsonl\n"))
+			"acp-test: --trust other.jsonl: the command line does not name this recording\n"))
+		Expect(p.run("reduce", "r.jsonl").err).To(Equal("acp-test: r.jsonl: the recording gives the agent the variable PLANTED; " +
+			"if you trust it, use --trust r.jsonl\n"))
 	})
 })

@@ -161,7 +161,7 @@ var _ = Describe("init", func() {
 		By("with a file that names scenarios and no suite")
 		p.write("acp-test.yaml", "agent: acp/mine.yaml\nscenarios: [acp]\n")
 		Expect(p.run("run").out).To(ContainSubstring(fmt.Sprintf(
-			"\nacp-test.yaml names these scenarios alone; the %d of the suites: acp-test run --suite all\n", suites)))
+			"\nacp-test.yaml selects only these scenarios; run the %d of the suites with acp-test run --suite all\n", suites)))
 	})
 
 	It("leaves flags that are not about its agent what they are", func() {
@@ -194,7 +194,7 @@ var _ = Describe("init", func() {
 		Expect(tar.Run()).To(Succeed())
 		got := p.run("init", "--ci", "github", "--from", "tool.tgz", "--", "./bin/my agent")
 		Expect(got.code).To(Equal(0), got.out+got.err)
-		Expect(got.out).To(HavePrefix(".github/workflows/acp.yml assumes: tool.tgz is committed, and CI runs on the system that it is for\n"))
+		Expect(got.out).To(HavePrefix(".github/workflows/acp.yml assumes: tool.tgz is committed, and CI runs on the system it was built for\n"))
 		out, code := steps(p)
 		Expect(code).To(Equal(0), out)
 		Expect(p.read("summary.md")).To(ContainSubstring("pass"))
@@ -231,11 +231,11 @@ var _ = Describe("init", func() {
 		p.write("other.tgz", "text")
 		for from, want := range map[string]string{
 			"":             "init: this acp-test was built from a checkout that CI cannot reach",
-			"local":        "CI cannot clone it, because its origin is",
-			"acp":          "it is no checkout of github.com/acp-test/acp-test",
-			"no-such":      "no such file or directory; it is one of CHECKOUT",
+			"local":        "CI cannot clone it from its origin",
+			"acp":          "this is not a checkout of github.com/acp-test/acp-test",
+			"no-such":      "no such file or directory; expected CHECKOUT",
 			"other.tgz":    "expected acp-test-linux-amd64.tar.gz",
-			"/bin/sh":      "copy it into this repository, because CI sees only that",
+			"/bin/sh":      "copy the file into this repository, because CI sees only that",
 			"acp/nonsense": "no such file",
 		} {
 			args := []string{"init", "--ci", "github"}

@@ -145,7 +145,7 @@ var _ = Describe("record --install", func() {
 		kept := p.files(store + "/kept/*.jsonl")
 		Expect(kept).To(HaveLen(1))
 		Expect(seen.err).To(ContainSubstring("acp-test: kept " + kept[0] + ": SHAPE of the agent: "))
-		Expect(p.run("keep")).To(Equal(ended{0, kept[0] + "\n", "a text to post: acp-test reduce " + kept[0] +
+		Expect(p.run("keep")).To(Equal(ended{0, kept[0] + "\n", "for a bug report: acp-test reduce " + kept[0] +
 			" --issue bug.md -- AGENT…\n"}), "nothing is kept twice")
 		got = p.run("reduce", kept[0], "--issue", "bug.md", "--", "acp-test", "refagent", "--fault", "stop-reason-missing")
 		Expect(got.code).To(Equal(0), got.out+got.err)

@@ -180,7 +180,7 @@ func (s shown) name() string {
 
 // String returns what was learned, in one line.
 func (s shown) String() string {
-	about := "it"
+	about := "the agent"
 	if name := s.name(); name != "" {
 		about = oneLine(name)
 	}

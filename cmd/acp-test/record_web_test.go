@@ -83,7 +83,7 @@ var _ = Describe("acp-test record --url", func() {
 
 		p.write("events.jsonl", `{"type":"RUN_STARTED","threadId":"t","runId":"r"}`+"\n")
 		for args, says := range map[string]string{
-			"run.jsonl": "--url is missing", "run.jsonl --url x": `"x" is no URL`, "events.jsonl --url http://127.0.0.1:1": "nothing to play",
+			"run.jsonl": "--url is missing", "run.jsonl --url x": `"x" is no URL`, "events.jsonl --url http://127.0.0.1:1": "nothing to replay",
 		} {
 			got := p.run(append([]string{"replay"}, strings.Fields(args)...)...)
 			Expect(got.code).To(Equal(2), args)

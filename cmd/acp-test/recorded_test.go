@@ -75,7 +75,7 @@ var _ = Describe("a session that was recorded", func() {
 				refused = append(refused, got.err)
 			}
 		}
-		Expect(refused).To(ConsistOf(ContainSubstring(", which is loaded in it, was made before it began")))
+		Expect(refused).To(ConsistOf(ContainSubstring(" is loaded in the recording but began before it")))
 	})
 
 	It("is never moved or removed by what reads it", func() {

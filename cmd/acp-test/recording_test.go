@@ -203,7 +203,7 @@ var _ = Describe("a recorded session, with the model's side", Ordered, func() {
 		p.write("none.jsonl", strings.Join(lines[:3], ""))
 		none := p.run("replay", "none.jsonl", "--agent", "reference")
 		Expect([]any{none.code, none.err}).To(Equal([]any{2,
-			"acp-test: none.jsonl: nothing that an editor did is in it, so there is nothing to play\n"}))
+			"acp-test: none.jsonl: the recording has no action of an editor, so there is nothing to replay\n"}))
 		got := p.run("replay", "short.jsonl", "--agent", "reference", "--fault", "cancel-end-turn-settled")
 		Expect(got.code).To(Equal(1))
 		Expect(got.out).To(MatchRegexp(`(?m)^ +-<-- cancelled\n +\+<-- end_turn$`))
@@ -429,7 +429,7 @@ var _ = Describe("a recorded session of version 2", func() {
 		Expect(got.code).To(Equal(1), got.out)
 		Expect(got.out).To(ContainSubstring("V2-STATES"))
 		p.write("first.jsonl", forms()["lines.jsonl"])
-		Expect(p.run("replay", "r.jsonl", "first.jsonl").err).To(Equal("acp-test: r.jsonl is of acp-v2 and first.jsonl of acp-v1: replay them one after the other\n"))
+		Expect(p.run("replay", "r.jsonl", "first.jsonl").err).To(Equal("acp-test: r.jsonl is a recording of acp-v2, first.jsonl of acp-v1: replay them separately\n"))
 	})
 })
 
@@ -525,7 +525,7 @@ Nothing: scenarios that run in both had the same conversation, effects and ends.
 		Expect(got.out).NotTo(ContainSubstring("terminals of the editor"))
 		got = p.run("upgrade", "--run", some, "--", "acp-test", "no-such-command")
 		Expect(got.code).To(Equal(2), got.out+got.err)
-		Expect(got.err).To(ContainSubstring("the agent was judged in neither version: "))
+		Expect(got.err).To(ContainSubstring("no scenario judged the agent in either version: "))
 	})
 })
 

@@ -56,7 +56,7 @@ func replayCommand(h *host) *cobra.Command {
 				fmt.Sprintf("--against %s: recording, golden or nothing is expected", r.against)},
 			{!slices.Contains(modes, replay.Mode(r.mode)),
 				fmt.Sprintf("--mode %s: strict, ordered or lenient is expected", r.mode)},
-			{r.speed < 0, fmt.Sprintf("--speed %v: a pace cannot be negative", r.speed)},
+			{r.speed < 0, fmt.Sprintf("--speed %v: a speed cannot be negative", r.speed)},
 			{o.repeat < 1, fmt.Sprintf("--repeat %d: a recording must be replayed at least once", o.repeat)},
 			{o.timeout <= 0 || r.patience <= 0,
 				fmt.Sprintf("--timeout %v, --patience %v: a time must be longer than 0", o.timeout, r.patience)},
@@ -69,15 +69,15 @@ func replayCommand(h *host) *cobra.Command {
 	f := c.Flags()
 	f.SortFlags = false
 	o.target.of(c)
-	f.StringVar(&o.url, "url", "", "the endpoint that recordings of AG-UI are played to, a `URL`")
+	f.StringVar(&o.url, "url", "", "the `URL` of the endpoint for recordings of AG-UI")
 	f.StringVar(&r.mode, "mode", "ordered",
-		"how closely the recorded order binds: strict, ordered (within a session) or lenient")
-	f.Float64Var(&r.speed, "speed", 0, "the recorded pace, so many times faster; 0 does not wait")
+		"how strictly to keep the recorded order: strict, ordered (within a session) or lenient")
+	f.Float64Var(&r.speed, "speed", 0, "replay this many times faster than recorded; 0 does not wait")
 	f.StringVar(&r.against, "against", "recording", "compare with the recording, a golden, or nothing")
 	f.StringVar(&r.llm, "llm", "", "the model's script, a `FILE`")
-	f.StringVar(&r.files, "files", "", "the files of the workspace, copied from `DIR` (default those the recording shows)")
-	f.DurationVar(&r.patience, "patience", 30*time.Second, "how long to wait for what the agent did in the recording")
-	f.DurationVar(&o.timeout, "timeout", time.Minute, "how long a replay may take")
+	f.StringVar(&r.files, "files", "", "copy the files of the workspace from `DIR` (default: those in the recording)")
+	f.DurationVar(&r.patience, "patience", 30*time.Second, "how long to wait for each action of the recorded agent")
+	f.DurationVar(&o.timeout, "timeout", time.Minute, "timeout of a replay")
 	f.StringArrayVar(&r.trust, "trust", nil,
 		"give the agent the programs, addresses, variables and paths that the recording `FILE` names (repeatable)")
 	f.IntVar(&o.repeat, "repeat", 1, "replay each recording `N` times")
@@ -184,7 +184,7 @@ func (h *host) toAgent(ctx context.Context, o *options, r *replaying, of protoco
 	var about results.Agent
 	if o.url != "" {
 		return about, nil, fmt.Errorf(
-			"--url: recordings of %s are played to an agent that is started: put its command after --", of.Name)
+			"--url: for recordings of %s replay starts the agent: put its command after --", of.Name)
 	}
 	p, err := o.subject(h, of)
 	if err != nil {
@@ -220,7 +220,7 @@ func (h *host) spoken(files []string) (of protocol, err error) {
 		case i == 0:
 			of = its
 		case its.Name != of.Name:
-			return of, fmt.Errorf("%s is of %s and %s of %s: replay them one after the other", files[0], of.Name, file,
+			return of, fmt.Errorf("%s is a recording of %s, %s of %s: replay them separately", files[0], of.Name, file,
 				its.Name)
 		}
 	}
@@ -279,11 +279,11 @@ func (x *oneReplay) play(ctx context.Context) (res results.Result, lacking []str
 // playable returns an error if the recording cannot be replayed.
 func (x *oneReplay) playable() error {
 	if !replay.Acts(x.recording) {
-		return fmt.Errorf("%s: nothing that an editor did is in it, so there is nothing to play", x.file)
+		return fmt.Errorf("%s: the recording has no action of an editor, so there is nothing to replay", x.file)
 	}
 	if id := recordings.Older(x.recording); id != "" && x.flags.against != "nothing" {
-		return fmt.Errorf("%s: session %s, which is loaded in it, was made before it began, and an agent in "+
-			"a fresh HOME has none to load: record from the session's start on, or compare with nothing (--against nothing)",
+		return fmt.Errorf("%s: session %s is loaded in the recording but began before it, and an agent with "+
+			"a fresh HOME cannot load it: record the session from its start, or use --against nothing",
 			x.file, id)
 	}
 	return nil
@@ -305,7 +305,7 @@ func (x *oneReplay) prepare() error {
 		if places, _ := replay.PlacesOf(x.recording); places.Chance {
 			x.job.Want = nil // the rules judge it alone
 			x.at.lacking = append(x.at.lacking,
-				"the recording says that its messages depend on chance: they are not compared")
+				"the recording is marked as depending on chance: its messages are not compared")
 		}
 	case "golden":
 		if text, _, err := x.store.Read(x.of.GoldensOf(x.profile), x.id); err == nil {
@@ -331,7 +331,7 @@ func (h *host) toEndpoint(_ context.Context, o *options, _ *replaying, of protoc
 	about := results.Agent{Profile: "endpoint", Title: o.url}
 	if o.url == "" {
 		return about, nil, fmt.Errorf(
-			"replay: --url is missing: a recording of %s is played to an endpoint that runs", of.Name)
+			"replay: --url is missing: a recording of %s is replayed to a running endpoint", of.Name)
 	}
 	target, err := endpoint.Target(o.url)
 	if err != nil {
@@ -340,7 +340,7 @@ func (h *host) toEndpoint(_ context.Context, o *options, _ *replaying, of protoc
 	return about, func(ctx context.Context, p playing) (res results.Result, _ []string, err error) {
 		err = replayPosts(ctx, target, p)
 		if errors.Is(err, endpoint.ErrNothingPosted) {
-			return res, nil, fmt.Errorf("%s: %w, so there is nothing to play", p.file, err)
+			return res, nil, fmt.Errorf("%s: %w, so there is nothing to replay", p.file, err)
 		}
 		res = of.judge(o.severity).Check(p.id, p.log)
 		res.File = p.file

@@ -47,9 +47,9 @@ func mergeCommand(h *host) *cobra.Command {
 		}
 		return h.merge(args, out, asked, quiet)
 	})
-	c.Flags().StringVar(&out, "out", "acp-test-out", "the folder for the whole, `DIR`")
+	c.Flags().StringVar(&out, "out", "acp-test-out", "the folder for the merged run, `DIR`")
 	c.Flags().StringArrayVar(&asked, "report", nil, "one more report, `FORMAT[=FILE]` (repeatable)")
-	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "only what failed and the summary")
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "show failures and the summary only")
 	completeWords(c, "report", reports.Formats)
 	return c
 }
@@ -62,7 +62,7 @@ func (h *host) merge(files []string, out string, asked []string, quiet bool) err
 			return err
 		}
 		if within(out, run.Out) {
-			return fmt.Errorf("--out: %s is emptied first, and %s lies in it; name another folder", out, file)
+			return fmt.Errorf("--out: report merge empties %s first, and %s is in it; name another folder", out, file)
 		}
 		parts = append(parts, run)
 	}
@@ -88,7 +88,7 @@ func (h *host) merge(files []string, out string, asked []string, quiet bool) err
 	}
 	if len(lost) > 0 {
 		whole.Notes = append(whole.Notes,
-			fmt.Sprintf("%d files of scenarios are not next to the results of their part, the first is %s", len(lost), lost[0]))
+			fmt.Sprintf("%d files of scenarios are missing next to results.json; the first is %s", len(lost), lost[0]))
 	}
 	console := reports.NewConsole(h.out, reports.ConsoleOptions{Color: h.style(h.out).colours, Quiet: quiet})
 	return h.concluded(console, whole, asked)
@@ -194,7 +194,7 @@ func convertCommand(h *host) *cobra.Command {
 	var to, out string
 	c := command("report convert", exactArgs(1, "a results.json"), func(c *cobra.Command, args []string) error {
 		if to == "" {
-			return fmt.Errorf("report convert: --to FORMAT is missing; usage: %s --to FORMAT; they are %s", c.CommandPath()+
+			return fmt.Errorf("report convert: --to is missing; usage: %s --to FORMAT; formats: %s", c.CommandPath()+
 				" FILE", strings.Join(reports.Formats(), ", "))
 		}
 		if err := checkFormats("--to", []string{to}); err != nil {
@@ -229,7 +229,7 @@ func checkFormats(flag string, asked []string) error {
 			return err
 		}
 		if exists(file, true) {
-			return fmt.Errorf("%s %s: %s is a folder, and a file is expected", flag, r, file)
+			return fmt.Errorf("%s %s: %s is a folder; expected a file", flag, r, file)
 		}
 	}
 	return nil

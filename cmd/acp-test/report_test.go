@@ -132,7 +132,7 @@ var _ = Describe("report merge", func() {
 		p.write("old/results.json", strings.Replace(text, `"version": 1`, `"version": 9`, 1))
 		Expect(p.run("report", "merge", "old", dirs[1]).err).To(Equal("acp-test: old/results.json: reading results: file version 9, this program reads version 1\n"))
 		Expect(p.run("report", "merge").err).To(ContainSubstring("the results of the parts are missing"))
-		Expect(p.run("report", "merge", "--out", "part", dirs[0], dirs[1]).err).To(ContainSubstring("--out: part is emptied first, and part/1 lies in it"))
+		Expect(p.run("report", "merge", "--out", "part", dirs[0], dirs[1]).err).To(ContainSubstring("--out: report merge empties part first, and part/1 is in it"))
 		Expect(p.run("report", "mrge").err).To(ContainSubstring(`there is no command "mrge" (did you mean "merge"?)`))
 	})
 
@@ -150,7 +150,7 @@ var _ = Describe("report merge", func() {
 		Expect(os.RemoveAll(filepath.Join(p.dir, "part/1/bad"))).To(Succeed())
 		got := p.run(append([]string{"report", "merge", "--out", "merged"}, dirs...)...)
 		Expect(got.code).To(Equal(1))
-		Expect(got.out).To(MatchRegexp(`(?m)^\d files of scenarios are not next to the results of their part, the first is bad/`))
+		Expect(got.out).To(MatchRegexp(`(?m)^\d files of scenarios are missing next to results.json; the first is bad/`))
 	})
 })
 

@@ -92,11 +92,11 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 			_, err = workspace.Restore(dirs.Home, moved(places.HomeFiles))
 		}
 		if places.Cut != "" {
-			r.lacking = append(r.lacking, "the recording does not have all files: "+places.Cut)
+			r.lacking = append(r.lacking, "the recording lacks files of the workspace: "+places.Cut)
 		}
 	default:
 		r.lacking = append(r.lacking,
-			"the recording does not say which files there were: those that it shows are there; --files DIR has all")
+			"the recording does not list its files; the replay has only those that messages show; --files DIR adds all")
 		err = workspace.Write(dirs.Work, recordings.Files(recording))
 	}
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *restored) serveMCP(trusted bool) error {
 			}
 			r.renamed = append(r.renamed, [2]string{s.Token, r.token()}, [2]string{s.URL, server.Entry(s.Name).URL})
 		case trusted && (s.Command != "" || s.URL != ""):
-			r.lack("the MCP server %s is not in the recording: the agent is given the real one", s.Name)
+			r.lack("the recording lacks the replies of the MCP server %s: the agent uses the real server", s.Name)
 		}
 	}
 	return nil
@@ -171,8 +171,8 @@ func (r *restored) serveModel(job *replay.Player, script, file string, p *agents
 	if src == nil {
 		places, _ := replay.PlacesOf(r.recording)
 		if len(recordings.Prompts(r.recording)) > 0 && (!places.Model || neverAsked(r.recording)) {
-			r.lacking = append(r.lacking, "the recording does not have what the model said, so no model answers: "+
-				"record it with record --llm, or give a script with replay --llm FILE")
+			r.lacking = append(r.lacking, "the recording lacks the model's replies, so no model answers: "+
+				"record again with record --llm, or name a script with replay --llm FILE")
 		}
 		return nil
 	}

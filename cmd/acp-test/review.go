@@ -39,7 +39,7 @@ func reviewCommand(h *host) *cobra.Command {
 		return h.review(run, dir, accept)
 	})
 	c.Flags().StringArrayVar(&accept, "accept", nil,
-		"accept the goldens of the scenarios that fit `GLOB` (* and ?), and ask nothing (repeatable)")
+		"accept the goldens of scenarios whose id matches `GLOB` (* and ?), without asking (repeatable)")
 	c.Flags().StringVar(&dir, "golden", "golden", "the folder of goldens, `DIR`")
 	return c
 }
@@ -82,7 +82,7 @@ func (h *host) review(name, dir string, accept []string) error {
 		return err
 	}
 	if len(left) > 0 {
-		h.say("left out, because something else failed there: %s\n", strings.Join(left, ", "))
+		h.say("not reviewed, because something else failed in them: %s\n", strings.Join(left, ", "))
 	}
 	of, decided := goldensOf(run), make([]rune, len(changes))
 	_, atTerminal := h.terminal()
@@ -115,7 +115,7 @@ func (h *host) review(name, dir string, accept []string) error {
 		}
 	}
 	if len(changes) > 0 {
-		h.say("accepted %d, rejected %d, left %d; in %s\n", count[accepted], count[rejected],
+		h.say("accepted %d, rejected %d, left %d; goldens are in %s\n", count[accepted], count[rejected],
 			count[open]+count[skipped], filepath.Join(dir, of))
 	}
 	if count[accepted] < len(changes) || len(left) > 0 {
@@ -157,7 +157,7 @@ func changesOf(run results.Run, store golden.Store) (changes []change, left []st
 		if r.Golden.Skipped != "" {
 			c.state, c.text = "gone", ""
 		} else if c.text == "" {
-			return nil, nil, fmt.Errorf("review: the run in %s does not have the text of %s: run it again", run.Out, r.ID)
+			return nil, nil, fmt.Errorf("review: the run in %s lacks the text of %s: run it again", run.Out, r.ID)
 		}
 		if c.pieces = golden.Words(old, c.text); old != c.text {
 			changes = append(changes, c)
@@ -177,7 +177,7 @@ func acceptFitting(changes []change, decided []rune, globs []string) error {
 		}
 		if !fits {
 			ids := lists.Map(changes, func(c change) string { return c.id })
-			return fmt.Errorf("--accept %s: no scenario with a new or changed golden fits; there are %s", g,
+			return fmt.Errorf("--accept %s matches no scenario with a new or changed golden; those are %s", g,
 				strings.Join(ids, ", "))
 		}
 	}
@@ -234,7 +234,7 @@ func (h *host) showChange(changes []change, at int) (alike []int) {
 	}
 	fmt.Fprintf(h.out, "\n%d of %d: %s is %s", at+1, len(changes), c.id, c.state)
 	if len(alike) > 1 {
-		fmt.Fprintf(h.out, ", and so are %d more by the same words", len(alike)-1)
+		fmt.Fprintf(h.out, "; more with the same change: %d", len(alike)-1)
 	}
 	fmt.Fprintln(h.out)
 	var text strings.Builder

@@ -32,7 +32,7 @@ var _ = Describe("review", func() {
 	It("shows each change by word where nobody can be asked", func() {
 		got := p.run("review")
 		Expect([]any{got.code, got.err}).To(Equal([]any{1, ""}))
-		Expect(got.out).To(MatchRegexp(`\n1 of 4: a is changed, and so are 1 more by the same words\n  --> session/prompt .*\n  <-- agent_message msg#1 "\[-Bye-\]\{\+Hello\+\}\."\n`))
+		Expect(got.out).To(MatchRegexp(`\n1 of 4: a is changed; more with the same change: 1\n  --> session/prompt .*\n  <-- agent_message msg#1 "\[-Bye-\]\{\+Hello\+\}\."\n`))
 		Expect(got.out).To(ContainSubstring("3 of 4: c is changed\n"))
 		Expect(got.out).To(ContainSubstring("[-refusal-]{+end_turn+}"))
 		Expect(got.out).To(HaveSuffix("accepted 0, rejected 0, left 4; in golden/reference\n"))
@@ -72,7 +72,7 @@ var _ = Describe("review", func() {
 	It("leaves out what fails for another reason", func() {
 		p.run("run", "t", "--fault", "update-for-unknown-session")
 		got := p.run("review")
-		Expect(got.out).To(Equal("left out, because something else failed there: a, b, c, new\n"))
+		Expect(got.out).To(Equal("not reviewed, because something else failed in them: a, b, c, new\n"))
 		Expect(got.code).To(Equal(1))
 	})
 
@@ -80,7 +80,7 @@ var _ = Describe("review", func() {
 		Expect(p.run(append([]string{"review"}, args...)...)).To(Equal(ended{2, "", "acp-test: " + message + "\n"}))
 	},
 		Entry("no run", "review: open no: no such file or directory; acp-test run writes it", "no"),
-		Entry("nothing fits", "--accept x*: no scenario with a new or changed golden fits; there are a, b, c, new", "--accept", "x*"),
+		Entry("nothing fits", "--accept x* matches no scenario with a new or changed golden; those are a, b, c, new", "--accept", "x*"),
 	)
 
 	It("and --update remove goldens that no scenario has or that applies no longer", func() {

@@ -40,7 +40,7 @@ var ringOf = lazy.Regexp(`^([1-9]\d{0,5}),([1-9]\d{0,5})MB(?:,([1-9]\d{0,4})d)?$
 func parseRing(text string) (r ring, err error) {
 	m := ringOf().FindStringSubmatch(text)
 	if m == nil {
-		return r, fmt.Errorf("--ring %s: a number of recordings and a size are expected, and an age if you like, such as %s",
+		return r, fmt.Errorf("--ring %s: expected COUNT,SIZE or COUNT,SIZE,AGE, such as %s",
 			text, defaultRing)
 	}
 	r.count, _ = strconv.Atoi(m[1]) // these are numbers
@@ -152,7 +152,7 @@ func (h *host) inRing(o *recording, proxy *replay.Proxy, file string) (ended fun
 	trim := func() {
 		err := errors.Join(locked, bounds.trim(o.out, o.out), bounds.trim(filepath.Join(o.out, "kept"), o.out))
 		if err != nil {
-			fmt.Fprintf(h.err, "acp-test: old recordings stay: %v\n", err)
+			fmt.Fprintf(h.err, "acp-test: could not remove old recordings: %v\n", err)
 		}
 	}
 	trim()
@@ -256,7 +256,7 @@ func keepCommand(h *host) *cobra.Command {
 			return fmt.Errorf("keep: %w", err)
 		}
 		fmt.Fprintln(h.out, kept)
-		fmt.Fprintf(h.err, "a text to post: acp-test reduce %s --issue bug.md -- AGENT…\n", quoted([]string{kept}))
+		fmt.Fprintf(h.err, "for a bug report: acp-test reduce %s --issue bug.md -- AGENT…\n", quoted([]string{kept}))
 		return nil
 	})
 }

@@ -37,18 +37,18 @@ func runCommand(h *host) *cobra.Command {
 	var o options
 	c := command("run", cobra.ArbitraryArgs, o.settled(h, func(c *cobra.Command) error {
 		if c.Flags().Changed("budget") && (o.within <= 0 || o.repeat > 1 || o.untilFail) {
-			return fmt.Errorf("--budget %v: a time longer than 0 is expected, and neither --repeat nor --until-fail", o.within)
+			return fmt.Errorf("--budget %v: expected a time longer than 0, without --repeat and --until-fail", o.within)
 		}
 		return h.run(c, &o)
 	}))
 	o.flags(c)
-	c.Flags().BoolVar(&o.failed, "failed", false, "only what did not pass in the run whose results are in --out")
+	c.Flags().BoolVar(&o.failed, "failed", false, "only scenarios that did not pass in the run stored in --out")
 	c.Flags().StringVar(&o.since, "since", "",
-		"only what changed since the commit or the run in the folder `REF`, and what did not pass in --out")
+		"only scenarios changed since `REF` (a commit or a run's folder), and those that did not pass in --out")
 	c.Flags().BoolVar(&o.perturb, "perturb", false,
-		"from the second of --repeat on, write in pieces, read and answer late, and tell what comes out differently")
-	c.Flags().DurationVar(&o.within, "budget", 0, "start no scenario after `TIME`, such as 60s: first what failed last, "+
-		"then what finds most for its time, then the others by turns")
+		"from the second --repeat on, write in pieces, read and answer late, and report what changes")
+	c.Flags().DurationVar(&o.within, "budget", 0, "start no scenario after `TIME` like 60s; first the last failures, "+
+		"then the scenarios that find most for their time, then those not run for longest")
 	o.smokeFlags(c)
 	return c
 }
@@ -210,8 +210,8 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	}
 	if o.narrow {
 		if all, err := chosen.of.over(engine.Profile.Binding()); err == nil {
-			run.Notes = append(run.Notes, fmt.Sprintf("%s names these scenarios alone; "+
-				"the %d of the suites: acp-test run --suite all", language.Config, all))
+			run.Notes = append(run.Notes, fmt.Sprintf("%s selects only these scenarios; "+
+				"run the %d of the suites with acp-test run --suite all", language.Config, all))
 		}
 	}
 	o.sabotage.conclude(&run)
@@ -338,7 +338,7 @@ func (o *options) goldensOf(e *scenarios.Engine, chosen selection) error {
 		}
 		e.Complete = chosen.complete(e.Golden, e.Protocol.GoldensOf(e.Profile))
 	case o.update, o.goldenRequired:
-		return errors.New("goldens belong to a profile: a command alone has none; name one with --agent")
+		return errors.New("goldens belong to a profile, and a bare command has none: name one with --agent")
 	}
 	return nil
 }

@@ -48,10 +48,10 @@ func (f *sabotageFlag) through(e *scenarios.Engine) error {
 	case err != nil || f.Saboteur == nil:
 		return err
 	case e.Profile.URL != "" || e.Protocol.Served:
-		return fmt.Errorf("--sabotage %s: it changes lines between editor and agent; %s is reached over a network", f.Name,
+		return fmt.Errorf("--sabotage %s requires an agent on stdio, and %s is reached over a network", f.Name,
 			e.Profile.Shown())
 	case e.Update || e.GoldenRequired:
-		return errors.New("--sabotage: goldens are of the agent as it is; leave --update and --golden-required out")
+		return errors.New("--sabotage: goldens need the unchanged agent; leave out --update and --golden-required")
 	}
 	e.Through, e.Golden = f.Between, nil
 	return nil
@@ -64,7 +64,7 @@ func (f *sabotageFlag) conclude(run *results.Run) {
 	}
 	messages, connections := f.Acted()
 	if messages == 0 {
-		run.Notes = append(run.Notes, fmt.Sprintf("sabotage %s was not applied: nothing that was said fits it", f.Name))
+		run.Notes = append(run.Notes, fmt.Sprintf("sabotage %s was not applied: no message matches it", f.Name))
 		if run.Exit == 0 {
 			run.Verdict, run.Exit = results.Inconclusive, 2
 		}
@@ -83,7 +83,7 @@ func wrongWith(m sabotage.Mutation) string {
 	case m.Breaks != "":
 		return "it breaks " + m.Breaks
 	}
-	return "the specification says nothing of it, but users are hurt"
+	return "the specification allows it, but it hurts users"
 }
 
 // sabotaged is like checkedSession, but applies the mutation to the log first. find must have been called.
@@ -93,8 +93,8 @@ func (h *host) sabotaged(f *sabotageFlag, name string, in io.Reader, severity st
 		return h.checkedSession(name, in, severity)
 	}
 	if f.Live {
-		return results.Result{}, nil, protocol{}, fmt.Errorf("--sabotage %s: a recording cannot show it, since the agent "+
-			"would have done something else; acp-test run --sabotage %[1]s -- AGENT can", f.Name)
+		return results.Result{}, nil, protocol{}, fmt.Errorf("--sabotage %s cannot change a recording: the agent "+
+			"would have acted differently; use acp-test run --sabotage %[1]s -- AGENT", f.Name)
 	}
 	was, of, err := h.session(in)
 	if err != nil {
@@ -128,7 +128,7 @@ func sabotageHelp() string {
 	for _, name := range sabotage.Names() {
 		width = max(width, len(name))
 	}
-	return "What --sabotage NAME changes between editor and agent. A FILE may hold another change.\n\n" +
+	return "The changes that --sabotage NAME makes to messages. A FILE may define other changes.\n\n" +
 		lists.Text(sabotage.All(), func(m sabotage.Mutation) string {
 			return fmt.Sprintf("%-*s  %s (%s)\n", width, m.Name, m.Summary, wrongWith(m))
 		})

@@ -22,7 +22,7 @@ var _ = Describe("--sabotage", func() {
 		p := newPlace()
 		got := p.run("run", "--run", "prompt-turn/text$", "--sabotage", "terminal-kept")
 		Expect(got.code).To(Equal(2), got.out)
-		Expect(got.out).To(ContainSubstring("sabotage terminal-kept was not applied: nothing that was said fits it"))
+		Expect(got.out).To(ContainSubstring("sabotage terminal-kept was not applied: no message matches it"))
 	})
 
 	It("plays what stands in a file, and blames nobody for what is legal", func() {

@@ -74,7 +74,7 @@ func (o *options) selection(h *host) (selection, error) {
 	case len(s.list) > 0:
 		return s, nil
 	case all > 0:
-		return s, fmt.Errorf("none of %d scenarios matches%s; --list lists what does", all, o.filters())
+		return s, fmt.Errorf("none of %d scenarios matches%s; acp-test run --list lists all", all, o.filters())
 	case roles > 0:
 		return s, errors.New("all scenarios script the agent's side (role agent): acp-test editors runs those")
 	}
@@ -295,7 +295,7 @@ func (n *narrowed) from(h *host, s *selection) {
 func (n *narrowed) nothing(o *options) string {
 	failed := "nothing failed in " + o.out
 	if len(n.failed) > 0 {
-		failed = fmt.Sprintf("none of those named failed in %s (%s did)", o.out, few(n.failed))
+		failed = fmt.Sprintf("none of the named scenarios failed in %s (but %s did)", o.out, few(n.failed))
 	}
 	if n.since {
 		return fmt.Sprintf("nothing that a scenario depends on changed since %s, and %s", o.since, failed)
@@ -353,7 +353,7 @@ func (h *host) git(dir string, words ...string) ([]byte, error) {
 		err = errors.New(string(bytes.TrimSpace(failed.Stderr)))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("it is no folder with results, and git says: %w", err)
+		return nil, fmt.Errorf("this is neither a folder with results nor a commit; git says: %w", err)
 	}
 	return text, nil
 }

@@ -52,8 +52,8 @@ func serveCommand(h *host) *cobra.Command {
 		}
 		if err := cmp.Or(checkSeverity(o.severity), checkFormats("--report", o.reports), wrong([]contradiction{
 			{slices.ContainsFunc(o.reports, func(r string) bool { return strings.HasSuffix(r, "=-") }),
-				"--report: stdout belongs to the protocol; name a file"},
-			{o.as != "" && len(args) > 0, "--as is for serve without a file; a recording has the name of its agent already"},
+				"--report: the protocol uses stdout; name a file"},
+			{o.as != "" && len(args) > 0, "--as cannot be used with a file: the file says which agent to play"},
 		})); err != nil {
 			return err
 		}
@@ -71,14 +71,14 @@ func serveCommand(h *host) *cobra.Command {
 	c.Long = strings.Replace(c.Long, "COMMANDS\n", obedient.Commands(), 1)
 	c.Flags().StringVar(&o.out, "out", "acp-test-out", "the folder for transcript and report, `DIR`")
 	c.Flags().StringArrayVar(&o.reports, "report", nil,
-		"one more report, `FORMAT[=FILE]`, next to the transcript by default: "+strings.Join(reports.Formats(), ", "))
+		"one more report, `FORMAT[=FILE]` (default: next to the transcript): "+strings.Join(reports.Formats(), ", "))
 	completeWords(c, "report", reports.Formats)
 	c.Flags().StringVar(&o.as, "as", "",
-		"without FILE: have the name and the ways of a real agent, by the `NAME` of its profile or from a recording: "+
+		"without FILE: imitate a real agent, by the `NAME` of its profile or from a recording: "+
 			strings.Join(obedient.Agents(), ", "))
 	c.Flags().StringVar(&o.severity, "severity", "v1", "the set of severities")
 	c.Flags().StringVar(&o.listen, "listen", "127.0.0.1:0", "serve over HTTP and WebSocket at `HOST:PORT`")
-	c.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "only write the transcript")
+	c.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "write the transcript, and do not judge")
 	c.Flags().BoolVar(&child, "child", false, "be the child that a script forks")
 	_ = c.Flags().MarkHidden("child") // a flag that is there can be hidden
 	return c
@@ -101,7 +101,7 @@ func (h *host) overNetwork(ctx context.Context, at string, run func(*host) error
 	var once sync.Once
 	listened := netagent.Serve(ctx, netagent.Options{Listen: at, Out: h.err, Log: h.err,
 		Agent: func(_ context.Context, in io.Reader, out io.Writer) error {
-			other := errors.New("an editor is served already")
+			other := errors.New("another editor is connected already")
 			once.Do(func() {
 				one := *h
 				one.in, one.out, other = in, out, nil
@@ -183,7 +183,7 @@ func (h *host) judgeEditor(side agentSide, log *transcript.Transcript, file stri
 	}
 	res := secret.Value(h.secrets(), of.judge(o.severity).Editor(results.Result{ID: side.id, File: side.name,
 		Started: log.Header().Started, Artifacts: map[string]string{"transcript": filepath.Base(file)}}, side.script,
-		[]replay.Session{{Log: log, Account: account, Ended: "it ended, or closed the agent's input"}}))
+		[]replay.Session{{Log: log, Account: account, Ended: "the editor ended, or closed the agent's stdin"}}))
 	run := verdict.NewRun(of.Version, tool(), h.commandLine(),
 		results.Agent{Profile: cmp.Or(res.AgentName, of.unnamed())})
 	run.Started, run.Results = log.Header().Started, []results.Result{res}
@@ -294,6 +294,6 @@ func (h *host) agentScenario(name string) (protocol, *scenarios.Scenario, error)
 			names = append(names, short)
 		}
 	}
-	return protocol{}, nil, fmt.Errorf("there is no file and no agent-side scenario %q%s", name,
+	return protocol{}, nil, fmt.Errorf("%q is neither a file nor an agent-side scenario%s", name,
 		mistake.Meant(name, names))
 }

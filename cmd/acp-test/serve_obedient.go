@@ -35,7 +35,7 @@ func (h *host) serveObedient(ctx context.Context, o *serving) error {
 	var listed []string // commands of the agent that is played
 	if o.as != "" {
 		if of.front != nil {
-			return errors.New("serve: --as is for agents of ACP")
+			return errors.New("serve: --as works only with ACP agents")
 		}
 		if _, err := h.guise(o.as); err != nil {
 			return err

@@ -27,7 +27,7 @@ func showCommand(h *host) *cobra.Command {
 	var page string
 	c := command("show", exactArgs(1, "a transcript"), func(_ *cobra.Command, args []string) error {
 		if page != "" && (masked || exact) {
-			return errors.New("--html and the canonical text contradict each other")
+			return errors.New("--html contradicts --canonical and --exact")
 		}
 		if masked || exact {
 			return h.canonicalText(args[0], exact)
@@ -42,9 +42,9 @@ func showCommand(h *host) *cobra.Command {
 		}
 		return h.show(t, of)
 	})
-	c.Flags().BoolVarP(&masked, "canonical", "f", false, "the canonical text, as goldens have it")
-	c.Flags().BoolVar(&exact, "exact", false, "as -f, but every chunk, in the order of arrival")
-	c.Flags().StringVar(&page, "html", "", "write the page of a report to `OUT`, - is stdout")
+	c.Flags().BoolVarP(&masked, "canonical", "f", false, "print the canonical text, as in goldens")
+	c.Flags().BoolVar(&exact, "exact", false, "like -f, but with every chunk, in the order of arrival")
+	c.Flags().StringVar(&page, "html", "", "write the HTML page of a report to `OUT` (- is stdout)")
 	return c
 }
 
@@ -167,7 +167,7 @@ func oneBeforeAgent(what string) cobra.PositionalArgs {
 func atMost(n int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) > n {
-			return fmt.Errorf("%s: %q is too much; usage: %s", c.Name(), args[n], c.UseLine())
+			return fmt.Errorf("%s: unexpected argument %q; usage: %s", c.Name(), args[n], c.UseLine())
 		}
 		return nil
 	}

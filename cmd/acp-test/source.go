@@ -53,7 +53,7 @@ func (h *host) sourceOf(from string) (source, error) {
 	info, err := os.Stat(h.absolute(from))
 	switch {
 	case err != nil:
-		return source{}, fmt.Errorf("--from %s: %w; it is one of %s", from, err, sources)
+		return source{}, fmt.Errorf("--from %s: %w; expected %s", from, err, sources)
 	case info.IsDir():
 		return checkoutSource(h.absolute(from))
 	}
@@ -93,7 +93,7 @@ func releaseSource(version string) source {
 func checkoutSource(dir string) (source, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil || !strings.HasPrefix(string(text), "module "+module+"\n") {
-		return source{}, fmt.Errorf("--from %s: it is no checkout of %s; expected %s", dir, module, sources)
+		return source{}, fmt.Errorf("--from %s: this is not a checkout of %s; expected %s", dir, module, sources)
 	}
 	git := func(args ...string) (string, error) {
 		out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).Output()
@@ -101,8 +101,8 @@ func checkoutSource(dir string) (source, error) {
 	}
 	origin, err := git("remote", "get-url", "origin")
 	if err != nil || filepath.IsAbs(origin) || strings.HasPrefix(origin, ".") || strings.HasPrefix(origin, "file:") {
-		return source{}, fmt.Errorf("--from %s: CI cannot clone it, because its origin is %q; push it to a server, "+
-			"git remote set-url origin URL, or take a tarball from ci/release", dir, origin)
+		return source{}, fmt.Errorf("--from %s: CI cannot clone it from its origin %q; push it to a server and run "+
+			"git remote set-url origin URL, or use a tarball from ci/release", dir, origin)
 	}
 	origin = withoutUser(origin)
 	commit, err := git("rev-parse", "HEAD")
@@ -128,7 +128,7 @@ func withoutUser(address string) string {
 func (h *host) tarballSource(from string) (source, error) {
 	file, err := filepath.Rel(h.cwd, h.absolute(from))
 	if err != nil || !filepath.IsLocal(file) {
-		return source{}, fmt.Errorf("--from %s: copy it into this repository, because CI sees only that", from)
+		return source{}, fmt.Errorf("--from %s: copy the file into this repository, because CI sees only that", from)
 	}
 	if err := holdsProgram(h.absolute(from)); err != nil {
 		return source{}, fmt.Errorf("--from %s: %w; expected acp-test-linux-amd64.tar.gz or "+
@@ -136,7 +136,7 @@ func (h *host) tarballSource(from string) (source, error) {
 	}
 	file = filepath.ToSlash(file)
 	return source{Fetch: unpacked("tar -xzf " + quoted([]string{file})),
-		assumed: file + " is committed, and CI runs on the system that it is for"}, nil
+		assumed: file + " is committed, and CI runs on the system it was built for"}, nil
 }
 
 func unpacked(command string) string {
@@ -157,7 +157,7 @@ func holdsProgram(file string) error {
 	for archive := tar.NewReader(unzipped); ; {
 		switch head, err := archive.Next(); {
 		case errors.Is(err, io.EOF):
-			return errors.New("it holds no program acp-test")
+			return errors.New("the archive does not contain the program acp-test")
 		case err != nil:
 			return err
 		case path.Base(head.Name) == "acp-test" && strings.Count(head.Name, "/") == 1:

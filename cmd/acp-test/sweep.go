@@ -36,14 +36,14 @@ func sweepCommand(h *host) *cobra.Command {
 	o.flags(c)
 	f := c.Flags()
 	f.DurationVar(&o.budget, "budget", 0,
-		"how long it takes once each scenario has run as it is, `TIME` (default: until all is explored)")
+		"time limit for sweeping, after each scenario has run unchanged, `TIME` (default: none)")
 	f.StringSliceVar(&o.points, "points", nil, "only points whose name or situation matches `GLOB` (repeatable)")
 	f.StringSliceVar(&o.actions, "actions", nil, "only actions whose name matches `GLOB` (repeatable)")
-	f.IntVar(&o.max, "max", 0, "explore at most `N` schedules, of each kind of point before any twice")
-	f.IntVar(&o.confirm, "confirm", 20, "run what is reported of each finding `N` times")
+	f.IntVar(&o.max, "max", 0, "explore at most `N` schedules, each kind of point once before any twice")
+	f.IntVar(&o.confirm, "confirm", 20, "run the scenario reported for each finding `N` times")
 	f.BoolVar(&o.reuse, "reuse", false,
-		"run schedules in sessions of one process of the agent, where they leave nothing else behind")
-	f.StringVar(&o.repro, "repro", "", "the folder for what reproduces findings, `DIR` (default repro in --out)")
+		"run schedules as sessions of one agent process, if they leave nothing else behind")
+	f.StringVar(&o.repro, "repro", "", "write scenarios that reproduce findings to `DIR` (default: repro in --out)")
 	hideRunFlags(c, "golden", "keep")
 	completeWords(c, "actions", actionNames)
 	return c
@@ -163,14 +163,14 @@ func (o *sweeping) bounds(c *cobra.Command) error {
 	return wrong([]contradiction{
 		{set("max") && o.max < 1, fmt.Sprintf("--max %d: at least 1 schedule is expected", o.max)},
 		{set("budget") && o.budget <= 0, fmt.Sprintf("--budget %v: a time longer than 0 is expected", o.budget)},
-		{o.confirm < 1, fmt.Sprintf("--confirm %d: what is reported runs at least once", o.confirm)},
+		{o.confirm < 1, fmt.Sprintf("--confirm %d: each finding must run at least once", o.confirm)},
 	})
 }
 
 // knowsActions returns an error if the protocol has no sweeps, or if a glob of --actions matches no action.
 func (o *sweeping) knowsActions(of protocol) error {
 	if of.planner == nil {
-		return fmt.Errorf("sweep: there are no sweeps of %s", of.Name)
+		return fmt.Errorf("sweep: acp-test cannot sweep %s", of.Name)
 	}
 	names := of.planner().Actions()
 	for _, a := range o.actions {

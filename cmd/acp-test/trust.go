@@ -38,11 +38,11 @@ func settings(files []workspace.Listed) (names []string) {
 func (r *restored) keepBack(places *workspace.Manifest) {
 	r.set = maps.Clone(places.Set)
 	if kept := runs(places.Set); kept != nil {
-		r.lack("the agent is not given the recorded variables %s: --trust FILE gives them", strings.Join(kept, ", "))
+		r.lack("the agent does not get the recorded variables %s; --trust FILE passes them", strings.Join(kept, ", "))
 		maps.DeleteFunc(r.set, func(name, _ string) bool { return slices.Contains(kept, name) })
 	}
 	if kept := settings(places.HomeFiles); kept != nil {
-		r.lack("the agent is not given the recorded files of HOME %s: --trust FILE gives them", strings.Join(kept, ", "))
+		r.lack("the agent does not get the recorded HOME files %s; --trust FILE passes them", strings.Join(kept, ", "))
 	}
 	places.HomeFiles = nil
 }
@@ -51,7 +51,7 @@ func (r *restored) keepBack(places *workspace.Manifest) {
 func (r *restored) confine() func([]byte) ([]byte, error) {
 	c := recordings.Confinement{Root: r.root, Work: r.box.Work, Server: r.standIn, Outside: r.makeOutside,
 		Kept: func(what string) {
-			r.lack("the agent is not given %s, which the recording names: --trust FILE gives it", what)
+			r.lack("the agent does not get %s, which the recording names; --trust FILE passes it", what)
 		}}
 	return c.Frame
 }
@@ -61,7 +61,7 @@ func (r *restored) standIn(s recordings.Server) ([]byte, error) {
 	absent := filepath.Join(r.box.Temp, "no-such-program")
 	broken := s.Name == "broken" && s.Command == absent
 	if !s.Canary() && !broken {
-		r.lack("the MCP server %s is played by a stand-in: --trust FILE runs the real one", s.Name)
+		r.lack("a stand-in plays the MCP server %s; --trust FILE runs the real one", s.Name)
 	}
 	if s.Command == "" {
 		server, err := r.overHTTP(s.Name)
@@ -106,7 +106,7 @@ func trusts(files, trusted []string) (map[string]bool, error) {
 	of := map[string]bool{}
 	for _, name := range trusted {
 		if !slices.ContainsFunc(files, func(file string) bool { return filepath.Clean(file) == filepath.Clean(name) }) {
-			return nil, fmt.Errorf("--trust %s: it is none of the recordings named", name)
+			return nil, fmt.Errorf("--trust %s: the command line does not name this recording", name)
 		}
 		of[filepath.Clean(name)] = true
 	}
@@ -131,7 +131,7 @@ func (h *host) announce(file string, t *transcript.Transcript) {
 	}
 	places, _ := replay.PlacesOf(t)
 	for _, what := range slices.Concat(given(places, true), keptBack(t)) {
-		say("the agent is given %s", what)
+		say("the agent gets %s", what)
 	}
 }
 
@@ -188,6 +188,6 @@ func distrust(file string, t *transcript.Transcript) error {
 	if list == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: the agent would be given %s; if you trust the recording, say --trust %s", file,
+	return fmt.Errorf("%s: the recording gives the agent %s; if you trust it, use --trust %s", file,
 		printable.Line(strings.Join(list, ", "), 1000), file)
 }

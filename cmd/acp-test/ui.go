@@ -45,8 +45,8 @@ func uiCommand(h *host) *cobra.Command {
 		}
 		if err := wrong([]contradiction{
 			{o.port < 0 || o.port > 65535, fmt.Sprintf("--port %d: a port is a number from 0 to 65535", o.port)},
-			{o.watch && o.scratch, "--watch does not go with --scratch"},
-			{o.step && !o.scratch, "--step goes with --scratch"},
+			{o.watch && o.scratch, "--watch and --scratch contradict each other"},
+			{o.step && !o.scratch, "--step requires --scratch"},
 		}); err != nil {
 			return err
 		}
@@ -57,10 +57,10 @@ func uiCommand(h *host) *cobra.Command {
 	})
 	f := c.Flags()
 	f.SortFlags = false
-	f.BoolVar(&o.watch, "watch", false, "run PATH, and again what a saved file touches")
-	f.BoolVar(&o.scratch, "scratch", false, "play the editor and the model by hand, with the agent")
-	f.BoolVar(&o.step, "step", false, "with --scratch: hold the model before each thing that it says")
-	f.StringVar(&o.subject.agent, "agent", "", "the agent to run again, by the `NAME` or file of its profile")
+	f.BoolVar(&o.watch, "watch", false, "run the scenarios in PATH, and rerun those that a saved file affects")
+	f.BoolVar(&o.scratch, "scratch", false, "play the editor and the model by hand, against the agent")
+	f.BoolVar(&o.step, "step", false, "with --scratch: pause the model before each part of its reply")
+	f.StringVar(&o.subject.agent, "agent", "", "the agent that the page may run, by the `NAME` or file of its profile")
 	f.StringVar(&o.subject.fault, "fault", "", "give the reference agent the deliberate fault `NAME`")
 	f.IntVar(&o.port, "port", 0, "the port, a `NUMBER` (default any that is free)")
 	completeWords(c, "fault", faultNames)
@@ -122,7 +122,7 @@ func (h *host) serveUI(ctx context.Context, server *inspector.Server, port int) 
 		return fmt.Errorf("--port: %w", err)
 	}
 	fmt.Fprintf(h.out, "http://%s/%s/\n", listener.Addr(), server.Token)
-	fmt.Fprintln(h.err, "acp-test: Ctrl-C ends it")
+	fmt.Fprintln(h.err, "acp-test: Ctrl-C stops the server")
 	return serveHTTP(ctx, listener, server)
 }
 
@@ -137,7 +137,7 @@ func inspected(version string) inspector.Protocol {
 func (h *host) source(name, temp string) (source inspector.Source, err error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return source, fmt.Errorf("ui: %w; acp-test run writes a folder of results", err)
+		return source, fmt.Errorf("ui: %w; acp-test run writes a results folder", err)
 	}
 	if info.IsDir() {
 		return inspector.Source{Name: name, Dir: h.absolute(name)}, nil

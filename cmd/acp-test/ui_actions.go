@@ -97,7 +97,7 @@ func (d *doer) converted(a asked,
 		return made{}, err
 	}
 	if of.Name != acp.V1().Name {
-		return made{}, fmt.Errorf("scenarios are made of recordings of %s, this one is of %s", acp.V1().Name, of.Name)
+		return made{}, fmt.Errorf("a scenario requires a recording of %s; this one is of %s", acp.V1().Name, of.Name)
 	}
 	done, err := convert(t, of)
 	if err != nil {
@@ -154,7 +154,7 @@ func (d *doer) rerun(ctx context.Context, a asked) (made, error) {
 	text, err := d.runChosen(ctx, a, "again-", func(out string) {
 		d.server.Add(inspector.Source{Name: "run " + filepath.Base(filepath.Dir(out)), Dir: out})
 	})
-	return made{Title: "Run again: it is in the index, and can be compared", Text: text}, err
+	return made{Title: "Run again: the index shows the new run", Text: text}, err
 }
 
 // update rewrites the golden of a scenario, after the page has shown the difference.

@@ -267,10 +267,10 @@ hello
 
 	It("says what it cannot show", func() {
 		p := newPlace()
-		Expect(p.run("ui", "--step")).To(Equal(ended{2, "", "acp-test: --step goes with --scratch\n"}))
+		Expect(p.run("ui", "--step")).To(Equal(ended{2, "", "acp-test: --step requires --scratch\n"}))
 		Expect(p.run("ui", "--scratch", "--fault", "cancel-error", "--", "sh")).To(Equal(ended{2, "",
 			"acp-test: --fault cancel-error: only the reference agent has deliberate faults, not sh\n"}))
 		Expect(p.run("ui", "nothing")).To(Equal(ended{2, "", "acp-test: ui: stat nothing: no such file or directory; " +
-			"acp-test run writes a folder of results\n"}))
+			"acp-test run writes a results folder\n"}))
 	})
 })

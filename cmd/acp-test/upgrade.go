@@ -28,7 +28,7 @@ func upgradeCommand(h *host) *cobra.Command {
 			return err
 		}
 		if h.protocol != "" || len(typed) > 0 {
-			return errors.New("upgrade: it runs the suites of this program in both versions: leave --protocol and paths out")
+			return errors.New("upgrade always runs all suites in both versions: leave out --protocol and paths")
 		}
 		return h.upgrade(c, &o, to)
 	})
@@ -70,7 +70,7 @@ func (h *host) upgrade(c *cobra.Command, o *options, to string) error {
 				why = r.Failure.Observed
 			}
 		}
-		return fmt.Errorf("upgrade: the agent was judged in neither version: %s; acp-test run says more", why)
+		return fmt.Errorf("upgrade: no scenario judged the agent in either version: %s; see acp-test run", why)
 	}
 	u.Habits = slices.DeleteFunc(u.Habits, func(b acpreport.Broken) bool { return b.Count == 0 })
 	if to == "-" {

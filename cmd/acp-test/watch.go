@@ -32,7 +32,7 @@ func (h *host) watch(c *cobra.Command, o *options) error {
 		if last != nil && !errors.As(last, &s) {
 			complain(h, last)
 		}
-		fmt.Fprintln(h.out, "waiting for a file to be saved; Ctrl-C ends")
+		fmt.Fprintln(h.out, "waiting for a file to be saved; Ctrl-C stops")
 	})
 	return errors.Join(last, err)
 }
