@@ -88,7 +88,7 @@ var _ = Describe("an editor's settings", func() {
 }`))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(skipped).To(Equal([]string{
-			`claude: the editor installs it itself (type "registry") and names no command`,
+			`claude: the editor installs this agent itself (type "registry"), so no command is named`,
 			`empty: it has no command`,
 		}))
 		Expect(profiles).To(HaveLen(2))

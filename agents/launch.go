@@ -124,7 +124,7 @@ func (p *Profile) launch(s Sandbox) (_ Launch, values map[string]string, err err
 	for _, k := range s.Pass {
 		v, ok := host[k]
 		if !ok {
-			return Launch{}, nil, fmt.Errorf("passing %s to %s: it is not set here", k, p.Shown())
+			return Launch{}, nil, fmt.Errorf("passing %s to %s: this variable is not set", k, p.Shown())
 		}
 		env[k] = v
 	}
@@ -246,7 +246,7 @@ var headerName = lazy.Regexp(`^[A-Za-z0-9!#$%&'*+.^_|~` + "`" + `-]+$`)
 // CheckHeader returns an error if the name of a header is invalid.
 func CheckHeader(name string) error {
 	if !headerName().MatchString(name) {
-		return fmt.Errorf("%q is no name of a header", name)
+		return fmt.Errorf("%q is not a header name", name)
 	}
 	return nil
 }
@@ -261,7 +261,7 @@ func (p *Profile) headers(values, host map[string]string) (map[string]string, er
 	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
 		for _, v := range reference().FindAllString(p.Headers[name], -1) {
 			if _, ok := known[v[1:]]; !ok && v != "$$" && v != "$" {
-				return nil, fmt.Errorf("the header %s of %s: %s is not set here", name, p.Shown(), v)
+				return nil, fmt.Errorf("the header %s of %s: the variable %s is not set", name, p.Shown(), v)
 			}
 		}
 		out[name] = expand(p.Headers[name], known, false)

@@ -107,7 +107,7 @@ var _ = Describe("a launch", func() {
 		Expect(environment(l)).To(And(HaveKeyWithValue("EDITOR", "vi"), HaveKeyWithValue("AWS_SECRET_ACCESS_KEY", "s3cret"), HaveKeyWithValue("X", "2"), HaveKeyWithValue("HOME", "/elsewhere")))
 		s.Pass = []string{"NOPE"}
 		_, err = p.Launch(s)
-		Expect(err).To(MatchError("passing NOPE to a: it is not set here"))
+		Expect(err).To(MatchError("passing NOPE to a: this variable is not set"))
 	})
 
 	It("names the proxy, unless another one is named", func() {

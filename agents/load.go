@@ -118,9 +118,9 @@ func load(dir fs.FS, name, shown string) (p *Profile, err error) {
 	src, err := fs.ReadFile(dir, name)
 	switch {
 	case errors.Is(err, fs.ErrInvalid) || err != nil && strings.HasSuffix(err.Error(), "is a directory"):
-		return nil, fmt.Errorf("%s is a folder: name the file of the profile in it, NAME.yaml", shown)
+		return nil, fmt.Errorf("%s is a folder: name the profile's file in it, NAME.yaml", shown)
 	case err != nil && strings.ContainsAny(shown, " \t"):
-		return nil, fmt.Errorf("there is no profile %q: if it is the agent's command, write it behind --, "+
+		return nil, fmt.Errorf("there is no profile %q: if this is the agent's command, write it after --, "+
 			"instead of --agent: -- %s", shown, shown)
 	case err != nil:
 		return nil, fmt.Errorf("reading profile %s: %w", shown, cause(err))
@@ -168,7 +168,7 @@ func (p *profileFile) check(root *yamlfile.Node) {
 	p.checkPolicy(at("policy"))
 	p.NoCaches = p.Caches == "none"
 	if p.checkSetup(at("setup")); p.Timeouts.Setup < 0 {
-		at("timeouts").Field("setup").Fail("", "a set-up step cannot take less than no time")
+		at("timeouts").Field("setup").Fail("", "timeouts.setup cannot be negative")
 	}
 	p.checkURL(at("url"))
 	for name := range p.Headers {
@@ -204,7 +204,7 @@ func (p *profileFile) checkVariables(at func(string) *yamlfile.Node) {
 	}
 	for _, f := range home.Fields {
 		if !fs.ValidPath(f.Key) || f.Key == "." {
-			f.At.Fail("", "%q is no path below HOME: write it with slashes, without a leading one and without ..", f.Key)
+			f.At.Fail("", "%q is not a path below HOME: use slashes, no leading slash and no ..", f.Key)
 		}
 		variables(f.Node, p.Home[f.Key])
 	}
@@ -216,15 +216,15 @@ func (p *profileFile) checkPolicy(at *yamlfile.Node) {
 		return
 	}
 	if p.Protocol != "" && !strings.HasPrefix(p.Protocol, "acp") {
-		at.Fail("", "policy is of ACP alone: no rule of %s judges a promise", p.Protocol)
+		at.Fail("", "policy applies only to ACP: no rule of %s judges a promise", p.Protocol)
 	}
 	if busy := p.Policy.ConcurrentPrompts; busy != "" && !slices.Contains(Busy, busy) {
-		at.Field("concurrent-prompts").Fail(mistake.Suggest(busy, Busy), "no agent promises %q", busy)
+		at.Field("concurrent-prompts").Fail(mistake.Suggest(busy, Busy), "unknown promise %q", busy)
 	}
 	for i, tool := range p.Policy.Asks {
 		if _, ok := neutral[tool]; !ok {
 			at.Field("asks").Items[i].Fail(mistake.Suggest(tool, slices.Sorted(maps.Keys(neutral))),
-				"no neutral tool is called %q", tool)
+				"there is no neutral tool %q", tool)
 		}
 	}
 }
@@ -238,9 +238,9 @@ func (p *profileFile) checkSetup(at *yamlfile.Node) {
 	variables(at, p.Setup...)
 	switch {
 	case len(p.Setup) == 0 || p.Setup[0] == "":
-		at.Fail("such as [my-agent, login, --key, $KEY]", "the set-up step names no program")
+		at.Fail("such as [my-agent, login, --key, $KEY]", "setup names no program")
 	case p.Remote():
-		at.Fail("", "a set-up step prepares the HOME of an agent that is started here, and this one is reached at its url")
+		at.Fail("", "setup prepares the HOME of an agent that acp-test starts; this agent runs already, at its url")
 	}
 }
 
@@ -260,7 +260,7 @@ func CheckURL(text string) error {
 		slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme) && (u.Host != "" || strings.Contains(text, "$")) {
 		return nil
 	}
-	return fmt.Errorf("%q is no URL of an agent: http, https, ws or wss is expected, and a host", text)
+	return fmt.Errorf("%q is not the URL of an agent: expected http, https, ws or wss, and a host", text)
 }
 
 func (p *profileFile) checkTools(n *yamlfile.Node) {
@@ -272,7 +272,7 @@ func (p *profileFile) checkTools(n *yamlfile.Node) {
 		}
 		for i, able := range t.Cannot {
 			if can := slices.Sorted(maps.Keys(abilities[f.Key])); !slices.Contains(can, able) {
-				f.Field("cannot").Items[i].Fail(mistake.Suggest(able, can), "no scenario asks whether %s can %q", f.Key, able)
+				f.Field("cannot").Items[i].Fail(mistake.Suggest(able, can), "%s has no ability %q", f.Key, able)
 			}
 		}
 		if name := f.Field("name"); name != nil {
@@ -322,11 +322,11 @@ var neutral = map[string][]string{
 // abilities are the keywords by which a scenario may require more of a neutral tool
 // than its arguments, by tool, each with its description.
 var abilities = map[string]map[string]string{
-	"write_file": {"overwrite": "write over a file that is there", "folders": "make the folders of a new file",
-		"create": "create a file of which the editor answers a read with an error"},
+	"write_file": {"overwrite": "overwrite an existing file", "folders": "create the folders of a new file",
+		"create": "create a file that the editor fails to read"},
 	"read_file": {"large": "read a file of 110 KB"},
-	"delegate": {"again": "give a subagent another task, by its title alone",
-		"nested": "be given to a subagent, too", "two": "start two subagents in a reply"},
+	"delegate": {"again": "give a subagent another task, knowing only its title",
+		"nested": "be given to a subagent, too", "two": "start two subagents in one reply"},
 }
 
 // NeutralTool is a tool as scenarios name it, whatever an agent calls its own.

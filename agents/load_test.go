@@ -130,7 +130,7 @@ policy: {concurrent-prompts: reject, asks: [write_file], stops-taken-back: true}
 		Expect(p.Lacks("write_file")).To(BeEmpty())
 		Expect(p.Lacks("write_file:folders")).To(BeEmpty())
 		Expect(p.Lacks("write_file:overwrite")).To(
-			Equal("create, which My Agent has for write_file, cannot write over a file that is there"))
+			Equal("create, the tool of My Agent for write_file, cannot overwrite an existing file"))
 		Expect(p.Normalize.Replace[0].Pattern.ReplaceAllString("it took 12 ms", p.Normalize.Replace[0].With)).To(Equal("it took N ms"))
 		Expect(p.Normalize.Unordered).To(Equal([]string{"usage_update"}))
 		Expect(p.Normalize.Omit).To(Equal([]string{"session_info_update"}))
@@ -189,10 +189,10 @@ policy: {concurrent-prompts: reject, asks: [write_file], stops-taken-back: true}
 		Entry("nothing", "# empty\n", "F:1:1: the profile is empty (it needs at least name and command)"),
 		Entry("a misspelt key", "name: a\ncomand: [b]\n", `F:2:1: unknown key "comand" in a profile (did you mean "command"?)`),
 		Entry("a key of a key", "name: a\ncommand: b\nmodel:\n  wires: gemini\n", `F:4:3: unknown key "wires" in model (did you mean "wire"?)`),
-		Entry("a promise", "name: a\ncommand: b\npolicy: {concurrent-prompts: wait}\n", `F:3:30: no agent promises "wait" (known: queue, reject, replace)`),
-		Entry("a promise that no rule judges", "name: a\nurl: http://h/\nprotocol: ag-ui\npolicy: {concurrent-prompts: reject}\n", `F:4:9: policy is of ACP alone: no rule of ag-ui judges a promise`),
+		Entry("a promise", "name: a\ncommand: b\npolicy: {concurrent-prompts: wait}\n", `F:3:30: unknown promise "wait" (known: queue, reject, replace)`),
+		Entry("a promise that no rule judges", "name: a\nurl: http://h/\nprotocol: ag-ui\npolicy: {concurrent-prompts: reject}\n", `F:4:9: policy applies only to ACP: no rule of ag-ui judges a promise`),
 		Entry("a question about no tool", "name: a\ncommand: b\npolicy: {asks: [write_fil]}\n",
-			`F:3:17: no neutral tool is called "write_fil" (did you mean "write_file"?)`),
+			`F:3:17: there is no neutral tool "write_fil" (did you mean "write_file"?)`),
 		Entry("a wire format", "name: a\ncommand: b\nmodel: {wire: openai}\n", `F:3:15: unknown wire format "openai" (did you mean "openai-chat"?)`),
 		Entry("a list for a text", "name: [a]\ncommand: b\n", `F:1:7: name must be a text, not a list`),
 		Entry("a text for a mapping", "name: a\ncommand: b\nenv: A=b\n", `F:3:6: env must be a mapping, not "A=b"`),
@@ -204,18 +204,18 @@ policy: {concurrent-prompts: reject, asks: [write_file], stops-taken-back: true}
 		Entry("an argument to transform", "name: a\ncommand: b\ntools: {write_file: {name: w, args: {p: '${paht|shell}'}}}\n", `F:3:37: write_file has no argument "paht" (did you mean "path"?)`),
 		Entry("a transformation", "name: a\ncommand: b\ntools: {write_file: {name: w, args: {p: '${path|shel}'}}}\n", `F:3:37: unknown transformation "shel" in ${path|shel} (did you mean "shell"?)`),
 		Entry("what nobody asks of a tool", "name: a\ncommand: b\ntools: {write_file: {name: w, cannot: [overwrit]}}\n",
-			`F:3:40: no scenario asks whether write_file can "overwrit" (did you mean "overwrite"?)`),
+			`F:3:40: write_file has no ability "overwrit" (did you mean "overwrite"?)`),
 		Entry("a tool without a name", "name: a\ncommand: b\ntools: {write_file: {args: {p: $path}}}\n", `F:3:9: tools.write_file has no name`),
 		Entry("a pattern", "name: a\ncommand: b\nnormalize: {replace: [{pattern: '(', with: x}]}\n", "F:3:33: pattern: missing closing ): `(`"),
-		Entry("a path out of HOME", "name: a\ncommand: b\nhome: {../x: y}\n", `F:3:8: "../x" is no path below HOME: write it with slashes, without a leading one and without ..`),
+		Entry("a path out of HOME", "name: a\ncommand: b\nhome: {../x: y}\n", `F:3:8: "../x" is not a path below HOME: use slashes, no leading slash and no ..`),
 		Entry("caches", "name: a\ncommand: b\ncaches: no\n", `F:3:9: caches is host (the default) or none, not "no"`),
 		Entry("no command", "name: a\n", "F:1:1: the profile has no command"),
-		Entry("no URL", "name: a\nurl: h/x\n", `F:2:6: "h/x" is no URL of an agent: http, https, ws or wss is expected, and a host (such as http://127.0.0.1:8000/agent)`),
+		Entry("no URL", "name: a\nurl: h/x\n", `F:2:6: "h/x" is not the URL of an agent: expected http, https, ws or wss, and a host (such as http://127.0.0.1:8000/agent)`),
 		Entry("no name", "command: a\n", "F:1:1: the profile has no name"),
 		Entry("a name for no folder", "name: My Agent\ncommand: b\n", `F:1:7: a name consists of small letters, digits, dots, dashes and underscores, not "My Agent" (such as my-agent)`),
 		Entry("a key twice", "name: a\ncommand: b\nname: c\n", `F:3:1: mapping key "name" already defined at [1:1]`),
 		Entry("no YAML", "name: a\n  b: [\n", "F:1:7: mapping value is not allowed in this context"),
-		Entry("a second document", "name: a\ncommand: b\n---\nname: c\n", "F:4:1: here a second document begins, and only one is read"),
+		Entry("a second document", "name: a\ncommand: b\n---\nname: c\n", "F:4:1: a second document begins here, and acp-test reads only one"),
 		Entry("a file of known failures that is not there", "name: a\ncommand: b\nknown-failures: k.yaml\n", "F:3:17: reading k.yaml: no such file or directory"),
 	)
 

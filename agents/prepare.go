@@ -116,8 +116,8 @@ func (p *Profile) setupLaunch(s Sandbox) (Launch, error) {
 
 // runSetup runs a program to its end, and ends all processes it started.
 func runSetup(ctx context.Context, spec process.Spec, limit time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not end within %v; timeouts.setup of the "+
-		"profile gives it longer", limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not end within %v; raise timeouts.setup of "+
+		"the profile", limit))
 	defer cancel()
 	proc, files, err := process.Start(ctx, spec, func(int, string) {})
 	if err != nil {

@@ -59,7 +59,7 @@ var _ = Describe("a set-up step", func() {
 	},
 		Entry("by its status", "echo no key >&2; exit 3", "", `^the set-up step of profile a, sh -c echo .*: it ended with status 3; it wrote:\n  no key$`),
 		Entry("by a signal", "kill -9 $$$$", "", "it was ended by SIGKILL"),
-		Entry("because it does not end", "sleep 600", "timeouts: {setup: 1ms}\n", "it did not end within 1ms; timeouts.setup of the profile gives it longer"),
+		Entry("because it does not end", "sleep 600", "timeouts: {setup: 1ms}\n", "it did not end within 1ms; raise timeouts.setup of the profile"),
 		Entry("because it leaves too much", "head -c 67108865 /dev/zero > $HOME/a", "", "what it left below HOME: .*(more than|larger|bytes)"),
 	)
 

@@ -95,7 +95,7 @@ func ParseKnownFailures(name string, src []byte) (out []KnownFailure, err error)
 		case strings.TrimSpace(k.Reason) == "":
 			item.Fail("", "a known failure needs a reason")
 		case len(k.Requirements) > 0 && (!k.Flaky || k.ID != strings.ToUpper(k.ID)):
-			item.Fail("", "requirements say which of a flaky rule's are broken; a check, and what always fails, names its own")
+			item.Fail("", "requirements is only for a flaky rule: it says which of the rule's requirements are broken")
 		}
 		out = append(out, k)
 	}
@@ -319,7 +319,7 @@ func (p *Profile) Lacks(need string) string {
 	case !ok:
 		return fmt.Sprintf("%s has no tool for %s", p.Shown(), name)
 	case slices.Contains(t.Cannot, able):
-		return fmt.Sprintf("%s, which %s has for %s, cannot %s", t.Name, p.Shown(), name, abilities[name][able])
+		return fmt.Sprintf("%s, the tool of %s for %s, cannot %s", t.Name, p.Shown(), name, abilities[name][able])
 	}
 	return ""
 }

@@ -55,7 +55,7 @@ func ParseSettings(name string, src []byte) (profiles []*Profile, skipped []stri
 			profiles = append(profiles, p)
 		case kind != "" && kind != "custom":
 			skipped = append(skipped,
-				fmt.Sprintf("%s: the editor installs it itself (type %q) and names no command", key, kind))
+				fmt.Sprintf("%s: the editor installs this agent itself (type %q), so no command is named", key, kind))
 		default:
 			s.misspelt(v, where)
 			skipped = append(skipped, fmt.Sprintf("%s: it has no command", key))

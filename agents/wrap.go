@@ -60,7 +60,7 @@ func (w Wrapper) Wrap(name string, src []byte) (out []byte, changed, already []s
 	out = edited(src, edits)
 	undone, _, err := Wrapper{Ours: w.Ours}.unwrap(name, out, changed)
 	if err == nil && !bytes.Equal(undone, src) {
-		err = fmt.Errorf("%s: the change could not be undone byte for byte, so nothing is changed", name)
+		err = fmt.Errorf("%s: acp-test could not undo the change byte for byte, so it changes nothing", name)
 	}
 	return out, changed, already, err
 }
@@ -92,7 +92,7 @@ func (w Wrapper) unwrap(name string, src []byte, only []string) (out []byte, cha
 func (w Wrapper) entries(name string, src []byte) (list []entry) {
 	s, doc := readSettings(name, src)
 	if s.before > 0 {
-		s.fail(doc, "this is a part of settings: name the file that has agent_servers")
+		s.fail(doc, "this is only a part of the settings: name the file with agent_servers")
 	}
 	for key, v := range s.object(doc.Get("agent_servers"), "agent_servers") {
 		if w.Agent != "" && w.Agent != key {

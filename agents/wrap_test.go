@@ -107,7 +107,7 @@ var _ = Describe("a wrapper", func() {
 
 	It("says what it cannot change", func() {
 		_, _, _, err := recorder.Wrap("s.json", []byte(`"a": {"command": "a"}`))
-		Expect(err).To(MatchError("s.json:1:1: this is a part of settings: name the file that has agent_servers"))
+		Expect(err).To(MatchError("s.json:1:1: this is only a part of the settings: name the file with agent_servers"))
 		_, _, _, err = recorder.Wrap("s.json", []byte(`{"agent_servers": {"a": {"command": "a", "args": null}}}`))
 		Expect(err).To(MatchError("s.json:1:25: agent_servers.a: args must be a list, not null"))
 	})

@@ -43,7 +43,7 @@ func (s *Server) ofTrace(w http.ResponseWriter, name string, t *trace, q url.Val
 	}
 	defer file.Close()
 	if info, err := file.Stat(); err != nil || info.Size() > mostJudged {
-		return cmp.Or(err, fmt.Errorf("a transcript of more than %d bytes is not judged here: acp-test check does it",
+		return cmp.Or(err, fmt.Errorf("the page does not judge transcripts of more than %d bytes: use acp-test check",
 			mostJudged))
 	}
 	if name == "canonical" {

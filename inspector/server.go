@@ -77,7 +77,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	token, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	if !local(r) || subtle.ConstantTimeCompare([]byte(token), []byte(s.Token)) != 1 {
-		http.Error(w, "this address needs the token that acp-test ui has printed", http.StatusForbidden)
+		http.Error(w, "this address lacks the token: use the address that acp-test ui printed", http.StatusForbidden)
 		return
 	}
 	if err := s.answer(w, r, name); err != nil && r.Context().Err() == nil {
@@ -109,7 +109,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, name string) err
 		return s.act(w, r, action)
 	}
 	if r.Method != http.MethodGet {
-		return fmt.Errorf("%s is not for %s", name, r.Method)
+		return fmt.Errorf("%s does not accept %s", name, r.Method)
 	}
 	switch name {
 	case "":
@@ -159,7 +159,7 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request, name string) error 
 		return fmt.Errorf("action %q: %w", name, os.ErrNotExist)
 	}
 	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" {
-		return errors.New("an action is a POST of JSON")
+		return errors.New("an action must be a POST of JSON")
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostFile))
 	if err != nil {

@@ -141,6 +141,6 @@ var _ = Describe("an isolated agent", func() {
 	It("says what is missing", func() {
 		err := isolate.Check([]string{"/bin/false"})
 		Expect(errors.Is(err, isolate.ErrUnavailable)).To(BeTrue())
-		Expect(err).To(MatchError(And(HavePrefix("the namespaces that --isolate takes are not available: "), HaveSuffix(")"))))
+		Expect(err).To(MatchError(And(HavePrefix("the namespaces that --isolate needs are not available: "), HaveSuffix(")"))))
 	})
 })

@@ -187,7 +187,7 @@ var _ = Describe("an agent with a view of its own", func() {
 	It("takes a keeper", func() {
 		_, err := mockclient.Start(within(), newTranscript(), 0, mockclient.Command{Path: self, Isolation: &isolate.Isolation{
 			Helper: []string{self, "isolate"}, Dir: at.work, View: &isolate.View{Write: []string{at.work}}}})
-		Expect(err).To(MatchError(ContainSubstring("takes a keeper")))
+		Expect(err).To(MatchError(ContainSubstring("requires a keeper")))
 	})
 })
 

@@ -14,14 +14,14 @@ var _ = Describe("run --isolate", func() {
 		if os.Getenv("ACP_TEST_NO_NAMESPACES") != "" {
 			e := newPlace().run("run", "--isolate")
 			Expect(e.code).To(Equal(2))
-			Expect(e.err).To(ContainSubstring("--isolate: the namespaces that --isolate takes are not available"))
+			Expect(e.err).To(ContainSubstring("--isolate: the namespaces that --isolate needs are not available"))
 			return
 		}
 		p := newPlace()
 		out, err := lacking(p, "max_user_namespaces", "run", "--isolate")
 		Expect(status(err)).To(Equal(2), "%s", out)
 		Expect(string(out)).To(And(
-			ContainSubstring("acp-test: --isolate: the namespaces that --isolate takes are not available: "),
+			ContainSubstring("acp-test: --isolate: the namespaces that --isolate needs are not available: "),
 			ContainSubstring("(user.max_user_namespaces is 0)")))
 		Expect(p.results().Exit).To(Equal(2))
 	})

@@ -675,7 +675,7 @@ var _ = Describe("a recording that was cut off", func() {
 			got := p.run(command, "torn.jsonl")
 			Expect(got.err).To(Equal("acp-test: torn.jsonl: read as lines with 1 message, 1 other line; 1 line cannot be read, "+
 				"so nothing is concluded from what is missing\n"+
-				"acp-test: torn.jsonl: line 2 is left out: it seems to hold a message, which is cut off or no JSON\n"), command)
+				"acp-test: torn.jsonl: line 2 is left out: it seems to hold a message, but the message is cut off or not JSON\n"), command)
 			Expect(got.out).NotTo(BeEmpty(), command)
 			Expect(got.code).To(Equal(code), command)
 		}

@@ -250,7 +250,7 @@ func ReadBelow(dir, name string) ([]byte, error) {
 // TooLarge returns the error for a file of at least size bytes where limit is the
 // maximum.
 func TooLarge(name string, size, limit int64) error {
-	err := fmt.Errorf("%w: %d bytes or more, want %d at most", ErrTooLarge, size, limit)
+	err := fmt.Errorf("%w: %d bytes or more, want at most %d", ErrTooLarge, size, limit)
 	return &fs.PathError{Op: "read", Path: name, Err: err}
 }
 

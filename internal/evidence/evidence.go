@@ -244,9 +244,9 @@ func (f *File) Close() error { return nil }
 var (
 	// ErrMoved says that the file was removed or replaced, and has been written
 	// again.
-	ErrMoved = errors.New("it was removed or replaced, and has been written again from what was held open")
+	ErrMoved = errors.New("another program removed or replaced the file; acp-test wrote it again from its open copy")
 	// ErrWritten says that another program wrote to the file.
-	ErrWritten = errors.New("another program wrote to it")
+	ErrWritten = errors.New("another program wrote to the file")
 )
 
 // Finish ends the writing of the file. It returns an error if the file is not in
@@ -269,7 +269,7 @@ func (f *File) Finish(again func(io.Writer) error) error {
 			_, err := io.Copy(w, io.NewSectionReader(f.File, 0, f.size))
 			return err
 		}); err != nil {
-			return fmt.Errorf("it was removed or replaced, and could not be written again: %w", err)
+			return fmt.Errorf("another program removed or replaced the file, and writing it again failed: %w", err)
 		}
 		return ErrMoved
 	case again == nil:

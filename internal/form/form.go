@@ -33,7 +33,7 @@ func Check(schema wire.Value, values map[string]any) []string {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		property := properties.Get(name)
 		if !property.Exists() {
-			problems = append(problems, fmt.Sprintf("%q is not in the form", name))
+			problems = append(problems, fmt.Sprintf("the form has no field %q", name))
 			continue
 		}
 		if problem := fitsAny(property, values[name]); problem != "" {

@@ -41,7 +41,7 @@ type Port struct {
 }
 
 // ErrUnavailable says that this machine lacks the namespaces to isolate an agent.
-var ErrUnavailable = errors.New("the namespaces that --isolate takes are not available")
+var ErrUnavailable = errors.New("the namespaces that --isolate needs are not available")
 
 // Handover receives the listeners from the helper of an isolated agent.
 type Handover struct {
@@ -139,7 +139,7 @@ func (h handed) words(helper []string) []string {
 
 func parseHanded(words []string) (h handed, err error) {
 	if len(words) != 1 {
-		return h, fmt.Errorf("want one word, which says what to start, got %d", len(words))
+		return h, fmt.Errorf("want one word, the program to start, got %d words", len(words))
 	}
 	return h, json.Unmarshal([]byte(words[0]), &h)
 }

@@ -109,7 +109,7 @@ func Main(words []string) int {
 
 func (h handed) start() error {
 	if err := loopbackUp(); err != nil {
-		return fmt.Errorf("bringing loopback up: %w", err)
+		return fmt.Errorf("starting the loopback interface: %w", err)
 	}
 	if h.Path == "" {
 		if h.View == nil {
@@ -149,7 +149,7 @@ func (h handed) arrange(harness *net.UnixConn) error {
 			return fmt.Errorf("hiding the files of this machine: %w", err)
 		}
 		if err := os.Chdir(dir); err != nil {
-			return fmt.Errorf("the agent's folder is not shown to it: %w", err)
+			return fmt.Errorf("the agent cannot see its own folder: %w", err)
 		}
 	}
 	if err := dropRights(); err != nil {
@@ -229,7 +229,7 @@ func receiveFiles(c *net.UnixConn, n int) ([]*os.File, error) {
 		fds = append(fds, more...)
 	}
 	if len(fds) != n {
-		return files(fds), fmt.Errorf("%d ports were opened, not %d", len(fds), n)
+		return files(fds), fmt.Errorf("the helper opened %d ports, not %d", len(fds), n)
 	}
 	return files(fds), nil
 }

@@ -17,7 +17,7 @@ func SetAttr(*syscall.SysProcAttr, bool) {}
 // Check returns why this machine cannot isolate an agent: only Linux can. The
 // error wraps ErrUnavailable.
 func Check([]string) error {
-	return fmt.Errorf("%w: they are a thing of Linux, and this is %s", ErrUnavailable, runtime.GOOS)
+	return fmt.Errorf("%w: only Linux has them, and this is %s", ErrUnavailable, runtime.GOOS)
 }
 
 // CheckView returns the same as Check.

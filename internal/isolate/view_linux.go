@@ -200,14 +200,14 @@ func (t *tree) take() error {
 	t.dir = info.IsDir()
 	if t.fd, err = unix.OpenTree(unix.AT_FDCWD, t.path,
 		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE); err != nil {
-		return fmt.Errorf("showing it: %w", err)
+		return fmt.Errorf("mounting it: %w", err)
 	}
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
 	if !t.write {
 		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NODEV
 	}
 	if err := unix.MountSetattr(t.fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
-		return fmt.Errorf("showing it with fewer rights: %w", err)
+		return fmt.Errorf("mounting it with fewer rights: %w", err)
 	}
 	return nil
 }

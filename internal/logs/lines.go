@@ -54,7 +54,7 @@ func (r *reader) lines(text string, p place) {
 			r.log.Lines++
 		}
 		if r.torn || !found && tells().MatchString(line) {
-			bad := Left{p.line, errors.New("it seems to hold a message, which is cut off or no JSON")}
+			bad := Left{p.line, errors.New("it seems to hold a message, but the message is cut off or not JSON")}
 			r.log.Left = append(r.log.Left, bad)
 		}
 	}

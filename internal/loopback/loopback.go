@@ -26,14 +26,14 @@ func Guard(h http.Handler) http.Handler {
 // of this machine. "" lets it pass.
 func foreign(r *http.Request) string {
 	if !Local(r.Host) {
-		return "to localhost and to addresses, not to the name " + r.Host
+		return "only requests to localhost and to IP addresses, not to " + r.Host
 	}
 	if r.Header.Get("Sec-Fetch-Site") == "cross-site" {
-		return "no page of another site"
+		return "no requests from pages of another site"
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "null" {
 		if u, err := url.Parse(origin); err != nil || !Local(u.Host) {
-			return "no page of " + origin
+			return "no requests from pages of " + origin
 		}
 	}
 	return ""

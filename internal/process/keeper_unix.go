@@ -38,7 +38,7 @@ const Keeps = true
 func KeeperMain([]string) int {
 	conn, err := unixConn(os.NewFile(3, "orders"))
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "keeper: acp-test itself starts the keeper:", err)
+		fmt.Fprintln(os.Stderr, "keeper: only acp-test itself may start the keeper:", err)
 		return 2
 	}
 	// An agent dies with the thread that started it (Pdeathsig), so that

@@ -141,7 +141,7 @@ func Start(ctx context.Context, c Spec, started func(pid int, path string)) (Pro
 		defer handover.Close()
 		s.Isolate, s.View = true, c.Isolation.View != nil
 		if s.View && c.Keeper == nil {
-			return fail(errors.New("isolating the agent: a view of its own takes a keeper"))
+			return fail(errors.New("isolating the agent: a view of its own requires a keeper"))
 		}
 	}
 	var p Process
@@ -221,7 +221,7 @@ type standing struct{ Process }
 // Hold pauses the agent until GoOn.
 func (s standing) Hold() error {
 	if stopSignal == 0 {
-		return errors.New("a process cannot be made to stand still on this system")
+		return errors.New("acp-test cannot pause a process on this system")
 	}
 	return s.Signal(stopSignal, true)
 }

@@ -55,7 +55,7 @@ func (s *TempDir) Close() error {
 	s.once.Do(func() {
 		removeDir(s.dir)
 		if _, err := os.Stat(s.dir); err == nil {
-			s.err = fmt.Errorf("removing %s: something in it cannot be removed", s.dir)
+			s.err = fmt.Errorf("removing %s: a file in it cannot be removed", s.dir)
 		}
 		if s.keeper != nil {
 			s.keeper.release(true)

@@ -109,7 +109,7 @@ func List(ctx context.Context, root *confined.Root, sub string, most Limits) (fi
 func (f *Listed) read(ctx context.Context, root *confined.Root, name string, d fs.DirEntry, most Limits,
 	texts *int) error {
 	if !d.Type().IsRegular() {
-		f.Left = "it is no regular file"
+		f.Left = "it is not a regular file"
 		return nil
 	}
 	info, err := d.Info()
@@ -173,7 +173,7 @@ func Restore(dir string, files []Listed) (lacking []string, err error) {
 		case f.Base64 != nil:
 			contents[f.Path] = f.Base64
 		case f.Left != "":
-			lacking = append(lacking, fmt.Sprintf("%s is not in the recording: %s", f.Path, f.Left))
+			lacking = append(lacking, fmt.Sprintf("the recording lacks %s: %s", f.Path, f.Left))
 		}
 	}
 	if err := Write(dir, contents); err != nil {

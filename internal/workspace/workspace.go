@@ -81,14 +81,14 @@ func (e *cutError) Error() string { return e.why }
 // the order of names. It returns a *cutError if it ends early.
 func walk(ctx context.Context, root *confined.Root, sub string,
 	visit func(ctx context.Context, rel string, d fs.DirEntry) error) error {
-	late := &cutError{fmt.Sprintf("looking at it takes longer than %v", longest)}
+	late := &cutError{fmt.Sprintf("reading it takes longer than %v", longest)}
 	ctx, cancel := context.WithTimeoutCause(ctx, longest, late)
 	defer cancel()
 	left := entries
 	var dir func(rel string, depth int) error
 	dir = func(rel string, depth int) error {
 		if depth > deepest {
-			return &cutError{fmt.Sprintf("there are more than %d directories in each other", deepest)}
+			return &cutError{fmt.Sprintf("directories are nested more than %d deep", deepest)}
 		}
 		list, err := confined.Until(ctx, func() ([]fs.DirEntry, error) {
 			return root.ReadDir(filepath.Join(sub, rel), left+1)

@@ -132,7 +132,7 @@ func TestCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	after, err := workspace.Take(t.Context(), root, ".")
-	if err != nil || after.Cut != "there are more than 100 directories in each other" {
+	if err != nil || after.Cut != "directories are nested more than 100 deep" {
 		t.Errorf("%v, cut %q", err, after.Cut)
 	}
 	if c := before.Changes(after); len(c) != 0 {

@@ -86,7 +86,7 @@ func Parse(name string, src []byte) (root *Node, err error) {
 		}
 		n := f.read(d.Body)
 		if root != nil {
-			n.Fail("", "here a second document begins, and only one is read")
+			n.Fail("", "a second document begins here, and acp-test reads only one")
 		}
 		root = n
 	}
@@ -142,7 +142,7 @@ func (f *file) read(a ast.Node) (n *Node) {
 	case *ast.AliasNode:
 		target := f.anchors[a.Value.GetToken().Value]
 		if target == nil {
-			n.Fail("", "no anchor &%s stands before this alias", a.Value.GetToken().Value)
+			n.Fail("", "there is no anchor &%s before this alias", a.Value.GetToken().Value)
 		}
 		f.count(n, target.size())
 		f.aliases++
@@ -209,7 +209,7 @@ func (f *file) member(n *Node, v *ast.MappingValueNode) {
 		}
 		for _, one := range all {
 			if one.Kind != Map {
-				at.Fail("", "<< takes a mapping or a list of them, not %s", one.What())
+				at.Fail("", "<< takes a mapping or a list of mappings, not %s", one.What())
 			}
 			for _, m := range one.Fields {
 				if n.index(m.Key) < 0 {

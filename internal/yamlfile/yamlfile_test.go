@@ -60,10 +60,10 @@ func TestMistakes(t *testing.T) {
 		"for: x":                `f:1:6: for must be a duration such as 20s or 1m30s, not "x"`,
 		"parts: x":              `f:1:8: parts must be a list, not "x"`,
 		"parts:\n  - {a: b}":    `f:2:6: unknown key "a" in an item of parts (did you mean "at"?)`,
-		"name: *x":              `f:1:7: no anchor &x stands before this alias`,
-		"<<: 1\nname: x":        `f:1:1: << takes a mapping or a list of them, not 1`,
+		"name: *x":              `f:1:7: there is no anchor &x before this alias`,
+		"<<: 1\nname: x":        `f:1:1: << takes a mapping or a list of mappings, not 1`,
 		"- a":                   `f:1:1: a thing must be a mapping, not a list (keys: name, words, env, on, n, for, parts, any)`,
-		"name: a\n---\nname: b": `f:3:1: here a second document begins, and only one is read`,
+		"name: a\n---\nname: b": `f:3:1: a second document begins here, and acp-test reads only one`,
 		"name: a\nname: b":      `f:2:1: mapping key "name" already defined at [1:1]`,
 	} {
 		_, err := decode(src)

@@ -334,7 +334,7 @@ func TestHeadersAndCookies(t *testing.T) {
 		t.Errorf("got %q, want %q", seen, want)
 	}
 	e.Host = nil
-	if got := told(e.Run(context.Background(), s)); !strings.Contains(got, "the header Authorization of x: $TOKEN is not set here") {
+	if got := told(e.Run(context.Background(), s)); !strings.Contains(got, "the header Authorization of x: the variable $TOKEN is not set") {
 		t.Error(got)
 	}
 }
