@@ -35,7 +35,7 @@ var _ = Describe("the tools of a profile", func() {
 		Expect(run(e, "needs tool:write_file:overwrite\n"+write).Verdict).NotTo(Equal(results.Skip))
 		r := run(e, "needs tool:write_file:folders\n"+write)
 		Expect(r.Verdict).To(Equal(results.Skip), text(r))
-		Expect(r.Reason).To(HaveSuffix("for write_file, cannot make the folders of a new file"))
+		Expect(r.Reason).To(HaveSuffix("for write_file, cannot create the folders of a new file"))
 	})
 
 	It("may be missing, which ends a script at the call: nothing is waited for, and the turn is held against nobody", func() {
