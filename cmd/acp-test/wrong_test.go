@@ -104,7 +104,7 @@ var _ = Describe("a wrong command line", func() {
 		}
 		Expect(p.run("--version").out).To(MatchRegexp(`^acp-test \S+\n$`))
 		short, long := p.run("prompt", "-h").out, p.run("help", "prompt").out
-		Expect(short).To(HavePrefix("A turn, or a conversation, from the terminal.\n"))
+		Expect(short).To(HavePrefix("Prompts an agent from the terminal: one turn, or a conversation.\n"))
 		Expect(short).To(HaveSuffix("\nMore: acp-test help prompt\n"))
 		Expect(len(long)).To(BeNumerically(">", 1000+len(short)))
 		Expect(long).To(ContainSubstring("acp-test prompt --agent reference hello"))
