@@ -133,7 +133,7 @@ func (p *Profile) launch(s Sandbox) (_ Launch, values map[string]string, err err
 	}
 	throughProxy(env, s.Proxy)
 	if bin := found.bin(); bin != "" {
-		// The program may be a script for the interpreter installed beside it.
+		// The program may be a script for the interpreter installed next to it.
 		env["PATH"] = strings.TrimSuffix(bin+string(filepath.ListSeparator)+env["PATH"], string(filepath.ListSeparator))
 	}
 	for _, k := range slices.Sorted(maps.Keys(env)) {

@@ -72,7 +72,7 @@ func ShippedText(name string) string {
 			leave = slices.Contains([]string{"name", "title", "command", "install", "agent-info", "known-failures"}, key)
 		}
 		switch {
-		case strings.HasPrefix(line, "#"): // it is about what comes
+		case strings.HasPrefix(line, "#"): // it describes the next key
 			block = append(block, line)
 			continue
 		case !leave:

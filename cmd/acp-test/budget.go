@@ -38,7 +38,7 @@ func (h *host) history(e *scenarios.Engine, protocol string) history {
 		past.file = filepath.Join(caches, "acp-test", "ran", fmt.Sprintf("%x.json", agent.Sum(nil)))
 		data, _ := os.ReadFile(past.file)
 		if json.Unmarshal(data, &past.ran) != nil || past.ran == nil {
-			past.ran = map[string]lastRun{} // there is none, or it is of another program
+			past.ran = map[string]lastRun{} // the file is missing or from another program
 		}
 	}
 	return past

@@ -282,7 +282,7 @@ func (o *options) settle(h *host, c *cobra.Command, args []string) error {
 		return err
 	}
 	if o.conformance {
-		def.Scenarios, def.Suites = nil, nil // it is what the suites here say, not a repository's own scenarios
+		def.Scenarios, def.Suites = nil, nil // conformance is judged by the suites alone
 	}
 	o.complete(c, args, def)
 	return o.check(c)

@@ -135,7 +135,7 @@ func (h *host) turn(ctx context.Context, p *agents.Profile, setup string) (s sho
 	}
 	f, err := os.Open(filepath.Join(out, "init", "turn", "transcript.jsonl"))
 	if err != nil {
-		return s, nil // it did not even begin, and why says it
+		return s, nil // the turn did not begin; s.why says why
 	}
 	defer f.Close()
 	t, err := transcript.Load(f, nil)

@@ -101,7 +101,7 @@ func (h *host) checkPrompting(o *prompting, c *cobra.Command, words []string) er
 	first := strings.Join(words[:min(1, len(words))], "")
 	if err := cmp.Or(oneOf("--output", "output", o.output, prompt.Outputs()), wrong([]contradiction{
 		{c.ArgsLenAtDash() >= 0 && len(o.command) == 0, "prompt: the agent's command is missing after --"},
-		{!slices.Contains(prompt.Codes(), o.codes), fmt.Sprintf("--exit-codes: there are no %q%s; expected %s", o.codes,
+		{!slices.Contains(prompt.Codes(), o.codes), fmt.Sprintf("--exit-codes: there is no %q%s; expected %s", o.codes,
 			mistake.Meant(o.codes, prompt.Codes()), strings.Join(prompt.Codes(), ", "))},
 		{o.listCommands && len(o.attach) > 0, "--attach needs a prompt, and --list-commands sends none"},
 		{o.listCommands && len(words) > 0,

@@ -266,7 +266,7 @@ var _ = Describe("prompt as a client", func() {
 		Entry("nobody to ask", "--ask: stdin is not a terminal, so nobody can be asked; --write and --yolo allow without asking", "--ask", "x"),
 		Entry("nobody to type", "-i: stdin is not a terminal; give the prompt as an argument, or on stdin without -i", "-i"),
 		Entry("a prompt with -i", `prompt: unexpected argument "x": -i reads prompts`, "-i", "x"),
-		Entry("codes", `--exit-codes: there are no "apc" (did you mean "acp"?); expected simple, acp`, "--exit-codes", "apc", "x"),
+		Entry("codes", `--exit-codes: there is no "apc" (did you mean "acp"?); expected simple, acp`, "--exit-codes", "apc", "x"),
 		Entry("an option without a value", `--option "x": K=V is expected`, "--option", "x", "y"),
 		Entry("a negative time", "--timeout -1s: a time cannot be negative", "--timeout", "-1s", "x"),
 		Entry("no script", "--llm: open no.yaml: no such file or directory", "-a", "reference", "--llm", "no.yaml", "x"),

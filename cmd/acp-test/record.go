@@ -176,7 +176,7 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	before := log.Len()
 	// This is not the command's context, because a signal goes to the agent, which may survive it.
 	exit, err := proxy.Run(context.Background())
-	ran = log.Len() > before+1 // beside the note of where it is made
+	ran = log.Len() > before+1 // not counting the note on where it is recorded
 	told()
 	gone(exit)
 	switch {

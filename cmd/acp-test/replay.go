@@ -92,7 +92,7 @@ func replayCommand(h *host) *cobra.Command {
 // playing is one playback of a recording.
 type playing struct {
 	file, id       string
-	n              int // how often it was played before
+	n              int // how many times it was played before
 	recording, log *transcript.Transcript
 }
 

@@ -326,7 +326,7 @@ func (h *host) confine(o *options, e *scenarios.Engine) error {
 // goldensOf sets where the engine finds the goldens of its agent.
 func (o *options) goldensOf(e *scenarios.Engine, chosen selection) error {
 	switch {
-	case len(o.liberties) > 0: // what a golden shows is the agent without them
+	case len(o.liberties) > 0: // goldens show the agent without liberties
 	case o.golden == "none":
 		if o.update || o.goldenRequired {
 			return errors.New("--golden none contradicts --update and --golden-required, which need a folder")

@@ -17,7 +17,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// sabotageFlag is a mutation by its name; "" is none.
+// sabotageFlag holds the name of a mutation; "" is no mutation.
 type sabotageFlag struct {
 	name string
 	*sabotage.Saboteur

@@ -278,7 +278,7 @@ func (h *host) scratch(ctx context.Context, o *viewing, server *inspector.Server
 			s.Close(ctx)
 		}
 		log.Close()   // it is removed
-		place.Close() // what stands in the way is removed by its keeper
+		place.Close() // its keeper removes what cannot be removed here
 	}
 	if err != nil {
 		stop()

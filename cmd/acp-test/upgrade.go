@@ -94,7 +94,7 @@ func toldIn(p *scenarios.Protocol, run results.Run, see func(id string, t *trans
 			continue // it says nothing
 		}
 		see(r.ID, t)
-		if r.Verdict != results.Skip { // what it is about came about
+		if r.Verdict != results.Skip { // the tested behavior occurred
 			told[r.ID] = strings.Join(acpreport.Told(p, t), "; ") + effects
 		}
 	}

@@ -62,7 +62,7 @@ func lead(path string, args []string) error {
 func Inside(first, pid int) int {
 	all, _ := filepath.Glob("/proc/[0-9]*/status")
 	for _, path := range all {
-		text, _ := os.ReadFile(path) // nothing of what is gone
+		text, _ := os.ReadFile(path) // empty if the process is gone
 		here, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		_, parent, _ := strings.Cut(string(text), "\nPPid:\t")
 		_, ids, found := strings.Cut(parent, "\nNSpid:")

@@ -132,7 +132,7 @@ type reader struct {
 	Dialect
 	log     Log
 	form    string
-	torn    bool    // the line at hand has a message that cannot be read, beside others
+	torn    bool    // the line at hand has an unreadable message next to others
 	spanned int     // bytes that were looked through for the end of a message
 	last    float64 // the last time of a day, in ms
 	days    float64 // midnights since, in ms
