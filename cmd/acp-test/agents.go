@@ -53,7 +53,7 @@ func (h *host) profile(name, settings string, command []string) (*agents.Profile
 func (h *host) dressed(p *agents.Profile, name string) (*agents.Profile, error) {
 	if p.Source != adHoc {
 		if name != "" {
-			return nil, errors.New("--profile requires an agent command after --; --agent NAME runs a profile's own")
+			return nil, errors.New("--profile requires an agent command after --; --agent runs a profile's command")
 		}
 		return p, nil
 	}

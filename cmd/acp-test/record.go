@@ -67,7 +67,7 @@ func recordCommand(h *host) *cobra.Command {
 		"also record the model's replies, from the provider at `URL` (default: as the environment says)")
 	f.Lookup("llm").NoOptDefVal = "environment"
 	f.StringVar(&o.ring, "ring", "", "keep only the newest recordings in the folder, `COUNT,SIZE,AGE` (default "+
-		defaultRing+"); recordings with a failure move to its subfolder kept")
+		defaultRing+"); its subfolder kept has those with failures")
 	f.Lookup("ring").NoOptDefVal = defaultRing
 	f.StringVar(&o.install.in, "install", "", "record the agents of an `EDITOR`: zed, jetbrains, agent-shell, "+
 		"codecompanion, avante, or its settings file")

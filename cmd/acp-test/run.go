@@ -44,11 +44,11 @@ func runCommand(h *host) *cobra.Command {
 	o.flags(c)
 	c.Flags().BoolVar(&o.failed, "failed", false, "only scenarios that did not pass in the run stored in --out")
 	c.Flags().StringVar(&o.since, "since", "",
-		"only scenarios changed since `REF` (a commit or a run's folder), and those that did not pass in --out")
+		"only scenarios affected since `REF` (a commit or a run's folder), and those that did not pass in --out")
 	c.Flags().BoolVar(&o.perturb, "perturb", false,
 		"from the second --repeat on, write in pieces, read and answer late, and report what changes")
 	c.Flags().DurationVar(&o.within, "budget", 0, "start no scenario after `TIME` like 60s; first the last failures, "+
-		"then the scenarios that find most for their time, then those not run for longest")
+		"then scenarios that find most faults for their time, then those not run for longest")
 	o.smokeFlags(c)
 	return c
 }

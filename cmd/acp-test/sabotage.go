@@ -83,7 +83,7 @@ func wrongWith(m sabotage.Mutation) string {
 	case m.Breaks != "":
 		return "it breaks " + m.Breaks
 	}
-	return "the specification allows it, but it hurts users"
+	return "the specification does not cover it, but it hurts users"
 }
 
 // sabotaged is like checkedSession, but applies the mutation to the log first. find must have been called.
