@@ -200,7 +200,7 @@ func (s *stream) verdict(ctx context.Context, o *prompting) error {
 	}
 	said := strings.TrimSuffix("the answer is an incomplete run ("+cmp.Or(s.end, "it has no end")+"): "+s.problem, ": ")
 	if s.end == "refused" && o.url != "" {
-		said += "; if that is an ACP agent, use --protocol acp-v1"
+		said += "; if this is an ACP agent, use --protocol acp-v1"
 	}
 	return end(1, said)
 }
