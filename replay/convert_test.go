@@ -173,7 +173,7 @@ await turn end_turn
 	It("names in its head what a scenario cannot have", func() {
 		c := converted(initialized, welcome, strings.Replace(opened, "[]", `[{"name":"x","command":"/bin/x","args":[],"env":[]}]`, 1), session1,
 			strings.Replace(prompted(`"look"`), "}]}}", `},{"type":"resource_link","uri":"file:///a","name":"a"}]}}`, 1), end)
-		Expect(string(c.Text)).To(HavePrefix("# A recorded session.\n# Left out: what the model said, "))
+		Expect(string(c.Text)).To(HavePrefix("# A recorded session.\n# Left out: the model's replies, "))
 		Expect(string(c.Text)).To(ContainSubstring("# Left out: the MCP server x that the editor's #3 named\n"))
 		Expect(c.Golden(canonical.V1(), golden.Options{})).To(ContainSubstring("mcpServers=[]\n"))
 		Expect(string(c.Text)).To(ContainSubstring(`prompt main 'look' blocks='[{"type":"text","text":"look"},{"type":"resource_link","uri":"file:///a","name":"a"}]'`))
@@ -197,12 +197,12 @@ await turn end_turn
 		Expect(c.Left).To(ConsistOf(ContainSubstring(left)))
 		Expect(string(c.Text)).To(And(ContainSubstring(text), ContainSubstring("golden off\n")))
 	},
-		Entry("the conversation of a session of another recording", "the conversation before the session that the editor's #3 opens",
+		Entry("the conversation of a session of another recording", "the earlier conversation of the session that the editor opens at #3",
 			"session new main\n\ncheck recorded\nprompt main 'on'\nawait turn end_turn\n", initialized, welcome,
 			`> {"jsonrpc":"2.0","id":1,"method":"session/load","params":{"sessionId":"s1","cwd":"/w","mcpServers":[]}}`,
 			strings.Replace(saidText, "TEXT", "old", 1), `< {"jsonrpc":"2.0","id":1,"result":{}}`, strings.Replace(saidText, "TEXT", "older", 1),
 			prompted(`"on"`), end),
-		Entry("a folder beside the first session's", "/home/me/v, outside of the first session's folder /home/me/w, where the editor's #5 opens a session",
+		Entry("a folder beside the first session's", "the folder /home/me/v, outside of the first session's folder /home/me/w: the session that the editor opens at #5",
 			"session new main\nsession new s2\n", initialized, welcome, opened, session1,
 			strings.Replace(opened, "/me/w", "/me/v", 1), strings.Replace(session1, "s1", "s2", 1)),
 	)
@@ -210,7 +210,7 @@ await turn end_turn
 	It("leaves out which of two sessions with the same text the model answered", func() {
 		c := converted(initialized, welcome, opened, session1, prompted(`"on"`), opened, strings.Replace(session1, "s1", "s2", 1),
 			strings.Replace(prompted(`"on"`), "s1", "s2", 1), end)
-		Expect(c.Left).To(ContainElement(ContainSubstring("which of the prompts #5 and #8 the model answered")))
+		Expect(c.Left).To(ContainElement(ContainSubstring("which of the prompts #5 and #8 each model reply answers")))
 	})
 
 	It("finds directories that the model's answer has in pieces", func() {

@@ -170,7 +170,7 @@ var _ = Describe("prompt as a client", func() {
 			p.agent("exit 3")
 			t := p.atTerminal("prompt", "-i", "--", "./agent")
 			t.sees(`> `, "one\r")
-			t.sees(`acp-test: the agent ended with status 3 before it answered session/prompt\r\n`, "")
+			t.sees(`acp-test: the agent exited with status 3 before it answered session/prompt\r\n`, "")
 			Expect(status(t.Wait())).To(Equal(1))
 		})
 	})
@@ -188,7 +188,7 @@ var _ = Describe("prompt as a client", func() {
 		},
 			Entry("a mode", `--mode plannin: the agent has no mode "plannin" (did you mean "planning"?); it has agentic, interactive, readonly, planning`, "--mode", "plannin"),
 			Entry("an option", `--option show=true: the agent has no option "show" (did you mean "show_thoughts"?); it has mode, show_thoughts`, "--option", "show=true"),
-			Entry("a boolean", `--option show_thoughts=yes: "show_thoughts" is true or false, not "yes"`, "--option", "show_thoughts=yes"),
+			Entry("a boolean", `--option show_thoughts=yes: "show_thoughts" must be true or false, not "yes"`, "--option", "show_thoughts=yes"),
 			Entry("a value", `--option mode=plan: the agent has no value "plan" (did you mean "planning"?); it has agentic, interactive, readonly, planning`, "--option", "mode=plan"),
 		)
 	})

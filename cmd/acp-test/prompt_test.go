@@ -347,7 +347,7 @@ replies:
 			got := p.run("prompt", "--yolo", "x", "--", "./agent")
 			Expect(p.answers()[0]).To(ContainSubstring(`"optionId":"r"`))
 			Expect(p.answers()[1]).To(ContainSubstring(`"outcome":"cancelled"`))
-			Expect(got.err).To(ContainSubstring("[permission] T (other): rejected for always, it can only be allowed for always\n"))
+			Expect(got.err).To(ContainSubstring("[permission] T (other): rejected for always, the agent offers no option to allow it once\n"))
 		})
 
 		DescribeTable("is not to leave the workspace", func(flag string) {
@@ -363,7 +363,7 @@ replies:
 			}
 			lines = append(lines, asks(`{"toolCallId":"u","title":"U","kind":"edit"}`), asks(`{"toolCallId":"w","title":"W","kind":"edit","rawInput":{"file_path":"/etc/passwd"},"locations":[{"path":"`+work+`/ok"}]}`),
 				`say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"x","title":"X","kind":"edit","locations":[{"path":"`+outside+`/a"}]}}}'`, asks(`{"toolCallId":"x"}`))
-			whys = append(whys, "[permission] U (edit): rejected, it does not say which file it is about", "[permission] W (edit): rejected, /etc/passwd is outside the workspace", "[permission] X (edit): rejected, "+outside+"/a is outside the workspace")
+			whys = append(whys, "[permission] U (edit): rejected, the call names no file", "[permission] W (edit): rejected, /etc/passwd is outside the workspace", "[permission] X (edit): rejected, "+outside+"/a is outside the workspace")
 			for _, path := range []string{outside + "/a", work + "/../a", work + "/link/a", work + "/dangling"} {
 				lines = append(lines, `say '{"jsonrpc":"2.0","id":8,"method":"fs/write_text_file","params":{"sessionId":"s","path":"`+path+`","content":"x"}}'; got`)
 				whys = append(whys, "[refused] "+path+": the path leaves the directories of the session")
@@ -400,7 +400,7 @@ replies:
 
 		It("is 1 for an agent that dies in the turn", func() {
 			p.agent(`echo oops >&2; exit 3`)
-			Expect(p.run("prompt", "--output", "simple", "x", "--", "./agent")).To(Equal(ended{1, "", "acp-test: the agent ended with status 3 before it answered session/prompt; the end of its stderr:\n  oops\n"}))
+			Expect(p.run("prompt", "--output", "simple", "x", "--", "./agent")).To(Equal(ended{1, "", "acp-test: the agent exited with status 3 before it answered session/prompt; the end of its stderr:\n  oops\n"}))
 		})
 
 		DescribeTable("is 2 for an agent that does not come to a turn", func(script, message string) {
@@ -408,8 +408,8 @@ replies:
 			got := p.run("prompt", "--start-timeout", "1s", "x", "--", "./agent")
 			Expect(got).To(Equal(ended{2, "", "acp-test: agent: " + message + "\n"}))
 		},
-			Entry("and dies", "echo no key >&2; exit 3", "the agent ended with status 3 before it answered initialize; the end of its stderr:\n  no key"),
-			Entry("and speaks something else", "read x; echo Welcome!; read x; exit 0", "waiting for the answer to initialize: nothing came in 1s (--start-timeout); it wrote lines to stdout that are no messages: is a flag such as --acp missing?"),
+			Entry("and dies", "echo no key >&2; exit 3", "the agent exited with status 3 before it answered initialize; the end of its stderr:\n  no key"),
+			Entry("and speaks something else", "read x; echo Welcome!; read x; exit 0", "waiting for the answer to initialize: nothing came in 1s (--start-timeout); it wrote lines to stdout that are not messages: is a flag such as --acp missing?"),
 			Entry("and is silent", "read x; sleep 100", "waiting for the answer to initialize: nothing came in 1s (--start-timeout)"),
 			Entry("and speaks another version", `read x; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":7}}'; sleep 100`, "the agent speaks protocol version 7, this editor speaks 1"),
 		)
@@ -657,7 +657,7 @@ replies:
 			Expect(alive(p.read("pid"))()).To(Succeed())
 			Expect(a.Process.Signal(os.Interrupt)).To(Succeed())
 			Expect(status(a.Wait())).To(Equal(130))
-			Expect(a.err.String()).To(HaveSuffix("acp-test: cancelled, and the agent was ended before it answered\n"))
+			Expect(a.err.String()).To(HaveSuffix("acp-test: cancelled; acp-test stopped the agent before it answered\n"))
 			Expect(alive(p.read("pid"))()).To(MatchError(syscall.ESRCH))
 			Expect(alive(p.read("child"))()).To(MatchError(syscall.ESRCH))
 		})

@@ -270,7 +270,7 @@ replies:
 		Expect(p.run("run", "story.txtar").code).To(Equal(0))
 		said := regexp.MustCompile(`(?m)^#(\d+) .* agent_message_chunk`).FindStringSubmatch(p.run("show", "acp-test-out/story").out)
 		Expect(said).To(HaveLen(2))
-		Expect(p.run("convert", "acp-test-out/story", "--cancel-at", "1000").err).To(ContainSubstring("there is no frame #1000: the last one is #"))
+		Expect(p.run("convert", "acp-test-out/story", "--cancel-at", "1000").err).To(ContainSubstring("the recording has no entry #1000: its last one is #"))
 		Expect(p.run("convert", "acp-test-out/story", "--cancel-at", "1").err).To(ContainSubstring("no turn is open at #1"))
 
 		Expect(p.run("convert", "acp-test-out/story", "--cancel-at", said[1], "--out", "cancel.txtar").code).To(Equal(0))
@@ -497,11 +497,11 @@ var _ = Describe("upgrade", func() {
 		got := p.run("upgrade", "--run", some, "--out", "up")
 		Expect(got).To(Equal(ended{out: `# ACP version 2: acp-test-refagent 1.0.0
 
-The agent speaks version 2, and breaks none of its requirements that were tested.
+The agent speaks version 2 and meets each of its requirements that were tested.
 
 ## What differs between the versions
 
-Nothing: scenarios that run in both had the same conversation, effects and ends.
+Nothing: in both versions each scenario had the same conversation, effects and stop reasons.
 `}))
 	})
 

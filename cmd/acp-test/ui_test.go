@@ -223,9 +223,9 @@ hello
 		Eventually(idle).Should(BeTrue())
 		play(map[string]any{"Do": "raw", "Text": `{"jsonrpc":"2.0","id":"mine","method":"_mine"}`})
 		_, _, text := ui.ask("do/scratch", map[string]any{"Do": "dance"})
-		Expect(text).To(ContainSubstring(`"dance" cannot be done`))
+		Expect(text).To(ContainSubstring(`"dance" is not an action`))
 		_, _, text = ui.ask("do/scratch", map[string]any{"Do": "release"})
-		Expect(text).To(ContainSubstring("the model is held nowhere"))
+		Expect(text).To(ContainSubstring("no gate holds the model's reply"))
 
 		_, made, text := ui.ask("do/scenario", map[string]any{"source": 0, "file": "transcript.jsonl"})
 		scenario, _ := made["text"].(string)

@@ -122,7 +122,7 @@ func TestWhatIsNoServer(t *testing.T) {
 	for answer, want := range map[string]string{
 		"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>":                         "is that an ACP agent?",
 		"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n":                               "give the URL of the agent itself",
-		"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n":                                                   "the server answers 404 Not Found",
+		"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n":                                                   "the server answered 404 Not Found",
 		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}":                      "is that an ACP agent?",
 		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}": "without the header Acp-Connection-Id",
 		"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" + endless:                                          "is that an ACP agent?",

@@ -13,8 +13,8 @@ type Classifier struct{ transcript.JSONRPC }
 // Frame parses one message.
 func (c Classifier) Frame(from transcript.Source, line []byte, v wire.Value, err error) wire.Frame {
 	if v.Kind() == wire.Array {
-		return wire.Frame{Problem: "the line is a JSON array: " +
-			"ACP has no batches, every message is a line of its own"}
+		return wire.Frame{Problem: "the line is a JSON array, " +
+			"but ACP has no batches: each message must be on its own line"}
 	}
 	return c.JSONRPC.Frame(from, line, v, err)
 }

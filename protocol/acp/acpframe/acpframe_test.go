@@ -13,7 +13,7 @@ func TestClassifier(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const batch = "the line is a JSON array: ACP has no batches, every message is a line of its own"
+	const batch = "the line is a JSON array, but ACP has no batches: each message must be on its own line"
 	for _, c := range []struct {
 		from                             transcript.Source
 		line                             string

@@ -53,11 +53,11 @@ func (u Upgrade) Markdown(w io.Writer) error {
 	missing := u.Missing()
 	switch {
 	case !u.Speaks():
-		b.WriteString("The agent does not speak version 2. What follows is what it does in version 1 that version 2 " +
-			"has not, or has in another way.\n")
+		b.WriteString("The agent does not speak version 2. The lists below name what it does in version 1 that " +
+			"breaks version 2, and what version 2 requires in addition.\n")
 		u.habits(&b)
 	case len(missing) == 0:
-		b.WriteString("The agent speaks version 2, and breaks none of its requirements that were tested.\n")
+		b.WriteString("The agent speaks version 2 and meets each of its requirements that were tested.\n")
 	default:
 		fmt.Fprintf(&b, "The agent speaks version 2. It breaks %d of its requirements.\n", len(missing))
 		u.missing(&b, missing)
@@ -84,7 +84,7 @@ func (u Upgrade) habits(b *strings.Builder) {
 	for _, h := range u.Habits {
 		fmt.Fprintf(b, "- [ ] **%s** %s (%d times, first in %s). %s\n", h.Requirement, h.Does, h.Count, h.First, h.Instead)
 	}
-	fmt.Fprint(b, "\n## What comes besides\n\n")
+	fmt.Fprint(b, "\n## What version 2 requires in addition\n\n")
 	for _, id := range besides {
 		q, _ := u.Rules.Requirement(id)
 		fmt.Fprintf(b, "- [ ] **%s** %s\n", id, q.Statement)
@@ -137,7 +137,7 @@ func (u Upgrade) shown(id string) (list []string) {
 func (u Upgrade) differences(b *strings.Builder) {
 	fmt.Fprint(b, "\n## What differs between the versions\n\n")
 	if len(u.Differences) == 0 {
-		fmt.Fprint(b, "Nothing: scenarios that run in both had the same conversation, effects and ends.\n")
+		fmt.Fprint(b, "Nothing: in both versions each scenario had the same conversation, effects and stop reasons.\n")
 		return
 	}
 	fmt.Fprint(b, "| scenario | version 1 | version 2 |\n|---|---|---|\n")

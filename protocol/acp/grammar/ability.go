@@ -115,7 +115,7 @@ func (a *Ability) String() string {
 	slices.Sort(uses)
 	add("Tools that work: %s.", listed(works))
 	if len(fails) > 0 {
-		add("Tools that fail or are not there: %s.", listed(fails))
+		add("Tools that fail or are missing: %s.", listed(fails))
 	}
 	add("The agent asks before: %s.", listed(asks))
 	if a.Asks != "" {
@@ -123,9 +123,9 @@ func (a *Ability) String() string {
 	}
 	add("It sends the editor: %s.", listed(slices.Compact(uses)))
 	if a.Streams {
-		add("Text shows while the model still speaks, %d updates for four pieces.", a.Pieces)
+		add("The agent streams: a model reply of four pieces gave %d updates.", a.Pieces)
 	} else {
-		add("Text shows only when the model's reply is complete.")
+		add("The agent does not stream: it sends the text when the model's reply is complete.")
 	}
 	var ways []string
 	for _, w := range waysIn {
@@ -133,17 +133,17 @@ func (a *Ability) String() string {
 			ways = append(ways, w.name)
 		}
 	}
-	add("Sessions: new, %s.", listed(ways))
+	add("The agent can open, list or leave sessions by: new, %s.", listed(ways))
 	if a.Mode != "" {
 		add("Sessions begin in mode %s; others are %s.", a.Mode, listed(a.Modes))
 	}
 	if a.Login != "" {
 		add("The login is %s.", a.Login)
 	}
-	add("Two sessions %s at the same time; a second prompt ends as %s.",
+	add("Two sessions %s at the same time; a second prompt to a busy session ends as %s.",
 		map[bool]string{true: "work", false: "do not work"}[a.Together], a.Busy)
 	blocks := lists.Map(slices.Sorted(maps.Keys(a.Blocks)), func(b string) string { return b + " " + a.Blocks[b] })
-	add("Prompts with blocks: %s.", listed(blocks))
+	add("Prompts with content blocks: %s.", listed(blocks))
 	add("A start takes %v, a turn %v.", a.Start.Round(time.Millisecond), a.Turn.Round(time.Millisecond))
 	return strings.Join(s, " ")
 }

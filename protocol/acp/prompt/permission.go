@@ -56,7 +56,7 @@ func (t *Client) choose(call toolCall, offers []offer) (option, why string) {
 		if id := offered(offers, mockclient.AllowOnce); id != "" {
 			return id, ""
 		}
-		why = "it can only be allowed for always"
+		why = "the agent offers no option to allow it once"
 	}
 	return cmp.Or(offered(offers, mockclient.RejectOnce), offered(offers, mockclient.RejectAlways)), why
 }
@@ -71,7 +71,7 @@ func (t *Client) refusal(call toolCall) string {
 	case !t.options.Yolo && !edits:
 		return "--yolo allows it"
 	case writes && len(call.paths) == 0:
-		return "it does not say which file it is about"
+		return "the call names no file"
 	case writes:
 		for _, path := range call.paths {
 			if !inside(t.options.Work, path) {

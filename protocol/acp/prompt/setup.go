@@ -36,7 +36,7 @@ func (t *Client) configure(ctx context.Context) error {
 	}
 	if model := t.options.Model; model != "" {
 		if err := t.setModel(ctx, model); err != nil {
-			t.screen.tell("model", OneLine(fmt.Sprintf("default_model %s of the settings is not set: %v", model, err)))
+			t.screen.tell("model", OneLine(fmt.Sprintf("default_model %s (settings) has no effect: %v", model, err)))
 		}
 	}
 	for _, kv := range t.options.Settings {
@@ -71,7 +71,7 @@ func (t *Client) setMode(ctx context.Context, mode string) error {
 func (t *Client) setModel(ctx context.Context, model string) error {
 	option := t.session.Result().Get("configOptions").Find("category", "model")
 	if !option.Exists() {
-		return errors.New("the agent has no option for it")
+		return errors.New("the agent has no option of the category model")
 	}
 	return t.setOption(ctx, option, model)
 }
@@ -80,7 +80,7 @@ func (t *Client) setOption(ctx context.Context, option wire.Value, value string)
 	id := option.Get("id").Str()
 	if option.Get("type").Is("boolean") {
 		if value != "true" && value != "false" {
-			return fmt.Errorf("%q is true or false, not %q", id, value)
+			return fmt.Errorf("%q must be true or false, not %q", id, value)
 		}
 		_, err := t.session.SetConfigOption(ctx, id, value == "true")
 		return err

@@ -49,7 +49,7 @@ func (t *Client) verdict(code int, began bool, stop string, err error) error {
 	case stop != "end_turn":
 		return end(status(stop), "the turn ended with %q", OneLine(stop))
 	case t.screen.broke && t.options.Codes == "acp":
-		return end(status("tool"), "the turn ended with end_turn, and a tool had failed")
+		return end(status("tool"), "the turn ended with end_turn, but a tool call had failed")
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func interrupted(began bool, stop string, err error) string {
 	case err == nil:
 		return fmt.Sprintf("cancelled, but the turn ended with %q", OneLine(stop))
 	case errors.Is(err, errInterrupted):
-		return "cancelled, and the agent was ended before it answered"
+		return "cancelled; acp-test stopped the agent before it answered"
 	}
 	return fmt.Sprintf("cancelled, but %v", err)
 }

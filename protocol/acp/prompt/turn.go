@@ -208,7 +208,7 @@ func (t *Client) loginAdvice(err error) error {
 		names := lists.Map(methods, func(m mockclient.AuthMethod) string {
 			return OneLine(strings.TrimSpace(m.Name + " (" + m.ID + ")"))
 		})
-		advice += "; it knows " + strings.Join(names, ", ")
+		advice += "; it offers the login methods " + strings.Join(names, ", ")
 	}
 	return fmt.Errorf("%w: %s", err, advice)
 }
@@ -265,7 +265,7 @@ func (t *Client) turn(ctx context.Context, text string) (string, error) {
 // cancelWait is how long an agent may take to end a cancelled turn.
 const cancelWait = 10 * time.Second
 
-var errLate = errors.New("the agent did not end it when it was cancelled")
+var errLate = errors.New("acp-test cancelled the turn, but the agent did not end it")
 
 // cancel cancels the turn. It returns false if there is none.
 func (t *Client) cancel() bool {
@@ -334,13 +334,13 @@ func (t *Client) explained(ctx context.Context, err error) error {
 	}
 	text := err.Error()
 	if exit, gone := t.editor.Agent().Exit(); gone {
-		text = fmt.Sprintf("the agent ended with status %d before it answered %s", exit.Code, asked)
+		text = fmt.Sprintf("the agent exited with status %d before it answered %s", exit.Code, asked)
 		if exit.Signal != "" {
-			text = fmt.Sprintf("the agent was ended by %s before it answered %s", exit.Signal, asked)
+			text = fmt.Sprintf("the signal %s ended the agent before it answered %s", exit.Signal, asked)
 		}
 	}
 	if noise {
-		text += "; it wrote lines to stdout that are no messages: is a flag such as --acp missing?"
+		text += "; it wrote lines to stdout that are not messages: is a flag such as --acp missing?"
 	}
 	if lines := strings.Split(strings.TrimSpace(printable.Text(stderr)), "\n"); lines[0] != "" {
 		lines = lines[max(0, len(lines)-8):]
@@ -385,7 +385,7 @@ func (t *Client) commands(ctx context.Context) (wire.Value, error) {
 // list prints commands as text or as names.
 func (t *Client) list(commands wire.Value) error {
 	if commands.Len() == 0 {
-		t.screen.tell("commands", "the agent names none")
+		t.screen.tell("commands", "the agent names no commands")
 		return nil
 	}
 	var b strings.Builder

@@ -29,7 +29,7 @@ func CancelAt(p *scenarios.Protocol, t *transcript.Transcript, seq int, title st
 		return nil, err
 	}
 	if cut.at > seq {
-		title += fmt.Sprintf(" Nothing holds the agent before #%d.", cut.at)
+		title += fmt.Sprintf(" The cancel is sent at #%d, the next entry at which the agent waits.", cut.at)
 	}
 	c, err := Convert(p, changed, title, nil)
 	if err != nil {
@@ -83,7 +83,7 @@ type piece struct {
 // find finds the turn that is open at the entry, and the model's replies in it.
 func (c *cutting) find(p *scenarios.Protocol) error {
 	if c.at < 1 || c.at > c.t.Len() {
-		return fmt.Errorf("there is no frame #%d: the last one is #%d", c.at, c.t.Len())
+		return fmt.Errorf("the recording has no entry #%d: its last one is #%d", c.at, c.t.Len())
 	}
 	open := map[string]transcript.Entry{}
 	ends := map[int]int{}
@@ -104,7 +104,7 @@ func (c *cutting) find(p *scenarios.Protocol) error {
 	}
 	c.prompt = open[session]
 	if c.prompt.Seq == 0 {
-		return fmt.Errorf("no turn is open at #%d: choose a frame between a prompt and its answer", c.at)
+		return fmt.Errorf("no turn is open at #%d: choose an entry between a prompt and its response", c.at)
 	}
 	c.end = cmp.Or(ends[c.prompt.Seq], c.t.Len()+1)
 	c.others = map[string]int{}
@@ -124,8 +124,8 @@ func (c *cutting) stop() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("from #%d to the end of its turn the agent waits neither for the model nor for the editor: nothing "+
-		"can hold it there, and a cancel may come too late. Choose an earlier frame", c.at)
+	return fmt.Errorf("from #%d to the end of its turn the agent waits neither for the model nor for the editor, so "+
+		"a cancel may come too late: choose an earlier entry", c.at)
 }
 
 // held reports whether something holds the agent at an entry. It also notes how much of the model's reply has been

@@ -28,7 +28,7 @@ type Confinement struct {
 }
 
 // ErrUnreadable is the error for a line that is no JSON and may name programs or folders.
-var ErrUnreadable = errors.New("it is no JSON, and may name programs or folders")
+var ErrUnreadable = errors.New("it is not JSON, and may name programs or folders")
 
 // telling matches text in a line that is no JSON but that a tolerant agent might read as a member which Frame
 // rewrites.

@@ -98,7 +98,7 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 	}
 	c.out.Text = script.Format(made)
 	if _, err := p.Parse("recorded", "recorded.txtar", c.out.Text); err != nil {
-		return nil, fmt.Errorf("the scenario made of the recording is wrong: %w", err)
+		return nil, fmt.Errorf("the scenario made from the recording is wrong: %w", err)
 	}
 	return &c.out, nil
 }
@@ -280,8 +280,8 @@ func (c *converter) recordedModel(given []byte) []byte {
 	m := model(c.t, func(prompt transcript.Entry) bool { return opened[prompt.Session] }) // others are sent as they are
 	if m == nil {
 		if len(Prompts(c.t)) > 0 && !c.places.Model {
-			c.leave("what the model said, which is not in the recording: record it with record --llm, or give a script " +
-				"with convert --llm FILE")
+			c.leave("the model's replies, which the recording lacks: record them with record --llm, or give a " +
+				"model script with convert --llm FILE")
 		}
 		return nil
 	}

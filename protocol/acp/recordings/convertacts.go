@@ -86,7 +86,7 @@ func (c *converter) acts() error {
 		case !e.Frame() || c.ends[e.Conn].at > 0 && e.Seq > c.ends[e.Conn].at && e.Conn == len(c.ends)-1:
 			continue // nothing waits for what comes after the end
 		case e.Conn < conn:
-			return fmt.Errorf("#%d: two agent processes run at the same time; a scenario has one after the other", e.Seq)
+			return fmt.Errorf("#%d: two agent processes run at the same time; a scenario starts one at a time", e.Seq)
 		case e.Conn > conn:
 			conn = e.Conn
 			c.restart(e)
@@ -151,8 +151,8 @@ func (c *converter) said(e transcript.Entry) ([]byte, error) {
 	case e.Method == "$/cancel_request":
 		return c.takesBack(e), nil
 	case c.stranger(e):
-		c.leave("the conversation before the session that the editor's #%d opens, which is not in this recording: a "+
-			"new session is in its place, and there is no golden", e.Seq)
+		c.leave("the earlier conversation of the session that the editor opens at #%d, which the recording lacks: the "+
+			"scenario opens a new session instead, and has no golden", e.Seq)
 		c.out.NoGolden = true
 		c.strange[e.Session] = true
 		return c.open(e, "new")
@@ -194,7 +194,7 @@ func (c *converter) noJSON(e transcript.Entry) []byte {
 		return nil
 	}
 	if e.Size > 0 || strings.ContainsAny(string(e.Raw), "\r\x00") || !utf8.Valid(e.Raw) {
-		c.leave("the editor's line #%d, which is no text", e.Seq)
+		c.leave("the editor's line #%d, which is not text", e.Seq)
 		return nil
 	}
 	c.line("send %s", c.word(string(e.Raw)))
@@ -205,7 +205,7 @@ func (c *converter) noJSON(e transcript.Entry) []byte {
 func (c *converter) takesBack(e transcript.Entry) []byte {
 	ref := c.cancelled(e)
 	if ref == "" {
-		c.leave("the editor's #%d, a $/cancel_request for no request of its own", e.Seq)
+		c.leave("the editor's $/cancel_request #%d, which names none of the editor's requests", e.Seq)
 		return nil
 	}
 	c.awaitSeen(c.current)

@@ -74,8 +74,8 @@ func (c *converter) open(e transcript.Entry, verb string) ([]byte, error) {
 	if cwd := p.Get("cwd").Str(); cwd != c.out.work {
 		rel, below := strings.CutPrefix(cwd, strings.TrimSuffix(c.out.work, "/")+"/")
 		if !below || rel != path.Clean(rel) || strings.HasPrefix(rel, "../") {
-			c.leave("%s, outside of the first session's folder %s, where the editor's #%d opens a session: it has the "+
-				"same one", cwd, c.out.work, e.Seq)
+			c.leave("the folder %s, outside of the first session's folder %s: the session that the editor opens "+
+				"at #%d has the first session's folder instead", cwd, c.out.work, e.Seq)
 			c.out.NoGolden = true
 		} else {
 			options = append(options, script.Option("cwd", c.word(rel)))
@@ -96,7 +96,7 @@ func (c *converter) open(e transcript.Entry, verb string) ([]byte, error) {
 		c.current = session
 	}
 	if !p.Get("mcpServers").Exists() {
-		c.leave("that the editor's #%d has no mcpServers: the scenario's has an empty list", e.Seq)
+		c.leave("the missing mcpServers of the editor's #%d: the scenario sends an empty list", e.Seq)
 	}
 	if answer.Seq == 0 {
 		options = append(options, script.Option("wait", "no"))
@@ -111,7 +111,7 @@ func (c *converter) meta(e transcript.Entry, options []script.Word) []script.Wor
 	case meta.Kind() == wire.Object:
 		return append(options, script.Option("meta", c.json(string(meta.Raw()))))
 	case meta.Exists():
-		c.leave("_meta of the editor's #%d, which is no object", e.Seq)
+		c.leave("_meta of the editor's #%d, which is not an object", e.Seq)
 	}
 	return options
 }
@@ -178,7 +178,7 @@ func (c *converter) prompt(e transcript.Entry) ([]byte, error) {
 // the same time: a model script finds its turns by the text.
 func (c *converter) alike(e transcript.Entry, text string) {
 	if p, ok := c.prompts[text]; ok && p.Session != e.Session && c.seen[p.Session] != nil {
-		c.leave("which of the prompts #%d and #%d the model answered: two sessions have the same text at the "+
+		c.leave("which of the prompts #%d and #%d each model reply answers: two sessions sent the same text at the "+
 			"same time", p.Seq, e.Seq)
 	}
 	c.prompts[text] = e

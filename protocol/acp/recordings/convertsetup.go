@@ -278,7 +278,7 @@ func (c *converter) reply(e transcript.Entry) []byte {
 		return serve.Result(e.ID, `{"content":`+string(v.Path("result.content").Raw())+`}`)
 	case "fs/write_text_file":
 		if failed {
-			c.leave("the error that the editor's #%d answers: the scenario's editor writes %s", e.Seq,
+			c.leave("the editor's error response #%d: the scenario's editor writes %s instead", e.Seq,
 				c.vary(path, func(name string) string { return "$" + name }))
 		}
 		return serve.Result(e.ID, "{}")
@@ -297,7 +297,7 @@ func (c *converter) reply(e transcript.Entry) []byte {
 		return e.Raw
 	}
 	if !v.Path("error.code").Exists() || v.Path("error.code").Text() != "-32601" {
-		c.leave("the editor's #%d, an answer to %s: the scenario's editor does not know that method", e.Seq, e.Method)
+		c.leave("the editor's response #%d to %s: the scenario's editor does not know that method", e.Seq, e.Method)
 	}
 	return fail(-32601, "method not found: "+e.Method)
 }

@@ -100,7 +100,7 @@ func (protocol) Improvise(e transcript.Entry) [][]byte {
 	case "authenticate", "logout", "session/close", "session/set_mode":
 		return [][]byte{serve.Result(e.ID, `{}`)}
 	}
-	return [][]byte{serve.Error(e.ID, "-32601", "the recording has no answer to this request of "+e.Method)}
+	return [][]byte{serve.Error(e.ID, "-32601", "the recording has no response to this request: "+e.Method)}
 }
 
 // EndTurn implements replay.Protocol.
@@ -197,7 +197,7 @@ func (protocol) Refuse(e transcript.Entry) (answer []byte, always bool) {
 	case "fs/read_text_file":
 		return serve.Error(e.ID, "-32002", "the recording has no such file"), false
 	}
-	return serve.Error(e.ID, "-32601", "the recording has no answer to this"), false
+	return serve.Error(e.ID, "-32601", "the recording has no response to this request"), false
 }
 
 // Adapt implements replay.Protocol. In an answer to a permission request it replaces the chosen option by an option

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrNoGreeting is the error for a recording in which no agent answers initialize.
-var ErrNoGreeting = errors.New("no agent answers initialize in it")
+var ErrNoGreeting = errors.New("no agent answers initialize in the recording")
 
 // guise is what a recording shows of an agent.
 type guise struct {
@@ -82,7 +82,7 @@ const opening = "session/new|session/load|session/resume|session/fork"
 func (g *guise) table() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("guise: has the name and the ways of another agent\n  habits %s", habits)
+	line("guise: has the name and the behaviour of another agent\n  habits %s", habits)
 	if choices := g.choices(); choices != "" {
 		line("  choices %s", choices)
 	}

@@ -164,7 +164,7 @@ func (h *overHTTP) send(line []byte) error {
 	switch answer.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone,
 		http.StatusMethodNotAllowed:
-		return fmt.Errorf("POST %s (%s): the server answers %s", h.c.at.Redacted(), x.Message, answer.Status)
+		return fmt.Errorf("POST %s (%s): the server answered %s", h.c.at.Redacted(), x.Message, answer.Status)
 	}
 	return nil
 }
@@ -197,15 +197,15 @@ func (h *overHTTP) greeted(answer *http.Response, asked wire.Frame, message []by
 	v, _ := wire.Parse(message)
 	switch id := answer.Header.Get(ConnectionID); {
 	case answer.StatusCode >= http.StatusMultipleChoices:
-		return fmt.Errorf("%s answers initialize with %s (Location: %q): give the URL of the agent itself", at, answer.Status,
-			answer.Header.Get("Location"))
+		return fmt.Errorf("%s answered initialize with %s (Location: %q): give the URL of the agent itself", at,
+			answer.Status, answer.Header.Get("Location"))
 	case message == nil:
-		return fmt.Errorf("%s answers initialize with %s, type %q, and no JSON-RPC: is that an ACP agent?", at, answer.Status,
-			answer.Header.Get("Content-Type"))
+		return fmt.Errorf("%s answered initialize with %s, type %q, and no JSON-RPC: is that an ACP agent?", at,
+			answer.Status, answer.Header.Get("Content-Type"))
 	case v.Get("error").Exists():
 		return nil // there may be another try
 	case id == "":
-		return fmt.Errorf("%s answers initialize without the header %s: nothing can follow", at, ConnectionID)
+		return fmt.Errorf("%s answered initialize without the header %s, which later requests need", at, ConnectionID)
 	default:
 		h.mu.Lock()
 		h.connection, h.version = id, v.Path("result.protocolVersion").Text()

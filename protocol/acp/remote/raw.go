@@ -182,7 +182,7 @@ func (c *Conn) Frame(ctx context.Context, ref int, text []byte, binary bool) err
 	h := c.held[ref]
 	c.mu.Unlock()
 	if h == nil || h.ws == nil {
-		return errors.New("no WebSocket was opened there")
+		return errors.New("the line did not open a WebSocket")
 	}
 	kind := websocket.MessageText
 	if binary {
@@ -198,7 +198,7 @@ func (c *Conn) HangUp(ref int) error {
 	h := c.held[ref]
 	c.mu.Unlock()
 	if h == nil {
-		return errors.New("no stream or WebSocket was opened there")
+		return errors.New("the line did not open a stream or WebSocket")
 	}
 	if h.hangUp(); h.ws != nil {
 		return h.ws.CloseNow()

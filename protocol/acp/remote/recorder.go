@@ -80,7 +80,7 @@ func (t *Recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.open.Add(1)
 	defer t.open.Done()
 	if at := strings.TrimSuffix(r.URL.Path, "/"); at != "" && at != strings.TrimSuffix(t.at.Path, "/") {
-		why := fmt.Sprintf("acp-test records the agent alone: / here, or %s; there is no %s", t.at.Path, r.URL.Path)
+		why := fmt.Sprintf("acp-test records only the agent: send requests to / or %s, not %s", t.at.Path, r.URL.Path)
 		http.Error(w, why, http.StatusNotFound)
 		return
 	}

@@ -120,7 +120,7 @@ func (c *Conn) find() (*url.URL, error) {
 	defer cancel()
 	at, err := c.given.Find(ctx, c.agent.Transcript(), c.agent.Conn(), c.agent.HasProcess())
 	if err == nil && !strings.Contains(" http https ws wss ", " "+at.Scheme+" ") {
-		err = fmt.Errorf("%s: an agent is reached by http, https, ws or wss", at.Redacted())
+		err = fmt.Errorf("%s: the URL of an agent begins with http, https, ws or wss", at.Redacted())
 	}
 	if err != nil {
 		return nil, err

@@ -55,7 +55,7 @@ func newSocket(c *Conn, at *url.URL) (*socket, error) {
 		if answer != nil {
 			x.Status, x.Proto, x.Headers = answer.StatusCode, answer.Proto, told(answer.Header)
 			_, x.Body = bodyOf(answer)
-			err = fmt.Errorf("the server answers %s instead of 101", answer.Status)
+			err = fmt.Errorf("the server answered %s instead of 101", answer.Status)
 		}
 		c.entry(transcript.Exchanged, "", 0, x)
 		return nil, fmt.Errorf("opening a WebSocket at %s: %s", at.Redacted(), problem(err))
@@ -74,7 +74,7 @@ func newSocket(c *Conn, at *url.URL) (*socket, error) {
 }
 
 // inBinary is the problem of a message in a binary frame.
-const inBinary = "the message is in a binary frame, and each is in a text frame"
+const inBinary = "the message came in a binary frame, but must come in a text frame"
 
 // read receives messages until the WebSocket ends.
 func (s *socket) read() {

@@ -106,7 +106,7 @@ func (h *overHTTP) connect(session, since string) (*stream, error) {
 		if session != "" {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("GET %s (the stream of the connection): the server answers %s, type %q, instead of 200 and %s",
+		return nil, fmt.Errorf("GET %s (connection stream): the server answered %s, type %q, instead of 200 and %s",
 			r.URL.Redacted(), answer.Status, kind, eventStream)
 	}
 	s.body = &fragile{ReadCloser: answer.Body, h: h}

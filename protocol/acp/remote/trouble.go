@@ -37,7 +37,7 @@ func Troubles() []Trouble { return slices.Concat(ofRequests, ofStreams) }
 
 // ErrNoCursors is the error for streams that cannot be resumed, so that a cut may lose messages, as the protocol
 // allows.
-var ErrNoCursors = errors.New("the events of the agent have no ids, by which a stream could be resumed")
+var ErrNoCursors = errors.New("a cut stream cannot be resumed: the agent's events have no ids")
 
 // Trouble causes a trouble at the next request or event of the HTTP connection.
 func (c *Conn) Trouble(t Trouble) error {
@@ -45,7 +45,7 @@ func (c *Conn) Trouble(t Trouble) error {
 	h, ok := c.way.(*overHTTP)
 	c.mu.Unlock()
 	if !ok {
-		return errors.New("the agent is not reached over HTTP")
+		return errors.New("the connection to the agent does not use HTTP")
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -93,7 +93,7 @@ func (h *overHTTP) post(ctx context.Context, session string, line []byte, x exch
 		if answer, err := do(io.MultiReader(half, broken{})); err == nil {
 			answer.Body.Close()
 		}
-		x.Problem = "the request broke off before the agent had it"
+		x.Problem = "the connection broke before the agent had the whole request"
 	case Unavailable:
 		x.Status = http.StatusServiceUnavailable
 	case Expired:

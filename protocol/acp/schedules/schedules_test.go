@@ -103,7 +103,7 @@ var _ = Describe("the turns of a script", func() {
 	It("are none while another one runs", func() {
 		lines, notes := schedules.Targets(acp.V1(), "session new a\nsession new b\nprompt a 'One'\nawait gate g\nprompt b 'Two'\nawait turn session=b\nrelease g\nawait turn session=a\n-- llm.yaml --\nturns:\n  - - - gate: g\n  - - - text: Two.\n")
 		Expect(lines).To(BeEmpty())
-		Expect(notes).To(ContainElement(ContainSubstring("another one runs")))
+		Expect(notes).To(ContainElement(ContainSubstring("another turn is open")))
 	})
 
 	It("are swept without what the script does in them, and without what it asks", func() {

@@ -22,9 +22,9 @@ func turns(s *sweep.Script) (notes []string) {
 		}
 		switch name := command(l); {
 		case name == "both" || name == "group" && open == 0:
-			return append(notes, s.Unswept(l, "script after", "it does two things at once"))
+			return append(notes, s.Unswept(l, "script after", "the line runs two blocks at the same time"))
 		case name == "beside":
-			return append(notes, s.Unswept(l, "script after", "it starts a second process beside the first"))
+			return append(notes, s.Unswept(l, "script after", "the line starts a second agent process"))
 		case opensSession(l) != "":
 			session, opened = opensSession(l), true
 		case l.Says("session", "list"):
@@ -67,11 +67,11 @@ func turn(l *script.Line, t sweep.Turn) sweep.Turn {
 func stands(s *sweep.Script, t sweep.Turn, open int) string {
 	switch {
 	case open > 0:
-		return "another one runs"
+		return "another turn is open"
 	case !last(s, t):
-		return "another session was opened after its own"
+		return "a session was opened after the turn's own session"
 	case s.Silent(t.Nth):
-		return "its model says nothing that can be held up"
+		return "the model gives no reply that a gate can hold"
 	}
 	for _, l := range s.Lines[t.Line+1:] {
 		switch {

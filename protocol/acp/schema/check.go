@@ -104,7 +104,7 @@ func (v *Version) checkCall(w *walk, d Direction, f wire.Frame) {
 		w.check(m.params, f.Params, sev, m.params.shape, tags{})
 	case m.params.kind == record && m.params.required == 0, m.params.kind == anyObject:
 		if f.Params.IsNull() {
-			w.say(Style, "params", "is null, and should be an object or be left out", m.Params)
+			w.say(Style, "params", "is null, but should be an object or be omitted", m.Params)
 		}
 	case f.Params.IsNull():
 		w.say(sev, "params", "is null, must be an object", m.Params)
@@ -145,7 +145,7 @@ func (v *Version) checkAnswer(w *walk, f wire.Frame, answered string) {
 		sev = Unstable
 	}
 	if m.result.nullSeen && f.Result.IsNull() {
-		w.say(Style, "result", "is null, as in an example of the protocol's pages; the schema wants an object", m.Result)
+		w.say(Style, "result", "is null, as in an example of the specification; the schema wants an object", m.Result)
 		return
 	}
 	w.check(m.result, f.Result, sev, m.result.shape, tags{})
@@ -155,7 +155,7 @@ func (v *Version) checkAnswer(w *walk, f wire.Frame, answered string) {
 // meaning (JSON-RPC 2.0, section 5.1).
 func (v *Version) reservedCode(w *walk, value wire.Value) {
 	if code, ok := value.Int(); ok && code >= -32768 && code < -32099 && v.ErrorMeaning(int(code)) == "" {
-		w.say(Style, "error.code", string(value.Raw())+" is reserved by JSON-RPC and has no meaning", "ErrorCode")
+		w.say(Style, "error.code", string(value.Raw())+" is a reserved code without a meaning in JSON-RPC", "ErrorCode")
 	}
 }
 

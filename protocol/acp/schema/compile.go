@@ -174,7 +174,7 @@ func (c *compiler) part(words []string) (err error) {
 			v.key, v.tag, _ = strings.Cut(words[1], "=")
 			words = words[1:]
 		default:
-			return fmt.Errorf("%q is no property of a variant", words[0])
+			return fmt.Errorf("%q is not a property of a variant", words[0])
 		}
 	}
 	if v.tag == "*" && s.kind == union {
@@ -203,7 +203,7 @@ func (c *compiler) field(s *shape, words []string) (err error) {
 		case 'n':
 			f.onNull = true
 		default:
-			return fmt.Errorf("field %q: no mark is called %q", name, mark)
+			return fmt.Errorf("field %q: unknown mark %q", name, mark)
 		}
 	}
 	if !optional {
@@ -294,9 +294,9 @@ func (c *compiler) method(name string, words []string) error {
 	m.Direction = map[string]Direction{"to-agent": ToAgent, "to-editor": ToEditor, "both": Both}[words[1]]
 	switch {
 	case !m.Request && !m.Notification:
-		return fmt.Errorf("method %s: no kind is called %q", name, words[0])
+		return fmt.Errorf("method %s: unknown kind %q", name, words[0])
 	case m.Direction == 0:
-		return fmt.Errorf("method %s: no direction is called %q", name, words[1])
+		return fmt.Errorf("method %s: unknown direction %q", name, words[1])
 	}
 	var err error
 	if m.params, err = c.ref(words[2]); err != nil {
@@ -318,7 +318,7 @@ func (c *compiler) method(name string, words []string) error {
 		}
 	}
 	if m.Request != (m.Result != "") {
-		return fmt.Errorf("method %s: a request, and only that, has a result", name)
+		return fmt.Errorf("method %s: a request must have a result, and a notification must have none", name)
 	}
 	c.version.methods[name] = m
 	c.version.order = append(c.version.order, name)

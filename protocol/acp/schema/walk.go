@@ -128,7 +128,7 @@ func (w *walk) record(s *shape, v wire.Value, sev Severity, tag tags) {
 			continue
 		}
 		if seen&(1<<i) != 0 {
-			w.note(Style, value, "the key is there twice; readers take one of the values or refuse the message", s)
+			w.note(Style, value, "is a duplicate key; readers take one of the values or refuse the message", s)
 		}
 		seen |= 1 << i
 		f := &s.fields[i]
@@ -173,7 +173,7 @@ func (w *walk) otherKey(s *shape, v, key, value wire.Value, sev Severity, tag ta
 	if name == "_meta" {
 		message = "this type has no _meta"
 	} else if name != "" && name[0] == '_' {
-		message = "unknown key; data of an extension belongs into _meta"
+		message = "unknown key; put the data of an extension into _meta"
 	}
 	w.at(sev, v, name, message, s)
 }
@@ -220,7 +220,7 @@ func (w *walk) unlisted(s *shape, v wire.Value, sev Severity) {
 			sev = Unknown
 		}
 		known := s.listed()
-		w.at(sev, v, "", excerpt(v)+" is none of "+either(known)+meant(closest(v.Str(), known))+
+		w.at(sev, v, "", "is "+excerpt(v)+", not "+either(known)+meant(closest(v.Str(), known))+
 			"; values of an extension begin with _", s)
 		return
 	}

@@ -54,7 +54,7 @@ const patience = time.Minute
 
 // Start starts an agent and opens a session with it.
 func Start(ctx context.Context, o Options) (s *Scratch, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the agent opens no session within %v", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the agent opened no session in %v", patience))
 	defer cancel()
 	dirs, err := workspace.MakeDirs(o.Root)
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *Scratch) Do(ctx context.Context, a Act) error {
 		_, err := s.editor.Send([]byte(strings.TrimSpace(a.Text)))
 		return err
 	}
-	return fmt.Errorf("%q cannot be done: it is prompt, answer, cancel, release or raw", a.Do)
+	return fmt.Errorf("%q is not an action: choose prompt, answer, cancel, release or raw", a.Do)
 }
 
 func (s *Scratch) prompt(ctx context.Context, a Act) error {
@@ -230,7 +230,7 @@ func (s *Scratch) release(gate string) error {
 			}
 		}
 	}
-	return errors.New("the model is held nowhere")
+	return errors.New("no gate holds the model's reply")
 }
 
 // State tells the person what can be done now.
