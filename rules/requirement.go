@@ -177,7 +177,7 @@ func (r *registry) line(line string) error {
 		where, quote, ok := strings.Cut(rest, ": ")
 		file, anchor, ok2 := strings.Cut(where, "#")
 		if !ok || !ok2 {
-			return fmt.Errorf("cite %q is not FILE#ANCHOR: QUOTE", rest)
+			return fmt.Errorf("cite %q does not have the form FILE#ANCHOR: QUOTE", rest)
 		}
 		q.Cite = Cite{file, anchor, quote}
 	default:
@@ -200,7 +200,7 @@ func (r *registry) head(words []string) error {
 		q.Kit = words[6]
 	}
 	if _, twice := r.byID[q.ID]; twice {
-		return fmt.Errorf("requirement %s stands there twice", q.ID)
+		return fmt.Errorf("requirement %s is defined twice", q.ID)
 	}
 	r.byID[q.ID] = len(r.all)
 	r.all = append(r.all, q)

@@ -165,7 +165,7 @@ cat >/dev/null`
 		}
 		r := judged("Authentication required: please run agent login.")
 		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
-		Expect(r.Reason).To(ContainSubstring("offers no way: give it a key with --env"))
+		Expect(r.Reason).To(ContainSubstring("offers no login method: give it a key with --env"))
 		Expect(judged("The disk is full.").Verdict).To(Equal(results.Fail))
 	})
 

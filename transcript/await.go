@@ -214,7 +214,7 @@ func transcriptOf(actual any) (*Transcript, error) {
 	case interface{ Transcript() *Transcript }:
 		return a.Transcript(), nil
 	}
-	return nil, fmt.Errorf("an expectation is matched against a *transcript.Transcript or something that has one, "+
+	return nil, fmt.Errorf("an expectation needs a *transcript.Transcript or a value with a Transcript method, "+
 		"not a %T",
 		actual)
 }

@@ -189,6 +189,6 @@ func (d *disk) close() error {
 // lost returns the entry that says that a file ends too early.
 func lost(err error) Entry {
 	text := wire.AppendString([]byte(`{"code":"not-recorded","text":`),
-		"what came from here on is not in this file: "+err.Error())
+		"this file lacks all later entries: "+err.Error())
 	return Entry{Source: Note, Kind: Noted, Raw: append(text, '}'), sound: true}
 }

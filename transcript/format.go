@@ -181,7 +181,7 @@ func (d *decoder) entry(line []byte) (Entry, error) {
 	}
 	v := d.doc.Root()
 	if v.Kind() != wire.Object {
-		return Entry{}, errors.New("an entry is a JSON object")
+		return Entry{}, errors.New("an entry must be a JSON object")
 	}
 	e := Entry{classes: d.classes}
 	embedded := false

@@ -76,7 +76,7 @@ var _ = Describe("The file form", func() {
 		Expect(string(saved(t))).To(Equal(`{"acp-test":3,"tool":"acp-test 1.0","agent":"reference","scenario":"cancel/idle","protocol":"1","seed":7,"started":"2026-01-02T03:04:05.0015Z"}
 {"seq":1,"ms":1.500,"from":"editor","kind":"request","id":1,"method":"session/new","msg":{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}}
 {"seq":2,"ms":3,"from":"agent","kind":"response","id":1,"method":"session/new","session":"s1","ref":1,"msg":{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1"}}}
-{"seq":3,"ms":4.500,"from":"agent","kind":"malformed","problem":"the line is no JSON but other text, such as a log line, which belongs on stderr: Loaded \"it\".","text":"Loaded \"it\".\r"}
+{"seq":3,"ms":4.500,"from":"agent","kind":"malformed","problem":"the line is not JSON but other text; log lines belong on stderr: Loaded \"it\".","text":"Loaded \"it\".\r"}
 {"seq":4,"ms":6,"from":"stderr","kind":"chunk","raw64":"e30K/w=="}
 {"seq":5,"ms":7.500,"conn":1,"from":"model","kind":"model-request","redacted":["headers.Authorization"],"msg":{"n":1}}
 `))
@@ -149,7 +149,7 @@ var _ = Describe("The file form", func() {
 		Entry("something else", "{\"version\":3}\n", `line 1 of the transcript: not a transcript: the first line should be a header`),
 		Entry("newer", "{\"acp-test\":4}\n", `line 1 of the transcript: format 4 is newer than 3, the newest this program reads`),
 		Entry("no JSON", "{\"acp-test\":1}\nx\n{\"from\":\"note\",\"kind\":\"note\"}\n", `line 2 of the transcript: invalid character 'x'`),
-		Entry("no object", "{\"acp-test\":1}\n3\n", `line 2 of the transcript: an entry is a JSON object`),
+		Entry("no object", "{\"acp-test\":1}\n3\n", `line 2 of the transcript: an entry must be a JSON object`),
 		Entry("no kind", "{\"acp-test\":1}\n{\"from\":\"note\",\"kind\":\"note\"}\n{\"from\":\"note\"}\n", `line 3 of the transcript: an entry needs "from" and "kind"`),
 		Entry("bad base64", "{\"acp-test\":1}\n{\"from\":\"stderr\",\"kind\":\"chunk\",\"raw64\":\"*\"}\n", `line 2 of the transcript: raw64: illegal base64`),
 	)

@@ -178,7 +178,7 @@ var _ = Describe("A full disk", func() {
 		Expect(again.Len()).To(Equal(2))
 		Expect(again.Skipped()).To(HaveLen(1))
 		Expect(again.Skipped()[0].Line).To(Equal(3))
-		Expect(string(again.At(2).Raw)).To(ContainSubstring("what came from here on is not in this file: no room"))
+		Expect(string(again.At(2).Raw)).To(ContainSubstring("this file lacks all later entries: no room"))
 	})
 
 	It("keeps nobody from going on who wants to be told", func() {

@@ -129,10 +129,10 @@ func shakesHands(ctx context.Context, c net.Conn, u *url.URL) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &unknown):
-		return fmt.Errorf("the certificate of %s is of an authority that is not trusted here: %s may name a file with "+
-			"the certificates of those that are: %w", u.Redacted(), Authorities, err)
+		return fmt.Errorf("the authority behind the certificate of %s is not trusted: set %s to a file with the "+
+			"certificates of trusted authorities: %w", u.Redacted(), Authorities, err)
 	case errors.As(err, &plain):
-		return fmt.Errorf("what listens at %s does not speak TLS: begin the URL with http://", u.Redacted())
+		return fmt.Errorf("the server at %s does not speak TLS: begin the URL with http://", u.Redacted())
 	}
-	return fmt.Errorf("no connection over TLS can be made to %s: %w", u.Redacted(), err)
+	return fmt.Errorf("the TLS handshake with %s failed: %w", u.Redacted(), err)
 }

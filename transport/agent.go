@@ -154,7 +154,7 @@ func (a *Agent) waitForEnd(readers *sync.WaitGroup) {
 	readers.Wait()
 	if !timer.Stop() {
 		a.note(note{Code: "pipe-open",
-			Text: "a process that could not be killed still holds the agent's output; reading was given up"})
+			Text: "acp-test stopped reading the agent's output, which a process that it could not kill keeps open"})
 	}
 	abandon()
 	for _, s := range survivors {

@@ -20,9 +20,9 @@ func (a *Agent) Hold() (goOn func() error, err error) {
 	if err := h.Hold(); err != nil {
 		return nil, err
 	}
-	a.note(note{Code: "held", Text: "the agent stands still"})
+	a.note(note{Code: "held", Text: "the agent is paused"})
 	return func() error {
-		a.note(note{Code: "goes-on", Text: "the agent goes on"})
+		a.note(note{Code: "goes-on", Text: "the agent is resumed"})
 		return h.GoOn()
 	}, nil
 }

@@ -187,7 +187,7 @@ func (l *local) PID() int { return 0 }
 
 func (l *local) Signal(s syscall.Signal, _ bool) error {
 	if s != syscall.SIGTERM && s != syscall.SIGKILL && s != syscall.SIGINT {
-		return fmt.Errorf("an in-process agent takes no signals")
+		return fmt.Errorf("an in-process agent takes only SIGTERM, SIGKILL and SIGINT")
 	}
 	l.end(s)
 	return nil

@@ -15,6 +15,6 @@ func ExampleClassifyLine() {
 		fmt.Println(f.Kind, f.ID, f.Method, f.Params.Get("protocolVersion").Text(), f.Problem)
 	}
 	// Output:
-	// malformed    the line is no JSON but other text, such as a log line, which belongs on stderr: Loading…
+	// malformed    the line is not JSON but other text; log lines belong on stderr: Loading…
 	// request 7 initialize 1
 }

@@ -51,10 +51,10 @@ type Frame struct {
 // 4, 5).
 func Classify(v Value) Frame {
 	if v.Kind() == Array {
-		return Frame{Problem: "the line is a JSON array, a batch, and every message must be a line of its own"}
+		return Frame{Problem: "the line is a JSON array (a batch), but each message must be on its own line"}
 	}
 	if v.Kind() != Object {
-		return Frame{Problem: fmt.Sprintf("the line is a JSON %s, not a JSON-RPC message, which is an object", v.Kind())}
+		return Frame{Problem: fmt.Sprintf("the line is a JSON %s, but a JSON-RPC message must be an object", v.Kind())}
 	}
 	var f Frame
 	var version, id, method Value
@@ -93,7 +93,7 @@ func kindOf(f Frame, version, id, method Value) (FrameKind, string) {
 	case method.Exists() && method.Kind() != String:
 		return Malformed, fmt.Sprintf("the method is %s, and must be a string", excerpt(method.Raw()))
 	case method.Exists() && (f.Result.Exists() || f.Error.Exists()):
-		return Malformed, "the message has a method, as a request does, and also a result or an error, as a response does"
+		return Malformed, "the message has a method like a request, but also a result or an error like a response"
 	case method.Exists() && id.Exists():
 		return Request, ""
 	case method.Exists():
@@ -117,7 +117,7 @@ func responseOr(f Frame, id Value) (FrameKind, string) {
 	case !f.Result.Exists() && !f.Error.Exists():
 		return Malformed, "the message has neither a method nor a result nor an error"
 	case !id.Exists():
-		return Malformed, "the response has no id, so nobody knows what it answers"
+		return Malformed, "the response has no id, so the request that it answers is unknown"
 	}
 	return Response, ""
 }
@@ -162,7 +162,7 @@ func WhyNotJSON(line []byte, err error) string {
 	case text[0] != '{' && text[0] != '[' && !utf8.Valid(text):
 		return "the line is not text: it is not valid UTF-8"
 	case looksLikeLog(text):
-		return "the line is no JSON but other text, such as a log line, which belongs on stderr: " + excerpt(text)
+		return "the line is not JSON but other text; log lines belong on stderr: " + excerpt(text)
 	}
 	if syntax, ok := errors.AsType[*SyntaxError](err); ok && syntax.Offset >= len(bytes.TrimRight(line, " \t\r\n")) {
 		return "the line is cut off: " + err.Error()

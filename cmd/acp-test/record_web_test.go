@@ -97,7 +97,7 @@ var _ = Describe("acp-test record --url", func() {
 			"--url http://127.0.0.1:1 --out x -- agent":   "--url and an agent's command contradict each other",
 			"--url http://127.0.0.1:1 --out x --llm":      "--live and --llm cannot be used with --url",
 			"--url http://127.0.0.1:1":                    "--out FILE is missing",
-			"--url nowhere --out x":                       `"nowhere" is no URL of an endpoint: http or https is expected, and a host`,
+			"--url nowhere --out x":                       `"nowhere" is no URL of an endpoint: it needs http or https, and a host`,
 			"--url http://127.0.0.1:1 --listen x --out x": "--listen",
 		} {
 			got := p.run(append([]string{"record"}, strings.Fields(args)...)...)

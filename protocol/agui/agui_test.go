@@ -102,7 +102,7 @@ func TestBadServers(t *testing.T) {
 		"another coding": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "br")
 			stream(w, start)
-		}, []string{`the body is coded as \"br\"`, "end no stream"}},
+		}, []string{`the response has content encoding \"br\"`, "end no stream"}},
 		"an event of 64 MiB, compressed": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			w.Header().Set("Content-Type", "text/event-stream")

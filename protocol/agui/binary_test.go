@@ -188,29 +188,29 @@ var odd = []struct {
 	differs    bool // from the official decoder, on purpose
 }{
 	{"nothing", "it has no event", nil, false},
-	{"text", "it is no message of protobuf", []byte("data: {}"), false},
+	{"text", "it is not a protobuf message", []byte("data: {}"), false},
 	{"an event without a base", "lacks base_event", message(3, message(2, "m")), false},
-	{"an event of another type", "its envelope has TEXT_MESSAGE_END, and the type of its base_event is number 0, TEXT_MESSAGE_START",
+	{"an event of another type", "its envelope holds a TEXT_MESSAGE_END, but its base_event has type number 0, TEXT_MESSAGE_START",
 		message(3, message(1, message(1, 0), 2, "m")), false},
-	{"an event of no type", "number 99, which is none", message(3, message(1, message(1, 99), 2, "m")), false},
+	{"an event of no type", "number 99, which is unknown", message(3, message(1, message(1, 99), 2, "m")), false},
 	{"two events", "two events, TEXT_MESSAGE_START and TEXT_MESSAGE_END", message(1, message(1, message(1, 0)), 3, message(1, message(1, 2))), false},
 	{"an event in two parts", "", message(3, message(1, message(1, 2)), 3, message(2, "m")), false},
 	{"a base in two parts", "", message(3, message(1, message(1, 2), 2, "m", 1, message(2, 17))), false},
 	{"a field twice", "", message(3, message(1, message(1, 2), 2, "a", 2, "b")), false},
 	{"a field that nobody knows", "", message(3, message(1, message(1, 2), 2, "m", 90, "x", 91, 7)), false},
 	{"a field of another kind", "", message(3, message(1, message(1, 2), 2, 7)), false},
-	{"half a field", "its field 3 has no value", []byte{3<<3 | 2, 9, 1}, false},
+	{"half a field", "field 3 has no value", []byte{3<<3 | 2, 9, 1}, false},
 	{"no UTF-8", "TEXT_MESSAGE_END.messageId is no UTF-8", message(3, message(1, message(1, 2), 2, "\xff")), true},
-	{"a number that JSON has not", "a number that JSON has not", message(11, message(1, message(1, 10), 2, "n",
+	{"a number that JSON has not", "a number that JSON cannot express", message(11, message(1, message(1, 10), 2, "n",
 		3, protowire.AppendFixed64(protowire.AppendTag(nil, 2, protowire.Fixed64Type), 0x7ff8<<48))), true},
 	{"a value of nothing", "", message(11, message(1, message(1, 10), 2, "n", 3, message())), false},
 	{"a value of two kinds", "", message(11, message(1, message(1, 10), 2, "n", 3, message(3, "x", 4, 1))), false},
-	{"a tool result of both", "has a text and parts", message(22, message(1, message(1, 21), 3, "m", 4, "c", 5, "x", 7, message(1, message(1, "y")))), false},
+	{"a tool result of both", "has both content and content_parts", message(22, message(1, message(1, 21), 3, "m", 4, "c", 5, "x", 7, message(1, message(1, "y")))), false},
 	{"a part that nobody knows", "", message(22, message(1, message(1, 21), 3, "m", 4, "c", 7, message(9, message(1, "y")))), false},
-	{"a part of two kinds", "a Part is more than one thing", message(22, message(1, message(1, 21), 3, "m", 4, "c",
+	{"a part of two kinds", "a Part has more than one of its alternatives", message(22, message(1, message(1, 21), 3, "m", 4, "c",
 		7, message(1, message(1, "y"), 2, message()))), false},
-	{"parts of an assistant", "content_parts, which are not for its role", message(9, message(1, message(1, 8), 2, message(1, "m", 2, "assistant", 8, message(1, message(1, "y"))))), false},
-	{"an activity of a user", `the role "user" has activity_content`, message(9, message(1, message(1, 8), 2, message(1, "m", 2, "user", 13, message()))), false},
+	{"parts of an assistant", "content_parts, which its role does not allow", message(9, message(1, message(1, 8), 2, message(1, "m", 2, "assistant", 8, message(1, message(1, "y"))))), false},
+	{"an activity of a user", `a message with role "user" has activity_content`, message(9, message(1, message(1, 8), 2, message(1, "m", 2, "user", 13, message()))), false},
 	{"an operation that nobody knows", "", message(8, message(1, message(1, 7), 2, message(1, 17, 2, "/a"))), false},
 	{"an outcome that nobody knows", "", message(13, message(1, message(1, 12), 2, "t", 3, "r", 5, "paused", 8, "c")), false},
 	{"calls without an outcome", "", message(13, message(1, message(1, 12), 2, "t", 3, "r", 8, "c")), false},
@@ -290,22 +290,22 @@ func TestBadFrames(t *testing.T) {
 		want []string // the findings
 	}{
 		"right":                    {join(start, custom, end), "", nil},
-		"two bytes behind the end": {join(start, end, []byte{0, 0}), "", []string{"SSE-FORM After the last event, the body ends within the length of a frame: it has 4 bytes, and 2 came."}},
+		"two bytes behind the end": {join(start, end, []byte{0, 0}), "", []string{"SSE-FORM After the last event, the body ends within the length of a frame: 4 bytes expected, 2 received."}},
 		"a frame cut behind the end": {join(start, end, custom[:9]), "",
-			[]string{"SSE-FORM After the last event, the body ends within a frame: its length is 22 bytes, and 5 came."}},
+			[]string{"SSE-FORM After the last event, the body ends within a frame: 22 bytes expected, 5 received."}},
 		"a frame cut within the run": {join(start, custom, end[:7]), "",
-			[]string{"RUN-FRAME The stream ended without RUN_FINISHED or RUN_ERROR; the official client calls that a success: the body ends within a frame: its length is 12 bytes, and 3 came."}},
+			[]string{"RUN-FRAME The stream ended without RUN_FINISHED or RUN_ERROR; the official client calls that a success: the body ends within a frame: 12 bytes expected, 3 received."}},
 		"an empty frame": {join(start, make([]byte, 4), end), "", []string{"SSE-FORM A frame of the stream is not an event: it has no event."}},
 		"a frame that is none": {join(start, []byte{0, 0, 0, 3, 'a', 'b', 'c'}, end), "",
-			[]string{"SSE-FORM A frame of the stream is not an event: it is no message of protobuf, its field 12 has no value: unexpected EOF."}},
+			[]string{"SSE-FORM A frame of the stream is not an event: it is not a protobuf message: field 12 has no value: unexpected EOF."}},
 		"a length of 2 GiB": {join(start, custom, end, []byte{0x80, 0, 0, 0, 1, 2, 3}), "",
-			[]string{"SSE-FORM A frame of the stream is not an event: the length of the frame is 2147483648 bytes, more than the 16777216 that any event may have."}},
+			[]string{"SSE-FORM A frame of the stream is not an event: the frame's length is 2147483648 bytes, but an event may have at most 16777216."}},
 		"a frame of 20 MiB": {join(start, aguiproto.Framed(make([]byte, 20<<20)), custom, end), "",
-			[]string{"SSE-FORM A frame of the stream is not an event: the length of the frame is 20971520 bytes, more than the 16777216 that any event may have."}},
+			[]string{"SSE-FORM A frame of the stream is not an event: the frame's length is 20971520 bytes, but an event may have at most 16777216."}},
 		"an event that nobody knows": {join(start, aguiproto.Framed(message(40, message())), end), "",
 			[]string{`EVENT-SHAPE "(field 40)" is not an event type; use CUSTOM for your own events.`}},
 		"server-sent events": {[]byte(sse(startOf, endOf)), "",
-			[]string{`SSE-FORM A frame of the stream is not an event: the length of the frame is 1684108385 bytes, more than the 16777216 that any event may have: it is the text "data", so the body may be server-sent events.`,
+			[]string{`SSE-FORM A frame of the stream is not an event: the frame's length is 1684108385 bytes, but an event may have at most 16777216; these four bytes are the text "data", so the body may be server-sent events.`,
 				"RUN-FRAME The stream ended without an event."}},
 		"a parameter": {join(start, end), aguiproto.MediaType + "; charset=utf-8",
 			[]string{`SSE-FORM The content type is "application/vnd.ag-ui.event+proto; charset=utf-8" and must be exactly application/vnd.ag-ui.event+proto: the official client reads this body as server-sent events.`}},
@@ -362,7 +362,7 @@ func TestACapturedBinaryStream(t *testing.T) {
 	for e := range log.All() {
 		if e.Kind == transcript.Notification {
 			got = append(got, string(e.Raw))
-		} else if tail := e.JSON().Get("tail").Str(); !strings.Contains(tail, "within the length of a frame: it has 4 bytes, and 1 came") {
+		} else if tail := e.JSON().Get("tail").Str(); !strings.Contains(tail, "within the length of a frame: 4 bytes expected, 1 received") {
 			t.Errorf("the end is %s", e.Raw)
 		}
 	}

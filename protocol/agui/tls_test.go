@@ -25,7 +25,7 @@ func TestTLS(t *testing.T) {
 	}))
 	defer server.Close()
 	r := against(t, server.URL, overTLS)
-	if got := told(r); !r.NotStarted || !strings.Contains(got, "is of an authority that is not trusted here: SSL_CERT_FILE may name") {
+	if got := told(r); !r.NotStarted || !strings.Contains(got, "is not trusted: set SSL_CERT_FILE to a file") {
 		t.Error(got)
 	}
 	plain := httptest.NewServer(server.Config.Handler)

@@ -102,9 +102,9 @@ func (w *line) posted(e transcript.Entry) {
 		w.request("session/prompt", object{"sessionId": id, "prompt": []any{object{"type": "text", "text": text}}})
 		s.prompt = w.ids
 	case s.prompt > 0:
-		w.leave("a second run of a thread")
+		w.leave("a run that begins while another run of its thread is open")
 	default:
-		w.leave("a run without a text of the user")
+		w.leave("a run whose input has no text of the user")
 	}
 }
 
@@ -116,7 +116,7 @@ func (w *line) resumed(s *session, answers wire.Value) {
 		if !slices.ContainsFunc(slices.Collect(answers.Items()), func(a wire.Value) bool {
 			return a.Get("interruptId").Is(wait.name)
 		}) {
-			w.leave("an interrupt without an answer: it is told as one that was cancelled")
+			w.leave("an interrupt without an answer, which becomes a cancelled one")
 		}
 		for a := range answers.Items() {
 			if !a.Get("interruptId").Is(wait.name) || a.Get("status").Is("cancelled") {
@@ -255,7 +255,7 @@ func (w *line) state(s *session, before json.RawMessage) {
 		delete(now, of.member)
 	}
 	if len(now) > 0 {
-		w.leave("state other than plan, mode, commands and options")
+		w.leave("members of the state other than plan, mode, commands and options")
 	}
 }
 

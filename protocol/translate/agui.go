@@ -124,7 +124,7 @@ func (w *web) frame(e transcript.Entry) {
 	case acpframe.Update(e) != "" && (t.run != "" || state(acpframe.Update(e)) != ""):
 		w.update(t, acpframe.Update(e), v.Path("params.update"))
 	case acpframe.Update(e) != "":
-		w.leave("what an agent says outside of a turn (%s)", acpframe.Update(e))
+		w.leave("an update outside of a turn (%s)", acpframe.Update(e))
 	case e.Kind == transcript.Request && e.Method != "initialize" && e.Method != "session/new":
 		w.leave("%s", e.Method)
 	}
@@ -288,7 +288,7 @@ func (w *web) answered(t *thread, e transcript.Entry) {
 		answer["payload"] = object{"approved": kind == "allow_once" || kind == "allow_always", "optionId": chosen}
 	}
 	if !outcome.Exists() || chosen != "" && kind == "" {
-		w.leave("an answer to a permission that is an error, or an option that was not offered")
+		w.leave("an answer to a permission request with an error, or with an option that was not offered")
 	}
 	if t.answers = append(t.answers, answer); len(t.answers) == len(t.asks) {
 		answers := t.answers

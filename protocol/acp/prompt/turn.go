@@ -336,7 +336,7 @@ func (t *Client) explained(ctx context.Context, err error) error {
 	if exit, gone := t.editor.Agent().Exit(); gone {
 		text = fmt.Sprintf("the agent exited with status %d before it answered %s", exit.Code, asked)
 		if exit.Signal != "" {
-			text = fmt.Sprintf("the signal %s ended the agent before it answered %s", exit.Signal, asked)
+			text = fmt.Sprintf("the agent was ended by %s before it answered %s", exit.Signal, asked)
 		}
 	}
 	if noise {

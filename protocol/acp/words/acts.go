@@ -84,7 +84,7 @@ func promptBlocks(b *scenarios.Branch, l *scenarios.Line, given script.Word, tex
 	}
 	var blocks []any
 	if err := json.Unmarshal([]byte(src), &blocks); err != nil {
-		return nil, l.Fault(fmt.Errorf("blocks= is a JSON list of content blocks: %w", err))
+		return nil, l.Fault(fmt.Errorf("blocks= must be a JSON list of content blocks: %w", err))
 	}
 	return blocks, nil
 }
@@ -166,7 +166,7 @@ func compileAnswer(l *scenarios.Line) scenarios.Step {
 	ref := l.Ref(0)
 	l.AtMost(2)
 	if len(opts)+len(l.Rest) != 2 {
-		return l.Usage(l.Name.Column, "one answer is needed: a choice, id=, result= or error=")
+		return l.Usage(l.Name.Column, "give exactly one answer: a choice, id=, result= or error=")
 	}
 	if len(l.Rest) == 2 && l.Rest[1].Raw() == "usual" {
 		return unhold(l, ref)
@@ -198,7 +198,7 @@ func compileAnswer(l *scenarios.Line) scenarios.Step {
 // unhold lets the editor answer a request that it held.
 func unhold(l *scenarios.Line, ref string) scenarios.Step {
 	if l.Alias != "" {
-		return l.Usage(l.Name.Column, "an answer as usual has no name")
+		return l.Usage(l.Name.Column, "an answer with usual cannot have a name")
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		e, err := b.Entry(l, ref)
@@ -251,7 +251,7 @@ func answerOf(b *scenarios.Branch, l *scenarios.Line, opts map[string]script.Wor
 	if o := e.JSON().Path("params.options").Find("kind", choice); o.Exists() {
 		return selected(o.Get("optionId").Str()), nil, nil
 	}
-	return nil, nil, b.NoSituation(l, "a permission that offers "+choice, b.Line(e))
+	return nil, nil, b.NoSituation(l, "a permission request that offers "+choice, b.Line(e))
 }
 
 // compileSet compiles a request about a session whose params, named by keys, are the words of the line.

@@ -47,9 +47,9 @@ func agentActs(d agentDialect) (all []*scenarios.Command) {
 		}
 	}
 	add("text", "'TEXT' [id=MESSAGE]", "a chunk of the agent's message", say("agent_message_chunk"))
-	add("thought", "'TEXT' [id=MESSAGE]", "a chunk of its thoughts", say("agent_thought_chunk"))
+	add("thought", "'TEXT' [id=MESSAGE]", "a chunk of the agent's thoughts", say("agent_thought_chunk"))
 	add("user", "'TEXT' [id=MESSAGE]", "a chunk of the user's message, as in a replay", say("user_message_chunk"))
-	add("large", "BYTES", "a chunk of text that makes a line of about so many bytes",
+	add("large", "BYTES", "a chunk of text whose line is about BYTES long",
 		func(s *serve.Run, g language.Given) error {
 			g.Words[0] = strings.Repeat("é", g.Number(0)/2)
 			return say("agent_message_chunk")(s, g)
@@ -57,7 +57,7 @@ func agentActs(d agentDialect) (all []*scenarios.Command) {
 	add("update", "JSON [session=ID]", "any session/update", func(s *serve.Run, g language.Given) error {
 		return notifyUpdate(s, g.Options["session"], g.Words[0])
 	})
-	add("tool", "ID TITLE [kind=] [status=]", "a tool call, by "+d.tool, func(s *serve.Run, g language.Given) error {
+	add("tool", "ID TITLE [kind=] [status=]", "a new tool call: "+d.tool, func(s *serve.Run, g language.Given) error {
 		s.Begin()
 		s.Message("")
 		return notifyUpdate(s, "",
@@ -76,13 +76,13 @@ func agentActs(d agentDialect) (all []*scenarios.Command) {
 				member("status", g.Options["status"])+member("title", g.Options["title"])+content+`}`)
 		})
 	add("permission", "ID KIND:OPTION… [title=] as NAME",
-		"a session/request_permission, without waiting; - for no options", func(s *serve.Run, g language.Given) error {
+		"send session/request_permission, do not wait; - for no options", func(s *serve.Run, g language.Given) error {
 			s.Begin()
 			s.Request(g.Alias, "session/request_permission", `{"sessionId":`+serve.Quote(s.Session())+d.ask(g)+
 				`,"options":[`+optionsOf(g.Words[1:])+`]}`, "")
 			return nil
 		})
-	add("end", "STOP", "end the turn with a stop reason", func(s *serve.Run, g language.Given) error {
+	add("end", "STOP", "end the turn with stop reason STOP", func(s *serve.Run, g language.Given) error {
 		return d.ended(s, g.Words[0])
 	})
 	return all
@@ -91,7 +91,7 @@ func agentActs(d agentDialect) (all []*scenarios.Command) {
 // v2AgentActs returns the commands of a scripted agent of version 2.
 func v2AgentActs() []*scenarios.Command {
 	return append(agentActs(v2Agent),
-		agentAct("insert", "", "take up the prompt, as the first act that tells of its turn does",
+		agentAct("insert", "", "acknowledge the prompt (the first act of its turn does so by itself)",
 			func(s *serve.Run, _ language.Given) error {
 				s.Begin()
 				return nil

@@ -21,8 +21,8 @@ func AddV2(p *scenarios.Protocol) {
 	Add(p)
 	p.Words = append(p.Words, commands(commandsOfV2)...)
 	p.Kinds = v2Kinds(p.Kinds)
-	p.CapabilityHelp = "agent:CAPABILITY is a path below capabilities, such as session.delete, or one of version\n" +
-		"1 that means the same; agent:configOptions asks for what session/new returned. "
+	p.CapabilityHelp = "agent:CAPABILITY is a path below capabilities, such as session.delete, or its name in\n" +
+		"version 1; agent:configOptions requires that session/new returned some. "
 	p.AgentActs = v2AgentActs()
 	p.Events = maps.Clone(p.Events)
 	maps.Copy(p.Events, map[string]string{"load": "session/resume", "authenticate": "auth/login", "logout": "auth/logout",
@@ -131,10 +131,10 @@ func v2Kinds(first []language.Kind) []language.Kind {
 		k := &all[i]
 		switch k.Name {
 		case "tool_call":
-			k.Help = "a report of a tool call with a title, as the first one has"
+			k.Help = "a tool_call_update with a title, such as the first one of a call"
 			k.Match = updateWith("tool_call_update", func(u wire.Value) bool { return u.Get("title").Kind() == wire.String })
 		case "terminal":
-			k.Help = "started, output, exit or released: what the agent tells of a terminal of its own"
+			k.Help = "started, output, exit or released: an update about one of the agent's own terminals"
 			k.Match = terminalNews
 		default:
 			if more := sameKinds[k.Name]; more != nil {

@@ -55,8 +55,8 @@ func initialize(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, ver
 	c.change(func() { c.greeting = e.JSON().Get("result") })
 	if got, ok := c.greeting.Get("protocolVersion").Int(); ok && own == v2 && got == 1 {
 		f := b.Failure(l, transcript.Outcome{Verdict: transcript.Unmeetable, Entry: e})
-		f.Expected, f.Observed = []string{"an agent that speaks version 2"}, "it answered with version 1"
-		f.Advice = "leave --protocol out to test version 1"
+		f.Expected, f.Observed = []string{"an agent that speaks version 2"}, "the agent answered with version 1"
+		f.Advice = "omit --protocol to test version 1"
 		b.NotStarted(f)
 		return &scenarios.Miss{Failure: f, Verdict: results.Inconclusive}
 	}

@@ -38,7 +38,7 @@ func compileSameHistory(l *scenarios.Line) scenarios.Step {
 		refs = append(refs, s)
 	}
 	if len(refs) != 2 || refs[1] == "live" {
-		return l.Usage(l.Name.Column, "two accounts are needed, the second one a load")
+		return l.Usage(l.Name.Column, "give two histories to compare; the second must be a load")
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		var told [2]mockclient.History
@@ -62,7 +62,7 @@ func compileSameHistory(l *scenarios.Line) scenarios.Step {
 			told[i] = mockclient.FoldHistory(entries, second.Session)
 		}
 		if diff := mockclient.Same(told[0], told[1]); diff != "" {
-			err := b.Back(l, true, "the same conversation", "another one")
+			err := b.Back(l, true, "the same conversation", "a different one")
 			err.(*scenarios.Miss).Failure.Diff = b.Plain(diff)
 			return err
 		}

@@ -26,8 +26,8 @@ func login(ctx context.Context, b *scenarios.Branch, l *scenarios.Line) error {
 	var offered []string
 	c.change(func() { offered = methods(c.greeting) })
 	if !slices.Contains(offered, method) {
-		return fmt.Errorf("the agent has no method %q to log in, it offers %s; --auth-method or auth: in its profile "+
-			"names one", method, cmp.Or(strings.Join(offered, ", "), "none"))
+		return fmt.Errorf("the agent offers no login method %q, but %s; choose one with --auth-method, or with auth: "+
+			"in its profile", method, cmp.Or(strings.Join(offered, ", "), "none"))
 	}
 	_, err := call(ctx, b, l, nil, c.method("authenticate"), map[string]any{"methodId": method}, true)
 	if miss, ok := errors.AsType[*scenarios.Miss](err); ok {
@@ -49,15 +49,15 @@ func methods(greeting wire.Value) (ids []string) {
 }
 
 // handOver tells the user how to give an agent its credentials: HOME is empty in a run.
-const handOver = "give it a key with --env NAME='$KEY' or --pass-env NAME, or the files of a login with home: in a " +
-	"profile (see docs/profiles.md); HOME is empty in a run"
+const handOver = "give it a key with --env NAME='$KEY' or --pass-env NAME, or copy its login files into the run's " +
+	"empty HOME with home: in a profile (see docs/profiles.md)"
 
 // loginAdvice tells the user what to do if the agent requires a login.
 func (c *client) loginAdvice() (advice string) {
 	var offered []string
 	c.change(func() { offered = methods(c.greeting) })
 	if len(offered) == 0 {
-		return "the agent asks for authentication and offers no method: " + handOver
+		return "the agent asks for authentication but offers no login method: " + handOver
 	}
 	return "the agent asks for authentication: give it a key with --env NAME='$KEY' or --pass-env, or log in with " +
 		"--auth-method; it offers " + strings.Join(offered, ", ")
@@ -82,10 +82,10 @@ func barred(t *transcript.Transcript) string {
 		case !authRequired(e.JSON()):
 			opened = opened || e.Method == "session/new" && e.JSON().Get("result").Exists()
 		case refused == "" && len(offered) > 0:
-			refused = fmt.Sprintf("the agent wants a login before %s (#%d): %q; it offers %s; --auth-method logs in",
+			refused = fmt.Sprintf("the agent requires a login before %s (#%d): %q; it offers %s; use --auth-method",
 				e.Method, e.Seq, e.JSON().Path("error.message").Str(), strings.Join(offered, ", "))
 		case refused == "" && !opened && e.Method == "session/new" && aboutLogin().Match(e.JSON().Get("error").Raw()):
-			refused = fmt.Sprintf("the agent wants a login before %s (#%d): %q; it offers no way: %s",
+			refused = fmt.Sprintf("the agent requires a login before %s (#%d): %q; it offers no login method: %s",
 				e.Method, e.Seq, e.JSON().Path("error.message").Str(), handOver)
 		}
 	}

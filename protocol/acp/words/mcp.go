@@ -102,7 +102,7 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 		}
 	}
 	if what != "canary" {
-		return l.Usage(l.Rest[0].Column, "%q is no MCP server; there are canary, broken and run", what)
+		return l.Usage(l.Rest[0].Column, "%q is not an MCP server: use canary, broken or run", what)
 	}
 	kind := "stdio"
 	if len(l.Rest) > 1 {
@@ -111,13 +111,13 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 	as, stdio := map[string]string{"stdio": "", "slow": canary.Slow, "other": canary.Other, "odd": canary.Odd,
 		"stubborn": canary.Stubborn}[kind]
 	if !stdio && kind != "http" {
-		return l.Usage(l.Rest[1].Column, "%q is no transport of the canary", kind)
+		return l.Usage(l.Rest[1].Column, "%q is not a kind of canary", kind)
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		c := of(b)
 		if stdio {
 			if b.Self() == "" {
-				return l.Fault(fmt.Errorf("the canary over stdio is this program, whose path the engine was not told"))
+				return l.Fault(fmt.Errorf("the stdio canary is this program, but the engine does not know its path"))
 			}
 			c.change(func() { c.mcp.stdio, c.mcp.as = true, as })
 			return nil
@@ -129,8 +129,8 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 			}
 			c.change(func() { c.mcp.http = server })
 			if b.Isolated() && b.Agent() != nil {
-				return &scenarios.Skipped{Reason: "an isolated agent reaches the canary over http only if it is set up before " +
-					"the agent starts"}
+				return &scenarios.Skipped{Reason: "an isolated agent reaches the canary over http only if mcp canary " +
+					"comes before the agent's start"}
 			}
 		}
 		return nil
@@ -143,7 +143,7 @@ func compileOwnMCP(l *scenarios.Line) scenarios.Step {
 	l.Need(2, "a program")
 	l.Starts("the agent gets a program to start as an MCP server")
 	if slices.Contains([]string{canaryName, canaryName + "_http", "broken"}, name.Raw()) {
-		return l.Usage(name.Column, "%s is the name of a server that is here already", name.Raw())
+		return l.Usage(name.Column, "%s is the name of a built-in MCP server: choose another name", name.Raw())
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		var words []string
@@ -172,7 +172,7 @@ func compileCanary(l *scenarios.Line) scenarios.Step {
 	opts := l.Options("text", "over", "n", "else")
 	what := l.One(0, "initialized, configured or called")
 	if !slices.Contains([]string{"initialized", "configured", "called"}, what) {
-		return l.Usage(l.Rest[0].Column, "%q is nothing a canary notices", what)
+		return l.Usage(l.Rest[0].Column, "%q is not a canary event: use initialized, configured or called", what)
 	}
 	least := 1
 	if w, ok := opts["n"]; ok {
@@ -180,10 +180,10 @@ func compileCanary(l *scenarios.Line) scenarios.Step {
 	}
 	over := opts["over"].Raw()
 	if !slices.Contains([]string{"", "stdio", "http"}, over) {
-		return l.Usage(opts["over"].Column, "%q is no transport of the canary", over)
+		return l.Usage(opts["over"].Column, "over= must be stdio or http, not %q", over)
 	}
 	if w := opts["else"]; !slices.Contains([]string{"", "skip"}, w.Raw()) {
-		return l.Usage(w.Column, "else= can only be skip")
+		return l.Usage(w.Column, "else= must be skip")
 	}
 	k := canaryLine{l, what, over, least, opts["else"].Raw() == "skip"}
 	return func(ctx context.Context, b *scenarios.Branch) error {
@@ -240,7 +240,7 @@ func (k canaryLine) missed(b *scenarios.Branch, seen []canary.Sighting) error {
 	var m *scenarios.Miss
 	if k.what == "configured" && len(seen) == 0 && errors.As(err, &m) {
 		m.Verdict = results.Inconclusive
-		m.Failure.Reason = "a server that was not started shows nothing of its environment"
+		m.Failure.Reason = "the agent did not start the MCP server, so its environment is unknown"
 	}
 	return err
 }
@@ -262,7 +262,7 @@ func (c *client) sightings(b *scenarios.Branch, over string) (seen []canary.Sigh
 // saw lists for a message what an MCP server saw.
 func saw(seen []canary.Sighting) string {
 	if len(seen) == 0 {
-		return "the MCP server saw nothing: it was not started, or not as it was given"
+		return "the MCP server saw nothing: the agent did not start it, or not with the command it was given"
 	}
 	var all []string
 	for _, s := range seen {
@@ -271,7 +271,7 @@ func saw(seen []canary.Sighting) string {
 			line += " with " + strconv.Quote(s.Text)
 		}
 		if !s.Token {
-			line += " without the arguments, env or headers given"
+			line += " without the arguments, env or headers that the editor gave"
 		}
 		all = append(all, line)
 	}

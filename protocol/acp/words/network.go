@@ -29,7 +29,7 @@ func onNetwork(
 		}
 		c, ok := agent.Transport().(*remote.Conn)
 		if !ok {
-			return &scenarios.Skipped{Reason: l.Name.Raw() + " does not apply: the agent is not reached over a network"}
+			return &scenarios.Skipped{Reason: l.Name.Raw() + " does not apply: the agent is not on a network"}
 		}
 		return do(ctx, b, c)
 	}
@@ -43,7 +43,7 @@ func compileHTTP(l *scenarios.Line) scenarios.Step {
 	need := language.Need{What: "ws", Line: l.Number}
 	var body script.Word
 	if l.Name.Is("http") {
-		need.What, raw.Method = "http", l.One(0, "a method of HTTP")
+		need.What, raw.Method = "http", l.One(0, "an HTTP method")
 		if len(l.Rest) > 1 {
 			body = l.Source(l.Rest[1])
 		}
@@ -52,7 +52,7 @@ func compileHTTP(l *scenarios.Line) scenarios.Step {
 		l.AtMost(0)
 	}
 	if opts["expects"].Raw() == "" {
-		l.Usage(l.End(), "expects= is missing: the statuses that the answer may have")
+		l.Usage(l.End(), "expects= is missing: give the statuses that the response may have")
 	}
 	l.Scenario().Needs = append(l.Scenario().Needs, need)
 	return onNetwork(l, func(ctx context.Context, b *scenarios.Branch, c *remote.Conn) error {
@@ -166,7 +166,7 @@ func compileFrame(l *scenarios.Line) scenarios.Step {
 	opts := l.Options("form", "pad")
 	pad := padding(l, opts["pad"])
 	ref := l.Ref(0)
-	text := l.Source(l.Need(1, "what to send"))
+	text := l.Source(l.Need(1, "the text to send"))
 	l.AtMost(2, "quote the text")
 	return onNetwork(l, func(ctx context.Context, b *scenarios.Branch, c *remote.Conn) error {
 		e, err := b.Entry(l, ref)
@@ -186,9 +186,9 @@ func compileFrame(l *scenarios.Line) scenarios.Step {
 }
 
 func compileTrouble(l *scenarios.Line) scenarios.Step {
-	kind := remote.Trouble(l.One(0, "what happens"))
+	kind := remote.Trouble(l.One(0, "the kind of trouble"))
 	if !slices.Contains(remote.Troubles(), kind) {
-		l.Usage(l.End(), "%s is no trouble; there are %v", kind, remote.Troubles())
+		l.Usage(l.End(), "%s is not a kind of trouble; choose one of %v", kind, remote.Troubles())
 	}
 	l.AtMost(1)
 	l.Scenario().Needs = append(l.Scenario().Needs, language.Need{What: "http", Line: l.Number})

@@ -37,7 +37,7 @@ func compileSession(l *scenarios.Line) scenarios.Step {
 		a.listWords()
 		return a.list
 	case !slices.Contains(sessionVerbs, verb):
-		return l.Usage(l.Rest[0].Column, "%q is nothing to do with a session %s", verb, mistake.Nearest(verb, sessionVerbs))
+		return l.Usage(l.Rest[0].Column, "unknown session command %q%s", verb, mistake.Meant(verb, sessionVerbs))
 	}
 	a.name = l.One(1, "a name for the session")
 	if !script.IsName(a.name) || a.name == "any" || slices.Contains(sessionVerbs, a.name) {
@@ -45,7 +45,7 @@ func compileSession(l *scenarios.Line) scenarios.Step {
 	}
 	l.AtMost(2)
 	if of, ok := opts["of"]; ok != (verb == "fork") || ok && !l.HasSession(of.Raw()) {
-		return l.Usage(l.Rest[0].Column, "fork, and nothing else, has of=NAME, the session that is forked")
+		return l.Usage(l.Rest[0].Column, "session fork needs of=NAME, an open session; other commands take no of=")
 	}
 	if _, other := opts["id"]; verb != "new" && verb != "fork" && !other && !l.HasSession(a.name) {
 		return l.Mistake(l.Rest[1].Column, "open it with session new "+a.name, "no session %s is open", a.name)
@@ -61,13 +61,13 @@ func (a *sessionAct) listWords() {
 		return
 	}
 	if l.Rest[1].Raw() != "all" {
-		l.Usage(l.Rest[1].Column, "session list takes all and the names of sessions, not %q", l.Rest[1].Raw())
+		l.Usage(l.Rest[1].Column, "session list takes only all, then names of sessions, not %q", l.Rest[1].Raw())
 	}
 	if w, ok := a.opts["cursor"]; ok {
-		l.Usage(w.Column, "list all begins without a cursor")
+		l.Usage(w.Column, "session list all takes no cursor=")
 	}
 	if w, ok := a.opts["wait"]; ok && !a.wait {
-		l.Usage(w.Column, "list all has to wait for each page")
+		l.Usage(w.Column, "session list all takes no wait=no: it waits for each page")
 	}
 	a.all = true
 	for i := 2; i < len(l.Rest); i++ {
@@ -346,11 +346,11 @@ func (a *sessionAct) pages(ctx context.Context, b *scenarios.Branch, params map[
 		}
 		cursor := next.Str()
 		if first := cursors[cursor]; first > 0 {
-			return b.Back(a.l, true, "a cursor that leads on, or none at the end",
+			return b.Back(a.l, true, "a new cursor, or none on the last page",
 				fmt.Sprintf("the cursor %q came twice: the list would never end", cursor), first, e.Seq)
 		}
 		if page == maxPages {
-			return b.Back(a.l, true, "an end of the list", fmt.Sprintf("%d pages and yet another cursor", maxPages), e.Seq)
+			return b.Back(a.l, true, "a last page", fmt.Sprintf("%d pages, each with a next cursor", maxPages), e.Seq)
 		}
 		cursors[cursor] = e.Seq
 		params["cursor"] = cursor
@@ -446,7 +446,7 @@ func (a *sessionAct) unkept(ctx context.Context, b *scenarios.Branch, s *scenari
 	if result.Get("nextCursor").Str() != "" || result.Get("sessions").Find("sessionId", s.ID).Exists() {
 		return nil
 	}
-	return &scenarios.Skipped{Reason: "the agent keeps no session beyond its process"}
+	return &scenarios.Skipped{Reason: "the agent keeps no sessions after its process has ended"}
 }
 
 // spokenBefore reports whether the agent sent messages about a session in an earlier process.

@@ -69,7 +69,7 @@ func compileRefuse(l *scenarios.Line) scenarios.Step {
 func compilePolicy(l *scenarios.Line) scenarios.Step {
 	busy, ok := l.Options("concurrent-prompts")["concurrent-prompts"]
 	if !ok || !slices.Contains(agents.Busy, busy.Raw()) {
-		return l.Usage(l.Name.Column, "concurrent-prompts is one of %s", strings.Join(agents.Busy, ", "))
+		return l.Usage(l.Name.Column, "concurrent-prompts= must be one of %s", strings.Join(agents.Busy, ", "))
 	}
 	l.DeclareBusy(busy.Raw())
 	l.AtMost(0)
@@ -87,7 +87,7 @@ func compileClient(l *scenarios.Line) scenarios.Step {
 		key, _, value, ok := w.Cut("=")
 		text, literal := value.Literal()
 		if !ok || !literal {
-			return l.Usage(w.Column, "%q is no CAPABILITY=VALUE", w.Raw())
+			return l.Usage(w.Column, "%q does not have the form CAPABILITY=VALUE", w.Raw())
 		}
 		var v any
 		if text != "none" {
@@ -124,7 +124,7 @@ func compilePermit(l *scenarios.Line) scenarios.Step {
 		case "twice":
 			answer.Twice = true
 		default:
-			return l.Usage(w.Column, "%q is no condition of permit; it takes late, twice, and those with =", w.Raw())
+			return l.Usage(w.Column, "%q is not an option of permit: use late, twice or one with =", w.Raw())
 		}
 	}
 	rule := mockclient.Rule{Kind: opts["kind"].Raw(), Title: opts["title"].Raw(), About: opts["about"].Raw(),
@@ -142,7 +142,7 @@ func compilePermit(l *scenarios.Line) scenarios.Step {
 		memories := map[string]mockclient.Memory{"tool": mockclient.RememberTool, "session": mockclient.RememberSession}
 		remember = memories[w.Raw()]
 		if remember == mockclient.RememberNothing || !strings.HasSuffix(choice, "_always") {
-			return l.Usage(w.Column, "remember= takes tool or session, and needs an _always choice")
+			return l.Usage(w.Column, "remember= must be tool or session, and CHOICE must end in _always")
 		}
 	}
 	rule.Answer = answer
@@ -177,7 +177,7 @@ func compileFiles(l *scenarios.Line) scenarios.Step {
 	missing, invalid := opts["missing"].Raw(), opts["invalid"].Raw()
 	if !slices.Contains([]string{"", "error", "empty", "needed"}, missing) ||
 		!slices.Contains([]string{"", "error", "replace"}, invalid) {
-		return l.Usage(l.Name.Column, "missing= is error, empty or needed, invalid= is error or replace")
+		return l.Usage(l.Name.Column, "missing= must be error, empty or needed; invalid= must be error or replace")
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		if err := scenarios.Early(l, b, "files"); err != nil {
@@ -201,7 +201,7 @@ func compileIDs(l *scenarios.Line) scenarios.Step {
 	opts := l.Options("from", "strings", "list")
 	theirs := len(l.Rest) == 1 && l.Rest[0].Is("theirs")
 	if len(opts)+len(l.Rest) != 1 || len(opts) == 0 && !theirs {
-		return l.Usage(l.Name.Column, "one of from=, strings=, list= and theirs is needed")
+		return l.Usage(l.Name.Column, "give exactly one of from=, strings=, list= or theirs")
 	}
 	var ids mockclient.IDs
 	for key, w := range opts {
@@ -237,7 +237,7 @@ func compileSystem(l *scenarios.Line) scenarios.Step {
 	l.AtMost(2)
 	text, mode := l.One(0, "a text or none"), "append"
 	if len(l.Rest) > 1 {
-		mode = l.Choice(1, "way of giving it", "override")
+		mode = l.Choice(1, "mode of the system prompt", "override")
 	}
 	var given map[string]any
 	if text != "none" || mode == "override" {
@@ -254,7 +254,7 @@ func compileTerminal(l *scenarios.Line) scenarios.Step {
 	opts := l.Options("match", "output", "exit", "signal")
 	kind := l.One(0, "real or scripted")
 	if kind == "real" {
-		l.Starts("the editor runs commands that the agent asks for")
+		l.Starts("the editor runs the commands that the agent requests")
 	}
 	command := mockclient.ScriptedCommand{Match: opts["match"].Raw(), Signal: opts["signal"].Raw()}
 	if w, ok := opts["exit"]; ok {
@@ -262,15 +262,15 @@ func compileTerminal(l *scenarios.Line) scenarios.Step {
 	}
 	for _, w := range l.Rest[1:] {
 		if w.Raw() != "hold" {
-			return l.Usage(w.Column, "%q is nothing a terminal could do", w.Raw())
+			return l.Usage(w.Column, "%q is not an option of terminal: use hold or one with =", w.Raw())
 		}
 		command.Hold = true
 	}
 	switch {
 	case kind != "real" && kind != "scripted":
-		return l.Usage(l.Rest[0].Column, "%q is no kind of terminal", kind)
+		return l.Usage(l.Rest[0].Column, "%q is not a kind of terminal: use real or scripted", kind)
 	case kind == "real" && (len(opts) > 0 || command.Hold), kind == "scripted" && allow != nil:
-		return l.Usage(l.Rest[0].Column, "that does not go with a %s terminal", kind)
+		return l.Usage(l.Rest[0].Column, "a %s terminal does not take these options (real takes only allow=)", kind)
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		if err := scenarios.Early(l, b, "terminals"); err != nil {
@@ -330,7 +330,7 @@ func compileElicit(l *scenarios.Line) scenarios.Step {
 	}
 	if w, ok := opts["content"]; ok {
 		if err := json.Unmarshal([]byte(w.Raw()), &rule.Answer.Content); err != nil {
-			return l.Usage(w.Column, "content= is a JSON object")
+			return l.Usage(w.Column, "content= must be a JSON object")
 		}
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {

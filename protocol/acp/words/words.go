@@ -24,10 +24,10 @@ func Add(p *scenarios.Protocol) {
 	p.Words = commands(commandsOfBoth)
 	p.Kinds = kinds()
 	p.PatternHelp = "A path is looked up in the update, the params or the result, then in the whole\n" +
-		"message. A method with a slash, such as fs/read_text_file, is a pattern of its own.\n"
+		"message. A method with a slash, such as fs/read_text_file, is also a pattern.\n"
 	p.CapabilityHelp = "agent:CAPABILITY is a path below agentCapabilities, such as loadSession or\n" +
-		"sessionCapabilities.list; agent:modes and agent:configOptions ask for what\n" +
-		"session/new returned. "
+		"sessionCapabilities.list; agent:modes and agent:configOptions require that\n" +
+		"session/new returned them. "
 	p.AgentActs = agentActs(v1Agent)
 	p.Events = map[string]string{"prompt": "session/prompt", "cancel": "session/cancel", "new": "session/new",
 		"load":   "session/load",

@@ -26,7 +26,7 @@ func Decode(data []byte) ([]byte, error) {
 			}
 			return nil
 		case of != nil && of != m:
-			return fmt.Errorf("it is two events, %s and %s", of.name, m.name)
+			return fmt.Errorf("it has two events, %s and %s", of.name, m.name)
 		}
 		of, payload = m, append(payload, value...) // what comes in parts is one
 		return nil
@@ -48,11 +48,11 @@ func each(data []byte, f func(protowire.Number, protowire.Type, []byte) error) e
 	for len(data) > 0 {
 		n, t, k := protowire.ConsumeTag(data)
 		if k < 0 {
-			return fmt.Errorf("it is no message of protobuf: %w", protowire.ParseError(k))
+			return fmt.Errorf("it is not a protobuf message: %w", protowire.ParseError(k))
 		}
 		data = data[k:]
 		if k = protowire.ConsumeFieldValue(n, t, data); k < 0 {
-			return fmt.Errorf("it is no message of protobuf, its field %d has no value: %w", n, protowire.ParseError(k))
+			return fmt.Errorf("it is not a protobuf message: field %d has no value: %w", n, protowire.ParseError(k))
 		}
 		value := data[:k]
 		if data = data[k:]; t == protowire.BytesType {
@@ -99,7 +99,7 @@ func (d *decoder) event(m *message, data []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", m.name, err)
 	}
 	if c["base"] == nil {
-		return nil, fmt.Errorf("%s lacks base_event, which says its type", m.name)
+		return nil, fmt.Errorf("%s lacks base_event, which holds the event's type", m.name)
 	}
 	base, err := split(known().named["Base"], c["base"][0])
 	if err != nil {
@@ -110,7 +110,7 @@ func (d *decoder) event(m *message, data []byte) ([]byte, error) {
 		kind, _ = protowire.ConsumeVarint(v[0])
 	}
 	if kind != m.kind {
-		return nil, fmt.Errorf("its envelope has %s, and the type of its base_event is number %d, %s", m.name, kind,
+		return nil, fmt.Errorf("its envelope holds a %s, but its base_event has type number %d, %s", m.name, kind,
 			named(kind))
 	}
 	o := object{}
@@ -144,7 +144,7 @@ func named(kind uint64) string {
 			return m.name
 		}
 	}
-	return "which is none"
+	return "which is unknown"
 }
 
 // fields writes all fields of a message. It omits an empty list if the JSON schema allows that.
@@ -244,7 +244,7 @@ func (d *decoder) message(m *message, data []byte) ([]byte, error) {
 // arm writes a message that has one of several forms. It returns nil if the schema does not have the form.
 func (d *decoder) arm(m *message, c cells) ([]byte, error) {
 	if len(c) > 1 {
-		return nil, fmt.Errorf("a %s is more than one thing", m.name)
+		return nil, fmt.Errorf("a %s has more than one of its alternatives", m.name)
 	}
 	for _, f := range m.fields {
 		if c[f.name] == nil {
@@ -273,7 +273,7 @@ func (d *decoder) said(c cells) ([]byte, error) {
 	}
 	o := object{}
 	if c["activityContent"] != nil && (role != "activity" || c["content"] != nil) {
-		return nil, fmt.Errorf("a message of the role %q has activity_content, which is not for it", role)
+		return nil, fmt.Errorf("a message with role %q has activity_content: only activity without content may", role)
 	}
 	if err := d.content("Message", c, &o, role == "user" || role == "tool"); err != nil {
 		return nil, err
@@ -286,9 +286,9 @@ func (d *decoder) content(name string, c cells, o *object, parts bool) error {
 	some := len(c["contentParts"]) > 0
 	switch {
 	case some && !parts:
-		return fmt.Errorf("a message has content_parts, which are not for its role")
+		return fmt.Errorf("a message has content_parts, which its role does not allow")
 	case some && c["content"] != nil:
-		return fmt.Errorf("%s has a text and parts as its content", name)
+		return fmt.Errorf("%s has both content and content_parts", name)
 	}
 	m := known().named[name]
 	for _, f := range m.fields {

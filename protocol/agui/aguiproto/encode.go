@@ -12,7 +12,7 @@ import (
 )
 
 // ErrNoMessage is the error for an event that the binary form does not have: events of retired and of custom types.
-var ErrNoMessage = errors.New("the binary form has no such type of event")
+var ErrNoMessage = errors.New("the binary form does not have this event type")
 
 // Encode returns the binary form of an event in JSON. It omits members that the binary form does not have, or that
 // have another kind of value.

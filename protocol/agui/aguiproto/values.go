@@ -42,7 +42,7 @@ func (d *decoder) any(of string, data []byte) ([]byte, error) {
 		bits, _ := protowire.ConsumeFixed64(value)
 		number, err := json.Marshal(math.Float64frombits(bits))
 		if err != nil {
-			return nil, fmt.Errorf("%s has a number that JSON has not: %v", of, math.Float64frombits(bits))
+			return nil, fmt.Errorf("%s has a number that JSON cannot express: %v", of, math.Float64frombits(bits))
 		}
 		return number, nil
 	case 3:

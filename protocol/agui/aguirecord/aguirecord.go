@@ -103,7 +103,7 @@ func (Protocol) Answer(string, transcript.Entry, transcript.Entry) (value string
 }
 
 // errNoEvents is the error for a file without events.
-var errNoEvents = errors.New("this is no recording: it has no event of AG-UI")
+var errNoEvents = errors.New("the file is not a recording: it has no AG-UI event")
 
 // Read reads a recording in any of the three forms.
 func Read(r io.Reader) (*transcript.Transcript, error) {

@@ -47,7 +47,7 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 	}
 	text = script.Format(f)
 	if _, err := p.Parse("recorded", "recorded.txtar", text); err != nil {
-		return nil, nil, fmt.Errorf("the scenario made of the recording is wrong: %w", err)
+		return nil, nil, fmt.Errorf("the scenario made from the recording is wrong: %w", err)
 	}
 	return text, c.left, nil
 }
@@ -134,7 +134,7 @@ func (c *converter) said(given []byte) []byte {
 	m := fakellm.ReadRecorded(c.t, prompts, acts)
 	if m == nil {
 		if len(prompts) > 0 && !c.places.Model {
-			c.leave("what the model said, which is not in the recording: give a script with convert --llm FILE")
+			c.leave("the model's replies, which the recording lacks: give a model script with convert --llm FILE")
 		}
 		return nil
 	}
@@ -175,7 +175,7 @@ func (c *converter) entry(e transcript.Entry) {
 		c.reached(e)
 		of.gone = e.Seq
 		if of.thread == nil {
-			c.leave("where the front end hung up in an answer to what was no input")
+			c.leave("the front end's hang-up in the response to a post that was not an input")
 			return
 		}
 		c.line("hang-up %s", of.thread.word(c))

@@ -238,7 +238,7 @@ func (p *post) resume(c *converter, v any) []script.Word {
 				return append(words, script.Option("id", script.Quote(id)))
 			}
 		case words[0].String() != answer.String() || n < 0:
-			c.leave("that two interrupts were answered in different ways at once")
+			c.leave("an answer that differs from another in the same post: a resume line has one answer")
 			continue
 		}
 		of = append(of, fmt.Sprint(n+1))

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrNothingPosted is the error for a recording without posts.
-var ErrNothingPosted = errors.New("no front end has posted anything in it")
+var ErrNothingPosted = errors.New("no front end posts anything in the recording")
 
 // posted is a post of a front end in a recording.
 type posted struct {

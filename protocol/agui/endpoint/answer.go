@@ -242,7 +242,7 @@ func unpacked(answer *http.Response) (io.ReadCloser, error) {
 	case "gzip", "x-gzip":
 		return &gunzip{body: answer.Body}, nil
 	}
-	return answer.Body, fmt.Errorf("the body is coded as %q, which nobody asked for", coding)
+	return answer.Body, fmt.Errorf("the response has content encoding %q, which nobody requested", coding)
 }
 
 // gunzip decompresses a body while it arrives.

@@ -114,7 +114,7 @@ func (e *Endpoint) put(it item) {
 
 // Send returns an error: this transport has no lines, and posts go through Do.
 func (e *Endpoint) Send([]byte) (waited bool, err error) {
-	return false, errors.New("a run is posted, not written")
+	return false, errors.New("an AG-UI endpoint takes posts, not lines")
 }
 
 // Receive waits for the next item on any stream.

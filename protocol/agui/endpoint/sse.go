@@ -105,7 +105,7 @@ func (f *frames) step() (piece, bool, error) {
 		n, _ := f.in.Discard(len(prefix))
 		f.framing.Bytes += n
 		if n > 0 && errors.Is(err, io.EOF) {
-			f.framing.Tail = fmt.Sprintf("the body ends within the length of a frame: it has %d bytes, and %d came",
+			f.framing.Tail = fmt.Sprintf("the body ends within the length of a frame: %d bytes expected, %d received",
 				aguiproto.Prefix, n)
 		}
 		return piece{}, false, err
@@ -121,7 +121,7 @@ func (f *frames) step() (piece, bool, error) {
 	f.framing.Bytes += int(got)
 	if err != nil {
 		if errors.Is(err, io.EOF) { // a connection that broke is told elsewhere
-			f.framing.Tail = fmt.Sprintf("the body ends within a frame: its length is %d bytes, and %d came", length, got)
+			f.framing.Tail = fmt.Sprintf("the body ends within a frame: %d bytes expected, %d received", length, got)
 		}
 		return piece{}, false, err
 	}
@@ -137,9 +137,9 @@ func (f *frames) step() (piece, bool, error) {
 func (f *frames) tooLong(length int64, prefix string) piece {
 	begin, _ := f.in.Peek(min(f.in.Buffered(), keptOfFrame))
 	p := piece{data: bytes.Clone(begin), size: aguiproto.Prefix + int(length), problem: fmt.Sprintf(
-		"the length of the frame is %d bytes, more than the %d that any event may have", length, MaxEvent)}
+		"the frame's length is %d bytes, but an event may have at most %d", length, MaxEvent)}
 	if prefix == "data" {
-		p.problem += `: it is the text "data", so the body may be server-sent events`
+		p.problem += `; these four bytes are the text "data", so the body may be server-sent events`
 	}
 	f.framing.Events++
 	f.skip = aguiproto.Prefix + length

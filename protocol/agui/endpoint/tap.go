@@ -38,7 +38,7 @@ type refKey struct{}
 func Target(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%q is no URL of an endpoint: http or https is expected, and a host", text)
+		return nil, fmt.Errorf("%q is no URL of an endpoint: it needs http or https, and a host", text)
 	}
 	return u, nil
 }
@@ -68,7 +68,7 @@ func (t *Tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.open.Add(1)
 	defer t.open.Done()
 	if at := strings.TrimSuffix(r.URL.Path, "/"); at != "" && at != strings.TrimSuffix(t.path, "/") {
-		http.Error(w, fmt.Sprintf("acp-test records the endpoint alone: / here, or %s; there is no %s", t.path, r.URL.Path),
+		http.Error(w, fmt.Sprintf("acp-test records only the endpoint: post to / or %s, not %s", t.path, r.URL.Path),
 			http.StatusNotFound)
 		return
 	}

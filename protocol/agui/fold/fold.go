@@ -223,12 +223,12 @@ func Patched(doc, delta []byte) ([]byte, error) {
 	}
 	patch, err := jsonpatch.DecodePatch(delta)
 	if err != nil {
-		return nil, fmt.Errorf("it is no JSON Patch: %w", err)
+		return nil, fmt.Errorf("it is not a JSON Patch: %w", err)
 	}
 	for _, op := range patch {
 		path, err := op.Path()
 		if err != nil || path != "" && !strings.HasPrefix(path, "/") {
-			return nil, fmt.Errorf("the path %q is no JSON Pointer", path)
+			return nil, fmt.Errorf("the path %q is not a JSON Pointer", path)
 		}
 	}
 	return patch.ApplyWithOptions(doc, &jsonpatch.ApplyOptions{EnsurePathExistsOnAdd: false,

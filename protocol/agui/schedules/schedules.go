@@ -73,7 +73,7 @@ func turns(s *sweep.Script) (notes []string) {
 		switch {
 		case s.Looks(l):
 		case l.Is("both"), l.Is("beside"):
-			return append(notes, s.Unswept(l, "script after", "it does two things at once"))
+			return append(notes, s.Unswept(l, "script after", "the line runs two blocks at the same time"))
 		case l.Is("kill"), l.Is("signal"), l.Is("post"):
 			return notes // what follows is about an end, or about no run
 		case l.Is("thread"):
@@ -128,9 +128,9 @@ func ends(l *script.Line) bool {
 func stands(s *sweep.Script, t sweep.Turn, open int) string {
 	switch {
 	case open > 0:
-		return "another one goes on"
+		return "another run is open"
 	case s.Silent(t.Nth):
-		return "its model says nothing that can be held up"
+		return "the model gives no reply that a gate can hold"
 	}
 	for _, l := range s.Lines[t.Line+1:] {
 		awaits := []*script.Line{l}

@@ -219,7 +219,7 @@ func merge(b *scenarios.Branch, with func(*scenarios.Branch) (json.RawMessage, e
 	}
 	var more map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &more); err != nil {
-		return fmt.Errorf("with= is a JSON object: %w", err)
+		return fmt.Errorf("with= must be a JSON object: %w", err)
 	}
 	for key, value := range more {
 		into[key] = value
@@ -230,7 +230,7 @@ func merge(b *scenarios.Branch, with func(*scenarios.Branch) (json.RawMessage, e
 func compileToolResult(l *scenarios.Line) scenarios.Step {
 	name := l.TakeSession(2, openIt)
 	call := l.Need(0, "a tool call")
-	text := l.Source(l.Need(1, "what it gave"))
+	text := l.Source(l.Need(1, "the result"))
 	l.AtMost(2)
 	return inSession(l, name, func(_ context.Context, b *scenarios.Branch, s *scenarios.Session) error {
 		content, err := b.Expand(text)
@@ -253,7 +253,7 @@ func compileToolResult(l *scenarios.Line) scenarios.Step {
 			}
 		})
 		if id == "" {
-			return b.NoSituation(l, "a tool call that waits for an answer", "none")
+			return b.NoSituation(l, "a tool call without a result", "none")
 		}
 		b.Did(l)
 		return nil
@@ -274,7 +274,7 @@ func compileResume(l *scenarios.Line) scenarios.Step {
 	var only []int
 	if w := opts["of"]; w.Exists() {
 		for n := range strings.SplitSeq(w.Raw(), ",") {
-			only = append(only, l.Int(script.Text(n), 1, "of= is a list of numbers, from 1"))
+			only = append(only, l.Int(script.Text(n), 1, "of= must be a list of numbers from 1"))
 		}
 	}
 	return inSession(l, name, func(ctx context.Context, b *scenarios.Branch, s *scenarios.Session) error {
@@ -326,7 +326,7 @@ func compileHangUp(l *scenarios.Line) scenarios.Step {
 		run := 0
 		of(b).change(s.ID, func(t *thread) { run = t.run })
 		if run == 0 || !of(b).at.HangUp(run) {
-			return b.NoSituation(l, "a run that goes on", "none")
+			return b.NoSituation(l, "an open run", "none")
 		}
 		b.Did(l)
 		return nil
@@ -335,7 +335,7 @@ func compileHangUp(l *scenarios.Line) scenarios.Step {
 
 func compilePost(l *scenarios.Line) scenarios.Step {
 	web := http(l)
-	source := l.Source(l.Need(0, "what to post"))
+	source := l.Source(l.Need(0, "the text to post"))
 	l.AtMost(1, "quote the text")
 	return func(ctx context.Context, b *scenarios.Branch) error {
 		if err := b.Begin(ctx); err != nil {

@@ -38,10 +38,10 @@ func agentActs() (all []*scenarios.Command) {
 				send(s, "TOOL_CALL_ARGS", "", "toolCallId", g.Words[0], "delta", g.Words[2]),
 				send(s, "TOOL_CALL_END", "", "toolCallId", g.Words[0]))
 		})
-	add("event", "TYPE JSON", "any event, with these members", func(s *serve.Run, g language.Given) error {
+	add("event", "TYPE JSON", "the event TYPE with the members in JSON", func(s *serve.Run, g language.Given) error {
 		return send(s, g.Words[0], g.Words[1])
 	})
-	add("status", "N [type=TYPE]", "begin the answer with another status or media type",
+	add("status", "N [type=TYPE]", "begin the response with status N and media type TYPE",
 		func(s *serve.Run, g language.Given) error {
 			s.Web().Head(g.Number(0), g.Options["type"])
 			return nil
@@ -54,7 +54,7 @@ func send(s *serve.Run, kind, more string, members ...any) error {
 	event := map[string]any{}
 	if more != "" {
 		if err := json.Unmarshal([]byte(more), &event); err != nil {
-			return fmt.Errorf("the members of an event are a JSON object: %w", err)
+			return fmt.Errorf("the members of an event must be a JSON object: %w", err)
 		}
 	}
 	for i := 0; i < len(members); i += 2 {

@@ -29,8 +29,8 @@ func Add(p *scenarios.Protocol) {
 	})
 	p.AgentActs, p.Events = agentActs(), map[string]string{"run": aguiframe.Run}
 	p.Kinds = kinds()
-	p.PatternHelp = "A path is looked up in the event, or in what the answer or its end has. " +
-		"arguments of\na tool call are all that has come of them.\n"
+	p.PatternHelp = "A path is looked up in the event, in the response's head, or in its end. " +
+		"arguments of\na tool call are all those received so far.\n"
 	p.CapabilityHelp = ""
 	p.Client, p.Served = newClient, true
 	p.Reach = func(url string, headers map[string]string) transport.Reaching {
