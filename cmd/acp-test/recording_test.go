@@ -511,7 +511,7 @@ Nothing: in both versions each scenario had the same conversation, effects and s
 		got := p.run("upgrade", "--run", some, "--to", "up.md", "--", "acp-test", "refagent", "--protocol", "acp-v2", "--fault", "no-echo")
 		Expect(got.code).To(Equal(1), got.out+got.err)
 		Expect(p.read("up.md")).To(And(ContainSubstring("It breaks 1 of its requirements."), ContainSubstring("\n- [ ] **V2-PRM-002** "),
-			MatchRegexp("\\n  - V2-ECHO: .*never showed its message")))
+			MatchRegexp("\\n  - V2-ECHO: .*never showed the prompt as message")))
 	})
 
 	It("says of an agent of version 1 which of its habits break", func() {
@@ -555,7 +555,7 @@ var _ = Describe("check", func() {
 	},
 		Entry("cyzus/suzent#111", `{"t":0,"dir":"c2a","frame":{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/shop","mcpServers":[]}}}
 {"t":100,"dir":"a2c","frame":{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"initialize must be called first"}}}
-`, 1, "FAIL  C-INIT-FIRST  The editor: The client sent session/new as its first request, and the agent refused it"),
+`, 1, "FAIL  C-INIT-FIRST  The editor: The client sent session/new as its first request, not initialize, and the agent refused it"),
 		Entry("microsoft/agent-framework#4194", `{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"Buy milk."}],"tools":[],"context":[],"state":{},"forwardedProps":{}}
 {"type":"RUN_STARTED","threadId":"t","runId":"r"}
 {"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"add","parentMessageId":"m"}

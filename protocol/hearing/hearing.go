@@ -199,7 +199,7 @@ func (t *Turn) Judge(tell func(what Fault, request int, format string, args ...a
 		}
 		if _, left, ok := takeOut(rest, 0, text); ok {
 			if before != nil && before.ended < x.seq {
-				report(Disordered, x, "The text %q of the model came before that of its reply to #%d, which it said first.",
+				report(Disordered, x, "The agent sent the model's text %q before the text of its earlier reply to #%d.",
 					clip(text), before.seq)
 			}
 			rest, shown = left, append(shown, x)
@@ -207,13 +207,13 @@ func (t *Turn) Judge(tell func(what Fault, request int, format string, args ...a
 		}
 		switch {
 		case !x.tools && strings.Contains(t.thoughts.String(), text):
-			report(Other, x, "The model said %q (without white space), which came as a thought.", clip(text))
+			report(Other, x, "The agent sent the model's text %q (without white space) as a thought.", clip(text))
 		case !strings.Contains(t.elsewhere.String(), text):
 			if len(owed) == 1 && sameLetters(text, strings.Join(t.pieces, "")) {
-				report(Disordered, x, "The pieces of the model's text %q came in another order.", clip(text))
+				report(Disordered, x, "The agent sent the pieces of the model's text %q in another order.", clip(text))
 			} else {
-				report(Missing, x, "The model said %q (without white space), which did not come whole before the turn ended.",
-					clip(text))
+				report(Missing, x, "The agent did not send the model's whole text %q (without white space) "+
+					"before the turn ended.", clip(text))
 			}
 		}
 	}
@@ -226,19 +226,19 @@ func (t *Turn) judgeRest(shown []*reply, rest []string,
 	left := strings.Join(rest, "")
 	for _, x := range shown {
 		if text := x.text.String(); len(text) >= longEnough && strings.Contains(left, text) && !t.saidElsewhere(x, text) {
-			report(Doubled, x, "The text %q of the model came once more than the model said it.", clip(text))
+			report(Doubled, x, "The agent sent the model's text %q more often than the model said it.", clip(text))
 			continue
 		}
 		for _, p := range rest {
 			if (len(p) >= longEnough/2 || t.stammers(p)) && strings.Contains(x.text.String(), p) && !t.saidElsewhere(x, p) {
-				report(Doubled, x, "The piece %q of the model's text came once more than the model said it.", clip(p))
+				report(Doubled, x, "The agent sent the piece %q more often than the model said it.", clip(p))
 				break
 			}
 		}
 	}
 	for _, x := range t.replies {
 		if text := x.thought.String(); len(text) >= longEnough/2 && !x.foreign && strings.Contains(left, text) {
-			report(Other, x, "The model thought %q (without white space), which came as a message.", clip(text))
+			report(Other, x, "The agent sent the model's thought %q (without white space) as a message.", clip(text))
 		}
 	}
 }
@@ -264,16 +264,16 @@ func (t *Turn) JudgeCut(tell func(what Fault, request int, format string, args .
 	came, thoughts := strings.Join(own, ""), t.thoughts.String()
 	switch {
 	case came == "" && len(thoughts) >= longEnough/2 && strings.Contains(text, thoughts) && x.thought.Len() == 0:
-		tell(Other, x.seq, "The model said %q (without white space), which came as a thought.", clip(thoughts))
+		tell(Other, x.seq, "The agent sent the model's text %q (without white space) as a thought.", clip(thoughts))
 	case strings.HasPrefix(text, came) || thoughts != "":
 	case slices.ContainsFunc(own, t.stammers):
-		tell(Doubled, x.seq, "Of the model's text %q a piece came twice in a row.", clip(text))
+		tell(Doubled, x.seq, "The agent sent a piece of the model's text %q twice in a row.", clip(text))
 	case !strings.Contains(text, came) && len(came) <= len(text):
-		tell(Disordered, x.seq, "Of the model's text %q came %q before the turn was stopped, which is not in its order.",
-			clip(text), clip(came))
+		tell(Disordered, x.seq, "Until the stop the agent sent %q, which is not in the order of the model's text %q.",
+			clip(came), clip(text))
 	case len(came) >= longEnough/2:
-		tell(Missing, x.seq, "Of the model's text %q came %q before the turn was stopped, which is not its beginning.",
-			clip(text), clip(came))
+		tell(Missing, x.seq, "Until the stop the agent sent %q, which is not the beginning of the model's text %q.",
+			clip(came), clip(text))
 	}
 }
 

@@ -84,15 +84,15 @@ func (w *watch) blamesLogin() {
 		}
 		judged := ev.err.Exists() && !c.authed && len(c.methods) > 0
 		if ev.turn.concurrent && judged {
-			w.judge("at-work", ev.code() == -32000, ev, "", []int{ev.Ref}, "The session was busy, and a second prompt "+
+			w.judge("at-work", ev.code() == -32000, ev, "", []int{ev.Ref}, "A prompt to the busy session "+
 				"failed with -32000 %q, which asks the user to log in.", ev.err.Get("message").Str())
 			return
 		}
 		if !judged || status != 429 && status < 500 {
 			return
 		}
-		w.judge("other-cause", ev.code() == -32000, ev, "", []int{ev.Ref}, "The model's server had answered %d, and the "+
-			"turn failed with -32000 %q, which asks the user to log in.", status, ev.err.Get("message").Str())
+		w.judge("other-cause", ev.code() == -32000, ev, "", []int{ev.Ref}, "The model server returned status %d, but "+
+			"the turn failed with -32000 %q, which asks the user to log in.", status, ev.err.Get("message").Str())
 	})
 }
 

@@ -43,7 +43,7 @@ func cancelReason(w *watch) {
 	errs := func(ev *event, a *act, point string, word string) {
 		if t := ev.turn; !t.tookBack(ev) {
 			w.find(point, ev, fmt.Sprint(t.started), []int{t.started, a.seq},
-				"The prompt that %s had stopped was answered with an error (%d %q) instead of stop reason cancelled.", word,
+				"The agent answered the prompt that %s had stopped with error %d %q instead of cancelled.", word,
 				ev.code(), ev.err.Get("message").Str())
 		}
 	}
@@ -166,7 +166,7 @@ func (w *world) openWork(t *turn, a *act, stop string) (proof string, at int) {
 		}
 	}
 	if term := t.terminal(known); term != nil {
-		return fmt.Sprintf("the terminal %q of its unfinished tool call was still running", term.id), term.created
+		return fmt.Sprintf("the terminal %q of an unfinished tool call was still running", term.id), term.created
 	}
 	return "", 0
 }
@@ -299,7 +299,7 @@ func cancelCause(w *watch) {
 		switch {
 		case refusal > 0:
 			w.find("denied-permission", ev, object, []int{t.started, refusal},
-				"Nobody cancelled the turn, but it ended with cancelled after a permission was not granted.")
+				"The turn ended with cancelled after a permission was not granted, but nobody had cancelled it.")
 		case before > 0 && before < t.started:
 			w.find("earlier-cancel", ev, object, []int{before, t.started},
 				"The turn ended with cancelled because of a cancel sent before its prompt.")

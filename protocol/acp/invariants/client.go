@@ -37,13 +37,13 @@ func clientInitFirst(w *watch) {
 		if seq := before[c]; seq > 0 && seq == ev.Ref && c.initAsked == 0 && (ev.ID == "0" || ev.ID == "1") &&
 			(ev.code() == -32002 || ev.code() == -32600) {
 			w.find("initialize", ev, "", []int{seq},
-				"The client sent %s as its first request, and the agent refused it: initialize never came.", ev.request.method)
+				"The client sent %s as its first request, not initialize, and the agent refused it.", ev.request.method)
 		}
 	}, span(newSession, forkSession, answered)...)
 	w.inSession(func(ev *event, s *session) {
 		if ev.conn.initDone > 0 && !s.child() { // C-SUBAGENT
-			w.judge("session", !s.ready(v), ev, "", []int{s.named}, "The client prompted session %q, which was not set up.",
-				s.id)
+			w.judge("session", !s.ready(v), ev, "", []int{s.named},
+				"The client prompted session %q, which is not open.", s.id)
 		}
 	}, asked(prompt))
 }
@@ -63,7 +63,7 @@ func clientAnswer(w *watch) {
 		switch {
 		case shared[connID{ev.conn, ev.ID}]:
 		case ev.Ref > 0:
-			w.find("twice", ev, string(ev.ID), []int{ev.Ref}, "The agent's %s was answered a second time.", ev.Method)
+			w.find("twice", ev, string(ev.ID), []int{ev.Ref}, "The client answered the agent's %s twice.", ev.Method)
 		case ev.conn.initAsked > 0 && ev.ID != "null":
 			w.find("unknown-id", ev, string(ev.ID), nil, "The client answered request %s, which the agent never made.", ev.ID)
 		}
@@ -91,7 +91,7 @@ func clientIDs(w *watch) {
 		k, text := [2]string{s.id, ev.params.Get("idempotencyKey").Str()}, string(ev.params.Get("prompt").Raw())
 		if before, again := sent[k]; again {
 			w.judge("key-reused", before != text, ev, k[1], nil,
-				"The client used idempotencyKey %q for a different prompt before.", k[1])
+				"The client used idempotencyKey %q for two different prompts.", k[1])
 		} else if k[1] != "" {
 			rules.Remember(sent, rememberedSessions, k, text)
 		}
@@ -105,7 +105,7 @@ func (w *watch) idInUse(by rules.Side, null, twice string, ev *event) {
 	if ev.ID == "null" {
 		w.find(null, ev, ev.Method, nil, "The %s's %s has the id null, which JSON-RPC discourages.", by, ev.Method)
 	} else if r := ev.conn.ids[by][ev.ID]; r != nil {
-		w.find(twice, ev, string(ev.ID), []int{r.seq}, "The %s's %s has the id %s of its %s that is still open.", by,
+		w.find(twice, ev, string(ev.ID), []int{r.seq}, "The %s's %s has the id %s of its %s, which is still open.", by,
 			ev.Method, ev.ID, r.method)
 	}
 }

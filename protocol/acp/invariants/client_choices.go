@@ -26,12 +26,13 @@ func clientModeListed(w *watch) {
 		o := findOption(s.options, id)
 		switch {
 		case o == nil:
-			w.find("option", ev, id, nil, "The client set config option %q, which is not offered.", id)
+			w.find("option", ev, id, nil, "The client set config option %q, which the agent does not offer.", id)
 		case o.boolean && value.Kind() != wire.Bool:
-			w.find("option", ev, id, nil, "The client set the boolean config option %q to %s.", id, clip(string(value.Raw())))
-		case o.selects && !o.has(value.Str()):
-			w.find("option", ev, id, nil, "The client set config option %q to %s, which is not offered.", id,
+			w.find("option", ev, id, nil, "The client set config option %q to %s, not to true or false.", id,
 				clip(string(value.Raw())))
+		case o.selects && !o.has(value.Str()):
+			w.find("option", ev, id, nil, "The client set config option %q to %s, which the agent does not offer.",
+				id, clip(string(value.Raw())))
 		}
 	}, asked(setOption))
 	w.On(func(ev *event) {
@@ -47,9 +48,9 @@ func clientModeListed(w *watch) {
 		w.Saw("no-method")
 		inTerminal, offered := c.methods[id]
 		w.judge("auth-method", !offered, ev, id, []int{c.initDone},
-			"The client authenticates with method %q, which was not offered.", id)
+			"The client authenticates with method %q, which the agent did not offer.", id)
 		w.judge("terminal-method", inTerminal, ev, id, []int{c.initDone},
-			"The client authenticates with method %q, which is of type terminal.", id)
+			"The client calls authenticate with method %q, which is of type terminal.", id)
 	}, asked(authenticate), asked(logout))
 }
 
@@ -64,7 +65,7 @@ func clientCursor(w *watch) {
 	w.On(func(ev *event) {
 		if c := ev.params.Get("cursor"); c.Kind() == wire.String && len(given) < rememberedRequests {
 			w.judge("cursor", !given[named{ev.conn, c.Str()}], ev, c.Str(), nil,
-				"The client used cursor %q, which the agent never gave.", c.Str())
+				"The client used cursor %q, which the agent never returned.", c.Str())
 		}
 	}, asked(listSessions))
 }
@@ -107,10 +108,10 @@ func clientTermUTF8(w *watch) {
 		first, size := utf8.DecodeRuneInString(content)
 		cut, _ := ev.result.Get("truncated").Bool()
 		w.judge("boundary", cut && first == utf8.RuneError && size > 0 || output.LoneSurrogate(), ev, id, []int{ev.Ref},
-			"The output of terminal %q was cut in the middle of a character.", id)
+			"The client cut the output of terminal %q in the middle of a character.", id)
 		if most, limited := limits[named{ev.conn, id}]; limited {
 			w.judge("limit", int64(len(content)) > most, ev, id, []int{ev.Ref},
-				"The output of terminal %q is %d bytes long, its limit is %d.", id, len(content), most)
+				"The output of terminal %q is %d bytes long, but its limit is %d.", id, len(content), most)
 		}
 	}, answered(terminalOutput))
 }
@@ -125,7 +126,7 @@ func clientPermCancel(w *watch) {
 		if a, _ := t.stopper(); a == nil && !t.disturbed {
 			if w.Saw("denied"); ev.request.back == nil && ev.outcome("cancelled") && ev.request.refusable() {
 				w.find("denied", ev, fmt.Sprint(ev.Ref), []int{ev.Ref},
-					"The client denied a permission with cancelled instead of a reject option; nobody had "+
+					"The client denied a permission with cancelled instead of a reject option, but nobody had "+
 						"cancelled the turn.")
 			}
 		}
@@ -158,8 +159,8 @@ func clientPermOffered(w *watch) {
 		switch gone := ev.request.back; {
 		case gone != nil && ev.conn.heard > gone.seq:
 			w.find("taken-back", ev, "", []int{ev.Ref, gone.seq},
-				"The client chose an option of a permission request that the agent had cancelled; the client had "+
-					"already answered later requests.")
+				"The client chose an option of a permission request after the agent had cancelled the request and "+
+					"the client had answered later ones.")
 		case ev.request.late:
 			w.find("after-cancel", ev, "", []int{ev.Ref},
 				"The client chose an option of a permission request after it had cancelled the work.")

@@ -22,7 +22,7 @@ func configComplete(w *watch) {
 			values := rules.Seen{}
 			for _, v := range o.values {
 				if values.Again(v) {
-					w.find("duplicate-id", ev, o.id+"\x00"+v, nil, "Two values of the config option %q are %q.", o.id, v)
+					w.find("duplicate-id", ev, o.id+"\x00"+v, nil, "The config option %q has value %q twice.", o.id, v)
 				}
 			}
 			w.judge("current-value", !values[o.current], ev, o.id, nil,
@@ -46,13 +46,13 @@ func configComplete(w *watch) {
 		}
 		lost := lostOption(r.session.options, ev.options)
 		w.judge("partial-response", lost != "" && lost != r.option, ev, "", []int{ev.Ref},
-			"The response lacks the config option %q that was there before; it must be the complete list.", lost)
+			"The response lacks the config option %q of the previous list; it must list all options.", lost)
 	}, answered(setOption))
 	w.On(func(ev *event) {
 		if ev.hasOptions && ev.session != nil {
 			lost := lostOption(ev.session.options, ev.options)
 			w.judge("partial-update", lost != "", ev, "", nil,
-				"The config_option_update lacks the config option %q that was there before; it must be the complete list.", lost)
+				"The config_option_update lacks the option %q of the previous list; it must list all options.", lost)
 		}
 	}, optionsUpdate)
 }

@@ -287,7 +287,7 @@ func (w *contextWatch) recalls(ev *event, s *session, g *given, a fakellm.Asked)
 	if n := w.before[s.id]; n > 0 {
 		delete(w.before, s.id)
 		w.judge("calls", len(now) == 0, ev, s.id, []int{s.named},
-			"The session was restored, but the model request has no tool call; %d had been made before.",
+			"The model request of the restored session has no tool call, although %d were made before.",
 			n)
 	}
 	if g.called == nil {
@@ -316,7 +316,7 @@ func (w *contextWatch) isolated(ev *event, s *session, said string) {
 		for _, text := range w.spoken[id] {
 			if len(text) >= longEnough && strings.Contains(said, text) && !strings.Contains(own, text) {
 				w.find("foreign", ev, id, nil,
-					"The model request of session %s has a prompt of session %s: %q (without white space).",
+					"The model request of session %s contains a prompt of session %s: %q (without white space).",
 					s.id, id, clip(text))
 			}
 		}
@@ -342,7 +342,7 @@ func (w *contextWatch) ended(ev *event) {
 	}
 	for _, b := range g.blocks {
 		w.judge(b.point, !b.reached, ev, fmt.Sprint(g.seq), []int{g.seq},
-			"No model request of the turn has %s of the prompt: %q.", b.what, clip(b.needles[0]))
+			"No model request of the turn contains %s of the prompt: %q.", b.what, clip(b.needles[0]))
 	}
 	id := t.session.id
 	w.called[id] = g.called

@@ -44,7 +44,7 @@ func elicitScope(w *watch) {
 		switch e := known[named{ev.conn, id}]; {
 		case e == nil && ev.conn.initAsked > 0 && len(known) < rememberedRequests:
 			w.find("unknown-complete", ev, id, nil,
-				"elicitation/complete names %q, which is no elicitation in url mode of this connection.", id)
+				"elicitation/complete names %q, which is not a url-mode elicitation of this connection.", id)
 		case e != nil && !e.open:
 			w.find("complete-twice", ev, id, []int{e.seq}, "elicitation/complete names %q, which had ended.", id)
 		case e != nil:
@@ -87,7 +87,7 @@ func elicitCare(w *watch) {
 				}
 			}
 			if strings.Contains(text, "http://") || strings.Contains(text, "https://") {
-				w.find("url-in-form", ev, "", nil, "The form holds a url; links belong into url mode.")
+				w.find("url-in-form", ev, "", nil, "The form contains a URL; links belong in url mode.")
 			}
 			return
 		}
@@ -99,11 +99,11 @@ func elicitCare(w *watch) {
 		for key := range target.Query() {
 			switch strings.ToLower(key) {
 			case "access_token", "api_key", "apikey", "password", "token", "email":
-				w.find("credentials-in-url", ev, key, nil, "The url of the elicitation holds the parameter %q.", key)
+				w.find("credentials-in-url", ev, key, nil, "The url of the elicitation contains the parameter %q.", key)
 			}
 		}
 		if target.User != nil {
-			w.find("credentials-in-url", ev, "user", nil, "The url of the elicitation holds a user name.")
+			w.find("credentials-in-url", ev, "user", nil, "The url of the elicitation contains a user name.")
 		}
 		if host := target.Hostname(); target.Scheme != "https" && host != "localhost" && host != "127.0.0.1" &&
 			host != "::1" {

@@ -101,7 +101,7 @@ func (f *folders) judge(ev *event, at string) {
 	for _, dir := range f.all {
 		if under(at, dir) && !under(s.cwd, dir) && !own(s.cwd) && !slices.ContainsFunc(s.roots, own) {
 			f.watch.judge("other-folder", !strings.Contains(f.said[s.id], at), ev, at, nil,
-				"The path %q lies in %q, the folder of another session or this session's old one; its folder is %q.",
+				"The path %q lies in %q, the folder of another session or this session's old one, and not in %q.",
 				at, dir, s.cwd)
 			return
 		}

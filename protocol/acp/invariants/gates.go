@@ -63,7 +63,7 @@ func capGate(w *watch) {
 		w.On(func(ev *event) {
 			if ev.conn.initDone > 0 && promised(ev) {
 				w.judge(point, ev.code() == -32601, ev, ev.Method, []int{ev.conn.initDone, ev.Ref},
-					"%s was answered with \"method not found\" (-32601), although %s.", ev.Method, why)
+					"The agent answered %s with \"method not found\" (-32601), although %s.", ev.Method, why)
 			}
 		}, about...)
 	}

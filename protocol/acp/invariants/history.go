@@ -29,7 +29,7 @@ func loadWindow(w *watch) {
 				w.find("no-user-message", ev, "", because,
 					"session/load replayed no user_message_chunk, although the user had spoken.")
 			case r.agent == 0:
-				w.find("no-history", ev, "", because, "session/load replayed nothing of what the agent had said.")
+				w.find("no-history", ev, "", because, "session/load replayed no messages of the agent.")
 			}
 		}
 		for _, t := range s.order {

@@ -201,7 +201,7 @@ func (w *watch) compareCalls(k *talk, r *replayed, ev *event) {
 		return // an agent may keep none
 	}
 	w.judge("call", max(kept, r.calls) < owed, ev, "", []int{ev.request.seq},
-		"%s replayed %s of the %d that had ended before.", ev.Method, count(max(kept, r.calls), "tool call"), owed)
+		"%s replayed %s, but %d had ended before.", ev.Method, count(max(kept, r.calls), "tool call"), owed)
 }
 
 // speaksAlone reports whether all content of the session now belongs to one turn.

@@ -86,7 +86,7 @@ func greeting(w *watch) {
 			supported := ev.err.Path("data.supported")
 			n, ok := ev.err.Path("data.requested").Int()
 			w.judge("no-data", !ok || n != offered || supported.Kind() != wire.Array, ev, "", []int{ev.Ref},
-				"The data of error -32022 must have requested %d and a list supported.", offered)
+				"The data of error -32022 must have the members requested (%d) and supported (a list).", offered)
 			w.Saw("refused")
 			for s := range supported.Items() {
 				if n, ok := s.Int(); ok && n <= offered {

@@ -61,7 +61,7 @@ func lateContent(w *watch) {
 				what, t.stop)
 		case beginsItem(ev):
 			w.find("agent-initiated", ev, "", because,
-				"%s is new and came while no prompt was open: the agent works on its own.", what)
+				"%s is new and came while no prompt was open: the agent works without a prompt.", what)
 		default:
 			w.find("after-turn", ev, fmt.Sprint(t.ended), because,
 				"%s came while no prompt was open, after the turn had ended with %q.", what, t.stop)

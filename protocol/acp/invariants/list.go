@@ -34,7 +34,7 @@ func listSane(w *watch) {
 			}
 			if when := item.Get("updatedAt"); isSet(when) {
 				w.judge("updated-at", !isTime(when), ev, "", nil,
-					"The updatedAt of a session is %s, and should be an ISO 8601 time.", clip(string(when.Raw())))
+					"The updatedAt of a session is %s, but should be an ISO 8601 time.", clip(string(when.Raw())))
 			}
 		}
 		w.Saw("cursor")

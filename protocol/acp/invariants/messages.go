@@ -64,7 +64,7 @@ func (x *messageIDs) chunk(ev *event, s *session) {
 		return // the message goes on
 	}
 	if at := m.began[kind][text]; at > 0 {
-		x.find("id-returns", ev, text, []int{at}, "The messageId %q came back after another message had begun.", text)
+		x.find("id-returns", ev, text, []int{at}, "The agent reused messageId %q after starting another message.", text)
 	}
 	for other := range m.began {
 		if at := m.began[other][text]; at > 0 && other != kind {
@@ -87,7 +87,7 @@ func (x *messageIDs) alike(ev *event, m *ids, has bool) {
 		here, elsewhere = &m.without, m.with
 	}
 	if *here = ev.Seq; elsewhere > 0 && m.turn != nil {
-		x.find("mixed", ev, "", []int{elsewhere}, "Some chunks of the turn have a messageId and others have none.")
+		x.find("mixed", ev, "", []int{elsewhere}, "Some chunks of the turn have a messageId, but others have none.")
 	}
 }
 

@@ -77,7 +77,7 @@ func (w *watch) watchNames() {
 	settle := func(ev *event, c call) {
 		if n, ok := named[c]; ok && len(shown[c]) > 0 {
 			w.judge("other-call", !meet(shown[c], n.about), ev, c.id, []int{n.seq, n.other.first},
-				"A permission request names tool call %q, which is about %q, but asks about %q of tool call %q.",
+				"A permission request names tool call %q about %q, but asks about %q, the subject of tool call %q.",
 				c.id, shown[c][0], n.about[0], n.other.id)
 			delete(named, c)
 		}

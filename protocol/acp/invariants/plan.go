@@ -39,11 +39,11 @@ func planFull(w *watch) {
 		switch {
 		case next.size == 1 && before.size > 1 && lost > 0:
 			w.find("delta", ev, "", []int{before.seq},
-				"The plan update has one entry, the plan before had %d: it must be the whole plan, not a change.",
+				"The plan update has one entry, but the plan before had %d: an update must be the whole plan.",
 				before.size)
 		case next.size < before.size && lost > 0:
 			w.find("shrunk", ev, "", []int{before.seq},
-				"The plan update has %d entries instead of %d, and lacks %d that had not been finished.", next.size, before.size,
+				"The plan update has %d entries instead of %d, and lacks %d unfinished ones.", next.size, before.size,
 				lost)
 		}
 	}, planUpdate)

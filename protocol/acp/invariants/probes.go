@@ -142,7 +142,7 @@ func promptAccepted(w *watch) {
 		}
 		delete(strongest, s)
 		w.judge(strings.ReplaceAll(kind, "_", "-"), ev.code() == -32602, ev, "", []int{ev.Ref},
-			"A valid prompt with %s was refused with -32602 %q.", kind, ev.err.Get("message").Str())
+			"The agent refused a valid prompt with %s: -32602 %q.", kind, ev.err.Get("message").Str())
 	}, answered(prompt))
 }
 

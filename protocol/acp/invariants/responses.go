@@ -161,11 +161,11 @@ func rcancelOwn(w *watch) {
 		case ev.conn.ids[rules.OfAgent][id] != nil || len(made) >= rememberedRequests:
 		case own && answer < taken[ev.conn]:
 			w.find("already-answered", ev, string(id), []int{answer},
-				"The agent cancels its request %s after it had read the answer.", id)
+				"The agent cancelled its request %s after it had read the response.", id)
 		case own: // the two may have crossed
 		default:
 			w.find("not-own", ev, string(id), nil,
-				"The agent cancels a request %s that it never made.", cmp.Or(string(id), "without an id"))
+				"The agent cancelled request %s, which it never made.", cmp.Or(string(id), "without an id"))
 		}
 	}, agentTakesBack)
 	w.On(func(ev *event) {

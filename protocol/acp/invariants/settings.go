@@ -108,8 +108,8 @@ func (w *settingWatch) asked(ev *event, s *settings) {
 	named := ev.body.Get("model").Str()
 	if s.model.seq > 0 && s.model.value != s.chosen {
 		w.judge("no-effect", named == s.named, ev, s.chosen, []int{s.model.seq},
-			"The model option was changed from %q to %q, but the agent still asks %q.", s.model.value, s.chosen,
-			named)
+			"The model option was changed from %q to %q, but the agent still uses the model %q.", s.model.value,
+			s.chosen, named)
 	}
 	s.model, s.named = setting{s.chosen, ev.Seq}, named
 }

@@ -34,11 +34,11 @@ func states(w *watch) {
 		}
 		if t := s.running(); t != nil {
 			w.judge("not-running", !s.active && s.stateSeq < t.answered, ev, "", []int{t.started},
-				"The agent sends %s for the prompt without having reported the state running.", ev.tag())
+				"The agent sent %s for the prompt before it reported the state running.", ev.tag())
 		}
 		if s.state == "requires_action" {
 			w.judge("still-waiting", true, ev, "", []int{s.stateSeq},
-				"The agent sends %s although the session's state is requires_action.", ev.tag())
+				"The agent sent %s although the session's state is requires_action.", ev.tag())
 		}
 	}, agentChunk, thoughtChunk)
 	w.On(func(ev *event) {
@@ -73,7 +73,7 @@ func cancels(w *watch) {
 		if s.cancel > 0 && s.active && ev.update.Get("state").Is("idle") {
 			stop := ev.update.Get("stopReason").Str()
 			w.judge("other-reason", stop != "cancelled", ev, "", []int{s.cancel},
-				"The work ended with %q after the cancel, not with cancelled; the two messages may have crossed.", stop)
+				"The work ended with %q after the cancel, not with cancelled; cancel and state may have crossed.", stop)
 		}
 	}, stateUpdate)
 	w.inSession(func(ev *event, s *session) {
@@ -125,7 +125,7 @@ func echo(w *watch) {
 			if t.answered > 0 && !t.failed && t.ended == 0 && t.message != "" {
 				_, shown := s.said[t.message]
 				w.judge("missing", !shown, ev, t.message, []int{t.started, t.answered},
-					"The prompt's work is over, but the agent never showed its message %q.", t.message)
+					"The prompt's work is over, but the agent never showed the prompt as message %q.", t.message)
 			}
 		}
 	}, stateUpdate)
@@ -195,7 +195,7 @@ func background(w *watch) {
 		}
 		for id := range s.behind {
 			w.judge("not-ended", !now[id] && id != itemID{} && !s.ended(id) && live, ev, id.String(), nil,
-				"The %s left the list of background work without having ended.", id)
+				"The %s disappeared from the list of background work, but has not ended.", id)
 		}
 	}, stateUpdate)
 }
@@ -234,7 +234,7 @@ func clientCancel(w *watch) {
 				"The client sent %s for %q, but no update had offered to cancel it.", ev.Method, id.id)
 		case t.ended > 0 || !t.cancellable:
 			w.find("over", ev, id.id, nil,
-				"The client sent %s for %q, which has ended or can no longer be cancelled.", ev.Method, id.id)
+				"The client sent %s for %q, which had ended or could no longer be cancelled.", ev.Method, id.id)
 		}
 	}, asked(cancelCall), asked(cancelTerminal))
 }

@@ -93,7 +93,7 @@ func errForm(w *watch) {
 		text, wrong := message.Str(), ""
 		switch {
 		case ev.err.Kind() != wire.Object:
-			wrong = " is no object"
+			wrong = " is not an object"
 		case !whole || n != int64(int32(n)):
 			wrong = " code is " + orNothing(code) + ", and must be a 32-bit integer"
 		case message.Kind() != wire.String:

@@ -40,7 +40,7 @@ func subagents(w *watch) {
 		for _, other := range ev.conn.sessions {
 			if other.child() && other != s {
 				w.judge("elsewhere", other.calls(id) && !s.calls(id), ev, id.Str(), nil,
-					"The permission for tool call %q of child %q is asked in session %q.", id.Str(), other.id, s.id)
+					"The agent asked to permit tool call %q of child %q in session %q.", id.Str(), other.id, s.id)
 			}
 		}
 	}, asked(permission))
@@ -165,7 +165,7 @@ func (w *watch) childrenAgain() {
 		}
 		if at := owed[ev.session]; at > 0 && ev.Source == transcript.Agent {
 			w.find("not-again", ev, ev.session.id, []int{at},
-				"Child %q works on after the load or resume, but was not announced again.", ev.session.id)
+				"Child %q continued after the load or resume, but the agent did not announce it again.", ev.session.id)
 			delete(owed, ev.session)
 		}
 	}, agentCalls()...)
@@ -186,7 +186,7 @@ func (w *watch) childStates() {
 	w.inSession(func(ev *event, s *session) {
 		if s.child() && s.root().replay == nil {
 			w.judge("no-own-state", !told[s], ev, s.id, []int{s.lineage.announced},
-				"Child %q works, but sent no state_update.", s.id)
+				"Child %q works, but the agent sent no state_update for it.", s.id)
 		}
 	}, agentChunk, thoughtChunk)
 	w.AtEnd(func(end rules.End) {

@@ -45,7 +45,7 @@ func textWhole(w *watch) {
 		}
 		if bytes.Contains(plain, []byte(replacement)) && !tainted[ev.conn] {
 			w.find("replacement-character", ev, "", nil,
-				"The text of %s holds U+FFFD, which nobody sent: a character was cut in two.", ev.tag())
+				"The text of %s contains U+FFFD, which nobody sent: the agent cut a character in two.", ev.tag())
 		}
 		if r.chunks > 1 && len(plain) >= longEnough && len(plain) == r.length &&
 			maphash.Bytes(seed, plain) == r.hash.Sum64() {

@@ -42,7 +42,7 @@ func toolClosed(w *watch) {
 			case l.tool.blamed:
 			case l.tool.seq > l.ended:
 				w.Report("background", conn, session, id, append(entries, l.tool.seq),
-					"Tool call %q went on after its turn had ended, as background work.", id)
+					"Tool call %q continued as background work after its turn had ended.", id)
 			case l.stop == "end_turn":
 				w.Report("open-at-end-turn", conn, session, id, entries,
 					"Tool call %q was still %s when its turn ended with end_turn.", id, l.status)
@@ -101,7 +101,7 @@ func elsewhere(w *watch, ev *event, id wire.Value) bool {
 	for _, o := range ev.conn.sessions {
 		if t := o.announced(id); t != nil && t.by == byCall && !t.status.final() && o.atWork() && !o.within(s) {
 			t.blamed = true
-			w.find("elsewhere", ev, t.id, []int{t.first}, "Session %s, in which no turn is open, names tool call %q, which "+
+			w.find("elsewhere", ev, t.id, []int{t.first}, "Session %s has no open turn, but names tool call %q, which "+
 				"runs in session %s.", s.id, t.id, o.id)
 			return true
 		}
@@ -123,7 +123,7 @@ func toolResend(w *watch) {
 			w.find("ended", ev, t.id, []int{t.first}, "A tool_call has the id %q of a tool call of another turn.", t.id)
 		default:
 			w.find("running", ev, t.id, []int{t.first},
-				"A second tool_call has the id %q of a tool call that still runs; tool_call_update is for that.", t.id)
+				"A second tool_call has the id %q of a tool call that still runs: send tool_call_update instead.", t.id)
 		}
 	}, toolCall)
 }
