@@ -28,8 +28,7 @@ func clientModeListed(w *watch) {
 		case o == nil:
 			w.find("option", ev, id, nil, "The client set config option %q, which the agent does not offer.", id)
 		case o.boolean && value.Kind() != wire.Bool:
-			w.find("option", ev, id, nil, "The client set config option %q to %s, not to true or false.", id,
-				clip(string(value.Raw())))
+			w.find("option", ev, id, nil, "The client set the boolean config option %q to %s.", id, clip(string(value.Raw())))
 		case o.selects && !o.has(value.Str()):
 			w.find("option", ev, id, nil, "The client set config option %q to %s, which the agent does not offer.",
 				id, clip(string(value.Raw())))
