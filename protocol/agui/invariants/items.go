@@ -36,7 +36,7 @@ func textPair(w *watch) {
 			// An event without a subagent agrees with any.
 			w.judge("changed", cmp.Or(i.role, "assistant") != cmp.Or(ev.v.Get("role").Str(), "assistant") ||
 				i.name != ev.v.Get("name").Str() || ev.owner != "" && i.owner != ev.owner, ev, ev.id, i.begun(),
-				"Message %q is opened again with another role, name or owner.", ev.id)
+				"Message %q is opened again with another role, name or subagent.", ev.id)
 		}
 		w.judge("reasoning", ev.items[key{thought, ev.id}] != nil, ev, ev.id, ev.items[key{thought, ev.id}].begun(),
 			"The assistant's message %q has the id of a reasoning message.", ev.id)
@@ -68,7 +68,7 @@ func toolPair(w *watch) {
 			w.find("parent", ev, of, nil,
 				"Tool call %q names message %q, which neither input nor stream has.", ev.id, of)
 		case m != nil && ev.owner != "" && m.owner != ev.owner: // one without a subagent is its message's
-			w.find("owner", ev, ev.id, m.begun(), "Tool call %q and its message %q have different owners.", ev.id, of)
+			w.find("owner", ev, ev.id, m.begun(), "Tool call %q and message %q have different subagents.", ev.id, of)
 		}
 	}, "TOOL_CALL_START")
 }
@@ -92,11 +92,11 @@ func toolResult(w *watch) {
 		}
 		if call != nil && ev.hasFrontTool(call.name) {
 			w.find("front-end", ev, ev.id, call.begun(),
-				"%q is a tool of the front end, but the agent answers the call.", call.name)
+				"%q is a tool of the front end, but the agent sent the call's result.", call.name)
 		}
 		posted, at := ev.inputMessage(own), ev.thread.opened[own]
 		if first := ev.results[ev.id]; first > 0 {
-			w.find("twice", ev, ev.id, []int{first}, "Tool call %q is answered twice.", ev.id)
+			w.find("twice", ev, ev.id, []int{first}, "Tool call %q has two results.", ev.id)
 		} else if own != "" && (at > 0 || posted.Exists() && !posted.Get("toolCallId").Is(ev.id)) {
 			w.find("id", ev, own, []int{at}, "The result of tool call %q has the id %q of another message.",
 				ev.id, own)
@@ -182,7 +182,7 @@ func chunkForm(w *watch) {
 		f := ev.family
 		if i := ev.item; ev.verb != chunks {
 			w.judge("mixed", i != nil && i.chunked && ev.verb != opens, ev, ev.id, i.begun(),
-				"%s is for %s %q, which came in chunks.", ev.kind, called[f], ev.id)
+				"%s is for %s %q, which the agent sends in chunks.", ev.kind, called[f], ev.id)
 			return
 		}
 		id, opening, ambiguous := ev.chunk(ev)
@@ -201,7 +201,7 @@ func chunkForm(w *watch) {
 		case !opening && i != nil:
 			w.Saw("conflict")
 			for _, name := range conflicts(f, i, ev) {
-				w.find("conflict", ev, id, i.begun(), "%s of %q has another %s than the first.", ev.kind, id, name)
+				w.find("conflict", ev, id, i.begun(), "%s of %q has another %s than the first one.", ev.kind, id, name)
 			}
 		}
 	}, anyItem)
@@ -233,7 +233,7 @@ func reasoningPair(w *watch) {
 	w.On(func(ev *event) {
 		id := ev.v.Get("entityId").Str()
 		known := ev.thread.opened[id] > 0 || ev.inputMessage(id).Exists() || ev.inputCall(id).Exists()
-		w.judge("entity", !known, ev, id, nil, "The encrypted value is of %q, an unknown id.", id)
+		w.judge("entity", !known, ev, id, nil, "The encrypted value refers to the unknown id %q.", id)
 	}, "REASONING_ENCRYPTED_VALUE")
 	w.On(func(ev *event) {
 		if ev.family == thought || ev.family == span {

@@ -39,7 +39,7 @@ func modelText(w *watch) {
 			call := ev.items[key{tool, id}]
 			got := append(values(call.text.String()), "{}")[0]
 			w.judge("arguments", !slices.Contains(given, got), ev, id, call.begun(),
-				"Tool call %q has arguments that the model gave to no call: %s.",
+				"Tool call %q has arguments that the model sent for no call: %s.",
 				id, wire.Clip(call.text.String(), 120))
 		}
 	}, ended)

@@ -22,8 +22,8 @@ func sseForm(w *watch) {
 		}
 		if w.Saw("not-always"); s.refused > 0 {
 			w.Report("not-always", 0, s.session, "", []int{s.refused},
-				"The Accept header %q admits %s, which other responses have, "+
-					"but this response has %s.", s.accept, aguiproto.MediaType, endpoint.EventStream)
+				"The Accept header %q admits %s, and other responses have that "+
+					"type, but this response has %s.", s.accept, aguiproto.MediaType, endpoint.EventStream)
 		}
 	})
 	w.On(func(ev *event) {
@@ -193,7 +193,7 @@ func stepPair(w *watch) {
 	}, "STEP_STARTED")
 	w.On(func(ev *event) {
 		name, at := ev.step()
-		w.judge("not-open", at == 0, ev, name, nil, "Step %q is finished, but was not open.", name)
+		w.judge("not-open", at == 0, ev, name, nil, "STEP_FINISHED names step %q, which is not open.", name)
 	}, "STEP_FINISHED")
 }
 
@@ -283,7 +283,7 @@ func clock(w *watch) {
 func rawWeight(w *watch) {
 	w.On(func(ev *event) {
 		of := ev.v.Path("event.type").Str()
-		w.judge("typed", knownType(of), ev, "", nil, "RAW wraps an event of the protocol, %s.", of)
+		w.judge("typed", knownType(of), ev, "", nil, "RAW wraps %s, an event of the protocol itself.", of)
 	}, "RAW")
 	w.On(func(ev *event) {
 		if ev.raw > 0 {

@@ -237,7 +237,7 @@ func (l look) messages(v wire.Value) {
 		case m.Get("id").Kind() != wire.String:
 			l.add(isLacking, "messages.id", "A message of the snapshot lacks id.")
 		case !slices.Contains(roles, role):
-			l.add(isOfKind, "messages.role", "A message of the snapshot has the role %q.", role)
+			l.add(isOfKind, "messages.role", "A message of the snapshot has the unknown role %q.", role)
 		case role == "tool" && m.Get("toolCallId").Kind() != wire.String:
 			l.add(isLacking, "messages.toolCallId", "A tool message of the snapshot lacks toolCallId.")
 		case role != "assistant" && !m.Get("content").Exists():

@@ -18,7 +18,7 @@ import (
 // wellFormed returns an error for a patch that is malformed in itself.
 func wellFormed(patch wire.Value) error {
 	if patch.Kind() != wire.Array {
-		return errors.New("it is no list of operations")
+		return errors.New("it is not a list of operations")
 	}
 	for op := range patch.Items() {
 		path := op.Get("path")
@@ -26,7 +26,7 @@ func wellFormed(patch wire.Value) error {
 		case path.Kind() != wire.String || name == "":
 			return errors.New("an operation lacks op or path")
 		case path.Str() != "" && !strings.HasPrefix(path.Str(), "/"):
-			return errors.New("the path " + path.Str() + " is no JSON pointer: one begins with /")
+			return errors.New("the path " + path.Str() + " is not a JSON pointer, which begins with /")
 		case badEscapes().MatchString(path.Str()):
 			return errors.New("the path " + path.Str() + " has a ~ that is neither ~0 nor ~1")
 		case (name == "add" || name == "replace" || name == "test") && !op.Get("value").Exists():
@@ -160,7 +160,7 @@ func (w *watch) message(ev *event, x *shot, m wire.Value) {
 			w.find("hollow", ev, id, nil, "The message %q of the snapshot is empty and was not streamed.", id)
 		}
 	case "user", "system", "developer":
-		w.judge("invented", i == nil, ev, id, nil, "The message %q of the snapshot, of the role %s, was neither posted nor "+
+		w.judge("invented", i == nil, ev, id, nil, "The snapshot's message %q of role %s was neither posted nor "+
 			"streamed.", id, role)
 	}
 }
