@@ -57,7 +57,7 @@ func readAliases(d Definition) (map[string]string, error) {
 		}
 		if len(words) != 2 || known[words[0]] || !known[words[1]] {
 			return nil,
-				fmt.Errorf("aliases.txt:%d: want OLD NEW, with an unused id and that of a rule or RULE/POINT, got %q",
+				fmt.Errorf("aliases.txt:%d: want OLD NEW: the id of no rule, then that of a rule or RULE/POINT, got %q",
 					i+1, line)
 		}
 		aliases[words[0]] = words[1]

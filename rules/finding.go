@@ -45,7 +45,7 @@ func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 func (c *Class) UnmarshalText(text []byte) error {
 	i := slices.Index(classNames[:], string(text))
 	if i < 0 {
-		return fmt.Errorf("class %q is none of %q", text, classNames[Pass:])
+		return fmt.Errorf("class %q is not one of %q", text, classNames[Pass:])
 	}
 	*c = Class(i)
 	return nil

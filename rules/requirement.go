@@ -192,7 +192,7 @@ func (r *registry) head(words []string) error {
 	}
 	side := slices.Index(sideNames[:], words[1])
 	if side < 0 {
-		return fmt.Errorf("side %q is none of %q", words[1], sideNames)
+		return fmt.Errorf("side %q is not one of %q", words[1], sideNames)
 	}
 	q := Requirement{ID: words[0], Side: Side(side), Level: words[2], Basis: words[3], Core: words[4] == "core",
 		AppliesWhen: "always"}
