@@ -130,7 +130,7 @@ var _ = Describe("run", func() {
 			Expect(p.read("acp-test-out/s/transcript.jsonl")).To(ContainSubstring(`"methodId":"agent"`))
 			got = login("--auth-method", "other")
 			Expect(got.code).To(Equal(2))
-			Expect(got.out).To(ContainSubstring(`the agent offers no login method "other", but agent; choose one`))
+			Expect(got.out).To(ContainSubstring(`the agent offers no login method "other" (it offers agent); choose one`))
 		})
 
 		It("finds the model and a key in what --env says", func() {

@@ -26,8 +26,8 @@ func login(ctx context.Context, b *scenarios.Branch, l *scenarios.Line) error {
 	var offered []string
 	c.change(func() { offered = methods(c.greeting) })
 	if !slices.Contains(offered, method) {
-		return fmt.Errorf("the agent offers no login method %q, but %s; choose one with --auth-method, or with auth: "+
-			"in its profile", method, cmp.Or(strings.Join(offered, ", "), "none"))
+		return fmt.Errorf("the agent offers no login method %q (it offers %s); choose one with --auth-method, or with "+
+			"auth: in its profile", method, cmp.Or(strings.Join(offered, ", "), "none"))
 	}
 	_, err := call(ctx, b, l, nil, c.method("authenticate"), map[string]any{"methodId": method}, true)
 	if miss, ok := errors.AsType[*scenarios.Miss](err); ok {
