@@ -56,6 +56,6 @@ var _ = Describe("a whole reply", func() {
 
 	It("has no gate", func() {
 		_, err := fakellm.ParseScript("x.yaml", []byte("replies:\n  - - whole: true\n    - gate: g\n"), nil)
-		Expect(err).To(MatchError(ContainSubstring("no gate")))
+		Expect(err).To(MatchError(ContainSubstring("cannot have a gate")))
 	})
 })

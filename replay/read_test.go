@@ -90,7 +90,7 @@ var _ = Describe("reading recordings of others", func() {
 		Expect(t.Skipped()).To(HaveLen(1))
 		Expect(t.Skipped()[0].Line).To(Equal(2))
 		_, err = replay.Read(recordings.V1(), strings.NewReader("{\"a\":1}\n"), nil)
-		Expect(err).To(MatchError(ContainSubstring("no recording")))
+		Expect(err).To(MatchError(ContainSubstring("not a recording")))
 	})
 
 	It("judges both sides", func() {

@@ -87,7 +87,7 @@ var _ = Describe("reports", func() {
 			Expect(err).To(MatchError(ContainSubstring(why)))
 		},
 			Entry("of another version", `{"version":99}`, "version 99, this program reads version 1"),
-			Entry("without a version", `{"results":[]}`, "no results.json"),
+			Entry("without a version", `{"results":[]}`, "not a results.json"),
 			Entry("when it is no JSON", `<xml/>`, "reading results"))
 
 		It("is what its schema says, and the schema says nothing else", func() {

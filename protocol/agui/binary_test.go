@@ -423,7 +423,7 @@ func TestTapOfTheBinaryForm(t *testing.T) {
 	}
 	done()
 	text := contents(t, file)
-	for _, want := range []string{`"type":"RUN_STARTED"`, `"type":"RUN_FINISHED"`, `"events":2`, "and 2 came", `"accept":"-"`} {
+	for _, want := range []string{`"type":"RUN_STARTED"`, `"type":"RUN_FINISHED"`, `"events":2`, "4 bytes expected, 2 received", `"accept":"-"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the recording lacks %s:\n%s", want, text)
 		}

@@ -326,7 +326,9 @@ func (c *connection) claim(session, since string, shared bool) (b *box, known bo
 // rewind makes the messages after an event come again. It returns false if that
 // event is not known.
 func (b *box) rewind(since string) bool {
-	last := slices.IndexFunc(b.past, func(f frame) bool { return strconv.Itoa(f.seq) == since })
+	// The reader may have the next message before it is noted that it went out.
+	sent := slices.Concat(b.past, b.frames[:min(1, len(b.frames))])
+	last := slices.IndexFunc(sent, func(f frame) bool { return strconv.Itoa(f.seq) == since })
 	if last < 0 {
 		return false
 	}
@@ -334,15 +336,18 @@ func (b *box) rewind(since string) bool {
 	if b.c.does("cursor-included") {
 		behind--
 	}
-	frames := slices.Concat(b.past[behind:], b.frames)
-	for i := range len(b.past) - behind {
-		frames[i].again = true
-		b.c.bytes += len(frames[i].data)
+	for i := behind; i < len(b.past); i++ {
+		sent[i].again = true
+		b.c.bytes += len(sent[i].data)
 	}
+	for _, f := range sent[len(b.past):max(len(b.past), behind)] {
+		b.c.bytes -= len(f.data)
+	}
+	frames := slices.Concat(sent[behind:], b.frames[len(sent)-len(b.past):])
 	if b.c.does("cursor-gap") && len(frames) > 0 {
 		frames = frames[1:]
 	}
-	b.frames, b.past = frames, b.past[:behind]
+	b.frames, b.past = frames, sent[:behind]
 	return true
 }
 

@@ -109,7 +109,7 @@ func (h *overHTTP) connect(session, since string) (*stream, error) {
 		return nil, fmt.Errorf("GET %s (connection stream): the server answered %s, type %q, instead of 200 and %s",
 			r.URL.Redacted(), answer.Status, kind, eventStream)
 	}
-	s.body = &fragile{ReadCloser: answer.Body, h: h}
+	s.body = &fragile{ReadCloser: answer.Body, h: h, last: &s.last}
 	s.in = sse.NewReader(s.body)
 	s.seq = h.c.entry(transcript.Opened, session, 0, opened{Form: form, Status: answer.StatusCode, Proto: answer.Proto,
 		Headers: told(answer.Header), Since: since}).Seq

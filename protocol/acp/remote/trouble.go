@@ -124,6 +124,7 @@ func (broken) Read([]byte) (int, error) { return 0, errors.New("the connection b
 type fragile struct {
 	io.ReadCloser
 	h    *overHTTP
+	last *string // the id of the latest event
 	met  Trouble
 	dead error
 }
@@ -134,7 +135,7 @@ func (f *fragile) Read(p []byte) (int, error) {
 	}
 	n, err := f.ReadCloser.Read(p)
 	event, _, whole := bytes.Cut(p[:n], []byte("\n\n"))
-	if !bytes.Contains(event, []byte("data:")) { // a comment, which nobody would miss
+	if !bytes.Contains(event, []byte("data:")) || *f.last == "" { // nobody would miss it, or nobody could resume it
 		return n, err
 	}
 	switch f.met = f.h.meets(ofStreams); f.met {
