@@ -30,9 +30,11 @@ function stdioLink(server, cwd) {
       else write({ id: m.id, error: { code: -32601, message: 'Method not found' } });
       return;
     }
-    const w = waiting.get(m.id);
+    const late = !waiting.has(m.id) && fault('late-mcp-answer-taken-for-next-call');
+    const id = late ? waiting.keys().next().value : m.id; // some servers answer under an id of their own
+    const w = waiting.get(id);
     if (!w) return;
-    waiting.delete(m.id);
+    waiting.delete(id);
     if (m.error) w.reject(new Error(m.error.message)); else w.resolve(m.result);
   });
   return {
@@ -52,7 +54,7 @@ function stdioLink(server, cwd) {
       child.stdin.end();
       const kill = () => child.kill(); // it does not end with its input
       setTimeout(kill, 500).unref();
-      process.once('exit', kill);
+      if (!fault('mcp-server-deaf-to-eof-outlives-agent')) process.once('exit', kill);
       child.once('exit', () => process.off('exit', kill));
     },
   };
@@ -67,7 +69,8 @@ function httpLink(server) {
     if (sid) headers['mcp-session-id'] = sid;
     if (version) headers['mcp-protocol-version'] = version;
     const res = await fetch(server.url, { method: 'POST', headers, body: JSON.stringify(body), signal });
-    sid = res.headers.get('mcp-session-id') ?? sid;
+    const given = res.headers.get('mcp-session-id');
+    sid = fault('mcp-http-session-forgotten-after-handshake') ? given : given ?? sid;
     if (!res.ok) throw new Error(`MCP server ${server.name} answered ${res.status}`);
     return res;
   }

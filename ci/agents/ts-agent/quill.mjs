@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // quill: a small coding agent on the official TypeScript SDK. OpenAI chat completions, streamed; reads and
 // edits through the editor where it offers that, else on disk; keeps its sessions and replays them on load.
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdir, readFile, readdir, realpath, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
@@ -24,9 +24,13 @@ const links = new Map();
 const questions = new Map();
 let caps = {};
 let newest = null;
+let newestId = '';
 let newestCwd = '';
 let loading = '';
 let asking = Promise.resolve();
+let asked = 0;
+let announced = 0;
+let revoked = false;
 
 const str = (description) => ({ type: 'string', description });
 const fn = (name, description, properties, required) =>
@@ -39,11 +43,12 @@ const TOOLS = [
 const KIND = { open_file: 'read', edit_file: 'edit', list_folder: fault('list-folder-kind-invalid') ? 'list' : 'search' };
 
 class Refused extends Error {}
+class Declined extends Error {}
 
 const real = (file) => realpath(file).catch(async () => path.join(await real(path.dirname(file)), path.basename(file)));
 async function inside(s, name) {
   const full = path.resolve(fault('relative-paths-in-newest-cwd') ? newestCwd : s.cwd, String(name ?? ''));
-  const [root, at] = [await real(s.cwd), await real(full)];
+  const [root, at] = [fault('project-behind-symlink-counts-as-outside') ? s.cwd : await real(s.cwd), await real(full)];
   const within = at.startsWith(root) && fault('sibling-folder-counts-as-inside');
   if (path.relative(root, at).split(path.sep)[0] === '..' && !within) throw new Error(`${full} lies outside the project`);
   return full;
@@ -59,7 +64,8 @@ class Turn {
       const same = [...this.open.values()].find((c) => c.title === name);
       if (same) return Promise.resolve(same.toolCallId);
     }
-    const toolCallId = (fault('model-call-id-used-as-tool-call-id') && modelId) || randomUUID();
+    const fresh = () => (fault('tool-call-ids-restart-in-new-process') ? `call_${++announced}` : randomUUID());
+    const toolCallId = (fault('model-call-id-used-as-tool-call-id') && modelId) || fresh();
     const kind = KIND[name] ?? 'other';
     this.open.set(toolCallId, { sessionUpdate: 'tool_call', toolCallId, title: name, kind });
     return this.tell({ sessionUpdate: 'tool_call', toolCallId, title: name, kind, status: 'pending' }).then(() => toolCallId);
@@ -103,7 +109,9 @@ async function post(s, signal) {
     }
     const text = await res.text();
     const known = s.answered && fault('revoked-key-told-as-internal-error');
+    if (res.status === 401) revoked = true;
     if (res.status === 401 && !known) throw RequestError.authRequired({ status: 401 });
+    if (res.status === 400 && fault('model-bad-request-told-as-refusal')) throw new Declined(text);
     if (res.status === 429 && attempt === 3 && fault('rate-limit-told-as-auth-required')) {
       throw RequestError.authRequired({ status: 429 });
     }
@@ -192,14 +200,15 @@ async function permit(turn, toolCallId, key, fields) {
   if (fault('always-yes-forgotten-at-next-prompt')) always = turn.always;
   if (always.has(key) || (turn.yes === key && fault('yes-once-holds-for-turn'))) return;
   if (turn.refused && fault('no-holds-for-rest-of-turn')) throw new Refused('The user did not allow this.');
+  const mark = fault('yes-to-older-open-question-counts-as-no') ? `${++asked}:` : ''; // so that no answer is taken for another
   const shown = fault('permission-names-last-call') ? [...turn.open.keys()].at(-1) : toolCallId;
   const ask = () => turn.client.request(methods.client.session.requestPermission, {
     sessionId: s.id,
     toolCall: { toolCallId: shown, ...fields },
     options: [
-      { optionId: 'always', name: 'Yes, and do not ask again', kind: 'allow_always' },
-      { optionId: 'once', name: 'Yes', kind: 'allow_once' },
-      { optionId: 'no', name: 'No', kind: 'reject_once' },
+      { optionId: `${mark}always`, name: 'Yes, and do not ask again', kind: 'allow_always' },
+      { optionId: `${mark}once`, name: 'Yes', kind: 'allow_once' },
+      { optionId: `${mark}no`, name: 'No', kind: 'reject_once' },
     ],
   }).catch(() => ({ outcome: fault('permission-error-taken-as-yes') ? { outcome: 'selected', optionId: 'once' } : { outcome: 'cancelled' } }));
   const join = () => { // a question that is open already is not put twice
@@ -212,7 +221,8 @@ async function permit(turn, toolCallId, key, fields) {
   if (fault('cancel-at-permission-ends-as-end-turn')) {
     if (answer.outcome.outcome === 'cancelled') turn.dropped = true;
   } else turn.signal.throwIfAborted();
-  const picked = answer.outcome.outcome === 'selected' ? answer.outcome.optionId : 'no';
+  const chosen = answer.outcome.outcome === 'selected' ? answer.outcome.optionId : 'no';
+  const picked = mark ? chosen.replace(`${asked}:`, '') : chosen;
   turn.refused = picked === 'no';
   if (key === 'edit_file' && answer.outcome.optionId === 'no' && fault('rejected-edit-ends-turn-as-cancelled')) s.turn?.abort();
   if (picked === 'always') always.add(key);
@@ -226,7 +236,7 @@ async function readText(turn, file, more = {}) {
   if (fault('reads-through-editor-when-only-write-offered') ? caps.fs : caps.fs?.readTextFile) {
     const stop = { cancellationSignal: turn.signal, stopWaitingOnCancel: true }; // a slow editor holds up no cancel
     const last = more.line && more.limit && fault('limit-sent-as-last-line') ? { limit: more.line + more.limit - 1 } : {};
-    return (await turn.client.request(methods.client.fs.readTextFile, { sessionId: s.id, path: file, ...more, ...last }, stop)).content;
+    return (await turn.client.request(methods.client.fs.readTextFile, { sessionId: fault('reads-name-newest-session') ? newestId : s.id, path: file, ...more, ...last }, stop)).content;
   }
   const text = await readFile(file, 'utf8');
   if (!more.line && !more.limit) return text;
@@ -269,6 +279,7 @@ async function runTool(turn, id, name, a) {
       else { await mkdir(path.dirname(file), { recursive: true }); await writeFile(file, next); }
     };
     if (old === null && fault('new-file-written-before-asked')) await store();
+    if (old === null && fault('folders-made-before-asked')) await mkdir(path.dirname(file), { recursive: true });
     await permit(turn, id, 'edit_file', { content });
     await turn.change(id, { status: 'in_progress', content });
     if (fault('failed-write-reported-completed')) store().catch((err) => console.error(`quill: ${err.message}`));
@@ -289,10 +300,10 @@ async function runTool(turn, id, name, a) {
   return { text, content: [say(text)] };
 }
 
-async function runCall(turn, call) {
+async function runCall(turn, call, first) {
   const id = call.shown;
   try {
-    turn.signal.throwIfAborted();
+    if (first || !fault('calls-after-cancelled-one-still-run')) turn.signal.throwIfAborted();
     const args = JSON.parse(call.args || '{}');
     if (args === null || typeof args !== 'object') throw new Error('The arguments are no object');
     const { text, content } = await runTool(turn, id, call.name, args);
@@ -315,7 +326,10 @@ async function runCall(turn, call) {
 async function loop(turn) {
   const { s } = turn;
   for (let n = 0; n < MAX_REQUESTS; n++) {
+    s.requests = (s.requests ?? 0) + 1;
+    if (s.requests > MAX_REQUESTS && fault('request-count-not-reset-between-turns')) break;
     const out = await askModel(turn).catch((err) => {
+      if (err instanceof Declined) return { refused: true };
       if (n === 0 || turn.signal.aborted || !fault('later-model-failure-ends-as-end-turn')) throw err;
       console.error(`quill: ${err.message}`);
     });
@@ -329,7 +343,7 @@ async function loop(turn) {
     if (!out.calls.length) { s.messages.push({ role: 'assistant', content: out.text }); return 'end_turn'; }
     s.messages.push({ role: 'assistant', content: out.text || null, tool_calls: out.calls.map((c) => ({ id: c.id, type: 'function', function: { name: c.name, arguments: c.args || '{}' } })) });
     for (const call of out.calls) {
-      const content = await runCall(turn, call);
+      const content = await runCall(turn, call, call === out.calls[0]);
       if (turn.signal.aborted && fault('cancelled-call-left-without-result')) return 'cancelled';
       s.messages.push({ role: 'tool', tool_call_id: call.id, content });
     }
@@ -342,6 +356,9 @@ async function loop(turn) {
 function asText(block) {
   const binary = block.type === 'resource' && 'blob' in block.resource;
   if (binary && fault('embedded-blob-fails-prompt')) throw RequestError.invalidParams({ type: 'blob' }, 'text only');
+  if (block.type === 'text' && !block.text && fault('empty-text-block-fails-prompt')) {
+    throw RequestError.invalidParams({ type: 'text' }, 'the text is missing');
+  }
   if (block.type === 'text') return block.text;
   if (block.type === 'resource_link' && block.uri.startsWith('file:') && fault('link-to-folder-fails-prompt')) {
     return `<file uri="${block.uri}">\n${readFileSync(new URL(block.uri), 'utf8')}\n</file>`;
@@ -374,9 +391,11 @@ async function gather(blocks) {
 const FRESH = { messages: [], log: [] };
 const get = (id) => sessions.get(id) ?? (() => { throw RequestError.sessionNotFound(id); })();
 const fileOf = (id) => path.join(STORE, `${id}.json`);
+const short = (u) => (u.content?.text?.length > 4096 ? { ...u, content: { ...u.content, text: u.content.text.slice(0, 4096) } } : u);
 async function save({ id, cwd, messages, log }) {
   await mkdir(STORE, { recursive: true });
-  await writeFile(fileOf(id), JSON.stringify({ id, cwd, messages, log }));
+  const kept = fault('long-texts-cut-on-load') ? log.map(short) : log;
+  await writeFile(fileOf(id), JSON.stringify({ id, cwd, messages, log: kept }));
 }
 function reach(server, cwd) {
   if (!fault('mcp-servers-reused-by-name')) return connect(server, cwd);
@@ -385,18 +404,23 @@ function reach(server, cwd) {
 }
 async function open(s, { cwd, mcpServers }) {
   if (!process.env.OPENAI_API_KEY) throw RequestError.authRequired();
+  if (revoked && fault('authenticate-does-not-lift-revoked-login')) throw RequestError.authRequired();
   if (!path.isAbsolute(cwd)) throw RequestError.invalidParams({ cwd }, 'cwd must be absolute');
   Object.assign(s, { cwd: path.resolve((fault('load-keeps-old-cwd') && s.cwd) || cwd) });
   Object.assign(s, { always: new Set(), texts: new Map(), turn: null, waiting: [] });
   newestCwd = s.cwd;
   const tried = mcpServers.map((m) => reach(m, s.cwd).catch((err) => console.error(`quill: ${err.message}`)));
-  s.mcp = (await Promise.all(tried)).filter(Boolean);
+  if (fault('cancel-while-mcp-servers-connect-lost')) { // the first prompt waits for them
+    s.mcp = [];
+    s.ready = Promise.all(tried).then((all) => { s.mcp = all.filter(Boolean); });
+  } else s.mcp = (await Promise.all(tried)).filter(Boolean);
   sessions.set(s.id, s);
 }
 
 const quill = () => acp.agent({ name: 'quill' })
   .onRequest(methods.agent.initialize, ({ params }) => {
     caps = params.clientCapabilities ?? {};
+    if (fault('initialize-without-client-info-fails')) console.error(`quill: connected to ${params.clientInfo.name}`);
     return {
       protocolVersion: fault('unsupported-version-echoed') ? params.protocolVersion : acp.PROTOCOL_VERSION,
       agentInfo: { name: 'quill', title: 'Quill', version: '0.3.0' },
@@ -462,12 +486,19 @@ const quill = () => acp.agent({ name: 'quill' })
       if (fault('busy-told-as-auth-required')) throw new RequestError(-32000, 'the session is at work');
       throw RequestError.invalidRequest(undefined, 'the session is at work');
     }
-    const seen = fault('only-first-embedded-file-reaches-model')
+    let seen = fault('only-first-embedded-file-reaches-model')
       ? params.prompt.filter((b, n) => b.type !== 'resource' || n === params.prompt.findIndex((o) => o.type === 'resource'))
       : params.prompt;
+    if (fault('excerpts-of-one-file-reach-model-as-last')) { // a file that is attached twice is sent once
+      const files = new Map(params.prompt.filter((b) => b.type === 'resource').map((b) => [b.resource.uri, b]));
+      seen = params.prompt.filter((b) => b.type !== 'resource' || files.get(b.resource.uri) === b);
+    }
     let text = seen.map(asText).join('\n\n');
+    if (s.ready) await s.ready;
+    s.ready = null;
     let stop = new AbortController();
     s.turn = newest = stop;
+    newestId = s.id;
     if (fault('cancel-before-attachments-read-lost') && params.prompt.some((b) => b.type === 'resource')) {
       text = await gather(params.prompt);
       s.turn = newest = stop = new AbortController();
@@ -479,7 +510,8 @@ const quill = () => acp.agent({ name: 'quill' })
     const logged = s.log.length;
     let held = false;
     let rest = null;
-    const messageId = randomUUID();
+    const digest = () => createHash('sha256').update(`${s.id} ${text}`).digest('hex').slice(0, 32);
+    const messageId = fault('same-prompt-twice-shares-message-id') ? digest() : randomUUID();
     for (const content of params.prompt) {
       const kept = content.type === 'text' || !fault('replay-lacks-attachments');
       if (kept) turn.log({ sessionUpdate: 'user_message_chunk', content, messageId });
@@ -490,7 +522,8 @@ const quill = () => acp.agent({ name: 'quill' })
       const work = loop(turn);
       const reason = await (fault('cancel-answered-before-permission-ends') ? Promise.race([work, aborted(turn.signal)]) : work);
       const stopReason = turn.signal.aborted && !turn.dropped ? 'cancelled' : reason;
-      if (stopReason === 'refusal') s.messages.length = before;
+      const keep = s.messages.at(-1)?.role !== 'user' && fault('refusal-after-tool-kept-in-history');
+      if (stopReason === 'refusal' && !keep) s.messages.length = before;
       await turn.failOpen('The model did not finish this call.');
       return { stopReason };
     } catch (err) {
@@ -536,6 +569,10 @@ if (process.argv[2] === '--listen') {
   let wire = acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin));
   if (fault('numeric-string-id-answered-as-number')) {
     const transform = (m, out) => out.enqueue(/^\d+$/.test(m.id) ? { ...m, id: Number(m.id) } : m);
+    wire = { ...wire, readable: wire.readable.pipeThrough(new TransformStream({ transform })) };
+  }
+  if (fault('large-number-id-answered-wrapped')) {
+    const transform = (m, out) => out.enqueue(m.method && Number.isInteger(m.id) ? { ...m, id: m.id | 0 } : m);
     wire = { ...wire, readable: wire.readable.pipeThrough(new TransformStream({ transform })) };
   }
   quill().connect(wire).closed.then(over);
