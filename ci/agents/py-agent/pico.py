@@ -21,6 +21,7 @@ TOOLS = [
 ]
 out_lock, state_lock = threading.Lock(), threading.Lock()
 waiting, sessions, counter, speaking, line, intro = {}, {}, 0, None, None, None
+viewed, read_id = {}, 0
 
 
 class Rpc(Exception):
@@ -52,6 +53,8 @@ def request(s, method, params):
         rid = f"pico-{s.asked if fault('permission-ids-count-per-session') else counter}"
         if fault("late-answer-counts-for-next-question"):
             rid = next(i for n in range(counter) if (i := f"pico-{n}") not in waiting)  # the first that is free
+        if fault("request-with-id-of-open-question-taken-for-answer"):
+            rid = counter = max(counter, read_id + 1)  # the first that nobody has used
         slot = waiting[rid] = s.question = {"ready": threading.Event()}
     send(id=rid, method=method, params=params)
     slot["ready"].wait()
@@ -67,6 +70,8 @@ class Mcp:
     def __init__(self, spec, cwd):
         self.name, self.slots, self.n, self.lock = spec["name"], {}, 0, threading.Lock()
         env = {**os.environ, **{e["name"]: e["value"] for e in spec["env"] if e["value"] or not fault("empty-env-value-not-passed")}}
+        if fault("mcp-env-leaks-into-later-servers"):
+            os.environ.update(env)
         command = [spec["command"], *spec["args"]]
         if fault("mcp-arguments-split-at-spaces"):
             command = " ".join(command).split()
@@ -107,6 +112,8 @@ class Mcp:
                 slot = self.slots.pop(m["id"])
                 slot["answer"] = m
                 slot["ready"].set()
+        if hasattr(self, "tools") and fault("mcp-server-death-leaves-call-open"):
+            return  # the next write fails
         for slot in list(self.slots.values()):
             slot["ready"].set()
 
@@ -137,6 +144,7 @@ class Session:
             self.id = str(len(sessions) + 1)
         self.asked, self.said, self.steps, self.stopping, self.stop_next = 0, None, {}, False, False
         self.question, self.spent, self.agreed = None, 0, set()
+        self.kept, self.made, self.unwanted, self.seen = 0, set(), set(), {}
         if fault("same-folder-same-session"):
             self.id = str(zlib.crc32(self.cwd.encode()))
         if fault("mcp-servers-shared-by-sessions"):
@@ -177,6 +185,10 @@ class Turn:
         if self.s.question and fault("late-answer-counts-for-next-question"):
             self.s.question["answer"] = {}
             self.s.question["ready"].set()
+        if fault("cancel-answers-questions-of-other-sessions"):
+            for slot in list(waiting.values()):
+                slot["answer"] = {}
+                slot["ready"].set()
         conn = self.first if fault("cancel-after-tool-waits-for-model") else self.conn
         try:
             (line if fault("cancel-cuts-connection-of-other-session") else conn).sock.shutdown(socket.SHUT_RDWR)
@@ -244,7 +256,12 @@ class Turn:
         s.items.append({"role": "user", "content": self.text})
         for _ in range(50 - s.spent if fault("request-cap-counts-whole-session") else 50):
             s.spent += 1
-            answer = self.model()
+            try:
+                answer = self.model()
+            except Rpc:
+                if s.items[-1].get("type") == "function_call_output" and fault("model-error-after-tool-is-end-turn"):
+                    return "end_turn"  # the work is done
+                raise
             calls, refused = [], False
             works = any(i["type"] == "function_call" for i in answer["output"])
             for item in answer["output"]:
@@ -255,7 +272,7 @@ class Turn:
                 elif item["type"] == "message":
                     shown = item["content"][:1 if fault("only-first-part-of-message-shown") else None]
                     for n, part in enumerate(shown):
-                        refused |= part["type"] == "refusal"
+                        refused = part["type"] == "refusal" or (refused and not fault("refusal-before-text-is-end-turn"))
                         text = part.get("text") or part.get("refusal")
                         if works and fault("text-beside-calls-not-shown"):
                             continue  # not the answer yet
@@ -281,6 +298,7 @@ class Turn:
                 return "max_tokens"
             if not calls:
                 return "end_turn"
+            results = {}
             for n, item in enumerate(calls):
                 try:
                     result = self.call(item)
@@ -288,6 +306,10 @@ class Turn:
                     s.items += [{"type": "function_call_output", "call_id": c["call_id"], "output": "interrupted"} for c in calls[n:n + 1 if fault("second-call-of-cancelled-reply-has-no-result") else None]]
                     raise
                 s.items.append({"type": "function_call_output", "call_id": item["call_id"], "output": result})
+                results[item["name"]] = result
+            if fault("results-keyed-by-tool-name"):
+                for item, output in zip(calls, s.items[-len(calls):]):
+                    output["output"] = results[item["name"]]
         return "max_steps" if fault("request-cap-told-as-max-steps") else "max_turn_requests"
 
     def call(self, item):
@@ -315,7 +337,11 @@ class Turn:
                     body = "\n".join(sorted(os.listdir(path)))
                 else:
                     with open(path, encoding="utf-8", newline="") as f:
-                        lines = f.read().split("\n")
+                        whole = f.read()
+                    if fault("concurrent-views-keyed-by-name"):
+                        whole = viewed.setdefault(args["path"], whole)
+                    s.seen[path] = whole
+                    lines = whole.split("\n")
                     first = max(1, args.get("start", 1)) - 1
                     body = "\n".join(lines[first:first + args.get("count", len(lines))])
                 content = text(body)
@@ -337,7 +363,11 @@ class Turn:
                         raise Cancelled()
                     raise Refused("The user does not want this patch.")
                 self.tell("tool_call_update", toolCallId=tid, status="in_progress")
-                for path, _, new in changes:
+                viewed.clear()
+                for path, old, new in changes:
+                    s.seen.pop(path, None)
+                    if old is None:
+                        s.made.add(path)
                     if path != changes[0][0] and fault("patch-of-several-files-goes-back-to-pending"):
                         for status in ("pending", "in_progress"):  # the next file
                             self.tell("tool_call_update", toolCallId=tid, status=status)
@@ -352,6 +382,8 @@ class Turn:
                     if target != path:
                         os.replace(target, path)
                 body = "Applied."
+                if fault("applied-patch-keeps-last-diff-only"):
+                    content = content[-1:]
             elif name == "todo":
                 begin("Plan", "think", "in_progress")
                 def entry(item):
@@ -359,12 +391,16 @@ class Turn:
                     if item["state"] == "completed" and fault("completed-steps-have-no-priority"):
                         del shown["priority"]
                     return shown
-                self.tell("plan", entries=[entry(i) for i in args["items"]
-                                           if s.steps.get(i["step"]) != i["state"] or not fault("plan-holds-changed-steps-only")])
+                if args["items"] or not fault("emptied-plan-not-told"):
+                    self.tell("plan", entries=[entry(i) for i in args["items"]
+                                               if s.steps.get(i["step"]) != i["state"] or not fault("plan-holds-changed-steps-only")])
                 s.steps.update((i["step"], i["state"]) for i in args["items"])
                 body, content = "Noted.", []
             else:
                 server, tool = next(((m, t["name"]) for m in self.s.mcp for t in m.tools if f"{m.name}-{t['name']}" == name), (None, None))
+                if fault("tools-of-server-with-hyphen-not-found"):
+                    owner, _, tool = name.partition("-")
+                    server = next((m for m in self.s.mcp if m.name == owner and any(t["name"] == tool for t in m.tools)), None)
                 if not server:
                     raise RuntimeError(f"No tool is called {name}.")
                 own = next(t.get("title") for t in server.tools if t["name"] == tool)
@@ -372,6 +408,8 @@ class Turn:
                 res = server.call("tools/call", {"name": tool, "arguments": args}, 600, None if fault("mcp-call-not-stopped-by-cancel") else self)
                 body = "\n".join(c.get("text", "") for c in res.get("content", []))
                 content = text(body)
+                if fault("mcp-image-shown-bare") and any(c["type"] != "text" for c in res.get("content", [])):
+                    content = res["content"]
                 if res.get("isError") and not fault("mcp-error-shown-as-completed"):
                     raise RuntimeError(body)
         except Exception as err:
@@ -414,6 +452,8 @@ class Turn:
             if verb != "Add" or os.path.exists(path):
                 with open(path, encoding="utf-8", errors="replace" if fault("patch-destroys-bytes-not-in-utf8") else None, newline=None if fault("patch-turns-crlf-into-lf") else "") as f:
                     old = f.read()
+                if path in self.s.seen and fault("patch-works-on-text-of-last-view"):
+                    old = self.s.seen[path]
             new = None if verb == "Delete" else "".join(l[1:] + "\n" for l in lines if l.startswith("+")) if verb == "Add" else old
             if verb == "Update":
                 for hunk in ("\n" + rest).split("\n@@")[1:]:
@@ -438,6 +478,10 @@ class Turn:
         paths = {c[0] for c in self.changes}
         if paths <= self.s.agreed if fault("always-yes-holds-for-same-files-only") else keeper.free:
             return True
+        if paths <= self.s.made and fault("own-files-patched-without-asking"):
+            return True
+        if paths & self.s.unwanted and fault("one-no-to-file-holds-for-session"):
+            return False
         if self.denied and fault("one-no-refuses-rest-of-turn"):
             return False
         if fault("permission-names-first-patch-of-turn"):
@@ -458,20 +502,23 @@ class Turn:
         choice = outcome.get("optionId") if outcome.get("outcome") == "selected" else None
         keeper.free = choice in ("1", "2") if fault("yes-once-means-always") else choice == "2"
         self.denied = choice == "0"
+        if choice == "0":
+            self.s.unwanted |= paths
         if choice == "2":
             self.s.agreed |= paths
         return choice not in ("0", None) if fault("option-not-offered-counts-as-yes") else choice in ("1", "2")
 
 
 def prompt_text(blocks):
-    parts = []
+    parts, links = [], {}
     for b in blocks:
         if b["type"] == "text":
             parts.append(b["text"])
         elif b["type"] == "resource_link":
             if None in (b.get("title", ""), b.get("description", ""), b.get("mimeType", "")) and fault("link-with-null-field-refused"):
                 raise Rpc(-32602, "A field of the link is not a string")
-            parts.append(f"{b['name']} <{b['uri']}>")
+            where = links.setdefault(b["name"], len(parts)) if fault("links-of-same-name-merged") else len(parts)
+            parts[where:where + 1] = [f"{b['name']} <{b['uri']}>"]
         else:
             raise Rpc(-32602, f"This agent takes no {b['type']} content")
     if fault("prompt-of-links-alone-refused") and not any(b["type"] == "text" and b["text"].strip() for b in blocks):
@@ -481,6 +528,8 @@ def prompt_text(blocks):
 
 def prompt(params, turn):
     s, before = turn.s, len(turn.s.items)
+    if fault("failed-turn-takes-unfinished-ones-along"):
+        before = s.kept
     try:
         reason = turn.run()
         s.stopping = False
@@ -501,6 +550,8 @@ def prompt(params, turn):
         del s.items[before:]
     elif reason == "max_tokens" and fault("cut-off-answer-forgotten"):
         del s.items[before:]
+    if reason == "end_turn":
+        s.kept = len(s.items)
     return None if turn.answered else {"stopReason": reason}
 
 
@@ -525,6 +576,8 @@ def initialize(params):
         raise Rpc(-32602, "protocolVersion is not an integer")
     if fault("initialize-needs-client-capabilities"):
         params["clientCapabilities"].get("fs")
+    if "clientInfo" in params and fault("null-client-info-refused"):
+        print("pico: the editor is", params["clientInfo"]["name"], file=sys.stderr)
     if params["protocolVersion"] != 1 and fault("newer-version-refused"):
         raise Rpc(-32602, "This agent speaks version 1")
     version = min(params["protocolVersion"], 1) if fault("older-version-echoed") else 1
@@ -560,6 +613,8 @@ def start_prompt(params):
         if fault("second-prompt-detaches-running-turn"):
             s.turn = None  # this prompt has ended
         raise Rpc(-32600, "The session is busy")
+    if not any(o.turn for o in sessions.values()):
+        viewed.clear()
     global speaking
     speaking = s.id
     s.turn = Turn(s, text)
@@ -573,6 +628,13 @@ def handle(m):
     if not isinstance(m, dict) or m.get("jsonrpc") != "2.0":
         return send(id=None, error={"code": -32600, "message": "Invalid request"})
     method, params, rid = m.get("method"), m.get("params") or {}, m.get("id")
+    if fault("request-with-id-of-open-question-taken-for-answer") and type(rid) is int:
+        global read_id
+        read_id = max(read_id, rid)
+        slot = waiting.pop(rid, None)
+        if slot:
+            slot["answer"] = m
+            return slot["ready"].set()
     if method is not None and isinstance(rid, str) and rid.isdigit() and fault("digit-ids-answered-as-numbers"):
         rid = int(rid)
     if method is None:
@@ -596,6 +658,8 @@ def handle(m):
                 if s.stopping and fault("cancel-right-after-cancelled-turn-ignored"):
                     return  # the editor has asked before
                 s.stopping = True
+                if s.turn.stopped and fault("second-cancel-ends-next-turn"):
+                    s.stop_next = True  # this turn has its cancel
                 if fault("cancelled-prompt-answered-before-its-updates") and not s.turn.answered:
                     s.turn.answered = True
                     send(id=s.turn.rid, result={"stopReason": "cancelled"})
@@ -642,6 +706,8 @@ def main():
                 continue
             handle(m)
     for s in sessions.values():
+        if s.turn and fault("mcp-server-of-running-turn-outlives-agent"):
+            continue  # still needed
         for server in s.mcp:
             server.child.kill()
 
