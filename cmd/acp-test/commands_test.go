@@ -176,9 +176,9 @@ var _ = Describe("lint", func() {
 s.txtar:3: the agent gets a file of settings, which may name programs: home x @x
 s.txtar:4: the agent gets a program to start as an MCP server: mcp run own touch x
 s.txtar:5: the editor runs the commands that the agent requests: terminal real
-s.txtar:7: a program runs with your rights: exec ls -l
-s.txtar:8: the agent gets a message as it is: send '{}'
-s.txtar:9: the agent gets a message as it is: request a/b '{}'
+s.txtar:7: acp-test runs a program with your rights: exec ls -l
+s.txtar:8: the agent gets a raw message: send '{}'
+s.txtar:9: the agent gets a raw message: request a/b '{}'
 s.txtar:15: the model calls a tool, which the agent may run: run_command command="rm -r x"
 1 scenario passes
 `, ""}))

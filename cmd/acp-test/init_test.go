@@ -269,7 +269,7 @@ var _ = Describe("init", func() {
 		Expect(got.err).To(ContainSubstring(want))
 	},
 		Entry("no command", "", "the agent's command is missing, and no package.json, pyproject.toml, Cargo.toml or go.mod here names it"),
-		Entry("an unknown CI system", "", `--ci: there is no "githb" (did you mean "github"?)`, "--ci", "githb", "--", "x"),
+		Entry("an unknown CI system", "", `--ci: there is no CI system "githb" (did you mean "github"?)`, "--ci", "githb", "--", "x"),
 		Entry("a bad name", "", `--name "A b"`, "--name", "A b", "--", "x"),
 		Entry("a word that is no command", "", "the agent's command belongs after --", "x"),
 	)

@@ -417,7 +417,7 @@ replies:
 		It("is 2 for an agent that wants a login, with the ways there are", func() {
 			got := p.ask("--env", "ACP_TEST_REFAGENT_LOGIN=agent", "x")
 			Expect(got.code).To(Equal(2))
-			Expect(got.err).To(MatchRegexp(`^acp-test: Reference agent: session/new: authentication required \(-32000\): log in with the agent's own program first, or give it a key with --env; it knows .+ \(agent\)\n$`))
+			Expect(got.err).To(MatchRegexp(`^acp-test: Reference agent: session/new: authentication required \(-32000\): log in with the agent's own program first, or give it a key with --env; it offers the login methods .+ \(agent\)\n$`))
 		})
 	})
 

@@ -468,7 +468,7 @@ var _ = Describe("an agent in two versions", func() {
 		p.write("golden/my-acp-v2/s.golden", "else\n")
 		Expect(p.run(both...).code).To(Equal(0))
 		Expect(p.run(second...).code).To(Equal(1))
-		Expect(p.run("review", "--accept", "s").out).To(ContainSubstring("accepted 1, rejected 0, left 0; in golden/my-acp-v2\n"))
+		Expect(p.run("review", "--accept", "s").out).To(ContainSubstring("accepted 1, rejected 0, left 0; goldens are in golden/my-acp-v2\n"))
 		Expect(p.run(second...).code).To(Equal(0))
 	})
 

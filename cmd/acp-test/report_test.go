@@ -157,7 +157,7 @@ var _ = Describe("report merge", func() {
 var _ = Describe("report convert", func() {
 	It("asks for a format there is", func() {
 		p := newPlace()
-		Expect(p.run("report", "convert", "x").err).To(ContainSubstring(`--to FORMAT is missing`))
+		Expect(p.run("report", "convert", "x").err).To(ContainSubstring(`--to is missing`))
 		Expect(p.run("report", "convert", "x", "--to", "jnit").err).To(ContainSubstring(`--to: there is no format "jnit" (did you mean "junit"?)`))
 		Expect(p.run("report", "convert", "x", "--to", "tap").err).To(Equal("acp-test: open x: no such file or directory\n"))
 		Expect(p.run("report", "convert", "--to", "tap").err).To(ContainSubstring("a results.json is missing"))

@@ -112,9 +112,9 @@ var _ = Describe("a run of all suites by a command alone", func() {
 		"reaches no model": {"unset OPENAI_BASE_URL\nexec acp-test refagent\n", "reached no model",
 			"no scenario of this run reached the model server, so turns that need a model are inconclusive: tell the agent "},
 		"wants a login": {locked(`,"authMethods":[{"id":"web","name":"Web"}]`, "Please log in."), "wanted a login",
-			`nothing of what needs a session was judged: the agent requires a login before session/new \(#\d+\): "Please log in."; ` +
+			`no scenario that needs a session was judged: the agent requires a login before session/new \(#\d+\): "Please log in."; ` +
 				`it offers web; use --auth-method`},
-		"wants a login and offers none": {locked("", "Please log in."), "wanted a login", `nothing of what needs a session was ` +
+		"wants a login and offers none": {locked("", "Please log in."), "wanted a login", `no scenario that needs a session was ` +
 			`judged: the agent requires a login before session/new \(#\d+\): "Please log in."; it offers no login method: give it a key ` +
 			`with --env NAME='\$KEY' or --pass-env NAME, or copy its login files into the run's empty HOME with home: in a profile`},
 	} {

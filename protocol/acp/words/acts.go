@@ -299,7 +299,7 @@ func (c *client) setting(method string, params map[string]any) string {
 func compileRaw(request bool) func(*scenarios.Line) scenarios.Step {
 	return func(l *scenarios.Line) scenarios.Step {
 		l.Need(0, "a method")
-		l.Starts("the agent gets a message as it is")
+		l.Starts("the agent gets a raw message")
 		l.AtMost(2, `quote the JSON: request _x/y '{"a": 1}'`)
 		return func(ctx context.Context, b *scenarios.Branch) error {
 			start := b.Begin
