@@ -72,13 +72,20 @@ const planTool = "plan"
 func planned(o offer, args object) object {
 	list := grouped(properties(o.schema), words("needs", planTool))
 	items := offer{schema: properties(o.schema)[list].Get("items")}
-	return object{{list, lists.Map(args.steps(), func(step object) any { return rewrite(items, planTool, step) })}}
+	all := []any{}
+	for _, step := range args.steps() {
+		all = append(all, rewrite(items, planTool, step))
+	}
+	return object{{list, all}}
 }
 
 // steps returns the steps of a plan, nil if the arguments have none.
 func (o object) steps() (steps []object) {
 	list, _ := o.get("steps")
-	all, _ := list.([]any)
+	all, ok := list.([]any)
+	if ok {
+		steps = []object{}
+	}
 	for _, x := range all {
 		if step, ok := x.(object); ok {
 			steps = append(steps, step)

@@ -39,6 +39,9 @@ type Options struct {
 	// TheirIDs gives a request the id of an open request of the agent, if there
 	// is one: each side counts its own ids.
 	TheirIDs bool
+	// Nulls adds members that are null to the params of a method, or to the result of
+	// its response; nil leaves them out.
+	Nulls func(method string, result bool, raw []byte) []byte
 	// Handlers answer further methods of the agent, or replace the built-in
 	// answer to a method. All handlers run in one goroutine, in the order of
 	// arrival: a handler that waits must hand off to a goroutine.

@@ -3,6 +3,7 @@ package mockclient_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -163,6 +164,27 @@ var _ = Describe("an editor", func() {
 		Expect([]wire.ID{own.Entry.ID, theirs.Entry.ID, next.Entry.ID}).To(Equal([]wire.ID{"1", "2", "3"}))
 		_, err = theirs.Wait(within())
 		Expect(err).NotTo(HaveOccurred())
+	})
+
+	It("writes null for what it leaves out, in requests and in answers", func() {
+		asked := make(chan string, 1)
+		nulls := func(method string, result bool, raw []byte) []byte {
+			return fmt.Appendf(nil, `{"method":%q,"result":%t,"was":%s}`, method, result, raw)
+		}
+		e := edit(mockclient.Options{Nulls: nulls, Handlers: map[string]func(*mockclient.Request){"_x/ask": func(r *mockclient.Request) {
+			r.Reply(map[string]any{"a": 1})
+		}}}, func(p *peer) {
+			m, _ := p.read()
+			p.send(`{"jsonrpc":"2.0","id":2,"method":"_x/ask"}`)
+			answer, _ := p.read()
+			asked <- string(answer.v.Get("result").Raw())
+			p.reply(m, `{}`)
+		})
+		c := e.Call("_x/do", map[string]any{"b": 2})
+		_, err := c.Wait(within())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(c.Entry.Raw)).To(ContainSubstring(`"params":{"method":"_x/do","result":false,"was":{"b":2}}`))
+		Expect(<-asked).To(Equal(`{"method":"_x/ask","result":true,"was":{"a":1}}`))
 	})
 
 	It("refuses to do what a client must not", func() {

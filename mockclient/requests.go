@@ -59,6 +59,11 @@ func (e *Editor) respond(r *Request, body func() (any, *RPCError), again bool) (
 			return transcript.Entry{}, false
 		}
 		result, rpcErr := body()
+		if rpcErr == nil && e.opts.Nulls != nil {
+			if raw, err := encode(result); err == nil && raw != nil {
+				result = e.opts.Nulls(r.Entry.Method, true, raw)
+			}
+		}
 		raw, err := response(r.Entry.ID, result, rpcErr)
 		if err != nil {
 			failed = fmt.Errorf("encoding the answer: %w", err)

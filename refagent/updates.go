@@ -28,7 +28,7 @@ type update struct {
 	Locations        []location     `json:"locations,omitempty"`
 	RawInput         any            `json:"rawInput,omitempty"`
 	RawOutput        any            `json:"rawOutput,omitempty"`
-	Entries          []planEntry    `json:"entries,omitempty"`
+	Entries          []planEntry    `json:"entries,omitzero"`
 	Commands         []command      `json:"availableCommands,omitempty"`
 	Mode             string         `json:"currentModeId,omitempty"`
 	Options          []configOption `json:"configOptions,omitempty"`

@@ -39,14 +39,20 @@ const Rest = "canary_rest"
 // Texts for which the tool behaves differently. At Crash a server over stdio ends
 // at once. At Hang every server waits until the call is cancelled or the
 // connection ends. At Fail it reports a failure. At Silent its result has no
-// content. At Late it takes a second, even if the call is cancelled.
+// content. At Picture its result has an image behind the text. At Late it takes a
+// second, even if the call is cancelled.
 const (
-	Crash  = "crash"
-	Hang   = "hang"
-	Fail   = "fail"
-	Silent = "silent"
-	Late   = "late"
+	Crash   = "crash"
+	Hang    = "hang"
+	Fail    = "fail"
+	Silent  = "silent"
+	Picture = "picture"
+	Late    = "late"
 )
+
+// dot is a picture of one pixel.
+var dot = []byte("\x89PNG\x0d\x0a\x1a\x0a\x00\x00\x00\x0dIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x00\x00\x00\x00:~\x9bU" +
+	"\x00\x00\x00\x0aIDATx\xdac`\x00\x00\x00\x02\x00\x01\xe5'\xde\xfc\x00\x00\x00\x00IEND\xaeB`\x82")
 
 // Variable and Header carry the token to a server over stdio and over HTTP: the
 // agent must pass them on as session/new named them. A server over stdio also
@@ -141,8 +147,11 @@ func newServer(token string, arrived func(context.Context, mcp.Request) bool, se
 				time.Sleep(slowness)
 			}
 			said := []mcp.Content{&mcp.TextContent{Text: token + ": " + in.Text}}
-			if in.Text == Silent {
+			switch in.Text {
+			case Silent:
 				said = []mcp.Content{}
+			case Picture:
+				said = append(said, &mcp.ImageContent{Data: dot, MIMEType: "image/png"})
 			}
 			return &mcp.CallToolResult{Content: said, IsError: in.Text == Fail}, nil, nil
 		})

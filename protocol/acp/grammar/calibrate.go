@@ -12,6 +12,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/sweep"
@@ -31,6 +32,7 @@ var probed = map[string]object{
 	"ask_user":    {"question": "Which one?"},
 	"fetch":       {"url": "http://127.0.0.1:9/calibrated.html"},
 	"delegate":    {"task": "Look at what is calibrated."},
+	"plan":        {"steps": []any{object{"step": "calibrated", "status": "in_progress"}}},
 	"mcp":         {"server": "canary", "tool": "canary_sing", "args": object{"text": "la"}},
 }
 
@@ -364,7 +366,7 @@ func (p *asked) tool() (t Tool) {
 	}
 	slices.Sort(t.Choices)
 	t.Choices = slices.Compact(t.Choices)
-	t.Works = t.worked(p.text, status)
+	t.Works = t.worked(p, status)
 	return t
 }
 
@@ -380,8 +382,12 @@ func (t *Tool) updated(e transcript.Entry) {
 }
 
 // worked reports whether a tool call ended as well as it can in calibration.
-func (t *Tool) worked(name, status string) bool {
-	switch name {
+func (t *Tool) worked(p *asked, status string) bool {
+	switch p.text {
+	case "plan":
+		return lists.Any(slices.Values(p.entries), func(e transcript.Entry) bool {
+			return e.Source == transcript.Agent && strings.HasPrefix(acpframe.Update(e), "plan")
+		})
 	case "fetch": // there is no page
 		return status == "completed" || status == "failed"
 	case "ask_user":

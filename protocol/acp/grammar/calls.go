@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/yamlfile"
 )
 
@@ -63,15 +64,27 @@ func (s shape) make(w *writer, fill func(string) string) object {
 		args[[]string{"path", "to"}[i]] = w.path(fill("MARK" + name))
 	}
 	for key, value := range s.Args {
-		switch value := value.(type) {
-		case string:
-			args[key] = w.or(fill(value))
-		case object:
-			args[key] = object{"text": strings.ReplaceAll(fill(value["text"].(string)), "LONG", w.or("LONG"))}
-		}
+		args[key] = w.filled(value, fill)
 	}
 	w.hung = w.hung || s.Hangs
 	return args
+}
+
+// filled returns an argument with its texts filled.
+func (w *writer) filled(value any, fill func(string) string) any {
+	switch value := value.(type) {
+	case string:
+		return strings.ReplaceAll(w.or(fill(value)), "LONG", w.or("LONG"))
+	case object:
+		out := object{}
+		for key, v := range value {
+			out[key] = w.filled(v, fill)
+		}
+		return out
+	case []any:
+		return append([]any{}, lists.Map(value, func(v any) any { return w.filled(v, fill) })...) // [] is no null
+	}
+	return value
 }
 
 // or returns a generated text for DRAWN or LONG, and any other text unchanged.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
@@ -35,6 +36,7 @@ func episodes() []episode {
 			return w.has("several") && w.ways("close") && w.asked["mcp"] == "" && w.served() && w.works("mcp") &&
 				len(w.convos) <= most-2
 		}, (*writer).serversApart},
+		{1, "much work", func(w *writer) bool { return w.has("tools") && w.works("read_file") }, (*writer).muchWork},
 		{1, "own folder", func(w *writer) bool { return w.has("ways") && w.works("read_file") }, (*writer).ownFolder},
 		{2, "idle acts", func(w *writer) bool { return w.has("asides") }, (*writer).idle},
 	}
@@ -151,6 +153,31 @@ func (w *writer) atOnce() {
 	w.check("", "goes-on")
 }
 
+// muchWork writes turns in which the model calls a tool again and again, and then a plain turn: what an agent counts
+// in a turn must begin anew with the next.
+func (w *writer) muchWork() {
+	c := w.inFirstMode()
+	if w.asked["read_file"] != "" {
+		w.freeTurn(c)
+		return
+	}
+	w.folder = c.folder()
+	for range 3 {
+		var replies []reply
+		for range 12 {
+			k, _ := w.callLike("read_file", func(s shape) bool { return s.Name == "read" })
+			replies = append(replies, reply{k.step})
+		}
+		w.prompt(c, w.name("P"))
+		w.Turns = append(w.Turns, turnOf(append(replies, w.last())...))
+		w.ends(&turn{convo: c})
+	}
+	w.covered("turn", "much work")
+	w.check("PROMPT-005", "starts-anew")
+	w.plainTurn(c)
+	w.check("", "goes-on")
+}
+
 // serversApart closes one of two sessions that each have an MCP server of the same name. The server of the other
 // session must stay.
 func (w *writer) serversApart() {
@@ -230,6 +257,7 @@ func (w *writer) twice() {
 	if w.has("several") && len(w.convos) < most && w.one(3) && !always {
 		other = w.newConvo()
 	}
+	next := w.nextCall(k, how)
 	w.covered("asked twice", how)
 	if always {
 		w.asked[of] = how
@@ -237,7 +265,7 @@ func (w *writer) twice() {
 		w.otherMode()
 	}
 	w.prompt(other, w.name("P"))
-	w.Turns = append(w.Turns, turnOf(reply{k.step}, w.last()))
+	w.Turns = append(w.Turns, turnOf(reply{next}, w.last()))
 	if always {
 		w.check("PERM-009", "remembers")
 		w.Add("await turn any|error %s session=%s", w.soon(), other.name)
@@ -251,6 +279,18 @@ func (w *writer) twice() {
 	if strings.HasPrefix(how, "reject") && always {
 		w.untouched(k)
 	}
+}
+
+// nextCall returns the call after one that the user answered: the same, or an edit of the file that it wrote.
+func (w *writer) nextCall(k call, how string) fakellm.StepNode {
+	text, _ := k.args["content"].(string)
+	first, _, ok := strings.Cut(text, "\n")
+	edits := ok && how == "allow_once" && k.tool == "write_file" && slices.Contains(w.askers(), "edit_file")
+	if !edits || !w.one(2) {
+		return k.step
+	}
+	w.covered("asked twice", "edit of an own file")
+	return tool("edit_file", object{"path": k.args["path"], "old": first, "new": "neu"})
 }
 
 // otherMode gives a new session another mode, or does nothing. It is none of the other sessions' business.
@@ -277,6 +317,10 @@ func (w *writer) askedAtOnce() {
 	w.open = w.open[:len(w.open)-1]
 	of := pick(w.r, w.rewriters())
 	first, ask := w.asks(a, of, "needs ", "hold")
+	if w.has("stops") && w.one(3) {
+		w.cancelsOneOf(a, b, of)
+		return
+	}
 	w.folder = b.folder()
 	second, _ := w.call(of)
 	how := pick(w.r, w.Tools[of].once())
@@ -289,6 +333,17 @@ func (w *writer) askedAtOnce() {
 	w.endsAsked(b, how, second)
 	w.check("SESSION-020", "asks-too")
 	w.Add("saw permission session=%s about~%s", b.name, second.mark)
+	w.check("", "goes-on")
+}
+
+// cancelsOneOf opens a second question, cancels the turn of the first, and then answers the second.
+func (w *writer) cancelsOneOf(a, b *convo, of string) {
+	second, ask := w.asks(b, of, "needs ", "hold")
+	w.Add("cancel %s", a.name)
+	w.check("CANCEL-010", "ends-one")
+	w.Add("await turn cancelled session=%s", a.name)
+	w.covered("asked at once", "cancel of one")
+	w.decides(b, ask, second)
 	w.check("", "goes-on")
 }
 

@@ -53,6 +53,7 @@ var blocks = []struct {
 		text := w.text() + " "
 		return object{"type": "text", "text": strings.Repeat(text, 1+size/len(text))}
 	}},
+	{1, "empty text", "", func(*writer) object { return object{"type": "text", "text": ""} }},
 	{1, "one byte", "", func(*writer) object { return object{"type": "text", "text": "x"} }},
 	{2, "link", "", func(w *writer) object {
 		path := w.name("link") + pick(w.r, []string{".txt", "/notes.txt"}) // files of two folders may have one name
@@ -101,6 +102,11 @@ var blocks = []struct {
 // prompt writes a prompt to a session; name is the name of the prompt's response.
 func (w *writer) prompt(c *convo, name string) {
 	text, number := w.text(), w.n
+	if c.again != "" && w.one(10) {
+		text, number = c.again, c.number
+		w.covered("prompt", "said before")
+	}
+	c.said, c.number, c.again = text, number, ""
 	list, shape := []object{{"type": "text", "text": text}}, "text"
 	if w.has("media") && !w.off("b") && w.one(3) {
 		var can []weighted[int]
@@ -115,6 +121,7 @@ func (w *writer) prompt(c *convo, name string) {
 				i, _ = choose(w.r, can)
 			}
 			list = append(list, blocks[i].block(w))
+			w.excerpts(list[1:])
 		}
 		if w.one(4) {
 			pick(w.r, list)["annotations"] = object{"priority": 0.7}
@@ -131,6 +138,16 @@ func (w *writer) prompt(c *convo, name string) {
 	c.told = fmt.Sprintf("(Nr|Number )%d[^0-9]", number)
 	w.covered("prompt", shape)
 	w.Add("prompt %s %s %s %s as %s", c.name, script.Quote(text), more, meta, name)
+}
+
+// excerpts may give two embedded texts of a prompt the same address, as two parts of one file have.
+func (w *writer) excerpts(two []object) {
+	a, _ := two[0]["resource"].(object)
+	b, _ := two[1]["resource"].(object)
+	if a["text"] != nil && b["text"] != nil && w.one(2) {
+		b["uri"] = a["uri"]
+		w.covered("prompt", "two excerpts")
+	}
 }
 
 // work quotes a text; $WORK in it stays a variable.

@@ -53,7 +53,10 @@ func (w *writer) freeTurn(c *convo) {
 func (w *writer) ends(t *turn) { w.Add("await turn any|error %s session=%s", w.soon(), t.name) }
 
 // endsWell writes a wait for a turn that must end with end_turn.
-func (w *writer) endsWell(c *convo) { w.Add("await turn end_turn %s session=%s", w.soon(), c.name) }
+func (w *writer) endsWell(c *convo) {
+	w.Add("await turn end_turn %s session=%s", w.soon(), c.name)
+	c.again = c.said
+}
 
 // soon returns the timeout for a turn in which the model does not fail, so that the agent does not wait for a retry.
 func (w *writer) soon() script.Word {
@@ -178,9 +181,9 @@ func (w *writer) effects(c *convo, made []call) {
 		if c.mode != "" || strings.HasPrefix(w.asked[k.tool], "reject") || k.after == "" {
 			continue
 		}
-		if len(w.made) == 1 && (k.tool == "delete_file" || k.tool == "move_file") {
+		if k.tool == "delete_file" || k.tool == "move_file" {
 			w.check("", "kind-is-no-reader")
-			w.Add("! saw tool kind=read|search|think|fetch session=%s", c.name)
+			w.Add("! saw tool kind=read|search|think|fetch session=%s raw~%s", c.name, k.mark)
 		}
 		w.check(k.requirement, "has-effect")
 		line := k.after

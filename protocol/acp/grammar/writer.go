@@ -54,6 +54,9 @@ type convo struct {
 	gone, solid bool
 	mode        string // "" is the first one
 	told        string // what shows its last plain prompt
+	said        string // the text of its last prompt, which has number
+	number      int
+	again       string // said, if the model has answered that prompt
 	servers     bool   // it has the MCP server
 	dir         string // its folder below the workspace
 }
@@ -148,8 +151,12 @@ func (w *writer) setUp() {
 	children := w.works("delegate") && w.one(2)
 	servers := w.servers()
 	ids := pick(w.r, []string{"", "", "", "ids strings=req-", "ids strings=7", "ids theirs"})
+	nulls := w.has("writes") && w.one(6)
 	if w.without("s") {
 		return
+	}
+	if nulls {
+		w.Add("nulls")
 	}
 	if ids != "" {
 		w.Add(ids)

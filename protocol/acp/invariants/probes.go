@@ -153,7 +153,7 @@ func takenByAll(params wire.Value) bool {
 			return false
 		}
 	}
-	return true
+	return params.Get("prompt").Len() > 0
 }
 
 // badKey reports whether a prompt has an invalid idempotency key.

@@ -17,3 +17,16 @@ func ExampleVersion_Check() {
 	// unknown (CurrentModeUpdate) params.update.modeId: unknown key ("currentModeId" is meant?)
 	// fatal (CurrentModeUpdate) params.update.currentModeId: is missing
 }
+
+func ExampleVersion_WithNulls() {
+	v := schema.V1()
+	fmt.Printf("%s\n", v.WithNulls("session/prompt", false, []byte(`{"sessionId":"s","prompt":[{"type":"text","text":"hi"}]}`)))
+	fmt.Printf("%s\n", v.WithNulls("session/new", false, []byte(`{"cwd":"/w","mcpServers":[{"name":"m","command":"c","args":[],"env":[]}]}`)))
+	fmt.Printf("%s\n", v.WithNulls("session/request_permission", true, []byte(`{"outcome":{"outcome":"cancelled"}}`)))
+	fmt.Printf("%s\n", v.WithNulls("_own/method", false, []byte(`{"a":1}`)))
+	// Output:
+	// {"sessionId":"s","prompt":[{"type":"text","text":"hi","annotations":null,"_meta":null}],"_meta":null}
+	// {"cwd":"/w","mcpServers":[{"name":"m","command":"c","args":[],"env":[],"_meta":null}],"systemPrompt":null,"_meta":null}
+	// {"outcome":{"outcome":"cancelled"},"_meta":null}
+	// {"a":1}
+}

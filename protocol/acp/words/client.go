@@ -10,6 +10,7 @@ import (
 	"github.com/acp-test/acp-test/editors/personas"
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
@@ -34,6 +35,7 @@ type client struct {
 	refuse    map[string]bool // methods
 	ids       mockclient.IDs
 	theirIDs  bool
+	nulls     bool // optional members that are absent are null
 	terminals mockclient.Terminals
 	elicits   []mockclient.ElicitRule
 	mcp       mcpServers
@@ -91,9 +93,16 @@ func (c *client) Connect(a *transport.Agent, env []string, root string, isolated
 		if t.Script == nil && !t.Real && !isolated && runtime.GOOS != "windows" {
 			t.Real, t.Allow = true, []string{"*"}
 		}
+		var nulls func(string, bool, []byte) []byte
+		if c.nulls {
+			nulls = schema.V1().WithNulls
+			if c.version == v2 {
+				nulls = schema.V2().WithNulls
+			}
+		}
 		c.editor = mockclient.NewEditor(a, mockclient.Options{
 			Capabilities: c.offers, Policy: c.policy(), Files: &c.files, IDs: c.ids, TheirIDs: c.theirIDs,
-			Version: c.version, Members: c.members(),
+			Version: c.version, Members: c.members(), Nulls: nulls,
 			Within:    root,
 			Terminals: &c.terminals, Elicitation: &mockclient.Elicitation{Rules: c.elicits},
 		})

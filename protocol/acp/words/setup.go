@@ -110,6 +110,17 @@ func compileClient(l *scenarios.Line) scenarios.Step {
 	}
 }
 
+func compileNulls(l *scenarios.Line) scenarios.Step {
+	l.AtMost(0)
+	return func(_ context.Context, b *scenarios.Branch) error {
+		if err := scenarios.Early(l, b, "nulls"); err != nil {
+			return err
+		}
+		of(b).change(func() { of(b).nulls = true })
+		return nil
+	}
+}
+
 func compilePermit(l *scenarios.Line) scenarios.Step {
 	opts := l.Options("kind", "title", "about", "offers", "nth", "after", "delay", "remember")
 	choice := l.One(0, "a choice")

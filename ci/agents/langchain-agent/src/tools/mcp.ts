@@ -9,6 +9,20 @@ export type Servers = { tools: StructuredToolInterface[]; close(): Promise<void>
 /** By the names of the servers. */
 const shared = new Map<string, Servers>()
 
+/** The processes of the servers of all sessions. */
+const processes = new Set<number>()
+
+/** Ends the servers that are left. A server need not end with its input. */
+export function killServers() {
+	for (const pid of processes) {
+		try {
+			process.kill(pid, "SIGKILL")
+		} catch {
+			// it has ended
+		}
+	}
+}
+
 /** Connects what can be connected: one broken server must not cost the session. */
 export async function connect(servers: McpServer[]): Promise<Servers> {
 	if (servers.length === 0) return { tools: [], close: async () => undefined }
@@ -23,7 +37,17 @@ export async function connect(servers: McpServer[]): Promise<Servers> {
 		onConnectionError: "ignore",
 	})
 	const tools = await client.getTools()
-	if (!fault("mcp-servers-shared-by-name")) return { tools, close: () => client.close() }
+	const pids: number[] = []
+	for (const s of servers.filter((s) => !("type" in s))) {
+		const transport = (await client.getClient(s.name).catch(() => undefined))?.transport as { pid?: number } | undefined
+		if (transport?.pid) pids.push(transport.pid)
+	}
+	for (const pid of pids) processes.add(pid)
+	const close = async () => {
+		await client.close()
+		for (const pid of pids) processes.delete(pid)
+	}
+	if (!fault("mcp-servers-shared-by-name")) return { tools, close }
 	shared.set(names, { tools, close: async () => undefined }) // others may use them
 	return shared.get(names)!
 }
