@@ -66,8 +66,8 @@ func commands(table string) []*scenarios.Command {
 	return lexicon.Commands(table, lexicon.Compilers{
 		"client": compileClient, "permit": compilePermit, "system": compileSystem, "hold": compileHold,
 		"refuse": compileRefuse, "files": compileFiles, "buffer": scenarios.CompileFile(openBuffer), "ids": compileIDs,
-		"policy": compilePolicy, "nulls": compileNulls, "terminal": compileTerminal, "elicit": compileElicit, "mcp": compileMCP,
-		"canary": compileCanary, "same-history": compileSameHistory, "child": compileChild,
+		"nulls": compileNulls, "policy": compilePolicy, "terminal": compileTerminal, "elicit": compileElicit,
+		"mcp": compileMCP, "canary": compileCanary, "same-history": compileSameHistory, "child": compileChild,
 		"initialize": compileInitialize, "authenticate": compileCall("authenticate", "methodId"),
 		"logout": compileCall("logout", ""), "session": compileSession, "prompt": compilePrompt, "cancel": compileCancel,
 		"cancel-request": compileCancelRequest, "answer": compileAnswer, "notify": compileRaw(false),
