@@ -171,3 +171,34 @@ func TestPublicBugsFoundInVersion2(t *testing.T) {
 		}
 	}
 }
+
+// Words that were said before are a prompt of their own, also in another process: nobody is blamed for the first.
+func TestTheSameWordsInAnotherProcess(t *testing.T) {
+	t.Parallel()
+	s, err := acp.V2().Parse("same", "same.txtar", []byte(`protocol acp-v2
+check whole
+golden off
+session new s
+prompt s 'Go on.'
+await turn end_turn session=s
+beside
+session load s
+prompt s 'Go on.'
+await turn end_turn session=s
+-- llm.yaml --
+turns:
+  - - - text: Once.
+  - - - tool: read_file
+        args: {path: $WORK/a.txt}
+    - - text: Twice.
+-- a.txt --
+a
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := engine(t, "").Run(context.Background(), s)
+	if found := proof.Red([]results.Result{r}); r.Verdict != results.Pass || len(found) > 0 {
+		t.Errorf("got %s %s, red are %v", r.Verdict, r.Summary(), found)
+	}
+}

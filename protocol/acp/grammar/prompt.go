@@ -135,7 +135,6 @@ func (w *writer) prompt(c *convo, name string) {
 	if w.has("media") && !w.off("b") && w.one(8) {
 		meta = script.Option("meta", script.Quote(`{"example.com/trace": "00-4bf92f35"}`))
 	}
-	c.told = fmt.Sprintf("(Nr|Number )%d[^0-9]", number)
 	w.covered("prompt", shape)
 	w.Add("prompt %s %s %s %s as %s", c.name, script.Quote(text), more, meta, name)
 }

@@ -55,7 +55,7 @@ func (w *writer) ends(t *turn) { w.Add("await turn any|error %s session=%s", w.s
 // endsWell writes a wait for a turn that must end with end_turn.
 func (w *writer) endsWell(c *convo) {
 	w.Add("await turn end_turn %s session=%s", w.soon(), c.name)
-	c.again = c.said
+	c.again, c.told = c.said, fmt.Sprintf("(Nr|Number )%d[^0-9]", c.number)
 }
 
 // soon returns the timeout for a turn in which the model does not fail, so that the agent does not wait for a retry.

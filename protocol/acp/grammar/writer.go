@@ -53,10 +53,10 @@ type convo struct {
 	// loaded.
 	gone, solid bool
 	mode        string // "" is the first one
-	told        string // what shows its last plain prompt
+	told        string // what shows its last prompt that the model has answered
 	said        string // the text of its last prompt, which has number
 	number      int
-	again       string // said, if the model has answered that prompt
+	again       string // said, if it may be said again: the model has answered it
 	servers     bool   // it has the MCP server
 	dir         string // its folder below the workspace
 }

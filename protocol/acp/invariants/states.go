@@ -46,10 +46,19 @@ func states(w *watch) {
 		if ev.Kind != transcript.ModelRequest || !ev.body.Get("lane").Is("main") || step < 2 {
 			return
 		}
+		var last *turn // of the session, in whichever process
+		quiet := false
 		for _, c := range w.state.conns {
-			if s := c.sessions[ev.Session]; s != nil && len(s.prompts) > 0 && !s.reported && !c.delegates(s) {
-				w.worksOn(ev, s.prompts[len(s.prompts)-1])
+			s := c.sessions[ev.Session]
+			if s == nil || len(s.prompts) == 0 {
+				continue
 			}
+			if t := s.prompts[len(s.prompts)-1]; last == nil || t.started > last.started {
+				last, quiet = t, !s.reported && !c.delegates(s)
+			}
+		}
+		if quiet {
+			w.worksOn(ev, last)
 		}
 	}, modelEvent)
 }
