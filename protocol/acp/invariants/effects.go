@@ -39,10 +39,14 @@ func effects(w *watch) {
 	}, asked(readFile))
 	w.On(func(ev *event) {
 		a := x.turns[ev.turn]
-		if a == nil || a.reads[ev.Ref] == "" || !ev.succeeded() {
+		if a == nil || a.reads[ev.Ref] == "" {
 			return
 		}
 		name := a.reads[ev.Ref]
+		if !ev.succeeded() {
+			a.hidden[name] = true
+			return
+		}
 		written := func(w writing) bool { return path.Clean(w.path) == name }
 		if !slices.ContainsFunc(a.byEditor, written) { // else it may be what the agent wrote
 			a.open[name] = ev.result.Get("content").Str()
@@ -101,6 +105,7 @@ type wanted struct {
 	byEditor []writing             // what the agent asked the editor to write
 	reads    map[int]string        // the paths that it asked the editor to read, by Seq
 	open     map[string]string     // what the editor had there before the agent wrote
+	hidden   map[string]bool       // files that the editor did not let it read
 	shown    map[string][]pictured // by tool call
 	tools    []*tool               // what the turn showed
 	ended    string                // the stop reason
@@ -133,7 +138,8 @@ func (x *effectWatch) model(ev *event) {
 		calls := wishes(ev)
 		if a == nil && len(calls) > 0 {
 			a = &wanted{session: t.session, asked: map[string]int{}, reads: map[int]string{},
-				open: map[string]string{}, shown: map[string][]pictured{}, moved: x.state.moved(t.session)}
+				open: map[string]string{}, shown: map[string][]pictured{}, hidden: map[string]bool{},
+				moved: x.state.moved(t.session)}
 			x.turns[t] = a
 		}
 		if a != nil {

@@ -33,7 +33,7 @@ func (a *wanted) shows(seq int, call wire.Value) {
 func (x *effectWatch) told(ev *event, a *wanted, name string, call int, before, after content) {
 	c, made := a.calls[call], ev.body.Get("files").Find("path", name).Get("what").Is("new file")
 	for _, d := range a.shown[a.tools[call].id] {
-		if d.path != a.root+name {
+		if d.path != a.root+name || a.hidden[d.path] {
 			continue
 		}
 		refs := []int{c.answer, d.seq}
