@@ -128,7 +128,7 @@ func (k *sink) spill() error {
 	return k.flush()
 }
 
-// wait lets time pass.
+// wait sleeps for d. It returns an error if the client hangs up first.
 func (k *sink) wait(d time.Duration) error {
 	if d <= 0 {
 		return nil

@@ -22,7 +22,7 @@ type Redaction struct {
 	// Env is an environment ("NAME=value"). The values of its secret variables, such as *_API_KEY, are removed
 	// wherever they are.
 	Env []string
-	// Patterns are further secrets; of a pattern with a group, only the group.
+	// Patterns match further secrets. If a pattern has a group, only the group is a secret.
 	Patterns []*regexp.Regexp
 	// KeepText leaves prompts, messages, file contents and output unchanged, with any secrets in them. MaskText
 	// replaces them as a whole.

@@ -92,9 +92,9 @@ type Tally struct {
 	sources  map[string]map[string]bool
 }
 
-// AddFindings adds the findings of one run. support is the number of times its
-// rules had something to judge by each requirement (Checker.Support). It ignores
-// findings about the client.
+// AddFindings adds the findings of one run, except those about the client.
+// support is how many times the rules judged something by each requirement
+// (Checker.Support).
 func (t *Tally) AddFindings(findings []Finding, support map[string]int) {
 	for id, n := range support {
 		if n > 0 {

@@ -24,7 +24,7 @@ func backCommands() []*Command {
 			Detail: "Looks at one session's entries from its latest prompt until now: the session that the\n" +
 				"pattern names, by default the current one. in=run and turn=N choose other entries.\n" +
 				"count=N is exact; the default is at least one. before and after refer to the first\n" +
-				"match of their pattern; without a match, every entry is before it and none after it.\n" +
+				"match of their pattern. If nothing matches, each entry counts as before and none as after.\n" +
 				"after permission means after the editor wrote its answer.",
 			Compile: compileSaw,
 		}, {

@@ -12,8 +12,8 @@ import (
 var denial = lazy.Regexp(`(?i)\buser\b.{0,40}\b(reject|den(y|ied)|declin|refus|disallow|cancel)` +
 	`|\b(reject|denied|declin|refus|disallow|cancel)\w* by (the )?user`)
 
-// trouble is a tool call that failed, or that the agent did not show. say is what the agent told the editor or its
-// model about the call.
+// trouble is a tool call that failed, or that the agent did not show to the editor. say is the agent's text about the
+// call, to the editor or to the model.
 type trouble struct {
 	seq      int
 	how, say string

@@ -11,7 +11,7 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// atOnce are the commands that never wait for the agent, so that the agent may be stopped meanwhile.
+// atOnce are the commands that never wait for the agent. A block of them can run while the agent's process is stopped.
 var atOnce = []string{"cancel", "cancel-request", "release", "answer", "prompt", "request", "notify", "write",
 	"session", "permit"}
 

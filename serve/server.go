@@ -345,7 +345,7 @@ func Result(id wire.ID, result string) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
 }
 
-// Error returns the frame that answers a request with an error; code is a number.
+// Error returns the response to a request with an error. code is the JSON-RPC code in decimal, such as "-32602".
 func Error(id wire.ID, code, message string) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%s,"message":%s}}`, id, code, Quote(message))
 }

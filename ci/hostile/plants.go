@@ -74,7 +74,7 @@ func plants() (all []plant) {
 // jsonOf returns a text as it appears within a JSON string.
 func jsonOf(s string) string { q := quote(s); return q[1 : len(q)-1] }
 
-// spilling returns the lines of an editor that sends all plants.
+// spilling returns the messages of an editor that sends each planted secret to the agent.
 func spilling(cwd string) (lines []string) {
 	add := func(format string, args ...any) {
 		lines = append(lines, fmt.Sprintf(`{"jsonrpc":"2.0",`+format+"}\n", args...))

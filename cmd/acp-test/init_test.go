@@ -161,7 +161,7 @@ var _ = Describe("init", func() {
 		By("with a file that names scenarios and no suite")
 		p.write("acp-test.yaml", "agent: acp/mine.yaml\nscenarios: [acp]\n")
 		Expect(p.run("run").out).To(ContainSubstring(fmt.Sprintf(
-			"\nacp-test.yaml selects only these scenarios; run the %d of the suites with acp-test run --suite all\n", suites)))
+			"\nacp-test.yaml selects only these scenarios; acp-test run --suite all runs the %d scenarios of the suites\n", suites)))
 	})
 
 	It("leaves flags that are not about its agent what they are", func() {

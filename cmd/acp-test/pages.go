@@ -326,7 +326,8 @@ func requirementsOf(set *rules.Set, without []string) string {
 		lists.Text(list, func(q rules.Requirement) string { return "\n" + requirementText(q) })
 }
 
-// wordsOf returns the words and patterns of a protocol, except words and kinds of another one.
+// wordsOf returns the help of a protocol's commands and kinds of entries, except those in words and kinds, which are on
+// another page.
 func wordsOf(p *scenarios.Protocol, words []*scenarios.Command, kinds []language.Kind) string {
 	var b strings.Builder
 	b.WriteString("\n## Words\n")

@@ -96,7 +96,7 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 		}
 	default:
 		r.lacking = append(r.lacking,
-			"the recording does not list its files; the replay has only those that messages show; --files DIR adds all")
+			"the recording does not list the workspace's files; the replay has those in messages (--files DIR adds others)")
 		err = workspace.Write(dirs.Work, recordings.Files(recording))
 	}
 	if err != nil {

@@ -211,7 +211,7 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	if o.narrow {
 		if all, err := chosen.of.over(engine.Profile.Binding()); err == nil {
 			run.Notes = append(run.Notes, fmt.Sprintf("%s selects only these scenarios; "+
-				"run the %d of the suites with acp-test run --suite all", language.Config, all))
+				"acp-test run --suite all runs the %d scenarios of the suites", language.Config, all))
 		}
 	}
 	o.sabotage.conclude(&run)

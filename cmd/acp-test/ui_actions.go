@@ -84,7 +84,7 @@ func (d *doer) cancel(_ context.Context, a asked) (made, error) {
 	})
 }
 
-// converted returns a scenario that convert makes of a transcript.
+// converted converts a transcript into a scenario, as the command convert does.
 func (d *doer) converted(a asked,
 	convert func(*transcript.Transcript, protocol) (*recordings.Converted, error)) (made, error) {
 	file, err := d.server.Open(a.Source, a.File)

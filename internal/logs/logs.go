@@ -187,8 +187,9 @@ func (r *reader) complete() {
 // maxUnpacked is the maximum size of an unpacked log in bytes.
 const maxUnpacked = 1 << 30
 
-// Open returns a file as text: it unpacks gzip, and decodes UTF-16, which Windows
-// writes, and a byte order mark. It reads on demand, except for UTF-16.
+// Open returns a reader of a file's text. It unpacks gzip, decodes UTF-16, which
+// is usual on Windows, and drops a byte order mark. It reads UTF-16 whole at once,
+// and everything else on demand.
 func Open(in io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(in, 64<<10)
 	head, _ := b.Peek(3) // the error comes again with the first read

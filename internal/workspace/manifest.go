@@ -36,8 +36,8 @@ type Manifest struct {
 	Set map[string]string `json:"set,omitempty"`
 	// Model says that the recording has the agent's requests to the model.
 	Model bool `json:"model,omitempty"`
-	// Chance says that the agent's messages are partly random, as a scenario
-	// without a golden says.
+	// Chance is true if the agent's messages are partly random: the scenario says
+	// "golden off".
 	Chance bool `json:"chance,omitempty"`
 	// Cut says why the list is incomplete, "" if it is complete.
 	Cut string `json:"cut,omitempty"`

@@ -119,7 +119,8 @@ func takeOurs(argv []string, seen *int) time.Duration {
 	return took
 }
 
-// takeGoSDK takes the turn with a client on github.com/coder/acp-go-sdk.
+// takeGoSDK plays the turn with a client of github.com/coder/acp-go-sdk, and returns how long it took. It counts the
+// updates in seen.
 func takeGoSDK(argv []string, seen *int) time.Duration {
 	cmd, in, out := piped(argv)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)

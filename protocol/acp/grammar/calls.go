@@ -21,6 +21,7 @@ type call struct {
 	mark string
 	// after is a line that asks for the call's effect, judged by a requirement; "" if nothing shows the effect.
 	after, requirement string
+	traces             string // what must not exist if the user rejects the call, besides after
 }
 
 // shape is a way to call a tool. In its texts MARK stands for the call's mark, NUMBER for the number in the mark,
@@ -38,8 +39,10 @@ type shape struct {
 	// After is a line that asks for the call's effect, judged by a requirement; "" if nothing shows the effect.
 	After       string `yaml:"after"`
 	Requirement string `yaml:"requirement"`
-	Hangs       bool   `yaml:"hangs"` // no later call reaches the server
-	Fails       bool   `yaml:"fails"` // what it wants cannot be done
+	// Traces is a folder that the call makes; it must not exist if the user rejects the call.
+	Traces string `yaml:"traces"`
+	Hangs  bool   `yaml:"hangs"` // no later call reaches the server
+	Fails  bool   `yaml:"fails"` // what it wants cannot be done
 }
 
 //go:embed shapes.yaml
@@ -137,7 +140,7 @@ func (w *writer) callLike(of string, fits func(shape) bool) (c call, ok bool) {
 	}
 	c.tool, c.shape, c.args = s.Tool, s.Name, s.make(w, fill)
 	c.step = tool(s.Tool, c.args)
-	c.after, c.requirement = fill(s.After), s.Requirement
+	c.after, c.requirement, c.traces = fill(s.After), s.Requirement, fill(s.Traces)
 	if c.tool == "delegate" {
 		w.lanes += lane(c.mark, "")
 	}

@@ -12,9 +12,15 @@ import (
 // reply is one reply of the model, as a list of steps.
 type reply []fakellm.StepNode
 
-// says returns a step in which the model sends a text in pieces.
+// says returns a step in which the model sends a text in pieces. Few texts are longer than what a log or a cache keeps
+// of one.
 func (w *writer) says(kind string) fakellm.StepNode {
-	return fakellm.NewText(kind, w.pieces(w.text())...)
+	text := w.text()
+	if w.one(20) {
+		text = strings.Repeat(text+" ", 1+pick(w.r, []int{5_000, 20_000})/len(text))
+		w.covered("reply", "long text")
+	}
+	return fakellm.NewText(kind, w.pieces(text)...)
 }
 
 // turnOf returns a model turn with some replies.

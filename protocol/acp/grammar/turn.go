@@ -206,6 +206,9 @@ func (w *writer) untouched(k call) {
 	}
 	w.check("PERM-007", "no-effect")
 	w.Lines = append(w.Lines, script.New(line))
+	if k.traces != "" {
+		w.Add("! exists %s", k.traces)
+	}
 	w.check("", "goes-on")
 }
 

@@ -71,7 +71,7 @@ func (t *Client) setMode(ctx context.Context, mode string) error {
 func (t *Client) setModel(ctx context.Context, model string) error {
 	option := t.session.Result().Get("configOptions").Find("category", "model")
 	if !option.Exists() {
-		return errors.New("the agent has no option of the category model")
+		return errors.New("the agent offers no option of category \"model\"")
 	}
 	return t.setOption(ctx, option, model)
 }

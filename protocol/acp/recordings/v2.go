@@ -132,7 +132,7 @@ func greeted(e transcript.Entry, capabilities map[string]string) []byte {
 		"info": map[string]any{"name": scripted, "version": "1"}, "authMethods": []any{}}))
 }
 
-// Taken implements serve.Protocol: the prompt becomes part of the conversation, and the agent starts to work on it.
+// Taken implements serve.Protocol. Its frames tell the editor that the agent has accepted the prompt and is at work.
 func (version2) Taken(e transcript.Entry) [][]byte {
 	id := serve.Quote(fmt.Sprintf("prompt-%d", e.Seq))
 	return [][]byte{

@@ -28,7 +28,7 @@ func acts(tables ...string) *sweep.Acts[*builder] {
 	return t
 }
 
-// flags are the properties that the table can give an act.
+// flags are the properties that an act can have in acts.txt.
 var flags = []string{
 	"answers",     // it is an answer to a permission: nothing else is held
 	"allows",      // the answer lets the tool work

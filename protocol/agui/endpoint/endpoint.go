@@ -70,7 +70,7 @@ var (
 // Attach implements transport.Reaching.
 func (e *Endpoint) Attach(*transport.Agent) {}
 
-// Do sends a post and does not wait. Receive returns what is received.
+// Do sends a post without waiting for the response. Receive returns the response and its events.
 func (e *Endpoint) Do(p Post) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -201,7 +201,7 @@ func chunkForm(w *watch) {
 		case !opening && i != nil:
 			w.Saw("conflict")
 			for _, name := range conflicts(f, i, ev) {
-				w.find("conflict", ev, id, i.begun(), "%s of %q has another %s than the first one.", ev.kind, id, name)
+				w.find("conflict", ev, id, i.begun(), "%s of %q has another %s than its first event.", ev.kind, id, name)
 			}
 		}
 	}, anyItem)
