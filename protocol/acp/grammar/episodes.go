@@ -260,7 +260,7 @@ func (w *writer) twice() {
 	next := w.nextCall(k, how)
 	w.covered("asked twice", how)
 	if always {
-		w.asked[of] = how
+		w.remembers(of, how)
 	} else {
 		w.otherMode()
 	}

@@ -156,6 +156,17 @@ func (w *writer) askers() []string {
 	})
 }
 
+// remembers notes an answer for always. For an agent, several ways to change a file may be one tool.
+func (w *writer) remembers(tool, how string) {
+	changes := []string{"write_file", "edit_file", "delete_file", "move_file"}
+	if !slices.Contains(changes, tool) {
+		changes = []string{tool}
+	}
+	for _, name := range changes {
+		w.asked[name] = how
+	}
+}
+
 // asking draws a call for which the agent asks for permission.
 func (w *writer) asking() call {
 	c, _ := w.callLike(pick(w.r, w.askers()), shape.marked)

@@ -316,7 +316,7 @@ func (w *writer) answers(t *turn) {
 	}
 	how, _ := choose(w.r, list)
 	if how == "allow_always" || how == "reject_always" {
-		w.asked[t.call.tool] = how
+		w.remembers(t.call.tool, how)
 	}
 	t.allowed = how == "allow_once" || how == "allow_always"
 	w.covered(t.state, "answer "+how)
