@@ -440,7 +440,7 @@ var _ = Describe("a sweep", func() {
 			}}, "prompt-turn/text")
 		Expect(done).To(Equal([]int{0, 1}), "it is said when a finding is begun with, and when it is done")
 		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
-		Expect(out.Notes).To(ConsistOf(And(ContainSubstring("EXIT-EOF (cancel"), ContainSubstring("in none of 3 runs again"))))
+		Expect(out.Notes).To(ConsistOf(And(ContainSubstring("EXIT-EOF (cancel"), ContainSubstring("in none of 3 further runs"))))
 		Expect(out.Run.Counts.Lints).To(BeZero())
 	})
 
