@@ -203,9 +203,7 @@ func Main(
 	if getenv(Other) != "" {
 		token += "-other"
 	}
-	if getenv(Stubborn) != "" {
-		defer stay(ctx)
-	}
+	life := ctx
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var mu sync.Mutex
@@ -244,6 +242,9 @@ func Main(
 	case <-crashed:
 		return 1
 	case err = <-ended:
+		if getenv(Stubborn) != "" {
+			stay(life)
+		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return 1

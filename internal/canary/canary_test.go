@@ -1,14 +1,17 @@
 package canary_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"image/png"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	. "github.com/onsi/ginkgo/v2"
@@ -95,6 +98,26 @@ var _ = Describe("a canary", func() {
 		cmd.Env = []string{}
 		Expect(call(&mcp.CommandTransport{Command: cmd})).To(Equal(": tweet"))
 		Expect(canary.Read(log)).To(ContainElement(canary.Sighting{What: "called", Text: "tweet"}), "an agent that drops the environment shows")
+	})
+	It("ends where it crashes, also one that is stubborn, and shows a picture", func() {
+		self, err := os.Executable()
+		Expect(err).NotTo(HaveOccurred())
+		entry := canary.Stdio("c", "token", GinkgoT().TempDir()+"/log", self, "canary")
+		cmd := exec.Command(entry.Command, entry.Args...)
+		cmd.Env = []string{canary.Stubborn + "=yes"}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: canary.Tool, Arguments: map[string]any{"text": canary.Picture}})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(result.Content).To(HaveLen(2))
+		_, err = png.Decode(bytes.NewReader(result.Content[1].(*mcp.ImageContent).Data))
+		Expect(err).NotTo(HaveOccurred())
+		_, err = session.CallTool(ctx, &mcp.CallToolParams{Name: canary.Tool, Arguments: map[string]any{"text": canary.Crash}})
+		Expect(err).To(HaveOccurred())
+		Expect(ctx.Err()).NotTo(HaveOccurred())
+		_ = session.Close()
 	})
 	It("sings over http and is seen", func() {
 		token := "canary-" + rand.Text()[:12]
