@@ -37,6 +37,7 @@ func episodes() []episode {
 				len(w.convos) <= most-2
 		}, (*writer).serversApart},
 		{1, "much work", func(w *writer) bool { return w.has("tools") && w.works("read_file") }, (*writer).muchWork},
+		{1, "plan emptied", func(w *writer) bool { return w.has("tools") && w.works("plan") }, (*writer).emptiesPlan},
 		{1, "own folder", func(w *writer) bool { return w.has("ways") && w.works("read_file") }, (*writer).ownFolder},
 		{2, "idle acts", func(w *writer) bool { return w.has("asides") }, (*writer).idle},
 	}
@@ -175,6 +176,23 @@ func (w *writer) muchWork() {
 	w.covered("turn", "much work")
 	w.check("PROMPT-005", "starts-anew")
 	w.plainTurn(c)
+	w.check("", "goes-on")
+}
+
+// emptiesPlan writes a turn in which the model empties a plan whose only step is done. Without a plan before, an agent
+// has nothing to tell.
+func (w *writer) emptiesPlan() {
+	c := w.inFirstMode()
+	step := w.name("schritt")
+	done := []any{object{"step": step, "status": "completed"}}
+	w.prompt(c, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(reply{tool("plan", object{"steps": done})},
+		reply{tool("plan", object{"steps": []any{}})}, w.last()))
+	w.ends(&turn{convo: c})
+	w.covered("call", "plan emptied")
+	w.Add("needs saw plan raw~%s session=%s", step, c.name)
+	w.check("PLAN-005", "empties-the-plan")
+	w.Add(`saw plan raw~'"entries": ?\[\]' session=%s`, c.name)
 	w.check("", "goes-on")
 }
 

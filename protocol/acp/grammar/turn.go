@@ -55,8 +55,11 @@ func (w *writer) ends(t *turn) { w.Add("await turn any|error %s session=%s", w.s
 // endsWell writes a wait for a turn that must end with end_turn.
 func (w *writer) endsWell(c *convo) {
 	w.Add("await turn end_turn %s session=%s", w.soon(), c.name)
-	c.again, c.told = c.said, fmt.Sprintf("(Nr|Number )%d[^0-9]", c.number)
+	c.answered()
 }
+
+// answered notes that the model has answered the last prompt.
+func (c *convo) answered() { c.again, c.told = c.said, fmt.Sprintf("(Nr|Number )%d[^0-9]", c.number) }
 
 // soon returns the timeout for a turn in which the model does not fail, so that the agent does not wait for a retry.
 func (w *writer) soon() script.Word {
@@ -164,6 +167,7 @@ func (w *writer) ended(t *turn) {
 		w.check("", "goes-on")
 	case t.request == "" && t.gate != "" && len(w.made) == 0:
 		t.solid = true
+		t.answered()
 	}
 }
 

@@ -6,14 +6,12 @@ import "github.com/acp-test/acp-test/wire"
 // stable member that is absent and may be null. Programs in some languages write absent members like this. Values
 // whose shape is unknown stay unchanged.
 func (v *Version) WithNulls(method string, result bool, raw []byte) []byte {
-	m, value := v.methods[method], wire.Value{}
-	if parsed, err := wire.Parse(raw); err == nil {
-		value = parsed
-	}
-	switch {
-	case m == nil || !value.Exists():
+	m := v.methods[method]
+	value, err := wire.Parse(raw)
+	if m == nil || err != nil {
 		return raw
-	case result:
+	}
+	if result {
 		return withNulls(nil, m.result.shape, value)
 	}
 	return withNulls(nil, m.params.shape, value)
