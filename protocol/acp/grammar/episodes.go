@@ -21,7 +21,7 @@ type episode struct {
 func episodes() []episode {
 	return []episode{
 		{6, "turn", nil, func(w *writer) { w.freeTurn(w.convo()) }},
-		{10, "held turn", nil, func(w *writer) { w.anyHeld(w.convo()) }},
+		{12, "held turn", nil, func(w *writer) { w.anyHeld(w.convo()) }},
 		{2, "way in", func(w *writer) bool { return w.has("ways") }, (*writer).wayIn},
 		{3, "asked twice", func(w *writer) bool { return w.has("permissions") && len(w.askers()) > 0 }, (*writer).twice},
 		{1, "asked at once", func(w *writer) bool {

@@ -99,7 +99,7 @@ var states = []state{
 		return []reply{{tool("run_shell", object{"command": "touch $WORK/begun-" + t.done + "; while [ ! -e $WORK/" + t.done +
 			" ]; do sleep 0.02; done"})}, w.last()}
 	}, func(w *writer, t *turn) { w.Add("await file %s session=%s", "begun-"+t.done, t.name) }, false},
-	{6, "server silent", func(w *writer, c *convo) bool {
+	{8, "server silent", func(w *writer, c *convo) bool {
 		return w.served() && c.servers && w.Tools["mcp"].Works && uses("mcp")(w, c)
 	}, nil,
 		func(w *writer, _ *turn) []reply {
