@@ -3,6 +3,7 @@ package invariants
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/rules"
@@ -179,7 +180,8 @@ func rcancelOwn(w *watch) {
 			return // it may have failed because of that
 		}
 		// The agent may refuse the request or want a login first, even if the request is taken back.
-		refused := ev.code() == -32601 || ev.code() == -32602 || ev.Method == "session/new" && ev.code() == -32000
+		refused := slices.Contains([]int64{-32601, -32602, -32002}, ev.code()) ||
+			ev.Method == "session/new" && ev.code() == -32000
 		if ev.err.Exists() && ev.code() != -32800 && !refused && stopped == nil {
 			w.find("error-code", ev, fmt.Sprint(ev.request.seq), []int{ev.request.seq, ev.request.back.seq},
 				"The cancelled %s failed with code %d instead of -32800.", ev.Method, ev.code())
