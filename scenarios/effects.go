@@ -82,6 +82,7 @@ func (r *run) lookAtTurn(conn int, session string, prompt int) {
 	r.client.Settle(ctx)
 	x.looking.Lock()
 	defer x.looking.Unlock()
+	r.logServed(conn, session)
 	x.mu.Lock()
 	if x.others {
 		prompt = 0
@@ -93,6 +94,15 @@ func (r *run) lookAtTurn(conn int, session string, prompt int) {
 	defer x.mu.Unlock()
 	x.ended--
 	x.done.Broadcast()
+}
+
+// logServed logs what the MCP servers did since the last look. The caller holds x.looking.
+func (r *run) logServed(conn int, session string) {
+	if w, ok := r.client.(Witness); ok {
+		for _, did := range w.Served() {
+			r.t.Event(conn, transcript.Note, transcript.Served, session, did)
+		}
+	}
 }
 
 // logChanges logs the files that changed since the last look. The caller holds x.looking.

@@ -186,6 +186,13 @@ type Client interface {
 	Close() error
 }
 
+// Witness is implemented by clients that give the agent MCP servers which report their use.
+type Witness interface {
+	// Served returns what the servers have done since the last call, as contents of entries of kind
+	// transcript.Served.
+	Served() []any
+}
+
 // builtin returns the commands that the language has for every protocol.
 func (p *Protocol) builtin() []*Command {
 	return slices.Concat(conditionCommands(p), setupCommands(), actCommands(), transportCommands(), forwardCommands(),

@@ -62,6 +62,7 @@ const (
 	Places      Kind = "places"  // where the agent runs, and what lies there before it does
 	FileWritten Kind = "file"    // the user wrote a file, beside the agent
 	Changed     Kind = "changed" // what a turn that has ended changed in the workspace
+	Served      Kind = "served"  // what an MCP server of ours was asked, and what it answered
 	Phase       Kind = "phase"   // a comment line of the scenario
 	CheckOpened Kind = "check"   // a check of the scenario begins
 	Act         Kind = "act"     // a line of the scenario that sends no frame

@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -39,8 +40,8 @@ const Rest = "canary_rest"
 // Texts for which the tool behaves differently. At Crash a server over stdio ends
 // at once. At Hang every server waits until the call is cancelled or the
 // connection ends. At Fail it reports a failure. At Silent its result has no
-// content. At Picture its result has an image behind the text. At Late it takes a
-// second, even if the call is cancelled.
+// content. At Picture its result has an image behind the text. At a text that
+// begins with Late it takes a second, even if the call is cancelled.
 const (
 	Crash   = "crash"
 	Hang    = "hang"
@@ -111,10 +112,12 @@ const slowness = time.Second
 // Sighting is one contact with the server.
 type Sighting struct {
 	// What is "initialized" (an MCP client shook hands; once for each process of
-	// a server over stdio) or "called".
+	// a server over stdio), "listed" (it asked for the tools) or "called".
 	What string `json:"what"`
-	// Text is the argument of a call.
+	// Text is the argument of a call, and Said the text of its result; "" if the
+	// result has none or reports a failure.
 	Text string `json:"text,omitempty"`
+	Said string `json:"said,omitempty"`
 	// Token reports whether the token and its additions arrived, by the variable
 	// or the header.
 	Token bool `json:"token"`
@@ -128,8 +131,11 @@ func newServer(token string, arrived func(context.Context, mcp.Request) bool, se
 	server := mcp.NewServer(&mcp.Implementation{Name: "canary", Version: "1"}, nil)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
-			if slices.Contains(greetings, method) {
+			switch {
+			case slices.Contains(greetings, method):
 				see(Sighting{What: "initialized", Token: arrived(ctx, r)})
+			case method == "tools/list":
+				see(Sighting{What: "listed", Token: arrived(ctx, r)})
 			}
 			return next(ctx, method, r)
 		}
@@ -139,15 +145,20 @@ func newServer(token string, arrived func(context.Context, mcp.Request) bool, se
 	}
 	mcp.AddTool(server, &mcp.Tool{Name: Tool, Description: "Answers with the text it is given, and a word of its own."},
 		func(ctx context.Context, r *mcp.CallToolRequest, in song) (*mcp.CallToolResult, any, error) {
-			see(Sighting{What: "called", Text: in.Text, Token: arrived(ctx, r)})
+			text := token + ": " + in.Text
+			s := Sighting{What: "called", Text: in.Text, Token: arrived(ctx, r)}
+			if !slices.Contains([]string{Crash, Hang, Fail, Silent}, in.Text) {
+				s.Said = text
+			}
+			see(s)
 			if in.Text == Hang {
 				<-ctx.Done()
 				return nil, nil, ctx.Err()
 			}
-			if in.Text == Late {
+			if strings.HasPrefix(in.Text, Late) {
 				time.Sleep(slowness)
 			}
-			said := []mcp.Content{&mcp.TextContent{Text: token + ": " + in.Text}}
+			said := []mcp.Content{&mcp.TextContent{Text: text}}
 			switch in.Text {
 			case Silent:
 				said = []mcp.Content{}
@@ -158,8 +169,9 @@ func newServer(token string, arrived func(context.Context, mcp.Request) bool, se
 		})
 	mcp.AddTool(server, &mcp.Tool{Name: Rest, Description: "Takes nothing, and answers with a word of its own."},
 		func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
-			see(Sighting{What: "called", Text: Rest, Token: arrived(ctx, r)})
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: token + " at rest"}}}, nil, nil
+			said := token + " at rest"
+			see(Sighting{What: "called", Text: Rest, Said: said, Token: arrived(ctx, r)})
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: said}}}, nil, nil
 		})
 	return server
 }

@@ -88,16 +88,16 @@ var _ = Describe("a canary", func() {
 			cmd.Env = append(cmd.Env, v.Name+"="+v.Value)
 		}
 		Expect(call(&mcp.CommandTransport{Command: cmd})).To(Equal(token + ": tweet"))
-		Expect(canary.Read(log)).To(ContainElement(canary.Sighting{What: "called", Text: "tweet", Token: true}))
+		Expect(canary.Read(log)).To(ContainElement(called(token, true)))
 		cmd = exec.Command(entry.Command, entry.Args...)
 		cmd.Env = []string{"HOME=" + GinkgoT().TempDir(), entry.Env[0].Name + "=" + token}
 		Expect(call(&mcp.CommandTransport{Command: cmd})).To(Equal(token + ": tweet"))
-		Expect(canary.Read(log)).To(ContainElement(canary.Sighting{What: "called", Text: "tweet"}),
+		Expect(canary.Read(log)).To(ContainElement(called(token, false)),
 			"the agent's own HOME shows")
 		cmd = exec.Command(entry.Command, entry.Args...)
 		cmd.Env = []string{}
 		Expect(call(&mcp.CommandTransport{Command: cmd})).To(Equal(": tweet"))
-		Expect(canary.Read(log)).To(ContainElement(canary.Sighting{What: "called", Text: "tweet"}), "an agent that drops the environment shows")
+		Expect(canary.Read(log)).To(ContainElement(called(token, false)), "an agent that drops the environment shows")
 	})
 	It("ends where it crashes, also one that is stubborn, and shows a picture", func() {
 		self, err := os.Executable()
@@ -127,9 +127,9 @@ var _ = Describe("a canary", func() {
 		entry := s.Entry("c")
 		client := &http.Client{Transport: withHeader{entry.Headers[0].Name, entry.Headers[0].Value}}
 		Expect(call(&mcp.StreamableClientTransport{Endpoint: entry.URL, HTTPClient: client})).To(Equal(token + ": tweet"))
-		Expect(s.Sightings()).To(ContainElement(canary.Sighting{What: "called", Text: "tweet", Token: true}))
+		Expect(s.Sightings()).To(ContainElement(called(token, true)))
 		Expect(call(&mcp.StreamableClientTransport{Endpoint: entry.URL})).To(Equal(token + ": tweet"))
-		Expect(s.Sightings()).To(ContainElement(canary.Sighting{What: "called", Text: "tweet"}), "an agent that drops the headers shows")
+		Expect(s.Sightings()).To(ContainElement(called(token, false)), "an agent that drops the headers shows")
 		page := &http.Client{Transport: withHeader{"Origin", "http://attacker.example"}}
 		answer, err := page.Post(entry.URL, "application/json", nil)
 		Expect(err).NotTo(HaveOccurred())
@@ -137,3 +137,8 @@ var _ = Describe("a canary", func() {
 		Expect(answer.StatusCode).To(Equal(http.StatusForbidden))
 	})
 })
+
+// called returns the sighting of a call with "tweet".
+func called(token string, given bool) canary.Sighting {
+	return canary.Sighting{What: "called", Text: "tweet", Said: token + ": tweet", Token: given}
+}

@@ -26,6 +26,8 @@ func (w *world) read(e transcript.Entry, ev *event) {
 		ev.topic = processEvent
 	case e.Source == transcript.Terminal:
 		ev.topic, ev.body = terminalEvent, e.JSON()
+	case e.Kind == transcript.Served:
+		ev.topic, ev.body = servedEvent, e.JSON()
 	case e.Kind == transcript.Places || e.Kind == transcript.Changed:
 		ev.topic, ev.body = workspaceEvent, e.JSON()
 	default:

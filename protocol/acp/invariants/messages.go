@@ -40,6 +40,7 @@ type ids struct {
 	turns         map[string]*turn
 	turn          *turn
 	with, without int
+	latest        topic // of the latest chunk
 }
 
 const rememberedIDs = 1 << 12
@@ -57,10 +58,14 @@ func (x *messageIDs) chunk(ev *event, s *session) {
 	}
 	text, kind := id.Str(), int(ev.topic-userChunk)
 	x.Saw("id-returns")
+	resumes := kind == 0 && s.window != nil && m.latest > userChunk
+	m.latest = ev.topic
 	if kind > 0 && ev.turn != nil {
 		x.ofTurn(ev, m, text)
 	}
 	if id.Is(s.messages[kind]) && m.began[kind] != nil {
+		x.judge("next-turn", resumes, ev, text, []int{m.began[kind][text]},
+			"The replay has messageId %q on two messages of the user, with the agent's answer between them.", text)
 		return // the message goes on
 	}
 	if at := m.began[kind][text]; at > 0 {

@@ -55,6 +55,7 @@ const (
 	processEvent
 	modelEvent
 	terminalEvent
+	servedEvent    // what an MCP server of ours saw
 	workspaceEvent // what lies in the workspace at first, or what a turn changed there
 
 	firstAsked

@@ -23,6 +23,8 @@ import (
 type mcpServers struct {
 	broken bool           // a server that cannot be started
 	stdio  bool           // a canary over stdio
+	log    string         // its file, if there is one
+	told   map[string]int // how many contacts over each transport Served has returned
 	as     string         // the variable by which it is slow, or another one; "" neither
 	http   *canary.Server // a canary over http
 	own    []mockclient.MCPServer
@@ -119,7 +121,7 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 			if b.Self() == "" {
 				return l.Fault(fmt.Errorf("the stdio canary is this program, but the engine does not know its path"))
 			}
-			c.change(func() { c.mcp.stdio, c.mcp.as = true, as })
+			c.change(func() { c.mcp.stdio, c.mcp.as, c.mcp.log = true, as, canaryLog(b) })
 			return nil
 		}
 		if c.servers().http == nil {
@@ -210,7 +212,7 @@ func (k canaryLine) watch(ctx context.Context, b *scenarios.Branch, text string)
 	defer cancel()
 	negated := k.line.Negated
 	for {
-		seen, err := of(b).sightings(b, k.over)
+		seen, err := of(b).sightings(k.over)
 		if err != nil {
 			return k.line.Fault(err)
 		}
@@ -246,10 +248,10 @@ func (k canaryLine) missed(b *scenarios.Branch, seen []canary.Sighting) error {
 }
 
 // sightings returns what the MCP servers of the run have seen over a transport; "" is any transport.
-func (c *client) sightings(b *scenarios.Branch, over string) (seen []canary.Sighting, err error) {
+func (c *client) sightings(over string) (seen []canary.Sighting, err error) {
 	given := c.servers()
-	if given.stdio && over != "http" {
-		if seen, err = canary.Read(canaryLog(b)); err != nil {
+	if given.log != "" && over != "http" {
+		if seen, err = canary.Read(given.log); err != nil {
 			return nil, err
 		}
 	}
@@ -257,6 +259,33 @@ func (c *client) sightings(b *scenarios.Branch, over string) (seen []canary.Sigh
 		seen = append(seen, given.http.Sightings()...)
 	}
 	return seen, nil
+}
+
+// served is the content of an entry of kind transcript.Served.
+type served struct {
+	Over string `json:"over"`
+	Tool string `json:"tool"`
+	canary.Sighting
+}
+
+// Served implements scenarios.Witness.
+func (c *client) Served() (all []any) {
+	for _, over := range []string{"stdio", "http"} {
+		seen, err := c.sightings(over)
+		if err != nil {
+			continue // a line that needs it says why
+		}
+		c.change(func() {
+			for _, s := range seen[min(c.mcp.told[over], len(seen)):] {
+				all = append(all, served{over, canary.Tool, s})
+			}
+			if c.mcp.told == nil {
+				c.mcp.told = map[string]int{}
+			}
+			c.mcp.told[over] = len(seen)
+		})
+	}
+	return all
 }
 
 // saw lists for a message what an MCP server saw.

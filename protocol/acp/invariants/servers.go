@@ -1,0 +1,206 @@
+package invariants
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/protocol/hearing"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// mcpServers checks that MCP servers get what the editor gave for them, and that their tools and their results reach
+// the model. It needs a log with the model's side and with entries of kind transcript.Served.
+func mcpServers(of *watch) {
+	w := &serverWatch{watch: of, asks: map[int][]*transportUse{}, over: map[string]*transportUse{}, named: map[string]string{},
+		songs: map[string]*song{}}
+	w.On(w.given, setUps(asked)...)
+	w.On(w.made, setUps(answered)...)
+	w.On(w.served, servedEvent)
+	w.On(func(ev *event) {
+		switch {
+		case ev.Kind == transcript.ModelAnswer:
+			w.called(ev)
+		case ev.Kind == transcript.ModelRequest && ev.body.Get("lane").Is("main"):
+			w.asked(ev)
+		}
+	}, modelEvent)
+	w.onEnd(w.turnEnded)
+}
+
+type serverWatch struct {
+	*watch
+	asks  map[int][]*transportUse  // by Seq of the request that gives the servers
+	over  map[string]*transportUse // by "stdio" and "http"
+	named map[string]string        // the transport of each server, by its name
+	songs map[string]*song         // by the text of the call
+}
+
+// transportUse is what the servers over one transport saw.
+type transportUse struct {
+	sessions map[string]bool // that were given such a server
+	given    int             // how many requests gave one
+	greeted  int             // Seq of the first greeting
+	listed   int             // how often the tools were asked for
+	since    int             // Seq of the latest such entry
+	tool     string          // one of them
+	turns    int             // turns since the first greeting
+}
+
+// song is a call of a server's tool with a text.
+type song struct {
+	asked, seen int    // how often the model asked for it, and a server saw it
+	result      string // what the model got
+	at          int    // Seq of the request with that result
+	over        string // the transport of the server that the model named last
+	stopped     bool   // the user cancelled a turn before the result was known
+}
+
+// given notes which servers a request gives.
+func (w *serverWatch) given(ev *event) {
+	for s := range ev.params.Get("mcpServers").Items() {
+		over := pick(s.Get("url").Exists(), "http", "stdio")
+		if w.over[over] == nil {
+			w.over[over] = &transportUse{sessions: map[string]bool{}}
+		}
+		w.over[over].given++
+		rules.Remember(w.named, rememberedSessions, s.Get("name").Str(), over)
+		rules.Remember(w.asks, rememberedRequests, ev.Seq, append(w.asks[ev.Seq], w.over[over]))
+	}
+}
+
+// made notes the session that has the servers of its request.
+func (w *serverWatch) made(ev *event) {
+	for _, u := range w.asks[ev.Ref] {
+		if ev.session != nil && ev.succeeded() {
+			rules.Remember(u.sessions, rememberedSessions, ev.session.id, true)
+		}
+	}
+	delete(w.asks, ev.Ref)
+}
+
+// served notes and judges what a server saw.
+func (w *serverWatch) served(ev *event) {
+	u := w.over[ev.body.Get("over").Str()]
+	if u == nil {
+		return
+	}
+	point, what := "env", "without the arguments and variables"
+	if ev.body.Get("over").Is("http") {
+		point, what = "headers", "without the headers"
+	}
+	given, _ := ev.body.Get("token").Bool()
+	w.judge(point, !given, ev, "", nil, "The agent used an MCP server %s that the editor gave for it.", what)
+	switch ev.body.Get("what").Str() {
+	case "initialized":
+		if u.greeted == 0 {
+			u.greeted = ev.Seq
+		}
+	case "listed":
+		u.listed++
+		u.since, u.tool = ev.Seq, ev.body.Get("tool").Str()
+	case "called":
+		w.sang(ev)
+	}
+}
+
+// sang judges a call that a server has seen.
+func (w *serverWatch) sang(ev *event) {
+	text, said := ev.body.Get("text").Str(), ev.body.Get("said").Str()
+	s := w.songs[text]
+	if s == nil {
+		return
+	}
+	s.seen++
+	w.judge("twice", s.seen > s.asked, ev, text, nil,
+		"The MCP server got %d calls with %q, but the model made %d.", s.seen, clip(text), s.asked)
+	w.judge("other-server", s.asked == 1 && s.over != "" && !ev.body.Get("over").Is(s.over), ev, text, nil,
+		"The model called the MCP server over %s with %q, but the one over %s got the call.", s.over, clip(text),
+		ev.body.Get("over").Str())
+	if s.asked == 1 && s.at > 0 && said != "" && !s.stopped && len(ev.Redacted) == 0 {
+		w.judge("result", !holds(s.result, said), ev, text, []int{s.at},
+			"The MCP server answered %q, but the result of that call in the model request is %q (without white space).",
+			clip(said), clip(s.result))
+	}
+}
+
+// called notes the calls of a server's tool in a model reply.
+func (w *serverWatch) called(ev *event) {
+	for step := range ev.body.Get("steps").Items() {
+		text := member(step.Str(), "text")
+		if !strings.HasPrefix(step.Str(), `tool: "mcp"`) || text == "" {
+			continue
+		}
+		if w.songs[text] == nil {
+			rules.Remember(w.songs, rememberedRequests, text, &song{})
+		}
+		if s := w.songs[text]; s != nil {
+			s.asked++
+			s.over = w.named[member(step.Str(), "server")]
+		}
+	}
+}
+
+// member returns the text of the first member with a name in a step of a script, "" if there is none.
+func member(step, name string) (text string) {
+	_, after, _ := strings.Cut(step, `"`+name+`": `)
+	if json.NewDecoder(strings.NewReader(after)).Decode(&text) != nil {
+		return ""
+	}
+	return text
+}
+
+// asked judges whether a model request has the tools, and notes the results that it has.
+func (w *serverWatch) asked(ev *event) {
+	a, ok := ev.askedOfModel()
+	t := w.state.turnOf(ev)
+	if !ok || t == nil || t.session.id != ev.Session {
+		return
+	}
+	for over, u := range w.over {
+		if u.sessions[ev.Session] && u.listed >= u.given && u.since < t.started && len(a.Offered) > 0 {
+			w.judge("not-offered", !strings.Contains(string(ev.body.Get("body").Raw()), u.tool), ev, ev.Session, []int{u.since},
+				"The agent asked the MCP server over %s for its tools, but the model request lacks them.", over)
+		}
+	}
+	if !a.Partial {
+		w.results(ev, a)
+	}
+}
+
+// results notes, by the text of each call of a server's tool, the result that the model got.
+func (w *serverWatch) results(ev *event, a fakellm.Asked) {
+	calls := map[string]string{}
+	for _, p := range a.Conversation() {
+		switch {
+		case p.Calls && p.Call != "":
+			if args, err := wire.Parse([]byte(p.Text)); err == nil {
+				calls[p.Call] = args.Get("text").Str()
+			}
+		case p.Who == "result":
+			if s := w.songs[calls[p.Call]]; s != nil && s.at == 0 {
+				s.result, s.at = hearing.Loose(p.Text), ev.Seq
+			}
+		}
+	}
+}
+
+// turnEnded notes cancelled calls, and judges whether the agent has asked a server for its tools.
+func (w *serverWatch) turnEnded(ev *event) {
+	if ev.turn == nil {
+		return
+	}
+	for _, s := range w.songs {
+		s.stopped = s.stopped || s.seen == 0 && ev.turn.stopped()
+	}
+	for over, u := range w.over {
+		if u.greeted == 0 || u.greeted > ev.turn.started {
+			continue
+		}
+		u.turns++
+		w.judge("not-listed", u.listed == 0 && u.turns > 1 && u.sessions[ev.Session], ev, ev.Session, []int{u.greeted},
+			"The agent connected to the MCP server over %s, but has not asked for its tools in two turns.", over)
+	}
+}
