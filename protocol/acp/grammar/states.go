@@ -77,13 +77,7 @@ var states = []state{
 		w.Add("permit hold about=%s", t.call.mark)
 	}, func(w *writer, t *turn) []reply {
 		t.call = w.asking()
-		first := reply{t.call.step}
-		if w.has("several") && !w.off("r") && w.one(3) {
-			other, _ := w.call("")
-			first = append(first, other.step)
-			w.covered("call", "two")
-		}
-		return []reply{first, w.last()}
+		return []reply{w.beside(t.call.step, ""), w.last()}
 	}, func(w *writer, t *turn) {
 		t.request = w.name("ASK")
 		w.Add("needs await permission session=%s about~%s as %s", t.name, t.call.mark, t.request)
@@ -96,8 +90,9 @@ var states = []state{
 	{3, "command running", uses("run_shell"), nil, func(w *writer, t *turn) []reply {
 		w.n++
 		t.done = w.name("go")
-		return []reply{{tool("run_shell", object{"command": "touch $WORK/begun-" + t.done + "; while [ ! -e $WORK/" + t.done +
-			" ]; do sleep 0.02; done"})}, w.last()}
+		run := tool("run_shell", object{"command": "touch $WORK/begun-" + t.done + "; while [ ! -e $WORK/" + t.done +
+			" ]; do sleep 0.02; done"})
+		return []reply{w.beside(run, "read_file"), w.last()}
 	}, func(w *writer, t *turn) { w.Add("await file %s session=%s", "begun-"+t.done, t.name) }, false},
 	{8, "server silent", func(w *writer, c *convo) bool {
 		return w.served() && c.servers && w.Tools["mcp"].Works && uses("mcp")(w, c)
@@ -105,7 +100,7 @@ var states = []state{
 		func(w *writer, _ *turn) []reply {
 			w.hung = true
 			sing := object{"server": "canary", "tool": "canary_sing", "args": object{"text": "hang"}}
-			return []reply{{tool("mcp", sing)}, w.last()}
+			return []reply{w.beside(tool("mcp", sing), "read_file"), w.last()}
 		}, func(w *writer, _ *turn) { w.Add("canary called text=hang else=skip") }, true},
 	{3, "child at work", uses("delegate"), nil, func(w *writer, t *turn) []reply {
 		c, _ := w.call("delegate")
@@ -115,6 +110,17 @@ var states = []state{
 	{2, "question open", asksUser, nil, func(w *writer, t *turn) []reply {
 		return []reply{{tool("ask_user", object{"question": w.text()})}, w.last()}
 	}, atRequest("elicitation/create"), false},
+}
+
+// beside returns a reply with a call, and sometimes with one more behind it, of the tool of, or of any tool if of is "".
+func (w *writer) beside(call fakellm.StepNode, of string) reply {
+	if w.has("several") && !w.off("r") && w.one(3) {
+		if other, ok := w.call(of); ok {
+			w.covered("call", "two")
+			return reply{call, other.step}
+		}
+	}
+	return reply{call}
 }
 
 func anywhere(*writer, *convo) bool { return true }

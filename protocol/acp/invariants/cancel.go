@@ -18,6 +18,7 @@ const slowCancel = 5 * time.Second
 // answered. Without proof, the cancel and the response may have crossed.
 func cancelReason(w *watch) {
 	v := w.version
+	goesOn(w)
 	var suspects []suspect
 	settle := func(is func(suspect) bool, report func(suspect)) {
 		for _, s := range suspects {

@@ -1,0 +1,43 @@
+package invariants
+
+import "fmt"
+
+// goesOn checks that a cancelled turn begins nothing new. The agent is known to have read the cancel once it reports
+// a call as failed that was open then: its call was stopped, or a question about it was answered with cancelled.
+func goesOn(w *watch) {
+	knows := map[*turn]int{} // Seq of the report
+	w.On(func(ev *event) { delete(knows, ev.turn) }, answered(prompt))
+	open := func(ev *event) *turn {
+		if t := ev.turn; t != nil && t.cancel != nil && t.alone() && !t.mixed && !t.like {
+			return t
+		}
+		return nil
+	}
+	began := func(ev *event, t *turn, what string) {
+		if at := knows[t]; at > 0 {
+			w.find("goes-on", ev, fmt.Sprint(t.started), []int{t.cancel.seq, at},
+				"The agent had failed the cancelled call, but then sent %s in the same turn.", what)
+		}
+	}
+	w.On(func(ev *event) {
+		t := open(ev)
+		if t == nil {
+			return
+		}
+		status, k := ev.update.Get("status"), ev.tool
+		switch {
+		case k != nil && k.first < t.cancel.seq && !k.status.final() && status.Is("failed"):
+			w.Saw("goes-on")
+			if knows[t] == 0 {
+				knows[t] = ev.Seq
+			}
+		case (k == nil || k.status < inProgress) && (status.Is("in_progress") || status.Is("completed")):
+			began(ev, t, describe(ev))
+		}
+	}, toolCall, toolUpdate)
+	w.On(func(ev *event) {
+		if t := open(ev); t != nil {
+			began(ev, t, ev.Method)
+		}
+	}, asked(permission), asked(readFile), asked(writeFile), asked(createTerminal))
+}
