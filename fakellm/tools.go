@@ -1,6 +1,7 @@
 package fakellm
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -51,6 +52,7 @@ func (s *Server) toolCall(st *Step, r *request) call {
 		}
 	case mapped:
 		name, args = t.apply(st.Tool, st.Args)
+		name = r.spelled(name)
 		s.noteStrange(st.Tool, name, r)
 	case s.cfg.Tools == nil:
 		name, args = learn(r, st.Tool, st.Args)
@@ -94,6 +96,16 @@ func (s *Server) own(r *request, st *Step) (o offer, ok bool) {
 
 func (r *request) offered(name string) offer {
 	return lists.First(r.tools, func(t offer) bool { return t.name == name })
+}
+
+// spelled returns the offered name with the letters of name, name itself if there is none: an agent may change
+// signs in the name of an MCP server.
+func (r *request) spelled(name string) string {
+	if r.offered(name).name == "" {
+		same := func(t offer) bool { return letters(t.name) == letters(name) }
+		return cmp.Or(lists.First(r.tools, same).name, name)
+	}
+	return name
 }
 
 // textOf returns the input of a tool that takes a text: its only argument, or all

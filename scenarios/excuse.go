@@ -26,10 +26,14 @@ type calls struct {
 	results int            // how many results the model was told
 	since   int            // the Seq of its last model request
 	unshown []trouble      // results in its last model request that the editor did not refuse
+
+	replies []string        // the steps of each reply of the model since the latest prompt
+	refused map[string]bool // the replies whose calls the editor refused
 }
 
 // troubles returns the tool calls that failed or were not shown, although the editor did not refuse them and the agent
-// does not report a refusal. An update that shows a call may be logged after the model request with the call's result,
+// does not report a refusal. Nor does a call count that the editor refused when the model made it before: the agent
+// failed it without a question. An update that shows a call may be logged after the model request with the call's result,
 // but before the next model request.
 func (r *run) troubles() []trouble {
 	var found []trouble
@@ -44,7 +48,7 @@ func (r *run) troubles() []trouble {
 	for e := range r.t.All() {
 		c := sessions[e.Session]
 		if c == nil {
-			c = &calls{shown: map[string]int{}}
+			c = &calls{shown: map[string]int{}, refused: map[string]bool{}}
 			sessions[e.Session] = c
 		}
 		stands := func(since int, text string) bool { return denied > since || denial().MatchString(text) }
@@ -53,14 +57,23 @@ func (r *run) troubles() []trouble {
 			c.told(e, stands)
 			continue
 		}
+		switch {
+		case r.protocol().Prompts(e):
+			c.replies = nil
+		case e.Kind == transcript.ModelAnswer:
+			c.replies = append(c.replies, e.JSON().Get("steps").Text())
+		}
 		switch news := r.protocol().ToolNews(r.t, e); news.Kind {
 		case ToolDenied:
 			denied = e.Seq
+			if n := len(c.replies); n > 0 {
+				c.refused[c.replies[n-1]] = true
+			}
 		case ToolShown, ToolFailed:
 			if c.shown[news.Call] == 0 {
 				c.shown[news.Call] = e.Seq
 			}
-			if news.Kind == ToolFailed && !stands(min(c.since, c.shown[news.Call]), news.Says) {
+			if news.Kind == ToolFailed && !c.refusedBefore() && !stands(min(c.since, c.shown[news.Call]), news.Says) {
 				found = append(found, trouble{e.Seq, "the tool call that was to do this failed", news.Says, false})
 			}
 		}
@@ -70,6 +83,12 @@ func (r *run) troubles() []trouble {
 	}
 	slices.SortStableFunc(found, func(a, b trouble) int { return a.seq - b.seq })
 	return found
+}
+
+// refusedBefore reports whether the editor refused a reply of the turn, now or in an earlier turn. An agent's update
+// may be logged after later replies.
+func (c *calls) refusedBefore() bool {
+	return slices.ContainsFunc(c.replies, func(reply string) bool { return c.refused[reply] })
 }
 
 // told records the tool results that a model request contains.

@@ -46,6 +46,18 @@ var _ = Describe("a tool call that failed", func() {
 		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 	})
 
+	It("is none where the editor refused the same call before", func() {
+		again := "permit reject_once\nprompt 'Write.'\nawait turn end_turn\ncheck PERM-008\nprompt 'Write again.'\n" +
+			"await turn end_turn\nsaw permission\n-- llm.yaml --\nturns:\n"
+		for range 2 {
+			again += "  - - - tool: write_file\n        args: {path: $WORK/a.txt, content: b}\n    - - text: Done.\n"
+		}
+		e := engine()
+		e.ExtraArgs = []string{"--fault", "rejection-remembered-wrongly"}
+		r := run(e, again)
+		Expect(r.Verdict).To(Equal(results.Fail), text(r))
+	})
+
 	It("is none where the editor stood against the call", func() {
 		r := run(engine(), "permit reject_once\n"+check[len("permit allow_once\n"):]+write+want)
 		Expect(r.Verdict).To(Equal(results.Fail), text(r))

@@ -89,6 +89,40 @@ func Oddly(s mockclient.MCPServer) mockclient.MCPServer {
 // may.
 const home = "canary home"
 
+// number begins the name of a variable that only one server over stdio gets.
+// Mine names it.
+const (
+	number = "CANARY_NUMBER_"
+	mine   = "CANARY_MINE"
+)
+
+// Numbered returns s with a variable that no other server has. A server that has
+// the variable of another one was started with more than the editor gave.
+func Numbered(s mockclient.MCPServer, n int) mockclient.MCPServer {
+	name := number + strconv.Itoa(n)
+	s.Env = append(slices.Clone(s.Env), mockclient.EnvVariable{Name: name, Value: "1"},
+		mockclient.EnvVariable{Name: mine, Value: name})
+	return s
+}
+
+// stray returns the variable of another server that is in environ, "" if none
+// is.
+func stray(environ []string) string {
+	own, other := "", ""
+	for _, line := range environ {
+		name, value, _ := strings.Cut(line, "=")
+		if name == mine {
+			own = value
+		}
+	}
+	for _, line := range environ {
+		if name, _, _ := strings.Cut(line, "="); strings.HasPrefix(name, number) && name != own {
+			other = name
+		}
+	}
+	return other
+}
+
 // Slow is the variable that, if set, makes a server over stdio delay its answer
 // to the first greeting.
 const Slow = "CANARY_SLOW"
@@ -121,6 +155,9 @@ type Sighting struct {
 	// Token reports whether the token and its additions arrived, by the variable
 	// or the header.
 	Token bool `json:"token"`
+	// Stray is a variable that the agent set although the editor gave it for
+	// another server.
+	Stray string `json:"stray,omitempty"`
 }
 
 // greetings are the requests with which clients open a connection. The first is
@@ -215,6 +252,7 @@ func Main(
 	if getenv(Other) != "" {
 		token += "-other"
 	}
+	others := stray(os.Environ())
 	life := ctx
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -229,6 +267,7 @@ func Main(
 			}
 			greeted = true
 		}
+		s.Stray = others
 		line, err := json.Marshal(s)
 		if err != nil {
 			return

@@ -25,8 +25,8 @@ type call struct {
 }
 
 // shape is a way to call a tool. In its texts MARK stands for the call's mark, NUMBER for the number in the mark,
-// PRODUCT for seven times NUMBER, FOLDER for the session's folder and SERVER for an MCP server. With two servers,
-// OVER stands for the server's transport. writer.or replaces the texts DRAWN and LONG.
+// PRODUCT for seven times NUMBER, FOLDER for the session's folder and SERVER for an MCP server, STDIO for the one over
+// stdio. With two servers, OVER stands for the server's transport. writer.or replaces the texts DRAWN and LONG.
 type shape struct {
 	Weight int    `yaml:"weight"`
 	Tool   string `yaml:"tool"`
@@ -130,10 +130,10 @@ func (w *writer) callLike(of string, fits func(shape) bool) (c call, ok bool) {
 	}
 	s, n := shapes()[i], w.n
 	fill := strings.NewReplacer("MARK", c.mark, "NUMBER", strconv.Itoa(n), "PRODUCT", strconv.Itoa(n*7), "FOLDER",
-		w.folder, "SERVER", "canary", " OVER", "").Replace
+		w.folder, "SERVER", w.server, "STDIO", w.server, " OVER", "").Replace
 	if w.both {
 		over := pick(w.r, []string{"stdio", "http"})
-		named := strings.NewReplacer("SERVER", map[string]string{"stdio": "canary", "http": "canary_http"}[over],
+		named := strings.NewReplacer("SERVER", map[string]string{"stdio": w.server, "http": "canary_http"}[over],
 			"OVER", "over="+over)
 		plain := fill
 		fill = func(text string) string { return plain(named.Replace(text)) }

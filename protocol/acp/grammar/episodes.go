@@ -38,6 +38,9 @@ func episodes() []episode {
 		}, (*writer).serversApart},
 		{1, "much work", func(w *writer) bool { return w.has("tools") && w.works("read_file") }, (*writer).muchWork},
 		{1, "plan emptied", func(w *writer) bool { return w.has("tools") && w.works("plan") }, (*writer).emptiesPlan},
+		{1, "user's edit", func(w *writer) bool {
+			return w.has("tools") && w.works("read_file") && w.works("edit_file") && w.asked["edit_file"] == ""
+		}, (*writer).usersEdit},
 		{1, "own folder", func(w *writer) bool { return w.has("ways") && w.works("read_file") }, (*writer).ownFolder},
 		{2, "idle acts", func(w *writer) bool { return w.has("asides") }, (*writer).idle},
 	}
@@ -196,6 +199,25 @@ func (w *writer) emptiesPlan() {
 	w.check("", "goes-on")
 }
 
+// usersEdit writes a turn in which the model edits a file that the user has saved since the agent read it.
+func (w *writer) usersEdit() {
+	c := w.inFirstMode()
+	path := c.folder() + w.name("nota") + "x.txt"
+	w.file(path, "vorher\nold word\nnachher\n")
+	turn := func(step fakellm.StepNode) {
+		w.prompt(c, w.name("P"))
+		w.Turns = append(w.Turns, turnOf(reply{step}, w.last()))
+		w.Add("await turn any|error %s session=%s", w.soon(), c.name)
+	}
+	turn(tool("read_file", object{"path": "$WORK/" + path}))
+	w.Add("write %s %s", path, script.Quote("of the user\nold word\nnachher\n"))
+	turn(tool("edit_file", object{"path": "$WORK/" + path, "old": "old word", "new": "neu"}))
+	w.covered("call", "after the user's edit")
+	w.check("", "keeps-what-the-user-saved")
+	w.Add("exec grep -q -x %s %s", script.Quote("of the user"), path)
+	w.check("", "goes-on")
+}
+
 // serversApart closes one of two sessions that each have an MCP server of the same name. The server of the other
 // session must stay.
 func (w *writer) serversApart() {
@@ -217,7 +239,7 @@ func (w *writer) serversApart() {
 func (w *writer) sings(c *convo) {
 	text := w.name("lied")
 	w.prompt(c, w.name("P"))
-	sing := object{"server": "canary", "tool": "canary_sing", "args": object{"text": text}}
+	sing := object{"server": w.server, "tool": "canary_sing", "args": object{"text": text}}
 	w.Turns = append(w.Turns, turnOf(reply{tool("mcp", sing)}, w.last()))
 	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
 	w.check("SESSION-012", "reaches-its-server")
@@ -468,6 +490,9 @@ func (w *writer) ownFolder() {
 	w.Add("session new %s cwd=%s", c.name, dir)
 	w.convos = append(w.convos, c)
 	w.covered("new", "cwd")
+	if w.has("several") && w.Together && len(w.convos) < most && w.one(2) {
+		defer w.readsBeside(mark + ".txt")()
+	}
 	w.prompt(c, w.name("P"))
 	first := reply{tool("read_file", object{"path": mark + ".txt"})}
 	if w.works("write_file") && w.one(2) {
@@ -479,6 +504,22 @@ func (w *writer) ownFolder() {
 	w.Add("! saw model request session=%s raw~%s", c.name, "out-of-place-"+mark)
 	w.Add("! exists %s", mark+"new.txt")
 	w.check("", "goes-on")
+}
+
+// readsBeside reads a file in a session of the workspace, and keeps that turn open until the returned function is
+// called.
+func (w *writer) readsBeside(path string) (end func()) {
+	t := &turn{convo: &convo{name: w.name("s"), servers: w.served()}}
+	w.Add("session new %s", t.name)
+	w.convos = append(w.convos, t.convo)
+	w.prompt(t.convo, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(reply{tool("read_file", object{"path": path})}, reply{gate(t.hold(w)), w.says("text")}))
+	atGate(w, t)
+	w.covered("new", "cwd, beside a reader")
+	return func() {
+		w.Add("release %s", t.gate)
+		w.ends(t)
+	}
 }
 
 // idle writes up to three acts in a session whose turn is over.

@@ -122,6 +122,7 @@ func (w *writer) prompt(c *convo, name string) {
 			}
 			list = append(list, blocks[i].block(w))
 			w.excerpts(list[1:])
+			w.namesakes(list[1:])
 		}
 		if w.one(4) {
 			pick(w.r, list)["annotations"] = object{"priority": 0.7}
@@ -146,6 +147,14 @@ func (w *writer) excerpts(two []object) {
 	if a["text"] != nil && b["text"] != nil && w.one(2) {
 		b["uri"] = a["uri"]
 		w.covered("prompt", "two excerpts")
+	}
+}
+
+// namesakes may give two links of a prompt the same name, as files of two folders have.
+func (w *writer) namesakes(two []object) {
+	if two[0]["type"] == "resource_link" && two[1]["type"] == "resource_link" && two[0]["uri"] != two[1]["uri"] {
+		two[1]["name"] = two[0]["name"]
+		w.covered("prompt", "two links of one name")
 	}
 }
 

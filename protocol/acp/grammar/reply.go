@@ -86,13 +86,14 @@ func (w *writer) inOne(r reply) reply {
 }
 
 // endings are the ways in which a model turn ends.
-var endings = []string{"plain", "length", "refusal", "thinking only at first", "several texts", "late text", "failure"}
+var endings = []string{"plain", "length", "refusal", "refusal in words", "thinking only at first", "several texts", "late text", "failure"}
 
 // ending draws the last replies of a turn that no gate holds.
 func (w *writer) ending(begun reply) (replies []reply, how string) {
 	list := []weighted[string]{{6, "plain", false}}
 	if w.has("shapes") && !w.off("r") {
 		list = append(list, weighted[string]{2, "length", false}, weighted[string]{2, "refusal", false},
+			weighted[string]{1, "refusal in words", false},
 			weighted[string]{2, "thinking only at first", false}, weighted[string]{2, "several texts", false},
 			weighted[string]{1, "late text", false})
 	}
@@ -102,6 +103,11 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 	how, _ = choose(w.r, list)
 	w.covered("ending", how)
 	switch how {
+	case "refusal in words":
+		begun = append(begun, fakellm.NewText("refusal", w.text()))
+		if w.one(2) {
+			begun = append(begun, w.says("text"))
+		}
 	case "length", "refusal":
 		begun = append(begun, w.says("text"), fakellm.NewStep("stop", how))
 	case "thinking only at first":

@@ -99,7 +99,7 @@ var states = []state{
 	}, nil,
 		func(w *writer, _ *turn) []reply {
 			w.hung = true
-			sing := object{"server": "canary", "tool": "canary_sing", "args": object{"text": "hang"}}
+			sing := object{"server": w.server, "tool": "canary_sing", "args": object{"text": "hang"}}
 			return []reply{w.beside(tool("mcp", sing), "read_file"), w.last()}
 		}, func(w *writer, _ *turn) { w.Add("canary called text=hang else=skip") }, true},
 	{3, "child at work", uses("delegate"), nil, func(w *writer, t *turn) []reply {

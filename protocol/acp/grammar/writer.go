@@ -39,6 +39,7 @@ type writer struct {
 	opened int               // sessions that were chosen in the episode
 	stops  int               // of the process
 	made   []call            // of the turn that is written
+	server string            // the name of the MCP server, of the first one if there are two
 	both   bool              // there is a server over stdio and one over http, with tools of the same names
 	hung   bool              // the server is gone, or does not answer any more
 	folder string            // of the session of the turn, below the workspace, with a slash behind it
@@ -78,7 +79,7 @@ func (c *convo) in() (cwd script.Word) {
 }
 
 func newWriter(a *Ability) *writer {
-	return &writer{Ability: a, Builder: &sweep.Builder{}, acts: acts(), asked: map[string]string{},
+	return &writer{Ability: a, server: "canary", Builder: &sweep.Builder{}, acts: acts(), asked: map[string]string{},
 		pairs: map[[2]string]bool{}}
 }
 
@@ -151,6 +152,7 @@ func (w *writer) setUp() {
 	children := w.works("delegate") && w.one(2)
 	servers := w.servers()
 	ids := pick(w.r, []string{"", "", "", "ids strings=req-", "ids strings=7", "ids theirs"})
+	name := pick(w.r, []string{"canary", "canary", "canary-bird"})
 	nulls := w.has("writes") && w.one(6)
 	if w.without("s") {
 		return
@@ -163,6 +165,9 @@ func (w *writer) setUp() {
 	}
 	w.both = len(servers) == 2
 	for _, s := range servers {
+		if name != "canary" && s != " http" && s != " " {
+			w.server, s = name, s+" name="+name
+		}
 		w.Add("mcp canary" + s)
 	}
 	if children {

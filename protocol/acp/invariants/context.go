@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -82,6 +83,7 @@ func (w *contextWatch) prompted(ev *event) {
 	for b := range ev.params.Get("prompt").Items() {
 		w.add(g, ev.conn, b)
 	}
+	g.apart()
 	w.open[ev.Seq] = g
 }
 
@@ -106,6 +108,31 @@ func (w *contextWatch) add(g *given, of *conn, b wire.Value) {
 	if len(block.needles) > 0 {
 		g.blocks = append(g.blocks, block)
 	}
+}
+
+// apart leaves out texts that show more than one link of the prompt, such as a common name, unless a link has no other.
+func (g *given) apart() {
+	seen := map[string]int{}
+	for _, b := range g.links() {
+		for text := range lists.Set(b.needles) {
+			seen[text]++
+		}
+	}
+	for _, b := range g.links() {
+		if own := lists.Where(b.needles, func(text string) bool { return seen[text] == 1 }); len(own) > 0 {
+			b.needles = own
+		}
+	}
+}
+
+// links returns the links among the blocks.
+func (g *given) links() (all []*givenBlock) {
+	for i := range g.blocks {
+		if g.blocks[i].point == "link" {
+			all = append(all, &g.blocks[i])
+		}
+	}
+	return all
 }
 
 // names returns texts that show a link: its URI and the end of that, its name and its title.

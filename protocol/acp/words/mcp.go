@@ -1,6 +1,7 @@
 package words
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,8 @@ type mcpServers struct {
 	stdio  bool           // a canary over stdio
 	log    string         // its file, if there is one
 	told   map[string]int // how many contacts over each transport Served has returned
+	name   string         // its name, "" for canaryName
+	given  int            // how often sessions got it
 	as     string         // the variable by which it is slow, or another one; "" neither
 	http   *canary.Server // a canary over http
 	own    []mockclient.MCPServer
@@ -44,6 +47,15 @@ func (c *client) servers() (given mcpServers) {
 	return given
 }
 
+// counts returns how many canaries over stdio sessions have been given, with the next one.
+func (c *client) counts() (n int) {
+	c.change(func() {
+		c.mcp.given++
+		n = c.mcp.given
+	})
+	return n
+}
+
 // offered returns the MCP servers as session/new lists them.
 func offered(b *scenarios.Branch) []any {
 	out := []any{}
@@ -52,7 +64,7 @@ func offered(b *scenarios.Branch) []any {
 		out = append(out, canary.Stdio("broken", token(b), canaryLog(b), filepath.Join(b.Temp(), "no-such-program")))
 	}
 	if s.stdio {
-		entry := canary.Stdio(canaryName, token(b), canaryLog(b), b.Self(), "canary")
+		entry := canary.Stdio(cmp.Or(s.name, canaryName), token(b), canaryLog(b), b.Self(), "canary")
 		switch s.as {
 		case "":
 		case canary.Odd:
@@ -60,7 +72,7 @@ func offered(b *scenarios.Branch) []any {
 		default:
 			entry.Env = append(entry.Env, mockclient.EnvVariable{Name: s.as, Value: "1"})
 		}
-		out = append(out, entry)
+		out = append(out, canary.Numbered(entry, of(b).counts()))
 	}
 	if s.http != nil {
 		name := canaryName
@@ -96,6 +108,7 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 	if what == "run" {
 		return compileOwnMCP(l)
 	}
+	name := l.Options("name")["name"]
 	l.AtMost(2)
 	if what == "broken" && len(l.Rest) == 1 {
 		return func(_ context.Context, b *scenarios.Branch) error {
@@ -112,6 +125,9 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 	}
 	as, stdio := map[string]string{"stdio": "", "slow": canary.Slow, "other": canary.Other, "odd": canary.Odd,
 		"stubborn": canary.Stubborn}[kind]
+	if name.Raw() != "" && !stdio {
+		return l.Usage(name.Column, "only a canary over stdio takes a name")
+	}
 	if !stdio && kind != "http" {
 		return l.Usage(l.Rest[1].Column, "%q is not a kind of canary", kind)
 	}
@@ -121,7 +137,7 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 			if b.Self() == "" {
 				return l.Fault(fmt.Errorf("the stdio canary is this program, but the engine does not know its path"))
 			}
-			c.change(func() { c.mcp.stdio, c.mcp.as, c.mcp.log = true, as, canaryLog(b) })
+			c.change(func() { c.mcp.stdio, c.mcp.as, c.mcp.log, c.mcp.name = true, as, canaryLog(b), name.Raw() })
 			return nil
 		}
 		if c.servers().http == nil {
