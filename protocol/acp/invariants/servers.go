@@ -15,7 +15,7 @@ import (
 // the model. It needs a log with the model's side and with entries of kind transcript.Served.
 func mcpServers(of *watch) {
 	w := &serverWatch{watch: of, asks: map[int][]*transportUse{}, over: map[string]*transportUse{}, named: map[string]string{},
-		songs: map[string]*song{}}
+		refused: map[*turn]bool{}, strict: map[string]bool{}, songs: map[string]*song{}}
 	w.On(w.given, setUps(asked)...)
 	w.On(w.made, setUps(answered)...)
 	w.On(w.served, servedEvent)
@@ -28,6 +28,13 @@ func mcpServers(of *watch) {
 		}
 	}, modelEvent)
 	w.onEnd(w.turnEnded)
+	w.On(func(ev *event) {
+		if how := denial(ev); ev.turn != nil && ev.verb == permission && how != granted || ev.err.Exists() {
+			w.refused[ev.turn] = true
+		}
+	}, editorAnswers()...)
+	w.On(func(ev *event) { w.strict[ev.Session] = true }, asked(setMode), asked(setOption))
+	w.On(w.looked, workspaceEvent)
 }
 
 type serverWatch struct {
@@ -36,6 +43,9 @@ type serverWatch struct {
 	over  map[string]*transportUse // by "stdio" and "http"
 	named map[string]string        // the transport of each server, by its name
 	songs map[string]*song         // by the text of the call
+	// refused are turns in which the editor refused something. strict are the sessions whose mode was changed.
+	refused map[*turn]bool
+	strict  map[string]bool
 }
 
 // transportUse is what the servers over one transport saw.
@@ -55,6 +65,7 @@ type song struct {
 	result      string // what the model got
 	at          int    // Seq of the request with that result
 	over        string // the transport of the server that the model named last
+	of          *turn  // in which the model asked for it last
 	stopped     bool   // the user cancelled a turn before the result was known
 }
 
@@ -93,6 +104,9 @@ func (w *serverWatch) served(ev *event) {
 	}
 	given, _ := ev.body.Get("token").Bool()
 	w.judge(point, !given, ev, "", nil, "The agent used an MCP server %s that the editor gave for it.", what)
+	stray := ev.body.Get("stray").Str()
+	w.judge(point, stray != "", ev, stray, nil,
+		"The agent started an MCP server with the variable %s, which the editor gave for another server.", stray)
 	switch ev.body.Get("what").Str() {
 	case "initialized":
 		if u.greeted == 0 {
@@ -138,6 +152,7 @@ func (w *serverWatch) called(ev *event) {
 		}
 		if s := w.songs[text]; s != nil {
 			s.asked++
+			s.of = w.state.turnOf(ev)
 			s.over = w.named[member(step.Str(), "server")]
 		}
 	}
@@ -202,5 +217,25 @@ func (w *serverWatch) turnEnded(ev *event) {
 		u.turns++
 		w.judge("not-listed", u.listed == 0 && u.turns > 1 && u.sessions[ev.Session], ev, ev.Session, []int{u.greeted},
 			"The agent connected to the MCP server over %s, but has not asked for its tools in two turns.", over)
+	}
+}
+
+// looked judges, once all is logged that the servers saw in a turn, whether they got its calls.
+func (w *serverWatch) looked(ev *event) {
+	seq, _ := ev.body.Get("turn").Int()
+	for text, s := range w.songs {
+		u := w.over[s.over]
+		if s.of == nil || s.of.started != int(seq) || s.at == 0 || u == nil || u.listed == 0 {
+			continue
+		}
+		lost := s.seen == 0 && !s.stopped && !w.refused[s.of] && !w.strict[ev.Session] && s.of.alone()
+		w.judge("not-called", lost, ev, text, []int{s.at}, "The model called a tool of the MCP server over %s with %q and "+
+			"got a result, but the server got no call. The result is %q (without white space).", s.over, clip(text),
+			clip(s.result))
+	}
+	for t := range w.refused {
+		if t == nil || t.started == int(seq) {
+			delete(w.refused, t)
+		}
 	}
 }
