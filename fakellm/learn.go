@@ -73,25 +73,25 @@ func planned(o offer, args object) object {
 	list := grouped(properties(o.schema), words("needs", planTool))
 	items := offer{schema: properties(o.schema)[list].Get("items")}
 	all := []any{}
-	for _, step := range args.steps() {
+	for _, step := range args.objects("steps") {
 		all = append(all, rewrite(items, planTool, step))
 	}
 	return object{{list, all}}
 }
 
-// steps returns the steps of a plan, nil if the arguments have none.
-func (o object) steps() (steps []object) {
-	list, _ := o.get("steps")
-	all, ok := list.([]any)
+// objects returns a list of objects among the arguments, such as the steps of a plan; nil if there is none.
+func (o object) objects(name string) (list []object) {
+	value, _ := o.get(name)
+	all, ok := value.([]any)
 	if ok {
-		steps = []object{}
+		list = []object{}
 	}
 	for _, x := range all {
-		if step, ok := x.(object); ok {
-			steps = append(steps, step)
+		if one, ok := x.(object); ok {
+			list = append(list, one)
 		}
 	}
-	return steps
+	return list
 }
 
 // patched turns write_file into a call of the tool that applies patches, if there

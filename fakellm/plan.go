@@ -249,6 +249,12 @@ func (p *planner) toolStep(st *Step) {
 		p.step(&Step{Kind: StepText, Chunks: []string{"There is no further tool."}})
 		return
 	}
+	if list := st.Args.objects(edits); len(list) > 0 && !p.s.cfg.Tools[st.Tool].patches() {
+		for _, edit := range list {
+			p.toolStep(&Step{Kind: StepTool, Tool: st.Tool, Args: edit})
+		}
+		return
+	}
 	b := p.enter(StepTool)
 	if st.CallID != "" && p.r.wire == OpenAIChat {
 		b.id = st.CallID

@@ -50,6 +50,8 @@ func (s *Server) toolCall(st *Step, r *request) call {
 		if args = rewrite(o, "", args); len(properties(o.schema)) == 0 {
 			args = nil // it takes none
 		}
+	case mapped && st.Args.objects(edits) != nil:
+		name, args = t.patch(st.Args.objects(edits))
 	case mapped:
 		name, args = t.apply(st.Tool, st.Args)
 		name = r.spelled(name)
@@ -119,6 +121,43 @@ func textOf(args object) string {
 	return string(appendJSON(nil, args))
 }
 
+// edits are the arguments of an edit_file call that changes several places: a list of arguments of single edits. A
+// tool that takes patches gets all of them in one call, any other tool one call for each.
+const edits = "edits"
+
+// section matches what begins and ends a patch around its sections.
+var section = lazy.Regexp(`(?m)^\*\*\* (Begin|End) Patch\n?`)
+
+// patches reports whether the tool takes patches with a section for each file.
+func (t Tool) patches() bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(t.Args)), func(v any) bool {
+		text, _ := v.(string)
+		return strings.Contains(text, "*** Update File: $path")
+	})
+}
+
+// patch returns the arguments of one call for several edits of a tool that takes patches.
+func (t Tool) patch(list []object) (string, object) {
+	name, whole := t.apply("edit_file", list[0])
+	for i, m := range whole {
+		text, is := m.value.(string)
+		if !is || !strings.Contains(text, "*** Update File: ") {
+			continue
+		}
+		for _, edit := range list[1:] {
+			_, more := t.apply("edit_file", edit)
+			next, _ := more.get(m.key)
+			begin, end, framed := strings.Cut(text, "*** End Patch")
+			text = strings.TrimSuffix(begin, "\n") + "\n" + section().ReplaceAllString(next.(string), "")
+			if framed {
+				text = strings.TrimSuffix(text, "\n") + "\n*** End Patch" + end
+			}
+		}
+		whole[i].value = text
+	}
+	return name, whole
+}
+
 func (t Tool) apply(neutral string, args object) (string, object) {
 	name := insert(t.Name, args)
 	if t.Args == nil {
@@ -152,7 +191,7 @@ func fill(template any, args object) (value any, ok bool) {
 		return o, true
 	case []any:
 		list, each := []any{}, []object{args}
-		if steps := args.steps(); len(t) == 1 && steps != nil {
+		if steps := args.objects("steps"); len(t) == 1 && steps != nil {
 			each = steps
 		}
 		for _, args := range each {

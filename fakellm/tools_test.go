@@ -114,6 +114,24 @@ var _ = Describe("a neutral tool", func() {
 		Expect(got.body).To(ContainSubstring(`"name":"s-t","arguments":"{\"n\":1}"`))
 	})
 
+	It("is one patch of several files where the tool takes patches, else a call for each", func() {
+		patch := "*** Begin Patch\n*** Update File: $path\n-$old\n+$new\n*** End Patch"
+		for template, want := range map[string][]string{
+			patch:   {`"arguments":"{\"x\":\"*** Begin Patch\\n*** Update File: /a\\n-1\\n+2\\n*** Update File: /b\\n-3\\n+4\\n*** End Patch\"}"`},
+			"$path": {`"arguments":"{\"x\":\"/a\"}"`, `"arguments":"{\"x\":\"/b\"}"`},
+		} {
+			r := start(fakellm.Config{
+				Script: script("replies:\n  - - tool: edit_file\n      args: {edits: [{path: /a, old: 1, new: 2}, {path: /b, old: 3, new: 4}]}\n"),
+				Tools:  map[string]fakellm.Tool{"edit_file": {Name: "put", Args: map[string]any{"x": template}}},
+			})
+			got := r.chat(chatRequest(msg("user", "x")))
+			for _, call := range want {
+				Expect(got.body).To(ContainSubstring(call))
+			}
+			Expect(strings.Count(got.body, `"arguments"`)).To(Equal(len(want)))
+		}
+	})
+
 	DescribeTable("is mapped with its arguments transformed:",
 		func(template, want string) {
 			r := start(fakellm.Config{

@@ -38,6 +38,9 @@ func episodes() []episode {
 		}, (*writer).serversApart},
 		{1, "much work", func(w *writer) bool { return w.has("tools") && w.works("read_file") }, (*writer).muchWork},
 		{1, "plan emptied", func(w *writer) bool { return w.has("tools") && w.works("plan") }, (*writer).emptiesPlan},
+		{1, "edits in one", func(w *writer) bool {
+			return w.has("tools") && w.works("edit_file") && w.asked["edit_file"] == ""
+		}, (*writer).editsInOne},
 		{1, "user's edit", func(w *writer) bool {
 			return w.has("tools") && w.works("read_file") && w.works("edit_file") && w.asked["edit_file"] == ""
 		}, (*writer).usersEdit},
@@ -196,6 +199,26 @@ func (w *writer) emptiesPlan() {
 	w.Add("needs saw plan raw~%s session=%s", step, c.name)
 	w.check("PLAN-005", "empties-the-plan")
 	w.Add(`saw plan raw~'"entries": ?\[\]' session=%s`, c.name)
+	w.check("", "goes-on")
+}
+
+// editsInOne writes a turn in which the model edits two files with one call if the agent's tool takes patches, else
+// with two.
+func (w *writer) editsInOne() {
+	c := w.inFirstMode()
+	mark, edits := w.name("nota")+"x", []any{}
+	for _, name := range []string{"a.txt", "b.txt"} {
+		path := c.folder() + mark + name
+		w.file(path, "vorher\nold word\nnachher\n")
+		edits = append(edits, object{"path": "$WORK/" + path, "old": "old word", "new": "neu"})
+	}
+	w.prompt(c, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(reply{tool("edit_file", object{"edits": edits})}, w.last()))
+	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
+	w.covered("call", "edits in one")
+	w.check("TOOL-011", "edits-both")
+	w.Add("exec grep -q -x neu %s", c.folder()+mark+"a.txt")
+	w.Add("exec grep -q -x neu %s", c.folder()+mark+"b.txt")
 	w.check("", "goes-on")
 }
 

@@ -71,6 +71,7 @@ func effects(w *watch) {
 	}, answered(permission))
 	w.onEnd(x.ends)
 	w.On(x.found, workspaceEvent)
+	droppedDiffs(w)
 }
 
 type effectWatch struct {
@@ -162,15 +163,22 @@ func wishes(ev *event) (all []wish) {
 		if !slices.Contains(visible, name) {
 			continue
 		}
-		w := wish{answer: ev.Seq, tool: name, args: map[string]string{}}
 		var given map[string]any
 		_ = json.Unmarshal([]byte(args), &given) // what is no JSON has no arguments
-		for k, v := range given {
-			if text, ok := v.(string); ok {
-				w.args[k] = text
-			}
+		list, _ := given["edits"].([]any)
+		if list == nil {
+			list = []any{given}
 		}
-		all = append(all, w)
+		for _, one := range list {
+			w := wish{answer: ev.Seq, tool: name, args: map[string]string{}}
+			given, _ := one.(map[string]any)
+			for k, v := range given {
+				if text, ok := v.(string); ok {
+					w.args[k] = text
+				}
+			}
+			all = append(all, w)
+		}
 	}
 	return all
 }

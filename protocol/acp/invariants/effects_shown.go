@@ -1,9 +1,11 @@
 package invariants
 
 import (
+	"maps"
 	"path"
 	"strings"
 
+	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -54,4 +56,47 @@ func (x *effectWatch) told(ev *event, a *wanted, name string, call int, before, 
 			x.Saw("shown")
 		}
 	}
+}
+
+// droppedDiffs checks that the last content of a call has the diffs of all files that it changed: each update replaces
+// the whole content.
+func droppedDiffs(w *watch) {
+	type diffs struct{ before, now map[string]int } // the Seq at which the diff of a path was shown
+	turns := map[int]map[string]*diffs{}            // by Seq of the prompt and id of the call
+	w.inTurn(func(ev *event, t *turn) {
+		paths := map[string]int{}
+		for c := range ev.update.Get("content").Items() {
+			if c.Get("type").Is("diff") {
+				paths[path.Clean(c.Get("path").Str())] = ev.Seq
+			}
+		}
+		if len(paths) == 0 {
+			return
+		}
+		if turns[t.started] == nil {
+			rules.Remember(turns, rememberedRequests, t.started, map[string]*diffs{})
+		}
+		if turns[t.started] == nil {
+			return
+		}
+		d := rules.Entry(turns[t.started], ev.update.Get("toolCallId").Str())
+		if d.before == nil {
+			d.before = map[string]int{}
+		}
+		maps.Copy(d.before, d.now)
+		d.now = paths
+	}, toolCall, toolUpdate)
+	w.On(func(ev *event) {
+		seq, _ := ev.body.Get("turn").Int()
+		for id, d := range turns[int(seq)] {
+			for file, at := range d.before {
+				name, inside := strings.CutPrefix(file, ev.body.Get("root").Str()+"/")
+				if inside && ev.body.Get("files").Find("path", name).Exists() {
+					w.judge("dropped", d.now[file] == 0, ev, name, []int{at},
+						"The agent replaced the content of tool call %q by one without the diff of %s, which changed.", id, name)
+				}
+			}
+		}
+		delete(turns, int(seq))
+	}, workspaceEvent)
 }
