@@ -35,8 +35,11 @@ type session struct {
 	told, closed   bool
 	stop           context.CancelFunc
 	done           chan struct{}
-	owed           int  // cancels of turns that ran
-	ending         bool // a close has been read
+	owed           int            // cancels of turns that ran
+	ending         bool           // a close has been read
+	rest           chan struct{}  // closed when no turn runs
+	calls          int            // made in the session
+	noes           map[string]int // how often the user said "No"
 }
 
 type gofer struct {
@@ -46,12 +49,16 @@ type gofer struct {
 	cancels  map[string]int
 	terminal bool
 	reads    bool // the editor reads files
+	files    bool // the editor has files of its own
 	told     bool // some session has the commands
 	calls    int
 	folder   string // of the first session
 	newest   string // session of the newest prompt
 	term     string // newest terminal
 	asking   map[string]*question
+	decided  map[acp.ToolCallId]bool // what the user said about calls
+	wrong    string                  // a client capability that is neither on nor off
+	line     sync.Mutex              // one stream at a time
 }
 
 // tap reads the client's lines in their order, before the SDK spreads requests over goroutines: a prompt is
@@ -81,6 +88,9 @@ func (g *gofer) mark(line []byte) []byte {
 	var method string
 	if json.Unmarshal(line, &m) != nil || json.Unmarshal(m["method"], &method) != nil {
 		return line
+	}
+	if method == acp.AgentMethodInitialize {
+		g.check(m["params"])
 	}
 	var p map[string]json.RawMessage
 	var sid string
@@ -122,9 +132,44 @@ func (g *gofer) mark(line []byte) []byte {
 // renumber brings the id of a request into one form.
 func renumber(m map[string]json.RawMessage) {
 	var id any
-	if m["id"] != nil && json.Unmarshal(m["id"], &id) == nil && fault("large-prompt-id-rounded") {
+	if m["id"] == nil || json.Unmarshal(m["id"], &id) != nil {
+		return
+	}
+	if fault("large-prompt-id-rounded") {
 		m["id"], _ = json.Marshal(id)
 	}
+	if word, is := id.(string); is && fault("digits-in-string-id-answered-as-number") {
+		if n, err := strconv.ParseInt(word, 10, 64); err == nil {
+			m["id"], _ = json.Marshal(n)
+		}
+	}
+}
+
+// check looks for a capability of the client that says neither yes nor no.
+func (g *gofer) check(params json.RawMessage) {
+	var p struct {
+		ClientCapabilities map[string]any `json:"clientCapabilities"`
+	}
+	if json.Unmarshal(params, &p) != nil || !fault("null-capability-refused") {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.wrong = unset(p.ClientCapabilities)
+}
+
+// unset returns the name of a key without a value.
+func unset(of map[string]any) string {
+	for name, value := range of {
+		inner, _ := value.(map[string]any)
+		if value == nil {
+			return name
+		}
+		if name := unset(inner); name != "" {
+			return name
+		}
+	}
+	return ""
 }
 
 func notFound(id acp.SessionId) error {
@@ -138,7 +183,14 @@ func (g *gofer) Initialize(_ context.Context, p acp.InitializeRequest) (acp.Init
 	if p.ClientInfo == nil && fault("editor-without-name-refused") {
 		return acp.InitializeResponse{}, acp.NewInvalidRequest("clientInfo is missing")
 	}
+	g.mu.Lock()
+	wrong := g.wrong
+	g.mu.Unlock()
+	if wrong != "" {
+		return acp.InitializeResponse{}, acp.NewInvalidParams(map[string]any{"clientCapabilities": wrong})
+	}
 	g.reads = p.ClientCapabilities.Fs.ReadTextFile
+	g.files = g.reads || p.ClientCapabilities.Fs.WriteTextFile
 	g.terminal = p.ClientCapabilities.Terminal ||
 		p.ClientCapabilities.Fs.WriteTextFile && fault("terminal-used-when-only-files-offered")
 	return acp.InitializeResponse{
@@ -160,7 +212,7 @@ func (g *gofer) NewSession(_ context.Context, p acp.NewSessionRequest) (acp.NewS
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := &session{cwd: filepath.Clean(p.Cwd), answers: map[string]bool{}, mcpReady: make(chan struct{}),
-		updated: time.Now(), asked: map[string]bool{}}
+		updated: time.Now(), asked: map[string]bool{}, rest: make(chan struct{}), noes: map[string]int{}}
 	s.id = fmt.Sprintf("gofer.%d.%d", os.Getpid(), time.Now().UnixNano())
 	if fault("sessions-of-same-second-share-id") {
 		s.id = fmt.Sprintf("gofer.%d.%d", os.Getpid(), time.Now().Unix())
@@ -249,7 +301,7 @@ func (g *gofer) ListSessions(_ context.Context, p acp.ListSessionsRequest) (acp.
 		return out.Sessions[i].SessionId > out.Sessions[j].SessionId
 	})
 	out.Sessions = out.Sessions[min(from, len(out.Sessions)):]
-	if len(out.Sessions) > page {
+	if len(out.Sessions) > page || len(out.Sessions) == page && fault("full-last-page-has-cursor") {
 		out.Sessions = out.Sessions[:page]
 		next := from + page
 		if fault("list-page-repeats-last-session") {
@@ -271,6 +323,9 @@ func (g *gofer) CloseSession(_ context.Context, p acp.CloseSessionRequest) (acp.
 	}
 	s.closed = true
 	done := s.done
+	if done == nil && fault("close-of-unused-session-never-answered") {
+		done = s.rest
+	}
 	g.mu.Unlock()
 	if done != nil && !fault("close-answers-before-turn-ends") {
 		<-done
@@ -306,7 +361,12 @@ func (g *gofer) SetSessionConfigOption(
 ) (acp.SetSessionConfigOptionResponse, error) {
 	return acp.SetSessionConfigOptionResponse{}, acp.NewMethodNotFound(acp.AgentMethodSessionSetConfigOption)
 }
-func (g *gofer) SetSessionMode(context.Context, acp.SetSessionModeRequest) (acp.SetSessionModeResponse, error) {
+func (g *gofer) SetSessionMode(_ context.Context, p acp.SetSessionModeRequest) (acp.SetSessionModeResponse, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.sessions[string(p.SessionId)] != nil && fault("mode-set-though-there-are-none") {
+		return acp.SetSessionModeResponse{}, nil
+	}
 	return acp.SetSessionModeResponse{}, acp.NewMethodNotFound(acp.AgentMethodSessionSetMode)
 }
 
@@ -356,18 +416,26 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 		g.mu.Unlock()
 		return acp.PromptResponse{}, err
 	}
-	s.stop, s.done = stop, make(chan struct{})
+	if s.stop == nil || !fault("cancel-after-failed-turn-not-heard") {
+		s.stop = stop
+	}
+	s.done = make(chan struct{})
 	if g.cancels[s.id] != int(seen) || s.owed > 0 && fault("second-cancel-of-turn-hits-next-prompt") {
 		stop()
 	}
 	g.mu.Unlock()
+	failed := false
 	defer func() {
 		g.mu.Lock()
 		close(s.done)
+		s.rest = s.done
 		if ctx.Err() != nil && s.owed > 0 {
 			s.owed--
 		}
-		s.stop, s.done, s.updated = nil, nil, time.Now()
+		s.done, s.updated = nil, time.Now()
+		if !failed || !fault("cancel-after-failed-turn-not-heard") {
+			s.stop = nil
+		}
 		g.mu.Unlock()
 	}()
 	t := &turn{g: g, s: s, ctx: ctx}
@@ -377,6 +445,7 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 	alone := len(p.Prompt) == 1 || !fault("reset-beside-other-blocks-ignored")
 	if strings.TrimSpace(words) == "/reset" && alone {
 		s.history = nil
+		t.untitle()
 		t.tell(acp.UpdateAgentMessageText("Forgotten."))
 		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
 	}
@@ -388,9 +457,11 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 	}
 	before := len(s.history)
 	content = append(content, t.linked(p.Prompt)...)
+	content = append(content, t.opened(p.Prompt)...)
 	s.history = append(s.history, message{Role: "user", Content: content})
 	reason, err := t.run()
 	if reason, err = t.end(before, reason, err); err != nil {
+		failed = true
 		return acp.PromptResponse{}, err
 	}
 	return acp.PromptResponse{StopReason: reason}, nil
@@ -404,6 +475,16 @@ func (t *turn) noCommand(words string) bool {
 	}
 	t.tell(acp.UpdateAgentMessageText("There is no command " + name + "."))
 	return true
+}
+
+// untitle lets the next prompt name the session anew.
+func (t *turn) untitle() {
+	if !fault("reset-takes-session-off-list") {
+		return
+	}
+	t.g.mu.Lock()
+	t.s.title = ""
+	t.g.mu.Unlock()
 }
 
 // title names the session after the first words of the user.
@@ -438,11 +519,16 @@ func (t *turn) end(before int, reason acp.StopReason, err error) (acp.StopReason
 			t.unanswered && fault("cancel-at-question-ends-as-end-turn") {
 			reason = acp.StopReasonEndTurn
 		}
+		if fault("cancelled-turn-forgets-answers") {
+			t.s.answers = map[string]bool{} // the user has thought better of it
+		}
 		if t.s.history[len(t.s.history)-1].Role == "user" { // the roles have to take turns
 			t.s.history = append(t.s.history, message{Role: "assistant", Content: text("(interrupted by the user)")})
 		}
-	} else if err != nil || reason == acp.StopReasonRefusal && !(t.calls > 0 && fault("refusal-after-call-kept")) {
+	} else if err != nil || reason == acp.StopReasonRefusal && !(t.calls > 0 && fault("refusal-after-call-kept")) ||
+		reason != acp.StopReasonEndTurn && fault("turn-ended-by-limit-forgotten") {
 		t.s.history = t.s.history[:before]
+		t.uncount()
 		if err != nil && fault("failed-turn-forgets-conversation") {
 			t.s.history = nil
 		}
@@ -451,6 +537,15 @@ func (t *turn) end(before int, reason acp.StopReason, err error) (acp.StopReason
 		err = notFound(acp.SessionId(t.s.id))
 	}
 	return reason, err
+}
+
+// uncount takes the calls of a turn back that does not count.
+func (t *turn) uncount() {
+	t.g.mu.Lock()
+	defer t.g.mu.Unlock()
+	if fault("call-ids-of-failed-turn-return") {
+		t.g.calls -= t.calls
+	}
 }
 
 // settle waits for the turns that run.
@@ -469,7 +564,8 @@ func (g *gofer) settle() {
 }
 
 func main() {
-	g := &gofer{sessions: map[string]*session{}, cancels: map[string]int{}, asking: map[string]*question{}}
+	g := &gofer{sessions: map[string]*session{}, cancels: map[string]int{}, asking: map[string]*question{},
+		decided: map[acp.ToolCallId]bool{}}
 	g.conn = acp.NewAgentSideConnection(g, os.Stdout, g.tap(os.Stdin))
 	<-g.conn.Done()
 	if fault("end-of-input-waits-for-turn") {
@@ -479,6 +575,9 @@ func main() {
 	for _, s := range g.sessions {
 		if s.stop != nil && !fault("running-command-survives-end-of-input") {
 			s.stop()
+		}
+		if fault("end-of-input-waits-for-connecting-server") {
+			<-s.mcpReady // so that none is left
 		}
 		select {
 		case <-s.mcpReady:

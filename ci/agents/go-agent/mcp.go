@@ -60,6 +60,9 @@ func startMCP(m *acp.McpServerStdio, cwd string) (*mcpServer, error) {
 	}
 	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr = cwd, os.Environ(), os.Stderr
 	for _, e := range m.Env {
+		if e.Value == "" && fault("mcp-env-of-empty-value-dropped") {
+			continue // not set
+		}
 		s.cmd.Env = append(s.cmd.Env, e.Name+"="+e.Value)
 	}
 	if fault("mcp-stderr-on-own-stdout") {

@@ -132,6 +132,24 @@ func (t *turn) linked(prompt []acp.ContentBlock) (out []block) {
 	return out
 }
 
+// opened reads the files that the prompt links to, with what is not saved yet.
+func (t *turn) opened(prompt []acp.ContentBlock) (out []block) {
+	for _, b := range prompt {
+		if b.ResourceLink == nil || !t.g.files || !fault("link-read-though-only-writing-offered") {
+			continue
+		}
+		u, err := url.Parse(b.ResourceLink.Uri)
+		if err != nil || u.Scheme != "file" || !filepath.IsAbs(u.Path) {
+			continue
+		}
+		res, err := t.g.conn.ReadTextFile(t.ctx, acp.ReadTextFileRequest{SessionId: acp.SessionId(t.s.id), Path: u.Path})
+		if err == nil && strings.TrimSpace(res.Content) != "" {
+			out = append(out, block{"type": "text", "text": b.ResourceLink.Uri + ":\n" + res.Content})
+		}
+	}
+	return out
+}
+
 func blocks(prompt []acp.ContentBlock) (out []block, words string, err error) {
 	links := map[string]bool{}
 	for _, b := range prompt {
@@ -151,6 +169,9 @@ func blocks(prompt []acp.ContentBlock) (out []block, words string, err error) {
 			return nil, "", acp.NewInvalidParams("an image of a kind that this agent does not take: " + b.Image.MimeType)
 		case b.Image != nil:
 			source := block{"type": "base64", "media_type": b.Image.MimeType, "data": b.Image.Data}
+			if b.Image.Uri != nil && *b.Image.Uri != "" && fault("image-with-uri-sent-as-address") {
+				source = block{"type": "url", "url": *b.Image.Uri} // shorter
+			}
 			if last := len(out) - 1; last >= 0 && out[last]["type"] == "image" && fault("only-last-image-reaches-model") {
 				out[last]["source"] = source
 				continue
@@ -355,6 +376,10 @@ func (t *turn) ask() (content []block, reason string, err error) {
 	req.Header.Set("content-type", "application/json")
 	req.Header.Set("anthropic-version", "2023-06-01")
 	req.Header.Set("x-api-key", os.Getenv("ANTHROPIC_API_KEY"))
+	if fault("sessions-wait-for-one-model-stream") {
+		t.g.line.Lock()
+		defer t.g.line.Unlock()
+	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return nil, "", broken("The model backend cannot be reached", err.Error())
@@ -365,7 +390,11 @@ func (t *turn) ask() (content []block, reason string, err error) {
 		if res.StatusCode == 429 && fault("usage-limit-told-as-login-needed") {
 			return nil, "", acp.NewAuthRequired(map[string]any{"detail": string(raw)})
 		}
-		return nil, "", broken(fmt.Sprintf("The model backend answered with status %d", res.StatusCode), string(raw))
+		why := fmt.Sprintf("The model backend answered with status %d", res.StatusCode)
+		if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) && fault("page-of-proxy-in-error-message") {
+			why += ": " + string(raw)
+		}
+		return nil, "", broken(why, string(raw))
 	}
 	a := answer{turn: t}
 	lines := bufio.NewReader(res.Body)
@@ -585,6 +614,9 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 		if fault("tool-call-ids-restart-every-turn") {
 			n = t.calls
 		}
+		if t.s.calls++; fault("answer-about-call-serves-other-session") {
+			n = t.s.calls
+		}
 		c.id = acp.ToolCallId(fmt.Sprintf("run:%d", n))
 		t.newest = c.id
 		t.g.mu.Unlock()
@@ -593,6 +625,9 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 		title, kind, files := c.name, acp.ToolKindOther, []acp.ToolCallLocation(nil)
 		if line, ok := c.input["command_line"].(string); ok && c.name == "run_command" {
 			title, kind, files = "$ "+line, kindOf(line), t.files(line)
+		}
+		if !t.offers(c.name) && fault("call-of-unknown-tool-not-announced") {
+			continue
 		}
 		t.tell(acp.StartToolCall(c.id, title, acp.WithStartKind(kind), acp.WithStartRawInput(c.input),
 			func(tc *acp.SessionUpdateToolCall) { tc.Locations = files }))
@@ -619,6 +654,13 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 		}
 	}
 	return results, declined
+}
+
+// offers reports whether there is a tool of the name.
+func (t *turn) offers(name string) bool {
+	return name == "run_command" || slices.ContainsFunc(t.servers(), func(m *mcpServer) bool {
+		return strings.HasPrefix(name, "mcp_"+m.name+"_")
+	})
 }
 
 // goesOn reports whether further calls of an answer run.
@@ -782,6 +824,28 @@ func (t *turn) permitted(c *call, title, sort string) bool {
 	return q.yes
 }
 
+// declines counts what the user said "No" to.
+func (t *turn) declines(key string) {
+	if t.s.noes[key]++; t.s.noes[key] > 1 && fault("second-no-kept-as-never") {
+		t.s.answers[key] = false // no need to ask again
+	}
+}
+
+// decide keeps what the user said about a call, in case that it is asked about again.
+func (t *turn) decide(id acp.ToolCallId, yes bool) {
+	t.g.mu.Lock()
+	defer t.g.mu.Unlock()
+	t.g.decided[id] = yes
+}
+
+// decided returns what the user said about a call.
+func (t *turn) decided(id acp.ToolCallId) (yes, is bool) {
+	t.g.mu.Lock()
+	defer t.g.mu.Unlock()
+	yes, is = t.g.decided[id]
+	return yes, is && fault("answer-about-call-serves-other-session")
+}
+
 func (t *turn) allowed(c *call, title, sort string) bool {
 	key, never := sort, acp.PermissionOptionId("N")
 	if fault("always-for-one-program-covers-all") {
@@ -791,6 +855,9 @@ func (t *turn) allowed(c *call, title, sort string) bool {
 		never = "n"
 	}
 	if yes, known := t.answered(key); known {
+		return yes
+	}
+	if yes, is := t.decided(c.id); is {
 		return yes
 	}
 	c.asked = true
@@ -827,6 +894,10 @@ func (t *turn) allowed(c *call, title, sort string) bool {
 	if chosen == "Y" || chosen == "N" && !fault("never-not-remembered") {
 		t.s.answers[key] = chosen == "Y" || fault("never-kept-as-always")
 	}
+	if chosen == "n" {
+		t.declines(key)
+	}
+	t.decide(c.id, chosen == "y" || chosen == "Y")
 	t.once[key] = chosen == "y"
 	t.s.asked[title] = true
 	if chosen != "n" && chosen != never && fault("unoffered-option-counts-as-yes") {
@@ -899,6 +970,9 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 			defer close(killed)
 			for _, id := range t.doomed(term.TerminalId) {
 				_, _ = t.g.conn.KillTerminal(bg, acp.KillTerminalRequest{SessionId: sid, TerminalId: id})
+				if fault("cancelled-terminal-released-twice") {
+					_, _ = t.g.conn.ReleaseTerminal(bg, acp.ReleaseTerminalRequest{SessionId: sid, TerminalId: id})
+				}
 			}
 		})
 	}
