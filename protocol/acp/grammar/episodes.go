@@ -317,7 +317,15 @@ func (w *writer) twice() {
 	always := how == "allow_always" || how == "reject_always"
 	k := w.asksOnce(c, of, how)
 	other := c
-	if w.has("several") && len(w.convos) < most && w.one(3) && !always {
+	switch {
+	case always && w.has("stops") && w.one(3):
+		w.stopsOne(c)
+		w.covered("asked twice", "a cancelled turn between")
+	case always:
+	case how == "reject_once" && w.one(3):
+		w.asksOnce(c, of, how)
+		w.covered("asked twice", "two rejections before")
+	case w.has("several") && len(w.convos) < most && w.one(3):
 		other = w.newConvo()
 	}
 	next := w.nextCall(k, how)
@@ -342,6 +350,17 @@ func (w *writer) twice() {
 	if strings.HasPrefix(how, "reject") && always {
 		w.untouched(k)
 	}
+}
+
+// stopsOne writes a turn that the user cancels while the model speaks.
+func (w *writer) stopsOne(c *convo) {
+	t := &turn{convo: c}
+	w.prompt(c, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(reply{w.says("text"), gate(t.hold(w)), w.says("text")}))
+	atGate(w, t)
+	w.Add("cancel %s", c.name)
+	w.Add("needs await turn cancelled session=%s", c.name)
+	w.Add("release %s", t.gate)
 }
 
 // nextCall returns the call after one that the user answered: the same, or an edit of the file that it wrote.

@@ -79,7 +79,11 @@ var blocks = []struct {
 	}},
 	{2, "image", "promptCapabilities.image", func(w *writer) object {
 		kind := pick(w.r, []string{"png", "png", "gif", "jpeg", "webp"})
-		return object{"type": "image", "mimeType": "image/" + kind, "data": dots()[kind]}
+		picture := object{"type": "image", "mimeType": "image/" + kind, "data": dots()[kind]}
+		if w.one(3) {
+			picture["uri"] = "file:///elsewhere/" + w.name("bild") + "." + kind
+		}
+		return picture
 	}},
 	{1, "audio", "promptCapabilities.audio", func(*writer) object {
 		return object{"type": "audio", "mimeType": "audio/wav", "data": silence}
