@@ -106,7 +106,7 @@ var states = []state{
 		c, _ := w.call("delegate")
 		w.lanes = strings.TrimSuffix(w.lanes, lane(c.mark, "")) + lane(c.mark, t.hold(w))
 		return []reply{{c.step}, w.last()}
-	}, atGate, false},
+	}, func(w *writer, t *turn) { w.Add("needs await gate %s", t.gate) }, false}, // it belongs to the child's session
 	{2, "question open", asksUser, nil, func(w *writer, t *turn) []reply {
 		return []reply{{tool("ask_user", object{"question": w.text()})}, w.last()}
 	}, atRequest("elicitation/create"), false},
@@ -185,7 +185,7 @@ func (t *turn) hold(w *writer) string {
 	return t.gate
 }
 
-func atGate(w *writer, t *turn) { w.Add("needs await gate %s", t.gate) }
+func atGate(w *writer, t *turn) { w.Add("needs await gate %s session=%s", t.gate, t.name) }
 
 func atRequest(method string) func(w *writer, t *turn) {
 	return func(w *writer, t *turn) {
