@@ -53,7 +53,7 @@ var _ = Describe("a tool call that failed", func() {
 			again += "  - - - tool: write_file\n        args: {path: $WORK/a.txt, content: b}\n    - - text: Done.\n"
 		}
 		e := engine()
-		e.ExtraArgs = []string{"--fault", "rejection-remembered-wrongly"}
+		e.ExtraArgs = []string{"--fault", "rejection-remembered-silently"}
 		r := run(e, again)
 		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 	})
