@@ -168,6 +168,9 @@ func (w *writer) setUp() {
 		if name != "canary" && s != " http" && s != " " {
 			w.server, s = name, s+" name="+name
 		}
+		if s != " http" {
+			s += " env=apart"
+		}
 		w.Add("mcp canary" + s)
 	}
 	if children {

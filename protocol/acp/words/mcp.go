@@ -27,7 +27,8 @@ type mcpServers struct {
 	log    string         // its file, if there is one
 	told   map[string]int // how many contacts over each transport Served has returned
 	name   string         // its name, "" for canaryName
-	given  int            // how often sessions got it
+	apart  bool           // each session gives it a variable of its own
+	given  int            // how many variables that are
 	as     string         // the variable by which it is slow, or another one; "" neither
 	http   *canary.Server // a canary over http
 	own    []mockclient.MCPServer
@@ -47,7 +48,7 @@ func (c *client) servers() (given mcpServers) {
 	return given
 }
 
-// counts returns how many canaries over stdio sessions have been given, with the next one.
+// counts counts the canaries with a variable of their own, and returns the number of the next one.
 func (c *client) counts() (n int) {
 	c.change(func() {
 		c.mcp.given++
@@ -72,7 +73,10 @@ func offered(b *scenarios.Branch) []any {
 		default:
 			entry.Env = append(entry.Env, mockclient.EnvVariable{Name: s.as, Value: "1"})
 		}
-		out = append(out, canary.Numbered(entry, of(b).counts()))
+		if s.apart {
+			entry = canary.Numbered(entry, of(b).counts())
+		}
+		out = append(out, entry)
 	}
 	if s.http != nil {
 		name := canaryName
@@ -108,7 +112,8 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 	if what == "run" {
 		return compileOwnMCP(l)
 	}
-	name := l.Options("name")["name"]
+	opts := l.Options("name", "env")
+	name, apart := opts["name"], opts["env"]
 	l.AtMost(2)
 	if what == "broken" && len(l.Rest) == 1 {
 		return func(_ context.Context, b *scenarios.Branch) error {
@@ -128,6 +133,9 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 	if name.Raw() != "" && !stdio {
 		return l.Usage(name.Column, "only a canary over stdio takes a name")
 	}
+	if apart.Raw() != "" && (!stdio || apart.Raw() != "apart") {
+		return l.Usage(apart.Column, "env= takes apart, for a canary over stdio")
+	}
 	if !stdio && kind != "http" {
 		return l.Usage(l.Rest[1].Column, "%q is not a kind of canary", kind)
 	}
@@ -138,6 +146,7 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 				return l.Fault(fmt.Errorf("the stdio canary is this program, but the engine does not know its path"))
 			}
 			c.change(func() { c.mcp.stdio, c.mcp.as, c.mcp.log, c.mcp.name = true, as, canaryLog(b), name.Raw() })
+			c.change(func() { c.mcp.apart = apart.Raw() != "" })
 			return nil
 		}
 		if c.servers().http == nil {
