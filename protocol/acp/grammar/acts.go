@@ -171,6 +171,7 @@ func (w *writer) sets(method, params string) {
 }
 
 func (w *writer) givesOption(id, value string) {
+	value = strings.ReplaceAll(value, "$", "$$") // a request expands variables in its parameters
 	params := `"configId": "` + id + `", "value": "` + value + `"`
 	if w.V2 {
 		params += `, "type": "id"`

@@ -2,6 +2,7 @@ package invariants
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
@@ -15,7 +16,7 @@ import (
 // the model. It needs a log with the model's side and with entries of kind transcript.Served.
 func mcpServers(of *watch) {
 	w := &serverWatch{watch: of, asks: map[int][]*transportUse{}, over: map[string]*transportUse{}, named: map[string]string{},
-		refused: map[*turn]bool{}, strict: map[string]bool{}, songs: map[string]*song{}}
+		first: map[string][]string{}, refused: map[*turn]bool{}, strict: map[string]bool{}, songs: map[string]*song{}}
 	w.On(w.given, setUps(asked)...)
 	w.On(w.made, setUps(answered)...)
 	w.On(w.served, servedEvent)
@@ -43,6 +44,7 @@ type serverWatch struct {
 	over  map[string]*transportUse // by "stdio" and "http"
 	named map[string]string        // the transport of each server, by its name
 	songs map[string]*song         // by the text of the call
+	first map[string][]string      // the tools in the first model request of each session
 	// refused are turns in which the editor refused something. strict are the sessions whose mode was changed.
 	refused map[*turn]bool
 	strict  map[string]bool
@@ -64,9 +66,11 @@ type song struct {
 	asked, seen int    // how often the model asked for it, and a server saw it
 	result      string // what the model got
 	at          int    // Seq of the request with that result
+	said        string // what the server answered last
 	over        string // the transport of the server that the model named last
 	of          *turn  // in which the model asked for it last
 	stopped     bool   // the user cancelled a turn before the result was known
+	failed      bool   // a call of the turn failed: the server's answer may not have reached the agent
 }
 
 // given notes which servers a request gives.
@@ -133,11 +137,22 @@ func (w *serverWatch) sang(ev *event) {
 	w.judge("other-server", s.asked == 1 && s.over != "" && !ev.body.Get("over").Is(s.over), ev, text, nil,
 		"The model called the MCP server over %s with %q, but the one over %s got the call.", s.over, clip(text),
 		ev.body.Get("over").Str())
-	if s.asked == 1 && s.at > 0 && said != "" && !s.stopped && len(ev.Redacted) == 0 {
+	s.said = said
+	if s.asked == 1 && s.at > 0 && said != "" && !s.stopped && len(ev.Redacted) == 0 && (!s.failed || w.mixedUp(s)) {
 		w.judge("result", !holds(s.result, said), ev, text, []int{s.at},
 			"The MCP server answered %q, but the result of that call in the model request is %q (without white space).",
 			clip(said), clip(s.result))
 	}
+}
+
+// mixedUp reports whether the result of s holds the answer to another call.
+func (w *serverWatch) mixedUp(s *song) bool {
+	for _, other := range w.songs {
+		if other != s && other.said != "" && holds(s.result, other.said) {
+			return true
+		}
+	}
+	return false
 }
 
 // called notes the calls of a server's tool in a model reply.
@@ -174,15 +189,30 @@ func (w *serverWatch) asked(ev *event) {
 	if !ok || t == nil || t.session.id != ev.Session {
 		return
 	}
+	body := string(ev.body.Get("body").Raw())
+	if w.first[ev.Session] == nil {
+		rules.Remember(w.first, rememberedSessions, ev.Session, a.Offered)
+	}
 	for over, u := range w.over {
-		if u.sessions[ev.Session] && u.listed >= u.given && u.since < t.started && len(a.Offered) > 0 {
-			w.judge("not-offered", !strings.Contains(string(ev.body.Get("body").Raw()), u.tool), ev, ev.Session, []int{u.since},
+		if u.sessions[ev.Session] && u.listed >= u.given && u.since < t.started && w.offersAtOnce(u.tool) {
+			w.judge("not-offered", !strings.Contains(body, u.tool), ev, ev.Session, []int{u.since},
 				"The agent asked the MCP server over %s for its tools, but the model request lacks them.", over)
 		}
 	}
 	if !a.Partial {
 		w.results(ev, a)
 	}
+}
+
+// offersAtOnce reports whether the first request of a session had a tool. An agent may offer tools only once its model
+// has looked for them.
+func (w *serverWatch) offersAtOnce(tool string) bool {
+	for _, names := range w.first {
+		if slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, tool) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // results notes, by the text of each call of a server's tool, the result that the model got.
@@ -208,6 +238,9 @@ func (w *serverWatch) turnEnded(ev *event) {
 		return
 	}
 	for _, s := range w.songs {
+		if s.of == ev.turn {
+			s.failed = slices.ContainsFunc(ev.turn.tools, func(k *tool) bool { return k.status == failed })
+		}
 		s.stopped = s.stopped || s.seen == 0 && ev.turn.stopped()
 	}
 	for over, u := range w.over {
