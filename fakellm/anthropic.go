@@ -148,7 +148,7 @@ func (e *anthropicEncoder) start(b []byte, bl *block) []byte {
 	return e.named(b, "content_block_start", `,"index":?,"content_block":?`, bl.index, e.content(bl, false))
 }
 
-// signature is what a client has to send back with thinking.
+// signature is the signature of every thinking block. A client must send it back with the block.
 const signature = "ZmFrZS1zaWduYXR1cmU="
 
 // content renders a content block, empty or full.

@@ -21,7 +21,7 @@ type Document struct {
 	Turns []TurnNode
 }
 
-// TurnNode is what the model says after one prompt.
+// TurnNode holds the model's replies after one prompt.
 type TurnNode struct {
 	// Mapping says that the turn is a mapping with the key replies; Rest is the
 	// YAML of its other keys.
@@ -32,7 +32,7 @@ type TurnNode struct {
 	Replies []ReplyNode
 }
 
-// ReplyNode is what the model says to one request.
+// ReplyNode is the model's reply to one request.
 type ReplyNode struct {
 	// Raw is the YAML of a reply with alternatives, which has no steps.
 	Raw   string
@@ -196,8 +196,8 @@ func (w *blockWriter) steps(steps []StepNode, depth int) {
 	}
 }
 
-// Place is a point of a turn: before a piece of a step, counted from 0. A step
-// past the last is the end of the reply.
+// Place is a position in a turn: before a piece of a step. All indices count
+// from 0. An index one past the last step is the end of the reply.
 type Place struct{ Reply, Step, Piece int }
 
 // String returns the place as reply.step.piece, the first two counted from 1.

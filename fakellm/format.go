@@ -41,8 +41,8 @@ type format interface {
 	models(infos []any, names []string) object
 	tokens(n int) object
 	// manners returns the real API's rules for a conversation. refuses returns
-	// why the API refuses a message, "" if it takes it; the message may be the
-	// first or the last of its request.
+	// the reason why the API refuses a message, or "" if the API accepts it.
+	// first and last say where in its request the message is.
 	manners() manners
 	refuses(message wire.Value, first, last bool) string
 	// readEvent and readBody read a real provider's answer.
@@ -66,21 +66,21 @@ type encoder interface {
 	whole(b []byte) []byte
 }
 
-// inOneEvent is an encoder of an answer that stands whole in the event that closes it: nothing comes before.
+// inOneEvent is an encoder that sends the whole answer in the closing event, and no event before it.
 type inOneEvent struct{ encoder }
 
 func (inOneEvent) start(b []byte, _ *block) []byte           { return b }
 func (inOneEvent) piece(b []byte, _ *block, _ string) []byte { return b }
 func (inOneEvent) end(b []byte, _ *block) []byte             { return b }
 
-// around holds the bytes of an event before and after a piece of a block. An
-// encoder makes them once for each block.
+// around caches the parts of an event that surround a piece of a block's
+// content. An encoder renders them once for each block.
 type around struct {
 	block         *block
 	before, after []byte
 }
 
-// hole is the placeholder for a piece. No JSON has this byte.
+// hole is the placeholder for a piece. JSON never contains this byte.
 var hole = json.RawMessage("\x00")
 
 // piece appends an event with a piece of a block. whole makes that event with the

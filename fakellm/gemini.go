@@ -39,7 +39,7 @@ func (gemini) problem(p *problem) []byte {
 	}}})
 }
 
-// either returns a member whose name is in camel case or has underscores.
+// either returns the member with the camelCase name or, if it is missing, the member with the snake_case name.
 func either(v wire.Value, camel, snake string) wire.Value {
 	if m := v.Get(camel); m.Exists() {
 		return m

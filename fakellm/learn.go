@@ -79,7 +79,7 @@ func planned(o offer, args object) object {
 	return object{{list, all}}
 }
 
-// objects returns a list of objects among the arguments, such as the steps of a plan; nil if there is none.
+// objects returns an argument that is a list of objects, such as the steps of a plan; nil for any other argument.
 func (o object) objects(name string) (list []object) {
 	value, _ := o.get(name)
 	all, ok := value.([]any)
@@ -142,8 +142,8 @@ func properties(schema wire.Value) map[string]wire.Value {
 }
 
 // grouped returns the property of a tool that does several things in one call: a
-// list of objects, each of which takes these arguments. It returns "" if there is
-// none.
+// list of objects, each of which takes these arguments. It returns "" if the tool
+// has no such property.
 func grouped(rest map[string]wire.Value, args []string) string {
 list:
 	for _, name := range slices.Sorted(maps.Keys(rest)) {
@@ -261,7 +261,7 @@ func rewrite(o offer, neutral string, args object) object {
 	return out
 }
 
-// property returns the property that stands for an argument, "" if there is none.
+// property returns the name of the schema's property for a neutral argument, or "" if the schema has none.
 func property(rest map[string]wire.Value, arg string) string {
 	names := slices.Sorted(maps.Keys(rest))
 	for _, want := range slices.Concat(words("argument", arg), []string{letters(arg)}) {
@@ -335,13 +335,13 @@ func verb(neutral string, schema wire.Value) any {
 	return nil
 }
 
-// Asked is what a model request in a transcript reveals of the agent that made
-// it.
+// Asked is a model request from a transcript: its tools, instructions and
+// conversation.
 type Asked struct {
 	Wire string
-	// Run is the NAME of a base URL that ends with /run/NAME; "" if it has none.
+	// Run is NAME if the agent's base URL ends with /run/NAME, else "".
 	Run string
-	// Offered are the names of the tools, sorted.
+	// Offered are the names of the tools that the agent offers the model, sorted.
 	Offered []string
 	// Partial says that the request continues an answer that the server keeps.
 	Partial bool
@@ -350,7 +350,7 @@ type Asked struct {
 
 // Part is a part of the conversation in a request.
 type Part struct {
-	// Who said it: user, model, or result for the result of a tool call.
+	// Who is the author of Text: user, model, or result for the result of a tool call.
 	Who, Text string
 	// Calls says that the part is a call of the tool Name, with Text as its
 	// arguments. Call is the id of that call, or of the call that a result
@@ -414,7 +414,7 @@ func (a Asked) Tool(neutral string, arguments []string) (t Tool, ok bool) {
 	return t, true
 }
 
-// plainValue returns a value without the order of its members.
+// plainValue converts each object in a value to a map, which forgets the order of its members.
 func plainValue(v any) any {
 	switch v := v.(type) {
 	case object:

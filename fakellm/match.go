@@ -25,8 +25,8 @@ type match struct {
 	near   string // the reply that came closest, and what it wanted
 }
 
-// key returns a name for the question that a request asks. It is the same
-// whenever the question is asked.
+// key returns a name for the place in the script that a request asks for. A
+// retry of a request has the same key.
 func (p match) key(run string) string {
 	k := "p" + strconv.Itoa(p.index) + "s" + strconv.Itoa(p.step)
 	if p.lane != LaneMain {
@@ -230,8 +230,8 @@ func findPrompt(prompts []Prompt, r *request) (*Prompt, int) {
 			return nth(prompts, p, r.items[:i+1]), i
 		}
 	}
-	// A prompt without text (only an image, say) cannot be found; it is the
-	// one meant if it was the last to be sent.
+	// A prompt without text, such as a lone image, cannot be found in a
+	// request. Assume it if it was sent last.
 	if n := len(prompts); n > 0 && strings.TrimSpace(prompts[n-1].Text) == "" {
 		if turns, from := r.turns(); turns > 0 {
 			return &prompts[n-1], from
@@ -271,9 +271,9 @@ func clip(s string, n int) string {
 // be compared.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// nth returns which of the prompts with p's text is meant: in a session the one
-// for the number of times the user said the text, across sessions the one that
-// was prompted last.
+// nth picks the prompt that a request belongs to among those with p's text. In
+// a session, it counts how many times the user said the text. Across sessions,
+// it takes the latest prompt.
 func nth(prompts []Prompt, p *Prompt, items []item) *Prompt {
 	said := 0
 	for _, it := range items {

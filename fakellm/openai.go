@@ -6,7 +6,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// openai is what Chat Completions and Responses have in common.
+// openai implements the methods that Chat Completions and Responses share.
 type openai struct{}
 
 func (openai) problem(p *problem) []byte {

@@ -292,8 +292,8 @@ func (p *scriptParser) faultKey(f *Fail, m yamlfile.Field) {
 	}
 }
 
-// trueOr reads a member that is one of words, or true, which means the word
-// stands.
+// trueOr reads a member whose value is one of words or true. For true it
+// returns stands.
 func (p *scriptParser) trueOr(m yamlfile.Field, stands string, words ...string) string {
 	if b, ok := m.Value.(bool); ok && b {
 		return stands

@@ -19,9 +19,8 @@ type block struct {
 	kind  StepKind
 	index int // among all blocks, from 0
 	tool  int // among the tool calls, from 0
-	// message is the index of the block that began the message of this block, and
-	// part the place of this block in it: a text may be a part of the message of
-	// the text before it.
+	// message is the index of the first block in this block's message, and part
+	// is this block's index in that message. Adjacent texts may share a message.
 	message, part int
 	id            string // of the tool call, without the prefix of an API
 	call          call
@@ -128,7 +127,7 @@ func (s *Server) plan(r *request, m match) (*answer, []Step) {
 
 func (p *planner) do(o op) { p.a.ops = append(p.a.ops, o) }
 
-// ready plans the first byte, after the steps that come before it.
+// ready plans the beginning of the answer, after the delay for the first byte, unless the answer has already begun.
 func (p *planner) ready() {
 	if p.open {
 		return
@@ -225,7 +224,7 @@ func (p *planner) textStep(st *Step) {
 	}
 }
 
-// lateStep plans a text as a separate block without pieces.
+// lateStep plans a late text: a separate block that is sent without pieces.
 func (p *planner) lateStep(st *Step) {
 	p.close()
 	b := p.enter(st.Kind)
@@ -234,7 +233,7 @@ func (p *planner) lateStep(st *Step) {
 	p.close()
 }
 
-// late returns the joined late texts.
+// late returns the joined texts of the late blocks.
 func (a *answer) late() (text string) {
 	for _, bl := range a.blocks {
 		if bl.late {

@@ -20,7 +20,7 @@ type player struct {
 	a   *answer
 	enc encoder
 	// next is the fault in the middle of the next bytes: "disconnect" or
-	// "truncate"; "" is none.
+	// "truncate"; "" means no fault.
 	next        string
 	contentType string
 	malformed   string // for a body that is not streamed
@@ -46,7 +46,7 @@ func (x *exchange) play(a *answer) {
 		}
 	}
 	if err == nil {
-		// The entry stands before what the client does next.
+		// Logged before the last write, so that the entry precedes the client's reaction.
 		x.done(x.out.status, "", member{"stop", string(a.stop)})
 		err = x.out.last()
 	}
@@ -141,7 +141,7 @@ func (p *player) chunk(kind StepKind, s string) {
 	}
 }
 
-// late logs a text that comes in no chunk as if it were a chunk.
+// late logs a late text, which is sent without chunks, as if it were one chunk.
 func (p *player) late(bl *block) {
 	if bl.late {
 		p.chunk(bl.kind, bl.text)
@@ -299,9 +299,9 @@ type spokenChunk struct {
 	text string
 }
 
-// told appends the entries of the chunks that are about to leave: one entry for
-// chunks of one kind that leave in one write. One entry for each chunk would slow
-// down long replies; so would encoding/json, which it does not use.
+// told appends the transcript entries of the chunks that are about to be sent.
+// Chunks of one kind in one write share an entry. For speed in long replies, it
+// does not use encoding/json.
 func (x *exchange) told() {
 	for from := 0; from < len(x.said); {
 		kind, to := x.said[from].kind, from+1

@@ -121,7 +121,7 @@ func number64(v wire.Value, to *int) bool {
 	return ok
 }
 
-// spent reads those members of a usage that are there.
+// spent reads the token counts of a usage object. A missing count leaves the old value.
 func (h *said) spent(u wire.Value, input, output, cached, reasoning string) {
 	if u.Kind() != wire.Object {
 		return

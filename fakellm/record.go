@@ -156,7 +156,7 @@ func (r *Recorder) serve(w http.ResponseWriter, hr *http.Request) {
 			}
 			return nil
 		},
-		// The agent left before anything was answered, or nobody answers.
+		// Called if the agent hung up before the answer began, or if the provider did not answer.
 		ErrorHandler: func(w http.ResponseWriter, hr *http.Request, _ error) {
 			if t != nil {
 				left := hr.Context().Err() != nil
@@ -298,12 +298,12 @@ func (r *Recorder) remember(hr *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range found {
-		// Shorter ones are no secrets, and would blot out common words.
+		// Shorter strings are not secrets; redacting them would blot out common words.
 		if len(s) >= 8 && !slices.Contains(r.secrets, s) {
 			r.secrets = append(r.secrets, s)
 		}
 	}
-	// A secret that holds another one must go first.
+	// Longest first: a secret may contain another one.
 	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
 }
 

@@ -275,7 +275,7 @@ func (r *recordedReader) hold(turn *TurnNode, step int, takes []*take, here map[
 	if t.failed {
 		return
 	}
-	// From the last point to the first, since a gate moves what stands behind it.
+	// From the last piece to the first, because an inserted gate shifts everything after it.
 	for i := len(t.pieces); i >= 0; i-- {
 		from, to := t.asked, t.end
 		if i > 0 {

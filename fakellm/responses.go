@@ -95,8 +95,8 @@ func (r *request) input(it wire.Value) {
 	case strings.HasSuffix(kind, "_call"): // of a tool of the provider's
 		r.add(roleModel, "")
 	case kind == "reasoning":
-		// Reasoning alone is no reply: a reply that was cut off in it is
-		// asked for again.
+		// Reasoning alone is not a reply: if the reply was cut off there, the
+		// agent asks again.
 	case kind == "additional_tools":
 		r.offers(it.Get("tools"), "")
 	}
@@ -354,8 +354,8 @@ func partEvent(kind StepKind) string {
 	return "response.content_part"
 }
 
-// deltaEvent returns the name, without its ending, of the events that carry the
-// content, and the member that holds all of it in the last event.
+// deltaEvent returns the name, without .delta or .done, of the events that carry a block's
+// content. whole is the member of the .done event that holds all of the content.
 func deltaEvent(bl *block) (name, whole string) {
 	switch {
 	case bl.kind == StepThinking:

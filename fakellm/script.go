@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Script is what the model says. ParseScript returns it; nothing changes it
+// Script holds the model's replies. ParseScript returns it; nothing changes it
 // afterwards, so many servers may share it.
 type Script struct {
 	// Name is the file name as the caller gave it, for messages.
@@ -54,7 +54,7 @@ func (s *Script) Calls() iter.Seq2[int, string] {
 	}
 }
 
-// Turn is what the model says after one prompt: one Reply for each request.
+// Turn holds the model's replies after one prompt, one Reply for each request.
 type Turn struct {
 	// Prompt is text that tells this turn's prompt from others. A server needs it
 	// only if no caller registers prompts.
@@ -215,8 +215,8 @@ type Fail struct {
 	Disconnect string
 	// Hang stops the answer without ending it, until the client hangs up.
 	Hang bool
-	// Malformed sends one event that is not JSON ("sse"), or is JSON of no known
-	// shape ("shape"). Without streaming, it does so to the whole body.
+	// Malformed sends one event that is not JSON ("sse") or is JSON of an
+	// unknown shape ("shape"). Without streaming, it sends such a body.
 	Malformed string
 	// Truncate ends the body cleanly but too early: "body" inside the next
 	// event, "end" before the events that end a reply.

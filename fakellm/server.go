@@ -142,7 +142,7 @@ func (s *Server) Close() error {
 func (s *Server) Begin(p Prompt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// A new slice: requests being matched keep the one they have.
+	// Make a new slice, because requests that are being matched still use the old one.
 	begun := make([]Prompt, 0, len(s.begun)+1)
 	begun = append(begun, lists.Where(s.begun, func(b Prompt) bool { return b.Index != p.Index })...)
 	s.begun = append(begun, p)
@@ -293,10 +293,10 @@ func (s *listening) listen(address string, h http.Handler) (err error) {
 	return nil
 }
 
-// Serve takes connections from one more listener until Close, which closes the
-// listener. Each connection serves one request: if another server gets that
-// address later, a client that writes to an old connection cannot tell its end
-// from a failure.
+// Serve accepts connections from an additional listener until Close, which
+// closes the listener. Each connection serves one request: if another server
+// gets that address later, a client that writes to an old connection cannot
+// tell its end from a failure.
 func (s *listening) Serve(l net.Listener) {
 	s.http.SetKeepAlivesEnabled(false)
 	s.serve(l)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// sink is the client's end of an answer: a buffer that is written before each
-// wait and at the end, so that the client has everything sent so far.
+// sink buffers an answer on its way to the client. The buffer is flushed before
+// each wait and at the end, so that the client has everything sent so far.
 type sink struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
@@ -35,11 +35,11 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 16<<10); return &
 const enough = 64 << 10
 
 func newSink(w http.ResponseWriter, ctx context.Context, closed <-chan struct{}, timeout time.Duration) *sink {
-	// The answer to a question does not depend on the day.
+	// No Date header, so that equal requests get equal bytes.
 	w.Header()["Date"] = nil
 	pooled := buffers.Get().(*[]byte)
 	rc := http.NewResponseController(w)
-	// The deadline of the answer before must not hit this one.
+	// Clear the write deadline of the previous answer.
 	_ = rc.SetWriteDeadline(time.Time{}) // fails only where there is none
 	return &sink{w: w, rc: rc, ctx: ctx, closed: closed, timeout: timeout, buf: (*pooled)[:0], pooled: pooled}
 }

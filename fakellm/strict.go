@@ -42,8 +42,8 @@ func (r *request) refused(f format) *problem {
 	return nil
 }
 
-// unpaired describes a call without a result or a result without a call, "" if
-// there is none.
+// unpaired describes a call without a result or a result without a call. It
+// returns "" if all are paired.
 func (r *request) unpaired(m manners) string {
 	var open []item
 	lacks := func() string {

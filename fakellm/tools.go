@@ -68,13 +68,13 @@ func (s *Server) toolCall(st *Step, r *request) call {
 	return call{name, o.custom, o.namespace, text}
 }
 
-// ownTool is the neutral name for those of the agent's tools that have no neutral
-// name. Its argument nth selects the tool, from 1; the tool gets the other
-// arguments if it takes them.
+// ownTool is the name by which a script calls a tool of the agent that matches no
+// neutral tool. Its argument nth selects the tool, from 1; the tool gets the
+// other arguments if it takes them.
 const ownTool = "own"
 
-// own returns that tool. ok is false if there are fewer than nth. For another
-// step it returns none.
+// own returns the tool that a step with the name ownTool selects. ok is false if there
+// are fewer than nth such tools. For any other step it returns an empty offer and true.
 func (s *Server) own(r *request, st *Step) (o offer, ok bool) {
 	if st.Tool != ownTool {
 		return offer{}, true
@@ -100,8 +100,8 @@ func (r *request) offered(name string) offer {
 	return lists.First(r.tools, func(t offer) bool { return t.name == name })
 }
 
-// spelled returns the offered name with the letters of name, name itself if there is none: an agent may change
-// signs in the name of an MCP server.
+// spelled returns the offered tool name that has the same letters as name, or name itself if no tool has. An agent may
+// change punctuation in the name of an MCP server.
 func (r *request) spelled(name string) string {
 	if r.offered(name).name == "" {
 		same := func(t offer) bool { return letters(t.name) == letters(name) }
@@ -125,7 +125,7 @@ func textOf(args object) string {
 // tool that takes patches gets all of them in one call, any other tool one call for each.
 const edits = "edits"
 
-// section matches what begins and ends a patch around its sections.
+// section matches the first and the last line of a patch, which enclose its sections.
 var section = lazy.Regexp(`(?m)^\*\*\* (Begin|End) Patch\n?`)
 
 // patches reports whether the tool takes patches with a section for each file.

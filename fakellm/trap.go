@@ -20,7 +20,7 @@ import (
 const Egress transcript.Kind = "egress"
 
 // Trap is an HTTP proxy, also for HTTPS; its URL is the value for HTTP_PROXY and
-// HTTPS_PROXY. It refuses and records connections beyond this machine, and passes
+// HTTPS_PROXY. It refuses and records connections to other machines, and forwards
 // those to loopback. It sees only programs that honour a proxy setting.
 type Trap struct {
 	listening

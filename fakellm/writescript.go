@@ -84,7 +84,7 @@ func group(takes []*take, key func(*take) string) [][]*take {
 
 func writeTurns(main []*take, redact func(string) string) []TurnNode {
 	groups := group(main, func(t *take) string { return fmt.Sprint(t.turns, " ", t.said) })
-	// One conversation is told by counting; several need the prompts' texts.
+	// In one conversation, the count of turns selects the turn; several conversations need the prompts' texts.
 	counted := true
 	for i, turn := range groups {
 		for _, t := range turn {

@@ -12,7 +12,7 @@ import (
 //go:embed bugs.txt
 var table string
 
-// Bug is one report, or several of the same bug.
+// Bug is a known bug of an agent or an editor, with the public reports of it.
 type Bug struct {
 	Number  int
 	Side    string // "agent" or "editor"
@@ -20,8 +20,8 @@ type Bug struct {
 	What    string   // what went wrong, in a sentence
 	Reports []string // owner/repository#number, at least one
 	// Faults each reproduce the bug; Found are the rules and checks that find it.
-	// NotJudged, instead of both, is one sentence that says why there is neither.
-	// By says who has the faults: Agent, AgentOfV2 or Editor.
+	// If both are missing, NotJudged is a sentence with the reason. By names the
+	// program that can have the faults: Agent, AgentOfV2 or Editor.
 	By        string
 	Faults    []string
 	Found     []Finder

@@ -37,11 +37,11 @@ const Tool = "canary_sing"
 // its name as the text.
 const Rest = "canary_rest"
 
-// Texts for which the tool behaves differently. At Crash a server over stdio ends
-// at once. At Hang every server waits until the call is cancelled or the
-// connection ends. At Fail it reports a failure. At Silent its result has no
-// content. At Picture its result has an image behind the text. At a text that
-// begins with Late it takes a second, even if the call is cancelled.
+// Texts for which the tool behaves differently. Crash ends a server over stdio at
+// once. Hang makes every server wait until the call is cancelled or the
+// connection ends. Fail makes the tool report a failure. Silent makes its result
+// empty. Picture adds an image after the text. A text that begins with Late makes
+// the call take a second, even if it is cancelled.
 const (
 	Crash   = "crash"
 	Hang    = "hang"
@@ -89,8 +89,8 @@ func Oddly(s mockclient.MCPServer) mockclient.MCPServer {
 // may.
 const home = "canary home"
 
-// number begins the name of a variable that only one server over stdio gets.
-// Mine names it.
+// number is the prefix of an environment variable that only one server over
+// stdio gets. The variable named by mine tells the server which one.
 const (
 	number = "CANARY_NUMBER_"
 	mine   = "CANARY_MINE"
@@ -105,8 +105,8 @@ func Numbered(s mockclient.MCPServer, n int) mockclient.MCPServer {
 	return s
 }
 
-// stray returns the variable of another server that is in environ, "" if none
-// is.
+// stray returns the name of a variable in environ that belongs to another
+// server, or "" if there is no such variable.
 func stray(environ []string) string {
 	own, other := "", ""
 	for _, line := range environ {
@@ -127,16 +127,16 @@ func stray(environ []string) string {
 // to the first greeting.
 const Slow = "CANARY_SLOW"
 
-// Stubborn is the variable that, if set, makes a server over stdio go on after
-// the end of its input.
+// Stubborn is the variable that, if set, makes a server over stdio keep running
+// after the end of its input.
 const Stubborn = "CANARY_STUBBORN"
 
-// staying is the maximum time that a stubborn server goes on; a signal ends it
-// sooner.
+// staying is the maximum time that a stubborn server keeps running; a signal
+// ends it sooner.
 const staying = time.Minute
 
-// Other is the variable that, if set, makes a server over stdio answer with
-// another word.
+// Other is the variable that, if set, makes a server over stdio answer with a
+// wrong token.
 const Other = "CANARY_OTHER"
 
 // slowness is the delay of a slow server: longer than an agent needs for a turn
@@ -310,8 +310,8 @@ func stay(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// asGiven reports whether all of Oddly's additions have arrived, or none if none
-// was made.
+// asGiven reports whether all additions of Oddly have arrived unchanged. It
+// returns true if the server got no additions at all.
 func asGiven(args []string, lookup func(string) (string, bool)) bool {
 	nothing, isEmpty := lookup(empty)
 	value, isOdd := lookup(Odd)
@@ -321,7 +321,7 @@ func asGiven(args []string, lookup func(string) (string, bool)) bool {
 	return isEmpty && nothing == "" && value == letters && slices.Equal(args, further)
 }
 
-// hesitate delays the first message, and so the messages after it.
+// hesitate delays the answer to the first message, and with it the answers to all later ones.
 func hesitate(next mcp.MethodHandler) mcp.MethodHandler {
 	awake := sync.OnceFunc(func() { time.Sleep(slowness) })
 	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
@@ -386,7 +386,7 @@ func Start(token string) (*Server, error) {
 	return s, nil
 }
 
-// Serve takes connections from one more listener, until Close, which closes it.
+// Serve accepts connections from an additional listener until Close, which closes the listener.
 func (s *Server) Serve(l net.Listener) {
 	s.doing.Go(func() { _ = s.http.Serve(l) }) // always an error: the server was closed
 }

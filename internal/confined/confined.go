@@ -56,8 +56,8 @@ func (r *Root) Dir() string { return r.dir }
 // Close closes the directory.
 func (r *Root) Close() error { return r.root.Close() }
 
-// Below reports whether the directory is dir or below it, with links resolved; ""
-// is above everything.
+// Below reports whether the root directory is dir or lies below it, with links
+// resolved. It returns true for "".
 func (r *Root) Below(dir string) bool {
 	real, err := filepath.EvalSymlinks(dir)
 	if dir == "" || err != nil {

@@ -1,7 +1,7 @@
 // Package evidence keeps the folder in which a run writes its evidence while
 // programs of the same user run, which may remove and change all of it. It
-// removes, and does not follow, what they put in the place of a file, and it
-// notices what they remove or change.
+// removes links or other files that they put in the place of its own files,
+// without following them. It also notices which files they remove or change.
 package evidence
 
 import (
@@ -64,7 +64,7 @@ func (f *Folder) Replaced() bool {
 	return f.replaced || !f.stands()
 }
 
-// stands reports whether the folder is still at its path.
+// stands reports whether the folder itself is still at its path, not a replacement.
 func (f *Folder) stands() bool {
 	ours, err1 := f.root.Stat(".")
 	there, err2 := os.Lstat(f.dir)
@@ -104,7 +104,7 @@ func (f *Folder) restore() error {
 	return nil
 }
 
-// tries is how many times a creation is tried that another program may undo.
+// tries is the maximum number of attempts to create a file or folder that another program may remove meanwhile.
 const tries = 20
 
 // retry calls do until it succeeds, at most tries times. The caller holds mu.
@@ -130,7 +130,7 @@ func (f *Folder) fresh(name string) (*os.File, error) {
 	return f.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 }
 
-// clear creates the directories of a path, and removes the file at its end.
+// clear makes a path free for a new file: it creates the directories above it, and removes what has its name.
 func (f *Folder) clear(name string) error {
 	at := ""
 	for part := range strings.SplitSeq(filepath.ToSlash(filepath.Dir(name)), "/") {
@@ -249,10 +249,10 @@ var (
 	ErrWritten = errors.New("another program wrote to the file")
 )
 
-// Finish ends the writing of the file. It returns an error if the file is not in
-// its place, or holds anything but what was written to it. If another program
-// wrote to the file, Finish calls again to write the content anew; a nil again
-// cannot.
+// Finish ends the writing of the file. It returns ErrMoved if it had to write a
+// removed or replaced file again, and ErrWritten if another program changed the
+// content. After such a change, it calls again, if not nil, to write the content
+// anew.
 func (f *File) Finish(again func(io.Writer) error) error {
 	defer f.File.Close()
 	info, err := f.File.Stat()

@@ -121,8 +121,8 @@ func (h *Handover) Receive(ctx context.Context) error {
 	return nil
 }
 
-// handed is the helper's task, which is its last argument. Without a program, the
-// helper only tests whether isolation works.
+// handed is the task that the helper gets, as JSON, in its last argument. If Path
+// is empty, the helper only tests whether isolation works.
 type handed struct {
 	Socket string   `json:",omitempty"` // where the ports are handed over
 	Ports  []int    `json:",omitempty"`

@@ -94,7 +94,7 @@ func lacking() string {
 // them over. It then becomes the agent or, with a view, the first process of the
 // agent's namespace, which starts the agent. It returns the helper's exit status.
 func Main(words []string) int {
-	// The rights belong to this thread, and are dropped on it.
+	// Linux keeps capabilities per thread, so they must be dropped on the thread that has them.
 	runtime.LockOSThread()
 	h, err := parseHanded(words)
 	if err == nil {
@@ -172,7 +172,7 @@ func dropRights() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
 	}
-	// User 0 inherits what can be inherited.
+	// A program of user 0 would get back the inheritable rights, so clear them.
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var rights [2]unix.CapUserData
 	if err := unix.Capget(&header, &rights[0]); err != nil {

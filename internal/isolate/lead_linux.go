@@ -18,9 +18,9 @@ import (
 const tellFile = 3
 
 // lead runs in the first process of a process namespace. It starts the agent,
-// reports its end, and exits when no process of it is left. When it is killed,
-// the kernel kills the whole namespace. From inside it can neither be killed nor
-// stopped.
+// reports the agent's end, and exits when no process of the agent is left. If
+// lead is killed, the kernel kills the whole namespace. Processes inside can
+// neither kill nor stop it.
 func lead(path string, args []string) error {
 	syscall.CloseOnExec(tellFile)
 	tell := os.NewFile(tellFile, "keeper")
@@ -34,7 +34,7 @@ func lead(path string, args []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	// The end of the agent's input and output must not wait for this process.
+	// Drop the agent's pipes: this process must not hold them open after the agent has ended.
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err

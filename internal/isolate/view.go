@@ -56,8 +56,8 @@ func (t *tools) add(path string) {
 	}
 }
 
-// private reports whether a directory is too general to be a tool's: the user's
-// directory, one above it, or one as near to the root.
+// private reports whether a directory is too general to show as part of a tool:
+// the user's directory, any directory above it, or one directly below the root.
 func (t *tools) private(dir string) bool {
 	return strings.Count(filepath.ToSlash(dir), "/") < 2 || contains(dir, t.home)
 }

@@ -64,8 +64,8 @@ func (v *View) enter() error {
 	return become(root)
 }
 
-// collect copies the mounts of all shown files, before the new root covers some
-// of them, and the links that lead to them. A tree inside another comes after it.
+// collect copies the mounts of all shown files before the new root covers some of them. It
+// also returns the links that lead to these files. A tree inside another tree comes after it.
 func (v *View) collect() (trees []*tree, links []link, err error) {
 	shown := map[string]*tree{}
 	show := func(path string, write bool) error {
@@ -109,7 +109,7 @@ func (v *View) collect() (trees []*tree, links []link, err error) {
 	return trees, links, nil
 }
 
-// become makes a directory the root, read-only; the old root is gone.
+// become makes a directory the read-only root of this process, and unmounts the old root.
 func become(root string) error {
 	readOnly := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 	if err := unix.MountSetattr(unix.AT_FDCWD, root, 0, &readOnly); err != nil {
@@ -153,7 +153,7 @@ func system(root string) error {
 			return err
 		}
 	}
-	// User 0 could set up the kernel through these, also without rights.
+	// A process of user 0 could change kernel settings through these files, even without capabilities.
 	for _, path := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs",
 		"/proc/scsi"} {
 		t := &tree{path: root + path}

@@ -6,9 +6,9 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// family is a pair of words for the two directions. A log uses one family, from
-// either end: "sent" is the editor's in the log of an editor, the agent's in that
-// of an agent.
+// family is a kind of words for the two directions of messages, such as "sent"
+// and "received". The meaning depends on who wrote the log: in an editor's log,
+// "sent" means the editor; in an agent's log, the agent.
 type family uint8
 
 // The families, the most reliable first.
@@ -124,7 +124,7 @@ func pointing(word string) Side {
 
 // decide sets the sender of each message. The words of a family count if they mostly
 // agree with the messages that only one side sends. They are reversed if they mostly
-// disagree, and ignored if it is mixed.
+// disagree, and ignored if neither prevails.
 func (r *reader) decide() {
 	var agreed, denied [families]int
 	for _, m := range r.log.Messages {

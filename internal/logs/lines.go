@@ -126,9 +126,9 @@ func (r *reader) near(text, said string, p place) place {
 }
 
 // object returns the JSON object that begins at a place of a line, and its length
-// there. The object may be in quotes, escaped. If there is none, length is that
-// of the text in which no object can begin. The error is io.ErrUnexpectedEOF if
-// the line is too short.
+// there. The object may be in quotes, escaped. If no object begins there, length
+// is the number of bytes that the search can skip. The error is
+// io.ErrUnexpectedEOF if the line is too short.
 func object(line string, at int) (raw string, length int, err error) {
 	rest := line[at:]
 	if rest[len(rest)-1] == '}' {

@@ -33,8 +33,8 @@ const (
 // Dialect is the part of a protocol that is needed to read a log.
 type Dialect struct {
 	// Message reports whether an object is a message of the protocol. Bare, if
-	// set, does so for a message without a member that the log dropped. Complete
-	// adds that member again, unless another message of the log has it.
+	// set, does so for a message from which the log dropped a member. Complete
+	// adds this member again, unless another message of the log has it.
 	Message, Bare func(wire.Value) bool
 	Complete      func(raw []byte) []byte
 	// Sender returns the side if only one side sends such a message, else

@@ -162,8 +162,8 @@ func ofZed(v wire.Value) (from Side, raw []byte, ok bool) {
 	return from, line.Bytes(), err == nil
 }
 
-// isError reports whether the content of a response is an error. No member of the
-// log says so.
+// isError reports whether the content of a response is an error. It judges by the
+// content's members, because the log does not say so.
 func isError(v wire.Value) bool {
 	_, code := v.Get("code").Int()
 	return code && v.Get("message").Kind() == wire.String

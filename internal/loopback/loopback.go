@@ -22,8 +22,8 @@ func Guard(h http.Handler) http.Handler {
 	})
 }
 
-// foreign returns why a request is refused, because its Host or its page is not
-// of this machine. "" lets it pass.
+// foreign returns the reason to refuse a request whose Host header or web page
+// is not of this machine; "" accepts it.
 func foreign(r *http.Request) string {
 	if !Local(r.Host) {
 		return "only requests to localhost and to IP addresses, not to " + r.Host

@@ -85,7 +85,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 			}
 		}
 		n, err := r.f.Read(p)
-		// The deadline has passed only while somebody asks.
+		// Only ask sets a deadline, to interrupt this read.
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return n, err
 		}

@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// Send writes all of b and reports whether the pipe was full meanwhile. The time
-// it takes would not show that: the writer may have to wait for a processor after
-// the reader has read everything and answered.
+// Send writes all of b and reports whether the pipe was full meanwhile. The
+// duration of the write would not show this: even with a fast reader, the writer
+// may have to wait for a processor.
 func (w Writer) Send(b []byte) (waited bool, err error) {
 	raw, err := w.SyscallConn()
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// Keeps says that there are keepers on this system.
+// Keeps reports whether this system supports keepers.
 const Keeps = true
 
 // KeeperMain runs the hidden command of Spec.Keeper. It runs one agent after the
@@ -44,8 +44,8 @@ func KeeperMain([]string) int {
 	// An agent dies with the thread that started it (Pdeathsig), so that
 	// thread must live as long as the keeper does.
 	runtime.LockOSThread()
-	// Signals to the group are for others. They are caught and dropped, not
-	// ignored: what is ignored stays ignored in the agent.
+	// Signals to the process group are not meant for the keeper. It catches and
+	// drops them; if it ignored them, the agent would inherit that.
 	dropped := make(chan os.Signal, 1)
 	signal.Notify(dropped, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
 		syscall.SIGUSR2, syscall.SIGPIPE)
@@ -221,7 +221,7 @@ func (k *keeper) hear(told *os.File, in io.Reader) {
 	}
 }
 
-// ended records the end of the agent, or of the process that should start it.
+// ended records how the agent ended, or how the process ended that should have started the agent.
 func (k *keeper) ended(status unix.WaitStatus) {
 	if k.exited.Swap(true) {
 		return
@@ -266,8 +266,8 @@ func (k *keeper) tend(linger time.Duration) {
 }
 
 // remaining lists the processes that outlived the agent. One look can miss a
-// process that starts the next and ends, over and over, so it looks several times
-// as long as a child is left.
+// process that repeatedly starts a successor and ends, so it looks several times
+// while a child is left.
 func (k *keeper) remaining() []Info {
 	for range 50 {
 		if left := k.living(); len(left) > 0 || k.allGone(0) {
@@ -334,9 +334,9 @@ func (k *keeper) tree(withAgent bool) []Info {
 }
 
 // killAll kills the processes that list returns until none is left, and returns
-// those it could not kill. list can miss a process whose parent vanishes while
-// /proc is read. Only the kernel can say that the keeper has no child left, and
-// so no descendant.
+// those it could not kill. list can miss a process whose parent ends while
+// /proc is read. So killAll also asks the kernel whether the keeper has a child
+// left.
 func (k *keeper) killAll(list func() []Info) []Info {
 	k.group.killAll()
 	return killUntil(list, func() bool {
@@ -352,13 +352,13 @@ func (k *keeper) killAll(list func() []Info) []Info {
 	})
 }
 
-// clear removes everything of the run when the harness has died.
+// clear kills the processes and removes the files of the run after the harness has died.
 func (k *keeper) clear() {
 	if k == nil {
 		return
 	}
-	// At once, before anything is looked up: an agent that stops the keeper now leaves
-	// nobody who continues it.
+	// Stop the agent first, before any search: if the agent stopped the keeper now,
+	// nobody would continue the keeper.
 	if k.agent > 0 && !k.exited.Load() {
 		_ = syscall.Kill(-k.agent, syscall.SIGSTOP)
 	}

@@ -51,7 +51,7 @@ func startKept(ctx context.Context, keeper []string, remove, trim string, s spaw
 		post: p, run: s.RunID, conn: s.Conn, answers: make(chan report, 1), over: make(chan struct{}),
 		done: make(chan struct{}), exit: Exit{Code: -1, Error: "the keeper died", Keeper: "died"}, unfit: true,
 	}
-	// A failed write shows as the end of the reports, which says more.
+	// Ignore the error: after a failed write the reports end, and their error says more.
 	_ = p.send(order{Charge: &charge{Run: s.RunID, Conn: s.Conn, Remove: remove, Trim: trim}, Spawn: &s},
 		files.Stdin, files.Stdout, files.Stderr)
 	_ = p.conn.SetReadDeadline(time.Now().Add(starting))
@@ -186,8 +186,8 @@ func (k *kept) Kill() {
 	})
 }
 
-// insist does the work of a keeper that does not answer, because it may have been
-// stopped.
+// insist does the keeper's work if the keeper does not answer, for example
+// because the agent stopped it.
 func (k *kept) insist() {
 	stopped := Stopped(k.post.pid())
 	k.mu.Lock()
@@ -213,7 +213,7 @@ func (k *kept) Wait() (Exit, []Info) {
 	select {
 	case <-k.done:
 	case <-k.over:
-		// A keeper that lives reports within patience that all is gone.
+		// A working keeper reports within patience that no process is left.
 		select {
 		case <-k.done:
 		case <-time.After(k.patience):

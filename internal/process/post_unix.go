@@ -20,8 +20,8 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// The harness and its keeper speak JSON Lines on one socket, the keeper's fd 3: orders one
-// way, reports the other. End of file of the orders is the death of the harness.
+// The harness and its keeper speak JSON Lines on one socket, the keeper's fd 3. The harness sends orders, the keeper
+// reports. End of file means to the keeper that the harness has died.
 
 type order struct {
 	// Charge names what the keeper must clear away, and Spawn the agent to start.
@@ -61,8 +61,8 @@ const (
 	starting  = 20 * time.Second
 )
 
-// post is the connection to a keeper's process, which has one agent, or
-// directory, after the other.
+// post is the connection to a keeper's process. A keeper guards one agent or
+// directory at a time.
 type post struct {
 	keeper []string
 	cmd    *exec.Cmd
@@ -239,7 +239,7 @@ func (p *post) dismiss() {
 	p.conn.Close()
 }
 
-// clearGroup removes the group of a keeper that could not, because it was killed.
+// clearGroup removes the control group of a killed keeper, which could not remove it.
 func (p *post) clearGroup() {
 	g := openGroup(p.pid())
 	g.killAll()

@@ -162,7 +162,7 @@ func Start(ctx context.Context, c Spec, started func(pid int, path string)) (Pro
 	started(p.PID(), path)
 	if handover != nil {
 		if err := handover.Receive(ctx); err != nil {
-			// Whatever the helper became, it is no agent to speak to.
+			// The helper failed, so no agent can answer on these pipes.
 			p.Kill()
 			files.CloseOurs()
 			p.Wait()

@@ -31,9 +31,9 @@ func agentAttr() *syscall.SysProcAttr {
 }
 
 // processes lists the living descendants of root and all processes that carry the
-// run in their environment. It lists those of one connection, without the
-// editor's own terminals, or, if conn is negative, those of the whole run with
-// the terminals. It lists neither root nor this process. It ignores the agent's
+// run in their environment. It lists the processes of one connection, without the
+// editor's own terminals; if conn is negative, those of the whole run, with the
+// terminals. It lists neither root nor this process. It ignores the agent's
 // process group, which only other systems need.
 func processes(root, _ int, run string, conn int) []Info {
 	all := running()
@@ -43,7 +43,7 @@ func processes(root, _ int, run string, conn int) []Info {
 		if pid == root || pid == os.Getpid() || p.dead {
 			continue
 		}
-		// What is older than this process was not started for a connection of its own.
+		// A process older than this one cannot belong to a connection that this process opened.
 		if topBelow(all, pid, root) != 0 || (conn < 0 || p.started >= self.started) && carries(pid, run, conn) {
 			found = append(found, Info{PID: pid, Parent: p.parent, Command: commandLine(pid)})
 		}

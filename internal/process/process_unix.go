@@ -43,8 +43,8 @@ func (b *bare) Kill() {
 	_ = b.cmd.Process.Kill()
 }
 
-// Descendants lists what can be found without a subreaper: the children of the
-// agent and the processes that carry the run's environment.
+// Descendants lists the processes that can be found without a subreaper: the
+// descendants of the agent and the processes that carry the run's environment.
 func (b *bare) Descendants() []Info {
 	return lists.Where(processes(b.PID(), b.PID(), b.s.RunID, b.s.Conn), func(p Info) bool { return p.PID != b.PID() })
 }
@@ -69,7 +69,7 @@ const killingTime = 5 * time.Second
 // killUntil kills the processes that list returns until there are none and done
 // returns true, and returns those left after killingTime. It first stops the
 // processes, so that none can start another while its neighbours are killed. It
-// kills once it has found all of them, or has looked often enough.
+// kills them once a new look finds no more, or after several looks.
 func killUntil(list func() []Info, done func() bool) (left []Info) {
 	for deadline := time.Now().Add(killingTime); time.Now().Before(deadline); {
 		left = list()

@@ -15,7 +15,7 @@ import (
 // Missing on Windows: the keeper, process groups, the list of descendants, and
 // every signal except a kill. An agent's children may outlive it.
 
-// post stands for the process of a keeper, which does not exist here.
+// post replaces the connection to a keeper, because Windows has no keepers.
 type post struct{}
 
 func guard([]string, string, string) (*post, error) { return &post{}, nil }
@@ -36,7 +36,7 @@ func becomeSubreaper() error { return errors.ErrUnsupported }
 // EndKeepers does nothing here, because there are no keepers.
 func EndKeepers() {}
 
-// Keeps says that there are no keepers on this system.
+// Keeps reports whether this system supports keepers.
 const Keeps = false
 
 // KeeperMain is not available on Windows.

@@ -34,7 +34,7 @@ func NewTempDir(keeper []string, parent, runID string) (_ *TempDir, err error) {
 		dir, err := os.MkdirTemp(parent, "acp-test-")
 		return &TempDir{dir: dir}, err
 	}
-	// The keeper first: a directory that exists is a directory it knows of.
+	// Tell the keeper before creating the directory, so that none exists without its knowledge.
 	dir := filepath.Join(parent, "acp-test-"+NewRunID())
 	k, err := guard(keeper, cmp.Or(runID, NewRunID()), dir)
 	if err != nil {

@@ -181,9 +181,9 @@ func (f *Finder) cut(b []byte, mark func(secret string) string) []byte {
 	return append(out, rest...)
 }
 
-// Piece masks secrets in a piece of a text: the rest of a secret that an earlier
-// piece began, and an end that begins one. begun is the missing part of the
-// secret so far; rest is the missing part after this piece.
+// Piece masks secrets that are split over the pieces of a text: at the start of b
+// the rest of a secret from an earlier piece, at the end the beginning of a new one.
+// begun is the part still missing before b, rest the part still missing after it.
 func (f *Finder) Piece(b []byte, begun string) (clean []byte, rest string) {
 	if n := min(len(begun), len(b)); n > 0 && string(b[:n]) == begun[:n] {
 		b = append([]byte(Mark), b[n:]...)
@@ -198,8 +198,8 @@ func (f *Finder) Piece(b []byte, begun string) (clean []byte, rest string) {
 	return b, rest
 }
 
-// Begun returns how many bytes at the end of b begin a known secret, at least
-// four, and the missing part of that secret. n is 0 if none is begun.
+// Begun returns how many bytes at the end of b begin a known secret, at least four, and the
+// missing part of that secret. n is 0 if b does not end with the beginning of a secret.
 func (f *Finder) Begun(b []byte) (n int, rest string) {
 	const least = 4
 	for _, v := range f.values {

@@ -65,8 +65,8 @@ var (
 	assigned = lazy.Regexp(`(?i)\b([a-z0-9_.-]*(?:api[ _-]?key|token|secret|passw(?:or)?d|passphrase|authorization|` +
 		`credential|cookie|[_-]key|_auth)s?)\\*["'\x60]?(\s*[:=]\s*|\s+(?:is|was|are|equals)\s+)\\*["'\x60]?` +
 		`(?:(?:bearer|basic|token)\s+)?([^\s"'\x60,;&)\]}\\{\[<]{5,}[^\s"'\x60,;&)\]}\\.:!?{\[<])`)
-	// counted matches names of amounts; word matches what texts say of a secret
-	// instead of its value.
+	// counted matches names of amounts. word matches words that describe a
+	// secret, such as "missing", where its value could be.
 	counted = lazy.Regexp(`(?i)limit|max|count|budget|usage|expir|ttl|type|length|name|path|file|url`)
 	word    = lazy.Regexp(`(?i)^(?:required|missing|invalid|expired?|incorrect|unknown|optional|string|number|boolean|` +
 		`undefined|default|disabled|enabled|rejected|accepted|revoked|needed|removed|hidden|masked|\*+)$`)

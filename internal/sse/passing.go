@@ -6,9 +6,9 @@ import (
 	"io"
 )
 
-// Passing is the body of a stream that a proxy passes on. Step reads an event;
-// then Read returns it, whole. Read returns the bytes between events as they
-// arrive. All fields are required.
+// Passing is the body of an event stream that a proxy forwards. Read returns
+// each event whole, after In.Step has read it. It returns the bytes between
+// events as they arrive. All fields are required.
 type Passing struct {
 	Body io.ReadCloser
 	// In reads the stream from Feed.

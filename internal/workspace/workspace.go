@@ -101,7 +101,7 @@ func walk(ctx context.Context, root *confined.Root, sub string,
 		case len(list) > left:
 			return &cutError{fmt.Sprintf("there are more than %d files", entries)}
 		}
-		// A directory that is gone again, or that we may not read, is no evidence.
+		// Ignore the error of a directory that is unreadable or was removed meanwhile.
 		left -= len(list)
 		slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 		for _, d := range list {
@@ -157,7 +157,7 @@ func content(ctx context.Context, root *confined.Root, name string, mode fs.File
 		size := int64(len(head)) + rest
 		read := same(sized(size, sum) + "\n")
 		if n := confined.Links(info); n > 1 {
-			// Whose file it is cannot be told from one of its names, so its text is not shown.
+			// A hard link may point to any file of the user, so its text is not shown.
 			read.text = fmt.Sprintf("hard link, one of %d names of a file: %s", n, read.sum)
 		} else if size <= shown && utf8.Valid(head) {
 			read.text = string(head)

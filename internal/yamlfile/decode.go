@@ -93,7 +93,7 @@ func (n *Node) decodeMany(v reflect.Value, what, prefix string) {
 	}
 }
 
-// Keys requires a mapping of known keys, or nothing.
+// Keys requires that the node is a mapping with only known keys, or is empty.
 func (n *Node) Keys(what string, known ...string) {
 	if n.Kind == Scalar || n.Kind == List {
 		n.Fail("keys: "+strings.Join(known, ", "), "%s must be a mapping, not %s", what, n.What())
@@ -105,7 +105,7 @@ func (n *Node) Keys(what string, known ...string) {
 	}
 }
 
-// Map returns the members of a mapping. For nothing it returns none.
+// Map returns the members of a mapping, or nil for an empty value.
 func (n *Node) Map(what string) []Field {
 	if n.Kind != Map && n.Kind != Null {
 		n.Fail("", "%s must be a mapping, not %s", what, n.What())
@@ -113,7 +113,7 @@ func (n *Node) Map(what string) []Field {
 	return n.Fields
 }
 
-// List returns the items of a list. For nothing it returns none.
+// List returns the items of a list, or nil for an empty value.
 func (n *Node) List(what string) []*Node {
 	if n.Kind != List && n.Kind != Null {
 		n.Fail("", "%s must be a list, not %s", what, n.What())
@@ -129,8 +129,8 @@ func (n *Node) String(what string) string {
 	return n.Text
 }
 
-// Strings returns a list of texts. A single text is a list of one; for nothing it
-// returns none.
+// Strings returns a list of texts. A single text is a list of one; an empty value
+// is an empty list.
 func (n *Node) Strings(what string) []string {
 	if text, alone := n.Value.(string); alone {
 		return []string{text}

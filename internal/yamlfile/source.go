@@ -84,8 +84,8 @@ func (n *Node) Lead() []string {
 	return lead
 }
 
-// Beside returns a mapping as Source does, without the members of some keys. For
-// the whole file it includes the comments above it.
+// Beside returns the YAML of a mapping, as Source does, without the members that
+// have the given keys. For the whole file it includes the comments above it.
 func (n *Node) Beside(keys ...string) string {
 	var lines []string
 	if n.file.root == n && n.last > 0 {

@@ -1,7 +1,7 @@
-// Package yamlfile reads YAML files that users write: into trees whose values
-// have their places in the file, and from those into Go values, strictly.
-// Anchors, aliases, merge keys, tags, flow and block style are resolved, so
-// readers need not know them.
+// Package yamlfile reads YAML files that users write. It parses them into trees
+// whose nodes know their position in the file, and decodes the trees strictly
+// into Go values. Anchors, aliases, merge keys, tags, flow and block style are
+// resolved, so readers need not know them.
 package yamlfile
 
 import (
@@ -46,11 +46,11 @@ type Node struct {
 	last int // the last line of the node if it is in block style, else 0
 	// starts are the lines on which the items of a list begin, with their dashes.
 	starts []int
-	// borrowed says that an alias takes a part of the node from another place.
+	// borrowed says that a part of the node comes from an alias, so its source is elsewhere.
 	borrowed bool
 }
 
-// Field is one member of a mapping. Its own place is that of its value.
+// Field is one member of a mapping. Its position is the position of its value.
 type Field struct {
 	Key string
 	At  *Node // the place of the key
@@ -160,7 +160,7 @@ func (f *file) read(a ast.Node) (n *Node) {
 	default:
 		n.scalar(a)
 	}
-	// The parser gives a mapping the place of its first colon.
+	// The parser gives a mapping the position of its first colon; use the position of its first key instead.
 	if n.Kind == Map && !n.Flow && len(n.Fields) > 0 && !n.Fields[0].merged {
 		n.Line, n.Column = n.Fields[0].At.Line, n.Fields[0].At.Column
 	}
