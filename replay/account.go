@@ -18,7 +18,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Sight is what a user sees of one frame of the agent. The zero Sight is nothing.
+// Sight is the part of an agent's frame that an editor shows its user. The zero Sight shows nothing.
 type Sight struct {
 	Text string // a piece of what the agent says, as it was sent
 	Call string // the id of a tool call that begins
@@ -35,7 +35,7 @@ type Account struct {
 	call, asks map[[2]string]bool
 }
 
-// accounts are the kinds of things that an account may report, with what a user should see.
+// accounts are the kinds of statements in an account, each with the sentence that its check judges.
 var accounts = []struct{ kind, title string }{
 	{"text", "A user sees what the agent says, whole, in its order and in its session."},
 	{"calls", "A user sees each tool call in its session."},
@@ -114,7 +114,7 @@ func dense(text string) string {
 	}, text)
 }
 
-// due is something that a user should have seen.
+// due is a text, tool call or question from the agent that the editor's user should have seen.
 type due struct {
 	session, what string
 	log           *transcript.Transcript
@@ -122,8 +122,8 @@ type due struct {
 	optional      bool
 }
 
-// dues returns what users should have seen on some connections. Things outside of turns and loads, or after their
-// cancel, are optional. left reports whether the editor or the agent left during a turn.
+// dues returns the dues of one kind on all given connections. A due outside of a turn or load, or after its cancel, is
+// optional. left reports whether the editor or the agent left during a turn.
 func (j Judge) dues(sessions []Session, kind string) (all []due, left bool) {
 	for _, s := range sessions {
 		open := j.requests()
@@ -163,7 +163,7 @@ func (j Judge) unended(t *transcript.Transcript) bool {
 	return len(open.prompted(t, "")) > 0
 }
 
-// answered reports whether the editor answered a request of the agent with a result.
+// answered reports whether the editor answered the agent's request seq with a result, not an error.
 func answered(t *transcript.Transcript, seq int) bool {
 	return lists.Any(t.All(), func(e transcript.Entry) bool {
 		return e.Source == transcript.Editor && e.Ref == seq && e.JSON().Get("result").Exists()
@@ -194,8 +194,8 @@ func (j Judge) accounted(id string, a *Account, sessions []Session) (checks []re
 	return checks
 }
 
-// missed returns the first thing that a user did not see as it was sent, and a description of what was seen instead;
-// "" if there is none.
+// missed returns the first due that the user did not see as it was sent, and a description of what was seen instead.
+// The description is "" if the user saw everything.
 func (a *Account) missed(kind string, all []due, left bool) (due, string) {
 	seen, rest := map[string]map[[2]string]bool{"calls": a.call, "asks": a.asks}[kind], map[string]string{}
 	if kind == "text" {

@@ -21,8 +21,8 @@ const (
 	TheEditor
 )
 
-// Judge holds what recordings are judged by: the rules of their protocol, the name of a set of severities, and the
-// renderer of transcripts.
+// Judge judges recordings. It holds the rules of their protocol, the name of a set of severities, and the renderer of
+// transcripts.
 type Judge struct {
 	Protocol Protocol
 	Rules    *rules.Set
@@ -44,7 +44,7 @@ type Checking struct {
 	told    account
 }
 
-// Checking starts judging a transcript of which nothing was read yet.
+// Checking returns a Checking for a new transcript. The caller then passes each entry to See.
 func (j Judge) Checking() *Checking {
 	return &Checking{judge: j, checker: j.Rules.NewChecker(rules.Config{Severity: j.Severity})}
 }
@@ -58,7 +58,7 @@ func (c *Checking) See(e transcript.Entry) {
 // Result returns the result for a transcript. See must have been given all of its entries.
 func (c *Checking) Result(id string, t *transcript.Transcript) results.Result {
 	res := results.Result{ID: id, File: id, Verdict: results.Pass, Started: t.Header().Started}
-	// Nobody knows whether a recording's end is the end of the session.
+	// A recording may end before its session did, so only a recorded exit of the agent is a clean end.
 	c.judge.conclude(&res, t, c.checker, rules.End{Clean: c.told.exited, Lacking: len(t.Skipped()) > 0}, c.told, Both)
 	return res
 }
@@ -72,7 +72,7 @@ type account struct {
 	exited         bool
 }
 
-// telling reads a transcript once, and calls each with every entry.
+// telling reads a transcript once, calls each with every entry, and returns the account of its run.
 func (j Judge) telling(t *transcript.Transcript, each func(transcript.Entry)) (a account) {
 	for e := range t.Shown() {
 		each(e)
@@ -133,7 +133,7 @@ func (j Judge) finding(f rules.Finding, t *transcript.Transcript) results.Findin
 	return out
 }
 
-// around returns, as lines, the entries that a finding names and the frames right before the last one.
+// around returns the context of a finding as lines: the entries it names, and the frames right before the last one.
 func around(text golden.Renderer, t *transcript.Transcript, seqs []int) []string {
 	if len(seqs) == 0 {
 		return nil

@@ -24,7 +24,7 @@ type Session struct {
 	Log *transcript.Transcript
 	// Left are processes of our agent that the editor left running when it ended.
 	Left []string
-	// Ended is how the editor ended, if it did not end an open turn properly; "" if it did, or if nobody knows.
+	// Ended says how the editor ended if it may have left a turn open; "" if it ended properly or that is unknown.
 	Ended string
 	// Seen describes the editor's process, if acp-test started it.
 	Seen *Seen
@@ -122,7 +122,7 @@ func (j Judge) check(id string, c *language.AgentCheck, sessions []Session) resu
 	return k
 }
 
-// expect looks for what a line expects. applies is false if the editor never reached the situation of the line.
+// expect judges one expect line of a script. applies is false if the editor never reached the situation of the line.
 func (j Judge) expect(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	switch x.What {
 	case "shown", "ended":
@@ -198,7 +198,7 @@ func (c *counting) see(log *transcript.Transcript, e transcript.Entry) {
 	}
 }
 
-// fits counts a frame, and keeps its text if the frame does not fulfil the conditions of the line.
+// fits counts a frame and whether it fulfils the line's conditions. It keeps the texts of the first three that do not.
 func (c *counting) fits(log *transcript.Transcript, e transcript.Entry) {
 	c.seen++
 	if c.judge.matches(c.of, log, e) {
@@ -227,7 +227,7 @@ func leftRunning(x *language.AgentExpectation, sessions []Session) (observed str
 	return "left running: " + strings.Join(left, "; "), !x.Negate, true
 }
 
-// counted reports whether got is the number that a script asks for: "2", ">=2", "<=2", or at least one for "".
+// counted reports whether the count got satisfies the script's want: "2", ">=2", "<=2", or "" for at least one.
 func counted(want string, got int) bool {
 	n, _ := strconv.Atoi(strings.TrimLeft(want, "<>=")) // the parser has seen to that
 	switch {
@@ -332,14 +332,14 @@ func (r *requests) prompted(t *transcript.Transcript, session string) (seqs []in
 // probe is the prefix of the methods of requests that check whether the connection is still open.
 const probe = "_acp-test/"
 
-// crossing is how long the end of an editor's input may take to arrive, on a busy machine, while the agent sends a
-// request.
+// crossing is the maximum time between an agent's request and the end of its input at which the two may have crossed on
+// a busy machine.
 const crossing = time.Second
 
-// leftAtOnce reports whether the editor could not answer the request seq: it had closed the agent's input before the
-// request, or so soon after it that the two may have crossed. An editor that waits for nothing may also leave at any
-// time before the agent's next frame. An editor that leaves its own turn open has lost the connection; it must answer
-// a probe, which shows that.
+// leftAtOnce reports whether the editor could not answer the request seq: the editor had closed the agent's input
+// before the request, or so soon after it that the two may have crossed. An editor without an open request may leave at
+// any time before the agent's next frame. An editor with an open turn must answer a probe: leaving the turn open means
+// that the editor lost the connection.
 func (j Judge) leftAtOnce(t *transcript.Transcript, seq int) bool {
 	open, asked, next := j.requests(), t.At(seq), false
 	for e := range t.All() {
@@ -369,8 +369,8 @@ func (j Judge) leftUnread(s Session) bool {
 	return false
 }
 
-// isAsked reports whether a request of the agent has this name. The note with the name follows the request at once,
-// but the answer may come before the note.
+// isAsked reports whether the agent's request seq has this name in the script. A note after the request holds the name.
+// It searches the whole log, because the editor's answer may come before the note.
 func isAsked(t *transcript.Transcript, name string, seq int) bool {
 	for e := range t.All() {
 		if e.Source == transcript.Note && e.Kind == serve.Named && e.JSON().Get("name").Is(name) {

@@ -32,8 +32,7 @@ type Player struct {
 	Work, Home string
 	// Renamed are pairs of further texts in the recording, such as addresses of servers, and their replacements.
 	Renamed [][2]string
-	// Patience is how long the replay waits without any frame before it goes on without what it waits for; 0 means 30
-	// s.
+	// Patience is how long the replay waits without any frame before it does the next act anyway; 0 means 30 s.
 	Patience time.Duration
 	// Start runs the agent of a connection.
 	Start func(ctx context.Context, conn int) (*transport.Agent, error)
@@ -61,8 +60,7 @@ type Played struct {
 // Altered is a frame of the editor by its Seq in the recording and in the log of the replay.
 type Altered struct{ Recorded, Sent int }
 
-// settle is how long a replay waits at the end for the last recorded frames of the agent, when no answer is among
-// them.
+// settle is how long a replay waits at the end for the agent's last recorded frames if none of them is an answer.
 const settle = 2 * time.Second
 
 // Play plays all connections of the recording, one after the other. The error is why an agent could not be started, or
@@ -226,8 +224,8 @@ func (s *playing) next(now time.Time) (a *act, wait time.Duration, left bool) {
 	return nil, wait, left
 }
 
-// turnOf reports whether all acts that must come before the i-th are done. An answer does not wait for other answers,
-// because the agent decides about their order.
+// turnOf reports whether the i-th act may be done: all acts that must come before it are done. An answer need not wait
+// for other answers, because the order of the agent's requests is up to the agent.
 func (s *playing) turnOf(i int) bool {
 	a := s.score.acts[i]
 	for _, b := range s.score.acts[:i] {
@@ -271,7 +269,7 @@ func (s *playing) askedBy(a *act) *asked {
 	return lists.First(s.score.requests, func(q *asked) bool { return q.entry.Seq == a.answers })
 }
 
-// void reports whether the request for act a can no longer come, because the turn of that request is over.
+// void reports whether act a, an answer, is obsolete: its request has not come, and the turn of that request is over.
 func (s *playing) void(a *act) bool {
 	q := s.askedBy(a)
 	if a.answers == 0 || q == nil || q.live != 0 {

@@ -114,7 +114,7 @@ func describe(e transcript.Entry) string {
 	return e.Method
 }
 
-// beside is the kind of an act that sends no frame.
+// beside is the kind of an act without a frame, such as ending the agent's input.
 type beside string
 
 const (
@@ -125,7 +125,7 @@ const (
 	writeShape beside = "write-shape" // joins or splits later writes
 )
 
-// besides returns the acts of a recording that send no frame, by the Seq of their entries.
+// besides returns the acts without a frame in a recording, by the Seq of their entries.
 func besides(t *transcript.Transcript, gates []fakellm.RecordedGate) map[int][]*act {
 	found := map[int][]*act{}
 	add := func(seq int, a *act) { found[seq] = append(found[seq], a) }
@@ -148,7 +148,7 @@ func besides(t *transcript.Transcript, gates []fakellm.RecordedGate) map[int][]*
 		case e.Source == transcript.Process && e.Kind == transcript.Signalled && e.JSON().Get("signal").Is("SIGKILL"):
 			add(e.Seq, &act{beside: kill})
 		case e.Source == transcript.Agent && e.Frame() && closed[e.Conn] != nil:
-			// Later frames of the agent are its reaction to the end of the input.
+			// The agent sent frames after the end of its input, so this end is an act to repeat.
 			add(closed[e.Conn].entry.Seq, closed[e.Conn])
 			delete(closed, e.Conn)
 		}
@@ -156,13 +156,13 @@ func besides(t *transcript.Transcript, gates []fakellm.RecordedGate) map[int][]*
 	return found
 }
 
-// held returns the key for the model waiting at a gate, in the counts of a tally.
+// held returns the tally key that counts how many times the model was held at a gate.
 func held(g fakellm.RecordedGate) string { return "the gate " + g.Name }
 
-// taken is how long an agent may take to read its input before the model goes on.
+// taken is how long a replay waits for the agent to read its input before it releases the model.
 const taken = time.Second
 
-// beside performs an act that sends no frame.
+// beside performs an act without a frame.
 func (s *playing) beside(ctx context.Context, a *act) error {
 	s.mu.Lock()
 	a.done = true
@@ -251,7 +251,7 @@ func (s *playing) see(e transcript.Entry) {
 	s.nudge()
 }
 
-// recorded returns the name in the recording of a live session.
+// recorded returns the recorded id of the session that has the id live now.
 func (s *playing) recorded(live string) string {
 	if name, ok := s.sessions[live]; ok {
 		return name
@@ -291,8 +291,8 @@ func (s *playing) learn(session string, e transcript.Entry) {
 	}
 }
 
-// match finds the recorded request for a live one: with the same session, method and topic, else the next one of that
-// method.
+// match finds the recorded request that corresponds to a live request of the agent. It has the same session, method and
+// topic, or is the next one with that method.
 func (s *playing) match(session string, e transcript.Entry) {
 	back := s.names.reversed()
 	topic := back.text(s.Protocol.About(e))

@@ -21,14 +21,14 @@ type Protocol interface {
 	transcript.Classifier
 	// Version returns the version for the headers of transcripts.
 	Version() string
-	// Facts returns the meaning of a frame for a replay.
+	// Facts returns the role of a frame in a replay.
 	Facts(e transcript.Entry) Facts
 	// About returns the topic of an agent's request. Requests with the same method and topic can stand for each other,
 	// whatever their order.
 	About(e transcript.Entry) string
-	// Sight returns what a user sees of a frame.
+	// Sight returns the part of a frame that an editor shows its user.
 	Sight(e transcript.Entry) Sight
-	// Adapt changes the recorded answer to the request then into an answer to the request now.
+	// Adapt turns the recorded answer to request then into an answer to the live request now.
 	Adapt(answer []byte, then, now transcript.Entry) []byte
 	// Writes returns the file that a request of the agent asks the editor to write.
 	Writes(request transcript.Entry) (path, text string, ok bool)
@@ -37,13 +37,14 @@ type Protocol interface {
 	Refuse(e transcript.Entry) (answer []byte, always bool)
 	// Improvise returns the frames that an agent sends for a request that is not in the recording.
 	Improvise(e transcript.Entry) [][]byte
-	// EndTurn returns the answer to a prompt, changed to that of a cancelled turn, or of one that was not cancelled.
+	// EndTurn returns the answer to a prompt, changed to end a cancelled turn or, if cancelled is false, a completed
+	// one.
 	EndTurn(answer []byte, cancelled bool) []byte
 	// Side returns which side sends requests and notifications with a method, "" if the protocol has no such method.
 	Side(method string) transcript.Source
 	// Fits reports whether a result has a member that only answers to this method have.
 	Fits(method string, result wire.Value) bool
-	// HasText reports whether a frame may contain text of people or models.
+	// HasText reports whether a frame may contain text written by a user or a model.
 	HasText(e transcript.Entry) bool
 	// Editor returns an editor that does nothing by itself. asked are the methods of the requests that it will
 	// receive.
@@ -59,7 +60,7 @@ type Editor interface {
 	Close(ctx context.Context) transport.Shutdown
 }
 
-// Facts are the meaning of a frame for a replay. The zero Facts mean nothing.
+// Facts describe the role of a frame in a replay. The zero Facts describe a frame without a role.
 type Facts struct {
 	// Lane is the session that a frame of the editor belongs to; "" for frames of the connection, such as the opening
 	// of a session.
@@ -74,7 +75,7 @@ type Facts struct {
 	// Shows is the kind of content that a frame of the agent shows, "" if it shows none. What distinguishes it from
 	// other content of its kind. Message identifies the message that a chunk belongs to.
 	Shows, What, Message string
-	// Chunk says that the division into chunks has no meaning. State says that the frame may come at any time.
+	// Chunk says that the agent may split the content anywhere. State says that the frame may come at any time.
 	Chunk, State bool
 	// Item is the id of something that the frame opens in its turn, such as a tool call.
 	Item string
@@ -83,7 +84,7 @@ type Facts struct {
 }
 
 // PlacesOf returns a recording's note on where the agent ran; listed reports whether the note lists the files.
-// Recordings of other tools have no such note, older recordings one without files.
+// Recordings of other tools have no note, and the notes of older recordings list no files.
 func PlacesOf(t *transcript.Transcript) (m workspace.Manifest, listed bool) {
 	for e := range t.Places() {
 		var next workspace.Manifest

@@ -18,8 +18,8 @@ const (
 	readSize = 64 << 10
 )
 
-// book is the log of both directions. While the entry of a long line is being written, order makes all later entries
-// wait.
+// book is the log of both directions. Its lock order makes all later entries wait while the entry of a long line is
+// written.
 type book struct {
 	t     *transcript.Transcript
 	order sync.Mutex
@@ -92,7 +92,7 @@ func (p *pump) run() (ended bool) {
 	}
 }
 
-// room returns the buffer for the next bytes: after the bytes of the current line that are kept.
+// room returns free buffer space for the next bytes, after the kept bytes of the current line.
 func (p *pump) room() []byte {
 	if p.size > 0 && p.size < kept {
 		if free := cap(p.big) - len(p.big); free < readSize {

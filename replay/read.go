@@ -16,7 +16,7 @@ import (
 )
 
 // Read reads a recording: a transcript of this program, or any log that package logs reads. If a log does not name the
-// senders, Read infers them from methods and ids. each is as for transcript.Salvage; nil is none.
+// senders, Read infers them from methods and ids. each is as for transcript.Salvage and may be nil.
 func Read(p Protocol, r io.Reader, each func(transcript.Entry)) (t *transcript.Transcript, err error) {
 	in := bufio.NewReaderSize(r, 256<<10)
 	head, err := in.Peek(4096)
@@ -93,7 +93,7 @@ func dialect(p Protocol) logs.Dialect {
 	}
 }
 
-// completed returns a message without the members that a log added, and with the version that the log dropped.
+// completed returns a logged message with the version that the log dropped, and without the members that it added.
 func completed(raw []byte) []byte {
 	v, err := wire.Parse(raw)
 	if err != nil {
@@ -166,8 +166,8 @@ var errNobody = errors.New("the request that this message answers is missing, so
 
 var errNoFrames = errors.New("this is not a recording: no line is a JSON-RPC message")
 
-// guesser infers who sent a frame from the frame: a method belongs to one side, and a response answers a request of
-// the other side.
+// guesser infers the sender of a frame from its content: each method belongs to one side, and a response answers a
+// request of the other side.
 type guesser struct {
 	protocol Protocol
 	open     map[wire.ID][]transcript.Entry // requests without an answer

@@ -39,9 +39,9 @@ type Proxy struct {
 	NoFiles, Model bool
 	// Signals are passed on to the agent.
 	Signals <-chan os.Signal
-	// Live receives one line for each finding of the rules, as soon as it is known; nil is none.
+	// Live, if set, receives one line for each finding of the rules, as soon as it is known.
 	Live io.Writer
-	// Found is called with each finding, as soon as it is known; nil is none.
+	// Found, if set, is called with each finding, as soon as it is known.
 	Found func(rules.Finding)
 	// Judge holds the rules for Live and Found.
 	Judge Judge
@@ -127,8 +127,8 @@ func (p *Proxy) list(ctx context.Context) (wait func()) {
 	return List(ctx, p.Log, p.Judge.Protocol, m, workspace.Whole)
 }
 
-// List logs the files of the workspace once a session names it, while frames go on passing. m describes the
-// environment so far; most limits the list. The returned function waits for the list.
+// List logs the files of the workspace once a session names it. It does not delay frames. m is the manifest to
+// complete; most limits the list. The returned function waits for the list.
 func List(ctx context.Context, log *transcript.Transcript, p Protocol, m workspace.Manifest,
 	most workspace.Limits) (wait func()) {
 	var wg sync.WaitGroup

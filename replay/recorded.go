@@ -19,7 +19,7 @@ type exchange struct {
 
 type sceneFrame struct {
 	transcript.Entry
-	// answers are the agent's own requests that were answered before this frame. cancelled says that the turn was
+	// answers are the agent's own requests that the editor answered before this frame. cancelled says that the turn was
 	// cancelled before it.
 	answers   []int
 	cancelled bool
@@ -116,8 +116,8 @@ func (p *recordedAgent) Received(e transcript.Entry) {
 	go p.play(list[n], e, cancelled)
 }
 
-// uncalled is how long the agent waits for a cancel that is in the recording. It then goes on, because this editor may
-// not want to cancel.
+// uncalled is how long the agent waits for a cancel that the recorded editor sent. Then it continues without the
+// cancel, because the live editor may not send one.
 const uncalled = time.Second
 
 func (p *recordedAgent) play(s *exchange, live transcript.Entry, cancelled <-chan struct{}) {

@@ -94,7 +94,7 @@ func (d *redactor) entry(e transcript.Entry) transcript.Entry {
 		d.writer = fmt.Sprint(e.Conn, e.Source, e.Session)
 	}
 	d.suspect = d.looks(e.Raw) || d.begun[d.writer+" text"] != "" || d.texts && len(d.begun) > 0
-	// If the whole frame has no secret, a text that is copied from it has none.
+	// A text copied from a frame without secrets has no secrets.
 	clear := func(s string) bool {
 		return !d.suspect && e.Frame() && !strings.Contains(s, `\`) && bytes.Contains(e.Raw, []byte(s))
 	}
@@ -152,8 +152,8 @@ func (d *redactor) isText(at place) bool {
 	return at.within("rawInput", "rawOutput", "body")
 }
 
-// harmless reports whether a value need not be examined: the whole text was searched for secrets already, and only
-// escapes could hide one.
+// harmless reports whether a value need not be examined: its frame was searched for secrets already, and the value has
+// no escapes that could hide one.
 func (d *redactor) harmless(at place, v wire.Value) bool {
 	if d.suspect || d.texts && d.isText(at) || d.MaskText && d.texts || d.secretKey(at.key()) || d.sensitive(at) {
 		return false

@@ -88,7 +88,7 @@ func Relocate(script []byte, directories ...[2]string) []byte {
 	return newBinding(directories).script(script)
 }
 
-// script returns a model's script with the live directories, also where the pieces of an answer cut one in two.
+// script returns a model's script with the live directories, even those split over two pieces of an answer.
 func (b *binding) script(script []byte) []byte {
 	text := piecewise().ReplaceAllStringFunc(string(script), func(line string) string {
 		m := piecewise().FindStringSubmatch(line)
@@ -101,7 +101,7 @@ func (b *binding) script(script []byte) []byte {
 	return []byte(b.text(text))
 }
 
-// pieces joins the pieces between which a directory was cut.
+// pieces joins adjacent pieces if the cut between them splits a directory.
 func (b *binding) pieces(pieces []string) []string {
 	whole := strings.Join(pieces, "")
 	var out []string
@@ -116,7 +116,7 @@ func (b *binding) pieces(pieces []string) []string {
 	return out
 }
 
-// inside reports whether the offset at is in the middle of a directory.
+// inside reports whether the offset at lies inside the name of a directory.
 func (b *binding) inside(text string, at int) bool {
 	for _, p := range b.paths {
 		from := max(at-len(p[0])+1, 0)

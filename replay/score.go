@@ -22,8 +22,8 @@ const (
 	Ordered Mode = "ordered"
 	// Strict keeps the recorded order of everything.
 	Strict Mode = "strict"
-	// Lenient keeps only what an act needs: the answer that it depends on, the request that it answers, a turn that
-	// has begun to show something.
+	// Lenient keeps only the order that an act depends on: after the answer whose ids it uses, after the request that
+	// it answers, after a turn has begun to show something.
 	Lenient Mode = "lenient"
 )
 
@@ -34,9 +34,9 @@ type act struct {
 	lane string
 	// answers is the Seq of the agent's request that the act answers; 0 if none.
 	answers int
-	// behind are the requests with the same topic that came before the answer.
+	// behind are the later requests with the same topic that the agent sent before the act answered its request.
 	behind []*asked
-	// needs is how many times frames must have come before the act, by their key.
+	// needs says how many frames of each key must have come before the act.
 	needs map[string]int
 	// pause is the time from the entry before the act to the act.
 	pause time.Duration
@@ -100,7 +100,7 @@ func newTally(p Protocol) *tally {
 		latest:  map[string]string{}, over: map[string]bool{}, prompt: map[int]string{}}
 }
 
-// enter starts a phase of a session: a turn, the time after a turn, or a load.
+// enter starts a phase of a session: a turn, the time after that turn, or a load.
 func (t *tally) enter(session, phase string) {
 	t.phases[session], t.latest[session] = phase, ""
 }
@@ -174,7 +174,7 @@ func (t *tally) answered(seq int, e transcript.Entry) {
 	}
 }
 
-// refused records that the load of a session failed. Frames that came meanwhile belong to the turn that goes on.
+// refused records that the load of a session failed. If a turn runs there, later frames count for that turn again.
 func (t *tally) refused(session string) {
 	t.over[t.loadKey(session)] = true
 	if t.running[session] > 0 && t.phases[session] == t.loadKey(session) {
@@ -215,8 +215,8 @@ func (t *tally) end(seq int) {
 	}
 }
 
-// came counts a request or notification of the agent in a session. A text counts by its chunks, and also as one
-// message however it was cut.
+// came counts a request or notification of the agent in a session. A streamed text counts twice: by its chunks, and as
+// one message, however the agent split it.
 func (t *tally) came(session string, e transcript.Entry) {
 	t.counts[t.key(session, e)]++
 	if f := t.protocol.Facts(e); f.Shows != "" && !f.State {
@@ -345,7 +345,7 @@ func (r *scoring) editor(e transcript.Entry) {
 	}
 }
 
-// alike returns the requests so far that have the same topic as q and came after it.
+// alike returns the requests read so far that came after q and have the same topic.
 func (s *score) alike(q *asked) (alike []*asked) {
 	return lists.Where(s.requests, func(other *asked) bool {
 		return other.about == q.about && q.about != "" && other.entry.Seq > q.entry.Seq

@@ -20,13 +20,13 @@ type Replay struct {
 	ID, File string
 	// Log receives the entries of the replay.
 	Log *transcript.Transcript
-	// Golden has the options of the compared texts, such as what they mask. Want returns the wanted text, after the
-	// recording was played; nil compares nothing.
+	// Golden has the options of the compared texts, such as values to mask. Want returns the wanted text after the
+	// recording was played; a nil Want compares nothing.
 	Golden golden.Options
 	Want   func() string
-	// altered frames are left out of both texts, because the agent did not get them as recorded.
+	// altered are the frames to leave out of both compared texts, because Confine changed them.
 	altered []Altered
-	// AsRecorded marks findings that the recording has too as known, so that only new ones count.
+	// AsRecorded marks findings that are already in the recording as known, so that only new ones count.
 	AsRecorded bool
 	Judge      Judge
 	// Beside is the folder that contained the recorded workspace, and the one that replaces it; empty if it does not
@@ -34,7 +34,7 @@ type Replay struct {
 	Beside [2]string
 }
 
-// Against returns the canonical text of the recording, for Want.
+// Against returns the canonical text of the recording. It serves as Want to compare a replay with its recording.
 func (r *Replay) Against() string {
 	o := Masked(r.Judge.Protocol, r.Recording, r.Golden)
 	o.Root = r.Beside[0]
@@ -110,7 +110,7 @@ func (r *Replay) Run(ctx context.Context) (res results.Result) {
 }
 
 // brokenOff reports whether a recording ends early, for example after a crash: in the middle of a line, or while its
-// agent was running. What the agent does after that point is no difference.
+// agent was running. Later frames of the live agent then do not count as a difference.
 func brokenOff(t *transcript.Transcript) bool {
 	running := false
 	for e := range t.All() {
@@ -125,7 +125,7 @@ func brokenOff(t *transcript.Transcript) bool {
 	return running || t.Torn()
 }
 
-// forgive marks the findings that the recording has too as known.
+// forgive marks the findings that are already in the recording as known.
 func (r *Replay) forgive(res *results.Result) {
 	then := map[[2]string]bool{}
 	for _, f := range r.Judge.Check(r.ID, r.Recording).Findings {

@@ -111,7 +111,7 @@ func property(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(harmless(s))
 }
 
-// mostRows is how many causes, failures and changes a step summary shows at most.
+// mostRows is the maximum number of causes, failures and changes in a step summary.
 const mostRows = 50
 
 // writeMarkdown writes a step summary: the verdict, failures with their causes, the requirement table. GitHub accepts
@@ -226,7 +226,7 @@ func markdownRequirements(b *bytes.Buffer, c *results.Conformance) {
 	b.WriteString("\n</details>\n")
 }
 
-// escaped replaces all characters that have a meaning in Markdown.
+// escaped returns a replacer that escapes all characters with a meaning in Markdown.
 var escaped = sync.OnceValue(func() *strings.Replacer {
 	pairs := []string{"<", "&lt;", "&", "&amp;"}
 	for _, sign := range strings.Split("\\`*_{}[]>()#!|~@", "") {

@@ -102,7 +102,7 @@ const (
 	blockLines = 40 // of all of them together
 )
 
-// before returns the scenario that showed all failures of a result before; "" if one is new.
+// before returns an earlier scenario that already showed a failure of this result, or "" if any of its failures is new.
 func (c *Console) before(r results.Result) (id string) {
 	for _, s := range verdict.Sightings(&r) {
 		if s.Known || s.Class != results.Fail && s.Class != results.Error && s.Class != results.Inconclusive {

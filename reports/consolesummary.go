@@ -131,7 +131,7 @@ func (c *Console) Summary(run results.Run) error {
 // explained matches the ids of rules and requirements.
 var explained = lazy.Regexp(`^[A-Z][A-Z0-9]*(-[A-Z0-9]+)*$`)
 
-// next returns what the user may do next, in one line; "" if there is nothing.
+// next returns one line that suggests the user's next step, or "" if there is nothing to do.
 func next(run results.Run) string {
 	var steps []string
 	differ := slices.ContainsFunc(run.Causes, func(c results.Cause) bool { return c.ID == "golden" && !c.Known })
@@ -157,8 +157,8 @@ func next(run results.Run) string {
 	return strings.Join(steps, "; ")
 }
 
-// differences returns which scenarios differ between the rounds of a perturbed run: why, and both transcripts side by
-// side.
+// differences lists the scenarios that differ between the rounds of a perturbed run. Each entry has an explanation and
+// both transcripts side by side.
 func differences(run results.Run, width int) string {
 	var b strings.Builder
 	for _, d := range run.Differences {

@@ -69,8 +69,8 @@ func packAll(p inspector.Protocol, run results.Run) []chan string {
 	return packed
 }
 
-// pack reads the files of a result and compresses them, entry by entry. The page shows what could not be read; that is
-// no error of the report.
+// pack reads the files of a result and compresses them, entry by entry. A file that cannot be read is no error: the
+// page says so instead.
 func pack(p inspector.Protocol, out string, r results.Result) string {
 	var b bytes.Buffer
 	z := inspector.Packed(&b)
@@ -104,7 +104,7 @@ func pack(p inspector.Protocol, out string, r results.Result) string {
 	return b.String()
 }
 
-// packEntries packs the entries of a transcript, none if it cannot be opened.
+// packEntries packs the entries of a transcript. It packs none if the transcript cannot be opened.
 func packEntries(w io.Writer, p inspector.Protocol, root *confined.Root, name string) error {
 	var file io.ReadCloser = io.NopCloser(strings.NewReader(`{"acp-test":1}`))
 	var missing error

@@ -68,9 +68,9 @@ type (
 // junitTime is the format of timestamps in JUnit XML.
 const junitTime = "2006-01-02T15:04:05"
 
-// writeJUnit writes a suite for each folder of scenarios and a case for each scenario. A fail is a failure, an error
-// is an error. Inconclusive is a failure if the run is strict; else it is skipped, with its reason, as are known
-// failures. A cause that is wrong everywhere is a separate case, and no failure of scenarios that pass apart from it.
+// writeJUnit writes a suite for each folder of scenarios and a case for each scenario. A fail is a failure, an error is
+// an error. Inconclusive is a failure if the run is strict; else it is skipped, with its reason, as are known failures.
+// A cause with Everywhere set is a separate case, and scenarios that pass apart from it are no failures.
 func writeJUnit(run results.Run, w io.Writer) error {
 	agent := cmp.Or(run.Agent.Profile, "acp-test")
 	all := junitSuites{junitCounts: junitCounts{Name: "acp-test " + agent, Time: seconds(run.Duration)}}
@@ -121,7 +121,7 @@ func writeJUnit(run results.Run, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// Some readers show the texts of a file unescaped, with control characters.
+	// Some readers pass on texts unescaped, with control characters, so make those visible.
 	inert := strings.ReplaceAll(printable.Text(string(text)), "&#xD;", `\r`)
 	_, err = io.WriteString(w, xml.Header+inert+"\n")
 	return err

@@ -26,7 +26,7 @@ type Column struct {
 	Chance []string
 	// Known are the agent's known failures. The notes contain their reasons.
 	Known []agents.KnownFailure
-	// Absent is why the agent did not run here, and how to change that; "" if it ran.
+	// Absent is the reason why the agent did not run here, with a remedy; "" if it ran.
 	Absent string
 }
 
@@ -63,7 +63,7 @@ type MatrixCell struct {
 	Notes   []int // numbers of the notes that explain the outcome, from 1
 }
 
-// MatrixNote explains the cells that refer to it, which are no pass.
+// MatrixNote explains why the cells that refer to it are not a pass.
 type MatrixNote struct {
 	Number  int
 	Agent   string
@@ -77,15 +77,15 @@ type MatrixNote struct {
 // notReached is the outcome of a requirement whose check comes after a failed line.
 const notReached = "not reached"
 
-// nowAndThen is the outcome of a known flaky failure. Whether it occurred in this run proves nothing.
+// nowAndThen is the outcome of a known flaky failure, whether or not it occurred in this run.
 const nowAndThen = "flaky"
 
 // outcomes are the outcomes of cells, best first.
 var outcomes = []string{"", notReached, results.Pass.String(), results.Lint.String(), results.Warn.String(),
 	results.Inconclusive.String(), nowAndThen, results.Fail.String()}
 
-// NewMatrix returns the comparison of agents. Known failures count like others, because the specification knows no
-// baseline.
+// NewMatrix returns the comparison of agents. Known failures count like all others, because the specification has no
+// exceptions for them.
 func NewMatrix(p Protocol, columns []Column) Matrix {
 	m := Matrix{opening: p.Open}
 	rows := map[string][]MatrixCell{}
@@ -126,7 +126,7 @@ type gathering struct {
 // result adds the outcome of one scenario.
 func (g *gathering) result(r results.Result, cell func(id string) *MatrixCell) {
 	for id, times := range r.Support {
-		// In a flaky scenario, a rule that holds proves nothing.
+		// A rule that holds in a flaky scenario may fail in the next run, so it is no pass.
 		if times > 0 && !g.column.unsteady(r.ID) {
 			cell(id).worsen(results.Pass.String(), 0)
 		}
@@ -200,8 +200,8 @@ func (c Column) unsteady(scenario string) bool {
 		func(k agents.KnownFailure) bool { return k.Flaky && k.Scenario == scenario && k.ID != "golden" })
 }
 
-// note returns the number of the note about something. It adds a note if there is none, so that several scenarios
-// share one, with the first of them.
+// note returns the number of the note with the key about. If there is none yet, it adds n with the command of scenario
+// r. Later scenarios with the same key share this note.
 func (g *gathering) note(about string, n MatrixNote, r results.Result) int {
 	if number, ok := g.numbers[about]; ok {
 		return number
@@ -217,18 +217,18 @@ func (g *gathering) reason(scenario string, known bool, names ...string) string 
 	return lists.First(g.column.Known, covers).Reason
 }
 
-// asked returns what a check requires. It leaves out what came instead, which contains ids and times: the table must
-// be reproducible, and the note's command shows it.
+// asked returns the requirement that a check tests. It leaves out the observed value, whose ids and times would make
+// the table differ from run to run; the note's command shows it.
 func (g *gathering) asked(c results.Check, r results.Result) string {
 	return cmp.Or(c.Title, g.rules.Statement(c.Requirements), r.Title)
 }
 
-// broken returns the text of the point that a finding breaks, from the rule.
+// broken returns the text of the rule's point that a finding violates.
 func (g *gathering) broken(f results.Finding) string {
 	r, ok := g.rules.Rule(f.Rule)
 	if !ok {
-		// This is no rule about frames. The text after a colon is specific to this run, for example the path of a
-		// program.
+		// The finding is not from a rule about frames. Drop the text after the colon, such as a program's path, because
+		// it varies between runs.
 		what, _, _ := strings.Cut(f.Message, ": ")
 		return what
 	}

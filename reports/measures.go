@@ -24,7 +24,7 @@ type Protocol struct {
 	// Greet, Open, Prompt and Cancel are the methods with which an editor opens a connection and a session, starts a
 	// turn and cancels it; "" if the protocol has none.
 	Greet, Open, Prompt, Cancel string
-	// Update returns the kind of an update of the agent, "" for other entries. Call returns the id of the tool call
+	// Update returns the kind of an agent's update, or "" for any other entry. Call returns the id of the tool call
 	// that an entry is about. Piece returns the text of an update that is a piece of a message, and the field that
 	// contains it.
 	Update, Call func(transcript.Entry) string
@@ -33,7 +33,7 @@ type Protocol struct {
 	End func(transcript.Entry) (End, bool)
 }
 
-// End is how a turn ended.
+// End is the way in which a turn ended.
 type End uint8
 
 // The ends of turns.
@@ -138,8 +138,8 @@ func (f *figures) modelAsked(lane string, open *turn) {
 	}
 }
 
-// answered records how long the agent took to start or to open a session. since is the time of the request, started
-// that of the process's start.
+// answered records how long the agent took to start or to open a session. since is the time of the request, started the
+// time when the process started.
 func (f *figures) answered(p Protocol, e transcript.Entry, since, started time.Duration) {
 	switch {
 	case e.Method == p.Open:

@@ -27,7 +27,7 @@ type format struct {
 	write func(results.Run, io.Writer) error
 }
 
-// formats returns all formats; p is how the page shows an entry.
+// formats returns all formats; p tells the page how to show an entry.
 func formats(p inspector.Protocol) []format {
 	return []format{
 		{"json", "results.json", "everything, for programs", writeJSON},
@@ -54,9 +54,9 @@ func File(name string) (file, about string) {
 	return f.file, f.about
 }
 
-// Write writes a run in one of the Formats. The page (html) also reads the transcripts that Result.Artifacts names
-// below run.Out, and shows them by p. It leaves out those that cannot be read, and says so on the page. The error is
-// an unknown format, or an error of the writer.
+// Write writes a run in one of the Formats. The html format also reads the transcripts that Result.Artifacts names
+// below run.Out, and shows them with p. It leaves out transcripts that it cannot read, and says so on the page. The
+// error is an unknown format, or an error of the writer.
 func Write(p inspector.Protocol, name string, run results.Run, w io.Writer) error {
 	f, ok := lists.Find(formats(p), func(f format) bool { return f.name == name })
 	if !ok {
@@ -176,7 +176,7 @@ func problems(r results.Result) []problem {
 	}
 	told := len(all) > 0
 	if r.Verdict == results.Error {
-		// A check that was not reached does not explain an error.
+		// An unreached check does not explain an error, so the reason must still be shown.
 		told = slices.ContainsFunc(all, func(p problem) bool { return p.class == results.Error && !p.consequence })
 	}
 	if !told && r.Reason != "" && r.Verdict != results.Pass {
@@ -195,7 +195,7 @@ func worseFirst(a, b problem) int {
 	return cmp.Or(cmp.Compare(b.class, a.class), after(a.consequence, b.consequence))
 }
 
-// after orders problems with a property after those without it.
+// after compares two flags: a problem without the flag sorts before one with it.
 func after(a, b bool) int {
 	switch {
 	case a == b:

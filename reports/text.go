@@ -95,7 +95,7 @@ func lineOf(where string) int {
 	return 0
 }
 
-// harmless returns a text of an agent in a form that is safe for terminals and CI logs.
+// harmless makes a text from an agent safe for terminals and CI logs.
 func harmless(s string) string { return printable.Text(s) }
 
 // short returns a duration for people, such as 340ms, 2.3s or 4m05s.
@@ -147,8 +147,8 @@ func counts(run results.Run) string {
 	return head + ": " + strings.Join(parts, ", ")
 }
 
-// apart returns a text such as " (36 of them apart from AUTH-003)", about passed scenarios that show a cause which is
-// wrong everywhere; "" if there is no such cause.
+// apart returns a text such as " (36 of them apart from AUTH-003)": how many scenarios pass if the causes with
+// Everywhere set are ignored. It returns "" if there are none.
 func apart(run results.Run) string {
 	if run.Counts.Apart == 0 {
 		return ""
@@ -160,14 +160,14 @@ func apart(run results.Run) string {
 	return fmt.Sprintf(" (%s apart from %s)", of, strings.Join(everywhere(run.Causes), ", "))
 }
 
-// everywhere returns the ids of the causes that are wrong everywhere.
+// everywhere returns the ids of the causes with Everywhere set.
 func everywhere(causes []results.Cause) []string {
 	spread := lists.Where(causes, func(c results.Cause) bool { return c.Everywhere })
 	return lists.Map(spread, func(c results.Cause) string { return c.ID })
 }
 
-// unknownEverywhere returns the causes that are wrong everywhere and not known. Formats with one line per scenario
-// also get one line for each of them.
+// unknownEverywhere returns the causes with Everywhere set that are not known failures. Formats with one line per
+// scenario also get one line for each of them.
 func unknownEverywhere(causes []results.Cause) []results.Cause {
 	return slices.DeleteFunc(slices.Clone(causes), func(c results.Cause) bool { return !c.Everywhere || c.Known })
 }
