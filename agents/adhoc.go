@@ -12,12 +12,12 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// AdHoc returns a profile for a command that has none. Its name is that of
-// the program or, if the program only runs a script or package, of that. Its
-// environment has base URLs and dummy keys for all wire formats. It has no known
-// failures; the model server learns wire format and tools. The agent starts where
-// the user is, so that a command that works in a shell works here. argv must not
-// be empty.
+// AdHoc returns a profile for a command that has none. Its name is the name of
+// the program or, if that only runs a script or package, the name of the script
+// or package. Its environment has base URLs and dummy keys for all wire formats.
+// It has no known failures; the model server learns wire format and tools. The
+// agent starts where the user is, so that a command that works in a shell works
+// here. argv must not be empty.
 func AdHoc(argv []string) *Profile {
 	start := 20 * time.Second
 	if slices.Contains(launchers, base(argv[0])) {

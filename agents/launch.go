@@ -361,8 +361,8 @@ func caches(host map[string]string) map[string]string {
 		}
 	}
 	if _, ok := env["npm_config_cache"]; ok {
-		// What is in the cache is used without asking a registry, and npm
-		// neither looks for its own updates nor talks about them.
+		// npm must use cached packages without asking a registry, and must not
+		// look for its own updates or mention them.
 		env["npm_config_prefer_offline"] = "true"
 		env["npm_config_update_notifier"] = "false"
 		env["npm_config_fund"] = "false"
@@ -371,7 +371,7 @@ func caches(host map[string]string) map[string]string {
 	return env
 }
 
-// tools returns the directories that env names and that hold nothing but tools.
+// tools returns the cache directories in env that hold only tools, no files of the user.
 func tools(env map[string]string) []string {
 	own := lists.Where(allCaches(), func(c cache) bool { return filepath.IsAbs(env[c.names[0]]) && !c.mixed })
 	return lists.Map(own, func(c cache) string { return env[c.names[0]] })

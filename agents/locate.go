@@ -132,7 +132,7 @@ func (p *Profile) installed(dir, program string, host map[string]string) (Found,
 	return Found{}, false
 }
 
-// fix returns the command that installs the agent, or a note how to.
+// fix returns the command that installs the agent, or a note on how to install it.
 func (p *Profile) fix(checkout string) string {
 	script := filepath.Join(checkout, "ci", "agents", "install")
 	if info, err := os.Stat(script); checkout != "" && err == nil && !info.IsDir() {
@@ -188,15 +188,15 @@ func executables(path string, host map[string]string) []string {
 	return out
 }
 
-// symptoms says why an agent did not start, judged by its stderr. A block has
-// regular expressions, one a line, and below them a hint what to do, in which $1
-// is the text of a group. Diagnose uses the first block that matches.
+// symptoms maps the stderr of an agent that did not start to a hint. A block has
+// regular expressions for the stderr, one a line, and below them the hint, in
+// which $1 is the text of a group. Diagnose uses the first block that matches.
 //
 //go:embed tables/symptoms.txt
 var symptoms string
 
-// Diagnose returns what to do about an agent that died before it answered
-// initialize, judged by its stderr; "" if no known symptom matches.
+// Diagnose returns advice about an agent that died before it answered
+// initialize, based on its stderr; "" if no known symptom matches.
 func Diagnose(stderr string) string {
 	for block := range strings.SplitSeq(symptoms, "\n\n") {
 		expressions, hint, _ := strings.Cut(block, "\n  ")

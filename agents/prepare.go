@@ -166,8 +166,8 @@ func tail(r io.Reader) []byte {
 	}
 }
 
-// in returns the files for another agent. In text files, that agent's model URL
-// and folders replace those of the set-up step.
+// in returns the prepared files for an agent in sandbox s. In text files, the
+// model URL and folders of s replace those of the set-up step.
 func (p *prepared) in(s Sandbox) map[string][]byte {
 	all := map[string][]byte{}
 	if p == nil {

@@ -32,9 +32,9 @@ type KnownFailure struct {
 	// Flaky says that the failure does not always happen. Such an entry is never
 	// stale.
 	Flaky bool `yaml:"flaky"`
-	// Requirements are those that the agent breaks, if it breaks only some of a
-	// flaky rule's; empty means all of them. For other entries each finding names
-	// its own.
+	// Requirements are the requirements of a flaky rule that the agent breaks;
+	// empty means all of the rule's. Other entries need none, because each
+	// finding names its own.
 	Requirements []string `yaml:"requirements"`
 	// Protocols are the protocols for which the entry counts, by their --protocol
 	// names; empty means the profile's protocol.
@@ -106,8 +106,8 @@ func ParseKnownFailures(name string, src []byte) (out []KnownFailure, err error)
 func FormatKnownFailures(list []KnownFailure) []byte {
 	var b strings.Builder
 	for _, k := range list {
-		// A rule is in capitals, the slug of a check is not. The reader takes
-		// both for either, so a wrong guess does no harm.
+		// Rule ids are in capitals, check slugs are not. A wrong guess does no
+		// harm, because the reader treats both keys alike.
 		kind := "check"
 		if k.ID == strings.ToUpper(k.ID) {
 			kind = "rule"
@@ -355,8 +355,8 @@ func (p *Profile) WithAuth(method string) *Profile {
 	return &q
 }
 
-// Provided returns the profile for an agent that the editor tells its model's
-// address, without the variables for it.
+// Provided returns the profile without the variables for the model's address,
+// for an agent that gets this address from the editor.
 func (p *Profile) Provided() *Profile {
 	q := *p
 	q.Env, q.Providers = nil, true

@@ -135,8 +135,8 @@ func ParseServers(name string, src []byte) (list []Server, err error) {
 	return list, nil
 }
 
-// settings is a text whose mistakes are panics; the exported functions catch
-// them.
+// settings is the text of a settings file. Its methods report mistakes by
+// panics, which the exported functions catch.
 type settings struct {
 	name   string
 	text   []byte

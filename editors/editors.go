@@ -138,7 +138,7 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	}
 	res.Duration = time.Since(began)
 	if late && res.Verdict != results.Error {
-		// No rule says when a client has to end.
+		// Not a failure, because no rule says when a client has to end.
 		res.Verdict = results.Worst(res.Verdict, results.Inconclusive)
 		res.Reason = fmt.Sprintf("the client was still running after %v, and was ended", b.Timeout)
 	}
@@ -149,9 +149,9 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	return res, nil
 }
 
-// neverStarted returns why a client started no agent: usual, unless ended says
-// that the client failed before. The last line in its file stderr may then say
-// why.
+// neverStarted returns the reason why a client started no agent. If ended is
+// "", this is usual. Else the client failed: the reason is ended, with the last
+// line of its file stderr.
 func neverStarted(usual, ended, stderr string) string {
 	if ended == "" {
 		return usual

@@ -60,7 +60,7 @@ func (s *Server) ofTrace(w http.ResponseWriter, name string, t *trace, q url.Val
 	return reply(w, result)
 }
 
-// number returns a number from a request, 0 if there is none.
+// number returns a numeric parameter of a request, or 0 if it is missing.
 func number(q url.Values, name string) int {
 	n, _ := strconv.Atoi(q.Get(name))
 	return n
@@ -134,8 +134,8 @@ func (t *trace) columns(from, named, generation int) []byte {
 	return b
 }
 
-// events tells the page, until the page closes the request, when a transcript grows and when the sources have changed
-// from the state that the page knows.
+// events streams events until the page closes the request: one when a transcript grows, and one when the sources no
+// longer match the state that the page knows.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, q url.Values) error {
 	var t *trace
 	if q.Get("file") != "" {

@@ -41,8 +41,8 @@ func read(name string) string {
 	return string(text)
 }
 
-// script joins all modules to one script. Imports are dropped: they only say where a name comes from, because no two
-// modules share a name. A test checks both.
+// script joins all modules to one script. It drops their imports and exports, which is safe because no two modules
+// define the same name. A test checks both.
 var script = sync.OnceValue(func() string {
 	var b strings.Builder
 	b.WriteString("\"use strict\";\n(() => {\n")
@@ -67,8 +67,8 @@ func policy(connect string) string {
 }
 
 // WritePage writes the page with its data, so that it can be opened from the disk. run is the JSON of a run. data
-// yields, for each of its results, the output of Pack in a JSON object, encoded by Packed. None of it can end an HTML
-// element. p is the protocol of the run.
+// yields, for each of its results, the output of Pack in a JSON object, encoded by Packed. Encoded so, the data cannot
+// end an HTML element. p is the protocol of the run.
 func WritePage(w io.Writer, title string, run []byte, p Protocol, data iter.Seq[string]) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	head(b, title, policy("'none'"))

@@ -16,8 +16,8 @@ import (
 	"github.com/acp-test/acp-test/internal/confined"
 )
 
-// Action is something that the page can do. It gets the body of the page's request, and returns an answer for JSON.
-// Its error is shown to the user.
+// Action is an operation that the page can request. It gets the body of the page's request, and returns an answer for
+// JSON. Its error is shown to the user.
 type Action func(ctx context.Context, body json.RawMessage) (any, error)
 
 // Server shows sources in a browser. All fields but Actions and Title are required.
@@ -31,7 +31,7 @@ type Server struct {
 	Canonical func(file io.Reader) (string, error)
 	// Token is the first part of each path. Requests without it are refused.
 	Token string
-	// Actions are the actions that the page can do, by name.
+	// Actions are the operations that the page can request, by name.
 	Actions map[string]Action
 	// Title is the title of the page.
 	Title string

@@ -24,15 +24,15 @@ type Source struct {
 	Name string
 	// Dir is the folder whose transcripts are shown; with File, only that one is shown.
 	Dir, File string
-	// Round is the number of a round of runs, of which the page shows the newest next to the last full one; 0 for
-	// other sources.
+	// Round is the source's number among repeated rounds of runs; 0 for other sources. The page shows the newest round
+	// next to the last full one.
 	Round int
 
 	problem string
 	dropped bool
 }
 
-// Tell shows a problem of a source.
+// Tell makes the page show a problem of a source.
 func (s *Server) Tell(name, problem string) {
 	s.change(name, func(from *Source) { from.problem = problem })
 }
@@ -251,7 +251,7 @@ func (s *Server) transcripts(from Source) ([]found, error) {
 		f := found{Path: name, Size: info.Size(), Modified: info.ModTime().UnixMilli()}
 		if reported {
 			if info, err := root.Lstat(filepath.FromSlash(reportOf(name))); err == nil {
-				// A report that is still incomplete will have another version later.
+				// The version changes when an incomplete report is completed.
 				f.report, f.version = reportOf(name), info.ModTime().UnixNano()+info.Size()
 			}
 		}

@@ -12,13 +12,13 @@ func (h History) String() string {
 	return h.render(view{thoughts: true, plans: true, statuses: true, titles: true})
 }
 
-// Same returns how two histories of one conversation differ, "" if they tell the
-// same. Lines of want are marked -, lines of got +. It ignores where chunks were
-// cut, how ids divide messages, and white space around a text. An agent may
-// reword the title of a tool call, but not leave it out. Thoughts and plans count
-// only if both histories have some, because the protocol does not make them part
-// of a conversation. A tool call that is unfinished in want may have any status
-// in got.
+// Same returns the difference between two histories of one conversation, "" if
+// they are equivalent. Lines of want are marked -, lines of got +. It ignores
+// where chunks were cut, how ids divide messages, and white space around a text.
+// An agent may reword the title of a tool call, but not leave it out. Thoughts
+// and plans count only if both histories have some, because the protocol does not
+// make them part of a conversation. A tool call that is unfinished in want may
+// have any status in got.
 func Same(want, got History) string {
 	both := func(kind string) bool { return want.has(kind) && got.has(kind) }
 	v := view{thoughts: both("thought"), plans: both("plan"), statuses: true, open: map[string]bool{}}

@@ -37,7 +37,7 @@ type Options struct {
 	// IDs makes the ids of the editor's requests; nil counts from 1.
 	IDs IDs
 	// TheirIDs gives a request the id of an open request of the agent, if there
-	// is one: each side counts its own ids.
+	// is one. That is allowed, because each side counts its own ids.
 	TheirIDs bool
 	// Nulls adds members that are null to the params of a method, or to the result of
 	// its response; nil leaves them out.
@@ -174,7 +174,7 @@ func (e *Editor) SetPolicy(p *Policy) {
 	e.policy = p
 }
 
-// SetElicitation replaces how elicitations are answered.
+// SetElicitation replaces the rules by which the editor answers elicitations.
 func (e *Editor) SetElicitation(p *Elicitation) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -190,7 +190,7 @@ func (e *Editor) HoldIf(method string, is func(params wire.Value) bool) {
 }
 
 // Refuse makes the editor answer the agent's requests of a method with an internal
-// error. If on is false, it ends that.
+// error, or normally again if on is false.
 func (e *Editor) Refuse(method string, on bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -229,8 +229,8 @@ func (e *Editor) receive(f transcript.Entry) {
 	case transcript.Request:
 		e.inbox.put(f.Seq)
 	case transcript.Notification:
-		// No other notification asks anything of a client: updates are in the
-		// transcript, and elicitation/complete may be ignored.
+		// Other notifications need no reaction: updates are in the transcript,
+		// and elicitation/complete may be ignored.
 		if f.Method == "$/cancel_request" {
 			e.inbox.put(f.Seq)
 		}

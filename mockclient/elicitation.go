@@ -9,10 +9,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Elicitation is how the editor answers elicitation/create, if it advertises
-// elicitation.form or elicitation.url. The first rule that matches decides. If no
-// rule matches, the user declines, and a Note says so. An Elicitation counts
-// matches: do not copy it, and use one for each connection.
+// Elicitation holds the editor's answers to elicitation/create. It needs the
+// capability elicitation.form or elicitation.url. The first rule that matches
+// decides. If no rule matches, the user declines, and a Note says so. An
+// Elicitation counts matches: do not copy it, and use one for each connection.
 type Elicitation struct {
 	Rules []ElicitRule
 

@@ -16,7 +16,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Files is how the editor answers fs/read_text_file and fs/write_text_file. The
+// Files says how the editor answers fs/read_text_file and fs/write_text_file. The
 // zero value reads and writes the disk, within the session's cwd and additional
 // directories. The editor refuses a path that leaves them, also through a
 // symbolic link, with -32602 and a Note. It answers error -32603 for a file that
@@ -70,8 +70,8 @@ func (f *Files) buffer(path string) (string, bool) {
 	return text, ok
 }
 
-// faulty answers with an error if there is a fault for the path, and reports
-// whether it did.
+// faulty answers with the error of the first fault that matches the path. It
+// reports whether there was one.
 func (e *Editor) faulty(r *Request, path string, write bool) bool {
 	fault, ok := lists.Find(e.files.Faults, func(x FileFault) bool {
 		return (x.Write && write || x.Read && !write) && (x.Path == "" || glob.Text(x.Path, path))

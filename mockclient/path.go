@@ -25,8 +25,8 @@ type file struct {
 	path string // absolute and clean
 }
 
-// locate returns the file that a request names. If there is none it answers the
-// request and returns false.
+// locate returns the file that a request names. If the request names no file
+// that it may reach, locate answers it with an error and returns false.
 func (e *Editor) locate(r *Request) (file, bool) {
 	session := r.Params.Get("sessionId")
 	named := r.Params.Get("path")
@@ -57,9 +57,9 @@ func (e *Editor) locate(r *Request) (file, bool) {
 	return file{}, false
 }
 
-// resolve follows a symbolic link that leaves its root: it may lead into another
-// directory of the session. The file is opened through a root again, because the
-// link may have changed since.
+// resolve follows a symbolic link that leaves its root, because it may lead into
+// another directory of the session. The caller opens the file through that root,
+// because the link may have changed since.
 func (e *Editor) resolve(r *Request, at file) (file, bool) {
 	if real, err := filepath.EvalSymlinks(at.path); err == nil {
 		roots, _ := e.rootsOf(r.Entry.Session)
@@ -168,7 +168,7 @@ func cause(err error) error {
 	return fmt.Errorf("%w", err)
 }
 
-// workspace is what the editor knows about one session.
+// workspace is the editor's state of one session.
 type workspace struct {
 	id        string
 	known     bool // opened by a session method or announced, not just named

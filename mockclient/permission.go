@@ -35,9 +35,9 @@ func CancelledOutcome() any {
 }
 
 // permission answers session/request_permission by the policy, unless a caller of
-// Answer was faster. Deciding a request and opening it to a cancel are one step.
-// An earlier cancel is seen here; a later cancel finds the request among the open
-// ones.
+// Answer was faster. It decides a request and makes it visible to cancels in one
+// step under mu. So it sees each earlier cancel, and each later cancel finds the
+// request.
 func (e *Editor) permission(r *Request) {
 	a := e.askOf(r)
 	pace := e.agent.AnswerDelay()
@@ -64,7 +64,7 @@ func (e *Editor) permission(r *Request) {
 	}
 }
 
-// act sends the decided answer. It looks for a cancel in the moment it appends
+// act sends the decided answer. It checks for a cancel in the step that appends
 // the answer, because no choice may follow a cancel (ACP v1, Prompt Turn,
 // Cancellation).
 func (e *Editor) act(r *Request, d decision) {
@@ -165,7 +165,7 @@ func (n *toolNames) ask(session string, params wire.Value) ask {
 }
 
 // toolNames remembers the kind and title of announced tool calls, because a
-// permission request may give only the call's id.
+// permission request may name only the call's id.
 type toolNames struct {
 	conn  int
 	mu    sync.Mutex

@@ -299,7 +299,7 @@ func (a ask) first(kind string) (string, bool) {
 	return o.id, ok
 }
 
-// reject returns the default decision: a user who looks away allows nothing.
+// reject returns the decision if no rule matches: the request is not allowed.
 func reject(a ask) decision {
 	for _, kind := range []string{RejectOnce, RejectAlways} {
 		if id, ok := a.first(kind); ok {

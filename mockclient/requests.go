@@ -44,8 +44,8 @@ func (r *Request) Fail(code int64, format string, args ...any) {
 }
 
 // respond answers a request that has no answer yet. It calls body under mu, right
-// before it appends the answer, so that nothing comes between the state that body
-// reads and the answer.
+// before it appends the answer, so that the state that body reads cannot change
+// in between.
 func (r *Request) respond(body func() (any, *RPCError)) {
 	_, _ = r.e.respond(r, body, false) // a dead agent needs no answer; a failed write is an entry
 }
@@ -201,8 +201,8 @@ func (e *Editor) Answer(request int, result any, rpcErr *RPCError) (transcript.E
 	return e.respond(r, func() (any, *RPCError) { return result, rpcErr }, true)
 }
 
-// Unhold answers a held request as the editor answers others. A request that has
-// an answer, for example because the agent cancelled it, stays unchanged.
+// Unhold answers a held request as the editor would have answered it without a hold. A
+// request that has an answer, for example because the agent cancelled it, stays unchanged.
 func (e *Editor) Unhold(request int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -248,7 +248,7 @@ type queue struct {
 	cond   *sync.Cond
 	seqs   []int
 	closed bool
-	// resting is whether everything taken from the queue has been handled; atRest
+	// resting says that all Seqs taken from the queue have been handled; atRest
 	// holds the channels to close then.
 	resting bool
 	atRest  []chan struct{}

@@ -30,7 +30,7 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("the agent speaks protocol version %s, this editor speaks 1", e.Answered)
 }
 
-// AgentInfo is what an agent answered to initialize.
+// AgentInfo is an agent's answer to initialize.
 type AgentInfo struct{ result wire.Value }
 
 // Result returns the whole result.
@@ -123,8 +123,8 @@ type EnvVariable struct {
 	Value string `json:"value"`
 }
 
-// params renders the options as params. It returns an error if they break a duty
-// of a client.
+// params renders the options as params. It returns an error if they violate a
+// requirement on clients.
 func (e *Editor) params(method string, o SessionOptions) (map[string]any, error) {
 	if !filepath.IsAbs(o.Cwd) {
 		return nil, fmt.Errorf("%s: the cwd %q is not absolute", method, o.Cwd)

@@ -16,9 +16,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Terminals is how the editor answers terminal/*. The zero value is a scripted
-// terminal that runs nothing: every command exits with 0 at once and prints
-// nothing.
+// Terminals says how the editor answers terminal/*. The zero value is a
+// scripted terminal that runs nothing: every command exits with 0 at once and
+// prints nothing.
 type Terminals struct {
 	// Real runs commands on a pty, with this environment and size.
 	Real       bool
@@ -28,11 +28,11 @@ type Terminals struct {
 	// real terminal may run. Anything else is refused with -32602 and a
 	// Note; nothing is allowed by default.
 	Allow []string
-	// Script is what commands do in a scripted terminal; the first match counts.
+	// Script says what each command does in a scripted terminal; the first match counts.
 	Script []ScriptedCommand
 }
 
-// ScriptedCommand is what a command does in a scripted terminal.
+// ScriptedCommand is the behaviour of a command in a scripted terminal.
 type ScriptedCommand struct {
 	Match  string // glob over the command line; "" is every command
 	Output string
@@ -52,8 +52,8 @@ type ExitStatus struct {
 	Signal   string `json:"signal,omitempty"`
 }
 
-// statusOf returns the status of an end by a signal, if there is one, else of an
-// exit with a code.
+// statusOf returns the status of a command that was ended by signal or, if
+// signal is "", exited with code.
 func statusOf(code int, signal string) ExitStatus {
 	if signal != "" {
 		return ExitStatus{Signal: signal}
@@ -336,8 +336,8 @@ func (l *ledger) closeAll() {
 		t.kill()
 		t.free()
 	}
-	// Real commands have been killed; it takes a moment. What cannot be killed must
-	// not hold the run, and shows as what outlived the agent.
+	// Killed commands take a moment to end. One that cannot be killed must not
+	// block the run; it is reported as outliving the agent.
 	patience := time.After(5 * time.Second)
 	for _, t := range list {
 		select {
@@ -364,8 +364,8 @@ func (l *ledger) print(t *terminal, p []byte) {
 	l.mu.Lock()
 	t.output = append(t.output, p...)
 	if len(t.output) > 2*t.limit+utf8.UTFMax {
-		// Twice the limit before anything is moved keeps this linear; the
-		// exact cut is made when the agent looks.
+		// Cutting only beyond twice the limit keeps the work linear; the exact
+		// cut is made when the agent asks.
 		t.output = append(t.output[:0], t.output[len(t.output)-t.limit-utf8.UTFMax:]...)
 		t.truncated = true
 	}

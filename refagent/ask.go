@@ -53,7 +53,7 @@ func askUser(ctx context.Context, w *work) error {
 	case result.Action != "accept":
 		w.say("The question was not answered.")
 	case url != "":
-		// Consent to open the page is all that accept means.
+		// For a page, accept means only that the user agreed to open it.
 		w.say("The user agreed to open the page. What came of it is not known.")
 	default:
 		answer, err := w.chosen(result.Content)

@@ -52,7 +52,7 @@ type chatReply struct {
 	Content   string     `json:"content"`
 	Refusal   string     `json:"refusal"`
 	ToolCalls []chatCall `json:"tool_calls"`
-	// Not OpenAI's own: servers agree on the thing, not on its name.
+	// OpenAI has no such member; other servers send reasoning under one of these names.
 	ReasoningContent string `json:"reasoning_content"`
 	Reasoning        string `json:"reasoning"`
 }

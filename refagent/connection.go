@@ -111,7 +111,7 @@ func (c *connection) respond(r *request, result any, err *rpcError) {
 	c.send(outResponse{JSONRPC: "2.0", ID: r.id, Result: result, Error: err}, r.method, r.session)
 }
 
-// reject answers a line that has no request to name in the answer.
+// reject answers a line that is no valid request with an error; a nil id means null.
 func (c *connection) reject(id json.RawMessage, err *rpcError) {
 	if id == nil {
 		id = json.RawMessage("null")
@@ -210,8 +210,8 @@ func (c *connection) call(ctx context.Context, method, session string, params, r
 	return c.callEvenSo(ctx, method, session, params, result)
 }
 
-// callEvenSo sends the request even in a cancelled turn. When the context is done
-// it waits a moment longer, and then returns the answer or an error.
+// callEvenSo is like call, but sends the request even in a cancelled turn. Once
+// the context is done, it waits as awaitGrace does.
 func (c *connection) callEvenSo(ctx context.Context, method, session string, params, result any) error {
 	k := c.begin(method, session, params)
 	err := k.await(ctx, result)

@@ -54,8 +54,8 @@ func (w *work) read(ctx context.Context, path string, line, limit int) (string, 
 	return w.fetch(ctx, path, line, limit)
 }
 
-// pages gets a file, or limit lines of it from line on. It asks for a few lines
-// at a time, each time for more.
+// pages gets a file, or limit lines of it from line on. It requests the lines
+// in several reads, each twice as long as the one before.
 func (w *work) pages(ctx context.Context, path string, line, limit int) (string, error) {
 	var all strings.Builder
 	page := w.a.habits.Page

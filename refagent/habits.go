@@ -18,8 +18,8 @@ type Habits struct {
 	// hooks in this order, messages of the editor before the hooks in reverse
 	// order.
 	Changes []Change `json:"-"`
-	// Spell returns a message spelled differently, as the same JSON on one line;
-	// nil leaves it.
+	// Spell returns a message as equivalent JSON in another spelling, on one
+	// line; nil changes nothing.
 	Spell func(frame []byte) []byte `json:"-"`
 	// RequestIDs are the ids of the agent's requests; nil: 1, 2, 3.
 	RequestIDs *RequestIDs
@@ -69,7 +69,7 @@ type Habits struct {
 
 	// Tools are the agent's own tools, in this order; nil: all.
 	Tools []string
-	// Names maps tools to other names, Arguments their arguments.
+	// Names maps names of tools to other names, Arguments names of their arguments.
 	Names, Arguments map[string]string
 	// PatchTool changes files by a patch instead of a pair of texts.
 	PatchTool bool
@@ -137,8 +137,8 @@ type Habits struct {
 	// CancelDelay, StartDelay and EndDelay are waits before a cancelled turn
 	// ends, before the first line is read, and after the end of input.
 	CancelDelay, StartDelay, EndDelay time.Duration
-	// TakeUpDelay is the wait before a prompt is worked on, or becomes part of
-	// the conversation.
+	// TakeUpDelay is the wait before the agent starts work on a prompt or, in
+	// version 2, makes it part of the conversation.
 	TakeUpDelay time.Duration
 
 	// Trims replays a text without white space around it, AsSent in its original

@@ -108,8 +108,8 @@ func (p *Port) Queued() int {
 	return p.out.bytes
 }
 
-// After calls f in a new goroutine once d has passed. The agent's end waits for
-// f, but not for long.
+// After calls f in a new goroutine once d has passed. At its end, the agent
+// waits a limited time for f.
 func (p *Port) After(d time.Duration, f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -132,7 +132,7 @@ func encode(v any) []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		// Everything the agent sends is made of its own types.
+		// Impossible: the agent sends only its own types, which JSON can encode.
 		panic("refagent: encoding an own message: " + err.Error())
 	}
 	return b.Bytes()

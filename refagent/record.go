@@ -109,7 +109,7 @@ func (r *record) apply(e event) {
 		r.settle()
 		r.stop = e.Stop
 		if e.Stop == stopRefusal {
-			// A refused prompt and what came of it stay out of the context.
+			// A refused prompt and the messages after it stay out of the context.
 			r.history = r.history[:min(r.started, len(r.history))]
 		}
 	}

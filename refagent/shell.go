@@ -160,7 +160,7 @@ func (w *work) inProcess(ctx context.Context, show io.Writer) (status exitStatus
 	both := io.MultiWriter(&out, show)
 	cmd.Stdout, cmd.Stderr = both, both
 	inOwnGroup(cmd)
-	// Who sees what the command does has been told that it runs.
+	// The editor must have read that the command runs before it can see any effect of it.
 	w.a.conn.out.drain(ctx, 0)
 	cmd.WaitDelay = linger / 4
 	if w.a.hooks.Command != nil {

@@ -101,8 +101,8 @@ func (s *session) announcement() update {
 	return update{Tag: "subagent_update", SessionID: s.id, Title: s.title, Capabilities: object{"cancel": object{}}}
 }
 
-// addChild makes a session live as the child of another. A child that the editor
-// does not know has the id of its parent.
+// addChild makes a session live as the child of another. A child that is hidden
+// from the editor has the id of its parent.
 func (s *session) addChild(id, title string, rec *record) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,7 +27,7 @@ type tool struct {
 	// show sets what can be shown before the tool runs; optional.
 	show func(w *work)
 	run  func(ctx context.Context, w *work) error
-	// alias is the model's name for the tool; "" is the name.
+	// alias is the model's name for the tool; "" means name.
 	alias string
 }
 

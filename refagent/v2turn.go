@@ -54,8 +54,8 @@ func (s *session) settled(stop string, err error) {
 	s.enter(stateIdle, m)
 }
 
-// enter sends a state, with the background work once there was any. The caller
-// holds the lock.
+// enter sends a state. Once there was background work, it adds the list of
+// running work. The caller holds the lock.
 func (s *session) enter(state string, more object) {
 	s.state = state
 	m := object{"sessionUpdate": "state_update", "state": state}
@@ -81,8 +81,8 @@ func (s *session) ask(ctx context.Context, method string, params, result any) er
 	return s.a.conn.call(ctx, method, s.id, params, result)
 }
 
-// wait sends the state that the work waits for the user. The returned function
-// ends that state.
+// wait sends the state requires_action, in which the work waits for the user.
+// The returned function ends that state.
 func (s *session) wait() (done func()) {
 	if !s.a.v2() && s.parent == nil {
 		return func() {}

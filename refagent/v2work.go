@@ -96,8 +96,8 @@ func (s *session) stopBackground() {
 // errStopped says that the user cancelled only this call.
 var errStopped = errors.New("the user cancelled this call")
 
-// holder returns the session that may have the item to cancel. A session that
-// does not exist has none.
+// holder returns the session that may have the item to cancel. It returns an
+// error for an unknown session.
 func (a *agent) holder(params json.RawMessage) (*session, *rpcError) {
 	s, err := a.known(params)
 	if err != nil && a.habits.ItemsFirst {
@@ -141,8 +141,8 @@ func (s *session) stoppable(item string, stop func()) (withdraw func()) {
 	}
 }
 
-// alone returns a context for a call that the user can cancel by itself. done
-// ends that and reports whether the user did.
+// alone returns a context that ends when the user cancels this call alone. done
+// ends that possibility and reports whether the user used it.
 func (s *session) alone(ctx context.Context, id string) (own context.Context, done func() bool) {
 	if !s.a.v2() {
 		return ctx, func() bool { return false }

@@ -124,7 +124,7 @@ func (s *Run) Beside(b *Block) {
 	go func() { inner.noted(inner.Run(b)) }()
 }
 
-// Begin acknowledges the prompt that is being handled, unless it was answered, if the protocol has a message for that.
+// Begin acknowledges the prompt that is being handled, if it has no answer yet and the protocol has such a message.
 func (s *Run) Begin() {
 	if _, prompt := s.Protocol.Prompt(s.request); !prompt || s.answered {
 		return

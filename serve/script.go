@@ -7,7 +7,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Script is the agent's reaction to its editor. For events without a handler, the agent does what its Protocol says.
+// Script says how the agent reacts to its editor. For events without a handler, the agent does what its Protocol says.
 type Script struct {
 	// Capabilities are values that the agent advertises, by their dotted path.
 	Capabilities map[string]string

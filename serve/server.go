@@ -49,7 +49,7 @@ type Protocol interface {
 	Plain(e transcript.Entry, capabilities map[string]string) [][]byte
 	// Taken returns the frames with which the agent acknowledges a prompt, nil if the protocol has none.
 	Taken(e transcript.Entry) [][]byte
-	// Owed returns the frames that a script still owes after it said what it wanted without an answer. They begin with
+	// Owed returns the frames that complete a request if the script ended without an answer to it. They begin with
 	// those of Taken.
 	Owed(e transcript.Entry, capabilities map[string]string) [][]byte
 }
@@ -158,7 +158,7 @@ func (c *Conn) read(a Agent) {
 	}
 }
 
-// note wakes those who wait for a frame.
+// note wakes the goroutines that wait for this frame.
 func (c *Conn) note(e transcript.Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -297,8 +297,7 @@ func (s sink) put(b []byte) {
 	}
 }
 
-// write writes b; the caller holds mu. If the editor no longer reads, write logs that once, and nothing more is
-// written.
+// write writes b; the caller holds mu. If the editor no longer reads, write logs that once and drops all later bytes.
 func (c *Conn) write(b []byte) {
 	if _, err := c.Out.Write(b); err != nil {
 		c.closed = true

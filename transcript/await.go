@@ -115,8 +115,8 @@ func (t *Transcript) Await(ctx context.Context, after int, x Expectation) Outcom
 
 // Judge evaluates x over the entries with after < Seq <= to, without waiting. A
 // negative to means up to the last entry. It returns the verdict over the whole
-// stretch, Unmet if the stretch leaves x open. Outcome.Entry is the entry where
-// the verdict became so.
+// stretch, Unmet if the stretch leaves x open. Outcome.Entry is the entry at
+// which the verdict took this value.
 func (t *Transcript) Judge(after, to int, x Expectation) Outcome {
 	if to < 0 {
 		to = t.Len()

@@ -187,16 +187,16 @@ func (e Entry) classified(v wire.Value) wire.Frame {
 }
 
 // Detached returns the entry without the memory it shares while it is shown. An
-// observer or fold must pass it to other goroutines in this form; to keep it for
-// later it need not.
+// observer or fold must detach an entry to pass it to other goroutines, but not
+// to keep it for later.
 func (e Entry) Detached() Entry {
 	e.lens = nil
 	return e
 }
 
-// lens holds the parsed form of the entry that is being shown, so that all
-// viewers share one parse. It belongs to one transcript, in which a Seq names one
-// entry. By its Seq an entry that was kept can tell that the lens shows another.
+// lens holds the parsed form of the entry that is being shown, so that all viewers share
+// one parse. It belongs to one transcript, in which a Seq names one entry. An entry kept
+// for later compares its Seq, to notice that the lens now shows another one.
 type lens struct {
 	doc    wire.Doc
 	parsed bool

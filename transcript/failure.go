@@ -138,7 +138,7 @@ func lines(s string) []string {
 	return strings.Split(s, "\n")
 }
 
-// widest is how many characters of a line are shown at most.
+// widest is the maximum number of characters shown of a line.
 const widest = 160
 
 // harmless returns a line that is safe for a terminal or the log of a CI system,

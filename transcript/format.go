@@ -14,10 +14,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Format is the version of the file form this package writes. A reader takes
-// any version up to its own. From version 2 on a file may hold what is needed to
-// play it again: the model's answers, and what lay in the workspace. From version 3 on
-// an entry of model-chunk may tell of several chunks, which left together.
+// Format is the version of the file form this package writes. A reader takes any
+// version up to its own. Since version 2, a file may hold the data for a replay: the
+// model's answers, and the files of the workspace. Since version 3, a model-chunk
+// entry may hold several chunks that were sent together.
 //
 // The first line is a header object with the key "acp-test" holding the
 // version. Each further line is one entry:
@@ -146,7 +146,7 @@ func (e Entry) embeds() bool {
 	return err == nil
 }
 
-// deep is a nesting that the parser surely accepts.
+// deep is a nesting depth well within the parser's limit.
 const deep = 9_000
 
 // decoder reads entries one after the other and reuses its memory.

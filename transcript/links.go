@@ -65,8 +65,8 @@ func answers(e Entry) link {
 	return link{e.Conn, asker, e.ID}
 }
 
-// note remembers a request with its Seq, and for a response that its request is
-// answered.
+// note remembers a request with its Seq. For a response, it marks the request
+// as answered.
 func (l *links) note(e Entry) {
 	switch {
 	case !e.Frame():

@@ -50,8 +50,8 @@ func Load(r io.Reader, c Classifier) (*Transcript, error) { return load(r, c, ni
 
 // Salvage is like Load, but leaves out lines that are not entries; Skipped
 // returns them. each, if not nil, gets the entries as Shown yields them. It runs
-// in another goroutine, beside the reading, which has ended when Salvage returns.
-// So the caller need not decode the entries again.
+// in another goroutine during the reading, and has ended when Salvage returns. So
+// the caller need not decode the entries again.
 func Salvage(r io.Reader, c Classifier, each func(Entry)) (*Transcript, error) {
 	var skipped []FormatError
 	var show func(Entry)

@@ -125,8 +125,8 @@ func (s *store) add(e, shown Entry) {
 	}
 }
 
-// gather holds lines back from the kernel until handOver, which writes all of
-// them.
+// gather makes the disk keep lines until handOver, which writes them all at
+// once.
 func (s *store) gather() {
 	if s.writes() {
 		s.disk.gathers = true
@@ -202,8 +202,8 @@ func (s *store) spill() {
 	s.bytes -= freed
 }
 
-// bring reads a block of old back into memory. For a reader that goes on, it
-// decodes the next block in advance.
+// bring reads a block of old back into memory. If blocks are read in order, it
+// also decodes the next one in advance.
 func (s *store) bring(i int) {
 	onward := i == s.at+1
 	next := &ahead{i: i + 1, reads: decoder{classes: s.reads.classes}, done: make(chan struct{})}

@@ -140,9 +140,9 @@ func (a *Agent) waitForEnd(readers *sync.WaitGroup) {
 		<-a.readAll
 	}
 	a.SetPace(Pace{})
-	// Whatever is still on its way comes before the exit. All holders of the
-	// other ends are dead, so that end of file is near; one that could not be
-	// killed must not hold the run.
+	// Read the remaining output before logging the exit. The processes that
+	// hold the other ends are dead, so end of file comes soon. A process that
+	// could not be killed must not block the run, hence the timer.
 	a.ResumeReading()
 	abandon := func() {
 		a.transport.Close()

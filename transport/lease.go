@@ -12,12 +12,12 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Lend returns an agent for a process that other connections use before and
-// after, as connection conn of the run whose log is t. find gets the first frame.
-// It returns a process that has answered the same frame before or was just
-// started, and the number of its earlier connections. back gets the process when
-// the connection ends. fit is false if something was left open, so that the next
-// connection would not find the process as this one did. back is not called if
+// Lend returns an agent whose process other connections use before and after it.
+// It is connection conn of the run whose log is t. find gets the first frame. It
+// returns a process that has answered the same frame before or was just started,
+// and the number of its earlier connections. back gets the process when the
+// connection ends. fit is false if this connection left something open, so that
+// the next one would find the process in another state. back is not called if
 // find failed. through is as in Command.
 func Lend(t *transcript.Transcript, conn int, find func(first []byte) (s *Shared, before int, err error),
 	back func(s *Shared, fit bool), through func(Transport) Transport) *Agent {
@@ -114,8 +114,8 @@ func (l *lease) note(from transcript.Source, line []byte) bool {
 	return true
 }
 
-// bind finds a process for the first frame. done says that the frame is already
-// answered.
+// bind finds a process for the first frame. done says that the process has
+// answered this frame before.
 func (l *lease) bind(first []byte) (done bool, err error) {
 	s, before, err := l.find(bytes.TrimRight(first, "\n"))
 	if err != nil {
@@ -205,7 +205,7 @@ func (l *lease) CloseSend() error {
 	return nil
 }
 
-// Close ends the connection, and the process gets no other.
+// Close ends the connection and makes the process unfit for another one.
 func (l *lease) Close() error {
 	l.end(false)
 	return nil

@@ -60,10 +60,10 @@ type job struct {
 }
 
 // Send calls begin in the writing goroutine and then writes the frame that begin
-// appended to the transcript, followed by tail. So no other frame can overtake
-// what begin sees. begin returns false if there is nothing to write. Send returns
-// when the write ended, or when ctx did, with its cause; a write that has begun
-// goes on. The error is a *WriteError if the write failed.
+// appended to the transcript, followed by tail. So no other frame comes between the
+// state that begin sees and its frame. begin returns false if there is nothing to
+// write. Send returns when the write ended, or when ctx did, with its cause; a write
+// that has begun goes on. The error is a *WriteError if the write failed.
 func (a *Agent) Send(
 	ctx context.Context, tail string, begin func() (transcript.Entry, bool),
 ) (transcript.Entry, error) {
@@ -180,7 +180,7 @@ func (a *Agent) writeHeld(shape Shape) error {
 // buf was handed over later than its beginning.
 func (a *Agent) put(buf []byte, split int) (waited bool, err error) {
 	split = cmp.Or(max(split, 0), len(buf))
-	// For the whole of it: the agent may not be reading.
+	// One timeout for all pieces, because the agent may not be reading.
 	patience, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	for len(buf) > 0 {
@@ -202,7 +202,7 @@ func (a *Agent) put(buf []byte, split int) (waited bool, err error) {
 // ended, or ctx ends. It returns at once if that cannot be known: with pipes on
 // systems other than Linux.
 func (a *Agent) Taken(ctx context.Context) {
-	// The kernel tells nobody when a pipe becomes empty; it can only be asked.
+	// The kernel has no event for a pipe that becomes empty, so poll.
 	for ctx.Err() == nil {
 		if left, ok := a.transport.Unread(); !ok || left == 0 {
 			return

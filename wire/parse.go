@@ -186,7 +186,7 @@ func (d *Doc) parse(raw []byte) *SyntaxError {
 	}
 }
 
-// closerOf returns the bracket that closes an object or an array.
+// closerOf returns the byte that closes an object or, if object is false, an array.
 func closerOf(object bool) byte {
 	if object {
 		return '}'

@@ -91,8 +91,8 @@ func (s *Splitter) take(end int, terminated bool) Line {
 	return line
 }
 
-// makeRoom moves the pending bytes to the front of the buffer, or of a better
-// fitting one, to make space after them.
+// makeRoom moves the pending bytes to the front of this buffer, or of a new one
+// of a better size, to make space after them.
 func (s *Splitter) makeRoom() {
 	pending, buf := s.buf[s.from:s.to], s.buf
 	switch {
@@ -113,7 +113,7 @@ func (s *Splitter) fill() {
 	s.err = err
 }
 
-// read is like Read, but never returns nothing forever.
+// read calls the reader's Read, and returns io.ErrNoProgress after 100 empty results in a row.
 func (s *Splitter) read(into []byte) (int, error) {
 	for range 100 {
 		n, err := s.r.Read(into)

@@ -98,7 +98,7 @@ func inACP() map[string]func() hooks {
 	}
 }
 
-// always returns a fault without memory.
+// always returns a fault whose hooks keep no state.
 func always(h hooks) func() hooks { return func() hooks { return h } }
 
 func startedIn(cwd string) string {
@@ -132,7 +132,7 @@ func firstFolderTold() hooks {
 	}
 }
 
-// memory is what a fault remembers of each session.
+// memory holds the state that a fault keeps for each session.
 type memory[T any] struct {
 	mu sync.Mutex
 	of map[string]T
@@ -188,8 +188,8 @@ func oneProcess() hooks {
 	}}
 }
 
-// keepOfEachSession keeps the results of open, called for each session, until the
-// end.
+// keepOfEachSession calls open for each session/new, and keeps the results until
+// the agent ends.
 func keepOfEachSession(open func() any) func() hooks {
 	return func() hooks {
 		var kept []any

@@ -99,7 +99,7 @@ func inWeb() map[string]func() webHooks {
 // inBinary returns the faults of the binary form.
 func inBinary() map[string]webHooks {
 	framed := func(change func(frame []byte) []byte) webHooks { return webHooks{Binary: change} }
-	// of is a fault of the frames of one type of event, by its number in the envelope.
+	// of returns a fault that changes the frames of one event type, given by its number in the envelope.
 	of := func(arm byte, change func(frame []byte) []byte) webHooks {
 		return framed(func(frame []byte) []byte {
 			if len(frame) > 4 && frame[4] == arm<<3|2 {
@@ -143,7 +143,7 @@ func asked(change func(messages) messages) webHooks {
 	}}
 }
 
-// understood returns hooks that change how the agent reads an input.
+// understood returns hooks that change the input as the agent has parsed it.
 func understood(change func(in *webagent.Input, err error) (*webagent.Input, error)) webHooks {
 	return webHooks{Parse: func(_ []byte, in *webagent.Input, err error) (*webagent.Input, error) {
 		return change(in, err)

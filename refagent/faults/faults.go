@@ -33,11 +33,11 @@ type Fault struct {
 	Topic   string // what it is about: cancel, permission, load, session, race and others
 	Copies  string // the public report it copies (owner/repo#number), or ""
 	Breaks  string // the requirement that it breaks, where the table names one
-	// Effect is what the proof finds in Scenarios and in the scenarios that it
-	// always runs.
+	// Effect says what finds the fault in Scenarios and in the scenarios that
+	// the proof always runs.
 	Effect
-	// Hangs says that the editor waits in vain, so that a run needs a short step
-	// timeout.
+	// Hangs says that the editor waits for something that never comes, so that a
+	// run needs a short step timeout.
 	Hangs bool
 	// Process says that the fault is about the agent's process: its death, its
 	// children, its working directory. It does not show if the agent runs inside

@@ -78,7 +78,7 @@ func choose(raw []byte) refagent.Change {
 	}
 }
 
-// told is a held message about a call.
+// told is a message about a call that toldOnce holds back.
 type told struct {
 	session string
 	call    any
@@ -91,7 +91,7 @@ type told struct {
 func toldOnce() refagent.Change {
 	var kept []told
 	prompts := map[string]string{} // id → session
-	// release takes calls out of what is kept.
+	// release takes the messages about a call (nil: any) out of kept, and appends behind.
 	release := func(session string, call any, behind message) (list []message) {
 		kept = slices.DeleteFunc(kept, func(t told) bool {
 			let := t.session == session && (call == nil || call == t.call)
@@ -133,7 +133,7 @@ func toldOnce() refagent.Change {
 						sofar[name] = v
 					}
 				}
-				// A terminal is shown before it is released.
+				// Send a call with a terminal now, because the editor must see the terminal before its release.
 				terminal := slices.ContainsFunc(objects(sofar["content"]), func(c object) bool { return c["type"] == "terminal" })
 				if whole := kept[at].message; ended(u) || terminal {
 					kept = slices.Delete(kept, at, at+1)

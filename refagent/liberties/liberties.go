@@ -21,11 +21,11 @@ type Liberty struct {
 	Name    string // kebab case, unique in its protocol
 	Alias   string // the name that it had before, or ""
 	Summary string // what the agent does, in plain words
-	// Allows are the ids of the requirements that leave it open. If the
-	// specification is silent, they are those of the nearest requirements.
+	// Allows are the ids of the requirements that leave this behaviour open or,
+	// if the specification is silent, of the nearest ones.
 	Allows string
-	// Takes is what an editor cannot do or see with such an agent, in words that
-	// occur in the reason of a skipped scenario; "" if nothing.
+	// Takes names the feature that an editor lacks with such an agent, in words
+	// that occur in the reason of a skipped scenario; "" if none.
 	Takes string
 	// Topic groups liberties of which one agent can have at most one.
 	Topic string
@@ -137,8 +137,8 @@ func Parse(name, text string) (all []Liberty, err error) {
 	return all, err
 }
 
-// Habits returns the habits of an ACP agent that takes liberties. They are good
-// for one run.
+// Habits returns the habits of an ACP agent that takes liberties. They keep
+// state, so use them for one run only.
 func Habits(taken []Liberty) refagent.Habits {
 	var h refagent.Habits
 	for _, l := range taken {

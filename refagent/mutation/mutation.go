@@ -8,16 +8,15 @@
 //
 // # Rules
 //
-// A rule begins with --> for messages of the client or <-- for those of the agent. Behind that
-// stand a kind, methods or tags, and conditions:
+// A rule begins with --> for messages of the client or <-- for those of the agent. Then come a kind, methods or tags,
+// and conditions:
 //
 //	<-- request session/request_permission toolCall.kind=delete|move
 //	<-- update tool_call* status=completed @asked[toolCallId]
 //
-// Kinds are request, notification, response (result for a success, error for a failure), update
-// or event by its tag, any, stray (a response to no request), array and malformed. Rules without
-// a message begin with start, end or timer NAME. else before a rule means: where the rule before
-// does not fit. #2 means: the second message that fits.
+// Kinds are request, notification, response (result for a success, error for a failure), update or event by its tag,
+// any, stray (a response to no request), array and malformed. Rules without a message begin with start, end or timer
+// NAME. A rule after else applies if the rule before does not fit. #2 selects the second message that fits.
 //
 // # Paths and conditions
 //
@@ -67,9 +66,9 @@ type Mutation struct {
 // Empty reports whether the block has no rules.
 func (m *Mutation) Empty() bool { return len(m.rules) == 0 }
 
-// Nth returns the mutation with its site acting only on the n-th message that
-// fits, never if n is negative. The site is the rule with a number such as #1,
-// else the last rule.
+// Nth returns a mutation whose site acts only on the n-th message that fits, or
+// never if n is negative. The site is the rule with a number such as #1, else
+// the last rule.
 func (m *Mutation) Nth(n int) *Mutation {
 	list := slices.Clone(m.rules)
 	list[site(list)].nth = n

@@ -32,8 +32,8 @@ type Output struct {
 	To      Side
 	Message Message // nil: Raw, Wait or Exit says what to do
 	Raw     []byte  // to be written as they are; of a Message that nothing changed: its line
-	// Origin is the origin that Play got with the message, nil for a message of
-	// the mutation itself.
+	// Origin is the origin that Play got with the message; nil for a message
+	// that the mutation made.
 	Origin any
 	// Wait asks for a call of Wake once Delay has passed.
 	Wait  *Wait
@@ -115,7 +115,7 @@ func (m *Mutation) Player() *Player {
 }
 
 // Play takes a message, or a line that is not a message, and returns the outputs.
-// An output that is this message has its origin.
+// An output that passes on this message has its origin.
 func (p *Player) Play(from Side, line []byte, origin any) []Output {
 	return p.play(from, Decode(line), line, origin)
 }
@@ -164,7 +164,7 @@ func (p *Player) play(from Side, message Message, line []byte, origin any) []Out
 	return p.flush()
 }
 
-// flush plays the messages that a rule wants to be played again, and returns all
+// flush plays the messages that a replay step has queued, and returns all
 // outputs.
 func (p *Player) flush() []Output {
 	for len(p.again) > 0 {
@@ -179,7 +179,7 @@ func (p *Player) flush() []Output {
 	return out
 }
 
-// take runs the rules on one message and passes on the rest.
+// take runs the rules on one message, and passes it on unless they took it.
 func (p *Player) take(h held) {
 	m := p.look(h)
 	p.run(m)
@@ -325,7 +325,7 @@ func (m *moment) note(at *ref) *note {
 	return n
 }
 
-// special returns the values of a word.
+// special returns the values of a word such as SESSION or OPEN.
 func (m *moment) special(word string) (all []any) {
 	var v any
 	switch word {

@@ -218,7 +218,7 @@ func (c *connection) streamOf(m message) string {
 // opens are the requests that open an existing session.
 var opens = map[string]bool{"session/load": true, "session/resume": true}
 
-// ends are the requests after which a session has no stream.
+// ends are the requests that end a session and its stream.
 var ends = map[string]bool{"session/close": true, "session/delete": true}
 
 // frame is a message in a box, with its number among all messages of the
@@ -276,7 +276,7 @@ func (b *box) put(f frame) {
 	if b.slow {
 		return
 	}
-	// The next message does not leave before this one has, by whatever stream, unless the reader is slow.
+	// Wait until this message has left, so that no later one overtakes it on another stream, unless the reader is slow.
 	limit := time.Now().Add(time.Second)
 	timer := time.AfterFunc(time.Second, b.c.left.Broadcast)
 	defer timer.Stop()
@@ -296,9 +296,9 @@ func (b *box) wake() {
 }
 
 // claim makes the caller the reader of a stream, after the event since. b is nil
-// if the stream has a reader; known is false if there is no such event. A caller
-// that resumes a stream takes it from its reader, whose loss may not have been
-// noticed.
+// if the stream has a reader; known is false if the event is unknown. A caller
+// that resumes a stream replaces its reader, whose connection may be lost
+// unnoticed.
 func (c *connection) claim(session, since string, shared bool) (b *box, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -323,10 +323,10 @@ func (c *connection) claim(session, since string, shared bool) (b *box, known bo
 	return b, true
 }
 
-// rewind makes the messages after an event come again. It returns false if that
-// event is not known.
+// rewind makes the stream send the messages after an event again. It returns
+// false if that event is unknown.
 func (b *box) rewind(since string) bool {
-	// The reader may have the next message before it is noted that it went out.
+	// The reader may already have the next message, although took has not moved it to past yet.
 	sent := slices.Concat(b.past, b.frames[:min(1, len(b.frames))])
 	last := slices.IndexFunc(sent, func(f frame) bool { return strconv.Itoa(f.seq) == since })
 	if last < 0 {
@@ -390,7 +390,7 @@ func (b *box) next(gone <-chan struct{}, quiet <-chan time.Time) (f *frame, ok b
 	}
 }
 
-// mostPast is the maximum number of messages of a stream that can come again.
+// mostPast is the maximum number of sent messages that a stream keeps to send again.
 const mostPast = 1000
 
 // took removes the message that the reader has read, unless another reader has

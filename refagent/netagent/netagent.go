@@ -173,8 +173,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func refuse(w http.ResponseWriter, status int, why string) { http.Error(w, why, status) }
 
-// own reports whether a request comes neither from a web page of another site,
-// nor by a foreign host name for this machine.
+// own reports whether a request comes from neither a web page of another site
+// nor a foreign host name for this machine. With tokens it accepts any request.
 func (s *server) own(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {

@@ -46,7 +46,7 @@ func attributable(kind string) bool {
 	return strings.HasPrefix(kind, "TEXT_") || strings.HasPrefix(kind, "TOOL_CALL_") && kind != "TOOL_CALL_RESULT"
 }
 
-// told reports whether an event's owner was named by an event before.
+// told reports whether an event may omit its subagent's name, because an earlier event of the message had it.
 func (r *run) told(e Event) bool {
 	id := e.Text("messageId")
 	was := r.tagged[id] || strings.HasPrefix(e.Type(), "TOOL_CALL_")
@@ -80,7 +80,7 @@ func retired(e Event) []Event {
 	return []Event{e}
 }
 
-// inChunks returns streamed items in the short form.
+// inChunks turns the events of a streamed item into chunk events.
 func (r *run) inChunks(e Event) []Event {
 	kind := e.Type()
 	family, verb := "", ""

@@ -22,9 +22,9 @@ type Habits struct {
 	// Comments sends comments between events, Fields other fields next to data,
 	// Spaced an additional blank line, Split the data in two lines.
 	Comments, Fields, Spaced, Split bool
-	// Times adds the time to each event, Raw the provider's piece. Customs sends
-	// custom events. Activities shows steps as activities. Echo repeats the input
-	// on RUN_STARTED.
+	// Times adds the time to each event, Raw the model provider's piece. Customs
+	// sends custom events. Activities shows steps as activities. Echo repeats the
+	// input on RUN_STARTED.
 	Times, Raw, Customs, Activities, Echo bool
 	// NoRole leaves out the role of the assistant. Parts sends results as parts.
 	NoRole, Parts bool
@@ -45,7 +45,7 @@ type Habits struct {
 	// Subagent does the work of each reply as a subagent. Announces announces it.
 	// Brief puts its name only on the first event of a message.
 	Subagent, Announces, Brief bool
-	// Code is the code of errors, "-" for none. Terse says nothing of the cause.
+	// Code is the code of errors, "-" for none. Terse omits their cause.
 	Code  string
 	Terse bool
 	// Charset adds a parameter to the content type.

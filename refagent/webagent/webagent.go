@@ -305,8 +305,8 @@ type Hooks struct {
 	Parse func(body []byte, in *Input, err error) (*Input, error)
 	// Ask decides whether a call needs an approval.
 	Ask func(tool string, ask bool) bool
-	// Answer decides what an answer to an interrupt means; ok is false if there
-	// is none.
+	// Answer decides what the client's answer to an interrupt means; ok is
+	// false if there is no answer.
 	Answer func(approved, ok bool) (approves, answered bool)
 	// Request changes the messages of a model request.
 	Request func(in *Input, messages []refagent.ModelMessage) []refagent.ModelMessage

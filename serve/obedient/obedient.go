@@ -102,9 +102,9 @@ var commands = []command{
 		func(string) fakellm.StepNode { return fakellm.NewStep("fail", "{hang: true}") }, false},
 }
 
-// Turn returns the model's replies to a prompt. A line that begins with a slash is a command; other lines are
-// repeated. listed are further commands that the agent lists: the model only names the one that was given. dies
-// reports whether the prompt ends the agent's process.
+// Turn returns the model's replies to a prompt. A line that begins with a slash is a command; other lines are repeated.
+// listed are further commands that the agent lists; the reply to one of them only names it. dies reports whether the
+// prompt ends the agent's process.
 func Turn(prompt string, listed []string) (t fakellm.TurnNode, dies bool) {
 	var steps []fakellm.StepNode
 	reply := func() {
