@@ -72,7 +72,7 @@ func anyModel() map[string]string {
 }
 
 // Marked returns an ad-hoc profile in which each base URL contains the name of
-// its variable, so that the path of a model request, /run/NAME/…, says which
+// its variable. So the path of a model request, /run/NAME/…, says which
 // variable the agent used.
 func (p *Profile) Marked() *Profile {
 	env := map[string]string{}

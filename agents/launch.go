@@ -24,8 +24,8 @@ import (
 // Sandbox is where an agent runs and the part of the host it may see.
 type Sandbox struct {
 	Work, Home, Temp string // absolute directories of the run
-	LLM              string // base URL of the model server; "" if there is none
-	Proxy            string // URL of the proxy for all that is not on this machine; "" if there is none
+	LLM              string // base URL of the model server; "" means no server
+	Proxy            string // URL of the proxy for connections to other machines; "" means no proxy
 	Self             string // this program, for agents that are part of it
 	Cwd              string // where the user is, absolute
 	// HostEnv is the host's environment as os.Environ gives it. Launch passes on

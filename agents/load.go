@@ -329,7 +329,7 @@ var abilities = map[string]map[string]string{
 		"nested": "be given to a subagent, too", "two": "start two subagents in one reply"},
 }
 
-// NeutralTool is a tool as scenarios name it, whatever an agent calls its own.
+// NeutralTool is a tool under the name that scenarios use. Agents may have other names for it.
 type NeutralTool struct {
 	Name string
 	Args []string

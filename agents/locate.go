@@ -47,7 +47,7 @@ type MissingError struct {
 	Agent   string // the profile's name
 	Program string
 	Looked  []string // where
-	Fix     string   // one command, or what to do if no command can; may be ""
+	Fix     string   // a command that installs the agent, or advice; may be ""
 }
 
 func (e *MissingError) Error() string {
@@ -106,7 +106,7 @@ func (p *Profile) Locate(s Sandbox) (Found, error) {
 	path := cmp.Or(host["PATH"], host["Path"])
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
-			continue // what the user's folder holds is no installed program
+			continue // files in the user's folder are not installed programs
 		}
 		if try := executable(filepath.Join(dir, program), host); try != "" {
 			return Found{Path: try, Where: InPath}, nil

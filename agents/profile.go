@@ -148,7 +148,7 @@ func FormatKnownFailures(list []KnownFailure) []byte {
 // agent is installed in), $SELF (this program) and $CWD (the user's current
 // directory). $$ is a dollar.
 type Profile struct {
-	Name    string   `yaml:"name"`    // what goldens and reports call it: letters, digits, dots, dashes
+	Name    string   `yaml:"name"`    // its name in goldens and reports: letters, digits, dots, dashes
 	Title   string   `yaml:"title"`   // for people; Name if empty
 	Command []string `yaml:"command"` // the program and its arguments
 	// Protocol is the name of the protocol that the agent speaks; "" is the first.
@@ -207,7 +207,7 @@ type Profile struct {
 	// literal says that a user typed Command. Unknown variables in it stay, since
 	// the command may be a shell's.
 	literal   bool
-	dressed   bool      // it has what another profile knows
+	dressed   bool      // it has the settings of another profile
 	base      string    // folder a relative Dir and relative programs are taken from
 	setupBase string    // the same for Setup, if it came from another profile
 	prepared  *prepared // nil: no set-up step was run
@@ -229,8 +229,8 @@ type Policy struct {
 // or let it end the running turn.
 var Busy = []string{"reject", "queue", "replace"}
 
-// Install says what to tell a user without the agent, and what ci/agents
-// installs.
+// Install says how to install the agent: for users who lack it, and for
+// ci/agents.
 type Install struct {
 	NPM  string `yaml:"npm"`  // package and version, such as "@google/gemini-cli@0.61.0"
 	Node int    `yaml:"node"` // least major version of Node it runs on; 0: any

@@ -96,7 +96,7 @@ func ofSettings(file, key string, argv []string, env [][2]string) *Profile {
 var secret = lazy.Regexp(`(?i)(KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|PRIVATE|SIGNATURE|` +
 	`_PAT$|BEARER|DSN)`)
 
-// Secret reports whether a variable's name looks like that of a credential.
+// Secret reports whether a variable's name looks like the name of a credential.
 func Secret(name string) bool { return secret().MatchString(name) }
 
 // Server is an MCP server in an editor's settings: a program with Command, Args

@@ -83,7 +83,7 @@ func (w Wrapper) unwrap(name string, src []byte, only []string) (out []byte, cha
 		changed, edits = append(changed, e.name), append(edits, e.unwrap(src)...)
 	}
 	out = edited(src, edits)
-	readSettings(name, out) // what cannot be read any more is not to be written
+	readSettings(name, out) // fails if out cannot be read back
 	return out, changed, nil
 }
 

@@ -1,5 +1,5 @@
-// Package editors starts a client with a scripted agent, and judges what the
-// client did.
+// Package editors starts a client with a scripted agent, and judges the
+// client's behaviour.
 package editors
 
 import (

@@ -11,7 +11,7 @@ import (
 // only, shortest strings, numbers nearest to zero.
 type fitter struct {
 	root wire.Value
-	text string // what a string says if its length does not matter
+	text string // the string to use if its length does not matter
 }
 
 func fit(schema wire.Value, text string) any {

@@ -31,7 +31,7 @@ type format interface {
 	// key returns the API key a request was sent with; ok is false if it was
 	// sent in a form the API does not know.
 	key(h http.Header, query string) (key string, ok bool)
-	// endpoint returns what a POST to a path asks for. The path begins after the
+	// endpoint returns the route of a POST to a path. The path begins after the
 	// API's version. ok is false if the API has no such path.
 	endpoint(path string) (route, bool)
 	// unknown returns the error for a model that does not exist. model describes

@@ -17,7 +17,7 @@ type gate struct {
 	holding  []int // the requests held
 }
 
-// Release opens a gate for good: the streams that it holds go on. It may be
+// Release opens a gate for good: the streams that it holds continue. It may be
 // called before any stream has reached the gate. A second call changes nothing
 // and returns the entry of the first. The error says that the script has no gate
 // of that name.
@@ -42,8 +42,8 @@ func (s *Server) Release(name string) (transcript.Entry, error) {
 	return g.entry, nil
 }
 
-// reach enters a gate. It returns a channel that is closed when the gate opens,
-// nil if the gate is open already.
+// reach makes a request wait at a gate. It returns a channel that is closed
+// when the gate opens, or nil if the gate is already open.
 func (s *Server) reach(name string, n int, session string) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

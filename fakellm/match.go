@@ -22,7 +22,7 @@ type match struct {
 	reply  *Reply // nil: the lane's built-in answer, or unmatched
 	turn   int    // of the reply in the script, from 1; 0 for a lane
 	why    string // why nothing matched
-	near   string // the reply that came closest, and what it wanted
+	near   string // the reply that came closest, and its failed condition
 }
 
 // key returns a name for the place in the script that a request asks for. A

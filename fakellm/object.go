@@ -76,8 +76,8 @@ func appendValue(b []byte, v any, comma, colon string) []byte {
 	return append(b, raw...)
 }
 
-// template appends a JSON text. Each ? in it is replaced by the JSON of a value,
-// or by what a function value appends.
+// template appends a JSON text. Each ? in it is replaced by the JSON of the next
+// value or, if the value is a function, by the bytes that it appends.
 func template(b []byte, text string, values ...any) []byte {
 	for _, v := range values {
 		before, after, _ := strings.Cut(text, "?")

@@ -240,7 +240,7 @@ func (p *scriptParser) guard(n *yamlfile.Node, _ string) Guard {
 	return g
 }
 
-// optional reads a member into *into if it is there.
+// optional reads the member key into *into. A missing member changes nothing.
 func optional[T any](n *yamlfile.Node, key string, into *T, read func(n *yamlfile.Node, what string) T) {
 	if f := n.Field(key); f != nil {
 		*into = read(f, key)

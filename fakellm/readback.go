@@ -9,7 +9,7 @@ import (
 // said is an answer of a real provider, converted back into steps.
 type said struct {
 	steps []Step
-	tools map[string]int // the step of each tool call, by what the API calls it
+	tools map[string]int // the step of each tool call, by the API's id for it
 	usage Usage
 	used  bool
 	stop  Stop
@@ -67,7 +67,7 @@ type reader struct {
 	said   said
 	line   int // where in the body the line begins that is not whole yet
 	data   []byte
-	begun  map[int]string // what is to come of secrets that pieces have begun, by step
+	begun  map[int]string // missing parts of secrets that pieces have begun, by step
 }
 
 func (r *reader) write(b []byte) {

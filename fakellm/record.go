@@ -56,7 +56,7 @@ type take struct {
 	format   format
 	turns    int    // the user's turns in the request
 	said     string // the user's text of the newest
-	last     string // what the user said last, as conditions see it
+	last     string // the user's last text, as conditions see it
 	step     int
 	hasTools bool
 	wantJSON bool
@@ -146,7 +146,7 @@ func (r *Recorder) serve(w http.ResponseWriter, hr *http.Request) {
 		ErrorLog:      log.New(io.Discard, "", 0),
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.SetURL(withoutVersion(target, p.In.URL.Path))
-			p.Out.Header.Del("Accept-Encoding") // what is recorded must be readable
+			p.Out.Header.Del("Accept-Encoding") // the recording must be readable
 		},
 		ModifyResponse: func(res *http.Response) error {
 			if t != nil {
@@ -208,8 +208,8 @@ func (t *tap) Close() error {
 }
 
 // more reads the next bytes of an answer and logs each piece. A replay needs the
-// pieces to know what came before an act of the editor, and what was said before
-// a crash cut off the recording.
+// pieces to know which of them came before an act of the editor, and which
+// before a crash of the recorder.
 func (r *Recorder) more(t *take, seen *reader, b []byte) {
 	before := len(seen.said.pieces)
 	seen.write(b)

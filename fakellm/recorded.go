@@ -20,9 +20,9 @@ type Recorded struct {
 	// Script repeats the recorded answers. It has one turn for each prompt, in
 	// order.
 	Script *Document
-	// Gates are the places where the recorded model was held, and those where a
-	// replay must hold it so that the editor acts at the same point of the
-	// stream.
+	// Gates are the places where the recorded model was held. Others are added
+	// wherever a replay must hold the model, so that the editor acts at the
+	// same point of the stream.
 	Gates []RecordedGate
 }
 
@@ -307,8 +307,8 @@ func (r *recordedReader) hold(turn *TurnNode, step int, takes []*take, here map[
 	}
 }
 
-// actsBetween returns the first and the last act of the editor between two
-// entries, 0 if there is none. to 0 means the end of the transcript.
+// actsBetween returns the Seqs of the editor's first and last act between two
+// entries, or 0 if it did not act. to 0 means the end of the transcript.
 func (r *recordedReader) actsBetween(from, to int) (first, last int) {
 	for _, seq := range r.acts {
 		if seq > from && (to == 0 || seq < to) {

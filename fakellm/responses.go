@@ -82,7 +82,7 @@ func (r *request) input(it wire.Value) {
 		default:
 			r.add(roleUser, content)
 		}
-	case kind == "agent_message": // what another agent says, of which this model reads all
+	case kind == "agent_message": // a message of another agent, which this model reads whole
 		text := ""
 		for part := range it.Get("content").Items() {
 			text += part.Get("text").Str() + part.Get("encrypted_content").Str()

@@ -8,7 +8,7 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// task is what a request to a path asks for.
+// task is the purpose of a request: generating an answer, counting tokens and so on.
 type task uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 	taskUnknown
 )
 
-// route is what the method and path of a request say.
+// route is the meaning of the method and path of a request.
 type route struct {
 	task   task
 	format format

@@ -62,8 +62,8 @@ type Turn struct {
 	Replies []Reply
 }
 
-// Reply is what the model says to one request. A reply with Alternatives has
-// no steps: the first alternative whose guard holds is used.
+// Reply is the model's reply to one request. A reply with Alternatives has no
+// steps: the first alternative whose guard holds is used.
 type Reply struct {
 	When         Guard
 	Steps        []Step
@@ -111,7 +111,7 @@ type Condition struct {
 	Negate bool
 }
 
-// StepKind says what a step does.
+// StepKind is the kind of a step.
 type StepKind uint8
 
 // The kinds of steps.

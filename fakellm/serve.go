@@ -29,7 +29,7 @@ type exchange struct {
 	session string
 	out     *sink
 	chunks  int
-	said    []spokenChunk // what has no entry yet
+	said    []spokenChunk // chunks without an entry yet
 }
 
 var requests = sync.Pool{New: func() any { return new(request) }}

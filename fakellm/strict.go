@@ -97,8 +97,8 @@ func (r *request) badTool(m manners) string {
 	return ""
 }
 
-// badMessage returns which message the API refuses and why, "" if it accepts them
-// all.
+// badMessage names the message that the API refuses, and the reason. It returns
+// "" if the API accepts all.
 func (r *request) badMessage(f format, m manners) string {
 	list := r.body.Get(m.list)
 	i, last := 0, list.Len()-1

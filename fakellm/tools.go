@@ -213,8 +213,8 @@ func needs(schema wire.Value) []string {
 	return lists.Collect(schema.Get("required").Items(), wire.Value.Str)
 }
 
-// transform converts the text of an argument to what an agent's tool wants. with
-// is the text after the colon, "" if there is none.
+// transform converts the text of an argument to the form that an agent's tool
+// wants. with is the text after the colon, or "".
 type transform func(text, with string) string
 
 // transforms maps the names allowed in ${name|transform} to their functions.

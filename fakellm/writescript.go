@@ -11,9 +11,9 @@ import (
 	"github.com/acp-test/acp-test/internal/yamlfile"
 )
 
-// Script returns what was recorded so far as the YAML of a script without
-// secrets, nothing if there was no request. A server that runs the script gives
-// the same answers to the same requests.
+// Script returns the recorded answers so far as the YAML of a script without
+// secrets. It returns nil if there was no request. A server that runs the
+// script gives the same answers to the same requests.
 func (r *Recorder) Script() []byte {
 	r.mu.Lock()
 	takes := slices.Clone(r.takes)
@@ -176,7 +176,7 @@ func (r *Recorder) steps(s *said, left, broken, cut bool) []StepNode {
 		steps = append(steps, usageNode(s.usage))
 	}
 	switch {
-	case left: // nobody knows how it would have gone on
+	case left: // the rest of the answer is unknown
 		steps = append(steps, NewStep("fail", "{hang: true}"))
 	case broken:
 		steps = append(steps, NewStep("fail", "{disconnect: now}"))

@@ -167,7 +167,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, q url.Values) er
 			}
 		}
 		if err := out.Flush(); err != nil {
-			return nil // nobody listens any more
+			return nil // the page has closed the request
 		}
 		select {
 		case <-r.Context().Done():

@@ -18,7 +18,7 @@ const (
 	lineLimit = 600
 )
 
-// Protocol is what the page needs to know of a transcript's protocol.
+// Protocol has the facts about a transcript's protocol that the page needs.
 type Protocol struct {
 	Classifier transcript.Classifier
 	Text       golden.Renderer
@@ -29,7 +29,7 @@ type Protocol struct {
 	Fields func() Fields
 }
 
-// Fields describes the members that a protocol's messages may have, and what the specification demands of them.
+// Fields describes the members that a protocol's messages may have, and the specification's requirements on them.
 type Fields struct {
 	// Calls are the types of the parameters and of the result, by method.
 	Calls map[string][]string `json:"calls"`
@@ -73,8 +73,8 @@ func (p Protocol) label(e transcript.Entry) string {
 	return cmp.Or(word, e.Method, string(e.Kind))
 }
 
-// record is an entry without its text. The page has the record of every entry, so that it can filter and draw a
-// million without requests.
+// record is an entry without its text. The page has the record of every entry. So it can filter and draw a million
+// entries without requests.
 type record struct {
 	at                                           float64 // microseconds
 	ref, size                                    uint32
@@ -87,7 +87,7 @@ type names struct {
 	index map[string]uint16
 }
 
-// number returns the number of a name. When all numbers are used, further names get that of "".
+// number returns the number of a name. When all numbers are used, further names get the number of "".
 func (n *names) number(s string) uint16 {
 	if i, ok := n.index[s]; ok {
 		return i

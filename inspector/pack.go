@@ -12,8 +12,8 @@ import (
 )
 
 // Pack writes the entries of the transcript in r as the members "rows" and "names" of a JSON object, without its
-// braces, for a page that contains its data. The text of an entry comes from p. The error is that of the file; entries
-// before it are written.
+// braces, for a page that contains its data. The text of an entry comes from p. If a line of the file is invalid, it
+// returns the error after writing the entries before it.
 func Pack(w io.Writer, r io.Reader, p Protocol) error {
 	d := json.NewEncoder(w)
 	d.SetEscapeHTML(false)

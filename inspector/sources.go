@@ -266,7 +266,7 @@ func (s *Server) transcripts(from Source) ([]found, error) {
 		const deepest, most = 8, 100_000
 		entries, err := root.ReadDir(filepath.FromSlash(dir), most)
 		if err != nil || depth > deepest {
-			return // what cannot be read has nothing to show
+			return // an unreadable folder has nothing to show
 		}
 		there := lists.Set(lists.Map(entries, fs.DirEntry.Name))
 		for _, e := range entries {

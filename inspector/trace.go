@@ -181,7 +181,7 @@ func (t *trace) find(text string, from int) []uint32 {
 		}
 		low := bytes.ToLower(buf)
 		if len(low) != len(buf) {
-			low = buf // what has another length in lower case is searched as it is
+			low = buf // if lower case changes the length, search the original
 		}
 		for i := first; i < last; i++ {
 			line := low[starts[i]-starts[first] : starts[i+1]-starts[first]]

@@ -129,7 +129,7 @@ func (e *Editor) Call(method string, params any) *Call {
 }
 
 // CallContext is like Call, but stops waiting for a blocked write when ctx ends.
-// The write goes on, and the answer may still come.
+// The write continues, and the answer may still come.
 func (e *Editor) CallContext(ctx context.Context, method string, params any) *Call {
 	c := &Call{e: e, done: make(chan struct{})}
 	raw, err := encode(params)
@@ -219,7 +219,7 @@ func (e *Editor) Send(raw []byte) (transcript.Entry, error) {
 }
 
 // SendBytes sends bytes unchanged, without a newline. They make one transcript
-// entry, whatever part of a line they are.
+// entry, even if they are only part of a line.
 func (e *Editor) SendBytes(raw []byte) (transcript.Entry, error) {
 	return e.sendLine(context.Background(), append([]byte{}, raw...), "")
 }
@@ -275,7 +275,7 @@ func encode(v any) ([]byte, error) {
 	default:
 		var buf bytes.Buffer
 		enc := json.NewEncoder(&buf)
-		enc.SetEscapeHTML(false) // what a person wrote should be found by grep
+		enc.SetEscapeHTML(false) // so that grep finds a person's text
 		if err := enc.Encode(v); err != nil {
 			return nil, err
 		}

@@ -46,8 +46,8 @@ type Options struct {
 	// answer to a method. All handlers run in one goroutine, in the order of
 	// arrival: a handler that waits must hand off to a goroutine.
 	Handlers map[string]func(*Request)
-	// Within is the directory that all files of all sessions must lie in,
-	// whatever directories a session names; "" means any.
+	// Within is the directory that must contain all files of all sessions, even
+	// if a session names other directories; "" means any.
 	Within string
 	// Hold names methods whose requests are left open for Answer.
 	Hold []string
@@ -331,9 +331,9 @@ func (e *Editor) received(f transcript.Entry) {
 	}
 }
 
-// Format prints the agent that the editor talks to, whatever the verb. Without
-// it, a matcher library would print the editor by reflection and read fields that
-// other goroutines change.
+// Format prints the agent that the editor talks to, for every verb. Without it, a
+// matcher library would print the editor by reflection and read fields that other
+// goroutines change.
 func (e *Editor) Format(s fmt.State, _ rune) { fmt.Fprint(s, e.agent) }
 
 // Note is the harness's note on one of its own decisions: the details of an entry

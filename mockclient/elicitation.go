@@ -30,8 +30,8 @@ type ElicitRule struct {
 }
 
 // ElicitAnswer is the answer to an elicitation. Exactly one of the first six
-// fields should be set. The first that is set counts; if none is, the user
-// declines.
+// fields should be set. The first that is set counts. If all are unset, the
+// user declines.
 type ElicitAnswer struct {
 	Hold   bool // for Editor.Answer
 	Error  *RPCError

@@ -45,8 +45,8 @@ type FileFault struct {
 	Error RPCError
 }
 
-// Open puts an unsaved buffer over a file: reads of the absolute path see text,
-// whatever is on the disk. A write by the agent saves and closes the buffer.
+// Open puts an unsaved buffer over a file: reads of the absolute path return text,
+// not the content on the disk. A write by the agent saves and closes the buffer.
 func (f *Files) Open(path, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -24,7 +24,7 @@ type Message struct {
 // for the kind "plan".
 type Part struct {
 	Kind string // "text", "thought", "tool", "plan", or the type of another content block
-	Text string // also the URI, or the type and size, of what is no text
+	Text string // also the URI, or the type and size, of other content
 	Tool *ToolCall
 	Plan []PlanEntry
 }
@@ -44,7 +44,7 @@ type ToolCall struct {
 	Terminals []string
 	Locations []string // path, or path:line
 
-	named, text, raw, meta string // what Name and Output are chosen from
+	named, text, raw, meta string // the candidates for Name and Output
 }
 
 // FileDiff is a diff of a tool call; OldText is "" for a new file.
@@ -75,7 +75,7 @@ func FoldHistory(entries iter.Seq[transcript.Entry], session string) History {
 type folder struct {
 	history History
 	tools   map[string]*ToolCall
-	echo    string // what the user said in the prompt just sent, for agents that send it back
+	echo    string // the user's text in the latest prompt, for agents that send it back
 }
 
 func (f *folder) prompt(blocks wire.Value) {

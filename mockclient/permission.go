@@ -174,8 +174,8 @@ type toolNames struct {
 
 type toolName struct{ kind, title, said string }
 
-// mostTools and mostSaid limit what the editor remembers of an agent: the number
-// of calls, and the bytes of text for each call.
+// mostTools and mostSaid limit the editor's memory of an agent: the number of
+// calls, and the bytes of text for each call.
 const (
 	mostTools = 1 << 16
 	mostSaid  = 1 << 16

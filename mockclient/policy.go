@@ -98,10 +98,10 @@ type Answer struct {
 	Cancelled bool
 	// Option chooses an option by its id, even if it is not offered.
 	Option string
-	// Kind chooses the first option of a kind. If none is offered, AllowOnce
-	// falls back to AllowAlways and RejectOnce to RejectAlways, with a Note. If
-	// that is not offered either, the answer is cancelled, with a Note that is
-	// inconclusive.
+	// Kind chooses the first option of a kind. If the kind is not offered,
+	// AllowOnce falls back to AllowAlways and RejectOnce to RejectAlways, with
+	// a Note. If that is not offered either, the answer is cancelled, with an
+	// inconclusive Note.
 	Kind string
 
 	// Delay is the time before the answer.
@@ -187,7 +187,7 @@ type ask struct {
 	session string
 	kind    string
 	title   string
-	said    string // JSON of what was said of the tool call
+	said    string // JSON of all that the agent said about the tool call
 	options []option
 }
 

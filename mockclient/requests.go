@@ -25,10 +25,10 @@ type Request struct {
 	e *Editor
 	// guarded by e.mu
 	answered  bool
-	undecided bool // the policy has not been asked: a cancel waits for what it says
+	undecided bool // the policy has not decided yet; a cancel waits for it
 	stubborn  bool // a cancel of the turn does not answer it
 	timer     *time.Timer
-	onCancel  func() // ends what works on the answer
+	onCancel  func() // ends the work on the answer
 }
 
 // Reply answers with a result: any value that marshals to JSON, or raw JSON.
@@ -105,7 +105,7 @@ func (e *Editor) handle(f transcript.Entry) {
 	}
 	r.answered = e.early[f.Seq]
 	delete(e.early, f.Seq)
-	hold := e.hold[f.Method] // asked also of what has its answer: it may count
+	hold := e.hold[f.Method] // called even for answered requests, because it may count
 	held := hold != nil && hold(params) && !e.unheld[f.Seq]
 	delete(e.unheld, f.Seq)
 	permission := f.Method == "session/request_permission" && !held && !custom
@@ -134,7 +134,7 @@ func (e *Editor) handle(f transcript.Entry) {
 	e.perform(r)
 }
 
-// perform does what a request asks of the editor's files, terminals and forms.
+// perform carries out a request that concerns the editor's files, terminals or forms.
 func (e *Editor) perform(r *Request) {
 	method := r.Entry.Method
 	if gate, ok := gates[method]; ok && !e.caps.On(gate) {
@@ -171,7 +171,7 @@ func (e *Editor) Held() []transcript.Entry {
 	defer e.mu.Unlock()
 	held := lists.Collect(maps.Values(e.requests), func(r *Request) transcript.Entry { return r.Entry })
 	slices.SortFunc(held, func(a, b transcript.Entry) int { return a.Seq - b.Seq })
-	for f := range e.t.From(e.handled + 1) { // what came and was not looked at yet
+	for f := range e.t.From(e.handled + 1) { // entries that no handler has seen yet
 		if e.asks(f) && !e.early[f.Seq] {
 			held = append(held, f)
 		}

@@ -74,9 +74,9 @@ func (e *Editor) InitializeParams() map[string]any {
 	return params
 }
 
-// Initialize opens the connection and returns what the agent can do. If the agent
-// answers with a version this editor does not speak, Initialize closes the
-// agent's input.
+// Initialize opens the connection and returns the agent's answer, which has its
+// capabilities. If the agent answers with a version this editor does not speak,
+// Initialize closes the agent's input.
 func (e *Editor) Initialize(ctx context.Context) (*AgentInfo, error) {
 	resp, err := e.CallContext(ctx, "initialize", e.InitializeParams()).Wait(ctx)
 	if err != nil {
@@ -96,7 +96,7 @@ type SessionOptions struct {
 	// Additional directories need the agent's capability. Each method that opens
 	// the session gets the full list.
 	Additional []string
-	// MCP are the MCP servers: MCPServer values, or any other JSON. Nil is none.
+	// MCP are the MCP servers: MCPServer values, or any other JSON. Nil means no servers.
 	MCP  []any
 	Meta map[string]any
 }

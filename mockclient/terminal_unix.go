@@ -75,7 +75,7 @@ func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, 
 			if n > 0 {
 				l.print(t, buf[:n])
 			}
-			if err != nil { // EIO: nobody holds the other side any more
+			if err != nil { // EIO: no process holds the other side any more
 				return
 			}
 		}
@@ -84,7 +84,7 @@ func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, 
 		err := cmd.Wait()
 		close(exited)
 		process.EndChild(cmd)
-		select { // what the command left running may hold the pty
+		select { // processes left by the command may hold the pty
 		case <-read:
 		case <-time.After(200 * time.Millisecond):
 		}

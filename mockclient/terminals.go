@@ -89,7 +89,7 @@ type terminal struct {
 	truncated bool
 	done      chan struct{} // closed at the command's end
 	kill      func()        // ends a running command
-	free      func()        // gives back what the terminal holds
+	free      func()        // frees the resources of the terminal
 }
 
 func newLedger(a *Agent, o *Terminals) *ledger {
@@ -290,7 +290,7 @@ func (l *ledger) exited(t *terminal, status ExitStatus) bool {
 }
 
 // await answers terminal/wait_for_exit when the command has ended. It waits in
-// its own goroutine, so that other requests go on.
+// its own goroutine, so that it does not block other requests.
 func (l *ledger) await(r *Request, t *terminal) {
 	cancelled := make(chan struct{})
 	var once sync.Once

@@ -92,7 +92,7 @@ func (a *agent) serve() error {
 		if a.hooks.End != nil {
 			a.hooks.End(a.ctx)
 		}
-		a.wait(port.finish) // before the context ends: what is late still comes
+		a.wait(port.finish) // before the context ends, so that late frames still come
 		a.end(nil)
 	}
 	a.conn.out.close()
@@ -143,8 +143,8 @@ func (a *agent) wait(f func()) {
 	}
 }
 
-// receive handles one line of the editor. It never waits: slow work goes on in a
-// goroutine, so that a cancel is always read.
+// receive handles one line of the editor. It never waits: slow work runs in a
+// goroutine, so that the agent always reads a cancel.
 func (a *agent) receive(line []byte) {
 	a.gate.RLock()
 	defer a.gate.RUnlock()

@@ -37,7 +37,7 @@ type request struct {
 	id      json.RawMessage
 	method  string
 	session string
-	cancel  func() // what $/cancel_request does; nil: nothing
+	cancel  func() // called by $/cancel_request; may be nil
 }
 
 func newConnection(h *Hooks, habits *Habits, grace time.Duration) *connection {

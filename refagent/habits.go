@@ -226,7 +226,7 @@ func (d *dress) in(line []byte) (lines [][]byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	list := []Message{m}
-	for _, c := range slices.Backward(d.changes) { // what goes out last comes in first
+	for _, c := range slices.Backward(d.changes) { // the last change on the way out is the first on the way in
 		list = through(list, c.In)
 	}
 	for _, m := range list {

@@ -53,7 +53,7 @@ type Hooks struct {
 	Restore func(session string, lines [][]byte) [][]byte
 	// Keep makes session/delete leave the session's log in place.
 	Keep bool
-	// Anew makes the agent write files itself, each as a new file in place of the old.
+	// Anew makes the agent write files itself, each as a new file that replaces the old one.
 	Anew bool
 }
 

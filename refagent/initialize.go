@@ -39,7 +39,7 @@ func (a *agent) initialize(r *request, params json.RawMessage) *rpcError {
 	return nil
 }
 
-// begun records what initialize has agreed on.
+// begun records the version and the editor's capabilities that initialize has agreed on.
 func (a *agent) begun(version int, client ClientCapabilities) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,8 +82,8 @@ func (a *agent) advertised() object {
 	return all
 }
 
-// extend adds the capabilities that both versions have: to those of the agent,
-// and to those of its sessions.
+// extend adds the capabilities that both versions have: those of the agent to
+// all, those of its sessions to sessions.
 func (a *agent) extend(all, sessions object) {
 	if a.forks() {
 		sessions["fork"] = object{}

@@ -89,7 +89,7 @@ const systemPrompt = "You are a coding agent inside an editor. Work in the user'
 type Model struct {
 	http      *retryablehttp.Client
 	transport *http.Transport
-	at        atomic.Pointer[endpoint] // nil: nobody said where the model is
+	at        atomic.Pointer[endpoint] // nil: the model's address is unknown
 	key       string
 	name      string
 	streams   bool

@@ -41,8 +41,8 @@ func (o *outbox) put(frame []byte) {
 	}
 }
 
-// drain waits until at most most bytes are queued; 0: until everything queued is
-// written.
+// drain waits until no more than most bytes are queued; 0 waits until everything
+// queued is written.
 func (o *outbox) drain(ctx context.Context, most int) {
 	for {
 		o.mu.Lock()

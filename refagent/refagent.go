@@ -78,9 +78,9 @@ type Options struct {
 }
 
 // Run serves one connection until the input ends, the context is done or the
-// output breaks. At the end of input it cancels what runs, kills the processes it
-// started and returns nil. It returns an error for a missing option, an unusable
-// state directory or a broken stream.
+// output breaks. At the end of input it cancels running turns, kills the
+// processes it started and returns nil. It returns an error for a missing option,
+// an unusable state directory or a broken stream.
 func Run(ctx context.Context, o Options) error {
 	if o.In == nil || o.Out == nil {
 		return errors.New("starting the reference agent: In and Out are required")

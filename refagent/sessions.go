@@ -36,7 +36,7 @@ type session struct {
 	// In version 2:
 	state         string            // idle, running or requires_action
 	waiting       int               // questions to the user that are open
-	items         map[string]func() // what stops a tool call or a terminal that runs, by its kind and id
+	items         map[string]func() // functions that stop a running tool call or terminal, by its kind and id
 	background    []*terminal       // those that no turn waits for
 	hadBackground bool
 }
@@ -44,7 +44,7 @@ type session struct {
 // turn is one prompt that runs or waits.
 type turn struct {
 	request   *request
-	key       string     // its idempotency key; "" is none
+	key       string     // its idempotency key; "" if it has none
 	again     []*request // the same prompt, sent again before the answer
 	ctx       context.Context
 	stop      context.CancelFunc

@@ -191,8 +191,8 @@ func (a *agent) resumeSession(r *request, params json.RawMessage) *rpcError {
 	return a.goOn(r, params, replay)
 }
 
-// rejoin answers session/resume of a session at work, which goes on. Its updates
-// wait until the history is shown.
+// rejoin answers session/resume of a session at work, without interrupting the
+// work. Its updates wait until the history is shown.
 func (a *agent) rejoin(r *request, live *session, params json.RawMessage, replay bool) *rpcError {
 	if _, err := decodeSetup(params, false); err != nil {
 		return err
@@ -221,8 +221,8 @@ func (a *agent) goOn(r *request, params json.RawMessage, showing bool) *rpcError
 	return nil
 }
 
-// replay shows the history of a session, with that of its children where they
-// were announced.
+// replay shows the history of a session. It shows the history of each child
+// where the child was announced.
 func (s *session) replay() {
 	list := s.rec.shown
 	s.rec.showing, s.rec.shown = false, nil

@@ -167,7 +167,7 @@ func (w *work) inProcess(ctx context.Context, show io.Writer) (status exitStatus
 		w.a.hooks.Command(cmd)
 	}
 	err = cmd.Run()
-	endGroup(cmd) // what the command left running in the background
+	endGroup(cmd) // processes that the command left in the background
 	if ctx.Err() != nil {
 		return status, "", errCancelled
 	}

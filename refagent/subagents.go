@@ -52,7 +52,7 @@ func delegate(ctx context.Context, w *work) error {
 		stop = stopError
 	}
 	c.writeLocked(event{Type: eventEnd, Stop: stop})
-	said := c.rec.history // a refusal takes back what was said
+	said := c.rec.history // a refusal removes the turn's messages
 	c.mu.Unlock()
 	w.result = "The subagent ended with " + stop + "."
 	if stop == stopEndTurn {
@@ -87,7 +87,7 @@ func (w *work) child() (*session, error) {
 	s.mu.Unlock()
 	id := newSessionID()
 	if !s.a.shows() {
-		id = s.id // what it asks, its parent asks
+		id = s.id // its requests count as its parent's
 	}
 	c := s.addChild(id, titleOf(w.args.str("task")), rec)
 	c.write(event{Type: eventSession, Cwd: c.cwd, Parent: s.id})

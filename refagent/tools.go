@@ -24,7 +24,7 @@ type tool struct {
 	name   string
 	about  string
 	schema object
-	// show sets what can be shown before the tool runs; optional.
+	// show sets the parts of the call that the editor can show before the tool runs; optional.
 	show func(w *work)
 	run  func(ctx context.Context, w *work) error
 	// alias is the model's name for the tool; "" means name.
@@ -43,7 +43,7 @@ type work struct {
 	locations []location
 	content   []toolContent
 	rawOutput any
-	result    string // what the model is told
+	result    string // the tool's result for the model
 }
 
 // arguments are the decoded arguments of a call.

@@ -87,7 +87,7 @@ func (a *agent) prompt(r *request, s *session, params json.RawMessage) *rpcError
 // cancelOne handles $/cancel_request for one prompt.
 func (a *agent) cancelOne(s *session, t *turn) {
 	if a.v2() {
-		s.dropOne(t) // what is part of the conversation is answered, and goes on
+		s.dropOne(t) // a prompt in the conversation is answered already and continues
 		return
 	}
 	s.mu.Lock()

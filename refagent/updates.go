@@ -94,7 +94,7 @@ func (a *agent) tell(s *session, u update) {
 }
 
 // record writes an update of the conversation to the log and then sends it, so
-// that a load can show again whatever an editor has seen.
+// that a load can show everything that an editor has seen.
 func (a *agent) record(s *session, u update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

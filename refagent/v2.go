@@ -7,8 +7,8 @@ import (
 )
 
 // Version 2 of the protocol, which the agent speaks on a connection whose
-// initialize asks for it. This file has the form of its messages. The agent's
-// behaviour is that of version 1, except for v2turn.go and v2work.go.
+// initialize asks for it. This file has the form of its messages. Except for
+// v2turn.go and v2work.go, the agent behaves as in version 1.
 
 // The states of a session in version 2.
 const (

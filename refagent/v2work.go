@@ -13,7 +13,7 @@ type terminal struct {
 	id       string
 	s        *session
 	stop     context.CancelFunc
-	withdraw func() // ends what terminal/cancel can do
+	withdraw func() // makes terminal/cancel ignore this terminal
 	done     chan struct{}
 }
 
@@ -61,7 +61,7 @@ func (w *work) inOwnTerminal(ctx context.Context) (status exitStatus, output str
 }
 
 // startCommand runs a command in the background: the call ends, and the command
-// goes on.
+// keeps running.
 func startCommand(_ context.Context, w *work) error {
 	t, own := w.begin(w.a.ctx)
 	s := w.s

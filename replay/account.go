@@ -20,7 +20,7 @@ import (
 
 // Sight is the part of an agent's frame that an editor shows its user. The zero Sight shows nothing.
 type Sight struct {
-	Text string // a piece of what the agent says, as it was sent
+	Text string // a piece of the agent's text, as it was sent
 	Call string // the id of a tool call that begins
 	Ask  string // the id of the tool call that a permission is asked for
 }
@@ -42,7 +42,7 @@ var accounts = []struct{ kind, title string }{
 	{"asks", "A user sees each permission request that is answered, unless a setting decides it."},
 }
 
-// AccountIn reads the account in a file; nil if there is no such file.
+// AccountIn reads the account in a file. It returns nil if the file does not exist.
 func AccountIn(file string) (*Account, error) {
 	f, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -170,7 +170,7 @@ func answered(t *transcript.Transcript, seq int) bool {
 	})
 }
 
-// accounted returns checks that compare an account with what the agent sent.
+// accounted returns checks that compare an account with the agent's frames.
 func (j Judge) accounted(id string, a *Account, sessions []Session) (checks []results.Check) {
 	for _, x := range accounts {
 		if !a.tells[x.kind] {

@@ -63,7 +63,7 @@ func (c *Checking) Result(id string, t *transcript.Transcript) results.Result {
 	return res
 }
 
-// account collects what a transcript contains about its own run.
+// account collects facts about a run from its transcript.
 type account struct {
 	frames, said   int // in all, and by the editor
 	last           time.Duration
@@ -102,7 +102,7 @@ func (a *account) see(e transcript.Entry, p Protocol) {
 	}
 }
 
-// conclude fills a result with the findings of the rules and with what the transcript contains about its run.
+// conclude fills a result with the findings of the rules and with the account of the run.
 func (j Judge) conclude(res *results.Result, t *transcript.Transcript, c *rules.Checker, end rules.End,
 	told account, side Judged) {
 	for _, f := range c.Finish(end) {

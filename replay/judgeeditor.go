@@ -34,7 +34,7 @@ type Session struct {
 
 // Seen is the behavior of an editor's process, apart from its connections.
 type Seen struct {
-	Printed string // what it wrote to stdout
+	Printed string // the editor's output on stdout
 	Late    bool   // it had to be ended when its time was up
 }
 
@@ -348,7 +348,7 @@ func (j Judge) leftAtOnce(t *transcript.Transcript, seq int) bool {
 			crossed := seq > 0 && (e.Seq < seq || e.At-asked.At < crossing) // 0 was written to an editor that read no more
 			return len(open.methods) == 0 && !next || crossed && !strings.HasPrefix(asked.Method, probe)
 		case e.Source == transcript.Editor && e.Ref > seq:
-			return false // it has read what came behind
+			return false // the editor has answered a later request, so it has read this one
 		case e.Source == transcript.Agent && e.Seq > seq:
 			next = true
 		}

@@ -25,7 +25,7 @@ type Player struct {
 	// Speed is how many times faster than recorded the editor acts. 0 acts at once, as soon as the frames that it
 	// reacted to have come.
 	Speed float64
-	// Now and After are the clock for Speed; nil means that of package time.
+	// Now and After are the clock for Speed; nil means the functions of package time.
 	Now   func() time.Time
 	After func(time.Duration) <-chan time.Time
 	// Work and Home are the directories that replace the recorded ones.
@@ -241,7 +241,7 @@ func (s *playing) turnOf(i int) bool {
 	return true
 }
 
-// waits names a frame that the act still waits for; "" if there is none.
+// waits names a frame that the act still waits for, or returns "" if the act may be done.
 func (s *playing) waits(a *act) string {
 	if a.answers > 0 {
 		if q := s.askedBy(a); q == nil || q.live == 0 {

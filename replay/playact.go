@@ -259,7 +259,7 @@ func (s *playing) recorded(live string) string {
 	return live
 }
 
-// response binds the ids in a response, such as that of a new session, to the recorded ones.
+// response binds the ids in a response, such as the id of a new session, to the recorded ids.
 func (s *playing) response(a *act, e transcript.Entry) {
 	if live := s.Protocol.Facts(e); live.Opened != "" || live.Handed != "" {
 		for r := range s.Recording.From(a.entry.Seq) {

@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Protocol is what this package needs to know of a protocol in order to read, replay and serve its recordings.
+// Protocol has the facts about a protocol that this package needs to read, replay and serve its recordings.
 type Protocol interface {
 	serve.Protocol
 	transcript.Classifier
@@ -102,8 +102,8 @@ func PlacesOf(t *transcript.Transcript) (m workspace.Manifest, listed bool) {
 	return m, false
 }
 
-// Directories returns the workspace and the home of a recording. Without a list of files the workspace is that of the
-// first session. Without a recorded home, the home is guessed from the workspace's path.
+// Directories returns the workspace and the home of a recording. Without a list of files, the workspace is the
+// directory of the first session. Without a recorded home, the home is guessed from the workspace's path.
 func Directories(p Protocol, t *transcript.Transcript) (work, home string) {
 	if m, listed := PlacesOf(t); listed {
 		return m.Work, cmp.Or(m.Home, homeOf(m.Work))

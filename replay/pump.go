@@ -60,7 +60,7 @@ func (b *book) long(from transcript.Source, line []byte, size int) {
 // wait waits until nothing is being logged in the background.
 func (b *book) wait() {
 	b.order.Lock()
-	defer b.order.Unlock() // the lock is what it waits for
+	defer b.order.Unlock() // waiting for the lock is enough
 }
 
 // pump forwards one direction byte for byte and logs its lines.

@@ -200,7 +200,7 @@ func (g *guesser) source(raw []byte) transcript.Source {
 		}
 		return from
 	}
-	return transcript.Agent // noise is what agents print
+	return transcript.Agent // only agents print lines that are no messages
 }
 
 func (g *guesser) prompting() bool {

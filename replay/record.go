@@ -90,7 +90,7 @@ func (p *Proxy) Run(ctx context.Context) (transport.Exit, error) {
 		if out.run() {
 			closeIf(p.Out)
 		} else {
-			agent.Stdout.Close() // nobody reads it; the agent shall see that too
+			agent.Stdout.Close() // no one reads it any more, and the agent must notice that
 		}
 		<-errs
 	}()

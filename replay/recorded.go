@@ -48,7 +48,7 @@ func exchangesOf(p Protocol, t *transcript.Transcript) map[string][]*exchange {
 			if e.Kind == transcript.Response && open[e.Ref] != nil {
 				s = open[e.Ref]
 				if p.Facts(e).Opened != "" {
-					running[e.Session] = s // what follows in the new session
+					running[e.Session] = s // later frames of the new session belong to this exchange
 				}
 			}
 			s = cmp.Or(s, running[""])
@@ -181,7 +181,7 @@ func (p *recordedAgent) send(f transcript.Entry, final bool, live transcript.Ent
 	}
 	line := p.named(f.Raw, id)
 	if final && isPrompt(p.protocol, live) && !cancelled {
-		line = p.protocol.EndTurn(line, false) // nobody cancelled: cancelled would be a lie
+		line = p.protocol.EndTurn(line, false) // the live editor has not cancelled the turn
 	}
 	e := p.Send(line)
 	if f.Kind == transcript.Request {

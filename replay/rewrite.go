@@ -193,7 +193,7 @@ func isNamePart(c byte) bool {
 func (b *binding) frame(raw []byte, id wire.ID) []byte {
 	v, err := wire.Parse(raw)
 	if err != nil {
-		return raw // what is no JSON has no names
+		return raw // a line that is not JSON has no names
 	}
 	r := rewriter{change: func(at place, v wire.Value, text string) (string, bool) {
 		if id != "" && len(at) == 1 && at[0] == "id" {

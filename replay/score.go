@@ -41,7 +41,7 @@ type act struct {
 	// pause is the time from the entry before the act to the act.
 	pause time.Duration
 
-	// beside is the kind of the act if it sends no frame; what is its object.
+	// beside is the kind of the act if it sends no frame; the field what is its object.
 	beside beside
 	what   string
 
@@ -56,7 +56,7 @@ type act struct {
 type score struct {
 	acts     []*act
 	requests []*asked            // of the agent
-	items    map[string][]string // ids of what the agent opened, by turnKey
+	items    map[string][]string // ids of the items that the agent opened, by turnKey
 	total    map[string]int
 	conn     int
 }
@@ -88,7 +88,7 @@ type tally struct {
 	over    map[string]bool   // turns that have ended, by turnKey, and loads that were refused
 	loading map[int]string    // sessions of loads, by Seq of the act's recorded entry
 	prompt  map[int]string    // turnKey of prompts, by Seq of the act's recorded entry
-	items   map[string]bool   // what the agent opened, by session and id
+	items   map[string]bool   // items that the agent opened, by session and id
 }
 
 func newTally(p Protocol) *tally {
@@ -394,8 +394,7 @@ func (a *act) reach(gates []fakellm.RecordedGate) {
 	}
 }
 
-// isEndKey reports whether a key is that of the response to a request of the editor, or of another frame that
-// completes it.
+// isEndKey reports whether a key belongs to the response to an editor's request, or to another frame that completes it.
 func isEndKey(key string) bool {
 	return strings.HasPrefix(key, "the response to ") || strings.HasPrefix(key, "the end of ")
 }

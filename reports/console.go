@@ -43,7 +43,7 @@ type Console struct {
 	mu      sync.Mutex
 	err     error
 	start   time.Time
-	phase   string            // work other than running scenarios; "" if there is none
+	phase   string            // work other than running scenarios; "" means none
 	running []running         // longest first
 	shown   map[string]string // the scenario that has shown a cause, by its key
 	counts  results.Counts

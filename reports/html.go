@@ -29,7 +29,7 @@ func writeHTML(p inspector.Protocol, run results.Run, w io.Writer) error {
 	run.Version = Version
 	run.Results = slices.Clone(run.Results)
 	for i := range run.Results {
-		run.Results[i].Support, run.Results[i].Evidence = nil, nil // what the page does not show
+		run.Results[i].Support, run.Results[i].Evidence = nil, nil // the page does not show these
 	}
 	data, err := json.Marshal(run)
 	if err != nil {
@@ -75,7 +75,7 @@ func pack(p inspector.Protocol, out string, r results.Result) string {
 	var b bytes.Buffer
 	z := inspector.Packed(&b)
 	// Writing to memory never fails, and every field can be marshalled.
-	var rest struct { // besides the entries, what the page shows of one scenario
+	var rest struct { // the page's data about one scenario, except the entries
 		Rendered  string `json:"rendered,omitempty"`
 		Before    string `json:"before,omitempty"`
 		Workspace string `json:"workspace,omitempty"`

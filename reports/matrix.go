@@ -70,7 +70,7 @@ type MatrixNote struct {
 	Outcome string
 	Source  string // the check or rule
 	Title   string
-	Known   string // why it is a known failure; "" if it is none
+	Known   string // why it is a known failure; "" if it is not known
 	Command string // the command that reproduces it
 }
 
@@ -100,7 +100,7 @@ func NewMatrix(p Protocol, columns []Column) Matrix {
 		}
 		for _, r := range c.Run.Results {
 			if r.Verdict == results.Error {
-				continue // the harness is at fault: what it saw proves nothing
+				continue // a fault of the harness proves nothing about the agent
 			}
 			g.result(r, cell)
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Protocol is what a matrix needs to know of its agents' protocol.
+// Protocol has the facts about the agents' protocol that a matrix needs.
 type Protocol struct {
 	Rules *rules.Set
 	// Greet, Open, Prompt and Cancel are the methods with which an editor opens a connection and a session, starts a

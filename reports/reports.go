@@ -122,7 +122,7 @@ type problem struct {
 	// placed: the body contains the position.
 	placed bool
 	body   func(indent string) string
-	why    []string // up to three lines: what was expected, what came, why
+	why    []string // up to three lines: expected, observed, reason
 }
 
 // head returns the first line of a problem. It adds the position if the body does not contain it, and the class if it

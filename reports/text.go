@@ -204,7 +204,7 @@ func passes(run results.Run, id string) string {
 	return ""
 }
 
-// changes returns the changes since an earlier run, one line each, with the diffs of texts below. It shows at most
+// changes returns the changes since an earlier run, one line each, with the diffs of texts below. It shows no more than
 // most changes.
 func changes(a *results.Against, most int) string {
 	if a == nil {

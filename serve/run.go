@@ -257,7 +257,7 @@ func (s *Run) Die() error {
 	return errEnded
 }
 
-// Close closes the output, or a server's connection; the agent goes on.
+// Close closes the output, or a server's connection; the agent keeps running.
 func (s *Run) Close() {
 	if s.sink.to != nil {
 		s.sink.to.Cut()
@@ -269,7 +269,7 @@ func (s *Run) Close() {
 // Fork starts a child that outlives its parent.
 func (s *Run) Fork() error { return s.Child() }
 
-// Ignore makes the agent go on after the end of its input ("eof") or after SIGTERM ("term").
+// Ignore makes the agent keep running after the end of its input ("eof") or after SIGTERM ("term").
 func (s *Run) Ignore(what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

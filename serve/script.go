@@ -45,7 +45,7 @@ const Named transcript.Kind = "named"
 // Unread is the kind of the note that the editor had closed the agent's output before the last frame was written.
 const Unread transcript.Kind = "unread"
 
-// Shut is the kind of the note that the agent closed its output and goes on.
+// Shut is the kind of the note that the agent closed its output but keeps running.
 const Shut transcript.Kind = "shut"
 
 type namedNote struct {

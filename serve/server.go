@@ -60,7 +60,7 @@ type Agent interface {
 	Connected(c *Conn)
 	Received(e transcript.Entry)
 	Ended() // at the end of the input
-	// Stays reports whether the agent goes on after the end of its input, or with signal set, after SIGTERM.
+	// Stays reports whether the agent keeps running after the end of its input or, with signal set, after SIGTERM.
 	Stays(signal bool) bool
 }
 
@@ -111,7 +111,7 @@ func newConn(ctx context.Context, s *Server) *Conn {
 		early: map[int]transcript.Entry{}, exit: make(chan int, 16), arrived: make(chan struct{})}
 }
 
-// drain is how long acts may go on after the editor is gone.
+// drain is how long acts may continue after the editor is gone.
 const drain = 300 * time.Millisecond
 
 func (c *Conn) until(a Agent, eof <-chan struct{}) int {
@@ -123,7 +123,7 @@ func (c *Conn) until(a Agent, eof <-chan struct{}) int {
 			eof = nil
 			a.Ended()
 			if !a.Stays(false) {
-				select { // what is about to exit by itself shall
+				select { // let a handler that is about to exit do so
 				case code := <-c.exit:
 					return code
 				case <-time.After(drain):

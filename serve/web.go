@@ -130,7 +130,7 @@ type Answer struct {
 	cut   bool
 }
 
-// Head starts the answer with a status and a media type; the type "" is that of streams. It does nothing if the answer
+// Head starts the answer with a status and a media type; "" means the type of streams. It does nothing if the answer
 // has started.
 func (a *Answer) Head(status int, kind string) {
 	a.mu.Lock()
@@ -161,7 +161,7 @@ func (a *Answer) flush() { _ = http.NewResponseController(a.to).Flush() } // who
 // Send logs a frame and writes it.
 func (a *Answer) Send(frame []byte) transcript.Entry { return sink{to: a}.send(frame) }
 
-// sends does what sink.send does, for an answer.
+// sends is sink.send for an answer.
 func (a *Answer) sends(s sink, frame []byte) transcript.Entry {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -174,7 +174,7 @@ func (a *Answer) sends(s sink, frame []byte) transcript.Entry {
 	return e
 }
 
-// raw does what sink.bytes does, for an answer.
+// raw is sink.bytes for an answer.
 func (a *Answer) raw(s sink, b []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -30,7 +30,7 @@ func (o Outcome) Met() bool { return o.Verdict == Met }
 
 type waiter struct {
 	part    *part
-	decided chan Outcome // buffered, so that a waiter that left blocks nobody
+	decided chan Outcome // buffered, so that a waiter that has left blocks no one
 }
 
 // see feeds an entry and reports whether that decided the expectation. gone says

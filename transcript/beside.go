@@ -2,14 +2,14 @@ package transcript
 
 import "sync"
 
-// beside shows entries in order to a function in another goroutine. A queue holds
-// the entries that the function has not read yet. An Append to a full queue
+// beside passes entries in order to a function in another goroutine. A queue
+// holds the entries that the function has not read yet. An Append to a full queue
 // waits.
 type beside struct {
 	see func(Entry)
 
 	mu    sync.Mutex
-	moved sync.Cond // on each change of what follows
+	moved sync.Cond // on each change of the fields below
 	queue []Entry
 	bytes int  // of the queue, roughly
 	over  bool // nothing more comes
@@ -45,7 +45,7 @@ func (b *beside) run() {
 			l.show(&entries[i])
 			b.see(entries[i])
 		}
-		clear(entries) // what they hold may be large
+		clear(entries) // the entries may be large
 		spare = entries
 	}
 }

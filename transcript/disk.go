@@ -18,7 +18,7 @@ type disk struct {
 	mu        *sync.Mutex // the transcript's; guards pending, spare and end
 	file      File
 	through   bool
-	temporary bool // holds only what was moved out of memory
+	temporary bool // holds only entries that were moved out of memory
 	gathers   bool // more lines come at once
 	failed    func(error)
 
@@ -103,7 +103,7 @@ func (d *disk) err() error {
 // put writes to the file. The caller holds writing.
 func (d *disk) put(lines []byte) {
 	if d.err() != nil {
-		return // a gap would spoil what follows it
+		return // a gap would make the later lines invalid
 	}
 	if _, err := d.file.Write(lines); err != nil {
 		d.failure.Store(&err)

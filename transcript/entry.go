@@ -89,8 +89,8 @@ const (
 	ModelUnused    Kind = "model-unused"
 )
 
-// Entry is one thing that happened in a run. Entries are immutable: whoever
-// gets one may read it at any time and must not write to its slices.
+// Entry is one thing that happened in a run. Entries are immutable: all code
+// may read an entry at any time and must not write to its slices.
 type Entry struct {
 	// Seq is the place in the transcript, from 1. The transcript assigns it.
 	Seq int
@@ -245,9 +245,9 @@ type Classifier interface {
 	// returns a wire.Malformed frame with a Problem.
 	Frame(from Source, line []byte, v wire.Value, err error) wire.Frame
 	// Session returns the JSON string that names the conversation of a frame.
-	// method is that of the frame, or of the request it answers. If the value is
-	// missing, a response belongs to the session of its request, and any other
-	// frame to none.
+	// method is the method of the frame, or of the request it answers. If the
+	// value is missing, a response belongs to the session of its request, and
+	// any other frame to none.
 	Session(method string, f wire.Frame) wire.Value
 }
 

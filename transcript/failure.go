@@ -7,19 +7,19 @@ import (
 	"github.com/acp-test/acp-test/internal/printable"
 )
 
-// Failure is the single form of all failure texts: the requirement, what was
-// expected, what came instead, why that cannot change any more, and the last
-// events. Empty parts are left out.
+// Failure is the single form of all failure texts: the requirement, the
+// expected and the observed behaviour, the reason why that is final, and the
+// last events. Empty parts are left out.
 type Failure struct {
 	// Where is the place in the scenario, "file:line".
 	Where string `json:"where,omitempty"`
-	// Requirement is the ids of the requirements at stake; Statement says in
-	// plain words what they demand, with the citation.
+	// Requirement is the ids of the violated requirements; Statement is their
+	// text in plain words, with the citation.
 	Requirement []string `json:"requirement,omitempty"`
 	Statement   string   `json:"statement,omitempty"`
 	// Expected lists every acceptable answer.
 	Expected []string `json:"expected,omitempty"`
-	// Observed is what came instead, one line for each fact.
+	// Observed is the behaviour that came instead, one line for each fact.
 	Observed string `json:"observed,omitempty"`
 	// Verdict is how the wait ended: "unmet", "unmeetable", or "".
 	Verdict string `json:"verdict,omitempty"`
@@ -33,15 +33,15 @@ type Failure struct {
 	Diff string `json:"diff,omitempty"`
 	// Tail is the last entries, one line each, oldest first.
 	Tail []string `json:"tail,omitempty"`
-	// Stderr is the end of what the agent wrote to stderr.
+	// Stderr is the end of the agent's stderr output.
 	Stderr string `json:"stderr,omitempty"`
 	// Process is the state of the agent: "running", "exited with status 1".
 	Process string `json:"process,omitempty"`
-	// Advice is what to do next.
+	// Advice tells the user what to do next.
 	Advice string `json:"advice,omitempty"`
 }
 
-// Error returns the first line of the failure: what was expected and what came.
+// Error returns the first line of the failure: the expected and the observed behaviour.
 func (f *Failure) Error() string {
 	want := strings.Join(f.Expected, " or ")
 	switch {

@@ -19,7 +19,7 @@ type Header struct {
 	Format int
 	// Tool is the name and version of the program that made the transcript.
 	Tool string
-	// Agent and Scenario name what ran; both may be empty in a recording.
+	// Agent and Scenario are the names of the agent and the scenario that ran; both may be empty in a recording.
 	Agent, Scenario string
 	// Protocol is the version of the protocol that was offered, as text ("1").
 	Protocol string

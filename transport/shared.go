@@ -80,8 +80,8 @@ func (s *Shared) lent() *lease {
 	return s.now
 }
 
-// read passes each line to the current connection once its reader is done with
-// the line before, so that a slow reader is slow for the process too.
+// read passes each line to the current connection once that connection's reader
+// is done with the line before. So a slow reader slows down the process too.
 func (s *Shared) read() {
 	defer func() {
 		s.mu.Lock()
@@ -118,8 +118,8 @@ func (s *Shared) read() {
 	}
 }
 
-// unclaimed handles a line that came when there was no connection. If it is a
-// request, nobody will answer it, so the process is no longer fit.
+// unclaimed handles a line that came when there was no connection. If it is a request,
+// it will get no answer, so the process is no longer fit for other connections.
 func (s *Shared) unclaimed(line wire.Line) {
 	if s.frame(transcript.Agent, line.Bytes).Kind == wire.Request {
 		s.mu.Lock()

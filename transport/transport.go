@@ -50,8 +50,8 @@ type Reaching interface {
 	// Attach is called once, before anything is sent, so that the transport can
 	// log network events in the agent's transcript.
 	Attach(a *Agent)
-	// Gone tells the transport that the server has ended: it sends nothing more,
-	// and still receives what the server has sent.
+	// Gone tells the transport that the server has ended. The transport then sends
+	// nothing more, but still receives the frames that the server has sent.
 	Gone()
 }
 

@@ -16,7 +16,7 @@ type ID string
 // FrameKind tells the four kinds of frames apart.
 type FrameKind uint8
 
-// The kinds of frames. Malformed is whatever is not exactly one of the others.
+// The kinds of frames. Malformed is any frame that is not exactly one of the others.
 const (
 	Malformed FrameKind = iota
 	Request

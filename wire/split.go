@@ -133,8 +133,8 @@ func (s *Splitter) oversize() Line {
 	var scratch []byte
 	for {
 		if i := bytes.IndexByte(rest, '\n'); i >= 0 {
-			// The head stays untouched until the next call, so what follows
-			// the newline needs a place of its own.
+			// The head must stay unchanged until the next call, so copy the
+			// bytes after the newline to another buffer.
 			s.rest = append(make([]byte, 0, firstBuffer), rest[i+1:]...)
 			s.buf, s.from, s.to = nil, 0, 0
 			return Line{Bytes: head, Terminated: true, Size: size + i}

@@ -42,7 +42,7 @@ func (v Value) again() string {
 	return v.d.method
 }
 
-// AppendStr appends what Str returns to dst.
+// AppendStr appends the result of Str to dst.
 func (v Value) AppendStr(dst []byte) []byte {
 	if v.Kind() != String {
 		return dst

@@ -382,7 +382,7 @@ func empty(root *os.Root, end time.Time) error {
 // raise removes the files of a directory in a root, and moves its subdirectories
 // to the root.
 func raise(root *os.Root, dir string, end time.Time) error {
-	_ = root.Chmod(dir, 0o700) // if it fails, so does what follows
+	_ = root.Chmod(dir, 0o700) // if it fails, the next call fails too
 	for time.Now().Before(end) {
 		list, err := some(root, dir)
 		if err != nil || len(list) == 0 {

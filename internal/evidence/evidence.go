@@ -130,7 +130,7 @@ func (f *Folder) fresh(name string) (*os.File, error) {
 	return f.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 }
 
-// clear makes a path free for a new file: it creates the directories above it, and removes what has its name.
+// clear prepares a path for a new file: it creates the directories above it, and removes any file that is there.
 func (f *Folder) clear(name string) error {
 	at := ""
 	for part := range strings.SplitSeq(filepath.ToSlash(filepath.Dir(name)), "/") {

@@ -31,9 +31,9 @@ func SetAttr(attr *syscall.SysProcAttr, view bool) {
 	}
 }
 
-// Check returns why this machine cannot cut an agent off from the network, nil if
-// it can. The error wraps ErrUnavailable and says what is missing. helper is as
-// in Isolation.
+// Check returns an error if this machine cannot cut an agent off from the
+// network. The error wraps ErrUnavailable and names the missing feature. helper
+// is as in Isolation.
 func Check(helper []string) error { return check(helper, nil) }
 
 // CheckView is like Check, and also checks whether this machine can give an agent
@@ -186,7 +186,7 @@ func dropRights() error {
 }
 
 // handOver opens the ports and passes the listeners on. A socket stays in the
-// network in which it was created, whoever holds it.
+// network in which it was created, even if another process holds it.
 func handOver(to *net.UnixConn, ports []int) error {
 	var fds []int
 	for _, port := range ports {

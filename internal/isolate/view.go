@@ -35,7 +35,7 @@ func Tools(home, program string, args, path []string) []string {
 		}
 	}
 	slices.Sort(t.found)
-	var all []string // without what lies in another one: that comes after it
+	var all []string // without paths inside another one; sorted, they come after it
 	for _, path := range t.found {
 		if !slices.ContainsFunc(all, func(above string) bool { return contains(above, path) }) {
 			all = append(all, path)

@@ -50,7 +50,7 @@ func (v *View) enter() error {
 	}
 	for _, l := range links {
 		if err := os.MkdirAll(filepath.Dir(root+l.at), 0o755); err == nil {
-			_ = os.Symlink(l.to, root+l.at) // it may be in what is shown
+			_ = os.Symlink(l.to, root+l.at) // the link may exist in a shown directory
 		}
 	}
 	for _, dir := range v.Hide {

@@ -19,7 +19,7 @@ const (
 	arrow          // ->, <-
 	flow           // sent, received
 	bearing        // upstream, downstream
-	party          // client, agent: whoever it is about
+	party          // client, agent: the party that the line is about
 	families
 )
 

@@ -105,7 +105,7 @@ func Read(text []byte, d Dialect) (Log, error) {
 // Plain reports whether the log holds only messages.
 func (l Log) Plain() bool { return l.Lines == 0 && len(l.Dropped) == 0 && len(l.Left) == 0 }
 
-// String returns the kind of log, the number of messages and what was left out.
+// String returns the kind of log, and the numbers of messages and of omitted parts.
 func (l Log) String() string {
 	said := l.Form + " with " + counted(len(l.Messages), "message")
 	if l.Lines > 0 {

@@ -51,7 +51,7 @@ func Local(host string) bool {
 	case name == "", net.ParseIP(name) != nil, name == "localhost", strings.HasSuffix(name, ".localhost"):
 		return true
 	case name == "host.docker.internal", name == "host.containers.internal":
-		return true // what containers call the machine they run on
+		return true // the name in containers for the machine they run on
 	}
 	return false
 }

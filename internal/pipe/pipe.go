@@ -100,7 +100,7 @@ func (r *Reader) Drained() (done <-chan struct{}, ok bool) {
 	return c, r.ask(c)
 }
 
-// ask wakes a waiting Read, so that it looks whether the pipe is empty.
+// ask wakes a waiting Read to make it check whether the pipe is empty.
 func (r *Reader) ask(asked ...chan struct{}) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,6 +13,6 @@ func (w Writer) Send(b []byte) (waited bool, err error) {
 	return time.Since(start) > time.Millisecond, err
 }
 
-// readNow reports that nothing is left. Pipes have no deadlines here, so nobody
-// asks about them, and a TCP connection can only be read by waiting.
+// readNow reports that nothing is left. Pipes have no deadlines here, so ask
+// cannot wake their readers, and a TCP connection can only be read by waiting.
 func readNow(syscall.Conn, []byte) (n int, some bool, err error) { return 0, false, nil }

@@ -56,8 +56,8 @@ func Text(s string) string {
 	})
 }
 
-// Line is like Text for a text that must stay on one line, cut to at most most
-// characters.
+// Line is like Text for a text that must stay on one line. It cuts the text to
+// most characters.
 func Line(s string, most int) string {
 	s = Text(strings.NewReplacer("\r", "", "\n", " ", "\t", " ").Replace(s))
 	n := 0

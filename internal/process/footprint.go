@@ -3,7 +3,7 @@ package process
 // Footprint is the resources that processes hold.
 type Footprint struct {
 	Processes, Descriptors int
-	Memory                 int // of their own, without what files are mapped to; in bytes
+	Memory                 int // anonymous memory, without mapped files; in bytes
 }
 
 // FootprintOf returns the sum of the resources that processes hold. ok is false

@@ -49,8 +49,8 @@ func openGroup(keeper int) *group {
 	return &group{dir: dir, kill: kill}
 }
 
-// groupPath returns the path of a keeper's group: below that of this process. It
-// is empty without control groups of version 2.
+// groupPath returns the path of a keeper's group, which lies below the group of
+// this process. It returns "" without control groups of version 2.
 func groupPath(keeper int) string {
 	var own string
 	text, _ := os.ReadFile("/proc/self/cgroup")
@@ -66,7 +66,7 @@ func groupPath(keeper int) string {
 		if !strings.HasPrefix(after, "cgroup2 ") || len(fields) < 5 {
 			continue
 		}
-		below, err := filepath.Rel(fields[3], own) // what of the tree is mounted
+		below, err := filepath.Rel(fields[3], own) // the mounted part of the tree
 		if err == nil && own != "" && filepath.IsLocal(below) {
 			return filepath.Join(fields[4], below, fmt.Sprint("acp-test-", keeper))
 		}
@@ -98,7 +98,7 @@ func (g *group) remove() {
 		if err := os.Remove(g.dir.Name()); err == nil || os.IsNotExist(err) {
 			break
 		}
-		time.Sleep(5 * time.Millisecond) // the kernel tells nobody
+		time.Sleep(5 * time.Millisecond) // the kernel has no event for this
 	}
 	g.dir.Close()
 	g.kill.Close()

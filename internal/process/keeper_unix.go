@@ -132,7 +132,7 @@ func (r *reporter) report(what report) {
 type keeper struct {
 	charge
 	*reporter
-	child int // what was started
+	child int // pid of the started process
 	group *group
 	agent int // the same, unless that is the first process of a namespace
 	// heard is closed when the first process of the agent's namespace has sent
@@ -140,7 +140,7 @@ type keeper struct {
 	heard     chan struct{}
 	exited    atomic.Bool // the agent is reaped
 	agentExit chan Exit
-	gone      chan struct{} // no child is left, nor will there be one
+	gone      chan struct{} // closed when no child is left and none can come
 }
 
 func (k *keeper) begin(s *spawn, files []int) {

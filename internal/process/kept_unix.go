@@ -32,10 +32,10 @@ type kept struct {
 
 	over      chan struct{} // the agent has ended
 	done      chan struct{} // and so has all that it left behind
-	mu        sync.Mutex    // guards what follows
+	mu        sync.Mutex    // guards the fields below
 	exit      Exit
 	survivors []Info
-	left      []Info    // what could not be killed
+	left      []Info    // processes that could not be killed
 	killing   sync.Once // the keeper has been told to kill
 	unfit     bool      // the keeper serves no other agent
 	forced    bool      // the keeper did not answer, and was made to
@@ -115,7 +115,7 @@ func (k *kept) listen(in *bufio.Reader) {
 		case r.Kind == "list" || r.Kind == "signalled":
 			select {
 			case k.answers <- r:
-			default: // nobody asks any more
+			default: // no caller waits for this answer
 			}
 		}
 	}
@@ -125,7 +125,7 @@ func (k *kept) ask(o order) (report, error) {
 	k.asking.Lock()
 	defer k.asking.Unlock()
 	select {
-	case <-k.answers: // to what was asked before, and nobody waited for
+	case <-k.answers: // drop the late answer to an earlier request
 	default:
 	}
 	if err := k.order(o); err != nil {

@@ -40,8 +40,8 @@ type Exit struct {
 	Error string `json:"error,omitempty"`
 	// Closed says that the agent is not a process and its connection ended.
 	Closed bool `json:"closed,omitempty"`
-	// Keeper says what happened to the keeper if it did not see the end: it
-	// "died", or "was stopped". Only the agent or the system does that.
+	// Keeper says why the keeper did not see the end: the keeper "died" or "was
+	// stopped"; "" if it saw the end. Only the agent or the system does that.
 	Keeper string `json:"keeper,omitempty"`
 }
 

@@ -212,7 +212,7 @@ func Busy(pid int) bool {
 func killOrphans() []Info {
 	self, empty := os.Getpid(), 0
 	return killUntil(func() []Info {
-		children.mu.Lock() // nobody starts a child meanwhile
+		children.mu.Lock() // no child may start meanwhile
 		defer children.mu.Unlock()
 		all := running()
 		var found []Info

@@ -59,11 +59,11 @@ func sweepRun(run string, conn int) []Info {
 			empty = 0
 		}
 		return found
-	}, func() bool { empty++; return empty > 1 }) // one look may miss what is being forked
+	}, func() bool { empty++; return empty > 1 }) // one look may miss a process that is being forked
 }
 
-// killingTime is how long killing goes on. A process left after that waits for a
-// device, or forks faster than it can be found.
+// killingTime is the maximum time that killUntil takes. A process left after
+// that waits for a device, or forks faster than it can be found.
 const killingTime = 5 * time.Second
 
 // killUntil kills the processes that list returns until there are none and done

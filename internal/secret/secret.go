@@ -84,7 +84,7 @@ func forms(value string) []string {
 	all := []string{value}
 	for _, html := range []bool{false, true} {
 		in := value
-		for range 6 { // JSON in JSON that an agent sends, in what a report says of it
+		for range 6 { // agents nest JSON in JSON, and reports quote it
 			in = jsonText(in, html)
 			all = append(all, in)
 		}
@@ -97,7 +97,7 @@ func forms(value string) []string {
 			text := e.EncodeToString(append(make([]byte, skip), value...))
 			text = text[[]int{0, 2, 3}[skip]:]
 			if (skip+len(value))%3 != 0 {
-				text = text[:len(text)-1] // which holds bits of what follows
+				text = text[:len(text)-1] // the last character has bits of the next bytes
 			}
 			if len(text) >= shortest {
 				all = append(all, text)

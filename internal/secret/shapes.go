@@ -160,7 +160,7 @@ func Replace(b []byte, p *regexp.Regexp, mark func(secret string) string) []byte
 // secret, and all of them are checked here. Hint searches for the rarest letter
 // of each prefix, in stretches that fit the processor's cache.
 func Hint(b []byte) bool {
-	const stretch, overlap = 16 << 10, 8 // longer than what the patterns begin with
+	const stretch, overlap = 16 << 10, 8 // overlap is longer than the prefixes of the patterns
 	for from := 0; from < len(b); from += stretch {
 		if hinted(b[max(from-overlap, 0):min(from+stretch+overlap, len(b))]) {
 			return true

@@ -23,7 +23,7 @@ type Passing struct {
 	// context.Canceled if the reader closed it.
 	Ended func(err error)
 
-	raw    bytes.Buffer // what came and was not passed on
+	raw    bytes.Buffer // bytes received but not passed on
 	passed int
 	err    error
 }

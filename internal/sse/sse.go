@@ -18,7 +18,7 @@ type Event struct {
 	ID string
 }
 
-// Framing is what a stream contains in addition to its events.
+// Framing describes the form of a stream, apart from the content of its events.
 type Framing struct {
 	// Bytes is the length of the stream, Events the number of its events.
 	Bytes  int `json:"bytes"`
@@ -33,7 +33,7 @@ type Framing struct {
 	// that no empty line followed the last event.
 	Mark         bool `json:"byteOrderMark,omitempty"`
 	Unterminated bool `json:"unterminated,omitempty"`
-	// Tail says what is incomplete at the end of a stream in the binary form.
+	// Tail describes the incomplete part at the end of a stream in the binary form.
 	Tail string `json:"tail,omitempty"`
 }
 
@@ -161,7 +161,7 @@ func (s *Reader) read(n int) {
 	k, err := s.in.Discard(n)
 	s.framing.Bytes += k
 	if err != nil && !errors.Is(err, io.EOF) {
-		return // what was peeked at can be discarded
+		return // discarding peeked bytes cannot fail
 	}
 }
 

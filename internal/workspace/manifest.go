@@ -105,7 +105,7 @@ func List(ctx context.Context, root *confined.Root, sub string, most Limits) (fi
 	return files, cut
 }
 
-// read sets the content of a file. The error is that of ctx.
+// read sets the content of a file. It returns only the error of ctx.
 func (f *Listed) read(ctx context.Context, root *confined.Root, name string, d fs.DirEntry, most Limits,
 	texts *int) error {
 	if !d.Type().IsRegular() {

@@ -1,4 +1,4 @@
-// Package workspace finds what changed in a directory.
+// Package workspace finds the changes in a directory.
 package workspace
 
 import (

@@ -29,8 +29,8 @@ const (
 // Fault is one defect.
 type Fault struct {
 	Name    string // kebab case, unique in its protocol
-	Summary string // what the agent does wrong, in plain words
-	Topic   string // what it is about: cancel, permission, load, session, race and others
+	Summary string // the agent's wrong behaviour, in plain words
+	Topic   string // its subject: cancel, permission, load, session, race and others
 	Copies  string // the public report it copies (owner/repo#number), or ""
 	Breaks  string // the requirement that it breaks, where the table names one
 	// Effect says what finds the fault in Scenarios and in the scenarios that

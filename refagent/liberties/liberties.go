@@ -1,7 +1,7 @@
-// Package liberties holds what another correct agent may do differently from the
-// reference agents: each liberty is a block in the table of its protocol. Any set
-// of them leaves the agent correct. They prove that no rule or check blames an
-// agent for such a difference.
+// Package liberties holds the behaviours in which a correct agent may differ from
+// the reference agents. Each such liberty is a block in the table of its
+// protocol. Any set of them leaves the agent correct. They prove that no rule or
+// check blames an agent for such a difference.
 package liberties
 
 import (
@@ -20,7 +20,7 @@ import (
 type Liberty struct {
 	Name    string // kebab case, unique in its protocol
 	Alias   string // the name that it had before, or ""
-	Summary string // what the agent does, in plain words
+	Summary string // the agent's behaviour, in plain words
 	// Allows are the ids of the requirements that leave this behaviour open or,
 	// if the specification is silent, of the nearest ones.
 	Allows string
@@ -145,7 +145,7 @@ func Habits(taken []Liberty) refagent.Habits {
 		lacks := h.Without
 		h.Without = nil
 		l.set(&h)
-		h.Without = append(lacks, h.Without...) // none has back what another lacks
+		h.Without = append(lacks, h.Without...) // no liberty restores a capability that another removes
 		if l.code != nil {
 			l.code(&h)
 		}

@@ -1,5 +1,5 @@
-// Package mutation plays changes of a stream of messages that are written as data. A file
-// has a block for each: a name and a sentence, what else is known of it, and its rules.
+// Package mutation plays changes of a stream of messages that are written as data. A file has a block for each: a name
+// and a sentence, further facts, and its rules.
 //
 //	cancel-error: answers a cancelled prompt with an internal error
 //	  copies google-gemini/gemini-cli#13399

@@ -16,7 +16,7 @@ type ref struct {
 	word   string // "" for members of the message's body, "." for those of the whole message, else the name
 	note   bool   // word is the name of a note
 	global bool   // of a note: all sessions share it
-	key    *ref   // of a note: what else it is kept by
+	key    *ref   // of a note: the value that selects it, in addition to its name
 	path   []segment
 }
 

@@ -30,7 +30,7 @@ func (s Side) arrow() string { return [...]string{clientSays, agentSays}[s] }
 // end.
 type Output struct {
 	To      Side
-	Message Message // nil: Raw, Wait or Exit says what to do
+	Message Message // nil: the output is Raw, Wait or Exit
 	Raw     []byte  // to be written as they are; of a Message that nothing changed: its line
 	// Origin is the origin that Play got with the message; nil for a message
 	// that the mutation made.
@@ -87,22 +87,22 @@ type call struct {
 // moment is one message, or one event, while rules are applied to it.
 type moment struct {
 	*Player
-	event   string // what rules have as from
+	event   string // start, end or timer, as in the head of a rule
 	timer   string
 	from    Side
 	kind    string // request, notification, response, event, stray, array or malformed
-	method  string // of a response: that of its request
+	method  string // of a response: the method of its request
 	session string
 	message Message
 	line    []byte
 	params  map[string]any // or the result, or the error; of an event the event
 	update  map[string]any
 	tag     string
-	call    *call // of a response: what it answers
+	call    *call // of a response: the request that it answers
 	begun   *call // of a request: itself
 	origin  any
 
-	body    map[string]any // what the paths of the rule begin at
+	body    map[string]any // the object at which the rule's paths begin
 	it      any            // of each, or what is set anew; the items of an array
 	changed bool
 	gone    bool // nothing is left to be passed on

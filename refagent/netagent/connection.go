@@ -22,7 +22,7 @@ type connection struct {
 
 	mu     sync.Mutex
 	over   bool               // the agent has ended
-	boxes  map[string]*box    // by session, "" is that of the connection; nil if there is a socket
+	boxes  map[string]*box    // by session, "" is the connection's box; nil over a WebSocket
 	calls  map[string]call    // requests of the editor, by their ids
 	asked  map[string]string  // sessions of requests of the agent, by their ids
 	known  map[string]bool    // sessions that it has opened
@@ -35,7 +35,7 @@ type connection struct {
 	heldBy string             // the stream of those
 	socket func(frame []byte) // where to, if by a WebSocket
 	done   chan struct{}      // closed when the agent has ended
-	half   []byte             // what came of a body that broke off
+	half   []byte             // the received part of a body that broke off
 	latest []byte             // the last message of the editor
 }
 
@@ -252,10 +252,10 @@ type box struct {
 	c      *connection
 	frames []frame
 	past   []frame       // that went out, the latest last
-	also   []*box        // of readers beside the first
+	also   []*box        // of readers in addition to the first
 	reader chan struct{} // closed when another reader takes the stream; nil if there is no reader
 	over   bool          // the session has ended
-	slow   bool          // its reader does not take what there is
+	slow   bool          // its reader does not take the waiting messages
 	some   chan struct{}
 }
 
@@ -373,7 +373,7 @@ func (b *box) next(gone <-chan struct{}, quiet <-chan time.Time) (f *frame, ok b
 		}
 		b.c.mu.Unlock()
 		select {
-		case <-gone: // what there is belongs to another reader
+		case <-gone: // another reader has taken the stream
 			return nil, false
 		default:
 		}

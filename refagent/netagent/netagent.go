@@ -181,7 +181,7 @@ func (s *server) own(r *http.Request) bool {
 		host = r.Host
 	}
 	if len(s.Tokens) > 0 {
-		return true // whoever has a token may come by any name
+		return true // the token, not the host name, decides
 	}
 	at, _, _ := net.SplitHostPort(s.host)
 	here := net.ParseIP(at).IsLoopback()

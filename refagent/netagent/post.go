@@ -69,7 +69,7 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 		if c := s.connection(w, r); c != nil && s.does("broken-off-run-twice") {
 			c.brokeOff(body)
 		}
-		return // half of a message is none
+		return // half of a message is not a message
 	}
 	line := bytes.ReplaceAll(body, []byte("\n"), []byte(" "))
 	id := r.Header.Get(connectionHeader)
@@ -171,7 +171,7 @@ func (s *server) initialize(w http.ResponseWriter, r *http.Request, m message, l
 	box, _ := c.claim("", "", false)
 	var answer *frame
 	var got message
-	for sound := false; !sound; box.took(box.reader) { // what is no message has no stream to go by yet
+	for sound := false; !sound; box.took(box.reader) { // skip lines that are no message: they have no stream yet
 		var ok bool
 		if answer, ok = box.next(r.Context().Done(), nil); !ok {
 			c.end()

@@ -101,7 +101,7 @@ func (s *server) get(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		if _, err := w.Write(s.event(f)); err != nil || out.Flush() != nil {
-			return // a reader that comes gets what this one may not have
+			return // the next reader gets the messages that this one may lack
 		}
 		box.took(reader)
 	}

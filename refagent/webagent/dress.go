@@ -103,7 +103,7 @@ func (r *run) inChunks(e Event) []Event {
 		return []Event{c}
 	case "CONTENT", "ARGS":
 		c := e.With("type", family+"CHUNK")
-		if r.Habits.Bare && open == family+id { // what comes between ends an item
+		if r.Habits.Bare && open == family+id { // any other event in between ends an item
 			c = c.Without("messageId").Without("toolCallId")
 		}
 		return []Event{c}

@@ -13,8 +13,8 @@ type Habits struct {
 	// or none. NoMessages sends no snapshot of the messages.
 	State      string
 	NoMessages bool
-	// Chunks streams items in chunks, Bare omits from later chunks what the first
-	// has said.
+	// Chunks streams items in chunks, Bare omits members from later chunks that
+	// the first chunk has.
 	Chunks, Bare bool
 	// Whole sends each text in one piece. Late ends a message after the calls of
 	// its reply. Own gives calls no parent message.

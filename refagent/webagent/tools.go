@@ -138,8 +138,8 @@ func (r *run) resume() error {
 	return nil
 }
 
-// decision returns what the client's answers say about a waiting call; given is
-// false if they do not mention it.
+// decision returns the client's decision about a waiting call; given is false
+// if the client's answers do not mention the call.
 func (r *run) decision(c Call) (approved, given bool) {
 	for _, e := range r.in.Resume {
 		if e.InterruptID == "int-"+c.ID {

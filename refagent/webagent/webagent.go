@@ -140,7 +140,7 @@ func (s *server) admits(accept string) bool {
 	return WantsBinary(accept)
 }
 
-// enter begins a run of a thread; free is false if another run goes on.
+// enter begins a run of a thread; free is false if another run of the thread is in progress.
 func (s *server) enter(ctx context.Context, thread string) (done func(), free bool) {
 	for {
 		s.mu.Lock()
@@ -173,7 +173,7 @@ func (s *server) enter(ctx context.Context, thread string) (done func(), free bo
 func refuse(w http.ResponseWriter, status int, why string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": why}) // there is nobody else to tell
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": why}) // the client is gone if this fails
 }
 
 // Input is the request of a client.
@@ -189,7 +189,7 @@ type Input struct {
 		Payload             any
 	}
 	Whole map[string]any `json:"-"` // all of it
-	Notes map[string]any `json:"-"` // what hooks keep in mind of the run
+	Notes map[string]any `json:"-"` // state that hooks keep for the run
 }
 
 // FrontTool is a tool of the front end.
@@ -314,9 +314,9 @@ type Hooks struct {
 	Result func(tool, result string) string
 	// Piece changes or drops the n-th piece of the model's reply.
 	Piece func(n int, p refagent.Piece) []refagent.Piece
-	// Detached goes on after the client has hung up. Mixes lets several runs of a
-	// thread go on at the same time. Clings keeps a thread busy after its client
-	// has hung up.
+	// Detached continues the run after the client has hung up. Mixes allows
+	// several runs of a thread at the same time. Clings keeps a thread busy after
+	// its client has hung up.
 	Detached, Mixes, Clings bool
 }
 
