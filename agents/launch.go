@@ -27,7 +27,7 @@ type Sandbox struct {
 	LLM              string // base URL of the model server; "" means no server
 	Proxy            string // URL of the proxy for connections to other machines; "" means no proxy
 	Self             string // this program, for agents that are part of it
-	Cwd              string // where the user is, absolute
+	Cwd              string // the user's current directory, absolute
 	// HostEnv is the host's environment as os.Environ gives it. Launch passes on
 	// only the variables that it lists.
 	HostEnv []string

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	setupTime  = 2 * time.Minute // a set-up step takes at most, unless the profile says otherwise
-	setupFiles = 5000            // it may leave below HOME
-	setupBytes = 64 << 20        // in all of them
-	setupTail  = 4 << 10         // bytes of its output are shown
+	setupTime  = 2 * time.Minute // maximum time of a set-up step, unless the profile sets one
+	setupFiles = 5000            // maximum number of files that it may leave below HOME
+	setupBytes = 64 << 20        // maximum size of all these files together
+	setupTail  = 4 << 10         // bytes of its output that an error shows
 )
 
 // standIn is the model's base URL while a set-up step runs. Each agent has its

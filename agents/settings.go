@@ -140,7 +140,7 @@ func ParseServers(name string, src []byte) (list []Server, err error) {
 type settings struct {
 	name   string
 	text   []byte
-	before int // bytes of text that are not of the file
+	before int // bytes of text that were added before the file's
 }
 
 // readSettings parses an editor's settings.

@@ -144,7 +144,7 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	}
 	res.Artifacts = map[string]string{"stderr": s.ID + "/client.stderr"}
 	for _, t := range sessions {
-		_ = t.Log.Close() // it was loaded: nothing is written
+		_ = t.Log.Close() // loaded from a file, so Close writes nothing
 	}
 	return res, nil
 }
@@ -156,7 +156,7 @@ func neverStarted(usual, ended, stderr string) string {
 	if ended == "" {
 		return usual
 	}
-	text, _ := os.ReadFile(stderr) // what cannot be read is not quoted
+	text, _ := os.ReadFile(stderr) // an unreadable file is not quoted
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	why := "the client " + ended + " before it started the agent"
 	if last := lines[len(lines)-1]; last != "" {
@@ -167,7 +167,7 @@ func neverStarted(usual, ended, stderr string) string {
 
 // evidence adds to a session the client's account of what its user saw, and the client's output.
 func evidence(s *replay.Session, account, stdout string) (err error) {
-	if s.Seen.Late { // it was killed, which is no end of its own
+	if s.Seen.Late { // the client was killed, so it did not end by itself
 		s.Ended = ""
 	}
 	if s.Account, err = replay.AccountIn(account); err != nil {
@@ -308,7 +308,7 @@ func (b *Bench) listen(s *scenarios.Scenario, file string) (*served, error) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_ = server.Serve(l) // it is closed
+		_ = server.Serve(l) // always an error: the server was closed
 	}()
 	end := sync.OnceValue(func() error {
 		err := server.Close()
@@ -340,13 +340,13 @@ func (b *Bench) serve(log *transcript.Transcript, words []string) (*served, erro
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_, _ = io.Copy(io.Discard, said) // what happens is in its transcript
+		_, _ = io.Copy(io.Discard, said) // the server's transcript has its messages
 		p.Wait()
 		p.Stdout.Close()
 		p.Stderr.Close()
 	}()
 	end := func() error {
-		defer time.AfterFunc(3*time.Second, p.Kill).Stop() // it ends by itself when the client has taken leave
+		defer time.AfterFunc(3*time.Second, p.Kill).Stop() // the agent ends by itself after the client has left
 		<-over
 		return nil
 	}

@@ -137,7 +137,7 @@ func (d *Document) Unprompted() {
 // dash.
 type blockWriter struct {
 	b     strings.Builder
-	begun int // how far a line has got that has nothing but dashes, else 0
+	begun int // width of the current line if it has only dashes, else 0
 }
 
 // dash begins an item at a depth.

@@ -32,7 +32,7 @@ func (s *Server) Release(name string) (transcript.Entry, error) {
 	if !g.released {
 		g.released = true
 		// Appended now, so that the entry precedes everything the release causes.
-		n := 0 // no one request: none waits yet, or several do
+		n := 0 // 0 means no single request: none waits yet, or several do
 		if len(g.holding) == 1 {
 			n = g.holding[0]
 		}

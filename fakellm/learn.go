@@ -250,7 +250,7 @@ func rewrite(o offer, neutral string, args object) object {
 		}
 		var v any = verb(neutral, schema)
 		if v == nil {
-			said, is := args.text("step") // an id of a step, its words in another form
+			said, is := args.text("step") // use the text of the plan's step, for example for its id
 			if !is {
 				said = "ok"
 			}

@@ -281,7 +281,7 @@ func nth(prompts []Prompt, p *Prompt, items []item) *Prompt {
 			said++
 		}
 	}
-	nth := map[string]int{} // so many of the text, by session
+	nth := map[string]int{} // how many prompts have had the text so far, by session
 	var best *Prompt
 	exact := false
 	for i := range prompts {

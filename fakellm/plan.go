@@ -37,9 +37,9 @@ type answer struct {
 	blocks []block
 	ops    []op
 	stop   Stop
-	whole  bool // all of it stands in one event
+	whole  bool // the whole answer is sent in one event
 	usage  Usage
-	said   []spokenChunk // memory for those that have no entry yet
+	said   []spokenChunk // reused memory for chunks without an entry yet
 }
 
 // calls returns the tool calls of the answer as parts of a conversation.

@@ -171,7 +171,7 @@ func (p *player) end() error {
 	}
 	if p.next == "disconnect" {
 		if !p.out.stream {
-			_ = p.out.rc.Flush() // so that the half arrives; the cut follows anyway
+			_ = p.out.rc.Flush() // so that the half arrives; on an error, the cut follows anyway
 		}
 		p.out.cut()
 	}

@@ -65,7 +65,7 @@ type reader struct {
 	format format
 	body   bytes.Buffer
 	said   said
-	line   int // where in the body the line begins that is not whole yet
+	line   int // offset in the body of the line that is not complete yet
 	data   []byte
 	begun  map[int]string // missing parts of secrets that pieces have begun, by step
 }

@@ -55,7 +55,7 @@ type take struct {
 	n        int
 	format   format
 	turns    int    // the user's turns in the request
-	said     string // the user's text of the newest
+	said     string // the user's text of the newest turn
 	last     string // the user's last text, as conditions see it
 	step     int
 	hasTools bool

@@ -292,7 +292,7 @@ func (r *recordedReader) hold(turn *TurnNode, step int, takes []*take, here map[
 			if first == 0 {
 				continue
 			}
-			newest, left = 0, t.end // it never went on
+			newest, left = 0, t.end // the stream never continued
 		case first == 0, r.heldBetween(from, to):
 			continue
 		}

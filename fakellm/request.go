@@ -57,7 +57,7 @@ type request struct {
 	schema   wire.Value // the JSON schema wanted; Missing if none or any JSON
 	wantJSON bool
 	forced   string // the tool that must be called
-	previous string // id of the response this one goes on from
+	previous string // id of the response that this request continues
 
 	includeUsage bool   // Chat Completions: a chunk with usage is wanted
 	array        bool   // Gemini: a JSON array instead of SSE

@@ -126,7 +126,7 @@ const (
 	StepUsage
 	StepStop
 	StepFail
-	StepWhole // the reply comes in one event of the stream, where the format knows such
+	StepWhole // the reply comes in one event, if the format has such an event
 )
 
 // Step is one step of a reply.

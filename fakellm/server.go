@@ -76,7 +76,7 @@ type Server struct {
 	chains   chains
 
 	mu      sync.Mutex
-	prompts []Prompt // those of the configuration
+	prompts []Prompt // prompts of the configuration
 	begun   []Prompt
 	gates   map[string]*gate
 	faults  map[faultKey]int

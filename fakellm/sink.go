@@ -65,7 +65,7 @@ func (k *sink) begin(status int, contentType string, length int) {
 	} else {
 		h.Set("Cache-Control", "no-cache")
 		h.Set("X-Accel-Buffering", "no")
-		h.Set("Transfer-Encoding", "chunked") // also if all fits into one write
+		h.Set("Transfer-Encoding", "chunked") // even if all fits into one write
 	}
 	k.w.WriteHeader(status)
 }

@@ -48,7 +48,7 @@ func (s *Server) toolCall(st *Step, r *request) call {
 		o, _ := s.own(r, st)
 		name, args = o.name, lists.Where(st.Args, func(m member) bool { return m.key != "nth" })
 		if args = rewrite(o, "", args); len(properties(o.schema)) == 0 {
-			args = nil // it takes none
+			args = nil // the tool takes no arguments
 		}
 	case mapped && st.Args.objects(edits) != nil:
 		name, args = t.patch(st.Args.objects(edits))

@@ -36,7 +36,7 @@ func Style() string { return read("tokens.css") + read("style.css") }
 func read(name string) string {
 	text, err := files.ReadFile("page/" + name)
 	if err != nil {
-		panic(err) // it is in the program
+		panic(err) // impossible: the file is embedded
 	}
 	return string(text)
 }

@@ -120,7 +120,7 @@ func (s *Server) trace(number, name string) (*trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	file.Close() // it was only to see whether it is there
+	file.Close() // opened only to check that the file exists
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.traces == nil {
@@ -228,7 +228,7 @@ func (s *Server) state() string {
 			if info, err := file.Stat(); err == nil {
 				fmt.Fprint(&b, info.Size(), info.ModTime().UnixNano())
 			}
-			file.Close() // it was only looked at
+			file.Close() // opened only to look at its state
 		}
 	}
 	sum := fnv.New64a()

@@ -28,7 +28,7 @@ type trace struct {
 	starts     []int64
 	records    []record
 	names      names
-	skipped    int    // lines that are no entries
+	skipped    int    // lines that are not entries
 	problem    string // why the file cannot be read
 	atEnd      bool
 	rest       []byte // the beginning of a line that is not whole

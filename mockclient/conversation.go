@@ -72,7 +72,7 @@ func (h History) render(v view) string {
 				continue
 			}
 			if p.Text == "" && (p.Kind == "text" || p.Kind == "thought") {
-				continue // an empty chunk ends no other
+				continue // an empty chunk does not end the text before
 			}
 			if m.Role != role {
 				flush()

@@ -82,9 +82,9 @@ type Editor struct {
 	hold     map[string]func(params wire.Value) bool
 	pending  map[int]*pending      // by the Seq of our request
 	requests map[int]*Request      // the agent's, not answered, by Seq
-	handled  int                   // Seq of the latest request that is or was handled
+	handled  int                   // Seq of the latest request whose handling has begun
 	early    map[int]bool          // Seqs of later ones, which a caller has answered
-	unheld   map[int]bool          // Seqs of requests that a hold leaves open no longer
+	unheld   map[int]bool          // Seqs of requests that Unhold has released
 	sessions map[string]*workspace // by session id
 	info     *AgentInfo
 	over     bool
@@ -323,7 +323,7 @@ func (e *Editor) received(f transcript.Entry) {
 		}
 	case "session/close":
 		if w, ok := e.sessions[p.session]; ok && f.JSON().Get("error").Exists() {
-			clear(w.cancelled) // its turn goes on
+			clear(w.cancelled) // the turn of the session continues
 		}
 	}
 	if p.call != nil {

@@ -171,11 +171,11 @@ func cause(err error) error {
 // workspace is the editor's state of one session.
 type workspace struct {
 	id        string
-	known     bool // opened by a session method or announced, not just named
+	known     bool // opened by a session method or announced, not only mentioned
 	parent    *workspace
 	roots     []*confined.Root
 	prompts   map[int]bool // Seqs of prompts without an answer
-	cancelled map[int]bool // those of them that were cancelled
+	cancelled map[int]bool // Seqs of those prompts that were cancelled
 }
 
 func (e *Editor) workspace(id string) *workspace {

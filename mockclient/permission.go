@@ -42,7 +42,7 @@ func (e *Editor) permission(r *Request) {
 	a := e.askOf(r)
 	pace := e.agent.AnswerDelay()
 	e.mu.Lock()
-	d := e.policy.decide(a) // also if a caller was faster: the rules count all requests
+	d := e.policy.decide(a) // even if a caller was faster, because the rules count all requests
 	if r.answered {
 		e.mu.Unlock()
 		return

@@ -284,7 +284,7 @@ func (c *counts) first(n int, match func(rule int) (matches bool, nth, after int
 		}
 		(*c)[i]++
 		if times := (*c)[i]; found < 0 && (nth == 0 || nth == times) && times > after {
-			found = i // go on: later rules count too
+			found = i // continue, because later rules count too
 		}
 	}
 	return found

@@ -92,7 +92,7 @@ func (e *Editor) handle(f transcript.Entry) {
 	r := &Request{Entry: f, Params: params, e: e}
 	h, custom := e.opts.Handlers[f.Method]
 	e.mu.Lock()
-	if f.Seq <= e.handled && e.requests[f.Seq] == nil { // it got its answer after Unhold put it here
+	if f.Seq <= e.handled && e.requests[f.Seq] == nil { // it was answered after Unhold queued it
 		delete(e.unheld, f.Seq)
 		e.mu.Unlock()
 		return
@@ -194,7 +194,7 @@ func (e *Editor) Answer(request int, result any, rpcErr *RPCError) (transcript.E
 	e.mu.Lock()
 	r := e.requests[request]
 	if request > e.handled {
-		e.early[request] = true // the caller saw it before the handler of requests did
+		e.early[request] = true // the caller answers it before its handler runs
 	}
 	e.mu.Unlock()
 	r = cmp.Or(r, &Request{Entry: f, e: e})
@@ -208,7 +208,7 @@ func (e *Editor) Unhold(request int) {
 	defer e.mu.Unlock()
 	switch {
 	case request > e.handled:
-		e.unheld[request] = true // handle comes to it
+		e.unheld[request] = true // handle has not reached the request yet
 	case e.requests[request] != nil:
 		e.unheld[request] = true
 		e.inbox.put(request)

@@ -27,11 +27,11 @@ type agent struct {
 	tasks   sync.WaitGroup // turns and other work that outlives the line that started it
 
 	gate    sync.RWMutex // held for reading while a line is handled
-	stopped bool         // guarded by gate: no line is handled any more
+	stopped bool         // guarded by gate: no further line is handled
 
 	mu            sync.Mutex
 	initialized   bool
-	version       int  // that was negotiated
+	version       int  // the negotiated protocol version
 	used          bool // there was a request after initialize
 	authenticated bool
 	client        ClientCapabilities

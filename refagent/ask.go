@@ -89,7 +89,7 @@ func (w *work) choices() (out []string) {
 // fit.
 func (w *work) chosen(content json.RawMessage) (string, error) {
 	var form object
-	_ = json.Unmarshal(content, &form) // nothing or nonsense has no answer in it
+	_ = json.Unmarshal(content, &form) // missing or invalid content gives an empty answer
 	answer, ok := form[answerKey].(string)
 	if !ok {
 		return "", errors.New("the form came back without an answer")

@@ -117,7 +117,7 @@ func (w *work) write(ctx context.Context, path, content string) error {
 			return err
 		}
 		if w.a.hooks.Anew {
-			_ = root.Remove(rel) // it may not be there
+			_ = root.Remove(rel) // the file may not exist
 		}
 		return root.WriteFile(rel, []byte(content), 0o644)
 	})

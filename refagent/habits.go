@@ -167,7 +167,7 @@ type Habits struct {
 // boolean.
 type Setting struct {
 	ID, Name, Category string
-	Values             []string // the first is the one set at first
+	Values             []string // the first is the initial value
 }
 
 func (h *Habits) lacks(capability string) bool { return slices.Contains(h.Without, capability) }

@@ -111,7 +111,7 @@ func prune(o object) {
 // null or of another type counts as not supported.
 func clientCapabilities(raw json.RawMessage) ClientCapabilities {
 	var all object
-	_ = json.Unmarshal(raw, &all) // malformed means nothing is supported
+	_ = json.Unmarshal(raw, &all) // malformed JSON means that nothing is supported
 	at := func(path ...string) any {
 		var v any = all
 		for _, key := range path {

@@ -37,7 +37,7 @@ type mcpServers struct {
 	mu       sync.Mutex
 	sessions []*mcp.ClientSession
 	offered  []tool
-	failed   []string // that did not start and are not told yet
+	failed   []string // servers that did not start and were not reported yet
 }
 
 func (a *agent) connectServers(entries []json.RawMessage) *mcpServers {

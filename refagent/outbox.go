@@ -19,7 +19,7 @@ type outbox struct {
 	bytes  int
 	closed bool
 	err    error
-	wake   *sync.Cond    // something to do
+	wake   *sync.Cond    // signalled when there is work
 	room   chan struct{} // closed and replaced whenever a frame has left
 	done   chan struct{} // closed when run has ended
 }

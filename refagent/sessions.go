@@ -37,7 +37,7 @@ type session struct {
 	state         string            // idle, running or requires_action
 	waiting       int               // questions to the user that are open
 	items         map[string]func() // functions that stop a running tool call or terminal, by its kind and id
-	background    []*terminal       // those that no turn waits for
+	background    []*terminal       // commands that no turn waits for
 	hadBackground bool
 }
 
@@ -211,7 +211,7 @@ func (s *session) retire() {
 func (a *agent) closeSession(r *request, params json.RawMessage) *rpcError {
 	s, err := a.own(params)
 	if err != nil && err.Code == codeUnknownSession && a.v2() {
-		a.conn.respond(r, nil, nil) // it is closed
+		a.conn.respond(r, nil, nil) // the answer to session/close
 		return nil
 	}
 	if err != nil {

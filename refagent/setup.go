@@ -151,7 +151,7 @@ func (a *agent) introduce(r *request, s *session, id string) {
 
 // announce sends the state that an editor needs right after a session is set up.
 func (a *agent) announce(s *session) {
-	if !a.v2() { // which has them in the answer
+	if !a.v2() { // version 2 has them in the answer
 		a.tell(s, update{Tag: "available_commands_update", Commands: commands})
 	}
 	if usage := locked(s, func() *update { return s.rec.usage }); usage != nil {
@@ -265,7 +265,7 @@ func (s *session) show(list []update, child func(u update)) {
 			continue
 		}
 		if u.Tag == "session_message" && u.Sender != s.id && u.Recipient != s.id {
-			continue // of the session that this one was forked from
+			continue // belongs to the session that this one was forked from
 		}
 		a.tell(s, u)
 	}

@@ -100,7 +100,7 @@ func (w *work) inTerminal(ctx context.Context) (status exitStatus, output string
 	err = waiting.await(ctx, &status)
 	if ctx.Err() != nil {
 		if err != nil {
-			_ = conn.callEvenSo(ctx, "terminal/kill", id, terminal, nil) // releasing kills as well
+			_ = conn.callEvenSo(ctx, "terminal/kill", id, terminal, nil) // an error does not matter: release kills too
 			_ = waiting.awaitGrace(&status)
 		}
 		return status, "", errCancelled
@@ -113,7 +113,7 @@ func (w *work) inTerminal(ctx context.Context) (status exitStatus, output string
 		return status, "", fmt.Errorf("reading the command's output: %w", err)
 	}
 	if w.a.habits.Kills {
-		_ = conn.call(ctx, "terminal/kill", id, terminal, nil) // which does nothing to a command that has ended
+		_ = conn.call(ctx, "terminal/kill", id, terminal, nil) // no effect on a command that has ended
 	}
 	return status, out.Output, nil
 }

@@ -91,7 +91,7 @@ func (st *store) remove(id string) error {
 
 // removeFamily removes a session with its children.
 func (st *store) removeFamily(id string) error {
-	lines, _ := st.lines(id) // a session that cannot be read has no children that can be found
+	lines, _ := st.lines(id) // the children of an unreadable session cannot be found
 	if err := st.remove(id); err != nil {
 		return err
 	}

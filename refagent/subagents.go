@@ -126,7 +126,7 @@ func (s *session) replayChild(u update) {
 	lines, err := s.a.store.lines(u.SessionID)
 	rec := newRecord()
 	rec.showing, rec.pieces = true, s.a.habits.AsSent
-	if rec.fold(lines); err != nil || !s.a.shows() || rec.parent != s.id { // it is a child of the fork's source
+	if rec.fold(lines); err != nil || !s.a.shows() || rec.parent != s.id { // a child of the fork's source is not shown
 		return
 	}
 	c := s.addChild(u.SessionID, u.Title, rec)
@@ -176,7 +176,7 @@ func (s *session) told(state, stop string, failed error) {
 		return
 	}
 	more := object{}
-	if stop != "" && state == stateIdle { // a child whose log has the end may still be at work
+	if stop != "" && state == stateIdle { // a child may be at work although its log has an end
 		more["stopReason"] = stop
 	}
 	if failed != nil {

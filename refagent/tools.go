@@ -219,7 +219,7 @@ func (w *work) describe() string {
 			if rel, err := filepath.Rel(w.s.cwd, w.s.absolute(v)); err == nil && filepath.IsLocal(rel) {
 				v = filepath.ToSlash(rel)
 			}
-			return verb + " " + v // a path that is cut leads nowhere
+			return verb + " " + v // do not shorten a path, because a cut path is useless
 		}
 		return verb + " " + titleOf(v)
 	}

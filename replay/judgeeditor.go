@@ -35,7 +35,7 @@ type Session struct {
 // Seen is the behavior of an editor's process, apart from its connections.
 type Seen struct {
 	Printed string // the editor's output on stdout
-	Late    bool   // it had to be ended when its time was up
+	Late    bool   // acp-test had to end it after the timeout
 }
 
 // Editor judges an editor by all its connections to our agent: by the rules for clients, and by the checks of the
@@ -229,7 +229,7 @@ func leftRunning(x *language.AgentExpectation, sessions []Session) (observed str
 
 // counted reports whether the count got satisfies the script's want: "2", ">=2", "<=2", or "" for at least one.
 func counted(want string, got int) bool {
-	n, _ := strconv.Atoi(strings.TrimLeft(want, "<>=")) // the parser has seen to that
+	n, _ := strconv.Atoi(strings.TrimLeft(want, "<>=")) // the parser has checked want
 	switch {
 	case want == "":
 		return got >= 1
@@ -308,7 +308,7 @@ func (j Judge) leftTurn(t *transcript.Transcript) bool {
 		case transcript.StdinClosed:
 			return len(open.prompted(t, "")) > 0
 		case transcript.Exited, serve.Shut:
-			return false // the agent left before
+			return false // the agent left before the editor
 		}
 		if open.see(e); j.Protocol.Cancels(e) {
 			for _, seq := range open.prompted(t, e.Session) {

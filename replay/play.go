@@ -125,7 +125,7 @@ func (s *playing) connection(ctx context.Context, conn int) error {
 	go func() {
 		<-agent.Exited()
 		s.mu.Lock()
-		s.gone = s.gone || s.score.conn == conn // it may be told late
+		s.gone = s.gone || s.score.conn == conn // the notice of the end may be late
 		s.mu.Unlock()
 		s.nudge()
 	}()
@@ -258,7 +258,7 @@ func (s *playing) waits(a *act) string {
 			continue
 		}
 		if _, phase, ok := strings.Cut(key, " in "); ok && s.count.over[phase] {
-			continue // whatever was to come in that turn, or load, has come
+			continue // the turn or load is over, so no further frame of it will come
 		}
 		return key
 	}

@@ -147,7 +147,7 @@ func (p *pump) more(fresh []byte) bool {
 	if i < 0 {
 		return p.write(fresh)
 	}
-	next := bytes.Clone(fresh[i+1:]) // the log has the memory of the line soon
+	next := bytes.Clone(fresh[i+1:]) // fresh is in the memory of the line, which the log takes over
 	p.large = max(p.large, min(p.size, 16*whole))
 	// The line is logged before its last byte is sent, so that no answer to it can be logged first.
 	p.book.long(p.from, p.big[:min(len(p.big), kept)], p.size)
@@ -198,7 +198,7 @@ func (c *chunks) run() {
 	for {
 		n, err := c.r.Read(buf)
 		if n > 0 && c.w != nil {
-			_, _ = c.w.Write(buf[:n]) // an editor that does not look misses nothing
+			_, _ = c.w.Write(buf[:n]) // ignore the error: the editor may not read stderr
 		}
 		held = append(held, buf[:n]...)
 		end := bytes.LastIndexByte(held, '\n') + 1

@@ -184,7 +184,7 @@ func (g *guesser) source(raw []byte) transcript.Source {
 			return side
 		}
 		if f.Kind == wire.Request && !g.prompting() {
-			return transcript.Editor // nothing runs in which an agent could ask
+			return transcript.Editor // no turn or load is open in which an agent could ask
 		}
 		return transcript.Agent
 	case wire.Response:

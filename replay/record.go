@@ -74,7 +74,7 @@ func (p *Proxy) Run(ctx context.Context) (transport.Exit, error) {
 		if in.run() {
 			agent.StdinClosed()
 		} else {
-			closeIf(p.In) // the agent takes no more; the editor shall see that too
+			closeIf(p.In) // the agent reads no more, and the editor must notice that
 		}
 		agent.Stdin.Close()
 	}()
@@ -176,7 +176,7 @@ func (p *Proxy) passSignals(agent *transport.Piped, over <-chan struct{}) {
 				return
 			}
 			if sig, ok := s.(syscall.Signal); ok {
-				_ = agent.Signal(sig) // an agent that is gone needs none
+				_ = agent.Signal(sig) // an agent that is gone needs no signal
 			}
 		case <-over:
 			return

@@ -183,7 +183,7 @@ func (d *redactor) change(at place, v wire.Value, text string) (string, bool) {
 		return d.changed(at, d.placeholder(text))
 	}
 	clean := text
-	if _, plain := v.Plain(); d.suspect || !plain { // else it was looked for in the whole
+	if _, plain := v.Plain(); d.suspect || !plain { // else the search of the whole frame covered it
 		clean = d.text(text)
 	}
 	if isText && d.known.Any() {

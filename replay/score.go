@@ -47,7 +47,7 @@ type act struct {
 
 	altered bool // Confine has changed the frame
 	done    bool
-	ready   time.Time // when it could have been done but for the pace
+	ready   time.Time // when the act could have been done without the pace
 	skipped string    // why it was not done
 }
 
@@ -236,7 +236,7 @@ func (t *tally) key(session string, e transcript.Entry) string {
 	f := t.protocol.Facts(e)
 	what := cmp.Or(f.What, e.Method)
 	if f.State {
-		return what + " of " + session // whose turn it falls into is chance
+		return what + " of " + session // the turn in which it falls depends on chance
 	}
 	return what + " in " + t.phases[session]
 }
@@ -269,7 +269,7 @@ func newScore(p Protocol, t *transcript.Transcript, gates []fakellm.RecordedGate
 		r.before = e.At
 	}
 	r.total = maps.Clone(r.count.counts)
-	maps.DeleteFunc(r.total, func(key string, _ int) bool { return r.chunk[key] }) // how a text is cut is the agent's
+	maps.DeleteFunc(r.total, func(key string, _ int) bool { return r.chunk[key] }) // the agent may cut a text anywhere
 	return r.score
 }
 
@@ -284,7 +284,7 @@ type scoring struct {
 	state    map[string]bool   // keys of state updates
 	chunk    map[string]bool   // keys of chunks
 	owner    map[string]string // the session of a key's frames
-	before   time.Duration     // when the frame before came
+	before   time.Duration     // time of the frame before
 }
 
 // add adds an act and the frames that it waits for.

@@ -49,7 +49,7 @@ type Console struct {
 	counts  results.Counts
 	wraps   bool // wrap lines at the terminal's width
 	live    bool // the cursor is on the live line
-	untried bool // the user was told that the rest is not tried
+	untried bool // the note that the rest is not tried was shown
 	stop    chan struct{}
 	ticking sync.WaitGroup
 	ticks   bool // ticking has begun
@@ -99,7 +99,7 @@ func (c *Console) Finished(r results.Result) {
 // A failure takes at most one screen.
 const (
 	blocks     = 2  // problems shown in full
-	blockLines = 40 // of all of them together
+	blockLines = 40 // maximum number of lines of these problems together
 )
 
 // before returns an earlier scenario that already showed a failure of this result, or "" if any of its failures is new.

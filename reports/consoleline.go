@@ -202,7 +202,7 @@ func hang(text string, columns int) string {
 		for head := fit(line, room); head != line && !copied; head = fit(line, room) {
 			at := strings.LastIndexByte(line[:len(head)+1], ' ')
 			if at < 0 || len(strings.TrimRight(painted().ReplaceAllString(line[:at], ""), " ")) <= indent {
-				break // a word that is longer than the room there is
+				break // a word longer than the line
 			}
 			b.WriteString(strings.TrimRight(line[:at], " ") + "\n")
 			line, room = strings.Repeat(" ", indent)+strings.TrimLeft(line[at:], " "), columns

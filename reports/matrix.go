@@ -35,7 +35,7 @@ type Matrix struct {
 	Columns []MatrixColumn
 	Rows    []MatrixRow
 	Notes   []MatrixNote
-	opening string // the method that asks for a session
+	opening string // the method that opens a session
 }
 
 // MatrixColumn is one agent of a matrix.

@@ -259,7 +259,7 @@ func (p Protocol) valuesOf(t *transcript.Transcript, omit []string) map[string][
 	}
 	for field, v := range values {
 		slices.Sort(v)
-		values[field] = slices.Compact(v) // how often is a matter of pieces
+		values[field] = slices.Compact(v) // the number of repetitions depends on the pieces
 	}
 	return values
 }

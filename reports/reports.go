@@ -103,7 +103,7 @@ func Read(r io.Reader) (results.Run, error) {
 		return run, fmt.Errorf("reading results: %w", err)
 	}
 	for i, r := range run.Results {
-		if r.Failure != nil { // older files do not tell it from the whole
+		if r.Failure != nil { // older files have no FailureClass
 			run.Results[i].FailureClass = cmp.Or(r.FailureClass, r.Verdict)
 		}
 	}

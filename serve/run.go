@@ -35,7 +35,7 @@ type told struct {
 	mu      sync.Mutex
 	kind    string // the kind of the current message
 	message int    // its number
-	begun   bool   // the prompt was acknowledged, and work on it goes on
+	begun   bool   // the prompt was acknowledged, and the work on it is not over
 }
 
 func (s *Run) play(b *Block) {
@@ -240,7 +240,7 @@ func (s *Run) Stderr(text string, n int) {
 	line := text + "\n"
 	for written := 0; written < n && s.ctx.Err() == nil; written += len(line) {
 		if _, err := s.Err.Write([]byte(line)); err != nil {
-			return // an editor that closed it
+			return // the editor has closed stderr
 		}
 	}
 }

@@ -84,7 +84,7 @@ func (s *Server) Serve(ctx context.Context) int {
 	code := c.until(a, eof)
 	cancel()
 	c.mu.Lock()
-	c.over = true // an act that is still on its way writes nothing more
+	c.over = true // a running act writes nothing more
 	c.mu.Unlock()
 	s.Log.Event(0, transcript.Process, transcript.Exited, "", map[string]any{"code": code})
 	return code
@@ -101,7 +101,7 @@ type Conn struct {
 	closed    bool
 	cancelled map[string]chan struct{}      // closed by session/cancel; by session
 	waiting   map[int]chan transcript.Entry // for answers, by Seq of our request
-	early     map[int]transcript.Entry      // answers that came before anybody waited
+	early     map[int]transcript.Entry      // answers that came before Answer was called
 	arrived   chan struct{}                 // closed and renewed with each frame
 	nextID    int
 }
@@ -172,7 +172,7 @@ func (c *Conn) note(e transcript.Entry) {
 		}
 	case c.Protocol.Cancels(e):
 		close(c.cancel(e.Session))
-		delete(c.cancelled, e.Session) // the next turn has a cancel of its own
+		delete(c.cancelled, e.Session) // the next turn gets a new channel
 	}
 	close(c.arrived)
 	c.arrived = make(chan struct{})
@@ -219,7 +219,7 @@ func (c *Conn) Answer(ctx context.Context, seq int) (transcript.Entry, bool) {
 	select {
 	case e := <-w:
 		c.mu.Lock()
-		c.early[seq] = e // for who asks again
+		c.early[seq] = e // for a later call of Answer
 		c.mu.Unlock()
 		return e, true
 	case <-ctx.Done():
@@ -236,7 +236,7 @@ func (c *Conn) Send(line []byte) transcript.Entry { return sink{c: c}.send(line)
 // sink is how frames are written: at once, joined, or in pieces.
 type sink struct {
 	c     *Conn
-	to    *Answer // the answer to a post, where the agent is a server
+	to    *Answer // the answer to a post, if the agent is a server
 	join  *bytes.Buffer
 	split int
 }

@@ -151,12 +151,12 @@ func (a *Answer) head(status int, kind string) {
 }
 
 func (a *Answer) log(kind transcript.Kind, value map[string]any) {
-	raw, _ := json.Marshal(value) // texts and numbers have a form
+	raw, _ := json.Marshal(value) // texts and numbers can be encoded
 	a.web.Log.Append(transcript.Entry{Source: transcript.Agent, Kind: kind, Method: a.post.Method,
 		Session: a.post.Session, ID: a.post.ID, Ref: a.post.Seq, Raw: raw})
 }
 
-func (a *Answer) flush() { _ = http.NewResponseController(a.to).Flush() } // who is gone is told by the context
+func (a *Answer) flush() { _ = http.NewResponseController(a.to).Flush() } // the context reports a front end that is gone
 
 // Send logs a frame and writes it.
 func (a *Answer) Send(frame []byte) transcript.Entry { return sink{to: a}.send(frame) }
@@ -183,7 +183,7 @@ func (a *Answer) raw(s sink, b []byte) {
 }
 
 func (a *Answer) write(b []byte) {
-	_, _ = a.to.Write(b) // who is gone is told by the context
+	_, _ = a.to.Write(b) // the context reports a front end that is gone
 	a.flush()
 }
 

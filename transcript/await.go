@@ -82,7 +82,7 @@ func (t *Transcript) Await(ctx context.Context, after int, x Expectation) Outcom
 	}
 	decided := false
 	t.past(max(after, 0)+1, func(e Entry) bool {
-		decided = w.see(e, false) // whether an exit was the last one is known only at the end
+		decided = w.see(e, false) // only at the end is it known whether an exit was the last
 		return !decided
 	})
 	if decided {

@@ -19,7 +19,7 @@ type disk struct {
 	file      File
 	through   bool
 	temporary bool // holds only entries that were moved out of memory
-	gathers   bool // more lines come at once
+	gathers   bool // collect lines until handOver
 	failed    func(error)
 
 	pending []byte // lines not yet handed to the kernel
@@ -58,7 +58,7 @@ func newDisk(f File, h Header, o Options, mu *sync.Mutex) *disk {
 		return d
 	}
 	d.wake, d.quit, d.stopped = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	d.wake <- struct{}{} // for the header
+	d.wake <- struct{}{} // so that the header is written
 	go d.run()
 	return d
 }
@@ -181,7 +181,7 @@ func (d *disk) stop() {
 func (d *disk) close() error {
 	if err := d.err(); err != nil && !d.temporary {
 		line := appendEntry([]byte{'\n'}, lost(err))
-		_, _ = d.file.Write(line) // without room the line that was cut says it
+		_, _ = d.file.Write(line) // if there is no room, the cut line shows the loss
 	}
 	return d.file.Close()
 }

@@ -159,7 +159,7 @@ type decoder struct {
 
 // name returns a string that many entries share, allocated once.
 func (d *decoder) name(v wire.Value) string {
-	const most = 1000 // an entry may have a name of its own
+	const most = 1000 // bounded, because each entry may have a different name
 	raw := v.Raw()
 	if s, ok := d.names[string(raw)]; ok {
 		return s
@@ -243,7 +243,7 @@ func (d *decoder) member(e *Entry, key string, m wire.Value) (err error) {
 // again decodes a line that appendEntry made: its "msg" is known to be JSON, and
 // the rest of the line is short.
 func (d *decoder) again(line []byte) (Entry, error) {
-	const key = `,"msg":` // within a string its quotes would be escaped
+	const key = `,"msg":` // inside a string, its quotes would be escaped
 	head, raw, ok := bytes.Cut(line, []byte(key))
 	if raw, ends := bytes.CutSuffix(raw, []byte("}")); ok && ends {
 		d.head = append(append(d.head[:0], head...), '}')

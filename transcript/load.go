@@ -71,7 +71,7 @@ func load(r io.Reader, c Classifier, skip func(FormatError), each func(Entry)) (
 	var t *Transcript
 	err := scan(r, c, func(h Header) (err error) {
 		if t, err = New(h, Options{Classifier: c}); err == nil {
-			t.header = h // New would invent a start
+			t.header = h // New would set a start time
 		}
 		return err
 	}, func(e Entry) {
@@ -85,7 +85,7 @@ func load(r io.Reader, c Classifier, skip func(FormatError), each func(Entry)) (
 	if err != nil {
 		return nil, err
 	}
-	t.start = t.start.Add(-t.last) // what is appended goes on from there
+	t.start = t.start.Add(-t.last) // appended entries continue from there
 	return t, nil
 }
 
@@ -191,7 +191,7 @@ func (t *Transcript) restore(e Entry) Entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last = max(t.last, e.At)
-	if t.completes != nil && e.Frame() { // it may have been written down as of another protocol
+	if t.completes != nil && e.Frame() { // the file may have been written with another Classifier
 		if ref := t.completes(e, t.classes.Frame(e.Source, e.Raw, e.JSON(), nil)); e.Ref == 0 {
 			e.Ref = ref
 		}

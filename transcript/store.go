@@ -25,8 +25,8 @@ type store struct {
 	old    []span  // on disk only, oldest first
 	cache  block   // the block read back last
 	at     int     // its place in old
-	reads  decoder // what is read back
-	ahead  *ahead  // the block behind it, nil if nobody reads on
+	reads  decoder // decodes entries that are read back
+	ahead  *ahead  // the block after cache; nil if no reader continues
 
 	disk *disk // nil until needed
 	done bool  // closed: nothing more goes to disk
@@ -69,7 +69,7 @@ func (s *store) open(mu *sync.Mutex, h Header, o Options) error {
 	}
 	s.disk = newDisk(f, h, o, mu)
 	if o.Failed != nil {
-		return nil // it has been told
+		return nil // Failed has been called
 	}
 	return s.disk.err()
 }
@@ -152,7 +152,7 @@ func (s *store) redacted(e Entry) Entry {
 		return e
 	}
 	r := s.redact(e)
-	r.lens = nil // it shows what was there before
+	r.lens = nil // the lens shows an earlier entry
 	if len(r.Raw) != len(e.Raw) || len(r.Raw) > 0 && &r.Raw[0] != &e.Raw[0] {
 		r.sound = isJSON(r)
 	}

@@ -76,7 +76,7 @@ type Transcript struct {
 	besides   []*beside
 	waiters   map[*waiter]struct{}
 	agents    agents
-	places    []int // Seqs of what tells where agents ran
+	places    []int // Seqs of the entries of kind Places
 	torn      bool
 	skipped   []FormatError
 	imported  string // how a file of another form was read

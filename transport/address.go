@@ -26,7 +26,7 @@ type Address string
 // redirect, because that could lead a whole conversation to another host. dial
 // makes its connections; nil is the usual way.
 func Client(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
-	cookies, _ := cookiejar.New(nil) // it fails at nothing
+	cookies, _ := cookiejar.New(nil) // never fails
 	return &http.Client{
 		Jar: cookies,
 		Transport: &http.Transport{

@@ -81,9 +81,9 @@ type Agent struct {
 
 	jobs   chan *job
 	ended  <-chan struct{} // the agent itself has ended
-	exited chan struct{}   // and so has all that it left behind
+	exited chan struct{}   // the agent and all its descendants have ended
 
-	deaf atomic.Bool // what the agent says is not read any more
+	deaf atomic.Bool // the agent's output is not read any more
 
 	mu          sync.Mutex
 	stdinClosed bool
@@ -91,7 +91,7 @@ type Agent struct {
 	held        []heldFrame // coalesced, not yet written
 	pace        Pace
 	paused      chan struct{} // closed by ResumeReading; nil while nothing is paused
-	ends        []func()      // what Stop waits for once the agent is gone
+	ends        []func()      // functions that Stop calls once the agent is gone
 	exit        Exit
 	survivors   []ProcessInfo
 	stopped     chan struct{}
@@ -272,7 +272,7 @@ type closing struct {
 func (a *Agent) closeStdin(why closing) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	_ = a.Flush(ctx) // a blocked pipe takes nothing more, and is closed all the same
+	_ = a.Flush(ctx) // ignore the error: a blocked pipe is closed anyway
 	a.mu.Lock()
 	was := a.stdinClosed
 	a.stdinClosed = true

@@ -57,14 +57,14 @@ type lease struct {
 
 	stderr    *memory
 	shared    *Shared
-	former    map[string]bool // the sessions of the connections before
+	former    map[string]bool // sessions of earlier connections
 	exit      Exit
 	survivors []ProcessInfo
 
 	mu     sync.Mutex
 	open   map[party]string // the methods of requests without an answer
 	spoke  map[string]bool  // the sessions of its frames
-	garble bool             // something was sent or received that is no frame
+	garble bool             // a line that is not a frame was sent or received
 }
 
 // wanted waits until the reader is ready for a line. It returns false if the
@@ -85,7 +85,7 @@ func (l *lease) note(from transcript.Source, line []byte) bool {
 	f := l.shared.frame(from, line)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	method, asked := f.Method, party{transcript.Agent, f.ID} // by the other side
+	method, asked := f.Method, party{transcript.Agent, f.ID} // a response answers a request of the other side
 	if from == transcript.Agent {
 		asked.from = transcript.Editor
 	}

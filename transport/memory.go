@@ -15,7 +15,7 @@ type memory struct {
 	buf        []byte
 	readClosed bool
 	ended      bool
-	held       bool            // reads wait even if there is something
+	held       bool            // reads wait even if bytes are available
 	asked      []chan struct{} // by Drained, closed when a reader finds nothing
 	waiting    int             // reads that found nothing
 }

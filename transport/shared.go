@@ -24,7 +24,7 @@ type Shared struct {
 	grace      time.Duration
 	started    started
 
-	exited    chan struct{} // closed when the process and all it left are gone
+	exited    chan struct{} // closed when the process and its descendants are gone
 	exit      Exit
 	survivors []ProcessInfo
 	silent    chan struct{} // closed when its output has ended, and so has stderr
@@ -33,8 +33,8 @@ type Shared struct {
 	now     *lease // nil between two connections
 	asked   wire.ID
 	answer  []byte          // to the first frame
-	stray   bool            // it asked for something between two connections
-	former  map[string]bool // the sessions of the connections that have ended
+	stray   bool            // the process sent a request between two connections
+	former  map[string]bool // sessions of ended connections
 	spoken  bool            // its output has ended
 	stopped sync.Once
 }
@@ -138,7 +138,7 @@ func (s *Shared) readStderr() {
 	for {
 		n, err := s.stderr.Read(buf)
 		if l := s.lent(); l != nil && n > 0 {
-			_, _ = l.stderr.Write(buf[:n]) // a connection that has ended takes nothing more
+			_, _ = l.stderr.Write(buf[:n]) // ignore the error: the connection may have ended
 		}
 		if err != nil {
 			if l := s.lent(); l != nil {
@@ -173,7 +173,7 @@ func (s *Shared) Stop(ctx context.Context) []ProcessInfo {
 		s.transport.CloseSend()
 		ended := s.process.Ended()
 		if !within(ctx, ended, s.grace) && ctx.Err() == nil {
-			_ = s.process.Signal(syscall.SIGTERM, true) // one that is gone meanwhile needs none
+			_ = s.process.Signal(syscall.SIGTERM, true) // ignore the error: the process may be gone
 			within(ctx, ended, s.grace)
 		}
 		if !done(ended) {

@@ -146,7 +146,7 @@ type local struct {
 	in     *memory
 	out    *memory
 	once   sync.Once
-	signal atomic.Int32 // what ended it, if one did
+	signal atomic.Int32 // the signal that ended it; 0 means none
 	server bool         // SIGTERM is how it ends
 	done   chan struct{}
 	lost   chan struct{} // closed when serve was killed and did not return

@@ -88,7 +88,7 @@ func (p *pipes) Drained() (done <-chan struct{}, ok bool) { return p.out.Drained
 func (p *pipes) Receive() (wire.Line, error) {
 	line, err := p.lines.Next()
 	if errors.Is(err, os.ErrClosed) {
-		err = io.EOF // we gave up reading
+		err = io.EOF // this side has closed the pipe
 	}
 	return line, err
 }

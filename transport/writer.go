@@ -50,8 +50,8 @@ type heldFrame struct {
 type job struct {
 	begin func() (transcript.Entry, bool)
 	flush bool
-	shape *Shape // of what follows; nil leaves it
-	tail  string // what ends the frame: a newline, or nothing
+	shape *Shape // the shape from now on; nil keeps the current one
+	tail  string // appended to the frame: a newline, or nothing
 
 	entry transcript.Entry
 	err   error
@@ -191,7 +191,7 @@ func (a *Agent) put(buf []byte, split int) (waited bool, err error) {
 			return waited, &WriteError{err}
 		}
 		if buf = buf[n:]; len(buf) > 0 {
-			a.Taken(patience) // so that the next piece is a read of its own
+			a.Taken(patience) // so that the agent reads the next piece separately
 			waited = true
 		}
 	}

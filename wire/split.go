@@ -9,9 +9,9 @@ import (
 const (
 	defaultMaxLine = 256 << 20 // bytes of a line that are kept
 	firstBuffer    = 64 << 10
-	mostHead       = 1 << 20 // of a line beyond the limit
+	mostHead       = 1 << 20 // bytes kept of a line beyond the limit
 	idleBuffer     = 1 << 20 // a larger buffer is given back after its line
-	longest        = 8       // a line is cut that is so many times as long as the limit
+	longest        = 8       // a line longer than this many times the limit is cut
 )
 
 // Line is one line of a stream.

@@ -263,7 +263,7 @@ func Main(
 		defer mu.Unlock()
 		if s.What == "initialized" {
 			if greeted {
-				return // it fell back from one greeting to the other
+				return // the client retried with the other greeting
 			}
 			greeted = true
 		}

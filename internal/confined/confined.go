@@ -88,7 +88,7 @@ func (r *Root) follow(name string, last bool, do func(name string) error) error 
 	}
 	path, base := filepath.Join(r.real, name), ""
 	real, problem := filepath.EvalSymlinks(path)
-	if !last || problem != nil { // a file that is not there yet is where its directory is
+	if !last || problem != nil { // a missing file: follow only its directory
 		path, base = filepath.Split(path)
 		real, problem = filepath.EvalSymlinks(path)
 	}

@@ -129,7 +129,7 @@ func (h handed) start() error {
 	defer harness.Close()
 	err = h.arrange(harness)
 	if err != nil {
-		_, _ = harness.Write([]byte(err.Error())) // which reports it
+		_, _ = harness.Write([]byte(err.Error())) // the harness reports the error
 		return err
 	}
 	if h.View != nil {
@@ -164,7 +164,7 @@ func (h handed) arrange(harness *net.UnixConn) error {
 func dropRights() error {
 	for right := uintptr(0); right < 64; right++ {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, right, 0, 0, 0); errors.Is(err, unix.EINVAL) {
-			break // the kernel knows no more
+			break // the kernel has no higher capabilities
 		} else if err != nil {
 			return err
 		}

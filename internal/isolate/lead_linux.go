@@ -24,8 +24,8 @@ const tellFile = 3
 func lead(path string, args []string) error {
 	syscall.CloseOnExec(tellFile)
 	tell := os.NewFile(tellFile, "keeper")
-	signal.Notify(make(chan os.Signal, 1))                               // a caught one does nothing
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // nor looked into
+	signal.Notify(make(chan os.Signal, 1))                               // a caught signal does nothing
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // forbids the agent to trace it
 		return err
 	}
 	agent, err := syscall.ForkExec(path, args, &syscall.ProcAttr{

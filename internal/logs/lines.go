@@ -79,7 +79,7 @@ func (r *reader) line(line string, rest []string, said string, p place) (found b
 		v, wrong := wire.Parse([]byte(raw))
 		if errors.Is(err, io.ErrUnexpectedEOF) && wrong != nil {
 			r.torn = r.torn || tells().MatchString(line[at:])
-			return found, used // objects within one that is cut off are no messages
+			return found, used // objects inside a cut-off object are not messages
 		}
 		r.torn = r.torn || wrong != nil && names().MatchString(line[at:at+length])
 		if wrong == nil && r.value(v, r.near(line[before:at], said, p)) {
@@ -180,7 +180,7 @@ func (r *reader) span(first string, lines []string) (raw string, used int) {
 			if between == "\n" {
 				line = line[len(lead().FindString(line)):]
 			} else if width < narrowest || utf8.RuneCountInString(strings.TrimRight(lines[n-1], "\r")) != width {
-				break // the line before was not full
+				break // the line before was not wrapped by the terminal
 			}
 			b.WriteString(between)
 			b.WriteString(line)
@@ -206,7 +206,7 @@ func (r *reader) span(first string, lines []string) (raw string, used int) {
 type balance struct {
 	depth            int
 	inside, escaping bool
-	broken           bool // a string goes on over the end of a line
+	broken           bool // a string continues past the end of a line
 }
 
 func (b *balance) see(text string) {

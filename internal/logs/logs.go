@@ -133,7 +133,7 @@ type reader struct {
 	log     Log
 	form    string
 	torn    bool    // the line at hand has an unreadable message next to others
-	spanned int     // bytes that were looked through for the end of a message
+	spanned int     // bytes searched for the ends of messages
 	last    float64 // the last time of a day, in ms
 	days    float64 // midnights since, in ms
 }

@@ -16,8 +16,8 @@ import (
 // ends. It never uses a pseudo-terminal, which would change bytes and mix stdout
 // with stderr.
 type Set struct {
-	Stdin, Stdout, Stderr           *os.File // the process'
-	ToStdin, FromStdout, FromStderr *os.File // the starter's
+	Stdin, Stdout, Stderr           *os.File // the process's ends
+	ToStdin, FromStdout, FromStderr *os.File // the starter's ends
 }
 
 // NewSet creates the pipes.

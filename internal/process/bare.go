@@ -66,7 +66,7 @@ func (b *bare) Wait() (Exit, []Info) {
 		if len(survivors) == 0 || time.Now().After(deadline) {
 			break
 		}
-		time.Sleep(10 * time.Millisecond) // no parent, no notification: orphans can only be looked for
+		time.Sleep(10 * time.Millisecond) // orphans have no parent that is notified, so poll
 	}
 	return b.exit, outlived(survivors, sweepRun(b.s.RunID, b.s.Conn))
 }

@@ -11,7 +11,7 @@ import (
 type family struct {
 	mu      sync.Mutex
 	known   map[int]bool
-	adopted bool // orphans become ours
+	adopted bool // orphans become this process's children
 }
 
 // children is the only family of this process.

@@ -18,7 +18,7 @@ func holds(pid int) (memory, descriptors int, ok bool) {
 		return 0, 0, false
 	}
 	anonymous, has := statusOf(pid, "RssAnon")
-	if !has { // a process that ends has no memory
+	if !has { // an ending process has no memory
 		return 0, len(open), true
 	}
 	memory, err = strconv.Atoi(strings.TrimSuffix(anonymous, " kB"))

@@ -54,7 +54,7 @@ func KeeperMain([]string) int {
 		out.report(report{Kind: "failed", Error: "becoming the subreaper: " + err.Error()})
 		return 1
 	}
-	var k *keeper // nil as long as there is nothing to answer for
+	var k *keeper // nil before the first charge
 	orders := &orders{conn: conn}
 	orders.in = bufio.NewReader(orders)
 	for {
@@ -98,7 +98,7 @@ func (o *orders) Read(b []byte) (int, error) {
 			o.files = append(o.files, files...)
 		}
 	}
-	return max(n, 0), err // it is -1 where the harness died with something unread
+	return max(n, 0), err // n is -1 if the harness died with unread data
 }
 
 func (o *orders) next() (next order, err error) {
@@ -134,7 +134,7 @@ type keeper struct {
 	*reporter
 	child int // pid of the started process
 	group *group
-	agent int // the same, unless that is the first process of a namespace
+	agent int // pid of the agent; differs from child if that is a namespace's first process
 	// heard is closed when the first process of the agent's namespace has sent
 	// all its reports.
 	heard     chan struct{}
@@ -184,7 +184,7 @@ func (k *keeper) spawn(s *spawn, standard []int) error {
 	k.group = newGroup(os.Getpid())
 	k.group.holds(attr.Sys)
 	pid, err := syscall.ForkExec(s.Path, s.Args, attr)
-	if err != nil && k.group != nil { // it may not be given to the group
+	if err != nil && k.group != nil { // the kernel may not allow the group
 		k.group.remove()
 		k.group, attr.Sys = nil, s.attr()
 		pid, err = syscall.ForkExec(s.Path, s.Args, attr)
@@ -202,7 +202,7 @@ func (k *keeper) spawn(s *spawn, standard []int) error {
 		in := bufio.NewReader(told)
 		var inside int
 		if _, err := fmt.Fscanln(in, &inside); err == nil {
-			k.agent = cmp.Or(isolate.Inside(pid, inside), pid) // it may be gone
+			k.agent = cmp.Or(isolate.Inside(pid, inside), pid) // the agent may be gone
 		}
 		go k.hear(told, in)
 	}
@@ -242,7 +242,7 @@ func (k *keeper) reap() {
 		if err == unix.EINTR {
 			continue
 		}
-		if err != nil { // ECHILD: the agent is reaped, and all that was left to us
+		if err != nil { // ECHILD: the agent and all orphans are reaped
 			return
 		}
 		if pid == k.child {
@@ -288,7 +288,7 @@ func (k *keeper) allGone(linger time.Duration) bool {
 			return false
 		}
 	}
-	for len(k.living()) > 0 { // orphans are not ours to wait for, only to look for
+	for len(k.living()) > 0 { // without a subreaper, orphans can only be polled
 		select {
 		case <-timeout:
 			return false
@@ -307,7 +307,7 @@ func (k *keeper) obey(o order) {
 		}
 		r := report{Kind: "signalled"}
 		err := error(syscall.ESRCH)
-		if o.Group || !k.exited.Load() { // the pid of a reaped agent may be another's
+		if o.Group || !k.exited.Load() { // a reaped agent's pid may belong to another process
 			err = syscall.Kill(pid, o.Signal)
 		}
 		if err != nil {

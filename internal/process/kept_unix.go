@@ -31,15 +31,15 @@ type kept struct {
 	answers  chan report
 
 	over      chan struct{} // the agent has ended
-	done      chan struct{} // and so has all that it left behind
+	done      chan struct{} // the agent and all its descendants have ended
 	mu        sync.Mutex    // guards the fields below
 	exit      Exit
 	survivors []Info
 	left      []Info    // processes that could not be killed
 	killing   sync.Once // the keeper has been told to kill
 	unfit     bool      // the keeper serves no other agent
-	forced    bool      // the keeper did not answer, and was made to
-	stopped   bool      // something had stopped it
+	forced    bool      // the keeper did not answer, so force did its work
+	stopped   bool      // a signal had stopped the keeper
 }
 
 func startKept(ctx context.Context, keeper []string, remove, trim string, s spawn, files *pipe.Set) (Process, error) {
@@ -141,7 +141,7 @@ func (k *kept) ask(o order) (report, error) {
 		k.spoil()
 		return report{}, ErrKeeper
 	}
-	select { // what the agent did in answer to a signal may be to end
+	select { // the agent may have ended because of the signal
 	case r := <-k.answers:
 		return r, nil
 	default:
@@ -228,7 +228,7 @@ func (k *kept) Wait() (Exit, []Info) {
 	}
 	k.mu.Unlock()
 	var left []Info
-	if died { // and with it who would have killed
+	if died { // the keeper died, so no one else kills the processes
 		k.spoil()
 		k.post.clearGroup()
 		left = append(sweepRun(k.run, k.conn), KillOrphans()...)

@@ -148,7 +148,7 @@ func newPost(keeper []string) (*post, error) {
 	}
 	defer theirs.Close()
 	cmd := exec.Command(keeper[0], keeper[1:]...)
-	cmd.Env = []string{} // nothing of ours may change how it behaves
+	cmd.Env = []string{} // no variable of this process may change its behaviour
 	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.SysProcAttr = keeperAttr()
 	if err := StartChild(cmd, cmd.Start); err != nil {
@@ -232,7 +232,7 @@ func (p *post) dismiss() {
 	_ = p.send(order{Quit: true})
 	_ = p.conn.CloseWrite()
 	stubborn := time.AfterFunc(answering, func() { _ = p.cmd.Process.Kill() })
-	_ = p.cmd.Wait() // its status says nothing the reports did not
+	_ = p.cmd.Wait() // its status adds nothing to the reports
 	stubborn.Stop()
 	EndChild(p.cmd)
 	p.clearGroup()

@@ -131,7 +131,7 @@ func commandLine(pid int) string {
 		return string(bytes.TrimSpace(name))
 	}
 	line = bytes.TrimRight(line, "\x00")
-	const most = 500 // a command line is a name here, not evidence
+	const most = 500 // the command line only names the process
 	if len(line) > most {
 		line = append(line[:most:most], "…"...)
 	}
@@ -140,7 +140,7 @@ func commandLine(pid int) string {
 
 // KillCarriers kills every process that has this variable in its environment.
 func KillCarriers(variable string) {
-	for range 100 { // one may be forked while we look
+	for range 100 { // a process may fork during a look
 		found := false
 		for pid := range running() {
 			env, err := slurp(fmt.Sprintf("/proc/%d/environ", pid))
@@ -162,7 +162,7 @@ func (p Info) Dying() bool {
 	const exiting = 0x4 // PF_EXITING
 	s, ok := readStat(fmt.Sprintf("/proc/%d", p.PID))
 	if !ok || s.dead || s.flags&exiting != 0 {
-		return true // it is gone, or nearly
+		return true // the process is gone or almost gone
 	}
 	for _, name := range []string{"SigPnd", "ShdPnd"} {
 		mask, ok := statusOf(p.PID, name)

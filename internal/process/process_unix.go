@@ -93,7 +93,7 @@ func killUntil(list func() []Info, done func() bool) (left []Info) {
 		for pid := range stopped {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-		time.Sleep(2 * time.Millisecond) // until the kernel has taken them away
+		time.Sleep(2 * time.Millisecond) // until the kernel has removed them
 	}
 	for i := range left {
 		left[i].Left = true

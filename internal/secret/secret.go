@@ -44,7 +44,7 @@ const shortest = 6
 // Finder finds known secrets. Only Add changes it.
 type Finder struct {
 	values []string
-	forms  []form // the longest first: one may hold another
+	forms  []form // longest first, because one may contain another
 }
 
 type form struct {

@@ -54,7 +54,7 @@ type Reader struct {
 	id      string // the latest
 	some    bool   // a data line was read
 	begun   bool
-	skip    bool // a CR came: an LF after it belongs to it
+	skip    bool // the last byte was a CR: skip an LF after it
 }
 
 // NewReader returns a Reader of in.
@@ -169,7 +169,7 @@ func (s *Reader) read(n int) {
 type field struct {
 	name   []byte
 	colon  bool
-	spaced bool // the blank behind the colon was looked for
+	spaced bool // the blank after the colon was handled
 	length int
 	data   bool // it is data, and its value goes to the event
 	id     []byte

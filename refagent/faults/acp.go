@@ -40,7 +40,7 @@ func inACP() map[string]func() hooks {
 				c.Dir = of.get("")
 			}}
 		},
-		"orphans-commands": always(hooks{Command: func(c *exec.Cmd) { // its children outlive it
+		"orphans-commands": always(hooks{Command: func(c *exec.Cmd) { // the command's children outlive it
 			c.Args[len(c.Args)-1] = "(" + c.Args[len(c.Args)-1] + "\n) & wait"
 			inOwnSession(c)
 		}}),
@@ -84,11 +84,11 @@ func inACP() map[string]func() hooks {
 			return history
 		}),
 		"session-descriptors-kept": keepOfEachSession(func() any {
-			stream, _ := os.Open(os.DevNull) // without it the fault does not show
+			stream, _ := os.Open(os.DevNull) // without this file, the fault does not show
 			return stream
 		}),
 		"session-process-kept": keepOfEachSession(func() any {
-			helper := exec.Command("cat") // it ends with the agent
+			helper := exec.Command("cat") // cat ends with the agent
 			input, err := helper.StdinPipe()
 			if err != nil || helper.Start() != nil {
 				return nil

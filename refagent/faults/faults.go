@@ -67,7 +67,7 @@ func All(protocol string) []Fault { return lists(protocol) }
 
 // Find returns the fault of a protocol with a name.
 func Find(protocol, name string) (Fault, bool) {
-	if name == "" { // as most agents are started: the tables need not be read
+	if name == "" { // most agents start without a fault: do not read the tables
 		return Fault{}, false
 	}
 	all := All(protocol)
@@ -82,7 +82,7 @@ func Find(protocol, name string) (Fault, bool) {
 func list(protocol string) (all []Fault) {
 	blocks, err := mutation.Parse(protocol+".txt", table(protocol+".txt"), "copies", "breaks", "hangs", "process")
 	if err != nil {
-		panic(err) // a test reads the tables
+		panic(err) // impossible: a test reads the tables
 	}
 	measured := ReadEffects(table("reddens-" + protocol + ".txt"))
 	acp, web := inACP(), inWeb()
@@ -103,7 +103,7 @@ func list(protocol string) (all []Fault) {
 func table(name string) string {
 	data, err := tables.ReadFile(name)
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // impossible: the file is embedded
 	}
 	return string(data)
 }

@@ -40,7 +40,7 @@ func (t *tap) install(h *refagent.Hooks) {
 	}
 	h.Send = func(_ *refagent.Port, f refagent.Frame) {
 		lines := t.play(func() []mutation.Output { return t.player.PlayMessage(mutation.Agent, f.Message, nil) })
-		if len(lines) > 0 { // the agent holds locks while it sends
+		if len(lines) > 0 { // in a goroutine, because the agent holds locks while it sends
 			t.port.After(0, func() { t.deliver(lines) })
 		}
 	}
@@ -106,7 +106,7 @@ func (f Fault) Web() webagent.Hooks {
 	h.Send = func(p *webagent.Port, e webagent.Event) {
 		raw, err := json.Marshal(e)
 		if err != nil {
-			return // the server says so where it writes such an event itself
+			return // the server reports this error when it writes the event itself
 		}
 		web(p, player(p).PlayMessage(mutation.Agent, mutation.Decode(raw), nil))
 	}

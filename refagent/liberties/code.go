@@ -204,7 +204,7 @@ func outputLast() refagent.Change {
 		u, tag := m.Update()
 		switch {
 		case tag == "terminal_output_chunk":
-			raw, _ := base64.StdEncoding.DecodeString(fmt.Sprint(u["data"])) // it is the agent's own
+			raw, _ := base64.StdEncoding.DecodeString(fmt.Sprint(u["data"])) // the agent encoded it, so it is valid
 			held[u["terminalId"]] += string(raw)
 			return nil
 		case tag == "terminal_update" && u["exitStatus"] != nil:

@@ -45,8 +45,8 @@ type Liberty struct {
 func (l Liberty) Line() (name, requirement, summary string) { return l.Name, l.Allows, l.Summary }
 
 const (
-	mostGiving = 12 // so many has an agent that is drawn, of those that take nothing away
-	mostTaking = 5  // and so many of those that do
+	mostGiving = 12 // maximum number in a drawn set of liberties with no Takes
+	mostTaking = 5  // maximum number in a drawn set of liberties with Takes
 )
 
 // Draw divides all liberties of version 1 of ACP into random sets. A set has at

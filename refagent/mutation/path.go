@@ -24,7 +24,7 @@ type ref struct {
 // selects.
 type segment struct {
 	name   string
-	index  int          // of an element, where name is a number
+	index  int          // of an element, if name is a number
 	filter []*condition // all of which have to hold
 }
 

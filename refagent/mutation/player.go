@@ -31,7 +31,7 @@ func (s Side) arrow() string { return [...]string{clientSays, agentSays}[s] }
 type Output struct {
 	To      Side
 	Message Message // nil: the output is Raw, Wait or Exit
-	Raw     []byte  // to be written as they are; of a Message that nothing changed: its line
+	Raw     []byte  // bytes to write unchanged; for an unchanged Message, its line
 	// Origin is the origin that Play got with the message; nil for a message
 	// that the mutation made.
 	Origin any
@@ -51,13 +51,13 @@ type Wait struct {
 // on the time between inputs. Its methods must not be called at the same time.
 type Player struct {
 	rules   []rule
-	hits    []int               // by rule: the messages that it has fitted
+	hits    []int               // number of messages that each rule has fitted
 	notes   map[string]*note    // by slot, see ref
 	calls   [2]map[string]*call // open requests, by the side that asks and by the id
 	prompts map[string]any      // the session's open prompt
 	seen    []string            // the sessions in the order in which they came
-	made    int                 // names that NEW has given
-	again   []held              // to be played once the message at hand is done with
+	made    int                 // number of names that NEW has made
+	again   []held              // to be played after the current message
 	out     []Output
 }
 
@@ -73,7 +73,7 @@ type held struct {
 	from    Side
 	message Message
 	origin  any
-	line    []byte // nil of one that was changed
+	line    []byte // nil for a changed message
 }
 
 // call is a request that has no answer yet.
@@ -105,7 +105,7 @@ type moment struct {
 	body    map[string]any // the object at which the rule's paths begin
 	it      any            // of each, or what is set anew; the items of an array
 	changed bool
-	gone    bool // nothing is left to be passed on
+	gone    bool // the message must not be passed on
 }
 
 // Player returns a player for one connection.

@@ -13,7 +13,7 @@ import (
 
 // rule selects messages and has the steps to apply to them.
 type rule struct {
-	otherwise bool   // only where the rule before does not fit
+	otherwise bool   // else: applies only if the rule before does not fit
 	from      string // --> of the client, <-- of the agent, else start, end or timer
 	kind      string
 	names     []string // patterns of methods, tags or a timer

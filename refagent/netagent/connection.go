@@ -18,7 +18,7 @@ type connection struct {
 	owner string // the authorization by which it began
 	in    *io.PipeReader
 	to    *io.PipeWriter
-	part  []byte // of a message of the agent whose end has not come
+	part  []byte // the agent's incomplete last line
 
 	mu     sync.Mutex
 	over   bool               // the agent has ended
@@ -26,14 +26,14 @@ type connection struct {
 	calls  map[string]call    // requests of the editor, by their ids
 	asked  map[string]string  // sessions of requests of the agent, by their ids
 	known  map[string]bool    // sessions that it has opened
-	child  map[string]string  // by whose stream a subagent speaks: an editor knows of it from there
-	bytes  int                // that wait for readers
-	seq    int                // of messages of the agent
-	left   *sync.Cond         // for who waits until a message or a reader has left
+	child  map[string]string  // the parent session on whose stream a subagent's messages go
+	bytes  int                // bytes of messages that wait for readers
+	seq    int                // number of the agent's latest message
+	left   *sync.Cond         // signalled when a message or a reader has left
 	first  string             // the session that spoke first
-	held   []frame            // that an answer may overtake
-	heldBy string             // the stream of those
-	socket func(frame []byte) // where to, if by a WebSocket
+	held   []frame            // messages that an answer may overtake
+	heldBy string             // the stream of the held messages
+	socket func(frame []byte) // sends a message over the WebSocket, if there is one
 	done   chan struct{}      // closed when the agent has ended
 	half   []byte             // the received part of a body that broke off
 	latest []byte             // the last message of the editor
@@ -206,7 +206,7 @@ func (c *connection) streamOf(m message) string {
 		return of.session
 	}
 	if b := c.boxes[of.session]; b != nil && len(m.Error) == 0 && ends[of.method] {
-		b.over = true // before the editor knows, and may open the session again
+		b.over = true // set before the editor learns of it and may reopen the session
 		b.wake()
 	}
 	if opens[of.method] && len(m.Error) == 0 && c.does("load-answered-by-session") {
@@ -226,7 +226,7 @@ var ends = map[string]bool{"session/close": true, "session/delete": true}
 type frame struct {
 	seq   int
 	data  []byte
-	again bool // a reader may have had it
+	again bool // an earlier reader may have received it
 }
 
 // box returns the box of a session's stream. The caller holds the lock.
@@ -251,7 +251,7 @@ func (c *connection) send(session string, frames ...frame) {
 type box struct {
 	c      *connection
 	frames []frame
-	past   []frame       // that went out, the latest last
+	past   []frame       // sent messages, the latest last
 	also   []*box        // of readers in addition to the first
 	reader chan struct{} // closed when another reader takes the stream; nil if there is no reader
 	over   bool          // the session has ended

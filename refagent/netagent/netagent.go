@@ -35,8 +35,8 @@ const (
 )
 
 const (
-	mostBody     = 16 << 20         // of a POST and of a message over a WebSocket
-	mostBuffered = 64 << 20         // of a connection, until a reader takes it
+	mostBody     = 16 << 20         // bytes of a POST or of a message over a WebSocket
+	mostBuffered = 64 << 20         // bytes that a connection keeps until a reader takes them
 	silence      = 15 * time.Second // after which a stream gets a comment
 )
 
@@ -44,7 +44,7 @@ const (
 type Options struct {
 	Listen   string
 	Listener net.Listener
-	Out, Log io.Writer // Out is told the URL
+	Out, Log io.Writer // Out gets the URL
 	// Agent serves one connection: messages are lines. It returns at the end of the input.
 	Agent func(ctx context.Context, in io.Reader, out io.Writer) error
 	// Tokens are the bearer tokens that clients may use. Without tokens, any

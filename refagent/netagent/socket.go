@@ -16,7 +16,7 @@ import (
 
 // accept opens a WebSocket.
 func (s *server) accept(w http.ResponseWriter, r *http.Request, id string) (*websocket.Conn, error) {
-	o := &websocket.AcceptOptions{InsecureSkipVerify: true} // own has looked
+	o := &websocket.AcceptOptions{InsecureSkipVerify: true} // own has checked the origin
 	offered := r.Header.Get("Sec-WebSocket-Protocol")
 	switch {
 	case offered != "" && s.does("subprotocol-echoed"):

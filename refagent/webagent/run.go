@@ -95,7 +95,7 @@ func (r *run) write(e Event) {
 }
 
 func (r *run) raw(b []byte) {
-	_, _ = r.w.Write(b) // who has hung up is told by the context
+	_, _ = r.w.Write(b) // the context reports a client that has hung up
 	_ = http.NewResponseController(r.w).Flush()
 }
 
@@ -253,7 +253,7 @@ type speaker struct {
 	calls   []Call
 	open    []bool
 	said    strings.Builder
-	held    strings.Builder // of a text that is said in one piece
+	held    strings.Builder // text to be sent in one piece
 }
 
 // reply asks the model once and passes on its output as it arrives.
@@ -294,7 +294,7 @@ func (r *run) reply() ([]Call, error) {
 			m.Content, _ = json.Marshal(sp.said.String()) // a text has a form
 		}
 		if m.ToolCalls = sp.calls; sp.said.Len() == 0 && !r.Habits.Silent {
-			m.ID = sp.calls[0].ID // as a client has it that was told of no message
+			m.ID = sp.calls[0].ID // the id that a client uses without a message event
 		}
 		r.messages = append(r.messages, m)
 	}

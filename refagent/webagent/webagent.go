@@ -125,7 +125,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	run := &run{server: s, ctx: ctx, in: in, w: w, number: n, state: in.State, binary: binary}
 	run.port = &Port{run: run, Input: in}
-	_ = http.NewResponseController(w).Flush() // who hung up is told by the context
+	_ = http.NewResponseController(w).Flush() // the context reports a client that has hung up
 	run.play()
 	if s.Hooks.End != nil {
 		s.Hooks.End(run.port)

@@ -95,7 +95,7 @@ var commands = []command{
 		func(string) fakellm.StepNode { return fakellm.NewStep("stop", "length") }, false},
 	{"fail", "[STATUS]", "makes the model fail with HTTP STATUS (default 500)", func(rest string) fakellm.StepNode {
 		status := 500
-		_, _ = fmt.Sscan(rest, &status) // another text leaves it at that
+		_, _ = fmt.Sscan(rest, &status) // any other text leaves status unchanged
 		return fakellm.NewStep("fail", fmt.Sprintf("{status: %d}", min(max(status, 400), 599)))
 	}, false},
 	{"die", "", "ends the agent's process in the middle of the turn",
