@@ -125,8 +125,8 @@ func (d *Document) Format() string {
 	return w.b.String()
 }
 
-// Unprompted removes the prompt texts, which tell the turns apart on a server
-// that runs alone.
+// Unprompted removes the prompt texts, which only a server without registered
+// prompts needs to tell the turns apart.
 func (d *Document) Unprompted() {
 	for i := range d.Turns {
 		d.Turns[i].Mapping, d.Turns[i].Rest = false, ""

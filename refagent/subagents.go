@@ -169,8 +169,9 @@ func (s *session) descendants() []*session {
 	return all
 }
 
-// told sends a state of the child on its parent, and in version 2 on the child
-// itself. The first call announces the child. The caller holds the child's lock.
+// told sends the child's state to the editor as an update of the parent's
+// session, and in version 2 also of the child's. The first call announces the
+// child. The caller holds the child's lock.
 func (s *session) told(state, stop string, failed error) {
 	if !s.a.shows() {
 		return

@@ -303,7 +303,7 @@ func Main(
 	return 0
 }
 
-// stay waits as a stubborn server.
+// stay keeps a stubborn server running until a signal comes or the time staying is over.
 func stay(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, staying)
 	defer stop()

@@ -70,8 +70,8 @@ func running() map[int]stat {
 	return all
 }
 
-// slurp reads a file of /proc with as few system calls as possible, because each
-// end of an agent takes hundreds. os.ReadFile makes five more for each.
+// slurp reads a file of /proc with as few system calls as possible, because ending
+// an agent takes hundreds of reads. os.ReadFile makes five more calls for each.
 func slurp(path string) (text []byte, err error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
