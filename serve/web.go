@@ -156,7 +156,7 @@ func (a *Answer) log(kind transcript.Kind, value map[string]any) {
 		Session: a.post.Session, ID: a.post.ID, Ref: a.post.Seq, Raw: raw})
 }
 
-func (a *Answer) flush() { _ = http.NewResponseController(a.to).Flush() } // the context reports a front end that is gone
+func (a *Answer) flush() { _ = http.NewResponseController(a.to).Flush() } // the context tells if the front end is gone
 
 // Send logs a frame and writes it.
 func (a *Answer) Send(frame []byte) transcript.Entry { return sink{to: a}.send(frame) }
@@ -183,7 +183,7 @@ func (a *Answer) raw(s sink, b []byte) {
 }
 
 func (a *Answer) write(b []byte) {
-	_, _ = a.to.Write(b) // the context reports a front end that is gone
+	_, _ = a.to.Write(b) // the context tells if the front end is gone
 	a.flush()
 }
 
