@@ -45,7 +45,7 @@ func compileRelease(l *Line) Step {
 		if err := b.Begin(ctx); err != nil {
 			return err
 		}
-		// The agent must have read a cancel that the script sent before it sees the model go on.
+		// Before the model goes on, the agent must have read a cancel that the script sent.
 		taken, cancel := context.WithTimeout(ctx, time.Second)
 		if agent := b.Agent(); agent != nil && !stateOf(b.run, func(s *state) bool { return s.held }) {
 			agent.Taken(taken)
@@ -61,12 +61,12 @@ func compileRelease(l *Line) Step {
 	}
 }
 
-// digesting is the longest wait, before a gate opens, for an agent to work off what it has read. An agent that never
-// rests must not hold up the run.
+// digesting is the longest time that an opening gate waits for the agent to process the input it has read. An agent
+// whose threads never stop must not hold up the run.
 const digesting = 100 * time.Millisecond
 
-// digested waits until no thread of the agent runs, or for digesting. Such an agent has handled its input and waits
-// for something else.
+// digested waits until no thread of the agent is running, for at most digesting. An agent without a running thread has
+// processed its input.
 func digested(ctx context.Context, agent talker) {
 	ctx, cancel := context.WithTimeout(ctx, digesting)
 	defer cancel()

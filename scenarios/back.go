@@ -64,7 +64,7 @@ func backCommands() []*Command {
 	}
 }
 
-// looker is the part of a session that saw, text and similar commands search.
+// looker stores which part of the session a line searches, for saw, text and similar commands.
 type looker struct {
 	in   string
 	turn int
@@ -83,8 +83,8 @@ func lookerOf(l *Line) (k looker) {
 	return k
 }
 
-// window returns the part of a session that a line searches: the entries after from, up to and including to. That is
-// the latest turn by default, the whole run for in=run, or turn n for turn=N.
+// window returns the part of a session that a line searches, as log entries: those after from, up to and including to.
+// That is the latest turn by default, the whole run for in=run, or turn n for turn=N.
 func (k looker) window(b *Branch, s *Session) (from, to int, err error) {
 	prompts, to := b.PromptsOf(s), b.run.t.Len()
 	n := k.turn
@@ -102,8 +102,8 @@ func (k looker) window(b *Branch, s *Session) (from, to int, err error) {
 	return prompts[n-1] - 1, to, nil
 }
 
-// Back returns the Miss of a line that looks back; the script goes on after it. Before the first check, a miss of a
-// line that depends on a tool ends the script, because there is no situation to judge.
+// Back returns the Miss of a line that searches past entries. The script goes on after the Miss. Only a tool-dependent
+// Miss before the first check ends the script, because without the tool's effect there is no situation to judge.
 func (b *Branch) Back(l *Line, effect bool, expected, observed string, entries ...int) error {
 	f := b.Failure(l, transcript.Outcome{})
 	f.Expected, f.Observed, f.Entries = []string{expected}, observed, entries
@@ -111,7 +111,7 @@ func (b *Branch) Back(l *Line, effect bool, expected, observed string, entries .
 	return &Miss{Failure: f, Effect: effect, Soft: !ofTool || b.run.check().decl != nil, ofTool: ofTool}
 }
 
-// keeps reports whether the line requires a file to be unchanged: it compares the file with its text at the start.
+// keeps reports whether the line is a cmp that requires a file to be as it was at the start.
 func (r *run) keeps(l *Line) bool {
 	if !l.Name.Is("cmp") || len(l.Words) < 2 {
 		return false
@@ -121,13 +121,13 @@ func (r *run) keeps(l *Line) bool {
 	return was && wanted && bytes.Equal(before, after)
 }
 
-// ofTool reports whether a tool call may have to produce what the line expects.
+// ofTool reports whether the line expects an effect that a tool call may have to produce.
 func ofTool(l *Line) bool {
 	c := l.Command()
 	return c != nil && c.OfTool
 }
 
-// saw is a compiled line that looks back for entries.
+// saw is a compiled line that searches past entries.
 type saw struct {
 	line           *Line
 	pattern        *language.Pattern
@@ -213,7 +213,7 @@ func (s *saw) stretch(b *Branch, x *bound) (from, to int, err error) {
 	return from, to, nil
 }
 
-// judge returns a miss if the entries found are not those that the line asks for.
+// judge returns a Miss if the number of entries found is not what the line requires.
 func (s *saw) judge(b *Branch, text string, seen []int) error {
 	l := s.line
 	switch {
@@ -242,8 +242,8 @@ func times(n int) string {
 	return strconv.Itoa(n)
 }
 
-// first returns the Seq of the first match of p after from, up to and including to; 0 if there is none. With after
-// set, it returns the Seq of a permission's answer instead of its request.
+// first returns the Seq of the first entry that matches p after from, up to and including to, or 0. With after set, a
+// permission request counts from its answer: first returns the answer's Seq, or 0 without an answer.
 func (b *Branch) first(p *language.Pattern, from, to int, after bool) (int, error) {
 	x, err := bind(p, b)
 	if err != nil {
@@ -316,8 +316,8 @@ func compileDescendants(l *Line) Step {
 	}
 }
 
-// dying is how long a process may take to end after it was told to. Agents are asked to stop quickly, not at once, and
-// a helper may have to end other processes first.
+// dying is how long a process that was told to end may take. Agents must stop quickly, not at once, and a helper may
+// have to end other processes first.
 const dying = time.Second
 
 // CountResidents records the agent's processes that run before the first prompt.

@@ -73,8 +73,8 @@ func bind(p *language.Pattern, b *Branch) (*bound, error) {
 	return x, nil
 }
 
-// spelled returns the text of a pattern with the values of variables that are set during the run. Variables for the
-// run's directories keep their names, because the values differ from run to run.
+// spelled returns the text of a pattern, with variables that are set during the run replaced by their values. Variables
+// for the run's directories keep their names, because their values differ from run to run.
 func (b *Branch) spelled(p *language.Pattern) string {
 	words := []script.Word{p.Arg}
 	for _, f := range p.Fields {
@@ -98,7 +98,7 @@ func (b *Branch) spelled(p *language.Pattern) string {
 	return text + rest
 }
 
-// isTurn reports whether the pattern is the end of a turn.
+// isTurn reports whether the pattern stands for the end of a turn.
 func (x *bound) isTurn() bool { return x.of.Name == "turn" }
 
 // match reports whether an entry is of the pattern's kind and session and
@@ -136,8 +136,8 @@ func (f *boundField) match(r *run, e transcript.Entry) bool {
 func (f *boundField) holds(v wire.Value, text string, found bool) bool {
 	switch f.operator {
 	case "?":
-		// A null result is a success too, as the pages of the specification show. The rule SHAPE reports what is wrong
-		// with it.
+		// A null result is a success too, as examples in the specification show. The rule SHAPE reports whether it is
+		// wrong.
 		return found && (f.path == "result" || !v.IsNull())
 	case "=":
 		return found && OneOf(text, f.value)
@@ -156,8 +156,8 @@ func OneOf(text, values string) bool {
 	return text == values || strings.Contains(values, "|") && slices.Contains(strings.Split(values, "|"), text)
 }
 
-// lookup finds the value at a path of an entry. It looks first in the part of the message that a reader means, then
-// further out. "text" is also the path of stderr output.
+// lookup finds the value at a path of an entry. It searches first the part of the message that a reader most likely
+// means, then the enclosing parts. The path "text" also finds stderr output.
 func (r *run) lookup(e transcript.Entry, path string) (v wire.Value, text string, found bool) {
 	switch {
 	case path == "raw":
@@ -179,8 +179,8 @@ func (r *run) lookup(e transcript.Entry, path string) (v wire.Value, text string
 	return wire.Value{}, "", false
 }
 
-// expectation returns a bound pattern as something to await. The wait ends early when the pattern can no longer match:
-// the turn ended in another way, or it ended before an event that had to happen within it.
+// expectation converts the pattern to an Expectation that a line can await. The wait ends early when the pattern can no
+// longer match: the turn ended in another way, or it ended before an event that had to happen within it.
 func (x *bound) expectation(taken map[int]bool) transcript.Expectation {
 	expect := transcript.Expect(x.text, func() transcript.Fold {
 		unmet := ""
@@ -207,7 +207,7 @@ func (x *bound) expectation(taken map[int]bool) transcript.Expectation {
 	return expect
 }
 
-// counts reports whether an entry counts for saw. What decide demands of an argument is only a filter here.
+// counts reports whether saw counts an entry. An argument that await requires is only a filter here.
 func (x *bound) counts(e transcript.Entry) bool {
 	if !x.match(e) {
 		return false
@@ -216,8 +216,8 @@ func (x *bound) counts(e transcript.Entry) bool {
 	return v == transcript.Met
 }
 
-// decide judges an entry of the right kind. An argument that is a demand must match the first such entry: for example,
-// the first end of the turn must have the wanted stop reason.
+// decide judges an entry of the right kind for await. Some arguments must match the first such entry: for example, the
+// first end of the turn must have the wanted stop reason. If it has not, the pattern can no longer match.
 func (x *bound) decide(e transcript.Entry) (transcript.Verdict, string) {
 	switch {
 	case x.isTurn() && !x.wantsEnd(x.run.stopReason(e)):
@@ -239,8 +239,8 @@ func (x *bound) wantsEnd(reason string) bool {
 	return OneOf(reason, x.Arg) || reason != "error" && OneOf("any", x.Arg)
 }
 
-// endsWith reports whether e ends the turn within which the pattern had to match. State updates, and entries without a
-// session, may come after a turn too.
+// endsWith reports whether e ends the turn within which the pattern had to match. It is false for patterns of state
+// updates and of entries without a session, because those may come after a turn too.
 func (x *bound) endsWith(e transcript.Entry) bool {
 	if x.prompt == 0 || e.Ref != x.prompt || !x.run.endsTurn(e) {
 		return false
@@ -248,8 +248,8 @@ func (x *bound) endsWith(e transcript.Entry) bool {
 	return x.of.Inner || x.of.InnerArg != nil && x.of.InnerArg(x.Arg)
 }
 
-// awaited names the kind of thing that is awaited. The name contains the stop reason of a turn, but not the text of a
-// message.
+// awaited names the kind of entry that the pattern waits for. The name contains the stop reason of a turn, but not the
+// text of a message.
 func (x *bound) awaited() string {
 	if x.isTurn() {
 		return strings.TrimSpace("the end of a turn " + x.Arg)

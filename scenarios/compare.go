@@ -23,7 +23,7 @@ func GoldenOptions(p *agents.Profile) golden.Options {
 	return o
 }
 
-// render writes the conversation as a golden would have it.
+// render writes the conversation in the format of goldens.
 func (r *run) render() {
 	o := GoldenOptions(r.engine.Profile)
 	o.Exact, o.Work, o.Home, o.Temp = r.scenario.Golden == "exact", r.box.Work, r.box.Home, r.box.Temp
@@ -73,9 +73,8 @@ func (r *run) compare(res *results.Result, whole bool) {
 	}
 }
 
-// compareSkipped fails a scenario that has a golden but turned out not to apply. The specification then asks nothing
-// of the agent, but the agent's behavior has changed, and goldens are there to show changes. With --update the golden
-// is removed.
+// compareSkipped fails a skipped scenario that has a golden. A golden shows that the scenario once applied, so the
+// agent's behavior has changed, even if the specification requires nothing here. With --update the golden is removed.
 func (r *run) compareSkipped(res *results.Result) {
 	s, e := r.scenario, r.engine
 	if s.Golden == "off" || e.Golden == nil {

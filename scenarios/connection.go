@@ -61,7 +61,7 @@ func (r *run) Launch(ctx context.Context) error {
 	return r.perturb(ctx, agent)
 }
 
-// notePlaces logs the directories, files and variables that the agent is started with.
+// notePlaces logs the directories, files and variables that the agent gets at its start.
 func (r *run) notePlaces(ctx context.Context, launch agents.Launch, set map[string]string) {
 	m := workspace.Manifest{Work: r.box.Work, Home: r.box.Home, Temp: r.box.Temp, Model: true, Listed: true,
 		Chance: r.scenario.Golden == "off", Set: map[string]string{}}
@@ -111,7 +111,7 @@ func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*
 	return transport.Start(ctx, r.t, conn, c)
 }
 
-// Begin launches and greets the agent, unless that has been done.
+// Begin launches the agent and sends the greeting, for example initialize, unless that has been done.
 func (r *run) Begin(ctx context.Context) error {
 	if r.Ready() {
 		return nil
@@ -122,8 +122,8 @@ func (r *run) Begin(ctx context.Context) error {
 	return SetUp(r.client.Greet(ctx, &Branch{run: r}, nil))
 }
 
-// SetUp marks a Miss in err as part of the setup, for which the script has no line. Such a Miss fails the scenario,
-// whichever check is open.
+// SetUp marks a Miss in err as one of the setup, which no line of the script stands for. Such a Miss fails the
+// scenario, even while a check is open.
 func SetUp(err error) error {
 	if m, ok := errors.AsType[*Miss](err); ok {
 		m.setup = true
@@ -132,17 +132,17 @@ func SetUp(err error) error {
 	return err
 }
 
-// Ready reports whether the agent has been greeted, or the script has closed the agent's input.
+// Ready reports whether the agent has answered the greeting, or the script has closed the agent's input.
 func (r *run) Ready() bool { return stateOf(r, func(s *state) bool { return s.ready || s.ended }) }
 
-// begun adds the time since the agent's launch to the time spent on starts.
+// begun adds the time since the agent's launch to Waits.Start, once per launch.
 func (s *state) begun() {
 	if !s.launched.IsZero() {
 		s.waits.Start, s.launched = s.waits.Start+time.Since(s.launched), time.Time{}
 	}
 }
 
-// Greeted records that the agent has been greeted. Its error ends a scenario that does not apply to this agent.
+// Greeted records that the agent answered the greeting. It returns a Skipped error if the scenario does not apply.
 func (r *run) Greeted() error {
 	r.change(func(s *state) {
 		s.ready = true
@@ -151,7 +151,7 @@ func (r *run) Greeted() error {
 	return r.Applies()
 }
 
-// stopAgent ends the running agent and those that leaveAgent left running. The next launch is another connection.
+// stopAgent ends the running agent and those that leaveAgent left. The next launch opens another connection.
 func (r *run) stopAgent(ctx context.Context) {
 	defer r.since(&r.state.waits.Exit)()
 	var left []*transport.Agent
@@ -203,7 +203,7 @@ func (r *run) killAgent(ctx context.Context, l *Line) error {
 	return nil
 }
 
-// Unsent returns the Miss of an act whose frame could not be written.
+// Unsent returns the Miss of a line whose frame could not be written to the agent.
 func (r *run) Unsent(l *Line, err error) *Miss {
 	r.ExpectExit()
 	o := transcript.Outcome{Verdict: transcript.Unmeetable, Reason: err.Error()}
@@ -216,8 +216,8 @@ func (r *run) Unsent(l *Line, err error) *Miss {
 	return &Miss{Failure: f, Effect: true}
 }
 
-// ExpectExit waits for the exit of an agent that reads no more input: it is probably ending, and its exit status
-// explains more. It waits for at most the step timeout.
+// ExpectExit waits, for at most the step timeout, until an agent that reads no more input exits. Its exit status
+// explains more than the failed write.
 func (r *run) ExpectExit() {
 	agent := r.Agent()
 	if agent == nil {
@@ -229,8 +229,7 @@ func (r *run) ExpectExit() {
 	}
 }
 
-// Failure begins a failure at a line: where, why, the last entries, stderr and
-// the process.
+// Failure begins the description of a failed line: its position, the reason, the last entries, stderr and the process.
 func (r *run) Failure(l *Line, o transcript.Outcome) *transcript.Failure {
 	r.ranOut(o)
 	f := &transcript.Failure{Reason: o.Reason}
@@ -255,8 +254,8 @@ func (r *run) Failure(l *Line, o transcript.Outcome) *transcript.Failure {
 	return f
 }
 
-// advise adds advice to the misses of a run in which a turn failed and the model was never asked. It takes the advice
-// from the agent's stderr, which is complete once the agent has ended.
+// advise adds advice to the misses of a run in which a turn failed and the model was never asked. The advice comes from
+// the agent's stderr, which is complete once the agent has exited.
 func (r *run) advise() {
 	if !r.failedUnasked() {
 		return
@@ -279,8 +278,8 @@ func (r *run) failedUnasked() bool {
 		!lists.Any(r.t.All(), func(e transcript.Entry) bool { return e.Kind == transcript.ModelRequest })
 }
 
-// tail returns the last n entries before and including the entry to, as lines. It leaves out chunks of the model and
-// of stderr, which would hide the rest.
+// tail returns the last n entries up to and including the entry to, as lines. Chunks of the model's reply and of stderr
+// are left out, because they would crowd out the rest.
 func (r *run) tail(to, n int) []string {
 	var lines []string
 	for i := to; i > 0 && len(lines) < n; i-- {
@@ -338,7 +337,7 @@ func lastLines(s string, n int) string {
 	return strings.Join(lines, "\n")
 }
 
-// process returns the state of the agent's process, for a failure message.
+// process describes the state of the agent's process, for a failure message.
 func (r *run) process() string {
 	agent := r.Agent()
 	if agent == nil {
@@ -359,7 +358,7 @@ func (r *run) process() string {
 	}
 }
 
-// Unreached returns why an agent at a URL was not reached, as its transport noted; "" if it was.
+// Unreached returns the reason that the transport noted when an agent at a URL could not be reached, or "".
 func (r *run) Unreached() (why string) {
 	if r.engine.Profile.URL == "" {
 		return ""
@@ -372,8 +371,7 @@ func (r *run) Unreached() (why string) {
 	return why
 }
 
-// StartAdvice returns what to do about an agent that did not get through
-// initialize.
+// StartAdvice returns advice for the user about an agent that did not complete initialize.
 func (r *run) StartAdvice(f *transcript.Failure) string {
 	if hint := agents.Diagnose(r.stderr(16 << 10)); hint != "" {
 		return hint
@@ -395,8 +393,8 @@ func (r *run) StartAdvice(f *transcript.Failure) string {
 	return "run the command by hand: it must speak ACP on stdin and stdout, perhaps only with a flag such as --acp"
 }
 
-// Perturbation is what an editor may do differently without changing the meaning. A scenario must have the same result
-// with it. The zero value changes nothing.
+// Perturbation describes changes to the editor's behavior that do not change its meaning. A scenario must have the same
+// result with them. The zero value changes nothing.
 type Perturbation struct {
 	// Split writes frames in pieces of this many bytes; 0 writes them whole. A script that sets the shape of its
 	// writes overrides it.

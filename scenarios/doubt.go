@@ -13,9 +13,9 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// doubts records which kinds of waits have timed out. With a broken agent whose turns all hang, every scenario would
-// wait for the full timeout. Instead, only the first wait of a kind does; later ones are short. Before a short wait
-// counts, one scenario of its kind is played again at full length, see confirm.
+// doubts records which kinds of waits have timed out. If all turns of a broken agent hang, only the first wait of a
+// kind takes the full timeout; later ones are shortened. Before a shortened wait counts, confirm reruns one scenario of
+// its kind with the full timeout.
 type doubts struct {
 	mu      sync.Mutex
 	slowest map[string]time.Duration // by kind, of the waits that succeeded
@@ -27,15 +27,15 @@ func newDoubts() *doubts {
 	return &doubts{slowest: map[string]time.Duration{}, vain: map[string]bool{}}
 }
 
-// Doubting returns an engine that shortens waits of each kind that timed out before. A result that rests on a
-// shortened wait, see results.Vain, counts only if a run with full waits confirms it.
+// Doubting returns an engine that shortens a wait if another wait of its kind timed out before. A result that rests on
+// a shortened wait, see results.Vain, counts only if a run with full timeouts confirms it.
 func (e Engine) Doubting() Engine {
 	e.doubts = newDoubts()
 	return e
 }
 
-// Brief returns an engine that shortens all waits, by what Doubting has learned so far. It tells quickly whether
-// something is worth a run with full timeouts.
+// Brief returns an engine that shortens all waits, based on the slowest waits that Doubting has recorded. A caller uses
+// it to find out quickly whether a run with full timeouts is worthwhile.
 func (e Engine) Brief() Engine {
 	brief := newDoubts()
 	brief.every = true
@@ -49,7 +49,7 @@ func (e Engine) Brief() Engine {
 }
 
 // A shortened wait lasts timesSlowest times the slowest successful wait of its kind, and at least shortestDoubt,
-// because a good agent is slower in some scenarios than in others.
+// because a correct agent is slower in some scenarios than in others.
 const timesSlowest = 10
 
 var shortestDoubt = 2 * time.Second
@@ -80,7 +80,7 @@ func (d *doubts) ended(kind string, took time.Duration, vain bool) {
 	}
 }
 
-// waitFor returns a context that bounds the wait for something of this kind that the agent does.
+// waitFor returns a context with a timeout for one wait for the agent. kind names what the line waits for.
 func (r *run) waitFor(
 	ctx context.Context, kind, name string, full time.Duration,
 ) (context.Context, context.CancelFunc) {
@@ -106,8 +106,8 @@ func (r *run) waitFor(
 	}
 }
 
-// cutShort returns why a wait that timed out proves nothing, "" if every wait had its full time. An agent that exceeds
-// a shortened wait is slow, not necessarily broken.
+// cutShort returns why a result proves nothing because a wait that timed out was shortened, or "". An agent that
+// exceeds a shortened wait is slow, not necessarily broken.
 func cutShort(res *results.Result) string {
 	if slices.ContainsFunc(res.Vain, func(v results.Vain) bool { return v.Cut }) {
 		return "acp-test shortened a wait here, since the same kind of wait timed out in other scenarios: look at those"
@@ -123,9 +123,9 @@ type doubtful struct {
 	kind     string
 }
 
-// confirm decides whether the results that rest on shortened waits count. Of each kind it plays one scenario again
-// with full timeouts. If that wait times out too, the other results of the kind count; else their scenarios are all
-// played again.
+// confirm decides whether the results that rest on shortened waits count. It reruns one scenario per kind of wait with
+// full timeouts. If the wait times out again, the other results of the kind count; if not, their scenarios are all
+// rerun.
 func (x *execution) confirm(ctx context.Context) {
 	doubted := x.doubtful
 	x.engine.doubts, x.engine.pool, x.plan.Budget = nil, nil, 0 // each alone, once

@@ -10,8 +10,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// effects logs, as soon as a turn has ended, which files of the workspace changed during it. The script waits for
-// that, so that its own writes are not taken for the agent's.
+// effects logs which files of the workspace changed during a turn, as soon as the turn has ended. The script waits for
+// that log entry, so that its own writes are not attributed to the agent.
 type effects struct {
 	looking sync.Mutex // guards last; no observer takes it
 	last    workspace.Snapshot
@@ -24,7 +24,7 @@ type effects struct {
 	others bool
 }
 
-// wait waits until each turn that has ended has been looked at.
+// wait waits until the file changes of every ended turn are logged.
 func (x *effects) wait() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -36,7 +36,7 @@ func (x *effects) wait() {
 // changes is the content of an entry of kind transcript.Changed.
 type changes struct {
 	// Turn is the Seq of the prompt, 0 if somebody other than the agent may have changed files too. Root is the
-	// directory that the paths are relative to. Cut says why some files were not looked at.
+	// directory of the relative paths. Cut is why some files were not compared.
 	Turn  int       `json:"turn"`
 	Root  string    `json:"root"`
 	Files []changed `json:"files"`
@@ -51,10 +51,10 @@ type changed struct {
 	Mode string `json:"mode,omitempty"` // whether the file is executable, if that changed
 }
 
-// keptText is the largest text of a file, in bytes, that an entry holds.
+// keptText is the largest file, in bytes, whose text an entry holds.
 const keptText = 4 << 10
 
-// turns tracks the open turns of a run. It observes the transcript.
+// turns tracks the open turns of a run. The transcript calls it with each entry.
 func (r *run) turns(e transcript.Entry) {
 	x := &r.effects
 	x.mu.Lock()
@@ -73,8 +73,8 @@ func (r *run) turns(e transcript.Entry) {
 	}
 }
 
-// lookAtTurn logs the files that changed until a turn ended. It first waits until the editor has written the files
-// that the agent asked for: an agent may end its turn without waiting for the answer.
+// lookAtTurn logs the files that changed before the end of a turn. It first waits until the editor has written the
+// files that the agent asked for, because an agent may end its turn without waiting for the editor's answer.
 func (r *run) lookAtTurn(conn int, session string, prompt int) {
 	x := &r.effects
 	ctx, cancel := context.WithTimeout(context.Background(), r.engine.StepTimeout)

@@ -55,16 +55,16 @@ type Engine struct {
 	// Complete says that the scenarios of RunAll are a whole collection, so that
 	// a golden without a scenario is stale.
 	Complete bool
-	// Unfiltered says that no filter left scenarios of the collection out. If one did, a known failure whose scenario
-	// is a glob is never stale: it may be for a scenario that was left out.
+	// Unfiltered says that no filter left out scenarios of the collection. With a filter, a known failure whose
+	// scenario is a glob is never stale: it may be about a scenario that was left out.
 	Unfiltered bool
 	// Known are expected failures, in addition to those of the profile.
 	Known []agents.KnownFailure
 
-	// AskMode is the mode in which the agent asks for permission, if it is known not to ask in its initial mode; else
-	// "". Scenarios that are skipped because the agent asked nothing are played again in this mode.
+	// AskMode is the agent's mode that asks for permission, "" if unknown or if the initial mode asks. Scenarios that
+	// are skipped because the agent asked nothing run again in this mode.
 	AskMode string
-	// startMode is the mode that new sessions are set to; "" leaves them as they are.
+	// startMode is the mode that the editor sets in new sessions; "" keeps the agent's initial mode.
 	startMode string
 
 	Seed        int64
@@ -72,30 +72,29 @@ type Engine struct {
 	Timeout     time.Duration // of a scenario; 0 means the profile's, else 60 s
 	StepTimeout time.Duration // of a line; 0 means the profile's, else 10 s
 	Grace       time.Duration // of each step of ending an agent; 0 means 2 s
-	// Linger is how long a transcript stays open after the last line, counted since the last frame, while the agent
-	// has nothing to do. Nil means 250 ms for scenarios tagged cancel, load or close, and 0 for others.
+	// Linger is how long the agent must send nothing, after the last line, before the transcript closes. Nil means 250
+	// ms for scenarios tagged cancel, load or close, and 0 for others.
 	Linger *time.Duration
 	// NoFurther leaves out the turn that follows the last line of a scenario.
 	NoFurther bool
 	// Debug turns all timeouts off and calls Launched before initialize.
 	Debug    bool
 	Launched func(id string, pid int)
-	// NoTrap leaves agents the network without a proxy. By default they get a proxy that refuses connections to other
-	// machines and logs them as findings. Launchers that may have to fetch the agent get none.
+	// NoTrap starts agents without a proxy. By default the environment names a proxy that refuses connections to other
+	// machines and logs them as findings. Launchers that may have to download the agent get no proxy.
 	NoTrap bool
-	// Connect connects to the agent as connection conn of the run that t logs: to the agent at the launch's URL, or to
-	// one within this process instead of the command. If it is nil, commands are run, and an agent at a URL is an
-	// error.
+	// Connect opens connection conn to the agent, for the run logged by t: to the agent at the launch's URL, or to one
+	// within this process. If Connect is nil, the engine starts the agent's command, and an agent at a URL is an error.
 	Connect func(ctx context.Context, t *transcript.Transcript, conn int, launch agents.Launch) (*transport.Agent, error)
-	// Through wraps the transport of each agent that is a command; nil wraps nothing.
+	// Through wraps the transport of each agent that is started as a command; nil wraps none.
 	Through func(transport.Transport) transport.Transport
-	// Isolate restricts agents to the servers of the run, the run's directories, the files that they need to run, and
-	// their own processes; see isolate.CheckView. It needs Self.
+	// Isolate limits agents to the servers and directories of the run, the files that they need, and their own
+	// processes; see isolate.CheckView. It requires Self.
 	Isolate bool
 	// NetworkOnly is the reason why only the network of an isolated agent is restricted, see isolate.Check; "" if its
 	// view of files and processes is restricted too.
 	NetworkOnly string
-	// Readable are more files and directories that an isolated agent sees, absolute.
+	// Readable lists more files and directories that an isolated agent may read, as absolute paths.
 	Readable []string
 	// Keep moves the directory of each run to Out instead of removing it.
 	Keep bool
@@ -108,23 +107,23 @@ type Engine struct {
 	Redact func() func(transcript.Entry) transcript.Entry
 	// Folder is the directory Out, opened before any agent ran; nil opens it.
 	Folder *evidence.Folder
-	// Began is when the running command began; zero means when the run begins.
+	// Began is when the running command began; zero means when RunAll begins.
 	Began time.Time
-	// below is the path in Folder of the scenarios of a round.
+	// below is the subdirectory of Folder for the scenarios of one round.
 	below string
 	// memory is how many bytes of a transcript stay in memory; 0 means 64 MiB.
 	memory int
 	// Perturb changes how the editor behaves without changing the meaning.
 	Perturb Perturbation
-	// Share lets scenarios that need no process of their own run in one that other scenarios used before. A scenario
-	// that does not pass there runs again alone, and only that result counts.
+	// Share lets scenarios run in an agent process that other scenarios used before, unless they need their own. A
+	// scenario that does not pass there runs again alone, and only the second result counts.
 	Share bool
 	pool  *pool   // of RunAll; nil shares nothing
 	share *sharer // of one scenario; nil runs it alone
 	// doubts are shared by the scenarios of RunAll; nil gives each wait its full timeout.
 	doubts *doubts
-	// Slot, if set, is called when a run only has to listen, so that another run may begin. The run calls the function
-	// that it returns when it has listened.
+	// Slot, if set, is called when a run has only its final wait for late frames left, so that another run may begin.
+	// The run calls listened when that wait is over.
 	Slot func(id string) (listened func())
 }
 
@@ -235,14 +234,14 @@ func (r *run) play(ctx context.Context, res *results.Result) {
 	res.Notes = append(res.Notes, lists.Map(problems, error.Error)...)
 }
 
-// concludes reports whether the script ended by itself, with success or a miss, and was not cut off.
+// concludes reports whether the script ended by itself, with a success, a Miss or a skip, instead of being cut off.
 func (r *run) concludes(err error) bool {
 	var m *Miss
 	var s *Skipped
 	return err == nil || errors.As(err, &m) || errors.As(err, &s)
 }
 
-// look returns a snapshot of the workspace. It takes at most two seconds if the run was interrupted.
+// look returns a snapshot of the workspace. If the run was interrupted, it takes at most two seconds.
 func (r *run) look(ctx context.Context) workspace.Snapshot {
 	patience := time.Minute // Take has its own
 	if ctx.Err() != nil {
@@ -275,7 +274,7 @@ func (r *run) artifacts(res *results.Result, workspace string) {
 	put("workspace", "workspace.diff", workspace)
 }
 
-// discard removes the run's directory, or moves it to the artifacts.
+// discard removes the run's directory, or moves it to the artifacts if Keep is set.
 func (r *run) discard(res *results.Result) error {
 	if r.engine.Keep && r.engine.Out != "" {
 		to, err := r.folder.Place(r.artifact("run"))

@@ -13,7 +13,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// folder returns the folder for a run's artifacts, and the path below it.
+// folder returns the folder for a run's artifacts, and the path within that folder.
 func (e *Engine) folder() (*evidence.Folder, string, error) {
 	if e.Folder != nil {
 		return e.Folder, e.below, nil
@@ -27,8 +27,8 @@ func (r *run) artifact(name string) string {
 	return filepath.Join(r.below, filepath.FromSlash(r.scenario.ID), name)
 }
 
-// seal checks that nobody else wrote to the transcript's file. If another program did, the transcript is written again
-// from memory; if that is impossible, the result is an error.
+// seal checks that no other program wrote to the transcript's file. If one did, seal writes the transcript again from
+// memory; if it is no longer all in memory, the scenario's verdict becomes error.
 func (r *run) seal(res *results.Result) error {
 	if r.log == nil {
 		return nil
@@ -52,8 +52,8 @@ func (r *run) seal(res *results.Result) error {
 	return nil
 }
 
-// inspect checks, after the last agent has ended, whether kept files were removed or changed. The result of a scenario
-// with such a file becomes an error.
+// inspect checks, after the last agent has exited, whether artifacts were removed or changed. The verdict of a scenario
+// with such an artifact becomes error.
 func (e *Engine) inspect(run *results.Run) {
 	if e.Folder == nil {
 		return

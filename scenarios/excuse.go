@@ -8,11 +8,11 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// denial matches an agent's statement that the user refused. It excuses nothing if the user did not refuse.
+// denial matches an agent's statement that the user refused. Such a statement does not excuse a miss.
 var denial = lazy.Regexp(`(?i)\buser\b.{0,40}\b(reject|den(y|ied)|declin|refus|disallow|cancel)` +
 	`|\b(reject|denied|declin|refus|disallow|cancel)\w* by (the )?user`)
 
-// trouble is a tool call that failed, or that the agent did not show to the editor. say is the agent's text about the
+// trouble is a tool call that failed, or that the agent did not show to the editor. say is the agent's text about that
 // call, to the editor or to the model.
 type trouble struct {
 	seq      int
@@ -31,10 +31,10 @@ type calls struct {
 	refused map[string]bool // the replies whose calls the editor refused
 }
 
-// troubles returns the tool calls that failed or were not shown, although the editor did not refuse them and the agent
-// does not report a refusal. Nor does a call count that the editor refused when the model made it before: the agent
-// failed it without a question. An update that shows a call may be logged after the model request with the call's result,
-// but before the next model request.
+// troubles returns the tool calls that failed or were not shown, except those that the editor refused or that the agent
+// reports as refused. It also ignores a call that the agent failed without a question because the editor refused the
+// same reply of the model earlier. An update that shows a call may be logged after the model request with the call's
+// result, but before the next model request.
 func (r *run) troubles() []trouble {
 	var found []trouble
 	sessions := map[string]*calls{}
@@ -85,13 +85,13 @@ func (r *run) troubles() []trouble {
 	return found
 }
 
-// refusedBefore reports whether the editor refused a reply of the turn, now or in an earlier turn. An agent's update
-// may be logged after later replies.
+// refusedBefore reports whether the editor refused one of the turn's model replies, in this turn or an earlier one. All
+// replies of the turn are compared, because an agent's update may be logged after later replies.
 func (c *calls) refusedBefore() bool {
 	return slices.ContainsFunc(c.replies, func(reply string) bool { return c.refused[reply] })
 }
 
-// told records the tool results that a model request contains.
+// told records the tool results of a model request, except those that stands reports as refused.
 func (c *calls) told(e transcript.Entry, stands func(since int, text string) bool) {
 	for text := range e.JSON().Get("results").Items() {
 		c.results++
@@ -103,8 +103,8 @@ func (c *calls) told(e transcript.Entry, stands func(since int, text string) boo
 	c.since = e.Seq
 }
 
-// excuse returns why a miss of an effect of a tool call proves nothing: a tool call failed before the next prompt that
-// the script sent after the miss. It returns "" if nothing excuses the miss.
+// excuse returns why a miss that depends on a tool call proves nothing: a tool call failed before the script's next
+// prompt. It returns "" if nothing excuses the miss.
 func (r *run) excuse(m *Miss) string {
 	if why := r.passedOn(m.by); why != "" {
 		return why
@@ -128,9 +128,8 @@ func (r *run) excuse(m *Miss) string {
 	return fmt.Sprintf("%s: %q (#%d)", t.how, transcript.Clip(r.Plain(t.say), 300), t.seq)
 }
 
-// passedOn returns a reason if the error with which a turn ended has the code of an error with which the editor
-// answered a request of the agent in that turn; else "". An agent may fail the tool call or the whole prompt with such
-// an error.
+// passedOn returns a reason if the turn ended with the error code with which the editor had answered a request in that
+// turn; else "". An agent may fail the tool call or the whole prompt with such an error.
 func (r *run) passedOn(end transcript.Entry) string {
 	code := end.JSON().Path("error.code")
 	if end.Source != transcript.Agent || !r.endsTurn(end) || !code.Exists() {
@@ -145,9 +144,9 @@ func (r *run) passedOn(end transcript.Entry) string {
 	return ""
 }
 
-// retrying returns why a wait that timed out proves nothing: since the prompt, which was the editor's last message,
-// the agent has asked the model for the same reply again, and may pause ever longer before it gives up. It returns ""
-// if the agent has not.
+// retrying returns why a timed out wait proves nothing: since the last prompt the agent has requested the same reply
+// from the model again, and may pause ever longer before it gives up. It returns "" if the agent has not, or if the
+// editor has sent more since.
 func (r *run) retrying() string {
 	prompts := r.prompts()
 	if len(prompts) == 0 {

@@ -75,7 +75,7 @@ func (r *run) exec(ctx context.Context, b *Branch, l *Line, argv []string) error
 // mostOutput is how many bytes of a program's output are kept.
 const mostOutput = 1 << 20
 
-// head keeps the beginning of what is written to it.
+// head keeps the first mostOutput bytes that are written to it.
 type head struct{ kept bytes.Buffer } // not embedded: it would be copied to as a whole
 
 func (h *head) Write(p []byte) (int, error) {

@@ -7,8 +7,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Limits on an agent's output in one scenario. A scripted conversation needs far less, and the output must be judged,
-// shown and kept.
+// Limits on an agent's output in one scenario. A scripted conversation needs far less, and the run must judge, show and
+// keep all output.
 const (
 	mostEntries = 100_000
 	mostBytes   = 256 << 20

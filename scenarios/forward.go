@@ -83,8 +83,8 @@ func (b *Branch) await(ctx context.Context, l *Line, p *language.Pattern, within
 	return b.unmet(l, x, o)
 }
 
-// lookFrom returns the session whose cursor the line moves, and the Seq after which the line looks. It sets x.prompt
-// to the session's open prompt.
+// lookFrom returns the session whose cursor the line moves, and the Seq after which the line's search begins. It sets
+// x.prompt to the session's open prompt.
 func (b *Branch) lookFrom(x *bound, p *language.Pattern) (looked *Session, after int) {
 	looked, after = b.Session(), b.At()
 	about := b.sessionOf(x)
@@ -126,8 +126,8 @@ func (b *Branch) unmet(l *Line, x *bound, o transcript.Outcome) *Miss {
 	case OneOf(b.protocol().EndReason, x.Arg) && b.endedWithoutError(o.Entry):
 		miss.turnEnd = o.Entry.Seq
 	}
-	// If the awaited entry would have created the situation, or no check with a requirement is open, there is no
-	// situation to judge.
+	// The agent is not to blame if the missing entry would have created the situation to judge, or if no open check has
+	// a requirement.
 	opens := x.of.Opens || x.of.InnerArg != nil && x.of.InnerArg(x.Arg)
 	if c := b.run.check(); opens || !miss.Effect && (c.decl == nil || len(c.decl.Requirements) == 0) {
 		miss.Verdict = results.Inconclusive
@@ -168,7 +168,7 @@ func (b *Branch) quiet(ctx context.Context, l *Line, d, longest time.Duration) e
 	}
 }
 
-// file waits until a file exists. It returns an inconclusive Miss if the turn ends first, or after the timeout.
+// file waits until a file exists. If the turn ends or the timeout passes first, it returns an inconclusive Miss.
 func (b *Branch) file(ctx context.Context, l *Line, name script.Word, about string, within time.Duration) error {
 	if err := b.Begin(ctx); err != nil {
 		return err
@@ -188,12 +188,12 @@ func (b *Branch) file(ctx context.Context, l *Line, name script.Word, about stri
 	wait, cancel := b.StepTimeout(ctx, within)
 	defer cancel()
 	for {
-		// Look at the turn before the file: a command may create the file just before the turn ends.
+		// Check for the end of the turn before the file: a command may create the file just before the turn ends.
 		glance, stop := context.WithTimeoutCause(wait, 10*time.Millisecond, errGlance)
 		o := b.run.t.Await(glance, prompt, ends)
 		stop()
 		if b.run.lstat(file) == nil {
-			// The agent's output from before it created the file must be logged first.
+			// First log all output that the agent wrote before it created the file.
 			if agent := b.Agent(); agent != nil {
 				agent.CatchUp(wait)
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// meant reports whether a finding is about something that the scenario does on purpose.
+// meant reports whether a finding is about a violation by the editor that the scenario commits on purpose.
 func (r *run) meant(f rules.Finding) bool {
 	return f.Side == rules.OfClient &&
 		(r.state.allExcused || slices.ContainsFunc(f.Entries, func(seq int) bool { return r.state.excused[seq] }))
@@ -35,7 +35,7 @@ func (r *run) Plain(s string) string {
 	return strings.NewReplacer(r.box.Work, "$WORK", r.box.Home, "$HOME", r.box.Root, "$RUN").Replace(s)
 }
 
-// around returns, as lines, the entries that a finding names and the frames next to the last of them.
+// around returns, as lines, the entries that a finding names and the frames around the last of them.
 func (r *run) around(seqs []int) []string {
 	last := slices.Max(seqs)
 	want := lists.Set(seqs)
@@ -56,7 +56,7 @@ func (r *run) around(seqs []int) []string {
 	return lines
 }
 
-// leftovers returns findings about the end of the agent, which no frame shows.
+// leftovers returns findings that no frame shows: a killed agent, and the way its processes ended.
 func (r *run) leftovers() []results.Finding {
 	var out []results.Finding
 	if why := r.flood.why.Load(); why != nil {
@@ -90,7 +90,7 @@ func (r *run) leftovers() []results.Finding {
 // prompts returns the Seqs of all prompts of the run.
 func (r *run) prompts() []int { return seqsOf(r.t.All(), r.protocol().Prompts) }
 
-// seqsOf returns the Seqs of the entries that fit. It keeps no entry, because the entries may not fit into memory.
+// seqsOf returns the Seqs of the entries that fit. It keeps only Seqs, because all entries may not fit into memory.
 func seqsOf(entries iter.Seq[transcript.Entry], fits func(transcript.Entry) bool) (seqs []int) {
 	for e := range entries {
 		if fits(e) {
@@ -100,12 +100,12 @@ func seqsOf(entries iter.Seq[transcript.Entry], fits func(transcript.Entry) bool
 	return seqs
 }
 
-// markTurns sets whether the agent reached the model server, whether it failed to although the script prompted it and
-// had replies, and which findings are about a turn.
+// markTurns sets in res whether the agent reached the model server, whether it failed to although prompted and given
+// replies, and which findings are about a turn.
 func (r *run) markTurns(res *results.Result) {
 	prompts := r.prompts()
 	wire, _ := r.model.Learned()
-	// An agent whose model request is refused, for its content or its key, has reached the server.
+	// An agent whose model request was refused, for its content or its key, did reach the server.
 	res.Reached = wire != "" || lists.Any(r.t.All(), func(e transcript.Entry) bool {
 		return e.Kind == transcript.ModelRequest && e.JSON().Get("tools").Exists()
 	})
@@ -115,7 +115,7 @@ func (r *run) markTurns(res *results.Result) {
 	}
 }
 
-// missedInTurn reports whether a line of the check missed after the script's first prompt.
+// missedInTurn reports whether a line of the check missed after the script's first prompt was sent.
 func (r *run) missedInTurn(c *checkState) bool {
 	prompts := r.prompts()
 	return len(prompts) > 0 && slices.ContainsFunc(c.misses, func(m *Miss) bool { return m.at >= prompts[0] })

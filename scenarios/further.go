@@ -11,15 +11,15 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// The texts of the user and the model in the further turn. No scenario uses the same.
+// The texts of the user and the model in the further turn. They occur in no scenario.
 const (
 	furtherPrompt = "One more thing: say that you are ready for what comes next."
 	furtherReply  = "Ready for what comes next, whatever it may be."
 )
 
-// further plays one plain turn after the last check, in a session that is otherwise idle: the consequences of a
-// scenario often show only there. It adds a check of class warn: the turn must end normally, with the text that the
-// model said. Goldens end before this turn.
+// further plays one plain turn after the last check, in an idle session, because the consequences of a scenario often
+// show only there. It adds a check of class warn: the turn must end normally and contain the model's text. Goldens end
+// before this turn.
 func (r *run) further(ctx context.Context) {
 	p, agent := r.protocol(), r.Agent()
 	if p.Further == nil || r.engine.NoFurther || r.scenario.Further != "" || agent == nil || !r.Ready() ||

@@ -45,8 +45,8 @@ func (r *run) judge(ctx context.Context, res *results.Result, err error, clean b
 	var skipped *Skipped
 	switch {
 	case len(lacking) > 0 && res.Verdict != results.Error:
-		// What became of a call to a tool that does not exist says nothing about what the scenario asks, and
-		// no warning of its turn is the agent's fault.
+		// A call to a tool that does not exist does not create the situation to judge, and warnings about its turn are
+		// not the agent's fault.
 		res.Findings = slices.DeleteFunc(res.Findings, func(f results.Finding) bool {
 			return f.InTurn && f.Class != results.Fail
 		})
@@ -80,8 +80,8 @@ func (r *run) renamed() (notes []string) {
 // judgeRules adds the findings of the rules and of the engine itself.
 func (r *run) judgeRules(res *results.Result, err error, clean bool) {
 	var m *Miss
-	// If the situation to judge did not come about, requests that are still open are not the agent's fault: the script
-	// was to go on with them.
+	// If the situation to judge did not come about, the agent is not to blame for requests that are still open: the
+	// script would have gone on with them.
 	if errors.As(err, &m) && m.Verdict == 0 && m.Failure.Timer != "" {
 		if m.why = cmp.Or(r.retrying(), cutShort(res)); m.why != "" {
 			m.Verdict, m.Failure.Reason = results.Inconclusive, m.why
@@ -92,7 +92,7 @@ func (r *run) judgeRules(res *results.Result, err error, clean bool) {
 	for _, f := range r.checker.Finish(rules.End{Clean: clean && !r.state.killed && !brokeOff, Linger: res.Linger}) {
 		switch {
 		case r.meant(f):
-		// A lint about our own editor does not make the run fail.
+		// A lint about acp-test's own editor is only a note.
 		case f.Class == rules.Info, f.Class == rules.Lint && f.Side == rules.OfClient:
 			res.Notes = append(res.Notes, f.Rule+": "+r.Plain(f.Message))
 		default:
@@ -104,8 +104,8 @@ func (r *run) judgeRules(res *results.Result, err error, clean bool) {
 	res.Evidence, res.Support = r.checker.Evidence(), r.checker.Support()
 }
 
-// ending returns the Miss that ended the script, nil if none did. It puts an error that kept the script from running
-// into res.
+// ending returns the Miss that ended the script, or nil. An error that kept the script from running becomes the verdict
+// and reason of res.
 func (r *run) ending(res *results.Result, err error) (fatal *Miss) {
 	var skipped *Skipped
 	var timer *timerError
@@ -133,8 +133,8 @@ func (r *run) ending(res *results.Result, err error) (fatal *Miss) {
 	return fatal
 }
 
-// heardOf reports whether the agent said something within the last step timeout before its input was closed. If so,
-// the agent does not hang but needs more time.
+// heardOf reports whether the agent sent something within one step timeout before the editor closed its input. Such an
+// agent does not hang; it needs more time.
 func (r *run) heardOf() bool {
 	var last, before, end time.Duration
 	for e := range r.t.All() {
@@ -148,7 +148,7 @@ func (r *run) heardOf() bool {
 	return before > 0 && end-before < r.engine.StepTimeout
 }
 
-// judgeSkip judges a scenario that turned out not to apply, perhaps in its middle. Failures from before that count.
+// judgeSkip judges a scenario that turned out not to apply, perhaps in its middle. Failures before that point count.
 func (r *run) judgeSkip(res *results.Result, sk *Skipped) {
 	r.state.checks = slices.DeleteFunc(r.state.checks, func(c *checkState) bool { return c.decl != nil && !c.reached })
 	r.judgeChecks(res, nil)
@@ -233,7 +233,7 @@ func (r *run) judgeUnchecked(res *results.Result, c *checkState, unsure string) 
 			v = results.Fail // nobody gave it a lesser class
 		}
 		if unsure != "" && v == results.Fail {
-			// The agent went on from an answer it was not meant to get.
+			// The agent continued after an answer that the script did not intend.
 			res.Verdict, res.Reason = results.Worst(res.Verdict, results.Inconclusive), unsure
 			continue
 		}
@@ -247,7 +247,7 @@ func (r *run) judgeUnchecked(res *results.Result, c *checkState, unsure string) 
 	}
 }
 
-// notReached names the line that ended the script before a check.
+// notReached returns a reason for a check that was not reached: it names the line that ended the script.
 func notReached(fatal *Miss) string {
 	if fatal == nil || fatal.Failure.Where == "" {
 		return "not reached"
@@ -255,7 +255,7 @@ func notReached(fatal *Miss) string {
 	return "not reached: the script ended at " + fatal.Failure.Where
 }
 
-// classOf returns the verdict that a miss of the check counts as, by its requirements.
+// classOf returns the class of a missed check: as declared, else by its requirements, else by its misses.
 func (r *run) classOf(c *checkState) results.Verdict {
 	switch {
 	case c.decl.Class != 0:
@@ -268,7 +268,7 @@ func (r *run) classOf(c *checkState) results.Verdict {
 	return results.Fail
 }
 
-// verdictOf returns the verdict that one miss means for its check.
+// verdictOf returns the verdict of a check with this one miss.
 func (r *run) verdictOf(m *Miss, c *checkState, res *results.Result) results.Verdict {
 	if m.Verdict != 0 {
 		return m.Verdict
@@ -282,8 +282,8 @@ func (r *run) verdictOf(m *Miss, c *checkState, res *results.Result) results.Ver
 		return m.Verdict
 	}
 	if at := max(m.turnEnd, m.turnOpen); at > 0 {
-		// The turn ended with another reason than cancelled, or not at all. A rule decides whether the end may have
-		// crossed the cancel, or whether the editor kept the turn open: it knows which requests were provably open.
+		// The turn ended with another reason than cancelled, or not at all. A rule decides whether the end crossed the
+		// cancel or the editor kept the turn open, because the rule knows which requests were provably open.
 		for _, f := range res.Findings {
 			if f.Rule == r.protocol().EndRule && slices.Contains(f.Entries, at) {
 				if f.Class == results.Inconclusive {
@@ -313,7 +313,7 @@ func (r *run) verdictOf(m *Miss, c *checkState, res *results.Result) results.Ver
 	return r.classOf(c)
 }
 
-// unsure returns why checks give no verdict: a permission could not be answered as scripted, or the agent wants
+// unsure returns why the checks have no verdict: a permission could not be answered as scripted, or the agent requires
 // something first, such as a login. It returns "" if there is no such reason.
 func (r *run) unsure() string {
 	if why := r.protocol().Barred(r.t); why != "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
-// unclaimed returns a message for each golden that belongs to no scenario. With Update it removes them, and returns
-// those messages in removed.
+// unclaimed returns a message for each golden that belongs to no scenario. With Update it removes those goldens and
+// returns the messages in removed.
 func (e *Engine) unclaimed(all []*Scenario) (out, removed []string) {
 	if e.Golden != nil && e.Complete && len(all) > 0 {
 		goldens := e.goldens()
@@ -76,7 +76,7 @@ func (e *Engine) Rebase(run *results.Run) []agents.KnownFailure {
 	return list
 }
 
-// unlisted reports whether the result has a failure that is not a known failure. Its golden must not be updated then.
+// unlisted reports whether the result has a failure that is no known failure. Its golden must then stay as it is.
 func (r *run) unlisted(res *results.Result) bool {
 	for _, c := range res.Checks {
 		if c.Verdict == results.Fail && !r.isKnown(res.Names(c)...) {
@@ -95,8 +95,8 @@ func (r *run) isKnown(ids ...string) bool {
 	return verdict.Listed(r.engine.knownFailures(), r.scenario.ID, ids...)
 }
 
-// Expects returns why a check or finding with one of these names is expected to fail in a scenario, by the baseline or
-// the profile; ok is false if none is expected.
+// Expects returns the reason that the baseline or profile gives for an expected failure in a scenario. names are the
+// names of the failed check or finding; ok is false if no failure is expected.
 func (e *Engine) Expects(scenario string, names ...string) (reason string, ok bool) {
 	for _, k := range e.knownFailures() {
 		if k.Covers(scenario, names...) && !k.Expired(time.Now()) {
@@ -106,7 +106,7 @@ func (e *Engine) Expects(scenario string, names ...string) (reason string, ok bo
 	return "", false
 }
 
-// knownFailures returns the known failures of the baseline and of the profile that count in the engine's protocol.
+// knownFailures returns the known failures of the baseline and of the profile that apply to the engine's protocol.
 func (e *Engine) knownFailures() []agents.KnownFailure {
 	return e.Protocol.KnownOf(e.Profile, append(slices.Clone(e.Known), e.Profile.KnownFailures...))
 }
@@ -142,8 +142,8 @@ func (p *Protocol) own(of *agents.Profile) bool {
 	return p.Name == "" || p.Name == cmp.Or(of.Protocol, language.Default)
 }
 
-// KnownOf returns the known failures of a profile that count in this protocol. An entry that names no protocol counts
-// in the profile's own. The alias of a rule is replaced by the rule's id.
+// KnownOf returns the entries of a profile's list of known failures that apply to this protocol. An entry without
+// protocols applies to the profile's own protocol. The alias of a rule is replaced by the rule's id.
 func (p *Protocol) KnownOf(of *agents.Profile, list []agents.KnownFailure) (here []agents.KnownFailure) {
 	for _, k := range list {
 		if slices.Contains(k.Protocols, p.Name) || len(k.Protocols) == 0 && p.own(of) {

@@ -26,7 +26,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// inapplicable returns why the scenario does not apply to this profile, "" if it does.
+// inapplicable returns why the scenario does not apply to this profile, or "".
 func (e *Engine) inapplicable(s *Scenario) string {
 	over := e.Profile.Binding()
 	if need := s.Elsewhere(over); need != "" {
@@ -114,8 +114,8 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	return r, nil
 }
 
-// keepUnknown wraps lookup so that unknown variables stay unchanged: workspace files hold code, which may contain
-// dollar signs.
+// keepUnknown wraps lookup so that unknown variables stay unchanged: workspace files contain code, which may use dollar
+// signs.
 func keepUnknown(lookup func(string) (string, error)) func(string) (string, error) {
 	return func(name string) (string, error) {
 		if v, err := lookup(name); err == nil {
@@ -178,8 +178,8 @@ func (r *run) expandFixed(text string) (string, error) {
 	return out, err
 }
 
-// Prepare runs the set-up step of the engine's profile, if it has one, once for all later runs. An isolated engine
-// isolates it. The error is a message for the user.
+// Prepare runs the profile's set-up step, if it has one, once for all later runs. An isolated engine also isolates that
+// step. The error is a message for the user.
 func (e *Engine) Prepare(ctx context.Context) error {
 	o := agents.Preparation{Keeper: e.keeper(), Sandbox: agents.Sandbox{Temp: e.Temp, Self: e.Self, Cwd: e.Cwd,
 		HostEnv: e.Host, Env: e.Env, Pass: e.PassEnv}}

@@ -45,7 +45,7 @@ func (o *outlet) accept() {
 
 func (o *outlet) close() { o.listener.Close() }
 
-// lend returns a listener for the connections from now on, until it is closed. It closes the connections to the
+// lend returns a listener that gets all new connections until the listener is closed. It closes the connections to the
 // previous server: agents keep connections open, and that server may still be shutting down when the next scenario
 // connects.
 func (o *outlet) lend() net.Listener {

@@ -19,8 +19,8 @@ import (
 // keeps its network.
 func (e *Engine) trapped() bool { return !e.NoTrap && !e.Profile.Fetches() }
 
-// setTrap starts the proxy that agents are told to use. An isolated agent can reach only the servers of the run
-// through it, so that the proxy is no way around the isolation.
+// setTrap starts the proxy that agents are told to use. For an isolated agent the proxy connects only to the run's
+// model server, so that the proxy does not undo the isolation.
 func (r *run) setTrap() (err error) {
 	if !r.engine.trapped() {
 		return nil
@@ -33,7 +33,7 @@ func (r *run) setTrap() (err error) {
 	return err
 }
 
-// proxy returns the URL of the trap, "" without one.
+// proxy returns the URL of the trap, or "" if none was started.
 func (r *run) proxy() string {
 	if r.trap == nil {
 		return ""
@@ -85,8 +85,8 @@ func (e *Engine) isolation(root string, launch agents.Launch, ports ...isolate.P
 	return i, nil
 }
 
-// strangeTools returns a finding for each tool of the profile that the agent did not offer its model when the script
-// called it.
+// strangeTools returns a finding for each tool that the profile names and the script called, but that the agent did not
+// offer its model.
 func (r *run) strangeTools() (out []results.Finding) {
 	for _, s := range r.model.Strange() {
 		instead := "; it offers " + strings.Join(s.Offered, ", ")
@@ -100,7 +100,7 @@ func (r *run) strangeTools() (out []results.Finding) {
 	return out
 }
 
-// egress returns a finding for each host that the agent asked the proxy for.
+// egress returns a finding for each host that the agent tried to reach through the proxy.
 func (r *run) egress() []results.Finding {
 	var out []results.Finding
 	at := map[string]int{}

@@ -23,7 +23,7 @@ func (r *run) Patience(ctx context.Context, method string) (context.Context, con
 	return r.waitFor(ctx, "the answer to "+method, "start timeout", d)
 }
 
-// StepLimit returns the step timeout: how long one line may take.
+// StepLimit returns the step timeout, which limits one line.
 func (r *run) StepLimit() time.Duration { return r.engine.StepTimeout }
 
 // StepTimeout returns a context that bounds one line: by within, or by the step timeout if within is 0.
@@ -38,12 +38,12 @@ func (r *run) StepTimeout(ctx context.Context, within time.Duration) (context.Co
 	return patient(ctx, d, &timerError{name: name, d: d}, process.Starved, r.still)
 }
 
-// resting is how long the engine waits, while the agent is idle, for something that only the agent can do.
+// resting is how long the engine waits, while the agent is idle, for something that only the agent can cause.
 var resting = 10 * time.Second
 
-// UntilRest returns a context for a line that waits for something of this kind that the agent does by itself. It ends
-// after the step timeout, or earlier once the agent's processes have been idle for ten seconds. The idle time is
-// shorter if such a wait timed out before.
+// UntilRest returns a context for a line that waits for something that the agent does by itself; kind names it. The
+// context ends after the step timeout, or once the agent's processes have been idle for ten seconds. The idle time is
+// shorter if a wait of this kind timed out before.
 func (b *Branch) UntilRest(ctx context.Context, kind string) (context.Context, context.CancelFunc) {
 	r := b.run
 	wait, cancel := r.StepTimeout(ctx, 0)
@@ -101,13 +101,13 @@ func (e *timerError) Error() string {
 	return fmt.Sprintf("%s %v", e.name, e.d)
 }
 
-// most limits how far a timeout is extended on a busy machine: to this many times its length.
+// most limits how much a timeout is extended on a busy machine, as a multiple of the timeout.
 const most = 4
 
-// patient returns a context that ends after d, not counting the time in which processes of this machine waited for a
-// processor; starved returns the sum of that time. The context ends after four times d at the latest, and before ctx
-// ends if d does. If the agent is still when d is over, it waits for something other than a processor: it gets half of
-// d more, and no more if it is still then too. With a nil still, nobody asks for that.
+// patient returns a context that ends after d, plus the time that processes of this machine waited for a processor;
+// starved returns the sum of that time. It ends after four times d at the latest, and before ctx if d allows. If the
+// agent is still when d is over, it waits for something other than a processor, so it gets only half of d more, once. A
+// nil still skips that test.
 func patient(
 	ctx context.Context, d time.Duration, cause error, starved func() time.Duration, still func() bool,
 ) (context.Context, context.CancelFunc) {
@@ -148,24 +148,24 @@ func (r *run) still() bool {
 	return agent != nil && agent.PID() > 0 && !agent.Busy()
 }
 
-// since starts measuring a wait, which is one of those in the state. The returned function adds the time to it.
+// since starts to measure a wait. The returned function adds the elapsed time to *wait, a field of the state.
 func (r *run) since(wait *time.Duration) func() {
 	began := time.Now()
 	return func() { r.change(func(*state) { *wait += time.Since(began) }) }
 }
 
-// ranOut adds the time of a line that timed out to the run's waits.
+// ranOut adds the time that a timed out line waited to Waits.Deadline.
 func (r *run) ranOut(o transcript.Outcome) {
 	if _, ok := errors.AsType[*timerError](o.Cause); ok {
 		r.change(func(s *state) { s.waits.Deadline += o.Waited })
 	}
 }
 
-// lingering is the default silence for scenarios whose findings may come late.
+// lingering is how long the agent must be silent at the end of scenarios whose findings may come late.
 const lingering = 250 * time.Millisecond
 
-// linger keeps the transcript open until the agent has been silent for some time. It returns that time, 0 if it did
-// not wait.
+// linger keeps the transcript open until the agent has been silent for the engine's Linger. It returns that time, or 0
+// if it did not wait.
 func (r *run) linger(ctx context.Context) time.Duration {
 	d := time.Duration(0)
 	if r.engine.Linger != nil {
@@ -186,8 +186,8 @@ func (r *run) linger(ctx context.Context) time.Duration {
 	return d
 }
 
-// lastWords waits until the agent in a shared process has nothing more to say. An agent in a process of its own
-// finishes when it exits.
+// lastWords waits until the agent in a shared process has written its last output. An agent in a process of its own
+// writes it before it exits.
 func (r *run) lastWords(ctx context.Context) {
 	agent := r.Agent()
 	if r.engine.share == nil || agent == nil {
@@ -202,8 +202,8 @@ func (r *run) lastWords(ctx context.Context) {
 	}
 }
 
-// hearModel waits until the model is asked or the agent is silent, if the script prompted the agent and the model has
-// one. What a failure says depends on whether the agent reached its model (found.go), and must not depend on timing.
+// hearModel waits until the agent asks the model or falls silent, if the script sent a prompt and has a model. A
+// failure's text depends on whether the agent reached its model (found.go), and must not depend on timing.
 func (r *run) hearModel(ctx context.Context) {
 	if agent := r.Agent(); agent != nil && r.scenario.Model != nil && len(r.prompts()) > 0 {
 		untilAsked(ctx, r.t, lingering, agent)
@@ -213,7 +213,7 @@ func (r *run) hearModel(ctx context.Context) {
 var modelAsked = transcript.First("a model request",
 	func(e transcript.Entry) bool { return e.Kind == transcript.ModelRequest })
 
-// untilAsked waits until the model has been asked or the agent has done nothing for d.
+// untilAsked waits until the agent has asked the model, or has done nothing for d.
 func untilAsked(ctx context.Context, t *transcript.Transcript, d time.Duration, agent talker) {
 	for range wakings {
 		last := t.Len()
@@ -223,7 +223,7 @@ func untilAsked(ctx context.Context, t *transcript.Transcript, d time.Duration, 
 	}
 }
 
-// within waits at most d for an entry after the Seq after.
+// within waits, for at most d, for a wanted entry later than the Seq after.
 func within(ctx context.Context, t *transcript.Transcript, after int, d time.Duration,
 	wanted transcript.Expectation) transcript.Outcome {
 	wait, cancel := context.WithTimeoutCause(ctx, d, errQuiet)
@@ -238,7 +238,7 @@ type talker interface {
 	CatchUp(context.Context)
 }
 
-// wakings is how many times an agent may turn out not to be silent yet. An agent that is never silent must not hold up
+// wakings is how many times a wait for an agent's silence starts again. An agent that is never silent must not hold up
 // the run.
 const wakings = 10
 
@@ -254,9 +254,8 @@ func silence(ctx context.Context, t *transcript.Transcript, d time.Duration, age
 	}
 }
 
-// idle reports whether an agent that has written nothing for d since entry last has nothing to say. On a busy machine
-// the time alone does not prove it: the agent must have read its input and be idle, and its output must have been
-// logged.
+// idle reports whether an agent that wrote nothing for d after entry last will stay silent. On a busy machine the time
+// alone does not prove it: the agent must have read its input and be idle, and its output must have been logged.
 func idle(ctx context.Context, t *transcript.Transcript, last int, d time.Duration, agent talker) bool {
 	wait, cancel := context.WithTimeoutCause(ctx, d, errQuiet)
 	defer cancel()

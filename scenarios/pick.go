@@ -72,8 +72,8 @@ func pickerOf(l *Line, from int) *picker {
 	return p
 }
 
-// take names the first entry that fulfils the conditions. If there is none, lacks describes the missing entry. from is
-// the entry of the transcript that holds the list.
+// take stores the first entry of the list that fulfils the conditions under the line's name. If no entry does, lacks
+// describes the missing one. from is the transcript's entry that holds the list.
 func (p *picker) take(b *Branch) (from transcript.Entry, lacks string, err error) {
 	entries, from, err := p.all(b)
 	if err != nil {
@@ -86,7 +86,7 @@ func (p *picker) take(b *Branch) (from transcript.Entry, lacks string, err error
 	return from, "", nil
 }
 
-// all returns the entries that fulfil the conditions, and the entry of the transcript that holds the list.
+// all returns the list's entries that fulfil the conditions. from is the transcript's entry that holds the list.
 func (p *picker) all(b *Branch) (entries []wire.Value, from transcript.Entry, err error) {
 	list, from, err := p.list(b)
 	if err != nil {
@@ -123,8 +123,8 @@ func (p *picker) list(b *Branch) (v wire.Value, from transcript.Entry, err error
 	return v, e, nil
 }
 
-// flat yields the entries of a list. An entry that itself has a list of the same name is a group: the entries of that
-// list are yielded instead.
+// flat yields the entries of a list. An entry with a list of the same name is a group: flat yields the entries of that
+// inner list instead.
 func flat(list wire.Value, path string) func(yield func(wire.Value) bool) {
 	name := path[strings.LastIndex(path, ".")+1:]
 	return func(yield func(wire.Value) bool) {
@@ -142,13 +142,13 @@ func flat(list wire.Value, path string) func(yield func(wire.Value) bool) {
 	}
 }
 
-// taken returns the entry that a line picked under a name.
+// taken returns the list entry that a line stored under a name.
 func (r *run) taken(name string) (v wire.Value, ok bool) {
 	r.change(func(s *state) { v, ok = s.picked[name] })
 	return v, ok
 }
 
-// answerOf returns the answer to a request of the editor, once it has come. It returns any other entry unchanged.
+// answerOf returns the agent's answer to e if e is a request of the editor that has been answered; else it returns e.
 func (r *run) answerOf(e transcript.Entry) transcript.Entry {
 	if e.Source == transcript.Editor && e.Kind == transcript.Request {
 		if a := r.t.At(r.AnswerTo(e.Seq)); a.Ref == e.Seq {
@@ -158,7 +158,7 @@ func (r *run) answerOf(e transcript.Entry) transcript.Entry {
 	return e
 }
 
-// Where reads conditions on a JSON value from the words of a line, starting at index from.
+// Where reads conditions on a JSON value from the line's words from index from on, and returns their compiler.
 func Where(l *Line, from int) func(b *Branch) (is func(wire.Value) bool, err error) {
 	var fields []language.Field
 	for i := from; i < len(l.Rest); i++ {

@@ -18,24 +18,24 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Protocol describes a protocol to the engine: how to speak it, judge a run of it and write it down. The engine itself
+// Protocol describes a protocol to the engine: how to speak it, and how to judge and write a run. The engine itself
 // knows no message. Classifier, Rules, Canonical, Client, Prompts and TurnEnd are required.
 type Protocol struct {
 	// Dialect is the protocol's scenario language.
 	Dialect
 	// Version is the protocol's name in the headers of transcripts.
 	Version string
-	// Reach returns the transport to an agent that is a server at a URL, with headers for each request. The profile's
-	// command starts that server, or it runs already. If Reach is nil, or the agent has no URL, the frames go through
-	// the pipes of the agent's process. Served says that every agent of the protocol is a server.
+	// Reach returns the transport to an agent that is a server at a URL, with headers for each request. The server
+	// already runs, or the profile's command starts it. If Reach is nil, or the agent has no URL, frames use the pipes
+	// of the agent's process. Served says that every agent of the protocol is a server.
 	Reach  func(url string, headers map[string]string) transport.Reaching
 	Served bool
 	// Classifier parses frames, Rules judge them, Canonical writes them.
 	Classifier transcript.Classifier
 	Rules      *rules.Set
 	Canonical  golden.Renderer
-	// ClientRemembers says that the client keeps the conversation and sends it with each prompt. If a model's API
-	// refuses a conversation, the agent need not be at fault.
+	// ClientRemembers says that the client keeps the conversation and sends it with each prompt. A model's API may then
+	// refuse a conversation without any fault of the agent.
 	ClientRemembers bool
 	// CapabilityHelp explains, in help, the CAPABILITY of "needs agent:CAPABILITY".
 	CapabilityHelp string
@@ -44,21 +44,21 @@ type Protocol struct {
 
 	// Prompts reports whether an entry is a prompt, which starts a turn.
 	Prompts func(e transcript.Entry) bool
-	// TurnEnd returns the stop reason if an entry ends a turn, "error" if it ends with an error.
+	// TurnEnd returns the stop reason if an entry ends a turn (ok is true), or "error" if the turn ends with an error.
 	TurnEnd func(e transcript.Entry) (reason string, ok bool)
 	// Said returns the text that an entry adds to the agent's message.
 	Said func(e transcript.Entry) string
-	// Lookup returns the values of an entry in which the path of a condition is looked up, the nearest first, and the
-	// path within them. The whole message is looked at after them.
+	// Lookup returns the values of an entry in which to look up a condition's path, the nearest first, and the path
+	// within them. The engine searches the whole message last.
 	Lookup func(e transcript.Entry, path string) ([]wire.Value, string)
 	// Barred returns why the agent's refusal is excused: the script leaves out something that has to come first, such
 	// as a login. It returns "" if nothing excuses it.
 	Barred func(t *transcript.Transcript) string
-	// Stories returns functions for paths of an entry whose value comes from earlier entries too, such as the text of
-	// a message in pieces or the title of a tool call. observe is called with each entry under the transcript's lock.
-	// told returns the value of such a path; ok is false for other paths.
+	// Stories returns functions for paths whose value depends on earlier entries too, such as the text of a message in
+	// pieces or the title of a tool call. observe is called with each entry under the transcript's lock. told returns
+	// the value of such a path; ok is false for other paths.
 	Stories func() (observe func(e transcript.Entry), told func(e transcript.Entry, path string) (text string, ok bool))
-	// Stands returns the paths whose value a named entry stands for when a script gives no path.
+	// Stands returns the paths to try for the value of a named entry when the script gives no path.
 	Stands func(e transcript.Entry) []string
 	// SessionPath is the path of the session's id in the answer that opens it.
 	SessionPath string
@@ -68,25 +68,25 @@ type Protocol struct {
 	Variables map[string]func(t *transcript.Transcript, arg string) (string, error)
 	// Inner reports whether a request of this method belongs to a turn, so that it cannot come after the turn's end.
 	Inner func(method string) bool
-	// Brief returns a response in a few words, for reasons.
+	// Brief describes a response in a few words, for reasons in results.
 	Brief func(e transcript.Entry) string
-	// EndRule is the rule that decides about a turn that should have ended with the reason EndReason: it may have
-	// ended in another way if its end crossed a cancel.
+	// EndRule is the rule that judges a turn which should have ended with EndReason but did not. The rule may excuse
+	// another end if that end crossed a cancel.
 	EndRule, EndReason string
-	// ToolNews returns what an entry of the log says about the tool calls of its session.
+	// ToolNews returns what a log entry reports about the tool calls of its session.
 	ToolNews func(t *transcript.Transcript, e transcript.Entry) ToolNews
-	// Offers returns the name of another protocol that the agent said in this run it speaks, "" if it named none. Nil
-	// means that there is none.
+	// Offers returns the name of another protocol that the agent claimed in this run to speak, or "". A nil Offers
+	// means that there is no other protocol.
 	Offers func(t *transcript.Transcript) string
-	// ExitRequirements are the requirements that an agent breaks which does not exit when its input is closed.
+	// ExitRequirements are the requirements broken by an agent that does not exit when its input is closed.
 	ExitRequirements []string
-	// SentAs returns another name for a message of the editor, which the pattern sent also accepts because scenarios
-	// of another protocol use it. Nil means none.
+	// SentAs returns an alternative name of an editor message. The pattern sent also accepts that name, because
+	// scenarios of another protocol use it. Nil means no alternative names.
 	SentAs func(e transcript.Entry) string
-	// Further sends one more prompt, in a session that is open and idle, and tells the model server about it; ok is
-	// false if no session is. Nil adds no turn.
+	// Further sends one more prompt in an open, idle session, and tells the model server about the prompt; ok is false
+	// if there is no such session. Nil means no further turn.
 	Further func(b *Branch, p fakellm.Prompt) (prompt transcript.Entry, ok bool)
-	// Start reports whether the answer to a request of this method may take as long as a start.
+	// Start reports whether the answer to a request of this method may take as long as the agent's start.
 	Start func(method string) bool
 }
 
@@ -123,8 +123,8 @@ type (
 //go:embed suites/*/*.txtar
 var archive embed.FS
 
-// Complete adds the parts of every protocol to c: the commands and patterns of the language, defaults for functions
-// that are nil, and the suites of the default protocol. It must be called before the protocol is used.
+// Complete adds to c the parts that all protocols share: common commands and patterns, defaults for nil functions, and
+// the suites of the default protocol if c has none. It must be called before the protocol is used.
 func Complete(c *Protocol) *Protocol {
 	c.Any, c.AnyKinds, c.Method = c.builtin(), c.anyKinds(), *c.methodKind()
 	c.Remote, c.Phase, c.OfProcess = c.Served, phase, ofProcess
@@ -154,7 +154,7 @@ func Complete(c *Protocol) *Protocol {
 	return c
 }
 
-// fill sets a function that a protocol leaves out to a default.
+// fill sets *f to the default otherwise if *f is nil.
 func fill[F any](f *F, otherwise F) {
 	if reflect.ValueOf(*f).IsNil() {
 		*f = otherwise
@@ -165,10 +165,10 @@ func fill[F any](f *F, otherwise F) {
 type Client interface {
 	// Connect is called with an agent that was just started, and with its environment.
 	Connect(a *transport.Agent, env []string, root string, isolated bool)
-	// Disconnect is called when the agent is gone.
+	// Disconnect is called after the agent has exited or was left.
 	Disconnect()
-	// Greet opens a connection, for example with initialize, on behalf of the line l, which is nil if no line asked
-	// for it.
+	// Greet sends the protocol's greeting, for example initialize, on behalf of the line l; l is nil if no line asked
+	// for the greeting.
 	Greet(ctx context.Context, b *Branch, l *Line) error
 	// Send writes a line as it is.
 	Send(raw []byte) (transcript.Entry, error)

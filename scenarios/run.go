@@ -46,21 +46,21 @@ type run struct {
 	folder  *evidence.Folder // nil if nothing is kept
 	below   string           // path of the scenarios in folder
 	log     *evidence.File   // file of the transcript
-	// launching is held while an agent starts.
+	// launching is locked while an agent starts.
 	launching sync.Mutex
 	rendered  string
 }
 
-// Login returns the id of the method with which the profile logs in, "" if it does not.
+// Login returns the id of the login method that the profile uses, "" for none.
 func (b *Branch) Login() string { return b.run.engine.Profile.Auth }
 
 // Provided reports whether the agent gets its model from providers/set.
 func (b *Branch) Provided() bool { return b.run.engine.Profile.Providers }
 
-// StartMode returns the mode that new sessions are set to; "" leaves them unchanged.
+// StartMode returns the mode that the editor sets in new sessions; "" keeps the agent's initial mode.
 func (b *Branch) StartMode() string { return b.run.engine.startMode }
 
-// Lacks returns why the agent lacks a neutral tool or an ability of it; "" if it has it.
+// Lacks returns why the agent lacks a neutral tool or an ability of that tool; "" if the agent has it.
 func (b *Branch) Lacks(need string) string { return b.run.engine.Profile.Lacks(need) }
 
 // Session is a conversation that the script opened.
@@ -70,7 +70,7 @@ type Session struct {
 	// Dir is its working directory.
 	Dir string
 
-	// coming returns the session's ID, "" until the agent has sent it; nil if nobody waits for that.
+	// coming returns the session's ID, or "" until the agent has sent that ID; nil if nothing waits for the ID.
 	coming  func() string
 	begin   int   // Seq from which await looks forward at first
 	prompts []int // Seqs of its prompts, under the lock of the run's state
@@ -81,19 +81,19 @@ func (b *Branch) NewSession(name, dir string) *Session {
 	return &Session{Name: name, Dir: dir, begin: b.At()}
 }
 
-// OpensBy records that a session is open as soon as id does not return "".
+// OpensBy records that a session counts as open as soon as id returns its ID instead of "".
 func (b *Branch) OpensBy(c *Session, id func() string) {
 	b.change(func(s *state) { c.coming, s.opening = id, append(s.opening, c) })
 }
 
-// view is how far one branch has read in one session.
+// view is the position up to which one branch has read one session.
 type view struct {
 	cursor int   // Seq from which await looks forward
 	ended  int   // Seq of the last end of a turn that was awaited
 	over   []int // prompts whose turn was awaited to its end
 }
 
-// Branch is a line of control: the script, or one side of both. Lines without a session name refer to its session.
+// Branch is a thread of control: the script or a side of a both. Its session is used by lines that name none.
 type Branch struct {
 	*run
 	session *Session
@@ -103,7 +103,7 @@ type Branch struct {
 	apart   bool // one side of both
 }
 
-// view returns the branch's own view of a session.
+// view returns this branch's reading position in a session.
 func (b *Branch) view(s *Session) *view {
 	v := b.views[s]
 	if v == nil {
@@ -116,7 +116,7 @@ func (b *Branch) view(s *Session) *view {
 	return v
 }
 
-// fork returns a branch for one side of both. It starts where b is and moves by itself.
+// fork returns a branch for one side of a both. It starts at b's positions and advances independently.
 func (b *Branch) fork() *Branch {
 	own := &Branch{run: b.run, session: b.Session(), cursor: b.cursor, views: map[*Session]*view{}, apart: true}
 	for s, v := range b.views {
@@ -125,7 +125,7 @@ func (b *Branch) fork() *Branch {
 	return own
 }
 
-// join moves b to the position of one side of both, unless b is farther.
+// join moves b forward to the positions that one side of a both has reached.
 func (b *Branch) join(side *Branch) {
 	b.cursor = max(b.cursor, side.cursor)
 	for s, v := range side.views {
@@ -148,35 +148,34 @@ type checkState struct {
 	misses  []*Miss
 }
 
-// Miss is the error of a line that did not get what it expects.
+// Miss is the error of a line whose expectation was not met.
 type Miss struct {
 	Failure *transcript.Failure
 	// Verdict is set if the line knows its verdict (inconclusive). If it is 0, the check's class decides.
 	Verdict results.Verdict
-	// Effect says that the line is about an effect or an end. Its miss is a failure even in a check without a
+	// Effect says that the line expects an effect or an end. Its miss is a failure even in a check without a
 	// requirement.
 	Effect bool
-	// Soft: the script goes on, since nothing after it depends on the line.
+	// Soft: the script goes on, because no later line depends on this one.
 	Soft bool
-	// setup: no line of the script missed, but something that it takes for granted, such as the start of the agent.
-	// The miss counts against the scenario and no check.
+	// setup: the miss is of something that the script takes for granted, such as the agent's start, and not of a line.
+	// It counts against the scenario instead of a check.
 	setup bool
 	// turnOpen is the Seq of the prompt whose turn was awaited and did not end; else 0.
 	turnOpen int
-	// turnEnd is the Seq of a turn's end that came after a cancel with another reason than cancelled. The rule decides
+	// turnEnd is the Seq of a turn's end that followed a cancel, with a reason other than cancelled. A rule decides
 	// whether that is a failure.
 	turnEnd int
-	// by is the entry after which the awaited entry can no longer come, if there is one.
+	// by is the entry that made the awaited entry impossible; the zero Entry if there is no such entry.
 	by transcript.Entry
-	// ofTool: the line expects something that a tool call produces. at is the length of the transcript when the line
-	// missed.
+	// ofTool: the line expects an effect of a tool call. at is the length of the transcript when the line missed.
 	ofTool bool
-	// why is the reason if the miss gives no verdict.
+	// why is the reason if the miss proves nothing.
 	why string
 	at  int
 }
 
-// reason returns why the miss gives no verdict, in one sentence.
+// reason returns why the miss proves nothing, in one sentence.
 func (m *Miss) reason() string {
 	if m.why != "" {
 		return m.why
@@ -194,7 +193,7 @@ type Skipped struct{ Reason string }
 
 func (s *Skipped) Error() string { return s.Reason }
 
-// Session returns the session of lines without a session name: the branch's own, else the one opened last.
+// Session returns the session that lines without a session name use: the branch's own, else the one opened last.
 func (b *Branch) Session() *Session {
 	if b.session != nil {
 		return b.session
@@ -202,7 +201,7 @@ func (b *Branch) Session() *Session {
 	return b.lastSession(func(*Session) bool { return true })
 }
 
-// Speak makes a named session the branch's own inside both: there, the session opened last may be the other side's.
+// Speak makes s the own session of a side of a both. The session opened last may belong to the other side.
 func (b *Branch) Speak(s *Session) {
 	if b.apart {
 		b.session = s
@@ -217,7 +216,7 @@ func (b *Branch) At() int {
 	return b.cursor
 }
 
-// Acted moves the cursor to an act's own entry.
+// Acted moves the cursor forward to the entry that an act of the script logged.
 func (b *Branch) Acted(s *Session, e transcript.Entry) {
 	if e.Seq == 0 {
 		return
@@ -231,7 +230,7 @@ func (b *Branch) Acted(s *Session, e transcript.Entry) {
 	}
 }
 
-// reach moves the cursor to an awaited entry, never back.
+// reach moves the cursor forward to an awaited entry; it never moves back.
 func (b *Branch) reach(s *Session, e transcript.Entry) {
 	if g := b.group; g != nil {
 		b.run.Settle(e)
@@ -245,7 +244,7 @@ func (b *Branch) reach(s *Session, e transcript.Entry) {
 // Expand replaces the variables of a word.
 func (b *Branch) Expand(w script.Word) (string, error) { return w.Expand(b.Variable) }
 
-// Content returns a text to send unchanged. Its variables are replaced, also in the text of a file that it names.
+// Content returns a text to send. Variables are replaced, also within a file's text that a variable stands for.
 func (b *Branch) Content(l *Line, w script.Word) (string, error) {
 	text, err := b.Expand(w)
 	if err == nil {
@@ -315,8 +314,8 @@ func (b *Branch) Variable(name string) (string, error) {
 	return "", &lacking{what: head + "." + path, entry: from}
 }
 
-// lacking is the error of a line that needs a field which an entry does not have. If the agent sent the entry, it is
-// no mistake of the scenario.
+// lacking is the error of a line that needs a field which an entry lacks. If the agent sent that entry, the error is
+// not a mistake of the scenario.
 type lacking struct {
 	what  string
 	entry transcript.Entry
@@ -329,7 +328,7 @@ func (e *lacking) Error() string {
 	return fmt.Sprintf("there is no %s in #%d", e.what, e.entry.Seq)
 }
 
-// miss returns an inconclusive Miss: e.what is missing.
+// miss returns an inconclusive Miss that reports e.what as missing.
 func (e *lacking) miss(r *run, l *Line) *Miss {
 	return r.NoSituation(l, e.what, r.observed(e.entry), e.entry.Seq)
 }
@@ -374,7 +373,7 @@ func (r *run) Fixed(name string) (string, error) {
 	return "", unknownVariable(name, []string{"WORK", "HOME", "TMP", "LLM", "SELF"})
 }
 
-// natural returns the value of a named entry when a script gives no path.
+// natural returns the value that a named entry stands for when a script gives no path.
 func (r *run) natural(e transcript.Entry) string {
 	for _, path := range r.protocol().Stands(e) {
 		if _, text, ok := r.lookup(e, path); ok {
@@ -397,8 +396,8 @@ func (r *run) InWork(name string) string {
 	return filepath.Join(r.box.Work, filepath.FromSlash(name))
 }
 
-// ReadFile reads a regular file of the workspace; name is as in the script. The agent may have created the file, and
-// may have caused the error.
+// ReadFile reads a regular file of the workspace; name is as in the script. An error may be the agent's doing, because
+// the agent may have created the file.
 func (r *run) ReadFile(ctx context.Context, name string) (data []byte, err error) {
 	wait, cancel := r.StepTimeout(ctx, 0)
 	defer cancel()
@@ -417,8 +416,8 @@ func (r *run) lstat(name string) error {
 	})
 }
 
-// Path expands a word that names a file or folder. A path outside the directories of the run is an error, a mistake of
-// the scenario.
+// Path expands a word that names a file or folder. A path outside the run's directories is an error, which counts as a
+// mistake of the scenario.
 func (b *Branch) Path(l *Line, w script.Word) (string, error) {
 	name, err := b.Expand(w)
 	if err != nil {
@@ -430,7 +429,7 @@ func (b *Branch) Path(l *Line, w script.Word) (string, error) {
 	return name, err
 }
 
-// find calls do with a path that the script names, relative to the run's directory. A path outside it is an error.
+// find calls do with a path of the script, relative to the run's directory. A path outside that is an error.
 func (r *run) find(name string, do func(root *confined.Root, name string) error) error {
 	rel, ok := r.files.Rel(r.InWork(name))
 	if !ok {

@@ -20,7 +20,7 @@ import (
 
 // Plan says how many scenarios of a list run, how many times, and how many at once.
 type Plan struct {
-	// Jobs is how many scenarios run at once. 0 starts with the number of processors, and runs more, up to 16, while
+	// Jobs is how many scenarios run at once. 0 starts with the number of processors and raises it, up to 16, while
 	// processors are idle.
 	Jobs int
 	// Repeat runs each scenario this many times; 0 means once.
@@ -29,22 +29,22 @@ type Plan struct {
 	UntilFail bool
 	// FailFast stops at the first fail or error.
 	FailFast bool
-	// Shard runs only part Index of Of of the list. Durations are how long scenarios take, so that the parts take
-	// equally long. Durations may be nil, and must be the same for all parts.
+	// Shard runs only part Index of Of of the list. Durations are the scenarios' expected run times, which divide the
+	// list into parts of equal time. Durations may be nil, and must be the same for all parts.
 	Shard     *results.Shard
 	Durations map[string]time.Duration
-	// Order are the ids of scenarios that run first, in this order. Results keep the order of the list.
+	// Order lists the ids of scenarios to run first, in this order. Results keep the order of the list.
 	Order []string
-	// Budget is how long new scenarios are started; 0 has no limit. A scenario that would exceed it by Durations is
-	// not started, except the first one.
+	// Budget is the time after which no new scenario starts; 0 has no limit. By Durations, a scenario that would end
+	// later is not started either, except the first one.
 	Budget time.Duration
 	// Strict makes an inconclusive scenario change the exit status.
 	Strict bool
-	// Patient gives each wait its full timeout. By default, waits of a kind that timed out before are short, and their
-	// misses are inconclusive.
+	// Patient gives each wait its full timeout. By default, a wait is shortened if another of its kind timed out
+	// before; its miss is then inconclusive.
 	Patient bool
-	// GiveUp, if set, reports whether a scenario may be given up. Such a scenario is left out once startTries others
-	// needed a login or reached no model, and none reached one.
+	// GiveUp, if set, reports whether a scenario may be left out. It is left out after startTries other scenarios
+	// needed a login or reached no model, if no scenario reached a model.
 	GiveUp func(*Scenario) bool
 	// Perturb, if set, returns the perturbation of a scenario in a round. Rounds count from 1.
 	Perturb func(id string, round int) Perturbation
@@ -53,15 +53,15 @@ type Plan struct {
 	Finished func(results.Result)
 }
 
-// startTries is how many scenarios may fail to start the agent, or with Plan.GiveUp to log in or to reach the model,
-// before the rest is given up. Each scenario with such an agent would cost a timeout.
+// startTries is how many scenarios may fail to start the agent, or with Plan.GiveUp to log in or to reach the model.
+// After that, RunAll skips the others, because each would cost a timeout.
 const startTries = 3
 
-// transcriptMemory is how many bytes the transcripts of all running scenarios keep in memory; the rest is on disk.
+// transcriptMemory is how many bytes all transcripts of running scenarios together keep in memory; the rest is on disk.
 const transcriptMemory = 48 << 20
 
 // RunAll runs scenarios and returns their summary. Results are in the order of the repeats, then of the list. When ctx
-// ends, the run stops, and the finished scenarios are summarized.
+// ends, RunAll stops and summarizes the finished scenarios.
 func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) results.Run {
 	run := e.NewRun()
 	run.Strict = plan.Strict
@@ -89,7 +89,7 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 	if !plan.Patient && !plan.UntilFail && len(mine)*max(plan.Repeat, 1) > 1 {
 		x.engine.doubts = newDoubts()
 	}
-	// Effects of other scenarios in a shared process would be taken for effects of a perturbation.
+	// In a shared process, effects of other scenarios could look like effects of a perturbation.
 	if e.shares() && plan.Perturb == nil && len(mine)*max(plan.Repeat, 1) > 1 {
 		x.engine.pool = newPool(x.engine.withDefaults(), jobs+2)
 	}
@@ -174,7 +174,7 @@ func (e *Engine) keeper() []string {
 	return []string{e.Self, "keeper"}
 }
 
-// command returns the command that starts the agent in a run's directory, which the agent's keeper removes.
+// command returns the command that starts the agent. The agent's keeper removes root, the run's directory.
 func (e *Engine) command(l agents.Launch, root string) transport.Command {
 	c := transport.Command{Path: l.Path, Args: append(slices.Clone(l.Args), e.ExtraArgs...), Env: l.Env, Dir: l.Dir,
 		RunID: filepath.Base(root), Grace: e.Grace, MaxLine: longestLine, Keeper: e.keeper(), Through: e.Through}
@@ -204,8 +204,8 @@ type execution struct {
 	barred     string // the agent's request for a login in the last of these
 	doubtful   []doubtful
 
-	// Used only by the goroutine that starts scenarios: the time of its start, whether it started one, and the
-	// scenarios for which the budget had no time.
+	// Used only by the goroutine that starts scenarios: when it began, whether it started a scenario, and the scenarios
+	// for which the budget had no time.
 	began   time.Time
 	begun   bool
 	leftOut []string
@@ -260,10 +260,10 @@ func (x *execution) start(ctx context.Context, s *Scenario, number int) {
 	}()
 }
 
-// play runs a scenario. It calls lingers when the scenario only has to listen.
+// play runs a scenario. It calls lingers when only the final wait for late frames is left.
 func (x *execution) play(ctx context.Context, s *Scenario, number int, lingers func()) results.Result {
 	e := x.engine
-	// The work after listening is short; waiting for a slot again would take longer.
+	// Little work is left after that wait; waiting for a slot again would take longer.
 	e.Slot = func(string) func() { lingers(); return func() {} }
 	if x.plan.Perturb != nil {
 		e.Perturb = x.plan.Perturb(s.ID, number)
@@ -315,7 +315,7 @@ func (x *execution) finish(res results.Result, number int) {
 	}
 }
 
-// hopeless reports whether a scenario is given up, and why.
+// hopeless reports whether the run skips a scenario, and why: startTries earlier ones did not start or reach a model.
 func (x *execution) hopeless(s *Scenario) (yes bool, why string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -352,8 +352,8 @@ func (e *Engine) conclude(run *results.Run, all []*Scenario) {
 }
 
 // Select returns the scenarios of a shard, in the order of the list. The partition depends only on the list and the
-// durations. Without durations, a part is every Of-th scenario from the Index-th on. With them, the longest scenarios
-// are assigned first, each to the part with the least time so far. A scenario without a duration counts as the median.
+// durations. Without durations, part Index has every Of-th scenario, from the Index-th on. With durations, the longest
+// scenarios are assigned first, each to the part with the least time so far; a missing duration counts as the median.
 func Select(list []*Scenario, shard *results.Shard, durations map[string]time.Duration) []*Scenario {
 	if shard == nil || shard.Of <= 1 {
 		return list
@@ -368,7 +368,7 @@ func Select(list []*Scenario, shard *results.Shard, durations map[string]time.Du
 	return out
 }
 
-// deal returns the index of the part of each scenario in the list.
+// deal returns, for each scenario in the list, the index of its part.
 func deal(list []*Scenario, of int, durations map[string]time.Duration) []int {
 	part := make([]int, len(list))
 	var known []time.Duration
@@ -397,14 +397,13 @@ func deal(list []*Scenario, of int, durations map[string]time.Duration) []int {
 	for _, i := range order {
 		least := slices.Index(load, slices.Min(load))
 		part[i] = least
-		// Otherwise one part could get all scenarios that take no time.
+		// A scenario without time still counts, so that not all of those go to one part.
 		load[least] += max(takes(i), time.Millisecond)
 	}
 	return part
 }
 
-// Hash identifies a list of scenarios, so that shards can tell whether they
-// are of one run.
+// Hash returns a hash of a list of scenarios, by which shards can tell whether they are of one run.
 func Hash(list []*Scenario) string { return results.HashOf(idsOf(list)) }
 
 func idsOf(list []*Scenario) []string {

@@ -8,7 +8,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// said returns the agent's text in a session, between two entries, see Said.
+// said returns the agent's text in a session between two entries; see Said.
 func (r *run) said(s *Session, from, to int) string {
 	session, p := "", r.protocol()
 	if s != nil {
@@ -18,9 +18,9 @@ func (r *run) said(s *Session, from, to int) string {
 }
 
 // Said returns the agent's text in a session, joined, from the entries after from, up to and including to; the session
-// "" is any. says returns the text of an entry, and prompts reports whether an entry is the user's. Text before the
-// model's first words, or after its last, is left out if neither the model nor the user ever said it: it is the
-// agent's own, such as a greeting, and not part of the answer.
+// "" means any. says returns the text of an entry, and prompts reports whether an entry is the user's. Said drops text
+// before the model's first words or after its last that neither the model nor the user ever said: the agent added such
+// text itself, for example a greeting.
 func Said(t *transcript.Transcript, session string, from, to int, prompts func(transcript.Entry) bool,
 	says func(transcript.Entry) string) string {
 	var said, model, others strings.Builder
@@ -62,7 +62,7 @@ func Said(t *transcript.Transcript, session string, from, to int, prompts func(t
 	return text
 }
 
-// edge returns the beginning or the end of a text, long enough to find it again.
+// edge returns the beginning or the end of a text, long enough to find that place again.
 func edge(text string, begin bool) string {
 	const enough = 16
 	if len(text) <= enough {

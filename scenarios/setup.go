@@ -114,7 +114,7 @@ func setupCommands() []*Command {
 	}
 }
 
-// Early returns a mistake if the agent runs already, because the set-up line must come before its start.
+// Early returns a mistake if the agent already runs, because the set-up line must come before the agent's start.
 func Early(l *Line, b *Branch, what string) error {
 	if b.Agent() == nil {
 		return nil

@@ -20,8 +20,8 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// shares reports whether scenarios may share processes of the agent. They may not if they need different networks or
-// command lines, or if the user wants to look at a single process.
+// shares reports whether scenarios may share processes of the agent. They must not share if they need different
+// networks or command lines, or if the user wants to examine a single process.
 func (e *Engine) shares() bool {
 	return e.Share && e.Connect == nil && e.Profile.URL == "" && !e.Isolate && !e.Debug && !e.Keep && !e.Update
 }
@@ -44,10 +44,10 @@ func (e *Engine) Run(ctx context.Context, s *Scenario) results.Result {
 	return again
 }
 
-// tookTurn begins the reason of a scenario that was skipped because the agent did not do something optional.
+// tookTurn is the beginning of a skip reason: the agent ended its turn without an optional action.
 const tookTurn = "the turn ended without "
 
-// play runs a scenario in the initial mode of its sessions.
+// play runs a scenario without changing the initial mode of its sessions.
 func (e *Engine) play(ctx context.Context, s *Scenario) results.Result {
 	e = e.withDefaults()
 	if e.pool == nil || s.Alone != "" || len(e.Perturb.How) > 0 {
@@ -98,8 +98,8 @@ func settled(r *results.Result) bool {
 		!slices.ContainsFunc(r.Checks, func(c results.Check) bool { return warns(c.Verdict) && !c.Known && !c.NotReached })
 }
 
-// compareShared records, in the result of a run alone, the result of the same scenario in a shared process. If only
-// the latter failed, it adds a finding.
+// compareShared adds to the result of a run alone the same scenario's result in a shared process. If the scenario
+// failed only in the shared process, compareShared adds a finding.
 func compareShared(r, shared *results.Result, after []string) {
 	at := *shared.Shared
 	at.Verdict, at.Reason, at.After = shared.Verdict, shared.Summary(), after
@@ -111,7 +111,7 @@ func compareShared(r, shared *results.Result, after []string) {
 	}
 }
 
-// broken returns the requirements that a result shows as broken, of class fail.
+// broken returns the requirements that a result's findings and checks of class fail have broken.
 func broken(r *results.Result) (ids []string) {
 	for _, f := range r.Findings {
 		if f.Class == results.Fail {
@@ -126,17 +126,17 @@ func broken(r *results.Result) (ids []string) {
 	return ids
 }
 
-// leakTries limits how many times a scenario is rerun to find which earlier scenarios make it fail. leaksTraced limits
-// for how many scenarios that is done.
+// leakTries limits the reruns that search for the earlier scenarios which make one scenario fail. leaksTraced limits
+// the number of scenarios for which that search is made.
 const (
 	leakTries   = 40
 	leaksTraced = 5
 )
 
-// leakTime limits the time for all of these reruns. A scenario may fail only after a long wait.
+// leakTime limits the total time of these reruns. A scenario may fail only after a long wait.
 var leakTime = time.Minute
 
-// keepShared renames the files of a run in a shared process, so that the run alone does not overwrite them.
+// keepShared renames the files of a run in a shared process, so that the rerun alone does not overwrite them.
 func (e *Engine) keepShared(s *Scenario) error {
 	if e.Folder == nil {
 		return nil
@@ -152,7 +152,7 @@ func (e *Engine) keepShared(s *Scenario) error {
 	return errors.Join(errs...)
 }
 
-// sharer is one scenario's use of the pool.
+// sharer is the use that one scenario makes of the pool.
 type sharer struct {
 	pool   *pool
 	worker *worker
@@ -188,7 +188,7 @@ func newPool(e *Engine, most int) *pool {
 	return &pool{engine: e, most: most, skips: map[string]bool{}}
 }
 
-// connectShared connects a run to a shared process, which is chosen by the first frame that the run sends.
+// connectShared connects a run to a shared process. The first frame that the run sends decides which process.
 func (r *run) connectShared(ctx context.Context, conn int) *transport.Agent {
 	use := r.engine.share
 	find := func(first []byte) (*transport.Shared, int, error) {
@@ -208,7 +208,7 @@ func (r *run) connectShared(ctx context.Context, conn int) *transport.Agent {
 		r.engine.Through)
 }
 
-// find returns an idle process that was greeted with the frame first, or starts a new one.
+// find returns an idle process that was greeted with the same frame first, or starts a new process.
 func (p *pool) find(ctx context.Context, first string, trapped bool) (*worker, error) {
 	p.mu.Lock()
 	for i, w := range slices.Backward(p.idle) {
@@ -232,8 +232,8 @@ func (p *pool) find(ctx context.Context, first string, trapped bool) (*worker, e
 	return w, nil
 }
 
-// skipsAlone reports whether some scenario that ran alone was skipped for this reason. If so, other scenarios did not
-// cause the skip. With one set, it records such a scenario.
+// skipsAlone reports whether a scenario that ran alone was skipped for this reason. If so, earlier scenarios did not
+// cause the skip. With one set, it records that a scenario running alone was skipped for this reason.
 func (p *pool) skipsAlone(reason string, one bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -276,7 +276,7 @@ func (p *pool) start(ctx context.Context, trapped bool) (_ *worker, err error) {
 	return w, err
 }
 
-// back puts a process whose connection has ended back into the pool, or ends it.
+// back puts a process whose connection has ended into the pool. A process that is not fit is ended.
 func (p *pool) back(w *worker, fit bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,21 +8,21 @@ import (
 	"github.com/acp-test/acp-test/internal/process"
 )
 
-// slots limits how many scenarios run at once. A scenario that only lingers gives its slot back.
+// slots limits how many scenarios run at once. A scenario gives its slot back when only its final wait is left.
 type slots chan struct{}
 
-// mostAtOnce is the default limit for scenarios at once. Each has an agent, which takes memory even while it waits.
+// mostAtOnce is the default maximum of scenarios at once. Each has an agent, which uses memory even while it waits.
 const mostAtOnce = 16
 
-// idleCheck is the interval of checking whether the processors have time for one more scenario.
+// idleCheck is how often fit checks whether the processors have time for one more scenario.
 const idleCheck = 200 * time.Millisecond
 
 // crowded is the number of checks in a row that must find all processors busy before fit takes one slot back.
 const crowded = 25
 
-// newSlots returns n slots. For n = 0 it starts with one per processor, and adjusts the number until ctx ends. It adds
-// a slot when all are taken and the processors are idle. It removes one when the processors had no time for five
-// seconds and more than twice as many scenarios run as there are processors.
+// newSlots returns n slots. For n = 0 it starts with one per processor and adjusts the number until ctx ends: it adds a
+// slot when all are taken and the processors are idle. It removes one when the processors had no time for five seconds
+// and more than twice as many scenarios run as there are processors.
 func newSlots(ctx context.Context, n int) slots {
 	if n > 0 {
 		return make(slots, n)
@@ -39,8 +39,8 @@ func newSlots(ctx context.Context, n int) slots {
 	return s
 }
 
-// fit adds up to n slots, and takes slots back. At each tick it calls starved, which returns for how long some process
-// has waited for a processor.
+// fit adds up to n slots, and takes slots back. At each tick it calls starved, which returns how long some process has
+// waited for a processor in total.
 func (s slots) fit(ctx context.Context, n int, tick <-chan time.Time, starved func() time.Duration) {
 	for before, full := starved(), 0; ; {
 		select {

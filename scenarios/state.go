@@ -35,14 +35,14 @@ type state struct {
 	opening  []*Session // whose ID is not known yet
 	names    map[string]transcript.Entry
 	picked   map[string]wire.Value // entries that pick found, by name
-	// residents are the processes of the agent before the first prompt, besides itself, by their pid: for example a
-	// launcher's child or a language server.
+	// residents are the agent's processes that ran before the first prompt, except the agent itself, by pid: for
+	// example a launcher's child or a language server.
 	residents map[int]bool
 	checks    []*checkState
 	current   *checkState
 	notes     []string
-	// excused are entries that break the protocol on purpose; rules for clients do not judge them. allExcused is set
-	// if the script answers or writes something that no editor may.
+	// excused are the Seqs of entries that break the protocol on purpose; rules for clients ignore them. allExcused is
+	// set if the script answers or writes something that no editor may.
 	excused    map[int]bool
 	allExcused bool
 	unstarted  *transcript.Failure // why the agent did not start, if it did not
@@ -52,14 +52,14 @@ type state struct {
 	shutdown   transport.Shutdown
 	survivors  []transport.ProcessInfo
 	keeper     string // how the keeper ended, if it ended before the agent
-	// settled is the last entry that the script waited for or made itself. Later entries may come or not, so no golden
-	// shows them.
+	// settled is the Seq of the last entry that the script waited for or caused itself. Goldens show no later entries,
+	// because those may come or not.
 	settled int
-	// launched is when the agent was started, zero once it has been greeted.
+	// launched is when the agent was started; zero once the agent has answered the greeting.
 	launched time.Time
 	waits    results.Waits
 	vain     []results.Vain
-	// heard is the last entry in each session that the script waited for.
+	// heard maps a session to the Seq of the last entry that the script waited for.
 	heard map[string]int
 }
 
@@ -90,8 +90,8 @@ func (r *run) Alive(l *Line) (*transport.Agent, error) {
 	return nil, r.Unsent(l, transport.ErrExited)
 }
 
-// Running returns the agent for a line that needs it, and greets it first if necessary. The error is a Miss if none
-// runs.
+// Running returns the agent for a line that needs it, and first sends the greeting if necessary. The error is a Miss if
+// no agent runs.
 func (b *Branch) Running(ctx context.Context, l *Line) (*transport.Agent, error) {
 	if err := b.Begin(ctx); err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (r *run) LastPrompt(c *Session) int {
 	return 0
 }
 
-// Settle records that the script knows an entry.
+// Settle records that the script waited for or caused an entry, so that goldens show it.
 func (r *run) Settle(e transcript.Entry) {
 	r.change(func(s *state) { s.settled = max(s.settled, e.Seq) })
 	if e.Source != transcript.Editor {
@@ -181,7 +181,7 @@ func (r *run) Entry(l *Line, ref string) (transcript.Entry, error) {
 	return e, nil
 }
 
-// Excuse records that entries break the protocol on purpose.
+// Excuse records that entries break the protocol on purpose, so that rules for clients ignore them.
 func (r *run) Excuse(seqs ...int) {
 	r.change(func(s *state) {
 		for _, seq := range seqs {
@@ -201,12 +201,12 @@ func (r *run) phase(text string) {
 	r.engine.step(r.scenario.ID, strings.TrimLeft(text, "# "))
 }
 
-// Did logs an act that sends no frame.
+// Did logs an act of the script that sends no frame.
 func (r *run) Did(l *Line) {
 	r.t.Event(r.connection(), transcript.Note, transcript.Act, "", map[string]string{"text": l.Text})
 }
 
-// ExcuseSince excuses the frames of a method that were written since an entry.
+// ExcuseSince excuses the editor's frames of a method that were written after the entry from.
 func (r *run) ExcuseSince(from int, method string) {
 	for e := range r.t.From(from + 1) {
 		if e.Source == transcript.Editor && e.Method == method {
@@ -233,7 +233,7 @@ func (r *run) Prompted(c *Session, e transcript.Entry) {
 	r.change(func(*state) { c.prompts = append(c.prompts, e.Seq) })
 }
 
-// AnswerTo returns the Seq of the answer to a request, or of the last entry if there is none.
+// AnswerTo returns the Seq of the agent's answer to a request; without an answer, that of the last entry.
 func (r *run) AnswerTo(seq int) int {
 	for e := range r.t.From(seq) {
 		if e.Source == transcript.Agent && e.Kind == transcript.Response && e.Ref == seq {

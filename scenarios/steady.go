@@ -58,10 +58,10 @@ func compileSteady(l *Line) Step {
 	}
 }
 
-// leastMemory is how many bytes a round must leave behind to count as growth and not as noise.
+// leastMemory is how many bytes a round must leave behind, on average, to count as growth and not as noise.
 const leastMemory = 1 << 20
 
-// growth returns what grew, from the footprints after n, 2n and 4n rounds.
+// growth returns which resources grew, from the footprints after n, 2n and 4n rounds.
 func growth(after [3]process.Footprint, n int) (grown []string) {
 	for _, q := range []struct {
 		name  string

@@ -76,8 +76,7 @@ func compileNeeds(l *Line) Step {
 	if len(agent) == 0 {
 		return nil
 	}
-	// The agent's capabilities are known only after its answer to initialize, which the script may still have to set
-	// up.
+	// The agent's capabilities are known only after initialize, whose parameters later lines may still set up.
 	return func(_ context.Context, b *Branch) error {
 		b.run.change(func(s *state) { s.setup.needs = append(s.setup.needs, agent...) })
 		return b.Applies()
@@ -96,10 +95,10 @@ func neededPattern(l *Line) *language.Pattern {
 	return p
 }
 
-// compileNeedsAwait compiles "needs await", which skips the scenario if the agent took its turn without sending the
-// awaited entry. A plain await is inconclusive then, because a necessary situation did not come about. This is for
-// situations that the specification leaves to the agent (PERM-001: asking is optional). An agent that waits for an
-// answer which the editor holds back may also keep its turn open.
+// compileNeedsAwait compiles "needs await", for situations that the specification leaves to the agent (PERM-001: asking
+// is optional). If the turn ends without the awaited entry, the scenario is skipped, where a plain await would be
+// inconclusive. It is also skipped if the turn stays open because the agent waits for an answer that the editor holds
+// back.
 func compileNeedsAwait(l *Line) Step {
 	p := neededPattern(l)
 	return func(ctx context.Context, b *Branch) error {
@@ -116,7 +115,7 @@ func compileNeedsAwait(l *Line) Step {
 	}
 }
 
-// owesAnswer reports whether the editor owes the agent an answer to a request.
+// owesAnswer reports whether a request of the agent has no answer from the editor yet.
 func (r *run) owesAnswer() bool {
 	open := map[int]bool{}
 	for e := range r.t.All() {
@@ -130,8 +129,8 @@ func (r *run) owesAnswer() bool {
 	return len(open) > 0
 }
 
-// compileNeedsSaw compiles "needs saw", which skips the scenario if the agent has not sent an optional entry, or with
-// not set, if it has.
+// compileNeedsSaw compiles "needs saw", which skips the scenario if the agent has not sent an optional entry. With not
+// set, it skips the scenario if the agent has sent the entry.
 func compileNeedsSaw(l *Line, not bool) Step {
 	p := neededPattern(l)
 	return func(_ context.Context, b *Branch) error {
@@ -263,7 +262,7 @@ func compileCheck(l *Line) Step {
 	}
 }
 
-// open makes a check the current one, to which misses are added.
+// open makes a check the current one, which collects the misses that follow.
 func (r *run) open(d *language.Check) {
 	r.t.Event(r.connection(), transcript.Note, transcript.CheckOpened, "",
 		map[string]any{"check": d.Slug, "requirements": d.Requirements})
@@ -322,8 +321,8 @@ func compileBoth(l *Line) Step {
 	}
 }
 
-// play runs steps until one ends the script. It records soft misses and goes on. A panic is a fault of this program:
-// play returns it as an error, so that the evidence is kept.
+// play runs steps until one ends the script; after a soft Miss it goes on. A panic is a fault of this program, which
+// play returns as an error so that the artifacts are kept.
 func (b *Branch) play(ctx context.Context, steps []played) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -346,7 +345,7 @@ func (b *Branch) play(ctx context.Context, steps []played) (err error) {
 	return nil
 }
 
-// do runs one step. A field that the agent's entries lack makes the line miss.
+// do runs one step. If an entry of the agent lacks a field that the step needs, the line misses.
 func (b *Branch) do(ctx context.Context, s played) error {
 	b.effects.wait()
 	err := s.Do(ctx, b)

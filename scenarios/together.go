@@ -11,12 +11,12 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// atOnce are the commands that never wait for the agent. A block of them can run while the agent's process is stopped.
+// atOnce lists the commands that never wait for the agent. A block of them can run while the agent is stopped.
 var atOnce = []string{"cancel", "cancel-request", "release", "answer", "prompt", "request", "notify", "write",
 	"session", "permit"}
 
-// longestHold is how long the agent is stopped at most. The lines may write more than its pipe holds, and then only
-// the agent can make room.
+// longestHold is the maximum time for which the agent is stopped. The lines may write more than its pipe holds, and
+// then only the running agent can make room.
 const longestHold = time.Second
 
 func togetherCommand() *Command {

@@ -100,7 +100,7 @@ func transportCommands() []*Command {
 	}
 }
 
-// another calls leave to end or leave the running agent, then starts and greets a new process.
+// another calls leave, which ends or leaves the running agent. It then starts a new process and sends the greeting.
 func (b *Branch) another(ctx context.Context, l *Line, leave func()) error {
 	if err := b.Begin(ctx); err != nil {
 		return err

@@ -10,24 +10,24 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// Act is an action of an editor, its user or the model at a point: an entry of a
-// table of acts.
+// Act is an action of an editor, its user or the model at a point of a turn,
+// read from a table of acts.
 type Act struct {
 	Name string
-	// Kind is the kind of act; "" means the name.
+	// Kind is the kind of act; "" means that the name is the kind.
 	Kind string
 	// Rank orders acts; those likeliest to find a bug come first.
 	Rank int
-	// Needs is a required capability of the agent; "" is none.
+	// Needs is a capability that the agent must have; "" for none.
 	Needs string
-	// at are the conditions under which the act is possible, flags the other
-	// words of its entry.
+	// at are the conditions under which the act is possible. flags are the
+	// remaining words of its table entry.
 	at    []script.Word
 	flags []string
 	body  []*script.Line
 }
 
-// Is reports whether the table gives the act a flag.
+// Is reports whether the table sets a flag for the act.
 func (a *Act) Is(flag string) bool { return a != nil && slices.Contains(a.flags, flag) }
 
 // Acts is a table of acts in the words of a protocol; B writes its lines. The
@@ -44,7 +44,7 @@ func (a *Act) Is(flag string) bool { return a != nil && slices.Contains(a.flags,
 // if neither does. {name} is a value.
 type Acts[B Writer] struct {
 	List []*Act
-	// Flags, Conditions, Values and Parts are the protocol's own words.
+	// Flags, Conditions, Values and Parts are words that the protocol adds.
 	Flags      []string
 	Conditions map[string]func(B) bool
 	Values     map[string]func(B) script.Word
@@ -52,11 +52,11 @@ type Acts[B Writer] struct {
 	parts      map[string][]*script.Line
 }
 
-// Writer is a Builder with the additions of a protocol.
+// Writer is a Builder that a protocol has extended.
 type Writer interface{ built() *Builder }
 
-// Read adds the acts and parts of a table. It panics if the table is wrong, since tables
-// are part of the program.
+// Read adds the acts and parts of a table. It panics if the table has a
+// mistake, because tables are part of the program.
 func (t *Acts[B]) Read(text string) *Acts[B] {
 	f, mistakes := script.Parse("acts", []byte(text))
 	if len(mistakes) > 0 {
@@ -83,7 +83,7 @@ func (t *Acts[B]) Read(text string) *Acts[B] {
 	return t
 }
 
-// know panics if the protocol does not have the condition.
+// know panics if the protocol does not define the condition.
 func (t *Acts[B]) know(l *script.Line, w script.Word) {
 	names, _ := condition(w)
 	for _, name := range names {
@@ -116,13 +116,13 @@ func (t *Acts[B]) act(l *script.Line) *Act {
 	return a
 }
 
-// Fits reports whether the act of b is possible at its point.
+// Fits reports whether the act of b is possible at its point of the turn.
 func (t *Acts[B]) Fits(b B) bool { return t.hold(b, b.built().Act.at) }
 
-// Write writes the act of b and the lines that must follow.
+// Write writes the lines of the act of b.
 func (t *Acts[B]) Write(b B) { t.Do(b, b.built().Act) }
 
-// Do writes an act.
+// Do writes the lines of an act.
 func (t *Acts[B]) Do(b B, a *Act) { t.lines(b, a.body, nil) }
 
 // Part writes the lines of a part.
@@ -151,7 +151,7 @@ func (t *Acts[B]) lines(b B, list []*script.Line, args []script.Word) {
 	}
 }
 
-// line writes a line whose values are filled in.
+// line writes one line, in which values were already filled in.
 func (t *Acts[B]) line(b B, l *script.Line) {
 	name, builder := l.Name.Raw(), b.built()
 	if part := t.parts[name]; part != nil {

@@ -14,8 +14,8 @@ type Situation struct {
 	Seen   *Seen
 	Point  Point
 	Act    *Act
-	// Probes are questions that came up when the schedule first ran. The script
-	// asks them too, so that it fails for the same reason.
+	// Probes are questions that the schedule's first run raised. The script
+	// asks the same questions, so that it fails for the same reason.
 	Probes map[string]bool
 }
 
@@ -23,17 +23,17 @@ type Situation struct {
 type Builder struct {
 	Situation
 	Lines []*script.Line
-	// Keep are the lines that must stay, because without them it would be another
-	// schedule.
+	// Keep holds the lines that must stay, because without them the scenario
+	// would be another schedule.
 	Keep map[string]bool
-	// Turns is the model's script.
+	// Turns are the turns of the model's script.
 	Turns []fakellm.TurnNode
-	// Held says that the gate Hold holds the model.
+	// Held says that the model waits at the gate named Hold.
 	Held  bool
 	slugs map[string]int
 }
 
-// NewBuilder returns a Builder whose scenario begins with its title.
+// NewBuilder returns a Builder whose scenario begins with this title.
 func NewBuilder(s Situation, title string) *Builder {
 	b := &Builder{Situation: s, Keep: map[string]bool{}, slugs: map[string]int{}}
 	b.Lines = s.Script.Head(title)
@@ -80,7 +80,7 @@ func (b *Builder) Has(line string) bool {
 	return slices.ContainsFunc(b.Lines, func(l *script.Line) bool { return l.String() == line })
 }
 
-// Check opens a check of a requirement, "" for none. It makes slugs distinct.
+// Check opens a check of a requirement ("" for none) and makes the slug unique.
 func (b *Builder) Check(requirement, slug string) {
 	if other, ok := b.Script.Renamed[requirement]; ok {
 		requirement = other
@@ -92,7 +92,7 @@ func (b *Builder) Check(requirement, slug string) {
 	b.Add("check %s %s", Optional(requirement), slug)
 }
 
-// Optional returns a text as a word, or no word if the text is empty.
+// Optional returns a text as a word, or the zero Word if the text is empty.
 func Optional(text string) script.Word {
 	if text == "" {
 		return script.Word{}
@@ -100,16 +100,16 @@ func Optional(text string) script.Word {
 	return script.Text(text)
 }
 
-// Prompt adds a prompt of a session, and the model's turn that answers it.
+// Prompt adds a prompt in a session, and the model's turn for that prompt.
 func (b *Builder) Prompt(session string, text script.Word, rest []script.Word, as string, says fakellm.TurnNode) {
 	b.Add(b.Script.Planner.Prompt+" %s %s %s", Optional(session), text, rest)
 	b.last().As = Optional(as)
 	b.Turns = append(b.Turns, says)
 }
 
-// post writes the line "post TEXT says=TEXT gate=NAME in=SESSION as NAME" of a
-// table of acts. Other options are passed to the prompt. Without says= the model
-// gives the answer of the turn.
+// post writes a prompt from the line "post TEXT says=TEXT gate=NAME in=SESSION
+// as NAME" of a table of acts. It passes other options on to the prompt.
+// Without says= the model gives the answer of the original turn.
 func (b *Builder) post(l *script.Line) {
 	options := map[string]string{}
 	var rest []script.Word
@@ -129,8 +129,8 @@ func (b *Builder) post(l *script.Line) {
 	b.Prompt(options["in"], b.Own(l.Words[0].Raw()), rest, l.As.Raw(), says)
 }
 
-// Own returns a prompt text that the scenario does not contain yet, because the
-// model's turns are found by their prompts.
+// Own returns a prompt text that does not occur in the scenario yet, because
+// the model finds its turns by their prompts.
 func (b *Builder) Own(text string) script.Word {
 	with := b.Point.With
 	for {
@@ -142,8 +142,8 @@ func (b *Builder) Own(text string) script.Word {
 	}
 }
 
-// Awaits adds lines that await, and must stay. If grouped, they may be met in any
-// order.
+// Awaits adds await lines that must stay. If grouped, the awaited entries may
+// come in any order.
 func (b *Builder) Awaits(lines []*script.Line, grouped bool) {
 	for _, l := range lines {
 		b.Keep[l.String()] = true

@@ -21,9 +21,9 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Calibrate learns an agent of a version from plain turns, which it does not
-// judge. If keep is not empty, it keeps their transcripts in that folder if it
-// can; Recall learns from them again.
+// Calibrate learns how an agent behaves from plain turns, which it does not
+// judge. It tries to keep their transcripts in the folder keep, unless that is
+// "", with the agent's version. Recall learns from them again.
 func (w *Sweeper) Calibrate(ctx context.Context, from *Generator, keep, version string) (g Grammar, learned string,
 	err error) {
 	s := newSweep(w)
@@ -75,12 +75,12 @@ func (s *sweep) ask(ctx context.Context, list map[string]Archive, seen map[strin
 	return errors.Join(problems...)
 }
 
-// versionFile of a calibration is written last: without it, the calibration is
-// incomplete.
+// versionFile is the last file of a calibration to be written. Without it, the
+// calibration is incomplete.
 const versionFile = "version"
 
-// keepCalibration replaces the kept calibration by a new one. If several runs do
-// so at once, one of them succeeds.
+// keepCalibration replaces the kept calibration with a new one. If several runs
+// do so at the same time, one of them succeeds.
 func keepCalibration(out, keep, version string, names iter.Seq[string]) error {
 	if err := os.MkdirAll(filepath.Dir(keep), 0o700); err != nil {
 		return err

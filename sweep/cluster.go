@@ -21,14 +21,14 @@ type sighting struct {
 	number   int    // of the schedule, from 1, as they ended
 }
 
-// signature returns the rule, the state and the action, which distinguish
-// sightings.
+// signature returns the rule, the state and the action, by which sightings are
+// told apart.
 func (g *sighting) signature() Signature {
 	return Signature{g.rule, g.schedule.State, g.schedule.Action}
 }
 
-// cause is what the sightings of one finding share: the point of a rule, or a
-// check, the kind of act before it and the complaint.
+// cause is the key that all sightings of one finding have in common: the point
+// of a rule; or a check, the kind of act before it, and the complaint.
 type cause struct {
 	rule, point, act, complaint string
 	baseline, shared, known     bool
@@ -50,9 +50,9 @@ func (g *sighting) cause() cause {
 // numbers, names, quotations.
 var varying = lazy.Regexp(`"[^"]*"|'[^']*'|“[^”]*”|session=\S+|\S*[0-9/]\S*`)
 
-// clusters groups sightings into findings. Sightings of one cause are one
-// finding. A cause that shows only together with a worse one belongs to that
-// finding.
+// clusters groups sightings into findings, one for each cause. A cause that
+// shows only together with a more severe cause becomes part of the finding of
+// the more severe one.
 func clusters(seen []*sighting) []*Finding {
 	byCause := map[cause]*Finding{}
 	var list []*Finding
@@ -67,7 +67,7 @@ func clusters(seen []*sighting) []*Finding {
 		f.seen = append(f.seen, g)
 	}
 	for _, f := range list {
-		// What stands for it is the shortest schedule that is no race.
+		// The shortest schedule that is not a race represents the finding.
 		slices.SortStableFunc(f.seen, func(a, b *sighting) int {
 			return cmp.Or(cmp.Compare(blame(b.class), blame(a.class)), boolean(a.schedule.Races)-boolean(b.schedule.Races),
 				scriptLines(a.text())-scriptLines(b.text()), strings.Compare(a.result.ID, b.result.ID))
@@ -105,7 +105,7 @@ func boolean(b bool) int {
 	return 0
 }
 
-// text returns the scenario of a sighting, an empty one for a baseline.
+// text returns the scenario of a sighting; it is empty for a baseline.
 func (g *sighting) text() Archive {
 	if g.schedule.Action == "" {
 		return Archive{}
@@ -131,12 +131,12 @@ func (f *Finding) represent(g *sighting) {
 	f.Elsewhere = slices.Sorted(maps.Keys(places))
 }
 
-// runs returns the runs that show a finding.
+// runs returns the set of runs that show the finding.
 func (f *Finding) runs() map[string]bool {
 	return lists.Set(lists.Map(f.seen, func(g *sighting) string { return g.result.ID }))
 }
 
-// covers reports whether each run that shows the finding o also shows f, so that
+// covers reports whether every run that shows the finding o also shows f. Then
 // o is probably only a consequence of f.
 func (f *Finding) covers(o *Finding) bool {
 	if (f.Known == "") != (o.Known == "") || f.Action == "" {
@@ -146,7 +146,7 @@ func (f *Finding) covers(o *Finding) bool {
 	return !lists.Any(maps.Keys(o.runs()), func(id string) bool { return !mine[id] })
 }
 
-// elsewhere returns one line that says where else a finding was seen.
+// elsewhere returns one line about the other places where a finding was seen.
 func (f Finding) elsewhere() string {
 	const most = 4
 	list := f.Elsewhere

@@ -15,8 +15,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// coverage records what drawn orders have tried and shown. Several goroutines may
-// use it.
+// coverage records which pairs drawn orders have tried, and what their runs
+// have shown. It is safe for concurrent use.
 type coverage struct {
 	mu     sync.Mutex
 	pairs  map[string]int    // of an abstract state and an act, and how often they were tried
@@ -26,7 +26,7 @@ type coverage struct {
 	kept   []Schedule  // that showed something new
 	ran    map[int]int // orders by their depths
 	blind  map[int]int // those of them that were drawn by priorities alone
-	// tracks and steps are the maximum numbers in any order so far.
+	// tracks and steps are the largest numbers of both in any order so far.
 	tracks, steps int
 }
 
@@ -49,7 +49,7 @@ func (c *coverage) worth(s Schedule) (sum float64) {
 	return sum / float64(max(1, len(s.Tried)+len(s.Orders)))
 }
 
-// pick returns a random order of those that showed something new.
+// pick returns a random order from those whose runs showed something new.
 func (c *coverage) pick(r *rand.Rand) (Schedule, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,7 +59,7 @@ func (c *coverage) pick(r *rand.Rand) (Schedule, bool) {
 	return c.kept[r.IntN(len(c.kept))], true
 }
 
-// plays records that an order runs, so that the next order is a different one.
+// plays records the pairs of an order that runs, so that the next one differs.
 func (c *coverage) plays(s Schedule) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,8 +76,8 @@ func (c *coverage) plays(s Schedule) {
 	}
 }
 
-// showed keeps an order if its run shows a sequence of frames that no run before
-// had.
+// showed keeps an order if its run shows a sequence of frames that no earlier
+// run showed.
 func (c *coverage) showed(s Schedule, t *transcript.Transcript) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +110,7 @@ func (c *coverage) showed(s Schedule, t *transcript.Transcript) {
 	}
 }
 
-// sum returns the coverage as results have it, nil if no order was drawn.
+// sum returns the coverage in the form of results; nil if no order was drawn.
 func (c *coverage) sum() *results.SweepOrders {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,11 +146,11 @@ func (c *coverage) tried() *results.SweepTried {
 	return t
 }
 
-// missed returns an upper bound of the chance that all of the orders, each drawn
-// by priorities, have missed a bug of a depth. The depth is the number of acts
-// that must come in a certain order. One order of k steps in n tracks finds it
-// with a chance of at least 1/(n·k^(d-1)) (Burckhardt and others, A Randomized
-// Scheduler with Probabilistic Guarantees of Finding Bugs, 2010).
+// missed returns an upper bound of the probability that all orders, each drawn
+// by priorities, missed a bug of a depth: the number of acts that must come in
+// a certain order. One order of k steps in n tracks finds it with probability
+// at least 1/(n·k^(d-1)) (Burckhardt and others, A Randomized Scheduler with
+// Probabilistic Guarantees of Finding Bugs, 2010).
 func missed(tracks, steps, depth, orders int) float64 {
 	if tracks == 0 || steps == 0 {
 		return 1
@@ -159,10 +159,10 @@ func missed(tracks, steps, depth, orders int) float64 {
 	return math.Pow(1-one, float64(orders))
 }
 
-// tried returns the pairs that an order tries. pairs are an abstract state and an
-// act, with and without the time before the act, and two acts with the time
-// between them. orders are two acts of different sessions, or an act of a turn
-// and an additional act.
+// tried returns the pairs that an order tries. A pair in pairs is an abstract
+// state and an act, with and without the time before the act; or two acts and
+// the time between them. A pair in orders is two acts of different sessions, or
+// an act of a turn and an additional act.
 func (o *Sequence) tried() (pairs []string, orders [][2]string) {
 	states := map[string]*abstract{o.Seen.Session: {}, Other: {}}
 	last := "nothing"
@@ -193,7 +193,7 @@ func (o *Sequence) tried() (pairs []string, orders [][2]string) {
 	return pairs, orders
 }
 
-// abstract is the state of a session, in the detail that distinguishes
+// abstract is the state of a session, as detailed as needed to distinguish
 // situations.
 type abstract struct {
 	at          string // where its turn waits; "" if none runs
@@ -213,7 +213,7 @@ func (a *abstract) cancels(yes bool) {
 
 func (a *abstract) end() { a.at = "" }
 
-// goOn updates the state for an act of a turn.
+// goOn updates the state after an act of a turn.
 func (a *abstract) goOn(t *PlayedTurn, it Item) {
 	if it.Kind == Begins {
 		a.turns, a.before, a.now = a.turns+1, a.now, 0
@@ -230,8 +230,8 @@ func (a *abstract) goOn(t *PlayedTurn, it Item) {
 	}
 }
 
-// behind returns the stops of the turn after an item, which is the turn's prompt
-// or continues the turn.
+// behind returns the stops of the turn that come after an item. The item is the
+// turn's prompt, or an act that continues the turn.
 func (t *PlayedTurn) behind(it Item) []Stop {
 	if it.Kind == Begins {
 		return t.Stops

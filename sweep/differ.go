@@ -19,9 +19,9 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// Differences compares each scenario's rounds with its first, by verdict and
-// canonical text, and explains the first that differs. For scenarios that leave
-// the text open, it compares only the verdict.
+// Differences compares the rounds of each scenario with its first round, by
+// verdict and canonical text, and explains the first round that differs. If a
+// scenario's text may vary, Differences compares only the verdict.
 func Differences(p *Planner, run results.Run, list []*scenarios.Scenario) []results.Difference {
 	open := map[string]bool{}
 	for _, s := range list {
@@ -61,7 +61,7 @@ func rendered(out string, r results.Result) string {
 	return string(text)
 }
 
-// sideBySide returns the lines of two texts in pairs, around each difference.
+// sideBySide returns pairs of lines of two texts, around each difference.
 func sideBySide(a, b string) [][2]string {
 	var rows [][2]string
 	var left, right []string
@@ -97,8 +97,8 @@ func sideBySide(a, b string) [][2]string {
 	return rows
 }
 
-// explain returns why two texts of one scenario differ: the normaliser of the
-// profile that, applied to them, makes them equal, else the race that they show.
+// explain returns why two texts of one scenario differ: the normalizer of the
+// profile that would make them equal, else the race that they show.
 func explain(p *Planner, a, b string, one, other results.Result) string {
 	if a == b {
 		return "the messages are the same; " + cmp.Or(verdictOf(one, other),
@@ -135,8 +135,8 @@ func verdictOf(one, other results.Result) string {
 	return ""
 }
 
-// freeKind returns the kind of notification without whose lines two texts are
-// equal, if both texts have the same such lines; else "".
+// freeKind returns a kind of notification that explains a difference: both
+// texts have its lines, and are equal without them. Else it returns "".
 func freeKind(p *Planner, left, right []string) string {
 	for _, kind := range kindsOf(p, append(only(left, right), only(right, left)...), left, right) {
 		var rest, free [2][]string
@@ -157,8 +157,8 @@ func freeKind(p *Planner, left, right []string) string {
 	return ""
 }
 
-// kindsOf returns the kinds of notifications whose move may explain a difference:
-// those of lines in only one text, else all.
+// kindsOf returns the kinds of notifications whose moved lines may explain a
+// difference: the kinds of lines that only one text has, else all kinds.
 func kindsOf(p *Planner, differing, left, right []string) []string {
 	var kinds []string
 	for _, l := range append(differing, append(slices.Clone(left), right...)...) {
@@ -184,11 +184,11 @@ func kindOfLine(p *Planner, l string) string {
 	return ""
 }
 
-// volatile are patterns of text that programs make anew each time.
+// volatile are patterns of text that programs generate anew in each run.
 var volatile = []string{`\d+`, `[0-9a-f]{4,}(?:-[0-9a-f]{4,})*`, `[A-Za-z0-9_-]{8,}`}
 
-// changing returns a pattern that, masked in both texts, makes them equal. It
-// generalises the first differing piece and keeps the words around it.
+// changing returns a pattern that makes two texts equal if both mask it. The
+// pattern generalizes the first differing piece and keeps the words around it.
 func changing(left, right []string) string {
 	if len(left) != len(right) {
 		return ""
@@ -221,8 +221,8 @@ func changing(left, right []string) string {
 	return ""
 }
 
-// around returns the pattern of the first piece in which two lines differ, with
-// the text before it from the last space but one.
+// around returns a pattern for the first piece in which two lines differ. The
+// pattern includes the text before that piece, from the last space but one on.
 func around(a, b string, mask *regexp.Regexp, form string) string {
 	x, y := mask.FindAllStringIndex(a, -1), mask.FindAllStringIndex(b, -1)
 	for i := range min(len(x), len(y)) {
@@ -242,7 +242,7 @@ func around(a, b string, mask *regexp.Regexp, form string) string {
 	return form
 }
 
-// order returns which message overtook which, or which is missing.
+// order describes which message overtook which other, or which is missing.
 func order(left, right []string, one, other int) string {
 	onlyLeft, onlyRight := only(left, right), only(right, left)
 	if len(onlyLeft) == 0 && len(onlyRight) == 0 {
@@ -267,7 +267,7 @@ func order(left, right []string, one, other int) string {
 	return "the agent behaves differently: " + strings.Join(parts, "; ")
 }
 
-// only returns the lines of text that other lacks, or has fewer times.
+// only returns the lines of text that other lacks, or contains fewer times.
 func only(text, other []string) []string {
 	have := map[string]int{}
 	for _, l := range other {
@@ -290,9 +290,9 @@ func brief(line string) string {
 	return "“" + line + "”"
 }
 
-// Perturb returns random changes to an editor's timing in a scenario, which must
-// not matter: writes in pieces, reads that wait, slow answers. They depend only
-// on seed, scenario and round. The first round is unchanged.
+// Perturb returns random changes to an editor's timing that must not matter:
+// writes in pieces, delayed reads, slow answers. They depend only on seed,
+// scenario and round. The first round is unchanged.
 func Perturb(seed int64, id string, round int) scenarios.Perturbation {
 	var p scenarios.Perturbation
 	if round <= 1 {
@@ -302,15 +302,15 @@ func Perturb(seed int64, id string, round int) scenarios.Perturbation {
 	fmt.Fprintf(h, "%d %s", round, id)
 	r := rand.New(rand.NewPCG(uint64(seed), h.Sum64()))
 	split, reads, answers := 1+r.IntN(40), 1+r.IntN(10), 1+r.IntN(40)
-	// Two of three, so that rounds differ in what they do, and each does
-	// something.
+	// Each round makes two of the three changes, so that rounds differ, and
+	// each changes something.
 	without := r.IntN(3)
 	if without != 0 {
 		p.Split = split
 		p.How = append(p.How, fmt.Sprintf("writes in pieces of %d bytes", split))
 	}
 	if without != 1 {
-		// Most reads do not wait: a long reply would take for ever.
+		// Most reads do not wait: otherwise a long reply would take for ever.
 		p.Pace.Read = sometimes(r.Uint64(), 6, reads)
 		p.How = append(p.How, fmt.Sprintf("one of six reads up to %d ms late", reads))
 	}
@@ -321,8 +321,8 @@ func Perturb(seed int64, id string, round int) scenarios.Perturbation {
 	return p
 }
 
-// sometimes returns a function that draws a time. One of n times it is up to most
-// milliseconds, else 0.
+// sometimes returns a function that draws a duration: in one of n calls up to
+// most milliseconds, else 0.
 func sometimes(seed uint64, n, most int) func() time.Duration {
 	r := rand.New(rand.NewPCG(seed, 0))
 	return func() time.Duration {

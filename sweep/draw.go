@@ -10,29 +10,29 @@ import (
 	"strings"
 )
 
-// Choice is how orders are chosen.
+// Choice is the way in which orders of acts are chosen.
 type Choice uint8
 
 const (
-	// Guided draws untried orders by priorities, and varies orders that showed
-	// something new.
+	// Guided draws untried orders by priorities, and varies orders whose runs
+	// showed something new.
 	Guided Choice = iota
 	// ByPriority draws by priorities alone, as probabilistic concurrency testing
 	// does.
 	ByPriority
-	// Uniformly draws each step with equal chances.
+	// Uniformly draws each step with equal probability.
 	Uniformly
 )
 
-// candidates is the number of drawn orders from which the newest is taken.
-// mostDeep is the maximum number of deviations in them. mostKept is the maximum
-// number of orders kept to vary because they showed something new.
+// candidates is how many orders are drawn, of which the one with the newest
+// pairs runs. mostDeep is the maximum number of deviations in one. mostKept is
+// the maximum number of orders kept to vary because they showed something new.
 const candidates, mostDeep, mostKept = 16, 3, 64
 
-// depths are the numbers of deviations of successive orders.
+// depths are the numbers of deviations of successive drawn orders.
 var depths = []int{2, 1, 2, 3}
 
-// drawer draws orders from the seed and the baselines.
+// drawer draws orders of acts from the seed and the baselines.
 type drawer struct {
 	*sweep
 	r     *rand.Rand
@@ -52,9 +52,9 @@ func (s *sweep) drawer() *drawer {
 // DrawnPoint and DrawnState are the point and the state of drawn orders.
 const DrawnPoint, DrawnState = "in a drawn order", "drawn order"
 
-// next returns the next order; ok is false if it finds no more.
+// next returns the next order; ok is false if it finds no new order.
 func (d *drawer) next() (best Schedule, ok bool) {
-	// Every third order is drawn by priorities alone: only of those is a bound known.
+	// Every third order uses priorities alone: only such orders have a bound.
 	guided := d.Choice == Guided && d.n%3 != 0
 	depth, most := depths[d.n/3%len(depths)], 1
 	if d.Choice != Guided {
@@ -110,8 +110,8 @@ func (d *drawer) one(depth int, how Choice, guided bool) (Schedule, bool) {
 	return d.Planner.draw(d.from[d.r.IntN(len(d.from))], d.r, depth, how)
 }
 
-// mixed yields the schedules to run, a listed one and a drawn one in turn, then
-// the rest of either. Without Max and Budget it draws as many as are listed.
+// mixed yields the schedules to run, a listed and a drawn one in turn, then the
+// rest of either. Without Max and Budget it draws as many as are listed.
 func (s *sweep) mixed(list []Schedule) iter.Seq[Schedule] {
 	return func(yield func(Schedule) bool) {
 		d := s.drawer()
@@ -149,13 +149,13 @@ func (s *sweep) mixed(list []Schedule) iter.Seq[Schedule] {
 	}
 }
 
-// drawnID returns the name of the run of a drawn order.
+// drawnID returns the name of a drawn order's run.
 func (s Schedule) drawnID() string {
 	return fmt.Sprintf("sweep/%s/%d/order-%d", s.Scenario, s.Turn+1, s.Number) + strings.TrimRight("-"+slug(s.Action), "-")
 }
 
-// draw draws an order for a turn of a script with depth deviations from the
-// natural order; ok is false if it finds none.
+// draw draws an order for a turn of a script, with depth deviations from the
+// natural order; ok is false if there is no such order.
 func (p *Planner) draw(s *Script, r *rand.Rand, depth int, how Choice) (Schedule, bool) {
 	const tries = 10
 	for range tries {
@@ -175,7 +175,7 @@ func (p *Planner) draw(s *Script, r *rand.Rand, depth int, how Choice) (Schedule
 	return Schedule{}, false
 }
 
-// tracks returns the acts of each session's turns, in order.
+// tracks returns, for each session, the acts of its turns in order.
 func (o *Sequence) tracks() [][]Item {
 	var names []string
 	var out [][]Item
@@ -194,9 +194,9 @@ func (o *Sequence) tracks() [][]Item {
 	return out
 }
 
-// chooseActs draws the order. It merges the sessions by priorities that change at
-// drawn places, as probabilistic concurrency testing does, and inserts depth
-// additional acts.
+// chooseActs draws the order of the acts. It merges the sessions by priorities
+// that change at random places, as probabilistic concurrency testing does. Then
+// it inserts depth additional acts.
 func (o *Sequence) chooseActs(r *rand.Rand, depth int, how Choice) bool {
 	tracks := o.tracks()
 	o.Items = merge(tracks, r, depth, how)
@@ -206,7 +206,8 @@ func (o *Sequence) chooseActs(r *rand.Rand, depth int, how Choice) bool {
 	can := o.possible()
 	at := 0
 	for n := range depth {
-		// What breaks takes acts that come close to each other, more often than not.
+		// Bugs often need acts close together, so half the acts follow the
+		// last.
 		if n == 0 || how == Uniformly || r.IntN(2) == 0 {
 			at = 1 + r.IntN(len(o.Items))
 		} else {
@@ -217,9 +218,9 @@ func (o *Sequence) chooseActs(r *rand.Rand, depth int, how Choice) bool {
 	return true
 }
 
-// merge merges tracks into one order: the track of the highest priority takes its
-// next step. At random places, as many as changes says, the current track drops to
-// the lowest priority. With Uniformly, each step is drawn.
+// merge merges tracks into one order. The track with the highest priority takes
+// its next step. At changes random places the current track drops to the lowest
+// priority. With Uniformly, each step is drawn instead.
 func merge(tracks [][]Item, r *rand.Rand, changes int, how Choice) (out []Item) {
 	total := 0
 	for _, t := range tracks {
@@ -273,7 +274,7 @@ func (o *Sequence) timeAll(r *rand.Rand) {
 }
 
 // settled makes the sequence playable and returns it as a schedule; ok is false
-// if one of its acts is impossible at its place.
+// if one of its acts is impossible at its place in the order.
 func (o *Sequence) settled() (sch Schedule, ok bool) {
 	o.settle()
 	if _, _, ok = o.Script.Planner.Write(o); ok {
@@ -282,8 +283,8 @@ func (o *Sequence) settled() (sch Schedule, ok bool) {
 	return sch, ok
 }
 
-// settle makes an order playable: an act that waits cannot come together with
-// others, and a permission request is awaited at once.
+// settle makes an order playable: an act that waits must not come together with
+// other acts, and each permission request is awaited at once.
 func (o *Sequence) settle() {
 	for i := range o.Items {
 		it := &o.Items[i]
@@ -302,7 +303,7 @@ func (o *Sequence) settle() {
 	}
 }
 
-// planned returns the order as a schedule.
+// planned returns the sequence as a schedule.
 func (o *Sequence) planned() Schedule {
 	acts := o.Acts()
 	slices.Sort(acts)
@@ -321,8 +322,8 @@ func (o *Sequence) planned() Schedule {
 	return s
 }
 
-// leads reports whether the act of an item leads to a request of the agent. Such
-// a request is awaited at once, because its answer is an act of the sequence.
+// leads reports whether the act of an item leads to a request of the agent. The
+// script awaits that request at once: its answer is an act of the sequence.
 func (o *Sequence) leads(it Item) bool {
 	if it.Kind != Begins && it.Kind != GoesOn {
 		return false

@@ -16,9 +16,9 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// Words are the words for drawn texts. Most of them are not plain ASCII: letters
-// of two, three and four bytes, combining marks, joined emoji, right-to-left text
-// and control characters.
+// Words are the words from which texts are drawn. Most are not plain ASCII:
+// letters of two, three and four bytes, combining marks, joined emoji,
+// right-to-left text and control characters.
 var Words = []string{
 	"Grüße", "naïve", "日本語", "🙂", "שלום", "e\u0301tude", "👩\u200d👩\u200d👧", "Ωμέγα", "zażółć", "한국어", "\u202bab\u202c",
 	"plain", "words", "“quoted”", "a\tb", "<b>&amp;</b>", "`code`", "**bold**", "c:\\dir", "100%", "{x}", "a\u200bb", "…",
@@ -33,10 +33,10 @@ var Words = []string{
 // says that no later episode uses the thread. {t} is the thread, {i} the number
 // of the episode, {text} a drawn text for a script, and {say} one for the model.
 type Episodes struct {
-	// Head are the lines before the first episode. Opens is the line that opens
-	// thread {t}.
+	// Head holds the lines before the first episode. Opens is the line that
+	// opens the thread {t}.
 	Head, Opens string
-	// Has are the agent's abilities.
+	// Has is the set of the agent's abilities.
 	Has  map[string]bool
 	list []section
 }
@@ -68,12 +68,12 @@ func (g *Episodes) Read(table []byte) *Episodes {
 	return g
 }
 
-// of returns the sections of a kind.
+// of returns the sections of one kind.
 func (g *Episodes) of(kind string) []section {
 	return lists.Where(g.list, func(s section) bool { return s.kind == kind })
 }
 
-// Pairs returns the pairs of states and acts, and the turns.
+// Pairs returns the pairs of a state and an act, and the whole turns.
 func (g *Episodes) Pairs() (out [][2]string) {
 	for _, s := range g.of("state") {
 		for _, a := range g.of("act") {
@@ -121,7 +121,7 @@ func (g *Episodes) Draw(k Key) DrawnSession {
 
 func comparePairs(a, b [2]string) int { return slices.Compare(a[:], b[:]) }
 
-// drawnEpisodes is a session that is being written.
+// drawnEpisodes is a session while its scenario is written.
 type drawnEpisodes struct {
 	*Episodes
 	Key
@@ -156,7 +156,7 @@ func pickOf[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
 var variables = lazy.Regexp(`\{(t|i|text|say)\}`)
 
-// write writes a section for a thread.
+// write writes the lines of a section for the thread t.
 func (d *drawnEpisodes) write(s section, t string, r *rand.Rand) {
 	fill := func(text string) string {
 		return variables().ReplaceAllStringFunc(text, func(v string) string {

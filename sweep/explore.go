@@ -18,13 +18,13 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// patience is how many schedules of one state and action may run into a deadline
-// before the sweep skips the others of their kind: an agent that hangs must not
-// cost its timeout everywhere.
+// patience is how many schedules of one state and action may run into a
+// deadline. The sweep then skips the others with that state and action: an
+// agent that hangs must not cost its timeout everywhere.
 const patience = 3
 
-// explore runs schedules, each in a fresh process or, with Reuse, in chains
-// first.
+// explore runs schedules, each in a fresh process. With Reuse it first tries to
+// run them in chains.
 func (s *sweep) explore(ctx context.Context, list []Schedule) {
 	var done atomic.Int64
 	total := len(list)
@@ -66,8 +66,8 @@ func (s *sweep) explore(ctx context.Context, list []Schedule) {
 	})
 }
 
-// hopeless reports whether a schedule would probably run into a deadline, like
-// others of its kind.
+// hopeless reports whether a schedule would probably run into a deadline, as
+// earlier schedules of its kind did.
 func (s *sweep) hopeless(sch Schedule) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,8 +82,8 @@ func (s *sweep) hopeless(sch Schedule) bool {
 // kind returns the state and the action of a schedule.
 func (s Schedule) kind() string { return s.State + "\n" + s.Action }
 
-// play runs the scenario of a schedule. It runs it once more if the run raised a
-// question that its script does not ask.
+// play runs the scenario of a schedule. If the run raised a question that its
+// script does not ask, play runs the scenario again with that question.
 func (s *sweep) play(start context.Context, sch Schedule, id string) (results.Result, bool) {
 	if sch.Drawn != "" {
 		s.cover.plays(sch)
@@ -126,7 +126,7 @@ func (s *sweep) runText(
 	return res, began
 }
 
-// record adds the sightings of a schedule and its cell in the map.
+// record adds the sightings of a schedule, and its cell to the map.
 func (s *sweep) record(sch Schedule, res results.Result) {
 	cell := s.cell(sch, res)
 	s.mu.Lock()
@@ -137,7 +137,7 @@ func (s *sweep) record(sch Schedule, res results.Result) {
 	}
 }
 
-// cell adds the sightings of a schedule and returns its cell in the map.
+// cell adds the sightings of a schedule and returns its cell of the map.
 func (s *sweep) cell(sch Schedule, res results.Result) results.SweepCell {
 	cell := results.SweepCell{Scenario: sch.Scenario, Point: sch.where(), Action: sch.Action, Verdict: res.Verdict,
 		Out: res.Artifacts["transcript"]}
@@ -179,7 +179,7 @@ func (s *sweep) cell(sch Schedule, res results.Result) results.SweepCell {
 	return cell
 }
 
-// where returns the point as a map shows it.
+// where returns the name that the map shows for the point.
 func (s Schedule) where() string {
 	if s.Turns > 1 {
 		return fmt.Sprintf("turn %d, %s", s.Turn+1, s.Point)
@@ -187,7 +187,7 @@ func (s Schedule) where() string {
 	return s.Point
 }
 
-// sign is one item in a result that counts against the agent.
+// sign is one rule or check of a result that counts against the agent.
 type sign struct {
 	rule    string
 	point   string // of a rule
@@ -198,8 +198,8 @@ type sign struct {
 	names   []string // what lists of known failures may call it
 }
 
-// expected returns why a sign is a known failure, in the swept scenario or in the
-// scenario of a schedule; "" if it is not one.
+// expected returns the reason if a known failure of the swept scenario, or of
+// the schedule's scenario, lists the sign; else "".
 func (g sign) expected(e *scenarios.Engine, swept, schedule string) string {
 	why, ok := e.Expects(swept, g.names...)
 	if !ok {
@@ -208,13 +208,13 @@ func (g sign) expected(e *scenarios.Engine, swept, schedule string) string {
 	return why
 }
 
-// numbered matches the numbers that make the slugs of a schedule, and of a chain,
-// distinct.
+// numbered matches the numbers that make the slugs of a schedule or a chain
+// unique.
 var numbered = lazy.Regexp(`(-[0-9])?(\.[0-9])?$`)
 
 func rulesOf(signs []sign) []string { return lists.Map(signs, func(g sign) string { return g.rule }) }
 
-// found returns the rules that a result shows broken, each once.
+// found returns one sign for each rule or check that a result shows broken.
 func found(res results.Result) []sign {
 	var out []sign
 	add := func(g sign) {
@@ -254,7 +254,7 @@ func found(res results.Result) []sign {
 }
 
 // heard reports whether the script waited for the entries that first show a
-// finding in its session.
+// finding. waited has the Seq of the last awaited entry by session.
 func heard(f results.Finding, waited map[string]int) bool {
 	first := f.Entries
 	if f.Count > 1 && len(first) > 1 {
@@ -290,7 +290,7 @@ func blame(v results.Verdict) results.Verdict {
 	return 0
 }
 
-// report adds a sighting for a sign that a schedule showed.
+// report adds a sighting for a sign in the result of a schedule.
 func (s *sweep) report(g sign, sch Schedule, res results.Result) {
 	one := &sighting{sign: g, schedule: sch, result: res, known: g.expected(&s.engine, sch.Scenario, res.ID),
 		number: sch.nth}
@@ -305,7 +305,7 @@ func (s *sweep) report(g sign, sch Schedule, res results.Result) {
 	}
 }
 
-// doubts returns the questions that a run raises and its script does not ask.
+// doubts returns the questions that a run raised and its script does not ask.
 func (s *sweep) doubts(sch Schedule, res results.Result) map[string]bool {
 	if res.Verdict == results.Error || res.Verdict == results.Skip || sch.Doubts == nil {
 		return nil

@@ -10,16 +10,16 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// mostMerges is how many merges of two sessions are drawn for a turn. mostSteps
-// is the maximum number of steps of each session in a merge, because a repro must
-// stay short. mostPartners is how many other scenarios a turn is merged with, and
-// mostBeyond how many times with each.
+// mostMerges limits the merges of two sessions that are drawn for a turn.
+// mostSteps limits the steps of each session in a merge, because a repro must
+// stay short. A turn is merged with at most mostPartners other scenarios, at
+// most mostBeyond times with each.
 const mostMerges, mostSteps, mostPartners, mostBeyond = 6, 3, 2, 3
 
-// merged draws at most most points at which two sessions stream side by side, up
-// to a place at which the model holds the target. Each point is different; its
-// name ends with the name of p. The other session has at least one step and at
-// most others.
+// merged draws at most most points at which two sessions stream at the same
+// time, up to a place at which the model holds the target. All points differ;
+// their names end with the name of p. The other session has at least one step,
+// and at most others.
 func merged(p Point, all []fakellm.Place, most, others int, r *rand.Rand) (out []Point) {
 	tried := map[string]bool{}
 	for range 4 * most {
@@ -46,9 +46,9 @@ func (l *Lister) Merged(kind PointKind, r *rand.Rand) {
 		l.Seen.Model.Places(), mostMerges, mostSteps, r)...)
 }
 
-// Beyond returns points at which a turn of another scenario runs next to the
-// target's and has reached a certain place. beside reports whether the two can
-// run in one process. r decides the other scenario, and the order of the steps.
+// Beyond returns points at which another scenario's turn runs next to the
+// target's and has reached a place. beside reports whether both can run in one
+// process. r draws the other scenario and the order of the steps.
 func (o Observed) Beyond(kind PointKind, all []*Script, beside func(target *Script, other Observed) bool,
 	r *rand.Rand) (out []Point) {
 	var can []Observed
@@ -69,7 +69,7 @@ func (o Observed) Beyond(kind PointKind, all []*Script, beside func(target *Scri
 	return out
 }
 
-// Effective returns the lines that check whether a turn had its effects.
+// Effective returns the lines that check whether a turn changed its files.
 func (o Observed) Effective() (out []*script.Line) {
 	for _, e := range o.Seen.Made {
 		switch {
@@ -108,7 +108,7 @@ func (p Point) FirstElsewhere() string {
 	return elsewhere
 }
 
-// steps returns how many steps the target or the other session takes in a merge.
+// steps returns how many steps of a merge the target or the other session has.
 func (p Point) steps(target bool) int {
 	return lists.Count(p.Merge, func(mine bool) bool { return mine == target })
 }
@@ -119,11 +119,11 @@ func (p Point) Stepped(t fakellm.TurnNode) fakellm.TurnNode {
 	return stopped(t, *p.Hold, Hold, "a", p.steps(true))
 }
 
-// stopped returns the turn with a gate at a place, and n further gates before it.
+// stopped returns the turn with a gate at a place, and n gates before that one.
 func stopped(t fakellm.TurnNode, at fakellm.Place, name, before string, n int) fakellm.TurnNode {
 	all := t.Places()
 	end := slices.Index(all, at)
-	// From the last on, so that the places before stay where they are.
+	// Insert the last gate first, so that earlier places keep their positions.
 	t = t.With(at, Gate(name))
 	for i := n; i > 0; i-- {
 		t = t.With(all[(i-1)*end/n], Gate(fmt.Sprintf("%s%d", before, i)))
@@ -131,9 +131,9 @@ func stopped(t fakellm.TurnNode, at fakellm.Place, name, before string, n int) f
 	return t
 }
 
-// Walk writes the steps of both sessions in the order of the merge, if the point
-// has one. After each release it awaits the gate at which that session stops
-// next, so that everything before an act has arrived by then.
+// Walk writes the steps of both sessions in the order of the merge, if the
+// point is one. After each release it awaits the gate at which that session
+// stops next, so that everything before an act has arrived.
 func (b *Builder) Walk() {
 	if b.Point.Merge == nil {
 		return

@@ -52,8 +52,8 @@ func addFound(run *results.Run, findings []Finding) {
 	}
 }
 
-// chart returns the map of the sweep: what ran, by points and actions in the
-// order of a turn, not of likelihood.
+// chart returns the map of the sweep: which cells ran, with points and actions
+// in the order of a turn instead of the order of likelihood.
 func (s *sweep) chart(all []Schedule) *results.Sweep {
 	m := &results.Sweep{Explored: s.explored, Pruned: s.pruned, Inconclusive: s.unsure, Cells: s.cells,
 		Unexplored: len(all) - (s.explored - s.orders) - s.given, PairsOf: pairsOf(all), Drawn: s.cover.sum()}
@@ -85,9 +85,9 @@ func (s *sweep) chart(all []Schedule) *results.Sweep {
 	return m
 }
 
-// Rebase returns a list of known failures that covers a sweep: those of its
-// engine, and one more for each failure that is in none. It then judges the sweep
-// again by this list.
+// Rebase returns a list of known failures that covers all findings of a sweep:
+// the engine's list, and one entry for each failure that it lacks. It then
+// judges the sweep again by this list.
 func (o *Outcome) Rebase(e *scenarios.Engine) []agents.KnownFailure {
 	list := slices.Clone(e.Known)
 	for _, f := range o.Findings {
@@ -98,7 +98,7 @@ func (o *Outcome) Rebase(e *scenarios.Engine) []agents.KnownFailure {
 			}
 			here := e.Protocol.KnownOf(e.Profile, list)
 			if !slices.ContainsFunc(here, func(k agents.KnownFailure) bool { return k.Covers(id, g.rule) }) {
-				// Not each sweep explores the schedules that show it.
+				// Flaky: not every sweep explores the schedules that show it.
 				list = append(list, agents.KnownFailure{Scenario: id, ID: g.rule, Flaky: true, Protocols: e.ListedIn(),
 					Reason: "not looked into yet: " + strings.Join(strings.Fields(g.message), " ")})
 			}
@@ -110,7 +110,7 @@ func (o *Outcome) Rebase(e *scenarios.Engine) []agents.KnownFailure {
 	return list
 }
 
-// judge marks known failures and counts the sweep's results without them.
+// judge marks known failures, and counts the sweep's results without those.
 func (o *Outcome) judge(e *scenarios.Engine) {
 	run := &o.Run
 	swept := map[string]string{} // scenarios, by the ids of the results that show findings in them
@@ -153,8 +153,7 @@ func exit(run results.Run, findings []Finding) int {
 	return 0
 }
 
-// ordered returns schedules in the order of their turns and of the points in
-// them.
+// ordered returns schedules sorted by turn, and within a turn by point.
 func ordered(all []Schedule) []Schedule {
 	out := slices.Clone(all)
 	slices.SortStableFunc(out, func(a, b Schedule) int {
@@ -163,7 +162,7 @@ func ordered(all []Schedule) []Schedule {
 	return out
 }
 
-// compareNatural compares names so that frame 9 comes before frame 10.
+// compareNatural compares names so that "frame 9" comes before "frame 10".
 func compareNatural(a, b string) int {
 	fa, fb := strings.FieldsFunc(a, separator), strings.FieldsFunc(b, separator)
 	for i := range min(len(fa), len(fb)) {
@@ -183,8 +182,8 @@ func digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// pairs returns the number of pairs of a situation and an action, and the pairs
-// that were tried.
+// pairs returns how many pairs of a situation and an action there are, and
+// which of them ran.
 func (s *sweep) pairs(all []Schedule) (total int, tried []string) {
 	ran := lists.Set(lists.Map(s.cells, func(c results.SweepCell) [3]string {
 		return [3]string{c.Scenario, c.Point, c.Action}
@@ -212,7 +211,7 @@ func pairsOf(all []Schedule) map[string]int {
 	return of
 }
 
-// nothing returns why there was nothing to sweep.
+// nothing explains why there was nothing to sweep.
 func (s *sweep) nothing() string {
 	switch {
 	case len(s.Points) > 0 || len(s.Actions) > 0:

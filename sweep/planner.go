@@ -10,11 +10,11 @@ import (
 )
 
 // Planner describes what an editor can do in the turns of one protocol's
-// scenarios. The protocol sets how to find turns, read them from a run and lead
-// up to them, and what their points are; its table of acts sets the rest. A nil
+// scenarios. The protocol's functions find turns, read them from a run, lead up
+// to them and list their points; its table of acts sets the rest. A nil
 // function means that the protocol lacks that feature.
 type Planner struct {
-	// Protocol is the protocol name that scenarios begin with; "" for the
+	// Protocol is the protocol name in the first line of scenarios; "" for the
 	// protocol of scenarios that name none.
 	Protocol string
 	// Prompt is the command that begins a turn, Noun the protocol's word for a
@@ -23,35 +23,35 @@ type Planner struct {
 	// Renamed maps requirements to their ids in this version of the protocol, ""
 	// if it lacks them.
 	Renamed map[string]string
-	// Turns finds the turns of a script that can be swept. It returns why others
-	// cannot.
+	// Turns finds the turns of a script that can be swept. The notes say why
+	// other turns cannot be swept.
 	Turns func(s *Script) (notes []string)
 	// Natural returns the replacement scenario: the script without its mid-turn acts.
 	Natural func(s *Script) Archive
 	// Look reads one turn from a run; ok is false if the run did not reach it.
 	Look func(s *Script, turn Turn, t *transcript.Transcript, effects []Effect) (seen *Seen, ok bool)
-	// Points lists the points of a turn, the likeliest to find a bug first, alone
-	// and next to turns of other scripts. It also returns how many further points
-	// are the same for the agent.
+	// Points lists the points of a turn, alone and next to turns of other
+	// scripts. The likeliest to find a bug comes first. same counts further
+	// points that make no difference to the agent.
 	Points func(o Observed, others []*Script, r *rand.Rand) (list []Point, same int)
-	// Shared returns a key: schedules with equal keys can share a process. ""
-	// means that it can share with none.
+	// Shared returns a key: schedules with equal keys can share a process. With
+	// key "" a schedule cannot share a process.
 	Shared func(s Situation, a Archive) string
-	// Chain returns the scenario of several schedules in one process, one after
-	// the other, and the lines that must stay.
+	// Chain returns a scenario that runs several schedules in one process, one
+	// after the other, and the lines of it that must stay.
 	Chain func(parts []Schedule) (a Archive, keep map[string]bool)
-	// Doubts returns a function that returns the questions a run raises and its
-	// script does not ask; nil if there can be none.
+	// Doubts returns a function that returns the questions which a run raises
+	// and its script does not ask; nil if there can be none.
 	Doubts func(s Situation) func(t *transcript.Transcript, effects []Effect) map[string]bool
-	// Doubtful reports whether the run of a chain raised such a question.
+	// Doubtful reports whether a chain raised a question that it does not ask.
 	Doubtful func(parts []Schedule, t *transcript.Transcript) bool
 	// Choose draws which turns of a script take part in a sequence of acts; ok is
 	// false if none can. Write returns the scenario of a sequence, and the lines
 	// that must stay; ok is false if one of its acts is impossible at its place.
 	Choose func(o *Sequence, s *Script, r *rand.Rand) (ok bool)
 	Write  func(o *Sequence) (a Archive, keep map[string]bool, ok bool)
-	// State reports whether a frame is an update of state, whose place among
-	// other frames means nothing. word is the first word of its canonical text.
+	// State reports whether a frame is a state update, whose place among other
+	// frames has no meaning. word is the first word of its canonical text.
 	State func(word string) bool
 
 	acts   []*Act
@@ -60,7 +60,7 @@ type Planner struct {
 	asides asides
 }
 
-// asides are the additional acts of a sequence.
+// asides are the acts that a sequence can have next to those of its turns.
 type asides struct {
 	list []*Act
 	fits func(o *Sequence, a *Act) bool
@@ -91,9 +91,9 @@ func (p *Planner) Actions() (names []string) {
 	return lists.Map(p.acts, func(a *Act) string { return a.Name })
 }
 
-// Base reads a scenario to sweep. notes say which parts of it cannot be swept. If
-// its script acts in the middle of some turns, the replacement scenario without
-// these acts is swept instead.
+// Base reads a scenario to sweep. notes say which parts cannot be swept. If the
+// script acts in the middle of some turns, Base returns the replacement
+// scenario without those acts.
 func (p *Planner) Base(commands map[string]*scenarios.Command, id string, text []byte) (s *Script, notes []string) {
 	s, notes = p.read(commands, id, text)
 	if p.Natural == nil || len(notes) == 0 && len(s.Turns) > 0 {
@@ -110,8 +110,8 @@ func (p *Planner) Base(commands map[string]*scenarios.Command, id string, text [
 // Instead returns the replacement scenario; nil if the original is swept.
 func (s *Script) Instead() []byte { return s.instead }
 
-// Observe reads the turns from the transcript of a run and the files that it
-// changed. It returns which turns the run did not reach.
+// Observe reads the turns from the transcript of a run and from the files that
+// the run changed. The notes name the turns that the run did not reach.
 func (s *Script) Observe(t *transcript.Transcript, effects []Effect) (notes []string) {
 	for _, turn := range s.Turns {
 		seen, ok := s.Look(s, turn, t, effects)
@@ -124,16 +124,16 @@ func (s *Script) Observe(t *transcript.Transcript, effects []Effect) (notes []st
 	return notes
 }
 
-// Wanted says which schedules to list.
+// Wanted selects the schedules to list.
 type Wanted struct {
 	Action func(name string) bool
 	Point  func(name, state string) bool
-	// Drawn returns the random numbers of a turn.
+	// Drawn returns the random number generator of a turn.
 	Drawn func(turn int) *rand.Rand
 }
 
-// Schedules lists the schedules of the turns, alone and next to those of other
-// scripts. It also returns how many further ones are the same as one of them.
+// Schedules lists the schedules of the turns, alone and next to turns of other
+// scripts. same counts further schedules that are equal to a listed one.
 func (s *Script) Schedules(others []*Script, w Wanted) (list []Schedule, same int) {
 	for _, o := range s.Reached {
 		points, alike := s.Points(o, others, w.Drawn(o.Seen.Turn.Nth))

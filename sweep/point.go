@@ -12,45 +12,46 @@ type Point struct {
 	// Name distinguishes the point from others of its turn: "frame 3
 	// agent_message".
 	Name string
-	// State is the kind of situation: findings at points with the same state and
-	// action are the same finding.
+	// State is the kind of situation. Findings with the same state and action
+	// count as one finding.
 	State string
 	// Kind is the protocol's kind of point; kinds are in the order of a turn.
 	Kind PointKind
 	// Rank orders points; those likeliest to find a bug come first.
 	Rank int
-	// Hold is the place where the model is held; nil is nowhere.
+	// Hold is the place where the model is held; nil if it is not held.
 	Hold *fakellm.Place
-	// Until are the kinds of frames to wait for, in order. Gated says that the
-	// script also waits for the gate, so that the model is surely held.
+	// Until lists the kinds of frames to wait for, in order. Gated says that
+	// the script also waits for the gate, so that the model is surely held.
 	Until []string
 	Gated bool
-	// Races says that the act may come too late. Apart says that the point
-	// differs from the same point in another scenario.
+	// Races says that the act may come too late. Apart says that the same point
+	// in another scenario counts as different.
 	Races, Apart bool
 	// Nth is the number of the open request among those of its kind. Files are
-	// the effects that wait only for its answer. Several says that other requests
-	// of its kind are open too.
+	// the effects that wait only for the answer to this request. Several says
+	// that other requests of its kind are open too.
 	Nth     int
 	Files   []Effect
 	Several bool
 	// Tool is the call that runs; Alone says that it is the turn's only call.
 	Tool  *fakellm.Place
 	Alone bool
-	// Merge are the steps of two sessions: true is a step of the target. With is
-	// the turn of another scenario in the other session; nil is a made-up turn.
+	// Merge is the order of two sessions' steps: true is a step of the target.
+	// With is the other session's turn, of another scenario; nil if it is made
+	// up.
 	Merge []bool
 	With  *Observed
 }
 
-// PointKind is a kind of points of one protocol.
+// PointKind is a kind of point in one protocol.
 type PointKind uint8
 
 // Lister lists the points of a turn.
 type Lister struct {
 	Seen *Seen
-	// List are the points, Same the number of further ones that are the same for
-	// the agent.
+	// List holds the points. Same counts further points that make no difference
+	// to the agent.
 	List    []Point
 	Same    int
 	covered map[fakellm.Place]bool // by the points of frames
@@ -60,7 +61,7 @@ type Lister struct {
 // Add adds a point.
 func (l *Lister) Add(p Point) { l.List = append(l.List, p) }
 
-// Frame adds the point after the frame at index, the n-th of its kind.
+// Frame adds the point after the frame at index, which is the n-th of its kind.
 func (l *Lister) Frame(kind PointKind, word string, index, n int) *Point {
 	f := &l.Seen.Frames[index]
 	p := Point{Name: fmt.Sprintf("%s %d %s", word, index+1, f.Kind), State: "after " + f.Kind, Kind: kind, Hold: f.Hold,
@@ -68,8 +69,8 @@ func (l *Lister) Frame(kind PointKind, word string, index, n int) *Point {
 	if f.Hold == nil {
 		p.State += " near the end"
 	}
-	// Two pieces of text after which the model is held at one place are one situation: the
-	// agent cannot have gone on between them.
+	// If the model is held at one place after two pieces of text, both are one
+	// situation: the agent cannot have gone on between them.
 	if last := l.last; last != nil && last.Held && f.Held && *last.Hold == *f.Hold && last.Kind == f.Kind {
 		l.List = l.List[:len(l.List)-1]
 		l.Same++
@@ -85,7 +86,7 @@ func (l *Lister) Frame(kind PointKind, word string, index, n int) *Point {
 	return &l.List[len(l.List)-1]
 }
 
-// Gates adds the points at which the model is held without a frame before.
+// Gates adds points where the model is held, at places without a frame point.
 func (l *Lister) Gates(kind PointKind) {
 	all := l.Seen.Model.Places()
 	for i, at := range all {
@@ -103,8 +104,8 @@ func (l *Lister) Gates(kind PointKind) {
 	}
 }
 
-// Sorted returns the points, the likeliest to find a bug first, and the number of
-// further ones.
+// Sorted returns the points, the likeliest to find a bug first, and the number
+// of points that were left out as equal.
 func (l *Lister) Sorted() ([]Point, int) {
 	slices.SortStableFunc(l.List, func(a, b Point) int { return a.Rank - b.Rank })
 	return l.List, l.Same

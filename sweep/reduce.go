@@ -16,9 +16,9 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// reduce repeats each finding, makes its schedule as short as possible, and
-// writes it to a file. It begins with the first finding of each rule. Findings
-// for which there is no time left stay unchanged, without a repro.
+// reduce repeats each finding, shortens its schedule as far as possible, and
+// writes it to a file. It begins with the first finding of each rule. If the
+// time is over, the remaining findings stay unchanged, without a repro.
 func (s *sweep) reduce(ctx context.Context) []Finding {
 	list := clusters(s.seen)
 	slices.SortStableFunc(list, func(a, b *Finding) int {
@@ -56,8 +56,8 @@ func (s *sweep) reduce(ctx context.Context) []Finding {
 	return out
 }
 
-// parted returns the numbers of the open findings: the first of each rule, then
-// the others.
+// parted returns the indexes of the open findings that are the first of their
+// rule, then those of all others.
 func parted(list []*Finding) (parts [2][]int) {
 	first := map[string]bool{}
 	for i, f := range list {
@@ -68,7 +68,7 @@ func parted(list []*Finding) (parts [2][]int) {
 	return parts
 }
 
-// settle confirms and shrinks one finding. The returned reducer has the script.
+// settle confirms and shrinks one finding. The returned reducer has its script.
 func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 	if !f.open() {
 		return nil
@@ -109,8 +109,8 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 		a, x.keep = first.schedule.written()
 	}
 	if f.Hits > 0 {
-		// A finding that shows every other time needs several tries before a
-		// shorter script may be said not to show it.
+		// For a finding that does not show in every run, one failed try proves
+		// nothing: a shorter script gets several.
 		x.sure = f.Hits == f.Runs
 		x.tries = min(max(1, (2*f.Runs+f.Hits-1)/f.Hits-1), 4)
 		if sch.Simpler != nil {
@@ -132,19 +132,19 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 	return x
 }
 
-// open reports whether a finding is to be confirmed and shrunk. A finding of the
-// scenario itself is its own repro, and a known one needs none.
+// open reports whether a finding must be confirmed and shrunk. A finding in the
+// scenario itself is its own repro, and a known one needs no repro.
 func (f *Finding) open() bool { return f.Action != "" && f.Known == "" }
 
-// slow reports whether a finding is only a passed deadline, for which an agent
-// does not fail.
+// slow reports whether a finding is only a missed deadline, which is no failure
+// of the agent.
 func (f *Finding) slow() bool {
 	return f.Class != results.Fail && (f.late || f.Rule == "EXIT-EOF")
 }
 
-// finish writes the repro of a finding. A race has other outcomes while other
-// runs go on than when acp-test run runs it alone, so finish tries it alone, when
-// nothing else runs any more.
+// finish writes the repro of a finding. A race ends differently while other
+// runs go on, but acp-test run runs it alone. So finish tries a race once
+// nothing else runs, and counts the hits.
 func (x *reducer) finish(f *Finding, name string) {
 	if f.Hits > 0 && f.races() {
 		for range x.times() {
@@ -172,14 +172,14 @@ func (x *reducer) finish(f *Finding, name string) {
 	f.File = file
 }
 
-// races reports whether another order of simultaneous events may hide the
+// races reports whether another order of simultaneous events could hide the
 // finding.
 func (f *Finding) races() bool {
 	return f.Hits < f.Runs || f.schedule.Races
 }
 
-// brisk returns the maximum time for a line while a script is shortened: longer
-// than any line in the scenario's own run, and not longer than the agent's step
+// brisk returns the maximum time for a line while a script is shortened: ten
+// times the duration of the scenario's own run, but at most the agent's step
 // timeout.
 func (s *sweep) brisk(id string) time.Duration {
 	took := 100 * time.Millisecond
@@ -194,10 +194,10 @@ func (s *sweep) brisk(id string) time.Duration {
 func (s *sweep) times() int { return cmp.Or(max(s.Confirm, 0), 20) }
 
 // quick is how many times a schedule runs before it is shortened. mostTried is
-// how many schedules that showed a finding are tried until one shows it again.
+// how many schedules are tried until one shows the finding again.
 const quick, mostTried = 5, 4
 
-// scriptLines counts the effective lines of a script.
+// scriptLines counts the effective lines of a scenario's script.
 func scriptLines(a Archive) int {
 	return lists.Count(rowsOf(a.Lines), func(r row) bool { return r.line.Kind == script.Command })
 }
@@ -210,7 +210,7 @@ func (s *sweep) command(file string) string {
 	return s.Command(file)
 }
 
-// writeRepro writes a finding as a scenario file.
+// writeRepro writes the scenario file that reproduces a finding.
 func writeRepro(dir, name string, a Archive, f *Finding) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("creating the folder for repros: %w", err)
@@ -241,10 +241,10 @@ func writeRepro(dir, name string, a Archive, f *Finding) (string, error) {
 	return file, nil
 }
 
-// reproFile returns the file for the repro of a name.
+// reproFile returns the path of the repro with this name.
 func reproFile(dir, name string) string { return filepath.Join(dir, name+".txtar") }
 
-// often returns how many times a finding was seen again, as text.
+// often says how many times a finding was seen again, as text.
 func (f *Finding) often() string {
 	if f.AloneRuns > 0 {
 		return fmt.Sprintf("%d of %d runs next to others and %d of %d alone", f.Hits, f.Runs, f.Alone, f.AloneRuns)

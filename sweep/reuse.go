@@ -8,16 +8,16 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// A chain is several schedules in one process of the agent, one after the other,
-// each in its own sessions. It is a longer scenario. If a chain fails, each of
-// its schedules runs alone. A finding belongs to the whole chain only if none of
-// them shows it.
+// A chain is a longer scenario: several schedules in one process of the agent,
+// one after the other, each in its own sessions. If a chain fails, each of its
+// schedules runs alone. The finding belongs to the whole chain only if no
+// schedule shows it alone.
 
 // longestChain is the maximum number of schedules in a chain.
 const longestChain = 8
 
-// mostOpen is the maximum number of schedules that wait for others to share a
-// process with.
+// mostOpen is the maximum number of schedules that wait for others with which
+// to share a process.
 const mostOpen = 256
 
 // unit is the work for one process of the agent: one schedule or several.
@@ -26,8 +26,8 @@ type unit struct {
 	schedules []Schedule
 }
 
-// units puts schedules that can share a process into chains, and each of the
-// others into its own unit.
+// units combines schedules that can share a process into chains, and makes each
+// other schedule its own unit.
 func (s *sweep) units(list iter.Seq[Schedule]) iter.Seq[unit] {
 	return func(yield func(unit) bool) {
 		n, waiting := 0, 0
@@ -78,7 +78,7 @@ func (s *sweep) units(list iter.Seq[Schedule]) iter.Seq[unit] {
 	}
 }
 
-// chained returns one schedule that combines others.
+// chained returns one schedule that runs others one after another.
 func (s *sweep) chained(parts []Schedule) Schedule {
 	return Schedule{Scenario: parts[0].Scenario, parts: parts,
 		Point: "in one process", State: "in one process", Action: "one after another",
@@ -91,8 +91,8 @@ func (s *sweep) chained(parts []Schedule) Schedule {
 		}}
 }
 
-// together runs a chain. clean reports that it showed no finding, which then
-// holds for each of its schedules.
+// together runs a chain. clean reports that the chain showed no finding; then
+// none of its schedules need run alone.
 func (s *sweep) together(ctx context.Context, sch Schedule, id string) (res results.Result, clean bool) {
 	res, began := s.runText(ctx, s.engine, sch.text(), id)
 	if !began || s.whole.Err() != nil {
@@ -106,7 +106,7 @@ func (s *sweep) together(ctx context.Context, sch Schedule, id string) (res resu
 	return res, !unreached && len(s.unknown(sch, res)) == 0 && !s.doubtful(sch, res)
 }
 
-// unknown returns the signs of a result that its baseline does not show.
+// unknown returns the signs of a result that its baseline does not also show.
 func (s *sweep) unknown(sch Schedule, res results.Result) []sign {
 	s.mu.Lock()
 	known := s.baseline[sch.Scenario]
@@ -121,7 +121,7 @@ func (s *sweep) doubtful(sch Schedule, res results.Result) bool {
 	return err != nil || s.Planner.Doubtful(sch.parts, t)
 }
 
-// reportShared reports findings that a chain showed and none of its schedules
+// reportShared reports the findings of a chain that none of its schedules
 // showed alone.
 func (s *sweep) reportShared(sch Schedule, res results.Result, alone []results.Result) {
 	for _, g := range s.unknown(sch, res) {

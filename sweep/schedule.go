@@ -21,51 +21,51 @@ type Schedule struct {
 	// in its script, from 0; Turns is the number of turns that can be swept.
 	Scenario    string
 	Turn, Turns int
-	// Point names the point, and State the kind of situation: findings at points
-	// with the same state and action are the same finding.
+	// Point names the point, and State the kind of situation. Findings with the
+	// same state and action count as one finding.
 	Point, State, Action string
-	// Rank orders schedules, those likeliest to find a bug first. Place is the
-	// place of the point in the turn.
+	// Rank orders schedules; those likeliest to find a bug come first. Place is
+	// the position of the point in its turn.
 	Rank, Place int
-	// Kinds is how many kinds of entries the turn has in the baseline.
+	// Kinds is the number of kinds of entries in the turn's baseline.
 	Kinds int
 	// Apart says that the same state and action in another scenario count as
 	// different.
 	Apart bool
 	// Races says that another order of simultaneous events may hide the finding.
 	Races bool
-	// Act is the kind of act: failures of one check after acts of one kind are
-	// one finding. "" means the action.
+	// Act is the kind of act: failures of one check after acts of one kind
+	// count as one finding. "" means that the action is the kind.
 	Act string
-	// Shared returns a key: schedules with equal keys can share a process. "" or
-	// a nil Shared means that it can share with none.
+	// Shared returns a key: schedules with equal keys can share a process. With
+	// "" or a nil Shared, a schedule cannot share a process.
 	Shared func() string
-	// Write returns its scenario, and the lines that must stay. probes are
-	// questions that came up when it first ran. The script asks them too, so that
-	// it fails for the same reason.
+	// Write returns the scenario, and the lines of it that must stay. probes
+	// are questions that the first run raised. The script asks them too, so
+	// that it fails for the same reason.
 	Write func(probes map[string]bool) (a Archive, keep map[string]bool)
 	// Doubts returns the questions that a run raises; nil if there can be none.
 	Doubts func(t *transcript.Transcript, effects []Effect) map[string]bool
-	// At is the situation that Write writes; the zero value for a drawn order.
+	// At is the situation that Write writes; the zero value in a drawn order.
 	At Situation
 
-	// Drawn is the key of a drawn order of acts; "" is a listed schedule. Number
-	// is how many were drawn up to this one.
+	// Drawn is the key of a drawn order of acts; "" for a listed schedule.
+	// Number counts the drawn orders up to and including this one.
 	Drawn  string
 	Number int
-	// Guided says that the order was chosen because it tries untried pairs.
+	// Guided says that the order was chosen for its untried pairs.
 	Guided bool
 	// Tracks is the number of sequences of acts in an order, Steps the number of
 	// acts.
 	Tracks, Steps int
-	// Tried are the pairs of a state and an act in it, Orders the pairs of two
-	// acts.
+	// Tried are the order's pairs of a state and an act, Orders its pairs of
+	// two acts.
 	Tried  []string
 	Orders [][2]string
 	// Covers are the pairs that a drawn session covers.
 	Covers [][2]string
-	// Simpler returns the orders with one deviation less, Vary a slightly
-	// different order.
+	// Simpler returns the orders with one deviation fewer. Vary returns a
+	// slightly different order.
 	Simpler func() []Schedule
 	Vary    func(r *rand.Rand) (s Schedule, ok bool)
 
@@ -74,7 +74,7 @@ type Schedule struct {
 	parts  []Schedule // of a chain, which has no turn of its own
 }
 
-// id returns the name of a schedule's run: a path below the out folder.
+// id returns the name of a schedule's run, a path below the out folder.
 func (s Schedule) id() string {
 	switch {
 	case s.State == SessionState && s.Number > 0:
@@ -93,7 +93,7 @@ func (s Schedule) text() Archive {
 	return a
 }
 
-// written returns the scenario of a schedule, and the lines that must stay.
+// written returns the scenario of a schedule, and its lines that must stay.
 func (s Schedule) written() (Archive, map[string]bool) {
 	return s.Write(s.probes)
 }
@@ -110,8 +110,8 @@ func slug(s string) string {
 	}, s)
 }
 
-// Part is one of several jobs that share a sweep. The schedule alone decides
-// which part it belongs to, so that it belongs to only one.
+// Part is one of several jobs that divide a sweep. Only the schedule decides to
+// which part it belongs, so that no two parts run the same schedule.
 type Part struct {
 	Index, Of int // from 1
 }
@@ -141,17 +141,17 @@ func (p *Part) most(all int) int {
 // key distinguishes a schedule from others of a sweep.
 func (s Schedule) key() string { return cmp.Or(s.Drawn, s.id()) }
 
-// act holds the schedules of one action in one kind of situation; only those of
-// one scenario if they are Apart.
+// act holds the schedules of one action in one kind of situation. Schedules
+// with Apart set are grouped by scenario too.
 type act struct {
 	left []Schedule
 	used int
-	// done points to the counts of its state, its action and each of its checks,
-	// which it shares with other acts.
+	// done points to the counters of its state, its action and each of its
+	// checks, which other acts use too.
 	done []*int
 }
 
-// least returns the smallest of the counts.
+// least returns the smallest of the counters.
 func (a *act) least() int {
 	n := *a.done[0]
 	for _, d := range a.done[1:] {
@@ -160,11 +160,11 @@ func (a *act) least() int {
 	return n
 }
 
-// arranged returns schedules in the order in which they run: each kind of
-// situation, each action and each check comes once before any comes again; for
-// Apart schedules, once for each scenario. Among equals, those likeliest to fail
-// come first, then those whose turn has the most kinds of entries, then the seed
-// decides.
+// arranged returns schedules in the order in which they run. Each kind of
+// situation, each action and each check comes once before any comes again;
+// Apart schedules count per scenario. Among equals, those likeliest to fail
+// come first, then those whose turn has the most kinds of entries. The seed
+// decides the rest.
 func arranged(all []Schedule, seed int64) []Schedule {
 	all = slices.Clone(all)
 	r := rand.New(rand.NewPCG(uint64(seed), 0x5eed))
@@ -211,7 +211,7 @@ func arranged(all []Schedule, seed int64) []Schedule {
 	return out
 }
 
-// checks returns the lines that begin the checks of a schedule.
+// checks returns the check lines of a schedule's scenario.
 func (s Schedule) checks() (lines []string) {
 	if s.Write == nil {
 		return nil
@@ -224,8 +224,8 @@ func (s Schedule) checks() (lines []string) {
 	return lines
 }
 
-// distinct yields the schedules of this part that differ from all before. It
-// writes each only on demand.
+// distinct yields the schedules of this part whose scenarios differ from all
+// earlier ones. It writes each scenario only on demand.
 func (s *sweep) distinct(list []Schedule) iter.Seq[Schedule] {
 	return func(yield func(Schedule) bool) {
 		seed := maphash.MakeSeed()

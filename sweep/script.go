@@ -13,14 +13,14 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Script is a scenario to sweep. It is a Base.
+// Script is a scenario to sweep, as Planner.Base returns it.
 type Script struct {
 	ID string
 	Archive
 	// Spoken is the model's script.
 	Spoken *fakellm.Document
-	// Turns are those in which an editor can be made to act. Reached are those
-	// that the baseline reached, as they were there.
+	// Turns are the turns that can be swept. Reached are those that the
+	// baseline run reached, with what the run showed.
 	Turns   []Turn
 	Reached []Observed
 
@@ -34,8 +34,8 @@ type Script struct {
 type Turn struct {
 	Line int // of its prompt, in Lines
 	Nth  int // which of the model's turns it is, from 0
-	// Session is the name of the turn's session; Opened says that an earlier line
-	// opens it.
+	// Session is the name of the turn's session; Opened says that an earlier
+	// line opens that session.
 	Session string
 	Opened  bool
 	Text    script.Word
@@ -57,8 +57,8 @@ func (p *Planner) read(commands map[string]*scenarios.Command, id string, text [
 	return s, p.Turns(s)
 }
 
-// waiting returns the lines with each "needs await" changed to "await": a baseline
-// shows whether the event comes, but in a schedule it must have come.
+// waiting returns the lines with "await" for each "needs await". A baseline
+// shows whether the entry comes; in a schedule it is then required.
 func waiting(lines []*script.Line) []*script.Line {
 	lines = slices.Clone(lines)
 	for i, l := range lines {
@@ -90,39 +90,39 @@ func (s *Script) Command(l *script.Line) *scenarios.Command {
 	return s.commands[l.Name.Raw()]
 }
 
-// Looks reports whether a line only looks and does not change the run.
+// Looks reports whether a line only checks, without changing the run.
 func (s *Script) Looks(l *script.Line) bool {
 	c := s.Command(l)
 	return l.Kind != script.Command || l.Negated || c != nil && c.Looks()
 }
 
-// Says reports whether a prompt of the scenario has this text.
+// Says reports whether one of the scenario's prompts has this text.
 func (s *Script) Says(text script.Word) bool {
 	return slices.ContainsFunc(s.Lines, func(l *script.Line) bool {
 		return l.Is(s.Prompt) && slices.ContainsFunc(l.Words, func(w script.Word) bool { return w.String() == text.String() })
 	})
 }
 
-// Silent reports whether the model's n-th turn has no place where it can be held.
+// Silent reports whether the model's n-th turn has no place to hold the model.
 func (s *Script) Silent(nth int) bool {
 	turns := s.Spoken.Turns
 	return nth >= len(turns) || turns[nth].Mapping || len(Plain(turns[nth]).Places()) == 0
 }
 
-// Changes reports whether a line of the script itself changes a file.
+// Changes reports whether a line of the script may itself change a file.
 func (s *Script) Changes(file string) bool {
 	return slices.ContainsFunc(s.Lines, func(l *script.Line) bool {
 		return (l.Is("write") || l.Is("exec")) && strings.Contains(l.String(), path.Base(file))
 	})
 }
 
-// Unswept returns the note that a part of the script is not swept.
+// Unswept returns a note that a part of the script is not swept, and why.
 func (s *Script) Unswept(l *script.Line, what, why string) string {
 	return fmt.Sprintf("%s: the %s line %d is not swept: %s", s.ID, what, l.Number, why)
 }
 
-// Archive is a scenario split into its parts. Sweeping rewrites scenarios, so
-// that its findings are files that anyone can read, run and change.
+// Archive is a scenario split into its parts. A sweep rewrites scenarios, so
+// that anyone can read, run and change the files of its findings.
 type Archive struct {
 	Lines []*script.Line
 	Model string // llm.yaml, "" if there is none
@@ -161,8 +161,8 @@ func (a Archive) Holds(name string) bool {
 	return slices.ContainsFunc(a.Files, func(f script.ArchiveFile) bool { return f.Name == name })
 }
 
-// ReadModel parses llm.yaml, without its blank lines and the comments above a
-// first item. It keeps an invalid script unchanged.
+// ReadModel parses llm.yaml. It drops blank lines and the comments above a
+// first item, and keeps an invalid script unchanged.
 func ReadModel(src string) *fakellm.Document {
 	d, err := fakellm.ParseDocument("llm.yaml", []byte(src))
 	if err != nil {
@@ -187,10 +187,10 @@ func withoutBlank(text string) string {
 	return strings.Join(kept, "\n")
 }
 
-// Hold is the name of the gate that holds the model at the point of a schedule.
+// Hold is the name of the gate at which a schedule holds the model.
 const Hold = "hold"
 
-// Says returns a turn of the model with one reply, a text.
+// Says returns a turn of the model with a single reply, the text.
 func Says(text string) fakellm.TurnNode { return fakellm.NewTurn(fakellm.NewReply(fakellm.Text(text))) }
 
 // Gate returns a step at which the model waits.
@@ -199,8 +199,8 @@ func Gate(name string) fakellm.StepNode { return fakellm.NewStep("gate", name) }
 // Plain returns a turn without gates, pauses and delays.
 func Plain(t fakellm.TurnNode) fakellm.TurnNode { return t.Without("gate", "pause", "delay") }
 
-// after returns the first place of a turn after so many bytes of the texts of its
-// steps of a kind; nil if there is none.
+// after returns the first place of a turn at which the steps of a kind have
+// sent that many bytes of text; nil if there is no such place.
 func after(t fakellm.TurnNode, kind string, bytes int) *fakellm.Place {
 	all, total := t.Places(), 0
 	for r, rep := range t.Replies {

@@ -7,23 +7,23 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// Seen is one turn of a baseline run.
+// Seen is one turn as a baseline run showed it.
 type Seen struct {
 	Turn
 	// Model is the model's turn, up to the last reply that the agent asked for.
 	// Requests is how many times the agent asked.
 	Model    fakellm.TurnNode
 	Requests int
-	// Frames are those that the agent sent, Text is what it said, End how the
-	// turn ended.
+	// Frames are the messages that the agent sent, Text is its text, and End is
+	// how the turn ended.
 	Frames []Frame
 	Text   string
 	End    string
-	// Able are the capabilities of the agent.
+	// Able is the set of the agent's capabilities.
 	Able map[string]bool
-	// Made are files that only one call of the turn is about.
+	// Made are the changed files that exactly one tool call is about.
 	Made []Effect
-	// Of is the protocol's own data about the turn.
+	// Of is data about the turn that only the protocol understands.
 	Of any
 
 	said map[string]int // bytes, by the kind of step
@@ -32,14 +32,14 @@ type Seen struct {
 // Frame is a message that the agent sent.
 type Frame struct {
 	Kind string // as patterns name it
-	// Hold is the earliest place of the model at which the frame must have come;
-	// nil if unknown. Held says that only the gate can come after it.
+	// Hold is the earliest place where a held model must have caused the frame;
+	// nil if unknown. Held says that only the gate can come after the frame.
 	Hold *fakellm.Place
 	Held bool
-	// Asks says that the frame waits for an answer.
+	// Asks says that the frame is a request that waits for an answer.
 	Asks bool
-	// Reply is the index of the model's reply that was requested last before the
-	// frame.
+	// Reply is the index of the model's reply that the agent had requested last
+	// when it sent the frame.
 	Reply int
 }
 
@@ -61,9 +61,9 @@ func effects(diff string) (out []Effect) {
 	return out
 }
 
-// Follow adds a frame of the turn. kind is the kind of the model's steps that the
-// frame passes on, with their text. For other frames kind is "", and the frame
-// came before the model began reply next.
+// Follow adds a frame of the turn. kind is the kind of model steps whose text
+// the frame passes on. For any other frame kind is "", and next is the model's
+// reply that had not begun when the frame came.
 func (s *Seen) Follow(frame, kind, text string, next int) {
 	f := Frame{Kind: frame, Reply: max(s.Requests-1, 0)}
 	switch {
@@ -80,8 +80,8 @@ func (s *Seen) Follow(frame, kind, text string, next int) {
 	s.Frames = append(s.Frames, f)
 }
 
-// Over ends the turn. It drops places in replies of the model that the agent did
-// not ask for: the agent may have a limit of its own.
+// Over ends the turn. It drops places in replies that the agent did not request
+// from the model, because the agent may have its own limit on requests.
 func (s *Seen) Over() {
 	s.Model.Replies = s.Model.Replies[:min(max(s.Requests, 1), len(s.Model.Replies))]
 	for i, f := range s.Frames {

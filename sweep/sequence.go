@@ -11,18 +11,18 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// Sequence is one order of acts in the turns of two sessions: acts that lead each
-// turn from its prompt to its end, and additional acts. In the natural order,
-// each turn takes its steps and each step is awaited. Any difference from that is
-// a deviation.
+// Sequence is one order of acts in the turns of two sessions: acts that lead
+// each turn from its prompt to its end, and additional acts. In the natural
+// order, each turn takes its steps in sequence and each step is awaited. Every
+// other choice counts as a deviation.
 type Sequence struct {
 	Observed
 	Turns []PlayedTurn
 	Items []Item
 	// Depth is the number of deviations.
 	Depth int
-	// Late names the act on the first turn that ends during another turn; the
-	// sequence then has its cancel. "" is none.
+	// Late names the act on the first turn if that turn ends during another;
+	// the sequence then has its cancel already. "" means no such act.
 	Late string
 }
 
@@ -40,12 +40,12 @@ type PlayedTurn struct {
 	Whole   bool   // it is the target's turn, not only words
 	Choice  string // how its requests are answered
 	Next    bool   // its session had a turn before
-	// Deviates names the deviation in how requests are answered; "" is none.
+	// Deviates names the deviation in how requests are answered; "" for none.
 	Deviates string
-	// Pace is the model's delay before each piece.
+	// Pace is the model's delay before each piece of its output.
 	Pace time.Duration
-	// Fails is the place, after the last stop, where the model fails once; nil is
-	// nowhere.
+	// Fails is the place, after the last stop, where the model fails once; nil
+	// if it does not fail.
 	Fails *fakellm.Place
 }
 
@@ -63,14 +63,14 @@ type Item struct {
 	Stop int // which stop it lets go
 	Act  *Act
 	Gap  Gap
-	// Loose says that the effect of the act is not awaited.
+	// Loose says that the script does not await the effect of the act.
 	Loose bool
 }
 
-// ItemKind is a kind of items.
+// ItemKind is the kind of an Item.
 type ItemKind uint8
 
-// The kinds of items.
+// The kinds of an Item.
 const (
 	Begins  ItemKind = iota // the prompt
 	GoesOn                  // a gate is released, a request answered
@@ -78,14 +78,14 @@ const (
 	Besides                 // something that the turn does not need
 )
 
-// Gap is the time since the act before: none, a duration, or Together, where the
-// agent is paused so that both acts reach it at once.
+// Gap is the time since the previous act: none, a duration, or Together, which
+// pauses the agent so that both acts reach it at once.
 type Gap time.Duration
 
 // Together means that the agent is paused between the two acts.
 const Together Gap = -1
 
-// gaps are the times to choose from.
+// gaps are the times to draw from.
 var gaps = []Gap{0, Gap(time.Millisecond), Gap(5 * time.Millisecond), Gap(20 * time.Millisecond),
 	Gap(100 * time.Millisecond), Together}
 
@@ -99,7 +99,7 @@ func (g Gap) String() string {
 	return time.Duration(g).String()
 }
 
-// name returns an item's name in maps of tried pairs.
+// name returns an item's name in the maps of tried pairs.
 func (o *Sequence) name(it Item) string {
 	who := "another session's"
 	if it.Kind != Besides {
@@ -125,8 +125,8 @@ func (o *Sequence) name(it Item) string {
 	return it.Act.Name
 }
 
-// key distinguishes orders by their acts. It ignores where the end of a turn is
-// awaited among the acts of other turns, which makes no difference to the agent.
+// key distinguishes orders by their acts. It ignores where among other turns'
+// acts the end of a turn is awaited, because the agent sees no difference.
 func (o *Sequence) key() string {
 	var b strings.Builder
 	fmt.Fprint(&b, o.Script.ID, o.Seen.Nth, o.Late != "")
@@ -184,16 +184,16 @@ func (o *Sequence) last(session string) (at int) {
 	return at
 }
 
-// Builder begins the scenario of the sequence. Its title names the additional acts;
-// nothing is the title if there are none.
+// Builder begins the scenario of the sequence. Its title names the additional
+// acts, or is nothing if there are none.
 func (o *Sequence) Builder(nothing string) *Builder {
 	title := cmp.Or(strings.Join(o.Acts(), ", "), nothing)
 	return NewBuilder(Situation{Script: o.Script}, fmt.Sprintf("%s: around %s.", title, o.Seen.Turn.Text))
 }
 
 // Stops returns the stops in the first replies of the target's turn: the given
-// gates, and each frame of the kind asks that came after the reply's request and
-// before the next.
+// gates, and each frame of the kind asks that came after a reply's request and
+// before the next request.
 func (s *Seen) Stops(gates []fakellm.Place, replies int, asks string) (out []Stop) {
 	nth, at := 0, 0
 	for r := range replies {
@@ -213,8 +213,8 @@ func (s *Seen) Stops(gates []fakellm.Place, replies int, asks string) (out []Sto
 // Asks reports whether the stop is a request of the agent.
 func (s Stop) Asks() bool { return s.Gate == nil }
 
-// possible returns the additional acts that the sequence can have. The first act,
-// which finds the most bugs, is repeated so that it is drawn more often.
+// possible returns the additional acts that the sequence can have. The first
+// act, which finds the most bugs, occurs several times, to be drawn more often.
 func (o *Sequence) possible() []*Act {
 	const often = 4
 	can := slices.DeleteFunc(slices.Clone(o.Script.asides.list), func(a *Act) bool { return !o.Script.asides.fits(o, a) })

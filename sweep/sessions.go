@@ -25,46 +25,46 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Grammar draws whole sessions that are possible with one agent.
+// Grammar draws whole sessions that one agent can take part in.
 type Grammar interface {
 	// Draw returns the session of a key. Equal keys give equal sessions.
 	Draw(k Key) DrawnSession
-	// Pairs lists the pairs that sessions of the agent can cover: a state of a
-	// turn and an act, a shape and its place, a way into a session and a setting.
+	// Pairs lists the pairs that sessions can cover: a state of a turn and an
+	// act, a shape and its place, a way into a session and a setting.
 	Pairs() [][2]string
-	// AskMode returns a mode in which the agent asks for permission, "" if it
-	// does so in the mode in which sessions begin.
+	// AskMode returns a mode in which the agent asks for permission, "" if its
+	// initial mode already asks.
 	AskMode() string
 }
 
-// Generator learns an agent from plain turns, and returns the grammar of its
-// sessions.
+// Generator learns an agent's behavior from plain turns, and returns a grammar
+// of sessions for that agent.
 type Generator struct {
-	// Questions returns the plain turns, as scenarios, by their names.
+	// Questions returns the plain turns as scenarios, keyed by name.
 	Questions func(p *agents.Profile) map[string]Archive
-	// More returns further plain turns, which depend on what was learned.
+	// More returns further plain turns that depend on the first grammar.
 	More func(g Grammar) map[string]Archive
-	// Learn reads their transcripts. learned is a paragraph that says what it
-	// learned.
+	// Learn reads the transcripts of the plain turns. learned is a paragraph
+	// for the user about them.
 	Learn func(seen map[string]*transcript.Transcript) (g Grammar, learned string)
 }
 
-// DrawnSession is a session drawn by a grammar: a scenario that only rules judge.
+// DrawnSession is a session drawn by a grammar: a scenario that rules judge.
 type DrawnSession struct {
 	Key
 	Archive
 	// Covers are the pairs that the session covers.
 	Covers [][2]string
-	// Smaller returns the sessions with one part less.
+	// Smaller returns the sessions with one part fewer.
 	Smaller func() []DrawnSession
 }
 
 // SessionState is the state of findings in drawn sessions.
 const SessionState = results.DrawnSession
 
-// Explore runs sessions drawn by a grammar instead of schedules of scenarios. It
-// runs Max sessions; if Max is 0, as many as the budget allows. If again is not
-// nil, it runs only that session, Max times.
+// Explore runs sessions drawn by a grammar instead of schedules of scenarios.
+// It runs Max sessions; if Max is 0, as many as the budget allows. With again
+// set, it runs only that session, Max times.
 func (w *Sweeper) Explore(ctx context.Context, g Grammar, again *Key) (Outcome, error) {
 	if w.Engine.Out == "" {
 		return Outcome{}, errors.New("exploring needs a folder for transcripts")
@@ -105,12 +105,12 @@ func (w *Sweeper) Explore(ctx context.Context, g Grammar, again *Key) (Outcome, 
 	return out, nil
 }
 
-// drafts is the number of drafts of a session, of which the one with the newest
+// drafts is how many drafts of a session are drawn; the draft with the newest
 // pairs runs.
 const drafts = 12
 
-// drawnSessions draws one session after another, each for pairs that the sessions
-// before it did not cover.
+// drawnSessions draws sessions one by one, each for pairs that earlier sessions
+// did not cover.
 func (s *sweep) drawnSessions(g Grammar, again *Key) iter.Seq[Schedule] {
 	return func(yield func(Schedule) bool) {
 		for n := 1; s.Max == 0 || n <= s.Max; n++ {
@@ -135,7 +135,7 @@ func (s *sweep) drawnSessions(g Grammar, again *Key) iter.Seq[Schedule] {
 	}
 }
 
-// draft draws the n-th session.
+// draft draws the n-th session, as the best of several drafts.
 func (s *sweep) draft(g Grammar, n int) (best DrawnSession) {
 	worth := -1.0
 	for v := range drafts {
@@ -151,7 +151,7 @@ func pairNames(pairs [][2]string) (names []string) {
 	return lists.Map(pairs, func(p [2]string) string { return p[0] + ": " + p[1] })
 }
 
-// ofSession returns a drawn session as a schedule.
+// ofSession converts a drawn session to a schedule.
 func (s *sweep) ofSession(d DrawnSession) Schedule {
 	return Schedule{
 		Scenario: SessionState, Drawn: d.Key.String(), Point: SessionState, State: SessionState, Action: "session",
@@ -168,7 +168,7 @@ func (s *sweep) ofSession(d DrawnSession) Schedule {
 	}
 }
 
-// sessions runs sessions as they are drawn.
+// sessions runs drawn sessions while others are drawn.
 func (s *sweep) sessions(ctx context.Context, list iter.Seq[Schedule]) {
 	var done atomic.Int64
 	each(ctx, s, list, func(sch Schedule) {
@@ -187,8 +187,8 @@ func (s *sweep) sessions(ctx context.Context, list iter.Seq[Schedule]) {
 	})
 }
 
-// rash reports whether a run whose waits were cut short shows a finding that no
-// other run has shown.
+// rash reports whether a run with shortened waits shows a finding that no run
+// with full waits has shown.
 func (s *sweep) rash(res results.Result) bool {
 	cut := slices.ContainsFunc(res.Vain, func(v results.Vain) bool { return v.Cut })
 	shown := rulesOf(found(res))
@@ -200,7 +200,7 @@ func (s *sweep) rash(res results.Result) bool {
 	return cut && slices.ContainsFunc(shown, func(rule string) bool { return !s.patient[rule] })
 }
 
-// recordSession adds the sightings of a session, and the pairs that its run
+// recordSession records a session's sightings and the pairs that its run
 // covered. It removes the files of a session without findings.
 func (s *sweep) recordSession(sch Schedule, res results.Result) {
 	cell := s.cell(sch, res)
@@ -209,7 +209,7 @@ func (s *sweep) recordSession(sch Schedule, res results.Result) {
 	s.ran = append(s.ran, ranSession{sch, cell, res.Reason})
 	shown := cell.Finding != "" || cell.Verdict != results.Pass && cell.Verdict != results.Skip
 	if !shown && res.Verdict != results.Error {
-		// What is left of it is no reason to end.
+		// Files that cannot be removed are no reason to stop.
 		_ = confined.RemoveAll(filepath.Join(s.engine.Out, filepath.FromSlash(res.ID)))
 	}
 }
@@ -221,8 +221,8 @@ type ranSession struct {
 	reason string // why it was skipped or is inconclusive
 }
 
-// undecided returns why sessions were skipped or are inconclusive, the most
-// frequent reasons first.
+// undecided returns the reasons why sessions were skipped or inconclusive, the
+// most frequent first.
 func (s *sweep) undecided() []string {
 	const most = 5
 	count := map[string]int{}
@@ -241,13 +241,13 @@ func (s *sweep) undecided() []string {
 	})
 }
 
-// ofSession are the conditions of a line by which it is about one session, and one call.
+// ofSession matches the conditions that limit a line to one session or call.
 var ofSession = lazy.Regexp(` (session=|about~)\S+`)
 
 // named matches the numbered names in a drawn session.
 var named = lazy.Regexp(`((?:\b|-)(?:go|nota|s|g|P|ASK|REQ)|#)\d+x?`)
 
-// sessionMap returns the map of the pairs that sessions covered.
+// sessionMap returns the map of the pairs that the sessions covered.
 func (s *sweep) sessionMap(g Grammar) *results.Sweep {
 	m := &results.Sweep{Explored: s.explored, Inconclusive: s.unsure, PairsOf: map[string]int{}}
 	tried := map[[2]string]bool{}
@@ -283,8 +283,8 @@ func (s *sweep) sessionMap(g Grammar) *results.Sweep {
 	return m
 }
 
-// value returns how new some pairs are: an untried pair counts 1, a pair tried
-// once a half, and so on.
+// value returns how new some pairs are: the sum of 1 for each untried pair, and
+// less for a pair the more often it was tried.
 func (c *coverage) value(pairs []string) (sum float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -296,8 +296,8 @@ func (c *coverage) value(pairs []string) (sum float64) {
 	return sum
 }
 
-// Key returns the key of the session that shows the finding, as text; "" if it is
-// not a drawn session.
+// Key returns the key of the session that shows the finding, as text; "" if the
+// finding is not from a drawn session.
 func (f Finding) Key() string {
 	if f.schedule.State == SessionState {
 		return f.schedule.Drawn
@@ -305,23 +305,23 @@ func (f Finding) Key() string {
 	return ""
 }
 
-// Key identifies a drawn session: the seed, its number, the number of its draft,
-// and the parts left out of it.
+// Key identifies a drawn session: by the seed, the session's number, the number
+// of its draft, and the parts left out of it.
 type Key struct {
 	Seed       int64
 	N, Variant int
-	// Without are the parts left out, by the names that the grammar gives them.
+	// Without lists the parts left out, under the grammar's names for them.
 	Without []string
 }
 
-// String returns the key in the form for ParseKey: 1.143.2, or 1.143.2-0-3a
-// without two parts.
+// String returns the key in the form that ParseKey reads: 1.143.2, or
+// 1.143.2-0-3a with two parts left out.
 func (k Key) String() string {
 	return strings.Join(append([]string{fmt.Sprintf("%d.%d.%d", k.Seed, k.N, k.Variant)}, k.Without...), "-")
 }
 
-// Random returns the random numbers for a part of the session. They do not depend
-// on the other parts.
+// Random returns the random number generator for one part of the session. It
+// does not depend on the other parts.
 func (k Key) Random(part int) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d.%d.%d/%d", k.Seed, k.N, k.Variant, part)
@@ -346,8 +346,8 @@ func ParseKey(text string) (k Key, err error) {
 	return k, nil
 }
 
-// playAgain plays a session a second time, and notes it if the agent behaved
-// differently.
+// playAgain plays a session a second time, and records any difference in the
+// agent's behavior.
 func (s *sweep) playAgain(ctx context.Context, sch Schedule, first results.Result) {
 	id := sch.id() + "-again"
 	res, began := s.runText(ctx, s.engine, sch.text(), id)
@@ -362,12 +362,12 @@ func (s *sweep) playAgain(ctx context.Context, sch Schedule, first results.Resul
 		s.chance = append(s.chance, sch.Drawn+": "+difference)
 		return
 	}
-	// What is left of it is no reason to end.
+	// Files that cannot be removed are no reason to stop.
 	_ = confined.RemoveAll(filepath.Join(s.engine.Out, filepath.FromSlash(id)))
 }
 
-// difference returns what the agent sent in only one of two plays of a session: a
-// request, an answer or the end of a turn; "" if there is nothing. It ignores
+// difference returns a message of the agent that only one of two plays of a
+// session has: a request, an answer or the end of a turn; else "". It ignores
 // text and the order of messages.
 func (s *sweep) difference(a, b string, first, second results.Result) string {
 	if first.Verdict == results.Error || second.Verdict == results.Error {
@@ -384,8 +384,8 @@ func (s *sweep) difference(a, b string, first, second results.Result) string {
 	return strings.Join(only, "; ")
 }
 
-// acts returns the requests, the answers and the ends of turns that an agent sent
-// in a run.
+// acts returns the requests, answers and ends of turns that the agent sent in a
+// run.
 func (s *sweep) acts(id string) (out []string) {
 	t, _, err := logged(s.engine.Out, id)
 	if err != nil {
@@ -409,8 +409,7 @@ func (s *sweep) acts(id string) (out []string) {
 	return out
 }
 
-// byChance returns notes about sessions that differed when they were played
-// twice.
+// byChance returns notes about the sessions whose two plays differed.
 func (s *sweep) byChance() (notes []string) {
 	if !s.Twice {
 		return nil

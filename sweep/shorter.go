@@ -9,14 +9,14 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// row is a printed line of a script: the line of a command, or the } that closes
-// its block.
+// row is one printed line of a script: the line of a command, or the } that
+// closes its block.
 type row struct {
 	line   *script.Line
 	closes bool
 }
 
-// text returns the row in the form in which rows are compared.
+// text returns the row as text, for comparing rows.
 func (r row) text() string {
 	if r.closes {
 		return "}"
@@ -41,7 +41,7 @@ func rowsOf(lines []*script.Line) (rows []row) {
 	return rows
 }
 
-// linesOf returns the script of rows. Rows without a block around them any more
+// linesOf returns the script that rows stand for. Rows whose block was removed
 // become top-level lines.
 func linesOf(rows []row) (lines []*script.Line) {
 	var block *script.Line
@@ -62,8 +62,9 @@ func linesOf(rows []row) (lines []*script.Line) {
 	return lines
 }
 
-// hasty counts the acts after a prompt with no await before them. Whether the
-// agent has begun by then, and so what the act stops, is random.
+// hasty counts the acts that follow a prompt without an await in between.
+// Whether the agent has begun by then, and so what the act stops, is up to
+// chance.
 func hasty(a Archive) (n int) {
 	fresh := false
 	for _, r := range rowsOf(a.Lines) {
@@ -79,7 +80,7 @@ func hasty(a Archive) (n int) {
 	return n
 }
 
-// stops are the acts that end a prompt's work.
+// stops are the acts that end the agent's work on a prompt.
 var stops = [][]string{
 	{"cancel"}, {"cancel-request"}, {"abandon"}, {"kill"}, {"session", "close"}, {"session", "delete"},
 }
@@ -96,7 +97,7 @@ func (x *reducer) tail(Archive) []change {
 	return out
 }
 
-// nextCheck returns the index of the first check from a row on.
+// nextCheck returns the index of the first check at or after a row.
 func nextCheck(rows []row, at int) int {
 	for at < len(rows) && !rows[at].is("check") {
 		at++
@@ -104,8 +105,8 @@ func nextCheck(rows []row, at int) int {
 	return at
 }
 
-// blocks returns changes that remove a check and the rows up to the next, the
-// last first.
+// blocks returns changes that each remove a check and the rows up to the next
+// check, the last check first.
 func (x *reducer) blocks(a Archive) []change {
 	var out []change
 	for _, r := range slices.Backward(rowsOf(a.Lines)) {
@@ -124,7 +125,7 @@ func (x *reducer) blocks(a Archive) []change {
 	return out
 }
 
-// sameAs returns the start of the run of equal rows that ends at an index.
+// sameAs returns the start of the series of equal rows that ends before to.
 func sameAs(rows []row, to int) int {
 	from := to - 1
 	for from > 0 && rows[from-1].text() == rows[to-1].text() {
@@ -133,8 +134,8 @@ func sameAs(rows []row, to int) int {
 	return from
 }
 
-// series returns changes that remove all but one of equal lines in a row, and
-// half of them if one is too few.
+// series returns changes for each series of equal lines: remove all but one,
+// and remove half in case one is too few.
 func (x *reducer) series(a Archive) []change {
 	var out []change
 	rows := rowsOf(a.Lines)
@@ -158,8 +159,8 @@ func (x *reducer) series(a Archive) []change {
 	return out
 }
 
-// lines returns changes that remove single lines, the last first. They remove a
-// group as a whole.
+// lines returns changes that remove single lines, the last first. A group is
+// removed as a whole.
 func (x *reducer) lines(a Archive) []change {
 	var out []change
 	for back := 1; back < len(rowsOf(a.Lines)); back++ {
@@ -184,8 +185,8 @@ func (x *reducer) lines(a Archive) []change {
 	return out
 }
 
-// without returns the Archive without some rows, except those that must stay, and
-// without the model's replies to removed prompts.
+// without returns the Archive without some rows and without the model's replies
+// to removed prompts. Rows that must stay are kept.
 func (x *reducer) without(a Archive, from, to int) (Archive, bool) {
 	rows := rowsOf(a.Lines)
 	out := slices.Clone(rows[:from])
@@ -216,7 +217,7 @@ func (x *reducer) without(a Archive, from, to int) (Archive, bool) {
 	return short, true
 }
 
-// cut decides which of the rows to remove have to stay. It sees them in order.
+// cut decides which of the rows to remove must stay. It is given them in order.
 type cut struct {
 	*reducer
 	paces  bool           // rows come behind those that are taken away
@@ -225,7 +226,7 @@ type cut struct {
 	spoken bool           // the prompt of a turn is gone, and its end may go with it
 }
 
-// stays reports whether a row has to stay.
+// stays reports whether a row must stay.
 func (c *cut) stays(r row) bool {
 	t := r.text()
 	c.left[t]--
@@ -240,8 +241,8 @@ func (c *cut) stays(r row) bool {
 	return false
 }
 
-// paces reports whether later lines depend on the wait or the release in this
-// line. Without it the script would act too early, for any agent.
+// paces reports whether later lines depend on this line's wait or release.
+// Without it, the script would act too early with any agent.
 func paces(r row) bool {
 	return slices.ContainsFunc([]string{"await", "release", "answer", "write"}, r.is)
 }
@@ -260,10 +261,10 @@ func (x *reducer) turns(a Archive) []change {
 			return b, true
 		})
 	}
-	// Which of the tools an agent has to ask for is up to the agent: without it
-	// there is nothing to ask, and the script would blame who does not.
+	// An agent may choose for which tools it asks permission. Without a tool
+	// call the script would blame an agent that has nothing to ask.
 	needed := func(s fakellm.StepNode) bool { return s.Kind == "tool" && strings.HasPrefix(x.rule, "asks-") }
-	// A change before may have taken away what the next one is about.
+	// An earlier change may have removed the turn or reply of this change.
 	reply := func(m *fakellm.Document, t, r int) *fakellm.ReplyNode {
 		if t >= len(m.Turns) || r >= len(m.Turns[t].Replies) {
 			return &fakellm.ReplyNode{}

@@ -15,8 +15,8 @@ import (
 )
 
 // writeShortest writes, for each pair that sessions covered, the shortest such
-// session as a scenario file, if it passes when run alone. It leaves out sessions
-// whose steps are all in shipped scenarios.
+// session as a scenario file if it passes when run alone. It omits sessions
+// whose steps all occur in shipped scenarios.
 func (s *sweep) writeShortest(ctx context.Context) error {
 	if err := os.MkdirAll(s.Write, 0o755); err != nil {
 		return fmt.Errorf("creating the folder for sessions: %w", err)
@@ -73,7 +73,7 @@ func (s *sweep) writeShortest(ctx context.Context) error {
 	return nil
 }
 
-// shortest removes parts of a session as long as it covers a pair.
+// shortest removes parts of a session as long as the session covers a pair.
 func shortest(sch Schedule, pair string) Schedule {
 	for _, smaller := range sch.Simpler() {
 		if slices.Contains(smaller.Tried, pair) && size(smaller) < size(sch) {

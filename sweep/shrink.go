@@ -11,41 +11,41 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// reducer shortens one script as long as it shows one rule.
+// reducer shortens one script as long as the script shows one rule.
 type reducer struct {
 	*sweep
 	ctx  context.Context
 	rule string
-	// late says that the finding is a passed deadline. A script that shows the
-	// rule without one shows another finding, and vice versa.
+	// late says that the finding is a missed deadline. A script that shows the
+	// rule without one then counts as another finding, and vice versa.
 	late bool
 	// heard says that the script waits for the entries that show the rule. A
-	// shorter script must do so too: whether other entries come depends on how
-	// long a run listens.
+	// shorter script must wait for them too; otherwise it is up to chance
+	// whether they come before the run ends.
 	heard bool
 	keep  map[string]bool
 	id    string
 	tries int
 	sure  bool // it shows in every run
-	// only are the rules that may also show; nil means any. If learns is set, hit
-	// adds the rules of its run, so that the runs of the whole script teach what
-	// may show.
+	// only are the rules that a run may show too; nil allows any. With learns
+	// set, hit adds the rules of its run, so that runs of the whole script
+	// determine the allowed rules.
 	only   []string
 	learns bool
 	mu     sync.Mutex
-	// told, if set, is called with the shortened script and the number of scripts
-	// tried.
+	// told, if set, is called with the current shortest script and the number
+	// of scripts tried since the last call.
 	told func(left Archive, tried int)
-	// script is the current smallest script.
+	// script is the shortest script so far.
 	script Archive
-	// step limits the time for a line while changes are tried: most changes make
-	// a script that waits in vain. A kept change is confirmed without the limit.
-	// If brief is set, its limits apply to all waits instead.
+	// step limits the time for a line while changes are tried, because most
+	// make a script that waits in vain. A kept change is confirmed without the
+	// limit. If brief is set, its limits apply to all waits instead.
 	step  time.Duration
 	brief *scenarios.Engine
 }
 
-// longest returns how long one finding may be shortened.
+// longest returns the maximum time for shortening one finding.
 func (x *reducer) longest() time.Duration {
 	return cmp.Or(max(x.Shrink, 0), max(20*time.Second, x.Budget/4))
 }
@@ -53,7 +53,7 @@ func (x *reducer) longest() time.Duration {
 // change returns a shorter script, and whether the change applies.
 type change func(Archive) (Archive, bool)
 
-// shows runs a script until it shows the rule, at most tries times.
+// shows runs a script, at most tries times, until it shows the rule.
 func (x *reducer) shows(ctx context.Context, a Archive) bool {
 	if _, err := x.engine.Protocol.Parse(x.id, x.id, a.Text()); err != nil {
 		return false
@@ -66,7 +66,7 @@ func (x *reducer) shows(ctx context.Context, a Archive) bool {
 			if !x.sure {
 				return true
 			}
-			// What always shows must not become a race.
+			// A finding that always shows must not become a race.
 			hits, _ := x.repeat(ctx, x.slots, a, 2, x.step)
 			return hits == 2
 		}
@@ -97,8 +97,8 @@ func (x *reducer) once(ctx context.Context, slots slots, a Archive, step time.Du
 	return ran && x.hit(res), ran
 }
 
-// hit reports whether a run shows the rule, and no other rule that may not show.
-// A script that cannot be played shows nothing.
+// hit reports whether a run shows the rule and no rule that is not allowed. A
+// script that cannot be played shows nothing.
 func (x *reducer) hit(res results.Result) bool {
 	if res.Verdict == results.Error {
 		return false
@@ -151,20 +151,20 @@ func (x *reducer) confirm(a Archive, n int) (hits, runs int) {
 	return hits + h, runs + r
 }
 
-// crowded is how many times more scenarios than usual run in a crowd, and the
-// factor by which each line may take longer.
+// crowded is how many times more scenarios than usual run in a crowd. Each line
+// may also take that many times longer.
 const crowded = 4
 
-// step is a script, and the change that made it.
+// step is a script, and the change that produced it.
 type step struct {
 	script Archive
 	by     change
 }
 
 // shrunk returns the shortest script that shows the rule as often as a does, in
-// hits of runs, and its hits in n runs. If the shortened script turns out to be a
-// race, shrunk undoes the last change, then two, then four, and redoes those that
-// leave the finding as sure.
+// hits of runs, and its own h hits in n runs. If the shortened script turns out
+// to be a race, shrunk undoes one change, then two, then four. It redoes those
+// that leave the finding as sure.
 func (x *reducer) shrunk(a Archive, hits, runs, times int) (short Archive, h, n int) {
 	most := x.longest()
 	ctx, stop := context.WithTimeout(x.ctx, most)
@@ -185,8 +185,8 @@ func (x *reducer) shrunk(a Archive, hits, runs, times int) (short Archive, h, n 
 	return short, h, n
 }
 
-// retrace goes back from the last step to one that is sure, and redoes the later
-// changes, keeping each that gives a sure script.
+// retrace goes back from the last step to a sure one. It then redoes the later
+// changes, and keeps each that gives a sure script.
 func retrace(steps []step, sure func(Archive) bool) {
 	at := len(steps) - 1
 	for back := 1; at > 0 && !sure(steps[at].script); back *= 2 {
@@ -200,13 +200,13 @@ func retrace(steps []step, sure func(Archive) bool) {
 	}
 }
 
-// shrink removes what it can: lines, replies and pieces of the model, files. It
-// returns a and the script after each change.
+// shrink removes all it can: lines, replies and pieces of the model, files. It
+// returns a, followed by the script after each change.
 func (x *reducer) shrink(ctx context.Context, a Archive) []step {
 	steps := []step{{script: a}}
 	for {
 		before := len(steps)
-		// What stands many times goes first: it takes away the most for one try.
+		// Series of equal lines go first: that removes the most for one try.
 		for _, pass := range []func(Archive) []change{x.series, x.tail, x.blocks, x.lines, x.turns, x.files} {
 			steps = x.apply(ctx, steps, pass(steps[len(steps)-1].script))
 		}
@@ -218,15 +218,15 @@ func (x *reducer) shrink(ctx context.Context, a Archive) []step {
 
 // apply makes changes to the last of the steps, one after the other, as long as
 // the rule shows, and returns the steps with the new ones. It tries several
-// changes at once. Changes before the first success have failed; those after it
-// are tried again on its script.
+// changes at once. The first one that shows the rule is kept; those after it
+// are tried again on the new script.
 func (x *reducer) apply(ctx context.Context, steps []step, changes []change) []step {
 	for len(changes) > 0 && ctx.Err() == nil {
 		a := steps[len(steps)-1].script
 		batch := changes[:min(len(changes), cap(x.slots))]
 		tried := make([]Archive, len(batch))
 		holds := make([]bool, len(batch))
-		// What comes behind a change that holds need not be waited for.
+		// After one change succeeds, the results of later ones are not needed.
 		inner, cut := make([]context.Context, len(batch)), make([]context.CancelFunc, len(batch))
 		for i := range batch {
 			inner[i], cut[i] = context.WithCancel(ctx)
@@ -266,9 +266,9 @@ func (x *reducer) apply(ctx context.Context, steps []step, changes []change) []s
 	return steps
 }
 
-// plainer removes deviations from a drawn order, one at a time, as long as it
-// shows the rule. Each time it writes the scenario anew, so that it contains no
-// lines that no longer apply.
+// plainer removes deviations from a drawn order, one at a time, as long as the
+// order shows the rule. It writes the scenario anew each time, without lines
+// that no longer apply.
 func (x *reducer) plainer(sch Schedule) Schedule {
 	ctx, stop := context.WithTimeout(x.ctx, x.longest())
 	defer stop()

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// simpler returns the orders with one deviation, turn or gate less, the largest
-// step first.
+// simpler returns the orders with one deviation, turn or gate fewer, the
+// largest reduction first.
 func (o *Sequence) simpler() []Schedule {
 	var out []Schedule
 	try := func(change func(c *Sequence) bool) {
@@ -50,7 +50,7 @@ func (o *Sequence) clone() *Sequence {
 	return &c
 }
 
-// dropTurn removes a turn with its steps, unless an act is about it.
+// dropTurn removes a turn with its steps, unless an additional act is about it.
 func (o *Sequence) dropTurn(turn int) bool {
 	o.Turns = slices.Delete(o.Turns, turn, turn+1)
 	o.Items = slices.DeleteFunc(o.Items, func(it Item) bool { return it.Kind != Besides && it.Turn == turn })
@@ -117,6 +117,6 @@ func (o *Sequence) vary(r *rand.Rand) (Schedule, bool) {
 	return Schedule{}, false
 }
 
-// deepest is the maximum number of deviations in an order that was varied from
-// another.
+// deepest is the maximum number of deviations in an order that is a variation
+// of another.
 const deepest = 4

@@ -12,14 +12,14 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Reduction shortens one scenario as far as possible while it keeps failing for
-// one cause. It needs Engine, with a folder for transcripts.
+// Reduction shortens one scenario as far as possible while the scenario keeps
+// failing for one cause. Engine, with a folder for transcripts, is required.
 type Reduction struct {
 	Engine *scenarios.Engine
 	// Jobs is how many scenarios run at once; 0 is the number of CPUs.
 	Jobs int
-	// Cause is the rule, or the slug of the check, to keep; "" means the worst
-	// that the scenario shows, the first of them.
+	// Cause is the rule, or the slug of the check, that must keep failing; ""
+	// means the worst one that the scenario shows.
 	Cause string
 	// Confirm is how many times a script runs before its result is trusted; 0
 	// means 5.
@@ -27,7 +27,7 @@ type Reduction struct {
 	// Budget limits the whole time, including the first and the last runs; 0
 	// means 4 min.
 	Budget time.Duration
-	// Progress is called with the number of remaining lines and of tried scripts.
+	// Progress is called with the number of lines left and of scripts tried.
 	Progress func(lines, tries int)
 }
 
@@ -35,11 +35,11 @@ type Reduction struct {
 type Reduced struct {
 	Script Archive
 	Cause  string
-	// Before and Lines count the effective lines, before and after.
+	// Before and Lines count the effective lines, before and after shortening.
 	Before, Lines int
-	// Hits of Runs showed the cause.
+	// Hits is how many of Runs showed the cause.
 	Hits, Runs int
-	// Result is a run of the shortest scenario.
+	// Result is the result of one run of the shortest scenario.
 	Result results.Result
 }
 
@@ -47,7 +47,7 @@ type Reduced struct {
 type NotShownError struct {
 	Cause string
 	Shown []string // what it shows instead
-	// Result is the run.
+	// Result is the result of the run that did not show it.
 	Result results.Result
 }
 
@@ -94,7 +94,7 @@ func (r *Reduction) Run(ctx context.Context, text []byte) (Reduced, error) {
 	if ctx.Err() != nil {
 		return out, context.Cause(ctx)
 	}
-	// What is left at the end is for the run that is shown.
+	// The rest of the budget is for the final runs, whose result is returned.
 	if s.Shrink = (budget - time.Since(began)) * 9 / 10; hits == 0 {
 		return out, &NotShownError{Cause: x.rule, Result: first}
 	}
@@ -126,7 +126,7 @@ func (r *Reduction) Run(ctx context.Context, text []byte) (Reduced, error) {
 	return out, user.Err()
 }
 
-// waited returns how long a run waited in vain.
+// waited returns how long a run waited until its timeouts.
 func (s *sweep) waited(res results.Result) (d time.Duration) {
 	step := cmp.Or(s.engine.StepTimeout, s.engine.Profile.Timeouts.Step, scenarios.DefaultStepTimeout)
 	if res.Failure != nil && res.Failure.Timer != "" {
@@ -140,7 +140,8 @@ func (s *sweep) waited(res results.Result) (d time.Duration) {
 	return d
 }
 
-// first runs the scenario until it shows the finding to keep, and sets it in x.
+// first runs the scenario until it shows the finding to keep, which it sets in
+// x.
 func (r *Reduction) first(ctx context.Context, x *reducer, a Archive) (results.Result, error) {
 	e := x.engine
 	e.Out = ""

@@ -22,8 +22,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Sweeper explores what an editor could do in the turns of scenarios. It needs
-// Engine; the other fields have useful zero values.
+// Sweeper explores what an editor could do in the turns of scenarios. Engine is
+// required; the other fields have useful zero values.
 type Sweeper struct {
 	// Engine runs the schedules. Its goldens are not used; its Out must be set.
 	Engine *scenarios.Engine
@@ -31,20 +31,20 @@ type Sweeper struct {
 	Planner *Planner
 	// Jobs is how many schedules run at once; 0 is the number of CPUs.
 	Jobs int
-	// Budget limits the whole command, from Engine.Began on: learning, baselines,
-	// exploring and work on findings. At least half of it is for the last two; 0
-	// is no limit.
+	// Budget limits the whole command, counted from Engine.Began: learning,
+	// baselines, exploring and work on findings. At least half of it is for the
+	// last two; 0 means no limit.
 	Budget time.Duration
 	// Points and Actions are globs for the names or states of points and the
-	// names of actions; none means all.
+	// names of actions; an empty list means all.
 	Points, Actions []string
 	// Max limits the number of schedules; 0 is no limit.
 	Max int
-	// Reuse runs schedules one after another in one process of the agent, each in
-	// its own sessions, if they leave nothing else behind. If a process shows a
+	// Reuse runs schedules one after another in one process of the agent, each
+	// in its own sessions, if they leave no other traces. If a process shows a
 	// finding, its schedules run again in separate processes.
 	Reuse bool
-	// Choice is how orders of acts are drawn.
+	// Choice selects how orders of acts are drawn.
 	Choice Choice
 	// Shard runs one part of the schedules; nil runs all.
 	Shard *Part
@@ -57,8 +57,8 @@ type Sweeper struct {
 	// Repro is the folder for the files that reproduce findings; "" writes
 	// none.
 	Repro string
-	// Command returns the command line that runs a file as the sweep does; nil is
-	// "acp-test run FILE".
+	// Command returns the command line that runs a file as the sweep does; nil
+	// means "acp-test run FILE".
 	Command func(file string) string
 	// Twice plays each drawn session twice. Write is the folder for the shortest
 	// sessions that cover pairs; "" writes none.
@@ -77,7 +77,7 @@ type Progress struct {
 	Verdict     results.Verdict
 }
 
-// Finding is probably one bug that one or more schedules showed: one rule broken
+// Finding is probably one bug, shown by one or more schedules: one rule broken
 // at one point, or one check with one complaint after one kind of act. Its
 // signature is that of the shortest schedule that shows it.
 type Finding struct {
@@ -86,21 +86,21 @@ type Finding struct {
 	Message  string
 	Scenario string // that was swept
 	Point    string
-	// Seen is how many schedules showed it. Its representative showed it in Hits
-	// of Runs further runs.
+	// Seen is how many schedules showed the finding. Its representative, run
+	// Runs more times, showed it Hits times.
 	Seen, Hits, Runs int
-	// First is the number of the first schedule that showed it, in the order in
-	// which they began; 0 is an unchanged scenario.
+	// First is the number of the first schedule that showed the finding, in
+	// starting order; 0 means an unchanged scenario.
 	First int
-	// Elsewhere are the other actions and situations in which it was seen, With the
-	// rules and checks that failed only where it showed.
+	// Elsewhere are the other actions and situations in which it was seen. With
+	// are the rules and checks that failed only together with it.
 	Elsewhere, With []string
-	// Alone of AloneRuns is how many times a race was seen again while nothing
-	// else ran.
+	// Alone is how many of AloneRuns showed a race again while nothing else
+	// ran.
 	Alone, AloneRuns int
-	// Known is why the finding is expected, by the engine's known failures of the
-	// swept scenario; "" if it is not. A known finding is neither run again nor
-	// shortened.
+	// Known is why the finding is expected, from the known failures of the
+	// swept scenario; "" if it is not expected. A known finding is neither
+	// repeated nor shortened.
 	Known string
 	// File is the repro, Lines the length of its script, Command the command line
 	// that runs it.
@@ -127,7 +127,7 @@ func (s Signature) String() string {
 	return fmt.Sprintf("%s: %s, %s", s.Rule, s.State, s.Action)
 }
 
-// Outcome is a sweep's result: the run for reports, and the findings.
+// Outcome is the result of a sweep: the run for reports, and the findings.
 type Outcome struct {
 	Run      results.Run
 	Findings []Finding
@@ -139,14 +139,14 @@ type Outcome struct {
 type sweep struct {
 	*Sweeper
 	engine scenarios.Engine
-	// hasty is the engine for drawn sessions, with shortened waits; patient are
-	// the rules that a session with full waits showed.
+	// hasty is the engine for drawn sessions, with shortened waits. patient
+	// holds the rules that sessions with full waits have shown.
 	hasty   scenarios.Engine
 	patient map[string]bool
 	slots   slots
 	crowd   slots // more than the processors have time for
-	// whole ends with the budget, a little later than settling. Nothing new
-	// starts in between, but runs that go on may end.
+	// whole ends with the budget, a little later than the context for settling.
+	// In between, nothing new starts, but running scenarios may end.
 	whole context.Context
 
 	mu        sync.Mutex
@@ -182,8 +182,8 @@ func newSweep(w *Sweeper) *sweep {
 	return s
 }
 
-// Run sweeps scenarios. When ctx ends or the budget is used up, it stops cleanly
-// and notes what was not explored.
+// Run sweeps scenarios. When ctx ends or the budget is used up, Run stops
+// cleanly and notes what it did not explore.
 func (w *Sweeper) Run(ctx context.Context, list []*scenarios.Scenario) (Outcome, error) {
 	if w.Engine.Out == "" {
 		return Outcome{}, errors.New("a sweep needs a folder for transcripts")
@@ -231,15 +231,15 @@ func (w *Sweeper) Learning(began time.Time) time.Duration {
 	return max(w.Budget/2, 30*time.Second) - time.Since(cmp.Or(w.Engine.Began, began))
 }
 
-// limit ends runs that begin from now on after d.
+// limit gives runs that begin from now on a deadline after d.
 func (s *sweep) limit(d time.Duration) (done func()) {
 	s.whole, done = context.WithTimeoutCause(s.whole, d, errBudget)
 	return done
 }
 
-// budgeted divides the budget. explore ends before settle, in which findings are
-// confirmed and shrunk. Runs that have begun by then may go on for a twelfth of
-// the budget.
+// budgeted divides the budget. explore ends before settle, which is the context
+// for confirming and shrinking findings. Runs that have begun by then may go on
+// for a twelfth of the budget.
 func (s *sweep) budgeted(ctx context.Context) (explore, settle context.Context, done func()) {
 	if s.Budget <= 0 {
 		return ctx, ctx, func() {}
@@ -255,8 +255,8 @@ func (s *sweep) budgeted(ctx context.Context) (explore, settle context.Context, 
 	return explore, settle, func() { cut(); end(); stop() }
 }
 
-// divide ends exploring with ctx, or after seven twelfths of the budget as soon
-// as there is a new finding.
+// divide stops exploring when ctx ends. After seven twelfths of the budget it
+// stops exploring as soon as there is a new finding.
 func (s *sweep) divide(ctx context.Context, stop context.CancelFunc) {
 	defer stop()
 	later := time.NewTimer(s.Budget * 7 / 12)
@@ -317,9 +317,9 @@ func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]Schedul
 	return arranged(all, s.engine.Seed), nil
 }
 
-// modelless reports whether no unchanged scenario reached the model server. Then
-// nothing is known of the agent's turns: there are no findings, and nothing is
-// explored.
+// modelless reports whether no unchanged scenario reached the model server.
+// Then the sweep explores nothing and has no findings, because nothing is known
+// of the agent's turns.
 func (s *sweep) modelless() bool {
 	run := s.engine.NewRun()
 	run.Results = s.baselines
@@ -379,8 +379,8 @@ func (s *sweep) observe(ctx context.Context, b *Script, sc *scenarios.Scenario) 
 	}
 }
 
-// drawn returns the random numbers for a turn. They depend only on the seed, the
-// scenario and the turn, not on how many numbers other turns have used.
+// drawn returns the random number generator for a turn. It depends only on the
+// seed, the scenario and the turn, and not on other turns.
 func (s *sweep) drawn(id string, turn int) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s %d", id, turn)
@@ -401,7 +401,7 @@ func logged(out, id string) (*transcript.Transcript, []Effect, error) {
 	return t, effects(string(diff)), err
 }
 
-// wanted reports whether any of the names matches one of the globs.
+// wanted reports whether one of the globs matches one of the names.
 func (s *sweep) wanted(globs []string, names ...string) bool {
 	return len(globs) == 0 || slices.ContainsFunc(globs, func(g string) bool {
 		return slices.ContainsFunc(names, func(n string) bool { return Matches(g, n) })
@@ -423,8 +423,8 @@ func numbers[T any](list []T) iter.Seq[int] {
 	}
 }
 
-// each calls f for each of list in order, several at once: more than there are
-// slots, because a schedule that only lingers holds no slot.
+// each calls f for each item of list in order, several at once: more than there
+// are slots, because a schedule in its final wait holds no slot.
 func each[T any](ctx context.Context, s *sweep, list iter.Seq[T], f func(T)) {
 	var wait sync.WaitGroup
 	next := make(chan T)
@@ -445,10 +445,10 @@ func each[T any](ctx context.Context, s *sweep, list iter.Seq[T], f func(T)) {
 	wait.Wait()
 }
 
-// slots limits how many scenarios run side by side.
+// slots limits how many scenarios run at once.
 type slots chan struct{}
 
-// run runs one scenario when there is a slot for it, unless start has ended by
+// run runs one scenario as soon as a slot is free, unless start has ended by
 // then.
 func (s slots) run(
 	start, ctx context.Context, e scenarios.Engine, sc *scenarios.Scenario,
@@ -460,8 +460,8 @@ func (s slots) run(
 	if start.Err() != nil {
 		return res, false
 	}
-	// What is left after listening is short: waiting for a slot again would
-	// take longer, and the agent would still be there.
+	// Little work is left after the final wait, but the agent still exists:
+	// waiting for a slot again would only take longer.
 	e.Slot = func(string) func() { give(); return func() {} }
 	return e.Run(ctx, sc), true
 }

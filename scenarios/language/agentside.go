@@ -28,7 +28,7 @@ type AgentCheck struct {
 	Lines        []AgentExpectation
 }
 
-// AgentExpectation is one line of a check, about a frame that the editor sent or an answer that it gave.
+// AgentExpectation is one line of a check: a condition on a frame or an answer that the editor sent.
 type AgentExpectation struct {
 	Text   string
 	Negate bool
@@ -51,7 +51,7 @@ type AgentField struct {
 	Value          script.Word
 }
 
-// agentScript compiles an agent-side script.
+// agentScript compiles the lines of a scenario that scripts the agent.
 func (p *parser[B]) agentScript(lines []*script.Line) {
 	s := &AgentScript{Script: serve.Script{Capabilities: map[string]string{}}, RulesOff: p.scenario.RulesOff}
 	p.scenario.Agent = s
@@ -139,7 +139,7 @@ func compileOn[B any](l *Line[B]) Step[B] {
 	return nil
 }
 
-// acts compiles the lines of a handler, or of a block in it.
+// acts compiles the lines of a handler, or of a block within a handler.
 func (p *parser[B]) acts(lines []*script.Line) *serve.Block {
 	outer := p.commands
 	defer func() { p.commands = outer }()

@@ -25,16 +25,16 @@ type Command[B any] struct {
 	// that follow.
 	Negatable, Captures bool
 	Blocks              int
-	// Passive: the command only looks, or declares something about the file, so that the run is the same without it.
-	// Commands of the group back need not set it.
+	// Passive: the command only looks, or declares something about the file, so that the run is the same without the
+	// command. Commands of the group back count as passive without this field.
 	Passive bool
-	// Effect: the command is about an effect or an end, so that its miss is a failure even in a check without a
+	// Effect: the command expects an effect or an end. Its miss is then a failure even in a check without a
 	// requirement.
 	Effect bool
-	// OfTool: a tool call may have to produce what the command expects, so that its miss proves nothing if that call
-	// failed.
+	// OfTool: a tool call may have to produce the effect that the command expects. The command's miss proves nothing if
+	// that tool call failed.
 	OfTool bool
-	// Cuts: the command may cut a turn off, so that the model may wait at a gate for ever.
+	// Cuts: the command may cut off a turn, so that the model may wait at a gate for ever.
 	Cuts bool
 	// Process: the command is about the agent's process. If the agent has no local process, the scenario is skipped.
 	Process bool
@@ -51,9 +51,9 @@ type Command[B any] struct {
 // Step plays a line on a branch of the run.
 type Step[B any] func(ctx context.Context, b B) error
 
-// Dialect is the scenario language of one protocol: the commands and patterns of every protocol, which the engine
-// adds, and the protocol's own. B is the engine's branch type, which the language passes to steps and never looks
-// into. With Name "" it reads scenarios of any protocol.
+// Dialect is the scenario language of one protocol: the protocol's own commands and patterns, and the common ones that
+// the engine adds. B is the engine's branch type; the language only passes branches to steps. With Name "" it reads
+// scenarios of any protocol.
 type Dialect[B any] struct {
 	// Name is the protocol's name for users and in the first line of a scenario.
 	Name string
@@ -69,7 +69,7 @@ type Dialect[B any] struct {
 	// names of events in scripts to their methods.
 	AgentActs []*Command[B]
 	Events    map[string]string
-	// Remote: the protocol's agents are servers, so that a scripted agent has no process to act on.
+	// Remote: the protocol's agents are servers, so that a scripted agent has no process for acts like exit.
 	Remote bool
 	// PatternHelp explains, in the help on patterns, where the path of a condition is looked up.
 	PatternHelp string
@@ -77,7 +77,7 @@ type Dialect[B any] struct {
 	StopReasons []string
 	// Requirement reports whether a requirement has this id.
 	Requirement func(id string) bool
-	// Phase returns the step of a comment, which divides log and transcript into phases. OfProcess wraps the step of a
+	// Phase returns the step of a comment, which begins a phase of log and transcript. OfProcess wraps the step of a
 	// command about the agent's process.
 	Phase     func(text string) Step[B]
 	OfProcess func(name string, do Step[B]) Step[B]
@@ -97,7 +97,7 @@ func (d *Dialect[B]) Commands() []*Command[B] { return slices.Concat(d.Words, d.
 // CommandTable returns all commands of the language by their names.
 func (d *Dialect[B]) CommandTable() map[string]*Command[B] { return tableOf(d.Commands()) }
 
-// Looks reports whether a line with this command leaves the run unchanged.
+// Looks reports whether the command leaves the run unchanged.
 func (c *Command[B]) Looks() bool { return c.Passive || c.Group == "back" }
 
 // SetsUp reports whether the command belongs, or may belong, before the agent's start.
@@ -113,7 +113,7 @@ func tableOf[B any](all []*Command[B]) map[string]*Command[B] {
 	return table
 }
 
-// Vocabulary returns the commands of both sides by their names. If both sides have a name, it is the editor's command.
+// Vocabulary returns the commands of editor and agent scripts by name. A name of both means the editor's command.
 func (d *Dialect[B]) Vocabulary() map[string]*Command[B] {
 	return tableOf(slices.Concat(d.agentActs(), d.agentCommands(), d.Commands()))
 }

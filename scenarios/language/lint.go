@@ -11,8 +11,8 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// Review returns what is doubtful in a scenario without errors, for example a pattern that can never match, or a pause
-// that could be an await. It needs no agent.
+// Review returns warnings about a scenario without errors, for example a pattern that can never match, or a pause that
+// could be an await. It needs no agent.
 func (d *Dialect[B]) Review(s *Scenario[B]) []*Mistake {
 	r := &review[B]{s: s}
 	if s.Title == "" {
@@ -50,8 +50,8 @@ func (d *Dialect[B]) Review(s *Scenario[B]) []*Mistake {
 	return r.out
 }
 
-// Starts returns the lines of a scenario that run something, or make the agent run something: programs, settings, raw
-// messages and the tool calls of its model. It is for readers who do not know the author.
+// Starts returns the lines that run something or make the agent run something: programs, settings, raw messages and the
+// model's tool calls. It is for readers who do not know the scenario's author.
 func (s *Scenario[B]) Starts() []*Mistake {
 	out := slices.Clone(s.starts)
 	model, err := fakellm.ParseScript(s.File, s.Model, nil)
@@ -65,7 +65,7 @@ func (s *Scenario[B]) Starts() []*Mistake {
 	return out
 }
 
-// endsTurn reports whether a step between two lines waits for the end of a turn, or ends the agent.
+// endsTurn reports whether a line between the lines after and before waits for a turn's end, or ends the agent.
 func (s *Scenario[B]) endsTurn(after, before int) bool {
 	return slices.ContainsFunc(s.Steps, func(st Played[B]) bool {
 		return st.Line > after && st.Line < before && turnEnds().MatchString(st.Text)
@@ -74,7 +74,7 @@ func (s *Scenario[B]) endsTurn(after, before int) bool {
 
 var turnEnds = lazy.Regexp(`^(await (turn|finished|error|interrupt)|kill|restart)\b`)
 
-// review collects what is doubtful in a scenario.
+// review collects the warnings about a scenario.
 type review[B any] struct {
 	s   *Scenario[B]
 	out []*Mistake
@@ -108,8 +108,8 @@ func (r *review[B]) model() map[string]bool {
 	return gates
 }
 
-// gates checks that each gate in use exists, that each existing gate is used, and that the script does not pause
-// without a reason.
+// gates adds warnings about a gate that does not exist, an existing gate that is not used, and a pause without a
+// reason.
 func (r *review[B]) gates(gates map[string]bool) {
 	for _, g := range r.s.gates {
 		if _, ok := gates[g.name]; !ok {
@@ -135,10 +135,10 @@ func (r *review[B]) gates(gates map[string]bool) {
 	}
 }
 
-// anyVariable stands in for variables that are known only during a run.
+// anyVariable stands in for variables whose values are known only during a run.
 func anyVariable(string) (string, error) { return "x", nil }
 
-// ModelMistake returns a mistake of llm.yaml with its position in the user's file.
+// ModelMistake converts a mistake's position in llm.yaml to its position in the user's scenario file.
 func (s *Scenario[B]) ModelMistake(err error) error {
 	var bad *Mistake
 	if !errors.As(err, &bad) {

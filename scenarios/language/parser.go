@@ -56,7 +56,7 @@ type Line[B any] struct {
 	bad *Mistake // the first one
 }
 
-// Starts records that the line starts a program, or gives the agent something that may start one.
+// Starts records that the line starts a program, or gives the agent something that may start a program.
 func (l *Line[B]) Starts(what string) {
 	s := l.p.scenario
 	s.starts = append(s.starts, &Mistake{File: s.File, Line: l.Number, Message: what + ": " + l.Line.Text})
@@ -72,7 +72,7 @@ func (l *Line[B]) Inside(words ...script.Word) {
 	}
 }
 
-// Implied returns a line for a step that an act needs and the script may leave out.
+// Implied returns a line for a step that an act requires but the script may omit.
 func Implied[B any](text string) *Line[B] { return &Line[B]{Line: script.New(text), p: &parser[B]{}} }
 
 // Mistake records a mistake of the line, unless it already has one. It returns nil, so that Compile can end with it.
@@ -89,8 +89,8 @@ func (l *Line[B]) Usage(column int, format string, args ...any) Step[B] {
 	return l.Mistake(column, "usage: "+strings.TrimSpace(c.Name+" "+c.Args), format, args...)
 }
 
-// suppose declares every word of a line with a mistake as a session and a name, so that lines below that refer to them
-// are no mistakes.
+// suppose declares every word of a faulty line as a session and a name. Lines below that refer to the faulty line then
+// cause no further mistakes.
 func (p *parser[B]) suppose(l *script.Line) {
 	for _, w := range strings.Fields(l.Text) {
 		p.sessions[w], p.names[w] = true, true
@@ -160,7 +160,7 @@ func (d *Dialect[B]) holds(c string) (holds, known bool) {
 	return false, false
 }
 
-// demand records in the open check whether the line forbids or demands something.
+// demand records in the open check whether the line forbids an entry (Denies) or requires one (Claims).
 func (l *Line[B]) demand(c *Command[B]) {
 	all := l.p.scenario.Checks
 	if len(all) == 0 {
@@ -231,10 +231,10 @@ func (l *Line[B]) checkForm(c *Command[B]) {
 	}
 }
 
-// The functions below read the arguments of a line. They record a missing or wrong argument as a mistake, and return
+// The functions below read the arguments of a line. For a missing or wrong argument they record a mistake and return
 // the zero value.
 
-// Need returns the word at i, which messages call what. If the word is missing, Need adds an empty one to Rest.
+// Need returns the word at i, which messages call what. A missing word is a mistake; Need then adds an empty one.
 func (l *Line[B]) Need(i int, what string) script.Word {
 	for i >= len(l.Rest) {
 		l.Usage(l.End()+1, "%s is missing", what)
@@ -243,7 +243,7 @@ func (l *Line[B]) Need(i int, what string) script.Word {
 	return l.Rest[i]
 }
 
-// AtMost records a mistake if the line has more than n words. hint replaces the usage in it.
+// AtMost records a mistake if the line has more than n words. hint, if given, replaces the usage in that mistake.
 func (l *Line[B]) AtMost(n int, hint ...string) {
 	if len(l.Rest) <= n {
 		return
@@ -343,8 +343,8 @@ func (l *Line[B]) SessionName(i int) (string, bool) {
 	return s, ok && l.p.sessions[s]
 }
 
-// TakeSession removes the first word from a line that has one word more than needs. The word must name a session; ""
-// is the current session.
+// TakeSession removes the first word of a line that has needs+1 words, and returns it. The word must name a session.
+// With fewer words it returns "", the current session.
 func (l *Line[B]) TakeSession(needs int, hint string) string {
 	if len(l.Rest) != needs+1 {
 		return ""
@@ -408,14 +408,14 @@ func (l *Line[B]) Regexp(column int, s string) *regexp.Regexp {
 	return re
 }
 
-// Blameless is an error that the agent's behavior caused. It is no mistake of the scenario.
+// Blameless is an error that the agent's behavior caused, so that the scenario's author need not fix anything.
 type Blameless interface {
 	error
 	Blameless() bool
 }
 
-// Fault returns err as a mistake of the scenario that shows only during a run. It returns a *Mistake and a Blameless
-// error unchanged.
+// Fault returns a runtime error as a *Mistake at this line. A *Mistake or a Blameless error in err is returned
+// unchanged.
 func (l *Line[B]) Fault(err error) error {
 	var m *Mistake
 	var blameless Blameless
@@ -434,7 +434,7 @@ func (l *Line[B]) HasSession(name string) bool { return l.p.sessions[name] }
 // DeclareSession records that the line opens a session of that name.
 func (l *Line[B]) DeclareSession(name string) { l.p.sessions[name] = true }
 
-// Ref returns the word at i, which must be the name of a line above.
+// Ref returns the word at i, which must be a name that an earlier line declared with "as NAME".
 func (l *Line[B]) Ref(i int) string {
 	s := l.One(i, "the name of a line above")
 	if !l.p.names[s] {
@@ -443,18 +443,18 @@ func (l *Line[B]) Ref(i int) string {
 	return s
 }
 
-// DeclarePrompt records that the line prompts a session with a text, by which the model server finds its turn. The
-// session "" is the current one. index is the number of the prompt in the script, from 1.
+// DeclarePrompt records that the line sends text as a prompt; the model server finds its turn by that text. The session
+// "" is the current one. index is the number of the prompt in the script, from 1.
 func (l *Line[B]) DeclarePrompt(session string, text script.Word) (index int) {
 	s := l.p.scenario
 	s.Prompts = append(s.Prompts, Prompt{session, text.Raw(), l.Number})
 	return len(s.Prompts)
 }
 
-// DeclareBusy records how the agent promises to handle a prompt in a busy session.
+// DeclareBusy records how the agent promises to handle a prompt sent during a running turn.
 func (l *Line[B]) DeclareBusy(promise string) { l.p.scenario.Busy = promise }
 
-// Source returns the text of a word. The word @FILE stands for a file of the archive.
+// Source returns the text of a word. The word @FILE means the content of that file of the archive.
 func (l *Line[B]) Source(w script.Word) script.Word {
 	s, ok := w.Literal()
 	if !ok || w.Quoted || !strings.HasPrefix(s, "@") {

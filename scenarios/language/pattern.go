@@ -34,7 +34,7 @@ type Field struct {
 	Regexp   *regexp.Regexp // if Value is literal
 }
 
-// Pattern reads a pattern from Rest[from:], up to a word of stop or the end, and returns the index after it.
+// Pattern reads a pattern from Rest[from:], up to a word in stop or the end, and returns the index after it.
 func (l *Line[B]) Pattern(from int, stop ...string) (p *Pattern, next int) {
 	p = &Pattern{Of: &Kind{}}
 	if from >= len(l.Rest) {
@@ -68,7 +68,7 @@ func (l *Line[B]) Pattern(from int, stop ...string) (p *Pattern, next int) {
 	return p, next
 }
 
-// kindOf sets the kind of a pattern from its first word. It reports whether the kind exists.
+// kindOf sets a pattern's kind from its first word, and reports whether such a kind exists.
 func (l *Line[B]) kindOf(first script.Word, p *Pattern) bool {
 	name, ok := first.Literal()
 	ok = ok && !first.Quoted
@@ -171,21 +171,21 @@ type Kind struct {
 	// Events are the allowed arguments, which are events of Of; nil allows any.
 	Events []string
 	Of     string
-	// Match reports whether an entry is of this kind. own is false if the entry belongs to another session than the
-	// pattern.
+	// Match reports whether an entry is of this kind. own is false if the entry belongs to a session other than the
+	// pattern's.
 	Match func(x Bound, e transcript.Entry, own bool) bool
-	// Inner: the entry can only come before the end of the turn. Opens: if it does not come, the lines after it have
-	// no situation to judge. Effect: it is about an effect or an end. Outlives: it may come after the agent's exit.
-	// Answered: "after" counts from the answer on.
+	// Inner: the entry can only come before the end of the turn. Opens: without the entry, later lines have no
+	// situation to judge. Effect: the entry shows an effect or an end. Outlives: the entry may come after the agent's
+	// exit. Answered: "after" counts from the entry's answer on.
 	Inner, Opens, Effect, Outlives, Answered bool
 	// Alone: a scenario with this kind needs a process of the agent that no other scenario used.
 	Alone bool
 
-	// InnerArg reports whether Inner and Opens hold for an argument; nil means for none.
+	// InnerArg reports whether Inner and Opens apply to a pattern with this argument; nil means they never do.
 	InnerArg func(arg string) bool
 }
 
-// OfRequest reports whether the argument names a request. Entries are then looked for from that request on.
+// OfRequest reports whether the argument names a request. The search for entries then begins at that request.
 func (k *Kind) OfRequest() bool { return k.Arg == "REF" }
 
 // Bound is a pattern's condition on entries, with its variables replaced.
@@ -196,6 +196,6 @@ type Bound struct {
 	Session string
 	// Ref is the Seq of the request that the pattern names.
 	Ref int
-	// Over are the prompts whose turns have ended. A second response to one of them ends no other turn.
+	// Over lists the prompts whose turns have ended. A second response to such a prompt does not end another turn.
 	Over []int
 }

@@ -22,16 +22,16 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// Scenario is one compiled scenario. Its text has no errors.
+// Scenario is one compiled scenario, from a text without errors.
 type Scenario[B any] struct {
 	// ID is the path without extension, relative to the root of its
 	// collection, with slashes.
 	ID string
 	// File is the name to show to the user.
 	File string
-	// Title is the first comment line, and the lines below that continue its sentence with a small letter.
+	// Title is the first comment line, with the lines below that begin with a small letter and continue its sentence.
 	Title string
-	// Tags are those of the command tag, and the folder's name.
+	// Tags are the tags of the command tag, and the folder's name.
 	Tags []string
 	// Role is "editor", or "agent" for a scenario that scripts the agent.
 	Role string
@@ -40,7 +40,7 @@ type Scenario[B any] struct {
 	// Suite is the name of the shipped suite that the scenario belongs to, or "".
 	Suite string
 
-	// Several: the scenario is about several protocols.
+	// Several: the scenario names more than one protocol.
 	Several bool
 	Steps   []Played[B]
 	Checks  []*Check
@@ -51,19 +51,19 @@ type Scenario[B any] struct {
 	Workspace, Want map[string][]byte
 	// Model is the text of llm.yaml, nil without one.
 	Model []byte
-	// Alone is why the scenario needs a process that no other scenario used, "" if it needs none.
+	// Alone is why the scenario needs an agent process that no other scenario used; "" if it can share one.
 	Alone string
 	// Orphans: the script asks which processes the agent left behind.
 	Orphans bool
 	// Golden is how the run is compared with its golden: off, exact, canonical, or "" for the default.
 	Golden string
-	// Further is why no further turn follows the last line; "" lets one follow.
+	// Further is why no further turn follows the last line; "" allows the turn.
 	Further string
 	// Timeout is the scenario's own timeout; 0 is the default.
 	Timeout time.Duration
 	// RulesOff maps the rules that are turned off to the reasons.
 	RulesOff map[string]string
-	// Busy is how the agent handles a prompt in a busy session; "" is as in the profile.
+	// Busy is how the agent handles a prompt sent during a running turn; "" means as the profile says.
 	Busy string
 
 	starts  []*Mistake // lines that start programs, see Starts
@@ -72,13 +72,13 @@ type Scenario[B any] struct {
 	modelAt int        // line of the scenario where llm.yaml begins
 }
 
-// Check is a check as the script declares it.
+// Check is a check that the script declares.
 type Check struct {
 	Slug, Title  string
 	Requirements []string
 	Line, Column int
 	Class        results.Verdict // 0: from the requirements
-	// Denies: a line of the check forbids something. Claims: a line demands something other than the end of a turn.
+	// Denies: a line of the check forbids an entry. Claims: a line requires something other than the end of a turn.
 	Denies, Claims bool
 
 	expected []AgentExpectation // the lines of the check, if the file scripts the agent
@@ -90,7 +90,7 @@ type Prompt struct {
 	Line          int
 }
 
-// Need is a requirement of the scenario on the agent. What is agent, model or tool; Name is which of them.
+// Need is a requirement of the scenario on the agent. What is its sort, such as agent or tool; Name is which one.
 type Need struct {
 	What, Name string
 	Line       int
@@ -104,13 +104,13 @@ type gate struct {
 // needsAlone records why the scenario needs a process that no other scenario used.
 func (s *Scenario[B]) needsAlone(why string) { s.Alone = cmp.Or(s.Alone, why) }
 
-// Alone records that the scenario needs, because of this line, a process of the agent that no other scenario used.
+// Alone records that this line makes the scenario need an agent process that no other scenario used.
 func (l *Line[B]) Alone() {
 	l.p.scenario.needsAlone(fmt.Sprintf("line %d: %s", l.Number, l.Name.Raw()))
 }
 
-// Comparable reports whether two runs of the scenario must have the same conversation. A scenario that turns its
-// golden off allows several.
+// Comparable reports whether two runs of the scenario must have the same conversation. With its golden off, a scenario
+// may have several conversations.
 func (s *Scenario[B]) Comparable() bool { return s.Golden != "off" }
 
 // CheckIDs returns the ids of the scenario's checks, in order.
@@ -192,16 +192,16 @@ func (d *Dialect[B]) Parse(id, file string, text []byte) (*Scenario[B], error) {
 	return s, nil
 }
 
-// together joins mistakes in the order of their lines. It drops all but the first of a line: the others follow from
-// it.
+// together joins mistakes in the order of their lines. It keeps only the first mistake of each line, because the others
+// follow from it.
 func together(list []*Mistake) error {
 	slices.SortStableFunc(list, func(a, b *Mistake) int { return a.Line - b.Line })
 	list = slices.CompactFunc(list, func(a, b *Mistake) bool { return a.Line == b.Line })
 	return errors.Join(lists.Map(list, func(m *Mistake) error { return m })...)
 }
 
-// decoded returns a file of an archive, under its name in the workspace. An archive is text, so a picture is in it as
-// NAME.base64.
+// decoded returns the name and content that an archive's file has in the workspace. An archive is text, so it holds a
+// picture as NAME.base64.
 func decoded(f txtar.File) (name string, data []byte, err error) {
 	name, ok := strings.CutSuffix(f.Name, ".base64")
 	if !ok {
@@ -224,7 +224,7 @@ func checkName(name string, seen map[string]bool) string {
 // Bindings are the ways to reach an agent that a scenario can need.
 var Bindings = []string{"stdio", "http", "ws"}
 
-// Elsewhere returns the binding that the scenario needs, such as ws, if it differs from binding; else "".
+// Elsewhere returns the binding that the scenario requires, such as ws, if that is not the given one; else "".
 func (s *Scenario[B]) Elsewhere(binding string) string {
 	return lists.First(s.Needs, func(n Need) bool { return slices.Contains(Bindings, n.What) && n.What != binding }).What
 }

@@ -43,7 +43,7 @@ func (d *Dialect[B]) has(folder string) bool {
 	})
 }
 
-// takes reports whether a scenario is about this protocol.
+// takes reports whether this dialect reads a scenario, by the protocols that the scenario names.
 func (d *Dialect[B]) takes(name string, text []byte) bool {
 	if d.Name == "" {
 		return true
@@ -63,7 +63,7 @@ func protocolsOf(tree *script.File) []string {
 	return []string{Default}
 }
 
-// editorsFolder holds the scenarios that script the agent. It is no suite: an agent cannot run them.
+// editorsFolder holds the scenarios that script the agent. The folder is not a suite: an agent cannot run them.
 const editorsFolder = "editors"
 
 // ForEditors reads the agent-side scenarios in the binary, in the order of their
@@ -129,8 +129,8 @@ const Default = "acp-v1"
 // Config is the name of the file at the root of a collection of scenarios.
 const Config = "acp-test.yaml"
 
-// Load reads scenarios from files and directories, recursively. A scenario's id is its path without extension,
-// relative to the nearest directory above it that holds acp-test.yaml, else to the given directory, else to the file's
+// Load reads scenarios from files and directories, recursively. A scenario's id is its path without extension. The path
+// is relative to the nearest directory above that holds acp-test.yaml, else to the given directory, else to the file's
 // own. The error joins every *Mistake.
 func (d *Dialect[B]) Load(paths ...string) ([]*Scenario[B], error) {
 	var all []*Scenario[B]
@@ -218,7 +218,7 @@ func (d *Dialect[B]) find(paths []string) (files []scenarioFile, bad []error) {
 	return files, bad
 }
 
-// suiteHint returns a hint for a user who gave the name of a suite as a path, else "".
+// suiteHint returns a hint for a user who gave a suite's name as a path; else "".
 func (d *Dialect[B]) suiteHint(file string) string {
 	name, rest, _ := strings.Cut(filepath.ToSlash(file), "/")
 	switch {

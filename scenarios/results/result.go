@@ -74,14 +74,14 @@ type Result struct {
 	// Known: the verdict was fail, and every failure is listed in the
 	// profile's known failures or the baseline. It does not count as a fail.
 	Known bool `json:"known,omitempty"`
-	// Apart: it failed only by causes that are wrong everywhere. It is counted as passed apart from them.
+	// Apart: the scenario failed only by causes found Everywhere. It counts as passed apart from them.
 	Apart bool `json:"apart,omitempty"`
 	// Reason is one sentence for skip, inconclusive and error.
 	Reason string `json:"reason,omitempty"`
 	// NotStarted: the agent did not get through initialize, or the scenario was not tried because too many before it
 	// failed to start.
 	NotStarted bool `json:"not_started,omitempty"`
-	// Barred says which login the agent wanted, if the script has none.
+	// Barred is the login that the agent required although the script has none; else "".
 	Barred   string        `json:"-"`
 	Started  time.Time     `json:"started"`
 	Duration time.Duration `json:"duration_ns"`
@@ -91,9 +91,9 @@ type Result struct {
 	// Failure is an error that belongs to no check: for example, the agent did not start, or the scenario exceeded its
 	// deadline.
 	Failure *transcript.Failure `json:"failure,omitempty"`
-	// FailureClass is what Failure counts as, fail or inconclusive.
+	// FailureClass is the verdict of Failure: fail or inconclusive.
 	FailureClass Verdict `json:"failure_class,omitempty"`
-	// Notes are decisions of the harness a reader should know.
+	// Notes are decisions of the harness that a reader should know.
 	Notes []string `json:"notes,omitempty"`
 	// Evidence counts, per rule, the situations that the rule judged.
 	Evidence map[string]int `json:"evidence,omitempty"`
@@ -105,8 +105,8 @@ type Result struct {
 	Linger time.Duration `json:"linger_ns,omitempty"`
 	// Waits is the part of the duration that was spent waiting.
 	Waits Waits `json:"waits,omitzero"`
-	// Heard is the Seq of the last entry in each session that the script waited for; the key "" is for entries without
-	// a session. Another run may see fewer of the entries after it, or in other sessions.
+	// Heard maps a session to the Seq of its last entry that the script waited for; the key "" is for entries without a
+	// session. Another run may lack later entries, or have them in other sessions.
 	Heard map[string]int `json:"-"`
 	// Vain are the waits that timed out.
 	Vain []Vain `json:"-"`
@@ -118,18 +118,18 @@ type Result struct {
 	// AgentName and AgentVersion are the agent's own name and version.
 	AgentName    string `json:"agent_name,omitempty"`
 	AgentVersion string `json:"agent_version,omitempty"`
-	// Offers is another protocol that the agent said it speaks, as a value of --protocol.
+	// Offers is another protocol that the agent claimed to speak, as a value of --protocol.
 	Offers string `json:"offers,omitempty"`
-	// Wire and Tools were learned from an ad-hoc agent: the wire format of its model requests, and its tools by
-	// neutral name.
+	// Wire and Tools are learned from an ad-hoc agent: the wire format of its model requests, and its tools by neutral
+	// name.
 	Wire  string            `json:"wire,omitempty"`
 	Tools map[string]string `json:"tools,omitempty"`
 
 	// Shared describes the process that the scenario shared with others; nil if it shared none.
 	Shared *Sharing `json:"shared,omitempty"`
 
-	// Reached: the agent sent a request to the model server. Unreached: it sent none although the script prompted it.
-	// FailedInTurn: Failure happened after the first prompt.
+	// Reached: the agent sent a request to the model server. Unreached: the agent sent no such request although the
+	// script prompted it. FailedInTurn: Failure happened after the first prompt.
 	Reached, Unreached, FailedInTurn bool `json:"-"`
 }
 
@@ -203,11 +203,11 @@ type Vain struct {
 
 // Waits are the times in which a scenario only waited.
 type Waits struct {
-	// Start is the time from starting the agent to its answer to the greeting.
+	// Start is the time from starting the agent to its answer to the greeting, such as initialize.
 	Start time.Duration `json:"start_ns,omitempty"`
-	// Deadline is the time of lines that timed out.
+	// Deadline is the time spent in lines that timed out.
 	Deadline time.Duration `json:"deadline_ns,omitempty"`
-	// Linger is the time of listening to a silent agent at the end.
+	// Linger is the time spent listening to a silent agent at the end.
 	Linger time.Duration `json:"linger_ns,omitempty"`
 	// Exit is the time until the agent's processes had ended.
 	Exit time.Duration `json:"exit_ns,omitempty"`
@@ -219,11 +219,11 @@ type Sharing struct {
 	// 1.
 	Process int `json:"process"`
 	Nth     int `json:"nth"`
-	// Verdict is the verdict in the shared process, if it was not pass. The scenario then ran again alone, and the
-	// rest of the result is from that run. Reason is the reason for Verdict, in one line.
+	// Verdict is the verdict in the shared process, if it was not pass. The scenario then ran again alone, and all
+	// other fields of the result are from that second run. Reason is the reason for Verdict, in one line.
 	Verdict Verdict `json:"verdict,omitempty"`
 	Reason  string  `json:"reason,omitempty"`
-	// After are the scenarios that ran in that process before, in order.
+	// After lists the scenarios that ran before in the same process, in order.
 	After []string `json:"after,omitempty"`
 }
 
@@ -235,8 +235,8 @@ func (w *Waits) Add(other Waits) {
 	w.Exit += other.Exit
 }
 
-// Failed reports whether the comparison counts against the agent: the text differs, or a
-// required golden does not exist, which Diff then says.
+// Failed reports whether the comparison counts against the agent: the text differs, or a required golden does not
+// exist. Diff tells which.
 func (g *Golden) Failed() bool {
 	return g != nil && (g.State == "differs" || g.State == "new" && g.Diff != "")
 }
@@ -244,13 +244,13 @@ func (g *Golden) Failed() bool {
 // Cause returns the rule and its point, separated by a space.
 func (f Finding) Cause() string { return strings.TrimSpace(f.Rule + " " + f.Point) }
 
-// Names returns the names by which a list of known failures may call the finding.
+// Names returns the names by which a list of known failures may refer to the finding.
 func (f Finding) Names() []string {
 	return append([]string{f.Rule, f.Cause()}, f.Requirements[:min(1, len(f.Requirements))]...)
 }
 
-// Names returns the names by which a list of known failures may call a check: its id, its
-// requirement, and the cause of a finding of the same class that breaks the same requirement.
+// Names returns the names by which a list of known failures may refer to a check: its id, its requirement, and the
+// cause of a finding of the same class that breaks the same requirement.
 func (r *Result) Names(c Check) []string {
 	names := append([]string{c.ID, c.Slug}, c.Requirements[:min(1, len(c.Requirements))]...)
 	for _, f := range r.Findings {
@@ -261,12 +261,12 @@ func (r *Result) Names(c Check) []string {
 	return names
 }
 
-// Overlap reports whether two lists of requirements share one.
+// Overlap reports whether two lists of requirements have an element in common.
 func Overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// Broken reports whether something failed or gave a warning that is not known, apart from a golden.
+// Broken reports whether the result has a failure or warning that is not a known one, goldens excepted.
 func (r *Result) Broken() bool {
 	bad := func(v Verdict) bool { return v == Fail || v == Warn }
 	return r.FailureClass == Fail ||
@@ -274,7 +274,7 @@ func (r *Result) Broken() bool {
 		slices.ContainsFunc(r.Checks, func(c Check) bool { return bad(c.Verdict) && !c.Known })
 }
 
-// Summary returns the worst part of a result in one line.
+// Summary describes the worst part of a result in one line.
 func (r *Result) Summary() string {
 	for _, c := range r.Checks {
 		if c.Verdict == Fail && c.Failure != nil {

@@ -26,14 +26,14 @@ type Run struct {
 	Out      string        `json:"out,omitempty"`
 	// Strict: an inconclusive scenario makes the exit status 1.
 	Strict bool `json:"strict,omitempty"`
-	// Recorded: recordings were judged, and no scenario was run. A log that proves nothing is then not the harness's
-	// fault.
+	// Recorded: the run judged recordings instead of running scenarios. A log that proves nothing is then not the
+	// harness's fault.
 	Recorded bool `json:"-"`
 	// Interrupted: the run was stopped before all scenarios ran.
 	Interrupted bool `json:"interrupted,omitempty"`
-	// LeftOut are the ids of scenarios for which the budget had no time.
+	// LeftOut lists the ids of scenarios that did not run because the budget was used up.
 	LeftOut []string `json:"left_out,omitempty"`
-	// Left are processes of agents that could not be killed.
+	// Left lists agent processes that could not be killed.
 	Left  []string `json:"left,omitempty"`
 	Shard *Shard   `json:"shard,omitempty"`
 	// NoModel is advice for a run in which no scenario reached the model server; "" if one did. Scenarios that need a
@@ -47,12 +47,11 @@ type Run struct {
 	Causes []Cause `json:"causes,omitempty"`
 	// Flaky lists the scenarios that passed in some repeats only.
 	Flaky []Flaky `json:"flaky,omitempty"`
-	// Differences are the scenarios that had another result under a perturbation, passed or not.
+	// Differences lists the scenarios whose result changed under a perturbation, passed or not.
 	Differences []Difference `json:"differences,omitempty"`
 	// Against holds the changes since an earlier run; nil if none was named.
 	Against *Against `json:"against,omitempty"`
-	// Stale lists goldens no scenario has, and known failures that no longer
-	// fail. Each makes the exit status 1.
+	// Stale lists goldens without a scenario, and known failures that no longer fail. Each makes the exit status 1.
 	Stale []string `json:"stale,omitempty"`
 	// Notes are sentences for the reader, such as what to do next or what is new.
 	Notes []string `json:"notes,omitempty"`
@@ -69,7 +68,7 @@ type Agent struct {
 	Goldens string   `json:"goldens,omitempty"`
 	Title   string   `json:"title,omitempty"`
 	Command []string `json:"command"`
-	// Name and Version are what the agent called itself in initialize.
+	// Name and Version are the agent's own name and version, from initialize.
 	Name    string `json:"name,omitempty"`
 	Version string `json:"version,omitempty"`
 	Wire    string `json:"wire,omitempty"`
@@ -119,7 +118,7 @@ func (c *Counts) Add(r *Result, n int) {
 	}
 }
 
-// Flaky is a scenario that passed in only Passed of its Of repeats.
+// Flaky is a scenario that passed in Passed of its Of repeats.
 type Flaky struct {
 	ID     string `json:"id"`
 	Passed int    `json:"passed"`
@@ -131,10 +130,9 @@ type Shard struct {
 	Index int    `json:"index"` // from 1
 	Of    int    `json:"of"`
 	Hash  string `json:"hash"` // of the list of all scenarios
-	// List are the ids of the scenarios of all parts, in the order in which one
-	// run would have had them.
+	// List holds the ids of the scenarios of all parts, in the order of an undivided run.
 	List []string `json:"list"`
-	// Expected are the known failures. Only the merged parts show whether one is stale.
+	// Expected are the known failures. Whether one is stale shows only after merging all parts.
 	Expected []Expected `json:"expected,omitempty"`
 	// Unclaimed are messages about goldens that belong to no scenario.
 	Unclaimed []string `json:"unclaimed,omitempty"`
@@ -173,7 +171,7 @@ type Change struct {
 // Difference is a scenario whose result differs between two rounds.
 type Difference struct {
 	ID string `json:"id"`
-	// Rounds are the first round, and the first one that differs from it.
+	// Rounds are the number of the first round, and of the first round that differs from it.
 	Rounds   [2]int     `json:"rounds"`
 	Verdicts [2]Verdict `json:"verdicts"`
 	// How describes what the second of the two rounds did differently.
@@ -186,8 +184,7 @@ type Difference struct {
 	Times int `json:"times"`
 }
 
-// HashOf identifies a list of scenarios by their ids, so that shards can tell whether they
-// belong to one run.
+// HashOf returns a hash of the ids of a list of scenarios, by which shards can tell whether they belong to one run.
 func HashOf(ids []string) string {
 	h := sha256.New()
 	for _, id := range ids {
@@ -208,9 +205,9 @@ type Cause struct {
 	Citation     string   `json:"citation,omitempty"`
 	// Known: the cause is a known failure in each of the Scenarios.
 	Known bool `json:"known,omitempty"`
-	// Everywhere: at least half of the scenarios show the cause, so that it is reported by itself.
+	// Everywhere: at least half of the scenarios show the cause, so that the report lists it separately.
 	Everywhere bool `json:"everywhere,omitempty"`
-	// Scenarios are the scenarios that show the cause, the one with the fewest frames first.
+	// Scenarios lists the scenarios that show the cause. The scenario with the fewest frames is first.
 	Scenarios []string `json:"scenarios"`
 }
 

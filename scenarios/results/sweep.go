@@ -25,8 +25,8 @@ type Sweep struct {
 	// tried.
 	Pairs      int `json:"pairs"`
 	PairsTried int `json:"pairs_tried"`
-	// Untried are the pairs of drawn sessions that were not tried. Skipped is how many drawn sessions did not reach
-	// the situation that they were meant for.
+	// Untried lists the pairs of drawn sessions that were not tried. Skipped is the number of drawn sessions that did
+	// not reach the situation they were drawn for.
 	Untried []string `json:"untried,omitempty"`
 	Skipped int      `json:"skipped,omitempty"`
 	// PairsOf is the number of pairs in each scenario.
@@ -64,7 +64,7 @@ type SweepTried struct {
 	Orders [][2]string `json:"orders"`
 }
 
-// SweepOrders is the coverage of a sweep by orders of acts that it drew.
+// SweepOrders is the coverage of a sweep that draws orders of acts.
 type SweepOrders struct {
 	Drawn int `json:"drawn"`
 	// Depths is the number of drawn orders by their number of deviations.
@@ -96,12 +96,12 @@ func (s *Sweep) Spent(budget time.Duration) string {
 	return text
 }
 
-// DrawnSession is the situation of the sessions that a grammar draws.
+// DrawnSession is the situation name of sessions that a grammar draws.
 const DrawnSession = "drawn session"
 
 func (s *Sweep) sessions() bool { _, drawn := s.PairsOf[DrawnSession]; return drawn }
 
-// Counts says how many schedules or drawn sessions ran, and how many of them say nothing.
+// Counts says how many schedules or drawn sessions ran, and how many were pruned, skipped or inconclusive.
 func (s *Sweep) Counts() string {
 	if s.sessions() {
 		return fmt.Sprintf("%s explored, %d skipped, %d inconclusive", printable.Plural(s.Explored, "session", "sessions"),
@@ -111,7 +111,7 @@ func (s *Sweep) Counts() string {
 		s.Pruned, s.Inconclusive)
 }
 
-// Covered returns how many of a scenario's pairs of a situation and an action were tried, "" if it has none.
+// Covered says how many of a scenario's pairs of a situation and an action were tried, "" if it has no pairs.
 func (s *Sweep) Covered(scenario string) string {
 	all := s.PairsOf[scenario]
 	if all == 0 {
@@ -140,7 +140,7 @@ func (o *SweepOrders) Count(tried [][2]string) {
 	}
 }
 
-// With adds the orders of another part. A bug is missed only if both parts miss it, so the bounds are multiplied.
+// With adds the orders of another part to o. A bug is missed only if both parts miss it, so the bounds are multiplied.
 func (o *SweepOrders) With(part *SweepOrders) *SweepOrders {
 	o = cmp.Or(o, &SweepOrders{Depths: map[int]int{}, Missed: map[int]float64{}})
 	o.Drawn += part.Drawn

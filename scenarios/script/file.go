@@ -41,7 +41,7 @@ type Line struct {
 	Name       Word   // of the command
 	Words      []Word // its arguments
 	As         Word   // the name that the line gives to its result
-	// Blocks are the lines between { and }, and between the next { and }. An empty block is not nil.
+	// Blocks are the lines of each { } block of the line. An empty block is not nil.
 	Blocks [][]*Line
 }
 
@@ -52,8 +52,8 @@ type ArchiveFile struct {
 }
 
 // New returns the line of a command from a template, such as New("prompt %s as %s", text, name). Each %s takes one or
-// several Words, as they are spelled, or any other value as a text, which is quoted if necessary. A zero Word adds
-// nothing. A template that ends in { opens a block, which With fills. New panics if the template is no valid line.
+// several Words, written as they are spelled, or another value, written as a text and quoted if necessary. A zero Word
+// adds nothing. A template that ends in { opens a block, which With fills. New panics if the template is no valid line.
 func New(template string, args ...any) *Line {
 	spelled := make([]any, len(args))
 	for i, a := range args {
@@ -103,7 +103,7 @@ func (l *Line) Says(keywords ...string) bool {
 // Note returns the text of a comment.
 func (l *Line) Note() string { return strings.TrimSpace(strings.TrimLeft(l.Text, "#")) }
 
-// String returns the line as Format prints it, without its blocks, but with the { of a block.
+// String returns the line as Format prints it. It leaves out blocks, except the { that opens one.
 func (l *Line) String() string {
 	if l.Kind != Command {
 		return l.Text
@@ -127,7 +127,7 @@ func spell(words []Word) string {
 	return strings.Join(lists.Where(sources, func(s string) bool { return s != "" }), " ")
 }
 
-// All yields the lines and those of their blocks, in the order of the file.
+// All yields all lines in the order of the file, including the lines in blocks.
 func (f *File) All() iter.Seq[*Line] {
 	return func(yield func(*Line) bool) { walk(f.Lines, yield) }
 }
@@ -156,7 +156,7 @@ func (f *File) ScriptsAgent() bool {
 	return false
 }
 
-// Protocols returns the names in a first line "protocol NAME…"; nil without one.
+// Protocols returns the names in a first line "protocol NAME…"; nil without such a line.
 func (f *File) Protocols() (names []string) {
 	for _, l := range f.Lines {
 		if l.Kind != Command {

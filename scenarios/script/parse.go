@@ -11,8 +11,8 @@ import (
 	"github.com/acp-test/acp-test/mistake"
 )
 
-// Parse reads a scenario file. file is its name in the mistakes. It returns all mistakes of syntax in the order of
-// their lines; the other lines are usable nevertheless.
+// Parse reads a scenario file. file is its name in the mistakes. It returns all syntax mistakes in the order of their
+// lines; lines without a mistake are usable.
 func Parse(file string, text []byte) (*File, []*mistake.Mistake) {
 	a := txtar.Parse(text)
 	p := &parser{file: file}
@@ -45,7 +45,7 @@ type parser struct {
 	mistakes []*mistake.Mistake
 }
 
-// opened is a block that lines are added to, and the line that opened it.
+// opened is an open block to which lines are added, and the line that opened the block.
 type opened struct {
 	by    *Line
 	lines *[]*Line

@@ -41,8 +41,8 @@ func ExpandText(file, text string, lookup func(name string) (string, error)) (st
 	return b.String(), nil
 }
 
-// variable reads the variable at the start of s. It returns the name, with argument ("SESSION(a)") or path
-// ("T.title"), and the length. "$$", and a dollar before anything but a letter, are a plain dollar: name is "".
+// variable reads the variable at the start of s. It returns the name, with argument ("SESSION(a)") or path ("T.title"),
+// and the length. For a plain dollar, which is "$$" or a dollar before anything but a letter, name is "".
 func variable(s string) (name string, n int, problem string) {
 	if strings.HasPrefix(s, "$$") {
 		return "", 2, ""
@@ -85,8 +85,8 @@ func hasPath(name string) bool {
 	return true
 }
 
-// IsName reports whether a text can name a session or a line's result: letters, digits and _, not beginning with a
-// digit.
+// IsName reports whether a text is a valid name for a session or a line's result: letters, digits and _, not beginning
+// with a digit.
 func IsName(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if !isLetter(s[i]) && s[i] != '_' && !(i > 0 && isDigit(s[i])) {

@@ -14,7 +14,7 @@ type Word struct {
 	Parts []Part
 	// Column is the column at which the word begins, from 1; 0 in a word that was not parsed.
 	Column int
-	// Quoted says that the word has quotes, so that it is never a keyword or an option.
+	// Quoted says that the word has quotes. A quoted word is never a keyword or an option.
 	Quoted bool
 
 	source string // as it is spelled in a file
@@ -32,10 +32,10 @@ func (w Word) String() string { return w.source }
 // Exists reports whether the word is not the zero Word.
 func (w Word) Exists() bool { return w.Parts != nil }
 
-// Is reports whether the word is this keyword, without quotes.
+// Is reports whether the word equals a keyword and has no quotes.
 func (w Word) Is(keyword string) bool { return !w.Quoted && w.Raw() == keyword }
 
-// Raw returns the text of the word before the run, with variables as $NAME.
+// Raw returns the text of the word with unexpanded variables, as $NAME.
 func (w Word) Raw() string {
 	var b strings.Builder
 	for _, p := range w.Parts {
@@ -100,7 +100,7 @@ func (w Word) Cut(separators ...string) (key, separator string, value Word, ok b
 	return head[:at], separator, value, true
 }
 
-// Text returns the word for a text, quoted if necessary.
+// Text converts a text to a word, quoted if necessary.
 func Text(s string) Word {
 	switch {
 	case s == "", s == "as", s == "{", s == "!", strings.ContainsAny(s, " \t\n'$"), strings.ContainsAny(s[:1], `"#`):
@@ -109,14 +109,14 @@ func Text(s string) Word {
 	return Word{Parts: []Part{{Text: s}}, source: s}
 }
 
-// Quote returns the word for a text in quotes. Quotes cannot hold a line break: it is written $NL between two quoted
+// Quote converts a text to a quoted word. Quotes cannot hold a line break, so Quote writes $NL between two quoted
 // texts.
 func Quote(s string) Word {
 	inside := strings.NewReplacer("'", "''", "\n", "'$NL'").Replace(s)
 	return Word{Parts: []Part{{Text: s}}, Quoted: true, source: "'" + inside + "'"}
 }
 
-// Variable returns the word for a variable: Variable("WORK") is $WORK.
+// Variable returns the word that stands for a variable: Variable("WORK") is $WORK.
 func Variable(name string) Word {
 	return Word{Parts: []Part{{Text: name, Variable: true}}, source: "$" + name}
 }
@@ -224,8 +224,8 @@ func scan(line string) (w Word, n int, bad *mistake.Mistake) {
 	return w, i, nil
 }
 
-// quoted reads the quoted text at the start of s. It returns the text inside and the length with the quotes, -1 if
-// they are not closed.
+// quoted reads the quoted text at the start of s. It returns the text inside the quotes and the length including them,
+// or -1 if the closing quote is missing.
 func quoted(s string) (inside string, n int) {
 	for i := 1; i < len(s); i++ {
 		switch {

@@ -9,9 +9,9 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Compare returns the changes from one run to another. Of repeats the worst verdicts count. The texts are the
-// canonical ones, by the id of the scenario. Texts are not compared if one is missing, if the scenario leaves its
-// order to chance (golden off), or if a check failed, which may end a conversation early.
+// Compare returns the changes from one run to another. A scenario with repeats counts with its worst verdicts. The
+// texts are canonical, keyed by the id of the scenario. A text is not compared if it is missing, if the scenario's
+// order may vary (golden off), or if a check failed, which may end a conversation early.
 func Compare(old, now results.Run, oldText, nowText map[string]string) *results.Against {
 	a := &results.Against{Run: fmt.Sprintf("%s, %s", old.Agent, old.Started.UTC().Format("2006-01-02 15:04 UTC"))}
 	before, after := byScenario(old), byScenario(now)

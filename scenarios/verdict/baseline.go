@@ -13,9 +13,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Stale returns a message for each known failure that no longer fails or has expired. An entry is stale only if that
-// is proved: every scenario that it selects ran to its end, its check or rule had something to judge, and did not
-// fail.
+// Stale returns a message for each known failure that no longer fails or has expired. An entry is stale only if every
+// scenario that it selects ran to its end, its check or rule had something to judge, and nothing failed.
 func Stale(run *results.Run, list []results.Expected, now time.Time) []string {
 	var out []string
 	for _, x := range list {
@@ -31,8 +30,8 @@ func Stale(run *results.Run, list []results.Expected, now time.Time) []string {
 	return out
 }
 
-// Unlisted returns entries for failures that are not in a list. Findings of one cause in several scenarios become one
-// entry. An entry is flaky if it did not fail in each run of its scenario.
+// Unlisted returns new known-failure entries for the failures that list lacks. Findings of one cause in several
+// scenarios become one entry. An entry is flaky if it did not fail in every run of its scenario.
 func Unlisted(run *results.Run, list []agents.KnownFailure) []agents.KnownFailure {
 	type name struct{ scenario, id string }
 	var order []name
@@ -67,8 +66,8 @@ func Unlisted(run *results.Run, list []agents.KnownFailure) []agents.KnownFailur
 	return causes
 }
 
-// eachFailure calls note for each failed part of a result: with the reason, the id of that part in a list of known
-// failures, and its other names.
+// eachFailure calls note for each failed part of a result: with the reason, the part's id in lists of known failures,
+// and its other names.
 func eachFailure(r *results.Result, note func(why, id string, names ...string)) {
 	if missedBefore(r) && r.FailureClass == results.Fail {
 		note(r.Failure.Error(), beforeChecks)
@@ -88,7 +87,7 @@ func eachFailure(r *results.Result, note func(why, id string, names ...string)) 
 	}
 }
 
-// spread returns one entry for each cause that rules found in several scenarios and that no list has. An entry is
+// spread returns one new entry for each cause that rules found in several scenarios and that list lacks. An entry is
 // flaky if one of its scenarios showed the cause only in some runs.
 func spread(run *results.Run, list []agents.KnownFailure) (out []agents.KnownFailure) {
 	title, times, runs := map[string]string{}, map[string]map[string]int{}, map[string]int{}
@@ -118,7 +117,7 @@ func spread(run *results.Run, list []agents.KnownFailure) (out []agents.KnownFai
 	return out
 }
 
-// unexamined returns the reason of a new entry, which nobody has looked into yet.
+// unexamined returns the reason text of a new entry, which says that nobody has looked into the failure yet.
 func unexamined(title string) string {
 	return strings.TrimSuffix("not looked into yet: "+strings.Join(strings.Fields(title), " "), ": ")
 }
@@ -203,7 +202,7 @@ func advice(run *results.Run) []string {
 }
 
 // beforeChecks is the id, in lists of known failures, of a line that missed before the first check. An agent that does
-// not start and a scenario that exceeds its deadline are no such lines, and cannot be listed.
+// not start, or a scenario that exceeds its deadline, cannot be listed.
 const beforeChecks = "before-checks"
 
 // missedBefore reports whether the result's failure is a line that missed before the first check.
@@ -216,16 +215,16 @@ func Listed(list []agents.KnownFailure, scenario string, ids ...string) bool {
 	return slices.ContainsFunc(list, func(k agents.KnownFailure) bool { return k.Covers(scenario, ids...) })
 }
 
-// Expect marks the parts of a result that a list has as known failures. The result itself is known if all its failures
-// are.
+// Expect marks the parts of a result that list contains as known failures. The result itself becomes known if all its
+// failures are.
 func Expect(r *results.Result, list []agents.KnownFailure) {
 	now := time.Now()
 	list = slices.DeleteFunc(slices.Clone(list), func(k agents.KnownFailure) bool { return k.Expired(now) })
 	Mark(r, func(ids ...string) bool { return Listed(list, r.ID, ids...) })
 }
 
-// Mark marks the parts of a result that isKnown accepts. The result itself is known if all its failures are; an
-// inconclusive part next to a known failure does not change that.
+// Mark marks the parts of a result that isKnown accepts. The result itself becomes known if all its failures are known;
+// an inconclusive part next to a known failure does not change that.
 func Mark(r *results.Result, isKnown func(ids ...string) bool) {
 	all, some := r.Verdict != results.Error, false // of what counts
 	count := func(known bool) {

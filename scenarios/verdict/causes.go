@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Sighting is a cause as one result shows it.
+// Sighting is one occurrence of a cause in one result.
 type Sighting struct {
 	results.Cause
 	key  string
@@ -81,8 +81,8 @@ func Sightings(r *results.Result) []Sighting {
 	return all
 }
 
-// told reports whether a finding already explains the failure of a line, at least as severely. It does if the
-// failure's reason is its message, or if the line failed because a turn ended that the finding is about.
+// told reports whether a finding already explains the failure of a line, at least as severely: the failure's reason is
+// the finding's message, or the line failed because a truncated turn ended, which the finding reports.
 func told(r *results.Result, f *transcript.Failure, class results.Verdict, known bool) bool {
 	return f != nil && f.Reason != "" && slices.ContainsFunc(r.Findings, func(x results.Finding) bool {
 		same := x.Message == f.Reason
@@ -93,8 +93,8 @@ func told(r *results.Result, f *transcript.Failure, class results.Verdict, known
 	})
 }
 
-// checked reports whether a check already reports a finding, and more severely: it misses at the same entry, for a
-// shared requirement.
+// checked reports whether a check already reports a finding more severely: the check misses at the same entry, for a
+// requirement that both share.
 func checked(r *results.Result, f *results.Finding) bool {
 	return len(f.Entries) > 0 && slices.ContainsFunc(r.Checks, func(k results.Check) bool {
 		if k.Failure == nil || k.Verdict != results.Fail && k.Verdict != results.Warn || len(k.Failure.Entries) == 0 {
@@ -106,14 +106,14 @@ func checked(r *results.Result, f *results.Finding) bool {
 	})
 }
 
-// aboutFurther reports whether a finding is about the further turn, so that the turn's check adds nothing.
+// aboutFurther reports whether a finding is about the further turn. That turn's check then adds nothing.
 func aboutFurther(r *results.Result, further *transcript.Failure) bool {
 	return further != nil && len(further.Entries) > 0 && slices.ContainsFunc(r.Findings, func(f results.Finding) bool {
 		return f.Class >= results.Warn && len(f.Entries) > 0 && f.Entries[len(f.Entries)-1] >= further.Entries[0]
 	})
 }
 
-// byWeight orders causes: unknown ones before known ones, then the more severe first.
+// byWeight orders causes: unknown causes come before known ones, and more severe causes first.
 func byWeight(a, b *results.Cause) int {
 	if a.Known != b.Known {
 		if a.Known {
@@ -124,12 +124,12 @@ func byWeight(a, b *results.Cause) int {
 	return cmp.Compare(b.Class, a.Class)
 }
 
-// masked returns a sentence without numbers, quoted names and paths, which differ from run to run.
+// masked replaces numbers, quoted names and paths in a sentence, because they differ from run to run.
 func masked(s string) string { return numbersAndNames().ReplaceAllString(s, "…") }
 
 var numbersAndNames = lazy.Regexp(`[0-9]+|"[^"]*"|'[^']*'|(?:/[^\s/:]+)+`)
 
-// differing returns the first changed lines of a diff, which tell causes of differing goldens apart.
+// differing returns the first changed lines of a diff, by which causes of differing goldens are told apart.
 func differing(diff string) string {
 	var minus, plus string
 	for line := range strings.Lines(diff) {
@@ -200,9 +200,9 @@ func Causes(list []results.Result) []results.Cause {
 	return all
 }
 
-// setApart marks the causes that are wrong everywhere: those of class fail, found by a rule, in at least five
-// scenarios and at least half of the judged ones. It also marks the results that fail only by such causes. Their
-// golden may differ if five results differ in the same way.
+// setApart marks the causes that are found everywhere: those of class fail that a rule found in at least five scenarios
+// and at least half of the judged ones. It also marks the results that fail only by such causes; their goldens may
+// differ if five results differ in the same way.
 func setApart(run *results.Run) {
 	judged, differ, found := map[string]bool{}, map[string]int{}, map[string]bool{}
 	for _, r := range run.Results {

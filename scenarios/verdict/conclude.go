@@ -115,13 +115,13 @@ func Exit(run *results.Run) int {
 	return 0
 }
 
-// missedFurther reports whether a check is that of the further turn, and did not pass.
+// missedFurther reports whether a check belongs to the further turn and did not pass.
 func missedFurther(c results.Check) bool {
 	return c.Slug == results.FurtherCheck && c.InTurn && c.Verdict != results.Pass && !c.Known
 }
 
-// SinglyWithoutModel returns a result as it counts if no scenario of the run reached the model: failures in turns are
-// inconclusive, and the further turn is no check.
+// SinglyWithoutModel returns a copy of a result for a run in which no scenario reached the model: failures in turns
+// become inconclusive, and the check of the further turn is removed.
 func SinglyWithoutModel(res results.Result) results.Result {
 	further := slices.ContainsFunc(res.Checks, missedFurther)
 	if !res.Unreached && !further || res.Verdict == results.Error || res.Verdict == results.Skip {

@@ -55,7 +55,7 @@ func mergeSweeps(whole *results.Run, parts []results.Run) {
 	clusters(whole, parts)
 }
 
-// clusters keeps one result of each cause that the parts found, and adds a note on the other parts that found it.
+// clusters keeps one result for each cause that the parts found, and notes which other parts found the same cause.
 func clusters(run *results.Run, parts []results.Run) {
 	type seen struct {
 		in    []string
@@ -90,7 +90,7 @@ func swept(id string) bool {
 	return strings.HasPrefix(id, "sweep/") || strings.HasPrefix(id, "explore/")
 }
 
-// causeKey returns a key for the causes of a result's failure. For a result that is not from a sweep it is the id.
+// causeKey returns a key for the causes of a sweep result's failure. For any other result the key is its id.
 func causeKey(r *results.Result) string {
 	if !swept(r.ID) {
 		return r.ID
