@@ -206,8 +206,7 @@ func (o *Sequence) chooseActs(r *rand.Rand, depth int, how Choice) bool {
 	can := o.possible()
 	at := 0
 	for n := range depth {
-		// Bugs often need acts close together, so half the acts follow the
-		// last.
+		// Bugs often need acts close together, so about half are.
 		if n == 0 || how == Uniformly || r.IntN(2) == 0 {
 			at = 1 + r.IntN(len(o.Items))
 		} else {

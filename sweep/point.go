@@ -37,9 +37,8 @@ type Point struct {
 	// Tool is the call that runs; Alone says that it is the turn's only call.
 	Tool  *fakellm.Place
 	Alone bool
-	// Merge is the order of two sessions' steps: true is a step of the target.
-	// With is the other session's turn, of another scenario; nil if it is made
-	// up.
+	// Merge is the order of two sessions' steps; true is a step of the target.
+	// With is the other session's turn, from another scenario; nil if made up.
 	Merge []bool
 	With  *Observed
 }

@@ -63,8 +63,7 @@ func linesOf(rows []row) (lines []*script.Line) {
 }
 
 // hasty counts the acts that follow a prompt without an await in between.
-// Whether the agent has begun by then, and so what the act stops, is up to
-// chance.
+// Chance decides whether the agent has begun by then, and thus what they stop.
 func hasty(a Archive) (n int) {
 	fresh := false
 	for _, r := range rowsOf(a.Lines) {

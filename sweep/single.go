@@ -140,8 +140,7 @@ func (s *sweep) waited(res results.Result) (d time.Duration) {
 	return d
 }
 
-// first runs the scenario until it shows the finding to keep, which it sets in
-// x.
+// first runs the scenario until it shows the finding to keep, and sets it in x.
 func (r *Reduction) first(ctx context.Context, x *reducer, a Archive) (results.Result, error) {
 	e := x.engine
 	e.Out = ""

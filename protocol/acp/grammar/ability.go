@@ -10,40 +10,40 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// Ability is the result of calibration: what one agent does in plain turns. The grammar draws only what Ability
-// allows. The zero value is an agent that is known only to answer with text.
+// Ability is the result of calibration: what one agent does in plain turns. The grammar draws only sessions that
+// Ability allows. The zero value is an agent that is only known to answer with text.
 type Ability struct {
 	// V2 says that the agent speaks version 2: a state ends a turn, and modes are options.
 	V2 bool
-	// Able are the capabilities that the agent advertises, by their paths in version 1.
+	// Able is the set of capabilities that the agent advertises, by their paths in version 1.
 	Able map[string]bool
-	// Mode is the mode in which sessions begin. Modes are the other modes. Options are the select options other than
-	// the mode.
+	// Mode is the initial mode of sessions. Modes are the other modes. Options are the select options other than the
+	// mode.
 	Mode    string
 	Modes   []string
 	modeID  string // of the option that is the mode in version 2
 	Options []Option
-	// Asks is the mode of Modes in which the agent asks for permission, if it does not ask in Mode.
+	// Asks is an element of Modes in which the agent asks for permission; "" if it asks in Mode or nowhere.
 	Asks string
-	// Tools are the neutral tools that the agent was asked to use.
+	// Tools has the results of the neutral tools that calibration tried, by name.
 	Tools map[string]Tool
 	// Streams says that the agent shows text while the model's reply is unfinished. Pieces is how many updates the
 	// agent sends for a text of four pieces.
 	Streams bool
 	Pieces  int
-	// Login is the method with which the editor has logged in; "" if it did not.
+	// Login is the id of the login method that the editor used; "" without a login.
 	Login string
-	// Together says that a session works while another one waits for the model.
+	// Together says that one session works while another session waits for the model.
 	Together bool
 	// Busy is the outcome of a prompt to a busy session: "refused", or the stop reason.
 	Busy string
-	// Blocks is the outcome of a prompt with a block of each type.
+	// Blocks maps a type of content block to the outcome of a prompt with such a block.
 	Blocks map[string]string
-	// Start and Turn are how long the agent's start and one turn take.
+	// Start and Turn are the longest durations of the agent's start and of a turn.
 	Start, Turn time.Duration
 }
 
-// Option is a select of a session.
+// Option is a select option of a session.
 type Option struct {
 	ID, Current string
 	Values      []string // the others
@@ -53,12 +53,12 @@ type Option struct {
 type Tool struct {
 	// Works says that the agent completed the call.
 	Works bool
-	// Promised says that the profile names the tool, so that a call has to work.
+	// Promised says that the profile names the tool. A call must then succeed.
 	Promised bool
 	// Choices are the kinds of options in the agent's permission request; nil if it sent none.
 	Choices []string
-	// Tells says that the permission request shows the call's path or command, or that the form of a question has a
-	// required field.
+	// Tells says that the permission request shows the call's path or command. For a question it says that the form has
+	// a required field.
 	Tells bool
 	// Stops says that the editor can cancel a single call. Ends says that the editor can cancel the call's terminal.
 	Stops, Ends bool
@@ -76,7 +76,7 @@ func (a *Ability) setsMode() string {
 
 func (t Tool) asks() bool { return len(t.Choices) > 0 }
 
-// once returns the kinds of options that hold for one question only.
+// once returns the kinds of permission options that apply to a single call.
 func (t Tool) once() []string {
 	return lists.Where(t.Choices, func(kind string) bool { return strings.HasSuffix(kind, "_once") })
 }
@@ -84,7 +84,7 @@ func (t Tool) once() []string {
 // able reports whether the agent advertises a capability.
 func (a *Ability) able(path string) bool { return a.Able[path] }
 
-// works reports whether a neutral tool works, or has to work because the profile promises it.
+// works reports whether a neutral tool worked in calibration, or must work because the profile promises it.
 func (a *Ability) works(tool string) bool { return a.Tools[tool].Works || a.Tools[tool].Promised }
 
 type way struct{ name, needs string }
@@ -95,7 +95,7 @@ var waysIn = []way{
 	{"list", "sessionCapabilities.list"}, {"close", "sessionCapabilities.close"}, {"delete", "sessionCapabilities.delete"},
 }
 
-// String returns a paragraph that describes the agent to people.
+// String describes the agent in a paragraph for people.
 func (a *Ability) String() string {
 	var s []string
 	add := func(format string, args ...any) { s = append(s, fmt.Sprintf(format, args...)) }
@@ -148,7 +148,7 @@ func (a *Ability) String() string {
 	return strings.Join(s, " ")
 }
 
-// listed joins names; it returns "none" if there are none.
+// listed joins names; it returns "none" for an empty list.
 func listed(names []string) string {
 	if len(names) == 0 {
 		return "none"

@@ -14,7 +14,7 @@ import (
 //go:embed acts.txt
 var table string
 
-// acts is the table of the editor's acts, with the values and conditions that its lines refer to.
+// acts returns the table of the editor's acts, with the values and conditions that its lines use.
 var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 	t := &sweep.Acts[*writer]{Flags: []string{"idle"}, Values: map[string]func(*writer) script.Word{
 		"turn":   func(w *writer) script.Word { return script.Text(w.at.name) },
@@ -33,15 +33,15 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"running": func(w *writer) bool { return !w.at.gone },
 		"ends":    func(w *writer) bool { return w.at.ends() },
 		"once":    func(w *writer) bool { return w.at.once() },
-		// takes-back: the prompt can be taken back. If it were, nobody could say how the editor must answer an open
-		// permission.
+		// takes-back: the editor can cancel the prompt by its request id. With a permission or question open, it would
+		// be unclear how the editor must answer that.
 		"takes-back": func(w *writer) bool {
 			return w.at.ends() && w.at.state != "permission open" && w.at.state != "question open"
 		},
 		"loads":  func(w *writer) bool { return w.has("ways") && w.at.solid && w.at.once() },
 		"mode":   func(w *writer) bool { return w.Mode != "" && w.at.mode == "" && !w.at.gone },
 		"option": func(w *writer) bool { return len(w.Options) > 0 && !w.at.gone },
-		// apart: another session can work meanwhile. alone: nothing else runs that would end with the process.
+		// apart: another session can work at the same time. alone: no other work would be lost with the process.
 		"v2":    func(w *writer) bool { return w.V2 },
 		"apart": func(w *writer) bool { return w.has("several") && w.Together && len(w.open) == 1 },
 		"alone": func(w *writer) bool {
@@ -49,7 +49,7 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		},
 		"idle-other": func(w *writer) bool { return len(w.idlers()) > 0 },
 		"lost-other": func(w *writer) bool { return len(w.returning()) > 0 && w.has("ways") },
-		// While a command runs, the editor can stop its call or its terminal alone, or kill the command itself.
+		// While a command runs, the editor can stop only the call or only its terminal, or kill the command.
 		"stops":         func(w *writer) bool { return w.at.runs() && w.Tools["run_shell"].Stops },
 		"ends-terminal": func(w *writer) bool { return w.at.runs() && w.Tools["run_shell"].Ends },
 		"kills": func(w *writer) bool {
@@ -90,23 +90,23 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 	return t.Read(table)
 })
 
-// line adds a line to the scenario: l without its first two words of the table, under a name.
+// line adds l to the scenario, without its first two words, which only the table needs, and with a name for its result.
 func (w *writer) line(l *script.Line, name string) {
 	l.Name, l.Words, l.As = l.Words[1], l.Words[2:], script.Text(name)
 	l.Text = l.String()
 	w.Lines = append(w.Lines, l)
 }
 
-// once: the outcome of an act depends on no other act in the turn.
+// once reports whether no earlier act of the turn affects the outcome of the next act.
 func (t *turn) once() bool { return t.stopped == "" && !t.contested && !t.loaded }
 
-// runs: a command runs, and no act has affected it.
+// runs reports whether a command runs that no act has affected.
 func (t *turn) runs() bool { return t.state == "command running" && t.once() && !t.gone }
 
-// ends: the turn ends although nobody stops it.
+// ends reports whether the turn ends without being stopped.
 func (t *turn) ends() bool { return t.once() && !t.endless }
 
-// can returns the acts that are possible in a turn; with idle, those that are possible after the turn.
+// can returns the acts that are possible in a turn or, with idle, after it.
 func (w *writer) can(t *turn, idle bool) []*sweep.Act {
 	w.at = t
 	return lists.Where(w.acts.List, func(a *sweep.Act) bool {
@@ -115,7 +115,7 @@ func (w *writer) can(t *turn, idle bool) []*sweep.Act {
 	})
 }
 
-// act draws an act that is possible in the turn's state, and writes it.
+// act draws an act that is possible in the turn's state, and writes its lines.
 func (w *writer) act(t *turn) {
 	if t.lost {
 		return
@@ -162,7 +162,7 @@ func (w *writer) returning() []*convo {
 	return lists.Where(w.convos, func(c *convo) bool { return can && c.gone && c.solid && !w.busy(c) })
 }
 
-// sets writes a request that sets a session to a value that it already has.
+// sets writes a request that sets a session's mode or option to its current value.
 func (w *writer) sets(method, params string) {
 	name := w.at.owes(w.name("R"))
 	session := script.Variable("SESSION(" + w.at.name + ")")
@@ -187,13 +187,13 @@ func (w *writer) givesMode() {
 	w.sets("session/set_mode", `"modeId": "`+w.Mode+`"`)
 }
 
-// owes notes a request that the agent must answer after the turn has ended. It returns the request's name.
+// owes records the name of a request that the agent must have answered when the turn has ended, and returns the name.
 func (t *turn) owes(name string) string {
 	t.later = append(t.later, name)
 	return name
 }
 
-// stop notes that the agent was told to stop the turn.
+// stop records that the editor told the agent to stop the turn.
 func (t *turn) stop(requirement string) {
 	if t.stopped == "" {
 		t.stopped = requirement

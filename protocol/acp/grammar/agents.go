@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Agent draws a scenario that plays a broken or odd agent for an editor, in version 2 of ACP if v2 is set.
-// The same state of r draws the same scenario. Only the rules for editors judge it.
+// Agent draws a scenario in which a broken or odd agent talks to an editor, in version 2 of ACP if v2 is set. The same
+// state of r draws the same scenario. Only the rules for editors judge the run.
 func Agent(r *rand.Rand, v2 bool) []byte {
 	a := agentWriter{r: r, v2: v2}
 	protocol := ""
@@ -55,7 +55,7 @@ func (a *agentWriter) block(head string, do func()) {
 	a.line("}")
 }
 
-// some does something up to n times.
+// some calls do up to n times.
 func (a *agentWriter) some(n int, do func()) {
 	for range a.r.IntN(n + 1) {
 		do()
@@ -87,7 +87,7 @@ func (a *agentWriter) turn() {
 	}
 }
 
-// end writes the end of the turn or of the agent.
+// end writes the end of the turn, or the exit of the agent.
 func (a *agentWriter) end() {
 	switch a.r.IntN(12) {
 	case 0:
@@ -156,7 +156,7 @@ func (a *agentWriter) update() {
 	}
 }
 
-// works are requests for files and terminals, some of which no editor can fulfil.
+// works are requests for files and terminals. No editor can fulfil some of them.
 var works = [][2]string{
 	{"fs/read_text_file", `"path":"$WORK/drawn.txt"`},
 	{"fs/read_text_file", `"path":"$WORK"`},
@@ -191,7 +191,7 @@ func (a *agentWriter) request() {
 	}
 }
 
-// subject returns the members of a permission request that name the tool call.
+// subject returns the members of a permission request that identify the tool call.
 func (a *agentWriter) subject(call string) string {
 	tool := fmt.Sprintf(`"toolCall":{"toolCallId":%q,"title":"T"}`, call)
 	if a.v2 {
@@ -200,7 +200,7 @@ func (a *agentWriter) subject(call string) string {
 	return tool + ","
 }
 
-// noise writes output that is no message.
+// noise writes output that is not a message.
 func (a *agentWriter) noise() {
 	a.line("%s", pick(a.r, []string{`write '\n\n'`, `write 'Drawn agent, version 1\n'`, `write '"a string"\n'`,
 		"stderr 'drawn' bytes=9000"}))

@@ -20,7 +20,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// probed has the tools that calibration calls, with the arguments of the call.
+// probed maps the tools that calibration calls to the arguments of the call.
 var probed = map[string]object{
 	"read_file":   {"path": "$WORK/read.txt"},
 	"write_file":  {"path": "$WORK/write.txt", "content": "written\n"},
@@ -36,7 +36,7 @@ var probed = map[string]object{
 	"mcp":         {"server": "canary", "tool": "canary_sing", "args": object{"text": "la"}},
 }
 
-// shown has, by tool, the text that shows which call a permission request is about.
+// shown maps a tool to a text by which a permission request identifies the call.
 var shown = map[string]string{"write_file": "write.txt", "edit_file": "edit.txt", "run_shell": "calibrated",
 	"delete_file": "delete.txt", "move_file": "move.txt", "mcp": "canary"}
 
@@ -47,10 +47,10 @@ var shown = map[string]string{"write_file": "write.txt", "edit_file": "edit.txt"
 //go:embed probes
 var probes embed.FS
 
-// basic are the tools that calibration calls if a profile names none.
+// basic lists the tools that calibration calls if the profile names none.
 var basic = []string{"read_file", "write_file", "edit_file", "run_shell"}
 
-// Calibration returns the plain turns from which Learn finds out what an agent does, by name.
+// Calibration returns the plain turns, by name, from which Learn finds out how an agent behaves.
 func Calibration(p *agents.Profile) map[string]sweep.Archive {
 	tools := basic
 	if p.Tools != nil {
@@ -94,7 +94,7 @@ func Calibration(p *agents.Profile) map[string]sweep.Archive {
 	return out
 }
 
-// newProbe begins a scenario of calibration.
+// newProbe begins a scenario of the calibration.
 func newProbe(title string) *writer {
 	w := newWriter(&Ability{})
 	w.Lines = append(w.Lines, script.NewComment(title))
@@ -128,7 +128,7 @@ func blockProbe(needs string) sweep.Archive {
 	return w.archive()
 }
 
-// modeProbes returns probes that call a tool in each other mode, if the agent asked for no permission in the first.
+// modeProbes returns probes that call a tool in each other mode, if the agent did not ask for permission in the first.
 func (a *Ability) modeProbes() map[string]sweep.Archive {
 	out := map[string]sweep.Archive{}
 	for _, t := range a.Tools {
@@ -150,7 +150,7 @@ func (a *Ability) modeProbes() map[string]sweep.Archive {
 // modeProbe is the prefix of the names of mode probes.
 const modeProbe = "mode-"
 
-// Learn returns what an agent can do, according to the transcripts of its calibration.
+// Learn returns the Ability of an agent, from the transcripts of its calibration.
 func Learn(seen map[string]*transcript.Transcript) *Ability {
 	a := &Ability{Able: map[string]bool{}, Tools: map[string]Tool{}, Blocks: map[string]string{}, Busy: "unknown"}
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
@@ -179,7 +179,7 @@ func (a *Ability) asksIn(n string, t *transcript.Transcript) {
 	}
 }
 
-// greeted learns from the answers that open a connection and a session.
+// greeted learns from an entry about the start, the login, initialize or a new session.
 func (a *Ability) greeted(e transcript.Entry, began *time.Duration) {
 	switch {
 	case e.Kind == transcript.Started:
@@ -258,14 +258,14 @@ func (a *Ability) settings(v wire.Value) {
 	}
 }
 
-// asked is one calibration prompt, with the entries of its turn.
+// asked is one prompt of the calibration, with the entries of its turn.
 type asked struct {
 	text    string
 	entries []transcript.Entry
 	end     transcript.Entry
 }
 
-// promptsOf splits a transcript by prompts. An entry belongs to the last prompt sent before it.
+// promptsOf splits a transcript by its prompts. An entry belongs to the latest prompt sent before it.
 func (a *Ability) promptsOf(t *transcript.Transcript) (out []*asked) {
 	by := map[int]*asked{}
 	for e := range t.All() {
@@ -304,7 +304,7 @@ func (p *asked) ending() string {
 	}
 }
 
-// turned learns from one turn of calibration.
+// turned learns from one turn of the calibration.
 func (a *Ability) turned(probe string, p *asked) {
 	if p.end.Seq > 0 && p.text != "hello" {
 		a.Turn = max(a.Turn, p.end.At-p.entries[0].At)
@@ -327,7 +327,7 @@ func (a *Ability) turned(probe string, p *asked) {
 	}
 }
 
-// streams finds out how text comes while a gate holds the model.
+// streams finds out how the agent passes text on while a gate holds the model.
 func (a *Ability) streams(p *asked) {
 	held := true
 	for _, e := range p.entries {
@@ -381,7 +381,7 @@ func (t *Tool) updated(e transcript.Entry) {
 	}
 }
 
-// worked reports whether a tool call ended as well as it can in calibration.
+// worked reports whether a tool call succeeded, as far as that is possible in calibration.
 func (t *Tool) worked(p *asked, status string) bool {
 	switch p.text {
 	case "plan":

@@ -17,29 +17,29 @@ type call struct {
 	tool, shape string
 	step        fakellm.StepNode
 	args        object
-	// mark is a text that only this call has, in its path or command.
+	// mark is a text that occurs only in this call, in its path or command.
 	mark string
-	// after is a line that asks for the call's effect, judged by a requirement; "" if nothing shows the effect.
+	// after is a script line that checks the call's effect; "" if nothing shows it. requirement is that of the check.
 	after, requirement string
 	traces             string // what must not exist if the user rejects the call, besides after
 }
 
-// shape is a way to call a tool. In its texts MARK stands for the call's mark, NUMBER for the number in the mark,
-// PRODUCT for seven times NUMBER, FOLDER for the session's folder and SERVER for an MCP server, STDIO for the one over
-// stdio. With two servers, OVER stands for the server's transport. writer.or replaces the texts DRAWN and LONG.
+// shape is a way to call a tool. Its texts contain placeholders: MARK for the call's mark, NUMBER for the number in the
+// mark, PRODUCT for seven times NUMBER, FOLDER for the session's folder, SERVER for an MCP server, STDIO for the one
+// over stdio. With two servers, OVER is the server's transport. writer.or replaces the texts DRAWN and LONG.
 type shape struct {
 	Weight int    `yaml:"weight"`
 	Tool   string `yaml:"tool"`
 	Name   string `yaml:"name"`
-	// File is a file that must exist before the call: its name after the mark, and its text.
+	// File describes a file that must exist before the call: the end of its name, after the mark, and its text.
 	File []string `yaml:"file"`
-	// Paths are the ends of file names after the mark: the path, and the target if the call moves a file.
+	// Paths are the ends of file names, after the mark: of the path, and of the target if the call moves a file.
 	Paths []string `yaml:"paths"`
 	Args  object   `yaml:"args"`
-	// After is a line that asks for the call's effect, judged by a requirement; "" if nothing shows the effect.
+	// After is the script line that checks the call's effect; "" if nothing shows the effect.
 	After       string `yaml:"after"`
 	Requirement string `yaml:"requirement"`
-	// Traces is a folder that the call makes; it must not exist if the user rejects the call.
+	// Traces is a folder that the call creates. It must not exist after the user has rejected the call.
 	Traces string `yaml:"traces"`
 	Hangs  bool   `yaml:"hangs"` // no later call reaches the server
 	Fails  bool   `yaml:"fails"` // what it wants cannot be done
@@ -57,7 +57,7 @@ var shapes = sync.OnceValue(func() (all []shape) {
 	return all
 })
 
-// make writes the file of a shape and returns the arguments of the call.
+// make writes the file that the shape needs, and returns the arguments of the call.
 func (s shape) make(w *writer, fill func(string) string) object {
 	args := object{}
 	if s.File != nil {
@@ -73,7 +73,7 @@ func (s shape) make(w *writer, fill func(string) string) object {
 	return args
 }
 
-// filled returns an argument with its texts filled.
+// filled returns an argument with the placeholders in its texts replaced.
 func (w *writer) filled(value any, fill func(string) string) any {
 	switch value := value.(type) {
 	case string:
@@ -101,8 +101,8 @@ func (w *writer) or(text string) string {
 	return text
 }
 
-// marked reports whether a call of the shape shows its mark, so that a permission request is known to be about this
-// call, and does not fail before the agent asks.
+// marked reports whether a call of the shape shows its mark and can succeed. A permission request can then be matched
+// to the call, because the call does not fail before the agent asks.
 func (s shape) marked() bool {
 	args, _ := s.Args["args"].(object)
 	text, _ := args["text"].(string)
@@ -111,10 +111,10 @@ func (s shape) marked() bool {
 
 func (shape) any() bool { return true }
 
-// call draws a call of the tool of, or of any tool if of is "". ok is false if no such tool works.
+// call draws a call of the tool named of; "" means any tool. ok is false if no such tool works.
 func (w *writer) call(of string) (c call, ok bool) { return w.callLike(of, shape.any) }
 
-// callLike draws a call whose shape fits.
+// callLike is call, limited to shapes that fits accepts.
 func (w *writer) callLike(of string, fits func(shape) bool) (c call, ok bool) {
 	c.mark = fmt.Sprintf("nota%dx", w.n+1)
 	w.n++
@@ -148,8 +148,8 @@ func (w *writer) callLike(of string, fits func(shape) bool) (c call, ok bool) {
 	return c, true
 }
 
-// lane returns the model's turn for a child that the agent starts for a call. If gate is set, that gate holds the
-// turn.
+// lane returns the model script of a subagent that the agent starts for a call. A gate of the given name holds that
+// script's turn; "" means no gate.
 func lane(mark, gate string) string {
 	held := ""
 	if gate != "" {
@@ -158,7 +158,7 @@ func lane(mark, gate string) string {
 	return fmt.Sprintf("  %s:\n    when: {user~: %[1]q}\n    reply:\n      - text: Begun with %[1]s.\n%s", mark, held)
 }
 
-// path returns the name of a file in the session's folder: absolute, or relative to that folder.
+// path returns the path of a file in the session's folder, absolute or relative to that folder.
 func (w *writer) path(name string) string {
 	if w.one(3) {
 		return name
@@ -175,7 +175,7 @@ func (w *writer) content() string {
 	return first + w.textLine()
 }
 
-// textLine returns a line that no other file has.
+// textLine returns a line of text that no other file has.
 func (w *writer) textLine() string {
 	w.n++
 	return fmt.Sprintf("Zeile %d\n", w.n)

@@ -10,7 +10,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// episode is a part of a conversation: a turn, a way into a session, or a setting.
+// episode is one part of a conversation: a turn, a way into a session, or a setting.
 type episode struct {
 	weight int
 	name   string
@@ -67,7 +67,7 @@ func (w *writer) anyHeld(c *convo) {
 	w.heldTurn(c, s)
 }
 
-// solidConvo returns a session that has a whole turn, and in which no turn runs.
+// solidConvo returns a session with a completed turn, in which no turn runs now.
 func (w *writer) solidConvo() *convo {
 	c := w.convo()
 	if !c.solid {
@@ -85,7 +85,7 @@ func (w *writer) plainTurn(c *convo) {
 	c.solid = true
 }
 
-// wayIn leaves a session in one of several ways, reopens it in another way, and continues it.
+// wayIn closes or loses a session in one of several ways, reopens it in another way, and continues it.
 func (w *writer) wayIn() {
 	c := w.solidConvo()
 	type leaving struct {
@@ -126,7 +126,7 @@ func (w *writer) wayIn() {
 	}
 }
 
-// atOnce opens or loads two sessions at the same time, and then checks that they stay apart.
+// atOnce opens or loads two sessions at the same time, and then checks that their conversations stay separate.
 func (w *writer) atOnce() {
 	how, pair := "new", []*convo{{name: w.name("s")}, {name: w.name("s")}}
 	if w.has("ways") && w.ways("load") && len(w.convos) > 0 {
@@ -160,8 +160,8 @@ func (w *writer) atOnce() {
 	w.check("", "goes-on")
 }
 
-// muchWork writes turns in which the model calls a tool again and again, and then a plain turn: what an agent counts
-// in a turn must begin anew with the next.
+// muchWork writes turns in which the model calls a tool many times, and then a plain turn. An agent that counts calls
+// must begin anew in each turn.
 func (w *writer) muchWork() {
 	c := w.inFirstMode()
 	if w.asked["read_file"] != "" {
@@ -185,8 +185,8 @@ func (w *writer) muchWork() {
 	w.check("", "goes-on")
 }
 
-// emptiesPlan writes a turn in which the model empties a plan whose only step is done. Without a plan before, an agent
-// has nothing to tell.
+// emptiesPlan writes a turn in which the model makes a plan with one finished step, then empties the plan. Without an
+// earlier plan, the agent would have no change to report.
 func (w *writer) emptiesPlan() {
 	c := w.inFirstMode()
 	step := w.name("schritt")
@@ -202,8 +202,8 @@ func (w *writer) emptiesPlan() {
 	w.check("", "goes-on")
 }
 
-// editsInOne writes a turn in which the model edits two files with one call if the agent's tool takes patches, else
-// with two.
+// editsInOne writes a turn in which the model edits two files: with one call if the agent's tool takes patches, else
+// with two calls.
 func (w *writer) editsInOne() {
 	c := w.inFirstMode()
 	mark, edits := w.name("nota")+"x", []any{}
@@ -258,7 +258,7 @@ func (w *writer) serversApart() {
 	w.sings(stays)
 }
 
-// sings writes a turn in which the model calls the MCP server of its session.
+// sings writes a turn in which the model calls the session's MCP server.
 func (w *writer) sings(c *convo) {
 	text := w.name("lied")
 	w.prompt(c, w.name("P"))
@@ -271,7 +271,7 @@ func (w *writer) sings(c *convo) {
 	c.solid = true
 }
 
-// leavesAll leaves sessions that a later line reopens.
+// leavesAll closes the sessions or restarts the agent; later lines reopen the sessions.
 func (w *writer) leavesAll(list []*convo) {
 	if w.ways("close") && w.one(2) {
 		for _, c := range list {
@@ -282,14 +282,14 @@ func (w *writer) leavesAll(list []*convo) {
 	}
 }
 
-// modelSaw writes a check that the model was told a text in the latest turn of a session, or was not told it.
+// modelSaw checks that the model was told a text in a session's latest turn or, with not "! ", that it was not.
 func (w *writer) modelSaw(not string, c *convo, told string) {
 	if told != "" {
 		w.Add(not+"saw model request session=%s %s", c.name, script.Join(script.Text("raw~"), script.Quote(told)))
 	}
 }
 
-// lost writes lines after which the process, and with it each session, is gone.
+// lost writes lines that end the agent's process, and records that all sessions are gone.
 func (w *writer) lost(lines ...string) {
 	for _, l := range lines {
 		w.Add(l)
@@ -300,8 +300,8 @@ func (w *writer) lost(lines ...string) {
 	w.asked = map[string]string{}
 }
 
-// twice writes two turns that make the same call, for which the agent asks: in one session, in two, or before and
-// after a load. After an answer for one call the agent must ask again; an answer for always holds in its session.
+// twice writes two turns with the same call, for which the agent asks: in one session, in two, or before and after a
+// load. After an answer for one call the agent must ask again; an answer for always applies in its session.
 func (w *writer) twice() {
 	c := w.convo()
 	if c.mode != "" {
@@ -363,7 +363,7 @@ func (w *writer) stopsOne(c *convo) {
 	w.Add("release %s", t.gate)
 }
 
-// nextCall returns the call after one that the user answered: the same, or an edit of the file that it wrote.
+// nextCall returns the call that follows an answered one: the same call, or an edit of the file that it wrote.
 func (w *writer) nextCall(k call, how string) fakellm.StepNode {
 	text, _ := k.args["content"].(string)
 	first, _, ok := strings.Cut(text, "\n")
@@ -375,7 +375,7 @@ func (w *writer) nextCall(k call, how string) fakellm.StepNode {
 	return tool("edit_file", object{"path": k.args["path"], "old": first, "new": "neu"})
 }
 
-// otherMode gives a new session another mode, or does nothing. It is none of the other sessions' business.
+// otherMode sometimes opens another session in another mode. That must not affect the existing sessions.
 func (w *writer) otherMode() {
 	if w.has("settings") && len(w.Modes) > 0 && len(w.convos) < most && w.one(2) {
 		w.covered("asked twice", "mode of another session")
@@ -383,7 +383,7 @@ func (w *writer) otherMode() {
 	}
 }
 
-// rewriters returns the tools for which the agent asks each time, even if the call is the same.
+// rewriters returns the tools for which the agent asks each time, even when the same call is repeated.
 func (w *writer) rewriters() []string {
 	return lists.Where(w.askers(), func(name string) bool {
 		return (name == "write_file" || name == "run_shell") && len(w.Tools[name].once()) > 0
@@ -418,7 +418,7 @@ func (w *writer) askedAtOnce() {
 	w.check("", "goes-on")
 }
 
-// cancelsOneOf opens a second question, cancels the turn of the first, and then answers the second.
+// cancelsOneOf opens a permission request in session b, cancels the turn of session a, and then answers b's request.
 func (w *writer) cancelsOneOf(a, b *convo, of string) {
 	second, ask := w.asks(b, of, "needs ", "hold")
 	w.Add("cancel %s", a.name)
@@ -429,8 +429,8 @@ func (w *writer) cancelsOneOf(a, b *convo, of string) {
 	w.check("", "goes-on")
 }
 
-// answeredLate has the editor answer the question of a cancelled turn only when the next question is open. The
-// agent must not take that answer for the next question.
+// answeredLate has the editor answer the question of a cancelled turn only while the next question is open. The agent
+// must not take that answer for an answer to the next question.
 func (w *writer) answeredLate() {
 	c := w.inFirstMode()
 	_, late := w.asks(c, pick(w.r, w.rewriters()), "needs ", "hold late")
@@ -442,7 +442,7 @@ func (w *writer) answeredLate() {
 	w.decides(c, ask, next)
 }
 
-// inFirstMode returns a session in the first mode, in which the agent asks as it did in calibration.
+// inFirstMode returns a session in the initial mode, in which the agent asks as it did in calibration.
 func (w *writer) inFirstMode() *convo {
 	if c := w.convo(); c.mode == "" {
 		return c
@@ -450,7 +450,7 @@ func (w *writer) inFirstMode() *convo {
 	return w.newConvo()
 }
 
-// asks sends a prompt for which the model makes a call, and waits for the agent's permission request.
+// asks sends a prompt that makes the model call a tool, and waits for the agent's permission request.
 func (w *writer) asks(c *convo, of, needs, permit string) (k call, ask string) {
 	w.folder = c.folder()
 	k, _ = w.call(of)
@@ -469,8 +469,8 @@ func (w *writer) decides(c *convo, ask string, k call) {
 	w.endsAsked(c, how, k)
 }
 
-// endsAsked waits for the end of a turn whose permission request the editor has answered, and checks whether the call
-// took effect.
+// endsAsked waits for the end of a turn whose permission request was answered with how. It checks that the call took
+// effect if it was allowed, and had no effect if not.
 func (w *writer) endsAsked(c *convo, how string, k call) {
 	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
 	if how == "allow_once" {
@@ -480,7 +480,7 @@ func (w *writer) endsAsked(c *convo, how string, k call) {
 	w.untouched(k)
 }
 
-// asksOnce writes a turn whose permission request the editor answers.
+// asksOnce writes a turn with a permission request, which the editor answers with how.
 func (w *writer) asksOnce(c *convo, of, how string) call {
 	k, ask := w.asks(c, of, "needs ", "hold")
 	w.Add("permit allow_once about=%s", k.mark)
@@ -507,13 +507,13 @@ func (w *writer) set() {
 	}
 }
 
-// givesModeTo sets a session to another mode than the first.
+// givesModeTo sets a session to a mode other than the initial one.
 func (w *writer) givesModeTo(c *convo) {
 	c.mode = pick(w.r, w.Modes)
 	w.settles(w.setsMode(), c.name, c.mode)
 }
 
-// settles writes a request that changes a setting, which the agent must accept.
+// settles writes a request that changes a setting, and checks that the agent accepts it.
 func (w *writer) settles(template string, args ...any) {
 	name := w.name("M")
 	w.Add(template, append(args, name)...)
@@ -521,8 +521,8 @@ func (w *writer) settles(template string, args ...any) {
 	w.Add("saw response %s result?", name)
 }
 
-// ownFolder writes a turn in a session with its own folder. The model names a file relative to that folder; the
-// workspace has another file of the same name.
+// ownFolder writes a turn in a session with its own folder. The model names a file relative to that folder; another
+// file of that name is in the workspace.
 func (w *writer) ownFolder() {
 	dir := w.name("dir")
 	c := &convo{name: w.name("s"), dir: dir, servers: w.served()}
@@ -548,8 +548,8 @@ func (w *writer) ownFolder() {
 	w.check("", "goes-on")
 }
 
-// readsBeside reads a file in a session of the workspace, and keeps that turn open until the returned function is
-// called.
+// readsBeside opens another session in the workspace, whose turn reads a file and stays open until the returned
+// function is called.
 func (w *writer) readsBeside(path string) (end func()) {
 	t := &turn{convo: &convo{name: w.name("s"), servers: w.served()}}
 	w.Add("session new %s", t.name)

@@ -27,7 +27,7 @@ func generator(of *Ability) *sweep.Generator {
 	return &sweep.Generator{Questions: questions, More: more, Learn: learn}
 }
 
-// heads adds the protocol line to scenarios.
+// heads adds the line that names the protocol to scenarios.
 func (a *Ability) heads(list map[string]sweep.Archive) map[string]sweep.Archive {
 	for name, x := range list {
 		list[name] = a.head(x)
@@ -45,10 +45,10 @@ func (a *Ability) head(x sweep.Archive) sweep.Archive {
 // Grammar draws conversations that one agent can have.
 type Grammar struct{ *Ability }
 
-// AskMode returns the mode in which the agent asks for permission, "" if the first mode already does or none does.
+// AskMode returns the mode in which the agent asks for permission, "" if the initial mode does or no mode does.
 func (g Grammar) AskMode() string { return g.Asks }
 
-// Session is a conversation, which the agent's abilities and a key determine. The key also tells which episodes are
+// Session is a conversation, determined by the agent's abilities and a key. The key also lists the episodes that are
 // left out.
 type Session struct {
 	grammar Grammar
@@ -62,8 +62,8 @@ func (g Grammar) Draw(k sweep.Key) sweep.DrawnSession {
 	return sweep.DrawnSession{Key: k, Archive: w.head(w.archive()), Covers: w.covers(), Smaller: s.smaller(w)}
 }
 
-// features are the parts that a conversation may lack. Each conversation lacks about a third, so that features which
-// rarely occur together with others also occur without them (swarm testing).
+// features are parts that a conversation may lack. Each conversation lacks about a third of them, so that a feature
+// also occurs without those that usually come with it (swarm testing).
 var features = []string{"tools", "permissions", "failures", "shapes", "media", "several", "settings", "ways", "process",
 	"servers", "writes", "asides", "stops"}
 
@@ -89,8 +89,8 @@ func (s Session) written() *writer {
 	return w
 }
 
-// smaller returns conversations with fewer parts: one episode alone, plain words only, then all but one part, the
-// largest parts first.
+// smaller returns shorter conversations: one episode alone, then plain words only, then with one part left out, the
+// largest part first.
 func (s Session) smaller(w *writer) func() []sweep.DrawnSession {
 	return func() (out []sweep.DrawnSession) {
 		parts := []string{"s", "w"}
@@ -121,7 +121,7 @@ func (s Session) smaller(w *writer) func() []sweep.DrawnSession {
 	}
 }
 
-// rank orders parts: whole episodes come first, then parts of episodes.
+// rank returns the sort key of a part: whole episodes come before parts of episodes.
 func rank(part string) int {
 	switch {
 	case strings.Trim(part, "0123456789") == "":

@@ -46,7 +46,7 @@ func (g Grammar) Pairs() (out [][2]string) {
 	return out
 }
 
-// answerPairs adds the answers to permission requests: to one, and to two about the same call.
+// answerPairs adds the answers to one permission request, and to two about the same call.
 func (w *writer) answerPairs(add func(a, b string)) {
 	kinds := map[string]bool{}
 	for _, tool := range w.askers() {

@@ -20,7 +20,7 @@ import (
 // silence is a WAV file without samples, in base64.
 const silence = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
 
-// dots returns pictures of one pixel in base64, by the image types that models accept.
+// dots returns pictures of one pixel in base64, keyed by the image types that models accept.
 var dots = sync.OnceValue(func() map[string]string {
 	dot, kinds := image.NewGray(image.Rect(0, 0, 1, 1)), map[string]func(*bytes.Buffer, image.Image) error{
 		"png":  func(b *bytes.Buffer, dot image.Image) error { return png.Encode(b, dot) },
@@ -103,7 +103,7 @@ var blocks = []struct {
 	}},
 }
 
-// prompt writes a prompt to a session; name is the name of the prompt's response.
+// prompt writes a prompt to a session. The script calls the prompt's response name.
 func (w *writer) prompt(c *convo, name string) {
 	text, number := w.text(), w.n
 	if c.again != "" && w.one(10) {
@@ -144,7 +144,7 @@ func (w *writer) prompt(c *convo, name string) {
 	w.Add("prompt %s %s %s %s as %s", c.name, script.Quote(text), more, meta, name)
 }
 
-// excerpts may give two embedded texts of a prompt the same address, as two parts of one file have.
+// excerpts sometimes gives two embedded texts of a prompt the same address, as for two parts of one file.
 func (w *writer) excerpts(two []object) {
 	a, _ := two[0]["resource"].(object)
 	b, _ := two[1]["resource"].(object)
@@ -154,7 +154,7 @@ func (w *writer) excerpts(two []object) {
 	}
 }
 
-// namesakes may give two links of a prompt the same name, as files of two folders have.
+// namesakes sometimes gives two links of a prompt the same name, as for files in two folders.
 func (w *writer) namesakes(two []object) {
 	if two[0]["type"] == "resource_link" && two[1]["type"] == "resource_link" && two[0]["uri"] != two[1]["uri"] {
 		two[1]["name"] = two[0]["name"]
@@ -162,7 +162,7 @@ func (w *writer) namesakes(two []object) {
 	}
 }
 
-// work quotes a text; $WORK in it stays a variable.
+// work returns a text as a quoted word in which $WORK stays a variable.
 func work(text string) script.Word {
 	var parts []script.Word
 	for i, part := range strings.Split(text, "$WORK") {

@@ -12,8 +12,8 @@ import (
 // reply is one reply of the model, as a list of steps.
 type reply []fakellm.StepNode
 
-// says returns a step in which the model sends a text in pieces. Few texts are longer than what a log or a cache keeps
-// of one.
+// says returns a step in which the model sends a text in pieces. A few texts are longer than the usual limits of logs
+// and caches.
 func (w *writer) says(kind string) fakellm.StepNode {
 	text := w.text()
 	if w.one(20) {
@@ -23,15 +23,15 @@ func (w *writer) says(kind string) fakellm.StepNode {
 	return fakellm.NewText(kind, w.pieces(text)...)
 }
 
-// turnOf returns a model turn with some replies.
+// turnOf returns a model turn with these replies.
 func turnOf(replies ...reply) fakellm.TurnNode {
 	var t fakellm.TurnNode
 	t.Replies = append(t.Replies, lists.Map(replies, func(r reply) fakellm.ReplyNode { return fakellm.NewReply(r...) })...)
 	return t
 }
 
-// before draws what the model sends before the step at which a turn is held: nothing, thoughts, a text, or a whole
-// reply with calls.
+// before draws the model's output before the step at which a turn is held: nothing, thoughts, a text, or a whole reply
+// with calls.
 func (w *writer) before() (replies []reply, begun reply) {
 	if w.off("r") || !w.has("shapes") {
 		return nil, nil
@@ -76,7 +76,7 @@ func (w *writer) calls() (out reply) {
 	return w.inOne(out)
 }
 
-// inOne lets the model send some replies in one event of the stream. No gate may hold such a reply.
+// inOne makes the model send some replies in a single event of the stream. No gate may hold such a reply.
 func (w *writer) inOne(r reply) reply {
 	if !w.has("shapes") || w.off("r") || !w.one(4) {
 		return r
@@ -138,7 +138,7 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 	return []reply{begun}, how
 }
 
-// failures are the failures of the model server, as values of fail.
+// failures lists the failures of the model server, as values of the step fail.
 var failures = []string{
 	refusedByModel, "{status: 401, times: 100}",
 	"{status: 429, times: 100, retry_after: 0s, message: not authorized for more than 20 requests}",
@@ -146,7 +146,7 @@ var failures = []string{
 	"{truncate: end, times: 100}", "{malformed: shape, times: 100}",
 }
 
-// refusedByModel is the failure after which no agent sends the model request again.
+// refusedByModel is the failure after which an agent must not send the model request again.
 const refusedByModel = "{status: 400, times: 100}"
 
 func (w *writer) failure() fakellm.StepNode {

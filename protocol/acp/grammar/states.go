@@ -8,34 +8,34 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// turn is a turn that is being written.
+// turn is a turn while its lines are written.
 type turn struct {
 	*convo
 	prompt string // the name of its prompt
 	state  string
-	// gate is the gate that holds the model, request the name of the agent's open request, and done a file that a
-	// command waits for; "" if there is none.
+	// gate is the gate that holds the model, request the name of the agent's open request, and done the file that a
+	// command waits for; "" for none.
 	gate, request, done string
 	next                string // the gate of a prompt that followed a cancel
 	call                call
 	told                string // asks whether the model is told what the user typed
-	// stopped is the requirement by which the turn must end as cancelled, set once the editor has stopped the turn.
+	// stopped is the requirement that the turn must end as cancelled, set once the editor has stopped the turn.
 	// contested: the turn may end in more than one way. loaded: a load was sent during the turn. lost: the turn's
-	// process is gone, or the turn is over. allowed: the editor gave the permission.
+	// process is gone, or the turn is over. allowed: the editor gave permission.
 	stopped                          string
 	contested, loaded, lost, allowed bool
 	endless                          bool
-	// later are the names of requests that must be answered once the turn has ended.
+	// later lists the names of requests that must be answered once the turn has ended.
 	later []string
 }
 
-// state is a state in which a turn cannot end by itself.
+// state is a state in which a turn is held: it cannot end by itself.
 type state struct {
 	weight int
 	name   string
 	// can reports whether the agent can reach the state.
 	can func(w *writer, c *convo) bool
-	// ahead writes lines before the prompt; nil if there are none.
+	// ahead writes lines before the prompt; nil writes none.
 	ahead func(w *writer, t *turn)
 	// model returns the model's replies in the turn.
 	model func(w *writer, t *turn) []reply
@@ -45,7 +45,7 @@ type state struct {
 	endless bool
 }
 
-// unanswered returns a state in which the editor has not answered the request that a tool causes.
+// unanswered returns a state in which the editor leaves a request unanswered that a call of the tool causes.
 func unanswered(weight int, name, tool, method string) state {
 	return state{weight, name, requests(tool, method), func(w *writer, _ *turn) {
 		w.Add("hold %s once", method)
@@ -112,7 +112,7 @@ var states = []state{
 	}, atRequest("elicitation/create"), false},
 }
 
-// beside returns a reply with a call, and sometimes with one more behind it, of the tool of, or of any tool if of is "".
+// beside returns a reply with a call and sometimes a second one, of the tool named of or, if that is "", of any tool.
 func (w *writer) beside(call fakellm.StepNode, of string) reply {
 	if w.has("several") && !w.off("r") && w.one(3) {
 		if other, ok := w.call(of); ok {
@@ -162,7 +162,7 @@ func (w *writer) askers() []string {
 	})
 }
 
-// remembers notes an answer for always. For an agent, several ways to change a file may be one tool.
+// remembers records an answer for always. An agent may treat all tools that change files as one, so it applies to all.
 func (w *writer) remembers(tool, how string) {
 	changes := []string{"write_file", "edit_file", "delete_file", "move_file"}
 	if !slices.Contains(changes, tool) {
@@ -179,7 +179,7 @@ func (w *writer) asking() call {
 	return c
 }
 
-// hold names the gate that holds the turn, and returns the name.
+// hold chooses the name of the gate that holds the turn, and returns it.
 func (t *turn) hold(w *writer) string {
 	t.gate = w.name("g")
 	return t.gate
@@ -194,7 +194,7 @@ func atRequest(method string) func(w *writer, t *turn) {
 	}
 }
 
-// model returns the model turn for a state, including what the model says before it.
+// model returns the model turn for a state, including the model's output before that state.
 func (w *writer) model(t *turn, s state) fakellm.TurnNode {
 	w.folder = t.folder()
 	first, begun := w.before()

@@ -10,7 +10,7 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// text draws a text with a number that no other text of the session has. Few texts are long.
+// text draws a text with a number that is unique in the session. Few texts are long.
 func (w *writer) text() string {
 	w.n++
 	most := 6
@@ -57,16 +57,16 @@ func (w *writer) pieces(text string) []string {
 // pick draws an element of a list.
 func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
-// weighted is one of several alternatives. It is off if it is impossible in this state.
+// weighted is one of several alternatives. off says that it is impossible in the current state.
 type weighted[T any] struct {
 	weight int
 	value  T
 	off    bool
 }
 
-// choose draws one of several alternatives by their weights; ok is false if all are off. If it draws an alternative
-// that is off, it draws again. So the result depends little on which other alternatives are off, and a conversation
-// stays the same when earlier parts are left out.
+// choose draws an alternative by weight; ok is false if all are off. If the drawn one is off, choose draws again. The
+// result thus depends little on which others are off, and a conversation stays the same when earlier parts are left
+// out.
 func choose[T any](r *rand.Rand, list []weighted[T]) (value T, ok bool) {
 	sum := 0
 	for _, a := range list {

@@ -10,7 +10,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// freeTurn writes a turn that nothing holds.
+// freeTurn writes a turn that is not held anywhere.
 func (w *writer) freeTurn(c *convo) {
 	t := &turn{convo: c, prompt: w.name("P"), state: "free"}
 	w.folder, w.made = c.folder(), nil
@@ -49,19 +49,19 @@ func (w *writer) freeTurn(c *convo) {
 	w.effects(c, w.made)
 }
 
-// ends writes a wait for the end of a turn.
+// ends writes an await for the end of a turn.
 func (w *writer) ends(t *turn) { w.Add("await turn any|error %s session=%s", w.soon(), t.name) }
 
-// endsWell writes a wait for a turn that must end with end_turn.
+// endsWell writes an await for a turn that must end with end_turn.
 func (w *writer) endsWell(c *convo) {
 	w.Add("await turn end_turn %s session=%s", w.soon(), c.name)
 	c.answered()
 }
 
-// answered notes that the model has answered the last prompt.
+// answered records that the model has answered the session's last prompt.
 func (c *convo) answered() { c.again, c.told = c.said, fmt.Sprintf("(Nr|Number )%d[^0-9]", c.number) }
 
-// soon returns the timeout for a turn in which the model does not fail, so that the agent does not wait for a retry.
+// soon returns the option within= for a turn without model failures, in which the agent does not pause before a retry.
 func (w *writer) soon() script.Word {
 	if w.Turn > time.Second {
 		return script.Option("within", "60s")
@@ -98,8 +98,8 @@ func (w *writer) heldTurn(c *convo, s state) {
 	w.letGo(t)
 }
 
-// letGo releases all that holds a turn, and waits for its end. A stopped turn must end while it is still held: only
-// the stop can have ended it.
+// letGo releases everything that holds a turn, and waits for its end. A stopped turn must end before the release,
+// because then only the stop can have ended it.
 func (w *writer) letGo(t *turn) {
 	if t.lost {
 		return
@@ -138,7 +138,7 @@ func (w *writer) letGo(t *turn) {
 	}
 }
 
-// endsStopped writes a wait for the end of a stopped turn.
+// endsStopped writes an await for the end of a stopped turn.
 func (w *writer) endsStopped(t *turn) {
 	w.check(t.stopped, "ends-as-cancelled")
 	switch {
@@ -174,7 +174,7 @@ func (w *writer) ended(t *turn) {
 // readsOnly matches the names of modes in which an agent writes no files.
 var readsOnly = lazy.Regexp(`(?i)read.?only`)
 
-// effects writes checks that calls took effect, except for those that the user rejected.
+// effects writes checks that calls took effect, except calls that the user rejected.
 func (w *writer) effects(c *convo, made []call) {
 	for _, k := range made {
 		if strings.HasPrefix(k.after, "exists ") && readsOnly().MatchString(c.mode) {
@@ -199,7 +199,7 @@ func (w *writer) effects(c *convo, made []call) {
 	}
 }
 
-// untouched writes a check that a call which the user did not allow had no effect.
+// untouched writes a check that a call without the user's permission had no effect.
 func (w *writer) untouched(k call) {
 	line, gone := strings.CutPrefix(k.after, "! ")
 	if !strings.HasPrefix(line, "exists ") {
@@ -246,8 +246,8 @@ func (w *writer) replies(t *turn) {
 	}
 }
 
-// fillings are the editor's answers to a question. FIELD stands for the first field that the form requires, WORD for
-// the text that the user typed. reaches begins the line that checks whether the model is told WORD.
+// fillings are the editor's answers to a question. FIELD stands for the first required field of the form, WORD for the
+// text that the user typed. reaches is the beginning of the line that checks whether the model is told WORD.
 var fillings = []struct{ name, value, reaches string }{
 	{"decline", `{"action": "decline"}`, ""},
 	{"cancel", `{"action": "cancel"}`, ""},
@@ -280,8 +280,8 @@ func (w *writer) fills(t *turn) {
 // value.
 type heldAnswer struct{ name, key, value string }
 
-// answersOf are the editor's answers to the request that holds a turn, by state. It has none for a turn whose process
-// ends. All answers are valid by the schema, because an invalid one would excuse the agent.
+// answersOf maps a state to the editor's answers to the request that holds the turn. It has none for a turn whose
+// process ends. All answers are valid by the schema, because an invalid answer would excuse the agent.
 var answersOf = map[string][]heldAnswer{
 	"file read open": {
 		{"content", "result", `{"content": "held\n"}`}, {"not found", "error", "-32002"},
@@ -302,7 +302,7 @@ var answersOf = map[string][]heldAnswer{
 	},
 }
 
-// asUsual lets the editor give, later, the answer that it usually gives at once.
+// asUsual makes the editor give its usual answer, but later instead of at once.
 var asUsual = heldAnswer{"usual", "", "usual"}
 
 // notOffered are answers to a permission request that choose none of its options.

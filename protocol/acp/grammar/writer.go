@@ -16,7 +16,7 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// writer writes a conversation. It knows the state of each session, so that the next line is valid.
+// writer writes a conversation. It tracks the state of each session, so that each next line is valid.
 type writer struct {
 	*Ability
 	*sweep.Builder
@@ -50,8 +50,8 @@ type writer struct {
 // convo is a session from the editor's point of view.
 type convo struct {
 	name string
-	// gone: the session is closed, or its process has ended. solid: the session has a whole turn, so that it can be
-	// loaded.
+	// gone: the session is closed, or its process has ended. solid: a turn of the session has completed, so that the
+	// session can be loaded.
 	gone, solid bool
 	mode        string // "" is the first one
 	told        string // what shows its last prompt that the model has answered
@@ -62,7 +62,7 @@ type convo struct {
 	dir         string // its folder below the workspace
 }
 
-// folder returns the session's folder as the beginning of a path, "" for the workspace.
+// folder returns the session's folder as a path prefix, "" for the workspace.
 func (c *convo) folder() string {
 	if c.dir == "" {
 		return ""
@@ -70,7 +70,7 @@ func (c *convo) folder() string {
 	return c.dir + "/"
 }
 
-// in returns the option cwd= for the session's folder; nothing if that is the workspace.
+// in returns the option cwd= for the session's folder, or the zero Word for the workspace.
 func (c *convo) in() (cwd script.Word) {
 	if c.dir != "" {
 		cwd = script.Option("cwd", c.dir)
@@ -85,17 +85,17 @@ func newWriter(a *Ability) *writer {
 
 func (w *writer) without(part string) bool { return slices.Contains(w.left, part) }
 
-// has reports whether the conversation has a feature.
+// has reports whether the conversation includes a feature.
 func (w *writer) has(feature string) bool { return !w.out[feature] }
 
-// off reports whether a part of the episode is left out: a for acts, b for blocks and attachments of the prompt, r
-// for the shapes of replies.
+// off reports whether a part of the current episode is left out: a for acts, b for blocks and attachments of the
+// prompt, r for the shapes of replies.
 func (w *writer) off(part string) bool { return w.without(strconv.Itoa(w.episode) + part) }
 
-// plain reports whether texts are plain words.
+// plain reports whether texts consist of plain words.
 func (w *writer) plain() bool { return w.without("w") }
 
-// one draws true once in n times.
+// one draws true with probability 1/n.
 func (w *writer) one(n int) bool { return w.r.IntN(n) == 0 }
 
 // name returns a new name with a prefix.
@@ -113,7 +113,7 @@ func (w *writer) check(requirement, slug string) {
 	w.Add("check %s %s", sweep.Optional(requirement), slug)
 }
 
-// covered notes that a pair is covered, such as a state and an act.
+// covered records that the conversation covers a pair, such as a state and an act.
 func (w *writer) covered(a, b string) { w.pairs[[2]string{a, b}] = true }
 
 func (w *writer) covers() [][2]string {
@@ -188,7 +188,7 @@ func (w *writer) setUp() {
 	}
 }
 
-// servers draws how the MCP servers are reached, of which there are two at most.
+// servers draws the transports of the MCP servers: of none, one or two.
 func (w *writer) servers() []string {
 	how := pick(w.r, []string{" stdio", " stdio", " slow", " stubborn", " ", " http"})
 	some, second := w.has("servers") && w.one(2) && w.works("mcp"), w.one(2)
@@ -211,17 +211,17 @@ func (w *writer) setUpAll() {
 	}
 }
 
-// served reports whether new sessions get the MCP server.
+// served reports whether new sessions get an MCP server.
 func (w *writer) served() bool {
 	return !w.hung && slices.ContainsFunc(w.Lines, func(l *script.Line) bool { return l.Is("mcp") })
 }
 
-// most is how many sessions a conversation has open at most.
+// most is the maximum number of open sessions in a conversation.
 const most = 3
 
 // convo returns a session that can be prompted: an existing one in which no turn runs, or a new one.
 func (w *writer) convo() *convo {
-	// Which session is drawn depends only on the parts before, and nothing else depends on it.
+	// The choice of session uses its own random numbers, so that other choices do not depend on it.
 	own := w.r
 	w.opened++
 	w.r = w.random(1000 + 16*w.episode + w.opened)
@@ -258,7 +258,7 @@ func (w *writer) newConvo() *convo {
 	return c
 }
 
-// ways reports whether the agent supports at least one of some ways into a session.
+// ways reports whether the agent supports at least one of the named ways into a session.
 func (w *writer) ways(names ...string) bool {
 	return slices.ContainsFunc(waysIn, func(way way) bool {
 		return slices.Contains(names, way.name) && w.able(way.needs)
@@ -280,7 +280,7 @@ func (w *writer) reopen(c *convo) {
 	w.covered(how, w.setting(c))
 }
 
-// setting returns the name of a session's setting, for covered.
+// setting returns the name of a session's setting, for the pairs that covered records.
 func (w *writer) setting(c *convo) string {
 	switch {
 	case c.servers:

@@ -41,12 +41,12 @@ func (s *stories) observe(e transcript.Entry) {
 		before := s.last[message]
 		s.link(e, message, acpframe.Update(before) == u && messageID(before) == messageID(e))
 	case u == "" && (strings.HasPrefix(e.Method, "session/") || e.Session == ""):
-		// This is the beginning or the end of a turn or a load.
+		// A message ends at the beginning or end of a turn or load.
 		delete(s.last, message)
 	}
 }
 
-// link makes e the last entry of its kind. With goesOn, the last entry before e becomes the one that e continues.
+// link makes e the last entry of its kind. With goesOn, it records that e continues the entry that was last before.
 func (s *stories) link(e transcript.Entry, kind string, goesOn bool) {
 	if before, ok := s.last[kind]; ok && goesOn && before.Conn == e.Conn {
 		s.before[e.Seq] = before
@@ -54,11 +54,11 @@ func (s *stories) link(e transcript.Entry, kind string, goesOn bool) {
 	s.last[kind] = e
 }
 
-// mostTold bounds the text that told puts together, in bytes.
+// mostTold is the maximum length of the text that told joins, in bytes.
 const mostTold = 64 << 10
 
-// told returns, for the path "text", the text of a message up to and including chunk e, and for the path "about", the
-// JSON of all that the agent reported about a tool call up to e. ok is false for other paths and entries.
+// told returns, for the path "text", the text of a message up to and including chunk e. For the path "about" it
+// returns, as JSON, all that the agent has reported about a tool call up to e. ok is false for other paths and entries.
 func (s *stories) told(e transcript.Entry, path string) (text string, ok bool) {
 	part := func(e transcript.Entry) string { return e.JSON().Path("params.update.content.text").Str() }
 	switch u := acpframe.Update(e); {
@@ -83,7 +83,7 @@ func (s *stories) told(e transcript.Entry, path string) (text string, ok bool) {
 
 func messageID(e transcript.Entry) string { return e.JSON().Path("params.update.messageId").Str() }
 
-// callOf returns the tool call in an update or a permission request; for other entries the value does not exist.
+// callOf returns the tool call in an update or a permission request, or a missing value for other entries.
 func callOf(e transcript.Entry) wire.Value {
 	if e.Source != transcript.Agent {
 		return wire.Value{}

@@ -72,7 +72,7 @@ func compilePrompt(l *scenarios.Line) scenarios.Step {
 	})
 }
 
-// promptBlocks returns the content blocks of a prompt: those that the line gives as JSON, else one block with the
+// promptBlocks returns the content blocks of a prompt: the blocks that the line gives as JSON, else one block with the
 // text.
 func promptBlocks(b *scenarios.Branch, l *scenarios.Line, given script.Word, text string) ([]any, error) {
 	if given.Raw() == "" {
@@ -116,7 +116,7 @@ func attachment(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, w s
 	return block, nil
 }
 
-// attached returns the content of a file of the workspace that goes with a prompt.
+// attached returns the content of a workspace file that is attached to a prompt.
 func attached(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name string) ([]byte, error) {
 	data, err := b.ReadFile(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -195,7 +195,7 @@ func compileAnswer(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-// unhold lets the editor answer a request that it held.
+// unhold returns the step that lets the editor give its usual answer to a request it held.
 func unhold(l *scenarios.Line, ref string) scenarios.Step {
 	if l.Alias != "" {
 		return l.Usage(l.Name.Column, "an answer with usual cannot have a name")
@@ -254,7 +254,7 @@ func answerOf(b *scenarios.Branch, l *scenarios.Line, opts map[string]script.Wor
 	return nil, nil, b.NoSituation(l, "a permission request that offers "+choice, b.Line(e))
 }
 
-// compileSet compiles a request about a session whose params, named by keys, are the words of the line.
+// compileSet compiles a request about a session. The words of the line are its params, named by keys.
 func compileSet(method, what string, keys ...string) func(*scenarios.Line) scenarios.Step {
 	n := len(keys)
 	return func(l *scenarios.Line) scenarios.Step {
@@ -324,8 +324,8 @@ func compileRaw(request bool) func(*scenarios.Line) scenarios.Step {
 				}
 				params = json.RawMessage(text)
 			}
-			// A script may break the protocol on purpose in what it writes by hand: rules for clients do not judge
-			// it.
+			// A script may break the protocol on purpose in messages that it writes by hand, so rules for clients
+			// ignore them.
 			defer func(from int) { b.ExcuseSince(from, method) }(b.Transcript().Len())
 			if !request {
 				return notify(ctx, b, l, b.Session(), method, params)
@@ -334,7 +334,7 @@ func compileRaw(request bool) func(*scenarios.Line) scenarios.Step {
 			if err != nil || method != "initialize" {
 				return err
 			}
-			// The lines that follow need an initialized agent, whether or not this request succeeds.
+			// Later lines need an initialized agent, whether or not this request succeeds.
 			e, err := answer(ctx, b, l, c, false)
 			if result := e.JSON().Get("result"); err == nil && result.Exists() {
 				of(b).change(func() { of(b).greeting = result })

@@ -9,7 +9,7 @@ import (
 	"github.com/acp-test/acp-test/serve"
 )
 
-// agentDialect has the differences between protocol versions in the messages of a scripted agent.
+// agentDialect holds the differences between protocol versions in the messages of a scripted agent.
 type agentDialect struct {
 	tool  string // the update that announces a call
 	ids   bool   // each message has an id
@@ -24,13 +24,13 @@ var v1Agent = agentDialect{tool: "tool_call", ask: askFirst, ended: func(s *serv
 
 var v2Agent = agentDialect{tool: "tool_call_update", ids: true, ask: askV2, ended: endV2}
 
-// agentAct makes a scenario command from the handler do.
+// agentAct returns a scenario command that calls do in a handler.
 func agentAct(name, args, summary string, do func(*serve.Run, language.Given) error) *scenarios.Command {
 	return language.AgentAct[*scenarios.Branch](name, args, summary, do)
 }
 
-// agentActs returns the commands of a scripted agent. Each command that sends a part of a turn first takes up the
-// turn's prompt.
+// agentActs returns the commands of a scripted agent. A command that sends a part of a turn first accepts the turn's
+// prompt.
 func agentActs(d agentDialect) (all []*scenarios.Command) {
 	add := func(name, args, summary string, do func(s *serve.Run, g language.Given) error) {
 		all = append(all, agentAct(name, args, summary, do))
@@ -113,7 +113,7 @@ func askFirst(g language.Given) string {
 	return `,"toolCall":{"toolCallId":` + serve.Quote(g.Words[0]) + member("title", g.Options["title"]) + `}`
 }
 
-// askV2 returns the title and the subject of a permission request. Version 2 requires a title, so there is a default.
+// askV2 returns the title and the subject of a permission request. The title has a default, as version 2 requires one.
 func askV2(g language.Given) string {
 	return `,"title":` + serve.Quote(cmp.Or(g.Options["title"], "Go on?")) +
 		`,"subject":{"type":"tool_call","toolCall":{"toolCallId":` + serve.Quote(g.Words[0]) +
@@ -131,7 +131,7 @@ func optionsOf(words []string) string {
 	return strings.Join(options, ",")
 }
 
-// notifyUpdate sends a session/update. If session is "", the update is about the session of the run.
+// notifyUpdate sends a session/update about a session; "" means the run's session.
 func notifyUpdate(s *serve.Run, session, update string) error {
 	s.Notify("session/update", `{"sessionId":`+serve.Quote(cmp.Or(session, s.Session()))+`,"update":`+update+`}`)
 	return nil

@@ -17,8 +17,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// client is the editor of one run. In a scenario for both sides, the agent's part and the editor's part use it at the
-// same time, so every field is read and written under mu.
+// client is the editor of one run. In a scenario for both sides, the agent's part and the editor's part use the client
+// concurrently, so mu guards every field.
 type client struct {
 	version int // v2, or any other for version 1
 
@@ -27,7 +27,7 @@ type client struct {
 	offers mockclient.Capabilities
 	as     *personas.Persona // whom it plays; nil: acp-test
 
-	// These fields are what set-up lines have said so far.
+	// The set-up lines have set these fields so far.
 	permits   []mockclient.Rule
 	remember  mockclient.Memory
 	files     mockclient.Files
@@ -46,7 +46,7 @@ type client struct {
 	opening  transcript.Entry // the answer to the latest session/new
 }
 
-// held selects the requests of a method that the editor leaves unanswered.
+// held says which requests of a method the editor leaves unanswered.
 type held struct {
 	method string
 	is     func(params wire.Value) bool
@@ -54,7 +54,7 @@ type held struct {
 
 func newClient() scenarios.Client { return &client{offers: mockclient.DefaultCapabilities()} }
 
-// As returns a client of version 1 that plays the editor p.
+// As returns a client of version 1 that behaves like the editor p.
 func As(p *personas.Persona) scenarios.Client {
 	c := &client{offers: mockclient.Capabilities(p.Capabilities).Clone(), as: p,
 		ids: mockclient.CountingIDs(int64(p.FirstID))}
@@ -65,7 +65,7 @@ func As(p *personas.Persona) scenarios.Client {
 // of returns the client of a run.
 func of(b *scenarios.Branch) *client { return b.Client().(*client) }
 
-// change changes the client.
+// change calls f under the client's lock.
 func (c *client) change(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,9 +82,9 @@ func live(b *scenarios.Branch, l *scenarios.Line) (e *mockclient.Editor, err err
 	return e, nil
 }
 
-// Connect makes an editor for an agent that was just started. The editor's terminals run the agent's commands, unless
-// the scenario scripts the terminals or the agent is isolated: an agent may use commands for anything that a scenario
-// is about, and a command in a terminal would run outside the isolation.
+// Connect makes an editor for an agent that was just started. By default the editor's terminals run the agent's
+// commands, because an agent may need commands for any kind of scenario. They do not if the scenario scripts the
+// terminals, or if the agent is isolated: a command in a terminal would run outside the isolation.
 func (c *client) Connect(a *transport.Agent, env []string, root string, isolated bool) {
 	c.change(func() {
 		c.asked = false
@@ -115,7 +115,7 @@ func (c *client) Connect(a *transport.Agent, env []string, root string, isolated
 	})
 }
 
-// members returns the members that the persona adds to each message, next to those of JSON-RPC.
+// members returns the members that the persona adds to each message, in addition to those of JSON-RPC.
 func (c *client) members() map[string]any {
 	if c.as == nil {
 		return nil
@@ -131,10 +131,10 @@ func (c *client) Greet(ctx context.Context, b *scenarios.Branch, l *scenarios.Li
 	return initialize(ctx, b, l, nil)
 }
 
-// Disconnect forgets the editor.
+// Disconnect drops the editor of the agent that is gone.
 func (c *client) Disconnect() { c.change(func() { c.editor = nil }) }
 
-// Send writes raw to the agent as it is.
+// Send writes raw to the agent unchanged.
 func (c *client) Send(raw []byte) (transcript.Entry, error) {
 	var e *mockclient.Editor
 	if c.change(func() { e = c.editor }); e == nil {
@@ -157,8 +157,8 @@ func (c *client) capability(path string) (v wire.Value) {
 	return v
 }
 
-// Advertises reports whether the agent has a capability. The capability is a path below agentCapabilities, or
-// authMethods, or modes or configOptions, which the answer to the latest session/new has.
+// Advertises reports whether the agent has a capability: a path below agentCapabilities, or authMethods, modes or
+// configOptions. The answer to the latest session/new shows the last two.
 func (c *client) Advertises(capability string) (has, known bool) {
 	c.change(func() {
 		switch known = c.greeting.Exists(); capability {

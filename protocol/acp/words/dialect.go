@@ -70,8 +70,8 @@ func v2End(e transcript.Entry) (reason string, ok bool) {
 	return reason, true
 }
 
-// v2Said returns the text that an update adds to the agent's message. It takes an agent_message as new text: it
-// assumes that no chunks came before.
+// v2Said returns the text that an update adds to the agent's message. It counts an agent_message as new text, on the
+// assumption that no chunks of that message came before.
 func v2Said(e transcript.Entry) string {
 	if text := said(e); text != "" || e.Source != transcript.Agent || acpframe.Update(e) != "agent_message" {
 		return text
@@ -95,7 +95,7 @@ func v2Brief(e transcript.Entry) string {
 }
 
 // v2Lookup is lookup for version 2. It also finds the subject of a permission request, and the text of a message that
-// comes as a list of blocks.
+// is a list of blocks.
 func v2Lookup(e transcript.Entry, path string) ([]wire.Value, string) {
 	if path == "text" && e.JSON().Path("params.update.content").Kind() == wire.Array {
 		path = "content.0.text"
@@ -110,7 +110,7 @@ func v2Lookup(e transcript.Entry, path string) ([]wire.Value, string) {
 	return parts, path
 }
 
-// sameKinds has, by pattern of version 1, the updates of version 2 that the pattern also matches.
+// sameKinds maps a pattern of version 1 to the updates of version 2 that the pattern also matches.
 var sameKinds = map[string][]string{
 	"agent_message": {"agent_message"},
 	"agent_thought": {"agent_thought"},
@@ -124,7 +124,7 @@ var sameKinds = map[string][]string{
 //go:embed kinds-v2.txt
 var kindsOfV2 string
 
-// v2Kinds returns the patterns of version 2, made from those of version 1.
+// v2Kinds adapts the patterns of version 1 to version 2.
 func v2Kinds(first []language.Kind) []language.Kind {
 	all := slices.Clone(first)
 	for i := range all {
@@ -151,7 +151,7 @@ func ofState(x language.Bound, e transcript.Entry, own bool) bool {
 		(x.Arg == "" || e.JSON().Path("params.update.state").Is(x.Arg))
 }
 
-// updateWith matches an update of a kind if is returns true for it.
+// updateWith matches updates of a kind for which is returns true.
 func updateWith(kind string, is func(u wire.Value) bool) lexicon.Match {
 	return func(_ language.Bound, e transcript.Entry, own bool) bool {
 		return own && e.Source == transcript.Agent && acpframe.Update(e) == kind && is(e.JSON().Path("params.update"))
@@ -173,8 +173,8 @@ func terminalNews(x language.Bound, e transcript.Entry, own bool) bool {
 	return x.Arg == "exit" && v.Get("exitStatus").Kind() == wire.Object
 }
 
-// paths2 maps capabilities of version 1 to their names in version 2. "session" has all that every agent with sessions
-// supports.
+// paths2 maps capabilities of version 1 to their names in version 2. "session" covers all that every agent with
+// sessions supports.
 var paths2 = map[string]string{
 	"loadSession": "session", "sessionCapabilities.resume": "session", "sessionCapabilities.list": "session",
 	"sessionCapabilities.close": "session", "sessionCapabilities.delete": "session.delete",
@@ -200,7 +200,7 @@ func (c *client) path(capability string) string {
 	return "capabilities." + capability
 }
 
-// method returns the name of a method in the client's protocol version; name is the one of version 1.
+// method converts a method name of version 1 to the client's protocol version.
 func (c *client) method(name string) string {
 	if c.version == v2 {
 		switch name {
@@ -235,7 +235,7 @@ func (c *client) hello(version any) map[string]any {
 	return map[string]any{"protocolVersion": version, "capabilities": offers, "info": info}
 }
 
-// modeOption returns the id of the option with which a session of version 2 sets its mode.
+// modeOption returns the id of the option that sets a session's mode in version 2.
 func (c *client) modeOption() (id string) {
 	c.change(func() {
 		option := c.opening.JSON().Path("result.configOptions").Find("category", "mode")

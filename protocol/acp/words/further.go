@@ -6,7 +6,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// traced is a trace context, which editors put into the _meta of a prompt and agents ignore.
+// traced is a trace context. Editors put one into the _meta of a prompt, and agents ignore it.
 const traced = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 // further sends one more prompt in the session that idle returns. It returns the request; ok is false if there is no
@@ -25,7 +25,7 @@ func further(b *scenarios.Branch, p fakellm.Prompt) (transcript.Entry, bool) {
 	return call.Entry, call.Entry.Seq > 0
 }
 
-// openings has the sessions of one connection for idle.
+// openings holds the sessions of one connection for idle.
 type openings struct {
 	order []string // as opened and prompted, the last one last
 	open  map[string]bool
@@ -33,7 +33,7 @@ type openings struct {
 	out   bool           // after a logout
 }
 
-// idle returns the session of the last connection that was prompted last, else the one opened last. It returns "" if
+// idle returns, for the last connection, the session that was prompted last, else the one opened last. It returns "" if
 // that session is closed, if any request has no answer yet, or after a logout.
 func idle(t *transcript.Transcript) string {
 	conn, s := -1, openings{}

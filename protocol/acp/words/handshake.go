@@ -34,8 +34,7 @@ func compileInitialize(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-// initialize sends initialize and keeps the agent's answer. If version is nil, the editor offers the client's
-// version.
+// initialize sends initialize and stores the agent's answer. If version is nil, the editor offers the client's version.
 func initialize(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, version json.RawMessage) error {
 	c := of(b)
 	own := max(c.version, 1)
@@ -99,7 +98,7 @@ func compileCall(method, param string) func(*scenarios.Line) scenarios.Step {
 	}
 }
 
-// notify sends a notification and sets the cursor to it.
+// notify sends a notification and moves the cursor to it.
 func notify(
 	ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, method string, params any,
 ) error {
@@ -117,7 +116,7 @@ func notify(
 }
 
 // call sends a request and, if wait is set, waits for the answer. An error answer ends the script, unless the line
-// has a name: then the script judges the answer.
+// names its result: then later lines judge the answer.
 func call(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, method string, params any,
 	wait bool) (transcript.Entry, error) {
 	c, err := send(ctx, b, l, s, method, params)
@@ -127,7 +126,7 @@ func call(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenar
 	return answer(ctx, b, l, c, l.Alias == "")
 }
 
-// send sends a request and sets the cursor to it.
+// send sends a request and moves the cursor to it.
 func send(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, method string,
 	params any) (*mockclient.Call, error) {
 	editor, err := live(b, l)
@@ -190,8 +189,8 @@ func answer(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, c *mock
 	return e, m
 }
 
-// greeted completes the miss of a request that got no answer. If that request is initialize, the agent counts as not
-// started.
+// greeted adds advice to the miss of a request without an answer, if that request is initialize. The agent then counts
+// as not started.
 func greeted(b *scenarios.Branch, method string, m *scenarios.Miss) *scenarios.Miss {
 	if method == "initialize" {
 		m.Failure.Advice = b.StartAdvice(m.Failure)

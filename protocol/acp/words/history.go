@@ -9,7 +9,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// spoken returns the entries without those that a load replays.
+// spoken returns the entries except those that a load replays.
 func spoken(entries iter.Seq[transcript.Entry]) iter.Seq[transcript.Entry] {
 	return func(yield func(transcript.Entry) bool) {
 		loading := map[string]int{} // sessions that are being loaded: the request

@@ -14,7 +14,7 @@ import (
 //go:embed kinds.txt
 var kindsOfBoth string
 
-// kinds returns the patterns for what an agent sends in ACP version 1, and for messages on the streams and sockets
+// kinds returns the patterns for messages of the agent in ACP version 1, and for messages on the streams and sockets
 // that a script opens itself.
 func kinds() []language.Kind {
 	all := lexicon.Kinds(kindsOfBoth, map[string]lexicon.Match{
@@ -56,7 +56,7 @@ func opened(kind transcript.Kind) lexicon.Match {
 	}
 }
 
-// update matches the session updates with one of some names, or all updates without names.
+// update matches the session updates with one of the names, or all updates if none is given.
 func update(names ...string) lexicon.Match {
 	return func(_ language.Bound, e transcript.Entry, own bool) bool {
 		u := acpframe.Update(e)

@@ -48,7 +48,7 @@ func methods(greeting wire.Value) (ids []string) {
 	return ids
 }
 
-// handOver tells the user how to give an agent its credentials: HOME is empty in a run.
+// handOver tells the user how to give an agent its credentials, because HOME is empty in a run.
 const handOver = "give it a key with --env NAME='$KEY' or --pass-env NAME, or copy its login files into the run's " +
 	"empty HOME with home: in a profile (see docs/profiles.md)"
 
@@ -66,9 +66,9 @@ func (c *client) loginAdvice() (advice string) {
 // aboutLogin matches error messages in which an agent asks for a login.
 var aboutLogin = lazy.Regexp(`(?i)\b(auth|log(ged)?[ -]?in\b|sign(ed)?[ -]?in\b|credential|api[ -_]?key)`)
 
-// barred returns why the agent refused for want of a login, or "" if it did not. The script must not have tried to
-// log in. The agent must either offer login methods and refuse a request with -32000, or offer none, refuse the first
-// session and name the login in its error message.
+// barred returns why the agent refused because no login took place, or "". The script must not have tried to log in.
+// The agent must either offer login methods and refuse a request with -32000, or offer none, refuse the first session
+// and mention the login in its error message.
 func barred(t *transcript.Transcript) string {
 	refused, opened := "", false
 	var offered []string

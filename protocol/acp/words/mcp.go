@@ -20,7 +20,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// mcpServers are the MCP servers that a scenario gives to the agent.
+// mcpServers holds the MCP servers that a scenario gives to the agent.
 type mcpServers struct {
 	broken bool           // a server that cannot be started
 	stdio  bool           // a canary over stdio
@@ -37,7 +37,7 @@ type mcpServers struct {
 // canaryName is the name of the MCP server a scenario gives to the agent.
 const canaryName = "canary"
 
-// token returns the token that the canary answers with. It need only differ from other text.
+// token returns the token in the canary's answers. It only needs to differ from other text.
 func token(b *scenarios.Branch) string { return canary.Token(b.Seed()) }
 
 func canaryLog(b *scenarios.Branch) string { return filepath.Join(b.Temp(), "canary log") }
@@ -57,7 +57,7 @@ func (c *client) counts() (n int) {
 	return n
 }
 
-// offered returns the MCP servers as session/new lists them.
+// offered returns the MCP servers in the form of session/new.
 func offered(b *scenarios.Branch) []any {
 	out := []any{}
 	s := of(b).servers()
@@ -94,7 +94,7 @@ func offered(b *scenarios.Branch) []any {
 	return out
 }
 
-// typed returns an MCP server with a type, which version 2 requires.
+// typed returns an MCP server with the member type, which version 2 requires.
 func typed(server any) any {
 	raw, err := json.Marshal(server)
 	m := map[string]any{}
@@ -231,7 +231,7 @@ type canaryLine struct {
 	skips      bool
 }
 
-// watch waits until the MCP servers have seen what the line asks for, or until the line's time is up.
+// watch waits until the MCP servers have seen the line's event often enough, or until the line's timeout.
 func (k canaryLine) watch(ctx context.Context, b *scenarios.Branch, text string) error {
 	wait, cancel := b.UntilRest(ctx, "an MCP server")
 	defer cancel()
@@ -272,7 +272,7 @@ func (k canaryLine) missed(b *scenarios.Branch, seen []canary.Sighting) error {
 	return err
 }
 
-// sightings returns what the MCP servers of the run have seen over a transport; "" is any transport.
+// sightings returns the events that the run's MCP servers have seen over a transport; "" means any transport.
 func (c *client) sightings(over string) (seen []canary.Sighting, err error) {
 	given := c.servers()
 	if given.log != "" && over != "http" {
@@ -313,7 +313,7 @@ func (c *client) Served() (all []any) {
 	return all
 }
 
-// saw lists for a message what an MCP server saw.
+// saw lists, for a message to the user, the events that an MCP server has seen.
 func saw(seen []canary.Sighting) string {
 	if len(seen) == 0 {
 		return "the MCP server saw nothing: the agent did not start it, or not with the command it was given"

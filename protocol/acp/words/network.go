@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// onNetwork returns the step of a command about the network, which does not apply to an agent on pipes.
+// onNetwork returns the step of a command about the network. The command does not apply to an agent on pipes.
 func onNetwork(
 	l *scenarios.Line, do func(ctx context.Context, b *scenarios.Branch, c *remote.Conn) error,
 ) scenarios.Step {
@@ -77,7 +77,7 @@ func compileHTTP(l *scenarios.Line) scenarios.Step {
 	})
 }
 
-// padding returns the blanks that make a message longer by a number of MiB.
+// padding returns blanks that make a message longer by the given number of MiB.
 func padding(l *scenarios.Line, mebibytes script.Word) string {
 	if mebibytes.Raw() == "" {
 		return ""
@@ -90,7 +90,7 @@ func padding(l *scenarios.Line, mebibytes script.Word) string {
 	return strings.Repeat(" ", n<<20)
 }
 
-// dressed returns the request raw with its headers.
+// dressed returns raw with the headers of its method and of the line.
 func dressed(b *scenarios.Branch, c *remote.Conn, raw remote.Raw, headers []script.Word,
 	opts map[string]script.Word) (remote.Raw, error) {
 	raw.Header = map[string]string{}

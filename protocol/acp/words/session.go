@@ -54,7 +54,7 @@ func compileSession(l *scenarios.Line) scenarios.Step {
 	return a.run
 }
 
-// listWords reads the words after "list": none, or "all" and the names of sessions.
+// listWords reads the words after "list": nothing, or "all" and the names of sessions.
 func (a *sessionAct) listWords() {
 	l := a.l
 	if len(l.Rest) == 1 {
@@ -115,8 +115,8 @@ func (a *sessionAct) dir(b *scenarios.Branch, w script.Word) (string, error) {
 	return filepath.Join(b.Work(), s), nil
 }
 
-// subject returns the id of the session that the request is about: the one that a line names, else s. about is false
-// if the request opens a new session.
+// subject returns the id of the session that the request is about: the line's option id, else the id of s. about is
+// false if the request opens a new session.
 func (a *sessionAct) subject(b *scenarios.Branch, s *scenarios.Session) (id string, about bool, err error) {
 	if w, ok := a.opts["id"]; ok {
 		if id, err = b.Expand(w); err != nil {
@@ -145,8 +145,8 @@ func (a *sessionAct) subject(b *scenarios.Branch, s *scenarios.Session) (id stri
 
 var longRun = regexp.MustCompile(`[0-9A-Za-z]{8,}[^0-9A-Za-z]*$`)
 
-// unlike returns an id that no session has but that looks like a real one: it changes the first letter or digit of
-// the id's last long run. Without a long run it appends zeros, as agents may count sessions.
+// unlike returns an id that no session has but that looks like a real one. It changes the first letter or digit of the
+// last long run in id; without a long run it appends zeros, because agents may number their sessions.
 func unlike(id string) string {
 	at := longRun.FindStringIndex(id)
 	if at == nil {
@@ -214,7 +214,7 @@ func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 	return a.opened(ctx, b, s, e)
 }
 
-// asks sends the request and does not wait. The session is open once the agent answers.
+// asks sends the request without waiting. The session counts as open once the agent answers.
 func (a *sessionAct) asks(
 	ctx context.Context, b *scenarios.Branch, s *scenarios.Session, method string, params map[string]any,
 ) error {
@@ -225,7 +225,7 @@ func (a *sessionAct) asks(
 	return err
 }
 
-// toldSession returns the session id in the agent's answer to a request, "" before the answer.
+// toldSession returns the session id in the agent's answer to a request, or "" before that answer.
 func toldSession(b *scenarios.Branch, request int) string {
 	for e := range b.Transcript().From(request) {
 		if e.Source == transcript.Agent && e.Kind == transcript.Response && e.Ref == request {
@@ -235,7 +235,7 @@ func toldSession(b *scenarios.Branch, request int) string {
 	return ""
 }
 
-// opened makes a session the current one, under the id in the answer.
+// opened makes a session the current one, with the id from the answer.
 func (a *sessionAct) opened(ctx context.Context, b *scenarios.Branch, s *scenarios.Session, e transcript.Entry) error {
 	if s.ID = e.JSON().Path("result.sessionId").Str(); s.ID == "" {
 		return nil
@@ -244,7 +244,7 @@ func (a *sessionAct) opened(ctx context.Context, b *scenarios.Branch, s *scenari
 	b.Speak(s)
 	of(b).change(func() { of(b).opening = e })
 	if mode := b.StartMode(); mode != "" && a.l.Alias == "" {
-		// If the agent refuses the mode, it still asks for no permission, and the scenario is skipped.
+		// If the agent refuses the mode, it still does not ask for permission, and the scenario is skipped.
 		_, _ = call(ctx, b, a.l, s, "session/set_mode", map[string]any{"sessionId": s.ID, "modeId": mode}, true)
 	}
 	return b.Applies()
@@ -288,10 +288,10 @@ func (a *sessionAct) place(b *scenarios.Branch, s *scenarios.Session, params map
 	return cwd, nil
 }
 
-// opens reports whether the request makes a session, so that the answer has its id.
+// opens reports whether the request creates a session, whose id is then in the answer.
 func (a *sessionAct) opens() bool { return a.verb == "new" || a.verb == "fork" }
 
-// list sends session/list once. With the word all it repeats the request until the agent returns no cursor.
+// list sends session/list once. With the word all, it repeats the request until the agent returns no cursor.
 func (a *sessionAct) list(ctx context.Context, b *scenarios.Branch) error {
 	if err := b.Begin(ctx); err != nil {
 		return err
@@ -321,11 +321,11 @@ func (a *sessionAct) list(ctx context.Context, b *scenarios.Branch) error {
 	return err
 }
 
-// maxPages is where pages gives up on a list of ever new cursors.
+// maxPages is the number of pages after which pages gives up on a list that always has a new cursor.
 const maxPages = 1000
 
-// pages follows the cursors of session/list to the end. No cursor and no session may come twice, and the list must
-// have each session that the line names.
+// pages follows the cursors of session/list to the end. No cursor and no session may occur twice, and the list must
+// contain each session that the line names.
 func (a *sessionAct) pages(ctx context.Context, b *scenarios.Branch, params map[string]any) error {
 	cursors, sessions := map[string]int{}, map[string]int{}
 	for page := 1; ; page++ {
@@ -357,7 +357,7 @@ func (a *sessionAct) pages(ctx context.Context, b *scenarios.Branch, params map[
 	}
 }
 
-// listed returns an error if a session that the line names is on none of the pages.
+// listed returns a Miss if one of the sessions that the line names was on none of the pages.
 func (a *sessionAct) listed(b *scenarios.Branch, sessions map[string]int, last transcript.Entry) error {
 	for _, name := range a.names {
 		s := b.Named(name)
@@ -412,8 +412,8 @@ func need(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name stri
 	return nil, scenarios.SetUp(&scenarios.Miss{Failure: f, Effect: true})
 }
 
-// untaken returns a skip if a version 2 agent does not advertise the transport of an MCP server. All version 1 agents
-// support stdio.
+// untaken returns a Skipped error if a version 2 agent does not advertise the transport of an MCP server. All version 1
+// agents support stdio.
 func untaken(b *scenarios.Branch, servers []any) error {
 	c := of(b)
 	if c.version != v2 {
@@ -431,8 +431,8 @@ func untaken(b *scenarios.Branch, servers []any) error {
 // unknownSession is the error code for a session that does not exist.
 const unknownSession = -32002
 
-// unkept returns a skip if a version 2 agent keeps no sessions beyond its process, which the protocol allows: the
-// agent does not know a session of an earlier process, and session/list does not show that session.
+// unkept returns a Skipped error if a version 2 agent keeps no sessions beyond its process, which the protocol allows:
+// it does not know a session of an earlier process, and session/list does not show that session.
 func (a *sessionAct) unkept(ctx context.Context, b *scenarios.Branch, s *scenarios.Session, e transcript.Entry) error {
 	code, _ := e.JSON().Path("error.code").Int()
 	if of(b).version != v2 || code != unknownSession || !spokenBefore(b, e.Conn, s.ID) {
@@ -456,7 +456,7 @@ func spokenBefore(b *scenarios.Branch, conn int, id string) bool {
 	})
 }
 
-// compileChild names the session of a subagent, so that later lines can speak of it.
+// compileChild compiles a line that names the session of a subagent, so that later lines can refer to it.
 func compileChild(l *scenarios.Line) scenarios.Step {
 	n := 1
 	if w, ok := l.Options("nth")["nth"]; ok {

@@ -243,7 +243,7 @@ func compileIDs(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-// compileSystem compiles the system prompt that an editor gives to its sessions.
+// compileSystem compiles a line that sets the system prompt of sessions.
 func compileSystem(l *scenarios.Line) scenarios.Step {
 	l.AtMost(2)
 	text, mode := l.One(0, "a text or none"), "append"

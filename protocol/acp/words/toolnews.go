@@ -11,15 +11,15 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// stops are the methods with which an editor ends what an agent does.
+// stops are the methods by which an editor stops the agent's work.
 var stops = []string{"session/cancel", "session/close", "$/cancel_request", "tool_call/cancel", "terminal/cancel"}
 
-// shows are the updates, other than tool calls, that show what a tool did.
+// shows are the updates, other than tool calls, that show the effect of a tool.
 var shows = []string{"plan", "current_mode_update", "config_option_update"}
 
-// toolNews returns what an entry tells about tool calls. ToolDenied: the editor rejected a permission, answered with
-// an error or stopped the turn. ToolFailed: the agent reports a failed call, with its text. ToolShown: the agent
-// shows a call or another effect of a tool.
+// toolNews returns what an entry reports about tool calls. ToolDenied: the editor rejected a permission, answered with
+// an error or stopped the turn. ToolFailed: the agent reports a failed call, with its text. ToolShown: the agent shows
+// a call or another effect of a tool.
 func toolNews(t *transcript.Transcript, e transcript.Entry) (news scenarios.ToolNews) {
 	switch {
 	case e.Source == transcript.Editor && e.Kind == transcript.Response:

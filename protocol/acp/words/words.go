@@ -81,7 +81,7 @@ func commands(table string) []*scenarios.Command {
 	})
 }
 
-// turnEnd returns the stop reason of a turn's end, or "error".
+// turnEnd returns the stop reason of the turn that an entry ends, or "error"; ok is false if the entry ends no turn.
 func turnEnd(e transcript.Entry) (reason string, ok bool) {
 	if e.Source != transcript.Agent || e.Kind != transcript.Response || e.Method != "session/prompt" {
 		return "", false
@@ -117,8 +117,8 @@ func brief(e transcript.Entry) string {
 	return "result " + r
 }
 
-// lookup returns the parts of a message in which a path is looked up first, and the path. In an update, "text" means
-// the text of the chunk.
+// lookup returns the parts of a message in which to look up a path first, and the path. In an update, "text" means the
+// text of the chunk.
 func lookup(e transcript.Entry, path string) ([]wire.Value, string) {
 	root := e.JSON()
 	switch e.Kind {
@@ -138,7 +138,7 @@ func lookup(e transcript.Entry, path string) ([]wire.Value, string) {
 	return nil, path
 }
 
-// stands returns the names of ids by which other lines can refer to an entry.
+// stands returns the names of the ids that an entry stands for when another line refers to it.
 func stands(e transcript.Entry) []string {
 	if e.Kind == transcript.Response {
 		return []string{"toolCallId", "terminalId", "sessionId", "stopReason"}
@@ -156,7 +156,7 @@ func tool(t *transcript.Transcript, arg string) (string, error) {
 	return nth(t, arg, "$TOOL", "tool calls", "toolCallId")
 }
 
-// nth returns the n-th different id that updates have under a key.
+// nth returns the n-th distinct id that the run's updates have under a key.
 func nth(t *transcript.Transcript, arg, variable, what, key string) (string, error) {
 	n := 0
 	if _, err := fmt.Sscan(arg, &n); err != nil || n < 1 {
