@@ -1,4 +1,4 @@
-// Package recordings has what serving, replaying and converting sessions of ACP need to know about the protocol.
+// Package recordings describes ACP to the commands that serve, replay and convert recorded sessions.
 package recordings
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Agent is the default behaviour of a scripted agent, which it shows wherever its script says nothing.
+// Agent is the default behaviour of a scripted agent, for messages that its script does not handle.
 type Agent struct{}
 
 // Cancels implements serve.Protocol.
@@ -73,10 +73,10 @@ func initialized(capabilities map[string]string) string {
 		"agentInfo": map[string]any{"name": scripted, "version": "1"}, "authMethods": []any{}})
 }
 
-// scripted is the name of an agent that plays a script.
+// scripted is the name that an agent with a script gives for itself.
 const scripted = "acp-test-scripted"
 
-// nested returns capabilities as a nested object, from their dotted paths. A value that is no JSON becomes a string.
+// nested converts dotted capability paths to a nested object. A value that is not JSON becomes a string.
 func nested(capabilities map[string]string) map[string]any {
 	root := map[string]any{}
 	for _, path := range slices.Sorted(maps.Keys(capabilities)) {

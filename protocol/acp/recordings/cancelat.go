@@ -16,9 +16,9 @@ import (
 )
 
 // CancelAt makes a scenario that follows a recording up to an entry, cancels the turn that is open there, and checks
-// that the turn ends as cancelled. At the cancel something provably holds the agent: a gate holds the model's reply,
-// or a request of the agent has no answer. If nothing holds the agent at the entry, the scenario goes on until
-// something does. It returns an error if no turn is open or nothing holds the agent any more.
+// that the turn ends as cancelled. At the cancel something provably holds the agent: a gate holds the model's reply, or
+// a request of the agent has no answer. If nothing holds the agent at the entry, the scenario continues until something
+// does. CancelAt returns an error if no turn is open, or if nothing holds the agent any more.
 func CancelAt(p *scenarios.Protocol, t *transcript.Transcript, seq int, title string) (*Converted, error) {
 	cut := cutting{t: t, at: seq, places: map[int]int{}}
 	if err := cut.find(p); err != nil {
@@ -50,7 +50,7 @@ func CancelAt(p *scenarios.Protocol, t *transcript.Transcript, seq int, title st
 	return c, nil
 }
 
-// cutting is a recording that CancelAt cancels at an entry.
+// cutting is the state of CancelAt: a recording, and the entry at which to cancel.
 type cutting struct {
 	t      *transcript.Transcript
 	at     int
@@ -128,8 +128,8 @@ func (c *cutting) stop() error {
 		"a cancel may come too late: choose an earlier entry", c.at)
 }
 
-// held reports whether something holds the agent at an entry. It also notes how much of the model's reply has been
-// sent by then.
+// held reports whether something holds the agent at an entry. It also records how much of the model's reply was sent by
+// then.
 func (c *cutting) held(at int) bool {
 	e := c.t.At(at)
 	if first := at == c.at; !first && (e.Kind != transcript.ModelRequest && e.Kind != transcript.Request || !c.mine(e)) {
@@ -159,7 +159,7 @@ func (c *cutting) mine(e transcript.Entry) bool {
 	return e.Session == c.prompt.Session || e.Session == "" && e.Source == transcript.Model
 }
 
-// reply sets c.current to the last model reply of the turn that began by an entry.
+// reply sets c.current to the turn's last model reply that was requested at or before an entry.
 func (c *cutting) reply(by int) {
 	c.current = reply{}
 	for e := range c.t.Between(c.prompt.Seq, c.end-1) {
@@ -184,7 +184,7 @@ func (c *cutting) reply(by int) {
 	}
 }
 
-// lanes are the lanes of the model requests that a turn waits for.
+// lanes are the lanes of model requests whose replies a turn waits for.
 var lanes = []string{fakellm.LaneMain, fakellm.LaneAfter, "record"}
 
 // holds reports whether a request of the agent may stay unanswered until the turn is cancelled, because it waits for
@@ -193,8 +193,8 @@ func holds(q transcript.Entry) bool {
 	return q.Method == "session/request_permission" || q.Method == "terminal/wait_for_exit"
 }
 
-// carried returns how many pieces of the current model reply the agent had sent on at an entry. ok is false unless
-// the entry is a message chunk and the text so far is the model's.
+// carried returns how many pieces of the current model reply the agent had passed on at an entry. ok is false unless
+// the entry is a message chunk and the message so far is the model's text.
 func (c *cutting) carried(at transcript.Entry) (pieces int, ok bool) {
 	kinds := map[string]string{"agent_message_chunk": "text", "agent_thought_chunk": "thinking"}
 	kind := kinds[acpframe.Update(at)]
@@ -232,7 +232,7 @@ func (c *cutting) open(by int) (list []transcript.Entry) {
 	return list
 }
 
-// cancelled returns the recording with the cancel in it.
+// cancelled returns the recording with the cancel inserted.
 func (c *cutting) cancelled(classes transcript.Classifier) (*transcript.Transcript, error) {
 	out, err := transcript.New(c.t.Header(), transcript.Options{Classifier: classes})
 	if err != nil {
@@ -270,7 +270,7 @@ func (c *cutting) cancelled(classes transcript.Classifier) (*transcript.Transcri
 	return out, nil
 }
 
-// put appends an entry of the recording, or a new one. It translates the entry's Ref from the recording.
+// put appends an entry, recorded or new, whose Ref it translates from the recording to the new transcript.
 func (c *cutting) put(e transcript.Entry) {
 	seq := e.Seq
 	e.Ref = c.places[e.Ref]
@@ -299,7 +299,7 @@ func (c *cutting) before() {
 	}
 }
 
-// clipped returns an entry of chunks with at most left pieces, and reduces left by their number.
+// clipped returns an entry of chunks with at most left pieces, and subtracts their number from left.
 func clipped(e transcript.Entry, left *int) transcript.Entry {
 	texts := slices.Collect(fakellm.ChunkTexts(e.JSON()))
 	n := min(len(texts), *left)

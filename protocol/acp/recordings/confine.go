@@ -14,37 +14,37 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Confinement rewrites the messages of a recorded editor. The agent that gets them must not start, contact or open
-// anything outside a folder.
+// Confinement rewrites the messages of a recorded editor, so that the agent that receives them does not start, contact
+// or open anything outside a folder.
 type Confinement struct {
-	// Root is the folder. Relative paths begin in Work, a folder inside Root.
+	// Root is the folder. Relative paths start in Work, a folder inside Root.
 	Root, Work string
 	// Server returns the entry of mcpServers that replaces a recorded one.
 	Server func(Server) ([]byte, error)
-	// Outside makes the folder below Root that replaces a recorded folder outside Root.
+	// Outside creates a folder below Root, which replaces a recorded folder outside Root.
 	Outside func(dir string) error
-	// Kept, if set, is called with a sentence about each thing that the agent does not get.
+	// Kept, if set, is called with a sentence about each thing that is withheld from the agent.
 	Kept func(what string)
 }
 
-// ErrUnreadable is the error for a line that is no JSON and may name programs or folders.
+// ErrUnreadable is the error for a line that is not JSON but may name programs or folders.
 var ErrUnreadable = errors.New("it is not JSON, and may name programs or folders")
 
-// telling matches text in a line that is no JSON but that a tolerant agent might read as a member which Frame
-// rewrites.
+// telling matches text in a line that is not JSON. A tolerant agent might read that text as a member which Frame would
+// rewrite.
 var telling = lazy.Regexp(`(?i)mcpServers|cwd|additionalDirectories|file:|_meta|` +
 	strings.Join(runs, "|") + `|\\u`)
 
 // runs are the members that name a program, its environment or an address.
 var runs = []string{"command", "args", "env", "url", "headers", "executable"}
 
-// traces are the members of _meta with a W3C trace context.
+// traces are the members of _meta that hold a W3C trace context.
 var traces = []string{"traceparent", "tracestate", "baggage"}
 
-// opaque are the members with texts for people and models, and with ids of the protocol.
+// opaque are the members that are not rewritten: texts for people and models, and ids of the protocol.
 var opaque = []string{"text", "data", "blob", "sessionId"}
 
-// Frame returns a line of the editor in the form that the agent may get. It returns raw if nothing needs to change.
+// Frame returns a line of the editor as the agent may receive it. It returns raw if nothing must change.
 func (c *Confinement) Frame(raw []byte) ([]byte, error) {
 	v, err := wire.Parse(raw)
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *rewriting) member(key string, m wire.Value) ([]byte, bool) {
 	return r.value(key, m), true
 }
 
-// names reports whether a value may name a program or an address. A capability called url, which is an empty object,
+// names reports whether a value may name a program or an address. An empty object, such as a capability called url,
 // does not.
 func names(v wire.Value) bool {
 	switch v.Kind() {
@@ -142,8 +142,8 @@ func names(v wire.Value) bool {
 	return false
 }
 
-// meta keeps the trace context of a _meta, and its numbers and booleans. From other values agents take settings, such
-// as the program to run.
+// meta keeps only the trace context, numbers and booleans of a _meta. Agents take settings from other values, such as
+// the program to run.
 func (r *rewriting) meta(key string, m wire.Value) ([]byte, bool) {
 	trace := m.Kind() == wire.String && slices.Contains(traces, key)
 	if !trace && slices.Contains([]wire.Kind{wire.String, wire.Object, wire.Array}, m.Kind()) {
@@ -153,7 +153,7 @@ func (r *rewriting) meta(key string, m wire.Value) ([]byte, bool) {
 	return m.Raw(), true
 }
 
-// server replaces an entry of mcpServers.
+// server returns the replacement for an entry of mcpServers.
 func (r *rewriting) server(v wire.Value) []byte {
 	s := serverOf(v)
 	if s.Command == "" && s.URL == "" {
@@ -187,7 +187,7 @@ func (r *rewriting) text(key string, v wire.Value) []byte {
 // drive matches the beginning of a Windows path.
 var drive = lazy.Regexp(`^[A-Za-z]:[\\/]`)
 
-// within returns a path or file URI, with a place below Root if it was outside. It does not change other texts.
+// within moves a path or file URI that is outside Root to a place below Root. It returns other texts unchanged.
 func (r *rewriting) within(s string) (string, error) {
 	// Parsers of URLs remove control characters, and agents may treat paths in the same way.
 	plain := strings.ReplaceAll(strings.TrimSpace(strings.Map(func(c rune) rune {
@@ -226,7 +226,7 @@ func (r *rewriting) within(s string) (string, error) {
 	return s, nil
 }
 
-// place returns a path below Root: the path itself if it is already below Root.
+// place returns a path below Root for name: name itself if it is already below Root.
 func (r *rewriting) place(name string, foreign bool) string {
 	at := path.Clean(name)
 	if !path.IsAbs(at) && !drive().MatchString(name) {

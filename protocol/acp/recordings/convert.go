@@ -25,9 +25,9 @@ import (
 type Converted struct {
 	// Text is the scenario file.
 	Text []byte
-	// Left are sentences about parts of the recording that the scenario leaves out.
+	// Left lists, in sentences, the parts of the recording that the scenario leaves out.
 	Left []string
-	// NoGolden says that runs of the scenario cannot have a golden: they differ from the recording, or from each
+	// NoGolden says that the scenario cannot have a golden, because its runs differ from the recording or from each
 	// other.
 	NoGolden bool
 
@@ -36,8 +36,8 @@ type Converted struct {
 	frames           []transcript.Entry // what a run of it should log
 }
 
-// Golden returns the golden text for the scenario: all that the recorded agent did, and the editor's part as the
-// scenario plays it. o names what varies between runs of this agent; Golden itself replaces the directories.
+// Golden returns the golden text for the scenario: everything that the recorded agent did, and the editor's part as the
+// scenario plays it. o lists what varies between runs of this agent; Golden itself masks the directories.
 func (c *Converted) Golden(text golden.Renderer, o golden.Options) string {
 	o.Work, o.Home, o.Temp = c.work, c.home, c.temp
 	for _, r := range c.renamed {
@@ -52,11 +52,11 @@ func (c *Converted) Golden(text golden.Renderer, o golden.Options) string {
 	}, o)
 }
 
-// Convert makes a scenario from a recording. The scenario has the prompts with what each waited for, the permission
-// answers, the cancels, and the files that were read. It has the model script model if that is given, else one made
-// from the recording, with a gate wherever the editor acted in the middle of a stream. If the recording has several
-// processes, one after the other, the scenario restarts the agent. title becomes the first line. It returns an error
-// if a scenario cannot express the recording.
+// Convert makes a scenario from a recording. The scenario contains the prompts, each after an await of what came before
+// it, the permission answers, the cancels, and the files that were read. Its model script is model or, if that is nil,
+// made from the recording, with a gate wherever the editor acted in the middle of a stream. If the recording has
+// several processes, one after the other, the scenario restarts the agent. title becomes the first line. Convert
+// returns an error if a scenario cannot express the recording.
 func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, model []byte) (*Converted, error) {
 	c := &converter{p: p, v2: p.Version == version2{}.Version(), t: t, ids: map[string]string{},
 		names: map[string]string{}, refs: map[int]string{}, answers: map[int]transcript.Entry{},
@@ -103,7 +103,7 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 	return &c.out, nil
 }
 
-// converter turns messages into lines, in one pass after a look ahead.
+// converter turns messages into lines in one pass, after looking ahead in the recording.
 type converter struct {
 	p     *scenarios.Protocol
 	v2    bool // the recording is of version 2
@@ -141,12 +141,12 @@ type converter struct {
 	tail   []pattern       // what has come since the last line
 }
 
-// pattern is the message that an act waits for, as words of a script.
+// pattern is a pattern for the message that an act waits for, as words of a script.
 type pattern []script.Word
 
 func (p pattern) String() string { return fmt.Sprint([]script.Word(p)) }
 
-// seen is what a turn has shown so far: the latest kind of content, and how many times each kind came.
+// seen is the content that a turn has shown so far: the latest kind, and how many times each kind came.
 type seen struct {
 	pattern pattern
 	text    bool // that is a piece of a message
@@ -162,7 +162,7 @@ type ending struct {
 	status string // of an exit by itself
 }
 
-// rulesOff returns lines that switch off the rules which the recorded editor itself breaks.
+// rulesOff returns lines that turn off the rules that the recorded editor itself breaks.
 func (c *converter) rulesOff() (lines []*script.Line) {
 	checker := c.p.Rules.NewChecker(rules.Config{})
 	for e := range c.t.Shown() {
@@ -194,7 +194,7 @@ func (c *converter) line(template string, args ...any) {
 	c.lines = append(c.lines, script.New(template, args...))
 }
 
-// named adds a line for a request. The line has a name if another line refers to it.
+// named adds a line for a request, with a name if another line refers to the request.
 func (c *converter) named(e transcript.Entry, template string, args ...any) {
 	l := script.New(template, args...)
 	if ref := c.as(e); ref != "" {
@@ -330,8 +330,8 @@ func (c *converter) model(src []byte) []byte {
 	return replay.Relocate(src, [2]string{c.out.work, "$WORK"}, [2]string{c.out.home, "$HOME"})
 }
 
-// Relaxed returns a converted scenario that does not expect how turns and requests end. Use it if the agent is to
-// show what it does wrong.
+// Relaxed returns a converted scenario that does not check how turns and requests end. Use it for a scenario that
+// should show an agent's mistakes.
 func Relaxed(text []byte) []byte {
 	f, _ := script.Parse("", text) // it was made here
 	for i, l := range f.Lines {
@@ -350,8 +350,8 @@ func Relaxed(text []byte) []byte {
 	return script.Format(f)
 }
 
-// Awaited returns a converted scenario that also waits for the end of each turn which the recording left open. Use it
-// if the only fault is that a turn never ended.
+// Awaited returns a converted scenario that also awaits the end of each turn which the recording left open. Use it if
+// the only mistake is a turn that never ended.
 func Awaited(text []byte) []byte {
 	f, _ := script.Parse("", text) // it was made here
 	var open []string

@@ -13,7 +13,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// lookAhead finds the answers, how the processes ended, and the requests that are cancelled later and so need a name.
+// lookAhead finds the answers, the ends of processes, and the requests that need a name for a later cancel.
 func (c *converter) lookAhead() {
 	asked := map[wire.ID]int{}    // the editor's, of the process at hand
 	handed := map[string]string{} // what answers have for later requests
@@ -43,7 +43,7 @@ func (c *converter) lookAhead() {
 	}
 }
 
-// linkCursor gives a name to the request whose answer contained the cursor of a later request.
+// linkCursor names the request whose answer contained the cursor that a later request uses.
 func (c *converter) linkCursor(e transcript.Entry, handed map[string]string) {
 	if given := V1().Facts(e).Handed; given != "" && e.Ref > 0 {
 		handed[given] = fmt.Sprintf("R%d", e.Ref)
@@ -55,7 +55,7 @@ func (c *converter) linkCursor(e transcript.Entry, handed map[string]string) {
 	}
 }
 
-// note notes how the process ended: the first entry of the end counts.
+// note records how the process ended; only the first entry about the end counts.
 func (end *ending) note(e transcript.Entry) {
 	if end.at > 0 {
 		return
@@ -70,7 +70,7 @@ func (end *ending) note(e transcript.Entry) {
 	}
 }
 
-// acts adds a line for each message of the editor and for each answer that the editor waited for. It also keeps the
+// acts adds a line for each message of the editor and for each answer that the editor waited for. It also collects the
 // messages that a run of these lines should log.
 func (c *converter) acts() error {
 	conn := 0
@@ -102,7 +102,7 @@ func (c *converter) acts() error {
 	return nil
 }
 
-// frame adds the lines for a message, and keeps the message that a run of these lines should log.
+// frame adds the lines for a message, and collects the message that a run of these lines should log.
 func (c *converter) frame(e transcript.Entry) error {
 	if e.Source == transcript.Agent {
 		c.out.frames = append(c.out.frames, e)
@@ -130,7 +130,7 @@ func (c *converter) frame(e transcript.Entry) error {
 	return err
 }
 
-// of returns the option that names a session, empty for the current session.
+// of returns the option that names a session, or the zero Word for the current session.
 func (c *converter) of(session string) script.Word {
 	if c.names[session] == "" || len(c.names) == 1 && session == c.current {
 		return script.Word{}
@@ -138,7 +138,7 @@ func (c *converter) of(session string) script.Word {
 	return script.Option("session", c.names[session])
 }
 
-// said adds the line for a message of the editor. It returns the message that the line will send, nil if there is no
+// said adds the line for a message of the editor. It returns the message that this line will send, or nil if it adds no
 // such line.
 func (c *converter) said(e transcript.Entry) ([]byte, error) {
 	switch {
@@ -188,7 +188,7 @@ func (c *converter) asIs(e transcript.Entry) []byte {
 	return e.Raw
 }
 
-// noJSON adds a line that sends a malformed line of the editor, if that is text.
+// noJSON adds a line that sends a malformed line of the editor, if the malformed line is valid text.
 func (c *converter) noJSON(e transcript.Entry) []byte {
 	if len(strings.TrimSpace(string(e.Raw))) == 0 {
 		return nil
@@ -213,7 +213,7 @@ func (c *converter) takesBack(e transcript.Entry) []byte {
 	return e.Raw
 }
 
-// greeting adds the line for initialize, unless the next act sends initialize.
+// greeting adds the line for initialize, unless the next act implies it.
 func (c *converter) greeting(e transcript.Entry) []byte {
 	implied := !c.ready && (e.Conn > 0 || c.greets(e))
 	c.ready = true
@@ -225,7 +225,7 @@ func (c *converter) greeting(e transcript.Entry) []byte {
 	return c.initialize(e)
 }
 
-// greets reports whether the next act sends initialize by itself.
+// greets reports whether the next act sends initialize itself.
 func (c *converter) greets(e transcript.Entry) bool {
 	if c.begun { // the line before it does
 		return true
@@ -238,8 +238,8 @@ func (c *converter) greets(e transcript.Entry) bool {
 	return false
 }
 
-// raw reports whether the scenario must send a message as it was recorded, because the agent refused it or its
-// session was never opened. Commands of the language send only messages that an agent may accept.
+// raw reports whether the scenario must send a message exactly as recorded: the agent refused it, or its session was
+// never opened. Commands of the language send only messages that an agent may accept.
 func (c *converter) raw(e transcript.Entry) bool {
 	a, ok := c.answers[e.Seq]
 	if e.Session != "" && c.names[e.Session] == "" && e.Method != "session/new" || c.v2 && c.odd(e) {
@@ -274,7 +274,7 @@ func (c *converter) odd(e transcript.Entry) bool {
 	return false
 }
 
-// count numbers the tool calls and terminals of version 2 in the way in which scenarios refer to them.
+// count numbers the tool calls and terminals of version 2 in the way that scenarios refer to them.
 func (c *converter) count(e transcript.Entry) {
 	for key, variable := range map[string]string{"toolCallId": "TOOL", "terminalId": "TERMINAL"} {
 		id := e.JSON().Path("params.update." + key).Str()
@@ -286,7 +286,7 @@ func (c *converter) count(e transcript.Entry) {
 	}
 }
 
-// stranger reports whether a request opens a session that was made before the recording.
+// stranger reports whether a request opens a session that was created before the recording.
 func (c *converter) stranger(e transcript.Entry) bool {
 	opens := e.Method == "session/load" || e.Method == "session/resume"
 	return opens && c.names[e.Session] == "" && c.answers[e.Seq].JSON().Get("result").Exists()
@@ -299,8 +299,8 @@ func params(v wire.Value) string {
 	return "{}"
 }
 
-// as returns the name of a request's line. The line needs a name if another line refers to it, or if the answer was
-// an error: without a name that would count as a failure.
+// as returns the name of a request's line. The line needs a name if another line refers to it, or if the answer was an
+// error, which would count as a failure otherwise.
 func (c *converter) as(e transcript.Entry) string {
 	a := c.answers[e.Seq]
 	loaded := e.Method == "session/load" || e.Method == "session/resume"
@@ -310,7 +310,7 @@ func (c *converter) as(e transcript.Entry) string {
 	return c.refs[e.Seq]
 }
 
-// beside adds lines for acts of the user that send no message.
+// beside adds lines for acts of the user that the protocol does not show.
 func (c *converter) beside(e transcript.Entry) {
 	v := e.JSON()
 	text := v.Get("text").Str()

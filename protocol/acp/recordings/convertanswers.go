@@ -13,8 +13,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// byHand finds the agent's requests that the scenario's editor would by itself answer in another way, or at another
-// time, than the recorded editor. The script holds and answers these.
+// byHand finds the agent's requests that the scenario's editor would by itself answer differently, or at another time,
+// than the recorded editor did. The script holds these requests and answers them itself.
 func (c *converter) byHand() {
 	c.hand = map[int]string{}
 	methods := map[string]bool{}
@@ -42,7 +42,7 @@ func (c *converter) byHand() {
 	delete(methods, "session/request_permission")
 	delete(methods, "elicitation/create")
 	c.holds = slices.Sorted(maps.Keys(methods))
-	// The editor holds all requests of another method, so the script answers all of them.
+	// The editor holds all requests of a held method, so the script must answer all of them.
 	c.asked("", func(q transcript.Entry) {
 		if _, answered := c.answers[q.Seq]; answered && methods[q.Method] {
 			c.hand[q.Seq] = fmt.Sprintf("Q%d", q.Seq)
@@ -50,7 +50,7 @@ func (c *converter) byHand() {
 	})
 }
 
-// needsHand reports whether the first answer to a request differs from what the scenario's editor answers by itself.
+// needsHand reports whether the scenario's editor would by itself give another answer than the first recorded one.
 func (c *converter) needsHand(q, a transcript.Entry, crossed bool, disk *disk) bool {
 	v := a.JSON()
 	code, failed := v.Path("error.code").Text(), v.Get("error").Exists()
@@ -151,7 +151,7 @@ func (c *converter) asks(q transcript.Entry) {
 	c.lines = append(c.lines, l)
 }
 
-// answersByHand adds the line for an answer that the script gives, and reports whether the script gives it.
+// answersByHand adds the line for an answer if the script gives that answer, and reports whether it does.
 func (c *converter) answersByHand(e transcript.Entry) bool {
 	ref := c.hand[e.Ref]
 	if ref == "" {

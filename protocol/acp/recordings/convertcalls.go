@@ -17,7 +17,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// call adds the line for a request. The line also waits for the answer.
+// call adds the line for a request, which also waits for the answer.
 func (c *converter) call(e transcript.Entry) ([]byte, error) {
 	p := e.JSON().Get("params")
 	verb := strings.TrimPrefix(e.Method, "session/")
@@ -116,7 +116,7 @@ func (c *converter) meta(e transcript.Entry, options []script.Word) []script.Wor
 	return options
 }
 
-// mcp returns a message that opens a session, with the MCP servers that the scenario can name: those of a test, for
+// mcp returns a message that opens a session, limited to MCP servers that the scenario can name: those of a test, for
 // which it adds set-up lines.
 func (c *converter) mcp(e transcript.Entry) []byte {
 	servers := e.JSON().Path("params.mcpServers")
@@ -148,7 +148,7 @@ func (c *converter) mcp(e transcript.Entry) []byte {
 	return replaced(e.Raw, "params.mcpServers", "[]")
 }
 
-// rename notes a text of the recording that differs in a run of the scenario, for the golden.
+// rename records, for the golden, a text of the recording that is different in a run of the scenario.
 func (c *converter) rename(from, to string) {
 	if from != "" {
 		c.out.renamed = append(c.out.renamed, [2]string{from, to})
@@ -174,8 +174,8 @@ func (c *converter) prompt(e transcript.Entry) ([]byte, error) {
 	return e.Raw, nil
 }
 
-// alike notes that the scenario cannot tell which of two sessions the model answers, if both had the same prompt at
-// the same time: a model script finds its turns by the text.
+// alike records that two sessions had the same prompt at the same time. The scenario then cannot tell which of them the
+// model answers, because a model script finds its turns by the prompt's text.
 func (c *converter) alike(e transcript.Entry, text string) {
 	if p, ok := c.prompts[text]; ok && p.Session != e.Session && c.seen[p.Session] != nil {
 		c.leave("which of the prompts #%d and #%d each model reply answers: two sessions sent the same text at the "+

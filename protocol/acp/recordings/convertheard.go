@@ -13,7 +13,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// awaitTail adds lines that wait for the last messages, so that a run does not end earlier.
+// awaitTail adds lines that await the last messages, so that a run does not end before they come.
 func (c *converter) awaitTail() {
 	lines := lists.Map(c.tail, func(p pattern) *script.Line { return script.New("await %s", []script.Word(p)) })
 	if len(lines) > 1 {
@@ -22,7 +22,7 @@ func (c *converter) awaitTail() {
 	c.lines = append(c.lines, lines...)
 }
 
-// ended keeps the end of a process. The run itself stops the last process, unless that process exited by itself.
+// ended records the end of a process. The run itself stops the last process, unless that process exited by itself.
 func (c *converter) ended(e transcript.Entry) {
 	c.awaitAll()
 	last := e.Conn == len(c.ends)-1
@@ -34,8 +34,8 @@ func (c *converter) ended(e transcript.Entry) {
 	c.out.frames = append(c.out.frames, e)
 }
 
-// restart adds the lines that start the next process. It makes up an orderly end of the previous process if the
-// recording has no end.
+// restart adds the lines that start the next process. If the recording shows no end of the previous process, restart
+// invents an orderly one.
 func (c *converter) restart(first transcript.Entry) {
 	if end := c.ends[first.Conn-1]; end.killed {
 		c.line("kill")
@@ -87,7 +87,7 @@ func (c *converter) heard(e transcript.Entry) {
 	}
 }
 
-// pattern returns the pattern by which an act waits for a message of the agent, nil if no act should wait for it.
+// pattern returns the pattern by which an act waits for a message of the agent; nil if no act should wait.
 func (c *converter) pattern(e transcript.Entry, update string) pattern {
 	inTurn := c.seen[e.Session] != nil
 	switch {
@@ -109,15 +109,15 @@ func (c *converter) pattern(e transcript.Entry, update string) pattern {
 	return nil
 }
 
-// works reports whether a line has already waited for a gate that holds the model for this session. Then the session
-// is known to be working.
+// works reports whether a line has already awaited a gate that holds the model for this session, which proves that the
+// session is working.
 func (c *converter) works(session string) bool {
 	return slices.ContainsFunc(c.gates, func(g fakellm.RecordedGate) bool {
 		return g.Session == session && g.Holds(c.at) && c.awaits[g.Name]
 	})
 }
 
-// kind returns the pattern of an update. It ignores how a message is cut into chunks, because that is a matter of
+// kind returns the pattern of an update. The pattern ignores how a message is cut into chunks, because that varies by
 // chance.
 func kind(e transcript.Entry) pattern {
 	switch update := acpframe.Update(e); update {
@@ -180,7 +180,7 @@ func (c *converter) followed(load transcript.Entry) bool {
 	return false
 }
 
-// waits reports whether the act for a method waits for the answer.
+// waits reports whether the script line for a method waits for the answer.
 func waits(method string) bool {
 	return slices.Contains([]string{"initialize", "authenticate", "logout", "auth/login", "auth/logout", "session/new",
 		"session/load", "session/resume", "session/close", "session/delete", "tool_call/cancel", "terminal/cancel",
@@ -197,8 +197,8 @@ func (c *converter) cancelled(e transcript.Entry) string {
 	return ""
 }
 
-// awaitSeen adds lines that wait for what had come before an act: in a turn for the latest content, between turns for
-// all.
+// awaitSeen adds lines that await the content that came before an act: in a turn only the latest, between turns all of
+// it.
 func (c *converter) awaitSeen(session string) {
 	for _, p := range c.late[session] {
 		c.line("await %s %s", []script.Word(p), c.of(session))
@@ -217,7 +217,7 @@ func (c *converter) awaitSeen(session string) {
 	c.lines = append(c.lines, waits...)
 }
 
-// awaitAll adds lines that wait for what had come in all sessions before an act.
+// awaitAll adds lines that await the content that came in all sessions before an act.
 func (c *converter) awaitAll() {
 	for _, session := range slices.Sorted(maps.Keys(c.seen)) {
 		c.awaitSeen(session)

@@ -59,7 +59,7 @@ func (c *converter) surroundings() (lines []*script.Line) {
 // homeFile returns the name in the archive of a file in HOME.
 func homeFile(name string) string { return "home/" + name }
 
-// capabilities returns the line for capabilities in which the recorded editor differs from the scenario's usual one.
+// capabilities returns the line for capabilities in which the recorded editor differs from the default one.
 func (c *converter) capabilities() []*script.Line {
 	var got map[string]json.RawMessage
 	for e := range replay.Frames(c.t) {
@@ -126,7 +126,7 @@ func (c *converter) initialize(e transcript.Entry) []byte {
 	return replaced(e.Raw, "params", fmt.Sprintf(`{"protocolVersion":%d,%q:%s,%q:%s}`, n, name, me, c.offers(), offers))
 }
 
-// offers returns the name of the editor's capabilities in the params of initialize.
+// offers returns the name of the member of initialize's params that holds the editor's capabilities.
 func (c *converter) offers() string {
 	if c.v2 {
 		return "capabilities"
@@ -181,14 +181,14 @@ func (c *converter) choice(asked transcript.Entry) string {
 	return "cancelled"
 }
 
-// cancelledBefore reports whether the turn was cancelled while a request was open. Then the editor answers by itself.
+// cancelledBefore reports whether the turn was cancelled while q was open. The editor then answers q by itself.
 func (c *converter) cancelledBefore(q, a transcript.Entry) bool {
 	return lists.Any(c.t.Between(q.Seq, a.Seq), func(e transcript.Entry) bool {
 		return e.Method == "session/cancel" && e.Session == q.Session
 	})
 }
 
-// asked calls f for each request of the agent with a method; "" is any method.
+// asked calls f for each request of the agent with a method; "" means any method.
 func (c *converter) asked(method string, f func(transcript.Entry)) {
 	for e := range replay.Frames(c.t) {
 		if e.Source == transcript.Agent && e.Kind == transcript.Request && (method == "" || e.Method == method) {
@@ -215,7 +215,7 @@ func (c *converter) elicitations() (lines []*script.Line) {
 	return lines
 }
 
-// terminals returns the lines for commands that printed something or failed.
+// terminals returns the lines for commands that printed output or failed.
 func (c *converter) terminals() (lines []*script.Line) {
 	c.asked("terminal/create", func(q transcript.Entry) {
 		id := c.answers[q.Seq].JSON().Path("result.terminalId").Str()
@@ -262,7 +262,7 @@ func (c *converter) killed(q transcript.Entry, id string) (killed bool) {
 	return killed
 }
 
-// reply returns an answer as the scenario's editor gives it.
+// reply returns an answer in the form that the scenario's editor gives it.
 func (c *converter) reply(e transcript.Entry) []byte {
 	v := e.JSON()
 	failed := v.Get("error").Exists()
@@ -303,7 +303,7 @@ func (c *converter) reply(e transcript.Entry) []byte {
 }
 
 // files returns the known files of the workspace. writes are lines for texts that an archive cannot hold unchanged:
-// those that do not end with a line break or that have a line like a file's name.
+// texts that do not end with a line break, or that contain a line like a file's header.
 func (c *converter) files() (files []script.ArchiveFile, writes []*script.Line) {
 	known := map[string][]byte{}
 	if c.noted {

@@ -18,7 +18,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// V1 returns what recordings need to know of ACP version 1.
+// V1 describes ACP version 1 to recordings.
 func V1() replay.Protocol { return protocol{} }
 
 type protocol struct {
@@ -77,7 +77,7 @@ func (protocol) Sight(e transcript.Entry) (s replay.Sight) {
 	return s
 }
 
-// introduced adds the names and the version that the two sides give for themselves.
+// introduced adds the names and versions that both sides give for themselves.
 func introduced(f *replay.Facts, agent, client wire.Value) {
 	f.Agent, f.Client = agent.Get("name").Str(), client.Get("name").Str()
 	f.Version = cmp.Or(agent.Get("version").Str(), client.Get("version").Str())
@@ -200,8 +200,8 @@ func (protocol) Refuse(e transcript.Entry) (answer []byte, always bool) {
 	return serve.Error(e.ID, "-32601", "the recording has no response to this request"), false
 }
 
-// Adapt implements replay.Protocol. In an answer to a permission request it replaces the chosen option by an option
-// of the current request that has the same kind. An option that also has the same id comes first.
+// Adapt implements replay.Protocol. In an answer to a permission request it replaces the chosen option by one of the
+// current request with the same kind. It prefers an option that also has the same id.
 func (protocol) Adapt(answer []byte, then, now transcript.Entry) []byte {
 	v, err := wire.Parse(answer)
 	if err != nil || then.Method != "session/request_permission" {
@@ -233,7 +233,7 @@ func (protocol) Adapt(answer []byte, then, now transcript.Entry) []byte {
 	return replaced(answer, "result.outcome.optionId", serve.Quote(option))
 }
 
-// kindOf returns the kind of an option, and how many options of that kind come before it.
+// kindOf returns the kind of an option, and how many options of that kind precede it.
 func kindOf(params wire.Value, id string) (kind string, nth int) {
 	count := map[string]int{}
 	for o := range params.Get("options").Items() {
@@ -271,18 +271,18 @@ func about(e transcript.Entry) string {
 	return ""
 }
 
-// ModelHere returns the model script of a recording, adapted to a replay in other directories.
+// ModelHere returns the model script of a recording, adapted to the directories of a replay.
 func ModelHere(src []byte, t *transcript.Transcript, work, home string, more ...[2]string) []byte {
 	oldWork, oldHome := replay.Directories(V1(), t)
 	return replay.Relocate(src, append([][2]string{{oldWork, work}, {oldHome, home}}, more...)...)
 }
 
-// Model returns the model's side of a recording; nil if it has none.
+// Model returns the model's side of a recording; nil if the recording has none.
 func Model(t *transcript.Transcript) *fakellm.Recorded {
 	return model(t, func(transcript.Entry) bool { return true })
 }
 
-// model is Model for the prompts for which counts returns true.
+// model is Model, limited to the prompts that counts accepts.
 func model(t *transcript.Transcript, counts func(prompt transcript.Entry) bool) *fakellm.Recorded {
 	var prompts []fakellm.RecordedPrompt
 	var acts []int
@@ -311,8 +311,7 @@ func Prompts(t *transcript.Transcript) []string {
 	return out
 }
 
-// Older returns a session that was made before the recording and that the recorded agent loaded or resumed, "" if
-// there is none.
+// Older returns a session that was created before the recording and that the recorded agent loaded or resumed, or "".
 func Older(t *transcript.Transcript) string {
 	made := map[string]bool{}
 	for e := range replay.Frames(t) {
@@ -328,19 +327,19 @@ func Older(t *transcript.Transcript) string {
 	return ""
 }
 
-// Server is an MCP server that a recorded editor named.
+// Server is an MCP server that a recorded editor gave to the agent.
 type Server struct {
 	Name, Command, URL string
 	Args               []string
 	// Typed says that the entry of a stdio server has a type, as in version 2.
 	Typed bool
-	// As is the environment variable that makes a canary slow or otherwise different; "" if there is none.
+	// As is the environment variable that makes a canary behave differently, for example slowly; "" for none.
 	As string
 	// Token is the first value of the server's environment or headers.
 	Token string
 }
 
-// Canary reports whether the server is the canary of a test.
+// Canary reports whether the server is the canary, the MCP server of tests.
 func (s Server) Canary() bool {
 	if s.Command != "" {
 		return len(s.Args) > 0 && s.Args[0] == "canary"
@@ -348,7 +347,7 @@ func (s Server) Canary() bool {
 	return strings.HasPrefix(s.Name, "canary")
 }
 
-// Servers returns the MCP servers that the recorded editor named, without duplicates.
+// Servers returns the MCP servers that the recorded editor gave to the agent, without duplicates.
 func Servers(t *transcript.Transcript) (servers []Server) {
 	known := map[string]bool{}
 	for e := range replay.Frames(t) {

@@ -11,9 +11,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Files returns the files of the workspace with their contents before anybody wrote them, as far as the recording
-// shows that: the agent read them through the editor, or an edit shows the old text. Names are relative to the
-// workspace, with slashes.
+// Files returns the files of the workspace with their contents before anyone wrote to them, as far as the recording
+// shows those contents: the agent read a file through the editor, or an edit shows its old text. Names are relative to
+// the workspace, with slashes.
 func Files(t *transcript.Transcript) map[string][]byte {
 	work, _ := replay.Directories(V1(), t)
 	files := map[string][]byte{}

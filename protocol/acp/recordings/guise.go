@@ -17,7 +17,7 @@ import (
 // ErrNoGreeting is the error for a recording in which no agent answers initialize.
 var ErrNoGreeting = errors.New("no agent answers initialize in the recording")
 
-// guise is what a recording shows of an agent.
+// guise is the appearance of an agent, as a recording shows it.
 type guise struct {
 	greeting, opened wire.Value // results of initialize and of the first session/new
 	commands         wire.Value
@@ -26,9 +26,9 @@ type guise struct {
 	before           []wire.Value
 }
 
-// Guise returns a block for a table of liberties. The block gives another agent the name, capabilities, login
-// methods, modes, options, commands and permission choices of the agent in a recording. A mode has the effect that
-// its id promises; see effect. The agent remembers the values of other options, but they have no effect.
+// Guise returns a block for a table of liberties. The block gives another agent the name, capabilities, login methods,
+// modes, options, commands and permission choices of the recorded agent. A mode has the effect that its id suggests;
+// see effect. The agent remembers the values of other options, but they have no effect.
 func Guise(t *transcript.Transcript) (string, error) {
 	g := guiseOf(t)
 	if !g.greeting.Exists() {
@@ -37,7 +37,7 @@ func Guise(t *transcript.Transcript) (string, error) {
 	return g.table(), nil
 }
 
-// Commands returns the names of the commands that the agent in a recording lists first.
+// Commands returns the names in the first list of commands that the recorded agent sends.
 func Commands(t *transcript.Transcript) []string {
 	return lists.Collect(guiseOf(t).commands.Items(), func(c wire.Value) string { return c.Get("name").Str() })
 }
@@ -92,7 +92,7 @@ func (g *guise) table() string {
 		line("    send %s", value(notice))
 	}
 	line("  --> request authenticate|auth/login|logout|auth/logout\n    answer {}")
-	// If a session is opened again in the same process, the answer has its current settings.
+	// If a session is opened again in the same process, the answer shows its current settings.
 	line("  <-- result %s !@opened\n    note opened true", opening)
 	modes := g.opened.Get("modes")
 	if modes.Exists() {
@@ -137,7 +137,7 @@ func set(line func(string, ...any), object wire.Value, but string) {
 	}
 }
 
-// noteOf returns the name of the note with the value of an option. The option for the mode uses the note of the mode.
+// noteOf returns the name of the note that stores an option's value. The option for the mode uses the mode's note.
 func noteOf(i int, option wire.Value) string {
 	if option.Get("category").Is("mode") {
 		return "mode"
@@ -145,15 +145,15 @@ func noteOf(i int, option wire.Value) string {
 	return fmt.Sprintf("option%d", i)
 }
 
-// effects has, by a part of another agent's mode id, the reference agent's mode with that effect. The first match
+// effects maps a part of another agent's mode id to the reference agent's mode with that effect. The first match
 // counts.
 var effects = [][2]string{{"plan", "planning"}, {"read", "readonly"}, {"edit", "editing"}, {"yolo", "trusting"},
 	{"auto", "trusting"}, {"bypass", "trusting"}, {"full", "trusting"}}
 
-// habits are the habits, in the form of tables of liberties, of an agent that has all the modes of effects.
+// habits describes, in the form of tables of liberties, an agent that has all the modes in effects.
 const habits = `{"Modes":["agentic","readonly","planning","editing","trusting"]}`
 
-// effect returns the reference agent's mode for another agent's mode. If the id promises nothing, that is the mode
+// effect returns the reference agent's mode for another agent's mode. If the id suggests no effect, that is the mode
 // that asks.
 func effect(mode string) string {
 	for _, e := range effects {

@@ -13,7 +13,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// V2 returns what recordings need to know about ACP version 2. It is based on version 1.
+// V2 describes ACP version 2 to recordings. It is based on version 1.
 func V2() replay.Protocol { return version2{} }
 
 type version2 struct{ protocol }
@@ -143,7 +143,7 @@ func (version2) Taken(e transcript.Entry) [][]byte {
 	}
 }
 
-// ended returns the idle state, with the stop reason of the work that it ends; "" for none.
+// ended returns the idle state with the stop reason of the work that it ends; "" means no stop reason.
 func ended(session, reason string) [][]byte {
 	if reason != "" {
 		reason = `,"stopReason":` + serve.Quote(reason)

@@ -30,18 +30,18 @@ const (
 // exchange is the content of an exchange entry.
 type exchange struct {
 	Method string `json:"method"`
-	// Message is the content of a POST: the method of a request or notification, or "response".
+	// Message is what a POST contained: the method of a request or notification, or "response".
 	Message string            `json:"message,omitempty"`
 	Status  int               `json:"status,omitempty"`
 	Proto   string            `json:"proto,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
-	// Body is the beginning of a response body that is no message.
+	// Body is the beginning of a response body that is not a message.
 	Body string `json:"body,omitempty"`
 	// Connection is the connection id in the answer to a script's own request.
 	Connection string `json:"connection,omitempty"`
-	// Trouble is the trouble that happened to the exchange.
+	// Trouble is the network failure that the exchange suffered.
 	Trouble Trouble `json:"trouble,omitempty"`
-	// Raw says that a script made the request, not the editor's connection.
+	// Raw says that a script made the request, outside the editor's connection.
 	Raw bool `json:"raw,omitempty"`
 	// Problem is the reason why there was no answer.
 	Problem string `json:"problem,omitempty"`
@@ -169,7 +169,7 @@ func (h *overHTTP) send(line []byte) error {
 	return nil
 }
 
-// bodyOf returns the body of the answer to a POST: as a message, or else the beginning of its text.
+// bodyOf returns the body of the answer to a POST: as a message or, if it is not one, the beginning of its text.
 func bodyOf(answer *http.Response) (message []byte, text string) {
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	most := int64(4 << 10)
@@ -188,7 +188,7 @@ func bodyOf(answer *http.Response) (message []byte, text string) {
 	return nil, strings.ToValidUTF8(string(body[:min(len(body), 4<<10)]), string(utf8.RuneError))
 }
 
-// greeted begins the connection if the answer is that to initialize.
+// greeted begins the connection if the answer is the response to initialize.
 func (h *overHTTP) greeted(answer *http.Response, asked wire.Frame, message []byte) error {
 	at := answer.Request.URL.Redacted()
 	if asked.Method != "initialize" {

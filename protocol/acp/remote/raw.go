@@ -18,7 +18,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Raw is an HTTP request that a script makes itself, apart from the editor's connection.
+// Raw is an HTTP request that a script makes itself, outside the editor's connection.
 type Raw struct {
 	// Method is an HTTP method, or Upgrade for a WebSocket.
 	Method string
@@ -43,8 +43,8 @@ func (c *Conn) Connection() string {
 	return h.connection
 }
 
-// Do sends a script's request and returns the entry with the beginning of the answer. If the request opens a stream
-// or a WebSocket, that is read until the connection ends. Each message on it becomes an event entry, whose Ref is the
+// Do sends a script's request and returns an entry with the beginning of the answer. If the request opens a stream or a
+// WebSocket, Do keeps reading it until the connection ends. Each message on it becomes an event entry whose Ref is the
 // returned entry.
 func (c *Conn) Do(ctx context.Context, raw Raw) (transcript.Entry, error) {
 	at, err := c.find()
@@ -101,7 +101,7 @@ func (c *Conn) Do(ctx context.Context, raw Raw) (transcript.Entry, error) {
 	return e, nil
 }
 
-// dress sets the headers of the profile and of the script.
+// dress sets the headers of the profile and of the script's request.
 func (c *Conn) dress(r *http.Request, raw Raw) {
 	r.Header = c.header.Clone()
 	for name, value := range raw.Header {

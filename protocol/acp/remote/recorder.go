@@ -26,9 +26,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Recorder is a proxy between editors and an agent that is a server, over HTTP and WebSockets. It writes each message
-// to the transcript, byte for byte, before it passes the message on. It also records other events on the network.
-// Each editor's connection has a number, from 0.
+// Recorder is a proxy between editors and an agent that is a server, over HTTP and WebSockets. It records each message
+// in the transcript, byte for byte, before it passes the message on, and other events on the network too. Each editor's
+// connection has a number, from 0.
 type Recorder struct {
 	log      *transcript.Transcript
 	at       *url.URL
@@ -179,8 +179,8 @@ func (t *Recorder) answer(r *http.Response) error {
 	return nil
 }
 
-// numbered is told with the number of the connection instead of its id, because whoever has the id can use the
-// connection.
+// numbered returns the headers to record, with the connection's number instead of its id, because anyone with the id
+// can use the connection.
 func numbered(h http.Header, conn int) map[string]string {
 	all := told(h)
 	if name := strings.ToLower(ConnectionID); all[name] != "" {
@@ -212,11 +212,11 @@ func (t *Recorder) failed(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, "the agent cannot be reached: "+p.Problem, http.StatusBadGateway)
 }
 
-// ofTheSocket are the headers that belong to one socket and are not passed on to the other.
+// ofTheSocket are the headers that belong to one WebSocket and must not be passed on to the other.
 var ofTheSocket = []string{"Connection", "Upgrade", "Sec-Websocket-Key", "Sec-Websocket-Version",
 	"Sec-Websocket-Extensions", "Sec-Websocket-Protocol", "Sec-Websocket-Accept"}
 
-// own returns headers without those in ofTheSocket.
+// own returns the headers except those in ofTheSocket.
 func own(h http.Header) http.Header {
 	h = h.Clone()
 	maps.DeleteFunc(h, func(name string, _ []string) bool { return slices.Contains(ofTheSocket, name) })

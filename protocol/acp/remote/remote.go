@@ -35,7 +35,7 @@ const (
 )
 
 const (
-	// These are how long a server may take to start, to answer a request, and to end.
+	// The maximum times for a server to start, to answer a request, and to end.
 	startPatience   = time.Minute
 	upgradePatience = 10 * time.Second
 	postPatience    = time.Minute
@@ -81,7 +81,7 @@ type Conn struct {
 type binding interface {
 	// send sends a message.
 	send(line []byte) error
-	// end tells the agent that nothing more will be sent.
+	// end tells the agent that the editor will send no more messages.
 	end()
 }
 
@@ -155,7 +155,7 @@ func (c *Conn) reach() (binding, error) {
 	return way, nil
 }
 
-// Send sends each complete message, after the agent has accepted the one before.
+// Send sends each complete message after the agent has accepted the previous one.
 func (c *Conn) Send(b []byte) (waited bool, err error) {
 	c.sending.Lock()
 	defer c.sending.Unlock()
@@ -219,7 +219,7 @@ func (c *Conn) Append(t *transcript.Transcript, conn int, _ wire.Line) transcrip
 	return t.AppendReceived(conn, it.stream, it.data, it.size)
 }
 
-// stop ends the connection. Receive returns why, or io.EOF if why is nil, after the last message.
+// stop ends the connection. After the last message, Receive returns why, or io.EOF if why is nil.
 func (c *Conn) stop(why error) {
 	c.once.Do(func() {
 		c.mu.Lock()
@@ -236,7 +236,7 @@ func (c *Conn) stop(why error) {
 	})
 }
 
-// receive runs f, which receives messages, in a goroutine, unless the connection has ended.
+// receive runs f, which receives messages, in a goroutine. It does nothing if the connection has ended.
 func (c *Conn) receive(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -245,7 +245,7 @@ func (c *Conn) receive(f func()) {
 	}
 }
 
-// ending reports whether nothing more will be sent, so that streams may end without being opened again.
+// ending reports whether the editor will send no more messages. Streams may then end without being opened again.
 func (c *Conn) ending() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -265,7 +265,7 @@ func (c *Conn) CloseSend() error {
 	return nil
 }
 
-// Gone gives the streams of a server that has exited a second to end by themselves.
+// Gone gives the streams of a server that has exited one second to end by themselves.
 func (c *Conn) Gone() {
 	c.mu.Lock()
 	c.gone = true
@@ -291,7 +291,7 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Unread returns false: the number is not known for a network connection.
+// Unread returns false, because the number is not known for a network connection.
 func (c *Conn) Unread() (n int, ok bool) { return 0, false }
 
 // Drained implements transport.Transport.
@@ -413,7 +413,7 @@ func problem(err error) string {
 	return err.Error()
 }
 
-// told returns the headers that an entry records. None of them has a secret.
+// told returns the headers that an entry records, all of them without secrets.
 func told(h http.Header) map[string]string {
 	all := map[string]string{}
 	for name, values := range h {

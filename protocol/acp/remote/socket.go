@@ -19,8 +19,8 @@ type socket struct {
 	seq int
 }
 
-// upgraded opens a WebSocket. It tries again for a while if this program started the server, which may listen before
-// it accepts WebSockets.
+// upgraded opens a WebSocket. If this program started the server, upgraded retries for a while, because the server may
+// listen before it accepts WebSockets.
 func (c *Conn) upgraded(ctx context.Context, at *url.URL, o *websocket.DialOptions) (*websocket.Conn, *http.Response,
 	error) {
 	for until := time.Now().Add(upgradePatience); ; {
@@ -73,7 +73,7 @@ func newSocket(c *Conn, at *url.URL) (*socket, error) {
 	return s, nil
 }
 
-// inBinary is the problem of a message in a binary frame.
+// inBinary is the description of a message that came in a binary frame.
 const inBinary = "the message came in a binary frame, but must come in a text frame"
 
 // read receives messages until the WebSocket ends.
@@ -101,8 +101,8 @@ func (s *socket) send(line []byte) error {
 	return nil
 }
 
-// end implements binding: it closes the WebSocket after a ping was answered, so that all messages on their way have
-// arrived.
+// end implements binding: it closes the WebSocket once a ping was answered, which proves that all messages on their way
+// have arrived.
 func (s *socket) end() {
 	ctx, cancel := context.WithTimeout(s.c.ctx, endPatience)
 	defer cancel()

@@ -62,7 +62,7 @@ func (h *overHTTP) opened(session, since string) (*stream, error) {
 	return s, err
 }
 
-// connect opens a stream. It returns nil if the stream is open already, or if the server refuses it for a session.
+// connect opens a stream. It returns nil if that stream is already open, or if the server refuses a session's stream.
 func (h *overHTTP) connect(session, since string) (*stream, error) {
 	h.opening.Lock()
 	defer h.opening.Unlock()
@@ -121,7 +121,7 @@ func (h *overHTTP) connect(session, since string) (*stream, error) {
 	return s, nil
 }
 
-// pump receives the messages of a stream until it ends. Then it opens the stream again, unless the connection ends.
+// pump receives the messages of a stream until the stream ends. Then pump opens it again, unless the connection ends.
 func (h *overHTTP) pump(s *stream) {
 	for {
 		e, err := s.in.Next()
@@ -211,8 +211,8 @@ func (h *overHTTP) received(s *stream, it item) {
 	}
 }
 
-// settled waits until a stream that was refused before session/load has delivered the history. Nothing marks the end
-// of the history, so it waits until no more events come for a moment.
+// settled waits until a stream that the server refused before session/load has delivered the history. Nothing marks the
+// end of the history, so settled waits until no event has come for a moment.
 func (h *overHTTP) settled(s *stream) {
 	for last := -1; ; {
 		h.mu.Lock()
@@ -232,8 +232,8 @@ func (h *overHTTP) settled(s *stream) {
 	}
 }
 
-// news are the updates that agents send after they have opened a session. The answer that opens the session comes on
-// another stream, so the order is unknown. The updates are passed on after the answer, as on stdio.
+// news are the updates that agents send after they have opened a session. They may arrive before the answer that opens
+// the session, because that comes on another stream. They are passed on after the answer, as on stdio.
 var news = []string{"available_commands_update", "usage_update", "session_info_update", "current_mode_update",
 	"config_option_update"}
 
@@ -248,7 +248,7 @@ func (h *overHTTP) flush(s *stream) {
 	}
 }
 
-// leave ends the stream of a session if a message says that the session has ended.
+// leave ends the stream of a session if a message reports the end of that session.
 func (h *overHTTP) leave(f wire.Frame) {
 	if f.Kind != wire.Response {
 		return

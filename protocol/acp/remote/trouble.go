@@ -13,7 +13,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Trouble is a network failure that happens once on the editor's connection.
+// Trouble is a network failure that the editor's connection suffers once.
 type Trouble string
 
 // These are the troubles for the next request and for the next event.
@@ -35,11 +35,11 @@ var (
 // Troubles returns all troubles.
 func Troubles() []Trouble { return slices.Concat(ofRequests, ofStreams) }
 
-// ErrNoCursors is the error for streams that cannot be resumed, so that a cut may lose messages, as the protocol
+// ErrNoCursors is the error for streams that cannot be resumed. A cut may then lose messages, which the protocol
 // allows.
 var ErrNoCursors = errors.New("a cut stream cannot be resumed: the agent's events have no ids")
 
-// Trouble causes a trouble at the next request or event of the HTTP connection.
+// Trouble causes a network failure at the next request or event of the HTTP connection.
 func (c *Conn) Trouble(t Trouble) error {
 	c.mu.Lock()
 	h, ok := c.way.(*overHTTP)
@@ -56,7 +56,7 @@ func (c *Conn) Trouble(t Trouble) error {
 	return nil
 }
 
-// meets removes and returns the next trouble of some kinds, "" if there is none.
+// meets removes and returns the next Trouble of some kinds, or "".
 func (h *overHTTP) meets(kinds []Trouble) (t Trouble) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -68,10 +68,10 @@ func (h *overHTTP) meets(kinds []Trouble) (t Trouble) {
 	return t
 }
 
-// errUnanswered says that the agent got a request but its answer was lost.
+// errUnanswered says that the agent received a request but its answer was lost.
 var errUnanswered = errors.New("the answer broke off")
 
-// post posts a message. It posts the message again if the network reports that the agent did not get it, and also for
+// post posts a message. It posts the message again if the network reports that the agent did not receive it, and for
 // the trouble Doubled.
 func (h *overHTTP) post(ctx context.Context, session string, line []byte, x exchange) (*http.Response, error) {
 	do := func(body io.Reader) (*http.Response, error) {
@@ -115,7 +115,7 @@ func (h *overHTTP) post(ctx context.Context, session string, line []byte, x exch
 	return do(nil)
 }
 
-// broken is a reader for the end of a body that the network cuts.
+// broken is the reader that ends a body which the network cuts off.
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errors.New("the connection broke off") }
@@ -151,8 +151,8 @@ func (f *fragile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// again opens a stream that has ended. It tries for a while, because the server may not have noticed that the old
-// stream is gone.
+// again reopens a stream that has ended. It retries for a while, because the server may not have noticed yet that the
+// old stream is gone.
 func (h *overHTTP) again(s *stream) bool {
 	for range 40 {
 		next, err := h.opened(s.session, s.last)

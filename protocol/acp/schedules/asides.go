@@ -12,7 +12,7 @@ import (
 //go:embed asides.txt
 var besides string
 
-// asides returns the table of acts that an editor adds while turns run, with the conditions and parts that it uses.
+// asides returns the table of acts that an editor adds while turns run, with its conditions and parts.
 func asides() *sweep.Acts[*orderWriter] {
 	t := &sweep.Acts[*orderWriter]{
 		Flags: []string{"cancels", "cancels-other", "slow"},
@@ -38,7 +38,7 @@ func asides() *sweep.Acts[*orderWriter] {
 	return t.Read(besides)
 }
 
-// setOption sets an option of the session to the value that it already has.
+// setOption sets an option of the session to its current value.
 func (w *orderWriter) setOption() {
 	kind := ""
 	if w.version.stateEnds {
@@ -67,7 +67,7 @@ func (w *orderWriter) cancel(session string) {
 	t.asked = false // the editor answers what is open
 }
 
-// request sends a request that the editor need not send, and does not wait for the answer.
+// request sends a request that the editor may send at any time, without waiting for the answer.
 func (w *orderWriter) request(method string, params script.Word) {
 	if w.open(w.Seen.Session) == nil && !w.begun() {
 		w.bad = true // no session is open yet
@@ -77,13 +77,13 @@ func (w *orderWriter) request(method string, params script.Word) {
 	w.Add("request %s %s as %s", method, params, fmt.Sprint("R", w.requests))
 }
 
-// begun reports whether the target's session has been prompted.
+// begun reports whether the target's session has received a prompt.
 func (w *orderWriter) begun() bool {
 	return slices.ContainsFunc(w.state, func(t turnState) bool { return t.begun && t.Session == w.Seen.Session })
 }
 
-// second prompts a session whose turn still runs. The agent may refuse the prompt, work on it later, or work on it
-// instead. So from the first turn only its answer is awaited.
+// second sends a prompt to a session whose turn still runs. The agent may refuse the prompt, work on it later, or work
+// on it instead. Therefore only some answer to the first prompt is awaited.
 func (w *orderWriter) second() {
 	t := w.open(w.Seen.Session)
 	if t == nil || t.contested {
@@ -96,7 +96,7 @@ func (w *orderWriter) second() {
 	w.two = true
 }
 
-// takeBack cancels the prompt by its request id. An agent may ignore that.
+// takeBack cancels the prompt by its request id. An agent may ignore such a cancel.
 func (w *orderWriter) takeBack() {
 	t := w.open(w.Seen.Session)
 	if t == nil || t.contested || t.asked {
@@ -107,7 +107,7 @@ func (w *orderWriter) takeBack() {
 	w.Key("cancel-request %s", t.name)
 }
 
-// contest notes that the turn may go on in more than one way.
+// contest records that the turn may continue in more than one way.
 func (w *orderWriter) contest(t *turnState) {
 	t.contested = true
 	if w.asks {

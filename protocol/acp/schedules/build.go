@@ -20,7 +20,7 @@ type builder struct {
 	joined  bool // writes are held back
 }
 
-// lead writes all lines up to the point.
+// lead writes all lines that lead up to the point.
 func (b *builder) lead() {
 	p, t := b.Point, b.Seen.Turn
 	b.Add("tag cancel") // so that it stays open for late frames
@@ -99,8 +99,8 @@ func (b *builder) beside(before []*script.Line) []*script.Line {
 	if with != nil && of(with.Seen).asked > 0 && len(permits(b.Script)) == 0 {
 		b.Lines = append(b.Lines, permits(with.Script)...)
 	}
-	// Sessions from before a restart belong to a process that has ended, and version 2 accepts no request before
-	// initialize.
+	// The line goes after any restart and initialize: a restart ends the process of earlier sessions, and version 2
+	// accepts no request before initialize.
 	at := 0
 	for i, l := range before {
 		if l.Is("restart") || l.Is("initialize") || l.Is("authenticate") {
@@ -109,14 +109,14 @@ func (b *builder) beside(before []*script.Line) []*script.Line {
 	}
 	before = slices.Insert(before, at, script.New("session new the_other"))
 	b.Keep["session new the_other"] = true
-	// If the script loads the target's session, it must not open a new one of that name first.
+	// Without a line that opens the target's session, open it here. A script that loads the session has such a line.
 	if !slices.ContainsFunc(before, func(l *script.Line) bool { return opensSession(l) == main }) {
 		before = slices.Insert(before, at+1, script.New("session new %s", main))
 	}
 	return before
 }
 
-// named returns the target's session if a line has to name it, else "".
+// named returns the name of the target's session if lines must contain it, else "".
 func (b *builder) named() string {
 	if name := b.Seen.Session; b.Point.Kind == atSecond || name != "main" {
 		return name
@@ -124,7 +124,7 @@ func (b *builder) named() string {
 	return ""
 }
 
-// session returns the option that names the target's session, if a pattern needs it because another turn has ended.
+// session returns the option session= with the target's session if a pattern needs it: if another turn has ended.
 func (b *builder) session() script.Word {
 	another := func(l *script.Line) bool { return l.Says("session", "new", "yet_another") }
 	if b.Point.Kind == atSecond || slices.ContainsFunc(b.Lines, another) {
@@ -133,7 +133,7 @@ func (b *builder) session() script.Word {
 	return script.Word{}
 }
 
-// restart restarts the agent and logs in again, because each process requires that.
+// restart restarts the agent and logs in again, because each new process requires a login.
 func (b *builder) restart() {
 	b.Key("restart")
 	for _, l := range before(b.Script, b.Seen.Turn) {
@@ -188,7 +188,7 @@ func (b *builder) reach() {
 	b.Awaits(all, gated || p.Kind == atTerminal)
 }
 
-// written ends the delay of a write that the act needed.
+// written restores the normal shape of writes after an act that needed a delayed write.
 func (b *builder) written() {
 	if b.joined {
 		b.Key("write-shape normal")
@@ -210,8 +210,8 @@ func (b *builder) finish() {
 	b.Release()
 }
 
-// replies answers the held request. The editor owes that answer even in a cancelled turn, because the agent may wait
-// for it.
+// replies answers the held request. The editor must answer even in a cancelled turn, because the agent may wait for
+// that.
 func (b *builder) replies() {
 	if b.request {
 		b.Add("answer REQ error=-32603")
@@ -219,7 +219,7 @@ func (b *builder) replies() {
 	b.request = false
 }
 
-// stopped returns how a surely cancelled turn must end. In version 2 the agent answers with an error if the
+// stopped returns how a turn that was cancelled in time must end. In version 2 the agent answers with an error if the
 // prompt is not part of the conversation yet.
 func (b *builder) stopped() string {
 	early := []sweep.PointKind{atWrite, atOnce, atGate, atSecond}
@@ -240,8 +240,8 @@ func (b *builder) closed() string {
 	return anyEnd(b.Seen)
 }
 
-// again sends a prompt that must work, and ends the other session's turn. If the turn asked for a permission, it runs
-// the same turn again, because traces of a cancel may show only there.
+// again sends a further prompt, which must work, and ends the other session's turn. If the turn asked for a permission,
+// it repeats the whole turn, because effects of a cancel may show only there.
 func (b *builder) again(l *script.Line) {
 	requirement, session := "", ""
 	for _, w := range l.Words {
@@ -270,7 +270,7 @@ func (b *builder) again(l *script.Line) {
 	b.elsewhere()
 }
 
-// elsewhere ends the turn of the other session, which the act must not have affected.
+// elsewhere ends the turn of the other session and checks that the act has not affected that turn.
 func (b *builder) elsewhere() {
 	if b.Point.Kind != atSecond || b.Act.Is("kills") || b.Has("release elsewhere") {
 		return
@@ -297,7 +297,7 @@ func (b *builder) otherText() script.Word {
 // otherWords returns the prompt of the other session in the form that a pattern needs.
 func (b *builder) otherWords() string { return strings.Trim(b.otherText().Raw(), "'.") }
 
-// untouched writes checks that files have not changed.
+// untouched writes checks that files are unchanged.
 func (b *builder) untouched(files []sweep.Effect) {
 	var lines []*script.Line
 	for _, e := range files {
@@ -314,7 +314,7 @@ func (b *builder) untouched(files []sweep.Effect) {
 	}
 }
 
-// once adds a line before the prompt that answers the permission request of the point.
+// once inserts, before the prompt, a permit line that answers the point's permission request.
 func (b *builder) once(choice string) {
 	l := script.New("permit %s", choice)
 	b.Keep[l.String()] = true
@@ -328,7 +328,7 @@ func (b *builder) once(choice string) {
 	b.Lines = slices.Insert(b.Lines, at, l)
 }
 
-// restore restores the files that the turn changes, so that the turn can run again.
+// restore writes lines that undo the turn's file changes, so that the turn can run again.
 func (b *builder) restore() {
 	for _, e := range b.effects {
 		if e.What != "new" && b.Script.Holds(e.File) {

@@ -12,8 +12,8 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// inChain are the commands after which the next schedule of a chain can run: they name what they open, and undo what
-// they change.
+// inChain lists the commands that allow a further schedule in the chain: they name the sessions that they open, and
+// undo their changes.
 var inChain = []string{"session", "prompt", "await", "release", "cancel", "cancel-request", "check", "text", "saw",
 	"model", "group", "stall", "request", "same-history", "write-shape"}
 
@@ -22,7 +22,7 @@ var onceInChain = []string{"needs", "client", "files", "buffer", "env", "home", 
 	"terminal", "elicit", "mcp"}
 
 // shared returns a key. Schedules with the same key can share a process; "" means that the schedule changes its
-// process.
+// process, and can share none.
 func shared(s sweep.Situation, a sweep.Archive) (key string) {
 	if n := of(s.Seen); n.asked > 0 || len(n.effects) > 0 || s.Point.Kind == atTerminal || s.Point.With != nil {
 		return "" // answers and files belong to no session
@@ -50,7 +50,7 @@ func shared(s sweep.Situation, a sweep.Archive) (key string) {
 	return key
 }
 
-// chainHead reports whether a line belongs to the head of a scenario. A chain has its own head.
+// chainHead reports whether a line belongs to the head of a scenario. A chain replaces those with its own head.
 func chainHead(l *script.Line) bool {
 	return l.Kind != script.Command || l.Is("protocol") || l.Is("golden") || l.Is("tag")
 }
@@ -91,8 +91,8 @@ func chain(parts []sweep.Schedule) (a sweep.Archive, keep map[string]bool) {
 	return a, keep
 }
 
-// numberedLine returns a line for the n-th schedule of a chain: names that must be unique in a scenario get the
-// number n. If the line was in kept, the new line is added to keep.
+// numberedLine returns a line for the n-th schedule of a chain, with n added to names that must be unique in a
+// scenario. If the line was in kept, the new line is added to keep.
 func numberedLine(line *script.Line, n int, kept, keep map[string]bool) *script.Line {
 	l := *line
 	l.Words = slices.Clone(l.Words)
@@ -118,7 +118,7 @@ func numberedLine(line *script.Line, n int, kept, keep map[string]bool) *script.
 	return &l
 }
 
-// renamed returns a model turn whose gates have names for the n-th schedule of a chain.
+// renamed returns a model turn whose gates have the number n of a chain's schedule in their names.
 func renamed(t fakellm.TurnNode, n int) fakellm.TurnNode {
 	out := fakellm.TurnNode{}
 	for _, r := range t.Replies {

@@ -10,15 +10,15 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// These are the doubts that a run can raise.
+// These are the doubts that a run can raise: suspicions that the script does not check yet.
 const (
 	swallows = "swallowed" // a second prompt was answered without having been worked on
 	clinging = "clings"    // the model is still being listened to
 	unasked  = "unasked"   // what needed a permission before now happened without one
 )
 
-// doubts returns a function that finds the doubts about a run which the run's script does not check; nil if there can
-// be none.
+// doubts returns a function that finds the doubts which a run raises and its script does not check. It returns nil if
+// the schedule can raise none.
 func doubts(s sweep.Situation) func(t *transcript.Transcript, effects []sweep.Effect) map[string]bool {
 	two, cut, owed := s.Act.Is("swallows"), cuts(s), behindAny(s.Seen)
 	effect := len(owed) > 0 && !s.Act.Is("always")
@@ -48,8 +48,8 @@ func doubtful(parts []sweep.Schedule, t *transcript.Transcript) bool {
 // cuts reports whether a schedule cancels a turn while a gate holds the model's reply.
 func cuts(s sweep.Situation) bool { return s.Point.Gated && open(s.Point) && s.Act.Is("cuts") }
 
-// swallowed reports whether the agent answered a second prompt with the end of a turn although the model never got
-// that prompt.
+// swallowed reports whether the agent answered a second prompt with the end of a turn although it never sent that
+// prompt to the model.
 func swallowed(t *transcript.Transcript) bool {
 	asked := map[int]string{}
 	ended, heard := map[string]bool{}, map[string]bool{}
@@ -70,7 +70,7 @@ func swallowed(t *transcript.Transcript) bool {
 	return lists.Any(maps.Keys(ended), func(text string) bool { return ended[text] && !heard[text] })
 }
 
-// clings reports whether the agent kept a model reply that a gate held open, from the cancel to the end of the run.
+// clings reports whether the agent still read a model reply, held open by a gate, when the run ended after the cancel.
 func clings(t *transcript.Transcript) bool {
 	held := map[int64]bool{}
 	for e := range t.All() {

@@ -10,10 +10,10 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// mostGates is at how many gates a turn of a sequence is held at most.
+// mostGates is the maximum number of gates that hold a turn of a sequence.
 const mostGates = 3
 
-// choose draws the turns of a scenario that take part in a sequence, and the places where the model is held. It
+// choose draws the turns of a scenario that take part in a sequence, and the places where gates hold the model. It
 // returns false if no turn is suitable.
 func (v version) choose(o *sweep.Sequence, s *sweep.Script, r *rand.Rand) bool {
 	can := slices.DeleteFunc(slices.Clone(s.Reached), func(o sweep.Observed) bool {
@@ -72,12 +72,12 @@ type chooser struct {
 	asks  bool // the answers to permissions are acts
 }
 
-// places returns the places where the model can be held, as far as the agent asked the model.
+// places returns the places where a gate can hold the model, in replies that the agent requested.
 func (c chooser) places() []fakellm.Place {
 	return slices.DeleteFunc(c.model.Places(), func(p fakellm.Place) bool { return p.Reply >= c.Seen.Requests })
 }
 
-// turn returns the target's turn, held at drawn places.
+// turn returns the target's turn with gates at drawn places.
 func (c chooser) turn(prefix string, text script.Word) sweep.PlayedTurn {
 	var gates []fakellm.Place
 	places := c.places()
@@ -94,7 +94,7 @@ func (c chooser) turn(prefix string, text script.Word) sweep.PlayedTurn {
 		Prefix: prefix, Whole: true, Choice: of(c.Seen).choice}
 }
 
-// deviate draws how the turn differs from the recorded one.
+// deviate draws how the turn deviates from the baseline's.
 func (c chooser) deviate(t *sweep.PlayedTurn) {
 	if c.asks && t.Choice == "allow_once" && c.r.IntN(4) == 0 {
 		refuse(c.Seen, t)
@@ -106,16 +106,16 @@ func (c chooser) deviate(t *sweep.PlayedTurn) {
 	}
 }
 
-// refuse lets the editor reject the permission of a turn. It removes the later stops, because an agent may end its
-// turn there. It does nothing if the turn has several permission requests.
+// refuse makes the editor reject the permission request of a turn. It removes the later stops, because an agent may end
+// its turn after the rejection. It does nothing if the turn has several permission requests.
 func refuse(s *sweep.Seen, t *sweep.PlayedTurn) {
 	if at := slices.IndexFunc(t.Stops, sweep.Stop.Asks); at >= 0 && of(s).asked == 1 {
 		t.Choice, t.Deviates, t.Stops = "reject_once", "reject", t.Stops[:at+1]
 	}
 }
 
-// fail lets the model fail once at the beginning of a reply. It removes the later stops, because an agent may ask
-// again or end its turn.
+// fail makes the model fail once at the beginning of a reply. It removes the later stops, because an agent may request
+// the reply again or end its turn.
 func fail(s *sweep.Seen, t *sweep.PlayedTurn, at fakellm.Place, asks bool) {
 	var gates []fakellm.Place
 	for _, s := range t.Stops {
@@ -127,7 +127,7 @@ func fail(s *sweep.Seen, t *sweep.PlayedTurn, at fakellm.Place, asks bool) {
 	t.Stops, t.Fails = append(t.Stops, sweep.Stop{Gate: &at}), &at
 }
 
-// answerLate lets the editor answer the first permission request of the first turn only during the next turn.
+// answerLate makes the editor answer the first turn's first permission request only during the next turn.
 func answerLate(o *sweep.Sequence) {
 	first, next := &o.Turns[0], o.Turns[len(o.Turns)-1]
 	at := slices.IndexFunc(first.Stops, sweep.Stop.Asks)

@@ -9,9 +9,8 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// natural returns a scenario in which nothing disturbs the turns: after each prompt it waits for the end of the turn,
-// and it keeps only the lines that lead from one turn to the next. So the acts of a sweep need not fit what the
-// script does during the turns.
+// natural returns a scenario in which nothing disturbs the turns. It keeps only the lines that lead from one turn to
+// the next, and awaits the end of each turn. The acts of a sweep can then not conflict with acts of the script.
 func natural(s *sweep.Script) sweep.Archive {
 	a := sweep.Archive{Files: s.Files, Lines: append(s.Head(""), undisturbed(s, s.Lines)...)}
 	m := &fakellm.Document{Rest: s.Spoken.Rest}
@@ -62,7 +61,7 @@ func names(s *sweep.Script, w script.Word) bool {
 		func(l *script.Line) bool { return opensSession(l) == w.Raw() })
 }
 
-// holds reports whether a line keeps something open until the script acts, or waits for something.
+// holds reports whether a line leaves a request open until the script acts, or waits for an entry.
 func holds(l *script.Line) bool {
 	return l.Is("hold") || l.Says("needs", "await") || slices.ContainsFunc(l.Words, func(w script.Word) bool {
 		return slices.Contains([]string{"hold", "never", "late", "twice"}, w.Raw())

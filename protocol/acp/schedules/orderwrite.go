@@ -9,7 +9,7 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// orderWriter writes the scenario of a sequence. It knows the progress of each turn, and so what must follow.
+// orderWriter writes the scenario of a sequence. It tracks each turn's progress, which decides what must follow.
 type orderWriter struct {
 	*builder
 	order    *sweep.Sequence
@@ -33,7 +33,7 @@ type turnState struct {
 	contested bool // a second prompt or $/cancel_request leaves open how it goes on
 }
 
-// held reports whether the turn cannot end yet, because a gate will hold it or a permission request is open.
+// held reports whether the turn cannot end yet, because of a gate still ahead or an open permission request.
 func (t *turnState) held() bool {
 	ahead := t.Stops[min(t.gone, len(t.Stops)):]
 	return t.asked || slices.ContainsFunc(ahead, func(s sweep.Stop) bool { return !s.Asks() })
@@ -47,14 +47,14 @@ const (
 	surelyCancelled
 )
 
-// following returns the writer for a sequence.
+// following returns a writer that starts the scenario of a sequence.
 func (v version) following(o *sweep.Sequence, b *sweep.Builder) *orderWriter {
 	b.Situation = sweep.Situation{Script: o.Script, Seen: o.Seen, Point: sweep.Point{Kind: atSecond}}
 	return &orderWriter{builder: v.begin(b), order: o}
 }
 
-// write returns the scenario of a sequence, and in keep the lines that are essential for it; ok is false if an act is
-// impossible at its place.
+// write returns the scenario of a sequence, and in keep its lines that must stay; ok is false if an act is impossible
+// at its place.
 func (v version) write(o *sweep.Sequence) (a sweep.Archive, keep map[string]bool, ok bool) {
 	w := v.following(o, o.Builder("turns beside each other"))
 	for i, t := range o.Turns {
@@ -77,7 +77,7 @@ func (v version) write(o *sweep.Sequence) (a sweep.Archive, keep map[string]bool
 	return a, keep, !w.bad
 }
 
-// leadUp writes what comes before the first act.
+// leadUp writes the lines before the first act.
 func (w *orderWriter) leadUp() {
 	before := w.beside(before(w.Script, w.Seen.Turn))
 	if !w.order.Others() {
@@ -93,7 +93,7 @@ func (w *orderWriter) leadUp() {
 	}
 }
 
-// group writes several acts that reach the agent together, or one act.
+// group writes one act, or several that reach the agent at the same time.
 func (w *orderWriter) group(items []sweep.Item) {
 	if g := items[0].Gap; g > 0 {
 		w.Add("pause %s", g)
@@ -153,8 +153,8 @@ func (w *orderWriter) begin(t *turnState) {
 // gateName returns the name of the gate at a stop.
 func (t *turnState) gateName(stop int) string { return fmt.Sprintf("%s%d", t.Prefix, stop+1) }
 
-// letGo releases a gate or answers a permission request. It does neither in a cancelled turn, for which the editor
-// answers permission requests with cancelled.
+// letGo releases a gate or answers a permission request. In a cancelled turn it does neither, because the editor has
+// answered permission requests with cancelled.
 func (w *orderWriter) letGo(t *turnState, n int) {
 	t.gone = n + 1
 	s := t.Stops[n]
@@ -171,7 +171,7 @@ func (w *orderWriter) letGo(t *turnState, n int) {
 	}
 }
 
-// pay answers the permission request of a cancelled turn, if the editor still owes that answer.
+// pay answers the permission request of a cancelled turn if the editor has not answered it yet.
 func (w *orderWriter) pay() {
 	if w.owed != "" {
 		w.Key("answer %s cancelled", w.owed)
@@ -182,7 +182,7 @@ func (w *orderWriter) pay() {
 // ask returns the name of the line that awaits the permission request at a stop.
 func (t *turnState) ask(stop int) string { return fmt.Sprintf("%s_ASK%d", t.name, stop+1) }
 
-// settle waits for the result of an act: the next stop of the turn.
+// settle waits for the result of an act, which is the next stop of the turn.
 func (w *orderWriter) settle(it sweep.Item) {
 	if it.Kind != sweep.Begins && it.Kind != sweep.GoesOn {
 		return
@@ -267,7 +267,7 @@ func (w *orderWriter) end(t *turnState) {
 	w.effective()
 }
 
-// effective writes checks for the effects of the target's turn, if that was not disturbed.
+// effective writes checks for the effects of the target's turn, if nothing disturbed that turn.
 func (w *orderWriter) effective() {
 	if lines := w.order.Effective(); len(lines) > 0 {
 		w.Check("", "has-its-effect")
@@ -275,7 +275,7 @@ func (w *orderWriter) effective() {
 	}
 }
 
-// open returns the turn that runs in a session, nil if none runs.
+// open returns the turn that runs in a session, or nil.
 func (w *orderWriter) open(session string) *turnState {
 	for i := range w.state {
 		if t := &w.state[i]; t.Session == session && t.begun && !t.ended {
@@ -285,7 +285,7 @@ func (w *orderWriter) open(session string) *turnState {
 	return nil
 }
 
-// afterwards prompts each session once more. These turns must work.
+// afterwards sends one more prompt to each session. These turns must end normally.
 func (w *orderWriter) afterwards() {
 	w.pay()
 	if w.asks {
@@ -297,7 +297,7 @@ func (w *orderWriter) afterwards() {
 	}
 }
 
-// oneMore prompts a session. The turn must work.
+// oneMore sends a prompt to a session. The turn must end normally.
 func (w *orderWriter) oneMore(session, text, answer, as string) {
 	w.Check("PROMPT-014", "works-again")
 	if w.version.stateEnds && w.contestedIn(session) {

@@ -9,8 +9,8 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// beside reports whether the first turn of the other scenario can run next to this scenario: only set-up lines lead
-// up to it, and the scenarios have the same set-up and no conflicting files.
+// beside reports whether the first turn of the other scenario can run next to this scenario: only set-up lines come
+// before it, both scenarios have the same set-up, and their files do not conflict.
 func beside(s *sweep.Script, other sweep.Observed) bool {
 	o, turn := other.Script, other.Seen.Turn
 	text := plainPrompt(o.Lines[turn.Line])
@@ -41,7 +41,7 @@ func both(a, b []sweep.Effect) bool {
 	})
 }
 
-// settings returns the set-up lines that two scenarios in one process must have in common.
+// settings returns the set-up lines that must be equal in two scenarios that share a process.
 func settings(s *sweep.Script) []*script.Line {
 	return slices.DeleteFunc(slices.Clone(s.Lines), func(l *script.Line) bool {
 		return l.Kind != script.Command || !setsUp(s, l) || l.Is("needs") || l.Is("permit")
@@ -53,7 +53,7 @@ func equal(a, b []*script.Line) bool {
 	return slices.EqualFunc(a, b, func(l, m *script.Line) bool { return l.String() == m.String() })
 }
 
-// asksAnywhere reports whether the agent asks for a permission in any turn of the scenario.
+// asksAnywhere reports whether the agent asks for permission in any turn of the scenario.
 func asksAnywhere(s *sweep.Script) bool {
 	return slices.ContainsFunc(s.Reached, func(o sweep.Observed) bool { return of(o.Seen).asked > 0 })
 }

@@ -26,7 +26,7 @@ const (
 	atSecond // another session streams
 )
 
-// open reports whether the turn runs at the point and cannot end by itself.
+// open reports whether, at the point, the turn runs and is held so that it cannot end by itself.
 func open(p sweep.Point) bool { return p.Kind < atEnd && p.Hold != nil || p.Kind == atSecond }
 
 // points returns the points of a turn, alone and next to turns of other scenarios.
@@ -42,7 +42,7 @@ func points(o sweep.Observed, others []*sweep.Script, r *rand.Rand) ([]sweep.Poi
 	l.Gates(atGate)
 	l.tools()
 	l.Add(sweep.Point{Name: "racing the end", State: "racing the end", Kind: atEnd, Hold: end, Races: true})
-	// What a tool did, and what a replay shows, differs between scenarios.
+	// These points count per scenario, because the effects of tools and the replays differ.
 	l.Add(sweep.Point{Name: "idle", State: "idle", Kind: atIdle, Apart: true})
 	if o.Seen.Able["load"] {
 		l.Add(sweep.Point{Name: "after load", State: "loaded", Kind: atLoaded, Apart: true})
@@ -59,7 +59,7 @@ type lister struct {
 	counts map[string]int // of frames, by their kinds
 }
 
-// frame adds the points after a message of the agent, or while the message waits for its answer.
+// frame adds the points after a message of the agent, or while a request of the agent waits for its answer.
 func (l *lister) frame(i int) {
 	f := l.Seen.Frames[i]
 	l.counts[f.Kind]++
@@ -90,7 +90,7 @@ func (l *lister) frame(i int) {
 	}
 }
 
-// tools adds the points at which a command runs, if no terminal shows that.
+// tools adds the points at which a command runs, unless terminals already show these.
 func (l *lister) tools() {
 	if l.counts[newTerminal] > 0 {
 		return

@@ -1,5 +1,5 @@
-// Package schedules tells a sweep what it can do in the turns of ACP, versions 1 and 2: the points at which an editor
-// can act, the acts at each point, and what must follow.
+// Package schedules tells a sweep what an editor can do in the turns of ACP, versions 1 and 2: the points at which an
+// editor can act, the acts at each point, and the lines that must follow.
 package schedules
 
 import (
@@ -9,18 +9,18 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// version has the differences between the protocol versions.
+// version holds the differences between the protocol versions.
 type version struct {
 	name string // that scenarios begin with; "" in version 1
 	acts *sweep.Acts[*builder]
 	// asides are the acts that a sequence adds while turns run.
 	asides *sweep.Acts[*orderWriter]
-	// renamed are requirements with another id in this version, "" if there is none.
+	// renamed maps requirements to their ids in this version, "" if the version lacks them.
 	renamed map[string]string
-	// stateEnds says that an idle state ends a turn, because the prompt is answered when it becomes part of the
-	// conversation.
+	// stateEnds says that an idle state ends a turn, as in version 2, where the prompt is answered when it becomes part
+	// of the conversation.
 	stateEnds bool
-	// content are updates that users see in their place, although the schema counts them as state.
+	// content lists updates whose place users see, although the schema counts them as state.
 	content []string
 }
 
@@ -52,7 +52,7 @@ func (v version) planner() *sweep.Planner {
 	return p
 }
 
-// begin returns a builder with what ACP needs.
+// begin returns a builder extended by the data of ACP.
 func (v version) begin(b *sweep.Builder) *builder {
 	return &builder{Builder: b, noted: of(b.Seen), version: v}
 }

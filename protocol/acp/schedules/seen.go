@@ -12,13 +12,13 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// permission and newTerminal are requests of the agent, by their names in patterns.
+// permission and newTerminal are the names in patterns of two requests of the agent.
 const permission, newTerminal = "permission", "terminal/create"
 
-// subagent is an update about a child session, by its name in patterns.
+// subagent is the name in patterns of an update about a child session.
 const subagent = "subagent"
 
-// noted is what is known about a turn only in ACP.
+// noted is data about a turn that only ACP has.
 type noted struct {
 	choice  string // how the first permission was answered, as permit says it
 	asked   int    // permissions
@@ -40,7 +40,7 @@ type follower struct {
 	prompt int
 }
 
-// look reads one turn from the transcript of a baseline run: the turn of the prompt number turn.Nth, from 0.
+// look reads one turn from the transcript of a baseline run: the turn of prompt number turn.Nth, counted from 0.
 func look(s *sweep.Script, turn sweep.Turn, t *transcript.Transcript, effects []sweep.Effect) (*sweep.Seen, bool) {
 	n := &noted{choice: "reject_once", owed: map[int][]sweep.Effect{}}
 	f := follower{&sweep.Seen{Turn: turn, Able: map[string]bool{}, Of: n,
@@ -59,7 +59,7 @@ func look(s *sweep.Script, turn sweep.Turn, t *transcript.Transcript, effects []
 	return f.Seen, true
 }
 
-// hear notes an entry and reports whether the entry ends the turn.
+// hear records an entry and reports whether the entry ends the turn.
 func (f *follower) hear(t *transcript.Transcript, e transcript.Entry) (over bool) {
 	switch {
 	case e.Source == transcript.Model && e.Kind == transcript.ModelRequest && e.JSON().Get("lane").Is("main"):
@@ -82,7 +82,7 @@ func (f *follower) hear(t *transcript.Transcript, e transcript.Entry) (over bool
 	return false
 }
 
-// prompted finds the prompt. It also notes the agent's abilities before the prompt, and whether the agent refused an
+// prompted finds the prompt. It also records the agent's abilities up to that prompt, and whether the agent refused an
 // earlier prompt of the session.
 func (s *follower) prompted(t *transcript.Transcript) {
 	n := s.Nth
@@ -109,7 +109,7 @@ func (s *follower) prompted(t *transcript.Transcript) {
 	}
 }
 
-// settings notes the mode and one option of the session at the time of the prompt.
+// settings records the mode and one option that the session has at the time of the prompt.
 func (s *follower) settings(t *transcript.Transcript) {
 	for e := range t.Between(0, s.prompt) {
 		v := e.JSON()
@@ -132,7 +132,7 @@ func (s *follower) settings(t *transcript.Transcript) {
 	}
 }
 
-// end returns how the undisturbed turn ends.
+// end returns how the turn ends if nothing disturbs it.
 func end(s *sweep.Seen) string { return cmp.Or(s.End, "any|error") }
 
 // anyEnd returns a pattern for any end. It includes an error only if the undisturbed turn may end with one.
@@ -143,7 +143,7 @@ func anyEnd(s *sweep.Seen) string {
 	return "any"
 }
 
-// advertised notes the abilities that the agent advertises.
+// advertised records the abilities that the agent advertises.
 func (s *follower) advertised(greeting wire.Value) {
 	if session := greeting.Path("capabilities.session"); session.Kind() == wire.Object { // of version 2
 		for _, what := range []string{"load", "resume", "close", "list"} {
@@ -160,7 +160,7 @@ func (s *follower) advertised(greeting wire.Value) {
 	}
 }
 
-// steps maps the kind of a message to the kind of model step that it shows.
+// steps maps the kind of a message to the kind of model step whose text it passes on.
 var steps = map[string]string{"agent_message": "text", "agent_thought": "thinking"}
 
 // shown notes a message of the turn.
@@ -175,13 +175,13 @@ func (s *follower) shown(e transcript.Entry) {
 	if kind == permission {
 		s.asked++
 	}
-	// What a reply causes comes before the next reply begins.
+	// Frames that a reply causes come before the next reply begins.
 	s.Follow(kind, steps[kind], textOf(e), max(s.Requests, 1))
 	s.Frames[len(s.Frames)-1].Asks = e.Kind == transcript.Request
 }
 
-// kindOf returns the kind of a message by its name in patterns. It returns "" for state updates, which may come at
-// any time and make no new situation.
+// kindOf returns the kind of a message, as patterns name it. It returns "" for state updates, which may come at any
+// time and create no new situation.
 func kindOf(e transcript.Entry) string {
 	if e.Kind == transcript.Request {
 		if e.Method == "session/request_permission" {
@@ -207,7 +207,7 @@ func ends(e transcript.Entry) bool {
 		e.Kind == transcript.Response && e.Method == "session/prompt" && !e.JSON().Path("result.messageId").Exists())
 }
 
-// stopOf returns the stop reason at the end of a turn, "" if the turn ended with an error.
+// stopOf returns the stop reason at the end of a turn, or "" after an error.
 func stopOf(e transcript.Entry) string {
 	if e.Kind == transcript.Notification {
 		return e.JSON().Path("params.update.stopReason").Str()

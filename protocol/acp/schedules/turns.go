@@ -9,10 +9,10 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// finals are the commands after which no turn is swept, because the rest of the script is about an end.
+// finals are the commands after which no turn is swept: the script from there on is about the end of something.
 var finals = []string{"session", "kill", "close-stdin", "signal", "send", "request", "cancel-tool", "cancel-terminal"}
 
-// turns finds the turns that can be swept: all earlier turns have ended, and the script does not act during the turn.
+// turns finds the turns that can be swept: earlier turns have ended, and the script does not act during the turn.
 func turns(s *sweep.Script) (notes []string) {
 	open, prompts := 0, 0
 	session, opened := "main", false
@@ -51,7 +51,7 @@ func turns(s *sweep.Script) (notes []string) {
 	return notes
 }
 
-// turn reads the prompt of a turn.
+// turn fills in a turn from the line of its prompt.
 func turn(l *script.Line, t sweep.Turn) sweep.Turn {
 	w := l.Words
 	if len(w) > 1 && !strings.HasPrefix(w[0].String(), "'") && !strings.Contains(w[1].Raw(), "=") {
@@ -63,7 +63,7 @@ func turn(l *script.Line, t sweep.Turn) sweep.Turn {
 	return t
 }
 
-// stands returns the reason why a turn cannot be swept, "" if it can. open is the number of other open turns.
+// stands returns why a turn cannot be swept, or "". open is the number of other open turns.
 func stands(s *sweep.Script, t sweep.Turn, open int) string {
 	switch {
 	case open > 0:
@@ -86,8 +86,8 @@ func stands(s *sweep.Script, t sweep.Turn, open int) string {
 	return "the script acts in it"
 }
 
-// inBlocks reports whether blocks replace the prompt's text. Then another text would not make another prompt for the
-// model.
+// inBlocks reports whether the option blocks replaces the prompt's text. The model would then not see a changed text as
+// another prompt.
 func inBlocks(t sweep.Turn) bool {
 	return slices.ContainsFunc(t.Rest, func(w script.Word) bool {
 		key, _, _, ok := w.Cut("=")
@@ -95,8 +95,8 @@ func inBlocks(t sweep.Turn) bool {
 	})
 }
 
-// before returns the lines that lead up to a turn, without those that judge and without other sessions that were
-// never prompted. The turn's session must be the last one opened, so that no line need name it.
+// before returns the lines that lead up to a turn, except lines that only check and other sessions without a prompt.
+// The turn's session must be the last one opened, so that lines need not name it.
 func before(s *sweep.Script, t sweep.Turn) []*script.Line {
 	return slices.DeleteFunc(slices.Clone(s.Lines[:t.Line]), func(l *script.Line) bool {
 		other := l.Says("session", "new") && opensSession(l) != t.Session && !spokenIn(s, opensSession(l), t.Line)
@@ -104,21 +104,21 @@ func before(s *sweep.Script, t sweep.Turn) []*script.Line {
 	})
 }
 
-// prepares reports whether a line is a command before the first prompt that makes something which the turns need, and
-// asks nothing of the agent.
+// prepares reports whether a line is a command before the first prompt that creates something for the turns, without
+// involving the agent.
 func prepares(s *sweep.Script, l *script.Line) bool {
 	first := slices.IndexFunc(s.Lines, func(l *script.Line) bool { return l.Is("prompt") })
 	return l.Is("exec") && slices.Contains(s.Lines[:max(first, 0)], l)
 }
 
-// spokenIn reports whether a session is prompted before a line.
+// spokenIn reports whether the script sends a prompt to a session before a line.
 func spokenIn(s *sweep.Script, session string, line int) bool {
 	return slices.ContainsFunc(s.Lines[:line], func(l *script.Line) bool {
 		return len(l.Words) > 1 && l.Says("prompt", session)
 	})
 }
 
-// last reports whether the turn's session is the last one opened before the turn, of those that before keeps.
+// last reports whether, in the lines that before returns, the turn's session is the last one opened.
 func last(s *sweep.Script, t sweep.Turn) bool {
 	name := t.Session
 	for _, l := range before(s, t) {
@@ -128,13 +128,13 @@ func last(s *sweep.Script, t sweep.Turn) bool {
 }
 
 // setsUp reports whether a line may come before the agent starts. The lines needs saw and needs pick may not, because
-// they check what has come.
+// they check earlier entries.
 func setsUp(s *sweep.Script, l *script.Line) bool {
 	c := s.Command(l)
 	return c != nil && c.SetsUp() && !l.Says("needs", "saw") && !l.Says("needs", "!") && !l.Says("needs", "pick")
 }
 
-// command returns the name of a line's command, "" if there is none.
+// command returns the name of a line's command, or "".
 func command(l *script.Line) string {
 	if l.Kind != script.Command {
 		return ""
@@ -142,7 +142,7 @@ func command(l *script.Line) string {
 	return l.Name.Raw()
 }
 
-// opensSession returns the name of the session that a line opens, "" if it opens none.
+// opensSession returns the name of the session that a line opens, or "".
 func opensSession(l *script.Line) string {
 	if len(l.Words) > 1 && (l.Says("session", "new") || l.Says("session", "load") || l.Says("session", "resume")) {
 		return l.Words[1].Raw()
@@ -150,7 +150,7 @@ func opensSession(l *script.Line) string {
 	return ""
 }
 
-// plainPrompt returns the quoted text of a prompt, with its quotes; "" if there is none.
+// plainPrompt returns the text of a prompt with its quotes, or "" for another line.
 func plainPrompt(l *script.Line) string {
 	for _, w := range l.Words {
 		if s := w.String(); strings.HasPrefix(s, "'") && strings.HasSuffix(s, "'") && !strings.ContainsAny(s, "$@") {

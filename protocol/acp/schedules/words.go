@@ -19,7 +19,7 @@ var actsOfV2 string
 //go:embed answers.txt
 var answers string
 
-// acts returns the table of acts, with the flags, conditions and values that the table may use.
+// acts returns the table of acts, with the flags, conditions and values that it may use.
 func acts(tables ...string) *sweep.Acts[*builder] {
 	t := &sweep.Acts[*builder]{Flags: flags, Conditions: conditions(), Values: values(), Parts: parts()}
 	for _, table := range tables {
@@ -45,12 +45,12 @@ var flags = []string{
 
 func conditions() map[string]func(*builder) bool {
 	all := map[string]func(*builder) bool{
-		// within: the turn has not ended. let-go: the turn can be released so that it ends.
+		// within: the turn has not ended. let-go: the script can release the turn so that it ends.
 		"within": func(b *builder) bool { return b.Point.Kind < atEnd },
 		"let-go": func(b *builder) bool { return b.Point.Kind != atTerminal && !b.Point.Several },
 		"open":   func(b *builder) bool { return open(b.Point) },
 		"idle":   (*builder).idle,
-		// only-tool: no other tool of the turn can be the one that runs.
+		// only-tool: the running tool call is the turn's only one.
 		"only-tool": func(b *builder) bool { return b.Point.Kind == atTool && b.Point.Alone },
 		// at-subagent: the point is after an update about a child.
 		"at-subagent": func(b *builder) bool { return b.Point.Kind == atFrame && b.Point.Until[0] == subagent },
@@ -144,5 +144,5 @@ func (b *builder) idle() bool {
 	return slices.Contains([]sweep.PointKind{atIdle, atLoaded}, b.Point.Kind)
 }
 
-// speaks reports whether a pattern can ask for the text of the turn.
+// speaks reports whether a pattern can check the text of the turn.
 func (b *builder) speaks() bool { return b.Seen.Text != "" && !strings.ContainsAny(b.Seen.Text, "$/") }
