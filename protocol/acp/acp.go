@@ -42,7 +42,7 @@ var v2 = sync.OnceValue(func() *scenarios.Protocol {
 const NameV2 = "acp-v2"
 
 // offers returns the name of version 2 if the agent answered initialize with version 2 and the editor had asked for
-// version 2 or later. If the editor had asked for less, the answer is wrong and offers returns "".
+// version 2 or later. If the editor had asked for an earlier version, the answer is wrong and offers returns "".
 func offers(t *transcript.Transcript) string {
 	asked := map[int]int64{} // by the Seq of the request
 	for e := range t.All() {

@@ -11,7 +11,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios"
 )
 
-// Fields returns what the specification says about the members of messages, for the inspector page.
+// Fields returns the specification's text about the members of messages, for the inspector page.
 func Fields(p *scenarios.Protocol) inspector.Fields {
 	v, file := schema.V1(), "schema/v1/schema.json#$defs/"
 	if p.Name == NameV2 {

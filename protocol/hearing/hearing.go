@@ -1,5 +1,6 @@
-// Package hearing compares the model's text in a turn with what the user was shown: it must be complete, once and in
-// order. It ignores white space. An agent may cut and space a text as it likes, and may add text of its own.
+// Package hearing compares the model's text in a turn with the text shown to the user, which must contain it
+// completely, once and in order. White space does not count. An agent may cut and space a text as it likes, and may add
+// its own.
 package hearing
 
 import (
@@ -15,10 +16,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Remembered is how many bytes of a turn are kept. A longer turn is not judged.
+// Remembered is the maximum size, in bytes, of a turn that is kept and judged.
 const Remembered = 64 << 10
 
-// reply is what the model said to one request.
+// reply is the model's reply to one request.
 type reply struct {
 	seq, ended int    // Seqs of the request and of its end, 0 while it runs
 	place      string // of the request in the conversation; one that is repeated has the same
@@ -29,9 +30,9 @@ type reply struct {
 	foreign    bool // holds what an agent may take for its own, or must not show
 }
 
-// Turn has the text of one turn on both sides. The zero value is a turn without text.
+// Turn holds the text of one turn as the model sent it and as the agent showed it. The zero value has no text.
 type Turn struct {
-	// Unclear says that nobody can tell which text belongs to whom. Such a turn must not be judged.
+	// Unclear says that the shown text cannot be attributed to the model or the agent. Such a turn must not be judged.
 	Unclear   bool
 	bytes     int
 	replies   []*reply
@@ -46,7 +47,7 @@ type Turn struct {
 // Clear reports whether the turn can be judged.
 func (t *Turn) Clear() bool { return !t.Unclear && t.bytes <= Remembered }
 
-// Ask notes a model request of the turn. body is the content of the entry.
+// Ask records a model request of the turn. body is the content of the entry.
 func (t *Turn) Ask(e transcript.Entry, body wire.Value) {
 	x := &reply{seq: e.Seq, place: fmt.Sprintf("%s/%s", body.Get("prompt").Raw(), body.Get("step").Raw())}
 	t.replies = append(t.replies, x)
@@ -57,7 +58,7 @@ func (t *Turn) Ask(e transcript.Entry, body wire.Value) {
 	t.byN[n] = x
 }
 
-// Say notes an entry of a model reply.
+// Say records an entry of a model reply.
 func (t *Turn) Say(e transcript.Entry, body wire.Value) {
 	n, _ := body.Get("n").Int()
 	x := t.byN[n]
@@ -76,14 +77,14 @@ func (t *Turn) Say(e transcript.Entry, body wire.Value) {
 	}
 }
 
-// Remembers counts the bytes of an entry and reports whether the turn is still short enough, so that a long turn
-// takes no more memory.
+// Remembers counts the bytes of an entry and reports whether the turn is still short enough to judge. If not, the
+// caller must not store the entry.
 func (t *Turn) Remembers(e transcript.Entry) bool {
 	t.bytes += len(e.Raw)
 	return t.bytes <= Remembered
 }
 
-// Show notes a chunk of the message with an id. late says that the chunk came after a cancel.
+// Show records a chunk of the message with an id. late says that the chunk came after a cancel.
 func (t *Turn) Show(piece, id string, late bool) {
 	text := Bare(piece)
 	if text == "" {
@@ -94,7 +95,7 @@ func (t *Turn) Show(piece, id string, late bool) {
 	}
 }
 
-// ShowWhole notes a whole message. It replaces the message's chunks.
+// ShowWhole records a whole message, which replaces the message's chunks.
 func (t *Turn) ShowWhole(message, id string, late bool) {
 	at := slices.Index(t.ids, id)
 	if at < 0 {
@@ -109,17 +110,17 @@ func (t *Turn) ShowWhole(message, id string, late bool) {
 	}
 }
 
-// Think notes a chunk of a thought.
+// Think records a chunk of a thought.
 func (t *Turn) Think(piece string) {
 	t.thoughts.WriteString(Bare(piece))
 	t.Mention(piece)
 }
 
-// Mention notes a text outside messages, such as the title of a tool call: the model's text may be there.
+// Mention records a text outside messages, such as the title of a tool call, that may contain the model's text.
 func (t *Turn) Mention(text string) { t.elsewhere.WriteString(Bare(text)) }
 
-// say notes the pieces of a reply in one entry. A text with tags may be thoughts, and a secret is not shown
-// unchanged.
+// say records the text of a reply in one entry. It marks text with tags, which may be thoughts, and text with secrets,
+// which the agent does not show unchanged.
 func (x *reply) say(e transcript.Entry, body wire.Value) {
 	text := fakellm.ChunkText(body)
 	switch says := body.Get("says").Str(); says {
@@ -135,8 +136,8 @@ func (x *reply) say(e transcript.Entry, body wire.Value) {
 	}
 }
 
-// OwnWords returns the first message after a cancel that neither the model nor the user said. It returns "" if there
-// is none or the model had said nothing.
+// OwnWords returns the first message after a cancel that neither the model nor the user said. It returns "" if there is
+// no such message, or if the model had said nothing.
 func (t *Turn) OwnWords(user string) string {
 	var said strings.Builder
 	for _, x := range t.replies {
@@ -151,9 +152,9 @@ func (t *Turn) OwnWords(user string) string {
 	})
 }
 
-// owed returns the replies whose text the turn had to show, in the order of their requests. It omits a reply without
-// a call that is followed by another reply, because the agent discarded it. Of a repeated request, one reply is
-// enough.
+// owed returns the replies whose text the agent had to show, in the order of their requests. It omits a reply without a
+// tool call that another reply follows, because the agent discarded that reply. Of a repeated request it returns only
+// one reply.
 func (t *Turn) owed() (owed []*reply) {
 	places := map[string]bool{}
 	for i, x := range t.replies {
@@ -176,7 +177,7 @@ const (
 type Fault int
 
 // Missing: the text did not come, or came altered. Disordered: it came in another order. Doubled: it came more than
-// once. Other: it came as a thought instead of a message, or the reverse.
+// once. Other: it came as a thought instead of a message, or vice versa.
 const (
 	Missing Fault = iota
 	Disordered
@@ -184,8 +185,8 @@ const (
 	Other
 )
 
-// Judge compares the two sides. It calls tell for each fault with the Seq of the model request. It removes each text
-// from what was shown: the rest is the agent's own text, or came twice.
+// Judge compares the model's text with the shown text. It calls tell for each fault with the Seq of the model request.
+// It removes each found text from the shown text: the rest is the agent's own text, or came twice.
 func (t *Turn) Judge(tell func(what Fault, request int, format string, args ...any)) {
 	report := func(what Fault, of *reply, format string, args ...any) { tell(what, of.seq, format, args...) }
 	owed := t.owed()
@@ -220,7 +221,7 @@ func (t *Turn) Judge(tell func(what Fault, request int, format string, args ...a
 	t.judgeRest(shown, rest, report)
 }
 
-// judgeRest judges what was shown beyond the texts in shown.
+// judgeRest judges the shown text that is left after removing the replies in shown.
 func (t *Turn) judgeRest(shown []*reply, rest []string,
 	report func(what Fault, of *reply, format string, args ...any)) {
 	left := strings.Join(rest, "")
@@ -243,8 +244,8 @@ func (t *Turn) judgeRest(shown []*reply, rest []string,
 	}
 }
 
-// JudgeCut is Judge for a turn that was stopped. What was shown of the model's text must be the beginning of the
-// text, or all of it. It judges only turns with one reply, because an agent may drop anything between two replies.
+// JudgeCut is Judge for a turn that was stopped. The shown part of the model's text must be the beginning of that text,
+// or all of it. It judges only turns with one reply, because an agent may drop anything between two replies.
 func (t *Turn) JudgeCut(tell func(what Fault, request int, format string, args ...any)) {
 	said := lists.Where(t.replies, func(x *reply) bool { return x.text.Len() > 0 })
 	if len(said) != 1 || said[0].foreign {
@@ -294,8 +295,8 @@ func (t *Turn) saidElsewhere(x *reply, text string) bool {
 	})
 }
 
-// takeOut removes a text from pieces, at or after the byte after: in one part, or else with pieces of the agent's own
-// text in between. It returns where the text ends and the pieces that are left.
+// takeOut removes a text from pieces, at or after the byte after. The text may be interrupted by pieces of the agent's
+// own text. end is where the text ends, and left are the remaining pieces.
 func takeOut(pieces []string, after int, text string) (end int, left []string, ok bool) {
 	all := strings.Join(pieces, "")
 	if i := strings.Index(all[min(after, len(all)):], text); i >= 0 {
@@ -315,7 +316,7 @@ func takeOut(pieces []string, after int, text string) (end int, left []string, o
 	return min(end, at), left, rest == ""
 }
 
-// cutOut returns pieces without the bytes between two places.
+// cutOut returns pieces without the bytes from from to to.
 func cutOut(pieces []string, from, to int) (left []string) {
 	at := 0
 	for _, p := range pieces {
@@ -346,7 +347,7 @@ func Bare(text string) string {
 
 var escapes = strings.NewReplacer(`"`, "", `\`, "", `u003c`, "<", `u003e`, ">", `u0026`, "&")
 
-// Loose returns a text in the form in which a result may contain it: bare, and without the escapes of JSON and XML.
+// Loose returns a text in the form in which tool results may contain it: bare, and without escapes of JSON and XML.
 func Loose(text string) string { return escapes.Replace(Bare(html.UnescapeString(text))) }
 
 func clip(s string) string { return wire.Clip(s, 120) }

@@ -33,7 +33,7 @@ func ToACP(t *transcript.Transcript) *Said {
 	return &w.Said
 }
 
-// line turns runs into turns.
+// line converts AG-UI runs to ACP turns.
 type line struct {
 	Said
 	sessions map[string]*session
@@ -42,7 +42,7 @@ type line struct {
 	asked    int              // of requests of the agent
 }
 
-// session is a thread in the form of an ACP session.
+// session is an AG-UI thread in the form of an ACP session.
 type session struct {
 	fold.Thread
 	id      string
@@ -53,7 +53,7 @@ type session struct {
 	refused map[string]bool // calls that the user did not allow
 }
 
-// wait is a permission request that waits for an answer.
+// wait is a permission request without an answer yet.
 type wait struct {
 	id      int // of the request
 	name    string
@@ -76,7 +76,7 @@ func (w *line) update(s *session, update object) {
 	w.add(object{"jsonrpc": "2.0", "method": "session/update", "params": object{"sessionId": s.id, "update": update}})
 }
 
-// posted opens the session of a thread if necessary, and prompts or answers permission requests.
+// posted opens the session of a thread if necessary. Then it sends a prompt, or answers permission requests.
 func (w *line) posted(e transcript.Entry) {
 	v := e.JSON()
 	id := v.Get("threadId").Str()
@@ -108,7 +108,7 @@ func (w *line) posted(e transcript.Entry) {
 	}
 }
 
-// resumed answers the permission requests that wait.
+// resumed answers the waiting permission requests.
 func (w *line) resumed(s *session, answers wire.Value) {
 	for _, wait := range s.waits {
 		outcome := object{"outcome": "cancelled"}
@@ -142,7 +142,7 @@ func (w *line) resumed(s *session, answers wire.Value) {
 	s.waits = nil
 }
 
-// hungUp cancels the turn.
+// hungUp cancels the turn of a run whose client disconnected.
 func (w *line) hungUp(s *session) {
 	if s.prompt == 0 {
 		return
@@ -197,7 +197,7 @@ func (w *line) event(s *session, kind string, v wire.Value) {
 	}
 }
 
-// code returns the error code for JSON-RPC.
+// code returns the JSON-RPC error code for an error event.
 func code(v wire.Value) (n int) {
 	if _, err := fmt.Sscan(v.Get("code").Str(), &n); err != nil {
 		return -32603
@@ -238,7 +238,7 @@ func (w *line) result(s *session, id string, v wire.Value) {
 		object{"type": "content", "content": object{"type": "text", "text": content}}}})
 }
 
-// state translates changes of those members of the state that ACP knows.
+// state translates changes of the state's members that have a counterpart in ACP.
 func (w *line) state(s *session, before json.RawMessage) {
 	var old, now map[string]json.RawMessage
 	_ = json.Unmarshal(before, &old)
@@ -259,7 +259,7 @@ func (w *line) state(s *session, before json.RawMessage) {
 	}
 }
 
-// finished ends the turn, or asks the question that the run waits for.
+// finished ends the turn, or sends the question that the run waits for.
 func (w *line) finished(s *session, v wire.Value) {
 	if s.prompt == 0 {
 		return

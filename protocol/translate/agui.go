@@ -26,7 +26,7 @@ func ToAGUI(t *transcript.Transcript) *Said {
 	return &w.Said
 }
 
-// web turns turns into runs.
+// web converts ACP turns to AG-UI runs.
 type web struct {
 	Said
 	t       *transcript.Transcript
@@ -35,7 +35,7 @@ type web struct {
 	ids     int
 }
 
-// thread is a session in the form of an AG-UI thread.
+// thread is an ACP session in the form of an AG-UI thread.
 type thread struct {
 	fold.Thread
 	id       string
@@ -130,7 +130,7 @@ func (w *web) frame(e transcript.Entry) {
 	}
 }
 
-// ended ends the turn of a prompt.
+// ended translates the end of a prompt's turn.
 func (w *web) ended(t *thread, v wire.Value) {
 	stop := v.Path("result.stopReason").Str()
 	switch {
@@ -147,7 +147,7 @@ func (w *web) ended(t *thread, v wire.Value) {
 	}
 }
 
-// state returns the member of the state that an update sets, "" if it sets none.
+// state returns the member of AG-UI's state that an update sets, or "".
 func state(update string) string {
 	return map[string]string{"plan": "plan", "current_mode_update": "mode", "available_commands_update": "commands",
 		"config_option_update": "options"}[update]
@@ -257,7 +257,7 @@ func (w *web) call(t *thread, u wire.Value) {
 	w.emit(t, "TOOL_CALL_RESULT", result)
 }
 
-// asked notes a permission request that waits.
+// asked records a permission request without an answer yet.
 func (w *web) asked(t *thread, e transcript.Entry) {
 	call := e.JSON().Path("params.toolCall")
 	if id := call.Get("toolCallId").Str(); !t.calls[id] {
@@ -266,8 +266,8 @@ func (w *web) asked(t *thread, e transcript.Entry) {
 	t.asks = append(t.asks, e.Seq)
 }
 
-// answered ends the run with an interrupt if the run is open. When all permission requests are answered, it begins a
-// new run that resumes.
+// answered ends an open run with an interrupt. When all permission requests are answered, it begins a new run that
+// resumes.
 func (w *web) answered(t *thread, e transcript.Entry) {
 	if t.run != "" {
 		var interrupts []any

@@ -1,5 +1,5 @@
-// Package translate translates recordings of one protocol into the other: turns of ACP version 1 into runs of AG-UI,
-// and back. docs/ag-ui.md has the table of translations.
+// Package translate translates recordings between two protocols: turns of ACP version 1 into runs of AG-UI, and back.
+// docs/ag-ui.md has the table of translations.
 package translate
 
 import (
@@ -11,11 +11,11 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Said is a recording in the other protocol.
+// Said is a recording translated to the other protocol.
 type Said struct {
-	// Lines are the messages, or the events and inputs, one JSON object a line.
+	// Lines are the messages, or the events and inputs, as one JSON object each.
 	Lines [][]byte
-	// Left are sentences about parts that the other protocol cannot express.
+	// Left lists, in sentences, the parts that the other protocol cannot express.
 	Left []string
 }
 
@@ -36,7 +36,7 @@ func (s *Said) leave(format string, args ...any) {
 	s.Left = lists.With(s.Left, fmt.Sprintf(format, args...))
 }
 
-// decoded returns a value in the form that encoding/json gives it; nil if it is missing.
+// decoded converts a value to the types of encoding/json; nil if the value is missing.
 func decoded(v wire.Value) (out any) {
 	if v.Exists() {
 		_ = json.Unmarshal(v.Raw(), &out) // it has been parsed

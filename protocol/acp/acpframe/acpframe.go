@@ -30,7 +30,7 @@ func (Classifier) Session(method string, f wire.Frame) wire.Value {
 	return wire.Value{}
 }
 
-// Update returns the kind of a session/update notification ("tool_call", …), "" for any other entry.
+// Update returns the kind of a session/update notification ("tool_call", …), or "" for any other entry.
 func Update(e transcript.Entry) string {
 	if e.Kind != transcript.Notification || e.Method != "session/update" {
 		return ""

@@ -28,7 +28,7 @@ func (V2) Completes() func(e transcript.Entry, f wire.Frame) int {
 	}
 }
 
-// work has the prompts of a session that no idle state has completed.
+// work holds the prompts of a session that no idle state has completed.
 type work struct {
 	prompts []prompt       // the oldest first
 	keys    map[string]int // the latest prompt with an idempotency key, by Seq, that was not refused
@@ -40,9 +40,9 @@ type prompt struct {
 	inserted bool
 }
 
-// see updates the work by a frame and returns the Seq of the prompt that the frame completes, 0 if none. An idle
-// state completes all prompts that are part of the conversation; see returns the oldest. A repeated idle state
-// completes nothing (V2-STA-003).
+// see updates work for a frame and returns the Seq of the prompt that the frame completes, or 0. An idle state
+// completes all prompts that are part of the conversation; see returns the oldest. A repeated idle state completes
+// nothing (V2-STA-003).
 func (w *work) see(e transcript.Entry, f wire.Frame) int {
 	switch {
 	case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt":
@@ -101,8 +101,8 @@ func (w *work) enter(state wire.Value) int {
 		}
 	}
 	if first == 0 && len(kept) == 1 && worked {
-		// A prompt without an answer may be complete too, because its work may be faster than its answer. If there
-		// was no work since the last idle state, this state repeats that one.
+		// A prompt without an answer may be complete too, because the agent's work may be faster than its answer. If
+		// there was no work since the last idle state, this state only repeats that one.
 		first, kept = kept[0].seq, kept[:0]
 	}
 	w.prompts = kept

@@ -1,4 +1,4 @@
-// Package acpreport tells reports what they need to know about ACP.
+// Package acpreport describes ACP to reports.
 package acpreport
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// V1 returns what a report needs for version 1: the answer to a prompt ends a turn.
+// V1 describes version 1 to reports: the answer to a prompt ends a turn.
 func V1() reports.Protocol {
 	return version(invariants.V1(), func(e transcript.Entry) (string, bool) {
 		return e.JSON().Path("result.stopReason").Str(), e.Source == transcript.Agent &&
@@ -19,7 +19,7 @@ func V1() reports.Protocol {
 	})
 }
 
-// V2 returns what a report needs for version 2: an idle state or an error response to the prompt ends a turn.
+// V2 describes version 2 to reports: an idle state or an error response to the prompt ends a turn.
 func V2() reports.Protocol {
 	return version(invariants.V2(), func(e transcript.Entry) (string, bool) {
 		refused := e.Kind == transcript.Response && e.Method == "session/prompt" && e.JSON().Get("error").Exists()
@@ -28,7 +28,7 @@ func V2() reports.Protocol {
 	})
 }
 
-// version returns what a report needs for either version. end returns the stop reason if an entry ends a turn.
+// version describes either version to reports. end returns the stop reason if an entry ends a turn.
 func version(set *rules.Set, end func(transcript.Entry) (reason string, ok bool)) reports.Protocol {
 	return reports.Protocol{
 		Rules: set,

@@ -14,13 +14,13 @@ import (
 
 // Habit is a behaviour that version 1 allows and version 2 forbids.
 type Habit struct {
-	// Requirement is the version 2 requirement that the habit breaks. Does says what the agent does, Instead what
-	// version 2 has instead.
+	// Requirement is the version 2 requirement that the habit breaks. Does describes the agent's behaviour, Instead the
+	// replacement in version 2.
 	Requirement, Does, Instead string
 	is                         func(e transcript.Entry) bool
 }
 
-// Broken is a habit that an agent was seen to have, and how often.
+// Broken is a habit that an agent showed, and how many times.
 type Broken struct {
 	Habit
 	Count int

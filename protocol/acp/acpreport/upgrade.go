@@ -14,21 +14,21 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Upgrade tells the author of a version 1 agent what the agent needs for version 2, from a run in each version. Rules
-// are the rules of version 2.
+// Upgrade tells the author of a version 1 agent what the agent still lacks for version 2. It compares a run in each
+// version. Rules are the rules of version 2.
 type Upgrade struct {
 	Rules  *rules.Set
 	V1, V2 results.Run
-	// Habits are what the agent does in version 1 that breaks in version 2.
+	// Habits are the agent's habits in version 1 that version 2 forbids.
 	Habits []Broken
-	// Differences are results of a scenario that differ between the versions.
+	// Differences are the scenarios whose results differ between the versions.
 	Differences []Difference
 }
 
 // Difference is a scenario with a different result in each version.
 type Difference struct{ Scenario, V1, V2 string }
 
-// Speaks reports whether the agent was judged by version 2.
+// Speaks reports whether the agent speaks version 2 and was judged by it.
 func (u Upgrade) Speaks() bool {
 	return slices.ContainsFunc(u.V2.Results, func(r results.Result) bool {
 		return !r.NotStarted && (r.Verdict == results.Pass || r.Verdict == results.Fail)
@@ -45,7 +45,7 @@ func (u Upgrade) Missing() []results.RequirementOutcome {
 	})
 }
 
-// Markdown writes a checklist.
+// Markdown writes a checklist in Markdown.
 func (u Upgrade) Markdown(w io.Writer) error {
 	var b strings.Builder
 	name, version := u.agent()
@@ -69,7 +69,7 @@ func (u Upgrade) Markdown(w io.Writer) error {
 	return err
 }
 
-// agent returns the agent's name and version, as it gave them in either version.
+// agent returns the agent's own name and version, from either run.
 func (u Upgrade) agent() (name, version string) {
 	for _, r := range slices.Concat(u.V2.Results, u.V1.Results) {
 		if r.AgentName != "" {
@@ -91,7 +91,7 @@ func (u Upgrade) habits(b *strings.Builder) {
 	}
 }
 
-// besides are the requirements of version 2 that have no counterpart in version 1.
+// besides lists the requirements of version 2 that have no counterpart in version 1.
 var besides = []string{"V2-INIT-001", "V2-INIT-003", "V2-PRM-002", "V2-PRM-003", "V2-PRM-005", "V2-CAN-002",
 	"V2-SES-003", "V2-SES-006"}
 
@@ -106,7 +106,7 @@ func (u Upgrade) missing(b *strings.Builder, list []results.RequirementOutcome) 
 	}
 }
 
-// most is how many violations of one requirement are listed at most.
+// most is the maximum number of violations listed for one requirement.
 const most = 3
 
 // shown returns up to most violations of a requirement, each with its scenario.
@@ -147,8 +147,8 @@ func (u Upgrade) differences(b *strings.Builder) {
 	}
 }
 
-// Told returns what the agent said in each turn and how the turn ended, by session, in words that fit both versions.
-// It ignores the order of turns in different sessions.
+// Told returns, by session, the agent's text in each turn and how the turn ended, in words that fit both versions. It
+// ignores the order of turns in different sessions.
 func Told(p *scenarios.Protocol, t *transcript.Transcript) (sessions []string) {
 	said, order := map[int]*strings.Builder{}, map[string][]int{}
 	open := map[string][]int{} // prompts without an end, by session
@@ -177,7 +177,7 @@ func Told(p *scenarios.Protocol, t *transcript.Transcript) (sessions []string) {
 	return sessions
 }
 
-// counted merges equal turns that follow each other into one, with their number.
+// counted merges consecutive equal turns into one, with their number.
 func counted(turns []string) (out []string) {
 	for len(turns) > 0 {
 		n := 1

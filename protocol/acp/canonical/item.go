@@ -26,7 +26,7 @@ const (
 	end                  // the exit of the process
 )
 
-// item is one line of the text: one message, or several chunks of one message.
+// item is one line of the golden text: one message, or several chunks of one message.
 type item struct {
 	entry transcript.Entry
 	lane  int // 0: the connection; from 1: its sessions
@@ -73,14 +73,14 @@ type reader struct {
 	learned  []learned // with the items
 }
 
-// turns is a session on one connection. Its open prompts are counted together, because a process that has ended
-// answers none.
+// turns identifies a session on one connection. The open prompts of each are counted separately, because a process that
+// has ended answers none.
 type turns struct {
 	conn    int
 	session string
 }
 
-// prompts has the open prompts of one session, and their count.
+// prompts holds the open prompts of one session, and their count.
 type prompts struct {
 	count int
 	open  map[int]int // their numbers, by Seq
@@ -92,12 +92,12 @@ type link struct {
 	id   wire.ID
 }
 
-// called is what the reader remembers about a request permanently.
+// called is the data about a request that the reader never forgets.
 type called struct{ method, session string }
 
 type callKey struct{ session, id string }
 
-// call is what is known of a tool call.
+// call is the data about one tool call.
 type call struct {
 	order int
 	ended bool
@@ -134,7 +134,7 @@ func opens(method string) bool {
 	return creates(method) || method == "session/load" || method == "session/resume"
 }
 
-// lane returns the number of a session's section, by first use; 0 is the connection.
+// lane returns the number of a session's section, in the order of first use; 0 is the connection.
 func (r *reader) lane(session string) int {
 	if session == "" {
 		return 0
@@ -148,7 +148,7 @@ func (r *reader) lane(session string) int {
 	return n
 }
 
-// learn notes a new id, which the mask learns together with the items of the next part.
+// learn records a new id. The mask learns that id together with the items of the next part.
 func (r *reader) learn(class golden.IDClass, id string) {
 	if last := len(r.learned) - 1; id != "" && (last < 0 || r.learned[last] != learned{class, id}) {
 		r.learned = append(r.learned, learned{class, id})
@@ -250,7 +250,7 @@ func (r *reader) agent(it *item, v wire.Value) {
 	}
 }
 
-// update notes the subject of a session update.
+// update sets in it the kind and subject of a session update.
 func (r *reader) update(it *item, v wire.Value) {
 	u := v.Path("params.update")
 	it.kind = u.Get("sessionUpdate").Str()
@@ -266,7 +266,7 @@ func (r *reader) update(it *item, v wire.Value) {
 	}
 }
 
-// begins notes whether a state or a message of the user shows that the prompt before it is part of the conversation.
+// begins records whether a state or a message of the user shows that the preceding prompt is part of the conversation.
 func (r *reader) begins(it *item, u wire.Value) {
 	it.boundary = u.Get("state").Is("idle")
 	prompt := r.begun[it.lane]
@@ -283,10 +283,10 @@ func (r *reader) begins(it *item, u wire.Value) {
 	}
 }
 
-// below reports whether an item stands below its request.
+// below reports whether an item is shown just below its request.
 func (it *item) below() bool { return it.role == answer || it.role == inserted }
 
-// tool notes what a frame says about a tool call. A tool_call, or the first permission request or update that names
+// tool records what a frame says about a tool call. A tool_call, or the first permission request or update that names
 // the call, announces it.
 func (r *reader) tool(it *item, v wire.Value) {
 	id := v.Get("toolCallId")
@@ -315,8 +315,8 @@ func (r *reader) tool(it *item, v wire.Value) {
 	}
 }
 
-// optionLabels returns labels for the options of a permission request, by id: their kinds. The second option of a
-// kind is "allow_once#2".
+// optionLabels maps the ids of a permission request's options to labels: the kinds of the options. The second option of
+// a kind is "allow_once#2".
 func optionLabels(options wire.Value) map[string]string {
 	labels, seen := map[string]string{}, map[string]int{}
 	for o := range options.Items() {
@@ -342,7 +342,7 @@ func (it *item) among(patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return glob.Path(pattern, name) })
 }
 
-// join adds a chunk to the current message and reports whether it did.
+// join adds a chunk to the current message, if the chunk continues that message, and reports whether it did.
 func (r *reader) join(it *item, v wire.Value) bool {
 	if it.role == free || it.role == content && isChunk(it.kind) {
 		it.joinKey = joinKey(it, v)
@@ -370,8 +370,8 @@ func (r *reader) join(it *item, v wire.Value) bool {
 	return false
 }
 
-// ends reports whether an item ends the message before it. Other content and the beginning and end of a turn do.
-// Answers and notifications of the editor do not.
+// ends reports whether an item ends the preceding message: other content does, and so do the beginning and end of a
+// turn. Answers and notifications of the editor do not.
 func ends(it *item) bool {
 	switch it.role {
 	case content:
@@ -384,7 +384,7 @@ func ends(it *item) bool {
 	return false
 }
 
-// joinFree joins a chunk that is declared free with the other free chunks of its turn.
+// joinFree joins a chunk that the profile declares free with earlier free chunks of its turn.
 func (r *reader) joinFree(it *item, v wire.Value) bool {
 	for at := len(r.items) - 1; at >= 0; at-- {
 		other := &r.items[at]
@@ -402,8 +402,8 @@ func (r *reader) joinFree(it *item, v wire.Value) bool {
 
 func chunkText(v wire.Value) string { return v.Path("params.update.content.text").Str() }
 
-// joinKey returns a key that is equal for chunks which differ only in their text, "" for an item that is never
-// joined.
+// joinKey returns a key that is equal for chunks that differ only in their text. It returns "" for an item that is
+// never joined.
 func joinKey(it *item, v wire.Value) string {
 	params := v.Get("params")
 	u := params.Get("update")

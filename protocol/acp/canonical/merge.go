@@ -7,8 +7,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// merge adds an update of a tool call to the line for that call and reports whether there was a line. With some
-// agents it is a matter of chance how much each update tells; the merged result is always the same.
+// merge adds an update of a tool call to the line of that call, and reports whether there was such a line. In some
+// agents chance decides how much each update tells; the merged result is always the same.
 func (r *reader) merge(it *item, v wire.Value) bool {
 	u := v.Path("params.update")
 	if it.entry.Kind != transcript.Notification || it.call == "" || u.Kind() != wire.Object {
@@ -48,8 +48,8 @@ func mergeMeta(a, b json.RawMessage) json.RawMessage {
 	return mergeObjects(a, b, func(_ string, old, value json.RawMessage) json.RawMessage { return mergeMeta(old, value) })
 }
 
-// mergeObjects merges the members of b that are not null into a. The function both merges a member that a has too. If
-// a or b is no object, it returns b.
+// mergeObjects merges the members of b that are not null into a. It calls both for a member that a has too. If a or b
+// is not an object, it returns b.
 func mergeObjects(a, b []byte, both func(key string, old, value json.RawMessage) json.RawMessage) json.RawMessage {
 	var x, y map[string]json.RawMessage
 	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil || x == nil || y == nil {

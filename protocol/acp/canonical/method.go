@@ -10,7 +10,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// shortMethod returns a method as a line shows it.
+// shortMethod returns the form of a method that lines show.
 func shortMethod(method string) string {
 	if method == "session/request_permission" {
 		return "request_permission"
@@ -21,8 +21,8 @@ func shortMethod(method string) string {
 	return method
 }
 
-// ownSession removes the session id of an agent's frame, because the section already names the session. It shows an
-// id that is missing or no string. A line that is shown alone names its session at its end.
+// ownSession removes the session id of an agent's frame, because the section already names the session. It shows an id
+// that is missing or not a string. A line that is shown alone has its session at the end.
 func (l *line) ownSession(o golden.Object) {
 	s := o.Take("sessionId")
 	if s.Kind() != wire.String && o.Value.Kind() == wire.Object {
@@ -66,7 +66,7 @@ func oneOf(key string, vocabulary []string) piece {
 
 func options(l *line, o golden.Object) { l.Several(o, "configOptions", l.configOption) }
 
-// asked has the forms of requests and notifications.
+// asked maps methods to the forms of their requests and notifications.
 var asked = byMethod([]form{
 	{"session/prompt", []piece{id("sessionId", sessionID), func(l *line, o golden.Object) {
 		l.List("prompt", o.Take("prompt"), l.block)
@@ -90,7 +90,7 @@ var asked = byMethod([]form{
 	{"authenticate", []piece{keys("methodId")}},
 })
 
-// answered has the forms of successful results.
+// answered maps methods to the forms of their successful results.
 var answered = byMethod([]form{
 	{"session/new session/load session/resume session/fork", []piece{id("sessionId", sessionID), keys("modes"),
 		func(l *line, o golden.Object) {
@@ -121,7 +121,7 @@ func byMethod(forms []form) func() map[string][]piece {
 	})
 }
 
-// ifThere returns a piece that shows a part only if the message has a member.
+// ifThere returns a piece that shows a part only if the message has the member key.
 func ifThere(key string, show piece) piece {
 	return func(l *line, o golden.Object) {
 		if o.Value.Get(key).Exists() {
@@ -179,8 +179,8 @@ func (l *line) unknownMethod(o golden.Object) {
 	l.Members(o)
 }
 
-// cancelled shows the method of the request that $/cancel_request names, because ids differ from run to run. The
-// caller has put a function into options that returns it.
+// cancelled shows the method of the request that $/cancel_request names, because ids differ from run to run. The caller
+// has set options to a function that returns the method.
 func (l *line) cancelled(o golden.Object) {
 	id := o.Take("requestId")
 	if l.options != nil {
@@ -231,7 +231,7 @@ func (l *line) implementation(o golden.Object, key string) {
 	l.Pair(key, v)
 }
 
-// answer shows a response. shown says that the line above is the request; then the method is not repeated.
+// answer shows a response. If shown is set, the line above is the request, and the response does not repeat the method.
 func (l *line) answer(e transcript.Entry, v wire.Value, shown bool) {
 	if e.Ref == 0 {
 		l.Word("response to no request")
@@ -339,20 +339,20 @@ type line struct {
 	exact bool
 	// options returns the label of an option of a permission request, by its id.
 	options func(id string) string
-	// about is the id of the tool call of the permission request that is answered.
+	// about is the id of the tool call in the permission request that the line answers.
 	about string
-	// prompt is the number of the prompt that is answered if several are open, else 0.
+	// prompt is the number of the prompt that the line answers if several are open, else 0.
 	prompt int
 	// session is the session id that the line shows at its end, "" for none.
 	session string
 	// joined is the text of a message that came in several chunks.
 	joined *string
-	// merged is the merged update that is shown for a tool call.
+	// merged is the merged update to show for a tool call.
 	merged wire.Value
 }
 
-// frame returns the text of one frame. shown says that the line above is the request that this response answers, so
-// the response need not name it. v is the parsed entry.
+// frame returns the text of one frame, with v as the parsed entry. If shown is set, the line above is the request that
+// this response answers, and the response does not repeat its method.
 func (l *line) frame(e transcript.Entry, v wire.Value, shown bool) string {
 	l.Word(golden.Arrow(e.Source))
 	switch e.Kind {

@@ -42,7 +42,7 @@ import (
 // keeps the order of dependent items. So it is the same for every arrival
 // order that keeps the order of dependent items.
 
-// lane has, for one section, the last items that later items depend on.
+// lane holds, for one section, the last items on which later items depend.
 type lane struct {
 	strong   int            // the last content, act or line of the connection
 	acted    int            // the last act
@@ -60,11 +60,11 @@ type orderer struct {
 	lanes   map[int]*lane
 	barrier int // the last item of the connection as a whole
 	related func(effect, answer *item) bool
-	// inserted has, by prompt, the last item which shows that the prompt is part of the conversation.
+	// inserted maps a prompt to the last item which shows that the prompt is part of the conversation.
 	inserted map[int]int
 }
 
-// edge notes that item a must come before item b.
+// edge records that item a must come before item b.
 func (o *orderer) edge(a, b int) {
 	if a >= 0 && a != b {
 		o.items[a].after = append(o.items[a].after, b)
@@ -180,8 +180,8 @@ func (o *orderer) answer(i int) {
 	}
 }
 
-// shows reports whether the order of an item and of the answer to a permission request proves anything about whether
-// the agent waited for the answer.
+// shows reports whether an item proves something about a permission answer: namely whether the agent waited for the
+// answer before it sent the item.
 func (o *orderer) shows(i, a int) bool {
 	it, ans := &o.items[i], &o.items[a]
 	if it.effect != "" {
@@ -205,7 +205,7 @@ func (o *orderer) state(i int) {
 	l.states[it.kind] = i
 }
 
-// bound lets an answer of the agent separate the state updates before it from those after it.
+// bound makes an answer of the agent separate the state updates before it from those after it.
 func (o *orderer) bound(i int, l *lane) {
 	switch o.items[i].entry.Method {
 	case "session/set_mode", "session/set_config_option":
@@ -224,8 +224,8 @@ func (o *orderer) bound(i int, l *lane) {
 	}
 }
 
-// relation returns a function that reports whether an effect may belong to the tool call of a permission answer. It
-// may, unless only another call names the file or command of the effect.
+// relation returns a function that reports whether an effect may belong to the tool call of a permission answer. The
+// effect may, unless only another call names the effect's file or command.
 func (r *reader) relation() func(effect, answer *item) bool {
 	return func(effect, answer *item) bool {
 		if answer.call == "" {
@@ -293,7 +293,7 @@ func (q *queue) Pop() any {
 
 func (q *queue) Less(i, j int) bool { return inOrder(&q.items[q.heap[i]], &q.items[q.heap[j]]) < 0 }
 
-// inOrder compares items that may pass each other.
+// inOrder compares items whose order is not fixed by a dependency.
 func inOrder(a, b *item) int {
 	return cmp.Or(
 		first(b.role == end, a.role == end),
@@ -316,7 +316,7 @@ func first(a, b bool) int {
 	return 1
 }
 
-// rank returns the rank of an item in its section: state updates come after content, and free items last.
+// rank returns the position of an item's group in its section: state updates come after content, and free items last.
 func (it *item) rank() int {
 	switch it.role {
 	case state:

@@ -1,5 +1,5 @@
-// Package canonical turns transcripts of ACP into text: each message on one line, with every field shown or hashed.
-// The order of lines is the same for any two runs that differ only by an interleaving that the protocol allows.
+// Package canonical converts transcripts of ACP to text: each message on one line, with every field shown or hashed.
+// The order of lines is equal for any two runs that differ only by an interleaving that the protocol allows.
 package canonical
 
 import (
@@ -16,9 +16,8 @@ import (
 // Render returns the text of the frames among entries, one line each, and of the events of the process after its
 // start (end of input, signals, exit). It omits other entries. A caller that shuts the agent down itself must leave
 // out the entries of the shutdown.
-// leaves the entries of that out.
 //
-// It reads entries twice and keeps only the items that have not settled; see settled.
+// It reads entries twice, and keeps only the items that have not settled; see settled.
 func (v renderer) Render(entries iter.Seq[transcript.Entry], o golden.Options) string {
 	return v.render(entries, o, (*reader).settled)
 }
@@ -51,14 +50,14 @@ func (v renderer) render(entries iter.Seq[transcript.Entry], o golden.Options,
 	return t.b.String()
 }
 
-// part has settled items, and what their lines need.
+// part holds items that have settled, and the data that their lines need.
 type part struct {
 	runs    []run
 	learned []learned
 	labels  map[int]map[string]string // as in reader
 }
 
-// run has the settled items of one connection.
+// run holds the items of one connection that have settled.
 type run struct {
 	items []*item // in their order
 	loose []*item // what stands behind them, sorted by text
@@ -70,7 +69,7 @@ type learned struct {
 	id    string
 }
 
-// part returns the items read so far in the canonical order, and forgets them.
+// part returns the items read so far, in canonical order, and forgets them.
 func (r *reader) part() part {
 	p := part{learned: r.learned, labels: r.labels}
 	if r.o.Exact {
@@ -134,7 +133,7 @@ func (t *text) line(p part, it *item, m *golden.Mask, shown bool) string {
 	return l.frame(e, e.JSONIn(&t.doc), shown)
 }
 
-// text is the text while it is written.
+// text is the golden text while it is written.
 type text struct {
 	mask    *golden.Mask
 	exact   bool
@@ -190,9 +189,9 @@ func (t *text) show(p part, it *item) {
 // V1 returns the renderer of version 1.
 func V1() golden.Renderer { return renderer{} }
 
-// V2 returns the renderer of version 2. Items which show that a prompt is part of the conversation are below the
-// prompt, because the editor may have sent other messages meanwhile. State updates are separated by the idle state
-// instead of the answer to a prompt.
+// V2 returns the renderer of version 2. Items which show that a prompt is part of the conversation come just below the
+// prompt, because the editor may have sent other messages in between. The idle state separates state updates, instead
+// of the answer to a prompt.
 func V2() golden.Renderer { return renderer{v2: true} }
 
 type renderer struct {
@@ -215,7 +214,7 @@ const (
 	cursor     golden.IDClass = "cursor"
 )
 
-// Line returns the text of any entry for people.
+// Line returns any entry as one line for people.
 func (renderer) Line(e transcript.Entry) string {
 	if !e.Frame() {
 		return golden.Event(e)

@@ -7,7 +7,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// chunkName returns the name of a chunk's message: joined chunks are shown without the suffix _chunk.
+// chunkName returns the shown name of a chunk's kind: without the suffix _chunk, because chunks are joined.
 func (l *line) chunkName(kind string) string {
 	if l.exact {
 		return kind
@@ -135,7 +135,7 @@ func isChunk(kind string) bool {
 	return false
 }
 
-// isState reports whether an update tells a state of the session rather than an event of the conversation. Such an
+// isState reports whether an update reports a state of the session instead of an event of the conversation. Such an
 // update may come at any time.
 func isState(kind string) bool {
 	switch kind {

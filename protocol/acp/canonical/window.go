@@ -6,11 +6,11 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// A transcript may have any length, so its text consists of independent parts. A part has settled when no later entry
-// can belong in it: at the end of a turn, if no earlier request waits for an answer and no other session or process
-// is active. A first pass over the transcript finds what only its end can tell.
+// A transcript may have any length, so its text is built from independent parts. A part has settled when no later entry
+// can belong to it: at the end of a turn, if no earlier request waits for an answer and no other session or process is
+// active. A first pass over the transcript collects facts that only later entries show.
 
-// survey is what the first pass finds out about a transcript.
+// survey holds the facts that the first pass collects about a transcript.
 type survey struct {
 	opened   map[int]string   // the session that a session/new or session/fork opened, by Seq
 	answered map[int]int      // where the last answer is that stands below its request, by the Seq of that
@@ -20,7 +20,7 @@ type survey struct {
 	messages map[string]bool // ids of version 2: a message that is told as a whole may come in pieces later
 }
 
-// span is from the first to the last Seq of a session or connection.
+// span holds the first and the last Seq of a session or connection.
 type span struct{ first, last int }
 
 // around reports whether the span begins at or before an entry and ends after it.
@@ -75,7 +75,7 @@ func extend[K comparable](spans map[K]*span, key K, from, to int) {
 	spans[key] = &span{from, to}
 }
 
-// settled reports whether the part up to entry e has settled: no later entry can move into it.
+// settled reports whether the part up to entry e has settled, so that no later entry can move into it.
 func (r *reader) settled(e transcript.Entry) bool {
 	if r.o.Exact || r.until > e.Seq {
 		return r.until <= e.Seq

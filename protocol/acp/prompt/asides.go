@@ -14,17 +14,17 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// These are the colours of lines about what the agent does, as SGR codes.
+// These are the colours of lines about the agent's acts, as SGR codes.
 const (
 	faint = "2"
 	red   = "31"
 	green = "32"
 )
 
-// most is how many lines of a diff or of a terminal are shown.
+// most is the maximum number of lines shown of a diff or of a terminal.
 const most = 40
 
-// think keeps a piece of a thought until its line is complete.
+// think stores a piece of a thought until its line is complete.
 func (s *screen) think(text string) {
 	if s.Output != "text" {
 		return
@@ -144,13 +144,13 @@ func (s *screen) terminal(e transcript.Entry) {
 	}
 }
 
-// terminal is a command's last known output, and whether the command has ended and was shown.
+// terminal holds a command's last known output, and whether the command has ended and was shown.
 type terminal struct {
 	output         string // as it was last read
 	ended, printed bool
 }
 
-// ending returns how a command ended, as text.
+// ending describes how a command ended.
 func ending(status wire.Value) string {
 	if signal := status.Get("signal"); signal.Kind() == wire.String {
 		return "ended by " + OneLine(signal.Str())
@@ -158,7 +158,7 @@ func ending(status wire.Value) string {
 	return "ended with status " + string(status.Get("exitCode").Raw())
 }
 
-// under returns a path relative to dir if it is inside dir, else the path itself.
+// under returns a path relative to dir if the path is inside dir, else the path itself.
 func under(dir, path string) string {
 	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
 		return rel

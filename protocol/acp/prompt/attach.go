@@ -10,11 +10,11 @@ import (
 	"github.com/acp-test/acp-test/mockclient"
 )
 
-// mention matches a file in a typed prompt: @ and its path in the workspace.
+// mention matches the mention of a file in a typed prompt: @ and the file's path in the workspace.
 var mention = lazy.Regexp(`(?:^|\s)@(\S+)`)
 
-// blocks returns a prompt's text and attachments. The first prompt has the files and URLs that the user named in the
-// options. A typed prompt also has the files of the workspace that its text mentions.
+// blocks returns a prompt's text and attachments. The first prompt includes the files and URLs that the user named in
+// the options. A typed prompt also includes the workspace files that its text mentions.
 func (t *Client) blocks(text string) ([]mockclient.Content, error) {
 	blocks, files := []mockclient.Content{mockclient.Text(text)}, t.options.Attach
 	t.options.Attach = nil

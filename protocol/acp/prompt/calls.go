@@ -11,8 +11,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// callBook has what is known about the tool calls of all sessions. It learns from updates and from permission
-// requests, each of which may name only the id.
+// callBook collects what is known about the tool calls of all sessions, from updates and permission requests. Each of
+// them may contain only the call's id.
 type callBook struct {
 	mu    sync.Mutex
 	known map[[2]string]*toolCall // by session and id
@@ -57,8 +57,8 @@ func (b *callBook) get(session, id string) toolCall {
 // pathKeys are the members of rawInput in which known agents name a file.
 var pathKeys = []string{"path", "file_path", "filePath", "filepath", "abs_path", "absolute_path", "notebook_path", "to"}
 
-// toolCall is what is known about a tool call. paths are all paths that were ever named; diffs and words are those of
-// the latest content.
+// toolCall is what is known about a tool call. paths are all paths named so far; diffs and words are from the latest
+// content.
 type toolCall struct {
 	id, title, kind, status string
 	words                   string

@@ -15,9 +15,8 @@ import (
 	"github.com/acp-test/acp-test/mockclient"
 )
 
-// Console is the terminal at which a user types. The package golang.org/x/term edits lines, because it is a
-// dependency already and supports history and completion. Console reads keys only while it asks for a line. It writes
-// to Out.
+// Console is the terminal at which a user types. The package golang.org/x/term edits lines, because it is a dependency
+// already and supports history and completion. Console reads keys only while it asks for a line, and writes to Out.
 type Console struct {
 	In  *os.File
 	Out io.Writer
@@ -27,8 +26,8 @@ type Console struct {
 	history term.History // of the prompts of this session; it is not kept on the disk
 }
 
-// read reads typed bytes until ctx ends. One goroutine reads for all callers: bytes that one caller no longer waits
-// for go to the next.
+// read reads typed bytes until ctx ends. One goroutine reads for all callers: if a caller stops waiting, its bytes go
+// to the next caller.
 func (c *Console) read(ctx context.Context, to []byte) (int, error) {
 	if c.keys == nil {
 		c.keys = make(chan []byte)
@@ -62,7 +61,7 @@ func (c *Console) read(ctx context.Context, to []byte) (int, error) {
 	return n, nil
 }
 
-// answer asks for a line that the terminal itself edits, so that Ctrl-C stays an interrupt.
+// answer asks for a line that the terminal itself edits, so that Ctrl-C remains an interrupt.
 func (c *Console) answer(ctx context.Context, question string) (string, error) {
 	if _, err := io.WriteString(c.Out, question); err != nil {
 		return "", err
@@ -151,7 +150,7 @@ func completed(begun string, words []string) string {
 	return common
 }
 
-// converse asks for prompts and sends them until the input ends. It goes on after a failed turn unless the agent has
+// converse asks for prompts and sends them until the input ends. After a failed turn it goes on, unless the agent has
 // exited.
 func (t *Client) converse(ctx context.Context) (string, error) {
 	t.screen.tell("help", "Enter sends, Tab completes the agent's commands, Ctrl-C cancels a turn, Ctrl-D or /exit ends")

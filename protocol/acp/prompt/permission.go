@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// permission answers a permission request, by the flags or by asking the user.
+// permission answers a permission request, according to the flags or by asking the user.
 func (t *Client) permission(r *mockclient.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -48,8 +48,7 @@ func (t *Client) answer(r *mockclient.Request, option, why string) {
 	r.Reply(mockclient.Selected(option))
 }
 
-// choose returns the id of the option to choose, "" if there is none. why is the reason if that option does not allow
-// the call.
+// choose returns the id of the option to choose, or "". why is the reason if that option does not allow the call.
 func (t *Client) choose(call toolCall, offers []offer) (option, why string) {
 	why = t.refusal(call)
 	if why == "" {
@@ -61,7 +60,7 @@ func (t *Client) choose(call toolCall, offers []offer) (option, why string) {
 	return cmp.Or(offered(offers, mockclient.RejectOnce), offered(offers, mockclient.RejectAlways)), why
 }
 
-// refusal returns why a tool call is not allowed, "" if it is allowed.
+// refusal returns why a tool call is not allowed, or "".
 func (t *Client) refusal(call toolCall) string {
 	edits := call.kind == "edit"
 	writes := edits || call.kind == "delete" || call.kind == "move" || len(call.diffs) > 0
@@ -92,7 +91,7 @@ func inside(dir, path string) bool {
 	if err != nil {
 		return false
 	}
-	// The folder of a path that does not exist yet is resolved. A dangling link exists.
+	// For a path that does not exist yet, resolve its folder. A dangling link counts as existing.
 	rest := ""
 	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(at); err != nil && at != filepath.Dir(at) {
@@ -107,7 +106,7 @@ func inside(dir, path string) bool {
 	}
 }
 
-// permit identifies the calls that a choice for always applies to: those of one kind and title. The agent may apply
+// permit identifies the calls to which a choice for always applies: calls of one kind and title. The agent may apply
 // the choice to more calls.
 type permit struct{ kind, title string }
 

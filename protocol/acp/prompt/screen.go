@@ -18,14 +18,14 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Outputs returns the ways to show a session.
+// Outputs returns the allowed values of Screen.Output.
 func Outputs() []string { return []string{"text", "simple", "jsonl"} }
 
 // Screen is the output for a session.
 type Screen struct {
 	// Output is one of Outputs().
 	Output string
-	// Out gets the agent's text, Err lines about its acts.
+	// Out receives the agent's text, Err lines about its acts.
 	Out, Err io.Writer
 	// Paint returns a text in a colour, given as an SGR code. It returns the text unchanged if Err shows no colours.
 	Paint func(code, text string) string
@@ -62,10 +62,10 @@ type screen struct {
 	reasons map[int]string
 	shown   int // the last entry that has been dealt with
 	waiting map[int][]chan struct{}
-	// differed has the changes that were shown already, for instance in a question.
+	// differed holds the changes that were already shown, for instance in a question.
 	differed map[mockclient.FileDiff]bool
 
-	// Only the goroutine uses these.
+	// Only the screen's goroutine uses the fields below.
 	prompted  bool
 	session   string
 	message   string // id of the last message
@@ -121,7 +121,7 @@ func (s *screen) follow() {
 	}
 }
 
-// reached wakes those who wait until an entry is shown.
+// reached wakes the goroutines that wait until an entry is shown.
 func (s *screen) reached(seq int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +149,7 @@ func (s *screen) await(ctx context.Context, seq int) {
 	}
 }
 
-// finish waits until all is shown, or until ctx ends because nobody reads the output.
+// finish waits until everything is shown, or until ctx ends because nobody reads the output.
 func (s *screen) finish(ctx context.Context) error {
 	close(s.quit)
 	select {
@@ -165,19 +165,19 @@ func (s *screen) finish(ctx context.Context) error {
 	}
 }
 
-// tell writes a line to Err, with a word before it that says what the line is about.
+// tell writes a line to Err, after a word that names the line's subject.
 func (s *screen) tell(what, line string) {
 	s.beside("", what, line)
 }
 
-// beside is tell with an indent.
+// beside is tell with an indent before the line.
 func (s *screen) beside(indent, what, line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fmt.Fprintln(s.Err, indent+s.Paint(faint, "["+what+"] "+line))
 }
 
-// because notes why a permission request is rejected.
+// because records why a permission request is rejected.
 func (s *screen) because(request int, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,7 +203,7 @@ func (s *screen) breakLine() {
 	s.endLine()
 }
 
-// aside shows a line about what the agent does.
+// aside shows a line about an act of the agent.
 func (s *screen) aside(what, line string) {
 	if s.Output != "text" {
 		return
@@ -245,7 +245,7 @@ func (s *screen) show(e transcript.Entry) {
 	}
 }
 
-// commands shows the names of the slash commands with the first prompt, and when they change.
+// commands shows the names of the slash commands at the first prompt, and whenever they change.
 func (s *screen) commands() {
 	if s.prompted && !slices.Equal(s.offered, s.listed) {
 		s.listed = s.offered
@@ -299,7 +299,7 @@ func (s *screen) update(u wire.Value) {
 		if slices.Contains(s.told, id) {
 			return
 		}
-		// A call that needed a permission may never have been announced.
+		// The agent may never have announced a call for which it asked permission.
 		if !slices.Contains(s.open, id) {
 			s.broken = true
 			s.open = append(s.open, id)

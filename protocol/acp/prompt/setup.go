@@ -27,7 +27,7 @@ func (t *Client) servers() []any {
 	})
 }
 
-// configure sets the mode, the model and the options that the user wants.
+// configure sets the mode, the model and the options that the user requested.
 func (t *Client) configure(ctx context.Context) error {
 	if mode := t.options.Mode; mode != "" {
 		if err := t.setMode(ctx, mode); err != nil {
@@ -104,7 +104,7 @@ func ids(list wire.Value, key string) []string {
 	return lists.Collect(list.Items(), func(v wire.Value) string { return OneLine(v.Get(key).Str()) })
 }
 
-// absent returns a sentence that the agent has no mode or option of a name, and which ones it has.
+// absent returns a sentence saying that the agent lacks a mode or option, and which ones it has.
 func absent(what, name string, known []string) string {
 	if len(known) == 0 {
 		return "the agent has no " + what + "s in this session"

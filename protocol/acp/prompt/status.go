@@ -10,15 +10,15 @@ type Status int
 
 func (s Status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// Codes returns the ways to report the end of a turn by the exit status.
+// Codes returns the allowed values of Options.Codes, which decide the exit status at the end of a turn.
 func Codes() []string { return []string{"simple", "acp"} }
 
-// of has the exit statuses for the codes acp. All other ends, and all for the codes simple, are 1.
+// of maps ends of a turn to exit statuses for the codes acp. Any other end, and every end for the codes simple, is 1.
 var of = map[string]int{
 	"max_tokens": 3, "max_turn_requests": 4, "refusal": 5, "cancelled": 6, "tool": 7, "timeout": 124,
 }
 
-// verdict returns the exit status of the command and prints the reason to stderr. code is the exit status for an
+// verdict returns the exit status of the command and prints the reason to stderr. code is the exit status after an
 // interrupt, else 0.
 func (t *Client) verdict(code int, began bool, stop string, err error) error {
 	end := func(code int, format string, args ...any) error {

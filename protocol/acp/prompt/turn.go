@@ -1,5 +1,5 @@
-// Package prompt is a minimal ACP editor for a terminal. It runs one turn with a user's own agent, which may do what
-// the user allows.
+// Package prompt is a minimal ACP editor for a terminal. It runs one turn with a user's own agent. The agent may do
+// whatever the user allows.
 package prompt
 
 import (
@@ -24,7 +24,7 @@ import (
 // Agent is an agent that runs for a user, not for a test.
 type Agent struct {
 	Name string
-	// Command starts the agent; its Path is "" if the agent already runs. Terminals get its Env.
+	// Command starts the agent; its Path is "" if the agent already runs. Terminals get Command's Env.
 	Command transport.Command
 	// Reach is the connection to an agent over a network; nil means stdio.
 	Reach transport.Reaching
@@ -42,12 +42,13 @@ func (a Agent) started(ctx context.Context, log *transcript.Transcript) (*transp
 	return transport.StartServer(ctx, log, 0, a.Command, a.Reach)
 }
 
-// Options are the user's choices.
+// Options are the user's choices for a session.
 type Options struct {
 	Agent Agent
 	// Work is the folder of the session. Resume is the id of the session to continue; "" opens a new one.
 	Work, Resume string
-	// MCP are the servers for the agent. A line reports each server that the agent does not support and does not get.
+	// MCP are the servers for the agent. A line reports each server that the agent does not support and so does not
+	// get.
 	MCP []any
 	// Mode is the mode to set first; Run returns an error if the agent does not have it. Model is the value for the
 	// option that chooses the model; if it cannot be set, a line says so. Settings are configuration options to set,
@@ -67,15 +68,15 @@ type Options struct {
 	// Write lets the agent edit files below Work. Yolo lets it do anything. With Ask, the user decides about the rest
 	// at Console.
 	Write, Yolo, Ask bool
-	// Timeout is how long a turn may take; 0 is no limit.
+	// Timeout limits the duration of a turn; 0 means no limit.
 	Timeout time.Duration
-	// Codes is one of Codes(), which tells what the exit status means.
+	// Codes is one of Codes(), which decides the meaning of the exit status.
 	Codes string
 	// Version is the version of this program.
 	Version string
 	// Log records the session.
 	Log *transcript.Transcript
-	// Console is where the user types; nil if there is none.
+	// Console is where the user types; nil if the user cannot type.
 	Console *Console
 	Screen
 }
@@ -91,8 +92,8 @@ type Client struct {
 
 	editor  *mockclient.Editor
 	session *mockclient.Session
-	// interrupted is the exit status for the first signal, 0 before it. conversing is whether another turn may
-	// follow.
+	// interrupted is the exit status for the first signal, 0 before any signal. conversing says whether another turn
+	// may follow.
 	interrupted atomic.Int32
 	conversing  atomic.Bool
 	late        atomic.Bool // the turn has taken too long
@@ -196,7 +197,7 @@ func (t *Client) start(ctx context.Context, resume string) error {
 	return in(t.configure)
 }
 
-// loginAdvice adds advice to an error with which the agent asks for a login.
+// loginAdvice adds advice to an error by which the agent asks for a login.
 func (t *Client) loginAdvice(err error) error {
 	const authRequired = -32000 // ACP v1, ErrorCode
 	var rpc *mockclient.RPCError
@@ -252,7 +253,7 @@ func (t *Client) turn(ctx context.Context, text string) (string, error) {
 	if rpc, ok := errors.AsType[*mockclient.RPCError](err); ok && rpc.Data != nil {
 		err = fmt.Errorf("%w: %s", err, OneLine(fmt.Sprint(rpc.Data)))
 	}
-	// From here on there is no turn for an interrupt to cancel. An agent that does not read its input may hold mu
+	// From here on, an interrupt has no turn to cancel. An agent that does not read its input may block a holder of mu
 	// until the agent is stopped.
 	if ctx.Err() == nil {
 		t.mu.Lock()
@@ -267,7 +268,7 @@ const cancelWait = 10 * time.Second
 
 var errLate = errors.New("acp-test cancelled the turn, but the agent did not end it")
 
-// cancel cancels the turn. It returns false if there is none.
+// cancel cancels the turn. It returns false if no turn runs.
 func (t *Client) cancel() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -280,8 +281,8 @@ func (t *Client) cancel() bool {
 	return true
 }
 
-// Interrupt handles a signal. The first one cancels the turn, if there is one; the next one ends everything. Between
-// the turns of a conversation Ctrl-C interrupts nothing. It reports whether it ended everything.
+// Interrupt handles a signal. The first signal cancels the turn, if one runs; the next one ends everything. Between the
+// turns of a conversation Ctrl-C has no effect. ends reports whether the signal ended everything.
 func (t *Client) Interrupt(s os.Signal) (ends bool) {
 	code := int32(130)
 	if s == syscall.SIGTERM {
@@ -303,7 +304,7 @@ func (t *Client) Interrupt(s os.Signal) (ends bool) {
 	return false
 }
 
-// explained adds to an error of the connection what is known about its cause.
+// explained adds the known cause to an error of the connection.
 func (t *Client) explained(ctx context.Context, err error) error {
 	if err == nil || t.editor == nil || errors.Is(err, errInterrupted) {
 		return err
@@ -356,8 +357,8 @@ const (
 	commandsSettle = time.Second
 )
 
-// commands returns the last list of commands that the agent sends after it opened the session. The value is missing
-// if there is none.
+// commands returns the last list of commands that the agent sends after it opened the session, or a missing value if
+// the agent sends none.
 func (t *Client) commands(ctx context.Context) (wire.Value, error) {
 	var list wire.Value
 	after, patience := t.session.Request.Seq, commandsWait

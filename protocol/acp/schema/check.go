@@ -22,7 +22,7 @@ const (
 	Unknown
 	// Unstable: something that only the unstable schema has, or a fault in it.
 	Unstable
-	// Style: harmless, but some readers or people stumble over it.
+	// Style: harmless, but confuses some readers or people.
 	Style
 )
 
@@ -31,25 +31,25 @@ func (s Severity) String() string {
 	return [...]string{"fatal", "lossy", "unknown", "unstable", "style"}[min(s, Style)]
 }
 
-// Problem is one thing that is wrong with a frame.
+// Problem is one mistake in a frame.
 type Problem struct {
 	Severity Severity
 	// Path leads from the frame to the value or to the missing or unknown key,
 	// such as "params.update.content.type"; array positions are numbers.
 	Path string
-	// Message says what is wrong with it, such as `must be a string, is null`.
+	// Message says what is wrong there, such as `must be a string, is null`.
 	Message string
-	// Type is the innermost named type of the schema that is broken.
+	// Type is the innermost named type of the schema that the value breaks.
 	Type string
 }
 
 // String returns path and message as one line.
 func (p Problem) String() string { return p.Path + ": " + p.Message }
 
-// Check calls report for everything that is wrong with the shape of a frame.
-// For a response, answered is the method of the request it answers, and ""
-// leaves its result unchecked. Malformed frames and extensions, whose methods
-// begin with "_", have no shape. Check does not allocate when all is well.
+// Check calls report for each mistake in the shape of a frame. For a response,
+// answered is the method of the request; "" leaves the result unchecked.
+// Malformed frames and extensions, whose methods begin with "_", have no shape.
+// Check does not allocate if it finds no mistake.
 func (v *Version) Check(d Direction, f wire.Frame, answered string, report func(Problem)) {
 	w := walk{report: report}
 	if f.Extra.Exists() && f.Kind != wire.Malformed {
@@ -151,7 +151,7 @@ func (v *Version) checkAnswer(w *walk, f wire.Frame, answered string) {
 	w.check(m.result, f.Result, sev, m.result.shape, tags{})
 }
 
-// reservedCode reports a code that JSON-RPC keeps for itself and that has no
+// reservedCode reports an error code that JSON-RPC reserves without giving it a
 // meaning (JSON-RPC 2.0, section 5.1).
 func (v *Version) reservedCode(w *walk, value wire.Value) {
 	if code, ok := value.Int(); ok && code >= -32768 && code < -32099 && v.ErrorMeaning(int(code)) == "" {
@@ -159,7 +159,7 @@ func (v *Version) reservedCode(w *walk, value wire.Value) {
 	}
 }
 
-// walk is the check of one frame.
+// walk is the state of checking one frame.
 type walk struct {
 	report func(Problem) // nil: only count
 	root   wire.Value    // where paths begin

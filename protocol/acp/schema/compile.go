@@ -20,7 +20,7 @@ func compile(number int, tables fs.FS, unstable string) (*Version, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What the unstable table extends must be there before it.
+	// The unstable table must be read last, because it extends the others.
 	slices.Sort(names)
 	if i := slices.Index(names, unstable); i >= 0 {
 		names = append(slices.Delete(names, i, i+1), unstable)
@@ -136,7 +136,7 @@ func (c *compiler) define(s *shape, options []string) (err error) {
 		}
 		s.word, s.open = options[1], slices.Contains(options[2:], "open")
 	case enum:
-		// A value called "open" comes after the option of that name.
+		// An enum value "open" can only come after the option "open".
 		if len(options) > 0 && options[0] == "open" {
 			s.open, options = true, options[1:]
 		}
@@ -213,8 +213,8 @@ func (c *compiler) field(s *shape, words []string) (err error) {
 	return nil
 }
 
-// extends reports whether the current table adds something unstable to a stable shape. An unstable shape is reported
-// where it is used.
+// extends reports whether the current table adds an unstable part to a stable shape. An unstable shape needs no such
+// mark, because it is reported where it is used.
 func (c *compiler) extends(s *shape) bool { return c.unstable && !c.version.unstable[s.name] }
 
 // ref reads a type in the notation of the tables.
@@ -238,7 +238,7 @@ func (c *compiler) ref(text string) (ref, error) {
 	return ref{c.named(base), nullable}, nil
 }
 
-// unresolved is the kind of a shape that is used before its definition.
+// unresolved is the kind of a shape that was used but not yet defined.
 const unresolved shapeKind = 255
 
 // alias is the kind of a shape that will become a copy of elem.

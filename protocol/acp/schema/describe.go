@@ -2,17 +2,17 @@ package schema
 
 import "strings"
 
-// Description is a type in a form for people. Parts that a type does not have are empty.
+// Description describes a type for people. Fields that do not apply to the type are empty.
 type Description struct {
-	// Is says what a type without parts is, such as "string" or "uint32".
+	// Is describes a type without parts, such as "string" or "uint32".
 	Is string `json:"is,omitempty"`
 	// Fields are the members of an object. Each has a name, with ? if the member is optional, and a type, with [] for
 	// a list, {} for a map and |null. Members of the unstable schema also have "unstable".
 	Fields [][]string `json:"fields,omitempty"`
-	// By is the member that determines which of Forms an object has. Each form has a tag and a type.
+	// By is the member that decides which of Forms an object has. Each form has a tag and a type.
 	By    string     `json:"by,omitempty"`
 	Forms [][]string `json:"forms,omitempty"`
-	// Values are the listed values; Open allows others.
+	// Values are the listed values; Open allows other values too.
 	Values []string `json:"values,omitempty"`
 	Open   bool     `json:"open,omitempty"`
 	// Unstable says that only the unstable schema has the type.

@@ -2,12 +2,12 @@ package schema
 
 import "github.com/acp-test/acp-test/wire"
 
-// rememberedPaths bounds the capabilities that are read from one message.
+// rememberedPaths is the maximum number of capabilities read from one message.
 const rememberedPaths = 1 << 10
 
-// Advertised returns the paths of the capabilities in a member of the params or of the result
-// of initialize, as gates name them. A capability is there if it is true or an object, even an
-// empty one; null, false and absence at any level mean no.
+// Advertised returns the paths of the capabilities in a member of the params or of the result of initialize, in the
+// notation of Method.Gate. A capability is present if it is true or an object, even an empty one. It is absent if it,
+// or an object above it, is null, false or missing.
 func Advertised(from wire.Value, member string) map[string]bool {
 	paths := map[string]bool{}
 	var add func(v wire.Value, path string)

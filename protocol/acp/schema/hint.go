@@ -55,8 +55,8 @@ func (s *shape) listed() []string {
 
 func startsCustom(v wire.Value) bool { return strings.HasPrefix(v.Str(), "_") }
 
-// closestKey returns the field of a record that an unknown key probably means, "" if none. It omits fields that the
-// value already has.
+// closestKey returns the field of a record that an unknown key probably means, or "". It ignores fields that the value
+// already has.
 func (s *shape) closestKey(name string, v wire.Value) string {
 	var free []string
 	for i := range s.fields {
@@ -67,9 +67,8 @@ func (s *shape) closestKey(name string, v wire.Value) string {
 	return closest(name, free)
 }
 
-// closest returns the known name that another name probably means, "" if there is none. Two names are close if they
-// differ only in case and separators, if one is the end of the other (modeId, currentModeId), or if at most two
-// letters differ.
+// closest returns the known name that another name probably means, or "". Two names are close if they differ only in
+// case and separators, if one is the end of the other (modeId, currentModeId), or if at most two letters differ.
 func closest(name string, known []string) string {
 	folded := fold(name)
 	if len(folded) < 2 {
@@ -94,7 +93,7 @@ func closest(name string, known []string) string {
 	return best
 }
 
-// fold returns a form of a name that is the same for session_id, sessionId and Session-ID.
+// fold returns a form of a name that is equal for session_id, sessionId and Session-ID.
 func fold(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
 }

@@ -12,9 +12,9 @@ import (
 //go:embed news.yaml
 var newsFile []byte
 
-// News are facts about the specification that are newer than the pinned schema.
+// News holds facts about the specification that are newer than the pinned schema.
 type News struct {
-	// Pinned is the package with whose schema the tables are compared. Read is the day on which the newer facts were
+	// Pinned is the package whose schema the tables are compared with. Read is the day on which the newer facts were
 	// read.
 	Pinned string `yaml:"pinned"`
 	Read   string `yaml:"read"`
@@ -62,7 +62,7 @@ var latestNews = sync.OnceValue(func() *News {
 // Is reports whether f is not nil and has a state.
 func (f *Feature) Is(state string) bool { return f != nil && f.State == state }
 
-// Touching returns the feature that adds a part to the tables of a protocol, nil if there is none.
+// Touching returns the feature that adds a part to the tables of a protocol, or nil.
 func (n *News) Touching(protocol, part string) *Feature {
 	i := slices.IndexFunc(n.Features, func(f Feature) bool {
 		return slices.Contains(f.Protocols, protocol) && slices.Contains(f.Touches, part)

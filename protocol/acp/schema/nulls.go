@@ -2,9 +2,9 @@ package schema
 
 import "github.com/acp-test/acp-test/wire"
 
-// WithNulls returns the params of a request or notification, or the result of a response to it, with null for each
-// stable member that is absent and may be null. Programs in some languages write absent members like this. Values
-// whose shape is unknown stay unchanged.
+// WithNulls returns params or a result with null for each stable member that is absent and may be null. With result
+// set, raw is the result of a response to method, else the params of method. Programs in some languages write absent
+// members like this. Values of unknown shape stay unchanged.
 func (v *Version) WithNulls(method string, result bool, raw []byte) []byte {
 	m := v.methods[method]
 	value, err := wire.Parse(raw)
@@ -63,7 +63,7 @@ func (s *shape) filled(out []byte, v wire.Value) []byte {
 	return closed(out, '}')
 }
 
-// closed ends a list or an object, in place of the comma behind its last part.
+// closed ends a list or an object. It replaces the comma after the last part.
 func closed(out []byte, end byte) []byte {
 	if out[len(out)-1] == ',' {
 		out = out[:len(out)-1]

@@ -57,7 +57,7 @@ type recordOptions struct {
 	nullSeen bool // null in its place is known from the protocol's pages
 }
 
-// ref is a shape as used in one place, which may also allow null.
+// ref is the use of a shape in one place, which may also allow null.
 type ref struct {
 	*shape
 	nullable bool

@@ -1,5 +1,5 @@
-// Package schema has the Agent Client Protocol as data: methods, shapes, enums, error codes and capability gates of
-// each version. Check reports what is wrong with a frame and how much damage that does. The tables are text files of
+// Package schema describes the Agent Client Protocol as data: methods, shapes, enums, error codes and capability gates
+// of each version. Check reports what is wrong with a frame and how much damage that does. The tables are text files of
 // this project; a test compares them with the official schema.
 package schema
 
@@ -17,7 +17,7 @@ import (
 //go:embed v1/*.txt v2/*.txt
 var tables embed.FS
 
-// Direction is the direction in which a frame goes.
+// Direction says which side receives a frame.
 type Direction uint8
 
 // These are the directions. Only methods can have Both.
@@ -32,7 +32,7 @@ func (d Direction) String() string {
 	return [...]string{"nowhere", "to the agent", "to the editor", "either way"}[d&Both]
 }
 
-// Version is the table of one version of the protocol. It never changes.
+// Version holds the tables of one protocol version. It never changes.
 type Version struct {
 	number   int
 	methods  map[string]*method
@@ -42,8 +42,7 @@ type Version struct {
 	codes    []ErrorCode
 }
 
-// V1 returns version 1: schema v1 of the protocol, with the unstable schema
-// told apart.
+// V1 returns version 1: schema v1 of the protocol, in which parts of the unstable schema are marked.
 func V1() *Version { return v1() }
 
 // V2 returns version 2 as of its Preview.
@@ -89,8 +88,7 @@ type method struct {
 	params, result ref
 }
 
-// Method returns the method with that name. Extension methods, which begin
-// with "_", are not known.
+// Method returns the method with that name. It returns false for extension methods, which begin with "_".
 func (v *Version) Method(name string) (Method, bool) {
 	if m, ok := v.methods[name]; ok {
 		return m.Method, true
@@ -107,8 +105,8 @@ func (v *Version) Methods() []Method {
 type Update struct {
 	Kind string // the value of sessionUpdate
 	Type string
-	// Content says that the update is part of the conversation, so that its place among other updates matters. Other
-	// updates tell a state, of which only the latest counts.
+	// Content says that the update is part of the conversation, so that its place among other updates matters. Any
+	// other update reports a state, of which only the latest counts.
 	Content bool
 	Gate    string // see Method
 	Stable  bool
@@ -134,7 +132,7 @@ type Variant struct {
 	Stable bool
 }
 
-// Variants returns the forms of a type that has several, nil for all others.
+// Variants returns the forms of a union type; nil for any other type.
 func (v *Version) Variants(typeName string) []Variant {
 	s := v.shapes[typeName]
 	if s == nil || s.kind != union && s.kind != choice {
@@ -145,9 +143,8 @@ func (v *Version) Variants(typeName string) []Variant {
 	})
 }
 
-// Enum returns the values of an enum such as StopReason or ToolKind in the
-// order of the schema, nil if there is no such enum. Others are allowed too if
-// open is true; those of implementers begin with "_".
+// Enum returns the values of an enum such as StopReason or ToolKind in the order of the schema; nil if no enum has that
+// name. open says that other values are allowed too; those of implementers begin with "_".
 func (v *Version) Enum(typeName string) (values []string, open bool) {
 	s := v.shapes[typeName]
 	if s == nil || s.kind != enum {

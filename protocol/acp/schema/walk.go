@@ -8,7 +8,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// tags are the keys that the unions around a value have already checked, "" for none.
+// tags are the keys that the enclosing unions have already checked, "" for none.
 type tags [2]string
 
 // and returns tags with one more key, that of an inner union or choice.
@@ -19,8 +19,8 @@ func (t tags) and(key string) tags {
 	return tags{t[0], key}
 }
 
-// check checks a value against a shape. A problem has the severity sev and is reported for the named shape in. tag
-// are the keys that the unions around the value have already checked.
+// check checks a value against a shape. It reports a mistake with the severity sev, for the named shape in. tag are the
+// keys that the enclosing unions have already checked.
 func (w *walk) check(r ref, v wire.Value, sev Severity, in *shape, tag tags) {
 	if v.IsNull() && (r.nullable || r.nullOK) {
 		return
@@ -71,7 +71,7 @@ func (w *walk) scalar(s *shape, v wire.Value, sev Severity, in *shape) {
 	}
 }
 
-// kinds has the kind of JSON value that each kind of shape requires, wire.Missing if it allows several.
+// kinds maps each kind of shape to the kind of JSON value that it requires, wire.Missing if it allows several.
 var kinds = [...]wire.Kind{
 	anyObject: wire.Object, dict: wire.Object, record: wire.Object, union: wire.Object,
 	list: wire.Array, filledList: wire.Array,
@@ -89,14 +89,14 @@ func (w *walk) mustBe(v wire.Value, kind wire.Kind, sev Severity, in *shape) boo
 	return false
 }
 
-// breaks counts a value that does not fit. It reports whether a message is wanted, so that messages are made only
-// then.
+// breaks counts a value that does not fit. It reports whether the caller must report that value; without a report, no
+// message is built.
 func (w *walk) breaks() bool {
 	w.bad++
 	return w.report != nil
 }
 
-// note reports a problem that does not make the value unfit.
+// note reports a problem with a value that nevertheless fits.
 func (w *walk) note(sev Severity, v wire.Value, message string, in *shape) {
 	if w.report != nil {
 		w.at(sev, v, "", message, in)
@@ -106,7 +106,7 @@ func (w *walk) note(sev Severity, v wire.Value, message string, in *shape) {
 func (w *walk) integer(s *shape, v wire.Value, sev Severity, in *shape) {
 	fits, strict := v.Whole() && inRange(v.Raw(), s.low, s.high), v.Whole()
 	if !strict {
-		// The schema accepts 1.0 and 1e2 as whole numbers, but not every reader does.
+		// The schema accepts 1.0 and 1e2 as whole numbers, but some readers do not.
 		f, ok := v.Float()
 		fits = ok && f == math.Trunc(f) && math.Abs(f) < 1<<63 &&
 			inRange(strconv.AppendInt(nil, int64(f), 10), s.low, s.high)
@@ -150,7 +150,7 @@ func (w *walk) record(s *shape, v wire.Value, sev Severity, tag tags) {
 	}
 }
 
-// otherKey checks a key that is no field of the record.
+// otherKey checks a key that is not a field of the record.
 func (w *walk) otherKey(s *shape, v, key, value wire.Value, sev Severity, tag tags) {
 	switch {
 	case tag[0] != "" && key.Is(tag[0]) || tag[1] != "" && key.Is(tag[1]):
@@ -264,7 +264,7 @@ func (w *walk) choice(s *shape, v wire.Value, sev Severity, tag tags) {
 	w.alternative(best, v, sev, s, tag)
 }
 
-// breaksOf returns how badly a value fits an alternative. It reports nothing.
+// breaksOf returns the number of mistakes of a value as this alternative, without reporting them.
 func (w *walk) breaksOf(a *variant, v wire.Value, s *shape, tag tags) int {
 	report, before := w.report, w.bad
 	w.report, w.bad = nil, 0

@@ -22,10 +22,10 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Options say which agent to use. All but Step are required.
+// Options describe the agent to start. All fields but Step are required.
 type Options struct {
 	Profile *agents.Profile
-	// Box has what the agent gets from the host. Its directories are made in Root, which must exist.
+	// Box holds everything that the agent gets from the host. Its directories are made in Root, which must exist.
 	Box  agents.Sandbox
 	Root string
 	Log  *transcript.Transcript
@@ -97,7 +97,7 @@ func Start(ctx context.Context, o Options) (s *Scratch, err error) {
 	return s, err
 }
 
-// model passes a model request of the agent to the latest model server.
+// model passes a model request of the agent to the current model server.
 func (s *Scratch) model(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	now := s.models[len(s.models)-1]
@@ -105,7 +105,7 @@ func (s *Scratch) model(w http.ResponseWriter, r *http.Request) {
 	now.ServeHTTP(w, r)
 }
 
-// say starts a model server for a script. It replaces the latest server, whose open streams go on.
+// say starts a model server for a script. It replaces the current server, whose open streams go on.
 func (s *Scratch) say(text string) error {
 	script, err := fakellm.ParseScript("model", []byte(text), func(text string) (string, error) {
 		return strings.ReplaceAll(text, "$WORK", s.work), nil
@@ -137,7 +137,7 @@ type Act struct {
 	// cancelled.
 	Request int
 	Option  string
-	// Gate is the gate to release; "" is the first one.
+	// Gate is the name of the gate to release; "" means the first one.
 	Gate string
 }
 
@@ -180,8 +180,8 @@ func (s *Scratch) prompt(ctx context.Context, a Act) error {
 	return nil
 }
 
-// spoken returns a model script for a text, or for replies as in a script. held makes the model wait before each step
-// and at the end.
+// spoken converts a text, or replies as in a script, to a model script. held makes the model wait before each step and
+// at the end.
 func spoken(text string, held bool) (string, error) {
 	if !strings.HasPrefix(strings.TrimSpace(text), "- ") {
 		text = cmp.Or(text, "Done.")
@@ -233,7 +233,7 @@ func (s *Scratch) release(gate string) error {
 	return errors.New("no gate holds the model's reply")
 }
 
-// State tells the person what can be done now.
+// State tells the person which acts are possible now.
 type State struct {
 	Session string `json:"session"`
 	// InTurn: a prompt has not been answered yet.
