@@ -213,7 +213,7 @@ func (s *saw) stretch(b *Branch, x *bound) (from, to int, err error) {
 	return from, to, nil
 }
 
-// judge returns a Miss if the number of entries found is not what the line requires.
+// judge returns a Miss if the number of entries found is not the number that the line requires.
 func (s *saw) judge(b *Branch, text string, seen []int) error {
 	l := s.line
 	switch {

@@ -122,7 +122,7 @@ func (r *run) Begin(ctx context.Context) error {
 	return SetUp(r.client.Greet(ctx, &Branch{run: r}, nil))
 }
 
-// SetUp marks a Miss in err as one of the setup, which no line of the script stands for. Such a Miss fails the
+// SetUp marks a Miss in err as part of the implied setup, for which the script has no line. Such a Miss fails the
 // scenario, even while a check is open.
 func SetUp(err error) error {
 	if m, ok := errors.AsType[*Miss](err); ok {

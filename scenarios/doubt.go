@@ -80,7 +80,7 @@ func (d *doubts) ended(kind string, took time.Duration, vain bool) {
 	}
 }
 
-// waitFor returns a context with a timeout for one wait for the agent. kind names what the line waits for.
+// waitFor returns a context that limits one wait for the agent. kind names the kind of wait, and name the timer.
 func (r *run) waitFor(
 	ctx context.Context, kind, name string, full time.Duration,
 ) (context.Context, context.CancelFunc) {

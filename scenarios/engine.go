@@ -183,7 +183,7 @@ func (e *Engine) attempt(ctx context.Context, s *Scenario) results.Result {
 	return res
 }
 
-// play runs the script and judges what happened.
+// play runs the script and judges the run.
 func (r *run) play(ctx context.Context, res *results.Result) {
 	e, s := r.engine, r.scenario
 	deadline := max(s.Timeout, e.Timeout)

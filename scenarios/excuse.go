@@ -91,7 +91,7 @@ func (c *calls) refusedBefore() bool {
 	return slices.ContainsFunc(c.replies, func(reply string) bool { return c.refused[reply] })
 }
 
-// told records the tool results of a model request, except those that stands reports as refused.
+// told records the tool results of a model request, except results of a refused call, for which stands is true.
 func (c *calls) told(e transcript.Entry, stands func(since int, text string) bool) {
 	for text := range e.JSON().Get("results").Items() {
 		c.results++

@@ -100,8 +100,8 @@ func seqsOf(entries iter.Seq[transcript.Entry], fits func(transcript.Entry) bool
 	return seqs
 }
 
-// markTurns sets in res whether the agent reached the model server, whether it failed to although prompted and given
-// replies, and which findings are about a turn.
+// markTurns marks in res which findings are about a turn, and whether the agent reached the model server. It sets
+// Unreached if the agent did not, although the script sent a prompt and had replies.
 func (r *run) markTurns(res *results.Result) {
 	prompts := r.prompts()
 	wire, _ := r.model.Learned()

@@ -45,8 +45,7 @@ func (r *run) judge(ctx context.Context, res *results.Result, err error, clean b
 	var skipped *Skipped
 	switch {
 	case len(lacking) > 0 && res.Verdict != results.Error:
-		// A call to a tool that does not exist does not create the situation to judge, and warnings about its turn are
-		// not the agent's fault.
+		// A call to a missing tool creates no situation to judge. Warnings about its turn are not the agent's fault.
 		res.Findings = slices.DeleteFunc(res.Findings, func(f results.Finding) bool {
 			return f.InTurn && f.Class != results.Fail
 		})

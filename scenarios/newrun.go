@@ -196,8 +196,8 @@ func (e *Engine) Prepare(ctx context.Context) error {
 
 const greeting = "# The agent is greeted.\nfurther off 'no turn'\nstart\nneeds agent:providers\n"
 
-// Greeting starts the agent once, greets it and ends it. It returns the agent's own name and version, "" if the agent
-// did not answer, and whether an editor can tell the agent where its model is.
+// Greeting starts the agent once, sends the greeting and ends the agent. It returns the agent's own name and version,
+// "" without an answer. provided says whether an editor can tell the agent where its model is.
 func (e *Engine) Greeting(ctx context.Context) (name, version string, provided bool) {
 	own := *e
 	own.Out, own.Golden, own.Step, own.Launched, own.Share, own.Debug = "", nil, nil, nil, false, false

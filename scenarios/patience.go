@@ -105,9 +105,9 @@ func (e *timerError) Error() string {
 const most = 4
 
 // patient returns a context that ends after d, plus the time that processes of this machine waited for a processor;
-// starved returns the sum of that time. It ends after four times d at the latest, and before ctx if d allows. If the
-// agent is still when d is over, it waits for something other than a processor, so it gets only half of d more, once. A
-// nil still skips that test.
+// starved returns the sum of that time. It ends after four times d at the latest, and before ctx ends unless d is
+// longer. If the agent is still when d is over, it waits for something other than a processor. It then gets half of d
+// more, and nothing more if it is still again. A nil still skips that test.
 func patient(
 	ctx context.Context, d time.Duration, cause error, starved func() time.Duration, still func() bool,
 ) (context.Context, context.CancelFunc) {

@@ -90,7 +90,7 @@ type Protocol struct {
 	Start func(method string) bool
 }
 
-// ToolNews is what an entry says about a tool call.
+// ToolNews is what an entry reports about a tool call.
 type ToolNews struct {
 	Kind ToolNewsKind
 	Call string // for ToolFailed and ToolShown: an id of the call

@@ -373,7 +373,7 @@ func (r *run) Fixed(name string) (string, error) {
 	return "", unknownVariable(name, []string{"WORK", "HOME", "TMP", "LLM", "SELF"})
 }
 
-// natural returns the value that a named entry stands for when a script gives no path.
+// natural returns the value of a named entry for a script that gives no path.
 func (r *run) natural(e transcript.Entry) string {
 	for _, path := range r.protocol().Stands(e) {
 		if _, text, ok := r.lookup(e, path); ok {

@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// setup is what the set-up lines have set so far.
+// setup collects the settings of the set-up lines so far.
 type setup struct {
 	env   map[string]string
 	home  map[string][]byte
@@ -77,7 +77,7 @@ func stateOf[T any](r *run, read func(s *state) T) T {
 	return read(&r.state)
 }
 
-// Agent returns the running agent, nil if none runs.
+// Agent returns the running agent, or nil.
 func (r *run) Agent() *transport.Agent {
 	return stateOf(r, func(s *state) *transport.Agent { return s.agent })
 }
@@ -172,7 +172,7 @@ func (r *run) named(ref string) (e transcript.Entry, ok bool) {
 	return e, ok
 }
 
-// Entry returns the entry with a name, or a mistake of the line if there is none.
+// Entry returns the entry with a name. The error is a mistake of the line: no entry has that name.
 func (r *run) Entry(l *Line, ref string) (transcript.Entry, error) {
 	e, ok := r.named(ref)
 	if !ok {
@@ -233,7 +233,7 @@ func (r *run) Prompted(c *Session, e transcript.Entry) {
 	r.change(func(*state) { c.prompts = append(c.prompts, e.Seq) })
 }
 
-// AnswerTo returns the Seq of the agent's answer to a request; without an answer, that of the last entry.
+// AnswerTo returns the Seq of the agent's answer to a request or, without an answer, the Seq of the last entry.
 func (r *run) AnswerTo(seq int) int {
 	for e := range r.t.From(seq) {
 		if e.Source == transcript.Agent && e.Kind == transcript.Response && e.Ref == seq {

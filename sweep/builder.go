@@ -70,7 +70,7 @@ func (b *Builder) Key(template string, args ...any) {
 	b.KeepLast()
 }
 
-// KeepLast marks the last line as one that must stay.
+// KeepLast records that the last line must stay.
 func (b *Builder) KeepLast() { b.Keep[b.last().String()] = true }
 
 func (b *Builder) last() *script.Line { return b.Lines[len(b.Lines)-1] }

@@ -16,10 +16,9 @@ import (
 // most mostBeyond times with each.
 const mostMerges, mostSteps, mostPartners, mostBeyond = 6, 3, 2, 3
 
-// merged draws at most most points at which two sessions stream at the same
-// time, up to a place at which the model holds the target. All points differ;
-// their names end with the name of p. The other session has at least one step,
-// and at most others.
+// merged draws up to most points at which two sessions stream at the same time,
+// up to a place at which the model holds the target. All points differ; their
+// names end with the name of p. The other session has one to others steps.
 func merged(p Point, all []fakellm.Place, most, others int, r *rand.Rand) (out []Point) {
 	tried := map[string]bool{}
 	for range 4 * most {

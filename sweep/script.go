@@ -82,7 +82,7 @@ func (s *Script) Head(title string) (lines []*script.Line) {
 	return lines
 }
 
-// Command returns the command of a line, nil if it has none.
+// Command returns the command of a line, or nil for other lines.
 func (s *Script) Command(l *script.Line) *scenarios.Command {
 	if l.Kind != script.Command {
 		return nil

@@ -173,7 +173,7 @@ func (o *Sequence) Others() bool { return o.last(Other) >= 0 }
 // Nexts reports whether a second turn of the target's session is part of the sequence.
 func (o *Sequence) Nexts() bool { return o.last(o.Seen.Session) > 0 }
 
-// last returns the index of the last turn of a session, -1 if there is none.
+// last returns the index of a session's last turn, or -1.
 func (o *Sequence) last(session string) (at int) {
 	at = -1
 	for i, t := range o.Turns {

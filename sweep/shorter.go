@@ -63,7 +63,7 @@ func linesOf(rows []row) (lines []*script.Line) {
 }
 
 // hasty counts the acts that follow a prompt without an await in between.
-// Chance decides whether the agent has begun by then, and thus what they stop.
+// Whether the agent has begun by then, and so what they stop, is up to chance.
 func hasty(a Archive) (n int) {
 	fresh := false
 	for _, r := range rowsOf(a.Lines) {

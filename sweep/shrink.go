@@ -216,10 +216,10 @@ func (x *reducer) shrink(ctx context.Context, a Archive) []step {
 	}
 }
 
-// apply makes changes to the last of the steps, one after the other, as long as
-// the rule shows, and returns the steps with the new ones. It tries several
-// changes at once. The first one that shows the rule is kept; those after it
-// are tried again on the new script.
+// apply makes changes to the last of the steps, as long as the rule shows, and
+// returns the steps with the new ones. It tries several changes at once. The
+// first one that shows the rule is kept; later ones are tried again on the new
+// script.
 func (x *reducer) apply(ctx context.Context, steps []step, changes []change) []step {
 	for len(changes) > 0 && ctx.Err() == nil {
 		a := steps[len(steps)-1].script

@@ -38,7 +38,7 @@ var v2 = sync.OnceValue(func() *scenarios.Protocol {
 	return scenarios.Complete(p)
 })
 
-// NameV2 is what users call version 2.
+// NameV2 is the name of version 2 in scenarios and options.
 const NameV2 = "acp-v2"
 
 // offers returns the name of version 2 if the agent answered initialize with version 2 and the editor had asked for

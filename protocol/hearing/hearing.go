@@ -1,6 +1,5 @@
-// Package hearing compares the model's text in a turn with the text shown to the user, which must contain it
-// completely, once and in order. White space does not count. An agent may cut and space a text as it likes, and may add
-// its own.
+// Package hearing compares the model's text in a turn with the text that the user was shown: it must be complete, once
+// and in order. White space is ignored. An agent may cut and space a text as it likes, and may add text of its own.
 package hearing
 
 import (

@@ -234,7 +234,7 @@ func (l *Line[B]) checkForm(c *Command[B]) {
 // The functions below read the arguments of a line. For a missing or wrong argument they record a mistake and return
 // the zero value.
 
-// Need returns the word at i, which messages call what. A missing word is a mistake; Need then adds an empty one.
+// Need returns the word at i. For a missing word it records a mistake, with the noun what, and adds an empty word.
 func (l *Line[B]) Need(i int, what string) script.Word {
 	for i >= len(l.Rest) {
 		l.Usage(l.End()+1, "%s is missing", what)

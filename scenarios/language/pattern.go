@@ -163,8 +163,8 @@ func (d *Dialect[B]) kinds() map[string]*Kind {
 
 // Kind is a kind of pattern, such as turn or request.
 type Kind struct {
-	// Name is the first word of the pattern. Arg is the argument after it: "" is none, "?" is optional, "REF" is the
-	// name of a line that sent a request. Help describes the entries that match.
+	// Name is the first word of the pattern. Arg is the argument after it: "" for none, "?" for an optional one, "REF"
+	// for the name of a line that sent a request. Help describes the entries that match.
 	Name, Arg, Help string
 	// Aliases are other names.
 	Aliases []string

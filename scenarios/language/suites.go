@@ -70,7 +70,7 @@ const editorsFolder = "editors"
 // ids.
 func (d *Dialect[B]) ForEditors() ([]*Scenario[B], error) { return d.shippedIn(editorsFolder) }
 
-// AllSuites is the name that stands for all suites.
+// AllSuites is the name that means all suites.
 const AllSuites = "all"
 
 // Shipped returns the scenarios of the named suites in the binary, in the order of their ids. No name, or AllSuites,

@@ -23,7 +23,7 @@ const (
 	// their scenario.
 	Lint = rules.Lint
 	Warn = rules.Warn
-	// Skip: the agent did not advertise what the scenario needs.
+	// Skip: the agent did not advertise a capability that the scenario needs.
 	Skip = rules.Skip
 	// Inconclusive: the harness could not create the situation that the scenario needs, so
 	// neither pass nor fail would be honest.

@@ -31,7 +31,7 @@ type Run struct {
 	Recorded bool `json:"-"`
 	// Interrupted: the run was stopped before all scenarios ran.
 	Interrupted bool `json:"interrupted,omitempty"`
-	// LeftOut lists the ids of scenarios that did not run because the budget was used up.
+	// LeftOut lists the ids of scenarios that did not run because the budget left no time.
 	LeftOut []string `json:"left_out,omitempty"`
 	// Left lists agent processes that could not be killed.
 	Left  []string `json:"left,omitempty"`
@@ -174,7 +174,7 @@ type Difference struct {
 	// Rounds are the number of the first round, and of the first round that differs from it.
 	Rounds   [2]int     `json:"rounds"`
 	Verdicts [2]Verdict `json:"verdicts"`
-	// How describes what the second of the two rounds did differently.
+	// How describes the changes that the second of the two rounds made.
 	How []string `json:"how,omitempty"`
 	// Explanation is the normalizer or the race that explains the difference.
 	Explanation string `json:"explanation"`

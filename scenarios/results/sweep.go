@@ -34,10 +34,10 @@ type Sweep struct {
 	Repros  []string       `json:"repros,omitempty"`
 	// Drawn describes the drawn orders of acts; nil if none were drawn.
 	Drawn *SweepOrders `json:"orders,omitempty"`
-	// Tried is what one part of a sweep tried; nil in a whole sweep.
+	// Tried lists the pairs that one part of a sweep tried; nil in a whole sweep.
 	Tried *SweepTried `json:"tried,omitempty"`
-	// Baselines is the time of the unchanged scenarios, Exploring that of the schedules, and Settling that of
-	// confirming and shrinking their findings. A budget covers Exploring and Settling.
+	// Baselines is the time spent on the unchanged scenarios, Exploring on the schedules, and Settling on confirming
+	// and shrinking their findings. A budget covers Exploring and Settling.
 	Baselines time.Duration `json:"baselines_ns,omitempty"`
 	Exploring time.Duration `json:"exploring_ns,omitempty"`
 	Settling  time.Duration `json:"settling_ns,omitempty"`
@@ -55,7 +55,7 @@ type SweepCell struct {
 	Finding string  `json:"finding,omitempty"`
 }
 
-// SweepTried is what one part of a sweep tried, for joining the parts.
+// SweepTried lists the pairs that one part of a sweep tried, for joining the parts.
 type SweepTried struct {
 	// Pairs are pairs of a kind of situation and an action. States are pairs of an abstract state and an act.
 	Pairs  []string `json:"pairs"`

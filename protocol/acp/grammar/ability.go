@@ -49,7 +49,7 @@ type Option struct {
 	Values      []string // the others
 }
 
-// Tool is what calibration found out about one neutral tool.
+// Tool holds the results of calibration for one neutral tool.
 type Tool struct {
 	// Works says that the agent completed the call.
 	Works bool

@@ -267,7 +267,7 @@ func (c *converter) name(session string) string {
 // dollar matches a dollar sign, or the variable that begins with it.
 var dollar = lazy.Regexp(`\$(?:WORK\b|HOME\b|TMP\b|\$)?`)
 
-// recordedModel returns the model script for the scenario, nil if there is none.
+// recordedModel returns the model script for the scenario, or nil.
 func (c *converter) recordedModel(given []byte) []byte {
 	if given != nil {
 		return c.model(given)

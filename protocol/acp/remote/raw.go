@@ -30,7 +30,7 @@ type Raw struct {
 // Upgrade is the Method of a Raw that opens a WebSocket.
 const Upgrade = "UPGRADE"
 
-// Connection returns the id of the editor's connection over HTTP, "" if it has none.
+// Connection returns the id of the editor's connection over HTTP, or "".
 func (c *Conn) Connection() string {
 	c.mu.Lock()
 	h, ok := c.way.(*overHTTP)

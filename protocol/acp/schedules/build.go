@@ -90,7 +90,7 @@ func (b *builder) holding() fakellm.TurnNode {
 	return model
 }
 
-// beside adds a second session to the lines before the point. The same process opens it, with the same set-up.
+// beside adds the opening of a second session to the lines before the point. Both sessions share a process and set-up.
 func (b *builder) beside(before []*script.Line) []*script.Line {
 	with, main := b.Point.With, b.Seen.Session
 	sets := func(l *script.Line) bool { return setsUp(b.Script, l) }

@@ -24,12 +24,12 @@ type version struct {
 	content []string
 }
 
-// V1 returns what a sweep can do in ACP version 1.
+// V1 describes to a sweep the turns of ACP version 1.
 func V1() *sweep.Planner {
 	return version{acts: acts(actsOfBoth, answers), content: []string{"tool_call_update"}}.planner()
 }
 
-// V2 returns what a sweep can do in ACP version 2.
+// V2 describes to a sweep the turns of ACP version 2.
 func V2() *sweep.Planner {
 	return version{
 		name: "acp-v2", acts: acts(actsOfBoth, actsOfV2, answers), stateEnds: true,

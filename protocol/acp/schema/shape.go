@@ -82,7 +82,7 @@ type variant struct {
 	unstable bool
 }
 
-// find returns the field with that key, -1 if there is none.
+// find returns the index of the field with that key, or -1.
 func (s *shape) find(key wire.Value) int {
 	for i := range s.fields {
 		if key.Is(s.fields[i].name) {
@@ -92,7 +92,7 @@ func (s *shape) find(key wire.Value) int {
 	return -1
 }
 
-// variant returns the variant of a union with that tag, nil if there is none.
+// variant returns the variant of a union with that tag, or nil.
 func (s *shape) variant(tag wire.Value) *variant {
 	for i := range s.variants {
 		if tag.Is(s.variants[i].tag) {

@@ -162,7 +162,7 @@ type ErrorCode struct {
 // ErrorCodes returns the codes to which JSON-RPC and the protocol give a meaning.
 func (v *Version) ErrorCodes() []ErrorCode { return slices.Clone(v.codes) }
 
-// ErrorMeaning returns the meaning of a code, "" if it has none.
+// ErrorMeaning returns the meaning of a code, or "" for an unknown code.
 func (v *Version) ErrorMeaning(code int) string {
 	if i := slices.IndexFunc(v.codes, func(known ErrorCode) bool { return known.Code == code }); i >= 0 {
 		return v.codes[i].Meaning

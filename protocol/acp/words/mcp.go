@@ -222,8 +222,8 @@ func compileCanary(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-// canaryLine is a line that waits until the MCP servers have seen a kind of event at least a given number of times,
-// over one transport or any.
+// canaryLine is a line that waits until the MCP servers have seen a kind of event least times, over one transport or
+// any.
 type canaryLine struct {
 	line       *scenarios.Line
 	what, over string

@@ -1,6 +1,5 @@
-// Package words has what ACP version 1 adds to the scenario language: the
-// commands of an editor, the patterns of what an agent sends, and the editor
-// that plays them.
+// Package words holds the part of the scenario language that only ACP has: the commands of an editor, the patterns for
+// messages of an agent, and the editor that plays the commands.
 package words
 
 import (
@@ -18,8 +17,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Add adds the words of ACP version 1, and what the engine asks about its
-// messages, to a protocol.
+// Add adds to a protocol the words of ACP version 1, and the functions by which the engine reads its messages.
 func Add(p *scenarios.Protocol) {
 	p.Words = commands(commandsOfBoth)
 	p.Kinds = kinds()
