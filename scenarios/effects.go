@@ -35,8 +35,8 @@ func (x *effects) wait() {
 
 // changes is the content of an entry of kind transcript.Changed.
 type changes struct {
-	// Turn is the Seq of the prompt, 0 if somebody other than the agent may have changed files too. Root is the
-	// directory of the relative paths. Cut is why some files were not compared.
+	// Turn is the Seq of the prompt, 0 if somebody other than the agent may have changed files too. Paths are relative
+	// to Root. Cut is why some files were not compared.
 	Turn  int       `json:"turn"`
 	Root  string    `json:"root"`
 	Files []changed `json:"files"`

@@ -126,8 +126,7 @@ func (b *Branch) unmet(l *Line, x *bound, o transcript.Outcome) *Miss {
 	case OneOf(b.protocol().EndReason, x.Arg) && b.endedWithoutError(o.Entry):
 		miss.turnEnd = o.Entry.Seq
 	}
-	// The agent is not to blame if the missing entry would have created the situation to judge, or if no open check has
-	// a requirement.
+	// There is no situation to judge if the missing entry would have created it, or if no open check has a requirement.
 	opens := x.of.Opens || x.of.InnerArg != nil && x.of.InnerArg(x.Arg)
 	if c := b.run.check(); opens || !miss.Effect && (c.decl == nil || len(c.decl.Requirements) == 0) {
 		miss.Verdict = results.Inconclusive

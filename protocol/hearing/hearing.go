@@ -315,7 +315,7 @@ func takeOut(pieces []string, after int, text string) (end int, left []string, o
 	return min(end, at), left, rest == ""
 }
 
-// cutOut returns pieces without the bytes from from to to.
+// cutOut returns pieces without the bytes between two offsets of their joined text.
 func cutOut(pieces []string, from, to int) (left []string) {
 	at := 0
 	for _, p := range pieces {

@@ -47,8 +47,8 @@ type Options struct {
 	Agent Agent
 	// Work is the folder of the session. Resume is the id of the session to continue; "" opens a new one.
 	Work, Resume string
-	// MCP are the servers for the agent. For each server that the agent does not support, a line says that it is left
-	// out.
+	// MCP are the servers for the agent. A line reports each one that the agent does not get, as it does not support
+	// it.
 	MCP []any
 	// Mode is the mode to set first; Run returns an error if the agent does not have it. Model is the value for the
 	// option that chooses the model; if it cannot be set, a line says so. Settings are configuration options to set,
