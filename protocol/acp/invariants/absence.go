@@ -8,17 +8,17 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// absence is the proof that no answer will come. A how of "" proves nothing.
+// absence is the proof that no answer to a request will come. If how is "", there is no proof.
 type absence struct {
-	how string // the end of the sentence "the request was not answered …"
-	at  int    // Seq of the entry that shows it
+	how string // how we know it: completes the sentence "the request was not answered …"
+	at  int    // Seq of the entry that proves it, or 0
 	// quit: the agent left at the end of its input, and nothing says whether its work was done. An editor may quit in
 	// the middle of a turn.
 	quit bool
 }
 
-// unanswered calls f for each request by a side that is open when the transcript ends cleanly, with the proof that no
-// answer will come. It skips requests without such a proof.
+// unanswered calls f for each open request of a side at the clean end of a transcript. It passes the proof that no
+// answer will come, and skips requests without a proof.
 func (w *watch) unanswered(end rules.End, by rules.Side, f func(*request, absence)) {
 	if !end.Clean {
 		return
@@ -32,8 +32,8 @@ func (w *watch) unanswered(end rules.End, by rules.Side, f func(*request, absenc
 	}
 }
 
-// absence returns the proof that a request will stay unanswered: an event that had to come after the answer, or else
-// a wait of at least Config.Patience.
+// absence returns the proof that nobody will answer the request. The proof is an event that cannot come before the
+// answer, or a wait of at least Config.Patience.
 func (w *watch) absence(r *request) absence {
 	c := r.conn
 	waited := c.until(w.Last().At) - r.at
@@ -50,7 +50,7 @@ func (w *watch) absence(r *request) absence {
 	return c.left()
 }
 
-// until returns when a connection ended, last if it has not ended.
+// until returns the time at which the connection ended, or last if it is still open.
 func (c *conn) until(last time.Duration) time.Duration {
 	if c.closedIn > 0 {
 		last = c.closedAt
@@ -61,8 +61,8 @@ func (c *conn) until(last time.Duration) time.Duration {
 	return last
 }
 
-// absentEnd is absence for a prompt. It finds no proof while the model still replies, unless the turn was stopped. An
-// engine may end its run in the middle of a turn, so the end of such a run proves less.
+// absentEnd returns the proof that no answer to a prompt will come. It finds none while the model still replies, unless
+// the turn was stopped. An engine may end its run in the middle of a turn, so the end of such a run proves less.
 func (w *world) absentEnd(r *request) absence {
 	s, c, t := r.session, r.conn, r.turn
 	if s == nil {
@@ -98,8 +98,8 @@ func (t *turn) told() bool {
 	return t.reply.seq > 0 && (!t.reply.text || t.session.shown > t.reply.asked)
 }
 
-// toldAt returns the Seq at which the model's last reply was told completely. Only a Seq before the end of the
-// agent's input proves anything: after that the agent may leave at any time.
+// toldAt returns the Seq at which the agent had shown the whole text of the model's last reply. This proves something
+// only before the agent's input ends: after that, the agent may leave at any time.
 func (t *turn) toldAt() int {
 	if t.reply.text {
 		return max(t.reply.seq, t.session.shown)
@@ -107,7 +107,7 @@ func (t *turn) toldAt() int {
 	return t.reply.seq
 }
 
-// later returns a turn of the session that was prompted after an entry and ended by itself, nil if there is none.
+// later returns the session's last turn if it began after the entry seq and ended by itself, else nil.
 func (s *session) later(seq int) *turn {
 	t := s.last
 	if t == nil || t.started < seq {
@@ -120,8 +120,8 @@ func (s *session) later(seq int) *turn {
 	return nil
 }
 
-// left returns the proof from an agent that has exited: no answer of it will come. An engine closes its agent's input
-// only when it waits for nothing more; other editors may quit at any time.
+// left returns the proof from an exited agent, which can answer no more. An engine closes its agent's input only when
+// it waits for nothing more; other editors may quit at any time.
 func (c *conn) left() absence {
 	switch {
 	case c.exited == 0 || c.played && (c.cut || !c.willing) || c.crashed:
@@ -132,13 +132,13 @@ func (c *conn) left() absence {
 	return absence{"before the agent exited at the end of its input", c.exited, !c.played}
 }
 
-// parting is what is known about how a connection to an agent ends.
+// parting describes how a connection to an agent ends.
 type parting struct {
 	answered int  // Seq of the latest request of the editor that was answered
 	played   bool // an engine started the agent, and may close its input at any time
 	cut      bool // a script closed the input
-	crashed  bool // with its input open, it has ended with a failure
-	willing  bool // the agent has exited with status 0, and no signal made it
+	crashed  bool // the agent ended with a failure while its input was open
+	willing  bool // the agent exited with status 0, and nobody sent it a signal
 }
 
 // foldParting updates the parting of the connection from an entry.
@@ -198,8 +198,8 @@ type ended struct {
 	text       bool
 }
 
-// speaks reports whether the model still works on a request that came after an entry, for a session or for an unknown
-// session.
+// speaks reports whether the model still works on a request of a session, or of an unknown session, that came after an
+// entry.
 func (m *models) speaks(session string, after int) bool {
 	for _, s := range m.streams {
 		if s.asked > after && s.left == 0 && (s.session == session || s.session == "") {

@@ -6,12 +6,12 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// authMethods judges the agent's list of login methods. SHAPE judges the list's shape.
+// authMethods checks the ids, types and members of the agent's login methods. SHAPE checks the shape of the list.
 func authMethods(w *watch) {
 	v := w.version
 	w.On(func(ev *event) {
 		if n, ok := ev.result.Get("protocolVersion").Int(); ok && int(n) != v.number {
-			return // they have the shape of that version
+			return // the methods have the shape of that version
 		}
 		ids := rules.Seen{}
 		for m := range ev.result.Get("authMethods").Items() {
@@ -66,10 +66,10 @@ func authCode(w *watch) {
 		answered(setMode), answered(setOption))
 }
 
-// blamesLogin checks that a turn does not ask for a login if it fails because the model server is overloaded or
+// blamesLogin checks that a turn does not ask for a login if it failed because the model server was overloaded or
 // broken.
 func (w *watch) blamesLogin() {
-	refused := map[*turn]int64{} // the last status of the server in a turn
+	refused := map[*turn]int64{} // the last HTTP status of the model server in a turn
 	w.On(func(ev *event) {
 		if t := w.state.turnOf(ev); t != nil && ev.Kind == transcript.ModelDone {
 			refused[t], _ = ev.body.Get("status").Int()
@@ -77,7 +77,7 @@ func (w *watch) blamesLogin() {
 	}, modelEvent)
 	w.onEnd(func(ev *event) {
 		status := refused[ev.turn]
-		c := ev.conn // the other points speak of one that has no login, or is logged in
+		c := ev.conn // other points judge an agent without login methods, and one that is logged in
 		delete(refused, ev.turn)
 		if ev.err.Exists() && c.initDone != 0 {
 			w.disguised(ev, status)
@@ -96,8 +96,8 @@ func (w *watch) blamesLogin() {
 	})
 }
 
-// disguised checks that an error about a missing login has code -32000. status is the model server's last status, 0
-// if there was none. After a status other than 401 and 403, the error may quote the server's message.
+// disguised reports an error that speaks of a missing login but lacks code -32000. status is the model server's last
+// HTTP status, or 0. After a status other than 401 and 403, the error may quote the server's message.
 func (w *watch) disguised(ev *event, status int64) {
 	message, asks := ev.err.Get("message").Str(), status == 0 || status == 401 || status == 403
 	said := message + " " + string(ev.err.Get("data").Raw())
@@ -105,5 +105,5 @@ func (w *watch) disguised(ev *event, status int64) {
 		"%s failed with -32603 %q; -32000 tells clients that authentication is missing.", ev.Method, message)
 }
 
-// loginWords matches errors about a missing login.
+// loginWords matches the text of errors that speak of a missing login.
 var loginWords = lazy.Regexp(`(?i)login|log in|signin|sign in|auth|api key|(^|[^0-9])401([^0-9]|$)`)

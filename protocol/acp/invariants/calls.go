@@ -12,13 +12,13 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// modelCalls checks that the agent shows the model's tool calls to the editor, and that it returns results, such as a
-// file or an output from the editor, to the model.
+// modelCalls checks that the agent shows the model's tool calls to the editor. It also checks that the agent returns
+// the editor's results, such as a file or an output, to the model.
 func modelCalls(w *watch) {
 	c := &callWatch{w, map[*turn]*calling{}}
 	w.On(c.model, modelEvent)
 	c.on(func(ev *event, x *calling) {
-		if ev.tool == nil { // of a call the first that tells of it
+		if ev.tool == nil { // the first entry that names this call
 			x.shown++
 		}
 		x.failed = x.failed || ev.update.Get("status").Is("failed")
@@ -52,16 +52,16 @@ type callWatch struct {
 	turns map[*turn]*calling
 }
 
-// calling has the calls of the latest model reply, and what the turn showed of them.
+// calling has the tool calls of the latest model reply, and how many calls the turn showed the editor.
 type calling struct {
-	n, asked     int      // number and Seq of the request
-	called, ran  []string // the latter are those whose results went back
-	shown        int      // what the editor saw of it
-	failed       bool     // a call did
+	n, asked     int      // number and Seq of the model request
+	called, ran  []string // tools the model called last; tools whose results the model got
+	shown        int      // number of calls that the editor saw in this turn
+	failed       bool     // some call failed
 	refused      bool     // the editor refused something
 	rejected     int      // Seq of the user's latest answer that rejects a call
 	file, output found
-	pieces       []found // the texts that the content of the call had, one after the other
+	pieces       []found // successive texts in the content of the call
 }
 
 // found is a text from the editor. secret says that the log hides a part of the text.
@@ -71,7 +71,7 @@ type found struct {
 	secret bool
 }
 
-// on is On for entries of turns for which the log has the model's side.
+// on calls judge for entries of turns whose model side is in the log.
 func (c *callWatch) on(judge func(*event, *calling), about ...topic) {
 	c.On(func(ev *event) {
 		if x := c.turns[ev.turn]; x != nil {
@@ -80,7 +80,7 @@ func (c *callWatch) on(judge func(*event, *calling), about ...topic) {
 	}, about...)
 }
 
-// model notes an entry of the model's side.
+// model handles an entry of the model's side.
 func (c *callWatch) model(ev *event) {
 	t := c.state.turnOf(ev)
 	if t == nil || t.session.id != ev.Session {
@@ -117,8 +117,8 @@ func (c *callWatch) request(ev *event, t *turn, x *calling) {
 	}
 }
 
-// ends judges a turn that has ended. Before its end a turn may not have shown all: the log may have a model request
-// before updates that the agent sent earlier.
+// ends judges the calls of a turn that has ended. It cannot judge earlier: the log may place a model request before
+// updates that the agent sent earlier.
 func (c *callWatch) ends(ev *event, x *calling) {
 	t := ev.turn
 	delete(c.turns, t)
@@ -131,7 +131,7 @@ func (c *callWatch) ends(ev *event, x *calling) {
 		strings.Join(x.called, ", "))
 }
 
-// shown checks that the turn showed each call whose result went back to the model, and that the call ended.
+// shown checks that the turn showed every call whose result the model got, and that each of these calls ended.
 func (c *callWatch) shown(ev *event, x *calling) {
 	t := ev.turn
 	c.unended(ev, x)
@@ -152,7 +152,7 @@ func (c *callWatch) shown(ev *event, x *calling) {
 	}
 }
 
-// unended checks that each call has ended whose result went back to the model. The calls of the last reply have no
+// unended reports calls that have not ended although the model got their results. The calls of the last reply have no
 // result yet. A command may go on after its result.
 func (c *callWatch) unended(ev *event, x *calling) {
 	t, n := ev.turn, len(x.ran)
@@ -170,10 +170,10 @@ func (c *callWatch) unended(ev *event, x *calling) {
 	}
 }
 
-// goesOn reports whether a state says that work goes on in the background.
+// goesOn reports whether a state update lists background work that continues.
 func (ev *event) goesOn() bool { return ev.update.Get("background").Len() > 0 }
 
-// visible are the neutral tools that every agent shows.
+// visible lists the neutral tools whose calls every agent shows to the editor.
 var visible = []string{"write_file", "edit_file", "read_file", "run_shell", "search", "fetch", "delete_file",
 	"move_file", "mcp"}
 
@@ -189,7 +189,7 @@ func called(steps wire.Value) (names []string) {
 	return names
 }
 
-// goneBack judges the model request after a reply with calls.
+// goneBack judges the results in the model request that follows a reply with calls.
 func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 	if parts := a.Conversation(); x.rejected > x.asked && len(x.called) == 1 && len(parts) > 0 {
 		last := parts[len(parts)-1]
@@ -205,7 +205,7 @@ func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 			results.WriteString(hearing.Loose(p.Text) + "\n")
 		}
 		if p.Calls && p.Name != "" && !slices.Contains(a.Offered, p.Name) {
-			return // a call of a tool that the agent does not have
+			return // the model called a tool that the agent does not have
 		}
 	}
 	if results.Len() == 0 {
@@ -226,7 +226,7 @@ func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 	back("output", "run_shell", x.output, "The terminal printed %q, but no result in the next model request has it.")
 }
 
-// tells remembers the text in the content of a call.
+// tells remembers the text that an update gives as the content of a call.
 func (x *calling) tells(ev *event) {
 	var text strings.Builder
 	for item := range ev.update.Get("content").Items() {
@@ -244,10 +244,10 @@ func (x *calling) latest() string {
 	return x.pieces[len(x.pieces)-1].text
 }
 
-// whole checks that the agent does not report a call's content in pieces, because each update replaces the content
-// before. It finds pieces if the model gets all of them, one after the other.
+// whole checks that the agent does not send a call's content in pieces, because each update replaces the earlier
+// content. Updates count as pieces if the model's result has their texts one after the other.
 func (c *callWatch) whole(ev *event, x *calling, results string) {
-	const least = 16 // bytes that do not follow each other by chance
+	const least = 16 // bytes; shorter pieces may follow each other by chance
 	if len(x.pieces) < 2 {
 		return
 	}
@@ -263,7 +263,7 @@ func (c *callWatch) whole(ev *event, x *calling, results string) {
 			"the whole content.", clip(first.text), clip(last.text))
 }
 
-// holds reports whether results contain the first or the last line of a text: an agent may cut a result.
+// holds reports whether results contain the first or the last line of a text. An agent may shorten a result.
 func holds(results, text string) bool {
 	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return bare(l) == "" })
 	return len(lines) == 0 || strings.Contains(results, hearing.Loose(lines[0])) ||

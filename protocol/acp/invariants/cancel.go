@@ -8,14 +8,14 @@ import (
 	"github.com/acp-test/acp-test/rules"
 )
 
-// slowCancel is how long a cancelled turn may take to end before a warning. It is a convention: the specification
-// names no time.
+// slowCancel is how long a cancelled turn may take to end before the rule warns. It is our convention: the
+// specification sets no limit.
 const slowCancel = 5 * time.Second
 
-// cancelReason judges the stop reason of a cancelled turn. A reason other than cancelled counts against the agent
-// only if the transcript proves that work was open from the end of the cancel's write until the response. The proof
-// is a model reply that a gate holds (even if the agent then hangs up), or an agent's request that the editor has not
-// answered. Without proof, the cancel and the response may have crossed.
+// cancelReason judges the stop reason of a cancelled turn. Another reason than cancelled is a fault only if the
+// transcript proves that work was open from the end of the cancel's write until the response. The proof is a model
+// reply that a gate holds (even if the agent then hangs up), or an agent's request that the editor has not answered.
+// Without proof, the cancel and the response may have crossed.
 func cancelReason(w *watch) {
 	v := w.version
 	goesOn(w)
@@ -85,7 +85,7 @@ func cancelReason(w *watch) {
 			point: point, entries: []int{t.started, at, a.seq, ev.Seq},
 			message: fmt.Sprintf("After %s the turn ended with %q instead of cancelled, although %s.", word, ev.stop, proof),
 		})
-		if a.ended > 0 { // its write is known to have ended, nothing can excuse it
+		if a.ended > 0 { // the write is known to have ended, so nothing can excuse the agent
 			confirm(ev)
 		}
 	}, answered(prompt))
@@ -110,14 +110,14 @@ func (w *watch) silentCancel(r *request, gone absence) {
 		"The cancelled prompt got no response %s%s.", gone.how, but)
 }
 
-// mayBeLate reports whether the agent may have refused a prompt because it handled the session's close first: an
+// mayBeLate reports whether the agent may have refused the prompt because it handled the close of the session first. An
 // agent may handle requests in any order.
 func (t *turn) mayBeLate(ev *event) bool {
 	return t.close != nil && !t.spoke && !t.acted && slices.Contains([]int{-32002, -32602}, int(ev.code()))
 }
 
-// suspect is a violation that is excused if the write of the cancel ended late. The editor's next frame tells: the
-// editor writes one frame at a time.
+// suspect is a violation that is excused if the write of the cancel ended late. The editor writes one frame at a time,
+// so its next frame shows when that write had ended.
 type suspect struct {
 	point           string
 	conn            int
@@ -127,8 +127,8 @@ type suspect struct {
 	message         string
 }
 
-// stopper returns the act that told the agent to stop the turn, nil if there was none. closing says that this act
-// closed the session.
+// stopper returns the editor's frame that told the agent to stop the turn, or nil. closing says that this frame closed
+// the session.
 func (t *turn) stopper() (a *act, closing bool) {
 	if t == nil {
 		return nil, false
@@ -139,9 +139,9 @@ func (t *turn) stopper() (a *act, closing bool) {
 	return t.close, t.close != nil
 }
 
-// openWork returns a proof that work of the turn was open when the write of a ended, and the Seq of the entry that
-// opened the work. The work must still be open, or the agent must have given it up since. proof is "" if there is
-// none.
+// openWork returns a proof that work of the turn was open when the editor had written the frame a. at is the Seq of the
+// entry that opened the work. The work must still be open, or the agent must have given it up since. proof is "" if no
+// work is known to be open.
 func (w *world) openWork(t *turn, a *act, stop string) (proof string, at int) {
 	known := max(a.ended, a.seq)
 	if held := w.models.heldFor(t.session, t, known); held != nil {
@@ -172,7 +172,7 @@ func (w *world) openWork(t *turn, a *act, stop string) (proof string, at int) {
 	return "", 0
 }
 
-// terminal returns a terminal that still runs, belongs to an unfinished tool call and was created before an entry.
+// terminal returns a running terminal of an unfinished tool call that was created before an entry, or nil.
 func (t *turn) terminal(before int) *terminal {
 	for _, tool := range t.tools {
 		for _, id := range tool.terminals {
@@ -190,11 +190,11 @@ func (t *terminal) runs(in *turn) bool {
 	return t.turn == in && !t.exited && !t.killed && t.released == 0
 }
 
-// tookBack reports whether the answer to the prompt is the one that $/cancel_request asks for.
+// tookBack reports whether the prompt's answer has the error code that $/cancel_request demands.
 func (t *turn) tookBack(ev *event) bool { return t.request.back != nil && ev.code() == -32800 }
 
-// failedBefore returns the Seq at which the model failed the turn, if that may explain the agent's error: no work was
-// open when the write of a ended. It returns 0 if not.
+// failedBefore returns the Seq of the model failure that may explain the agent's error, or 0. It may if no work was
+// open when the editor had written the frame a.
 func (w *world) failedBefore(t *turn, a *act) int {
 	if proof, _ := w.openWork(t, a, ""); proof != "" {
 		return 0
@@ -202,7 +202,7 @@ func (w *world) failedBefore(t *turn, a *act) int {
 	return w.models.failedIn(t)
 }
 
-// unproved explains, for each kind of work that a turn can have, why it proves nothing.
+// unproved explains, for each kind of work in a turn, why the log does not prove that this work was open.
 func (w *world) unproved(t *turn) string {
 	reply := "the log shows no model request in this turn"
 	if asked := w.models.asked[t.session.id]; asked > t.started {
@@ -225,8 +225,8 @@ func (w *world) unproved(t *turn) string {
 	return reply + "; " + request + "; " + call
 }
 
-// awaits returns the method and the Seq of the turn's first request for which meant is true and whose answer the
-// agent surely waits for; "" if there is none.
+// awaits returns the method and the Seq of the turn's first open request that satisfies meant and on whose answer the
+// agent surely waits. It returns "" if no such request is open.
 func (t *turn) awaits(meant func(*request) bool) (method string, at int) {
 	for _, r := range t.session.conn.open {
 		if r.by == rules.OfAgent && r.turn == t && meant(r) && r.awaited(t) && (at == 0 || r.seq < at) {
@@ -248,7 +248,7 @@ func (r *request) awaited(t *turn) bool {
 	return true
 }
 
-// excused reports whether the editor did something for which a turn may end as cancelled.
+// excused reports whether the editor did something that allows the turn to end as cancelled.
 func (t *turn) excused() bool {
 	c := t.session.conn
 	return t.stopped() || t.close != nil || t.request == nil || t.request.back != nil || t.disturbed ||
@@ -262,7 +262,7 @@ func cancelCause(w *watch) {
 		seq     int
 	}
 	last := map[*conn]told{}
-	idle := map[*session]int{} // cancels after the last turn and before the next
+	idle := map[*session]int{} // Seq of a session/cancel after the last turn and before the next
 	refused := map[*turn]int{}
 	// By the schema (RequestPermissionOutcome), the outcome cancelled tells the agent that the turn was cancelled
 	// before the user answered.

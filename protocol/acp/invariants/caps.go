@@ -10,7 +10,7 @@ import (
 // isSet reports whether a value exists and is not null.
 func isSet(v wire.Value) bool { return v.Exists() && !v.IsNull() }
 
-// readAuthMethods returns the login methods: by id, whether the method needs a terminal.
+// readAuthMethods returns the login methods by id. The value is true for a method that needs a terminal.
 func readAuthMethods(v wire.Value, idMember string) map[string]bool {
 	methods := map[string]bool{}
 	for m := range v.Items() {
@@ -26,7 +26,7 @@ func readRoots(params wire.Value) (roots []string) {
 	return lists.Collect(params.Get("additionalDirectories").Items(), wire.Value.Str)
 }
 
-// modeState has the last known modes of a session.
+// modeState has a session's available modes and its current mode, as last reported.
 type modeState struct {
 	current   string
 	available []string
@@ -51,7 +51,7 @@ func readModes(v wire.Value) *modeState {
 type option struct {
 	id, category, current string
 	boolean, selects      bool
-	values                []string // of a select, groups flattened
+	values                []string // values of a select, with groups flattened
 }
 
 func (o option) has(value string) bool {
@@ -96,7 +96,7 @@ func findOption(options []option, id string) *option {
 	return nil
 }
 
-// modeOption returns the option for the mode, nil unless there is exactly one.
+// modeOption returns the config option for the mode, or nil if there is none or more than one.
 func modeOption(options []option) *option {
 	var found *option
 	for i := range options {

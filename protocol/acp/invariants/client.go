@@ -7,10 +7,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// clientInitFirst judges the order of initialize, set-up and prompts.
+// clientInitFirst checks that the client sends initialize first, then sets up a session, then sends prompts.
 func clientInitFirst(w *watch) {
 	v := w.version
-	// The first request of each connection, if it came before initialize.
+	// The connection's first request, if it came before initialize.
 	before := map[*conn]int{}
 	w.On(func(ev *event) {
 		c := ev.conn
@@ -41,7 +41,7 @@ func clientInitFirst(w *watch) {
 		}
 	}, span(newSession, forkSession, answered)...)
 	w.inSession(func(ev *event, s *session) {
-		if ev.conn.initDone > 0 && !s.child() { // C-SUBAGENT
+		if ev.conn.initDone > 0 && !s.child() { // C-SUBAGENT judges prompts to child sessions
 			w.judge("session", !s.ready(v), ev, "", []int{s.named},
 				"The client prompted session %q, which is not open.", s.id)
 		}
@@ -84,7 +84,7 @@ type connID struct {
 	id   wire.ID
 }
 
-// clientIDs judges the ids of a client's requests.
+// clientIDs checks that a client's request ids are not null and not in use.
 func clientIDs(w *watch) {
 	sent := map[[2]string]string{}
 	w.inSession(func(ev *event, s *session) {
@@ -99,7 +99,7 @@ func clientIDs(w *watch) {
 	w.On(func(ev *event) { w.idInUse(rules.OfClient, "null", "in-use", ev) }, editorRequests()...)
 }
 
-// idInUse checks the id of a side's request: it must not be null, nor the id of another open request.
+// idInUse checks the id of a request: the id must not be null, and no other open request of that side may have it.
 func (w *watch) idInUse(by rules.Side, null, twice string, ev *event) {
 	w.Saw(null, twice)
 	if ev.ID == "null" {

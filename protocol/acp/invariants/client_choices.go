@@ -69,13 +69,13 @@ func clientCursor(w *watch) {
 	}, asked(listSessions))
 }
 
-// named is a name, such as a cursor, on one connection.
+// named is a name, such as a cursor, together with its connection.
 type named struct {
 	conn *conn
 	name string
 }
 
-// clientElicitCode judges how the client refuses elicitations in a mode that it did not advertise.
+// clientElicitCode checks the error code with which the client refuses an elicitation mode that it did not advertise.
 func clientElicitCode(w *watch) {
 	v := w.version
 	modes := v.gates("CreateElicitationRequest")
@@ -142,9 +142,9 @@ func (r *request) refusable() bool {
 	return slices.ContainsFunc(r.options, func(o permit) bool { return strings.HasPrefix(o.kind, "reject_") })
 }
 
-// clientPermOffered checks that the agent offered the selected option. After its own cancel, a client of version 2
-// may still let the user choose, because background work may go on. If the agent takes a request back, the client
-// must answer cancelled once it has seen that.
+// clientPermOffered checks that the client selects an option that the agent offered. After its own cancel, a client of
+// version 2 may still let the user choose, because background work may go on. If the agent cancels its permission
+// request, a client that has seen this must answer cancelled.
 func clientPermOffered(w *watch) {
 	w.On(func(ev *event) {
 		if !ev.outcome("selected") {

@@ -17,7 +17,7 @@ func clientShape(w *watch) {
 	w.On(func(ev *event) {
 		w.judge("noise", len(ev.Raw) > 0, ev, "", nil, "The client sent a line that is not a message: %s.", ev.Problem)
 	}, editorNoise)
-	// pointOf returns the point that a problem breaks, "" if none.
+	// pointOf returns the point that a shape problem breaks, or "".
 	pointOf := func(point string, p schema.Problem) string {
 		switch {
 		case p.Path == "id" && (v.number == 2 || point == "answer"):
@@ -67,13 +67,13 @@ func isEmptyPrompt(ev *event) bool {
 	return list.Kind() == wire.Array && list.Len() == 0
 }
 
-// isFormer reports whether a request has a method that version 2 has dropped.
+// isFormer reports whether version 2 has dropped the method of a request.
 func isFormer(ev *event) bool {
 	return ev.Kind == transcript.Request &&
 		slices.Contains([]string{"authenticate", "logout", "session/load", "session/set_mode"}, ev.Method)
 }
 
-// toleratedOfClient reports whether a client may send a member that the schema does not know: editors send the type
+// toleratedOfClient reports whether a client may send a member that the schema does not define. Editors send the type
 // of a stdio server, and a client may be newer than this program.
 func toleratedOfClient(p schema.Problem) bool {
 	return p.Type == "McpServerStdio" && strings.HasSuffix(p.Path, ".type") || newCapability(p)

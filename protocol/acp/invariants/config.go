@@ -10,7 +10,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// configComplete checks that config options are consistent and that each list is complete. SHAPE judges their shape.
+// configComplete checks that config options are consistent and that each list is complete. SHAPE checks their shape.
 func configComplete(w *watch) {
 	w.On(func(ev *event) {
 		ids := rules.Seen{}
@@ -57,8 +57,8 @@ func configComplete(w *watch) {
 	}, optionsUpdate)
 }
 
-// lostOption returns the id of an option that a new list lacks without a reason, "" if there is none. Another model
-// or mode may bring other options.
+// lostOption returns the id of an option that the new list lacks without a reason, or "". A change of the model or the
+// mode may replace other options.
 func lostOption(before, after []option) string {
 	for _, o := range after {
 		old := findOption(before, o.id)
@@ -69,7 +69,7 @@ func lostOption(before, after []option) string {
 	return lists.First(before, func(o option) bool { return findOption(after, o.id) == nil }).id
 }
 
-// quiet is how long the mode state and the mode option may differ after an update. A convention.
+// quiet is how long the mode state and the mode option may differ after an update. It is our convention.
 const quiet = 500 * time.Millisecond
 
 // modeSync checks that the mode state and the config option of category mode agree.
@@ -147,7 +147,7 @@ func modeSync(w *watch) {
 	})
 }
 
-// disagree explains how the mode state and the mode option differ, "" if they do not.
+// disagree explains how the mode state and the mode option differ. It returns "" if they agree.
 func disagree(m *modeState, o *option) string {
 	if m.current != o.current {
 		return fmt.Sprintf("The current mode is \"%s\", but the mode option says \"%s\".", clip(m.current), clip(o.current))

@@ -16,10 +16,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// modelContext checks that the model gets what the user said: each block of a prompt in its turn and the earlier
-// turns in later requests, also after a load, but nothing of another session. How an agent words and wraps that is
-// the agent's choice. The specification says nothing about earlier tool calls and about the prompts of cancelled
-// turns, so these points are lints.
+// modelContext checks that the model gets the user's words: each block of a prompt in its turn, and the earlier turns
+// in later requests, also after a load. It must get nothing of another session. The agent chooses how to word and wrap
+// the text. The specification does not mention earlier tool calls and the prompts of cancelled turns, so these points
+// are lints.
 func modelContext(of *watch) {
 	w := &contextWatch{watch: of, open: map[int]*given{}, past: map[string][]*spoken{}, given: map[string][]*given{},
 		cancelled: map[string][]*spoken{}, spoken: map[string][]string{}, called: map[string]callSet{},
@@ -35,36 +35,36 @@ func modelContext(of *watch) {
 
 type contextWatch struct {
 	*watch
-	open      map[int]*given       // by Seq of the prompt
-	past      map[string][]*spoken // what the model must be told, by session, over all connections
-	given     map[string][]*given  // prompts of the past with what is no text in them
-	cancelled map[string][]*spoken // prompts of cancelled turns that the model was asked for
-	spoken    map[string][]string  // all prompts, by session
-	called    map[string]callSet   // the tool calls that the model must be told, by session
-	before    map[string]int       // how many they were before the session was restored
-	vague     map[string]bool      // sessions whose history may have been cut or was not all seen
-	gates     map[string]string    // the capability that each kind of block needs
+	open      map[int]*given       // prompts of open turns, by Seq of the prompt
+	past      map[string][]*spoken // earlier messages that the model must get, by session, over all connections
+	given     map[string][]*given  // earlier prompts with attachments, by session
+	cancelled map[string][]*spoken // prompts of cancelled turns that had reached the model, by session
+	spoken    map[string][]string  // texts of all prompts, by session
+	called    map[string]callSet   // earlier tool calls that the model must get, by session
+	before    map[string]int       // number of those calls before the session was restored
+	vague     map[string]bool      // sessions whose history may be shortened or partly unknown
+	gates     map[string]string    // required agent capability, by type of content block
 	bytes     int
 }
 
-// given is a prompt, with notes about which parts of it the model has got.
+// given is a prompt, together with the parts of it that the model has got.
 type given struct {
 	seq    int
-	asked  bool    // the model was asked for it
-	judged bool    // its history was
-	latest int     // the number of the latest request of the conversation
-	called callSet // tool calls in its requests
+	asked  bool    // the agent sent a model request for it
+	judged bool    // the history in its first model request was checked
+	latest int     // number of its latest model request
+	called callSet // tool calls in its latest model request
 	blocks []givenBlock
-	said   strings.Builder // what the model said last in its turn
+	said   strings.Builder // text of the model's latest reply in this turn
 }
 
-// callSet has tool calls by their ids, or by name and arguments on a wire without ids.
+// callSet is a set of tool calls. A key is the call's id, or name and arguments if the model's API has no ids.
 type callSet map[string]bool
 
 type givenBlock struct {
 	point   string
 	what    string
-	needles []string // any of them shows it
+	needles []string // texts that identify the block; one of them is enough
 	reached bool
 }
 
@@ -87,7 +87,7 @@ func (w *contextWatch) prompted(ev *event) {
 	w.open[ev.Seq] = g
 }
 
-// add adds a block to g if the agent accepts its kind.
+// add adds a content block to g if the agent supports its type.
 func (w *contextWatch) add(g *given, of *conn, b wire.Value) {
 	takes := func(kind string) bool { return of.has(rules.OfAgent, w.gates[kind]) }
 	var block givenBlock
@@ -110,7 +110,7 @@ func (w *contextWatch) add(g *given, of *conn, b wire.Value) {
 	}
 }
 
-// apart leaves out texts that show more than one link of the prompt, such as a common name, unless a link has no other.
+// apart drops texts that match several links of the prompt, such as a common name, unless a link has no other text.
 func (g *given) apart() {
 	seen := map[string]int{}
 	for _, b := range g.links() {
@@ -135,16 +135,16 @@ func (g *given) links() (all []*givenBlock) {
 	return all
 }
 
-// names returns texts that show a link: its URI and the end of that, its name and its title.
+// names returns the texts that identify a link: its URI, the last part of the URI, its name and its title.
 func names(b wire.Value) []string {
 	uri := b.Get("uri").Str()
 	return []string{bare(uri), bare(path.Base(uri)), bare(b.Get("name").Str()), bare(b.Get("title").Str())}
 }
 
-// head returns the beginning of encoded data. It differs if an agent has scaled the picture.
+// head returns the beginning of encoded data, to recognize it. An agent that scales a picture changes its head.
 func head(data string) string { return data[:min(len(data), 64)] }
 
-// model notes a model request or a piece of a reply.
+// model handles a model request or a piece of a model reply.
 func (w *contextWatch) model(ev *event) {
 	if ev.Kind == transcript.ModelChunk {
 		w.hear(ev)
@@ -161,7 +161,7 @@ func (w *contextWatch) model(ev *event) {
 			w.told(ev, t, g, a)
 		}
 	case transcript.ModelFault:
-		w.vague[t.session.id] = true // the agent may ask for less
+		w.vague[t.session.id] = true // after a fault, the agent may send less history
 	case transcript.ModelDone:
 		if status, _ := ev.body.Get("status").Int(); status >= 400 {
 			w.vague[t.session.id] = true
@@ -178,7 +178,7 @@ func (w *contextWatch) hear(ev *event) {
 	}
 }
 
-// told judges one model request.
+// told judges the history in one model request.
 func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	var all, said strings.Builder
 	for _, p := range a.Conversation() {
@@ -190,7 +190,7 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	w.reach(g, all.String(), string(ev.body.Get("body").Raw()))
 	s := t.session
 	if !ev.body.Get("lane").Is("main") {
-		for _, p := range w.past[s.id] { // a summary may be made of it
+		for _, p := range w.past[s.id] { // the agent may summarize and replace these messages
 			if p.topic == agentChunk && strings.Contains(all.String(), p.text.String()) {
 				w.vague[s.id] = true
 			}
@@ -199,14 +199,14 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	}
 	if ev.Session == "" &&
 		slices.ContainsFunc(g.blocks, func(b givenBlock) bool { return b.point == "text" && b.reached }) {
-		g.asked = true // the part of the prompt that came was not known for one
+		g.asked = true // the model got the prompt in a request that the log assigns to no session
 	}
 	if ev.Session != s.id || !asks(ev, t) {
 		return
 	}
 	g.asked = true
 	g.latest = ev.number()
-	g.said.Reset() // the last reply is the one that stays
+	g.said.Reset() // only the last reply of the turn counts
 	if a.Partial || w.vague[s.id] || t.command() {
 		return
 	}
@@ -220,8 +220,8 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	w.isolated(ev, s, said.String())
 }
 
-// restored keeps only the number of a session's tool calls: a restored agent may send the model new ids, or text for
-// some calls, but must send at least one call.
+// restored forgets which tool calls a session had, and keeps their number. A restored agent may send the model new ids,
+// or text instead of some calls, but must send at least one call.
 func (w *contextWatch) restored(ev *event) {
 	if n := len(w.called[ev.Session]); n > 0 {
 		w.before[ev.Session] = n
@@ -229,21 +229,21 @@ func (w *contextWatch) restored(ev *event) {
 	delete(w.called, ev.Session)
 }
 
-// reach notes which blocks a model request contains.
+// reach marks the blocks that a model request contains.
 func (w *contextWatch) reach(g *given, said, raw string) {
 	for i := range g.blocks {
 		b := &g.blocks[i]
 		at := b.in(said, raw)
 		if b.reached = b.reached || at >= 0; at == 0 && b.media() {
-			b.needles = b.needles[:1] // as it is: the mere word does not show it later
+			b.needles = b.needles[:1] // the data arrived unchanged, so later requests must have the data too
 		}
 	}
 }
 
 func (b *givenBlock) media() bool { return b.point == "image" || b.point == "audio" }
 
-// in returns the index of the first needle that a request contains, -1 if none. It looks for pictures and sounds in
-// the raw request, and for other blocks in its texts.
+// in returns the index of the first needle that a request contains, or -1. It looks for pictures and sounds in the raw
+// request, and for other blocks in the request's texts.
 func (b *givenBlock) in(said, raw string) int {
 	in := pick(b.media(), raw, said)
 	return slices.IndexFunc(b.needles, func(s string) bool {
@@ -262,7 +262,7 @@ func (w *contextWatch) keeps(ev *event, s *session, said, raw string) {
 				w.find("attachment", ev, s.id, []int{g.seq},
 					"The model request lacks %s of an earlier prompt, which an earlier request had: %q.",
 					b.what, clip(b.needles[0]))
-				w.vague[s.id] = true // once is enough
+				w.vague[s.id] = true // report once per session
 			}
 		}
 	}
@@ -283,7 +283,7 @@ func (w *contextWatch) remembers(ev *event, s *session, all string) {
 	}
 	point := "forgotten"
 	switch {
-	case past[len(past)-1].seq > s.named: // it is older than the load
+	case past[len(past)-1].seq > s.named: // the latest message is newer than the load
 	case s.resumed:
 		point = "not-resumed"
 	case s.restSeq > 0:
@@ -296,7 +296,7 @@ func (w *contextWatch) remembers(ev *event, s *session, all string) {
 			w.find(point, ev, s.id, []int{p.seq},
 				"The model request lacks a message of %s from an earlier turn of the session: %q (without white "+
 					"space).", what, clip(p.text.String()))
-			w.vague[s.id] = true // once is enough
+			w.vague[s.id] = true // report once per session
 			return
 		}
 	}
@@ -324,7 +324,7 @@ func (w *contextWatch) recalls(ev *event, s *session, g *given, a fakellm.Asked)
 		if w.Saw("calls"); !now[call] {
 			w.find("calls", ev, s.id, nil,
 				"The model request lacks a tool call that an earlier request of the session had: %s.", clip(call))
-			w.vague[s.id] = true // once is enough
+			w.vague[s.id] = true // report once per session
 			return
 		}
 	}
@@ -333,7 +333,7 @@ func (w *contextWatch) recalls(ev *event, s *session, g *given, a fakellm.Asked)
 
 // isolated checks that a model request contains no prompt of another session.
 func (w *contextWatch) isolated(ev *event, s *session, said string) {
-	const longEnough = 16 // bytes that do not come again by chance
+	const longEnough = 16 // bytes; shorter texts may match by chance
 	own := strings.Join(w.spoken[s.id], "\n")
 	for _, id := range slices.Sorted(maps.Keys(w.spoken)) {
 		if id == s.id || w.vague[id] {
@@ -350,7 +350,7 @@ func (w *contextWatch) isolated(ev *event, s *session, said string) {
 	}
 }
 
-// ended judges, when a turn is over, which blocks of its prompt the model has got.
+// ended checks, at the end of a turn, which blocks of its prompt the model got.
 func (w *contextWatch) ended(ev *event) {
 	t := ev.turn
 	if t == nil {
@@ -385,7 +385,7 @@ func (w *contextWatch) ended(ev *event) {
 	}
 }
 
-// texts returns the texts of a prompt that the model has got.
+// texts returns the text blocks of a prompt that reached the model.
 func (w *contextWatch) texts(g *given) (all []*spoken) {
 	for _, b := range g.blocks {
 		if b.point == "text" && b.reached {

@@ -8,10 +8,10 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// crashed checks that the agent runs until its input ends: it must not exit with a failure, nor die of a signal of
-// its own. A mistake of the editor is no excuse.
+// crashed checks that the agent runs until its input ends. The agent must not exit with a failure, nor die of a signal
+// that nobody sent. A mistake of the editor does not excuse it.
 func crashed(w *watch) {
-	noise := map[*conn]int{} // the Seq of the editor's latest line that is no message
+	noise := map[*conn]int{} // Seq of the editor's latest line that is not a message
 	w.On(func(ev *event) { noise[ev.conn] = ev.Seq }, editorNoise)
 	w.On(func(ev *event) {
 		c := ev.conn
@@ -20,7 +20,7 @@ func crashed(w *watch) {
 		}
 		w.Saw("working", "idle", "garbage")
 		if closed, _ := ev.JSON().Get("closed").Bool(); closed && c.initDone == 0 {
-			return // a connection that never came about: its failure says why
+			return // the connection was never established; the recorded failure explains why
 		}
 		if c.closedIn > 0 || c.signalled > 0 {
 			return
@@ -41,8 +41,8 @@ func crashed(w *watch) {
 	}, processEvent)
 }
 
-// failure describes how a process failed. It returns "" if the process did not fail, or if somebody else may have
-// ended it: a recorder does not see the signals of its editor.
+// failure describes how a process failed. It returns "" if the process succeeded, or if somebody else may have ended
+// it: a recorder does not see the signals that its editor sends.
 func failure(ev *event) string {
 	exit := ev.JSON()
 	if nested := exit.Get("exit"); nested.Exists() {
@@ -58,13 +58,13 @@ func failure(ev *event) string {
 		return ""
 	case name != "":
 		return "died of " + name
-	case code == 0, slices.Contains([]int64{128 + 1, 128 + 2, 128 + 9, 128 + 13, 128 + 15}, code): // of the same signals
+	case code == 0, slices.Contains([]int64{128 + 1, 128 + 2, 128 + 9, 128 + 13, 128 + 15}, code): // same signals
 		return ""
 	}
 	return fmt.Sprintf("exited with status %d", code)
 }
 
-// owing returns the editor's oldest request without an answer.
+// owing returns the editor's oldest request that the agent has not answered, or nil.
 func (c *conn) owing() (oldest *request) {
 	for _, r := range c.open {
 		if r.by == rules.OfClient && (oldest == nil || r.seq < oldest.seq) {

@@ -14,15 +14,15 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// effects checks that the workspace changes exactly by the model's calls that the user did not reject and that the
-// agent reports as completed. It needs a log with the model's side and with entries of kind transcript.Changed.
+// effects checks that a turn changes the workspace exactly by the model's calls that the agent reports as completed and
+// the user did not reject. The log must have the model's side and entries of kind transcript.Changed.
 func effects(w *watch) {
 	v := w.version
 	x := &effectWatch{watch: w, turns: map[*turn]*wanted{}, over: map[int]*wanted{},
 		files: map[string]content{}}
 	w.On(func(*event) {
 		for _, a := range x.turns {
-			a.unclear = true // whose change is whose
+			a.unclear = true // nobody can tell which turn made a change
 		}
 	}, asked(prompt))
 	w.On(x.model, modelEvent)
@@ -48,7 +48,7 @@ func effects(w *watch) {
 			return
 		}
 		written := func(w writing) bool { return path.Clean(w.path) == name }
-		if !slices.ContainsFunc(a.byEditor, written) { // else it may be what the agent wrote
+		if !slices.ContainsFunc(a.byEditor, written) { // else the text may be the agent's own
 			a.open[name] = ev.result.Get("content").Str()
 		}
 	}, answered(readFile))
@@ -77,46 +77,46 @@ func effects(w *watch) {
 type effectWatch struct {
 	*watch
 	turns map[*turn]*wanted
-	over  map[int]*wanted    // those that have ended, by Seq of the prompt
-	files map[string]content // what is known of the files, by path
+	over  map[int]*wanted    // ended turns, by Seq of the prompt
+	files map[string]content // last known content of each file, by path
 }
 
-// content is what is known of a file: is has its size and hash, "" if the file does not exist. text is set only if
-// known is true.
+// content is the known content of a file. is has the size and hash, and is "" if the file does not exist. text is set
+// only if known is true.
 type content struct {
 	is, text string
 	known    bool
 }
 
-// unknown is the content of a file that exists and of which nothing else is known.
+// unknown is the value of content.is for a file that exists but whose size and hash are not known.
 const unknown = "unknown"
 
-// contentOf returns the content of a file from an entry. The text is not known if the log hides a part of it.
+// contentOf returns the content of a file from an entry. It leaves known false if the log hides a part of the text.
 func contentOf(f wire.Value, is string) content {
 	text := f.Get("text").Str()
 	return content{is, text, workspace.Sum([]byte(text)) == is}
 }
 
-// wanted has the model's calls in a turn, and the requests that go with them.
+// wanted has the model's calls in a turn, and the agent's requests that belong to the turn.
 type wanted struct {
 	session  *session
-	root     string // the workspace, with a slash behind it
+	root     string // path of the workspace, ending in a slash
 	calls    []wish
-	asked    map[string]int        // Seq of the first request for permission, by tool call
-	byEditor []writing             // what the agent asked the editor to write
-	reads    map[int]string        // the paths that it asked the editor to read, by Seq
-	open     map[string]string     // what the editor had there before the agent wrote
-	hidden   map[string]bool       // files that the editor did not let it read
-	shown    map[string][]pictured // by tool call
-	tools    []*tool               // what the turn showed
-	ended    string                // the stop reason
+	asked    map[string]int        // Seq of the first permission request, by id of the tool call
+	byEditor []writing             // the agent's requests to write files
+	reads    map[int]string        // path of each file that the agent asked the editor to read, by Seq
+	open     map[string]string     // text of each file in the editor before the agent wrote it, by path
+	hidden   map[string]bool       // paths of files that the editor refused to read
+	shown    map[string][]pictured // diffs, by id of the tool call
+	tools    []*tool               // tool calls that the turn showed
+	ended    string                // stop reason of the turn
 	unclear  bool
-	moved    bool // the session was opened in another folder before, and no sentence says which holds
+	moved    bool // an earlier connection opened the session in another folder: relative paths are ambiguous
 }
 
-// wish is a call of a neutral tool by the model.
+// wish is one call of a neutral tool in a model reply.
 type wish struct {
-	answer int // Seq of the reply
+	answer int // Seq of the model reply
 	tool   string
 	args   map[string]string
 }
@@ -145,7 +145,7 @@ func (x *effectWatch) model(ev *event) {
 		}
 		if a != nil {
 			a.calls = append(a.calls, calls...)
-			a.unclear = a.unclear || len(ev.Redacted) > 0 || ev.Session != t.session.id // such as a child of it
+			a.unclear = a.unclear || len(ev.Redacted) > 0 || ev.Session != t.session.id // a child session, for example
 		}
 	case transcript.ModelFault, transcript.ModelAborted:
 		if a != nil {
@@ -164,7 +164,7 @@ func wishes(ev *event) (all []wish) {
 			continue
 		}
 		var given map[string]any
-		_ = json.Unmarshal([]byte(args), &given) // what is no JSON has no arguments
+		_ = json.Unmarshal([]byte(args), &given) // invalid JSON counts as no arguments
 		list, _ := given["edits"].([]any)
 		if list == nil {
 			list = []any{given}
@@ -239,7 +239,7 @@ func (x *effectWatch) linked(name string) bool {
 	return false
 }
 
-// files returns the indexes of the calls that write, by the path of their file below the workspace.
+// files returns the indexes of the calls that write files, by path relative to the workspace.
 func (a *wanted) files() map[string][]int {
 	of := map[string][]int{}
 	for i, c := range a.calls {
@@ -257,7 +257,7 @@ func (a *wanted) files() map[string][]int {
 	return of
 }
 
-// file judges the calls that write one file.
+// file judges the calls that write one file. now has the content of the files that the turn changed.
 func (x *effectWatch) file(ev *event, a *wanted, name string, calls []int, now map[string]content) {
 	is, changed := now[name]
 	if !changed {
@@ -270,7 +270,7 @@ func (x *effectWatch) file(ev *event, a *wanted, name string, calls []int, now m
 	case written.seq > 0 && asked > written.seq:
 		x.find("early", ev, name, []int{first, written.seq, asked},
 			"The agent wrote %s at #%d, before it asked for permission at #%d.", name, written.seq, asked)
-	case refused > 0 && written.seq == 0: // else PERM-GUARD sees it
+	case refused > 0 && written.seq == 0: // if the editor wrote the file, PERM-GUARD judges it
 		x.judge("rejected", changed, ev, name, []int{first, refused},
 			"The user rejected the calls that write %s, but the file was changed and is now: %s.", name, orGone(is.is))
 	case refused == 0 && a.ended == "end_turn":
@@ -288,8 +288,8 @@ func (x *effectWatch) mode(ev *event, a *wanted, name string, calls []int) {
 	}
 }
 
-// touched returns the first request to write a file, and the Seq of the first permission request about a call that
-// writes the file; asked is 0 if a call had no permission request.
+// touched returns the agent's first request to write a file, and the Seq of the first permission request about the
+// calls that write this file. asked is 0 if one of the calls had no permission request.
 func (a *wanted) touched(name string, calls []int) (written writing, asked int) {
 	for _, w := range a.byEditor {
 		if written.seq == 0 && path.Clean(w.path) == a.root+name {
@@ -308,7 +308,7 @@ func (a *wanted) touched(name string, calls []int) (written writing, asked int) 
 	return written, asked
 }
 
-// refused returns the Seq of the user's latest refusal if the user refused all of some calls, else 0.
+// refused returns the Seq of the user's last refusal if the user refused each of the calls, else 0.
 func (a *wanted) refused(calls []int) (seq int) {
 	for _, i := range calls {
 		k := a.tools[i]
@@ -324,12 +324,12 @@ func (a *wanted) refused(calls []int) (seq int) {
 func (x *effectWatch) outcome(ev *event, a *wanted, name string, calls []int, is content, changed bool) {
 	want, because := x.files[name], []int{}
 	if text, ok := a.open[a.root+name]; ok && text != want.text {
-		want = content{is: unknown} // the agent may go on from there
+		want = content{is: unknown} // the agent may start from the editor's text
 	}
 	for _, i := range calls {
 		c, k := a.calls[i], a.tools[i]
 		switch {
-		case k.denied > 0: // it changes nothing
+		case k.denied > 0: // a denied call changes nothing
 		case k.status == failed:
 			x.judge("made", len(calls) == 1 && c.tool == "write_file" && changed && same(is, want.after(c)), ev, name,
 				[]int{c.answer, k.seq},
@@ -369,14 +369,14 @@ func (c content) after(call wish) content {
 	return content{workspace.Sum([]byte(text)), text, true}
 }
 
-// same reports whether a file has the wanted content. It ignores white space, because tools that write patches end
-// each line and others treat white space in their own way.
+// same reports whether a file has the wanted content. It ignores white space: patch tools end each line with a newline,
+// and other tools treat white space in their own way.
 func same(is, want content) bool {
 	return is.is == want.is || is.known && is.is != "" && want.is != "" && bare(is.text) == bare(want.text) ||
 		workspace.Sum([]byte(want.text+"\n")) == is.is
 }
 
-// elsewhere returns a sentence about another file that has the wanted content, "" if there is none.
+// elsewhere returns a sentence that names another file with the wanted content. It returns "" if there is no such file.
 func (x *effectWatch) elsewhere(want content, name string) string {
 	for _, other := range slices.Sorted(maps.Keys(x.files)) {
 		if other != name && want.text != "" && x.files[other].is == want.is {

@@ -14,7 +14,7 @@ type pictured struct {
 	seq      int
 	path     string
 	old, new string
-	fresh    bool // there is no former text
+	fresh    bool // the diff has no old text, so it shows a new file
 }
 
 // shows keeps the diffs in the latest content of a tool call.
@@ -58,11 +58,11 @@ func (x *effectWatch) told(ev *event, a *wanted, name string, call int, before, 
 	}
 }
 
-// droppedDiffs checks that the last content of a call has the diffs of all files that it changed: each update replaces
-// the whole content.
+// droppedDiffs checks that the last content of a call has the diffs of all files that the call changed. Each update
+// replaces the whole content.
 func droppedDiffs(w *watch) {
-	type diffs struct{ before, now map[string]int } // the Seq at which the diff of a path was shown
-	turns := map[int]map[string]*diffs{}            // by Seq of the prompt and id of the call
+	type diffs struct{ before, now map[string]int } // Seq of the update that showed a path's diff, by path
+	turns := map[int]map[string]*diffs{}            // by Seq of the prompt, then by id of the tool call
 	w.inTurn(func(ev *event, t *turn) {
 		paths := map[string]int{}
 		for c := range ev.update.Get("content").Items() {

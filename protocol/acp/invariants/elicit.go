@@ -9,7 +9,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// elicitScope judges elicitations. CAP-GATE judges their modes, SHAPE their shape.
+// elicitScope checks the scope, the url, the id and the end of elicitations. CAP-GATE checks modes, SHAPE the shape.
 func elicitScope(w *watch) {
 	type elicitation struct {
 		seq  int
@@ -53,8 +53,8 @@ func elicitScope(w *watch) {
 	}, elicitationDone)
 }
 
-// wrongScope returns what is wrong with the scope of an elicitation, "" if it names exactly one session or one open
-// request.
+// wrongScope describes the fault in the scope of an elicitation. It returns "" if the scope is exactly one session or
+// one open request.
 func wrongScope(ev *event) string {
 	session, request := ev.params.Get("sessionId"), ev.params.Get("requestId")
 	switch s := ev.session; {
@@ -72,7 +72,7 @@ func wrongScope(ev *event) string {
 	return ""
 }
 
-// elicitCare judges what elicitations ask for. It looks for words, so its findings are only hints.
+// elicitCare checks that forms ask for no secrets, and that urls are safe. It looks for words, so findings are hints.
 func elicitCare(w *watch) {
 	w.On(func(ev *event) {
 		p := ev.params

@@ -7,10 +7,10 @@ import "github.com/acp-test/acp-test/wire"
 type lineage struct {
 	parent      *session
 	announced   int  // Seq of the announcement
-	revocable   bool // some announcement offered its cancel
-	cancellable bool // the latest that said anything of it did
+	revocable   bool // some announcement offered to cancel the child
+	cancellable bool // the latest announcement with capabilities offered to cancel the child
 	state       string
-	stop        string // of the latest idle state
+	stop        string // stop reason of the latest idle state
 	told        int    // Seq of the latest state
 	running     int    // Seq of the latest running state
 }
@@ -22,7 +22,7 @@ func (s *session) child() bool {
 
 // within reports whether a session is ancestor or descends from it.
 func (s *session) within(ancestor *session) bool {
-	for range rememberedTools { // a faulty agent may have made a circle
+	for range rememberedTools { // the bound ends a circle that a faulty agent made
 		if s == nil || s == ancestor {
 			return s != nil
 		}
@@ -41,7 +41,7 @@ func (c *conn) delegates(s *session) bool {
 	return false
 }
 
-// foldChild remembers a subagent_update about a child. Only the first update decides who is the child's parent.
+// foldChild remembers a subagent_update about a child session. The first update sets the child's parent for good.
 func (w *world) foldChild(ev *event) {
 	s := ev.conn.session(ev.update.Get("sessionId").Str())
 	if s == nil {
@@ -71,9 +71,9 @@ func (l *lineage) enter(state wire.Value, seq int) {
 	}
 }
 
-// stopped returns where and how the work of a session was stopped for good: by a cancel that the agent has confirmed,
-// or by a close, of the session or of an ancestor. It ignores stops before the latest work began. at is 0 if nothing
-// stopped the work.
+// stopped returns the Seq of the entry that stopped the session's work for good, and a text that says how. The work
+// stops by a cancel that the agent has confirmed, or by a close, of the session or of an ancestor. Stops before the
+// latest work do not count. at is 0 if the work was not stopped.
 func (s *session) stopped() (at int, how string) {
 	begun := s.lineage.running
 	for ; s != nil; s = s.lineage.parent {

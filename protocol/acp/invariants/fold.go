@@ -7,10 +7,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// promptText is how much of a prompt's text is kept to recognise its echo, in bytes.
+// promptText is how many bytes of a prompt's text are kept to recognise its echo.
 const promptText = 16 << 10
 
-// read fills ev with the parts of an entry, before the world changes by it.
+// read fills ev with the parts of an entry. It runs before fold changes the world by this entry.
 func (w *world) read(e transcript.Entry, ev *event) {
 	*ev = event{Entry: e}
 	switch {
@@ -109,7 +109,7 @@ func (w *world) readParts(ev *event) {
 func (w *world) readResponse(ev *event, fromAgent bool) {
 	ev.topic = pick(fromAgent, agentAnswersNone, editorAnswersNone)
 	r := ev.conn.open[ev.Ref]
-	if r == nil { // of no request, or of one that is answered
+	if r == nil { // answers no open request
 		return
 	}
 	ev.request = r
@@ -117,7 +117,7 @@ func (w *world) readResponse(ev *event, fromAgent bool) {
 	ev.topic = answered(ev.verb)
 	ev.session, ev.tool = r.session, r.tool
 	if ev.verb == newSession || ev.verb == forkSession {
-		ev.session = nil // the one in the result
+		ev.session = nil // the session is named in the result
 	}
 	if ev.verb == prompt {
 		ev.turn = r.turn

@@ -96,7 +96,7 @@ func (w *world) foldSessionAnswer(ev *event) {
 	}
 }
 
-// disturb notes that the open turns may end without having been cancelled.
+// disturb marks the open turns of a session: they may end without a cancel.
 func (s *session) disturb() {
 	if s == nil {
 		return
@@ -140,8 +140,8 @@ func (w *world) endTurn(ev *event) {
 	}
 }
 
-// leavesHistory reports whether a replay must show a turn with a stop reason. A replay may omit commands and turns
-// that were refused, cancelled or failed.
+// leavesHistory reports whether a replay must show a turn that ended with a stop reason. A replay may omit commands,
+// and turns that were refused, cancelled or failed.
 func (t *turn) leavesHistory(stop string) bool {
 	switch stop {
 	case "end_turn", "max_tokens", "max_turn_requests":
@@ -179,15 +179,15 @@ func (w *world) foldAnswerOfEditor(ev *event) {
 	}
 }
 
-// exitOf notes that a terminal's command has ended, if ended is true.
+// exitOf marks a terminal as exited if ended is true.
 func (c *conn) exitOf(id string, ended bool) {
 	if t := c.terminals[id]; t != nil && ended {
 		t.exited = true
 	}
 }
 
-// hear notes the editor's answer to a request that was open when the turn was cancelled. It ignores an answer to a
-// permission request other than cancelled: that is the editor's mistake and proves nothing against the agent.
+// hear remembers the editor's answer to a request that was open when the turn was cancelled. Of answers to permission
+// requests, only cancelled counts: another one is the editor's mistake and proves nothing against the agent.
 func (t *turn) hear(ev *event) {
 	r := ev.request
 	a, _ := t.stopper()
@@ -198,7 +198,7 @@ func (t *turn) hear(ev *event) {
 	t.heard, t.heardAt = r, ev.Seq
 }
 
-// answer is the effect of a permission's answer on the tool call.
+// answer is the editor's answer to a permission request: granted, or the way in which it forbids the tool call.
 type answer uint8
 
 const (
@@ -213,7 +213,7 @@ func (a answer) String() string {
 	return [...]string{"granted", "reject_once", "reject_always", "cancelled", "an error"}[a]
 }
 
-// denial returns how a permission's answer forbids the tool call, or granted.
+// denial returns how the answer to a permission request forbids the tool call, or granted if it does not.
 func denial(ev *event) answer {
 	if ev.err.Exists() {
 		return failedAnswer
@@ -231,10 +231,10 @@ func denial(ev *event) answer {
 	return granted
 }
 
-// outcome reports whether a permission's answer has the outcome is.
+// outcome reports whether the answer to a permission request has the outcome is.
 func (ev *event) outcome(is string) bool { return ev.result.Path("outcome.outcome").Is(is) }
 
-// chosen returns the offered option that a permission's answer selects; ok is false if there is none.
+// chosen returns the offered option that the answer to a permission request selects. ok is false if it selects none.
 func (ev *event) chosen() (permit, bool) {
 	id := ev.result.Path("outcome.optionId").Str()
 	i := slices.IndexFunc(ev.request.options, func(o permit) bool { return o.id == id })
@@ -244,8 +244,8 @@ func (ev *event) chosen() (permit, bool) {
 	return ev.request.options[i], true
 }
 
-// allows reports whether a permission's answer selects an offered option that is no rejection. An agent may treat a
-// choice that it never offered in any way, except to go on with the tool call.
+// allows reports whether the answer to a permission request selects an offered option other than a rejection. If the
+// option was never offered, an agent may do anything except go on with the tool call.
 func allows(ev *event) bool {
 	_, offered := ev.chosen()
 	return offered && denial(ev) == granted

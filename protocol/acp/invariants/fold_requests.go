@@ -55,7 +55,7 @@ func (s *session) begin(ev *event, r *request) {
 	s.open, s.restored = append(s.open, r.turn), nil
 }
 
-// restore begins the load or the resume r.
+// restore begins the load or resume that request r asks for.
 func (s *session) restore(ev *event, r *request) {
 	if s == nil {
 		return
@@ -69,7 +69,7 @@ func (s *session) restore(ev *event, r *request) {
 	s.setAside()
 	for _, c := range ev.conn.sessions {
 		if c.child() && c.within(s) {
-			c.setAside() // it may be replayed too
+			c.setAside() // the load may replay the child too
 		}
 	}
 	for _, t := range s.open {
@@ -77,13 +77,13 @@ func (s *session) restore(ev *event, r *request) {
 	}
 }
 
-// showsHistory reports whether a load or a resume asks for the history, and no work runs that could be mistaken for a
-// part of it.
+// showsHistory reports whether a load or resume asks for the history while no prompt is at work. Updates of running
+// work could be mistaken for history.
 func (s *session) showsHistory(ev *event) bool {
 	return ev.verb == loadSession || ev.params.Get("replayFrom").Kind() == wire.Object && !s.busy()
 }
 
-// disturb marks the turns that a request may end without a cancel.
+// disturb marks the turns that may end without a cancel because of a request.
 func (c *conn) disturb(ev *event) {
 	switch ev.verb {
 	case prompt, loadSession, resumeSession, deleteSession, forkSession:

@@ -54,7 +54,7 @@ func (w *world) foldTool(s *session, ev *event) {
 		}
 		t = &tool{id: id.Str(), turn: ev.turn, first: ev.Seq}
 		if s.replaying() {
-			t.turn = nil // as far as anybody can tell
+			t.turn = nil // during a replay, the turn is not known
 		}
 		s.note(t)
 	}
@@ -70,7 +70,7 @@ func (w *world) foldTool(s *session, ev *event) {
 		t.again = t.again || t.status.final() && !st.final()
 		t.status = st
 		if old := s.past[t.id]; old != nil && ev.topic == toolUpdate {
-			old.status, old.seq = st, ev.Seq // the same call, replayed and live
+			old.status, old.seq = st, ev.Seq // the replay and the live session show the same call
 		}
 	}
 	t.show(u.Get("content"))

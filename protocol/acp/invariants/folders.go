@@ -13,18 +13,18 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// folders has the folders of all sessions so far, and the texts of each session in which a path may be named.
+// folders has the folders of all sessions so far, and the texts of each session that may name a path.
 type folders struct {
 	*watch
 	all  []string
-	said map[string]string // the prompts of a session, and what its model called, cut
+	said map[string]string // prompts and tool calls of a session's model, up to mostSaid bytes
 }
 
-// mostSaid bounds the text that is kept of a session, in bytes.
+// mostSaid is how many bytes of text are kept per session.
 const mostSaid = 256 << 10
 
-// otherFolder checks that a session does not work in the folder of another session, nor in the folder that it had
-// before a load. Paths that the user or the model named are excused.
+// otherFolder checks that a session does not work in another session's folder, nor in the folder that it had before a
+// load. Paths that the user or the model named are allowed.
 func otherFolder(w *watch) func(ev *event, path string) {
 	f := &folders{watch: w, said: map[string]string{}}
 	w.On(func(ev *event) {
@@ -49,12 +49,12 @@ func otherFolder(w *watch) func(ev *event, path string) {
 	return f.judge
 }
 
-// runFolder matches the folder of a session in a run of the suites. Runs that share processes have neighbouring
+// runFolder matches the folder of a session that a run of the suites created. Runs that share processes have sibling
 // folders.
 var runFolder = lazy.Regexp(`^(.*/acp-test-run-)[0-9]+(/work)$`)
 
-// told judges the folders in a model request. The request must not name another session's folder instead of the
-// session's own. The other session may belong to an earlier run in the same process.
+// told checks that a model request names the session's own folder, and not another session's folder instead. The other
+// session may belong to an earlier run in the same process.
 func (f *folders) told(ev *event) {
 	t := f.state.turnOf(ev)
 	if t == nil || t.session == nil || t.session.id != ev.Session || t.session.child() || !asks(ev, t) {
@@ -80,7 +80,7 @@ func (f *folders) told(ev *event) {
 	}
 }
 
-// namesFolder reports whether a text names dir itself, and not only a folder whose name begins with dir.
+// namesFolder reports whether a text names dir itself, and not only a folder whose name begins with the name of dir.
 func namesFolder(text, dir string) bool {
 	for _, behind, found := strings.Cut(text, dir); found; _, behind, found = strings.Cut(behind, dir) {
 		next, _ := utf8.DecodeRuneInString(behind)
@@ -93,7 +93,7 @@ func namesFolder(text, dir string) bool {
 
 func (f *folders) judge(ev *event, at string) {
 	s := ev.session
-	// A replay has paths in the session's earlier folder.
+	// A replay shows paths in the folder that the session had before.
 	if s == nil || s.cwd == "" || len(f.all) < 2 || s.child() || s.window != nil {
 		return
 	}

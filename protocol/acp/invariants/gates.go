@@ -9,8 +9,7 @@ import (
 )
 
 // capGate checks that the agent uses only capabilities that the client advertised, and supports those that it
-// advertised itself. It judges nothing in a recording that begins after initialize, because that shows no
-// capabilities.
+// advertised itself. It skips recordings that begin after initialize, because they show no capabilities.
 func capGate(w *watch) {
 	v := w.version
 	need := func(point string, ev *event, gate, object, what string) *rules.Finding {

@@ -2,10 +2,10 @@ package invariants
 
 import "fmt"
 
-// goesOn checks that a cancelled turn begins nothing new. The agent is known to have read the cancel once it reports
-// a call as failed that was open then: its call was stopped, or a question about it was answered with cancelled.
+// goesOn checks that a cancelled turn begins nothing new. The agent is known to have read the cancel when it reports a
+// call as failed that was open at the cancel: either it stopped the call, or the editor answered cancelled.
 func goesOn(w *watch) {
-	knows := map[*turn]int{} // Seq of the report
+	knows := map[*turn]int{} // Seq of the report that the open call failed
 	w.On(func(ev *event) { delete(knows, ev.turn) }, answered(prompt))
 	open := func(ev *event) *turn {
 		if t := ev.turn; t != nil && t.cancel != nil && t.alone() && !t.mixed && !t.like {

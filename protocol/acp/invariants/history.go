@@ -6,7 +6,7 @@ import (
 	"github.com/acp-test/acp-test/rules"
 )
 
-// loadWindow judges the replay of a loaded session.
+// loadWindow checks that session/load replays the history, completely and before its response.
 func loadWindow(w *watch) {
 	type replay struct{ user, agent int }
 	eachReplay(w, func(r *replay, ev *event) {
@@ -53,8 +53,8 @@ func loadWindow(w *watch) {
 	}, agentRequests()...)
 }
 
-// eachReplay follows the loads of sessions. It calls hear for the content during a load, and over at the end of a
-// successful load.
+// eachReplay follows the loads of sessions. It calls hear for each content update during a load, and over at the end of
+// a successful load.
 func eachReplay[R any](w *watch, hear, over func(*R, *event)) {
 	running := map[*session]*R{}
 	load := pick(w.version.states, resumeSession, loadSession)
@@ -97,8 +97,8 @@ func resumeSilent(w *watch) {
 	}, answered(resumeSession))
 }
 
-// loadStable checks that two loads of a session replay the same history if there was no prompt in between. It
-// compares roles, texts and titles of tool calls, not how a text is cut into chunks.
+// loadStable checks that two loads of a session replay the same history if no prompt came in between. It compares
+// roles, texts and titles of tool calls, but not how a text is cut into chunks.
 func loadStable(w *watch) {
 	type replay struct {
 		hash  maphash.Hash

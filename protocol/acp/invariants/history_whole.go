@@ -12,15 +12,15 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// rememberedText bounds the text that is remembered of one session, in bytes. Later text is not looked for.
+// rememberedText is how many bytes of text are remembered per session. Later text is not checked.
 const rememberedText = hearing.Remembered
 
-// loadWhole checks that a replay has all that was said in the turns of this transcript: whole messages and thoughts
-// in their order, whatever their white space and chunks, and the tool calls with their ends. The specification does
-// not mention thoughts and the agent's own notices here.
+// loadWhole checks that a replay has everything that was said in the turns of this transcript: whole messages and
+// thoughts in their order, and the tool calls with their ends. White space and chunks do not matter. The specification
+// does not say whether a replay has thoughts and the agent's own notices.
 func loadWhole(w *watch) {
 	model, gates := w.modelWords(), w.version.gates("ContentBlock")
-	talks := map[string]*talk{} // by the id of a session
+	talks := map[string]*talk{} // by session id
 	of := func(id string) *talk {
 		if talks[id] == nil {
 			rules.Remember(talks, rememberedSessions, id, &talk{ends: map[string]end{}})
@@ -59,7 +59,7 @@ func loadWhole(w *watch) {
 	})
 }
 
-// modelWords returns a builder that collects all texts of the model, without white space.
+// modelWords returns a builder to which each text of the model is appended, without white space.
 func (w *watch) modelWords() *strings.Builder {
 	var words strings.Builder
 	w.On(func(ev *event) {
@@ -73,12 +73,12 @@ func (w *watch) modelWords() *strings.Builder {
 // replayed is the content of a replay.
 type replayed struct {
 	user, said, thought, all strings.Builder
-	given                    strings.Builder // what the user's messages hold, in words
-	ids                      []string        // of the messages, in version 2
-	renamed                  bool            // one has an id that the live session did not show, of which V2-RESUME speaks
-	topic                    topic           // of the latest piece
+	given                    strings.Builder // content of the user's messages, as from worded
+	ids                      []string        // message ids, in version 2
+	renamed                  bool            // some id is new, which V2-RESUME reports
+	topic                    topic           // topic of the latest piece
 	calls                    int
-	answered                 bool // it has something of the agent
+	answered                 bool // the replay has content of the agent
 }
 
 func (r *replayed) of(t topic) *strings.Builder {
@@ -106,9 +106,9 @@ func (r *replayed) hear(ev *event) {
 	r.all.WriteString(text)
 }
 
-// compare checks that a replay has what was said and done before it.
+// compare checks that a replay has everything that was said and done in the session before.
 func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
-	const tellsApart = 8 // bytes that are not a part of another message by chance
+	const tellsApart = 8 // bytes; shorter texts may be part of another message by chance
 	all, at, before, said := r.all.String(), 0, 0, map[string]bool{}
 	for _, x := range k.past {
 		text := x.text.String()
@@ -165,7 +165,7 @@ func worded(content wire.Value) (words string) {
 	return words
 }
 
-// name returns the point that judges a message or thought, and a noun for it. model has all texts of the model.
+// name returns the point for a missing message or thought, and a noun for it. model has all texts of the model.
 func (x *spoken) name(model string) (point, what string) {
 	switch x.topic {
 	case thoughtChunk:
@@ -176,7 +176,7 @@ func (x *spoken) name(model string) (point, what string) {
 	return pick(strings.Contains(model, x.text.String()), "message", "notice"), "message"
 }
 
-// compareCalls judges the tool calls of a replay: by their ids if the replay keeps the ids, else by their number.
+// compareCalls checks the tool calls of a replay: by their ids if the replay keeps the ids, else by their number.
 func (w *watch) compareCalls(k *talk, r *replayed, ev *event) {
 	kept, owed := 0, 0
 	for _, before := range k.ends {
@@ -198,7 +198,7 @@ func (w *watch) compareCalls(k *talk, r *replayed, ev *event) {
 			before.status, ev.Method, t.status)
 	}
 	if r.calls == 0 && kept == 0 {
-		return // an agent may keep none
+		return // the agent may replay no tool calls at all
 	}
 	w.judge("call", max(kept, r.calls) < owed, ev, "", []int{ev.request.seq},
 		"%s replayed %s, but %d had ended before.", ev.Method, count(max(kept, r.calls), "tool call"), owed)
@@ -213,42 +213,42 @@ func (ev *event) speaksAlone() bool {
 // spoken is a message or thought of a turn.
 type spoken struct {
 	topic topic
-	id    string // of the message
+	id    string // id of the message
 	seq   int
 	text  strings.Builder
 }
 
-// talk has what was said in a session.
+// talk has the messages, attachments and ends of tool calls of a session.
 type talk struct {
-	turn  []*spoken      // of the turn that is open
-	past  []*spoken      // of those that have ended
-	asked []attached     // with the prompt of the turn that is open
-	given []attached     // with the prompts of those that have ended
-	ends  map[string]end // of the tool calls, by their ids
+	turn  []*spoken      // messages of the open turn
+	past  []*spoken      // messages of ended turns
+	asked []attached     // attachments in the prompt of the open turn
+	given []attached     // attachments in the prompts of ended turns
+	ends  map[string]end // ends of the tool calls, by id
 	bytes int
 }
 
-// attached is an attachment of a prompt. Each of its needles shows it.
+// attached is an attachment of a prompt. Each of its needles is enough to recognize it.
 type attached struct {
 	seq     int
-	id      string // of the message
+	id      string // id of the message
 	what    string
 	needles []string
 }
 
-// end is how a tool call ended. owed says that a history must show this end.
+// end is how a tool call ended. owed says that a replay must show this end.
 type end struct {
 	status status
 	owed   bool
 }
 
-// ask notes the user's texts and attachments. gates has, by the type of a block, the capability that it needs.
+// ask remembers the user's texts and attachments. gates has the capability that each type of block needs.
 func (k *talk) ask(ev *event, gates map[string]string) {
 	if k == nil || len(ev.Redacted) > 0 || len(ev.Raw) > promptText || k.bytes > rememberedText {
 		return
 	}
 	k.bytes += len(ev.Raw)
-	for block := range ev.params.Get("prompt").Items() { // what is no text may be replayed as some
+	for block := range ev.params.Get("prompt").Items() { // a replay may turn attachments into text
 		if block.Get("type").Is("text") {
 			k.turn = append(k.turn, newSpoken(userChunk, ev.Seq, bare(block.Get("text").Str())))
 			continue
@@ -296,17 +296,17 @@ func (k *talk) end(t *turn, kept bool) {
 
 // hear adds a chunk or a tool call to the open turn.
 func (k *talk) hear(ev *event) {
-	if k == nil || k.bytes > rememberedText || ev.topic == userChunk { // an echo
+	if k == nil || k.bytes > rememberedText || ev.topic == userChunk { // an echo of the prompt
 		return
 	}
 	text := ""
-	if isMessage(ev.topic) { // a tool call, which has none, ends the message before it
+	if isMessage(ev.topic) { // a tool call has no text and ends the message before it
 		text = bare(ev.text())
 	}
 	k.bytes += len(text)
 	id := ev.update.Get("messageId").Str()
 	last := len(k.turn) - 1
-	if ev.wholeMessage() { // a whole message, which may have come in pieces
+	if ev.wholeMessage() { // a whole message replaces its pieces
 		k.turn = slices.DeleteFunc(k.turn, func(x *spoken) bool {
 			return x.topic == ev.topic && x.id == id && ev.update.Get("content").Exists()
 		})

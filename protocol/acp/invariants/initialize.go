@@ -7,12 +7,12 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// initEcho judges the answer to initialize.
+// initEcho checks the answer to initialize: its version, its errors, and that it comes first.
 func initEcho(w *watch) {
 	before := map[*conn]int{}
 	w.On(func(ev *event) {
 		if ev.Ref != ev.conn.initAsked {
-			return // a second initialize is undefined
+			return // the protocol does not define a second initialize
 		}
 		w.Saw("error", "not-able")
 		if seq := before[ev.conn]; seq > 0 {
@@ -48,16 +48,16 @@ func initEcho(w *watch) {
 	w.On(speak, agentCalls()...)
 }
 
-// aboutRequest reports whether an error says that the request is invalid or that its version is wrong. Other errors
-// may come from the machine or from the agent's set-up.
+// aboutRequest reports whether an error blames the request or its version. Other errors may come from the machine or
+// from the agent's set-up.
 func aboutRequest(ev *event) bool {
 	code := ev.code()
 	return -32700 <= code && code <= -32600 && code != -32603 || code == -32022 ||
 		strings.Contains(strings.ToLower(ev.err.Get("message").Str()), "version")
 }
 
-// lowerThanAll reports whether an agent refused a version because it speaks only newer ones. Version 2 requires this:
-// error -32022 with a list of the versions in its data.
+// lowerThanAll reports whether an agent refused a version because it supports only newer ones. Version 2 requires error
+// -32022 for this, with the supported versions in its data.
 func lowerThanAll(ev *event) bool {
 	supported := ev.err.Path("data.supported")
 	if ev.code() != -32022 || supported.Kind() != wire.Array {

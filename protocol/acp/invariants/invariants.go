@@ -1,6 +1,6 @@
-// Package invariants holds the rules of ACP, and the registry of its requirements. All rules of one transcript share
-// one fold of the protocol's state, the world. A rule sees each entry together with the world before that entry. A
-// rule names the versions in which it holds and the differences between them.
+// Package invariants holds the rules of ACP and the registry of its requirements. All rules of one transcript share one
+// state of the protocol, the world. A rule sees each entry together with the world before that entry. A rule lists the
+// versions in which it holds and the differences between them.
 package invariants
 
 import (
@@ -44,8 +44,8 @@ func file(name string) string {
 	return string(text)
 }
 
-// V1 returns the rules of version 1. Rules about agents come first, by how often real agents break them, then rules
-// that compare or need a probe, then rules about clients.
+// V1 returns the rules of version 1. Rules about agents come first, those that real agents break most often at the top.
+// Rules that compare or need a probe follow, then rules about clients.
 func V1() *rules.Set { return v1() }
 
 // V2 returns the rules of version 2. They ignore a connection that negotiated another version.
@@ -65,11 +65,11 @@ var (
 	})
 )
 
-// set makes the rules of a version from the version's texts.
+// set builds the rules of a version. d has the texts of that version.
 func set(v *version, d rules.Definition) *rules.Set {
 	d.Examples = files
 	d.Watch = func(c *rules.Checker) rules.Observer { return watchAll(v, c) }
-	// All agents here use stdio, and we choose what the client leaves out.
+	// Every agent under test uses stdio, and the run chooses which client capabilities to leave out.
 	d.Everywhere = func(condition string) bool {
 		return condition == "transport:stdio" || strings.HasPrefix(condition, "!clientCapabilities")
 	}
@@ -86,7 +86,7 @@ func Kept() (ids []string) {
 	return ids
 }
 
-// requirements returns the texts of the version 1 requirements with some ids.
+// requirements returns the texts of the version 1 requirements with the given ids.
 func requirements(ids []string) string {
 	var kept strings.Builder
 	for block := range strings.SplitSeq(file("requirements.txt"), "\n\n") {
@@ -97,7 +97,7 @@ func requirements(ids []string) string {
 	return kept.String()
 }
 
-// machines has, by the id of a rule, the function that starts to watch for it.
+// machines maps the id of a rule to the function that registers its listeners.
 var machines = map[string]func(*watch){
 	"ASK-PROMISED": askPromised, "AUTH-CODE": authCode, "AUTH-METHODS": authMethods, "BACK-PROMISED": backPromised,
 	"BUSY-PROMISED": busyPromised, "C-ANSWER": clientAnswer, "C-CURSOR": clientCursor, "C-CWD": clientCwd,
@@ -145,14 +145,14 @@ func severities() map[string]rules.Severity {
 	}
 }
 
-// watcher holds what the rules of one checker share.
+// watcher holds the state that the rules of one checker share.
 type watcher struct {
 	*rules.Checker
 	rules.Desk[topic, *event]
 	version *version
 	state   *world
 	event   event
-	// shapes says, by side, whether some rule needs the shape problems of that side.
+	// shapes says for each side whether some rule needs the shape problems of its frames.
 	shapes   [2]bool
 	problems []schema.Problem
 	complain func(schema.Problem)
@@ -183,7 +183,7 @@ func (w *watcher) Observe(e transcript.Entry) {
 func (w *watcher) Finish(end rules.End) { w.Desk.Finish(end) }
 
 // checkShape finds the shape problems of a frame, once for all rules. If an agent answers initialize with another
-// version, its frames follow that version and are not checked; the editor has to leave.
+// version, the editor has to leave. The agent's frames follow that version, so they are not checked.
 func (w *watcher) checkShape(e transcript.Entry, ev *event) {
 	side, towards := rules.OfAgent, schema.ToEditor
 	if e.Source == transcript.Editor {
@@ -202,7 +202,7 @@ type watch struct {
 	*watcher
 }
 
-// inSession is On for entries that belong to a session.
+// inSession calls judge for entries that belong to a session.
 func (w *watch) inSession(judge func(*event, *session), about ...topic) {
 	w.On(func(ev *event) {
 		if ev.session != nil {
@@ -211,7 +211,7 @@ func (w *watch) inSession(judge func(*event, *session), about ...topic) {
 	}, about...)
 }
 
-// inTurn is On for entries in a turn, including the answer that ends the turn.
+// inTurn calls judge for entries in a turn, including the answer that ends the turn.
 func (w *watch) inTurn(judge func(*event, *turn), about ...topic) {
 	w.On(func(ev *event) {
 		if ev.turn != nil {
@@ -221,7 +221,7 @@ func (w *watch) inTurn(judge func(*event, *turn), about ...topic) {
 }
 
 // find reports that the entry breaks a point. object is the subject of the finding; a point is reported once per
-// object. because has the Seqs of earlier entries that matter.
+// object. because has the Seqs of earlier entries that led to it.
 func (w *watch) find(point string, ev *event, object string, because []int, format string, args ...any) *rules.Finding {
 	return w.Report(point, ev.Conn, ev.Session, object, append(because, ev.Seq), format, args...)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/acp-test/acp-test/rules"
 )
 
-// rootKeys judges keys, methods and kinds of updates that the schema does not know. Extensions belong in _meta or
+// rootKeys reports keys, methods and kinds of updates that the schema does not define. Extensions belong in _meta or
 // have a name that begins with an underscore.
 func rootKeys(w *watch) {
 	w.shapes[rules.OfAgent], w.shapes[rules.OfClient] = true, true
@@ -37,7 +37,7 @@ func rootKeys(w *watch) {
 	}, agentMessages()...)
 }
 
-// key reports the point that a problem with a message breaks. draft is what the schema news say about the part.
+// key reports the point that a schema problem breaks. draft is what the schema news say about the same part.
 func (w *watch) key(ev *event, p schema.Problem, draft *schema.Feature) {
 	name := frameName(ev)
 	object := p.Type + " " + p.Path[strings.LastIndexByte(p.Path, '.')+1:]
@@ -60,14 +60,14 @@ func (w *watch) key(ev *event, p schema.Problem, draft *schema.Feature) {
 	}
 }
 
-// unknown reports a method, a key or a value that the schema does not know.
+// unknown reports a method, a key or a value that the schema does not define.
 func (w *watch) unknown(ev *event, p schema.Problem, object string) {
 	switch {
 	case p.Path == "method":
 		w.find("unknown-method", ev, ev.Method, nil, "The agent's method %s.", p.Message)
 	case strings.Contains(p.Message, "unknown key") || strings.Contains(p.Message, "is no member"):
 		if p.Type == "AuthMethodTerminal" && strings.HasSuffix(p.Path, ".command") {
-			return // AUTH-METHODS
+			return // AUTH-METHODS reports it
 		}
 		f := w.find("unknown-key", ev, object, nil, "In %s, %s: %s.", frameName(ev), p.Path, p.Message)
 		w.Narrow(f, extension(p.Type)...)
@@ -76,7 +76,7 @@ func (w *watch) unknown(ev *event, p schema.Problem, object string) {
 	}
 }
 
-// part returns the name of a problem's subject in the schema news: a method, TYPE.KEY or TYPE=VALUE.
+// part returns how the schema news name the subject of a problem: a method, TYPE.KEY or TYPE=VALUE.
 func part(ev *event, p schema.Problem) string {
 	if p.Path == "method" {
 		return ev.Method
@@ -94,8 +94,8 @@ func newCapability(p schema.Problem) bool {
 		minted().MatchString(p.Path[strings.LastIndexByte(p.Path, '.')+1:])
 }
 
-// newerThanThis reports whether an unknown part may come from a newer version of the protocol. Updates and keys count
-// as newer only if a side advertised an unknown capability, because new ones come with a capability.
+// newerThanThis reports whether an unknown part may come from a newer version of the protocol. New updates and keys
+// come with a capability, so they count only if a side advertised an unknown capability.
 func newerThanThis(ev *event, p schema.Problem) bool {
 	if newCapability(p) {
 		return true
@@ -105,14 +105,14 @@ func newerThanThis(ev *event, p schema.Problem) bool {
 		p.Path[strings.LastIndexByte(p.Path, '.')+1:]))
 }
 
-// ownResults has, by the type of a result, the requirements about additional keys.
+// ownResults maps a result type to the requirement that restricts its additional keys.
 var ownResults = map[string]string{
 	"PromptResponse": "PROMPT-022", "SessionInfoUpdate": "INFO-002", "NewSessionResponse": "SESSION-003",
 	"AuthenticateResponse": "AUTH-006", "LogoutResponse": "AUTH-011", "CloseSessionResponse": "CLOSE-004",
 	"DeleteSessionResponse": "DELETE-002", "SetSessionModeResponse": "MODE-005",
 }
 
-// extension returns the requirements that an additional key in an object of a type breaks.
+// extension returns the requirements that an additional key breaks in an object of the named type.
 func extension(typeName string) []string {
 	return append([]string{"EXT-001"}, strings.Fields(ownResults[typeName])...)
 }

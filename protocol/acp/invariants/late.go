@@ -7,10 +7,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// lateContent judges content outside any turn. Version 1 forbids it only after a cancelled turn. State updates are
+// lateContent reports content outside any turn. Version 1 forbids it only after a cancelled turn. State updates are
 // always legal.
 func lateContent(w *watch) {
-	waiting := map[*session]*turn{} // turns whose aftermath has not been seen to its end
+	waiting := map[*session]*turn{} // ended turns after which content may still come
 	count := func(t *turn) {
 		if t.stop == "cancelled" {
 			w.Saw("after-cancelled")
@@ -69,7 +69,7 @@ func lateContent(w *watch) {
 	}, contentUpdates()...)
 }
 
-// quiet reports whether a client's session has no open prompt, load or resume, and a prompt since its latest load.
+// quiet reports whether a client's session has no open prompt, load or resume, and had a prompt since its last load.
 func (s *session) quiet() bool {
 	return s != nil && !s.child() && len(s.open) == 0 && s.window == nil && s.restored == nil
 }
@@ -91,7 +91,7 @@ func continuesMessage(ev *event, t *turn) bool {
 	return current != "" && ev.update.Get("messageId").Is(current)
 }
 
-// describe returns an update's tag and its tool call's id.
+// describe returns the kind of an update, and the id of its tool call if it has one.
 func describe(ev *event) string {
 	if ev.topic == toolCall || ev.topic == toolUpdate {
 		return fmt.Sprintf("%s of %q", ev.tag(), clip(ev.update.Get("toolCallId").Str()))

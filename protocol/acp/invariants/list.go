@@ -9,7 +9,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// listSane judges session lists. SHAPE judges their shape.
+// listSane checks the contents of session lists. SHAPE checks their shape.
 func listSane(w *watch) {
 	type chain struct{ sessions, cursors map[string]int }
 	chains := map[*conn]chain{}
@@ -49,8 +49,8 @@ func listSane(w *watch) {
 	}, answered(listSessions))
 }
 
-// sameDir reports whether two directories may be the same. An agent may resolve a symbolic link, such as /private/tmp
-// for /tmp, so one path may end in the other.
+// sameDir reports whether two paths may name the same directory. An agent may resolve a symbolic link, such as /tmp to
+// /private/tmp, so one path may be the end of the other.
 func sameDir(a, b string) bool {
 	a, b = strings.TrimRight(a, `/\`), strings.TrimRight(b, `/\`)
 	return a == b || a != "" && b != "" && (strings.HasSuffix(a, b) || strings.HasSuffix(b, a)) ||

@@ -7,7 +7,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// userEcho checks that the agent does not send a live prompt back.
+// userEcho checks that the agent does not send the prompt of an open turn back to the editor.
 func userEcho(w *watch) {
 	w.inTurn(func(ev *event, t *turn) {
 		if ev.session.window != nil {
@@ -33,19 +33,19 @@ type messageIDs struct {
 	of map[*session]*ids
 }
 
-// ids has the message ids of a session: where each message began, by kind, and the turn of each message of the agent.
-// with and without are the Seqs of the turn's latest chunk with an id and without one.
+// ids has the message ids of a session. began has the Seq at which each message began, by kind. turns has the turn of
+// each message of the agent. with and without are the Seqs of the turn's latest chunk with an id and without one.
 type ids struct {
 	began         [3]map[string]int
 	turns         map[string]*turn
 	turn          *turn
 	with, without int
-	latest        topic // of the latest chunk
+	latest        topic // topic of the latest chunk
 }
 
 const rememberedIDs = 1 << 12
 
-// chunk judges a chunk of a message.
+// chunk checks the message id of a chunk.
 func (x *messageIDs) chunk(ev *event, s *session) {
 	if ev.turn != nil && ev.turn.mixed || ev.wholeMessage() || len(s.behind) > 0 {
 		return
@@ -66,7 +66,7 @@ func (x *messageIDs) chunk(ev *event, s *session) {
 	if id.Is(s.messages[kind]) && m.began[kind] != nil {
 		x.judge("next-turn", resumes, ev, text, []int{m.began[kind][text]},
 			"The replay has messageId %q on two messages of the user, with the agent's answer between them.", text)
-		return // the message goes on
+		return // the chunk continues its message
 	}
 	if at := m.began[kind][text]; at > 0 {
 		x.find("id-returns", ev, text, []int{at}, "The agent reused messageId %q after starting another message.", text)
@@ -82,7 +82,7 @@ func (x *messageIDs) chunk(ev *event, s *session) {
 	m.began[kind][text] = ev.Seq
 }
 
-// alike checks that all chunks of a turn have an id, or none has.
+// alike checks that either all chunks of a turn have an id, or none of them.
 func (x *messageIDs) alike(ev *event, m *ids, has bool) {
 	if t := ev.turn; t != m.turn {
 		m.turn, m.with, m.without = t, 0, 0

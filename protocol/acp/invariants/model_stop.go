@@ -8,11 +8,11 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// modelStop checks that a turn ends for the reason for which the model stopped. Only the last reply counts, because
-// an agent may ask the model again. An agent may also run out of its own budget, so max_tokens after a whole reply is
-// a lint.
+// modelStop checks that a turn ends for the same reason as the model's last reply. Earlier replies do not count,
+// because an agent may ask the model again. An agent may also exhaust its own budget, so max_tokens after a complete
+// reply is only a lint.
 func modelStop(w *watch) {
-	turns, main := map[*turn]*lastReply{}, map[int64]bool{} // the latter are the requests of the conversation
+	turns, main := map[*turn]*lastReply{}, map[int64]bool{} // main has the numbers of the requests of the conversation
 	w.On(func(ev *event) {
 		if t := w.state.turnOf(ev); t != nil && t.session.id == ev.Session {
 			lastReplyOf(ev, t, turns, main)
@@ -26,14 +26,14 @@ func modelStop(w *watch) {
 	w.onEnd(func(ev *event) { stopped(w, ev, turns) })
 }
 
-// stopped judges the end of a turn.
+// stopped checks the stop reason at the end of a turn.
 func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
 	x, t := turns[ev.turn], ev.turn
 	delete(turns, t)
 	if x == nil || x.open || !t.alone() || t.joined > 0 || t.like || t.stopped() {
 		return
 	}
-	if x.bad >= 400 && t.spoke { // of an empty turn EMPTY-TURN speaks
+	if x.bad >= 400 && t.spoke { // EMPTY-TURN judges an empty turn
 		w.judge("failed", ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
 			"The model failed with status %d, but the turn ended with end_turn without telling the user.", x.bad)
 	}
@@ -58,26 +58,26 @@ func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
 	}
 }
 
-// claims reports whether a turn ends for a reason that the model did not give. After tool calls, the token limit may
-// be the agent's own.
+// claims reports whether the turn's stop reason is one that the model did not give. After tool calls, max_tokens may
+// come from the agent's own budget.
 func (x *lastReply) claims(stop string) bool {
 	return x.stop == "end" && stop == "max_tokens" || stopOf[x.stop] == "" && !x.refused && stop == "refusal"
 }
 
 // lastReply is the model's last reply in a turn.
 type lastReply struct {
-	seq  int // of its end
+	seq  int // Seq of the reply's end
 	stop string
-	why  string // it has no stop
+	why  string // why the reply has no stop reason
 	said string // the text of the reply, without white space
-	open bool   // it goes on
-	bad  int    // the status of a failure
-	told bool   // the agent has said something of its own since
-	// refused says that the reply has a refusal, marks that its format can tell a refusal from a text.
+	open bool   // the reply has not ended
+	bad  int    // HTTP status of the reply, an error from 400 on
+	told bool   // the agent has sent words of its own since the reply
+	// refused says that the reply is a refusal. marks says that the model's API can mark a refusal as such.
 	marks, refused bool
 }
 
-// lastReplyOf notes an entry of the model's side about the last reply of a turn.
+// lastReplyOf updates the last reply of a turn from an entry of the model's side.
 func lastReplyOf(ev *event, t *turn, turns map[*turn]*lastReply, main map[int64]bool) {
 	n, _ := ev.body.Get("n").Int()
 	lane := ev.body.Get("lane")
@@ -95,5 +95,5 @@ func lastReplyOf(ev *event, t *turn, turns map[*turn]*lastReply, main map[int64]
 	}
 }
 
-// stopOf maps the stop reason of the last model reply to that of the turn.
+// stopOf maps the stop reason of the last model reply to the stop reason that the turn must have.
 var stopOf = map[string]string{"length": "max_tokens", "refusal": "refusal"}

@@ -11,7 +11,7 @@ import (
 )
 
 // modelText checks that the model's text in a turn reaches the editor in that turn, complete, once and in order. An
-// agent may cut and space the text as it likes, and may add text of its own.
+// agent may split and space the text freely, and may add text of its own.
 func modelText(w *watch) {
 	turns := map[*turn]*hearing.Turn{}
 	w.On(func(ev *event) {
@@ -54,8 +54,8 @@ func (w *watch) onEnd(judge func(*event)) {
 	}, stateUpdate)
 }
 
-// heard judges, at the end of a turn, how the model's text reached the editor. A stopped turn may have only the
-// beginning of it.
+// heard judges, at the end of a turn, how the model's text reached the editor. In a stopped turn, the beginning of the
+// text is enough.
 func heard(w *watch, ev *event, h *hearing.Turn) {
 	judge, t := h.Judge, ev.turn
 	if t.cancel != nil && ev.stop == "cancelled" {
@@ -96,7 +96,7 @@ type turnOfEntry struct {
 	turn *turn
 }
 
-// turnOf returns the open turn to which an entry of the model's side belongs, nil if the log does not tell.
+// turnOf returns the open turn to which an entry of the model's side belongs, or nil if the log does not tell.
 func (w *world) turnOf(ev *event) *turn {
 	if w.of.seq != ev.Seq {
 		w.of = turnOfEntry{ev.Seq, w.findTurn(ev)}
@@ -116,7 +116,7 @@ func (w *world) findTurn(ev *event) *turn {
 	return nil
 }
 
-// openTurns returns the open turns of all agents that still run.
+// openTurns returns the open turns of all agents that have not exited.
 func (w *world) openTurns() (open []*turn) {
 	for _, c := range w.conns {
 		if c.exited > 0 {
@@ -137,8 +137,8 @@ func (w *world) openTurns() (open []*turn) {
 	return open
 }
 
-// liken marks the open turns that the log may confuse with t: their prompts begin alike, or they are of the same
-// session. A log assigns an entry of the model's side by the prompt in it.
+// liken marks the open turns that the log may confuse with t. A log assigns an entry of the model's side by the prompt
+// in it. So turns are alike if their prompts begin alike or if they belong to the same session.
 func (w *world) liken(t *turn) {
 	for _, o := range w.openTurns() {
 		if o != nil && (t.session == o.session || t.begins(bare(o.text)) || o.begins(bare(t.text))) {
@@ -147,7 +147,7 @@ func (w *world) liken(t *turn) {
 	}
 }
 
-// likened reports whether the log cannot tell which entries of the model's side belong to a turn.
+// likened reports whether entries of the model's side cannot be assigned to the turn with certainty.
 func (t *turn) likened() bool { return t == nil || t.like }
 
 // begins reports whether a text without white space contains the beginning of the turn's prompt.
@@ -157,7 +157,7 @@ func (t *turn) begins(text string) bool {
 	return strings.Contains(text, own[:min(len(own), enough)])
 }
 
-// listen notes a model request during the turn. A request for a cancelled turn may come during the next turn.
+// listen passes a model request to h. A request for a cancelled turn may come during the next turn.
 func listen(h *hearing.Turn, ev *event, t *turn) {
 	if !asks(ev, t) {
 		h.Unclear = true
@@ -168,13 +168,13 @@ func listen(h *hearing.Turn, ev *event, t *turn) {
 }
 
 // asks reports whether the user's last text in a model request contains the beginning of a turn's prompt. It returns
-// true if the log does not have that text.
+// true if the log lacks that text.
 func asks(ev *event, t *turn) bool {
 	said := ev.body.Get("user")
 	return !said.Exists() || t.begins(bare(said.Str()))
 }
 
-// shown notes an entry that the editor received.
+// shown passes an update that the editor received to h.
 func shown(h *hearing.Turn, ev *event) {
 	if !h.Remembers(ev.Entry) {
 		return

@@ -2,24 +2,24 @@ package invariants
 
 import "github.com/acp-test/acp-test/transcript"
 
-// models has the open replies of the fake model server. A recording has no entries of that server, so there no reply
+// models has the open replies of the fake model server. A recording has no entries of that server, so no reply there
 // counts as held.
 type models struct {
 	streams map[int]*stream // running model requests, by number
-	latest  map[string]int  // the last request of each session in the main lane
-	asked   map[string]int  // and its Seq
-	heard   map[string]int  // Seq of the last request of each session in any lane; "" is a session that is not known
-	failed  map[string]int  // Seq of the last failure in each session
+	latest  map[string]int  // number of each session's last request in the main lane
+	asked   map[string]int  // Seq of each session's last request in the main lane
+	heard   map[string]int  // Seq of each session's last request in any lane; key "" for unknown sessions
+	failed  map[string]int  // Seq of each session's last failure
 }
 
 type stream struct {
 	n       int
 	session string
-	asked   int // Seq of its request
+	asked   int // Seq of the model request
 	gate    string
-	held    int  // Seq at which it reached the gate that holds it, 0 if none
-	left    int  // Seq at which the agent hung up on it there, 0 if it has not
-	text    bool // it says some
+	held    int  // Seq at which the reply reached the gate that holds it, or 0
+	left    int  // Seq at which the agent hung up while the gate held the reply, or 0
+	text    bool // the reply has text
 }
 
 func (m *models) fold(ev *event) {
@@ -45,7 +45,7 @@ func (m *models) fold(ev *event) {
 				s.held = 0
 			}
 		}
-	// A fault does not end a reply: after a slow, malformed or hanging one the stream is open, and after other faults
+	// A fault does not end a reply. After a slow, malformed or hanging one the stream is open. After other faults,
 	// ModelDone or ModelAborted follows.
 	case transcript.ModelFault:
 		m.failed[ev.Session] = ev.Seq
@@ -60,15 +60,15 @@ func (m *models) fold(ev *event) {
 	}
 }
 
-// told reports whether the model got a request after an entry for a session, or one that may be for it: requests that
-// no script expected and requests of unknown sessions count too.
+// told reports whether, after an entry, the model got a request for the session. Requests that no script expected and
+// requests of unknown sessions count too, because they may be for this session.
 func (m *models) told(session string, after int) bool {
 	return m.heard[session] > after || m.heard[""] > after
 }
 
-// heldFor returns the reply for the session's turn that a gate held at an entry and that only the agent can have
-// ended since, by hanging up; nil if there is none. It takes the latest reply of the conversation, because an agent
-// may repeat a request and abandon the first. It ignores replies for a turn that joined this one.
+// heldFor returns the reply for the session's turn that a gate held at an entry, or nil. Since then, only the agent can
+// have ended it, by hanging up. heldFor takes the latest reply of the conversation, because an agent may repeat a
+// request and abandon the first. It ignores replies for a turn that joined this one.
 func (m *models) heldFor(s *session, t *turn, at int) *stream {
 	held := m.streams[m.latest[s.id]]
 	if s.id == "" || held == nil || held.asked < t.started || t.joined > 0 && held.asked > t.joined ||
@@ -78,8 +78,8 @@ func (m *models) heldFor(s *session, t *turn, at int) *stream {
 	return held
 }
 
-// failedIn returns the Seq at which the model last failed in a turn, 0 if it did not fail or the agent asked it
-// again. Requests after another prompt had joined the turn may be for that prompt.
+// failedIn returns the Seq at which the model last failed in a turn. It returns 0 if the model did not fail, or if the
+// agent then asked it again. A request after another prompt joined the turn does not count as asking again.
 func (m *models) failedIn(t *turn) int {
 	failed, asked := m.failed[t.session.id], m.asked[t.session.id]
 	if failed < t.started || asked > failed && (t.joined == 0 || asked < t.joined) {
@@ -94,7 +94,7 @@ func (ev *event) number() int {
 	return int(n)
 }
 
-// holds reports whether a gate holds a reply that the agent still waits for.
+// holds reports whether a gate holds a reply for which the agent still waits.
 func (m *models) holds() bool {
 	for _, s := range m.streams {
 		if s.held > 0 && s.left == 0 {

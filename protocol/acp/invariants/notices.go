@@ -6,9 +6,9 @@ import (
 	"github.com/acp-test/acp-test/rules"
 )
 
-// notices checks that a notice is not replayed, and that a failure is not told by a notice alone.
+// notices checks that a replay has no notice, and that a notice is not the only sign of a failure.
 func notices(w *watch) {
-	told := map[*turn]int{} // where a notice told of an error
+	told := map[*turn]int{} // Seq of the notice that reported an error
 	w.inSession(func(ev *event, s *session) {
 		if ev.update.Get("severity").Is("error") && len(s.open) == 1 && !w.version.states {
 			told[s.open[0]] = ev.Seq
@@ -29,7 +29,7 @@ func notices(w *watch) {
 
 var compactionEnds = []string{"completed", "failed", "cancelled"}
 
-// compactions judges the updates of a compaction.
+// compactions checks the order and the content of the updates of a compaction.
 func compactions(w *watch) {
 	v := w.version
 	type key struct{ session, id string }
@@ -40,7 +40,7 @@ func compactions(w *watch) {
 	}
 	live := map[key]*life{}
 	var order []*life
-	shown := map[string]map[string]bool{} // what the replay of a session has shown
+	shown := map[string]map[string]bool{} // ids in the replay of each session
 	w.On(func(ev *event) { shown[ev.Session] = map[string]bool{} }, asked(loadSession), asked(resumeSession))
 	w.inSession(func(ev *event, s *session) {
 		id := ev.update.Get("compactionId").Str()

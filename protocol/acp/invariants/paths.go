@@ -9,7 +9,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// pathAbs judges paths and line numbers.
+// pathAbs checks that paths are absolute and line numbers valid.
 func pathAbs(w *watch) {
 	v := w.version
 	elsewhere := otherFolder(w)
@@ -88,13 +88,13 @@ func isAbsolute(path []byte) bool {
 		('a' <= path[0]|0x20 && path[0]|0x20 <= 'z')
 }
 
-// within reports whether a path lies in one of the roots of a session, or of the run.
+// within reports whether a path lies in one of the roots of a session or of the run.
 func (w *watch) within(path string, s *session) bool {
 	return slices.ContainsFunc(slices.Concat([]string{s.cwd}, s.roots, w.Config().Roots),
 		func(root string) bool { return under(path, root) })
 }
 
-// under reports whether a path is a directory or lies in it.
+// under reports whether path is the directory dir or lies in it.
 func under(path, dir string) bool {
 	dir = strings.TrimRight(dir, "/")
 	return path == dir || strings.HasPrefix(path, dir+"/")

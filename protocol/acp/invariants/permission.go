@@ -8,7 +8,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// permGuard judges permission requests. It also checks that a tool waits for the answer and obeys it.
+// permGuard checks permission requests. It also checks that a tool waits for the answer and obeys it.
 func permGuard(w *watch) {
 	w.On(func(ev *event) {
 		ids := rules.Seen{}
@@ -58,8 +58,8 @@ func permGuard(w *watch) {
 	w.watchNames()
 }
 
-// watchNames finds permission requests that name the wrong tool call. The path or the command of the request belongs
-// to another open call, and the named call has others.
+// watchNames finds permission requests that name the wrong tool call. The request has the path or command of another
+// open call, and the named call has different ones.
 func (w *watch) watchNames() {
 	type call struct {
 		of *session
@@ -70,7 +70,7 @@ func (w *watch) watchNames() {
 		about []string
 		other *tool
 	}
-	shown, named := map[call][]string{}, map[call]wrong{} // the marks of each call, by its own updates
+	shown, named := map[call][]string{}, map[call]wrong{} // paths and commands of each call, from its own updates
 	meet := func(a, b []string) bool {
 		return slices.ContainsFunc(a, func(mark string) bool { return slices.Contains(b, mark) })
 	}
@@ -105,7 +105,7 @@ func (w *watch) watchNames() {
 
 // watchEffects reports an effect of a tool call whose permission is unanswered or denied.
 func (w *watch) watchEffects() {
-	// marks are the paths and commands of tool calls that wait for a permission.
+	// marks has the paths and commands of tool calls that wait for a permission.
 	marks := map[*tool][]string{}
 	w.On(func(ev *event) {
 		call := ev.params.Get("toolCall")
@@ -113,8 +113,8 @@ func (w *watch) watchEffects() {
 			rules.Remember(marks, rememberedTools, ev.tool, appendMarks(nil, call))
 		}
 	}, asked(permission))
-	// forbidden has the paths and commands of denied tool calls until the agent begins another call, which may need
-	// no permission.
+	// forbidden has the paths and commands of denied tool calls. Another call of the agent clears them, because it may
+	// need no permission.
 	type denied struct {
 		tool *tool
 		seq  int
@@ -151,8 +151,8 @@ func (w *watch) watchEffects() {
 	w.On(effect("command"), asked(createTerminal))
 }
 
-// aloneIn reports whether no other tool call of the session's turn is unfinished. Such a call could be the one that
-// acts.
+// aloneIn reports whether t is the only unfinished tool call of the session's turn. Otherwise another call could cause
+// the effect.
 func aloneIn(s *session, t *tool) bool {
 	turn := s.turn()
 	return turn != nil && !slices.ContainsFunc(turn.tools, func(o *tool) bool { return o != t && !o.status.final() })

@@ -11,8 +11,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// worksAgain checks that a session still works after a turn or a load. Failures that the script orders from the fake
-// model, and refusals by the editor, do not count against the agent.
+// worksAgain checks that a session still works after a turn or a load. It excuses failures that the script orders from
+// the fake model, and refusals by the editor.
 func worksAgain(w *watch) {
 	next, seen := map[*session]before{}, watchTrouble(w)
 	w.inSession(func(ev *event, s *session) { next[s] = w.beforePrompt(ev, s) }, asked(prompt))
@@ -37,7 +37,7 @@ func worksAgain(w *watch) {
 	}, answered(prompt))
 }
 
-// before holds requests from before a prompt: the session's load or resume, and the prompt of the previous turn.
+// before holds earlier requests of a prompt's session: its load or resume, and the prompt of the previous turn.
 type before struct{ cancelled, restored, ended *request }
 
 func (w *watch) beforePrompt(ev *event, s *session) before {
@@ -57,8 +57,8 @@ func (w *watch) beforePrompt(ev *event, s *session) before {
 	return b
 }
 
-// trouble has the Seqs of the latest model request and of the latest fault that is not the agent's. model says that
-// the log has all model requests.
+// trouble has the Seqs of the latest model request and of the latest fault that the agent did not cause. model says
+// that the log has all model requests.
 type trouble struct {
 	model          bool
 	request, fault int
@@ -88,7 +88,7 @@ func watchTrouble(w *watch) *trouble {
 	return x
 }
 
-// plain reports whether a prompt has only text and is no command.
+// plain reports whether a prompt has only text and is not a slash command.
 func plain(ev *event) bool {
 	blocks := 0
 	for b := range ev.params.Get("prompt").Items() {
@@ -100,19 +100,19 @@ func plain(ev *event) bool {
 	return blocks > 0
 }
 
-// promptAccepted checks that the agent does not refuse content as invalid that it must accept or that it advertises.
+// promptAccepted checks that the agent does not call content invalid that it must accept or that it advertises.
 func promptAccepted(w *watch) {
 	v := w.version
 	kinds, gates := []string{"text", "resource_link", "image", "audio", "resource"}, v.gates("ContentBlock")
-	strongest := map[*session]string{} // the least common content of the running prompt, if it is valid
+	strongest := map[*session]string{} // rarest content type of the running prompt, if the prompt is valid
 	w.On(func(ev *event) {
 		if ev.session != nil && ev.code() == -32602 {
-			delete(strongest, ev.session) // which the agent may pass on: it is not its own opinion
+			delete(strongest, ev.session) // the agent may pass on the editor's error
 		}
 	}, editorAnswers()...)
 	w.On(func(ev *event) {
 		if ev.Kind == transcript.ModelFault {
-			clear(strongest) // what the agent says then is of the model's answer, to whichever turn
+			clear(strongest) // the error may come from the model's failure, whichever turn it hit
 		}
 	}, modelEvent)
 	// A session that is being closed or deleted may be gone when the agent handles its prompt.

@@ -9,8 +9,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// busyPromised judges how the agent treats a prompt in a busy session. The specification leaves that open, so it
-// needs a promise in the profile or in the scenario.
+// busyPromised checks how the agent treats a prompt in a busy session. The specification leaves that open, so the
+// profile or the scenario must promise it.
 func busyPromised(w *watch) {
 	promise := w.Config().Busy
 	if promise == "" {
@@ -40,12 +40,12 @@ func busyPromised(w *watch) {
 	}, answered(prompt))
 }
 
-// promisedKinds has the kind of tool call that each neutral tool makes.
+// promisedKinds maps a neutral tool to the kind of its tool calls.
 var promisedKinds = map[string]string{"write_file": "edit", "edit_file": "edit", "delete_file": "delete",
 	"move_file": "move", "run_shell": "execute", "read_file": "read", "search": "search", "fetch": "fetch"}
 
-// askPromised checks that the agent asks the user before the actions that its profile names. It need not ask after
-// the user chose an option for always, another mode or another value.
+// askPromised checks that the agent asks the user before the actions that its profile names. After the user chose an
+// option for always, another mode or another value, the agent need not ask.
 func askPromised(w *watch) {
 	promised := map[string]bool{}
 	for _, tool := range w.Config().Asks {
@@ -73,7 +73,7 @@ func askPromised(w *watch) {
 	w.On(func(ev *event) {
 		t, of := ev.tool, call{ev.session, ev.update.Get("toolCallId").Str()}
 		if kind := ev.update.Get("kind").Str(); kind != "" {
-			rules.Remember(kinds, rememberedTools, of, kind) // of the first entry about a call there is nothing else yet
+			rules.Remember(kinds, rememberedTools, of, kind) // ev.tool is nil for the first entry about a call
 		}
 		if t == nil || t.turn == nil || t.turn.mixed || !promised[kinds[of]] || ev.session.created == 0 ||
 			free[ev.session] || w.version.readStatus(ev.update.Get("status")) != completed {
@@ -85,13 +85,13 @@ func askPromised(w *watch) {
 	}, toolCall, toolUpdate)
 }
 
-// backPromised checks that an agent stops a prompt that is taken back, if its profile promises that. The agent knew
-// about it if it answered a later request. It went on if its model then said more.
+// backPromised checks that the agent stops a prompt after $/cancel_request, if its profile promises that. The agent had
+// read the cancel if it answered a later request. It went on if the model then said more.
 func backPromised(w *watch) {
 	if !w.Config().Stops {
 		return
 	}
-	type answer struct{ to, seq int } // the latest request that was answered, and where
+	type answer struct{ to, seq int } // the latest answered request, and the Seq of the answer
 	read, said := map[*conn]answer{}, map[string]int{}
 	w.On(func(ev *event) {
 		if ev.Kind == transcript.ModelChunk {
@@ -109,9 +109,9 @@ func backPromised(w *watch) {
 		back := t.request.back.seq
 		stopped := ev.err.Exists() || ev.stop == "cancelled"
 		if !stopped && last.to < back {
-			return // it need not have known
+			return // the agent need not have read the cancel
 		}
-		// If the model said no more, the agent had finished.
+		// If the model said nothing more, the agent had already finished.
 		w.judge("goes-on", !stopped && said[t.session.id] > last.seq, ev, fmt.Sprint(t.started), []int{t.started, back},
 			"The client cancelled the prompt, but it went on and ended with %s; the profile says that it stops.",
 			ev.stop)

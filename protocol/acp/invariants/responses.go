@@ -32,7 +32,7 @@ func oneResponse(w *watch) {
 	w.On(func(ev *event) {
 		c := ev.conn
 		if ev.ID == "null" || ev.ID == "" {
-			return // NOTIFY-SILENT
+			return // NOTIFY-SILENT judges it
 		}
 		if ev.err.Exists() && unreadable[connID{c, ev.ID}] {
 			return
@@ -58,7 +58,7 @@ func oneResponse(w *watch) {
 	w.AtEnd(func(end rules.End) {
 		w.unanswered(end, rules.OfClient, func(r *request, a absence) {
 			if r.verb == prompt && w.state.models.holds() {
-				return // its model is held, or it waits for a turn whose model is
+				return // a gate holds its model, or the model of a turn for which it waits
 			}
 			if r.mayWait() {
 				return
@@ -79,8 +79,8 @@ func oneResponse(w *watch) {
 	})
 }
 
-// mayWait reports whether a prompt may still be unanswered because the editor has not answered the agent either:
-// permissions may come one by one. CANCEL-REASON judges cancelled prompts.
+// mayWait reports whether a prompt may be unanswered because the editor owes the agent an answer: permissions may come
+// one by one. CANCEL-REASON judges cancelled prompts.
 func (r *request) mayWait() bool {
 	a, _ := r.turn.stopper()
 	return a != nil && !r.turn.concurrent || r.verb == prompt && r.session != nil && r.conn.asks(r.session)
@@ -106,7 +106,7 @@ func notifySilent(w *watch) {
 	w.On(func(ev *event) { last[ev.conn] = notice{ev.Seq, ev.topic}; w.Saw("answered") }, cancelTold, editorTakesBack,
 		editorOtherTold)
 	judge := func(ev *event, message wire.Value) {
-		// An agent that could not read a line does not know that the line was a notification.
+		// An agent that cannot parse a line does not know that the line was a notification.
 		if code, _ := message.Path("error.code").Int(); code == -32700 {
 			return
 		}
@@ -145,8 +145,8 @@ func notifySilent(w *watch) {
 
 // rcancelOwn judges $/cancel_request in both directions.
 func rcancelOwn(w *watch) {
-	// made has the agent's requests with the Seq of their latest answer. taken has, by connection, the latest frame
-	// of the editor that the agent is known to have read, because it answered that frame.
+	// made has the agent's requests, with the Seq of their latest answer. taken has, by connection, the editor's latest
+	// frame that the agent has answered and so has read.
 	made, taken := map[connID]int{}, map[*conn]int{}
 	w.On(func(ev *event) { rules.Remember(made, rememberedRequests, connID{ev.conn, ev.ID}, 0) }, agentRequests()...)
 	w.On(func(ev *event) {
@@ -163,7 +163,7 @@ func rcancelOwn(w *watch) {
 		case own && answer < taken[ev.conn]:
 			w.find("already-answered", ev, string(id), []int{answer},
 				"The agent cancelled its request %s after it had read the response.", id)
-		case own: // the two may have crossed
+		case own: // the cancel and the answer may have crossed
 		default:
 			w.find("not-own", ev, string(id), nil,
 				"The agent cancelled request %s, which it never made.", cmp.Or(string(id), "without an id"))
@@ -177,9 +177,9 @@ func rcancelOwn(w *watch) {
 		w.Saw("error-code")
 		stopped, _ := ev.request.turn.stopper()
 		if t := ev.request.turn; t != nil && w.state.models.failedIn(t) > 0 {
-			return // it may have failed because of that
+			return // the model's failure may be the cause
 		}
-		// The agent may refuse the request or want a login first, even if the request is taken back.
+		// The agent may refuse the request or demand a login first, even if the editor cancels the request.
 		refused := slices.Contains([]int64{-32601, -32602, -32002}, ev.code()) ||
 			ev.Method == "session/new" && ev.code() == -32000
 		if ev.err.Exists() && ev.code() != -32800 && !refused && stopped == nil {

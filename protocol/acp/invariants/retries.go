@@ -6,8 +6,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// replayEnds judges the replay_complete update that ends a replay. Older agents do not know that update and are not
-// judged.
+// replayEnds checks the replay_complete update that ends a replay. It skips older agents, which do not send that
+// update.
 func replayEnds(w *watch) {
 	open := map[*session]*replaying{}
 	w.inSession(func(ev *event, s *session) {
@@ -51,18 +51,18 @@ func replayEnds(w *watch) {
 	}, answered(resumeSession))
 }
 
-// replaying is a resume without an answer.
+// replaying is a resume that the agent has not answered.
 type replaying struct {
 	seq      int
-	history  bool  // it asked for a replay
-	begun    bool  // some of the history has come
-	fresh    []int // Seqs of messages that are not of the history
+	history  bool  // the client asked for a replay
+	begun    bool  // the history has begun
+	fresh    []int // Seqs of messages that do not belong to the history
 	children []*session
-	marked   map[*session]int // the Seq of the marker of each session
+	marked   map[*session]int // Seq of the replay_complete of each session
 }
 
-// end judges the answer to the resume. On success, replay_complete must have come for the session and for each
-// announced child; on failure, for none.
+// end checks the answer to the resume. If it succeeded, replay_complete must have come for the session and for each
+// announced child. If it failed, none may have come.
 func (p *replaying) end(w *watch, ev *event, s *session) {
 	w.judge("failed", !ev.succeeded() && p.marked[s] > 0, ev, "", []int{p.marked[s]},
 		"The agent refused the resume after its replay_complete.")
@@ -77,20 +77,20 @@ func (p *replaying) end(w *watch, ev *event, s *session) {
 	}
 }
 
-// message notes messages that are not part of the history. Only a later replay_complete shows whether one came too
-// early.
+// message remembers messages that do not belong to the history. Only a later replay_complete shows whether such a
+// message came too early.
 func (p *replaying) message(w *watch, ev *event, s *session) {
 	shown, whole := w.state.shown[s.id]
 	_, known := shown[ev.update.Get("messageId").Str()]
 	if whole && p.begun && !known && s.replay.busy {
 		p.fresh = append(p.fresh, ev.Seq)
 	}
-	// A live message may be half sent when the resume comes, so only a message of the user begins the history.
+	// A live message may be half sent when the resume comes. So only a message of the user begins the history.
 	p.begun = p.begun || known && strings.HasPrefix(ev.tag(), "user_message")
 }
 
-// retries judges the answers to a prompt that is sent again under its idempotency key. It skips agents that never
-// send replay_complete.
+// retries checks the answers to a prompt that the client sends again with the same idempotency key. It skips agents
+// that never send replay_complete.
 func retries(w *watch) {
 	type answer struct {
 		id  string

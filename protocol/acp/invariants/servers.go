@@ -12,8 +12,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// mcpServers checks that MCP servers get what the editor gave for them, and that their tools and their results reach
-// the model. It needs a log with the model's side and with entries of kind transcript.Served.
+// mcpServers checks that MCP servers get the values that the editor gave for them, and that their tools and results
+// reach the model. The log must have the model's side and entries of kind transcript.Served.
 func mcpServers(of *watch) {
 	w := &serverWatch{watch: of, asks: map[int][]*transportUse{}, over: map[string]*transportUse{}, named: map[string]string{},
 		first: map[string][]string{}, refused: map[*turn]bool{}, strict: map[string]bool{}, songs: map[string]*song{}}
@@ -50,18 +50,18 @@ type serverWatch struct {
 	strict  map[string]bool
 }
 
-// transportUse is what the servers over one transport saw.
+// transportUse is the use of the MCP servers over one transport.
 type transportUse struct {
-	sessions map[string]bool // that were given such a server
-	given    int             // how many requests gave one
+	sessions map[string]bool // sessions that were given a server over this transport
+	given    int             // how many such servers requests have given
 	greeted  int             // Seq of the first greeting
-	listed   int             // how often the tools were asked for
-	since    int             // Seq of the latest such entry
-	tool     string          // one of them
-	turns    int             // turns since the first greeting
+	listed   int             // how many times an agent listed the tools
+	since    int             // Seq of the latest listing
+	tool     string          // name of one listed tool
+	turns    int             // turns that began after the first greeting
 }
 
-// song is a call of a server's tool with a text.
+// song is a call of a server's tool with a given text. The text identifies the call.
 type song struct {
 	asked, seen int    // how often the model asked for it, and a server saw it
 	result      string // what the model got
@@ -73,7 +73,7 @@ type song struct {
 	failed      bool   // a call of the turn failed: the server's answer may not have reached the agent
 }
 
-// given notes which servers a request gives.
+// given remembers the servers in a request that opens a session.
 func (w *serverWatch) given(ev *event) {
 	for s := range ev.params.Get("mcpServers").Items() {
 		over := pick(s.Get("url").Exists(), "http", "stdio")
@@ -86,7 +86,7 @@ func (w *serverWatch) given(ev *event) {
 	}
 }
 
-// made notes the session that has the servers of its request.
+// made remembers that a session has the servers of its request.
 func (w *serverWatch) made(ev *event) {
 	for _, u := range w.asks[ev.Ref] {
 		if ev.session != nil && ev.succeeded() {
@@ -96,7 +96,7 @@ func (w *serverWatch) made(ev *event) {
 	delete(w.asks, ev.Ref)
 }
 
-// served notes and judges what a server saw.
+// served judges and remembers an event of an MCP server.
 func (w *serverWatch) served(ev *event) {
 	u := w.over[ev.body.Get("over").Str()]
 	if u == nil {
@@ -124,7 +124,7 @@ func (w *serverWatch) served(ev *event) {
 	}
 }
 
-// sang judges a call that a server has seen.
+// sang judges a call that reached a server.
 func (w *serverWatch) sang(ev *event) {
 	text, said := ev.body.Get("text").Str(), ev.body.Get("said").Str()
 	s := w.songs[text]
@@ -173,7 +173,7 @@ func (w *serverWatch) called(ev *event) {
 	}
 }
 
-// member returns the text of the first member with a name in a step of a script, "" if there is none.
+// member returns the string value of the first member called name in a step of a script, or "".
 func member(step, name string) (text string) {
 	_, after, _ := strings.Cut(step, `"`+name+`": `)
 	if json.NewDecoder(strings.NewReader(after)).Decode(&text) != nil {
@@ -182,7 +182,7 @@ func member(step, name string) (text string) {
 	return text
 }
 
-// asked judges whether a model request has the tools, and notes the results that it has.
+// asked checks that a model request offers the servers' tools, and remembers the results in it.
 func (w *serverWatch) asked(ev *event) {
 	a, ok := ev.askedOfModel()
 	t := w.state.turnOf(ev)
@@ -232,7 +232,7 @@ func (w *serverWatch) results(ev *event, a fakellm.Asked) {
 	}
 }
 
-// turnEnded notes cancelled calls, and judges whether the agent has asked a server for its tools.
+// turnEnded remembers cancelled calls, and checks that the agent has asked each server for its tools.
 func (w *serverWatch) turnEnded(ev *event) {
 	if ev.turn == nil {
 		return
@@ -253,7 +253,7 @@ func (w *serverWatch) turnEnded(ev *event) {
 	}
 }
 
-// looked judges, once all is logged that the servers saw in a turn, whether they got its calls.
+// looked checks that the servers got the calls of a turn. It runs when the log has all server events of that turn.
 func (w *serverWatch) looked(ev *event) {
 	seq, _ := ev.body.Get("turn").Int()
 	for text, s := range w.songs {

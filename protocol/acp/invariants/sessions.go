@@ -61,7 +61,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// closeSettles judges what the agent sends about a closed session.
+// closeSettles checks that a close leaves nothing open, and that the agent sends nothing more about the session.
 func closeSettles(w *watch) {
 	speak := func(ev *event) {
 		s := ev.session
@@ -69,7 +69,7 @@ func closeSettles(w *watch) {
 			return
 		}
 		if isContent(ev.topic) && s.last != nil && s.last.close != nil {
-			return // LATE-CONTENT
+			return // LATE-CONTENT judges it
 		}
 		w.find("not-silent", ev, ev.Method, []int{s.closed}, "The agent sent %s for the session after it was closed.",
 			ev.Method)

@@ -5,8 +5,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// settingsHold checks that the user's settings persist: a load or resume returns them, and the agent uses another
-// model after the user has chosen one.
+// settingsHold checks that the user's settings persist. A load or resume must return them, and the agent must use
+// another model after the user has chosen one.
 func settingsHold(w *watch) {
 	all := &settingWatch{w, map[string]*settings{}}
 	w.On(func(ev *event) { delete(all.of, ev.Session) }, asked(deleteSession))
@@ -43,7 +43,7 @@ func settingsHold(w *watch) {
 
 type settingWatch struct {
 	*watch
-	of map[string]*settings // by the id of a session, over all connections
+	of map[string]*settings // by session id, over all connections
 }
 
 // setting is a value, and the Seq of the entry that set it.
@@ -52,16 +52,16 @@ type setting struct {
 	seq   int
 }
 
-// settings has the values that a session should have. Only values that the user has set are judged.
+// settings has the values that a session should have. The rule judges only values that the user set.
 type settings struct {
 	options map[string]setting
 	mode    setting
-	chosen  string  // the value of the option for the model
-	model   setting // that value at the latest request
-	named   string  // the model of that request
+	chosen  string  // current value of the model option
+	model   setting // value of the model option at the latest model request
+	named   string  // model named in that request
 }
 
-// on calls note for successful answers and updates in a session.
+// on calls note for updates and for successful answers in a session.
 func (w *settingWatch) on(note func(*event, *settings), about ...topic) {
 	w.On(func(ev *event) {
 		if ev.session == nil || ev.request != nil && !ev.succeeded() {
@@ -76,7 +76,7 @@ func (w *settingWatch) on(note func(*event, *settings), about ...topic) {
 	}, about...)
 }
 
-// learn takes over values from an entry of the agent.
+// learn stores values that an entry of the agent changes.
 func (s *settings) learn(ev *event) {
 	for _, o := range ev.options {
 		if old, known := s.options[o.id]; known && old.value != o.current {
@@ -88,7 +88,7 @@ func (s *settings) learn(ev *event) {
 	}
 }
 
-// restored judges the settings in the answer to a load or resume.
+// restored checks the settings in the answer to a load or resume.
 func (w *settingWatch) restored(ev *event, s *settings) {
 	if ev.modes != nil && s.mode.seq > 0 && ev.modes.has(s.mode.value) {
 		w.judge("mode-lost", ev.modes.current != s.mode.value, ev, "", []int{s.mode.seq, ev.Ref},
@@ -103,7 +103,7 @@ func (w *settingWatch) restored(ev *event, s *settings) {
 	}
 }
 
-// asked judges the model that a model request names.
+// asked checks the name of the model in a model request.
 func (w *settingWatch) asked(ev *event, s *settings) {
 	named := ev.body.Get("model").Str()
 	if s.model.seq > 0 && s.model.value != s.chosen {

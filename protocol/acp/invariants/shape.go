@@ -12,15 +12,15 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// subject is one point of SHAPE: the schema types that it covers, and the requirements that a problem breaks, by the
-// end of the problem's type or path.
+// subject is one point of SHAPE: the schema types that it covers, and the requirements that a problem breaks. A narrow
+// line selects requirements by the end of the problem's type or path.
 type subject struct {
 	types  []string
 	narrow [][]string
 	seen   []seen
 }
 
-// subjects returns the subjects in shape.txt, by point.
+// subjects maps each point in shape.txt to its subject.
 var subjects = sync.OnceValue(func() map[string]*subject {
 	all, last := map[string]*subject{}, (*subject)(nil)
 	for line := range strings.Lines(file("shape.txt")) {
@@ -42,7 +42,7 @@ var subjects = sync.OnceValue(func() map[string]*subject {
 	return all
 })
 
-// narrowed returns the requirements that a problem breaks, nil for all requirements of the point.
+// narrowed returns the requirements that a problem breaks. nil stands for all requirements of the point.
 func (s *subject) narrowed(p schema.Problem) []string {
 	for _, n := range s.narrow {
 		if n[0] == "*" || strings.HasSuffix(p.Type, n[0]) || strings.HasSuffix(p.Path, n[0]) {
@@ -52,10 +52,10 @@ func (s *subject) narrowed(p schema.Problem) []string {
 	return nil
 }
 
-// seen is a message that the point judges if the message has a value at a path; the path "" always fits.
+// seen is a message that counts as a check of the point if it has a value at path; the path "" always fits.
 type seen struct{ message, path string }
 
-// has reports whether an update, the tool call of a request, or a result has a value at a path.
+// has reports whether an update, the tool call in a request, or a result has a value at path.
 func (ev *event) has(path string) bool {
 	if path == "" {
 		return true
@@ -68,7 +68,7 @@ func (ev *event) has(path string) bool {
 	return len(v.Raw()) > len("{}") && !v.IsNull()
 }
 
-// topicOf returns the topic of a message of the agent: an update, a request, or an answer to the editor.
+// topicOf returns the topic of an agent's message by its name: an update, a request, or an answer to the editor.
 func (v *version) topicOf(message string) topic {
 	if t, ok := v.updates[message]; ok {
 		return t
@@ -133,7 +133,7 @@ func shape(w *watch) {
 	}, agentMessages()...)
 }
 
-// problem reports a problem with a message, once for all items of a list.
+// problem reports a schema problem with a message, once for all items of a list.
 func (w *watch) problem(point string, ev *event, p schema.Problem) *rules.Finding {
 	f := w.find(point, ev, ev.Method+" "+plainPath(p.Path), nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
 	if f != nil && p.Severity <= schema.Lossy {
@@ -142,7 +142,7 @@ func (w *watch) problem(point string, ev *event, p schema.Problem) *rules.Findin
 	return f
 }
 
-// shapeByMessage is shape for version 2, with one point for each kind of message.
+// shapeByMessage does the work of shape for version 2. It has one point for each kind of message.
 func shapeByMessage(w *watch) {
 	w.shapes[rules.OfAgent] = true
 	points := map[topic]string{answered(initialize): "initialize", answered(prompt): "prompt",
@@ -180,8 +180,8 @@ func shapeByMessage(w *watch) {
 	}, agentMessages()...)
 }
 
-// notShape reports whether another rule reports a problem: errors by ERR-FORM, _meta and unknown kinds of updates by
-// ROOT-KEYS, null ids by ONE-RESPONSE.
+// notShape reports whether another rule reports a problem. ERR-FORM reports errors, ROOT-KEYS reports _meta and unknown
+// kinds of updates, and ONE-RESPONSE reports null ids.
 func notShape(ev *event, p schema.Problem) bool {
 	return p.Type == "Error" || p.Type == "ErrorCode" || p.Path == "id" ||
 		isMeta(p) || unknownTag(ev, p) || p.Path == "method"
@@ -211,7 +211,7 @@ func frameName(ev *event) string {
 
 var positions = lazy.Regexp(`(^|\.)[0-9]+\b`)
 
-// plainPath replaces the positions in a path, so that the same problem in each item of a list is one finding.
+// plainPath replaces list positions in a path with #, so that the same problem in each item of a list is one finding.
 func plainPath(path string) string {
 	return positions().ReplaceAllString("."+path, "$1#")
 }

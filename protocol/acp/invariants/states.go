@@ -12,9 +12,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// The rules of this file are about the work of a session of version 2.
+// The rules in this file judge the work of version 2 sessions.
 
-// states judges the state updates of a session.
+// states checks the state updates of a session.
 func states(w *watch) {
 	w.inSession(func(ev *event, s *session) {
 		if s.root().replay != nil || !s.active || !ev.update.Get("state").Is("idle") {
@@ -46,7 +46,7 @@ func states(w *watch) {
 		if ev.Kind != transcript.ModelRequest || !ev.body.Get("lane").Is("main") || step < 2 {
 			return
 		}
-		var last *turn // of the session, in whichever process
+		var last *turn // the latest prompt of the session on any connection
 		quiet := false
 		for _, c := range w.state.conns {
 			s := c.sessions[ev.Session]
@@ -63,8 +63,8 @@ func states(w *watch) {
 	}, modelEvent)
 }
 
-// worksOn checks that the agent sends no model request for the latest prompt of a session after its turn has ended.
-// Background work or a child may wake the agent again.
+// worksOn checks that the agent sends no model request for the latest prompt of a session after its turn has ended. The
+// caller excludes background work and children, which may wake the agent again.
 func (w *watch) worksOn(ev *event, last *turn) {
 	w.judge("works-on", last.ended > 0 && last.stop == "end_turn" && asks(ev, last), ev, "",
 		[]int{last.started, last.ended},
@@ -76,7 +76,7 @@ func (s *session) running() *turn {
 	return lists.First(s.prompts, func(t *turn) bool { return t.answered > 0 && !t.failed && t.ended == 0 })
 }
 
-// cancels judges how cancelled work ends.
+// cancels checks how the agent ends cancelled work.
 func cancels(w *watch) {
 	w.inSession(func(ev *event, s *session) {
 		if s.cancel > 0 && s.active && ev.update.Get("state").Is("idle") {
@@ -116,7 +116,7 @@ func cancels(w *watch) {
 	}, answered(prompt))
 }
 
-// echo checks that each prompt is shown as a message of the user.
+// echo checks that the agent shows each prompt as a message of the user.
 func echo(w *watch) {
 	ids := map[[2]string]int{}
 	w.On(func(ev *event) {
@@ -141,12 +141,12 @@ func echo(w *watch) {
 	}, stateUpdate)
 }
 
-// replays judges the updates during a resume.
+// replays checks the updates during a resume.
 func replays(w *watch) {
 	w.On(func(ev *event) {
 		s := ev.session
 		switch {
-		case s == nil || s.replay == nil || s.active || s.replay.busy: // it may be live
+		case s == nil || s.replay == nil || s.active || s.replay.busy: // the update may be live
 		case !s.replay.history:
 			w.find("not-silent", ev, "", []int{s.replay.seq},
 				"The agent sent %s in a resume that did not ask for the history.", ev.tag())
@@ -168,8 +168,8 @@ func replays(w *watch) {
 	}, answered(resumeSession))
 }
 
-// sameMessages checks that a history has only messages that the live session showed, under the same ids, and all
-// messages of the user. LOAD-WHOLE judges missing messages of the agent.
+// sameMessages checks the message ids of a replayed history. Each message must be one that the live session showed,
+// under the same id, and no message of the user may be missing. LOAD-WHOLE judges missing messages of the agent.
 func (w *watch) sameMessages(ev *event, p *replay, shown map[string]message) {
 	w.Saw("other-ids", "gone")
 	for _, id := range p.shown {
@@ -184,7 +184,7 @@ func (w *watch) sameMessages(ev *event, p *replay, shown map[string]message) {
 	}
 }
 
-// background judges the list of background work.
+// background checks the list of background work in state updates.
 func background(w *watch) {
 	w.inSession(func(ev *event, s *session) {
 		list := ev.update.Get("background")
@@ -193,7 +193,7 @@ func background(w *watch) {
 				"The state_update lacks the list of background work that an earlier one had.")
 		}
 		if list.Kind() != wire.Array {
-			return // else nothing would be listed any more
+			return // a missing list does not mean an empty list
 		}
 		now, live := map[itemID]bool{}, s.root().replay == nil
 		for b := range list.Items() {
@@ -210,7 +210,7 @@ func background(w *watch) {
 	}, stateUpdate)
 }
 
-// terminals judges the agent's updates about its terminals.
+// terminals checks the agent's updates about its own terminals.
 func terminals(w *watch) {
 	w.inSession(func(ev *event, s *session) {
 		id := ev.update.Get("terminalId").Str()
@@ -230,7 +230,7 @@ func terminals(w *watch) {
 	}, terminalUpdate, terminalPiece)
 }
 
-// clientCancel checks that a client cancels only calls and terminals that offer it.
+// clientCancel checks that a client cancels only calls and terminals for which the agent offers it.
 func clientCancel(w *watch) {
 	w.inSession(func(ev *event, s *session) {
 		id := callID(ev.params.Get("toolCallId").Str())
@@ -249,7 +249,7 @@ func clientCancel(w *watch) {
 	}, asked(cancelCall), asked(cancelTerminal))
 }
 
-// commands judges the names of slash commands.
+// commands checks the names of slash commands.
 func commands(w *watch) {
 	judge := func(ev *event, from wire.Value) {
 		seen := rules.Seen{}

@@ -8,7 +8,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// stdoutClean judges each line of the agent's standard output.
+// stdoutClean checks that each line of the agent's standard output is a message.
 func stdoutClean(w *watch) {
 	sound := w.Seeing("noise", "broken-json", "encoding", "jsonrpc", "no-message", "batch")
 	w.On(func(*event) { sound() }, agentMessages()...)
@@ -28,14 +28,14 @@ func stdoutClean(w *watch) {
 		case ev.body.Kind() == wire.Object && !ev.body.Get("jsonrpc").Is("2.0"):
 			point = "jsonrpc"
 		case ev.body.Kind() == wire.Object && isAnswer(ev.body):
-			return // ERR-FORM and NOTIFY-SILENT
+			return // ERR-FORM and NOTIFY-SILENT judge it
 		case ev.body.Kind() == wire.Object:
 			point = "no-message"
 		case text[0] == '{' || text[0] == '"' || text[len(text)-1] == '}':
 			point = "broken-json"
 		}
 		if point == "broken-json" && ev.conn.signalled > 0 {
-			return // a killed agent does not get to the end of its line
+			return // a killed agent cannot finish its line
 		}
 		phase, what := ev.phase(), "A line on standard output"
 		if ev.Stream > 0 {
@@ -56,7 +56,7 @@ func isAnswer(v wire.Value) bool {
 	return !v.Get("method").Exists() && (v.Get("id").Exists() || v.Get("result").Exists() || v.Get("error").Exists())
 }
 
-// phase returns the part of the connection in which an entry came, for a message.
+// phase names the part of the connection in which an entry came, for use in a message.
 func (ev *event) phase() string {
 	c := ev.conn
 	switch {
@@ -73,7 +73,7 @@ func (ev *event) phase() string {
 	return "between turns"
 }
 
-// errForm judges the form of error responses.
+// errForm checks the form of error responses.
 func errForm(w *watch) {
 	w.On(func(ev *event) {
 		if ev.body.Get("jsonrpc").Is("2.0") && isAnswer(ev.body) &&

@@ -8,8 +8,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// subagents judges how an agent shows the sessions that it delegates to. The order of updates in two sessions proves
-// nothing, except that the announcement must come first.
+// subagents checks how an agent shows the child sessions to which it delegates. The order of updates in two sessions
+// proves nothing, except that the announcement must come first.
 func subagents(w *watch) {
 	v := w.version
 	w.announcements()
@@ -62,7 +62,7 @@ func subagents(w *watch) {
 	}, answered(prompt), answered(setMode), answered(setOption))
 }
 
-// announcements judges the position of each child in the tree of sessions.
+// announcements checks the place of each announced child in the tree of sessions.
 func (w *watch) announcements() {
 	w.inSession(func(ev *event, parent *session) {
 		id := ev.update.Get("sessionId").Str()
@@ -114,7 +114,7 @@ func (w *watch) childrenNamed() {
 	items("background", "subagent", "The list of background work", stateUpdate)
 }
 
-// childPlaces judges the directories of a child.
+// childPlaces checks the directories of a child.
 func (w *watch) childPlaces(ev *event, id string) {
 	dirs := []wire.Value{ev.update.Get("cwd")}
 	dirs = slices.AppendSeq(dirs, ev.update.Get("additionalDirectories").Items())
@@ -145,7 +145,7 @@ func (w *watch) childrenRunning() {
 	})
 }
 
-// childrenAgain checks that the agent announces a working child again, with its capabilities, after a load or resume.
+// childrenAgain checks that, after a load or resume, the agent announces a working child again, with its capabilities.
 func (w *watch) childrenAgain() {
 	owed := map[*session]int{}
 	w.inSession(func(ev *event, s *session) {
@@ -171,8 +171,8 @@ func (w *watch) childrenAgain() {
 	}, agentCalls()...)
 }
 
-// childStates judges the states of children in version 2. The child's own session tells its state, and the parent's
-// session repeats it.
+// childStates checks the states of children in version 2. The child's own session reports its state, and the parent's
+// session repeats that state.
 func (w *watch) childStates() {
 	told := map[*session]bool{}
 	var idle []*session
@@ -199,7 +199,7 @@ func (w *watch) childStates() {
 	})
 }
 
-// acquainted reports whether the editor may know the session.
+// acquainted reports whether the editor may know the session's id.
 func (s *session) acquainted() bool { return s.known() || s.listed || s.addressed }
 
 // root returns the session at the top of the tree, which a client opened.
@@ -219,7 +219,7 @@ func (s *session) calls(id wire.Value) bool {
 	return v2 || s.announced(id) != nil
 }
 
-// clientSubagents judges a client's requests about children.
+// clientSubagents checks a client's requests about children.
 func clientSubagents(w *watch) {
 	cancelled := map[*request]int{}
 	stop := func(ev *event, s *session) {

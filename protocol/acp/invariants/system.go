@@ -13,11 +13,11 @@ import (
 type systemGiven struct {
 	seq          int
 	mode         string
-	kinds, texts []string // of its blocks
+	kinds, texts []string // types and texts of its content blocks
 }
 
-// systemPrompts judges how an agent uses a client's system prompt: each model request of the conversation must have
-// it among the instructions. An agent that does not advertise system prompts may ignore it.
+// systemPrompts checks how an agent uses a client's system prompt. Each model request of the conversation must have it
+// among the instructions. An agent that does not advertise system prompts may ignore it.
 func systemPrompts(w *watch) {
 	x := &systemWatch{watch: w, asking: map[int]systemGiven{}, opening: map[string]systemGiven{},
 		now: map[string]systemGiven{}, before: map[string]systemGiven{}}
@@ -36,11 +36,11 @@ func systemPrompts(w *watch) {
 // systemWatch follows the system prompts of sessions.
 type systemWatch struct {
 	*watch
-	asking               map[int]systemGiven    // by Seq of the request
+	asking               map[int]systemGiven    // by Seq of the request that opens a session
 	opening, now, before map[string]systemGiven // by session
 }
 
-// given notes the system prompt in a request that opens a session.
+// given remembers the system prompt in a request that opens a session.
 func (x *systemWatch) given(ev *event) {
 	if !ev.conn.has(rules.OfAgent, x.version.instructions) {
 		return
@@ -82,7 +82,7 @@ func (x *systemWatch) taken(ev *event) {
 	rules.Remember(x.now, rememberedSessions, ev.session.id, g)
 }
 
-// told judges the instructions in a model request of the conversation.
+// told checks the instructions in a model request of the conversation.
 func (x *systemWatch) told(ev *event) {
 	g, old := x.now[ev.Session], x.before[ev.Session]
 	if ev.Kind != transcript.ModelRequest || ev.Session == "" || len(g.texts)+len(old.texts) == 0 {
@@ -90,7 +90,7 @@ func (x *systemWatch) told(ev *event) {
 	}
 	a, ok := ev.askedOfModel()
 	if !ok || a.Partial || len(a.Offered) == 0 || !ev.body.Get("lane").Is("main") {
-		return // it is beside the conversation, such as one for a title
+		return // outside the conversation: a request for a title, for example
 	}
 	system, user := unescaped(a.System()), strings.Builder{}
 	for _, p := range a.Conversation() {
@@ -112,10 +112,10 @@ func (x *systemWatch) told(ev *event) {
 	}
 }
 
-// clientSystem judges the system prompts that a client gives. On a load, the client may give another system prompt,
-// but must not omit it.
+// clientSystem checks the system prompts that a client gives. On a load, the client may change the system prompt, but
+// must not omit it.
 func clientSystem(w *watch) {
-	asking, given := map[int]int{}, map[string]int{} // Seqs of requests, by Seq and by session
+	asking, given := map[int]int{}, map[string]int{} // Seqs of requests with a system prompt, by Seq and by session
 	w.On(func(ev *event) {
 		content := ev.params.Path("systemPrompt.content")
 		w.judge("empty", content.Kind() == wire.Array && content.Len() == 0, ev, "", nil, "The systemPrompt has no content.")

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// termLife judges how the agent uses the editor's terminals.
+// termLife checks how the agent uses the editor's terminals.
 func termLife(w *watch) {
 	w.On(func(ev *event) {
 		id := ev.params.Get("terminalId")
@@ -35,7 +35,7 @@ func termLife(w *watch) {
 	}, terminalUses()...)
 	w.On(func(ev *event) {
 		if ev.turn == nil || ev.conn.closedIn > 0 {
-			return // an editor that has gone has no terminals
+			return // the editor is gone, and its terminals with it
 		}
 		for _, t := range ev.conn.termOrder {
 			if t.turn != ev.turn {
@@ -54,14 +54,14 @@ func termLife(w *watch) {
 	})
 }
 
-// leaks reports terminals that the agent has not released.
+// leaks reports terminals that the agent never released.
 func (w *watch) leaks(c *conn) {
 	if c.exited > 0 && (c.closedIn == 0 || c.exited < c.closedIn) {
-		return // it was killed, or died: it had no time to release anything
+		return // the agent was killed or died, so it could not release anything
 	}
 	for _, t := range c.termOrder {
 		if t.turn != nil && (t.turn.ended == 0 || c.closedIn > 0 && t.turn.ended > c.closedIn) {
-			continue // its turn was cut off, or the editor had gone before it ended
+			continue // the turn did not end before the editor was gone
 		}
 		w.Saw("not-released")
 		point, what := "not-released", "never"
@@ -75,7 +75,7 @@ func (w *watch) leaks(c *conn) {
 	}
 }
 
-// terminalRef judges the terminals in the content of tool calls.
+// terminalRef checks that the terminals in the content of tool calls are open terminals of the session.
 func terminalRef(w *watch) {
 	w.inSession(func(ev *event, s *session) {
 		c := ev.conn

@@ -9,7 +9,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// textWhole checks that text arrives undamaged.
+// textWhole checks that text reaches the editor undamaged.
 func textWhole(w *watch) {
 	const longEnough = 40
 	const replacement = "\uFFFD"
@@ -21,7 +21,7 @@ func textWhole(w *watch) {
 	}
 	seed, saw := maphash.MakeSeed(), w.Seeing("replacement-character", "repeated", "empty")
 	runs := map[*session]*run{}
-	tainted := map[*conn]bool{} // the editor or the model sent one itself
+	tainted := map[*conn]bool{} // the editor or the model sent a replacement character
 	w.On(func(ev *event) {
 		if bytes.Contains(ev.Raw, []byte(replacement)) || bytes.Contains(ev.Raw, []byte(`\ufffd`)) ||
 			bytes.Contains(ev.Raw, []byte(`\uFFFD`)) {
@@ -61,7 +61,7 @@ func textWhole(w *watch) {
 	w.On(func(ev *event) { delete(runs, ev.conn.session(ev.update.Get("sessionId").Str())) }, subagentUpdate)
 }
 
-// contentData judges the encoded data in content blocks.
+// contentData checks the encoded data in content blocks.
 func contentData(w *watch) {
 	block := func(ev *event, b wire.Value) {
 		var data wire.Value

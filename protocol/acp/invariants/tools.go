@@ -7,7 +7,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// toolClosed judges tool calls that are unfinished when their turn ends. Only the end of the transcript shows whether
+// toolClosed reports tool calls that are unfinished when their turn ends. Only the end of the transcript shows whether
 // such a call went on in the background.
 func toolClosed(w *watch) {
 	const candidates = 1 << 12
@@ -54,9 +54,9 @@ func toolClosed(w *watch) {
 	})
 }
 
-// toolAnnounced checks that a tool call is announced before other messages name it.
+// toolAnnounced checks that the agent announces a tool call before other messages name it.
 func toolAnnounced(w *watch) {
-	// A resumed session may continue calls of an earlier process, and forgotten calls cannot be judged.
+	// A resumed session may continue calls of an earlier process. Calls that the world has forgotten cannot be judged.
 	blind := func(s *session) bool { return s == nil || s.resumed || s.evicted }
 	w.On(func(ev *event) {
 		id := ev.update.Get("toolCallId")
@@ -128,7 +128,7 @@ func toolResend(w *watch) {
 	}, toolCall)
 }
 
-// blurred reports whether an update of a tool call may be part of a replay: a load was requested during its turn, or
+// blurred reports whether an update of a tool call may be part of a replay. A load was requested during its turn, or
 // during the turn that ended while the load ran.
 func blurred(ev *event) bool {
 	s := ev.session

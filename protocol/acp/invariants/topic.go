@@ -9,17 +9,17 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// topic classifies an entry. Topics are so fine that a rule is called only for entries that concern it.
+// topic classifies an entry. Topics are so fine that a rule gets only entries that concern it.
 type topic uint8
 
-// Entries that are no requests and no answers.
+// Topics of entries that are neither requests nor answers.
 const (
 	nothing topic = iota
 
-	agentNoise  // a line of the agent that is no message
-	editorNoise // a line of the editor that is no message
+	agentNoise  // a line of the agent that is not a message
+	editorNoise // a line of the editor that is not a message
 
-	// These are the kinds of session/update.
+	// Kinds of session/update.
 	userChunk
 	agentChunk
 	thoughtChunk
@@ -31,14 +31,14 @@ const (
 	optionsUpdate
 	infoUpdate
 	usageUpdate
-	stateUpdate    // of the session
+	stateUpdate    // state of the session
 	toolPiece      // a piece of the content of a tool call
-	terminalUpdate // of the agent's own
-	terminalPiece  // a piece of its output
+	terminalUpdate // a terminal of the agent
+	terminalPiece  // a piece of the output of such a terminal
 	noticeUpdate
-	compactionUpdate // of a compaction, or a piece of its summary
-	subagentUpdate   // of a child session
-	sessionMessage   // between sessions
+	compactionUpdate // a compaction, or a piece of its summary
+	subagentUpdate   // a child session
+	sessionMessage   // a message between sessions
 	replayDone       // the end of a replay
 	otherUpdate
 
@@ -48,21 +48,20 @@ const (
 	agentTakesBack    // $/cancel_request of the agent
 	elicitationDone   // elicitation/complete
 	agentOtherTold    // any other notification of the agent
-	agentAnswersNone  // a response of the agent to no request
-	editorAnswersNone // a response of the editor to no request
+	agentAnswersNone  // a response of the agent that answers no request
+	editorAnswersNone // a response of the editor that answers no request
 
 	writeEnded
 	processEvent
 	modelEvent
 	terminalEvent
-	servedEvent    // what an MCP server of ours saw
-	workspaceEvent // what lies in the workspace at first, or what a turn changed there
+	servedEvent    // an event of an MCP server that the harness runs
+	workspaceEvent // files in the workspace at first, or files that a turn changed
 
 	firstAsked
 )
 
-// verb is a kind of request. The verbs up to otherOfEditor are requests of the editor, the later ones requests of the
-// agent.
+// verb is a kind of request. The editor sends the verbs up to otherOfEditor, the agent sends the later ones.
 type verb uint8
 
 const (
@@ -120,8 +119,8 @@ func span(from, to verb, of func(verb) topic) []topic {
 	return all
 }
 
-// setUps returns the topics of the requests that set up a session, or of their answers. messages returns the topics
-// of messages and thoughts, listings those of lists of config options.
+// setUps returns the topics of the requests that set up a session, or of their answers. messages returns the topics of
+// messages and thoughts. listings returns the topics of messages with config options.
 func setUps(of func(verb) topic) []topic { return span(newSession, forkSession, of) }
 func messages() []topic                  { return []topic{userChunk, agentChunk, thoughtChunk} }
 func listings() []topic                  { return append(setUps(answered), optionsUpdate, answered(setOption)) }
@@ -132,7 +131,7 @@ func agentRequests() []topic  { return span(permission, otherOfAgent, asked) }
 func editorAnswers() []topic  { return span(permission, otherOfAgent, answered) }
 func terminalUses() []topic   { return span(terminalOutput, releaseTerminal, asked) }
 
-// agentCalls returns the topics of all messages of the agent that are no answers.
+// agentCalls returns the topics of the agent's requests, notifications and updates.
 func agentCalls() []topic { return append(append(allUpdates(), agentOtherTold), agentRequests()...) }
 
 // agentMessages returns the topics of all well-formed frames of the agent.
@@ -160,7 +159,7 @@ func noticeTopic(from transcript.Source, method string) topic {
 	return agentOtherTold
 }
 
-// event is one entry, with what the world knew about it before.
+// event is one entry, together with the world's knowledge about it before that entry.
 type event struct {
 	transcript.Entry
 	topic   topic
@@ -169,7 +168,7 @@ type event struct {
 	session *session
 	// request is the open request that a response answers, nil if there is none.
 	request *request
-	// turn is the turn that a prompt's response ends, or else the open turn.
+	// turn is the turn that a response to a prompt ends. For other entries it is the open turn.
 	turn  *turn
 	tool  *tool
 	body  wire.Value
@@ -185,13 +184,13 @@ type event struct {
 	model                       *modelAsked
 }
 
-// modelAsked caches what some rule has read from a model request.
+// modelAsked caches the contents that a rule has read from a model request.
 type modelAsked struct {
 	fakellm.Asked
 	ok bool
 }
 
-// askedOfModel returns the contents of a model request; ok is false if the request wants no answer or cannot be read.
+// askedOfModel returns the contents of a model request. ok is false if the request expects no answer or cannot be read.
 func (ev *event) askedOfModel() (fakellm.Asked, bool) {
 	if ev.model == nil {
 		a, ok := fakellm.ReadAsked(ev.Entry)
@@ -200,10 +199,10 @@ func (ev *event) askedOfModel() (fakellm.Asked, bool) {
 	return ev.model.Asked, ev.model.ok
 }
 
-// tag returns the kind of a session/update, as the agent wrote it.
+// tag returns the kind of a session/update exactly as the agent sent it.
 func (ev *event) tag() string { return ev.update.Get("sessionUpdate").Str() }
 
-// text returns the text of a message or thought, or of a chunk of one, "" if it has none.
+// text returns the text of a message, a thought or a chunk of them. It returns "" if the update has no text.
 func (ev *event) text() string {
 	content := ev.update.Get("content")
 	if content.Kind() != wire.Array {
@@ -216,7 +215,7 @@ func (ev *event) text() string {
 	return text
 }
 
-// wholeMessage reports whether an update has a whole message, as only version 2 allows, and not a chunk.
+// wholeMessage reports whether an update has a whole message instead of a chunk. Only version 2 has such updates.
 func (ev *event) wholeMessage() bool {
 	return isMessage(ev.topic) && !strings.HasSuffix(ev.tag(), "_chunk")
 }

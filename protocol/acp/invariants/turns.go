@@ -10,50 +10,50 @@ import (
 type turn struct {
 	request    *request
 	session    *session
-	concurrent bool // another turn of the session was open when it began
-	amid       bool // the model spoke to that other turn after this one was asked for
-	joined     int  // Seq of the first prompt of the session that came before its response; 0 is none
+	concurrent bool // another turn of the session was open when this turn began
+	amid       bool // the model spoke to that other turn after this turn's prompt
+	joined     int  // Seq of the session's first prompt that came before this turn's response, or 0
 	started    int
 	ended      int
 	cancel     *act // the first session/cancel
 	close      *act
-	stop       string // its stop reason, "" after an error
-	// heard is a request that was open, with the agent waiting for its answer, when the turn was cancelled. Its
-	// answer came later: an agent that has read the answer has read the cancel. heardAt is the Seq of the answer.
+	stop       string // stop reason; "" after an error
+	// heard is a request that was open, with the agent waiting for its answer, when the turn was cancelled. The answer
+	// came later, at heardAt (a Seq). An agent that has read this answer has read the cancel.
 	heard   *request
 	heardAt int
-	// disturbed: the editor did something that may end a turn without a cancel, such as another prompt, or loading or
-	// deleting the session.
+	// disturbed says that the editor did something that may end a turn without a cancel, such as sending another
+	// prompt, or loading or deleting the session.
 	disturbed bool
-	// mixed: the editor requested a load during the turn, so nobody can tell the turn's own updates from replayed
-	// ones.
+	// mixed says that the editor requested a load during the turn, so the turn's own updates cannot be told from
+	// replayed ones.
 	mixed    bool
-	like     bool // another turn was open whose prompt begins alike, or one of the same session
-	spoke    bool // had content of the agent
-	acted    bool // the agent asked for something
+	like     bool // another open turn has a prompt that begins alike, or belongs to the same session
+	spoke    bool // the agent sent content in the turn
+	acted    bool // the agent sent a request in the turn
 	tools    []*tool
-	messages [3]string // current message ids when it ended
-	text     string    // what the user wrote, cut
-	reply    ended     // the model's last one, once it is done
+	messages [3]string // message ids that were current when the turn ended
+	text     string    // text of the prompt, cut
+	reply    ended     // the model's last reply, if it has ended
 
-	// These are for version 2. answered is the Seq of the prompt's answer, failed says that it is an error, and
-	// message is the message id in it. crossed: an earlier cancel was not settled when this turn was cancelled, so
-	// the next idle state may belong to the earlier one.
+	// These fields are for version 2. answered is the Seq of the prompt's answer, message is the message id in it, and
+	// failed says that it is an error. crossed says that an earlier cancel was not settled when this turn was
+	// cancelled. The next idle state may then belong to the earlier one.
 	answered        int
 	message         string
 	failed, crossed bool
 }
 
-// status is the status of a tool call; later ones are greater.
+// status is the status of a tool call. A later status has a greater value.
 type status uint8
 
 const (
-	unsaid status = iota // null or absent in an update
+	unsaid status = iota // the update has no status, or null
 	pending
 	inProgress
 	completed
 	failed
-	calledOff // of version 2
+	calledOff // cancelled; only in version 2
 	unknownStatus
 )
 
@@ -68,16 +68,16 @@ type tool struct {
 	id        string
 	by        announced
 	status    status
-	again     bool  // it had ended, and went on
-	blamed    bool  // another rule has said that it did not end
-	turn      *turn // in which it was first seen, nil outside any
+	again     bool  // the call went on after its end
+	blamed    bool  // another rule has reported that the call did not end
+	turn      *turn // turn in which the call was first seen, or nil
 	first     int
-	seq       int      // of its latest entry
-	terminals []string // ids embedded in its content
-	asked     *request // the open permission request about it
-	allowed   int      // Seq of the answer that allowed it
-	denied    int      // Seq of the answer that forbade it
-	denial    answer   // how
+	seq       int      // Seq of the latest entry about the call
+	terminals []string // ids of the terminals in the content of the call
+	asked     *request // open permission request about the call
+	allowed   int      // Seq of the answer that allowed the call
+	denied    int      // Seq of the answer that forbade the call
+	denial    answer   // how the answer forbade the call
 }
 
 // announced is the way in which a tool call first became known.
@@ -111,7 +111,7 @@ func (s *session) turns() []*turn {
 // atWork reports whether a turn is open.
 func (s *session) atWork() bool { return len(s.open) > 0 || s.busy() }
 
-// alone reports whether only the prompt and a cancel decide how a turn goes.
+// alone reports whether only the prompt and a cancel can have decided how the turn ended.
 func (t *turn) alone() bool { return !t.concurrent && !t.disturbed && t.close == nil }
 
 // command reports whether the prompt is a slash command.
@@ -125,7 +125,7 @@ func (s *session) turn() *turn {
 	return nil
 }
 
-// tool returns the tool call with an id, nil if it is unknown.
+// tool returns the tool call with an id, or nil if the id is unknown.
 func (s *session) tool(id wire.Value) *tool {
 	t := s.announced(id)
 	if t == nil && s != nil && len(s.past) > 0 {
@@ -175,8 +175,8 @@ func (c *conn) note(t *terminal) {
 	c.terminals[t.id] = t
 }
 
-// amid marks turns that joined another turn while that turn was surely open: the model still replies to a request
-// that this other turn sent before.
+// amid marks turns that joined another turn while that turn was surely open. The proof is that the model still replies
+// to a request that the other turn sent before.
 func (s *session) amid(asked int) {
 	if s == nil || len(s.open) < 2 {
 		return

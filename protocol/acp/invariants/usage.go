@@ -7,7 +7,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// usageSane judges the values in usage updates. SHAPE judges their shape.
+// usageSane checks the values in usage updates. SHAPE checks their shape.
 func usageSane(w *watch) {
 	type price struct {
 		amount   float64

@@ -7,24 +7,24 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// version has the differences between the protocol versions that the rules and the fold need: names of methods and
-// members, and what opens and closes a turn.
+// version has the differences between protocol versions that matter to the rules and the fold: the names of methods and
+// members, and the messages that open and close a turn.
 type version struct {
 	number  int
 	schema  *schema.Version
-	editor  map[string]verb // requests of the editor, by method
-	agent   map[string]verb // requests of the agent
+	editor  map[string]verb // verbs of the editor's requests, by method
+	agent   map[string]verb // verbs of the agent's requests, by method
 	updates map[string]topic
-	// optional are the editor's requests that need a capability of the agent, each with its requirement; "" if one
-	// requirement covers several requests.
+	// optional lists the editor's requests that need a capability of the agent, each with the id of its requirement.
+	// The id is "" if one requirement covers several requests.
 	optional []optional
-	// These are members of initialize, of its result, of a login method and of a config option.
+	// Names of members of initialize, of its result, of a login method and of a config option.
 	clientCaps, agentCaps, loginID, optionID string
-	// These are capabilities: additional folders of a session, a system prompt, and logins in a terminal.
+	// Capabilities for additional folders of a session, for a system prompt, and for logins in a terminal.
 	folders, instructions, terminalLogin string
 	// call is the path of the tool call in a permission request.
 	call string
-	// states says that sessions report their work by states, and that the answer to a prompt does not end its turn.
+	// states says that sessions report their work by states. The answer to a prompt then does not end its turn.
 	states bool
 }
 
@@ -34,7 +34,7 @@ type optional struct {
 	requirement string
 }
 
-// editorVerbs adds to more the editor's requests that have the same name in both versions.
+// editorVerbs adds the editor's requests that have the same name in both versions to more, and returns more.
 func editorVerbs(more map[string]verb) map[string]verb {
 	for name, v := range map[string]verb{"initialize": initialize, "session/new": newSession,
 		"session/resume": resumeSession, "session/fork": forkSession, "session/list": listSessions,
@@ -91,7 +91,7 @@ func version2() *version {
 	}
 }
 
-// verbOf returns the verb of a request by a side.
+// verbOf returns the verb of a request from the given side.
 func (v *version) verbOf(from transcript.Source, method string) verb {
 	known, other := v.agent, otherOfAgent
 	if from == transcript.Editor {
@@ -110,13 +110,13 @@ func (v *version) updateTopic(tag []byte) topic {
 	return otherUpdate
 }
 
-// gate returns the capability that a request needs, "" if none.
+// gate returns the capability that a request needs, or "".
 func (v *version) gate(method string) string {
 	m, _ := v.schema.Method(method)
 	return m.Gate
 }
 
-// gates returns the capabilities that the forms of a type need, by their tags.
+// gates returns the capability that each variant of a schema type needs, by the variant's tag.
 func (v *version) gates(typeName string) map[string]string {
 	all := map[string]string{}
 	for _, form := range v.schema.Variants(typeName) {
@@ -125,7 +125,7 @@ func (v *version) gates(typeName string) map[string]string {
 	return all
 }
 
-// capability returns a path without the side that advertises it.
+// capability returns the path of a capability without its first part, the side that advertises it.
 func capability(path string) string {
 	_, path, _ = strings.Cut(path, ".")
 	return path

@@ -7,10 +7,10 @@ import (
 )
 
 // wireValid checks that the agent sends no model request that a real API would refuse. Such a conversation is dead,
-// because each further prompt sends the same request again. The protocol says nothing about models, so this rule does
+// because each further prompt repeats the refused content. The protocol says nothing about models, so this rule does
 // not affect the verdict of a conformance run.
 func wireValid(w *watch) {
-	main := map[int64]int{} // Seq of a request of the conversation
+	main := map[int64]int{} // Seqs of the conversation's requests, by number
 	w.On(func(ev *event) {
 		n, _ := ev.body.Get("n").Int()
 		switch {

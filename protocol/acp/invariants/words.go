@@ -10,7 +10,7 @@ func bare(text string) string { return hearing.Bare(text) }
 // clip shortens an agent's text for use in a sentence.
 func clip(s string) string { return wire.Clip(s, 120) }
 
-// orNothing returns a value as text for use in a sentence, "missing" if it does not exist.
+// orNothing returns a value as text for use in a sentence, or "missing" if the value does not exist.
 func orNothing(v wire.Value) string {
 	if !v.Exists() {
 		return "missing"

@@ -12,31 +12,31 @@ import (
 )
 
 // work is the state that a version 2 session reports. An idle state ends a turn. The agent answers a prompt when the
-// prompt becomes part of the conversation.
+// prompt becomes part of the conversation, not at the end of its turn.
 type work struct {
-	state     string // "": not told yet
+	state     string // "" until the agent reports a state
 	stateSeq  int
-	active    bool // it was busy since the last idle state
-	cancel    int  // Seq of the cancel that is not settled
-	cancelled int  // Seq of the latest idle state with cancelled
+	active    bool // the session was busy since its last idle state
+	cancel    int  // Seq of the cancel after which no idle state has come, or 0
+	cancelled int  // Seq of the latest idle state with stop reason cancelled
 	prompts   []*turn
-	over      int                // so many of those, the oldest, are over
-	keys      map[string]*turn   // those with an idempotency key
-	said      map[string]message // the first that was seen of each message, by id
+	over      int                // how many of the oldest prompts are over
+	keys      map[string]*turn   // prompts with an idempotency key, by key
+	said      map[string]message // first version of each message, by id
 	items     map[itemID]*item
-	reported  bool            // background work was reported
-	behind    map[itemID]bool // background work
-	whole     bool            // this connection has it from its beginning
-	replay    *replay         // the resume that is not answered
+	reported  bool            // the agent has listed background work
+	behind    map[itemID]bool // listed background work
+	whole     bool            // this connection created the session
+	replay    *replay         // the unanswered resume, or nil
 }
 
-// message is a message of a session. live says that it was shown outside a replay.
+// message is a message of a session. live says that the agent showed it outside a replay.
 type message struct {
 	first      int
-	live, user bool // user: of the user, and no command, which is no part of the conversation
+	live, user bool // user: a message of the user other than a slash command
 }
 
-// itemID names a tool call or a terminal of the agent in messages of findings.
+// itemID identifies a tool call or a terminal of the agent, for use in findings.
 type itemID struct{ kind, id string }
 
 func callID(id string) itemID     { return itemID{"tool call", id} }
@@ -47,23 +47,23 @@ func (k itemID) String() string { return k.kind + " " + k.id }
 // item is a tool call or a terminal of the agent.
 type item struct {
 	first, ended int
-	turn         int  // how many prompts the session had
-	announced    bool // it is known by more than its id
-	offered      bool // an update said that it can be cancelled
-	cancellable  bool // the latest that said anything of it did
+	turn         int  // how many prompts the session had when the item began
+	announced    bool // an update described the item, not only a piece of it
+	offered      bool // some update offered to cancel the item
+	cancellable  bool // the latest update with capabilities offered to cancel it
 }
 
-// replay is a resume without an answer.
+// replay is a resume that the agent has not answered.
 type replay struct {
 	seq     int
 	history bool
-	busy    bool // work ran in it: what it shows may be live
-	told    bool // a state came in it
-	state   int  // Seq of the latest one that did not end the work that ran
+	busy    bool // work ran when the resume came, so updates may be live
+	told    bool // a state update came during the replay
+	state   int  // Seq of the latest state during the replay that did not end running work
 	shown   []string
 }
 
-// foldWork changes the work of a session by an entry.
+// foldWork updates the work of a session from an entry.
 func (w *world) foldWork(s *session, ev *event) {
 	if isContent(ev.topic) && ev.topic != userChunk {
 		if t := s.working(); t != nil {
@@ -96,7 +96,7 @@ func (w *world) foldWork(s *session, ev *event) {
 	}
 }
 
-// foldDemand changes the work of a session by a request of the editor.
+// foldDemand updates the work of a session from a request of the editor.
 func (w *world) foldDemand(s *session, ev *event) {
 	switch ev.verb {
 	case prompt:
@@ -125,18 +125,18 @@ func (w *world) foldDemand(s *session, ev *event) {
 		w.forgetCut(s)
 		s.replay = &replay{seq: ev.Seq, history: ev.params.Get("replayFrom").Kind() == wire.Object, busy: s.busy()}
 	case closeSession:
-		if !s.child() { // which a client cannot close
+		if !s.child() { // a client cannot close a child
 			s.cancelling(ev)
 		}
 	}
 }
 
-// busy reports whether the session has a prompt whose work is not over.
+// busy reports whether some prompt of the session is still at work.
 func (s *session) busy() bool {
 	return slices.ContainsFunc(s.prompts, func(t *turn) bool { return t.ended == 0 && !t.failed })
 }
 
-// unended returns the turns whose work is not over.
+// unended returns the turns that are still at work.
 func (s *session) unended() []*turn {
 	open := func(t *turn) bool { return t.ended == 0 && !t.failed }
 	for s.over < len(s.prompts) && !open(s.prompts[s.over]) {
@@ -145,8 +145,8 @@ func (s *session) unended() []*turn {
 	return lists.Where(s.prompts[s.over:], open)
 }
 
-// working returns the only turn whose work is not over. It returns nil if there are several, or if a replay shows
-// older work.
+// working returns the only turn that is still at work. It returns nil if there are several, or during a replay, which
+// may show older work.
 func (s *session) working() *turn {
 	if s == nil || s.replay != nil {
 		return nil
@@ -179,8 +179,8 @@ func (s *session) cancelling(ev *event) {
 	}
 }
 
-// forgetCut forgets the messages of a session whose earlier connection ended during its work: the last of them may
-// not have arrived.
+// forgetCut forgets the messages of a session whose earlier connection ended during its work, because the last messages
+// may not have arrived.
 func (w *world) forgetCut(s *session) {
 	for _, c := range w.conns {
 		if before := c.sessions[s.id]; before != nil && before != s && before.busy() {
@@ -199,7 +199,7 @@ func (w *world) moved(s *session) bool {
 	return false
 }
 
-// foldResponse changes the work of a session by an answer of the agent.
+// foldResponse updates the work of a session from an answer of the agent.
 func (w *world) foldResponse(s *session, ev *event) {
 	ok := ev.succeeded()
 	switch ev.verb {
@@ -207,7 +207,7 @@ func (w *world) foldResponse(s *session, ev *event) {
 		if ok {
 			s.whole = true
 			w.shown[s.id] = map[string]message{}
-			for id, m := range s.said { // what came before the answer
+			for id, m := range s.said { // messages that came before the answer
 				w.shown[s.id][id] = m
 			}
 		}
@@ -259,13 +259,13 @@ func (s *session) foldItem(id itemID, ev *event, announces, ends bool) {
 	}
 }
 
-// enter changes the work of a session by a state update.
+// enter updates the work of a session from a state update.
 func (s *session) enter(ev *event) {
 	s.state, s.stateSeq = ev.update.Get("state").Str(), ev.Seq
 	idle := s.state == "idle"
 	if r := s.replay; r != nil {
 		r.told = true
-		if !s.active || !idle { // else it ends the work that ran
+		if !s.active || !idle { // else the state ends the running work
 			r.state = ev.Seq
 		}
 	}
@@ -300,7 +300,7 @@ func (s *session) endTurns(seq int, stop string) {
 	}
 }
 
-// workOf returns the id of an item of background work, the zero value for an unknown type.
+// workOf returns the id of an item in the list of background work. It returns the zero value for an unknown type.
 func workOf(b wire.Value) itemID {
 	switch b.Get("type").Str() {
 	case "terminal":

@@ -9,7 +9,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Bounds on what the world remembers. Whatever exceeds them is not judged.
+// Bounds on the memory of the world. The rules do not judge whatever exceeds them.
 const (
 	rememberedSessions = 1 << 14
 	rememberedRequests = 1 << 16
@@ -17,39 +17,39 @@ const (
 	rememberedTerms    = 1 << 12
 )
 
-// world is the state that the rules share: one fold of the transcript so far.
+// world is the state that all rules share, computed from the transcript so far.
 type world struct {
 	version *version
 	conns   map[int]*conn
-	latest  *conn // the one last asked for
-	// lives is a count by session id, over all connections.
-	lives  map[string]int // finished turns that a replay must show
+	latest  *conn // cache: the connection that conn last returned
+	// lives is kept by session id, over all connections.
+	lives  map[string]int // number of finished turns that a replay must show
 	models models
-	// shown has, for version 2, the messages of sessions that this transcript has from their beginning, by session
-	// and id, over all connections.
+	// shown has the messages of version 2 sessions that began in this transcript, by session and message id, over all
+	// connections.
 	shown map[string]map[string]message
 	of    turnOfEntry
-	marks bool // the agent ends replays with replay_complete: it knows that state of the specification
+	marks bool // the agent knows replay_complete and ends replays with it
 }
 
 // conn is one agent process and the connection to it.
 type conn struct {
 	n         int
 	started   bool               // the log has the start of the agent's process
-	initAsked int                // Seq of the first initialize, 0 before it
-	initDone  int                // Seq of its successful response
-	foreign   bool               // the agent chose another version than that of the rules
+	initAsked int                // Seq of the first initialize, or 0
+	initDone  int                // Seq of the successful response to initialize
+	foreign   bool               // the agent chose another protocol version than that of the rules
 	novel     bool               // a side advertised a capability that this program does not know
-	caps      [2]map[string]bool // what either side advertised, by path
-	methods   map[string]bool    // auth methods by id; true for type terminal
-	authed    bool               // authenticate succeeded, and no logout since
+	caps      [2]map[string]bool // advertised capabilities of each side, by path
+	methods   map[string]bool    // login methods by id; true for type terminal
+	authed    bool               // authenticate succeeded, and no logout followed
 	loggedOut bool
-	demanded  bool // session/new has failed for want of authentication
+	demanded  bool // session/new has failed because a login was missing
 
 	open      map[int]*request // unanswered requests of both sides, by Seq
 	ids       [2]map[wire.ID]*request
 	sessions  map[string]*session
-	latest    *session // the one last asked for
+	latest    *session // cache: the session that session last returned
 	terminals map[string]*terminal
 	termOrder []*terminal
 	lastAct   *act // the editor's latest frame that acts on a turn
@@ -59,20 +59,20 @@ type conn struct {
 
 	// heard is the Seq of the latest request of the agent that the editor has answered.
 	heard int
-	// These are the times when the editor last answered, when the input was closed, and when the agent exited.
+	// Times of the editor's last answer, of the end of the input, and of the agent's exit.
 	answeredAt, closedAt, exitedAt time.Duration
 	parting
 }
 
-// act is a frame of the editor that acts on a turn, and when its write ended.
+// act is a frame of the editor that acts on a turn, together with the end of its write.
 type act struct {
 	seq    int
 	at     time.Duration
-	ended  int // Seq at which its write ended
+	ended  int // Seq at which the write ended
 	failed bool
 }
 
-// request is a request of either side, until its answer.
+// request is one JSON-RPC request of either side.
 type request struct {
 	seq     int
 	at      time.Duration
@@ -82,23 +82,23 @@ type request struct {
 	id      wire.ID
 	conn    *conn
 	session *session
-	turn    *turn // the turn it opens (prompt) or belongs to
-	first   *turn // of a prompt: that of the one which it sends again
-	tool    *tool // of a permission request
-	back    *act  // $/cancel_request named it
+	turn    *turn // turn that a prompt opens, or that the request belongs to
+	first   *turn // turn of the earlier prompt that this prompt sends again
+	tool    *tool // tool call of a permission request
+	back    *act  // the $/cancel_request that names this request
 
-	options  []permit // of a permission request
-	terminal string   // the id of the terminal it is about
-	limit    int64    // byte limit of a terminal, -1 for none
-	cwd      string   // of a new session, or the filter of a list
-	roots    []string // further directories of a new session
-	cursor   string   // of a list
-	mode     string   // the mode to set, or that of an elicitation
-	option   string   // the config option to set
-	value    string   // and to what
-	asks     string   // the id of an elicitation
-	offered  int64    // the version that initialize offers, -1 if it can be none
-	late     bool     // a permission whose work was cancelled: of version 2
+	options  []permit // options of a permission request
+	terminal string   // id of the terminal that the request uses
+	limit    int64    // byte limit of a new terminal, or -1
+	cwd      string   // cwd of a new session, or filter of a list request
+	roots    []string // additional directories of a new session
+	cursor   string   // cursor of a list request
+	mode     string   // mode to set, or mode of an elicitation
+	option   string   // config option to set
+	value    string   // value to set for the option
+	asks     string   // id of an elicitation
+	offered  int64    // version that initialize offers, or -1 if it is invalid
+	late     bool     // a permission request whose work was cancelled; version 2 only
 }
 
 // permit is one option of a permission request.
@@ -108,31 +108,31 @@ type permit struct{ id, kind string }
 type session struct {
 	id      string
 	conn    *conn
-	first   int // Seq of the first frame that names it
-	created int // Seq of the response that created it, 0 if it was not
-	named   int // Seq of the load or resume request that named it first
+	first   int // Seq of the first frame that names the session
+	created int // Seq of the response that created the session, or 0
+	named   int // Seq of the first load or resume request for the session
 	listed  bool
-	// addressed: the editor has named the session. resumed: it was resumed without its history. evicted: it had more
-	// tool calls than the world remembers.
+	// addressed: the editor has named the session. resumed: it was resumed without its history. evicted: the world has
+	// forgotten some of its tool calls.
 	addressed, resumed, evicted bool
-	closed                      int // Seq of the close response, 0 while it is open
+	closed                      int // Seq of the close response, or 0 while the session is open
 	deleted                     bool
 	cwd                         string
 	roots                       []string
 	open                        []*turn  // turns without an answer, oldest first
-	last                        *turn    // the turn that ended last
-	window                      *request // the load or resume that runs
-	restored                    *request // the load or resume since which there was no prompt
-	restSeq                     int      // Seq of its response
+	last                        *turn    // turn that ended last
+	window                      *request // load or resume that is not answered
+	restored                    *request // latest load or resume, until the next prompt
+	restSeq                     int      // Seq of the response to restored
 	tools                       map[string]*tool
 	order                       []*tool
-	past                        map[string]*tool // those of before the load that runs, or whose turn it broke into
-	messages                    [3]string        // current message id of user, agent, thought
-	shown                       int              // Seq of the latest piece of a message of the agent
+	past                        map[string]*tool // tool calls from before a load, while it runs or their turn is open
+	messages                    [3]string        // current message ids of user, agent and thought
+	shown                       int              // Seq of the latest piece of an agent message
 
 	modes   *modeState
 	options []option
-	work    // of version 2
+	work    // only used in version 2
 	lineage lineage
 }
 
@@ -159,7 +159,7 @@ func (w *world) conn(n int) *conn {
 	return c
 }
 
-// session returns the session with an id, which it makes if necessary; nil if there are too many.
+// session returns the session with an id and creates it if necessary. It returns nil if there are too many.
 func (c *conn) session(id string) *session {
 	if id == "" {
 		return nil
@@ -188,14 +188,14 @@ func (s *session) ready(v *version) bool {
 	return !s.deleted && (s.created > 0 || s.restSeq > 0)
 }
 
-// setAside keeps the tool calls apart during a load: a replay announces them again, or a refused load brings them
+// setAside keeps earlier tool calls apart during a load. A replay announces them again, or a refused load brings them
 // back.
 func (s *session) setAside() {
 	s.recall()
 	s.past, s.tools, s.order = s.tools, map[string]*tool{}, nil
 }
 
-// recall brings back the tool calls from before a refused load.
+// recall restores the tool calls that setAside kept apart, after a refused load.
 func (s *session) recall() {
 	for id, t := range s.past {
 		if s.tools[id] == nil {
@@ -207,7 +207,7 @@ func (s *session) recall() {
 	s.past = nil
 }
 
-// forget drops the tool calls from before a successful load, except those of open turns.
+// forget drops the tool calls that setAside kept apart, after a successful load. It keeps those of open turns.
 func (s *session) forget() {
 	maps.DeleteFunc(s.past, func(_ string, t *tool) bool { return t.turn == nil || t.turn.ended > 0 })
 	if len(s.open) == 0 {
@@ -215,7 +215,7 @@ func (s *session) forget() {
 	}
 }
 
-// replaying reports whether a load of the session or of its root runs.
+// replaying reports whether a load of the session or of its root is not answered yet.
 func (s *session) replaying() bool {
 	w := s.root().window
 	return w != nil && w.verb == loadSession
@@ -262,7 +262,7 @@ func (c *conn) asks(s *session) bool {
 	return slices.ContainsFunc(c.pending(rules.OfAgent), func(r *request) bool { return r.session == s })
 }
 
-// name returns the id of a session, "" for nil.
+// name returns the id of a session, or "" for nil.
 func (s *session) name() string {
 	if s == nil {
 		return ""
