@@ -36,7 +36,7 @@ func agentsCommand(h *host) *cobra.Command {
 	return c
 }
 
-// profile returns the profile of the agent that --agent, --settings and the words after -- choose.
+// profile returns the profile of the agent under test. --agent, --settings and the words after -- choose it.
 func (h *host) profile(name, settings string, command []string) (*agents.Profile, error) {
 	p, err := h.named(name, settings, command)
 	if err != nil {
@@ -48,8 +48,8 @@ func (h *host) profile(name, settings string, command []string) (*agents.Profile
 	return p, nil
 }
 
-// dressed gives an ad-hoc profile what another profile says about the same agent, and tells the user. name is the name
-// of that profile, or none; "" takes the profile that recognizes the command.
+// dressed completes an ad-hoc profile with the values of another profile of the same agent, and tells the user. name is
+// the name of that profile, or "none". "" takes the profile that recognizes the command.
 func (h *host) dressed(p *agents.Profile, name string) (*agents.Profile, error) {
 	if p.Source != adHoc {
 		if name != "" {
@@ -74,17 +74,17 @@ func (h *host) dressed(p *agents.Profile, name string) (*agents.Profile, error) 
 	return h.dress(p, known, ""), nil
 }
 
-// dress returns the ad-hoc profile p with the environment, HOME, login and tools of another profile of its agent, and
-// tells the user.
+// dress returns the ad-hoc profile p with the environment, HOME, login and tools of the profile known, and tells the
+// user. why says how known was found.
 func (h *host) dress(p, known *agents.Profile, why string) *agents.Profile {
 	fmt.Fprintf(h.err, "%s%s runs with the environment, HOME, login and tools of the profile %s; "+
 		"--profile none leaves them out\n", p.Name, why, known.Name)
 	return p.Dressed(known)
 }
 
-// greeted starts the agent of an ad-hoc engine once, if no profile recognized its command, and looks up the profile
-// for the name that the agent gives itself. An unknown agent that advertises providers gets its model from
-// providers/set, and not from a guessed variable.
+// greeted starts an agent once if no profile recognized its command. It then looks for a profile by the name that the
+// agent gives itself. An unknown agent that advertises providers gets its model from providers/set instead of a guessed
+// variable.
 func (h *host) greeted(ctx context.Context, e *scenarios.Engine, o *options) {
 	p := e.Profile
 	if p.Source != adHoc || o.profile != "" || p.IsDressed() || len(p.Command) == 0 || e.Protocol.Served || p.URL != "" {
@@ -180,7 +180,7 @@ func (h *host) listAgents(settings string) error {
 // cell returns a text from a profile for use in a table: one line, without control sequences.
 func cell(text string) string { return printable.Line(text, 1000) }
 
-// whether returns where an agent's program is, or how to get it.
+// whether returns the place of an agent's program, or how the user can get the program.
 func (h *host) whether(p *agents.Profile) string {
 	found, err := p.Locate(h.sandbox())
 	var missing *agents.MissingError

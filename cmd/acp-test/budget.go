@@ -18,10 +18,10 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// history holds when each scenario ran last with one agent, of any version, and how long it took. Each run saves it
-// for the next one.
+// history records, for one agent of any version, when each scenario ran last and how long it took. Each run saves its
+// history for the next one.
 type history struct {
-	file string // "" without a folder for caches
+	file string // "" if there is no cache folder
 	ran  map[string]lastRun
 }
 
@@ -38,13 +38,13 @@ func (h *host) history(e *scenarios.Engine, protocol string) history {
 		past.file = filepath.Join(caches, "acp-test", "ran", fmt.Sprintf("%x.json", agent.Sum(nil)))
 		data, _ := os.ReadFile(past.file)
 		if json.Unmarshal(data, &past.ran) != nil || past.ran == nil {
-			past.ran = map[string]lastRun{} // the file is missing or from another program
+			past.ran = map[string]lastRun{} // the file is missing, or another program wrote it
 		}
 	}
 	return past
 }
 
-// conclude adds a note on what the run's budget left out, if it had one, and saves when its scenarios ran.
+// conclude saves when the run's scenarios ran. If the run had a budget, it also adds a note on the scenarios left out.
 func (p history) conclude(run *results.Run, budget time.Duration, protocol string) {
 	if budget > 0 {
 		run.Notes = append(run.Notes, p.spent(run, budget, protocol))
@@ -79,9 +79,9 @@ func (p history) plan(plan *scenarios.Plan, chosen chosenRun, commit string) {
 	}
 }
 
-// order returns the order in which a budget is spent: first the scenarios that failed last; then those that find the
-// most kinds of fault for their time, until each kind has one; then those that have not run for the longest time. The
-// commit decides at random among those that never ran.
+// order returns the order in which the scenarios use the budget. First come those that failed last. Next come those
+// that find the most kinds of fault for their time, until each kind has one; then those that ran longest ago. Scenarios
+// that never ran are shuffled, with the commit as the seed.
 func (p history) order(list []*scenarios.Scenario, failed map[string]bool, of, commit string) []string {
 	ids := lists.Map(list, func(s *scenarios.Scenario) string { return s.ID })
 	out := lists.Where(ids, func(id string) bool { return failed[id] })
@@ -114,7 +114,7 @@ func (p history) order(list []*scenarios.Scenario, failed map[string]bool, of, c
 	return append(out, ids...)
 }
 
-// usual returns the assumed duration of a scenario that never ran: the median of the others.
+// usual returns the assumed duration of a scenario that never ran: the median of the other durations.
 func (p history) usual() time.Duration {
 	took := lists.Collect(maps.Values(p.ran), func(r lastRun) time.Duration { return r.Took })
 	if slices.Sort(took); len(took) == 0 {
@@ -123,7 +123,7 @@ func (p history) usual() time.Duration {
 	return max(took[len(took)/2], time.Millisecond)
 }
 
-// finders returns the faults of the reference agent that each scenario finds, according to the proof of faults.
+// finders maps the id of each scenario to the faults of the reference agent that it finds, as the proof of faults says.
 func finders(protocol string) map[string][]string {
 	finds := map[string][]string{}
 	for _, f := range faults.All(protocol) {
@@ -140,8 +140,8 @@ func draw(commit, id string) uint64 {
 	return h.Sum64()
 }
 
-// spent returns a note on the scenarios for which there was no time: how many, which faults only they find, and when
-// they ran last.
+// spent returns a note on the scenarios that the budget left out: how many there are, which faults only they find, and
+// when they ran last.
 func (p history) spent(run *results.Run, budget time.Duration, of string) string {
 	all := len(run.Results) + len(run.LeftOut)
 	said := fmt.Sprintf("budget %v: %d of %d scenarios ran", budget, len(run.Results), all)

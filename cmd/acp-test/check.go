@@ -39,7 +39,7 @@ func checkCommand(h *host) *cobra.Command {
 			})
 			if err != nil && len(args) == 1 {
 				return err
-			} else if err != nil { // the other files are judged
+			} else if err != nil { // the other files are still judged
 				run.Results = append(run.Results, results.Result{ID: name, File: name, Verdict: results.Error,
 					Reason: err.Error()})
 				continue
@@ -78,10 +78,10 @@ func diffCommand(h *host) *cobra.Command {
 	})
 }
 
-// reading reads a recording and returns it with its protocol.
+// reading is a function that reads a recording and returns it with its protocol.
 type reading func(io.Reader) (*transcript.Transcript, protocol, error)
 
-// recordingOf reads a recording in any form, and returns its protocol too. Of a recording that a crash cut off, it
+// recordingOf reads a recording in any format, and returns it with its protocol. If a crash cut the recording off, it
 // returns the part before the cut.
 func (h *host) recordingOf(name string) (*transcript.Transcript, protocol, error) {
 	return h.recordingIn(name, h.session)
@@ -100,7 +100,7 @@ func (h *host) recordingIn(name string, read reading) (*transcript.Transcript, p
 	return t, of, err
 }
 
-// leftOut tells the user which format a recording of another program was read as, and which lines could not be read.
+// leftOut tells the user as which format it read a recording of another program, and which lines it could not read.
 func (h *host) leftOut(name string, t *transcript.Transcript) {
 	if as := t.ImportedAs(); as != "" {
 		fmt.Fprintf(h.err, "acp-test: %s: read as %s\n", name, as)
@@ -138,7 +138,7 @@ func (h *host) openRecording(name string, read reading) (t *transcript.Transcrip
 	return t, of, nil
 }
 
-// conclude summarizes a run without an engine, shows it and writes its reports. It returns the exit status as an
+// conclude summarizes a run without an engine, prints it and writes its reports. It returns the exit status as an
 // error.
 func (h *host) conclude(run *results.Run, asked []string, verbose bool, env ...string) error {
 	h.summed(run, env...)
@@ -147,15 +147,15 @@ func (h *host) conclude(run *results.Run, asked []string, verbose bool, env ...s
 	return h.concluded(console, *run, asked)
 }
 
-// summed removes secrets from a run without an engine and summarizes it.
+// summed removes secrets from a run that had no engine, and summarizes it.
 func (h *host) summed(run *results.Run, env ...string) {
 	*run = secret.Value(h.secrets(env...), *run)
 	run.Duration = time.Since(run.Started)
 	verdict.Conclude(run)
 }
 
-// concluded shows a summarized run and writes its reports: those of every run into its folder, if it has one, and the
-// requested ones. It returns the exit status as an error.
+// concluded prints a summarized run and writes its reports: the requested ones, and the usual ones into the run's
+// folder if it has one. It returns the exit status as an error.
 func (h *host) concluded(console *reports.Console, run results.Run, asked []string) error {
 	for _, r := range run.Results {
 		console.Finished(r)
@@ -163,7 +163,7 @@ func (h *host) concluded(console *reports.Console, run results.Run, asked []stri
 	return h.shown(console, run, asked)
 }
 
-// shown is like concluded, for a run whose results are on the screen already.
+// shown does the work of concluded for a run whose results have already been printed.
 func (h *host) shown(console *reports.Console, run results.Run, asked []string) error {
 	return cmp.Or(errors.Join(h.writeReports(run, run.Out, asked), console.Summary(run)), ended(run.Exit))
 }

@@ -34,8 +34,8 @@ type config struct {
 	Durations   string            `yaml:"durations"`
 }
 
-// findConfig reads the acp-test.yaml in the nearest folder from dir upwards, up to the root of the repository. Without
-// one it returns an empty config.
+// findConfig reads the acp-test.yaml in dir or in its nearest parent, up to the root of the repository. If there is
+// none, it returns an empty config.
 func findConfig(dir string) (config, error) {
 	for {
 		file := filepath.Join(dir, language.Config)
@@ -95,7 +95,7 @@ func parseConfig(file string, src []byte) (c config, err error) {
 	return c, nil
 }
 
-// known fails if a name in the file does not exist.
+// known reports names in the file that do not exist.
 func (c *config) known(root *yamlfile.Node) {
 	suites := append(suiteNames(), language.AllSuites)
 	slices.Sort(suites)

@@ -27,7 +27,7 @@ import (
 type converting struct {
 	to, llm, out, title, agent, golden string
 	partial                            bool
-	cancelAt                           int // the number of an entry, 0 without
+	cancelAt                           int // Seq of an entry; 0 if not set
 }
 
 func convertRecordingCommand(h *host) *cobra.Command {
@@ -87,14 +87,14 @@ func (h *host) convert(o *converting, file string) error {
 	return o.whole(made.Left, h.deliver(o, of, made, t))
 }
 
-// omitted tells the user what a result leaves out.
+// omitted prints what the converted file leaves out.
 func (h *host) omitted(left []string) {
 	for _, what := range left {
 		fmt.Fprintf(h.err, "acp-test: left out: %s\n", printable.Line(what, 1000))
 	}
 }
 
-// whole returns err, or exit status 1 if the result leaves something out and --partial is not set.
+// whole returns err, or else exit status 1 if the result leaves something out and --partial is not set.
 func (o *converting) whole(left []string, err error) error {
 	if err == nil && len(left) > 0 && !o.partial {
 		return status(1)
@@ -134,7 +134,7 @@ func (h *host) put(text []byte, file string) error {
 	return err
 }
 
-// deliver writes a scenario to --out or stdout, and its golden.
+// deliver writes a scenario to --out or stdout, and writes the golden of the scenario.
 func (h *host) deliver(o *converting, of protocol, made *recordings.Converted, t *transcript.Transcript) error {
 	p, err := profileOf(o.agent, t)
 	if err != nil && o.out != "" {
@@ -151,8 +151,8 @@ func (h *host) deliver(o *converting, of protocol, made *recordings.Converted, t
 	return writeGolden(o, of, made, p)
 }
 
-// nameOf returns the name of a recording: its scenario's, if it is in the folder of a run, else the file's. A name
-// that leads out of a folder is ignored, because results are written below it.
+// nameOf returns the name of a recording. In the folder of a run it is the name of the scenario, else that of the file.
+// It ignores a scenario name that leads out of a folder, because results are written below it.
 func nameOf(file string, t *transcript.Transcript) string {
 	base := filepath.Base(file)
 	name := t.Header().Scenario
@@ -162,8 +162,8 @@ func nameOf(file string, t *transcript.Transcript) string {
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-// modelOf returns the model script that was recorded next to a file, or the one in the file named; nil if none was
-// recorded.
+// modelOf returns the model script in the file named. If named is "", it returns the script that was recorded next to
+// the recording file, or nil if none was.
 func modelOf(file, named string) ([]byte, error) {
 	if named == "" {
 		text, err := os.ReadFile(scriptOf(file))
@@ -188,13 +188,13 @@ func checkModel(named string) error {
 	return err
 }
 
-// scriptOf returns where record --llm writes the model's side of a recording.
+// scriptOf returns the path of the file to which record --llm writes the model's side of a recording.
 func scriptOf(recording string) string {
 	return strings.TrimSuffix(recording, filepath.Ext(recording)) + ".llm.yaml"
 }
 
-// profileOf returns the profile of the recorded agent: the named one, or the shipped one with the recorded name or
-// command; nil if there is none.
+// profileOf returns the profile of the recorded agent. If name is "", it returns the shipped profile with the recorded
+// name or command, or nil.
 func profileOf(name string, t *transcript.Transcript) (*agents.Profile, error) {
 	if name != "" {
 		return agents.Find(name)

@@ -29,7 +29,7 @@ type editing struct {
 	choice
 	judging
 	output
-	known   string // a file
+	known   string // file of known failures
 	timeout time.Duration
 	jobs    int
 	drawn   int

@@ -21,9 +21,9 @@ const notation = `
 session: session/new; model: an event of the model server; also: further findings.)
 `
 
-// explainRequirement returns the page of a requirement: its text, how it is tested, and what passes and fails. A rule
-// has example transcripts. If only scenarios judge the requirement, the page shows one of them with the reference
-// agent's conversation instead.
+// explainRequirement returns the page of a requirement: its text, how it is tested, and examples that pass and fail. If
+// a rule judges it, the examples are transcripts. If only scenarios judge it, the page shows one scenario with the
+// conversation of the reference agent.
 func explainRequirement(q rules.Requirement) string {
 	if shown := examplesAbout(invariants.V1(), q); shown != "" {
 		return requirementText(q) + shown
@@ -41,8 +41,8 @@ func explainRequirement(q rules.Requirement) string {
 	return requirementText(q) + scenarioOf(check)
 }
 
-// examplesAbout returns the examples of a rule on which a requirement is based, preferably of the requirement's own
-// points; "" if there are none.
+// examplesAbout returns the examples of the rules on which a requirement is based, or "". It prefers examples of points
+// that name the requirement.
 func examplesAbout(set *rules.Set, q rules.Requirement) string {
 	about := func(p rules.Point) bool { return slices.Contains(p.Requirements, q.ID) }
 	for _, fits := range []func(rules.Point) bool{about, everyPoint} {
@@ -55,7 +55,7 @@ func examplesAbout(set *rules.Set, q rules.Requirement) string {
 	return ""
 }
 
-// faultOf returns the first fault of the reference agent that a check always finds, nil if there is none.
+// faultOf returns the first fault of the reference agent that a check always finds, or nil.
 func faultOf(check string) *faults.Fault {
 	f, ok := lists.Find(faults.All(faults.ACPv1), func(f faults.Fault) bool { return slices.Contains(f.Reddens, check) })
 	if !ok {
@@ -94,8 +94,8 @@ func remark(s string) string {
 	return ", " + strings.TrimPrefix(s, "- ")
 }
 
-// scenarioOf returns the scenario of a check, with a conversation that passes it and the fault of the reference agent
-// that fails it, if there are such.
+// scenarioOf returns the text of the scenario that contains a check. It adds a conversation that passes the check and a
+// fault of the reference agent that fails it, if there are any.
 func scenarioOf(check string) string {
 	id, _, _ := strings.Cut(check, "#")
 	suite, _, _ := strings.Cut(id, "/")

@@ -19,7 +19,7 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// exploring are the flags that only explore has.
+// exploring holds the flags of explore that other commands lack.
 type exploring struct {
 	sweeping
 	sessions     int
@@ -50,7 +50,7 @@ func exploreCommand(h *host) *cobra.Command {
 	return c
 }
 
-// noPaths refuses scenarios as arguments, because explore draws its conversations.
+// noPaths returns an error if the command line names scenarios, because explore draws its conversations.
 func noPaths(c *cobra.Command, args []string) error {
 	if paths, _ := atDash(c, args); len(paths) > 0 {
 		return fmt.Errorf("explore: unexpected argument %q: explore draws its own conversations; acp-test sweep takes "+
@@ -91,8 +91,8 @@ func (h *host) explore(c *cobra.Command, o *exploring) error {
 	return h.sweeps(c, &o.sweeping, selection{of: of}, "conversations", learnAndDraw)
 }
 
-// learn returns a grammar for the agent, and a paragraph for the user. Both come from the calibration of this version
-// of the agent; without one it calibrates the agent.
+// learn returns a grammar of the agent's behavior, and a paragraph about it for the user. Both come from the saved
+// calibration of this version of the agent. If none is saved, learn calibrates the agent.
 func (h *host) learn(ctx context.Context, s *sweep.Sweeper, from *sweep.Generator) (g sweep.Grammar, said string,
 	err error) {
 	began := time.Now()
@@ -115,8 +115,8 @@ func (h *host) learn(ctx context.Context, s *sweep.Sweeper, from *sweep.Generato
 	return g, fmt.Sprintf("%s\n%s.\n", printable.Wrap(learned, 100), how), nil
 }
 
-// overrides returns the arguments and variables of an agent that its profile does not name. For a sabotaged agent it
-// returns the whole command line, so that its calibration is kept apart from that of the agent.
+// overrides returns the agent's arguments and variables from the command line. For a sabotaged agent it returns the
+// whole command, so that its calibration is kept apart from the calibration of the agent itself.
 func overrides(e *scenarios.Engine) []string {
 	if e.Through != nil {
 		return []string{e.Command}
@@ -124,7 +124,7 @@ func overrides(e *scenarios.Engine) []string {
 	return slices.Concat(e.ExtraArgs, assignments(e.Env))
 }
 
-// fit sets an engine's AskMode, if an earlier calibration found the mode in which the agent asks.
+// fit sets an engine's AskMode if an earlier calibration found the mode in which the agent asks for permission.
 func (h *host) fit(e *scenarios.Engine, from *sweep.Generator) {
 	if e.Profile.URL == "" {
 		if g, _, _, ok := sweep.Recall(from, h.calibration(from, e.Profile, overrides(e))); ok {
@@ -133,7 +133,7 @@ func (h *host) fit(e *scenarios.Engine, from *sweep.Generator) {
 	}
 }
 
-// calibration returns the folder of an agent's calibrations, "" without a cache folder.
+// calibration returns the folder of an agent's calibrations, or "" if there is no cache folder.
 func (h *host) calibration(from *sweep.Generator, p *agents.Profile, args []string) string {
 	caches := agents.CacheDir(h.env)
 	if caches == "" {
@@ -143,7 +143,7 @@ func (h *host) calibration(from *sweep.Generator, p *agents.Profile, args []stri
 	return filepath.Join(caches, "acp-test", "calibration", key)
 }
 
-// bound sets how many conversations run, and returns the key of the only one for --again, else nil.
+// bound sets how many conversations run. With --again it returns the key of the only conversation, else nil.
 func (o *exploring) bound() (*sweep.Key, error) {
 	if o.sessions < 0 {
 		return nil, fmt.Errorf("--sessions %d: at least 1 conversation must run", o.sessions)
@@ -162,7 +162,7 @@ func (o *exploring) bound() (*sweep.Key, error) {
 	return &k, nil
 }
 
-// smokeSchedules is the default of --smoke: how many conversations a run of all suites ends with.
+// smokeSchedules is the default of --smoke: the number of drawn conversations at the end of a run of all suites.
 const smokeSchedules = 40
 
 // smokeFlags adds the flags of commands that end with a short sweep.
@@ -173,8 +173,8 @@ func (o *options) smokeFlags(c *cobra.Command) {
 	c.Flags().BoolVar(&o.noSmoke, "no-smoke", false, "end the run without such conversations")
 }
 
-// smokes reports whether a run ends with a sweep. It does with --smoke, or if it runs all suites with an agent other
-// than the reference; scenarios must run only once.
+// smokes reports whether a run ends with a sweep: with --smoke, or if it runs all suites with another agent than the
+// reference. A run that repeats scenarios has no sweep.
 func (o *options) smokes(c *cobra.Command, engine *scenarios.Engine, chosen selection) bool {
 	wanted := c.Flags().Changed("smoke") || chosen.shipped && chosen.whole && engine.Profile.Name != chosen.of.reference
 	return wanted && o.smoke > 0 && !o.noSmoke && o.within == 0 &&
@@ -182,8 +182,8 @@ func (o *options) smokes(c *cobra.Command, engine *scenarios.Engine, chosen sele
 		engine.Profile.URL == "" && chosen.of.planner != nil
 }
 
-// drawable reports whether a run is complete, its agent started, and a model was reached. Otherwise drawn
-// conversations would show nothing.
+// drawable reports whether drawn conversations would show anything: the run is complete, its agent started, and it
+// reached a model.
 func drawable(run *results.Run) bool {
 	return !run.Interrupted && run.NoModel == "" && slices.ContainsFunc(run.Results, func(r results.Result) bool {
 		return !r.NotStarted && r.Verdict != results.Skip
@@ -226,5 +226,5 @@ func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine
 	return nil
 }
 
-// smokeConfirm is how many times each finding of a smoke sweep is run.
+// smokeConfirm is how many times a smoke sweep reruns each finding.
 const smokeConfirm = 10

@@ -109,7 +109,7 @@ func (h *host) serveModel(ctx context.Context, o *modelServer, file string, t *t
 	return server.Close()
 }
 
-// openGates releases the gates of a script that nobody else would release.
+// openGates releases all gates of a script, for callers that play no scenario to release them.
 func openGates(server *fakellm.Server, script *fakellm.Script) error {
 	for _, gate := range script.Gates() {
 		if _, err := server.Release(gate); err != nil {
@@ -163,7 +163,7 @@ func wayOut() *http.Transport {
 }
 
 // keepScript writes the recorded script to a file after each answer, because answers may have cost money. failed is
-// closed if writing fails; stop ends the recorder and returns any error. Without an answer no file is created.
+// closed if writing fails. stop ends the recorder and returns any error. Without an answer, no file is created.
 func keepScript(rec *fakellm.Recorder, t *transcript.Transcript, file string) (failed <-chan struct{},
 	stop func() error) {
 	answered, quit, bad := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})

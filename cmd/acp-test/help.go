@@ -36,7 +36,7 @@ var (
 //go:embed help/*.txtar
 var archives embed.FS
 
-// texts are the files in the embedded archives, by the name of the archive and of the file.
+// texts maps ARCHIVE/FILE to the text of each file in the embedded archives.
 var texts = sync.OnceValue(func() map[string]string {
 	all := map[string]string{}
 	for _, archive := range []string{"commands", "pages"} {
@@ -87,7 +87,7 @@ func helpCommand(h *host) *cobra.Command {
 	return c
 }
 
-// kinds are words that may precede a topic, and are ignored.
+// kinds are words that the user may type before a topic; help ignores them.
 var kinds = []string{"command", "rule", "requirement", "word"}
 
 func topics(root *cobra.Command) []string {
@@ -104,7 +104,7 @@ func ids() []string {
 		lists.Map(set.Requirements(), func(q rules.Requirement) string { return q.ID })...)
 }
 
-// written returns the page of a topic that has its own page; ok is false if it has none.
+// written returns the page of a topic. ok is false if the topic has no page of its own.
 func (h *host) written(root *cobra.Command, topic string) (page string, ok bool) {
 	switch topic {
 	case "scenario", "scenarios":
@@ -179,8 +179,8 @@ func (h *host) help(root *cobra.Command, topic string) error {
 	return nil
 }
 
-// explain prints what a command does, and its flags: the full text if long, else one line. Flags are wrapped to the
-// terminal's width.
+// explain prints the description and the flags of a command. The description is the full text if long, else one line.
+// Flags are wrapped to the terminal's width.
 func (h *host) explain(c *cobra.Command, long bool) {
 	says := strings.ToUpper(c.Short[:1]) + c.Short[1:] + "."
 	if long && c.Long != "" {
@@ -207,7 +207,7 @@ func (h *host) explain(c *cobra.Command, long bool) {
 	}
 }
 
-// commandGroups are the headings in the list of commands, and the commands under them.
+// commandGroups has the headings in the list of commands, each with the commands under it.
 var commandGroups = [][2]string{
 	{"Every day", "run init prompt agents review help"},
 	{"Find bugs", "sweep explore conformance matrix reduce upgrade"},
@@ -216,7 +216,7 @@ var commandGroups = [][2]string{
 	{"Parts", "fakellm refagent completion version"},
 }
 
-// commands prints the subcommands of a command, those of the program under headings.
+// commands prints the subcommands of a command. It prints those of the program itself under headings.
 func (h *host) commands(c *cobra.Command) {
 	groups := commandGroups
 	if c.HasParent() {
@@ -244,8 +244,8 @@ type flagGroup struct {
 	title string
 }
 
-// runGroups are the headings for the flags of run. The first group is for everyday use. Flags that are in no group are
-// shown last.
+// runGroups has the headings for the flags of run. The first group is for everyday use. Flags without a group come
+// last.
 var runGroups = [][2]string{
 	{"Flags of every day", "agent suite run failed budget jobs watch update report out verbose quiet"},
 	{"The agent", "settings fault liberty url over header env pass-env profile auth-method"},
@@ -255,8 +255,8 @@ var runGroups = [][2]string{
 	{"How they are judged", "strict golden golden-required baseline baseline-write against severity"},
 }
 
-// flagGroups returns the flags of a command. For run it returns the everyday flags, or all of them under headings if
-// long.
+// flagGroups returns the flags of a command. For run it returns only the everyday flags, unless long is set; then it
+// returns all flags under headings.
 func flagGroups(c *cobra.Command, long bool) (all []flagGroup) {
 	rest := flagGroup{pflag.NewFlagSet("", pflag.ContinueOnError), "Flags"}
 	rest.SortFlags = c.LocalFlags().SortFlags
@@ -284,7 +284,7 @@ func flagGroups(c *cobra.Command, long bool) (all []flagGroup) {
 	return append(all, rest)
 }
 
-// suites prints the suites in this program with their scenarios.
+// suites prints the suites that this program contains, with their scenarios.
 func (h *host) suites() error {
 	list, err := acp.V1().Shipped()
 	if err != nil {

@@ -115,7 +115,7 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 	}
 	learned := shown{profile: p}
 	if err := cmp.Or(add(learned), h.absent(files)); err != nil && !o.dry {
-		return err // before the agent is started
+		return err // fail before the agent is started
 	}
 	if !o.dry {
 		if learned, err = h.probe(c.Context(), p); err != nil {
@@ -163,8 +163,8 @@ func (h *host) initAgain(files map[string][]byte, dry bool) error {
 	return nil
 }
 
-// open fills in what the command line leaves open, from the repository. At a terminal it asks the user, with the
-// repository's values as defaults. It returns the agent's command.
+// open fills in values that the command line does not set, from the repository. At a terminal it asks the user and
+// offers the repository's values as defaults. It returns the agent's command.
 func (h *host) open(o *founding, repo repository, command []string, again bool) ([]string, error) {
 	_, atTerminal := h.terminal()
 	in := bufio.NewReader(h.in)
@@ -198,15 +198,15 @@ func offered(answer string) string {
 	return " [" + answer + "]"
 }
 
-// ask asks a question and reads a line. The answer to an empty line, or at the end of input, is otherwise.
+// ask asks a question and reads one line as the answer. For an empty line or at the end of input, it returns otherwise.
 func (h *host) ask(in *bufio.Reader, question, otherwise string) string {
 	fmt.Fprint(h.out, question)
 	line, _ := in.ReadString('\n')
 	return cmp.Or(strings.TrimSpace(line), otherwise)
 }
 
-// ciFile returns the file of a CI system by its path, nothing for the system none. It also returns nothing if CI
-// cannot get this program and the user did not ask for CI explicitly.
+// ciFile returns the CI file of the chosen system, by its path. It returns nothing for the system none, or if CI cannot
+// get this program and the user did not ask for CI explicitly.
 func (h *host) ciFile(repo repository, o founding, asked bool) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, c := range ciFiles {
@@ -235,7 +235,7 @@ func (h *host) ciFile(repo repository, o founding, asked bool) (map[string][]byt
 	return files, nil
 }
 
-// initFiles returns the other files of a repository, by their path.
+// initFiles returns the files that init writes other than the CI file, by path.
 func (h *host) initFiles(p *agents.Profile, name string, repo repository, learned shown, dry bool) (map[string][]byte,
 	error) {
 	var b strings.Builder

@@ -23,13 +23,13 @@ import (
 
 // installing are the flags of record that change the settings of an editor.
 type installing struct {
-	in, out string // --install, --uninstall
+	in, out string // values of --install and --uninstall
 	agent   string
 	dry     bool
 }
 
-// pasted are lines for the settings of editors that are configured by programs. $WORDS stands for the command line as
-// quoted words.
+// pasted has lines to paste into the settings of editors whose settings are programs. $WORDS stands for the command
+// line as quoted words.
 var pasted = map[string][2]string{
 	"agent-shell": {" ", ";; in init.el; each agent has its variable, this is Gemini's\n" +
 		"(setq agent-shell-google-gemini-acp-command '($WORDS))\n"},
@@ -41,7 +41,7 @@ var pasted = map[string][2]string{
 		"acp_providers = { [\"gemini-cli\"] = { command = $COMMAND, args = { $ARGS } } }\n"},
 }
 
-// editor returns the editor whose settings are changed, "" if none.
+// editor returns the editor whose settings are changed, or "".
 func (o *installing) editor() string { return o.in + o.out }
 
 // check returns an error if a flag, or a word after --, does not fit the other flags.
@@ -88,7 +88,7 @@ func (h *host) settingsFile(editor string) (string, error) {
 	return file, nil
 }
 
-// wrapper returns the words that the settings get before the agent's command: record, with the flags of this command
+// wrapper returns the words that --install puts before the agent's command: record, with the flags of this command
 // line.
 func (h *host) wrapper(c *cobra.Command, o *recording) agents.Wrapper {
 	words := []string{h.self, "record", "--ring=" + o.ring, "--out=" + o.out}
@@ -103,10 +103,10 @@ func (h *host) wrapper(c *cobra.Command, o *recording) agents.Wrapper {
 	return agents.Wrapper{Words: append(words, "--"), Agent: o.install.agent, Ours: oursIn}
 }
 
-// recorder matches the words of a command line that records into a ring, whatever the program's name.
+// recorder matches the words of a command line that records into a ring. The program may have any name.
 var recorder = lazy.Regexp(`^[^\x00]+\x00record\x00(?:.*\x00)?--ring\b`)
 
-// oursIn returns how many words of a command line come before the agent's own, 0 if --install did not write it.
+// oursIn returns how many words come before the agent's command. It returns 0 if --install did not write the line.
 func oursIn(argv []string) int {
 	end := slices.Index(argv, "--")
 	if end < 0 || end == len(argv)-1 || !recorder().MatchString(strings.Join(argv[:end], "\x00")) {
@@ -186,7 +186,7 @@ Undo:        acp-test record --uninstall %s
 `, strings.Join(changed, ", "), because(left), o.out, o.ring, filepath.Join(o.out, "kept"), editor)
 }
 
-// unchanged returns the error for settings of which no entry was changed.
+// unchanged returns the error for settings in which install changed no entry.
 func unchanged(file string, src []byte, o *recording, already []string) error {
 	if len(already) > 0 {
 		return fmt.Errorf("%s: already recorded: %s; acp-test record --uninstall %s removes the recorder", file,
@@ -209,7 +209,7 @@ func unchanged(file string, src []byte, o *recording, already []string) error {
 	return fmt.Errorf("%s: nothing to remove: no agent's command is acp-test record --ring", file)
 }
 
-// replaceSettings replaces a settings file as a whole. It keeps a symbolic link, and the file's mode.
+// replaceSettings replaces a settings file as a whole. It keeps the file's mode and a symbolic link to it.
 func replaceSettings(file string, text []byte) error {
 	file, err := filepath.EvalSymlinks(file)
 	info, failed := os.Stat(file)

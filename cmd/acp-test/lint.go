@@ -162,8 +162,8 @@ func (f *formatter) file(name string) (differs bool, err error) {
 	return differs, err
 }
 
-// isScenario returns an error if a command in the file is not known in any protocol, so that other files, such as
-// YAML, are not formatted. The error names the first such line.
+// isScenario returns an error if the file has a command that no protocol knows. So fmt does not format other files,
+// such as YAML. The error names the first such line.
 func (f *formatter) isScenario(file string, tree *script.File) error {
 	for l := range tree.All() {
 		if l.Kind != script.Command || l.Name.Raw() == "" {
@@ -177,10 +177,10 @@ func (f *formatter) isScenario(file string, tree *script.File) error {
 	return nil
 }
 
-// kept matches comments and anchors of YAML. A script that has some is not formatted.
+// kept matches comments and anchors of YAML. A script that has any is not formatted.
 var kept = lazy.Regexp(`(?m)(^|\s)#|[-:] +[&*]\w`)
 
-// formatModel formats the model's script. It returns a script that is invalid or empty unchanged.
+// formatModel formats the model's script. It returns an invalid or empty script unchanged.
 func formatModel(src []byte) []byte {
 	d, err := fakellm.ParseDocument("llm.yaml", src)
 	if err != nil || len(d.Turns) == 0 || kept().Match(src) {

@@ -46,7 +46,7 @@ func main() {
 		debug.SetMemoryLimit(200 << 20)
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400) // most commands end before their heap is worth collecting
+		debug.SetGCPercent(400) // most commands end before garbage collection would pay off
 	}
 	process.AdoptOrphans()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -58,16 +58,16 @@ func main() {
 	os.Exit(code)
 }
 
-// host is everything that a command may know about its environment.
+// host is the environment of a command: its streams, variables, folder and command line.
 type host struct {
 	in       io.Reader
 	out, err io.Writer
-	env      []string // as os.Environ gives it
+	env      []string // in the format of os.Environ
 	cwd      string   // absolute
-	self     string   // this program
+	self     string   // path of this program
 	args     []string // the words of the command line
-	protocol string   // the name that --protocol gives, or ""
-	trouble  error    // why cwd or self are not known
+	protocol string   // value of --protocol, or ""
+	trouble  error    // error that left cwd or self unknown
 }
 
 func system() *host {
@@ -89,7 +89,7 @@ type status int
 
 func (s status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// ended returns an exit status as an error, nil for 0.
+// ended returns an exit status as an error, or nil for 0.
 func ended(code int) error {
 	if code == 0 {
 		return nil
@@ -177,7 +177,7 @@ func commandNames(c *cobra.Command) []string {
 	return lists.Map(lists.Where(c.Commands(), (*cobra.Command).IsAvailableCommand), (*cobra.Command).Name)
 }
 
-// flagError returns a message for a wrong flag, with the flag that was probably meant.
+// flagError returns a message for a wrong flag that suggests the flag that the user probably meant.
 func flagError(c *cobra.Command, err error) error {
 	where, lists := "", "acp-test help"
 	if name, sub := strings.CutPrefix(c.CommandPath(), "acp-test "); sub {
@@ -212,7 +212,7 @@ func flagError(c *cobra.Command, err error) error {
 	return fmt.Errorf("%sthere is no flag --%s%s", where, name, hint)
 }
 
-// allowed describes the values of a flag: by its type, else by its usage text.
+// allowed describes the values of a flag: from its type if possible, else from its usage text.
 func allowed(f *pflag.Flag) string {
 	switch kind := f.Value.Type(); kind {
 	case "int", "int64":
@@ -269,8 +269,8 @@ func versionCommand(h *host) *cobra.Command {
 	return c
 }
 
-// writeProtocols prints, for each protocol, the version of the specification that it is judged by and what is new in
-// it.
+// writeProtocols prints, for each protocol, the version of the specification that its rules follow and the news in that
+// version.
 func writeProtocols(w io.Writer, news *schema.News) {
 	for _, p := range news.Protocols {
 		fmt.Fprintf(w, "%s  schema %s\n", p.Protocol, p.Schema)

@@ -19,7 +19,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Tags of scenarios: those that a matrix runs, and those that it runs twice to see which fields differ by chance.
+// Tags of scenarios that a matrix runs. It runs those with twiceTag twice, to see which fields differ by chance.
 const (
 	matrixTag = "matrix"
 	twiceTag  = "twice"
@@ -139,7 +139,7 @@ func (h *host) column(c *cobra.Command, o *options, chosen selection, place stri
 	if err := h.ready(c.Context(), e); err != nil {
 		return column, err
 	}
-	e.Golden = nil // whether the words are the same is not the question here
+	e.Golden = nil // a matrix does not compare words with goldens
 	began := time.Now()
 	fmt.Fprintf(h.err, "%s: %s runs %d scenarios\n", place, title, len(chosen.list))
 	again := rerunIn(o, h.protocol)
@@ -157,7 +157,7 @@ func (h *host) column(c *cobra.Command, o *options, chosen selection, place stri
 	return column, h.writeReports(column.Run, e.Out, nil)
 }
 
-// underEditors pairs each agent with the editor, or with every known editor if that is all.
+// underEditors pairs each agent with the named editor, or with every known editor if editor is "all".
 func underEditors(agents []string, editor string) (all []subject) {
 	editors := []string{editor}
 	if editor == "all" {
@@ -174,7 +174,7 @@ func underEditors(agents []string, editor string) (all []subject) {
 // subject is an agent, and the editor that it runs under; "" is the usual editor.
 type subject struct{ agent, editor string }
 
-// beside returns the agents of a matrix: the named ones, else all profiles of the protocol.
+// beside returns the agents of a matrix: the named ones, or else all profiles of the protocol.
 func (h *host) beside(names []string) ([]string, error) {
 	of, err := protocolNamed(h.protocol)
 	if err != nil {
@@ -195,7 +195,7 @@ func (h *host) beside(names []string) ([]string, error) {
 	return names, nil
 }
 
-// spokenBy returns the protocol of an agent's profile, the first protocol if the profile names none or does not exist.
+// spokenBy returns the protocol of an agent's profile. Without a profile or its protocol, it is the first protocol.
 func spokenBy(agent string) string {
 	if p, err := agents.Find(agent); err == nil && p.Protocol != "" {
 		return p.Protocol
@@ -203,7 +203,7 @@ func spokenBy(agent string) string {
 	return acpV1().Name
 }
 
-// rerunIn returns a function that returns the command for one scenario of a matrix.
+// rerunIn returns a function that returns the command line to rerun one scenario of a matrix.
 func rerunIn(o *options, protocol string) func(id string) string {
 	words := []string{"acp-test", "run", "--agent", o.agent}
 	if protocol != "" {

@@ -54,7 +54,7 @@ func mcpCommand(h *host) *cobra.Command {
 	return c
 }
 
-// unclosed is stdout, without the Close of a connection that ends.
+// unclosed is stdout with a Close that does nothing, so that the end of a connection does not close stdout.
 type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
@@ -64,7 +64,7 @@ func (unclosed) Close() error { return nil }
 type toolbox struct {
 	*host
 	root  *confined.Root
-	agent []string // the end of a command line that names the agent; nil if none may be played
+	agent []string // final words of a command line, which name the agent; nil if no agent may be started
 }
 
 // The inputs of the tools. Files are named relative to the server's folder.
@@ -98,7 +98,7 @@ type (
 	}
 )
 
-// server returns an MCP server with the tools that read, and with an agent also those that play scenarios.
+// server returns an MCP server with tools that read files and, if there is an agent, tools that play scenarios.
 func (t *toolbox) server() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "acp-test", Version: version()}, &mcp.ServerOptions{
 		Instructions: "Begin with list, then call causes for a run. failure shows one scenario of the run with its " +
@@ -134,7 +134,7 @@ func (t *toolbox) server() *mcp.Server {
 			if err := j.play(append(command, t.agent...)...); err != nil {
 				return err
 			}
-			if text, err := os.ReadFile(made); err == nil { // else it has said why there is none
+			if text, err := os.ReadFile(made); err == nil { // otherwise the command has said why there is none
 				j.out.Write(text)
 			}
 			return nil
@@ -142,7 +142,7 @@ func (t *toolbox) server() *mcp.Server {
 	return s
 }
 
-// offer adds a tool to the server. The tool answers with the output of its job, and with the error if the job fails.
+// offer adds a tool to the server. The tool returns the output of its job, and the error if the job fails.
 func offer[In any](t *toolbox, s *mcp.Server, name, says string, do func(*job, In) error) {
 	no := false
 	hint := &mcp.ToolAnnotations{
@@ -168,14 +168,14 @@ func offer[In any](t *toolbox, s *mcp.Server, name, says string, do func(*job, I
 type job struct {
 	*toolbox
 	ctx context.Context
-	dir string // a folder of its own, gone afterwards
+	dir string // a temporary folder that only this job uses
 	out bytes.Buffer
 }
 
 // patience is how long a client waits for an answer.
 const patience = 50 * time.Second
 
-// most is how many bytes a tool may answer: more would fill the context of the model that asks.
+// most is how many bytes an answer may have. A longer answer would fill the context of the model that asks.
 const most = 64 << 10
 
 // said returns the answer of a tool, without secrets and without the path of its temporary folder.
@@ -229,7 +229,7 @@ func (j *job) list(nothing) error {
 	err := fs.WalkDir(os.DirFS(j.root.Dir()), ".", func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil || !e.Type().IsRegular():
-			return nil // what cannot be read cannot be asked about
+			return nil // a file that cannot be read is not listed
 		case len(runs)+len(rest) >= 1000:
 			return fs.SkipAll
 		case path.Base(name) == "results.json":

@@ -22,7 +22,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/language"
 )
 
-// options are the flags of commands that run scenarios, by concern.
+// options holds the flags of commands that run scenarios, grouped by purpose.
 type options struct {
 	target
 	choice
@@ -34,7 +34,7 @@ type options struct {
 // target holds the flags that choose the agent under test and its environment.
 type target struct {
 	agent, settings, fault string
-	url                    string // where the agent is
+	url                    string // URL of the agent
 	liberties              []string
 	command                []string // the words after --
 	profile, auth          string
@@ -47,10 +47,10 @@ type target struct {
 type choice struct {
 	paths, suites, tags []string
 	match               string
-	narrow              bool // acp-test.yaml names scenarios and no suite
+	narrow              bool // scenarios come from acp-test.yaml, which names no suite
 	list                bool
-	failed              bool   // only scenarios that did not pass in the last run
-	since               string // a commit or a folder
+	failed              bool   // --failed: only scenarios that did not pass in the last run
+	since               string // --since: a commit or a folder
 	shard, durations    string
 }
 
@@ -59,22 +59,22 @@ type course struct {
 	jobs                         jobs
 	repeat                       int
 	untilFail, failFast          bool
-	perturb                      bool          // only for run
-	within                       time.Duration // only for run: --budget
+	perturb                      bool          // --perturb, only for run
+	within                       time.Duration // --budget, only for run
 	fresh, watch                 bool
 	seed                         int64
 	timeout, stepTimeout, linger time.Duration
 	debug, keep                  bool
-	editor                       string // a persona
+	editor                       string // --editor: a persona
 	noTrap, isolate              bool
 	isolateRead                  []string
-	smoke                        int // schedules of the sweep at the end
+	smoke                        int // --smoke: number of drawn conversations at the end
 	noSmoke                      bool
 }
 
 // judging holds the flags that choose how runs are judged.
 type judging struct {
-	conformance            bool // the requirement table decides
+	conformance            bool // the requirement table decides the verdict
 	strict                 bool
 	golden                 string
 	update, goldenRequired bool
@@ -100,7 +100,7 @@ func (o *options) flags(c *cobra.Command) {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show failures and the summary only")
 }
 
-// of registers the flags that choose the agent.
+// of registers the flags that choose the agent under test.
 func (t *target) of(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&t.agent, "agent", "", "the agent, by the `NAME` or file of its profile (default reference)")
@@ -117,7 +117,7 @@ func (t *target) environment(f *pflag.FlagSet, env string) {
 		"pass a variable of this environment to the agent, by `NAME` (repeatable)")
 }
 
-// network registers the flags of agents over a network.
+// network registers the flags for agents that are reached over a network.
 func (t *target) network(f *pflag.FlagSet) {
 	f.StringVar(&t.url, "url", "",
 		"the `URL` of an agent on a network: http or https, for ACP also ws or wss; with a command after -- "+
@@ -155,7 +155,7 @@ func (s *choice) flags(c *cobra.Command) {
 	f.StringVar(&s.durations, "durations", "", "split parts of --shard evenly by the scenario durations in `FILE`")
 }
 
-// jobs is how many scenarios run at once; 0 is as many as the machine has time for.
+// jobs is how many scenarios run at once; 0 adapts the number to the speed of the machine.
 type jobs int
 
 func (j *jobs) String() string {
@@ -209,7 +209,7 @@ func (r *course) isolation(f *pflag.FlagSet) {
 		"one more file or directory that an isolated agent may read, `PATH` (repeatable)")
 }
 
-// timeouts registers the timeouts of scenarios and of their lines; 0, the default, leaves them to the engine.
+// timeouts registers the timeouts of scenarios and of their lines. The default, 0, leaves them to the engine.
 func (r *course) timeouts(f *pflag.FlagSet) {
 	f.DurationVar(&r.timeout, "timeout", 0, fmt.Sprintf("timeout of a scenario (default: the profile's, else %v)",
 		scenarios.DefaultTimeout))
@@ -239,7 +239,7 @@ func (j *judging) severities(c *cobra.Command) {
 	completeWords(c, "severity", invariants.SeverityNames)
 }
 
-// flags registers the folder, the reports and -v, whose help text is verbose.
+// flags registers the flags for the folder and the reports, and -v with the help text verbose.
 func (w *output) flags(c *cobra.Command, verbose string) {
 	c.Flags().StringVar(&w.out, "out", "acp-test-out", "the folder for transcripts and reports, `DIR`")
 	w.shown(c, "one more report", verbose)
@@ -259,13 +259,13 @@ func completeAgents(*cobra.Command, []string, string) ([]string, cobra.ShellComp
 
 // completeWords makes shells complete the value of a flag with words.
 func completeWords(c *cobra.Command, flag string, words func() []string) {
-	// The error says only that there is no such flag.
+	// The only possible error is that the flag does not exist.
 	_ = c.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return words(), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
-// settled returns the RunE of a command that runs once its options are settled.
+// settled returns a RunE function that settles the options and then calls run.
 func (o *options) settled(h *host, run func(*cobra.Command) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		if err := o.settle(h, c, args); err != nil {
@@ -275,14 +275,14 @@ func (o *options) settled(h *host, run func(*cobra.Command) error) func(*cobra.C
 	}
 }
 
-// settle sets the options for a run. It returns an error if they are wrong.
+// settle completes the options from the command line and acp-test.yaml. It returns an error if they are wrong.
 func (o *options) settle(h *host, c *cobra.Command, args []string) error {
 	def, err := findConfig(h.cwd)
 	if err != nil {
 		return err
 	}
 	if o.conformance {
-		def.Scenarios, def.Suites = nil, nil // conformance is judged by the suites alone
+		def.Scenarios, def.Suites = nil, nil // conformance runs only the suites
 	}
 	o.complete(c, args, def)
 	return o.check(c)
@@ -326,7 +326,7 @@ func (o *options) complete(c *cobra.Command, args []string, def config) {
 	}
 }
 
-// fallback sets a flag that was not given to the repository's value, unless that is zero.
+// fallback sets *to to the repository's value if the flag was not given and the value is not zero.
 func fallback[T comparable](set func(string) bool, flag string, to *T, value T) {
 	var zero T
 	if !set(flag) && value != zero {
@@ -339,8 +339,7 @@ func checkSeverity(name string) error {
 	return oneOf("--severity", "set", name, invariants.SeverityNames())
 }
 
-// oneOf returns an error if a name is not among the known ones. place, such as a flag, and what, the kind of name, are
-// for the message.
+// oneOf returns an error if name is not in known. The message names place, such as a flag, and what, the kind of name.
 func oneOf(place, what, name string, known []string) error {
 	if slices.Contains(known, name) {
 		return nil
@@ -356,7 +355,7 @@ func (o *options) check(c *cobra.Command) error {
 		err)
 }
 
-// matching returns the expression of --run.
+// matching returns the regular expression of --run.
 func (s *choice) matching() (*regexp.Regexp, error) {
 	match, err := regexp.Compile(s.match)
 	if err != nil {
@@ -365,7 +364,7 @@ func (s *choice) matching() (*regexp.Regexp, error) {
 	return match, nil
 }
 
-// contradiction returns an error if flags contradict each other, or lack another flag.
+// contradiction returns an error if flags contradict each other, or if one requires another that is missing.
 func (o *options) contradiction(c *cobra.Command) error {
 	set := c.Flags().Changed
 	return wrong([]contradiction{
@@ -400,13 +399,13 @@ func exists(name string, folder bool) bool {
 	return err == nil && info.IsDir() == folder
 }
 
-// contradiction is a possible mistake in the use of flags. made says whether it was made.
+// contradiction is a possible mistake in the use of flags. made says whether the user made it.
 type contradiction struct {
 	made bool
 	why  string
 }
 
-// wrong returns the first mistake that was made as an error, nil if there is none.
+// wrong returns the first mistake in the list that the user made as an error, or nil.
 func wrong(list []contradiction) error {
 	for _, c := range list {
 		if c.made {
@@ -458,8 +457,8 @@ func (t *target) variables() map[string]string {
 	return env
 }
 
-// faulty returns the --fault arguments for the reference agent. It returns an error if another agent is tested or the
-// fault does not exist.
+// faulty returns the --fault arguments for the reference agent. It returns an error if the agent under test is another
+// one or if the fault does not exist.
 func (t *target) faulty(of protocol, p *agents.Profile) ([]string, error) {
 	switch {
 	case t.fault == "":
@@ -474,7 +473,7 @@ func (t *target) faulty(of protocol, p *agents.Profile) ([]string, error) {
 	return []string{"--fault", t.fault}, differs(of.Name, a.fault, nil)
 }
 
-// knownFailures reads the file of known failures that a flag names; "" is no file.
+// knownFailures reads the file of known failures that is the value of a flag. "" means no file.
 func knownFailures(flag, file string) ([]agents.KnownFailure, error) {
 	if file == "" {
 		return nil, nil

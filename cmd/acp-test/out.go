@@ -22,14 +22,14 @@ import (
 	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
-// marker is the file that marks a folder as one that acp-test may empty. A run that writes to the folder holds a lock
-// on the file.
+// marker is the name of a file in each results folder. acp-test empties only folders with this file. A run that writes
+// to the folder holds a lock on the file.
 const (
 	marker     = ".acp-test-out"
 	markerText = "acp-test writes this folder, and replaces it with each run.\n"
 )
 
-// reads returns the existing files and folders that the command line names, except those that it says to write.
+// reads returns the existing files and folders that the command line names, except those that the command writes.
 func (h *host) reads() (paths []string) {
 	writes := []string{"--out", "--report", "--repro", "--issue", "--save"}
 	for i, word := range h.args {
@@ -47,7 +47,7 @@ func (h *host) reads() (paths []string) {
 	return paths
 }
 
-// unread returns dir if the command reads nothing in it, else the first of dir-2, dir-3, … in which it reads nothing.
+// unread returns the first of dir, dir-2, dir-3, … from which the command reads nothing.
 func (h *host) unread(dir string) string {
 	free := dir
 	for n := 2; slices.ContainsFunc(h.reads(), func(path string) bool { return within(free, path) }); n++ {
@@ -56,8 +56,8 @@ func (h *host) unread(dir string) string {
 	return free
 }
 
-// freeOut returns the folder for the results of a run. If the command reads something in dir, it returns another
-// folder and tells the user.
+// freeOut returns the folder for the results of a run. If the command reads from dir, it returns another folder and
+// tells the user.
 func (h *host) freeOut(dir string) string {
 	free := h.unread(dir)
 	if free != dir {
@@ -66,8 +66,8 @@ func (h *host) freeOut(dir string) string {
 	return free
 }
 
-// takeOut creates an empty folder for the results, apart from every folder that the command reads. It returns the
-// absolute path. After release, another run may use the folder.
+// takeOut creates an empty results folder that contains no file that the command reads. It returns the absolute path.
+// After release, another run may use the folder.
 func (h *host) takeOut(o *output) (path string, release func(), err error) {
 	o.out = h.freeOut(o.out)
 	if path, err = filepath.Abs(o.out); err != nil {
@@ -77,9 +77,9 @@ func (h *host) takeOut(o *output) (path string, release func(), err error) {
 	return path, release, err
 }
 
-// prepareOut creates an empty folder for one run, and locks it until release is called. The previous run's folder is
-// kept with .previous after its name, and a number if the command reads that name. prepareOut refuses a folder that
-// holds anything not from acp-test.
+// prepareOut creates an empty folder for one run, and locks it until release is called. It renames the folder of the
+// previous run to DIR.previous, and adds a number if the command reads from that folder. prepareOut refuses a folder
+// that has files of other programs.
 func (h *host) prepareOut(dir string) (release func(), err error) {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -102,7 +102,7 @@ func (h *host) prepareOut(dir string) (release func(), err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("--out: %w", err)
 	}
-	// The folder is ignored by git wherever it is, so that nobody commits the evidence of a run by accident.
+	// The folder contains a .gitignore, so that nobody commits the evidence of a run by accident.
 	for name, text := range always() {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return nil, fmt.Errorf("--out: %w", err)
@@ -132,8 +132,8 @@ func ours(dir string) bool {
 	return err == nil
 }
 
-// setAside renames a folder, and replaces the previous one with that name. It uses another name if the command reads
-// the previous one.
+// setAside renames a folder, and replaces an earlier folder of the new name. If the command reads from that earlier
+// folder, it uses another name.
 func (h *host) setAside(dir string) error {
 	previous := h.unread(filepath.Clean(dir) + ".previous")
 	if _, err := os.Lstat(previous); err == nil {
@@ -147,8 +147,8 @@ func (h *host) setAside(dir string) error {
 	return os.Rename(dir, previous)
 }
 
-// writeReports writes the reports of every run into the folder out, unless that is "", and the requested ones. It goes
-// on after a report that cannot be written.
+// writeReports writes the usual reports into the folder out, unless out is "", and then the requested reports. If it
+// cannot write one, it goes on with the next.
 func (h *host) writeReports(run results.Run, out string, asked []string) error {
 	if out == "" {
 		return h.writeInto(nil, run, "", asked)
@@ -161,7 +161,7 @@ func (h *host) writeReports(run results.Run, out string, asked []string) error {
 	return h.writeInto(folder, run, out, asked)
 }
 
-// writeInto is like writeReports, with a folder that was opened before any agent ran; nil is no folder.
+// writeInto does the work of writeReports with a folder that was opened before any agent ran. nil means no folder.
 func (h *host) writeInto(folder *evidence.Folder, run results.Run, out string, asked []string) error {
 	if folder != nil {
 		asked = append([]string{"json", "junit", "html"}, asked...)
@@ -215,14 +215,14 @@ func replaceFile(file string, text []byte, mode fs.FileMode) error {
 		err = os.Rename(f.Name(), file)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // what matters is why it was not written
+		_ = os.Remove(f.Name()) // the write error is more important
 		return fmt.Errorf("writing %s: %w", file, err)
 	}
 	return nil
 }
 
-// earlier is a run that a new one is compared with. It is read before the new run begins, which may replace its
-// folder.
+// earlier is a previous run for comparison with a new one. It is read before the new run begins, because the new run
+// may replace its folder.
 type earlier struct {
 	run   results.Run
 	texts map[string]string
@@ -239,8 +239,8 @@ func (o *options) earlier() (*earlier, error) {
 	return &earlier{run, canonicalTexts(run)}, nil
 }
 
-// compare sets the changes since the earlier run, of the chosen scenarios only. It writes the earlier text of a
-// scenario next to the new one, so that a page can show both.
+// compare stores in run the changes since the earlier run, for the chosen scenarios only. It writes the earlier text of
+// a scenario next to the new one, so that a page can show both.
 func (e *earlier) compare(folder *evidence.Folder, run *results.Run, chosen []*scenarios.Scenario) error {
 	if e == nil {
 		return nil
@@ -265,8 +265,8 @@ func (e *earlier) compare(folder *evidence.Folder, run *results.Run, chosen []*s
 	return nil
 }
 
-// canonicalTexts reads the canonical text of each scenario, from its first repeat. It leaves out scenarios without
-// one.
+// canonicalTexts reads the canonical text of each scenario from its first repeat. It skips scenarios without such a
+// text.
 func canonicalTexts(run results.Run) map[string]string {
 	texts := map[string]string{}
 	root, err := os.OpenRoot(run.Out)
@@ -285,7 +285,7 @@ func canonicalTexts(run results.Run) map[string]string {
 }
 
 // writeBaseline writes all failures of a run as known failures, if --baseline-write is given. rebase judges the run by
-// the new list and returns the list.
+// the new list and returns that list.
 func (o *options) writeBaseline(run *results.Run, rebase func() []agents.KnownFailure) error {
 	if o.baselineWrite == "" {
 		return nil

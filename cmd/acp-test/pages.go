@@ -21,8 +21,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/language"
 )
 
-// pages returns the references that are generated from the program, by their name below docs/reference, which is also
-// a topic of help.
+// pages returns the reference pages that are generated from the program, by their names below docs/reference. A name is
+// also a topic of help.
 func pages(root *cobra.Command) map[string]string {
 	return map[string]string{
 		"commands":          commandsPage(root),
@@ -91,7 +91,7 @@ func sentence(c *cobra.Command) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// faultsPage returns the page of the faults that prove each way of judging.
+// faultsPage returns the page of the faults. Each fault proves that a rule or a check finds what it should.
 func faultsPage() string {
 	all := slices.Concat(faults.All(faults.ACPv1), faults.All(faults.Network))
 	return page("faults") + lists.Text(all, func(f faults.Fault) string {
@@ -105,7 +105,7 @@ func faultsPage() string {
 	})
 }
 
-// reported returns a link to a public report, which is named REPOSITORY#NUMBER; "" without one.
+// reported returns a link to a public report with the name REPOSITORY#NUMBER, or "" if report is "".
 func reported(report string) string {
 	repo, number, ok := strings.Cut(report, "#")
 	if !ok {
@@ -162,7 +162,7 @@ const (
 	bugsHead     = "\n| | project | what went wrong | the same fault here | found by |\n|---|---|---|---|---|\n"
 )
 
-// libertiesPage returns the page of the liberties, which no rule and no check reports.
+// libertiesPage returns the page of the liberties. A liberty is behavior that no rule and no check reports.
 func libertiesPage() string {
 	all := slices.Concat(liberties.All(faults.ACPv1), liberties.All(faults.Network))
 	return page("liberties") + lists.Text(all, func(l liberties.Liberty) string {
@@ -174,7 +174,7 @@ func rulesPage() string {
 	return page("rules") + bothSides(invariants.V1(), "About the", func(string) string { return "" })
 }
 
-// bothSides returns the rules of a set about agents and those about clients. more returns text to add after each rule.
+// bothSides returns the rules about agents, then those about clients. more returns text to add after each rule.
 func bothSides(set *rules.Set, title string, more func(rule string) string) string {
 	return lists.Text([]rules.Side{rules.OfAgent, rules.OfClient}, func(side rules.Side) string {
 		return fmt.Sprintf("\n## %s %s\n", title, side) + rulesOf(set, side, more)
@@ -258,8 +258,8 @@ func text(s string) string {
 	return strings.NewReplacer("<", "&lt;", "*", "\\*", "_", "\\_", "|", "\\|", "\n", " ").Replace(s)
 }
 
-// v2Page returns the reference of version 2 of ACP: the words that version 1 lacks, its rules, requirements, faults
-// and liberties.
+// v2Page returns the reference of version 2 of ACP: the words that version 1 does not have, and the rules,
+// requirements, faults and liberties of version 2.
 func v2Page() string {
 	first, p, kept := acp.V1(), acp.V2(), invariants.Kept()
 	return page("acp-v2") + wordsOf(p, first.Words, first.Kinds) + bothSides(p.Rules, "Rules about the", seenBy) +
@@ -268,7 +268,7 @@ func v2Page() string {
 		differencesOf(faults.ACPv2, "breaks", func(f faults.Fault) string { return f.Breaks })
 }
 
-// explainV2 returns the page of a rule or a requirement of version 2; ok is false if there is none.
+// explainV2 returns the page of a rule or a requirement of version 2. ok is false if topic is neither.
 func explainV2(topic string) (page string, ok bool) {
 	set := acp.V2().Rules
 	if r, ok := set.Rule(topic); ok {
@@ -290,8 +290,8 @@ func explainV2(topic string) (page string, ok bool) {
 	return requirementText(q) + shown, true
 }
 
-// seenBy returns how to see a rule or a check of version 2 broken: with the fault of the reference agent that breaks
-// the fewest others. It returns "" if there is none.
+// seenBy returns a command that shows a rule or a check of version 2 broken. The command runs the reference agent with
+// the fault that breaks the fewest other rules. seenBy returns "" if no fault breaks it.
 func seenBy(name string) string {
 	finds := slices.DeleteFunc(faults.All(faults.ACPv2), func(f faults.Fault) bool {
 		return !slices.Contains(f.Reddens, name)
@@ -319,14 +319,14 @@ func webPage() string {
 		differencesOf(faults.AGUI, "copied from", func(f faults.Fault) string { return reported(f.Copies) })
 }
 
-// requirementsOf returns the requirements of a set, except those in without.
+// requirementsOf returns the requirements of a set, except those whose ids are in without.
 func requirementsOf(set *rules.Set, without []string) string {
 	list := lists.Where(set.Requirements(), func(q rules.Requirement) bool { return !slices.Contains(without, q.ID) })
 	return "\n## Requirements\n" +
 		lists.Text(list, func(q rules.Requirement) string { return "\n" + requirementText(q) })
 }
 
-// wordsOf returns the help of a protocol's commands and kinds of entries, except those in words and kinds, which are on
+// wordsOf returns the help of a protocol's commands and kinds of entries. It leaves out words and kinds, which are on
 // another page.
 func wordsOf(p *scenarios.Protocol, words []*scenarios.Command, kinds []language.Kind) string {
 	var b strings.Builder
@@ -337,7 +337,7 @@ func wordsOf(p *scenarios.Protocol, words []*scenarios.Command, kinds []language
 		}
 		page, err := p.Help(c.Name)
 		if err != nil {
-			panic(err) // it is the name of a word
+			panic(err) // a word without a name is a bug
 		}
 		fmt.Fprintf(&b, "\n### %s\n\n```\n%s```\n", c.Name, page)
 	}
@@ -351,8 +351,8 @@ func wordsOf(p *scenarios.Protocol, words []*scenarios.Command, kinds []language
 	return b.String()
 }
 
-// differencesOf returns the faults and liberties of the reference agent. about returns the text of the column for a
-// fault.
+// differencesOf returns a table of the faults and liberties of the reference agent. about returns the text of the
+// column for a fault.
 func differencesOf(protocol, column string, about func(faults.Fault) string) string {
 	return "\n## Faults of the reference agent\n\n" + head("fault", "what the agent does wrong", column, "found by") +
 		lists.Text(faults.All(protocol), func(f faults.Fault) string {

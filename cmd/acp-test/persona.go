@@ -11,8 +11,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/language"
 )
 
-// play replaces the engine's editor by the known editor of --editor. It then compares no goldens, because they were
-// written with the usual editor.
+// play replaces the engine's editor with the known editor that --editor names. The engine then compares no goldens,
+// because they were written with the usual editor.
 func (r *course) play(e *scenarios.Engine) error {
 	if r.editor == "" {
 		return nil
@@ -33,7 +33,7 @@ func (r *course) play(e *scenarios.Engine) error {
 	return nil
 }
 
-// personasPage returns the page of the editors that a run can play.
+// personasPage returns the page of the editors whose behavior a run can imitate.
 func personasPage() string {
 	var b strings.Builder
 	b.WriteString(page("personas"))

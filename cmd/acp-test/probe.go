@@ -23,20 +23,20 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// probing is one turn, in which an agent shows what it is and how it reaches its model.
+// probing is the script of one turn, which shows the agent's features and how the agent reaches its model.
 //
 //go:embed templates/probe.txt
 var probing string
 
-// shown is what an agent showed in a probe.
+// shown is what acp-test learned about an agent in a probe.
 type shown struct {
 	profile  *agents.Profile // the profile that the agent ran with
-	known    *agents.Profile // the shipped profile of the same agent; nil if there is none
+	known    *agents.Profile // shipped profile of the same agent, or nil
 	greeting wire.Value      // the result of initialize
-	asked    *fakellm.Asked  // the agent's model request; nil if it reached no model
+	asked    *fakellm.Asked  // the agent's model request, or nil if it reached no model
 	refused  bool            // the agent wanted a login
 	hosts    []string        // hosts that the agent wanted to reach
-	why      string          // why the turn did not end, "" if it did
+	why      string          // why the turn did not end, or ""
 }
 
 // probe learns how to run an agent. It plays one turn, one more with a login if the agent wants one, and one with only
@@ -80,7 +80,7 @@ func (h *host) probe(ctx context.Context, p *agents.Profile) (shown, error) {
 	return s, err
 }
 
-// loggedIn returns the probe with the first login method that gets the agent to its model, if the agent wants a login.
+// loggedIn returns the probe. If the agent demands a login, it repeats the probe until a login method works.
 func (s shown) loggedIn(
 	ctx context.Context, p *agents.Profile, try func(*agents.Profile) (shown, error),
 ) (shown, error) {
@@ -135,7 +135,7 @@ func (h *host) turn(ctx context.Context, p *agents.Profile, setup string) (s sho
 	}
 	f, err := os.Open(filepath.Join(out, "init", "turn", "transcript.jsonl"))
 	if err != nil {
-		return s, nil // the turn did not begin; s.why says why
+		return s, nil // the turn did not begin; s.why has the reason
 	}
 	defer f.Close()
 	t, err := transcript.Load(f, nil)
@@ -151,7 +151,7 @@ func (h *host) turn(ctx context.Context, p *agents.Profile, setup string) (s sho
 // authRequired is the code of the error by which an agent asks for a login.
 const authRequired = -32000
 
-// hear records what an entry shows.
+// hear records the facts that an entry shows about the agent.
 func (s *shown) hear(e transcript.Entry) {
 	v := e.JSON()
 	switch {
@@ -178,7 +178,7 @@ func (s shown) name() string {
 	return strings.TrimSpace(name + " " + info.Get("version").Str())
 }
 
-// String returns what was learned, in one line.
+// String returns the learned facts in one line.
 func (s shown) String() string {
 	about := "the agent"
 	if name := s.name(); name != "" {
@@ -199,8 +199,8 @@ func (s shown) String() string {
 	return fmt.Sprintf("learned: %s did not reach the model; the profile says what is missing", about)
 }
 
-// profileText returns the text of an agent's profile after its command: what the agent showed, and comments on what is
-// missing.
+// profileText returns the text of an agent's profile after its command: the learned values, and comments on missing
+// ones.
 func (s shown) profileText() string {
 	var b strings.Builder
 	say := func(format string, args ...any) {
@@ -231,7 +231,7 @@ func (s shown) profileText() string {
 	return b.String()
 }
 
-// environment writes the settings that lead the agent to the model.
+// environment writes the variables that make the agent use the model server.
 func (s shown) environment(b *strings.Builder, say func(string, ...any)) {
 	if s.profile.Providers {
 		say("acp-test sets the agent's model with providers/set.")
@@ -257,10 +257,10 @@ func (s shown) environment(b *strings.Builder, say func(string, ...any)) {
 	}
 }
 
-// fewVariables is less than the number of variables that an ad-hoc command gets.
+// fewVariables is below the number of variables that an ad-hoc command gets.
 const fewVariables = 10
 
-// tools writes the wire format, and which of the agent's tools stand for the neutral ones.
+// tools writes the wire format of the agent's model, and which tool of the agent corresponds to each neutral tool.
 func (s shown) tools(b *strings.Builder, say func(string, ...any)) {
 	if s.asked == nil {
 		say("missing: model and tools; acp-test learns them once the agent reaches the model.")

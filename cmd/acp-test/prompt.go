@@ -38,13 +38,13 @@ type prompting struct {
 	startTimeout time.Duration
 	llm          string
 	mode, model  string
-	settingsOf   []string // configuration options of the session, K=V
+	settingsOf   []string // values of session configuration options, K=V
 	ask          bool
 	interactive  bool
 	timeout      time.Duration
 	codes        string
-	given        []string           // the flags of the command line
-	at           *endpoint.Endpoint // the agent, if it is one of AG-UI
+	given        []string           // flags that the user gave
+	at           *endpoint.Endpoint // the agent, if it is an AG-UI endpoint
 }
 
 func promptCommand(h *host) *cobra.Command {
@@ -151,7 +151,7 @@ func (h *host) prompt(ctx context.Context, o *prompting, words []string) error {
 	return h.promptAgent(ctx, o, agent, work, resume, words)
 }
 
-// promptAgent prompts an agent of ACP in the folder work; resume is the session to continue.
+// promptAgent sends a prompt to an ACP agent in the folder work. resume is the session to continue, or "".
 func (h *host) promptAgent(
 	ctx context.Context, o *prompting, agent prompt.Agent, work, resume string, words []string,
 ) (err error) {
@@ -198,7 +198,7 @@ func (h *host) promptAgent(
 	go func() {
 		for s := range signals {
 			if t.Interrupt(s) {
-				signal.Stop(signals) // one more ends this process, and the keeper the agent
+				signal.Stop(signals) // another signal ends this process, and its keeper ends the agent
 			}
 		}
 	}()
@@ -259,7 +259,7 @@ func (h *host) promptText(words []string) (string, error) {
 	return text, nil
 }
 
-// sessionOf returns the id of the session to continue: the word itself, or the id in a saved session.
+// sessionOf returns the id of the session to continue. word is the id itself, or a file with a saved session.
 func sessionOf(word string) (string, error) {
 	f, err := os.Open(word)
 	if err != nil {
@@ -289,8 +289,8 @@ func sessionOf(word string) (string, error) {
 	return id, nil
 }
 
-// newSessionLog returns the transcript of the session. --save-session names its file on disk, which only the user may
-// read. A file that is not a transcript is an error.
+// newSessionLog returns the transcript of the session. --save-session names its file, which only the user may read.
+// newSessionLog returns an error if the file exists but is not a transcript.
 func newSessionLog(file string, agent prompt.Agent) (*transcript.Transcript, error) {
 	header := transcript.Header{Tool: tool(), Agent: agent.Name, Protocol: "1"}
 	if file == "" {

@@ -28,8 +28,8 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// ownAgent returns the agent that the command line chooses, else acp-test.yaml. stop ends the model server for --llm
-// or the reference agent.
+// ownAgent returns the agent that the command line or else acp-test.yaml chooses. stop ends the model server that runs
+// for --llm or for the reference agent.
 func (h *host) ownAgent(o *prompting, work string) (a prompt.Agent, stop func(), err error) {
 	stop = func() {}
 	p, env, err := h.chosen(o)
@@ -84,7 +84,7 @@ func (h *host) ownAgent(o *prompting, work string) (a prompt.Agent, stop func(),
 	return a, stop, nil
 }
 
-// overWeb returns an error if a flag has no meaning for the agent of a profile with a URL.
+// overWeb returns an error if the user gave a flag that does not work with an AG-UI endpoint.
 func (o *prompting) overWeb(p *agents.Profile) error {
 	if p.Protocol != agui.Name {
 		return nil
@@ -97,13 +97,13 @@ func (o *prompting) overWeb(p *agents.Profile) error {
 	return nil
 }
 
-// builtIn is the model of the reference agent if there is no other.
+// builtIn is the model script of the reference agent if the user names no other model.
 //
 //go:embed templates/model.yaml
 var builtIn []byte
 
-// modelFor starts a model that answers instead of a provider: the script of --llm, or the built-in one for a reference
-// agent without another model. Otherwise it returns nil.
+// modelFor starts a model server that replaces a provider, or returns nil. It serves the script of --llm, or the
+// built-in script if the agent is a reference agent without another model.
 func (h *host) modelFor(o *prompting, p *agents.Profile, box agents.Sandbox) (*fakellm.Server, error) {
 	name, src := o.llm, builtIn
 	if name == "" {
@@ -138,7 +138,7 @@ func (h *host) modelFor(o *prompting, p *agents.Profile, box agents.Sandbox) (*f
 	return model, openGates(model, script)
 }
 
-// chosen returns the profile of the agent, and the agent's environment if it is not the profile's.
+// chosen returns the agent's profile, and the agent's environment if an editor's settings define it, else nil.
 func (h *host) chosen(o *prompting) (*agents.Profile, map[string]string, error) {
 	if o.settings != "" {
 		p, env, err := fromSettings(o.settings, o.agent)
@@ -167,7 +167,7 @@ func (h *host) chosen(o *prompting) (*agents.Profile, map[string]string, error) 
 	to.agent, to.command = name, command
 	of, err := to.speaks(h)
 	if h.protocol == "" && strings.HasPrefix(o.url, "http") {
-		of, err = aguiV1(), nil // ACP has a scheme of its own
+		of, err = aguiV1(), nil // with ACP, the scheme would be another
 	}
 	if err != nil {
 		return nil, nil, err
@@ -176,8 +176,8 @@ func (h *host) chosen(o *prompting) (*agents.Profile, map[string]string, error) 
 	return p, nil, err
 }
 
-// fromSettings returns an entry of agent_servers, with its environment unexpanded: the named entry, or the first one
-// with a command.
+// fromSettings returns an entry of agent_servers, with its environment unexpanded. It takes the entry called name, or
+// the first one with a command if name is "".
 func fromSettings(file, name string) (*agents.Profile, map[string]string, error) {
 	src, err := os.ReadFile(file)
 	if err != nil {
@@ -208,7 +208,7 @@ func fromSettings(file, name string) (*agents.Profile, map[string]string, error)
 		because(skipped))
 }
 
-// mcpServers returns the MCP servers in an editor's settings, in the form for opening a session.
+// mcpServers returns the MCP servers in an editor's settings, in the format of a session request.
 func mcpServers(file string, absolute func(string) string) ([]any, error) {
 	if file == "" {
 		return nil, nil
@@ -244,8 +244,8 @@ func mcpServers(file string, absolute func(string) string) ([]any, error) {
 // inTest matches variables that exist only in a test.
 var inTest = lazy.Regexp(`\$(LLM|WORK|HOME|TMP)\b`)
 
-// own returns the part of a profile's environment that is used outside of tests: without keys, which are dummies, and
-// without variables that exist only in a test. With a local model it returns all of it.
+// own returns the part of a profile's environment that applies outside of tests. It leaves out keys, which are dummies,
+// and variables that exist only in a test. With a local model it returns the whole environment.
 func own(p *agents.Profile, expanded []string, model bool) map[string]string {
 	env := map[string]string{}
 	values := &host{env: expanded}

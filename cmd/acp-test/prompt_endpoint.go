@@ -23,11 +23,11 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// web are the flags of prompt that apply to an endpoint of AG-UI.
+// web lists the flags of prompt that work with an AG-UI endpoint.
 const web = " url header agent cwd output llm env timeout start-timeout exit-codes help color protocol "
 
-// promptEndpoint posts one run to an endpoint of AG-UI and shows the events of the answer. It starts the endpoint if
-// the profile has a command.
+// promptEndpoint posts one run to an AG-UI endpoint and shows the events of the answer. It starts the endpoint if the
+// profile has a command.
 func (h *host) promptEndpoint(ctx context.Context, o *prompting, agent prompt.Agent, words []string) (err error) {
 	text, err := h.promptText(words)
 	if err != nil {
@@ -52,7 +52,7 @@ func (h *host) promptEndpoint(ctx context.Context, o *prompting, agent prompt.Ag
 	start, cancel := context.WithTimeoutCause(ctx, agent.Start, errors.New("--start-timeout"))
 	defer cancel()
 	if err := o.at.Ready(start, log, 0, server.HasProcess()); err != nil {
-		return err // it names the agent
+		return err // the error names the agent
 	}
 	s := &stream{Screen: prompt.Screen{Output: o.output, Out: h.out, Err: h.err, Paint: h.style(h.err).put}}
 	if secrets := h.secrets(o.env...); secrets != nil {
@@ -80,13 +80,13 @@ func (h *host) promptEndpoint(ctx context.Context, o *prompting, agent prompt.Ag
 // stream shows the run of an endpoint.
 type stream struct {
 	prompt.Screen
-	message string // id of the message that was shown last
+	message string // id of the latest message shown
 	midLine bool
 	thought strings.Builder
-	names   map[string]string // of tool calls, by id
+	names   map[string]string // names of tool calls, by id
 	args    map[string]string
 	problem string // why the run failed or the stream is invalid
-	end     string // as endpoint.EndOf has it; "" if ctx ended first
+	end     string // value of endpoint.EndOf; "" if ctx ended first
 }
 
 // follow shows the answer to the post with Seq ref, until the answer or ctx ends.

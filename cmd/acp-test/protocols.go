@@ -38,33 +38,33 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// protocol is a protocol, with everything that the commands need of it.
+// protocol is a protocol together with the functions and data that the commands need for it.
 type protocol struct {
 	*scenarios.Protocol
-	reference  string // the profile of the reference agent
+	reference  string // name of the reference agent's profile
 	recordings replay.Protocol
-	planner    func() *sweep.Planner     // nil: the protocol has no sweeps
+	planner    func() *sweep.Planner     // nil if the protocol has no sweeps
 	generator  *sweep.Generator          // draws conversations
-	agent      func(r *rand.Rand) []byte // draws agent-side scenarios; nil: none can be drawn
+	agent      func(r *rand.Rand) []byte // draws agent-side scenarios; nil if the protocol has none
 	reports    reports.Protocol
-	// read reads a recording. looks reports whether a file that is no transcript of this program begins like one of
-	// this protocol; nil if that cannot be told.
+	// read reads a recording. looks reports whether a file without this program's first line looks like a recording of
+	// this protocol. It is nil if the file cannot show that.
 	read  func(io.Reader, func(transcript.Entry)) (*transcript.Transcript, error)
 	looks func(head []byte) bool
-	// front returns an HTTP endpoint for clients under test; nil means that clients start the agent.
+	// front returns an HTTP endpoint for clients under test. It is nil if clients start the agent instead.
 	front func(script *serve.Script, recording, log *transcript.Transcript) *serve.Web
-	// convert makes a scenario of a recording, with the given script of the model. hasModel reports whether the
-	// recording has such a script itself. relaxed lets the runs of such a scenario end in any way.
+	// convert makes a scenario from a recording and a model script. hasModel reports whether the recording itself has
+	// such a script. relaxed changes such a scenario so that its runs may end in any way.
 	convert  func(t *transcript.Transcript, title string, model []byte) (*recordings.Converted, error)
 	hasModel func(t *transcript.Transcript) bool
 	relaxed  func(text []byte) []byte
-	// kind returns the kind of an update; nil means that the entry's text shows it.
+	// kind returns the kind of an update. It is nil if the text of an entry shows the kind.
 	kind func(e transcript.Entry) string
-	// fields returns descriptions of the members of messages, for the page; nil means none.
+	// fields returns descriptions of the members of messages, for the page. It is nil if there are none.
 	fields func() inspector.Fields
 }
 
-// makers return the protocols, in the order of their names. A new protocol is one more entry.
+// makers has one function per protocol, in the order of protocolNames. A new protocol needs one more entry.
 var makers = []func() protocol{acpV1, acpV2, aguiV1}
 
 // protocols returns all protocols, the default first. Each has megabytes of rules, so a command that needs only one of
@@ -129,8 +129,8 @@ func readingWeb(in io.Reader, each func(transcript.Entry)) (*transcript.Transcri
 	return t, err
 }
 
-// protocolNames returns the names of the protocols. They are repeated here so that a command line, such as an agent's,
-// need not load megabytes of rules.
+// protocolNames returns the names of the protocols. They are repeated here because most command lines, such as that of
+// an agent, must not load megabytes of rules.
 func protocolNames() []string { return []string{language.Default, acp.NameV2, agui.Name} }
 
 // suiteNames returns the names of all suites.
@@ -144,14 +144,14 @@ func protocolNamed(name string) (protocol, error) {
 	return protocol{}, oneOf("--protocol", "protocol", name, protocolNames())
 }
 
-// protocolIn returns the protocol of a recording: the one that --protocol names, else that of a transcript's first
-// line, else the first whose frames the beginning holds. For a recorded session the frames decide too, because its
+// protocolIn returns the protocol of a recording: the one in --protocol, else the one in a transcript's first line,
+// else the first protocol that fits the frames at the beginning. In a recorded session the frames decide, because its
 // first line was written before the two sides agreed on a version.
 func (h *host) protocolIn(in *bufio.Reader) (protocol, error) {
 	if h.protocol != "" {
 		return protocolNamed(h.protocol)
 	}
-	head, _ := in.Peek(beginning) // what cannot be read, is told by who reads
+	head, _ := in.Peek(beginning) // the caller's reader reports the error
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	if v, err := wire.Parse(line); err == nil && v.Get("acp-test").Exists() &&
 		(v.Get("scenario").Exists() || !v.Get("protocol").Is(acpV1().Version)) {
@@ -160,7 +160,7 @@ func (h *host) protocolIn(in *bufio.Reader) (protocol, error) {
 	return looking(head), nil
 }
 
-// protocolThat returns the first protocol that fits, the default if none does.
+// protocolThat returns the first protocol for which fits is true, or else the default protocol.
 func protocolThat(fits func(protocol) bool) protocol {
 	return protocols()[max(slices.IndexFunc(protocols(), fits), 0)]
 }
@@ -168,7 +168,7 @@ func protocolThat(fits func(protocol) bool) protocol {
 // beginning is how many bytes of a recording are examined.
 const beginning = 32 << 10
 
-// looking returns the protocol whose frames are in the beginning of a recording.
+// looking returns the protocol whose frames the beginning of a recording has.
 func looking(head []byte) protocol {
 	return protocolThat(func(p protocol) bool { return p.looks != nil && p.looks(head) })
 }
@@ -221,7 +221,7 @@ func (o *options) subject(h *host, of protocol) (*agents.Profile, error) {
 	return &served, nil
 }
 
-// sent returns the headers of the command line, added to those of a profile.
+// sent returns the headers of a profile, together with those of the command line.
 func (o *options) sent(also map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, also)
@@ -237,8 +237,8 @@ func protocolVersion(version string) protocol {
 	return protocolThat(func(p protocol) bool { return p.Version == version })
 }
 
-// speaks returns the protocol of a run: the one that --protocol names, else the one of the agent's profile, else that
-// of the first scenario.
+// speaks returns the protocol of a run: the one in --protocol, else the one of the agent's profile, else the one of the
+// first scenario.
 func (o *options) speaks(h *host) (protocol, error) {
 	if h.protocol != "" {
 		return protocolNamed(h.protocol)
@@ -252,16 +252,16 @@ func (o *options) speaks(h *host) (protocol, error) {
 	return h.protocolOfPaths(o.paths)
 }
 
-// protocolOfPaths returns the protocol that --protocol names, else that of the first scenario.
+// protocolOfPaths returns the protocol in --protocol, or else the protocol of the first scenario.
 func (h *host) protocolOfPaths(paths []string) (protocol, error) {
-	files, _ := acp.V1().Files(paths...) // Load says what is wrong with paths
+	files, _ := acp.V1().Files(paths...) // Load reports what is wrong with paths
 	if h.protocol != "" || len(files) == 0 {
 		return protocolNamed(h.protocol)
 	}
 	return h.protocolOfFile(files[0])
 }
 
-// protocolOfFile returns the protocol that --protocol names, else the first protocol that a scenario names.
+// protocolOfFile returns the protocol in --protocol, or else the first protocol that a scenario in the file names.
 func (h *host) protocolOfFile(name string) (protocol, error) {
 	src, err := os.ReadFile(name)
 	if h.protocol != "" || err != nil { // Load says what is wrong with the file

@@ -138,7 +138,7 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	defer func() {
 		err = errors.Join(err, log.Close())
 		if !ran {
-			_ = os.Remove(file) // there is nothing in it
+			_ = os.Remove(file) // the file is empty
 		}
 	}()
 	env := h.env
@@ -153,7 +153,7 @@ func (h *host) record(o *recording, argv []string) (err error) {
 			return err
 		}
 		env = pointed(env, recorder.URL())
-		_, stop := keepScript(recorder, log, scriptOf(file)) // what fails is told at the end: the session goes on
+		_, stop := keepScript(recorder, log, scriptOf(file)) // errors are reported at the end: the session goes on
 		defer func() { err = errors.Join(err, stop()) }()
 	}
 	whole, err := filepath.Abs(file)
@@ -176,7 +176,7 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	before := log.Len()
 	// This is not the command's context, because a signal goes to the agent, which may survive it.
 	exit, err := proxy.Run(context.Background())
-	ran = log.Len() > before+1 // not counting the note on where it is recorded
+	ran = log.Len() > before+1 // the note about the recording's file does not count
 	told()
 	gone(exit)
 	switch {
@@ -240,7 +240,7 @@ func reserve(out, agent string) (string, error) {
 	}
 }
 
-// live returns the writer for findings, nil if to is "".
+// live returns the writer for findings, or nil if to is "".
 func (h *host) live(to string) (io.Writer, error) {
 	switch to {
 	case "":
@@ -255,11 +255,11 @@ func (h *host) live(to string) (io.Writer, error) {
 	return c, nil
 }
 
-// provider is an environment variable for a base URL, with the wire format of that URL, the path that belongs to the
-// variable's value, and the vendor's default address.
+// provider describes a model provider for agents: the environment variable with its base URL, the wire format of that
+// URL, the path that the variable's value needs, and the vendor's default address.
 type provider struct{ variable, wire, path, vendor string }
 
-// providers returns the variables by which agents find their providers.
+// providers returns the model providers whose address agents read from a variable.
 func providers() []provider {
 	return []provider{
 		{"OPENAI_BASE_URL", fakellm.OpenAIChat, "/v1", "https://api.openai.com"},
@@ -269,7 +269,7 @@ func providers() []provider {
 	}
 }
 
-// upstreams returns the addresses to which the agent's model requests are passed on.
+// upstreams returns the addresses to which the recorder forwards the agent's model requests.
 func (h *host) upstreams(url string, log *transcript.Transcript) fakellm.RecordConfig {
 	c := fakellm.RecordConfig{Transcript: log, Transport: wayOut()}
 	if url != "environment" {
@@ -286,8 +286,8 @@ func (h *host) upstreams(url string, log *transcript.Transcript) fakellm.RecordC
 	return c
 }
 
-// pointed returns env with the base URLs of all providers at url. Each variable is in it once, because runtimes differ
-// in which of two equal names they use.
+// pointed returns env with the base URLs of all providers set to url. Each variable occurs only once, because runtimes
+// differ in which of two equal names they use.
 func pointed(env []string, url string) []string {
 	values := map[string]string{}
 	for _, p := range providers() {
@@ -296,7 +296,7 @@ func pointed(env []string, url string) []string {
 	return replaced(env, values)
 }
 
-// notAsked is the code of the note in a recording whose agent asked no model through the recorder.
+// notAsked is the code of the note that the agent sent no model request through the recorder.
 const notAsked = "model-not-asked"
 
 // tell prints a message to the user of the editor, and logs it in the recording.
@@ -305,7 +305,7 @@ func (h *host) tell(log *transcript.Transcript, code, text string) {
 	log.Event(0, transcript.Note, transcript.Noted, "", map[string]any{"code": code, "text": text})
 }
 
-// tellVendors tells the user which requests go to a vendor, because the environment has no other address for them.
+// tellVendors tells the user which requests go to a vendor's default address, because no variable sets another one.
 func (h *host) tellVendors(log *transcript.Transcript) {
 	var unset []string
 	for _, p := range providers() {
@@ -319,8 +319,8 @@ func (h *host) tellVendors(log *transcript.Transcript) {
 	}
 }
 
-// watchModel watches for requests to the model. The returned function, called at the end, warns if there were none
-// although the editor prompted.
+// watchModel counts the requests to the model. The caller calls end at the end of the recording. It warns if the editor
+// sent a prompt but no model request came.
 func (h *host) watchModel(log *transcript.Transcript) (end func()) {
 	var prompted, asked atomic.Bool
 	p := recordings.V1()
@@ -345,7 +345,7 @@ func (h *host) watchModel(log *transcript.Transcript) (end func()) {
 	}
 }
 
-// neverAsked reports whether a recording notes that its agent asked no model through the recorder.
+// neverAsked reports whether a recording notes that its agent sent no model request through the recorder.
 func neverAsked(t *transcript.Transcript) bool {
 	return lists.Any(t.All(), func(e transcript.Entry) bool {
 		return e.Kind == transcript.Noted && e.JSON().Get("code").Is(notAsked)
@@ -395,7 +395,7 @@ func (h *host) recordWeb(ctx context.Context, o *recording) (err error) {
 	return nil
 }
 
-// serveHTTP serves programs on this machine until the context ends. It does not wait for open requests then.
+// serveHTTP serves clients on this machine until the context ends. It then ends without waiting for open requests.
 func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: loopback.Guard(handler), ReadHeaderTimeout: 30 * time.Second}
 	defer context.AfterFunc(ctx, func() { server.Close() })()

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// passedOn returns the signals that a proxy passes on to the agent.
+// passedOn returns the signals that a proxy forwards to the agent.
 func passedOn() []os.Signal {
 	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
 }

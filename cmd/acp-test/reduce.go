@@ -27,7 +27,7 @@ import (
 // reducing are the flags of reduce.
 type reducing struct {
 	options
-	cause, to, issue, llm string // to is the file of the result
+	cause, to, issue, llm string // to is the file for the result
 	budget                time.Duration
 	confirm               int
 	trust                 []string
@@ -102,8 +102,8 @@ func (h *host) reduce(c *cobra.Command, o *reducing) error {
 	return h.reduced(o, of, engine, made, began)
 }
 
-// toReduce returns the scenario to begin with, its protocol, and the rule that the agent broke in the recording. The
-// rule is "" if it broke none or the file is a scenario.
+// toReduce returns the scenario to reduce, its protocol, and the rule that the agent broke in the recording. The rule
+// is "" if the agent broke none or if the file is a scenario.
 func (h *host) toReduce(o *reducing, file string) (of protocol, text []byte, cause string, err error) {
 	if strings.HasSuffix(file, ".txtar") {
 		if of, err = o.speaks(h); err == nil {
@@ -137,7 +137,7 @@ func (h *host) toReduce(o *reducing, file string) (of protocol, text []byte, cau
 		return of, nil, "", err
 	}
 	if of.hasModel(t) && o.llm == "" {
-		model = nil // it has the places at which the editor did something
+		model = nil // its script also has the places where the editor acted
 	}
 	made, err := of.convert(t, "Reduced.", model)
 	if err != nil {
@@ -210,7 +210,7 @@ func findingOf(made sweep.Reduced) results.Finding {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// issue returns a text for a bug report.
+// issue returns the text of a bug report.
 func (h *host) issue(o *reducing, of protocol, made sweep.Reduced, f results.Finding, scenario []byte,
 	run string) ([]byte, error) {
 	var b bytes.Buffer

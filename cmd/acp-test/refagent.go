@@ -72,9 +72,9 @@ func refagentCommand(h *host) *cobra.Command {
 	return c
 }
 
-// referenceAgent serves until the input ends or the command is interrupted.
+// referenceAgent serves clients until the input ends or the command is interrupted.
 func (h *host) referenceAgent(c *cobra.Command, a reference) error {
-	var ways []string // of the server
+	var ways []string // faults and liberties of the server
 	if a.listen != "" {
 		ways = a.ways()
 	}
@@ -88,7 +88,7 @@ func (h *host) referenceAgent(c *cobra.Command, a reference) error {
 		if err != nil {
 			return err
 		}
-		// A real agent's ways may override the rules of the reference agent, as a fault may; a liberty may not.
+		// Like a fault, a real agent's behavior may override the rules of the reference agent; a liberty may not.
 		f, broken = faults.Fault{Mutation: guise.Mutation}, true
 		guise.Mutation = &mutation.Mutation{}
 		taken = append(taken, guise)
@@ -110,7 +110,7 @@ func (h *host) referenceAgent(c *cobra.Command, a reference) error {
 		one := o
 		one.In, one.Out = in, out
 		if broken {
-			one.Hooks = f.Hooks() // each connection has its own
+			one.Hooks = f.Hooks() // each connection needs its own
 		}
 		return refagent.Run(ctx, one)
 	}
@@ -127,7 +127,7 @@ func (h *host) referenceAgent(c *cobra.Command, a reference) error {
 	return nil
 }
 
-// ways removes the fault and the liberties of a server from a and returns them. Those of an agent stay in a.
+// ways removes the fault and the liberties of a server from a and returns their names. a keeps those of an agent.
 func (a *reference) ways() (names []string) {
 	if f, ok := faults.Find(faults.Network, a.fault); ok {
 		names, a.fault = append(names, f.Name), ""
@@ -142,7 +142,7 @@ func (a *reference) ways() (names []string) {
 	return names
 }
 
-// guise returns the liberty to have the name and the behavior of a real agent.
+// guise returns a liberty that gives the reference agent the name and the behavior of a real agent.
 func (h *host) guise(name string) (liberties.Liberty, error) {
 	recording, err := h.guised(name)
 	if err != nil {
@@ -159,7 +159,7 @@ func (h *host) guise(name string) (liberties.Liberty, error) {
 	return one[0], nil
 }
 
-// guised returns the recording of a real agent, by the name of its profile or of a file.
+// guised returns the recording of a real agent. name is the name of its profile or of a file.
 func (h *host) guised(name string) (*transcript.Transcript, error) {
 	if in := obedient.Recording(name); in != nil {
 		return replay.Read(recordings.V1(), bytes.NewReader(in), nil)
@@ -175,7 +175,7 @@ func (h *host) guised(name string) (*transcript.Transcript, error) {
 // envTokens is the environment variable with the bearer tokens of a server, separated by commas.
 const envTokens = "ACP_TEST_REFAGENT_TOKENS"
 
-// differs returns an error for a fault or a liberty that the protocol's reference agent does not have.
+// differs returns an error if the protocol's reference agent lacks a given fault or liberty.
 func differs(protocol, fault string, names []string) error {
 	lists := "acp-test refagent"
 	if protocol != faults.ACPv1 {

@@ -36,7 +36,7 @@ type replaying struct {
 	speed                     float64
 	patience                  time.Duration
 	trust                     []string
-	trusted                   map[string]bool // by clean paths
+	trusted                   map[string]bool // trusted recordings, by clean path
 }
 
 func replayCommand(h *host) *cobra.Command {
@@ -92,11 +92,11 @@ func replayCommand(h *host) *cobra.Command {
 // playing is one playback of a recording.
 type playing struct {
 	file, id       string
-	n              int // how many times it was played before
+	n              int // number of earlier playbacks of the same recording
 	recording, log *transcript.Transcript
 }
 
-// player plays a recording once. lacking lists what the recording does not contain, and how the user can supply it.
+// player plays a recording once. lacking lists things that the recording lacks, and how the user can supply them.
 type player func(ctx context.Context, p playing) (res results.Result, lacking []string, err error)
 
 func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
@@ -145,7 +145,7 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 	return h.conclude(&run, o.reports, o.verbose, o.env...)
 }
 
-// replayOnce replays a recording once. Its transcript goes into its own folder below the run's.
+// replayOnce replays a recording once. It writes the transcript into its own folder below the folder of the run.
 func (h *host) replayOnce(ctx context.Context, o *options, run *results.Run, play player, file string,
 	n int) (res results.Result, lacking []string, err error) {
 	recording, _, err := h.recordingOf(file)
@@ -210,7 +210,7 @@ func (h *host) toAgent(ctx context.Context, o *options, r *replaying, of protoco
 		}, nil
 }
 
-// spoken returns the protocol of recordings for one agent. Recordings of different protocols are an error.
+// spoken returns the protocol of the recordings for one agent. It returns an error if they have different protocols.
 func (h *host) spoken(files []string) (of protocol, err error) {
 	for i, file := range files {
 		_, its, err := h.recordingOf(file)
@@ -276,7 +276,7 @@ func (x *oneReplay) play(ctx context.Context) (res results.Result, lacking []str
 	return res, x.at.lacking, err
 }
 
-// playable returns an error if the recording cannot be replayed.
+// playable returns an error if the recording cannot be replayed to a new agent.
 func (x *oneReplay) playable() error {
 	if !replay.Acts(x.recording) {
 		return fmt.Errorf("%s: the recording has no action of an editor, so there is nothing to replay", x.file)
@@ -289,7 +289,7 @@ func (x *oneReplay) playable() error {
 	return nil
 }
 
-// prepare fills in x.job: how to play the recording, and what to compare the result with.
+// prepare fills in x.job: how to play the recording, and the text that the result must match.
 func (x *oneReplay) prepare() error {
 	r, box := x.flags, x.at.box
 	x.job = replay.Replay{ID: x.id, File: x.file, Log: x.log, Judge: x.of.judge(x.options.severity), Beside: x.at.beside,
@@ -303,7 +303,7 @@ func (x *oneReplay) prepare() error {
 	case "recording":
 		x.job.Want, x.job.AsRecorded = x.job.Against, true
 		if places, _ := replay.PlacesOf(x.recording); places.Chance {
-			x.job.Want = nil // the rules judge it alone
+			x.job.Want = nil // only the rules judge this replay
 			x.at.lacking = append(x.at.lacking,
 				"the recording is marked as depending on chance: its messages are not compared")
 		}
@@ -362,7 +362,7 @@ func replayPosts(ctx context.Context, target *url.URL, p playing) error {
 	go func() { _ = server.Serve(listener) }() // it ends by Close
 	err = endpoint.Again(ctx, p.recording, "http://"+listener.Addr().String()+"/")
 	if err == nil {
-		tap.Wait() // a hang-up is on its way
+		tap.Wait() // a hang-up may still be on its way to the log
 	}
 	server.Close()
 	tap.Wait()

@@ -103,8 +103,8 @@ func within(folder, name string) bool {
 		!strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// member returns name if it is a file, and the path of file in it if it is a folder. If the folder has no such file,
-// the error names one that the user may mean.
+// member returns name if it is a file. If name is a folder, it returns the path of file in it. If the folder lacks that
+// file, the error suggests one that the user may mean.
 func member(name, file string) (string, error) {
 	if !exists(name, true) {
 		return name, nil
@@ -120,8 +120,8 @@ func member(name, file string) (string, error) {
 	return "", fmt.Errorf("%s: this folder holds no %s%s", folder, file, instead)
 }
 
-// readResults reads the results.json at the path name, which may be its folder. It sets Out to the folder of the file,
-// where the artifacts are, whatever machine the file was written on.
+// readResults reads the results.json at the path name, which may be its folder. It sets Out to that folder, because the
+// artifacts are there even if another machine wrote the file.
 func readResults(name string) (results.Run, error) {
 	name, err := member(name, "results.json")
 	if err != nil {
@@ -140,8 +140,8 @@ func readResults(name string) (results.Run, error) {
 	return run, err
 }
 
-// collect copies the files of a part's scenarios, and returns the names of those that do not exist. The names come
-// from a file, so collect opens both folders as roots that no name can escape.
+// collect copies the files of a part's scenarios, and returns the names of missing files. The names come from a file.
+// So collect opens both folders as roots that no name can escape.
 func collect(part results.Run, out string) (missing []string, err error) {
 	from, err := os.OpenRoot(part.Out)
 	if err != nil {

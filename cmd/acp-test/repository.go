@@ -15,23 +15,23 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// repository is what the files of a folder tell about the agent in it.
+// repository describes the agent in a folder, as far as the folder's files show it. Unknown values are zero.
 type repository struct {
-	Language string   // node, python, rust or go; "" if nothing says it
-	Name     string   // what the agent is called; "" if nothing says it
-	Command  []string // how the agent is started; nil if nothing says it
-	Build    []string // the shell commands that build it
+	Language string   // node, python, rust or go
+	Name     string   // name of the agent
+	Command  []string // command that starts the agent
+	Build    []string // shell commands that build the agent
 	Downloads
-	CI string // the CI system, as ciFiles names it; "" if nothing says it
+	CI string // name of the CI system in ciFiles
 }
 
-// Downloads are the files that a package manager fetches, which CI systems keep from run to run.
+// Downloads names the files that a package manager fetches. CI systems keep them from run to run.
 type Downloads struct {
-	Variable, Cache string // the variable for the cache folder, and the folder
+	Variable, Cache string // variable for the cache folder, and the folder
 	Lock            string // the lock file that lists the downloads
 }
 
-// languages hold, for each language, what CI files need and what git ignores.
+// languages has, for each language, the values for CI files and the lines for .gitignore.
 var languages = map[string]struct{ image, action, with, ignore string }{
 	"node":   {"node:22", "actions/setup-node@v4", "{node-version: 22}", "node_modules/\n"},
 	"python": {"python:3.13", "actions/setup-python@v5", `{python-version: "3.13"}`, ".venv/\n__pycache__/\n"},
@@ -44,7 +44,7 @@ type recipe struct {
 	repository
 	source
 	Image, Action, With string
-	Keeps               bool // the action of the language keeps downloads by itself
+	Keeps               bool // the setup action keeps downloads by itself
 }
 
 func (r repository) recipe(from source) recipe {
@@ -194,7 +194,7 @@ func goOf(r *repository, dir string) {
 	}
 }
 
-// hosts map parts of a remote repository's URL to CI systems.
+// hosts maps parts of a remote repository's URL to CI systems.
 var hosts = []struct{ url, ci string }{
 	{"github.com", "github"}, {"gitlab", "gitlab"}, {"dev.azure.com", "azure"}, {"visualstudio.com", "azure"},
 	{"codeberg.org", "forgejo"}, {"forgejo", "forgejo"}, {"gitea", "forgejo"},
@@ -202,7 +202,7 @@ var hosts = []struct{ url, ci string }{
 
 var origins = lazy.Regexp(`(?m)^\s*url\s*=\s*(.+)$`)
 
-// ciOf returns the CI system whose files are in a folder, else that of its origin's host.
+// ciOf returns the CI system whose files are in a folder, or else the CI system of the host of its remote origin.
 func ciOf(dir string) string {
 	for _, has := range []struct{ file, ci string }{
 		{".github/workflows", "github"}, {".gitlab-ci.yml", "gitlab"}, {"Jenkinsfile", "jenkins"},

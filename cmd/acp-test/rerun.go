@@ -13,7 +13,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios"
 )
 
-// rerun returns a function that returns the command for one scenario of this run.
+// rerun returns a function that returns the command line to rerun one scenario of this run.
 func rerun(c *cobra.Command) func(id string) string {
 	words := append([]string{"acp-test", c.Name()}, again(c)...)
 	given, agent := atDash(c, c.Flags().Args())
@@ -25,7 +25,7 @@ func rerun(c *cobra.Command) func(id string) string {
 	}
 }
 
-// rerunFile returns the command line that runs a file as a sweep did.
+// rerunFile returns a command line that runs a file with the settings of a sweep.
 func rerunFile(c *cobra.Command, engine *scenarios.Engine, file string) string {
 	words := append([]string{"acp-test", "run"}, again(c, "points", "actions", "max", "sessions", "again",
 		"confirm", "repro", "reuse", "suite", "baseline", "strict")...)
@@ -39,7 +39,7 @@ func rerunFile(c *cobra.Command, engine *scenarios.Engine, file string) string {
 	return quoted(spoken(words))
 }
 
-// again returns the flags that another command line needs to repeat this one, without the unwanted ones.
+// again returns the flags with which another command line repeats this one. It leaves out the unwanted flags.
 func again(c *cobra.Command, unwanted ...string) (words []string) {
 	once := append(unwanted, "run", "tag", "jobs", "repeat", "until-fail", "fail-fast", "shard", "durations",
 		"out", "report", "verbose", "quiet", "update", "golden-required", "list", "baseline-write", "against", "watch",
@@ -77,7 +77,7 @@ func quoted(words []string) string {
 	}), " ")
 }
 
-// atDash splits the words of a command line at --, into the command's own and the agent's.
+// atDash splits the words of a command line at --. ours are the words before it, agent the words after it.
 func atDash(c *cobra.Command, args []string) (ours, agent []string) {
 	if dash := c.ArgsLenAtDash(); dash >= 0 {
 		return args[:dash], args[dash:]

@@ -20,7 +20,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// restored is the environment of a recorded agent, restored in other directories.
+// restored is the environment of a recorded agent, set up again in other directories.
 type restored struct {
 	recording *transcript.Transcript
 	box       agents.Sandbox
@@ -30,7 +30,7 @@ type restored struct {
 	lacking   []string // sentences about what is missing or was withheld from the agent
 	closers   []io.Closer
 	root      string                    // the parent of the replay's directories
-	web       map[string]*canary.Server // the stand-ins over http, by name
+	web       map[string]*canary.Server // HTTP servers that replace recorded MCP servers, by name
 }
 
 // Close ends the servers.
@@ -38,11 +38,10 @@ func (r *restored) Close() error {
 	return errors.Join(lists.Map(r.closers, io.Closer.Close)...)
 }
 
-// furnish creates the directories of a replay, with the files of the workspace: those of the folder files, if it is
-// not "", else those of the recording. If the recording is not trusted, the agent gets nothing that it could start or
-// contact.
+// furnish creates the directories of a replay and the files of the workspace. They come from the folder files, or from
+// the recording if files is "". If the recording is not trusted, the agent gets nothing that it could start or contact.
 func (h *host) furnish(root string, recording *transcript.Transcript, files string, trusted bool) (*restored, error) {
-	// The folder has the same name as a run's, because some agents show it and their profiles mask that name.
+	// The folder is called like that of a run, because some agents show the name and their profiles mask it.
 	root, err := os.MkdirTemp(root, "acp-test-run-")
 	if err != nil {
 		return nil, err
@@ -105,7 +104,7 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 	return r, nil
 }
 
-// serveMCP replaces the recorded MCP servers that were canaries by new canaries: it records their new commands, tokens
+// serveMCP replaces the recorded canaries, which are MCP servers, with new ones. It records their new commands, tokens
 // and addresses.
 func (r *restored) serveMCP(trusted bool) error {
 	for _, s := range recordings.Servers(r.recording) {
@@ -128,7 +127,7 @@ func (r *restored) serveMCP(trusted bool) error {
 	return nil
 }
 
-// overHTTP returns the HTTP canary of that name, and starts it if necessary.
+// overHTTP returns the HTTP canary with a name, and starts it if necessary.
 func (r *restored) overHTTP(name string) (*canary.Server, error) {
 	if r.web[name] == nil {
 		server, err := canary.Start(r.token())
@@ -141,17 +140,17 @@ func (r *restored) overHTTP(name string) (*canary.Server, error) {
 	return r.web[name], nil
 }
 
-// lack adds a sentence about something that the recording lacks, only once.
+// lack adds a sentence about something that the recording lacks, unless it was already added.
 func (r *restored) lack(format string, args ...any) {
 	what := printable.Line(fmt.Sprintf(format, args...), 300)
 	r.lacking = lists.With(r.lacking, what)
 }
 
-// token returns the token with which the canary of the recorded run answered.
+// token returns the token that the canary of the recorded run returned.
 func (r *restored) token() string { return canary.Token(r.recording.Header().Seed) }
 
-// serveModel starts the model of a replay: the script with the given name, else the recorded one, else the script next
-// to the file.
+// serveModel starts the model of a replay. It serves the script in the file called script, else the recorded script,
+// else the script next to the recording.
 func (r *restored) serveModel(job *replay.Player, script, file string, p *agents.Profile,
 	log *transcript.Transcript) error {
 	var src []byte
@@ -205,7 +204,7 @@ func (r *restored) serveModel(job *replay.Player, script, file string, p *agents
 		_, err := model.Release(gate)
 		return err
 	}
-	if job.Gates == nil { // a script with gates of its own: nobody would release them
+	if job.Gates == nil { // nobody else would release the script's own gates
 		return openGates(model, parsed)
 	}
 	return nil

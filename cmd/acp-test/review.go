@@ -48,11 +48,11 @@ func reviewCommand(h *host) *cobra.Command {
 type change struct {
 	id     string
 	state  string // new, changed or gone
-	text   string // what the run shows; "" if the scenario does not apply any more
+	text   string // text that the run shows; "" if the scenario no longer applies
 	pieces []golden.Piece
 }
 
-// cause returns the changed words, wherever they are, as a key for alike changes.
+// cause returns the changed words, without their place, as a key that is equal for similar changes.
 func (c change) cause() string {
 	var b strings.Builder
 	for _, p := range c.pieces {
@@ -63,7 +63,7 @@ func (c change) cause() string {
 	return c.state + b.String()
 }
 
-// The decisions about a change.
+// Decisions about a change.
 const (
 	open     = 0
 	accepted = 'a'
@@ -127,8 +127,8 @@ func (h *host) review(name, dir string, accept []string) error {
 // goldensOf returns the folder of a run's goldens in a store.
 func goldensOf(run results.Run) string { return cmp.Or(run.Agent.Goldens, run.Agent.Profile) }
 
-// changesOf returns the goldens that a run would change, and the scenarios that are left out because something else
-// failed in them.
+// changesOf returns the goldens that a run would change. left names the scenarios that it leaves out because something
+// else failed in them.
 func changesOf(run results.Run, store golden.Store) (changes []change, left []string, err error) {
 	texts := canonicalTexts(run)
 	if slices.ContainsFunc(run.Results, func(r results.Result) bool {
@@ -166,7 +166,7 @@ func changesOf(run results.Run, store golden.Store) (changes []change, left []st
 	return changes, left, nil
 }
 
-// acceptFitting accepts the changes whose scenario fits one of the globs.
+// acceptFitting accepts the changes whose scenario matches one of the globs.
 func acceptFitting(changes []change, decided []rune, globs []string) error {
 	for _, g := range globs {
 		fits := false
@@ -187,7 +187,7 @@ func acceptFitting(changes []change, decided []rune, globs []string) error {
 // decide asks about each change until all are decided or the user quits.
 func (h *host) decide(changes []change, decided []rune) {
 	in := bufio.NewReader(h.in)
-	var done [][]int // what each decision was about
+	var done [][]int // indexes of the changes that each decision concerned
 	at := 0
 	for at < len(changes) {
 		if decided[at] != open {
@@ -223,8 +223,8 @@ func (h *host) decide(changes []change, decided []rune) {
 	}
 }
 
-// showChange prints a change word by word, with one line of context, and returns the indexes of all changes of the
-// same words, including itself.
+// showChange prints a change word by word, with one line of context. It returns the indexes of all changes with the
+// same words, including this one.
 func (h *host) showChange(changes []change, at int) (alike []int) {
 	c, out := changes[at], h.style(h.out)
 	for i, other := range changes {

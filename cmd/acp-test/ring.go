@@ -25,14 +25,14 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// ring bounds the recordings of a folder.
+// ring limits the recordings in a folder.
 type ring struct {
 	count int
-	size  int64         // in bytes, of all together
-	age   time.Duration // 0: any
+	size  int64         // bytes of all recordings together
+	age   time.Duration // 0 means no limit
 }
 
-// defaultRing is what --ring means without a value: twenty recordings, 50 MB in all, of the last 30 days.
+// defaultRing is the value of --ring without a value: at most 20 recordings, 50 MB in all, none older than 30 days.
 const defaultRing = "20,50MB,30d"
 
 var ringOf = lazy.Regexp(`^([1-9]\d{0,5}),([1-9]\d{0,5})MB(?:,([1-9]\d{0,4})d)?$`)
@@ -50,8 +50,8 @@ func parseRing(text string) (r ring, err error) {
 	return r, nil
 }
 
-// recordings returns the folder of installed recorders: HOME/.local/state/acp-test/recordings, or acp-test/recordings
-// below XDG_STATE_HOME.
+// recordings returns the folder where installed recorders write: HOME/.local/state/acp-test/recordings, or
+// acp-test/recordings below XDG_STATE_HOME.
 func (h *host) recordings() string {
 	state, _ := h.getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
@@ -78,9 +78,8 @@ func recorded(dir string) ([]os.FileInfo, error) {
 	return all, err
 }
 
-// trim removes the oldest recordings of a folder until it is within the limits, and shortens those that are longer
-// than half of the size. It keeps the newest one, and those that are being written, which have a lock in the folder
-// writers.
+// trim removes the oldest recordings of a folder until it is within the limits. It shortens recordings larger than half
+// of the size. It skips the newest recording, and those that are being written: they have a lock in the folder writers.
 func (r ring) trim(dir, writers string) error {
 	all, err := recorded(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -99,7 +98,7 @@ func (r ring) trim(dir, writers string) error {
 		}
 		if over {
 			err = errors.Join(err, os.Remove(file))
-			_ = os.Remove(scriptOf(file)) // most have none
+			_ = os.Remove(scriptOf(file)) // most recordings have no script
 		} else {
 			err = errors.Join(err, shorten(file, info, r.size/2))
 		}
@@ -109,12 +108,11 @@ func (r ring) trim(dir, writers string) error {
 	return err
 }
 
-// prompted matches the beginning of the line of a prompt.
+// prompted matches the beginning of a line that records a prompt.
 var prompted = lazy.Regexp(`(?m)^[^\n]{0,99}"from":"editor","kind":"request",[^\n]{0,999}"method":"session/prompt"`)
 
-// shorten removes turns from a recording, so that it has at most size bytes. It keeps the part before the first
-// prompt, and the last turns. It marks the gap with a line that is no entry, so that the rules conclude nothing from
-// the gap.
+// shorten removes turns from a recording until it has at most size bytes. It keeps the part before the first prompt,
+// and the last turns. It marks the gap with a line that is not an entry, so that the rules draw no conclusions from it.
 func shorten(file string, info os.FileInfo, size int64) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -146,9 +144,9 @@ func shorten(file string, info os.FileInfo, size int64) error {
 // inRing adds a new recording to a ring, and watches it for trouble. The caller calls ended when the agent has ended,
 // and release when the recording is closed.
 func (h *host) inRing(o *recording, proxy *replay.Proxy, file string) (ended func(transport.Exit), release func()) {
-	bounds, _ := parseRing(o.ring) // which was read before
+	bounds, _ := parseRing(o.ring) // check has already parsed it
 	lock := flock.New(lockOf(file))
-	_, locked := lock.TryLock() // nobody knows the file yet
+	_, locked := lock.TryLock() // no other process knows the file yet
 	trim := func() {
 		err := errors.Join(locked, bounds.trim(o.out, o.out), bounds.trim(filepath.Join(o.out, "kept"), o.out))
 		if err != nil {
@@ -167,11 +165,11 @@ func (h *host) inRing(o *recording, proxy *replay.Proxy, file string) (ended fun
 	}
 }
 
-// lockOf returns the file that is locked while a recording is written.
+// lockOf returns the path of the lock file of a recording. The lock is held while the recording is written.
 func lockOf(recording string) string { return recording + ".lock" }
 
-// keepRecording links a recording into the folder kept next to it, which has its own limits, and returns the link. It
-// returns an error if another recording has that name there.
+// keepRecording links a recording into the folder kept next to it, which has its own limits. It returns the path of the
+// link, or an error if kept has another recording of that name.
 func keepRecording(file string) (string, error) {
 	kept := filepath.Join(filepath.Dir(file), "kept", filepath.Base(file))
 	err := os.MkdirAll(filepath.Dir(kept), 0o700)
@@ -191,7 +189,7 @@ func keepRecording(file string) (string, error) {
 type trouble struct {
 	file    string
 	err     io.Writer
-	signals chan os.Signal // of the editor, for the agent
+	signals chan os.Signal // signals from the editor to the agent
 	once    sync.Once
 	said    sync.WaitGroup
 }
@@ -225,7 +223,7 @@ func (t *trouble) found(f rules.Finding) {
 	}
 }
 
-// ended reports a failure in how the agent ended, unless the editor sent a signal.
+// ended keeps the recording if the agent ended with a failure, unless the editor sent a signal.
 func (t *trouble) ended(exit transport.Exit) {
 	if failure := exit.Failure(); failure != "" && len(t.signals) == 0 {
 		t.is("the agent %s", failure)
@@ -239,7 +237,7 @@ func keepCommand(h *host) *cobra.Command {
 		if len(args) > 0 {
 			file = h.absolute(args[0])
 		}
-		if all, err := recorded(file); err == nil { // it is a folder
+		if all, err := recorded(file); err == nil { // the file is a folder
 			if len(all) == 0 {
 				return fmt.Errorf("keep: %s holds no recording of record --ring", file)
 			}

@@ -64,14 +64,14 @@ func (h *host) run(c *cobra.Command, o *options) error {
 // --shard have narrowed them.
 type chosenRun struct {
 	selection
-	mine      []*scenarios.Scenario // the scenarios of this shard
+	mine      []*scenarios.Scenario // scenarios of this shard
 	narrowed  *narrowed
-	shard     *results.Shard // nil: all of it
+	shard     *results.Shard // nil if the run is not split
 	from      string         // the flag or variable that names the shard
 	durations map[string]time.Duration
 }
 
-// choose returns the scenarios of a run. If files is not nil, it keeps only scenarios whose file is in it.
+// choose returns the scenarios of a run. If files is not nil, it keeps only scenarios whose files are in it.
 func (h *host) choose(o *options, files map[string]bool) (x chosenRun, err error) {
 	if x.selection, err = o.selection(h); err != nil {
 		return x, err
@@ -105,7 +105,7 @@ func (h *host) listed(list []*scenarios.Scenario) error {
 	return nil
 }
 
-// once runs the chosen scenarios, or if files is not nil, those of them that are in files.
+// once runs the chosen scenarios. If files is not nil, it runs only those whose files are in it.
 func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	chosen, err := h.choose(o, files)
 	switch {
@@ -220,14 +220,14 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	return cmp.Or(err, ended(run.Exit))
 }
 
-// plainTurn is the scenario that shows earliest whether an agent takes a prompt and reaches its model.
+// plainTurn is the id of the scenario that shows first whether an agent takes a prompt and reaches its model.
 const plainTurn = "prompt-turn/text"
 
-// wantsMore reports whether a scenario may need a login or a model: all do, except those of the suite initialize
-// without a model.
+// wantsMore reports whether a scenario may need a login or a model. Only scenarios of the suite initialize without a
+// model need neither.
 func wantsMore(s *scenarios.Scenario) bool { return s.Suite != "initialize" || s.Model != nil }
 
-// unable ends a run that cannot begin. It returns the reason, and writes it into the reports.
+// unable ends a run that cannot begin. It writes the reason why into the reports and returns it.
 func (h *host) unable(e *scenarios.Engine, o *options, why error) error {
 	run := e.NewRun()
 	run.Strict, run.Verdict, run.Exit, run.Notes = o.strict, results.Error, 2, []string{why.Error()}
@@ -303,7 +303,7 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 	return e, nil
 }
 
-// confine sets what an isolated agent may read, and how far isolation works on this machine.
+// confine sets the files that an isolated agent may read, and how strong isolation is on this machine.
 func (h *host) confine(o *options, e *scenarios.Engine) error {
 	for _, path := range o.isolateRead {
 		path, err := filepath.Abs(path)
@@ -323,7 +323,7 @@ func (h *host) confine(o *options, e *scenarios.Engine) error {
 	return nil
 }
 
-// goldensOf sets where the engine finds the goldens of its agent.
+// goldensOf sets the folder in which the engine finds the goldens of its agent.
 func (o *options) goldensOf(e *scenarios.Engine, chosen selection) error {
 	switch {
 	case len(o.liberties) > 0: // goldens show the agent without liberties
@@ -378,7 +378,7 @@ func (h *host) console(o *options, total int) *reports.Console {
 	})
 }
 
-// width returns the number of columns of the terminal w; 0 if w is no terminal.
+// width returns the number of columns of the terminal w, or 0 if w is not a terminal.
 func width(w io.Writer) int {
 	if f, ok := w.(*os.File); ok {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
@@ -412,8 +412,8 @@ func (o *options) takeLiberties(e *scenarios.Engine, of protocol) error {
 	return nil
 }
 
-// conformanceLinger is how long conformance listens for late messages by default. The reference agent does not need
-// it.
+// conformanceLinger is how long conformance waits for late messages by default. It does not wait for the reference
+// agent.
 const conformanceLinger = 2 * time.Second
 
 func conformanceCommand(h *host) *cobra.Command {

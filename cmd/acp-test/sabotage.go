@@ -17,7 +17,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// sabotageFlag holds the name of a mutation; "" is no mutation.
+// sabotageFlag holds the name of a mutation; "" means no mutation.
 type sabotageFlag struct {
 	name string
 	*sabotage.Saboteur
@@ -41,8 +41,8 @@ func (f *sabotageFlag) find() error {
 	return nil
 }
 
-// through applies the mutation to the runs of an engine. They then compare no goldens, because each would show the
-// change.
+// through applies the mutation to the runs of an engine. The engine then compares no goldens, because each would show
+// the change.
 func (f *sabotageFlag) through(e *scenarios.Engine) error {
 	switch err := f.find(); {
 	case err != nil || f.Saboteur == nil:
@@ -75,7 +75,7 @@ func (f *sabotageFlag) conclude(run *results.Run) {
 		printable.Plural(connections, "connection", "connections"), wrongWith(f.Mutation)))
 }
 
-// wrongWith returns which requirement a mutation breaks, or that it is legal.
+// wrongWith returns the requirement that a mutation breaks, or says that the mutation is legal.
 func wrongWith(m sabotage.Mutation) string {
 	switch {
 	case m.Legal:
@@ -86,7 +86,7 @@ func wrongWith(m sabotage.Mutation) string {
 	return "the specification does not cover it, but it hurts users"
 }
 
-// sabotaged is like checkedSession, but applies the mutation to the log first. find must have been called.
+// sabotaged applies the mutation to a log, then judges it like checkedSession. The caller must have called find.
 func (h *host) sabotaged(f *sabotageFlag, name string, in io.Reader, severity string) (results.Result,
 	*transcript.Transcript, protocol, error) {
 	if f.Saboteur == nil {
@@ -108,7 +108,7 @@ func (h *host) sabotaged(f *sabotageFlag, name string, in io.Reader, severity st
 	return of.judge(severity).Check(name, t), t, of, nil
 }
 
-// sabotagePage returns the page of the mutations.
+// sabotagePage returns the reference page of the mutations.
 func sabotagePage() string {
 	return page("sabotage") + lists.Text(sabotage.All(), func(m sabotage.Mutation) string {
 		breaks := m.Breaks

@@ -11,14 +11,14 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// secrets returns a finder for the values of variables whose names mark them as secret, in this environment and in
-// more ("K=V").
+// secrets returns a finder for the values of secret variables in this environment and in more ("K=V"). A variable is
+// secret if its name says so.
 func (h *host) secrets(more ...string) *secret.Finder {
 	return secret.New(h.secretive(more)...)
 }
 
-// secretive returns this environment and more variables ("K=V"). It leaves out variables whose value is one of our own
-// words, such as the name of a scenario: hiding that word would make reports unreadable.
+// secretive returns the variables of this environment and of more ("K=V"). It leaves out variables whose value is a
+// word of this program, such as the name of a scenario, because hiding that word would make reports unreadable.
 func (h *host) secretive(more []string) []string {
 	names, _ := fs.Glob(acpV1().Suites, "*/*.txtar") // the pattern is valid
 	ours := map[string]bool{}
@@ -38,8 +38,8 @@ func (h *host) redactor(of protocol, more ...string) func(transcript.Entry) tran
 	return replay.Redaction{Protocol: of.recordings, Env: h.secretive(more)}.Func()
 }
 
-// spoken returns a command line for showing and typing again, without the values of secret variables: --env with such
-// a variable becomes --pass-env with its name.
+// spoken returns a command line that can be shown and typed again, without the values of secret variables. It turns
+// --env with such a variable into --pass-env with the variable's name.
 func spoken(words []string) []string {
 	out := slices.Clone(words)
 	for i, w := range out {

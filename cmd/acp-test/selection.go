@@ -25,10 +25,10 @@ import (
 // selection is the set of scenarios that a command line chose to run.
 type selection struct {
 	list    []*scenarios.Scenario
-	shipped bool // suites of this program are among them
-	whole   bool // nothing of a collection was left out
+	shipped bool // it has suites of this program
+	whole   bool // it has every scenario of its suites or folders
 	of      protocol
-	// elsewhere are the ids of scenarios that were left out because they need another binding.
+	// elsewhere has the ids of scenarios that were left out because they need another binding.
 	elsewhere []string
 }
 
@@ -81,11 +81,11 @@ func (o *options) selection(h *host) (selection, error) {
 	return s, errors.New("there are no scenarios")
 }
 
-// reached leaves out the scenarios of suites that need another binding than the agent's. It leaves out none if the
-// command line names suites or scenarios, if no others would remain, or if the agent cannot be found.
+// reached leaves out the scenarios of suites that need another binding than the agent's. It leaves out nothing if the
+// command line names suites or scenarios, if no scenario would remain, or if the agent cannot be found.
 func (s *selection) reached(h *host, o *options) {
 	silent := *h
-	silent.err = io.Discard // the engine says it
+	silent.err = io.Discard // the engine reports it
 	p, err := o.subject(&silent, s.of)
 	if err != nil || o.match != "" || len(o.suites) > 0 && !slices.Contains(o.suites, language.AllSuites) {
 		return
@@ -99,7 +99,7 @@ func (s *selection) reached(h *host, o *options) {
 	}
 }
 
-// over returns how many scenarios of all suites apply to agents that are reached over a binding.
+// over returns how many scenarios of all suites apply to agents with a binding.
 func (p protocol) over(binding string) (int, error) {
 	all, err := p.Shipped()
 	return lists.Count(all, func(x *scenarios.Scenario) bool { return x.Elsewhere(binding) == "" }), err
@@ -129,7 +129,7 @@ func distinct(list []*scenarios.Scenario) error {
 	return nil
 }
 
-// those returns the scenarios that --run and --tag choose.
+// those returns the scenarios that match --run and --tag.
 func (s *choice) those(list []*scenarios.Scenario) ([]*scenarios.Scenario, error) {
 	match, err := s.matching()
 	if err != nil {
@@ -140,8 +140,8 @@ func (s *choice) those(list []*scenarios.Scenario) ([]*scenarios.Scenario, error
 	}), nil
 }
 
-// tagged reports whether the tags of a scenario are wanted: they include one of the wanted tags, if there are any, and
-// none of those with a !.
+// tagged reports whether a scenario with tags is wanted. It must have one of the wanted tags, if there are any, and
+// none of the tags that have a ! in wanted.
 func tagged(tags, wanted []string) bool {
 	any, need := false, false
 	for _, w := range wanted {
@@ -157,8 +157,8 @@ func tagged(tags, wanted []string) bool {
 	return any || !need
 }
 
-// complete reports whether a golden without a selected scenario is stale. Suites and scenarios on disk may keep their
-// goldens in one folder, so a golden of the kind that was not selected does not count.
+// complete reports whether goldens without a selected scenario are stale. Suites and scenarios on disk may share a
+// golden folder: complete is false if it has goldens of the kind that was not selected.
 func (s selection) complete(store *golden.Store, agent string) bool {
 	if !s.whole || store == nil {
 		return false
@@ -177,8 +177,8 @@ func (s selection) complete(store *golden.Store, agent string) bool {
 	return true
 }
 
-// shard returns the part of --shard I/N, or else of the CI system's variables for parallel jobs; nil runs everything.
-// from names the flag or variable.
+// shard returns the part of the scenarios that --shard I/N names, else the part that the CI system's variables name.
+// nil means all scenarios. from names the flag or variable.
 func (h *host) shard(flag string) (s *results.Shard, from string, err error) {
 	if flag != "" {
 		var i, n int
@@ -192,7 +192,7 @@ func (h *host) shard(flag string) (s *results.Shard, from string, err error) {
 	}
 	for _, ci := range []struct {
 		index, total string
-		first        int // the index of the first job
+		first        int // index of the first job
 	}{
 		{"CI_NODE_INDEX", "CI_NODE_TOTAL", 1},                         // GitLab
 		{"CIRCLE_NODE_INDEX", "CIRCLE_NODE_TOTAL", 0},                 // CircleCI
@@ -246,14 +246,14 @@ func readDurations(file string) (map[string]time.Duration, error) {
 	return found, nil
 }
 
-// narrowed says which of the chosen scenarios --failed and --since keep. failed are those that failed in the run whose
-// results are in --out; they run first.
+// narrowed says which of the chosen scenarios --failed and --since keep. failed has the ids of scenarios that failed in
+// the run in --out; they run first.
 type narrowed struct {
 	failed map[string]bool
 	since  bool
-	all    bool            // something changed that every scenario depends on
-	files  map[string]bool // scenarios that changed, or whose goldens did
-	only   bool            // keep only what failed
+	all    bool            // a file changed on which every scenario depends
+	files  map[string]bool // files of scenarios that changed, or whose goldens changed
+	only   bool            // --failed: keep only failed scenarios
 }
 
 func (h *host) narrow(o *options) (*narrowed, error) {
@@ -291,7 +291,7 @@ func (n *narrowed) from(h *host, s *selection) {
 	s.whole = s.whole && len(s.list) == all
 }
 
-// nothing returns why no scenario is left to run.
+// nothing explains why no scenario is left to run.
 func (n *narrowed) nothing(o *options) string {
 	failed := "nothing failed in " + o.out
 	if len(n.failed) > 0 {
@@ -312,8 +312,8 @@ func few(set map[string]bool) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
 }
 
-// changedSince returns the files, by their absolute names, that changed since the run in a folder, or since a commit
-// that git knows. It includes new files.
+// changedSince returns the absolute names of the files that changed since the run in a folder, or since a commit in
+// git. It includes new files.
 func (h *host) changedSince(ref string) (map[string]bool, error) {
 	if info, err := os.Stat(h.absolute(ref)); err == nil && info.IsDir() {
 		run, err := readResults(h.absolute(ref))
@@ -358,13 +358,13 @@ func (h *host) git(dir string, words ...string) ([]byte, error) {
 	return text, nil
 }
 
-// savedAfter returns the files below the working directory that were saved after a moment. It skips hidden folders and
+// savedAfter returns the files below the working directory that were saved after moment. It skips hidden folders and
 // node_modules.
 func (h *host) savedAfter(moment time.Time) map[string]bool {
 	files := map[string]bool{}
 	_ = filepath.WalkDir(h.cwd, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // what cannot be read has no part in a run
+			return nil // a file that cannot be read cannot affect a run
 		}
 		if d.IsDir() && name != h.cwd && (d.Name()[0] == '.' || d.Name() == "node_modules") {
 			return fs.SkipDir

@@ -47,7 +47,7 @@ func serveCommand(h *host) *cobra.Command {
 	var child bool
 	c := command("serve", atMost(1), func(c *cobra.Command, args []string) error {
 		if child {
-			time.Sleep(time.Minute) // the grandchild that a script forks
+			time.Sleep(time.Minute) // this is the grandchild process that a script forks
 			return nil
 		}
 		if err := cmp.Or(checkSeverity(o.severity), checkFormats("--report", o.reports), wrong([]contradiction{
@@ -106,7 +106,7 @@ func (h *host) overNetwork(ctx context.Context, at string, run func(*host) error
 				one := *h
 				one.in, one.out, other = in, out, nil
 				err = run(&one)
-				time.AfterFunc(time.Second, cancel) // until then the editor reads what is on its way
+				time.AfterFunc(time.Second, cancel) // leave the editor time to read the last messages
 			})
 			return other
 		}})
@@ -171,7 +171,7 @@ func (h *host) serve(ctx context.Context, name string, o *serving) (err error) {
 	return cmp.Or(err, ended(code))
 }
 
-// judgeEditor judges the editor that was served, and writes the reports.
+// judgeEditor judges the editor that connected, and writes the reports.
 func (h *host) judgeEditor(side agentSide, log *transcript.Transcript, file string, o *serving) error {
 	of := side.of
 	var account *replay.Account
@@ -208,7 +208,7 @@ func (h *host) judgeEditor(side agentSide, log *transcript.Transcript, file stri
 	return cmp.Or(err, ended(run.Exit))
 }
 
-// unnamed returns a name for an editor, or a front end, that does not give one.
+// unnamed returns a name for an editor or front end that does not give its own.
 func (p protocol) unnamed() string {
 	if p.front != nil {
 		return "front end"
@@ -239,15 +239,15 @@ func (h *host) serveWeb(ctx context.Context, side agentSide, log *transcript.Tra
 	return h.judgeEditor(side, log, file, o)
 }
 
-// agentSide is an agent to serve: a script or a recording, of a protocol.
+// agentSide is an agent for serve to play: a script or a recording, and its protocol.
 type agentSide struct {
 	of        protocol
 	script    *language.AgentScript
 	recording *transcript.Transcript
-	name, id  string // the name on the command line, and the id of the scenario
+	name, id  string // word on the command line, and id of the scenario
 }
 
-// agentSide returns the script or recording that a name on the command line stands for.
+// agentSide returns the script or recording that a word on the command line names.
 func (h *host) agentSide(name string) (agentSide, error) {
 	if _, err := os.Stat(name); err != nil {
 		of, s, err := h.agentScenario(name)
@@ -274,8 +274,8 @@ func (h *host) agentSide(name string) (agentSide, error) {
 	return agentSide{of: of, recording: recording, id: strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))}, err
 }
 
-// agentScenario returns an agent-side scenario in this program, by its id or the beginning of its name. It takes the
-// protocol that --protocol names, else the first one with such a scenario.
+// agentScenario returns an agent-side scenario in this program, by its id or the beginning of its id. It looks in the
+// protocol that --protocol names, or else in all of them, in order.
 func (h *host) agentScenario(name string) (protocol, *scenarios.Scenario, error) {
 	var names []string
 	for _, of := range protocols() {

@@ -32,7 +32,7 @@ func (h *host) serveObedient(ctx context.Context, o *serving) error {
 		return err
 	}
 	args := []string{"refagent"}
-	var listed []string // commands of the agent that is played
+	var listed []string // slash commands of the imitated agent
 	if o.as != "" {
 		if of.front != nil {
 			return errors.New("serve: --as works only with ACP agents")
@@ -53,7 +53,7 @@ func (h *host) serveObedient(ctx context.Context, o *serving) error {
 	}
 	play := h.obedientEndpoint
 	if of.front == nil {
-		play, ctx = h.obedientAgent, context.Background() // the agent gets the signals
+		play, ctx = h.obedientAgent, context.Background() // signals go to the agent
 	}
 	ctx, die := context.WithCancel(ctx)
 	defer die()
@@ -86,7 +86,7 @@ func (h *host) serveObedient(ctx context.Context, o *serving) error {
 // obedientAgent serves one editor on stdin and stdout.
 func (h *host) obedientAgent(ctx context.Context, _ *serving, log *transcript.Transcript, agent transport.Command,
 	judge replay.Judge) (transport.Exit, error) {
-	// SIGPIPE is caught: if the editor is gone, only output ends.
+	// Catching SIGPIPE keeps this process alive: if the editor is gone, only output fails.
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, append(passedOn(), syscall.SIGPIPE)...)
 	defer signal.Stop(signals)

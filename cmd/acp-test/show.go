@@ -48,7 +48,7 @@ func showCommand(h *host) *cobra.Command {
 	return c
 }
 
-// canonicalText prints the canonical text of a recording. It surveys the entries while it reads them.
+// canonicalText prints the canonical text of a recording. It collects the needed facts while it reads the entries.
 func (h *host) canonicalText(name string, exact bool) error {
 	var text golden.Renderer
 	t, of, err := h.openRecording(name, func(in io.Reader) (*transcript.Transcript, protocol, error) {

@@ -16,12 +16,12 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// source is where a CI machine gets this program.
+// source says where a CI machine gets this program.
 type source struct {
-	Release string // the version of a release, or latest; "" if it is none
-	Fetch   string // the line of a shell that puts the program into .bin
-	Go      bool   // the line builds it
-	assumed string // what must be true on the CI machine
+	Release string // version of a release, or latest; "" if the source is not a release
+	Fetch   string // shell line that puts the program into .bin
+	Go      bool   // Fetch builds the program
+	assumed string // condition that the CI machine must meet
 }
 
 const (
@@ -33,7 +33,7 @@ const (
 
 var versionNumber = lazy.Regexp(`^v?\d+\.\d+\.\d+(-[0-9A-Za-z][0-9A-Za-z.]*)?$`)
 
-// errUnknownSource means that nothing shows where a CI machine can get the program.
+// errUnknownSource says that no place is known from which a CI machine can get the program.
 var errUnknownSource = errors.New("this acp-test was built from a checkout that CI cannot reach; " +
 	"say where CI gets it: --from " + sources)
 

@@ -20,7 +20,7 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// sweeping are the flags that only sweep has.
+// sweeping holds the flags of sweep that other commands lack.
 type sweeping struct {
 	options
 	budget          time.Duration
@@ -60,17 +60,17 @@ func actionNames() (names []string) {
 	return slices.Compact(names)
 }
 
-// runFlags are flags of run that a sweep refuses, because it does these things itself.
+// runFlags lists flags of run that a sweep refuses, because a sweep decides these things itself.
 var runFlags = []string{"repeat", "until-fail", "fail-fast", "update", "golden-required", "debug"}
 
-// hideRunFlags hides the flags of run that have no meaning for a sweep.
+// hideRunFlags hides the flags of run that do not apply to a sweep.
 func hideRunFlags(c *cobra.Command, more ...string) {
 	for _, flag := range append(more, runFlags...) {
-		_ = c.Flags().MarkHidden(flag) // a flag that is there can be hidden
+		_ = c.Flags().MarkHidden(flag) // it fails only for unknown flags
 	}
 }
 
-// refuseRunFlags returns an error if a flag was given that only run has.
+// refuseRunFlags returns an error if the user gave a flag that only run has.
 func refuseRunFlags(c *cobra.Command, more ...string) error {
 	for _, flag := range append(slices.Clone(runFlags), more...) {
 		if c.Flags().Changed(flag) {
@@ -96,15 +96,15 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 	}
 	return h.sweeps(c, o, chosen, "schedules", func(s *sweep.Sweeper, _ *reports.Console) (sweep.Outcome, error) {
 		if s.Engine.Linger == nil && s.Engine.Profile.Name != chosen.of.reference {
-			long := 2 * time.Second // an agent we do not know may be late
+			long := 2 * time.Second // an unknown agent may answer late
 			s.Engine.Linger = &long
 		}
 		return s.Run(c.Context(), chosen.list)
 	})
 }
 
-// sweeps creates a sweeper, calls run with it, and writes the results. what names the schedules or conversations in
-// messages. With --shard it runs only a part of them.
+// sweeps creates a sweeper, calls run with it, and writes the results. what is the noun for schedules or conversations
+// in messages. With --shard it runs only a part of them.
 func (h *host) sweeps(c *cobra.Command, o *sweeping, chosen selection, what string,
 	run func(*sweep.Sweeper, *reports.Console) (sweep.Outcome, error)) error {
 	shard, from, err := h.shard(o.shard)
@@ -137,8 +137,8 @@ func (h *host) sweeps(c *cobra.Command, o *sweeping, chosen selection, what stri
 	return h.swept(c, o, engine, out)
 }
 
-// beforeSweep creates the folders of a sweep, and an engine whose agent can be started. release unlocks the folder for
-// results.
+// beforeSweep creates the folders of a sweep, and an engine whose agent can be started. release unlocks the results
+// folder.
 func (h *host) beforeSweep(c *cobra.Command, o *sweeping, chosen selection) (engine *scenarios.Engine, release func(),
 	err error) {
 	o.out = h.freeOut(o.out)

@@ -20,21 +20,21 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// inert are the recorded variables that a replay may set without --trust.
+// inert lists the recorded variables that a replay may set without --trust.
 var inert = []string{refagent.EnvAuth, refagent.EnvFork}
 
-// runs returns the names of recorded variables that are not inert.
+// runs returns the names of the recorded variables that are not inert, sorted.
 func runs(set map[string]string) (names []string) {
 	return lists.Where(slices.Sorted(maps.Keys(set)), func(name string) bool { return !slices.Contains(inert, name) })
 }
 
-// settings returns the names of the recorded files of HOME, except those of the profile.
+// settings returns the names of the recorded files of HOME that did not come from the profile.
 func settings(files []workspace.Listed) (names []string) {
 	mine := lists.Where(files, func(f workspace.Listed) bool { return !f.Profile })
 	return lists.Map(mine, func(f workspace.Listed) string { return f.Path })
 }
 
-// keepBack withholds the recorded variables and files of HOME from the agent, because they may name programs.
+// keepBack withholds recorded variables and files of HOME from the agent, because they may name programs.
 func (r *restored) keepBack(places *workspace.Manifest) {
 	r.set = maps.Clone(places.Set)
 	if kept := runs(places.Set); kept != nil {
@@ -47,7 +47,7 @@ func (r *restored) keepBack(places *workspace.Manifest) {
 	places.HomeFiles = nil
 }
 
-// confine returns the function that changes each line of an editor that is not trusted.
+// confine returns the function that changes each line of an untrusted recording's editor.
 func (r *restored) confine() func([]byte) ([]byte, error) {
 	c := recordings.Confinement{Root: r.root, Work: r.box.Work, Server: r.standIn, Outside: r.makeOutside,
 		Kept: func(what string) {
@@ -56,7 +56,7 @@ func (r *restored) confine() func([]byte) ([]byte, error) {
 	return c.Frame
 }
 
-// standIn returns the entry of a canary that plays a recorded MCP server. Of that server only the name is used.
+// standIn returns the entry of a canary that replaces a recorded MCP server. It uses only the name of that server.
 func (r *restored) standIn(s recordings.Server) ([]byte, error) {
 	absent := filepath.Join(r.box.Temp, "no-such-program")
 	broken := s.Name == "broken" && s.Command == absent
@@ -87,7 +87,7 @@ func (r *restored) standIn(s recordings.Server) ([]byte, error) {
 	return json.Marshal(entry)
 }
 
-// makeOutside creates a folder that replaces one outside of the replay's directories.
+// makeOutside creates a folder that replaces a recorded folder outside of the replay's directories.
 func (r *restored) makeOutside(dir string) error {
 	root, err := os.OpenRoot(r.root)
 	if err != nil {
@@ -101,7 +101,7 @@ func (r *restored) makeOutside(dir string) error {
 	return root.MkdirAll(rel, 0o755)
 }
 
-// trusts returns which of the files are trusted. A trusted name that is not among the files is an error.
+// trusts returns the set of trusted files. It returns an error if a trusted name is not among the files.
 func trusts(files, trusted []string) (map[string]bool, error) {
 	of := map[string]bool{}
 	for _, name := range trusted {
@@ -113,7 +113,7 @@ func trusts(files, trusted []string) (map[string]bool, error) {
 	return of, nil
 }
 
-// announce prints what a trusted recording gives to the agent.
+// announce prints the servers, variables and files that a trusted recording gives to the agent.
 func (h *host) announce(file string, t *transcript.Transcript) {
 	secrets := h.secrets()
 	say := func(format string, args ...any) {
@@ -135,8 +135,8 @@ func (h *host) announce(file string, t *transcript.Transcript) {
 	}
 }
 
-// given returns the variables and the files of HOME that a recording gives its agent. With values, each variable has
-// its value.
+// given returns phrases for the variables and the files of HOME that a recording gives its agent. With values, it adds
+// the value to each variable.
 func given(places workspace.Manifest, values bool) (list []string) {
 	for _, name := range runs(places.Set) {
 		what := "the variable " + name
@@ -151,8 +151,8 @@ func given(places workspace.Manifest, values bool) (list []string) {
 	return list
 }
 
-// keptBack returns what a replay without trust keeps back, other than MCP servers: the paths outside of the recorded
-// folder, and the settings, that the recorded editor names.
+// keptBack returns what an untrusted replay withholds, apart from MCP servers: paths outside of the recorded folder and
+// settings that the recorded editor names.
 func keptBack(t *transcript.Transcript) (list []string) {
 	work, _ := replay.Directories(recordings.V1(), t)
 	root := work
@@ -175,8 +175,8 @@ func keptBack(t *transcript.Transcript) (list []string) {
 	return list
 }
 
-// distrust returns an error that lists what a scenario made of a recording would have its agent start, open or be set
-// up with.
+// distrust returns an error if a scenario made from a recording gives the agent anything to start, to open or to be set
+// up with. The error lists these things.
 func distrust(file string, t *transcript.Transcript) error {
 	places, _ := replay.PlacesOf(t)
 	list := append(keptBack(t), given(places, false)...)

@@ -25,8 +25,8 @@ import (
 type viewing struct {
 	port          int
 	paths         []string
-	agent         []string // see doer.agent
-	subject       options  // the same agent, as options
+	agent         []string // final words of a command line, which name the agent
+	subject       options  // the same agent as options
 	scratch, step bool
 	watch         bool
 }
@@ -100,7 +100,7 @@ func (h *host) ui(ctx context.Context, o *viewing) (err error) {
 	watched := make(chan error, 1)
 	go func() {
 		watched <- h.rounds(ctx, o, do)
-		stop() // without a watch there is nothing more to show
+		stop() // when the watch ends, so does the page
 	}()
 	err = h.serveUI(ctx, server, o.port)
 	stop()
@@ -110,7 +110,7 @@ func (h *host) ui(ctx context.Context, o *viewing) (err error) {
 // shown returns the paths of results and transcripts to show.
 func (o *viewing) shown() []string {
 	if o.watch {
-		return nil // they are of scenarios
+		return nil // the paths name scenarios
 	}
 	return o.paths
 }
@@ -156,8 +156,8 @@ func (h *host) source(name, temp string) (source inspector.Source, err error) {
 	return source, writeFile(filepath.Join(source.Dir, source.File), t.Save)
 }
 
-// isTranscript reports whether a file begins like a transcript of this program, or is empty, as a transcript is before
-// its first line.
+// isTranscript reports whether a file begins like a transcript of this program. It accepts an empty file, because a new
+// transcript has no line yet.
 func isTranscript(name string) bool {
 	f, err := os.Open(name)
 	if err != nil {
@@ -192,8 +192,8 @@ func (h *host) session(in io.Reader) (*transcript.Transcript, protocol, error) {
 	return h.readSession(in, func(protocol) func(transcript.Entry) { return nil })
 }
 
-// readSession reads a recording and returns it with its protocol. The function that seer returns for the protocol is
-// called with each entry.
+// readSession reads a recording and returns it with its protocol. It calls seer with the protocol, and the function
+// that seer returns with each entry.
 func (h *host) readSession(in io.Reader, seer func(protocol) func(transcript.Entry)) (*transcript.Transcript, protocol,
 	error) {
 	buffered := bufio.NewReaderSize(in, 64<<10)
@@ -219,13 +219,13 @@ func (h *host) checkedSession(id string, in io.Reader, severity string) (results
 	return checking.Result(id, t), t, of, nil
 }
 
-// rounds runs the scenarios, and after each saved file those that it affects, each time into a new folder. The page
-// shows that folder next to the last one. rounds returns when the context ends.
+// rounds runs all scenarios once, and after each saved file the scenarios that this file affects. Each round writes a
+// new folder, which the page shows next to the earlier one. rounds returns when the context ends.
 func (h *host) rounds(ctx context.Context, o *viewing, do *doer) error {
 	all := o.subject
 	all.paths, all.out, all.golden = o.paths, do.temp, "golden"
 	var dirs []string
-	whole := -1 // the last round of everything
+	whole := -1 // index of the last round of all scenarios
 	return h.again(ctx, &all, func(files map[string]bool) {
 		n := len(dirs) + 1
 		dirs = append(dirs, filepath.Join(do.temp, fmt.Sprint("round-", n), "acp-test-out"))
@@ -245,7 +245,7 @@ func (h *host) rounds(ctx context.Context, o *viewing, do *doer) error {
 		// Rounds before the last full round are no longer shown or compared.
 		for k := range max(whole, 0) {
 			do.server.Drop(fmt.Sprint("round ", k+1))
-			os.RemoveAll(filepath.Dir(dirs[k])) // the rest of temp is removed at the end
+			os.RemoveAll(filepath.Dir(dirs[k])) // the rest of temp is removed when ui ends
 		}
 		whole = n - 1
 	})

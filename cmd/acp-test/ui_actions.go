@@ -27,20 +27,20 @@ import (
 type doer struct {
 	h      *host
 	server *inspector.Server
-	agent  []string // the end of a command line that names the agent; nil: there is none
-	temp   string   // for new runs
+	agent  []string // final words of a command line, which name the agent; nil if there is none
+	temp   string   // folder for new runs
 }
 
-// asked is the body of a request of the page.
+// asked is the body of a request from the page.
 type asked struct {
 	Source   int
-	File     string // the transcript
-	ID, Path string // the scenario, and its file
-	From, To int    // the Seqs of a selection; 0 is the end of the transcript
-	At       int    // the Seq of a frame
+	File     string // path of the transcript
+	ID, Path string // id and file of the scenario
+	From, To int    // Seqs of a selection; To 0 is the end of the transcript
+	At       int    // Seq of a frame
 }
 
-// made is the answer: a text, and remarks about it.
+// made is the answer to a request: a text, and notes on what the text leaves out.
 type made struct {
 	Title string   `json:"title,omitempty"`
 	Text  string   `json:"text"`
@@ -65,7 +65,7 @@ func (d *doer) actions() map[string]inspector.Action {
 	return out
 }
 
-// scenario returns a scenario with the turns of a transcript that a selection touches.
+// scenario returns a scenario made from the turns of a transcript that a selection touches.
 func (d *doer) scenario(_ context.Context, a asked) (made, error) {
 	return d.converted(a, func(t *transcript.Transcript, of protocol) (*recordings.Converted, error) {
 		t, err := selected(t, of, a.From, a.To)
@@ -76,7 +76,7 @@ func (d *doer) scenario(_ context.Context, a asked) (made, error) {
 	})
 }
 
-// cancel returns a scenario that repeats a transcript up to a frame and cancels the turn there.
+// cancel returns a scenario that repeats a transcript up to a frame and cancels the turn at that point.
 func (d *doer) cancel(_ context.Context, a asked) (made, error) {
 	return d.converted(a, func(t *transcript.Transcript, of protocol) (*recordings.Converted, error) {
 		title := fmt.Sprintf("Made of %s: the turn is cancelled at #%d.", a.File, a.At)
@@ -106,8 +106,8 @@ func (d *doer) converted(a asked,
 	return made{Title: "Scenario", Text: string(done.Text), Left: done.Left}, nil
 }
 
-// selected returns a transcript with only the turns that touch the entries between two Seqs. Entries outside of turns
-// stay. If no turn touches them, it returns the whole transcript.
+// selected returns a transcript with only the turns that touch the entries from one Seq to another. It keeps entries
+// outside of turns. If no turn touches the range, it returns the whole transcript.
 func selected(t *transcript.Transcript, of protocol, from, to int) (*transcript.Transcript, error) {
 	if to <= 0 {
 		to = t.Len()
@@ -149,7 +149,7 @@ func selected(t *transcript.Transcript, of protocol, from, to int) (*transcript.
 	return transcript.Load(&part, of.Classifier)
 }
 
-// rerun runs a scenario again into a new folder, which the page then shows next to the others.
+// rerun runs a scenario again into a new folder. The page then shows this folder next to the others.
 func (d *doer) rerun(ctx context.Context, a asked) (made, error) {
 	text, err := d.runChosen(ctx, a, "again-", func(out string) {
 		d.server.Add(inspector.Source{Name: "run " + filepath.Base(filepath.Dir(out)), Dir: out})
@@ -207,8 +207,8 @@ func (d *doer) reduce(ctx context.Context, a asked) (made, error) {
 	return made{Title: "Reduced", Text: text}, nil
 }
 
-// chosen returns the command line for one scenario, by its file if it is in no suite. The file must be below the
-// user's folder and in no folder that is shown, so that the author of a folder of results cannot choose what is run.
+// chosen returns the command line for one scenario, by its file if it is in no suite. The file must be below the user's
+// folder, but not in a shown folder, whose author could otherwise choose what is run.
 func (d *doer) chosen(a asked, flags ...string) ([]string, error) {
 	words := append([]string{"run", "-q"}, flags...)
 	if suite, _, _ := strings.Cut(a.ID, "/"); slices.Contains(suiteNames(), suite) {
@@ -224,7 +224,7 @@ func (d *doer) chosen(a asked, flags ...string) ([]string, error) {
 	return append(words, d.agent...), nil
 }
 
-// run runs this program and returns its output. Exit status 1 of a run, for failures that it found, is no error.
+// run runs this program and returns its output. It ignores exit status 1 of the command run, which reports failures.
 func (d *doer) run(ctx context.Context, words []string) (string, error) {
 	var out bytes.Buffer
 	c := exec.CommandContext(ctx, d.h.self, words...)
@@ -239,7 +239,7 @@ func (d *doer) run(ctx context.Context, words []string) (string, error) {
 	return out.String(), nil
 }
 
-// scratch starts the agent that the page plays with, and shows its transcript; stop ends the agent.
+// scratch starts the agent for the page's prompts, and shows its transcript. stop ends the agent.
 func (h *host) scratch(ctx context.Context, o *viewing, server *inspector.Server,
 	temp string) (stop func(), err error) {
 	of := acpV1()
@@ -277,8 +277,8 @@ func (h *host) scratch(ctx context.Context, o *viewing, server *inspector.Server
 			defer cancel()
 			s.Close(ctx)
 		}
-		log.Close()   // it is removed
-		place.Close() // its keeper removes what cannot be removed here
+		log.Close()   // the file is removed
+		place.Close() // the keeper removes what this process cannot
 	}
 	if err != nil {
 		stop()

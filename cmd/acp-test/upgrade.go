@@ -23,7 +23,7 @@ func upgradeCommand(h *host) *cobra.Command {
 	var to string
 	c := command("upgrade", cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
 		typed, _ := atDash(c, args)
-		o.conformance = true // the suites alone
+		o.conformance = true // run only the suites
 		if err := o.settle(h, c, args); err != nil {
 			return err
 		}
@@ -39,7 +39,7 @@ func upgradeCommand(h *host) *cobra.Command {
 	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "watch", "list", "update", "golden",
 		"golden-required", "debug", "shard",
 		"baseline", "baseline-write", "against", "report", "fault", "liberty", "verbose"} {
-		_ = f.MarkHidden(flag) // of run
+		_ = f.MarkHidden(flag) // flags of run that do not apply here
 	}
 	return c
 }
@@ -84,14 +84,14 @@ func (h *host) upgrade(c *cobra.Command, o *options, to string) error {
 	return err
 }
 
-// toldIn returns, by scenario id, what the agent said and did in each scenario of a run. It calls see with each
+// toldIn returns the agent's words and acts in each scenario of a run, by scenario id. It calls see with each
 // transcript, even of skipped scenarios.
 func toldIn(p *scenarios.Protocol, run results.Run, see func(id string, t *transcript.Transcript)) map[string]string {
 	told := map[string]string{}
 	for _, r := range run.Results {
 		t, effects, err := evidenceOf(p, run, r)
 		if err != nil || r.NotStarted {
-			continue // it says nothing
+			continue // this result shows nothing
 		}
 		see(r.ID, t)
 		if r.Verdict != results.Skip { // the tested behavior occurred
@@ -133,7 +133,7 @@ func evidenceOf(p *scenarios.Protocol, run results.Run, r results.Result) (*tran
 	return t, changed(string(diff)), err
 }
 
-// changed returns the lines of a diff of workspaces that name files.
+// changed returns the lines that name files in a diff of workspaces.
 func changed(diff string) (text string) {
 	for line := range strings.Lines(diff) {
 		for _, what := range []string{"new file ", "changed ", "deleted "} {

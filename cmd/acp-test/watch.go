@@ -19,11 +19,11 @@ import (
 	"github.com/acp-test/acp-test/scenarios/language"
 )
 
-// settle is how long no file must be saved before a new run: editors and compilers write a file in several steps.
+// settle is how long no file may be saved before a new run. Editors and compilers write a file in several steps.
 const settle = 100 * time.Millisecond
 
-// watch runs everything once and then, until it is interrupted, the scenarios that saved files affect. The exit status
-// is that of the last run.
+// watch runs all scenarios once. Then it runs the scenarios that saved files affect, until it is interrupted. The exit
+// status is that of the last run.
 func (h *host) watch(c *cobra.Command, o *options) error {
 	var last error
 	err := h.again(c.Context(), o, func(files map[string]bool) {
@@ -37,8 +37,8 @@ func (h *host) watch(c *cobra.Command, o *options) error {
 	return errors.Join(last, err)
 }
 
-// again calls run with nil, for everything, and then after each change until the context ends. A saved scenario or
-// golden runs that scenario; the agent's program, a profile or a setting runs everything.
+// again calls run with nil, for all scenarios, and then after each change until the context ends. A change of a
+// scenario or its golden runs only that scenario. A change of the agent's program, a profile or a setting runs all.
 func (h *host) again(ctx context.Context, o *options, run func(files map[string]bool)) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -49,7 +49,7 @@ func (h *host) again(ctx context.Context, o *options, run func(files map[string]
 	for files := map[string]bool(nil); err == nil; {
 		run(files)
 		var x *watched
-		if x, err = h.watchFolders(w, o); err != nil { // the run may have made some
+		if x, err = h.watchFolders(w, o); err != nil { // the run may have created folders
 			break
 		}
 		if files, err = x.next(ctx, w); ctx.Err() != nil {
@@ -59,7 +59,7 @@ func (h *host) again(ctx context.Context, o *options, run func(files map[string]
 	return err
 }
 
-// next waits for a saved file that affects scenarios. It returns their files, nil for everything.
+// next waits for a saved file that affects scenarios. It returns the files of these scenarios, or nil for all.
 func (x *watched) next(ctx context.Context, w *fsnotify.Watcher) (map[string]bool, error) {
 	for {
 		saved, err := savedFiles(ctx, w)
@@ -109,11 +109,11 @@ func savedFiles(ctx context.Context, w *fsnotify.Watcher) (map[string]bool, erro
 
 // watched maps files to the scenarios that they affect.
 type watched struct {
-	folders    []string          // to watch
-	roots      []string          // folders whose scenarios run, also new ones
-	everything map[string]bool   // files that every scenario depends on
-	scenario   map[string]string // goldens, to the file of their scenario
-	update     bool              // goldens are written by the runs themselves
+	folders    []string          // folders to watch
+	roots      []string          // folders with scenarios, including new ones
+	everything map[string]bool   // files on which every scenario depends
+	scenario   map[string]string // file of the scenario, by path of its golden
+	update     bool              // the runs themselves write goldens
 }
 
 func (h *host) watched(o *options) *watched {
@@ -178,7 +178,7 @@ func (x *watched) addRoot(path, out string) {
 		x.folders = append(x.folders, filepath.Dir(path))
 		return
 	}
-	// What cannot be read is not watched; the run reports the error.
+	// A file that cannot be read is not watched; the run reports the error.
 	_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || !d.IsDir():
@@ -198,13 +198,13 @@ func (h *host) absolute(name string) string {
 	return filepath.Join(h.cwd, name)
 }
 
-// touched returns what the saved files affect: everything, or the scenarios in files.
+// touched returns which scenarios the saved files affect: all, or those in files.
 func (x *watched) touched(saved map[string]bool) (all bool, files map[string]bool) {
 	files = map[string]bool{}
 	for name := range saved {
 		// A new folder may contain files that were saved before it was watched.
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
-			inside, _ := acp.V1().Files(name) // one without scenarios has nothing to run
+			inside, _ := acp.V1().Files(name) // a folder without scenarios changes nothing
 			for _, file := range inside {
 				saved[file] = true
 			}
