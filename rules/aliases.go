@@ -25,8 +25,8 @@ func (s *Set) Current(id string) string {
 	return cmp.Or(s.aliases[rule], rule) + between + point
 }
 
-// Renamed returns a sentence with the present id of an alias, "" if id is not an
-// alias.
+// Renamed returns a sentence that names the present id of an alias. It returns
+// "" if id is not an alias.
 func (s *Set) Renamed(id string) string {
 	if now := s.Current(id); now != id {
 		return fmt.Sprintf("%s is now called %s", id, now)

@@ -13,27 +13,27 @@ import (
 
 // Config chooses the rules of a Checker and their severity.
 type Config struct {
-	// Severity names a set of severities; "" and an unknown name mean that each
-	// point has its own class.
+	// Severity is the name of a set of severities. With "" or an unknown name,
+	// each point keeps its own class.
 	Severity string
-	// Off maps the ids or aliases of rules that do not apply here to the reason.
+	// Off maps the ids or aliases of rules that are turned off to the reason.
 	Off map[string]string
-	// Busy is what the agent promises to do with a prompt in a busy session:
-	// reject, queue or replace; "" promises nothing.
+	// Busy is the agent's promise for a prompt in a busy session: reject, queue
+	// or replace. "" is no promise.
 	Busy string
-	// Asks are the neutral tools that the agent promises to use only after asking
-	// the user.
+	// Asks lists the neutral tools for which the agent promises to ask the user
+	// first.
 	Asks []string
-	// Stops says that the agent promises to stop the work for a request when the
+	// Stops says that the agent promises to stop its work on a request when the
 	// editor cancels that request.
 	Stops bool
-	// Roots are directories, in addition to each session's own, in which paths
-	// are expected. Start is the agent's working directory. Without Start, the
-	// rules ignore which directory a path is in.
+	// Roots are directories that paths may be in, besides each session's own.
+	// Start is the agent's working directory. If Start is "", the rules do not
+	// check the directory of a path.
 	Roots []string
 	Start string
-	// Patience is how long a request may stay unanswered before that counts
-	// against the side that owes the answer; 0 means 30 s.
+	// Patience is how long a request may stay unanswered before the rules blame
+	// the side that owes the answer; 0 means 30 s.
 	Patience time.Duration
 }
 
@@ -45,12 +45,12 @@ type End struct {
 	// Lacking says that messages of the transcript are missing. A finding then
 	// counts only if a single message shows it; others are inconclusive.
 	Lacking bool
-	// Linger is how long the run kept listening after the last act. 0 gives no
-	// evidence about late frames.
+	// Linger is how long the run kept listening after its last act. With 0, the
+	// run proves nothing about late frames.
 	Linger time.Duration
 }
 
-// Checker judges one transcript. Observe it from one goroutine at a time.
+// Checker judges one transcript. Only one goroutine at a time may call Observe.
 type Checker struct {
 	config   Config
 	set      *Set
@@ -63,8 +63,8 @@ type Checker struct {
 	last     transcript.Entry
 }
 
-// distinctFindings is the maximum number of findings of one point that are kept
-// apart.
+// distinctFindings is how many findings of one point are kept apart. Further
+// ones are only counted.
 const distinctFindings = 200
 
 type pointKey struct {
@@ -101,12 +101,12 @@ func (s *Set) NewChecker(c Config) *Checker {
 // Config returns the checker's configuration, with defaults filled in.
 func (c *Checker) Config() Config { return c.config }
 
-// Last returns the entry observed before the current one, without its bytes; in
-// Finish, the last entry.
+// Last returns the entry before the current one, without its bytes. During
+// Finish it returns the last entry.
 func (c *Checker) Last() transcript.Entry { return c.last }
 
-// Watch turns a rule on and returns the Watch that counts and reports for it, nil
-// if the rule is off.
+// Watch turns a rule on and returns its Watch, which counts and reports for the
+// rule. It returns nil if the rule is off.
 func (c *Checker) Watch(r Rule) *Watch {
 	if _, off := c.config.Off[r.ID]; off {
 		return nil
@@ -116,17 +116,17 @@ func (c *Checker) Watch(r Rule) *Watch {
 	return w
 }
 
-// Observe judges one entry. Entries must come in the order of the transcript. It
-// is meant for Transcript.Observe.
+// Observe judges one entry. The caller passes all entries in the order of the
+// transcript, usually by Transcript.Observe.
 func (c *Checker) Observe(e transcript.Entry) {
 	c.observer.Observe(e)
 	c.last = e
 	c.last.Raw = nil
 }
 
-// Finish judges what only the end can show and returns all findings in the order
-// of their discovery; those of the end are sorted by their entries. Call it once,
-// after the last entry.
+// Finish runs the checks that need the end of the transcript. It returns all
+// findings in the order of their discovery; findings of these checks are sorted
+// by their entries. Call Finish once, after the last entry.
 func (c *Checker) Finish(end End) []Finding {
 	before := len(c.findings)
 	c.observer.Finish(end)
@@ -139,7 +139,7 @@ func (c *Checker) Finish(end End) []Finding {
 	return c.Findings()
 }
 
-// doubt makes findings inconclusive that depend on several messages.
+// doubt makes each finding inconclusive that several messages show together.
 func (c *Checker) doubt() {
 	for _, f := range c.findings {
 		if r, ok := c.set.Rule(f.Rule); f.Class != Info && !(ok && r.Alone) {
@@ -158,8 +158,8 @@ func (c *Checker) Findings() []Finding {
 	return all
 }
 
-// Evidence returns for each rule that was on how many times it had something to
-// judge.
+// Evidence returns, for each rule that was on, how many times the rule checked
+// something.
 func (c *Checker) Evidence() map[string]int {
 	counts := map[string]int{}
 	for _, w := range c.watches {
@@ -171,8 +171,8 @@ func (c *Checker) Evidence() map[string]int {
 	return counts
 }
 
-// Support returns for each requirement how many times a rule had something to
-// judge by it. If it is missing or 0, no rule tested that requirement.
+// Support returns, for each requirement, how many times a rule checked it. If a
+// requirement is missing or 0, no rule tested it.
 func (c *Checker) Support() map[string]int {
 	counts := map[string]int{}
 	for _, w := range c.watches {
@@ -185,9 +185,9 @@ func (c *Checker) Support() map[string]int {
 	return counts
 }
 
-// Watch counts and reports for one rule of one checker. It panics for a point
-// that the rule has in no version of its protocol. It ignores a point that only
-// other versions have.
+// Watch counts and reports for one rule of one checker. It ignores a point that
+// only other versions of the protocol have. It panics for a point that no
+// version has.
 type Watch struct {
 	checker  *Checker
 	rule     Rule
@@ -197,10 +197,10 @@ type Watch struct {
 // Has reports whether the rule has a point in this version of the protocol.
 func (w *Watch) Has(point string) bool { return w.index(point) >= 0 }
 
-// index returns the place of a point in the rule, -1 if only other versions of
-// the protocol have the point.
+// index returns the position of a point among the rule's points. It returns -1
+// if only other versions of the protocol have the point.
 func (w *Watch) index(point string) int {
-	for i := range w.rule.Points { // without a copy of each
+	for i := range w.rule.Points { // the index avoids copying each point
 		if w.rule.Points[i].ID == point {
 			return i
 		}
@@ -211,7 +211,7 @@ func (w *Watch) index(point string) int {
 	return -1
 }
 
-// Saw counts that points had something to judge.
+// Saw counts one check of each of the points.
 func (w *Watch) Saw(points ...string) {
 	for _, p := range points {
 		if i := w.index(p); i >= 0 {
@@ -220,8 +220,8 @@ func (w *Watch) Saw(points ...string) {
 	}
 }
 
-// Seeing returns a function that does what Saw does for these points, but looks
-// them up only once. It is for points that nearly every entry concerns.
+// Seeing returns a function that does the work of Saw for these points, but
+// looks them up only once. It is for points checked at nearly every entry.
 func (w *Watch) Seeing(points ...string) (saw func()) {
 	var counts []*int
 	for _, p := range points {
@@ -236,17 +236,17 @@ func (w *Watch) Seeing(points ...string) (saw func()) {
 	}
 }
 
-// Narrow sets the requirements that a finding breaks, if not all of its point's.
-// It ignores a nil finding, which was only counted.
+// Narrow sets the requirements that a finding breaks, if not all of its
+// point's. It ignores nil, which Report returns for a repeated finding.
 func (w *Watch) Narrow(f *Finding, requirements ...string) {
 	if f != nil {
 		f.Requirements, f.Citation = requirements, w.checker.set.registry.citation(requirements)
 	}
 }
 
-// Report adds a finding and returns it. If there is one like it about the same
-// object, Report counts that instead and returns nil. entries are the Seqs that
-// show the finding; 0 is none. Long texts that the format shows with %q are cut.
+// Report adds a finding and returns it. If one about the same object exists,
+// Report increases its count and returns nil. entries are the Seqs that show
+// the finding; 0 is ignored. Long texts formatted with %q are cut.
 func (w *Watch) Report(point string, conn int, session, object string, entries []int, format string,
 	args ...any) *Finding {
 	at := w.index(point)
@@ -291,7 +291,7 @@ func (w *Watch) Report(point string, conn int, session, object string, entries [
 	return f
 }
 
-// sentence is fmt.Sprintf, but cuts the quoted texts, which come from an agent.
+// sentence is fmt.Sprintf, but shortens quoted texts, which come from an agent.
 func sentence(format string, args []any) string {
 	verbs := strings.ReplaceAll(format, "%%", "")
 	for i := range args {

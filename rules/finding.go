@@ -9,24 +9,24 @@ import (
 // one scale: a greater class is worse.
 type Class uint8
 
-// The classes, mildest first. Rules report Info to Fail; the others are verdicts of checks
-// and scenarios. Pass, Info, Lint and Warn never make a run fail.
+// The classes, mildest first. Rules report Info to Fail; checks and scenarios can also have the others as verdicts.
+// Pass, Info, Lint and Warn never make a run fail.
 const (
-	// None is the zero value: nothing was judged.
+	// None is the zero value: nothing was checked.
 	None Class = iota
-	// Pass means that nothing wrong was found.
+	// Pass means that a check found no fault.
 	Pass
-	// Info is worth knowing and not a fault: an unstable feature in use.
+	// Info is a fact and not a fault, such as the use of an unstable feature.
 	Info
 	// Lint breaks no sentence of the specification, but users or clients suffer.
 	Lint
-	// Warn breaks a SHOULD, or a must that rests only on prose.
+	// Warn breaks a SHOULD, or a must for which there is only prose.
 	Warn
-	// Skip was not run, because the agent did not advertise a required
+	// Skip means that it was not run, because the agent lacks a required
 	// capability.
 	Skip
-	// Inconclusive could not be judged, for example because messages may have
-	// crossed on the wire.
+	// Inconclusive means that it could not be judged, for example because
+	// messages may have crossed on the wire.
 	Inconclusive
 	// Fail breaks a MUST, a required key, a closed enum or JSON-RPC.
 	Fail
@@ -51,10 +51,10 @@ func (c *Class) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Side is the end of the connection that a rule judges.
+// Side is the end of the connection whose behavior a rule judges.
 type Side uint8
 
-// The two sides. With acp-test's own editor, a finding about the client is a
+// The two sides. If acp-test plays the client, a finding about the client is a
 // fault of the harness, not of the agent under test.
 const (
 	OfAgent Side = iota
@@ -68,40 +68,40 @@ func (s Side) String() string { return sideNames[min(s, OfClient)] }
 // MarshalText returns "agent" or "client".
 func (s Side) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Finding is one way in which a transcript breaks a rule. A repetition about the
-// same object is counted, not reported again.
+// Finding is one violation of a rule in a transcript. A repetition about the
+// same object only increases Count.
 type Finding struct {
-	// Rule is the id of the rule, Point the part of it that was broken.
+	// Rule is the id of the broken rule, Point the id of its broken point.
 	Rule, Point string
 	Side        Side
 	Class       Class
 	// Damage is the effect of a wrong shape: "fatal" (peers drop the message) or
 	// "lossy" (peers silently lose the value); "" for other findings.
 	Damage string
-	// Requirements are the ids of the broken requirements, the strongest first;
-	// Citation is the place of the first in the specification.
+	// Requirements are the ids of the broken requirements, the strongest first.
+	// Citation is the place of the first one in the specification.
 	Requirements []string
 	Citation     string
-	// Conn is the number of the agent process in the run, Session the ACP
-	// session, if any.
+	// Conn is the number of the agent process in the run. Session is the id of
+	// the ACP session, or "".
 	Conn    int
 	Session string
-	// Entries are the Seqs that show the finding: those of the first time, cause
-	// before effect, then those of the last time if there were several.
+	// Entries are the Seqs that show the first occurrence, cause before effect,
+	// then those of the last one if there were several.
 	Entries []int
 	// Count is how many times the finding occurred, at least 1.
 	Count int
-	// Message is one sentence in plain words. Detail is further help, or "".
+	// Message is one sentence in plain words. Detail is additional help, or "".
 	Message, Detail string
 }
 
-// Severity decides the class of a finding. The zero value keeps the class of each
-// point.
+// Severity decides the class of a finding. Its zero value keeps the class of
+// each point.
 type Severity struct {
 	// Stricter raises every Lint and Warn by one class.
 	Stricter bool
-	// Raised maps points, as RULE/point, to a higher class, for a client that
-	// suffers from them more than the specification says.
+	// Raised maps a point, as RULE/point, to a higher class. It is for a client
+	// that suffers more from the point than the specification says.
 	Raised map[string]Class
 }
 

@@ -13,34 +13,34 @@ import (
 type Requirement struct {
 	ID   string
 	Side Side
-	// Level is "must", "should", "may" or "informational". Basis is its source:
-	// "rfc2119", "prose", "schema", "schema-doc", "jsonrpc", "rfd" or
+	// Level is "must", "should", "may" or "informational". Basis is the kind of
+	// source: "rfc2119", "prose", "schema", "schema-doc", "jsonrpc", "rfd" or
 	// "convention".
 	Level, Basis string
 	// Core says that the requirement is stable, about the agent, and backed.
 	Core bool
-	// Tier is the weight of the requirement in the verdict.
+	// Tier decides how the requirement counts in the verdict.
 	Tier Tier
-	// AppliesWhen is the condition under which the requirement applies: "always",
-	// the path of a capability, the same with "!" for its absence, or
-	// "feature:X".
+	// AppliesWhen is the condition under which the requirement applies:
+	// "always", "feature:X", the path of a capability that must be there, or
+	// that path after "!" if it must be absent.
 	AppliesWhen string
 	// Statement is the requirement in our words, HowToTest a way to test it.
 	Statement, HowToTest string
 	Cite                 Cite
 	// Kit is the id of the same requirement in acp-tck, or "".
 	Kit string
-	// Rules and Checks are those that can show it broken; Excluded is why nothing
-	// can, or "".
+	// Rules and Checks can show that the requirement is broken. Excluded is the
+	// reason why none of them can, or "".
 	Rules, Checks []string
 	Excluded      string
-	// Sentence is the wording of a must in the specification's pages, if a Fail
-	// rests on it; else "".
+	// Sentence is the wording of a must in the specification's pages. It is set
+	// only if a Fail depends on that wording.
 	Sentence string
 }
 
-// Cite is a passage of the specification: a file of its repository, a heading or
-// definition in it, and a quote of at most six words.
+// Cite is a passage of the specification: a file in its repository, a heading
+// or definition in that file, and a quote of at most six words.
 type Cite struct{ File, Anchor, Quote string }
 
 // String returns the citation as one line.
@@ -49,13 +49,13 @@ func (c Cite) String() string { return fmt.Sprintf("%s#%s %q", c.File, c.Anchor,
 // Tier says how a requirement counts in the verdict.
 type Tier uint8
 
-// The tiers. A failure of a Mandatory or Capability requirement is a failure of
-// the agent; failures of the others are reported and do not count.
+// The tiers. A broken Mandatory or Capability requirement makes the agent fail.
+// Broken requirements of other tiers are reported, but do not count.
 const (
-	Mandatory     Tier = iota // core, must, whatever the agent offers
-	Capability                // the other core musts
-	Advisory                  // core shoulds
-	Informational             // the rest
+	Mandatory     Tier = iota // a core must that applies to every agent
+	Capability                // any other core must
+	Advisory                  // a core should
+	Informational             // any other requirement
 )
 
 func (t Tier) String() string {
@@ -72,7 +72,7 @@ type registry struct {
 	checks bindings
 }
 
-// bindings is the content of bindings.yaml, by requirement.
+// bindings is the content of bindings.yaml. Its parts are keyed by requirement.
 type bindings struct {
 	// Checks maps requirements to the ids of checks that test them.
 	Checks map[string][]string `yaml:"checks"`
@@ -94,8 +94,8 @@ func (s *Set) Requirement(id string) (Requirement, bool) {
 	return s.registry.all[i], true
 }
 
-// Statement returns the statement of the first known requirement among ids, "" if
-// none is known.
+// Statement returns the statement of the first known requirement among ids, or
+// "".
 func (s *Set) Statement(ids []string) string {
 	for _, id := range ids {
 		if q, ok := s.Requirement(id); ok {
@@ -108,7 +108,7 @@ func (s *Set) Statement(ids []string) string {
 // Waiting returns the core requirements that still need a check.
 func (s *Set) Waiting() []string { return slices.Clone(s.registry.checks.Waiting) }
 
-// citation returns the citation of the first of some requirements.
+// citation returns the citation of the first requirement among ids.
 func (r *registry) citation(ids []string) string {
 	if len(ids) == 0 {
 		return ""

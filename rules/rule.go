@@ -9,20 +9,20 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// Rule is one passive invariant: its statement and the requirements behind it.
-// The code that checks it belongs to the set.
+// Rule is one invariant of a transcript: its statement and the requirements
+// behind it. The Set has the code that checks it.
 type Rule struct {
-	// ID is the name users know it by: "CANCEL-REASON".
+	// ID is the name that users see, such as "CANCEL-REASON".
 	ID   string
 	Side Side
 	// Sentence states the rule in one sentence.
 	Sentence string
-	// Points are the ways to break it. Elsewhere are the ids of points that only
-	// other versions of the protocol have.
+	// Points are the ways to break the rule. Elsewhere are the ids of points
+	// that only other versions of the protocol have.
 	Points    []Point
 	Elsewhere []string
-	// Alone says that a single message can show the rule broken, without those
-	// before and after it.
+	// Alone says that a single message can show a violation, without the
+	// messages before and after it.
 	Alone bool
 }
 
@@ -69,7 +69,7 @@ func readRules(text string) (all []Rule, err error) {
 	return all, nil
 }
 
-// readPoint reads the line of a point.
+// readPoint reads a line that defines a point.
 func readPoint(line string) (p Point, err error) {
 	head, says, _ := strings.Cut(line, ": ")
 	words := strings.Fields(head)
@@ -89,7 +89,7 @@ func (r Rule) Class() Class {
 	return worst
 }
 
-// Requirements returns the ids of all requirements that the rule can show broken.
+// Requirements returns the ids of all requirements that the rule can show to be broken.
 func (r Rule) Requirements() []string {
 	var ids []string
 	for _, p := range r.Points {

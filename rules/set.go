@@ -13,40 +13,39 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Definition is a protocol's description of its rules; New makes a Set of it.
-// Only Watch is required.
+// Definition describes the rules of a protocol; New makes a Set of it. Only
+// Watch is required.
 type Definition struct {
-	// Rules are rules; Text has further ones, in the form that readRules
-	// describes.
+	// Rules are the first rules. Text defines further ones, in the format that
+	// readRules describes.
 	Rules []Rule
 	Text  string
-	// Watch begins to watch one transcript. It gets a Watch for each rule from
-	// the checker and returns the observer of the entries.
+	// Watch begins to judge one transcript. It gets a Watch for each rule from
+	// the checker, and returns the observer for the entries.
 	Watch func(*Checker) Observer
-	// Requirements is the registry, in the form that registry.line reads. Bindings and
-	// Prose are YAML: the tests of each requirement, and the sentences behind
-	// those that rest only on prose.
+	// Requirements is the registry, in the format that registry.line reads. Bindings is YAML with the tests of each
+	// requirement. Prose is YAML with the sentences behind requirements that rest only on prose.
 	Requirements    string
 	Bindings, Prose []byte
 	// Everywhere reports whether the condition of a requirement holds for every
-	// agent, as "always" does. Nil means that no other condition does.
+	// agent, like "always". If it is nil, only "always" does.
 	Everywhere func(condition string) bool
-	// Severities are the severities that Config.Severity may name.
+	// Severities are the values for Config.Severity, by name.
 	Severities map[string]Severity
 	// Aliases has a line OLD NEW for each former id of a rule, or of one of its
 	// points as RULE/POINT. Lines that begin with # are comments.
 	Aliases string
-	// Examples has a file RULE.txtar of examples for each rule, in the folder
-	// Folder, or at its top if Folder is "". Nil has none.
+	// Examples has the examples of each rule in a file RULE.txtar in the folder
+	// Folder; "" is the top. Nil means no examples.
 	Examples fs.FS
 	Folder   string
 }
 
-// Observer watches one transcript for the rules of a set.
+// Observer judges one transcript by the rules of a set.
 type Observer interface {
 	// Observe judges the next entry.
 	Observe(transcript.Entry)
-	// Finish judges what only the end can show.
+	// Finish runs the checks that need the end of the transcript.
 	Finish(End)
 }
 
@@ -58,8 +57,8 @@ type Set struct {
 	aliases    map[string]string
 }
 
-// New returns the Set of a definition. The error names the text and the line that
-// is wrong.
+// New returns the Set of a definition. Its error names the text and the line
+// with the mistake.
 func New(d Definition) (*Set, error) {
 	read, err := readRules(d.Text)
 	if err != nil {
@@ -91,7 +90,7 @@ func New(d Definition) (*Set, error) {
 }
 
 // Must returns the Set of a definition whose texts are part of the program. It
-// panics if one of them is wrong.
+// panics if one of the texts has a mistake.
 func Must(d Definition) *Set {
 	s, err := New(d)
 	if err != nil {
@@ -113,9 +112,9 @@ func (s *Set) Rule(id string) (Rule, bool) {
 	return s.definition.Rules[i], true
 }
 
-// Example is a minimal transcript, in the short notation of its protocol, and the
-// expected finding of a rule. The examples are shown to users and are the tests
-// of the rules.
+// Example is a minimal transcript, in the short notation of its protocol, with
+// the expected finding of a rule. Users see the examples, and tests of the
+// rules run them.
 type Example struct {
 	Rule string
 	// Class and Point are those of the expected finding: Pass and "" for none.

@@ -1,8 +1,8 @@
 package rules
 
-// Begin starts the state machines of the checker's rules that are on. machines
-// maps the ids of rules to them. with returns the argument W of a state machine
-// from its Watch, adding what they share.
+// Begin starts the state machine of each rule that is on. machines maps the ids
+// of rules to state machines. with makes the argument of a state machine from
+// the rule's Watch, and may add shared state.
 func Begin[W any](c *Checker, machines map[string]func(W), with func(*Watch) W) {
 	for _, r := range c.set.definition.Rules {
 		if w := c.Watch(r); w != nil {
@@ -11,14 +11,14 @@ func Begin[W any](c *Checker, machines map[string]func(W), with func(*Watch) W) 
 	}
 }
 
-// Desk calls the state machines that subscribed to a topic. T is the topic of an
-// entry, E a parsed entry. The zero value has no listeners.
+// Desk passes entries to functions that subscribed to a topic. T is the type of
+// a topic, E that of a parsed entry. The zero value has no subscribers.
 type Desk[T comparable, E any] struct {
 	judges map[T][]func(E)
 	atEnd  []func(End)
 }
 
-// On calls judge for each entry about one of the topics.
+// On subscribes judge to entries about any of the topics.
 func (d *Desk[T, E]) On(judge func(E), about ...T) {
 	if d.judges == nil {
 		d.judges = map[T][]func(E){}
@@ -28,24 +28,24 @@ func (d *Desk[T, E]) On(judge func(E), about ...T) {
 	}
 }
 
-// AtEnd calls judge at the end of the transcript.
+// AtEnd subscribes judge to the end of the transcript.
 func (d *Desk[T, E]) AtEnd(judge func(End)) { d.atEnd = append(d.atEnd, judge) }
 
-// Tell calls the judges of a topic, in the order of their subscription.
+// Tell calls the subscribers of a topic, in the order of their subscription.
 func (d *Desk[T, E]) Tell(about T, e E) {
 	for _, judge := range d.judges[about] {
 		judge(e)
 	}
 }
 
-// Finish calls the judges that AtEnd added.
+// Finish calls the functions that AtEnd subscribed.
 func (d *Desk[T, E]) Finish(end End) {
 	for _, judge := range d.atEnd {
 		judge(end)
 	}
 }
 
-// Entry returns the value of a key, and adds a new one if there is none.
+// Entry returns the value of a key. If there is none, it adds a new value.
 func Entry[K comparable, V any](m map[K]*V, key K) *V {
 	if m[key] == nil {
 		m[key] = new(V)
@@ -56,15 +56,15 @@ func Entry[K comparable, V any](m map[K]*V, key K) *V {
 // Seen is a set of names that reports repeated names.
 type Seen map[string]bool
 
-// Again adds a name, and reports whether it was there.
+// Again adds a name, and reports whether the set already had it.
 func (s Seen) Again(name string) bool {
 	before := s[name]
 	s[name] = true
 	return before
 }
 
-// Remember adds a value to a map of at most most keys. It ignores new keys once
-// the map is full.
+// Remember sets a key of a map that may have at most most keys. It ignores new
+// keys once the map is full.
 func Remember[K comparable, V any](m map[K]V, most int, key K, value V) {
 	if _, known := m[key]; known || len(m) < most {
 		m[key] = value

@@ -8,15 +8,15 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// Outcome is the result of one or more runs for one requirement.
+// Outcome is the result for one requirement, from one or more runs.
 type Outcome uint8
 
-// The outcomes, mildest first. Of several, the worst counts.
+// The outcomes, mildest first. If runs differ, the worst outcome counts.
 const (
-	Untested   Outcome = iota // nothing judged it
-	NotReached                // its check was not reached, because something before it failed
-	Passed                    // something judged it, and nothing broke it
-	Undecided                 // it could not be judged
+	Untested   Outcome = iota // nothing checked the requirement
+	NotReached                // an earlier failure prevented its check
+	Passed                    // something checked it, and nothing broke it
+	Undecided                 // it was checked, but could not be judged
 	Broken                    // a finding of class Fail, or a failed check
 )
 
@@ -44,21 +44,21 @@ func (v Verdict) String() string {
 // MarshalText returns the verdict in capitals.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// Conclusion is a verdict and its grounds.
+// Conclusion is a verdict and the reasons for it.
 type Conclusion struct {
 	Verdict Verdict
-	// Because are the requirements that decided it, in the registry's order;
-	// empty if the verdict is CONFORMANT.
+	// Because has the requirements that decided the verdict, in the registry's
+	// order. It is empty if the verdict is CONFORMANT.
 	Because []string
-	// Counts are the numbers of outcomes in each tier.
+	// Counts has the number of requirements in each tier, by outcome.
 	Counts map[Tier]map[Outcome]int
 }
 
 // Conclude returns the verdict for the outcomes of requirements. A missing
-// requirement is Untested. If a MANDATORY or CAPABILITY requirement is broken,
-// the agent is not conformant. Else, if a MANDATORY one could not be judged or no
-// check of it was reached, the run is inconclusive. It depends on nothing but its
-// argument.
+// requirement counts as Untested. If a MANDATORY or CAPABILITY requirement is
+// broken, the agent is not conformant. Otherwise the run is inconclusive if a
+// MANDATORY one could not be judged or no check of it was reached. Equal
+// outcomes give equal verdicts.
 func (s *Set) Conclude(outcomes map[string]Outcome) Conclusion {
 	c := Conclusion{Counts: map[Tier]map[Outcome]int{}}
 	var broken, undecided []string
@@ -84,8 +84,8 @@ func (s *Set) Conclude(outcomes map[string]Outcome) Conclusion {
 	return c
 }
 
-// Tally collects the outcomes of several runs for the requirements. The zero
-// value is empty.
+// Tally collects the outcomes of requirements over several runs. The zero value
+// is empty.
 type Tally struct {
 	outcomes map[string]Outcome
 	evidence map[string]int
@@ -93,8 +93,7 @@ type Tally struct {
 }
 
 // AddFindings adds the findings of one run, except those about the client.
-// support is how many times the rules judged something by each requirement
-// (Checker.Support).
+// support says how many times rules checked each requirement (Checker.Support).
 func (t *Tally) AddFindings(findings []Finding, support map[string]int) {
 	for id, n := range support {
 		if n > 0 {
@@ -117,8 +116,8 @@ func (t *Tally) AddFindings(findings []Finding, support map[string]int) {
 	}
 }
 
-// AddCheck adds the outcome of one check of a scenario for the requirements it is
-// about. It ignores an Untested check, which was skipped.
+// AddCheck adds the outcome of one check of a scenario for the requirements
+// that it tests. It ignores an Untested check, which was skipped.
 func (t *Tally) AddCheck(check string, about []string, o Outcome) {
 	if o == Untested {
 		return
@@ -148,11 +147,11 @@ func (t *Tally) add(id string, o Outcome, evidence int, source string) {
 // Outcomes returns the outcomes so far, for Conclude.
 func (t *Tally) Outcomes() map[string]Outcome { return maps.Clone(t.outcomes) }
 
-// Row is the line of one requirement in a table.
+// Row is the line of one requirement in the table of results.
 type Row struct {
 	Requirement Requirement
 	Outcome     Outcome
-	// Evidence is how many times something was judged by the requirement. A pass
+	// Evidence is how many times something checked the requirement. A pass
 	// without evidence counts as Untested.
 	Evidence int
 	// Sources are the rules and checks behind an outcome worse than a pass.

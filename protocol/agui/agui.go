@@ -20,10 +20,10 @@ import (
 //go:embed suites/*/*.txtar
 var suites embed.FS
 
-// Name is what users call the protocol.
+// Name is the protocol's name in command lines and files.
 const Name = "ag-ui"
 
-// V1 returns AG-UI, versions 0.x to 1.1. A stream without a declared version is 0.x.
+// V1 returns AG-UI, versions 0.x to 1.1. A stream that declares no version counts as 0.x.
 func V1() *scenarios.Protocol { return v1() }
 
 var v1 = sync.OnceValue(func() *scenarios.Protocol {
@@ -44,19 +44,19 @@ var types string
 //go:embed says.txt
 var about string
 
-// shape is a type as the inspector page shows it: the members of an object, or the forms of a type, which the member
-// By tells apart.
+// shape describes a type for the inspector page. Fields are the members of an object. Forms are the variants of a type,
+// which the member By tells apart.
 type shape struct {
 	Fields [][]string `json:"fields,omitempty"`
 	By     string     `json:"by,omitempty"`
 	Forms  [][]string `json:"forms,omitempty"`
 }
 
-// Fields returns what the specification says about members of events and of a run's input, for the inspector page.
+// Fields returns what the specification says about events' members and a run's input, for the inspector page.
 func Fields() inspector.Fields {
 	f := inspector.Fields{Calls: map[string][]string{}, Whole: map[string]string{"run": "RunAgentInput"},
 		Types: map[string]any{}, Cite: "@ag-ui/core/schemas#", Says: map[string][]int{}}
-	words := map[string]bool{} // that can only be meant as the name of an event or of a member
+	words := map[string]bool{} // words that can only mean an event or a member
 	add := func(name string, s shape) {
 		f.Types[name] = s
 		for _, field := range s.Fields {
@@ -81,7 +81,7 @@ func Fields() inspector.Fields {
 		f.Whole[event], words[event] = typeName(event), true
 		add(typeName(event), s)
 	}
-	says := map[string][]string{} // what a requirement is about, by its id
+	says := map[string][]string{} // subjects of each requirement, by its id
 	for line := range strings.Lines(about) {
 		parts := strings.Fields(line)
 		if parts[0] == "#" {
@@ -110,7 +110,7 @@ func Fields() inspector.Fields {
 
 var word = lazy.Regexp(`\w+`)
 
-// shaped returns the shape of a type in the table.
+// shaped returns the shape of a type from its line in the table.
 func shaped(words []string) (s shape) {
 	if words[0] == "by" {
 		s.By, words = words[1], words[2:]
@@ -139,7 +139,7 @@ func typeName(event string) string {
 	return b.String() + "Event"
 }
 
-// typeOf returns the type of an event's member. kind is the type in the table of the rules.
+// typeOf returns the type of an event's member. kind is its type in the table of the rules.
 func typeOf(event, member, kind string) string {
 	switch {
 	case member == "type":

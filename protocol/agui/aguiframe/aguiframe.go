@@ -1,5 +1,5 @@
-// Package aguiframe classifies the frames of AG-UI: a RunAgentInput that a client posts, and the events of the stream
-// that answers it.
+// Package aguiframe classifies the frames of AG-UI: a RunAgentInput that a client posts, and the events in the stream
+// of the answer.
 package aguiframe
 
 import (
@@ -7,11 +7,11 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Run is the method of a frame in which a client asks for a run.
+// Run is the method of a frame in which a client requests a run.
 const Run = "run"
 
-// Classifier classifies the frames of AG-UI for a transcript. An event is a notification whose method is its type.
-// The transport records which stream it came in.
+// Classifier classifies the frames of AG-UI for a transcript. An event is a notification, and its type is the method.
+// The transport records the stream of each event.
 type Classifier struct{}
 
 // Frame parses one message.
@@ -41,7 +41,7 @@ func (Classifier) Session(method string, f wire.Frame) wire.Value {
 	return wire.Value{}
 }
 
-// Event returns the type of an event, "" for any other entry.
+// Event returns the type of an event, or "" for any other entry.
 func Event(e transcript.Entry) string {
 	if e.Source != transcript.Agent || e.Kind != transcript.Notification {
 		return ""

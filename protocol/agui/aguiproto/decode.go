@@ -11,8 +11,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Decode returns the JSON of an event in the binary form. If the schema does not have the event, its type in JSON is
-// the number of its field in the envelope, such as "(field 40)". The error says what is wrong with the message.
+// Decode returns the JSON of an event in the binary form. For an event that the schema lacks, the type in the JSON is
+// the number of its field in the envelope, such as "(field 40)". The error describes the fault in the message.
 func Decode(data []byte) ([]byte, error) {
 	var of *message
 	var payload []byte
@@ -28,7 +28,7 @@ func Decode(data []byte) ([]byte, error) {
 		case of != nil && of != m:
 			return fmt.Errorf("it has two events, %s and %s", of.name, m.name)
 		}
-		of, payload = m, append(payload, value...) // what comes in parts is one
+		of, payload = m, append(payload, value...) // parts of one event are joined
 		return nil
 	})
 	switch {
@@ -71,14 +71,14 @@ type decoder struct{ depth int }
 // cells has the values of a message's fields, by name.
 type cells map[string][][]byte
 
-// split returns the fields of a message. If a field that is no list occurs more than once, the last value counts;
-// nested messages are merged.
+// split returns the fields of a message. If a field occurs more than once, nested messages are merged; otherwise the
+// last value counts, unless the field is a list.
 func split(m *message, data []byte) (cells, error) {
 	c := cells{}
 	err := each(data, func(n protowire.Number, t protowire.Type, value []byte) error {
 		for _, f := range m.fields {
 			switch {
-			case f.number != n || f.wired() != t: // not ours to know
+			case f.number != n || f.wired() != t: // a field that the schema lacks
 			case f.many || c[f.name] == nil:
 				c[f.name] = append(c[f.name], value[:len(value):len(value)])
 			case f.nested():
@@ -157,7 +157,7 @@ func (d *decoder) fields(m *message, c cells, o *object) error {
 	return nil
 }
 
-// mayLack are the lists that are omitted when they are empty. Other lists are always written.
+// mayLack has the lists that are omitted when they are empty. Other lists are always written, even if empty.
 var mayLack = map[string]bool{"usage": true, "toolCalls": true, "contentParts": true}
 
 func (d *decoder) field(m *message, f field, values [][]byte, o *object) error {
@@ -198,7 +198,7 @@ func (d *decoder) field(m *message, f field, values [][]byte, o *object) error {
 
 // value writes the value of a field. It returns nil if the field has no value.
 func (d *decoder) value(m *message, f field, value []byte) ([]byte, error) {
-	number, _ := protowire.ConsumeVarint(value) // 0 where it is left out
+	number, _ := protowire.ConsumeVarint(value) // 0 if the field is missing
 	switch f.of {
 	case "":
 		if !utf8.Valid(value) {
@@ -222,7 +222,7 @@ func (d *decoder) value(m *message, f field, value []byte) ([]byte, error) {
 	return d.message(known().named[f.of], value)
 }
 
-// message writes the JSON of a message inside an event.
+// message writes the JSON of a message nested in an event.
 func (d *decoder) message(m *message, data []byte) ([]byte, error) {
 	c, err := split(m, data)
 	if err != nil {
@@ -241,7 +241,7 @@ func (d *decoder) message(m *message, data []byte) ([]byte, error) {
 	return o.end(), nil
 }
 
-// arm writes a message that has one of several forms. It returns nil if the schema does not have the form.
+// arm writes a message that has one of several alternatives. It returns nil if the schema lacks the alternative.
 func (d *decoder) arm(m *message, c cells) ([]byte, error) {
 	if len(c) > 1 {
 		return nil, fmt.Errorf("a %s has more than one of its alternatives", m.name)
@@ -265,7 +265,7 @@ func (d *decoder) arm(m *message, c cells) ([]byte, error) {
 	return nil, nil
 }
 
-// said writes a message of the conversation. Its role determines which field has the content.
+// said writes a message of the conversation. The role determines the field with the content.
 func (d *decoder) said(c cells) ([]byte, error) {
 	role := ""
 	if v := c["role"]; v != nil {
@@ -281,7 +281,7 @@ func (d *decoder) said(c cells) ([]byte, error) {
 	return o.end(), nil
 }
 
-// content writes the fields of a message whose content is a text or parts. parts says whether parts are allowed.
+// content writes the fields of a message whose content is a text or, if parts is true, a list of parts.
 func (d *decoder) content(name string, c cells, o *object, parts bool) error {
 	some := len(c["contentParts"]) > 0
 	switch {
@@ -310,7 +310,7 @@ func (d *decoder) content(name string, c cells, o *object, parts bool) error {
 	return nil
 }
 
-// outcome writes an event that says how a run or subagent ended.
+// outcome writes an event that reports the end of a run or of a subagent.
 func (d *decoder) outcome(m *message, c cells, o *object) error {
 	how := ""
 	if v := c["outcome"]; v != nil {

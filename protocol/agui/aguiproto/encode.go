@@ -11,11 +11,11 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// ErrNoMessage is the error for an event that the binary form does not have: events of retired and of custom types.
+// ErrNoMessage is the error for an event that has no binary form: an event of a retired or a custom type.
 var ErrNoMessage = errors.New("the binary form does not have this event type")
 
-// Encode returns the binary form of an event in JSON. It omits members that the binary form does not have, or that
-// have another kind of value.
+// Encode returns the binary form of an event in JSON. It omits members that the binary form lacks, and values of the
+// wrong kind.
 func Encode(event []byte) ([]byte, error) {
 	v, err := wire.Parse(event)
 	if err != nil {
@@ -32,10 +32,10 @@ func Encode(event []byte) ([]byte, error) {
 	return part(nil, m.arm, body), nil
 }
 
-// Unknown returns a message for an event type that no version has.
+// Unknown returns a message for an event type that does not exist in any version.
 func Unknown() []byte { return part(nil, 4095, nil) }
 
-// members returns a function that finds the values of an event's fields in its JSON.
+// members returns a function that finds the value of each field of an event in the event's JSON.
 func members(kind string, v wire.Value) func(string) wire.Value {
 	if kind == "TOOL_CALL_RESULT" {
 		return content(v)
@@ -52,7 +52,7 @@ func members(kind string, v wire.Value) func(string) wire.Value {
 	}
 }
 
-// content returns a function that finds the values of fields if the content may be a text, parts or an activity.
+// content returns a function that finds a field's values if the content may be a text, parts or an activity.
 func content(v wire.Value) func(string) wire.Value {
 	holds := map[string]wire.Kind{"content": wire.String, "contentParts": wire.Array, "activityContent": wire.Object}
 	return func(name string) wire.Value {
@@ -125,7 +125,7 @@ func appendField(b []byte, f field, v wire.Value) []byte {
 	return b
 }
 
-// appendMessage writes a message inside an event.
+// appendMessage writes a message nested in an event.
 func appendMessage(m *message, v wire.Value) []byte {
 	switch m.name {
 	case "Message":

@@ -12,10 +12,10 @@ import (
 // MediaType is the content type of a stream in the binary form.
 const MediaType = "application/vnd.ag-ui.event+proto"
 
-// Prefix is the number of bytes before a message that hold its length.
+// Prefix is the number of bytes in front of each message that hold its length.
 const Prefix = 4
 
-// Length returns the length of a message from its prefix.
+// Length returns the length of a message from the bytes in front of it.
 func Length(prefix [Prefix]byte) int64 { return int64(binary.BigEndian.Uint32(prefix[:])) }
 
 // Framed returns a message with its length in front, as in a stream.
@@ -23,8 +23,8 @@ func Framed(message []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)
 }
 
-// Admitted reports whether an Accept header allows the binary form: the most specific range for it has a quality
-// above 0.
+// Admitted reports whether an Accept header allows the binary form. It does if the most specific range for this form
+// has a quality above 0.
 func Admitted(accept string) bool {
 	closest, admitted := -1, false
 	for one := range strings.SplitSeq(accept, ",") {
@@ -44,8 +44,8 @@ func Admitted(accept string) bool {
 	return admitted
 }
 
-// Begins reports whether a file looks like a captured stream in the binary form: it begins with a length that no text
-// begins with, and the tag of an event.
+// Begins reports whether a file looks like a captured stream in the binary form. Such a file begins with a length,
+// which cannot begin a text, and the tag of an event.
 func Begins(file []byte) bool {
 	if len(file) <= Prefix || file[0] != 0 || Length([Prefix]byte(file)) < 2 {
 		return false

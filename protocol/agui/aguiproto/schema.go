@@ -1,5 +1,5 @@
-// Package aguiproto converts events of AG-UI between JSON and their binary form, which has a protobuf message for
-// each event.
+// Package aguiproto converts events of AG-UI between JSON and the binary form. The binary form has a protobuf message
+// for each type of event.
 package aguiproto
 
 import (
@@ -19,7 +19,7 @@ var schema string
 // operations are the operations of a JSON Patch, by number.
 var operations = []string{"add", "remove", "replace", "move", "copy", "test"}
 
-// outcomes has, by type of event, the members that belong to its outcome.
+// outcomes maps a type of event to the members that are part of its outcome.
 var outcomes = map[string][]string{
 	"RUN_FINISHED": {"pendingToolCallIds", "interrupts"}, "SUBAGENT_FINISHED": {"interruptIds"}}
 
@@ -27,12 +27,12 @@ var outcomes = map[string][]string{
 type message struct {
 	name   string
 	fields []field
-	// arm and kind are the numbers of an event in the envelope and in the enumeration of types.
+	// arm is the number of an event's field in the envelope. kind is its number in the enumeration of types.
 	arm  protowire.Number
 	kind uint64
 }
 
-// field is one field of a message. of is "" for a text, else int, bool, op, Value, Struct or a message.
+// field is one field of a message. of is its type: "" (a text), int, bool, op, Value, Struct or a message's name.
 type field struct {
 	name           string
 	number         protowire.Number
@@ -48,10 +48,10 @@ func (f field) wired() protowire.Type {
 	return protowire.BytesType
 }
 
-// nested reports whether the value is a nested message.
+// nested reports whether the field's value is a nested message.
 func (f field) nested() bool { return f.of != "" && f.wired() == protowire.BytesType }
 
-// tables has the messages by name, and those of events by number in the envelope.
+// tables has the messages by name, and the messages of events also by their number in the envelope.
 type tables struct {
 	named map[string]*message
 	arms  map[protowire.Number]*message

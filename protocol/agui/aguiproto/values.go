@@ -12,11 +12,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// deepest bounds how deeply values may be nested.
+// deepest is how deeply values may be nested.
 const deepest = 1000
 
-// any writes a google.protobuf.Value. If it occurs in several parts, the last one counts, except that parts of the
-// same nested kind are merged. It returns nil if there is no value.
+// any writes a google.protobuf.Value. If the value occurs several times, the last one counts, except that lists are
+// merged with lists and structs with structs. It returns nil if there is no value.
 func (d *decoder) any(of string, data []byte) ([]byte, error) {
 	types := map[protowire.Number]protowire.Type{1: protowire.VarintType, 2: protowire.Fixed64Type, 3: protowire.BytesType,
 		4: protowire.VarintType, 5: protowire.BytesType, 6: protowire.BytesType}
@@ -28,7 +28,7 @@ func (d *decoder) any(of string, data []byte) ([]byte, error) {
 		case n == arm && n >= 5:
 			value = append(value, v...)
 		default:
-			arm, value = n, v[:len(v):len(v)] // what is behind it is not ours
+			arm, value = n, v[:len(v):len(v)] // the capacity keeps appends out of the bytes behind it
 		}
 		return nil
 	})
@@ -93,7 +93,7 @@ func (d *decoder) list(of string, data []byte) ([]byte, error) {
 	return append(list, ']'), err
 }
 
-// entry is an entry of a google.protobuf.Struct.
+// entry describes an entry of a google.protobuf.Struct.
 var entry = &message{name: "FieldsEntry",
 	fields: []field{{name: "key", number: 1}, {name: "value", number: 2, of: "Value"}}}
 
@@ -131,7 +131,7 @@ func (d *decoder) open(of string, data []byte) ([]byte, error) {
 	return o.end(), err
 }
 
-// object is a JSON object while it is written.
+// object is a JSON object that is being written.
 type object struct {
 	names  []string
 	values map[string][]byte

@@ -1,5 +1,5 @@
 // Package aguirecord reads recordings of AG-UI: transcripts of this program, logs with one JSON event a line, and
-// captured streams in either form.
+// captured streams, as server-sent events or in the binary form.
 package aguirecord
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Protocol has what is needed to judge recordings. It lacks what only a replay needs, because AG-UI is not replayed.
+// Protocol judges recordings. It lacks the methods that only a replay needs, because AG-UI is not replayed.
 type Protocol struct{ replay.Protocol }
 
 // Frame implements transcript.Classifier.
@@ -35,7 +35,7 @@ func (Protocol) Session(method string, f wire.Frame) wire.Value {
 	return aguiframe.Classifier{}.Session(method, f)
 }
 
-// Facts implements replay.Protocol: no message says who the agent is.
+// Facts implements replay.Protocol. It returns no facts, because no message names the agent.
 func (Protocol) Facts(transcript.Entry) replay.Facts { return replay.Facts{} }
 
 // Sight implements replay.Protocol.
@@ -54,13 +54,13 @@ func (Protocol) HasText(transcript.Entry) bool { return true }
 // Version implements replay.Protocol.
 func (Protocol) Version() string { return "ag-ui" }
 
-// Cancels implements serve.Protocol: no message cancels a run, because a front end hangs up.
+// Cancels implements serve.Protocol. It returns false, because a front end cancels a run by closing the connection.
 func (Protocol) Cancels(transcript.Entry) bool { return false }
 
-// Opens implements serve.Protocol: each run names its thread.
+// Opens implements serve.Protocol. Each run names its thread.
 func (Protocol) Opens(e transcript.Entry, _ int) (session, dir string) { return e.Session, "" }
 
-// Prompt implements serve.Protocol: a run's prompt is the text of its last message, if that is from the user.
+// Prompt implements serve.Protocol. The prompt of a run is the text of its last message if the user sent that.
 func (Protocol) Prompt(e transcript.Entry) (text string, ok bool) {
 	if e.Source != transcript.Editor || e.Method != aguiframe.Run {
 		return "", false
@@ -73,7 +73,7 @@ func (Protocol) Prompt(e transcript.Entry) (text string, ok bool) {
 	return text, true
 }
 
-// Plain implements serve.Protocol: a run with a short message.
+// Plain implements serve.Protocol. It returns the answer to a run: a short message.
 func (Protocol) Plain(e transcript.Entry, _ map[string]string) (frames [][]byte) {
 	ids := fmt.Sprintf(`"threadId":%s,"runId":%s`, orText(e.JSON().Get("threadId")), orText(e.JSON().Get("runId")))
 	return [][]byte{[]byte(`{"type":"RUN_STARTED",` + ids + `}`),
@@ -83,13 +83,13 @@ func (Protocol) Plain(e transcript.Entry, _ map[string]string) (frames [][]byte)
 		[]byte(`{"type":"RUN_FINISHED",` + ids + `}`)}
 }
 
-// Owed implements serve.Protocol: nothing follows the script, because the answer to a post ends with it.
+// Owed implements serve.Protocol. It returns nothing, because the answer to a post ends with the script.
 func (Protocol) Owed(transcript.Entry, map[string]string) [][]byte { return nil }
 
 // Taken implements serve.Protocol.
 func (Protocol) Taken(transcript.Entry) [][]byte { return nil }
 
-// orText returns the JSON of a text, and "" as JSON for any other value.
+// orText returns the JSON of a text value. For any other value it returns the JSON of "".
 func orText(v wire.Value) []byte {
 	if v.Kind() != wire.String {
 		return []byte(`""`)
@@ -97,15 +97,15 @@ func orText(v wire.Value) []byte {
 	return v.Raw()
 }
 
-// Answer implements replay.Protocol: an agent sends no requests that have an answer.
+// Answer implements replay.Protocol. It never has an answer, because an agent of AG-UI sends no requests.
 func (Protocol) Answer(string, transcript.Entry, transcript.Entry) (value string, ok, known bool) {
 	return "", false, false
 }
 
-// errNoEvents is the error for a file without events.
+// errNoEvents is the error for a file that contains no event.
 var errNoEvents = errors.New("the file is not a recording: it has no AG-UI event")
 
-// Read reads a recording in any of the three forms.
+// Read reads a recording in any of the formats that the package comment lists.
 func Read(r io.Reader) (*transcript.Transcript, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	head, err := in.Peek(4096)
@@ -142,7 +142,7 @@ func Read(r io.Reader) (*transcript.Transcript, error) {
 // field matches the beginning of a line in an event stream.
 var field = lazy.Regexp(`^(?:data|event|id|retry)?:`)
 
-// isStream reports whether a text is an event stream and nothing else.
+// isStream reports whether a text is an event stream and has no other lines.
 func isStream(text []byte) bool {
 	some := false
 	for line := range bytes.Lines(text) {
@@ -157,7 +157,7 @@ func isStream(text []byte) bool {
 	return some
 }
 
-// imported reads the log of another program. Each input in it begins an answer.
+// imported reads the log of another program. Each input in the log begins a new answer.
 func imported(t *transcript.Transcript, text []byte, clock *time.Time) {
 	log, err := logs.Read(text, dialect)
 	if err != nil {
@@ -190,7 +190,7 @@ func isInput(v wire.Value) bool {
 	return !v.Get("type").Exists() && v.Get("messages").Kind() == wire.Array && v.Get("threadId").Exists()
 }
 
-// dialect tells how a log has events and inputs.
+// dialect says how to find events and inputs in the log of another program.
 var dialect = logs.Dialect{
 	Message: func(v wire.Value) bool {
 		return !v.Get("jsonrpc").Exists() && (isInput(v) || eventType().MatchString(v.Get("type").Str()))
@@ -203,8 +203,8 @@ var dialect = logs.Dialect{
 	},
 }
 
-// Looks reports whether a file looks like a recording of AG-UI. It begins with an event stream, with a log that has
-// events and no JSON-RPC, or with an event in the binary form.
+// Looks reports whether a file looks like a recording of AG-UI. Such a file begins with an event stream, with a log
+// that has events and no JSON-RPC, or with an event in the binary form.
 func Looks(head []byte) bool {
 	if aguiproto.Begins(head) {
 		return true

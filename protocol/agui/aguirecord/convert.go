@@ -20,10 +20,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Convert makes a scenario from a recording. The scenario has what front ends posted, with what each post waited for,
-// where they hung up, and the files. It has the model script model if that is given, else one made from the
-// recording, with a gate wherever a front end acted in the middle of a stream. title becomes the first line. left are
-// sentences about parts of the recording that the scenario omits.
+// Convert makes a scenario from a recording. The scenario has the posts of the front ends, a wait before each, their
+// hang-ups, and the files. Its model script is model. If model is nil, Convert makes the script from the recording,
+// with a gate wherever a front end acted during a stream. title becomes the first line. left has a sentence for each
+// part of the recording that the scenario omits.
 func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, model []byte) (text []byte, left []string,
 	err error) {
 	c := &converter{t: t, threads: map[string]*thread{}, posts: map[int]*post{}}
@@ -52,7 +52,7 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 	return text, c.left, nil
 }
 
-// Relaxed returns a converted scenario whose runs may end in any way, because a fault may change how they end.
+// Relaxed changes a converted scenario so that its runs may end in any way, because a fault may change their ends.
 func Relaxed(text []byte) []byte {
 	f, _ := script.Parse("", text) // it was made here
 	for i, l := range f.Lines {
@@ -63,19 +63,19 @@ func Relaxed(text []byte) []byte {
 	return script.Format(f)
 }
 
-// HasModel reports whether a recording has the model's side.
+// HasModel reports whether a recording has entries of the model's side.
 func HasModel(t *transcript.Transcript) bool {
 	return lists.Any(t.All(), func(e transcript.Entry) bool {
 		return e.Source == transcript.Model && e.Kind == transcript.ModelAnswer
 	})
 }
 
-// converter turns entries into lines.
+// converter turns the entries of a recording into lines of a scenario.
 type converter struct {
 	t       *transcript.Transcript
 	places  workspace.Manifest
 	threads map[string]*thread
-	posts   map[int]*post // by the Seq of the post
+	posts   map[int]*post // posts by their Seq
 	order   []*post
 	gates   []fakellm.RecordedGate
 	awaited map[string]bool
@@ -93,8 +93,8 @@ func (c *converter) line(template string, args ...any) *script.Line {
 	return l
 }
 
-// read finds the threads, and what a scenario can express of each post. It follows the order of time, as a front end
-// does.
+// read finds the threads, and the lines with which a scenario can express each post. It reads entries in the order of
+// time, as a front end does.
 func (c *converter) read() {
 	for e := range c.t.All() {
 		switch {
@@ -111,7 +111,7 @@ func (c *converter) read() {
 	}
 }
 
-// said returns the model script.
+// said returns the model script: the given one, or else one made from the recording.
 func (c *converter) said(given []byte) []byte {
 	if given != nil {
 		return replay.Relocate(given, [2]string{c.places.Work, "$WORK"})
@@ -144,8 +144,7 @@ func (c *converter) said(given []byte) []byte {
 	return replay.Relocate(text, [2]string{c.places.Work, "$WORK"}, [2]string{c.places.Home, "$HOME"})
 }
 
-// hangsUp reports whether the front end closes a connection at an entry: the note of a scenario, or the end of an
-// answer.
+// hangsUp reports whether the front end closes a connection at an entry: a scenario's note, or the end of an answer.
 func hangsUp(e transcript.Entry) bool {
 	return e.Source == transcript.Note && strings.HasPrefix(e.JSON().Get("text").Str(), "hang-up") ||
 		e.Kind == transcript.Ended && e.JSON().Get("end").Is(endpoint.HungUp)
@@ -188,7 +187,7 @@ func (c *converter) entry(e transcript.Entry) {
 	}
 }
 
-// goes returns the post whose connection the front end closes at an entry, nil if none.
+// goes returns the post whose connection the front end closes at an entry, or nil.
 func (c *converter) goes(e transcript.Entry) *post {
 	for e := range c.t.From(e.Seq) {
 		if p := c.posts[e.Ref]; p != nil && e.Kind == transcript.Ended && e.JSON().Get("end").Is(endpoint.HungUp) &&
@@ -207,15 +206,14 @@ func (c *converter) ends(p *post, how string) {
 		return
 	}
 	end := script.New("await turn %s %s", how, p.thread.option(c))
-	if how == "hung-up" && c.aborts(p) { // only then does the agent know it
+	if how == "hung-up" && c.aborts(p) { // otherwise the agent does not notice the hang-up
 		c.line("group {").With(end, script.New("await model aborted %s", p.thread.option(c)))
 		return
 	}
 	c.lines = append(c.lines, end)
 }
 
-// aborts reports whether the agent closed its model stream after the front end had hung up on a post, and before the
-// next post.
+// aborts reports whether the agent closed its model stream between the front end's hang-up and the next post.
 func (c *converter) aborts(p *post) bool {
 	for e := range c.t.From(p.gone) {
 		switch {
@@ -238,11 +236,11 @@ func (c *converter) release(e transcript.Entry) {
 	}
 }
 
-// mostAwaited is how many events of one stream a scenario awaits before an act at most.
+// mostAwaited is how many events of one stream a scenario awaits before an act.
 const mostAwaited = 12
 
-// reached adds lines that wait for what had come before an act of the front end: the gate that holds the model, and
-// the last event of each open stream.
+// reached adds lines that wait for everything that came before an act of the front end. They name the gate that holds
+// the model, and the last event of each open stream.
 func (c *converter) reached(e transcript.Entry) {
 	var all []*script.Line
 	for _, g := range c.gates {
@@ -268,7 +266,7 @@ func (c *converter) reached(e transcript.Entry) {
 	c.line("group {").With(all...)
 }
 
-// files returns the files of the workspace.
+// files returns the files of the scenario: those of the workspace, and large posts.
 func (c *converter) files() (files []script.ArchiveFile) {
 	for _, f := range c.places.Files {
 		switch {
@@ -291,13 +289,13 @@ func (c *converter) files() (files []script.ArchiveFile) {
 	return files
 }
 
-// quoted returns a JSON value as a word.
+// quoted returns a value as a word of a line, in JSON.
 func quoted(v any) script.Word {
 	raw, _ := json.Marshal(v) // it was read from JSON
 	return script.Quote(string(raw))
 }
 
-// object returns a JSON object as a map, nil if the value is no object.
+// object returns a JSON object as a map, or nil if the value is not an object.
 func object(v wire.Value) (m map[string]any) {
 	_ = json.Unmarshal(v.Raw(), &m)
 	return m

@@ -21,12 +21,12 @@ type thread struct {
 	fold.Thread
 	name       string
 	interrupts []string
-	begun      bool // a line has begun it
+	begun      bool // a line of the scenario has begun the thread
 }
 
-// heard updates the thread by an event.
+// heard applies an event to the thread.
 func (t *thread) heard(v wire.Value) {
-	_ = t.Apply(v) // a patch that does not apply is for the rules to tell
+	_ = t.Apply(v) // the rules report a patch that does not apply
 	if v.Get("type").Is("RUN_FINISHED") {
 		t.interrupts = nil
 		for i := range v.Path("outcome.interrupts").Items() {
@@ -35,7 +35,7 @@ func (t *thread) heard(v wire.Value) {
 	}
 }
 
-// word returns the name of the thread for a line, option for a pattern. Both are empty if there is only one thread.
+// word names the thread in a line, option names it in a pattern. Both are empty if there is only one thread.
 func (t *thread) word(c *converter) script.Word {
 	if len(c.threads) < 2 {
 		return script.Word{}
@@ -50,27 +50,27 @@ func (t *thread) option(c *converter) script.Word {
 	return script.Option("session", t.name)
 }
 
-// post is a post of a front end.
+// post is one HTTP post of a front end.
 type post struct {
 	seq    int
-	name   string // in the scenario
+	name   string // name in the scenario
 	thread *thread
-	raw    []byte // of what is no input
-	file   string // that holds it, if it is large
-	text   string // of the user, if the run has one
+	raw    []byte // body of the post
+	file   string // name of a file for a large body that is not an input
+	text   string // text of the user, or "" if there is none
 	lines  []*script.Line
-	run    *script.Line // the last of them, without the thread
+	run    *script.Line // the last line, without the name of the thread
 
 	open   bool
-	beside bool     // another post of the thread was open at the same time
-	gone   int      // Seq of where the front end hung up, 0: it did not
-	unseen []string // types of events since something was awaited
+	beside bool     // another post to the thread was open at the same time
+	gone   int      // Seq at which the front end hung up, or 0
+	unseen []string // types of events since the last await line
 }
 
-// shortPost is how many bytes of a post a line of a scenario has at most.
+// shortPost is how many bytes of a body fit into a line of a scenario.
 const shortPost = 2000
 
-// post returns the post of an entry.
+// post returns the post that an entry records.
 func (c *converter) post(e transcript.Entry) *post {
 	p := &post{seq: e.Seq, raw: bytes.Clone(e.Raw)}
 	v := e.JSON()
@@ -99,7 +99,7 @@ func (c *converter) post(e transcript.Entry) *post {
 	return p
 }
 
-// input finds the lines for a post that is an input.
+// input makes the lines for a post whose body is a RunAgentInput.
 func (p *post) input(c *converter, v wire.Value, messages []fold.Message) {
 	in := object(v)
 	with := others(in)
@@ -128,7 +128,7 @@ func (p *post) input(c *converter, v wire.Value, messages []fold.Message) {
 }
 
 // said adds lines for the messages that the post adds to its thread: tool results, and the user's text at the end. It
-// returns false if other messages were added or changed.
+// returns false if the post adds or changes any other message.
 func (p *post) said(messages []fold.Message) bool {
 	fresh, known := p.fresh(messages)
 	for i, m := range fresh {
@@ -149,7 +149,7 @@ func (p *post) said(messages []fold.Message) bool {
 	return known
 }
 
-// others returns the members of an input for which scripts have no words, except those that are empty as usual.
+// others returns the members of an input that no word of a script expresses, except usual empty members.
 func others(in map[string]any) map[string]any {
 	out := maps.Clone(in)
 	for _, key := range []string{"threadId", "runId", "messages", "state", "tools", "resume"} {
@@ -164,7 +164,7 @@ func others(in map[string]any) map[string]any {
 	return out
 }
 
-// textOf returns the text of a message whose content is parts.
+// textOf returns the text of a message whose content is a list of parts.
 func textOf(m fold.Message) (text string) {
 	parts, _ := m["content"].([]any)
 	for _, part := range parts {
@@ -176,7 +176,7 @@ func textOf(m fold.Message) (text string) {
 	return text
 }
 
-// withoutOf returns only the option with=, the one that resume has too.
+// withoutOf returns only the option with=, which resume accepts too.
 func withoutOf(options []script.Word) []script.Word {
 	return slices.DeleteFunc(slices.Clone(options), func(w script.Word) bool {
 		key, _, _, _ := w.Cut("=")
@@ -184,7 +184,7 @@ func withoutOf(options []script.Word) []script.Word {
 	})
 }
 
-// fresh returns the messages that the front end has added; known is false if it also changed earlier messages.
+// fresh returns the messages that the front end added. known is false if the front end also changed earlier messages.
 func (p *post) fresh(messages []fold.Message) (fresh []fold.Message, known bool) {
 	have := lists.Where(p.thread.Messages, func(m fold.Message) bool { return m.Role() != "activity" })
 	if len(messages) < len(have) || !reflect.DeepEqual(plain(messages[:len(have)]), plain(have)) {
@@ -193,7 +193,7 @@ func (p *post) fresh(messages []fold.Message) (fresh []fold.Message, known bool)
 	return messages[len(have):], true
 }
 
-// plain returns a value in the form that encoding/json gives it, nil if it is empty.
+// plain returns a value as encoding/json decodes it, or nil if it is empty.
 func plain(v any) (out any) {
 	raw, _ := json.Marshal(v) // it was read from JSON
 	_ = json.Unmarshal(raw, &out)
@@ -210,7 +210,7 @@ func sameJSON(a, b []byte) bool {
 	return reflect.DeepEqual(plain(json.RawMessage(a)), plain(json.RawMessage(b)))
 }
 
-// resume returns the words that answer interrupts, nil if there are none.
+// resume returns the words for the answers to interrupts, or nil if there are no answers.
 func (p *post) resume(c *converter, v any) []script.Word {
 	entries, _ := v.([]any)
 	if len(entries) == 0 {
@@ -249,7 +249,7 @@ func (p *post) resume(c *converter, v any) []script.Word {
 	return words
 }
 
-// write adds the lines of the post.
+// write adds the lines of the post to the scenario.
 func (p *post) write(c *converter) {
 	if p.thread == nil {
 		raw := script.Quote(string(p.raw))

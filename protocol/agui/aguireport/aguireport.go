@@ -1,4 +1,4 @@
-// Package aguireport tells reports what they need to know about AG-UI.
+// Package aguireport gives reports the facts that they need about AG-UI.
 package aguireport
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// V1 returns what a report needs. AG-UI has no greeting, no request that opens a thread, and no answer after the
-// client hangs up.
+// V1 returns the description of AG-UI for reports. AG-UI has no greeting, no request that opens a thread, and no answer
+// after the client hangs up.
 func V1() reports.Protocol {
 	return reports.Protocol{
 		Rules:  invariants.V1(),

@@ -1,5 +1,5 @@
-// Package canonical turns transcripts of AG-UI into text: each event on one line, stream by stream. Chunks of a text
-// are joined, and ids are numbered by their first use.
+// Package canonical turns transcripts of AG-UI into text: each event on one line, stream by stream. It joins the chunks
+// of a text, and numbers ids by their first use.
 package canonical
 
 import (
@@ -18,19 +18,19 @@ func V1() golden.Renderer { return renderer{} }
 
 type renderer struct{}
 
-// ids has, by member, the class of the opaque ids in it.
+// ids maps a member to the class of the opaque ids in it.
 var ids = map[string]golden.IDClass{
 	"threadId": "thread", "runId": "run", "parentRunId": "run", "messageId": "msg", "parentMessageId": "msg",
 	"toolCallId": "call", "parentToolCallId": "call", "interruptId": "int", "entityId": "msg",
 	"subagentRunId": "sub", "parentSubagentRunId": "sub",
 }
 
-// first are the members that come first in a line, in this order.
+// first has the members that come first in a line, in this order.
 var first = []string{"threadId", "runId", "messageId", "toolCallId", "subagentRunId", "toolCallName", "stepName",
 	"role",
 	"name", "parentMessageId"}
 
-// Line returns the text of any entry for people.
+// Line returns the text of any entry for users.
 func (renderer) Line(e transcript.Entry) string {
 	if !e.Frame() {
 		return golden.Event(e)
@@ -73,7 +73,7 @@ func (renderer) Render(entries iter.Seq[transcript.Entry], o golden.Options) str
 	return b.String()
 }
 
-// learn tells the mask all ids in a value.
+// learn passes all ids in a value to the mask.
 func learn(m *golden.Mask, key string, v wire.Value) {
 	switch v.Kind() {
 	case wire.String:
@@ -104,7 +104,7 @@ func delta(e transcript.Entry) string {
 	return e.JSON().Get("delta").Str()
 }
 
-// continues reports whether an entry is the next chunk of the same text, and nothing more.
+// continues reports whether an entry is the next chunk of the same text and has no other members.
 func continues(e, next transcript.Entry) bool {
 	if next.Kind != e.Kind || next.Method != e.Method {
 		return false
@@ -124,8 +124,8 @@ func continues(e, next transcript.Entry) bool {
 	return true
 }
 
-// line returns the text of one frame. joined is the text of all chunks if the frame is the first of several; "" keeps
-// the frame's own text.
+// line returns the text of one frame. If the frame is the first of several chunks, joined is the text of all of them.
+// "" keeps the frame's own text.
 func line(m *golden.Mask, e transcript.Entry, joined string) string {
 	l := golden.NewLine(m)
 	l.Word(golden.Arrow(e.Source))

@@ -24,7 +24,7 @@ import (
 // EventStream is the media type of a stream of server-sent events.
 const EventStream = "text/event-stream"
 
-// These are the ways in which an answer ends.
+// The ways in which an answer ends.
 const (
 	Closed      = "closed"      // the server closed the body
 	Cut         = "cut"         // the connection broke
@@ -42,29 +42,29 @@ type Head struct {
 	Proto  string `json:"proto"`
 	// Type is the media type in lower case, without parameters.
 	Type string `json:"type,omitempty"`
-	// Accept is the Accept header of the request, "" for EventStream and "-" if there was none.
+	// Accept is the Accept header of the request: "" for EventStream, "-" for no header.
 	Accept string `json:"accept,omitempty"`
 	// Headers has the headers by their names in lower case.
 	Headers map[string]string `json:"headers"`
-	// Body is the beginning of a body that is no event stream.
+	// Body is the beginning of a body that is not an event stream.
 	Body string `json:"body,omitempty"`
 }
 
 // End is the end of an answer: the Raw of a transcript.Ended.
 type End struct {
 	End string `json:"end"`
-	// Status is the status of an answer that is no stream.
+	// Status is the HTTP status of an answer that is not a stream.
 	Status int `json:"status,omitempty"`
-	// Problem is the reason, if the connection tells one.
+	// Problem is the reason, if the connection reports one.
 	Problem string `json:"problem,omitempty"`
-	// Last is the type of the event that ended the last run, "" if that run has not ended. Outcome is the outcome in
-	// a RUN_FINISHED.
+	// Last is the type of the event that ended the last run, or "" if that run has not ended. Outcome is the outcome in
+	// its RUN_FINISHED.
 	Last    string `json:"last,omitempty"`
 	Outcome string `json:"outcome,omitempty"`
 	Framing
 }
 
-// EndOf returns how an answer ended, in the words of scenarios; "" if the entry is no end.
+// EndOf returns how an answer ended, in the words of scenarios. It returns "" if the entry is not the end of an answer.
 func EndOf(e transcript.Entry) string {
 	if e.Kind != transcript.Ended {
 		return ""
@@ -82,7 +82,7 @@ func EndOf(e transcript.Entry) string {
 	return cmp.Or(early[v.Get("end").Str()], "unreachable")
 }
 
-// early has the words of scenarios for answers that ended before their run.
+// early maps the end of an answer that ended before its run to the word of scenarios.
 var early = map[string]string{Closed: "truncated", Cut: "truncated", HungUp: "hung-up", Refused: "refused",
 	NoStream: "no-stream"}
 
@@ -153,7 +153,7 @@ func headOf(r *http.Response) Head {
 
 // stream reads the events of an answer.
 func (e *Endpoint) stream(ctx context.Context, body io.Closer, s source, p Post) (end End) {
-	var open *time.Timer // runs once the run has ended
+	var open *time.Timer // started at the end of the run
 	late := make(chan struct{})
 	defer func() {
 		end.Framing = *s.Shows()
@@ -171,7 +171,7 @@ func (e *Endpoint) stream(ctx context.Context, body io.Closer, s source, p Post)
 			default:
 			}
 			last, outcome := end.Last, end.Outcome
-			// A server may close the body because the client has hung up.
+			// The server may have closed the body because the client hung up.
 			if end = (End{End: Closed}); !errors.Is(err, io.EOF) || ctx.Err() != nil {
 				end = ended(ctx, Cut, err)
 			}
@@ -193,7 +193,7 @@ func (e *Endpoint) stream(ctx context.Context, body io.Closer, s source, p Post)
 	}
 }
 
-// heard notes an event that begins or ends a run. A RUN_FINISHED after a RUN_ERROR does not count.
+// heard updates the End from an event that begins or ends a run. It ignores a RUN_FINISHED after a RUN_ERROR.
 func (e *End) heard(data []byte) {
 	last, outcome, of := runEvent(data)
 	if of && !(last == "RUN_FINISHED" && e.Last == "RUN_ERROR") {
@@ -201,7 +201,7 @@ func (e *End) heard(data []byte) {
 	}
 }
 
-// runEvent reports whether an event begins or ends a run. last is "" if the event begins one.
+// runEvent returns how an event ends a run. of says that it ends or begins one; last is "" if it begins one.
 func runEvent(data []byte) (last, outcome string, of bool) {
 	if !bytes.Contains(data, []byte("RUN_")) {
 		return "", "", false
@@ -221,19 +221,19 @@ func runEvent(data []byte) (last, outcome string, of bool) {
 	return "", "", false
 }
 
-// ended returns the End for an error, or HungUp if the client caused it.
+// ended returns the End for an error of the connection. It returns HungUp if the client caused the error.
 func ended(ctx context.Context, how string, err error) End {
 	if errors.Is(context.Cause(ctx), errHangUp) {
 		return End{End: HungUp}
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err // the rest of it says what was asked
+		err = u.Err // the rest repeats the request
 	}
 	return End{End: how, Problem: err.Error()}
 }
 
-// unpacked returns the body of an answer without its content coding. A server may use a coding unasked, because our
-// requests refuse none.
+// unpacked returns the body of an answer without its content coding. A server may use a coding although our requests
+// name none.
 func unpacked(answer *http.Response) (io.ReadCloser, error) {
 	coding := strings.ToLower(cmp.Or(answer.Header.Get("Content-Encoding"), "identity"))
 	switch coding {
@@ -245,7 +245,7 @@ func unpacked(answer *http.Response) (io.ReadCloser, error) {
 	return answer.Body, fmt.Errorf("the response has content encoding %q, which nobody requested", coding)
 }
 
-// gunzip decompresses a body while it arrives.
+// gunzip decompresses a body while the body arrives.
 type gunzip struct {
 	body io.ReadCloser
 	in   *gzip.Reader

@@ -23,8 +23,8 @@ type Post struct {
 	// Ref is the Seq of the post's entry.
 	Ref  int
 	Body []byte
-	// Method is the HTTP method, "" for POST. Type and Accept are the media types of the headers; "" is the usual one
-	// and "-" none. Header has more headers.
+	// Method is the HTTP method; "" is POST. Type and Accept are the media types in the headers; "" is the usual type
+	// and "-" omits the header. Header has additional headers.
 	Method, Type, Accept string
 	Header               map[string]string
 	// Patience is how long the body may stay open after the end of the run.
@@ -33,35 +33,35 @@ type Post struct {
 
 // Endpoint is a connection to an agent. It implements transport.Reaching.
 type Endpoint struct {
-	// Accept is the Accept header of posts that do not set one; "" is EventStream.
+	// Accept is the Accept header of posts without their own; "" is EventStream.
 	Accept string
-	// Header is sent with each post.
+	// Header has additional headers for each post.
 	Header map[string]string
 
 	given  transport.Address
 	client *http.Client
 
 	items chan item
-	last  item          // the one that was received last
-	over  chan struct{} // closed when nothing more is to be received
+	last  item          // the item that Receive returned last
+	over  chan struct{} // closed when no more items will come
 	dead  chan struct{} // closed by Close
 
 	mu      sync.Mutex
-	url     string // "" until it is known
+	url     string // "" until the URL is known
 	closed  bool
 	streams map[int]context.CancelCauseFunc
 	running sync.WaitGroup
 	once    sync.Once
 }
 
-// item is something received: an event of a stream, or another entry around events.
+// item is received data: an event of a stream, or an entry before or after its events.
 type item struct {
 	piece
 	ref  int
-	kind transcript.Kind // "" is an event
+	kind transcript.Kind // "" for an event
 }
 
-// These are the reasons why a client closes a connection.
+// Reasons for which a client closes a connection.
 var (
 	errHangUp = errors.New("the client hung up")
 	errGone   = errors.New("the server has ended")
@@ -92,8 +92,8 @@ func (e *Endpoint) Do(p Post) error {
 	return nil
 }
 
-// HangUp closes the connection of a post, as a client does when it is told to stop. It returns false if there is no
-// such connection.
+// HangUp closes the connection of a post, as a front end does when the user stops the run. It returns false if no such
+// connection is open.
 func (e *Endpoint) HangUp(ref int) bool {
 	e.mu.Lock()
 	cancel := e.streams[ref]
@@ -104,7 +104,7 @@ func (e *Endpoint) HangUp(ref int) bool {
 	return cancel != nil
 }
 
-// put passes an item to the reader. It waits until the reader is ready.
+// put passes an item to Receive, and waits until Receive takes it.
 func (e *Endpoint) put(it item) {
 	select {
 	case e.items <- it:
@@ -112,7 +112,7 @@ func (e *Endpoint) put(it item) {
 	}
 }
 
-// Send returns an error: this transport has no lines, and posts go through Do.
+// Send returns an error: this transport has no lines, and the caller must use Do.
 func (e *Endpoint) Send([]byte) (waited bool, err error) {
 	return false, errors.New("an AG-UI endpoint takes posts, not lines")
 }
@@ -139,14 +139,14 @@ func (e *Endpoint) Append(t *transcript.Transcript, conn int, _ wire.Line) trans
 		Session: t.At(it.ref).Session, ID: t.At(it.ref).ID, Ref: it.ref, Raw: it.data})
 }
 
-// CloseSend hangs up all open connections. Receive ends when everything has been received.
+// CloseSend closes all open connections. Receive ends when it has returned all items.
 func (e *Endpoint) CloseSend() error {
 	e.end()
 	e.cancel(errHangUp)
 	return nil
 }
 
-// Gone gives the streams of a server that has exited a second to end by themselves.
+// Gone waits a second for the streams of an exited server to end, then closes them.
 func (e *Endpoint) Gone() {
 	e.end()
 	timer := time.AfterFunc(time.Second, func() { e.cancel(errGone) })
@@ -188,10 +188,10 @@ func (e *Endpoint) Close() error {
 	return e.CloseSend()
 }
 
-// Unread returns false: the number is not known for a network connection.
+// Unread returns false, because the number is not known for a network connection.
 func (e *Endpoint) Unread() (n int, ok bool) { return 0, false }
 
-// Drained returns false: a network connection cannot tell.
+// Drained returns false, because a network connection cannot tell.
 func (e *Endpoint) Drained() (done <-chan struct{}, ok bool) { return nil, false }
 
 // Import appends the events and the end of a captured stream to a transcript. kind is the stream's media type.
@@ -201,7 +201,7 @@ func Import(t *transcript.Transcript, kind string, stream []byte) {
 	for {
 		p, err := next(s)
 		if err != nil {
-			break // the bytes are here: it is their end
+			break // the bytes end here
 		}
 		end.heard(p.data)
 		p.add(t, 0, 0)
@@ -211,13 +211,13 @@ func Import(t *transcript.Transcript, kind string, stream []byte) {
 	}
 }
 
-// At returns the endpoint at a URL, which may begin with $PRINTED.
+// At returns an Endpoint for a URL. The URL may begin with $PRINTED.
 func At(url string) *Endpoint {
 	return &Endpoint{given: transport.Address(url), items: make(chan item), over: make(chan struct{}),
 		dead: make(chan struct{}), streams: map[int]context.CancelCauseFunc{}, client: transport.Client(nil)}
 }
 
-// Ready waits until the URL is known and a server listens there; see transport.Address.
+// Ready waits until the URL is known and a server listens at it; see transport.Address.
 func (e *Endpoint) Ready(ctx context.Context, t *transcript.Transcript, conn int, ours bool) error {
 	e.mu.Lock()
 	known := e.url != ""

@@ -10,8 +10,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Front returns a server for front ends under test. It plays a script, or without one the answers of a recording:
-// each post gets the next answer.
+// Front returns a server for front ends under test. It plays a script. If script is nil, it plays a recording: each
+// post gets the next recorded answer.
 func Front(p serve.Protocol, script *serve.Script, recording, log *transcript.Transcript) *serve.Web {
 	w := &serve.Web{Log: log, Protocol: p, Script: script, Form: formFor}
 	if script == nil {
@@ -20,7 +20,7 @@ func Front(p serve.Protocol, script *serve.Script, recording, log *transcript.Tr
 	return w
 }
 
-// formFor returns the form of a stream for an Accept header.
+// formFor returns the binary form of a stream if an Accept header allows it, else the form with text events.
 func formFor(accept string) serve.Form {
 	if aguiproto.Admitted(accept) {
 		return serve.Form{Type: aguiproto.MediaType, Dress: binary}
@@ -28,8 +28,8 @@ func formFor(accept string) serve.Form {
 	return serve.Form{Type: EventStream, Dress: serve.Events}
 }
 
-// binary returns a frame in the binary form. If the binary form does not have the event, binary returns an unknown
-// event, as an agent of a newer version might send.
+// binary returns a frame in the binary form. For an event without a binary form it returns an unknown event, as an
+// agent of a newer version might.
 func binary(frame []byte) []byte {
 	message, err := aguiproto.Encode(frame)
 	if err != nil {
@@ -51,7 +51,7 @@ func recorded(recording *transcript.Transcript) func(*serve.Answer, transcript.E
 			answers[e.Ref] = append(answers[e.Ref], e)
 		}
 	}
-	if len(order) == 0 { // a captured stream
+	if len(order) == 0 { // the recording is only a captured stream
 		order = append(order, 0)
 	}
 	next := make(chan int, len(order))
@@ -82,7 +82,7 @@ func recorded(recording *transcript.Transcript) func(*serve.Answer, transcript.E
 	}
 }
 
-// renamed returns an event with the current ids of the thread and run.
+// renamed returns an event in which the recorded ids of the thread and run are replaced with the current ones.
 func renamed(raw []byte, then, now transcript.Entry) []byte {
 	for _, name := range []string{"threadId", "runId"} {
 		old, fresh := then.JSON().Get(name), now.JSON().Get(name)

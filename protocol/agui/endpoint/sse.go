@@ -12,8 +12,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// piece is an event as received: its data, and its length on the wire if not all of it was kept. problem says why it
-// is no event, if its bytes cannot be read as JSON.
+// piece is one received event. data is its content. size is its length on the wire if data is not complete. problem
+// explains why the bytes are not an event, if they cannot be read as JSON.
 type piece struct {
 	data    []byte
 	size    int
@@ -22,10 +22,10 @@ type piece struct {
 
 // source reads a stream step by step.
 type source interface {
-	// step returns an event if one is complete. It then, or together with the event, returns the error that ends the
-	// stream.
+	// step reads on and returns an event if one is complete. It returns the error that ends the stream together with
+	// the last event, or later.
 	step() (p piece, complete bool, err error)
-	// Within reports whether an event has begun and has not ended.
+	// Within reports whether the stream is in the middle of an event.
 	Within() bool
 	Shows() *Framing
 }
@@ -36,14 +36,14 @@ func next(s source) (piece, error) {
 		p, complete, err := s.step()
 		switch {
 		case complete:
-			return p, nil // an error comes again
+			return p, nil // the next step returns the error again
 		case err != nil:
 			return piece{}, err
 		}
 	}
 }
 
-// sourceOf returns the source for a stream of a media type.
+// sourceOf returns the source that reads a stream of the media type kind.
 func sourceOf(kind string, body io.Reader) source {
 	if kind == aguiproto.MediaType {
 		return &frames{in: bufio.NewReaderSize(body, 32<<10)}
@@ -64,10 +64,10 @@ func (p piece) add(t *transcript.Transcript, conn, ref int) transcript.Entry {
 	return t.Append(e)
 }
 
-// Framing is what a stream contains in addition to its events.
+// Framing describes the bytes of a stream other than its events.
 type Framing = sse.Framing
 
-// MaxEvent is how many bytes of an event are kept at most.
+// MaxEvent is how many bytes of an event are kept.
 const MaxEvent = sse.MaxEvent
 
 // events reads a stream of server-sent events.
@@ -78,14 +78,14 @@ func (s events) step() (piece, bool, error) {
 	return piece{data: e.Data, size: e.Size}, complete, err
 }
 
-// keptOfFrame is how many bytes of a frame that is too long are kept.
+// keptOfFrame is how many bytes are kept of a frame that is too long.
 const keptOfFrame = 4 << 10
 
 // frames reads a stream in the binary form, in bounded memory.
 type frames struct {
 	in      *bufio.Reader
 	framing Framing
-	skip    int64 // what is to come of a frame that is too long
+	skip    int64 // bytes left to skip of a frame that is too long
 }
 
 func (f *frames) Within() bool { return false }
@@ -120,7 +120,7 @@ func (f *frames) step() (piece, bool, error) {
 	got, err := io.CopyN(&whole, f.in, length)
 	f.framing.Bytes += int(got)
 	if err != nil {
-		if errors.Is(err, io.EOF) { // a connection that broke is told elsewhere
+		if errors.Is(err, io.EOF) { // the caller reports a broken connection
 			f.framing.Tail = fmt.Sprintf("the body ends within a frame: %d bytes expected, %d received", length, got)
 		}
 		return piece{}, false, err

@@ -20,16 +20,16 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Tap is a proxy between front ends and an endpoint. It writes posts and answers to the transcript, byte for byte,
-// before it passes them on. It passes requests with other methods, such as OPTIONS, on without recording them.
+// Tap is a proxy between front ends and an endpoint. It writes posts and answers to the transcript, byte for byte, and
+// then forwards them. It forwards requests with other methods, such as OPTIONS, without recording them.
 type Tap struct {
 	log   *transcript.Transcript
 	proxy *httputil.ReverseProxy
-	path  string // of the endpoint
+	path  string // path of the endpoint's URL
 	open  sync.WaitGroup
 }
 
-// mostInput is the largest body that a front end may post.
+// mostInput is how many bytes a front end may post.
 const mostInput = 64 << 20
 
 type refKey struct{}
@@ -43,8 +43,8 @@ func Target(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// NewTap returns a proxy for the endpoint at a URL. The proxy accepts only requests for / and for the path of the
-// URL. An endpoint on this machine gets the Host header that the front end sent.
+// NewTap returns a proxy for the endpoint at a URL. The proxy accepts only requests for / and for the path of the URL.
+// If the endpoint is on this machine, it gets the Host header that the front end sent.
 func NewTap(u *url.URL, log *transcript.Transcript) *Tap {
 	t := &Tap{log: log, path: u.Path}
 	way := http.DefaultTransport.(*http.Transport).Clone()
@@ -52,7 +52,7 @@ func NewTap(u *url.URL, log *transcript.Transcript) *Tap {
 	t.proxy = &httputil.ReverseProxy{Transport: way, FlushInterval: -1, ModifyResponse: t.answer, ErrorHandler: t.failed,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host = u.Scheme, u.Host
-			if !loopback.Local(u.Host) { // which may be one of many behind its address
+			if !loopback.Local(u.Host) { // several hosts may share a remote address
 				r.Out.Host = u.Host
 			}
 			if r.In.URL.Path == "/" {
@@ -88,7 +88,7 @@ func (t *Tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Wait waits until all requests that the proxy has accepted have ended.
 func (t *Tap) Wait() { t.open.Wait() }
 
-// answer replaces the body of an answer by a reader that records it.
+// answer replaces the body of an answer with a reader that records the body.
 func (t *Tap) answer(r *http.Response) error {
 	ref, posted := r.Request.Context().Value(refKey{}).(int)
 	if !posted {
@@ -107,7 +107,7 @@ func (t *Tap) answer(r *http.Response) error {
 	return nil
 }
 
-// failed handles a request that the endpoint does not answer.
+// failed handles a request to which the endpoint gave no answer.
 func (t *Tap) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if ref, posted := r.Context().Value(refKey{}).(int); posted {
 		t.note(ref, transcript.Ended, over(r.Context(), Unreachable, err))
@@ -122,7 +122,7 @@ func (t *Tap) note(ref int, kind transcript.Kind, what any) {
 		ID: run.ID, Ref: ref, Raw: raw})
 }
 
-// over returns the End for an error. If the front end has gone, that is the reason.
+// over returns the End for an error. If the front end has hung up, it returns HungUp.
 func over(ctx context.Context, how string, err error) End {
 	if ctx.Err() != nil {
 		return End{End: HungUp}
@@ -130,7 +130,7 @@ func over(ctx context.Context, how string, err error) End {
 	return ended(ctx, how, err)
 }
 
-// recorder records the events of a stream while they pass.
+// recorder records the events of a stream while it forwards them.
 type recorder struct {
 	source
 	tap *Tap
@@ -160,7 +160,7 @@ func (r *recorder) ended(ctx context.Context, err error) {
 	r.tap.note(r.ref, transcript.Ended, end)
 }
 
-// whole is the body of an answer that is no event stream. Its beginning is recorded at its end.
+// whole is the body of an answer that is not an event stream. It records the beginning of the body when the body ends.
 type whole struct {
 	io.ReadCloser
 	tap  *Tap

@@ -1,5 +1,5 @@
-// Package fold turns events of AG-UI into the state that a client shows: the messages of a thread and its state.
-// Where the specification leaves something open, the package does what the official client does.
+// Package fold turns events of AG-UI into the state that a client shows: the messages of a thread and the thread's
+// state. Where the specification leaves something open, the package behaves like the official client.
 package fold
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Message is a message of a thread, in the form in which it is posted.
+// Message is a message of a thread, with the members that a post has.
 type Message map[string]any
 
 // ID returns the id of the message.
@@ -24,7 +24,7 @@ func (m Message) ID() string { return m.text("id") }
 // Role returns the role of the message.
 func (m Message) Role() string { return m.text("role") }
 
-// Text returns the content of the message if that is a text, else "".
+// Text returns the content of the message if the content is a text, else "".
 func (m Message) Text() string { return m.text("content") }
 
 func (m Message) text(key string) string { s, _ := m[key].(string); return s }
@@ -32,16 +32,16 @@ func (m Message) text(key string) string { s, _ := m[key].(string); return s }
 // calls returns the tool calls of an assistant's message.
 func (m Message) calls() []any { list, _ := m["toolCalls"].([]any); return list }
 
-// Thread is a conversation from a client's point of view. The zero value is empty.
+// Thread is a conversation as the client sees it. The zero value is empty.
 type Thread struct {
 	Messages []Message
-	// State is the state as a JSON text; nil is {}.
+	// State is the state as JSON; nil means {}.
 	State json.RawMessage
 
-	last map[string]string // the items to which a chunk without an id belongs, by family
+	last map[string]string // item to which a chunk without an id belongs, by family
 }
 
-// Apply applies an event. It returns an error for a patch that does not apply; the thread is then unchanged.
+// Apply applies an event to the thread. If a patch does not apply, it returns an error and leaves the thread unchanged.
 func (t *Thread) Apply(event wire.Value) error {
 	id, call := event.Get("messageId").Str(), event.Get("toolCallId").Str()
 	switch kind := event.Get("type").Str(); kind {
@@ -68,7 +68,7 @@ func (t *Thread) Apply(event wire.Value) error {
 	return nil
 }
 
-// stream opens a streamed item or adds to it. A chunk without an id adds to the last item of its family.
+// stream opens a streamed item or adds to one. A chunk without an id adds to the last item of its family.
 func (t *Thread) stream(kind, id string, event wire.Value, open func(), add func(id, delta string)) {
 	end := strings.LastIndexByte(kind, '_')
 	family, verb, delta := kind[:end], kind[end+1:], event.Get("delta").Str()
@@ -95,7 +95,7 @@ func decoded(v wire.Value) any {
 	return out
 }
 
-// Find returns the message with an id, nil if there is none.
+// Find returns the message with an id, or nil.
 func (t *Thread) Find(id string) Message {
 	i := slices.IndexFunc(t.Messages, func(m Message) bool { return m.ID() == id })
 	if i < 0 {
@@ -116,7 +116,7 @@ func (t *Thread) say(id, delta string) {
 	}
 }
 
-// begin adds a tool call to its parent message, or to a new message.
+// begin adds a tool call to its parent message. If there is no such message, it adds the call to a new message.
 func (t *Thread) begin(id string, event wire.Value) {
 	if t.Call(id) != nil {
 		return
@@ -135,7 +135,7 @@ func (t *Thread) begin(id string, event wire.Value) {
 		"function": map[string]any{"name": event.Get("toolCallName").Str(), "arguments": ""}})
 }
 
-// Call returns a tool call by its id, nil if there is none.
+// Call returns the tool call with an id, or nil.
 func (t *Thread) Call(id string) map[string]any {
 	for _, m := range t.Messages {
 		for _, c := range m.calls() {
@@ -147,7 +147,7 @@ func (t *Thread) Call(id string) map[string]any {
 	return nil
 }
 
-// Unanswered returns the ids of the tool calls without a result, in their order.
+// Unanswered returns the ids of the tool calls that have no result, in their order.
 func (t *Thread) Unanswered() (ids []string) {
 	answered := lists.Set(lists.Map(t.Messages, func(m Message) any { return m["toolCallId"] }))
 	for _, m := range t.Messages {
@@ -170,7 +170,7 @@ func (t *Thread) argue(id, delta string) {
 	}
 }
 
-// result inserts a tool result after the message with the tool call, and after other results for that message.
+// result inserts a tool result after the message with its tool call, behind other results for that message.
 func (t *Thread) result(m Message) {
 	at := slices.IndexFunc(t.Messages, func(o Message) bool {
 		return slices.ContainsFunc(o.calls(), func(c any) bool {
@@ -187,8 +187,8 @@ func (t *Thread) result(m Message) {
 	t.Messages = slices.Insert(t.Messages, at, m)
 }
 
-// replace takes over the messages of a snapshot. Known messages keep their place and new ones come last. The client
-// keeps its activity and reasoning messages.
+// replace replaces the messages by those of a snapshot. Known messages keep their place and new ones come last. The
+// client's activity and reasoning messages stay.
 func (t *Thread) replace(list wire.Value) {
 	var fresh []Message
 	if json.Unmarshal(list.Raw(), &fresh) != nil {
@@ -216,7 +216,7 @@ func (t *Thread) replace(list wire.Value) {
 	t.Messages = out
 }
 
-// Patched returns a document with an RFC 6902 patch applied; nil is {}. It does not change doc.
+// Patched returns a document with an RFC 6902 patch applied. If doc is nil, it patches {}. It does not change doc.
 func Patched(doc, delta []byte) ([]byte, error) {
 	if doc == nil {
 		doc = []byte("{}")

@@ -1,4 +1,4 @@
-// Package grammar draws conversations of AG-UI that suit an agent.
+// Package grammar draws random conversations of AG-UI that suit an agent.
 package grammar
 
 import (
@@ -26,8 +26,8 @@ var probes []byte
 
 const head = "protocol ag-ui\n# A conversation that was drawn.\ngolden off\n"
 
-// shows has, by probe, the event that proves an ability: its type, and a member that it must have. In the probe for
-// permissions, an agent that asks ends the run with an interrupt.
+// shows maps a probe to the event that proves an ability of the agent: the event's type, and a member that it must
+// have. In the probe for permissions, an agent that asks ends the run with an interrupt.
 var shows = map[string][2]string{
 	"read": {"TOOL_CALL_RESULT", ""}, "write": {"TOOL_CALL_RESULT", ""}, "asks": {"RUN_FINISHED", "outcome.interrupts"},
 	"state": {"STATE_DELTA", ""}, "front": {"TOOL_CALL_START", ""}, "version": {"RUN_STARTED", "protocolVersion"},
@@ -50,7 +50,7 @@ func questions(*agents.Profile) map[string]sweep.Archive {
 	return out
 }
 
-// learn returns the grammar for the abilities that an agent showed in the transcripts of its probes.
+// learn returns the grammar for an agent from the transcripts of its probes. seen has the transcripts by probe.
 func learn(seen map[string]*transcript.Transcript) (sweep.Grammar, string) {
 	has := map[string]bool{}
 	for name, t := range seen {

@@ -1,5 +1,5 @@
-// Package invariants holds the rules of AG-UI, and the registry of its requirements. All rules of one transcript
-// share one fold of each stream. A rule sees each entry together with the stream before that entry.
+// Package invariants holds the rules of AG-UI and the registry of its requirements. All rules of one transcript share
+// the state of each stream. A rule sees each entry together with the state of its stream before that entry.
 package invariants
 
 import (
@@ -23,8 +23,8 @@ var requirements string
 //go:embed bindings.yaml
 var bindings []byte
 
-// V1 returns the rules of AG-UI. A rule about a version holds for streams that declare a version; other streams are
-// older.
+// V1 returns the rules of AG-UI. A rule about versions 1.0 and later judges only streams that declare a version. Other
+// streams count as older.
 func V1() *rules.Set { return v1() }
 
 var v1 = sync.OnceValue(func() *rules.Set {
@@ -32,7 +32,7 @@ var v1 = sync.OnceValue(func() *rules.Set {
 		Severities: map[string]rules.Severity{"v1": {}, "pedantic": {Stricter: true}}})
 })
 
-// machines has, by the id of a rule, the function that starts to watch for it.
+// machines maps the id of a rule to the function that registers its listeners.
 var machines = map[string]func(*watch){
 	"ACTIVITY": activityPatch, "APART": apart, "CHUNK-FORM": chunkForm, "CLOCK": clock, "EVENT-SHAPE": eventShape,
 	"INTERRUPT": interrupts, "MESSAGES": messagesWhole, "MODEL-CONTEXT": modelContext,
@@ -43,27 +43,27 @@ var machines = map[string]func(*watch){
 	"TOOL-PAIR": toolPair, "TOOL-RESULT": toolResult, "USAGE": usage,
 }
 
-// These are topics other than the types of events and the kinds of other entries.
+// Topics other than the types of events and the kinds of other entries.
 const (
 	anyEvent = "event"
 	anyItem  = "item" // an event that opens, continues or closes an item
 )
 
-// event is an entry of a stream.
+// event is an entry of a stream, together with the stream.
 type event struct {
 	transcript.Entry
 	*stream
 	v    wire.Value
-	kind string // the type of an event, "" of any other entry
-	// id is the messageId or toolCallId. owner is the id of the subagent, "" for the agent itself.
+	kind string // type of the event, or "" for any other entry
+	// id is the messageId or toolCallId. owner is the id of the subagent, or "" for the agent itself.
 	id, owner string
-	// For an event about an item, family and verb say what the event does; item is nil if it is unknown.
+	// family and verb describe the effect of an event about an item. item is that item, or nil if it is unknown.
 	family family
 	verb   verb
 	item   *item
 }
 
-// watch is one active rule for one transcript.
+// watch is what one active rule uses to listen to one transcript.
 type watch struct {
 	*rules.Watch
 	*observer
@@ -93,7 +93,7 @@ func (w *watch) eachStream(judge func(*stream)) {
 // observer is the state that the rules of one checker share.
 type observer struct {
 	rules.Desk[string, *event]
-	streams map[int]*stream // by the Seq of the run that opened them
+	streams map[int]*stream // by Seq of the post
 	threads map[string]*thread
 	order   []*stream
 }
@@ -104,7 +104,7 @@ func watchAll(c *rules.Checker) rules.Observer {
 	return o
 }
 
-// Observe passes one entry to the rules.
+// Observe passes one entry of the transcript to the rules.
 func (o *observer) Observe(e transcript.Entry) {
 	switch {
 	case e.Source == transcript.Editor && e.Kind != transcript.Written:
@@ -131,7 +131,7 @@ func (o *observer) Observe(e transcript.Entry) {
 // observe passes an entry of the agent to the rules.
 func (o *observer) observe(e transcript.Entry) {
 	s := o.streams[e.Ref]
-	if s == nil { // a recording of events alone
+	if s == nil { // the recording has only events
 		s = o.begin(e.Ref, wire.Value{}, e.Session)
 	}
 	ev := &event{Entry: e, stream: s, v: e.JSON(), kind: aguiframe.Event(e)}
@@ -153,7 +153,7 @@ func (o *observer) observe(e transcript.Entry) {
 	s.fold(ev)
 }
 
-// begin begins the stream that answers a post.
+// begin begins the stream for the answer to a post.
 func (o *observer) begin(ref int, input wire.Value, session string) *stream {
 	t := o.threads[session]
 	if t == nil {
@@ -163,7 +163,7 @@ func (o *observer) begin(ref int, input wire.Value, session string) *stream {
 	s := newStream(ref, input, session, t)
 	s.others = o.threads
 	t.left = t.left || t.latest != nil && !t.latest.over()
-	s.heard.Unclear = t.left // a request may be of the run that was left, also of one that comes late
+	s.heard.Unclear = t.left // the unfinished run may still send model requests
 	t.latest = s
 	o.streams[ref] = s
 	o.order = append(o.order, s)

@@ -11,13 +11,13 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// paired makes the checks that are the same for all streamed items: no item is opened twice, and none is continued or
-// closed unless it is open.
+// paired runs the checks that all streamed items share: no event opens an open item, and none continues or closes an
+// item that is not open.
 func (w *watch) paired(ev *event) {
 	i, name := ev.item, called[ev.family]
 	switch {
 	case i != nil && i.open && i.chunked || ev.verb == chunks:
-		// CHUNK-FORM judges these.
+		// CHUNK-FORM judges chunks.
 	case ev.verb == opens:
 		w.judge("twice", i != nil && i.open, ev, ev.id, i.begun(),
 			"%s opens %s %q, which is already open.", ev.kind, name, ev.id)
@@ -28,7 +28,7 @@ func (w *watch) paired(ev *event) {
 	}
 }
 
-// textPair judges text messages.
+// textPair checks the events of text messages.
 func textPair(w *watch) {
 	w.On(w.paired, "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END")
 	w.On(func(ev *event) {
@@ -49,7 +49,7 @@ func textPair(w *watch) {
 	}, "TEXT_MESSAGE_CONTENT")
 }
 
-// toolPair judges tool calls.
+// toolPair checks the events of tool calls.
 func toolPair(w *watch) {
 	w.On(w.paired, "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END")
 	w.On(func(ev *event) {
@@ -73,7 +73,7 @@ func toolPair(w *watch) {
 	}, "TOOL_CALL_START")
 }
 
-// toolResult judges the results of tools.
+// toolResult checks the results of tool calls.
 func toolResult(w *watch) {
 	w.On(func(ev *event) {
 		if at := ev.answers[ev.id]; at > 0 {
@@ -105,8 +105,8 @@ func toolResult(w *watch) {
 	toldModelOnly(w)
 }
 
-// toldModelOnly checks that the front end gets each result that the model gets, if the front end gets any. Only the
-// end of the run tells: the log may have the model request before events that the agent sent earlier.
+// toldModelOnly checks that the front end gets each result that the model gets, if the front end gets any result. It
+// judges at the end of the run, because the log may have the model request before events that the agent sent earlier.
 func toldModelOnly(w *watch) {
 	w.On(func(ev *event) {
 		if a, ok := fakellm.ReadAsked(ev.Entry); ok && ev.Kind == transcript.ModelRequest && !ev.heard.Unclear {
@@ -125,7 +125,7 @@ func toldModelOnly(w *watch) {
 	}, ended)
 }
 
-// pendingCalls judges a run that ends with calls without a result.
+// pendingCalls checks a run that ends while calls have no result.
 func pendingCalls(w *watch) {
 	w.On(func(ev *event) {
 		if ev.phase != active {
@@ -154,7 +154,7 @@ func pendingCalls(w *watch) {
 			return
 		}
 		for _, id := range pending {
-			if ev.untold(id) { // TOOL-RESULT says so
+			if ev.untold(id) { // TOOL-RESULT reports it
 				continue
 			}
 			w.judge("unanswered", !slices.Contains(front, id) && !slices.Contains(ids, id), ev, id, nil,
@@ -163,20 +163,20 @@ func pendingCalls(w *watch) {
 	}, "RUN_FINISHED")
 }
 
-// untold reports whether the model has the result of a call and the front end has none, although the front end has
-// other results.
+// untold reports whether the model has the result of a call but the front end does not. It returns false if the front
+// end has no results at all.
 func (s *stream) untold(id string) bool {
 	return s.told[id] > 0 && s.results[id] == 0 && len(s.results) > 0 && !s.hasFrontTool(s.items[key{tool, id}].name)
 }
 
-// asksOther reports whether an interrupt is about something other than the given calls.
+// asksOther reports whether some interrupt is not about the given calls.
 func asksOther(v wire.Value, calls []string) bool {
 	return lists.Any(v.Path("outcome.interrupts").Items(), func(i wire.Value) bool {
 		return !slices.Contains(calls, i.Get("toolCallId").Str())
 	})
 }
 
-// chunkForm judges the short form of streamed items.
+// chunkForm checks items that the agent streams in chunks instead of START, CONTENT and END events.
 func chunkForm(w *watch) {
 	w.On(func(ev *event) {
 		f := ev.family
@@ -228,7 +228,7 @@ func conflicts(f family, i *item, ev *event) (names []string) {
 	return names
 }
 
-// reasoningPair judges reasoning events.
+// reasoningPair checks reasoning events.
 func reasoningPair(w *watch) {
 	w.On(func(ev *event) {
 		id := ev.v.Get("entityId").Str()
@@ -242,7 +242,7 @@ func reasoningPair(w *watch) {
 	}, anyItem)
 }
 
-// subagents judges the events of subagents, and the owners of items.
+// subagents checks the events of subagents, and the owners of items.
 func subagents(w *watch) {
 	w.On(func(ev *event) {
 		a := ev.agents[ev.owner]
@@ -277,7 +277,7 @@ func subagents(w *watch) {
 	}, anyItem)
 }
 
-// apart checks that streams which run at the same time do not mix.
+// apart checks that a stream has no events about an item that was opened in another thread.
 func apart(w *watch) {
 	w.On(func(ev *event) {
 		if ev.id == "" || len(ev.others) < 2 {
@@ -294,7 +294,7 @@ func apart(w *watch) {
 	}, anyItem)
 }
 
-// restated checks that items which the client already has are not streamed again.
+// restated checks that the agent does not stream items again that the client already has.
 func restated(w *watch) {
 	w.On(func(ev *event) {
 		i, m := ev.item, ev.inputMessage(ev.id)
@@ -306,7 +306,7 @@ func restated(w *watch) {
 	w.On(func(ev *event) {
 		i := ev.item
 		if i != nil && i.text.Len() > 0 && ev.inputCall(ev.id).Exists() && ev.thread.called < ev.ref {
-			// Otherwise the model may have used the id again.
+			// A later model reply may use the id for another call.
 			w.judge("call", true, ev, ev.id, []int{ev.ref, i.at},
 				"The agent streams the arguments of tool call %q again, which the input already has.", ev.id)
 		}

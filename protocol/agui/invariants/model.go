@@ -14,7 +14,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// modelSide is the topic of entries of the model's side for a run.
+// modelSide is the topic of entries of the model's side about a run.
 const modelSide = "model"
 
 // modelText checks that the model's text in a run reaches the stream, complete, once, and as the right kind of item.
@@ -32,7 +32,7 @@ func modelText(w *watch) {
 			w.find(points[what], ev, "", []int{request}, format, args...)
 		})
 		given := values(string(ev.given))
-		if len(given) != len(ev.calls) { // some are the agent's own
+		if len(given) != len(ev.calls) { // some calls do not come from the model
 			return
 		}
 		for _, id := range ev.calls {
@@ -45,14 +45,14 @@ func modelText(w *watch) {
 	}, ended)
 }
 
-// modelFailed checks that a run does not end as a success if the model's last reply failed or broke off and the agent
-// does not mention it.
+// modelFailed checks that a run does not end as a success after the model's last reply failed or broke off, unless the
+// agent mentions the failure.
 func modelFailed(w *watch) {
 	w.On((*event).fails, modelSide)
 	w.On(func(ev *event) {
 		if ev.reply.failed > 0 && ev.family == text &&
 			!strings.Contains(ev.reply.said.String(), hearing.Bare(ev.v.Get("delta").Str())) {
-			ev.reply.failed = 0 // the agent says what happened
+			ev.reply.failed = 0 // the agent reports the failure
 		}
 	}, anyItem)
 	w.On(func(ev *event) {
@@ -63,7 +63,7 @@ func modelFailed(w *watch) {
 	}, ended)
 }
 
-// fails notes how the model's replies end.
+// fails updates the last reply of the model from an entry of the model's side.
 func (ev *event) fails() {
 	n, _ := ev.v.Get("n").Int()
 	status, _ := ev.v.Get("status").Int()
@@ -81,7 +81,7 @@ func (ev *event) fails() {
 	}
 }
 
-// listen notes an entry of the model's side.
+// listen passes an entry of the model's side to the hearing of the run.
 func (ev *event) listen() {
 	switch {
 	case ev.Kind != transcript.ModelRequest:
@@ -94,7 +94,7 @@ func (ev *event) listen() {
 	}
 }
 
-// show notes an event that the front end received.
+// show passes an event that the front end received to the hearing of the run.
 func (ev *event) show() {
 	if len(ev.Redacted) > 0 || ev.runs > 1 || ev.v.Path("outcome.type").Is("cancelled") {
 		ev.heard.Unclear = true
@@ -110,7 +110,7 @@ func (ev *event) show() {
 	}
 }
 
-// mention notes each text in a value.
+// mention passes each text in a JSON value to h.
 func mention(h *hearing.Turn, v wire.Value) {
 	if v.Kind() == wire.String {
 		h.Mention(v.Str())
@@ -123,7 +123,7 @@ func mention(h *hearing.Turn, v wire.Value) {
 	}
 }
 
-// values returns the JSON values in a text, each in a normal form; none if the text is no JSON.
+// values returns the JSON values in a text, each in a normal form. It returns nil if the text is not JSON.
 func values(text string) (all []string) {
 	in := json.NewDecoder(strings.NewReader(text))
 	for in.More() {
@@ -144,7 +144,7 @@ func modelContext(w *watch) {
 			ev.thread.left && !ev.asksForInput() {
 			return
 		}
-		ev.asked = true // what comes later in the run may be a summary
+		ev.asked = true // later requests of the run may have a summary
 		a, ok := fakellm.ReadAsked(ev.Entry)
 		if !ok || a.Partial || len(ev.Redacted) > 0 || len(ev.input.Raw()) > 4*hearing.Remembered {
 			return
@@ -163,9 +163,9 @@ func modelContext(w *watch) {
 	}, modelSide)
 }
 
-// messagesReach checks that the model gets each message of the input, and as many times as the user said it.
+// messagesReach checks that the model gets each message of the input, as many times as the user said its text.
 func messagesReach(w *watch, ev *event, told string) {
-	times := map[string]int{} // so often the user has said a text
+	times := map[string]int{} // how many times the user said each text
 	for m := range ev.input.Get("messages").Items() {
 		point, what := "history", "the message"
 		if of := m.Get("toolCallId").Str(); of != "" {
@@ -188,8 +188,8 @@ func messagesReach(w *watch, ev *event, told string) {
 	}
 }
 
-// asksForInput reports whether a model request is for this input: its last user message is that of the input. It
-// returns true if the log does not have that message.
+// asksForInput reports whether a model request is for this input, because it has the input's last user message. It
+// returns true if the log lacks the text of the request.
 func (ev *event) asksForInput() bool {
 	said, last := ev.v.Get("user"), ""
 	for m := range ev.input.Get("messages").Items() {
@@ -200,16 +200,16 @@ func (ev *event) asksForInput() bool {
 	return !said.Exists() || holds(hearing.Loose(said.Str()), last)
 }
 
-// owes reports whether the agent must send a message of the input to the model. A result whose call is missing need
-// not be sent.
+// owes reports whether the agent must send a message of the input to the model. It need not send a result whose call is
+// missing.
 func (s *stream) owes(m wire.Value) bool {
 	role := m.Get("role").Str()
 	return role == "tool" && s.inputCall(m.Get("toolCallId").Str()).Exists() ||
 		slices.Contains([]string{"user", "assistant", "developer", "system"}, role)
 }
 
-// holds reports whether the model was told each line of a text. It compares lines because an agent may put a result
-// into JSON, where line ends are escaped.
+// holds reports whether the text told contains each line of text. It compares lines because an agent may put a result
+// into JSON, which escapes line ends.
 func holds(told, text string) bool {
 	return !lists.Any(strings.Lines(text), func(line string) bool {
 		return !strings.Contains(told, hearing.Loose(line))

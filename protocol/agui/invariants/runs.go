@@ -13,9 +13,9 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// sseForm judges how events are framed.
+// sseForm checks how events are framed.
 func sseForm(w *watch) {
-	given := false // an answer was in the binary form
+	given := false // an answer came in the binary form
 	w.eachStream(func(s *stream) {
 		if !given {
 			return
@@ -85,7 +85,7 @@ func sseForm(w *watch) {
 // ended is the topic of the end of a stream.
 const ended = string(transcript.Ended)
 
-// runFrame judges where runs begin and end.
+// runFrame checks where runs begin and end in a stream.
 func runFrame(w *watch) {
 	w.On(func(ev *event) {
 		w.Saw("first", "nested", "after-finished", "after-error")
@@ -131,7 +131,7 @@ func runFrame(w *watch) {
 	}, ended)
 }
 
-// runID judges the ids of runs.
+// runID checks the ids of runs.
 func runID(w *watch) {
 	w.On(func(ev *event) {
 		if want, got := ev.input.Get("threadId").Str(), ev.v.Get("threadId").Str(); want != "" {
@@ -185,7 +185,7 @@ func runClosed(w *watch) {
 	}, "RUN_FINISHED")
 }
 
-// stepPair judges the starts and ends of steps.
+// stepPair checks the starts and ends of steps.
 func stepPair(w *watch) {
 	w.On(func(ev *event) {
 		name, at := ev.step()
@@ -197,13 +197,13 @@ func stepPair(w *watch) {
 	}, "STEP_FINISHED")
 }
 
-// step returns the name of an event's step, and the Seq at which the step was started if it is open.
+// step returns the name of an event's step. at is the Seq at which the step was started, or 0 if it is not open.
 func (ev *event) step() (name string, at int) {
 	name = ev.v.Get("stepName").Str()
 	return name, ev.steps[[2]string{ev.owner, name}]
 }
 
-// interrupts judges the interrupts at the end of a run.
+// interrupts checks the interrupts at the end of a run.
 func interrupts(w *watch) {
 	w.On(func(ev *event) {
 		if !ev.v.Path("outcome.type").Is("interrupt") {
@@ -225,7 +225,7 @@ func interrupts(w *watch) {
 	}, "RUN_FINISHED")
 }
 
-// usage judges the token counts.
+// usage checks the token counts.
 func usage(w *watch) {
 	w.On(func(ev *event) {
 		for u := range ev.v.Get("usage").Items() {
@@ -250,7 +250,7 @@ var (
 	keyText = lazy.Regexp(`\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{30,}`)
 )
 
-// private checks that the server does not send its private members.
+// private checks that the server does not send private data: stack traces, private members of the state, and keys.
 func private(w *watch) {
 	w.On(func(ev *event) {
 		w.judge("trace", traceText().MatchString(ev.v.Get("message").Str()), ev, "", nil,
@@ -269,7 +269,7 @@ func private(w *watch) {
 	}, "STATE_SNAPSHOT", "RAW", "RUN_ERROR")
 }
 
-// clock judges the timestamps of events.
+// clock checks that the timestamps of events do not go back.
 func clock(w *watch) {
 	w.On(func(ev *event) {
 		if ts, ok := ev.v.Get("timestamp").Float(); ok {
@@ -279,7 +279,7 @@ func clock(w *watch) {
 	}, anyEvent)
 }
 
-// rawWeight judges the raw data that is sent in addition to the events.
+// rawWeight checks the raw data that the agent sends in addition to the events.
 func rawWeight(w *watch) {
 	w.On(func(ev *event) {
 		of := ev.v.Path("event.type").Str()

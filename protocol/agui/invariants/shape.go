@@ -48,8 +48,8 @@ var types = sync.OnceValue(func() map[string][]field {
 	return table
 })
 
-// Members returns the members of each type of event, by the type's name: the member's name, with ? if it is optional,
-// and its type in the table, "" for a text.
+// Members returns the members of each type of event, by the type's name. A member is its name, with ? if it is
+// optional, and its type in the table; "" is a text.
 func Members() map[string][][2]string {
 	all := map[string][][2]string{}
 	for event, fields := range types() {
@@ -71,7 +71,7 @@ func Types() []string {
 
 func knownType(kind string) bool { return types()[kind] != nil }
 
-// jsonKinds has the types that stand for one kind of JSON, with the words for that kind.
+// jsonKinds maps the types in the table that stand for one kind of JSON to that kind, and to words for it.
 var jsonKinds = map[string]struct {
 	kind wire.Kind
 	says string
@@ -82,7 +82,7 @@ var jsonKinds = map[string]struct {
 	"content": {wire.String, "a text or a list of parts"},
 }
 
-// wrongKind returns the kind that a value should have, "" if it has that kind.
+// wrongKind returns words for the kind that a value should have, or "" if the value has that kind.
 func wrongKind(kind string, v wire.Value) string {
 	is, simple := jsonKinds[kind]
 	switch {
@@ -100,7 +100,7 @@ func wrongKind(kind string, v wire.Value) string {
 	return "one of " + strings.ReplaceAll(kind, "|", ", ")
 }
 
-// tolerated are the members that agents of 0.x send as null.
+// tolerated has the members that agents of 0.x send as null.
 var tolerated = []string{"parentMessageId", "outcome", "rawEvent", "result", "timestamp", "code", "name", "source",
 	"input", "parentRunId", "role"}
 
@@ -124,7 +124,7 @@ func eventShape(w *watch) {
 		points := [...]string{isLacking: "lacks", isOfKind: "kind", isFraction: "kind", isNull: "null", isMore: "more"}
 		look{ev.kind, func(what fault, member, format string, args ...any) {
 			point := points[what]
-			if what == isFraction && !modern { // which older schemas allow
+			if what == isFraction && !modern { // older schemas allow a fraction
 				return
 			}
 			if what == isNull && !modern && slices.Contains(tolerated, member) {
@@ -148,7 +148,7 @@ const (
 
 // look is the check of one event.
 type look struct {
-	kind string // of the event
+	kind string // type of the event
 	add  func(what fault, member, format string, args ...any)
 }
 
@@ -173,7 +173,7 @@ func (l look) event(fields []field, v wire.Value) {
 	}
 }
 
-// member checks a member that the event has.
+// member checks the value of a member.
 func (l look) member(f field, m wire.Value) {
 	is := wire.Clip(string(m.Raw()), 80)
 	if want := wrongKind(f.kind, m); want != "" {
@@ -216,7 +216,7 @@ func (l look) outcome(v wire.Value) {
 	}
 }
 
-// input checks the input that a run echoes.
+// input checks the input that the agent echoes in RUN_STARTED.
 func (l look) input(v wire.Value) {
 	for _, name := range []string{"threadId", "runId"} {
 		if v.Get(name).Kind() != wire.String {

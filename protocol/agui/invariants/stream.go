@@ -18,7 +18,7 @@ import (
 type phase int
 
 const (
-	idle phase = iota // nothing has come
+	idle phase = iota // no event has come
 	active
 	finished
 	failed
@@ -31,11 +31,11 @@ const (
 	text family = iota
 	tool
 	thought // a reasoning message
-	span    // of reasoning
+	span    // a span of reasoning
 	families
 )
 
-// called has the names of the families for people, prefixes the beginnings of their event types.
+// called has the names of the families for users. prefixes has the beginnings of their event types.
 var (
 	called   = [families]string{"message", "tool call", "reasoning message", "reasoning span"}
 	prefixes = [families]string{"TEXT_MESSAGE_", "TOOL_CALL_", "REASONING_MESSAGE_", "REASONING_"}
@@ -81,13 +81,13 @@ type key struct {
 // item is a message, a tool call or a span.
 type item struct {
 	open, chunked bool
-	at            int // Seq of its opening
+	at            int // Seq of the event that opened it
 	owner         string
-	role, name    string // of a tool call: name and parent
+	role, name    string // for a tool call: its parentMessageId and toolCallName
 	text          strings.Builder
 }
 
-// begun returns the Seq at which an item was opened, for a finding; nil for no item.
+// begun returns the Seq of the event that opened an item, as the entries of a finding. It returns nil for nil.
 func (i *item) begun() []int {
 	if i == nil {
 		return nil
@@ -95,12 +95,12 @@ func (i *item) begun() []int {
 	return []int{i.at}
 }
 
-// thread is the state that the streams of a thread share.
+// thread is the state that all streams of a thread share.
 type thread struct {
-	opened map[string]int // items by id, with the Seq of their first opening
-	called int            // Seq of the last answer of the model that calls a tool
+	opened map[string]int // Seq of the first opening of each item, by id
+	called int            // Seq of the model's last reply with a tool call
 	latest *stream
-	left   bool // a run was left behind, and may still ask the model
+	left   bool // an earlier run did not end, and may still send model requests
 }
 
 // stream is the answer to one post.
@@ -111,46 +111,46 @@ type stream struct {
 	thread  *thread
 	others  map[string]*thread
 
-	binary  bool   // the answer is in that form
-	refused int    // Seq of the answer that is not, although it might have been
-	accept  string // what was asked for then
+	binary  bool   // the answer is in the binary form
+	refused int    // Seq of a text answer to a request that also accepts the binary form
+	accept  string // Accept header of that request
 	phase   phase
 	events  int
 	ended   int // Seq of the last RUN_FINISHED or RUN_ERROR
 	runs    int
 	runID   string
-	version string // declared on the last RUN_STARTED
+	version string // as declared in the last RUN_STARTED
 
 	items  map[key]*item
-	lanes  map[family]map[string]string // open chunk streams: the id by owner
-	steps  map[[2]string]int            // by owner and name
+	lanes  map[family]map[string]string // id of the open item in chunks, by owner
+	steps  map[[2]string]int            // Seq of each open step's start, by owner and name
 	agents map[string]*agent
 
-	calls   []string       // of the run, in their order
-	results map[string]int // by the id of their call
-	answers map[string]int // the same by their own
-	told    map[string]int // Seq of the first request that tells the model the result of a call, by that call
+	calls   []string       // ids of the run's tool calls, in order
+	results map[string]int // Seq of each tool result, by id of the call
+	answers map[string]int // Seq of each tool result, by id of its message
+	told    map[string]int // Seq of the first model request with the result of a call, by id of the call
 	state   json.RawMessage
-	widgets map[string]json.RawMessage // activities
-	last    float64                    // timestamp
+	widgets map[string]json.RawMessage // content of each activity, by id
+	last    float64                    // latest timestamp
 
-	useful, raw int // bytes
+	useful, raw int // bytes of events and of raw data
 
-	heard hearing.Turn // what the model said, and what of it came
-	given []byte       // the arguments of the model's calls, one behind the other
-	asked bool         // the model was
-	reply lastReply    // the last of the model
+	heard hearing.Turn // the model's text, compared with the text of the stream
+	given []byte       // arguments of the model's calls, joined
+	asked bool         // the model got a request
+	reply lastReply    // the model's last reply
 }
 
-// lastReply is how the last reply of the model in a run ended.
+// lastReply describes the end of the model's last reply in a run.
 type lastReply struct {
-	n      int64 // of its request
+	n      int64 // number of the model request
 	said   strings.Builder
-	failed int // Seq of where it failed or broke off
+	failed int // Seq at which it failed or broke off, or 0
 	how    string
 }
 
-// agent is an invocation of a subagent.
+// agent is one run of a subagent.
 type agent struct{ announced, over, suspended bool }
 
 func newStream(ref int, input wire.Value, session string, t *thread) *stream {
@@ -163,7 +163,7 @@ func newStream(ref int, input wire.Value, session string, t *thread) *stream {
 	return s
 }
 
-// reset forgets what does not carry over to the next run.
+// reset clears the state that belongs to one run only.
 func (s *stream) reset() {
 	s.items, s.lanes, s.steps = map[key]*item{}, map[family]map[string]string{}, map[[2]string]int{}
 	s.agents, s.calls, s.results, s.answers = map[string]*agent{}, nil, map[string]int{}, map[string]int{}
@@ -187,8 +187,8 @@ func (s *stream) openItems() (keys []key) {
 	return keys
 }
 
-// chunk returns the id of the item that a chunk continues or opens. first says that it opens the item. ambiguous says
-// that it names no item and could mean several.
+// chunk returns the id of the item that a chunk continues or opens. first says that the chunk opens the item. ambiguous
+// says that the chunk has no id, although several items are open.
 func (s *stream) chunk(ev *event) (id string, first, ambiguous bool) {
 	lanes := s.lanes[ev.family]
 	if ev.id != "" {
@@ -206,7 +206,7 @@ func (s *stream) chunk(ev *event) (id string, first, ambiguous bool) {
 	return id, false, len(lanes) > 1
 }
 
-// closeChunks closes the items in chunks that an event ends.
+// closeChunks closes open items that were sent in chunks, if the event ends them.
 func (s *stream) closeChunks(ev *event) {
 	switch {
 	case ev.kind == "" || ev.kind == "RAW" || strings.HasPrefix(ev.kind, "ACTIVITY_"),
@@ -221,7 +221,7 @@ func (s *stream) closeChunks(ev *event) {
 	for owned := range s.lanes {
 		goesOn := ev.verb == chunks && owned == ev.family
 		if goesOn && ev.id == "" {
-			continue // with what is open
+			continue // the chunk continues the open item
 		}
 		keep := ""
 		if goesOn {
@@ -231,7 +231,7 @@ func (s *stream) closeChunks(ev *event) {
 	}
 }
 
-// endLanes closes the open items in chunks of a family for some owners, except the item keep.
+// endLanes closes the open items in chunks of one family, except the item keep. of selects their owners.
 func (s *stream) endLanes(f family, of func(owner string) bool, keep string) {
 	for owner, id := range s.lanes[f] {
 		if of(owner) && id != keep {
@@ -243,7 +243,7 @@ func (s *stream) endLanes(f family, of func(owner string) bool, keep string) {
 	}
 }
 
-// fold applies an event to the stream, even if the event is wrong.
+// fold applies an event to the stream, even if the event breaks a rule.
 func (s *stream) fold(ev *event) {
 	if ev.kind == "" {
 		s.binary = s.binary || ev.Kind == transcript.Response && ev.v.Get("type").Is(aguiproto.MediaType)
@@ -269,7 +269,7 @@ func (s *stream) fold(ev *event) {
 	}
 }
 
-// weigh counts the bytes of an event, raw data separately.
+// weigh counts the bytes of an event, and those of its raw data separately.
 func (s *stream) weigh(ev *event) {
 	raw := len(ev.v.Get("rawEvent").Raw())
 	if ev.kind == "RAW" {
@@ -357,12 +357,12 @@ func (s *stream) foldOther(ev *event) {
 	}
 }
 
-// hasFrontTool reports whether the input offers a tool with a name.
+// hasFrontTool reports whether the input has a front end's tool with this name.
 func (s *stream) hasFrontTool(name string) bool {
 	return lists.Any(s.input.Get("tools").Items(), func(t wire.Value) bool { return t.Get("name").Is(name) })
 }
 
-// inputCall returns the tool call with an id in the input's messages; the value is missing if there is none.
+// inputCall returns the tool call with an id in the input's messages. If there is none, the value does not exist.
 func (s *stream) inputCall(id string) wire.Value {
 	for m := range s.input.Get("messages").Items() {
 		if c := m.Get("toolCalls").Find("id", id); c.Exists() {
@@ -372,5 +372,5 @@ func (s *stream) inputCall(id string) wire.Value {
 	return wire.Value{}
 }
 
-// inputMessage returns the message with an id in the input; the value is missing if there is none.
+// inputMessage returns the message with an id in the input. If there is none, the value does not exist.
 func (s *stream) inputMessage(id string) wire.Value { return s.input.Get("messages").Find("id", id) }

@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// wellFormed returns an error for a patch that is malformed in itself.
+// wellFormed returns an error if a patch is malformed, whatever its document.
 func wellFormed(patch wire.Value) error {
 	if patch.Kind() != wire.Array {
 		return errors.New("it is not a list of operations")
@@ -41,7 +41,7 @@ func wellFormed(patch wire.Value) error {
 // badEscapes matches a ~ in a JSON pointer that is neither ~0 nor ~1.
 var badEscapes = lazy.Regexp(`~([^01]|$)`)
 
-// statePatch judges changes of the state.
+// statePatch checks the events that change the state.
 func statePatch(w *watch) {
 	w.On(func(ev *event) {
 		w.Saw("form", "applies", "missing")
@@ -59,7 +59,7 @@ func statePatch(w *watch) {
 	}, "STATE_DELTA")
 }
 
-// activityPatch judges activities.
+// activityPatch checks the events of activities.
 func activityPatch(w *watch) {
 	w.On(func(ev *event) {
 		w.Saw("no-snapshot", "applies", "object")
@@ -86,7 +86,7 @@ func activityPatch(w *watch) {
 	}, "ACTIVITY_DELTA")
 }
 
-// sameArguments checks that a snapshot has the arguments of a tool call that were streamed.
+// sameArguments checks that a snapshot has the same arguments of a tool call as the stream.
 func (w *watch) sameArguments(ev *event, call wire.Value) {
 	id, args := call.Get("id").Str(), call.Path("function.arguments").Str()
 	if i := ev.items[key{tool, id}]; i != nil && !i.open && !sameJSON(args, i.text.String()) {
@@ -95,7 +95,7 @@ func (w *watch) sameArguments(ev *event, call wire.Value) {
 	}
 }
 
-// sameJSON reports whether two texts are the same JSON value, or the same text.
+// sameJSON reports whether two texts are equal, or equal as JSON except for white space.
 func sameJSON(a, b string) bool {
 	x, y := new(bytes.Buffer), new(bytes.Buffer)
 	if json.Compact(x, []byte(a)) != nil || json.Compact(y, []byte(b)) != nil {
@@ -109,14 +109,14 @@ func isObject(raw []byte) bool {
 	return err == nil && v.Kind() == wire.Object
 }
 
-// shot is what is known about a snapshot of the messages.
+// shot collects facts about a snapshot of the messages.
 type shot struct {
 	ids             rules.Seen
-	calls, answered map[string]bool // calls of tools, and those with a result
-	said            []string        // what the assistant says that was neither posted nor streamed so
+	calls, answered map[string]bool // ids of tool calls, and of those that have a result
+	said            []string        // texts of assistant messages that the stream did not have under the same id
 }
 
-// messagesWhole judges snapshots of the messages.
+// messagesWhole checks the messages in snapshots.
 func messagesWhole(w *watch) {
 	w.On(func(ev *event) {
 		w.Saw("lost", "differs", "hollow", "orphan", "twice", "renamed")
@@ -128,7 +128,7 @@ func messagesWhole(w *watch) {
 	}, "MESSAGES_SNAPSHOT")
 }
 
-// message judges one message of a snapshot. It accepts a message as the client itself posted it.
+// message checks one message of a snapshot. It accepts any message whose id the client posted.
 func (w *watch) message(ev *event, x *shot, m wire.Value) {
 	id, role, content, of := m.Get("id").Str(), m.Get("role").Str(), m.Get("content"), m.Get("toolCallId").Str()
 	if x.ids.Again(id) {
@@ -165,7 +165,7 @@ func (w *watch) message(ev *event, x *shot, m wire.Value) {
 	}
 }
 
-// keepsMessages checks that a snapshot has the user's posted messages and all that its run has streamed.
+// keepsMessages checks that a snapshot has the user's posted messages and everything that its run has streamed.
 func (w *watch) keepsMessages(ev *event, x *shot) {
 	for m := range ev.input.Get("messages").Items() {
 		if id := m.Get("id").Str(); m.Get("role").Is("user") && !x.ids[id] {

@@ -1,5 +1,5 @@
-// Package schedules tells a sweep of AG-UI runs where it can act: the points at which a
-// front end can act, its acts there, and the events that must follow.
+// Package schedules tells a sweep of AG-UI runs where a front end can act, which acts it can do there, and which events
+// must follow.
 package schedules
 
 import (
@@ -24,16 +24,16 @@ func V1() *sweep.Planner {
 	}, func(b *sweep.Builder) builder { return builder{b} }, builder.lead)
 }
 
-// These are the kinds of points, in the order of a run.
+// The kinds of points, in the order of a run.
 const (
-	atOnce sweep.PointKind = iota // right behind the post
+	atOnce sweep.PointKind = iota // right after the post
 	atEvent
 	atGate
-	atOther     // another thread streams
-	atEnd       // racing the end
-	atIdle      // after it
-	atInterrupt // the run waits for an answer of the user
-	atPending   // it called tools of the front end
+	atOther     // while another thread streams
+	atEnd       // racing the end of the run
+	atIdle      // after the end of the run
+	atInterrupt // while the run waits for the user's answer to an interrupt
+	atPending   // while calls of the front end's tools have no result
 )
 
 // points returns the points of a run.
@@ -75,7 +75,7 @@ func turns(s *sweep.Script) (notes []string) {
 		case l.Is("both"), l.Is("beside"):
 			return append(notes, s.Unswept(l, "script after", "the line runs two blocks at the same time"))
 		case l.Is("kill"), l.Is("signal"), l.Is("post"):
-			return notes // what follows is about an end, or about no run
+			return notes // later lines are about the agent's end, or about no run
 		case l.Is("thread"):
 			begun[l.Words[0].Raw()] = true
 		case l.Is("run"):
@@ -88,7 +88,7 @@ func turns(s *sweep.Script) (notes []string) {
 			begun[t.Session] = true
 			open++
 			if !speaks(words) {
-				continue // it goes on with the turn of the model before
+				continue // the run continues the model's previous turn
 			}
 			t.Text, t.Rest = words[0], words[1:]
 			nth++
@@ -110,12 +110,12 @@ func turns(s *sweep.Script) (notes []string) {
 	return notes
 }
 
-// speaks reports whether the words of a run begin with a text of the user, by which the model script finds its turn.
+// speaks reports whether the words of a run begin with a user's text, by which the model script finds its turn.
 func speaks(words []script.Word) bool {
 	return len(words) > 0 && (words[0].Quoted || strings.HasPrefix(words[0].Raw(), "@"))
 }
 
-// ended are the patterns for the end of a run.
+// ended has the names of the patterns for the end of a run.
 var ended = []string{"turn", "finished", "error", "interrupt", "cancelled", "refused", "no-stream", "truncated",
 	"hung-up", "unreachable"}
 
@@ -124,7 +124,7 @@ func ends(l *script.Line) bool {
 	return l.Is("await") && len(l.Words) > 0 && slices.Contains(ended, l.Words[0].Raw())
 }
 
-// stands returns the reason why a run cannot be swept, "" if it can. open is the number of other open runs.
+// stands returns the reason why a run cannot be swept, or "". open is the number of other open runs.
 func stands(s *sweep.Script, t sweep.Turn, open int) string {
 	switch {
 	case open > 0:

@@ -16,25 +16,25 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// noted is what is known about a run only in AG-UI.
+// noted has facts about a run that exist only in AG-UI.
 type noted struct {
-	calls int // of the front end's tools that wait for an answer
-	// owed are the files of Seen.Made whose call waits for an answer to the run's only interrupt. late has the
-	// places, in the model's turn, of the calls that make the files of Seen.Made.
+	calls int // number of calls of the front end's tools without a result
+	// owed has the files of Seen.Made whose call waits for an answer to the run's only interrupt. late has, for each
+	// file of Seen.Made, the place of its call in the model's turn.
 	owed []sweep.Effect
 	late map[sweep.Effect]fakellm.Place
 }
 
 func facts(s *sweep.Seen) *noted { return s.Of.(*noted) }
 
-// calls has the tool calls of a run, according to its log.
+// calls has the tool calls that the log of a run shows.
 type calls struct {
-	arguments  map[string][]byte // by the id of the call
+	arguments  map[string][]byte // by id of the call
 	results    map[string]bool
-	interrupts []string // the calls that wait for the user
+	interrupts []string // ids of calls that wait for the user
 }
 
-// look reads one run from the transcript of a baseline run; ok is false if that has no end of the run.
+// look reads one run from the transcript of a baseline run. ok is false if the transcript has no end of that run.
 func look(b *sweep.Script, turn sweep.Turn, t *transcript.Transcript, effects []sweep.Effect) (*sweep.Seen, bool) {
 	run := posted(b, t, turn)
 	if run.Seq == 0 {
@@ -68,7 +68,7 @@ func look(b *sweep.Script, turn sweep.Turn, t *transcript.Transcript, effects []
 	return s, true
 }
 
-// hear notes an event about tool calls.
+// hear collects an event about tool calls.
 func (c *calls) hear(kind string, v wire.Value) {
 	if id := v.Get("toolCallId").Str(); kind == "TOOL_CALL_RESULT" {
 		c.results[id] = true
@@ -80,7 +80,7 @@ func (c *calls) hear(kind string, v wire.Value) {
 	}
 }
 
-// hear notes an event of the run.
+// hear collects an event of the run.
 func hear(s *sweep.Seen, kind, delta string) {
 	says := ""
 	switch {
@@ -94,7 +94,7 @@ func hear(s *sweep.Seen, kind, delta string) {
 	s.Follow(kind, says, delta, s.Requests)
 }
 
-// posted returns the entry that posted a run, by counting the runs and resumes in the script before it.
+// posted returns the entry with the post of a run. It counts the runs and resumes before that run in the script.
 func posted(b *sweep.Script, t *transcript.Transcript, turn sweep.Turn) (run transcript.Entry) {
 	n := lists.Count(b.Lines[:turn.Line], func(l *script.Line) bool { return l.Is("run") || l.Is("resume") })
 	for e := range t.All() {
@@ -108,7 +108,7 @@ func posted(b *sweep.Script, t *transcript.Transcript, turn sweep.Turn) (run tra
 	return run
 }
 
-// effects finds the files that the run makes, and which of them wait for its interrupt.
+// effects finds the files that the run creates, and those whose creation waits for the run's interrupt.
 func (c *calls) effects(b *sweep.Script, s *sweep.Seen, effects []sweep.Effect) {
 	own := facts(s)
 	own.late = map[sweep.Effect]fakellm.Place{}

@@ -11,14 +11,14 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// acts returns the table of acts, with the flags, conditions and values that the table may use.
+// acts returns the table of acts, together with the flags, conditions and values that the table may name.
 func acts() *sweep.Acts[builder] {
 	at := func(kinds ...sweep.PointKind) func(builder) bool {
 		return func(b builder) bool { return slices.Contains(kinds, b.Point.Kind) }
 	}
 	return (&sweep.Acts[builder]{
-		// beside: the schedule has another thread next to the target's. disconnects: the model
-		// breaks off at the point.
+		// beside: the schedule has a second thread next to the target's. disconnects: the model's connection breaks at
+		// the point.
 		Flags: []string{"beside", "disconnects"},
 		Conditions: map[string]func(builder) bool{
 			"during":    func(b builder) bool { return b.Point.Kind < atIdle },
@@ -52,10 +52,10 @@ func acts() *sweep.Acts[builder] {
 	}).Read(table)
 }
 
-// builder writes the scenario of a schedule.
+// builder writes the scenario for one schedule.
 type builder struct{ *sweep.Builder }
 
-// named returns the target's thread if a line has to name it because there are other threads, else "".
+// named returns the name of the target's thread if lines must name it because there are other threads, else "".
 func (b builder) named() string {
 	if b.Seen.Opened || b.several() {
 		return b.Seen.Session
@@ -63,7 +63,7 @@ func (b builder) named() string {
 	return ""
 }
 
-// session returns the option that names the target's thread in a pattern, if there are other threads.
+// session returns the option that names the target's thread in a pattern, or an empty word if named returns "".
 func (b builder) session() script.Word {
 	if name := b.named(); name != "" {
 		return script.Option("session", name)
@@ -71,10 +71,10 @@ func (b builder) session() script.Word {
 	return script.Word{}
 }
 
-// several reports whether the schedule has another thread next to the target's.
+// several reports whether the schedule has a second thread next to the target's.
 func (b builder) several() bool { return b.Point.Kind == atOther || b.Act.Is("beside") }
 
-// lead writes all lines up to the point.
+// lead writes all lines before the act: the earlier lines of the script, the run, and the wait for the point.
 func (b builder) lead() {
 	p, t := b.Point, b.Seen.Turn
 	b.Lines = append(b.Lines, slices.DeleteFunc(slices.Clone(b.Script.Lines[:t.Line]), b.Script.Looks)...)
@@ -105,7 +105,7 @@ func (b builder) lead() {
 	}
 }
 
-// reach waits until the run has reached the point.
+// reach writes lines that wait until the run has reached the point.
 func (b builder) reach() {
 	p := b.Point
 	switch p.Kind {
@@ -134,8 +134,8 @@ func (b builder) reach() {
 // atGate reports whether a gate surely holds the model and no other thread has a run.
 func (b builder) atGate() bool { return b.Point.Gated && b.Point.Kind != atOther }
 
-// half reports whether the model is held after a call in the same reply. If the run ends there, the call may stay in
-// the thread.
+// half reports whether a gate holds the model after a tool call in the same reply. If the run ends at that gate, the
+// call may stay in the thread.
 func (b builder) half() bool {
 	hold := b.Point.Hold
 	if hold == nil {
@@ -146,13 +146,13 @@ func (b builder) half() bool {
 		func(s fakellm.StepNode) bool { return s.Kind == "tool" })
 }
 
-// plain reports whether a pattern can ask for the text of the run.
+// plain reports whether a pattern can match the text of the run.
 func (b builder) plain() bool {
 	text := b.Seen.Text
 	return text != "" && len(text) < 400 && b.named() == "" && !strings.ContainsAny(text, "$/\n")
 }
 
-// cutOff writes checks that files do not exist whose calls come after the gate that holds the model.
+// cutOff writes checks that files do not exist if their calls come after the gate that holds the model.
 func (b builder) cutOff() {
 	if !b.Point.Gated {
 		return

@@ -19,7 +19,7 @@ import (
 
 const openIt = "open it with thread NAME, or quote the text"
 
-// http removes the HTTP options from a line and returns a function that makes a post with them.
+// http removes the HTTP options from a line. It returns a function that makes a post with these options.
 func http(l *scenarios.Line) func(b *scenarios.Branch) (endpoint.Post, error) {
 	headers, opts := l.Headers(), l.Options("method", "type", "accept")
 	return func(b *scenarios.Branch) (endpoint.Post, error) {
@@ -51,7 +51,7 @@ func compileThread(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-// opened begins a thread with an id, or with a new id if id is "".
+// opened begins a thread. Its id is id, or a new one if id is "".
 func opened(b *scenarios.Branch, name, id string) *scenarios.Session {
 	s := b.NewSession(name, b.Work())
 	if s.ID = id; id == "" {
@@ -74,7 +74,7 @@ func inSession(l *scenarios.Line, name string,
 	}
 }
 
-// need returns the thread that a line acts in.
+// need returns the thread in which a line acts. It begins the thread main if necessary.
 func need(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name string) (*scenarios.Session, error) {
 	if err := b.Begin(ctx); err != nil {
 		return nil, err
@@ -93,16 +93,16 @@ func need(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name stri
 	return opened(b, "main", ""), nil
 }
 
-// order is the input for a run.
+// order has the parts of the input for a run.
 type order struct {
-	text    string // of the user; "" says nothing new
+	text    string // text of the user, or "" for no new message
 	state   json.RawMessage
 	members map[string]any
 	without []string
 	post    endpoint.Post
 }
 
-// runs posts a run of a thread.
+// runs posts a run in a thread.
 func (c *client) runs(b *scenarios.Branch, s *scenarios.Session, o *order) (transcript.Entry, error) {
 	var input map[string]any
 	c.change(s.ID, func(t *thread) {
@@ -178,7 +178,7 @@ func compileRun(l *scenarios.Line) scenarios.Step {
 	})
 }
 
-// posted posts a run for a line, and makes that the line's entry.
+// posted posts a run for a line, and stores the entry of the post as the line's entry.
 func posted(b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, o *order) error {
 	if _, err := b.Alive(l); err != nil {
 		return err
@@ -191,7 +191,7 @@ func posted(b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, o *ord
 	return nil
 }
 
-// jsonOf returns a function that returns a word as JSON after its variables are replaced; nil if the word is missing.
+// jsonOf returns a function that expands the variables in a word and returns it as JSON; nil if there is no word.
 func jsonOf(l *scenarios.Line, w script.Word) func(b *scenarios.Branch) (json.RawMessage, error) {
 	if w.Exists() {
 		w = l.Source(w)

@@ -10,13 +10,13 @@ import (
 	"github.com/acp-test/acp-test/serve"
 )
 
-// agentActs returns the commands of a scripted endpoint during a run. In their JSON, $SESSION is the run's thread and
-// $ID the run's id.
+// agentActs returns the commands that a scripted endpoint can execute during a run. In their JSON, $SESSION is the id
+// of the run's thread and $ID the id of the run.
 func agentActs() (all []*scenarios.Command) {
 	add := func(name, args, summary string, do func(s *serve.Run, g language.Given) error) {
 		all = append(all, language.AgentAct[*scenarios.Branch](name, args, summary, do))
 	}
-	// boundary sends the beginning or the end of the run, with the ids from its input.
+	// boundary sends the event that begins or ends the run, with the ids from its input.
 	boundary := func(s *serve.Run, kind, more string) error {
 		return send(s, kind, more, "threadId", s.Session(), "runId", s.Handled().JSON().Get("runId").Str())
 	}

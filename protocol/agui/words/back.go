@@ -19,8 +19,8 @@ func threadName(l *scenarios.Line) (name string, ok bool) {
 	return name, true
 }
 
-// threadOf removes the name of a thread from a line. It returns a function that finds the thread: the current one if
-// the line names none.
+// threadOf removes the name of a thread from a line. It returns a function that finds the thread. If the line names
+// none, that is the current thread.
 func threadOf(l *scenarios.Line) func(b *scenarios.Branch) (*scenarios.Session, error) {
 	name, ok := threadName(l)
 	return func(b *scenarios.Branch) (*scenarios.Session, error) {
@@ -65,7 +65,7 @@ func compileMessages(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-// demand is one condition that the line state makes on the state.
+// demand is one condition on the state in a line with the command state.
 type demand struct {
 	path, operator, value string
 	regexp                *regexp.Regexp

@@ -17,7 +17,7 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// client is the engine's side: a front end that posts runs and applies the events to its threads.
+// client is the front end that the engine plays. It posts runs and applies the events to its threads.
 type client struct {
 	agent *transport.Agent
 	at    *endpoint.Endpoint
@@ -26,10 +26,10 @@ type client struct {
 	threads map[string]*thread // by id
 }
 
-// thread is a conversation from the front end's point of view.
+// thread is a conversation as the front end sees it.
 type thread struct {
 	fold.Thread
-	run        int // Seq of the run that was posted last
+	run        int // Seq of the latest posted run
 	interrupts []interrupt
 }
 
@@ -47,7 +47,7 @@ func (c *client) Connect(a *transport.Agent, _ []string, _ string, _ bool) {
 	c.at, _ = a.Transport().(*endpoint.Endpoint)
 	a.Receive(func(transcript.Entry) {})
 	if first {
-		// Observed here and not where frames are received, so that a step which awaits an entry finds it applied.
+		// The transcript calls receive, so that a step which awaits an entry finds the entry applied.
 		a.Transcript().Observe(c.receive)
 	}
 }
@@ -61,7 +61,7 @@ func (c *client) receive(e transcript.Entry) {
 		return
 	}
 	v := e.JSON()
-	_ = t.Apply(v) // a patch that does not apply is for the rules to tell
+	_ = t.Apply(v) // the rules report a patch that does not apply
 	if e.Method != "RUN_FINISHED" {
 		return
 	}
@@ -71,7 +71,7 @@ func (c *client) receive(e transcript.Entry) {
 	}
 }
 
-// change changes a thread under the lock. It makes the thread if it does not exist.
+// change calls f with a thread while it holds the lock. It creates the thread if necessary.
 func (c *client) change(id string, f func(t *thread)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +81,7 @@ func (c *client) change(id string, f func(t *thread)) {
 	f(c.threads[id])
 }
 
-// newID returns a new random id (a UUID), as most front ends use.
+// newID returns a new random id in the form of most front ends, a UUID.
 func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it never fails
@@ -89,7 +89,7 @@ func newID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// Greet implements scenarios.Client: it waits until the agent listens.
+// Greet implements scenarios.Client. It waits until the agent listens.
 func (c *client) Greet(ctx context.Context, b *scenarios.Branch, l *scenarios.Line) error {
 	if l == nil {
 		l = scenarios.Implied("the first run")
@@ -113,7 +113,7 @@ func (c *client) Greet(ctx context.Context, b *scenarios.Branch, l *scenarios.Li
 // start is the name of the wait for an agent that was just started.
 const start = "start"
 
-// Send implements scenarios.Client: it posts bytes as they are.
+// Send implements scenarios.Client. It posts the bytes unchanged.
 func (c *client) Send(raw []byte) (transcript.Entry, error) {
 	return c.post(raw, endpoint.Post{})
 }
@@ -130,10 +130,10 @@ func (*client) Disconnect() {}
 // Settle implements scenarios.Client.
 func (*client) Settle(context.Context) {}
 
-// Advertises implements scenarios.Client: no agent of AG-UI advertises capabilities.
+// Advertises implements scenarios.Client. It returns false, because agents of AG-UI advertise no capabilities.
 func (*client) Advertises(string) (has, known bool) { return false, false }
 
-// AgentInfo implements scenarios.Client: no agent of AG-UI says what it is.
+// AgentInfo implements scenarios.Client. It returns "", because no message of AG-UI names the agent.
 func (*client) AgentInfo() (name, version string) { return "", "" }
 
 // Ports implements scenarios.Client.
@@ -145,7 +145,7 @@ func (*client) Masks() map[string]string { return nil }
 // Close implements scenarios.Client.
 func (*client) Close() error { return nil }
 
-// input returns a RunAgentInput as the official client makes it.
+// input returns a RunAgentInput with the same members as the official client's.
 func (t *thread) input(threadID, runID string) map[string]any {
 	kept := lists.Where(t.Messages, func(m fold.Message) bool { return m.Role() != "activity" })
 	messages := append([]fold.Message{}, kept...)

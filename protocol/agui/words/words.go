@@ -1,5 +1,5 @@
-// Package words has what AG-UI adds to the scenario language: the commands of a front
-// end, the patterns of what an agent sends, and the front end that plays them.
+// Package words adds AG-UI to the scenario language: the commands of a front end, the patterns for an agent's events,
+// and the front end that executes the commands.
 package words
 
 import (
@@ -21,7 +21,7 @@ import (
 //go:embed commands.txt
 var commands string
 
-// Add adds the words of AG-UI, and its reading of frames, to a protocol.
+// Add adds the words of AG-UI, and the functions that read its frames, to a protocol.
 func Add(p *scenarios.Protocol) {
 	p.Words = lexicon.Commands(commands, lexicon.Compilers{
 		"thread": compileThread, "run": compileRun, "tool-result": compileToolResult, "resume": compileResume,
@@ -88,7 +88,7 @@ func kinds() []language.Kind {
 	return all
 }
 
-// streamed matches an event of one type, or a chunk that has a member.
+// streamed matches an event of the type kind, or a chunk in which member is not empty.
 func streamed(kind, chunk, member string) lexicon.Match {
 	return func(_ language.Bound, e transcript.Entry, own bool) bool {
 		of := aguiframe.Event(e)
@@ -96,8 +96,8 @@ func streamed(kind, chunk, member string) lexicon.Match {
 	}
 }
 
-// further posts one more run in the thread that was used last, if no run is open and the thread waits for nothing
-// from the front end.
+// further posts one more run in the current thread. It does so only if no run is open and the thread does not wait for
+// the front end.
 func further(b *scenarios.Branch, p fakellm.Prompt) (transcript.Entry, bool) {
 	c, s := of(b), b.Session()
 	if s == nil || c.at == nil {
@@ -125,7 +125,7 @@ func further(b *scenarios.Branch, p fakellm.Prompt) (transcript.Entry, bool) {
 	return e, err == nil
 }
 
-// owes reports whether a thread has calls of the front end's own tools without an answer.
+// owes reports whether a thread has unanswered calls of tools in own, which belong to the front end.
 func (c *client) owes(id string, own map[string]bool) (yes bool) {
 	c.change(id, func(t *thread) {
 		for _, call := range t.Unanswered() {
@@ -143,11 +143,11 @@ type whole struct {
 	id  string
 }
 
-// newStories returns functions that collect the arguments of a tool call and the text of a message, for patterns
-// about the event that began them.
+// newStories returns two functions. observe collects the arguments of tool calls and the text of messages. told returns
+// the collected arguments for a pattern about the event that began the call.
 func newStories() (observe func(transcript.Entry), told func(transcript.Entry, string) (string, bool)) {
 	texts := map[whole]*strings.Builder{}
-	last := map[int]string{} // of a stream: what a chunk without an id continues
+	last := map[int]string{} // by stream: id of the item that a chunk without an id continues
 	observe = func(e transcript.Entry) {
 		kind := aguiframe.Event(e)
 		if !strings.HasPrefix(kind, "TEXT_MESSAGE_") && !strings.HasPrefix(kind, "TOOL_CALL_") {
