@@ -1,6 +1,6 @@
-// Package acptest tests an ACP agent from Go: one call starts the agent with a
-// model that answers as the test says, opens a session in a fresh workspace, and
-// ends both with the test.
+// Package acptest tests an ACP agent from Go. Start starts the agent with a
+// model that gives the answers of the test, and opens a session in a fresh
+// workspace. Agent and model end with the test.
 package acptest
 
 import (
@@ -38,8 +38,8 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// Options say which agent is started, and with what. One of Command,
-// Profile and Serve is needed.
+// Options say which agent Start starts, and with which environment. One of
+// Command, Profile and Serve is required.
 type Options struct {
 	// Command is the agent's program and its arguments. Words, and the values
 	// of Env, may name $LLM (the model server's base URL, without a version
@@ -47,27 +47,27 @@ type Options struct {
 	Command []string
 	// Profile, if not nil, is used instead of Command.
 	Profile *agents.Profile
-	// Serve, instead of Command, runs an agent inside this process. It reads the
-	// editor's frames from in, writes its own to out, and returns at end of file
-	// or when ctx ends. llm is the value of $LLM.
+	// Serve, if Command and Profile are not set, runs an agent inside this
+	// process. It reads the editor's frames from in, writes its own to out, and
+	// returns at end of file or when ctx ends. llm is the value of $LLM.
 	Serve func(ctx context.Context, llm string, in io.Reader, out io.Writer) error
 	// Env is added to the agent's environment: a fresh HOME, PATH, the language
 	// and the caches of package managers. The agent gets no other variables of
 	// this process.
 	Env map[string]string
-	// Turns are the model's answers, one for each prompt. Script, if not nil, is
-	// used instead. Without both the model says nothing.
+	// Turns are the model's answers, one for each prompt. Script, if not nil,
+	// is used instead. If neither is set, the model sends no text.
 	Turns  []fakellm.TurnNode
 	Script *fakellm.Script
-	// Files are written to the workspace before the agent starts: a map from
-	// names, with slashes, to contents.
+	// Files are written to the workspace before the agent starts. The map goes
+	// from names, with slashes, to contents.
 	Files map[string]string
 	// Editor is the editor that the agent talks to. The zero value rejects
 	// every permission.
 	Editor mockclient.Options
-	// Patience is the maximum time for each wait; 0 means 30 s.
+	// Patience is how long each wait may take; 0 means 30 s.
 	Patience time.Duration
-	// RulesOff maps the id of each rule that does not apply to the reason.
+	// RulesOff maps the id of each rule that is turned off to the reason.
 	RulesOff map[string]string
 }
 
@@ -75,14 +75,14 @@ type Options struct {
 // Its methods fail the test when they cannot do their work.
 type Agent struct {
 	Editor  *mockclient.Editor
-	Session *mockclient.Session // in Dir
+	Session *mockclient.Session // the session in Dir
 	Model   *fakellm.Server
 	Log     *transcript.Transcript
-	Dir     string // the workspace
+	Dir     string // path of the workspace
 
 	t        T
 	patience time.Duration
-	files    *confined.Root // Dir
+	files    *confined.Root // opened on Dir
 	before   workspace.Snapshot
 }
 
@@ -259,7 +259,7 @@ func (a *Agent) Check(x transcript.Expectation) {
 	}
 }
 
-// Release opens a gate, so that the model's stream it holds goes on.
+// Release opens a gate, so that the model's stream held by it continues.
 func (a *Agent) Release(gate string) {
 	a.t.Helper()
 	if _, err := a.Model.Release(gate); err != nil {
@@ -296,7 +296,7 @@ func (a *Agent) Changed() []string {
 	return list
 }
 
-// failure returns the message for an expectation that is not met.
+// failure returns the message for an unmet expectation.
 func (a *Agent) failure(x transcript.Expectation, o transcript.Outcome) string {
 	f := transcript.Failure{
 		Expected: []string{x.Description}, Verdict: o.Verdict.String(), Reason: o.Reason, Stderr: a.stderr(),

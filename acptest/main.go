@@ -7,11 +7,11 @@ import (
 	"github.com/acp-test/acp-test/internal/process"
 )
 
-// keeperWord is the first argument of a test binary that is started as a keeper.
+// keeperWord is the first argument of a test binary that was started as a keeper.
 const keeperWord = "acp-test-keeper"
 
-// canKeep says that this program's TestMain called Main, so that the program
-// can be started again as a keeper.
+// canKeep says that TestMain called Main, so that this program can be started
+// again as a keeper.
 var canKeep atomic.Bool
 
 // Main runs the tests and returns their exit status. With it no process of an
@@ -30,7 +30,7 @@ func Main(m interface{ Run() int }) int {
 	return m.Run()
 }
 
-// keeper returns the command line of a keeper, nil if this program cannot be one.
+// keeper returns the command line of a keeper, or nil if this program cannot be a keeper.
 func keeper() []string {
 	self, err := os.Executable()
 	if err != nil || !canKeep.Load() || !process.Keeps {

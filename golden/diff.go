@@ -12,10 +12,10 @@ import (
 // contextLines is the number of equal lines that Diff shows around a difference.
 const contextLines = 3
 
-// GoesOn reports whether want is the same conversation as got, broken off
-// earlier: got has the lines of want in their order. Got may have further lines
-// only after the last act of the editor in want; there, a line of want may also
-// be just the beginning of a line of got.
+// GoesOn reports whether want is the same conversation as got, but ends
+// earlier. Got must have the lines of want in their order. It may have more
+// lines only after the last act of the editor in want. There, a line of want
+// may also be only the beginning of a line of got.
 func GoesOn(want, got string) bool {
 	rest := strings.Split(strings.TrimRight(want, "\n"), "\n")
 	acts := 0
@@ -38,9 +38,9 @@ func GoesOn(want, got string) bool {
 	return len(rest) == 0
 }
 
-// Diff returns the changes that turn want into got, "" if the texts are equal.
-// The first line explains the signs: "-" marks lines only in want, "+" lines only
-// in got. Other lines are context.
+// Diff returns the changes that turn want into got, or "" if the texts are
+// equal. Its first line explains the signs: "-" marks lines only in want, "+"
+// lines only in got. Other lines are context.
 func Diff(want, got string) string {
 	if want == got {
 		return ""
@@ -48,7 +48,7 @@ func Diff(want, got string) string {
 	edits := udiff.Lines(want, got)
 	unified, err := udiff.ToUnifiedDiff("want", "got", want, edits, contextLines)
 	if err != nil {
-		// The edits were made from these very texts.
+		// This cannot happen: the edits were made from these texts.
 		return fmt.Sprintf("-%s\n+%s\n", want, got)
 	}
 	var b strings.Builder
@@ -74,8 +74,8 @@ func Diff(want, got string) string {
 	return b.String()
 }
 
-// Piece is a part of two compared texts: of both (' '), of want alone ('-') or of
-// got alone ('+').
+// Piece is a part of two compared texts. Op is ' ' if both have it, '-' if only
+// want has it, and '+' if only got has it.
 type Piece struct {
 	Op   rune
 	Text string
@@ -84,10 +84,9 @@ type Piece struct {
 // token matches a word, a run of spaces, a line break, or one other character.
 var token = lazy.Regexp(`\n|[^\S\n]+|[\pL\pN_]+|[^\s\pL\pN_]`)
 
-// Words compares two texts word by word. The pieces without '+' are want, those without
-// '-' are got.
+// Words compares two texts word by word. The pieces without '+' make up want, those without '-' make up got.
 func Words(want, got string) []Piece {
-	// A difference of lines, with a word on each.
+	// udiff compares lines, so each word is put on its own line.
 	const newline = "\x00"
 	lines := func(text string) string {
 		var b strings.Builder

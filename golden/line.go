@@ -8,14 +8,14 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Line builds the text of one message from the members of its objects. A shown
-// member counts as taken; Rest shows those that were not taken.
+// Line builds the text of one message from the members of its objects. Showing
+// a member marks it as taken. Rest shows the members that are not taken.
 type Line struct {
 	b    []byte
 	mask *Mask
 }
 
-// NewLine returns an empty line whose text a mask changes.
+// NewLine returns an empty line. The mask m changes the texts in it.
 func NewLine(m *Mask) *Line { return &Line{mask: m} }
 
 // String returns the line built so far.
@@ -43,20 +43,20 @@ func (l *Line) Pair(key string, v wire.Value) {
 	l.b = compact(l.b, l.mask, key, v)
 }
 
-// Object is a value being shown, with the keys of its taken members.
+// Object is a value that a Line shows, with the keys of its taken members.
 type Object struct {
 	Value wire.Value
 	taken *[]string
 }
 
-// Open returns an Object for a value, usually an object, with nothing taken.
+// Open returns an Object for a value, usually an object. No member is taken.
 func Open(v wire.Value) Object {
 	taken := make([]string, 0, 8)
 	return Object{v, &taken}
 }
 
-// Take returns a member and marks it as taken. For a taken member it returns a
-// missing value, so that nothing is shown twice.
+// Take returns a member and marks it as taken. If the member was already taken,
+// it returns a missing value, so that no member is shown twice.
 func (o Object) Take(key string) wire.Value {
 	v := o.Value.Get(key)
 	if !v.Exists() || o.took(key) {
@@ -79,7 +79,7 @@ func (l *Line) Bare(o Object, key string, vocabulary ...string) {
 	l.Known(key, v)
 }
 
-// Known shows a member as key=value, if it is there.
+// Known shows a member as key=value, if the member exists.
 func (l *Line) Known(key string, v wire.Value) {
 	if v.Exists() && !l.mask.Hides(key) {
 		l.Pair(key, v)
@@ -116,18 +116,18 @@ func (l *Line) Size(o Object, key string) {
 	l.Formed(o, key, func(s string) string { return Digest(l.mask.Text(s)) })
 }
 
-// Keys shows the named members in this order, if they are there.
+// Keys shows the named members in this order, if they exist.
 func (l *Line) Keys(o Object, keys ...string) {
 	for _, key := range keys {
 		l.Known(key, o.Take(key))
 	}
 }
 
-// Rest shows the members that were not taken: unknown members, and duplicates of
-// a key except the last.
+// Rest shows the members that are not taken: unknown members, and all but the
+// last of duplicate keys.
 func (l *Line) Rest(o Object) {
 	switch kind := o.Value.Kind(); {
-	case kind == wire.Missing, kind == wire.Object && len(*o.taken) == o.Value.Len(): // each was taken
+	case kind == wire.Missing, kind == wire.Object && len(*o.taken) == o.Value.Len(): // all members were taken
 		return
 	case kind != wire.Object:
 		l.Pair("+value", o.Value)
@@ -153,8 +153,8 @@ func (l *Line) Envelope(v wire.Value) {
 	l.Rest(o)
 }
 
-// Arrow returns the arrow for the sender of a frame: --> for the editor, <-- for
-// others.
+// Arrow returns the arrow for the sender of a frame: --> for the editor, <--
+// for any other.
 func Arrow(s transcript.Source) string {
 	if s == transcript.Editor {
 		return "-->"
@@ -229,7 +229,7 @@ func (l *Line) Separated(o Object, key, separator string, show func(wire.Value))
 	})
 }
 
-// Event returns the text of an entry that is not a frame, for people, on one
+// Event returns the text of an entry that is not a frame, for users, on one
 // line.
 func Event(e transcript.Entry) string {
 	l := NewLine(PlainMask())
@@ -288,7 +288,7 @@ func (l *Line) Details(v wire.Value) {
 // Members shows the members of an object that were not taken as key=value, sorted
 // by key, and marks them as taken.
 func (l *Line) Members(o Object) {
-	before := Object{taken: new(slices.Clone(*o.taken))} // a million members are looked up among few
+	before := Object{taken: new(slices.Clone(*o.taken))} // looking up many members among few taken ones stays fast
 	last := ""
 	for i, m := range sortedMembers(o.Value) {
 		if !before.took(m.key) && (i == 0 || m.key != last) {

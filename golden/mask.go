@@ -14,38 +14,38 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// Replacement masks text that one agent prints differently in each run. With is
-// the new text; it may refer to groups of the pattern ("$1").
+// Replacement masks a text that one agent prints differently in each run. With
+// is the new text, which may name groups of the pattern ("$1").
 type Replacement struct {
 	Pattern *regexp.Regexp
 	With    string
 }
 
-// IDClass is the kind of object that an opaque id names. The id's label begins
-// with it.
+// IDClass is the kind of object that an opaque id names. It is the first part
+// of the label of the id.
 type IDClass string
 
 const uuid IDClass = "uuid"
 
-// Mask replaces text that differs from run to run. It numbers ids in the order in
-// which they are shown, so use it in the order of the text only.
+// Mask replaces text that differs from run to run. It numbers ids in the order
+// in which it shows them, so call it in the order of the text.
 type Mask struct {
-	plain    bool // change nothing
-	blind    bool // ids without their numbers: text that does not depend on what was shown before
+	plain    bool // the mask changes nothing
+	blind    bool // ids have no numbers, so text does not depend on what was shown before
 	dirs     []directory
 	replace  []Replacement
 	values   []string
 	without  []string
-	software []string           // members that describe a program
+	software []string           // members that describe a program and its version
 	inside   []string           // ids to replace inside other text too, longest first
-	classes  map[string]IDClass // what whole strings are known to be
+	classes  map[string]IDClass // class of each string that is known to be an id
 	labels   map[IDClass]map[string]string
 }
 
 type directory struct{ path, name string }
 
-// NewMask returns a mask that knows no ids yet. software are the members that
-// describe a program; their versions are masked.
+// NewMask returns a mask that knows no ids yet. software names the members that
+// describe a program. The mask hides the versions in them.
 func NewMask(o Options, software ...string) *Mask {
 	m := &Mask{software: software, replace: o.Replace, values: o.Values, without: o.Without, classes: map[string]IDClass{},
 		labels: map[IDClass]map[string]string{}}
@@ -54,12 +54,12 @@ func NewMask(o Options, software ...string) *Mask {
 			continue
 		}
 		m.dirs = append(m.dirs, p)
-		// Some agents name files from the root of the disk, without its slash. One word
-		// alone is no path: it may be any word.
+		// Some agents write an absolute path without its leading slash. A single word is not replaced, because it may
+		// be any word.
 		if rest, ok := strings.CutPrefix(p.path, "/"); ok && strings.Contains(rest, "/") {
 			m.dirs = append(m.dirs, directory{rest, strings.TrimPrefix(p.name, "$")})
 		}
-		// In a URI a blank of the path is %20.
+		// In a URI, a space in the path is %20.
 		if u := (&url.URL{Path: p.path}).EscapedPath(); u != p.path {
 			m.dirs = append(m.dirs, directory{u, p.name})
 		}
@@ -81,15 +81,15 @@ func (m *Mask) Plain() bool { return m.plain }
 // Hides reports whether a member is left out of the text.
 func (m *Mask) Hides(key string) bool { return !m.plain && slices.Contains(m.without, key) }
 
-// Blinded returns the same Mask without numbers, for sort keys.
+// Blinded returns a copy of the mask without numbers, for sort keys.
 func (m *Mask) Blinded() *Mask {
 	other := *m
 	other.blind = true
 	return &other
 }
 
-// LearnInside marks a string as an id, which is replaced inside other text too.
-// It does not replace short ids there, since they may be ordinary words.
+// LearnInside marks a string as an id that is replaced inside other text too.
+// Short ids are not replaced there, because they may be ordinary words.
 func (m *Mask) LearnInside(class IDClass, id string) {
 	m.Learn(class, id)
 	const shortest = 6
@@ -100,7 +100,8 @@ func (m *Mask) LearnInside(class IDClass, id string) {
 	m.inside = slices.Insert(m.inside, at, id)
 }
 
-// Learn marks a string as an id. It is replaced only where it is a whole string.
+// Learn marks a string as an id, to be replaced only where it is a whole
+// string.
 func (m *Mask) Learn(class IDClass, id string) {
 	if _, known := m.classes[id]; !known && id != "" {
 		m.classes[id] = class
@@ -135,7 +136,7 @@ var (
 	digits = lazy.Regexp(`\d+`)
 )
 
-// Text returns s with everything replaced that differs from run to run.
+// Text returns s with all parts replaced that differ from run to run.
 func (m *Mask) Text(s string) string {
 	if m.plain || s == "" {
 		return s
@@ -198,7 +199,7 @@ func epochMillis(n string) bool {
 	return len(n) == millisDigits && n[0] == '1' && '5' <= n[1] && n[1] <= '9'
 }
 
-// number returns a JSON number as it is shown under a key.
+// number returns a JSON number as the text shows it under a key.
 func (m *Mask) number(key, raw string) string {
 	switch {
 	case m.plain:
@@ -234,8 +235,8 @@ func volatile(key string) bool {
 		func(what string) bool { return strings.HasSuffix(key, what) })
 }
 
-// replacePath replaces a directory if it is a whole path or the beginning of a
-// path: not /tmp/work in /tmp/workshop, nor in /var/tmp/work.
+// replacePath replaces a directory where it is a whole path or the beginning of
+// one. It does not replace /tmp/work in /tmp/workshop or in /var/tmp/work.
 func replacePath(s string, p directory) string {
 	if !strings.Contains(s, p.path) {
 		return s

@@ -18,8 +18,8 @@ import (
 const extension = ".golden"
 
 // Store keeps goldens as <agent>/<scenario>.golden. Dir takes precedence over
-// Embedded; either may be missing. Only Dir is written. Links in Dir that lead
-// out of it are not followed.
+// Embedded; either may be missing. Store writes only to Dir. It does not follow
+// links in Dir that lead out of it.
 type Store struct {
 	Dir      string
 	Embedded fs.FS
@@ -29,8 +29,8 @@ type Store struct {
 func Name(agent, scenario string) string { return agent + "/" + scenario + extension }
 
 // Read returns the golden of a scenario and its source: the path of a file, or
-// "embedded:" and its name. The error is fs.ErrNotExist if there is no golden, or
-// says why a file could not be read.
+// "embedded:" and a name. The error is fs.ErrNotExist if there is no golden;
+// any other error explains why the file could not be read.
 func (s Store) Read(agent, scenario string) (text, source string, err error) {
 	name, err := safeName(agent, scenario)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s Store) Write(agent, scenario, text string) error {
 	return nil
 }
 
-// Remove removes a golden from Dir. It returns an error for one that is only
+// Remove removes a golden from Dir. It returns an error if the golden is only
 // embedded.
 func (s Store) Remove(agent, scenario string) error {
 	name, err := safeName(agent, scenario)
@@ -103,7 +103,7 @@ func write(root *os.Root, name, text string) error {
 		err = root.Rename(half, name)
 	}
 	if err != nil {
-		_ = root.Remove(half) // it may not have been made
+		_ = root.Remove(half) // the file may not exist
 	}
 	return err
 }
@@ -126,8 +126,8 @@ func (s Store) List(agent string) []string {
 		if err != nil {
 			continue
 		}
-		// A directory that cannot be read has no goldens to speak of; Read
-		// says why when one of them is wanted.
+		// A directory that cannot be read counts as empty. Read returns the
+		// error if a golden in it is needed.
 		_ = fs.WalkDir(sub, ".", func(name string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() && strings.HasSuffix(name, extension) {
 				all = append(all, strings.TrimSuffix(name, extension))
@@ -150,7 +150,7 @@ func (s Store) roots() []fs.FS {
 	return roots
 }
 
-// safeName refuses names that would lie outside the store.
+// safeName returns the path of a golden. It returns an error for names that would lead out of the store.
 func safeName(agent, scenario string) (string, error) {
 	name := Name(agent, scenario)
 	if agent == "" || scenario == "" || strings.Contains(agent, "/") || !fs.ValidPath(name) ||
@@ -163,6 +163,6 @@ func safeName(agent, scenario string) (string, error) {
 //go:embed reference reference-acp-v2 reference-ag-ui
 var shipped embed.FS
 
-// Shipped holds the goldens of the reference agent for the suites in the
-// binary, as Store.Embedded takes them. It is read-only.
+// Shipped returns the goldens of the reference agent for the suites in this
+// program, for Store.Embedded. It is read-only.
 func Shipped() fs.FS { return shipped }

@@ -12,8 +12,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Text of up to whole bytes is shown whole; longer text is shown as its first
-// head characters, with size and hash.
+// Text of up to whole bytes is shown completely. Of longer text, the first head
+// characters are shown, with size and hash.
 const (
 	whole = 400
 	head  = 200
@@ -47,8 +47,8 @@ func thousands(n int) string {
 	return s
 }
 
-// IsWord reports whether s can be shown without quotes and not be mistaken for
-// something else.
+// IsWord reports whether s can be shown without quotes and still be read as
+// text.
 func IsWord(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -76,9 +76,9 @@ func PathText(s string) string {
 	return s
 }
 
-// compact appends a complete JSON value on one line: keys sorted, since their
-// order means nothing, and quotes only where needed. key is the member that holds
-// the value.
+// compact appends a complete JSON value on one line. It sorts keys, because
+// their order has no meaning, and adds quotes only where needed. key is the
+// member that holds the value.
 func compact(b []byte, m *Mask, key string, v wire.Value) []byte {
 	if key != "" && !m.plain && slices.Contains(m.values, key) {
 		return append(b, "<any>"...)
@@ -124,7 +124,7 @@ func separated(b []byte, first *bool) []byte {
 	return b
 }
 
-// str appends a string, or the placeholder of a string that differs from run to run.
+// str appends a string, or a placeholder if the string differs from run to run.
 func (m *Mask) str(b []byte, key, s string) []byte {
 	switch {
 	case key == softwareVersion && !m.plain:
@@ -135,20 +135,20 @@ func (m *Mask) str(b []byte, key, s string) []byte {
 	return append(b, Quote(m.Text(s))...)
 }
 
-// under returns the key by which to mask the value of member, inside the value of
-// key.
+// under returns the key that decides how to mask the value of member, inside
+// the value of key.
 func (m *Mask) under(key, member string) string {
 	switch {
 	case volatile(key):
-		return key // a duration in parts
+		return key // a duration given in parts
 	case member == "version" && slices.Contains(m.software, key):
 		return softwareVersion
 	}
 	return member
 }
 
-// softwareVersion replaces the key of an Implementation's version, which is
-// masked. It cannot occur as a real key.
+// softwareVersion is used as the key of a program's version, which is masked.
+// No real key can be equal to it.
 const softwareVersion = "\x00version"
 
 type member struct {

@@ -1,5 +1,5 @@
-// Package mistake describes a mistake in a file that a user wrote: where it is,
-// what is wrong and what would be right.
+// Package mistake describes a mistake in a file that a user wrote: its place,
+// the fault and the correction.
 package mistake
 
 import (
@@ -9,13 +9,13 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Mistake is an error in a scenario, a profile, a model script or a command line,
-// which the user must correct. It is never the agent's.
+// Mistake is an error in a scenario, a profile, a model script or a command
+// line. The user must correct it; the agent is never at fault.
 type Mistake struct {
 	File         string
-	Line, Column int // from 1; 0 if unknown
+	Line, Column int // count from 1; 0 if unknown
 	Message      string
-	// Hint says what would be right: "did you mean …", the usage of a command.
+	// Hint helps to correct the mistake: "did you mean …", or the usage of a command.
 	Hint string
 }
 
@@ -27,7 +27,7 @@ func (m *Mistake) Error() string {
 	return s
 }
 
-// Where returns "file:line:column", as far as they are known.
+// Where returns "file:line:column", without the parts that are unknown.
 func (m *Mistake) Where() string {
 	s := m.File
 	if m.Line > 0 {
@@ -39,8 +39,8 @@ func (m *Mistake) Where() string {
 	return s
 }
 
-// Catch turns a panic with a *Mistake into that error. Readers of files panic at
-// the first mistake. Defer Catch.
+// Catch turns a panic with a *Mistake into that error. Readers of files panic
+// at the first mistake, and their callers defer Catch.
 func Catch(err *error) {
 	switch p := recover().(type) {
 	case nil:
@@ -51,7 +51,7 @@ func Catch(err *error) {
 	}
 }
 
-// OfYAML returns the parser's error for a file that is not YAML as a Mistake.
+// OfYAML turns the parser's error for a file that is not YAML into a Mistake.
 func OfYAML(file string, err error) *Mistake {
 	var y yaml.Error
 	if !errors.As(err, &y) || y.GetToken() == nil {

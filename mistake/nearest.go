@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Nearest returns "did you mean …?" for the Closest of the known words, "" if
-// none is close.
+// Nearest returns "did you mean …?" with the Closest of the known words, or ""
+// if none is close.
 func Nearest(word string, known []string) string {
 	if best := Closest(word, known); best != "" {
 		return fmt.Sprintf("did you mean %q?", best)
@@ -16,9 +16,9 @@ func Nearest(word string, known []string) string {
 	return ""
 }
 
-// Closest returns the known word that a misspelt word probably means, "" if none
-// is close: the shortest that begins with it, else the one that differs least, in
-// at most a third of the letters.
+// Closest returns the known word that a misspelt word probably means, or "". It
+// returns the shortest known word that begins with the word, else the one that
+// differs least, in at most a third of the letters.
 func Closest(word string, known []string) string {
 	begun, best, distance := "", "", len(word)/3+2
 	for _, k := range slices.Sorted(slices.Values(known)) {
@@ -32,10 +32,10 @@ func Closest(word string, known []string) string {
 	return cmp.Or(begun, best)
 }
 
-// Meant returns Nearest in parentheses, to follow a message.
+// Meant returns Nearest in parentheses, for the end of a message.
 func Meant(word string, known []string) string { return behind(Nearest(word, known)) }
 
-// Suggested returns Suggest in parentheses, to follow a message.
+// Suggested returns Suggest in parentheses, for the end of a message.
 func Suggested(word string, known []string) string { return behind(Suggest(word, known)) }
 
 func behind(hint string) string {

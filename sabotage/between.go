@@ -12,21 +12,21 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Saboteur applies one mutation to all connections of a run, and counts changed
-// messages.
+// Saboteur applies one mutation to all connections of a run, and counts the
+// changed messages.
 type Saboteur struct {
 	Mutation
 	connections, acted atomic.Int64
 }
 
-// Acted returns how many messages of how many connections the mutation has
-// changed.
+// Acted returns how many messages the mutation has changed, and on how many
+// connections.
 func (s *Saboteur) Acted() (messages, connections int) {
 	return int(s.acted.Load()), int(s.connections.Load())
 }
 
-// count adds now-before, the number of messages that a player has changed since
-// the last call. It returns the value of now.
+// count adds now-before, the messages that a player has changed since the last
+// call. It returns now.
 func (s *Saboteur) count(before, now int) int {
 	if before == 0 && now > 0 {
 		s.connections.Add(1)
@@ -35,8 +35,8 @@ func (s *Saboteur) count(before, now int) int {
 	return now
 }
 
-// Between returns a transport between an editor and the agent that t leads to. It
-// passes on unchanged whatever no rule changes.
+// Between returns a transport that lies between an editor and the agent behind
+// t. It forwards a message unchanged unless a rule changes it.
 func (s *Saboteur) Between(t transport.Transport) transport.Transport {
 	b := &between{Transport: t, of: s, player: s.Player()}
 	b.moved.L = &b.mu
@@ -44,29 +44,29 @@ func (s *Saboteur) Between(t transport.Transport) transport.Transport {
 	return b
 }
 
-// between is a Transport that applies a mutation. An editor that does not read
-// holds up the agent, as without it. An agent that does not read holds up only
-// the editor's Send.
+// between is a Transport that applies a mutation. If the editor does not read,
+// the agent has to wait, as without the mutation. If the agent does not read,
+// only the editor's Send has to wait.
 type between struct {
 	transport.Transport
 	of   *Saboteur
 	read sync.Once
-	send sync.Mutex // held while bytes are sent
+	send sync.Mutex // held during a send
 
 	mu     sync.Mutex
 	moved  sync.Cond
 	player *mutation.Player
-	acted  int         // what of.acted has of it
-	rest   []byte      // of the editor: the beginning of a line
-	later  [][]byte    // for the agent, of anything else
-	lines  []wire.Line // for the editor
+	acted  int         // number of changed messages already counted in of
+	rest   []byte      // beginning of an unfinished line from the editor
+	later  [][]byte    // lines for the agent that no Send of the editor carries
+	lines  []wire.Line // lines for the editor
 	asks   bool        // the editor waits for a line
-	err    error       // behind the last line
-	gone   bool        // nothing passes any more
+	err    error       // returned after the last line
+	gone   bool        // nothing is forwarded any more
 }
 
-// carry carries out the outputs of the player, and returns the lines for the
-// agent. The caller holds mu, or is the first.
+// carry executes the outputs of the player, and returns the lines for the
+// agent. The caller holds mu, except before the transport is shared.
 func (b *between) carry(list []mutation.Output) (forAgent [][]byte) {
 	for _, out := range list {
 		raw := out.Raw
@@ -76,7 +76,7 @@ func (b *between) carry(list []mutation.Output) (forAgent [][]byte) {
 		switch {
 		case out.Exit:
 			b.gone, b.err = true, io.EOF
-			go func() { _ = b.Transport.CloseSend() }() // it may wait for a Send
+			go func() { _ = b.Transport.CloseSend() }() // CloseSend may wait for a Send
 		case out.Wait != nil:
 			time.AfterFunc(out.Delay, func() { b.wake(out.Wait) })
 		case out.To == mutation.Agent:
@@ -92,7 +92,7 @@ func (b *between) carry(list []mutation.Output) (forAgent [][]byte) {
 	return forAgent
 }
 
-// behind is like carry, for outputs that no caller waits for.
+// behind is carry for outputs without a waiting caller: it sends by give.
 func (b *between) behind(list []mutation.Output) {
 	more := b.carry(list)
 	if len(more) == 0 {
@@ -103,7 +103,7 @@ func (b *between) behind(list []mutation.Output) {
 	}
 }
 
-// give sends the messages that wait for the agent.
+// give sends the lines in later to the agent.
 func (b *between) give() {
 	b.send.Lock()
 	defer b.send.Unlock()
@@ -115,7 +115,7 @@ func (b *between) give() {
 		}
 		next := b.later[0]
 		b.mu.Unlock()
-		_, err := b.Transport.Send(next) // an agent that is gone tells the editor by itself
+		_, err := b.Transport.Send(next) // if the agent is gone, Receive reports it
 		b.mu.Lock()
 		if b.later = b.later[1:]; err != nil || b.gone {
 			b.later = nil
@@ -132,7 +132,7 @@ func (b *between) wake(w *mutation.Wait) {
 	}
 }
 
-// Send implements transport.Transport. Bytes wait until their line is whole.
+// Send implements transport.Transport. It keeps bytes until a line is complete.
 func (b *between) Send(p []byte) (waited bool, err error) {
 	b.mu.Lock()
 	b.rest = append(b.rest, p...)
@@ -199,8 +199,8 @@ func (b *between) Receive() (wire.Line, error) {
 	return line, nil
 }
 
-// pump reads a line of the agent whenever the editor waits for one, so that the
-// transport knows what has been received.
+// pump reads a line of the agent only when the editor waits for one. So the
+// transport below knows which lines the editor has received.
 func (b *between) pump() {
 	for {
 		b.mu.Lock()
@@ -216,8 +216,8 @@ func (b *between) pump() {
 			if b.err == nil {
 				b.err = err
 			}
-		case b.gone: // read on, so that the agent can end
-		case !line.Terminated || line.Size > len(line.Bytes): // not a whole message
+		case b.gone: // keep reading, so that the agent can end
+		case !line.Terminated || line.Size > len(line.Bytes): // the line is not a complete message
 			line.Bytes = bytes.Clone(line.Bytes)
 			b.lines = append(b.lines, line)
 		default:

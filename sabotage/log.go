@@ -9,13 +9,13 @@ import (
 )
 
 // Log applies mutations to the frames of a log, and returns the log as it would
-// be if the messages had been changed. player returns the player of a connection.
+// be with the changed messages. player returns the player of a connection.
 func Log(log []transcript.Entry, player func(conn int) *mutation.Player) (out []transcript.Entry) {
 	sides := [2]transcript.Source{mutation.Client: transcript.Agent, mutation.Agent: transcript.Editor} // who sends to it
 	put := func(e transcript.Entry, list []mutation.Output) {
 		for _, o := range list {
 			if o.Wait != nil || o.Exit {
-				continue // a log has neither timers nor another end
+				continue // a log has no timers, and its end is fixed
 			}
 			was := e
 			if i, ok := o.Origin.(int); ok {
@@ -49,7 +49,7 @@ func Log(log []transcript.Entry, player func(conn int) *mutation.Player) (out []
 }
 
 // Rebuild returns a transcript of a log that Log has changed. It adjusts
-// references; times stay.
+// references between entries, but not times.
 func Rebuild(h transcript.Header, c transcript.Classifier, log []transcript.Entry) (*transcript.Transcript, error) {
 	var now time.Duration
 	clock := func() time.Time { return time.Unix(0, 0).Add(now) }
@@ -57,7 +57,7 @@ func Rebuild(h transcript.Header, c transcript.Classifier, log []transcript.Entr
 	if err != nil {
 		return nil, err
 	}
-	at := map[int]int{} // Seq in log → in t
+	at := map[int]int{} // Seq in t, by Seq in log
 	for _, e := range log {
 		now = max(now, e.At)
 		var added transcript.Entry
@@ -72,7 +72,7 @@ func Rebuild(h transcript.Header, c transcript.Classifier, log []transcript.Entr
 	return t, nil
 }
 
-// Transcript returns t as it would be if s had stood between editor and agent.
+// Transcript returns t as it would be if s had changed the messages between editor and agent.
 func (s *Saboteur) Transcript(t *transcript.Transcript, c transcript.Classifier) (*transcript.Transcript, error) {
 	players := map[int]*mutation.Player{}
 	var log []transcript.Entry

@@ -1,6 +1,6 @@
-// Package sabotage breaks an agent from outside: a mutation changes the messages
-// between an editor and any agent, to see whether a run finds it. The table is
-// mutations.txt.
+// Package sabotage breaks an agent from outside. A mutation changes the
+// messages between an editor and any agent, to test whether a run finds the
+// fault. The table of mutations is mutations.txt.
 package sabotage
 
 import (
@@ -19,18 +19,18 @@ import (
 //go:embed mutations.txt
 var table string
 
-// Mutation is one way to break an agent, or to vary it.
+// Mutation is one way to break an agent, or to vary its behavior.
 type Mutation struct {
 	mutation.Block
-	// Breaks is the id of the requirement that the mutation breaks; "" if the
-	// specification has none.
+	// Breaks is the id of the requirement that the mutation breaks. It is "" if
+	// no requirement covers the change.
 	Breaks string
 	// Legal says that the changed agent is still correct.
 	Legal bool
-	// Live says that a log cannot show the mutation, because the agent gets or
-	// does something else.
+	// Live says that a log cannot show the mutation, because with it the agent
+	// gets or does something else.
 	Live bool
-	// Held says that the mutation was written without knowing what finds it.
+	// Held says that its author did not look at which rules and scenarios find it.
 	Held bool
 }
 
