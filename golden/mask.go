@@ -100,8 +100,7 @@ func (m *Mask) LearnInside(class IDClass, id string) {
 	m.inside = slices.Insert(m.inside, at, id)
 }
 
-// Learn marks a string as an id, to be replaced only where it is a whole
-// string.
+// Learn marks a string as an id, replaced only where it is a whole string.
 func (m *Mask) Learn(class IDClass, id string) {
 	if _, known := m.classes[id]; !known && id != "" {
 		m.classes[id] = class

@@ -150,7 +150,7 @@ func (s Store) roots() []fs.FS {
 	return roots
 }
 
-// safeName returns the path of a golden. It returns an error for names that would lead out of the store.
+// safeName returns a golden's path, or an error if it would lie outside the store.
 func safeName(agent, scenario string) (string, error) {
 	name := Name(agent, scenario)
 	if agent == "" || scenario == "" || strings.Contains(agent, "/") || !fs.ValidPath(name) ||

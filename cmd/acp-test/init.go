@@ -205,8 +205,8 @@ func (h *host) ask(in *bufio.Reader, question, otherwise string) string {
 	return cmp.Or(strings.TrimSpace(line), otherwise)
 }
 
-// ciFile returns the CI file of the chosen system, by its path. It returns nothing for the system none, or if CI cannot
-// get this program and the user did not ask for CI explicitly.
+// ciFile returns the CI file of the chosen system, by its path. It returns nothing for the system "none", or if CI
+// cannot get this program and the user did not ask for CI explicitly.
 func (h *host) ciFile(repo repository, o founding, asked bool) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, c := range ciFiles {

@@ -91,7 +91,7 @@ func sentence(c *cobra.Command) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// faultsPage returns the page of the faults. Each fault proves that a rule or a check finds what it should.
+// faultsPage returns the page of the faults. Each fault proves that a rule or a check finds its kind of mistake.
 func faultsPage() string {
 	all := slices.Concat(faults.All(faults.ACPv1), faults.All(faults.Network))
 	return page("faults") + lists.Text(all, func(f faults.Fault) string {

@@ -108,7 +108,7 @@ func (s shown) methods() func(yield func(wire.Value) bool) {
 	return s.greeting.Get("authMethods").Items()
 }
 
-// turn plays one turn with an agent and returns what the agent showed.
+// turn plays one turn with an agent and returns the facts that the agent showed in it.
 func (h *host) turn(ctx context.Context, p *agents.Profile, setup string) (s shown, err error) {
 	s.profile = p
 	out, err := os.MkdirTemp("", "acp-test-init-")
@@ -355,6 +355,6 @@ func flow(v any) string {
 	case []any:
 		return "[" + strings.Join(lists.Map(v, flow), ", ") + "]"
 	}
-	text, _ := json.Marshal(v) // what is left is text or a number
+	text, _ := json.Marshal(v) // only texts and numbers are left
 	return string(text)
 }

@@ -27,7 +27,7 @@ type restored struct {
 	renamed   [][2]string // pairs of recorded addresses and paths, and their replacements
 	beside    [2]string   // the recorded parent of the workspace and its replacement, if it moves
 	set       map[string]string
-	lacking   []string // sentences about what is missing or was withheld from the agent
+	lacking   []string // sentences about things that are missing, or withheld from the agent
 	closers   []io.Closer
 	root      string                    // the parent of the replay's directories
 	web       map[string]*canary.Server // HTTP servers that replace recorded MCP servers, by name

@@ -163,7 +163,7 @@ func oneBeforeAgent(what string) cobra.PositionalArgs {
 	}
 }
 
-// atMost allows n arguments. Its error names the first argument beyond them.
+// atMost allows n arguments. Its error names the first argument that is too many.
 func atMost(n int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) > n {

@@ -40,7 +40,7 @@ type asked struct {
 	At       int    // Seq of a frame
 }
 
-// made is the answer to a request: a text, and notes on what the text leaves out.
+// made is the answer to a request: a text, and notes on parts that the text leaves out.
 type made struct {
 	Title string   `json:"title,omitempty"`
 	Text  string   `json:"text"`

@@ -78,7 +78,7 @@ func (x *watched) next(ctx context.Context, w *fsnotify.Watcher) (map[string]boo
 func (h *host) watchFolders(w *fsnotify.Watcher, o *options) (*watched, error) {
 	x := h.watched(o)
 	for _, dir := range x.folders {
-		// A folder that is gone is no error: it may come back.
+		// A missing folder is not an error: it may come back.
 		if err := w.Add(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("--watch: %s: %w", dir, err)
 		}

@@ -193,8 +193,8 @@ func (t *terminal) runs(in *turn) bool {
 // tookBack reports whether the prompt's answer has the error code that $/cancel_request demands.
 func (t *turn) tookBack(ev *event) bool { return t.request.back != nil && ev.code() == -32800 }
 
-// failedBefore returns the Seq of the model failure that may explain the agent's error, or 0. It may if no work was
-// open when the editor had written the frame a.
+// failedBefore returns the Seq of a model failure that may explain the agent's error, or 0. No failure explains it if
+// work was open when the editor had written the frame a.
 func (w *world) failedBefore(t *turn, a *act) int {
 	if proof, _ := w.openWork(t, a, ""); proof != "" {
 		return 0

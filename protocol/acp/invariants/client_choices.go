@@ -90,7 +90,7 @@ func clientElicitCode(w *watch) {
 	}, answered(elicit))
 }
 
-// clientTermUTF8 judges the terminal output that the client returns.
+// clientTermUTF8 checks that the client cuts terminal output only between characters, and to the requested limit.
 func clientTermUTF8(w *watch) {
 	limits := map[named]int64{}
 	w.On(func(ev *event) {
@@ -115,7 +115,7 @@ func clientTermUTF8(w *watch) {
 	}, answered(terminalOutput))
 }
 
-// clientPermCancel judges the client's answers to the permission requests of a cancelled turn.
+// clientPermCancel checks that a client answers permission requests with cancelled only, and always, after a cancel.
 func clientPermCancel(w *watch) {
 	w.On(func(ev *event) {
 		t := ev.request.turn

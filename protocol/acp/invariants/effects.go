@@ -127,7 +127,7 @@ type writing struct {
 	path string
 }
 
-// model notes the calls in a model reply.
+// model remembers the calls in a model reply.
 func (x *effectWatch) model(ev *event) {
 	t := x.state.onlyTurn()
 	if t == nil {

@@ -77,7 +77,7 @@ func eachReplay[R any](w *watch, hear, over func(*R, *event)) {
 	}, answered(load))
 }
 
-// resumeSilent checks that a resume replays nothing.
+// resumeSilent checks that session/resume replays no content, neither before nor after its response.
 func resumeSilent(w *watch) {
 	w.inSession(func(ev *event, s *session) {
 		if len(s.open) > 0 {

@@ -71,7 +71,7 @@ func lowerThanAll(ev *event) bool {
 	return true
 }
 
-// greeting judges the answer to initialize of version 2.
+// greeting checks the answer to initialize in version 2: its version, its error data and its login methods.
 func greeting(w *watch) {
 	v := w.version
 	w.On(func(ev *event) {
@@ -120,7 +120,7 @@ func removed(w *watch) {
 	}, asked(elicit))
 }
 
-// errorData judges the errors about sessions in version 2.
+// errorData checks that errors about a missing session name that session in their data, as version 2 requires.
 func errorData(w *watch) {
 	w.On(func(ev *event) {
 		if s := ev.request.session; s != nil && ev.code() == -32002 && strings.HasPrefix(ev.Method, "session/") {

@@ -143,7 +143,7 @@ func notifySilent(w *watch) {
 	}, agentNoise)
 }
 
-// rcancelOwn judges $/cancel_request in both directions.
+// rcancelOwn checks the agent's $/cancel_request, and its answers to requests that the editor cancelled.
 func rcancelOwn(w *watch) {
 	// made has the agent's requests, with the Seq of their latest answer. taken has, by connection, the editor's latest
 	// frame that the agent has answered and so has read.
