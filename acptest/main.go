@@ -14,14 +14,14 @@ const keeperWord = "acp-test-keeper"
 // again as a keeper.
 var canKeep atomic.Bool
 
-// Main runs the tests and returns their exit status. With it no process of an
-// agent outlives the tests, however they end, also by a signal:
+// Main runs the tests and returns their exit status. If TestMain
+// calls it, no agent process outlives the tests, even if a signal ends them:
 //
 //	func TestMain(m *testing.M) { os.Exit(acptest.Main(m)) }
 //
 // The test binary is started again as the keeper of each agent, and Main is then
-// that keeper. Without Main agents run without a keeper: they are ended after
-// each test, but not if the tests are killed.
+// that keeper. Without Main, agents have no keeper: each test ends its agents,
+// but killed tests leave them running.
 func Main(m interface{ Run() int }) int {
 	if len(os.Args) > 1 && os.Args[1] == keeperWord {
 		return process.KeeperMain(os.Args[2:])

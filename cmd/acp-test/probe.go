@@ -39,8 +39,8 @@ type shown struct {
 	why      string          // why the turn did not end, or ""
 }
 
-// probe learns how to run an agent. It plays one turn, one more with a login if the agent wants one, and one with only
-// the environment that the agent needs.
+// probe learns how to run an agent. It plays one turn, another with a login if the agent demands one, and a last one
+// with only the environment that the agent needs.
 func (h *host) probe(ctx context.Context, p *agents.Profile) (shown, error) {
 	try := func(p *agents.Profile) (s shown, err error) {
 		if s, err = h.turn(ctx, p, "mcp canary stdio\n"); err == nil && s.why != "" && !s.refused && s.greeting.Exists() {

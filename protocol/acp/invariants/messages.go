@@ -21,7 +21,7 @@ func userEcho(w *watch) {
 	w.On(func(*event) { w.Saw("echo") }, answered(prompt))
 }
 
-// msgRuns checks that the chunks of a message are not interrupted by another message.
+// msgRuns checks that no other message interrupts the chunks of a message.
 func msgRuns(w *watch) {
 	x := &messageIDs{w, map[*session]*ids{}}
 	w.On(func(ev *event) { delete(x.of, ev.session) }, asked(loadSession), answered(loadSession), asked(resumeSession))

@@ -86,7 +86,7 @@ func (r *request) mayWait() bool {
 	return a != nil && !r.turn.concurrent || r.verb == prompt && r.session != nil && r.conn.asks(r.session)
 }
 
-// otherType returns the id with the same digits as the other JSON type, string or number.
+// otherType returns the id with the other JSON type: as a number if it is a string, else as a string.
 func otherType(id wire.ID) wire.ID {
 	if s := string(id); len(s) > 1 && s[0] == '"' {
 		return wire.ID(strings.Trim(s, `"`))

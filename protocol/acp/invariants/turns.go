@@ -134,7 +134,7 @@ func (s *session) tool(id wire.Value) *tool {
 	return t
 }
 
-// announced is tool without the calls from before a load, which a replay may announce again. It does not allocate.
+// announced is like tool, but ignores calls from before a load: a replay may announce them again. It never allocates.
 func (s *session) announced(id wire.Value) *tool {
 	if s == nil {
 		return nil
