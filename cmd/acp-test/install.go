@@ -115,7 +115,7 @@ func oursIn(argv []string) int {
 	return end + 1
 }
 
-// install makes an editor start its agents through record, or undoes that, by a change of the editor's settings.
+// install puts record before the agents in an editor's settings, or removes it, or prints lines for such settings.
 func (h *host) install(c *cobra.Command, o *recording, agent []string) error {
 	flag, editor := "--install", o.install.editor()
 	if o.install.out != "" {
