@@ -38,12 +38,8 @@ func episodes() []episode {
 		}, (*writer).serversApart},
 		{1, "much work", func(w *writer) bool { return w.has("tools") && w.works("read_file") }, (*writer).muchWork},
 		{1, "plan emptied", func(w *writer) bool { return w.has("tools") && w.works("plan") }, (*writer).emptiesPlan},
-		{1, "edits in one", func(w *writer) bool {
-			return w.has("tools") && w.works("edit_file") && w.asked["edit_file"] == ""
-		}, (*writer).editsInOne},
-		{1, "user's edit", func(w *writer) bool {
-			return w.has("tools") && w.works("read_file") && w.works("edit_file") && w.asked["edit_file"] == ""
-		}, (*writer).usersEdit},
+		{1, "edits in one", (*writer).edits, (*writer).editsInOne},
+		{1, "user's edit", func(w *writer) bool { return w.edits() && w.works("read_file") }, (*writer).usersEdit},
 		{1, "own folder", func(w *writer) bool { return w.has("ways") && w.works("read_file") }, (*writer).ownFolder},
 		{2, "idle acts", func(w *writer) bool { return w.has("asides") }, (*writer).idle},
 	}
@@ -200,6 +196,11 @@ func (w *writer) emptiesPlan() {
 	w.check("PLAN-005", "empties-the-plan")
 	w.Add(`saw plan raw~'"entries": ?\[\]' session=%s`, c.name)
 	w.check("", "goes-on")
+}
+
+// edits reports whether the agent edits files.
+func (w *writer) edits() bool {
+	return w.has("tools") && w.works("edit_file") && w.asked["edit_file"] == ""
 }
 
 // editsInOne writes a turn in which the model edits two files: with one call if the agent's tool takes patches, else
@@ -555,7 +556,8 @@ func (w *writer) readsBeside(path string) (end func()) {
 	w.Add("session new %s", t.name)
 	w.convos = append(w.convos, t.convo)
 	w.prompt(t.convo, w.name("P"))
-	w.Turns = append(w.Turns, turnOf(reply{tool("read_file", object{"path": path})}, reply{gate(t.hold(w)), w.says("text")}))
+	reads := reply{tool("read_file", object{"path": path})}
+	w.Turns = append(w.Turns, turnOf(reads, reply{gate(t.hold(w)), w.says("text")}))
 	atGate(w, t)
 	w.covered("new", "cwd, beside a reader")
 	return func() {

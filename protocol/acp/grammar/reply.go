@@ -86,7 +86,8 @@ func (w *writer) inOne(r reply) reply {
 }
 
 // endings are the ways in which a model turn ends.
-var endings = []string{"plain", "length", "refusal", "refusal in words", "thinking only at first", "several texts", "late text", "failure"}
+var endings = []string{"plain", "length", "refusal", "refusal in words", "thinking only at first", "several texts",
+	"late text", "failure"}
 
 // ending draws the last replies of a turn that no gate holds.
 func (w *writer) ending(begun reply) (replies []reply, how string) {

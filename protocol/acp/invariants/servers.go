@@ -15,8 +15,9 @@ import (
 // mcpServers checks that MCP servers get the values that the editor gave for them, and that their tools and results
 // reach the model. The log must have the model's side and entries of kind transcript.Served.
 func mcpServers(of *watch) {
-	w := &serverWatch{watch: of, asks: map[int][]*transportUse{}, over: map[string]*transportUse{}, named: map[string]string{},
-		first: map[string][]string{}, refused: map[*turn]bool{}, strict: map[string]bool{}, songs: map[string]*song{}}
+	w := &serverWatch{watch: of, asks: map[int][]*transportUse{}, over: map[string]*transportUse{},
+		named: map[string]string{}, first: map[string][]string{}, refused: map[*turn]bool{}, strict: map[string]bool{},
+		songs: map[string]*song{}}
 	w.On(w.given, setUps(asked)...)
 	w.On(w.made, setUps(answered)...)
 	w.On(w.served, servedEvent)

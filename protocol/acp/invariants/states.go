@@ -98,22 +98,25 @@ func cancels(w *watch) {
 			ev.tool.blamed = true
 		}
 	}, toolUpdate)
-	w.inSession(func(ev *event, s *session) {
-		t := ev.turn
-		if t == nil || t.cancel == nil {
-			return
-		}
-		if s.cancelled > t.cancel.seq && !t.crossed {
-			w.Saw("queued-code")
-			w.judge("inserted", ev.succeeded(), ev, "", []int{t.cancel.seq, ev.Ref},
-				"The agent accepted a cancelled prompt after the session had gone idle.")
-		}
-		gone := ev.code() == -32002 && !s.ready(w.state.version)
-		if got := ev.code(); ev.err.Exists() && !gone {
-			w.judge("queued-code", got != -32800 && (got != -32600 || !t.concurrent), ev, "", []int{ev.Ref},
-				"The agent answered the cancelled prompt with error %d instead of -32800.", got)
-		}
-	}, answered(prompt))
+	w.inSession(w.takenBack, answered(prompt))
+}
+
+// takenBack checks the response to a cancelled prompt.
+func (w *watch) takenBack(ev *event, s *session) {
+	t := ev.turn
+	if t == nil || t.cancel == nil {
+		return
+	}
+	if s.cancelled > t.cancel.seq && !t.crossed {
+		w.Saw("queued-code")
+		w.judge("inserted", ev.succeeded(), ev, "", []int{t.cancel.seq, ev.Ref},
+			"The agent accepted a cancelled prompt after the session had gone idle.")
+	}
+	gone := ev.code() == -32002 && !s.ready(w.state.version)
+	if got := ev.code(); ev.err.Exists() && !gone {
+		w.judge("queued-code", got != -32800 && (got != -32600 || !t.concurrent), ev, "", []int{ev.Ref},
+			"The agent answered the cancelled prompt with error %d instead of -32800.", got)
+	}
 }
 
 // echo checks that the agent shows each prompt as a message of the user.
