@@ -105,22 +105,20 @@ func Numbered(s mockclient.MCPServer, n int) mockclient.MCPServer {
 	return s
 }
 
-// stray returns the name of a variable in environ that belongs to another
-// server, or "" if there is no such variable.
-func stray(environ []string) string {
-	own, other := "", ""
-	for _, line := range environ {
-		name, value, _ := strings.Cut(line, "=")
-		if name == mine {
-			own = value
+// numbered is how many of these variables a server looks for.
+const numbered = 64
+
+// stray returns the variable of another server that lookup finds, "" if it finds
+// none.
+func stray(lookup func(string) (string, bool)) string {
+	own, _ := lookup(mine)
+	for n := range numbered {
+		name := number + strconv.Itoa(n+1)
+		if _, found := lookup(name); found && name != own {
+			return name
 		}
 	}
-	for _, line := range environ {
-		if name, _, _ := strings.Cut(line, "="); strings.HasPrefix(name, number) && name != own {
-			other = name
-		}
-	}
-	return other
+	return ""
 }
 
 // Slow is the variable that, if set, makes a server over stdio delay its answer
@@ -252,7 +250,7 @@ func Main(
 	if getenv(Other) != "" {
 		token += "-other"
 	}
-	others := stray(os.Environ())
+	others := stray(lookup)
 	life := ctx
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -119,6 +119,25 @@ var _ = Describe("a canary", func() {
 		Expect(ctx.Err()).NotTo(HaveOccurred())
 		_ = session.Close()
 	})
+	It("tells of a variable that the agent gave although it is another server's", func() {
+		self, err := os.Executable()
+		Expect(err).NotTo(HaveOccurred())
+		log := GinkgoT().TempDir() + "/log"
+		for n, stray := range []string{"", "CANARY_NUMBER_1"} {
+			entry := canary.Numbered(canary.Stdio("c", "canary-x", log, self, "canary"), n+1)
+			cmd := exec.Command(entry.Command, entry.Args...)
+			for _, v := range entry.Env {
+				cmd.Env = append(cmd.Env, v.Name+"="+v.Value)
+			}
+			if n > 0 {
+				cmd.Env = append(cmd.Env, "CANARY_NUMBER_1=1")
+			}
+			Expect(call(&mcp.CommandTransport{Command: cmd})).To(Equal("canary-x: tweet"))
+			seen, err := canary.Read(log)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(seen[len(seen)-1].Stray).To(Equal(stray))
+		}
+	})
 	It("sings over http and is seen", func() {
 		token := "canary-" + rand.Text()[:12]
 		s, err := canary.Start(token)
