@@ -55,9 +55,10 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"kills": func(w *writer) bool {
 			return w.at.runs() && !w.out["requests"] && slices.Contains(w.Tools["run_shell"].Requests, "terminal/create")
 		},
-		"login":   func(w *writer) bool { return w.Login != "" },
-		"modes":   func(w *writer) bool { return w.Mode != "" && !w.V2 },
-		"options": func(w *writer) bool { return len(w.Options) > 0 || w.modeID != "" },
+		"login":    func(w *writer) bool { return w.Login != "" },
+		"modes":    func(w *writer) bool { return w.Mode != "" && !w.V2 },
+		"no-modes": func(w *writer) bool { return w.Mode == "" && !w.V2 },
+		"options":  func(w *writer) bool { return len(w.Options) > 0 || w.modeID != "" },
 	}
 	t.Parts = map[string]func(*writer, *script.Line){
 		"check": func(w *writer, l *script.Line) {

@@ -11,8 +11,16 @@ import (
 
 // listSane checks the contents of session lists. SHAPE checks their shape.
 func listSane(w *watch) {
-	type chain struct{ sessions, cursors map[string]int }
-	chains := map[*conn]chain{}
+	type chain struct {
+		sessions, cursors map[string]int
+		changed           bool // the client deleted a session since the first page
+	}
+	chains := map[*conn]*chain{}
+	w.On(func(*event) {
+		for _, ch := range chains {
+			ch.changed = true
+		}
+	}, asked(deleteSession))
 	w.On(func(ev *event) {
 		if !ev.succeeded() {
 			return
@@ -20,7 +28,7 @@ func listSane(w *watch) {
 		r := ev.request
 		ch, goesOn := chains[ev.conn]
 		if !goesOn || r.cursor == "" {
-			ch = chain{map[string]int{}, map[string]int{}}
+			ch = &chain{sessions: map[string]int{}, cursors: map[string]int{}}
 			chains[ev.conn] = ch
 		}
 		for item := range ev.result.Get("sessions").Items() {
@@ -37,6 +45,11 @@ func listSane(w *watch) {
 					"The updatedAt of a session is %s, but should be an ISO 8601 time.", clip(string(when.Raw())))
 			}
 		}
+		_, named := ch.cursors[r.cursor]
+		list := ev.result.Get("sessions")
+		empty := list.Kind() == wire.Array && list.Len() == 0
+		w.judge("empty-page", empty && named && r.cwd == "" && !ch.changed, ev, "", []int{ch.cursors[r.cursor]},
+			"The agent returned the cursor %q, but its page has no sessions.", r.cursor)
 		w.Saw("cursor")
 		if next := ev.result.Get("nextCursor"); next.Kind() == wire.String {
 			text := next.Str()
