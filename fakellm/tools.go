@@ -50,7 +50,7 @@ func (s *Server) toolCall(st *Step, r *request) call {
 		if args = rewrite(o, "", args); len(properties(o.schema)) == 0 {
 			args = nil // the tool takes no arguments
 		}
-	case mapped && st.Args.objects(edits) != nil:
+	case mapped && len(st.Args.objects(edits)) > 0:
 		name, args = t.patch(st.Args.objects(edits))
 	case mapped:
 		name, args = t.apply(st.Tool, st.Args)

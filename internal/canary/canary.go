@@ -133,8 +133,8 @@ const Stubborn = "CANARY_STUBBORN"
 // ends it sooner.
 const staying = time.Minute
 
-// Other is the variable that, if set, makes a server over stdio answer with a
-// wrong token.
+// Other is the variable that, if set, makes a server over stdio answer with
+// another token.
 const Other = "CANARY_OTHER"
 
 // slowness is the delay of a slow server: longer than an agent needs for a turn

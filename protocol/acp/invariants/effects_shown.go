@@ -3,6 +3,7 @@ package invariants
 import (
 	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/rules"
@@ -64,9 +65,12 @@ func droppedDiffs(w *watch) {
 	type diffs struct{ before, now map[string]int } // Seq of the update that showed a path's diff, by path
 	turns := map[int]map[string]*diffs{}            // by Seq of the prompt, then by id of the tool call
 	w.inTurn(func(ev *event, t *turn) {
-		paths := map[string]int{}
+		var paths map[string]int
 		for c := range ev.update.Get("content").Items() {
 			if c.Get("type").Is("diff") {
+				if paths == nil {
+					paths = map[string]int{}
+				}
 				paths[path.Clean(c.Get("path").Str())] = ev.Seq
 			}
 		}
@@ -76,7 +80,7 @@ func droppedDiffs(w *watch) {
 		if turns[t.started] == nil {
 			rules.Remember(turns, rememberedRequests, t.started, map[string]*diffs{})
 		}
-		if turns[t.started] == nil {
+		if turns[t.started] == nil || len(turns[t.started]) >= rememberedTools {
 			return
 		}
 		d := rules.Entry(turns[t.started], ev.update.Get("toolCallId").Str())
@@ -88,12 +92,13 @@ func droppedDiffs(w *watch) {
 	}, toolCall, toolUpdate)
 	w.On(func(ev *event) {
 		seq, _ := ev.body.Get("turn").Int()
-		for id, d := range turns[int(seq)] {
-			for file, at := range d.before {
+		for _, id := range slices.Sorted(maps.Keys(turns[int(seq)])) {
+			d := turns[int(seq)][id]
+			for _, file := range slices.Sorted(maps.Keys(d.before)) {
 				name, inside := strings.CutPrefix(file, ev.body.Get("root").Str()+"/")
 				if inside && ev.body.Get("files").Find("path", name).Exists() {
-					w.judge("dropped", d.now[file] == 0, ev, name, []int{at},
-						"The agent replaced the content of tool call %q by one without the diff of %s, which changed.", id, name)
+					w.judge("dropped", d.now[file] == 0, ev, name, []int{d.before[file]}, "The agent replaced the content of "+
+						"tool call %q by one without the diff of %s, which changed.", id, name)
 				}
 			}
 		}

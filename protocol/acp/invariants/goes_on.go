@@ -2,10 +2,10 @@ package invariants
 
 import "fmt"
 
-// goesOn checks that a cancelled turn begins nothing new. The agent is known to have read the cancel when it reports a
-// call as failed that was open at the cancel: either it stopped the call, or the editor answered cancelled.
+// goesOn checks that a cancelled turn begins nothing new. The agent has read the cancel if it fails a call whose
+// permission the editor denied after the cancel. Calls that the agent runs at the same time may still complete.
 func goesOn(w *watch) {
-	knows := map[*turn]int{} // Seq of the report that the open call failed
+	knows := map[*turn]int{} // Seq of the update that failed the call
 	w.On(func(ev *event) { delete(knows, ev.turn) }, answered(prompt))
 	open := func(ev *event) *turn {
 		if t := ev.turn; t != nil && t.cancel != nil && t.alone() && !t.mixed && !t.like {
@@ -26,12 +26,12 @@ func goesOn(w *watch) {
 		}
 		status, k := ev.update.Get("status"), ev.tool
 		switch {
-		case k != nil && k.first < t.cancel.seq && !k.status.final() && status.Is("failed"):
+		case k != nil && !k.status.final() && status.Is("failed") && k.denied > t.cancel.seq:
 			w.Saw("goes-on")
 			if knows[t] == 0 {
 				knows[t] = ev.Seq
 			}
-		case (k == nil || k.status < inProgress) && (status.Is("in_progress") || status.Is("completed")):
+		case k == nil && status.Is("completed"), (k == nil || k.status < inProgress) && status.Is("in_progress"):
 			began(ev, t, describe(ev))
 		}
 	}, toolCall, toolUpdate)

@@ -2,6 +2,7 @@ package invariants
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,11 +32,13 @@ func mcpServers(of *watch) {
 	}, modelEvent)
 	w.onEnd(w.turnEnded)
 	w.On(func(ev *event) {
-		if how := denial(ev); ev.turn != nil && ev.verb == permission && how != granted || ev.err.Exists() {
-			w.refused[ev.turn] = true
+		if ev.turn != nil && (ev.err.Exists() || ev.verb == permission && denial(ev) != granted) {
+			rules.Remember(w.refused, rememberedRequests, ev.turn, true)
 		}
 	}, editorAnswers()...)
-	w.On(func(ev *event) { w.strict[ev.Session] = true }, asked(setMode), asked(setOption))
+	w.On(func(ev *event) {
+		rules.Remember(w.strict, rememberedSessions, ev.Session, true)
+	}, asked(setMode), asked(setOption))
 	w.On(w.looked, workspaceEvent)
 }
 
@@ -43,7 +46,7 @@ type serverWatch struct {
 	*watch
 	asks  map[int][]*transportUse  // by Seq of the request that gives the servers
 	over  map[string]*transportUse // by "stdio" and "http"
-	named map[string]string        // the transport of each server, by its name
+	named map[string]string        // the transport of each server, by its name; "" if it had both
 	songs map[string]*song         // by the text of the call
 	first map[string][]string      // the tools in the first model request of each session
 	// refused are turns in which the editor refused something. strict are the sessions whose mode was changed.
@@ -82,7 +85,12 @@ func (w *serverWatch) given(ev *event) {
 			w.over[over] = &transportUse{sessions: map[string]bool{}}
 		}
 		w.over[over].given++
-		rules.Remember(w.named, rememberedSessions, s.Get("name").Str(), over)
+		name := s.Get("name").Str()
+		if before, again := w.named[name]; again && before != over {
+			w.named[name] = "" // sessions have servers of that name over both transports
+		} else {
+			rules.Remember(w.named, rememberedSessions, name, over)
+		}
 		rules.Remember(w.asks, rememberedRequests, ev.Seq, append(w.asks[ev.Seq], w.over[over]))
 	}
 }
@@ -159,8 +167,11 @@ func (w *serverWatch) mixedUp(s *song) bool {
 // called notes the calls of a server's tool in a model reply.
 func (w *serverWatch) called(ev *event) {
 	for step := range ev.body.Get("steps").Items() {
+		if !strings.HasPrefix(step.Str(), `tool: "mcp"`) {
+			continue
+		}
 		text := member(step.Str(), "text")
-		if !strings.HasPrefix(step.Str(), `tool: "mcp"`) || text == "" {
+		if text == "" {
 			continue
 		}
 		if w.songs[text] == nil {
@@ -185,6 +196,9 @@ func member(step, name string) (text string) {
 
 // asked checks that a model request offers the servers' tools, and remembers the results in it.
 func (w *serverWatch) asked(ev *event) {
+	if len(w.over) == 0 {
+		return
+	}
 	a, ok := ev.askedOfModel()
 	t := w.state.turnOf(ev)
 	if !ok || t == nil || t.session.id != ev.Session {
@@ -194,7 +208,8 @@ func (w *serverWatch) asked(ev *event) {
 	if w.first[ev.Session] == nil {
 		rules.Remember(w.first, rememberedSessions, ev.Session, a.Offered)
 	}
-	for over, u := range w.over {
+	for _, over := range slices.Sorted(maps.Keys(w.over)) {
+		u := w.over[over]
 		if u.sessions[ev.Session] && u.listed >= u.given && u.since < t.started && w.offersAtOnce(u.tool) {
 			w.judge("not-offered", !strings.Contains(body, u.tool), ev, ev.Session, []int{u.since},
 				"The agent asked the MCP server over %s for its tools, but the model request lacks them.", over)
@@ -244,7 +259,8 @@ func (w *serverWatch) turnEnded(ev *event) {
 		}
 		s.stopped = s.stopped || s.seen == 0 && ev.turn.stopped()
 	}
-	for over, u := range w.over {
+	for _, over := range slices.Sorted(maps.Keys(w.over)) {
+		u := w.over[over]
 		if u.greeted == 0 || u.greeted > ev.turn.started {
 			continue
 		}
@@ -257,7 +273,8 @@ func (w *serverWatch) turnEnded(ev *event) {
 // looked checks that the servers got the calls of a turn. It runs when the log has all server events of that turn.
 func (w *serverWatch) looked(ev *event) {
 	seq, _ := ev.body.Get("turn").Int()
-	for text, s := range w.songs {
+	for _, text := range slices.Sorted(maps.Keys(w.songs)) {
+		s := w.songs[text]
 		u := w.over[s.over]
 		if s.of == nil || s.of.started != int(seq) || s.at == 0 || u == nil || u.listed == 0 {
 			continue
@@ -268,7 +285,7 @@ func (w *serverWatch) looked(ev *event) {
 			clip(s.result))
 	}
 	for t := range w.refused {
-		if t == nil || t.started == int(seq) {
+		if t.started == int(seq) {
 			delete(w.refused, t)
 		}
 	}
