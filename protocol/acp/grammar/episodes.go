@@ -3,9 +3,7 @@ package grammar
 import (
 	"cmp"
 	"slices"
-	"strings"
 
-	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
@@ -101,6 +99,7 @@ func (w *writer) wayIn() {
 	list = slices.DeleteFunc(list, func(l leaving) bool { return !l.can })
 	leave := pick(w.r, list)
 	before := w.setting(c)
+	w.between(c, keptHistory)
 	leave.do()
 	c.gone = true
 	switch {
@@ -156,92 +155,6 @@ func (w *writer) atOnce() {
 	w.check("", "goes-on")
 }
 
-// muchWork writes turns in which the model calls a tool many times, and then a plain turn. An agent that counts calls
-// must begin anew in each turn.
-func (w *writer) muchWork() {
-	c := w.inFirstMode()
-	if w.asked["read_file"] != "" {
-		w.freeTurn(c)
-		return
-	}
-	w.folder = c.folder()
-	for range 3 {
-		var replies []reply
-		for range 12 {
-			k, _ := w.callLike("read_file", func(s shape) bool { return s.Name == "read" })
-			replies = append(replies, reply{k.step})
-		}
-		w.prompt(c, w.name("P"))
-		w.Turns = append(w.Turns, turnOf(append(replies, w.last())...))
-		w.ends(&turn{convo: c})
-	}
-	w.covered("turn", "much work")
-	w.check("PROMPT-005", "starts-anew")
-	w.plainTurn(c)
-	w.check("", "goes-on")
-}
-
-// emptiesPlan writes a turn in which the model makes a plan with one finished step, then empties the plan. Without an
-// earlier plan, the agent would have no change to report.
-func (w *writer) emptiesPlan() {
-	c := w.inFirstMode()
-	step := w.name("schritt")
-	done := []any{object{"step": step, "status": "completed"}}
-	w.prompt(c, w.name("P"))
-	w.Turns = append(w.Turns, turnOf(reply{tool("plan", object{"steps": done})},
-		reply{tool("plan", object{"steps": []any{}})}, w.last()))
-	w.ends(&turn{convo: c})
-	w.covered("call", "plan emptied")
-	w.Add("needs saw plan raw~%s session=%s", step, c.name)
-	w.check("PLAN-005", "empties-the-plan")
-	w.Add(`saw plan raw~'"entries": ?\[\]' session=%s`, c.name)
-	w.check("", "goes-on")
-}
-
-// edits reports whether the agent edits files.
-func (w *writer) edits() bool {
-	return w.has("tools") && w.works("edit_file") && w.asked["edit_file"] == ""
-}
-
-// editsInOne writes a turn in which the model edits two files: with one call if the agent's tool takes patches, else
-// with two calls.
-func (w *writer) editsInOne() {
-	c := w.inFirstMode()
-	mark, edits := w.name("nota")+"x", []any{}
-	for _, name := range []string{"a.txt", "b.txt"} {
-		path := c.folder() + mark + name
-		w.file(path, "vorher\nold word\nnachher\n")
-		edits = append(edits, object{"path": "$WORK/" + path, "old": "old word", "new": "neu"})
-	}
-	w.prompt(c, w.name("P"))
-	w.Turns = append(w.Turns, turnOf(reply{tool("edit_file", object{"edits": edits})}, w.last()))
-	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
-	w.covered("call", "edits in one")
-	w.check("TOOL-011", "edits-both")
-	w.Add("exec grep -q -x neu %s", c.folder()+mark+"a.txt")
-	w.Add("exec grep -q -x neu %s", c.folder()+mark+"b.txt")
-	w.check("", "goes-on")
-}
-
-// usersEdit writes a turn in which the model edits a file that the user has saved since the agent read it.
-func (w *writer) usersEdit() {
-	c := w.inFirstMode()
-	path := c.folder() + w.name("nota") + "x.txt"
-	w.file(path, "vorher\nold word\nnachher\n")
-	turn := func(step fakellm.StepNode) {
-		w.prompt(c, w.name("P"))
-		w.Turns = append(w.Turns, turnOf(reply{step}, w.last()))
-		w.Add("await turn any|error %s session=%s", w.soon(), c.name)
-	}
-	turn(tool("read_file", object{"path": "$WORK/" + path}))
-	w.Add("write %s %s", path, script.Quote("of the user\nold word\nnachher\n"))
-	turn(tool("edit_file", object{"path": "$WORK/" + path, "old": "old word", "new": "neu"}))
-	w.covered("call", "after the user's edit")
-	w.check("", "keeps-what-the-user-saved")
-	w.Add("exec grep -q -x %s %s", script.Quote("of the user"), path)
-	w.check("", "goes-on")
-}
-
 // serversApart closes one of two sessions that each have an MCP server of the same name. The server of the other
 // session must stay.
 func (w *writer) serversApart() {
@@ -256,6 +169,7 @@ func (w *writer) serversApart() {
 	w.Add("session close %s", closed.name)
 	closed.gone = true
 	w.covered("servers apart", "close")
+	w.between(stays, keptServers)
 	w.sings(stays)
 }
 
@@ -301,193 +215,12 @@ func (w *writer) lost(lines ...string) {
 	w.asked = map[string]string{}
 }
 
-// twice writes two turns with the same call, for which the agent asks: in one session, in two, or before and after a
-// load. After an answer for one call the agent must ask again; an answer for always applies in its session.
-func (w *writer) twice() {
-	c := w.convo()
-	if c.mode != "" {
-		w.freeTurn(c)
-		return
-	}
-	of := pick(w.r, w.askers())
-	if !slices.Contains(w.rewriters(), of) { // the second time there may be nothing to ask for
-		w.freeTurn(c)
-		return
-	}
-	how := pick(w.r, w.Tools[of].Choices)
-	always := how == "allow_always" || how == "reject_always"
-	k := w.asksOnce(c, of, how)
-	other := c
-	switch {
-	case always && w.has("stops") && w.one(3):
-		w.stopsOne(c)
-		w.covered("asked twice", "a cancelled turn between")
-	case always:
-	case how == "reject_once" && w.one(3):
-		w.asksOnce(c, of, how)
-		w.covered("asked twice", "two rejections before")
-	case w.has("several") && len(w.convos) < most && w.one(3):
-		other = w.newConvo()
-	}
-	next := w.nextCall(k, how)
-	w.covered("asked twice", how)
-	if always {
-		w.remembers(of, how)
-	} else {
-		w.otherMode()
-	}
-	w.prompt(other, w.name("P"))
-	w.Turns = append(w.Turns, turnOf(reply{next}, w.last()))
-	if always {
-		w.check("PERM-009", "remembers")
-		w.Add("await turn any|error %s session=%s", w.soon(), other.name)
-		w.Add("! saw permission session=%s", other.name)
-	} else {
-		w.check("PERM-008", "asks-again")
-		w.Add("await turn any|error %s session=%s", w.soon(), other.name)
-		w.Add("saw permission session=%s", other.name)
-	}
-	w.check("", "goes-on")
-	if strings.HasPrefix(how, "reject") && always {
-		w.untouched(k)
-	}
-}
-
-// stopsOne writes a turn that the user cancels while the model speaks.
-func (w *writer) stopsOne(c *convo) {
-	t := &turn{convo: c}
-	w.prompt(c, w.name("P"))
-	w.Turns = append(w.Turns, turnOf(reply{w.says("text"), gate(t.hold(w)), w.says("text")}))
-	atGate(w, t)
-	w.Add("cancel %s", c.name)
-	w.Add("needs await turn cancelled session=%s", c.name)
-	w.Add("release %s", t.gate)
-}
-
-// nextCall returns the call that follows an answered one: the same call, or an edit of the file that it wrote.
-func (w *writer) nextCall(k call, how string) fakellm.StepNode {
-	text, _ := k.args["content"].(string)
-	first, _, ok := strings.Cut(text, "\n")
-	edits := ok && how == "allow_once" && k.tool == "write_file" && slices.Contains(w.askers(), "edit_file")
-	if !edits || !w.one(2) {
-		return k.step
-	}
-	w.covered("asked twice", "edit of an own file")
-	return tool("edit_file", object{"path": k.args["path"], "old": first, "new": "neu"})
-}
-
-// otherMode sometimes opens another session in another mode. That must not affect the existing sessions.
-func (w *writer) otherMode() {
-	if w.has("settings") && len(w.Modes) > 0 && len(w.convos) < most && w.one(2) {
-		w.covered("asked twice", "mode of another session")
-		w.givesModeTo(w.newConvo())
-	}
-}
-
-// rewriters returns the tools for which the agent asks each time, even when the same call is repeated.
-func (w *writer) rewriters() []string {
-	return lists.Where(w.askers(), func(name string) bool {
-		return (name == "write_file" || name == "run_shell") && len(w.Tools[name].once()) > 0
-	})
-}
-
-// askedAtOnce has the agent ask in one session while its question in another session is open. The agent must ask both
-// questions, and each answer must count for its own question. The second question may wait for the first.
-func (w *writer) askedAtOnce() {
-	a := w.inFirstMode()
-	w.open = append(w.open, &turn{convo: a})
-	b := w.inFirstMode()
-	w.open = w.open[:len(w.open)-1]
-	of := pick(w.r, w.rewriters())
-	first, ask := w.asks(a, of, "needs ", "hold")
-	if w.has("stops") && w.one(3) {
-		w.cancelsOneOf(a, b, of)
-		return
-	}
-	w.folder = b.folder()
-	second, _ := w.call(of)
-	how := pick(w.r, w.Tools[of].once())
-	w.Add("permit "+how+" about=%s", second.mark)
-	w.prompt(b, w.name("P"))
-	w.Turns = append(w.Turns, turnOf(reply{second.step}, w.last()))
-	w.Add("await quiet 200ms")
-	w.covered("asked at once", of)
-	w.decides(a, ask, first)
-	w.endsAsked(b, how, second)
-	w.check("SESSION-020", "asks-too")
-	w.Add("saw permission session=%s about~%s", b.name, second.mark)
-	w.check("", "goes-on")
-}
-
-// cancelsOneOf opens a permission request in session b, cancels the turn of session a, and then answers b's request.
-func (w *writer) cancelsOneOf(a, b *convo, of string) {
-	second, ask := w.asks(b, of, "needs ", "hold")
-	w.Add("cancel %s", a.name)
-	w.check("CANCEL-010", "ends-one")
-	w.Add("await turn cancelled session=%s", a.name)
-	w.covered("asked at once", "cancel of one")
-	w.decides(b, ask, second)
-	w.check("", "goes-on")
-}
-
-// answeredLate has the editor answer the question of a cancelled turn only while the next question is open. The agent
-// must not take that answer for an answer to the next question.
-func (w *writer) answeredLate() {
-	c := w.inFirstMode()
-	_, late := w.asks(c, pick(w.r, w.rewriters()), "needs ", "hold late")
-	w.Add("cancel %s", c.name)
-	w.Add("needs await turn cancelled session=%s", c.name)
-	next, ask := w.asks(c, pick(w.r, w.rewriters()), "needs ", "hold")
-	w.Add("answer %s cancelled", late)
-	w.covered("permission open", "earlier answer late")
-	w.decides(c, ask, next)
-}
-
 // inFirstMode returns a session in the initial mode, in which the agent asks as it did in calibration.
 func (w *writer) inFirstMode() *convo {
 	if c := w.convo(); c.mode == "" {
 		return c
 	}
 	return w.newConvo()
-}
-
-// asks sends a prompt that makes the model call a tool, and waits for the agent's permission request.
-func (w *writer) asks(c *convo, of, needs, permit string) (k call, ask string) {
-	w.folder = c.folder()
-	k, _ = w.call(of)
-	w.Add("permit "+permit+" about=%s", k.mark)
-	w.prompt(c, w.name("P"))
-	w.Turns = append(w.Turns, turnOf(reply{k.step}, w.last()))
-	ask = w.name("ASK")
-	w.Add(needs+"await permission session=%s about~%s as %s", c.name, k.mark, ask)
-	return k, ask
-}
-
-// decides answers the permission request of a turn, then calls endsAsked.
-func (w *writer) decides(c *convo, ask string, k call) {
-	how := pick(w.r, w.Tools[k.tool].once())
-	w.Add("answer %s %s", ask, how)
-	w.endsAsked(c, how, k)
-}
-
-// endsAsked waits for the end of a turn whose permission request was answered with how. It checks that the call took
-// effect if it was allowed, and had no effect if not.
-func (w *writer) endsAsked(c *convo, how string, k call) {
-	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
-	if how == "allow_once" {
-		w.effects(c, []call{k})
-		return
-	}
-	w.untouched(k)
-}
-
-// asksOnce writes a turn with a permission request, which the editor answers with how.
-func (w *writer) asksOnce(c *convo, of, how string) call {
-	k, ask := w.asks(c, of, "needs ", "hold")
-	w.Add("permit allow_once about=%s", k.mark)
-	w.Add("answer %s %s", ask, how)
-	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
-	return k
 }
 
 // set writes a line that changes a session's mode or an option.
@@ -502,6 +235,7 @@ func (w *writer) set() {
 		w.covered("idle", "set option")
 	}
 	w.freeTurn(c)
+	w.between(c, keptSetting)
 	if c.solid && w.ways("load") && w.one(2) {
 		w.covered("load", w.setting(c))
 		w.reopen(c)
@@ -520,50 +254,6 @@ func (w *writer) settles(template string, args ...any) {
 	w.Add(template, append(args, name)...)
 	w.Add("await response %s", name)
 	w.Add("saw response %s result?", name)
-}
-
-// ownFolder writes a turn in a session with its own folder. The model names a file relative to that folder; another
-// file of that name is in the workspace.
-func (w *writer) ownFolder() {
-	dir := w.name("dir")
-	c := &convo{name: w.name("s"), dir: dir, servers: w.served()}
-	mark := w.name("nota") + "x"
-	w.file(dir+"/"+mark+".txt", "inside\n")
-	w.file(mark+".txt", "out-of-place-"+mark+"\n")
-	w.Add("session new %s cwd=%s", c.name, dir)
-	w.convos = append(w.convos, c)
-	w.covered("new", "cwd")
-	if w.has("several") && w.Together && len(w.convos) < most && w.one(2) {
-		defer w.readsBeside(mark + ".txt")()
-	}
-	w.prompt(c, w.name("P"))
-	first := reply{tool("read_file", object{"path": mark + ".txt"})}
-	if w.works("write_file") && w.one(2) {
-		first = append(first, tool("write_file", object{"path": mark + "new.txt", "content": "new\n"}))
-	}
-	w.Turns = append(w.Turns, turnOf(first, w.last()))
-	w.check("SESSION-007", "stays-in-its-folder")
-	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
-	w.Add("! saw model request session=%s raw~%s", c.name, "out-of-place-"+mark)
-	w.Add("! exists %s", mark+"new.txt")
-	w.check("", "goes-on")
-}
-
-// readsBeside opens another session in the workspace, whose turn reads a file and stays open until the returned
-// function is called.
-func (w *writer) readsBeside(path string) (end func()) {
-	t := &turn{convo: &convo{name: w.name("s"), servers: w.served()}}
-	w.Add("session new %s", t.name)
-	w.convos = append(w.convos, t.convo)
-	w.prompt(t.convo, w.name("P"))
-	reads := reply{tool("read_file", object{"path": path})}
-	w.Turns = append(w.Turns, turnOf(reads, reply{gate(t.hold(w)), w.says("text")}))
-	atGate(w, t)
-	w.covered("new", "cwd, beside a reader")
-	return func() {
-		w.Add("release %s", t.gate)
-		w.ends(t)
-	}
 }
 
 // idle writes up to three acts in a session whose turn is over.

@@ -43,6 +43,7 @@ func (g Grammar) Pairs() (out [][2]string) {
 	w.answerPairs(add)
 	w.shapePairs(add)
 	w.wayPairs(add)
+	w.keptPairs(add)
 	return out
 }
 

@@ -145,6 +145,7 @@ var failures = []string{
 	"{status: 429, times: 100, retry_after: 0s, message: not authorized for more than 20 requests}",
 	"{status: 500, times: 100}", "{status: 529, times: 100}", "{status: 503, times: 1}", "{disconnect: now, times: 100}",
 	"{truncate: end, times: 100}", "{malformed: shape, times: 100}",
+	`{status: 413, content_type: text/html, body: "<html>\n<h1>413 Too Large</h1>\n<hr>nginx\n</html>\n", times: 100}`,
 }
 
 // refusedByModel is the failure after which an agent must not send the model request again.

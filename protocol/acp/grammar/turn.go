@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -174,15 +175,16 @@ func (w *writer) ended(t *turn) {
 // readsOnly matches the names of modes in which an agent writes no files.
 var readsOnly = lazy.Regexp(`(?i)read.?only`)
 
-// effects writes checks that calls took effect, except calls that the user rejected.
+// effects writes checks that the calls of a turn took effect. After a rejected call an agent need not make the others.
 func (w *writer) effects(c *convo, made []call) {
+	rejected := slices.ContainsFunc(made, func(k call) bool { return strings.HasPrefix(w.asked[k.tool], "reject") })
 	for _, k := range made {
 		if strings.HasPrefix(k.after, "exists ") && readsOnly().MatchString(c.mode) {
 			w.check("", "writes-nothing")
 			w.Lines = append(w.Lines, script.New("! "+k.after))
 			w.check("", "goes-on")
 		}
-		if c.mode != "" || strings.HasPrefix(w.asked[k.tool], "reject") || k.after == "" {
+		if c.mode != "" || rejected || k.after == "" {
 			continue
 		}
 		if k.tool == "delete_file" || k.tool == "move_file" {

@@ -18,7 +18,7 @@ import (
 func mcpServers(of *watch) {
 	w := &serverWatch{watch: of, asks: map[int][]*transportUse{}, over: map[string]*transportUse{},
 		named: map[string]string{}, first: map[string][]string{}, refused: map[*turn]bool{}, strict: map[string]bool{},
-		songs: map[string]*song{}}
+		calls: map[string]*serverCall{}}
 	w.On(w.given, setUps(asked)...)
 	w.On(w.made, setUps(answered)...)
 	w.On(w.served, servedEvent)
@@ -47,7 +47,7 @@ type serverWatch struct {
 	asks  map[int][]*transportUse  // by Seq of the request that gives the servers
 	over  map[string]*transportUse // by "stdio" and "http"
 	named map[string]string        // the transport of each server, by its name; "" if it had both
-	songs map[string]*song         // by the text of the call
+	calls map[string]*serverCall   // by the text of the call
 	first map[string][]string      // the tools in the first model request of each session
 	// refused are turns in which the editor refused something. strict are the sessions whose mode was changed.
 	refused map[*turn]bool
@@ -65,8 +65,8 @@ type transportUse struct {
 	turns    int             // turns that began after the first greeting
 }
 
-// song is a call of a server's tool with a given text. The text identifies the call.
-type song struct {
+// serverCall is a call of a server's tool with a given text. The text identifies the call.
+type serverCall struct {
 	asked, seen int    // how often the model asked for it, and a server saw it
 	result      string // what the model got
 	at          int    // Seq of the request with that result
@@ -129,14 +129,14 @@ func (w *serverWatch) served(ev *event) {
 		u.listed++
 		u.since, u.tool = ev.Seq, ev.body.Get("tool").Str()
 	case "called":
-		w.sang(ev)
+		w.reached(ev)
 	}
 }
 
-// sang judges a call that reached a server.
-func (w *serverWatch) sang(ev *event) {
+// reached judges a call that reached a server.
+func (w *serverWatch) reached(ev *event) {
 	text, said := ev.body.Get("text").Str(), ev.body.Get("said").Str()
-	s := w.songs[text]
+	s := w.calls[text]
 	if s == nil {
 		return
 	}
@@ -155,8 +155,8 @@ func (w *serverWatch) sang(ev *event) {
 }
 
 // mixedUp reports whether the result of s holds the answer to another call.
-func (w *serverWatch) mixedUp(s *song) bool {
-	for _, other := range w.songs {
+func (w *serverWatch) mixedUp(s *serverCall) bool {
+	for _, other := range w.calls {
 		if other != s && other.said != "" && holds(s.result, other.said) {
 			return true
 		}
@@ -174,10 +174,10 @@ func (w *serverWatch) called(ev *event) {
 		if text == "" {
 			continue
 		}
-		if w.songs[text] == nil {
-			rules.Remember(w.songs, rememberedRequests, text, &song{})
+		if w.calls[text] == nil {
+			rules.Remember(w.calls, rememberedRequests, text, &serverCall{})
 		}
-		if s := w.songs[text]; s != nil {
+		if s := w.calls[text]; s != nil {
 			s.asked++
 			s.of = w.state.turnOf(ev)
 			s.over = w.named[member(step.Str(), "server")]
@@ -241,7 +241,7 @@ func (w *serverWatch) results(ev *event, a fakellm.Asked) {
 				calls[p.Call] = args.Get("text").Str()
 			}
 		case p.Who == "result":
-			if s := w.songs[calls[p.Call]]; s != nil && s.at == 0 {
+			if s := w.calls[calls[p.Call]]; s != nil && s.at == 0 {
 				s.result, s.at = hearing.Loose(p.Text), ev.Seq
 			}
 		}
@@ -253,7 +253,7 @@ func (w *serverWatch) turnEnded(ev *event) {
 	if ev.turn == nil {
 		return
 	}
-	for _, s := range w.songs {
+	for _, s := range w.calls {
 		if s.of == ev.turn {
 			s.failed = slices.ContainsFunc(ev.turn.tools, func(k *tool) bool { return k.status == failed })
 		}
@@ -273,8 +273,8 @@ func (w *serverWatch) turnEnded(ev *event) {
 // looked checks that the servers got the calls of a turn. It runs when the log has all server events of that turn.
 func (w *serverWatch) looked(ev *event) {
 	seq, _ := ev.body.Get("turn").Int()
-	for _, text := range slices.Sorted(maps.Keys(w.songs)) {
-		s := w.songs[text]
+	for _, text := range slices.Sorted(maps.Keys(w.calls)) {
+		s := w.calls[text]
 		u := w.over[s.over]
 		if s.of == nil || s.of.started != int(seq) || s.at == 0 || u == nil || u.listed == 0 {
 			continue

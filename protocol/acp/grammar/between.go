@@ -1,0 +1,105 @@
+package grammar
+
+import (
+	"slices"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
+)
+
+// interlude is something between two turns of a session. What the session has, such as its answers for always, its
+// servers and its folder, must be the same afterwards.
+type interlude struct {
+	name string
+	can  func(w *writer) bool
+	do   func(w *writer, c *convo)
+}
+
+// What a session keeps.
+const (
+	keptAlways  = "kept: answer for always"
+	keptOnce    = "kept: answer for one call"
+	keptServers = "kept: MCP servers"
+	keptFolder  = "kept: folder"
+	keptFile    = "kept: text of a file"
+	keptSetting = "kept: setting"
+	keptHistory = "kept: history"
+)
+
+func interludes() []interlude {
+	stops := func(w *writer) bool { return w.has("stops") }
+	shapes := func(w *writer) bool { return w.has("shapes") }
+	several := func(w *writer) bool { return w.has("several") && len(w.convos) < most }
+	return []interlude{
+		{"a cancelled turn", stops, (*writer).stopsOne},
+		{"a failed turn", func(w *writer) bool { return w.has("failures") }, func(w *writer, c *convo) {
+			w.turnEndsIn(c, fakellm.NewStep("fail", refusedByModel))
+		}},
+		{"a turn at its limit", shapes, func(w *writer, c *convo) {
+			w.turnEndsIn(c, w.says("text"), fakellm.NewStep("stop", "length"))
+		}},
+		{"a refused turn", shapes, func(w *writer, c *convo) {
+			w.turnEndsIn(c, w.says("text"), fakellm.NewStep("stop", "refusal"))
+		}},
+		{"another session", several, func(w *writer, _ *convo) { w.plainTurn(w.newConvo()) }},
+		{"another session that closes", func(w *writer) bool { return several(w) && w.ways("close") },
+			func(w *writer, _ *convo) {
+				other := w.newConvo()
+				w.plainTurn(other)
+				w.Add("session close %s", other.name)
+				other.gone = true
+			}},
+		{"a prompt to nobody", func(w *writer) bool { return w.has("asides") }, func(w *writer, _ *convo) {
+			name := w.name("R")
+			w.Add(`request session/prompt '{"sessionId": "nobody", "prompt": [{"type": "text", "text": "Anyone?"}]}' as %s`,
+				name)
+			w.Add("await response %s", name)
+		}},
+	}
+}
+
+// between sometimes writes interludes between two turns of a session. kept says what the session has.
+func (w *writer) between(c *convo, kept string) {
+	for range w.r.IntN(3) {
+		from := lists.Map(interludes(), func(i interlude) weighted[interlude] {
+			return weighted[interlude]{1, i, !i.can(w)}
+		})
+		if i, ok := choose(w.r, from); ok {
+			w.covered(kept, i.name)
+			i.do(w, c)
+		}
+	}
+}
+
+// keptPairs adds what a session keeps, each with the interludes over which it keeps it.
+func (w *writer) keptPairs(add func(a, b string)) {
+	asks := w.rewriters()
+	always := slices.ContainsFunc(asks, func(name string) bool {
+		return slices.Contains(w.Tools[name].Choices, "allow_always") || slices.Contains(w.Tools[name].Choices, "reject_always")
+	})
+	for _, k := range []struct {
+		kept string
+		can  bool
+	}{
+		{keptAlways, always},
+		{keptOnce, len(asks) > 0},
+		{keptServers, w.served() && w.ways("close")},
+		{keptFolder, w.works("read_file")},
+		{keptFile, w.edits() && w.works("read_file")},
+		{keptSetting, len(w.Modes)+len(w.Options) > 0},
+		{keptHistory, w.ways("fork", "load", "resume")},
+	} {
+		for _, i := range interludes() {
+			if k.can && i.can(w) {
+				add(k.kept, i.name)
+			}
+		}
+	}
+}
+
+// turnEndsIn writes a turn in which the model gives one reply.
+func (w *writer) turnEndsIn(c *convo, steps ...fakellm.StepNode) {
+	w.prompt(c, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(reply(steps)))
+	w.Add("await turn any|error within=60s session=%s", c.name)
+}

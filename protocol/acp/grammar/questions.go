@@ -1,0 +1,192 @@
+package grammar
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
+)
+
+// twice writes two turns with the same call, for which the agent asks: in one session, in two, or before and after a
+// load. After an answer for one call the agent must ask again; an answer for always applies in its session.
+func (w *writer) twice() {
+	c := w.convo()
+	if c.mode != "" {
+		w.freeTurn(c)
+		return
+	}
+	of := pick(w.r, w.askers())
+	if !slices.Contains(w.rewriters(), of) { // the second time there may be nothing to ask for
+		w.freeTurn(c)
+		return
+	}
+	how := pick(w.r, w.Tools[of].Choices)
+	always := how == "allow_always" || how == "reject_always"
+	k := w.asksOnce(c, of, how)
+	other := c
+	if always {
+		w.between(c, keptAlways)
+	} else {
+		w.between(c, keptOnce)
+	}
+	switch {
+	case always:
+	case how == "reject_once" && w.one(3):
+		w.asksOnce(c, of, how)
+		w.covered("asked twice", "two rejections before")
+	case w.has("several") && len(w.convos) < most && w.one(3):
+		other = w.newConvo()
+	}
+	next := w.nextCall(k, how)
+	w.covered("asked twice", how)
+	if always {
+		w.remembers(of, how)
+	} else {
+		w.otherMode()
+	}
+	w.prompt(other, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(reply{next}, w.last()))
+	if always {
+		w.check("PERM-009", "remembers")
+		w.Add("await turn any|error %s session=%s", w.soon(), other.name)
+		w.Add("! saw permission session=%s", other.name)
+	} else {
+		w.check("PERM-008", "asks-again")
+		w.Add("await turn any|error %s session=%s", w.soon(), other.name)
+		w.Add("saw permission session=%s", other.name)
+	}
+	w.check("", "goes-on")
+	if strings.HasPrefix(how, "reject") && always {
+		w.untouched(k)
+	}
+}
+
+// stopsOne writes a turn that the user cancels while the model speaks.
+func (w *writer) stopsOne(c *convo) {
+	t := &turn{convo: c}
+	w.prompt(c, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(reply{w.says("text"), gate(t.hold(w)), w.says("text")}))
+	atGate(w, t)
+	w.Add("cancel %s", c.name)
+	w.Add("needs await turn cancelled session=%s", c.name)
+	w.Add("release %s", t.gate)
+}
+
+// nextCall returns the call that follows an answered one: the same call, or an edit of the file that it wrote.
+func (w *writer) nextCall(k call, how string) fakellm.StepNode {
+	text, _ := k.args["content"].(string)
+	first, _, ok := strings.Cut(text, "\n")
+	edits := ok && how == "allow_once" && k.tool == "write_file" && slices.Contains(w.askers(), "edit_file")
+	if !edits || !w.one(2) {
+		return k.step
+	}
+	w.covered("asked twice", "edit of an own file")
+	return tool("edit_file", object{"path": k.args["path"], "old": first, "new": "neu"})
+}
+
+// otherMode sometimes opens another session in another mode. That must not affect the existing sessions.
+func (w *writer) otherMode() {
+	if w.has("settings") && len(w.Modes) > 0 && len(w.convos) < most && w.one(2) {
+		w.covered("asked twice", "mode of another session")
+		w.givesModeTo(w.newConvo())
+	}
+}
+
+// rewriters returns the tools for which the agent asks each time, even when the same call is repeated.
+func (w *writer) rewriters() []string {
+	return lists.Where(w.askers(), func(name string) bool {
+		return (name == "write_file" || name == "run_shell") && len(w.Tools[name].once()) > 0
+	})
+}
+
+// askedAtOnce has the agent ask in one session while its question in another session is open. The agent must ask both
+// questions, and each answer must count for its own question. The second question may wait for the first.
+func (w *writer) askedAtOnce() {
+	a := w.inFirstMode()
+	w.open = append(w.open, &turn{convo: a})
+	b := w.inFirstMode()
+	w.open = w.open[:len(w.open)-1]
+	of := pick(w.r, w.rewriters())
+	first, ask := w.asks(a, of, "needs ", "hold")
+	if w.has("stops") && w.one(3) {
+		w.cancelsOneOf(a, b, of)
+		return
+	}
+	w.folder = b.folder()
+	second, _ := w.call(of)
+	how := pick(w.r, w.Tools[of].once())
+	w.Add("permit "+how+" about=%s", second.mark)
+	w.prompt(b, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(reply{second.step}, w.last()))
+	w.Add("await quiet 200ms")
+	w.covered("asked at once", of)
+	w.decides(a, ask, first)
+	w.endsAsked(b, how, second)
+	w.check("SESSION-020", "asks-too")
+	w.Add("saw permission session=%s about~%s", b.name, second.mark)
+	w.check("", "goes-on")
+}
+
+// cancelsOneOf opens a permission request in session b, cancels the turn of session a, and then answers b's request.
+func (w *writer) cancelsOneOf(a, b *convo, of string) {
+	second, ask := w.asks(b, of, "needs ", "hold")
+	w.Add("cancel %s", a.name)
+	w.check("CANCEL-010", "ends-one")
+	w.Add("await turn cancelled session=%s", a.name)
+	w.covered("asked at once", "cancel of one")
+	w.decides(b, ask, second)
+	w.check("", "goes-on")
+}
+
+// answeredLate has the editor answer the question of a cancelled turn only while the next question is open. The agent
+// must not take that answer for an answer to the next question.
+func (w *writer) answeredLate() {
+	c := w.inFirstMode()
+	_, late := w.asks(c, pick(w.r, w.rewriters()), "needs ", "hold late")
+	w.Add("cancel %s", c.name)
+	w.Add("needs await turn cancelled session=%s", c.name)
+	next, ask := w.asks(c, pick(w.r, w.rewriters()), "needs ", "hold")
+	w.Add("answer %s cancelled", late)
+	w.covered("permission open", "earlier answer late")
+	w.decides(c, ask, next)
+}
+
+// asks sends a prompt that makes the model call a tool, and waits for the agent's permission request.
+func (w *writer) asks(c *convo, of, needs, permit string) (k call, ask string) {
+	w.folder = c.folder()
+	k, _ = w.call(of)
+	w.Add("permit "+permit+" about=%s", k.mark)
+	w.prompt(c, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(reply{k.step}, w.last()))
+	ask = w.name("ASK")
+	w.Add(needs+"await permission session=%s about~%s as %s", c.name, k.mark, ask)
+	return k, ask
+}
+
+// decides answers the permission request of a turn, then calls endsAsked.
+func (w *writer) decides(c *convo, ask string, k call) {
+	how := pick(w.r, w.Tools[k.tool].once())
+	w.Add("answer %s %s", ask, how)
+	w.endsAsked(c, how, k)
+}
+
+// endsAsked waits for the end of a turn whose permission request was answered with how. It checks that the call took
+// effect if it was allowed, and had no effect if not.
+func (w *writer) endsAsked(c *convo, how string, k call) {
+	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
+	if how == "allow_once" {
+		w.effects(c, []call{k})
+		return
+	}
+	w.untouched(k)
+}
+
+// asksOnce writes a turn with a permission request, which the editor answers with how.
+func (w *writer) asksOnce(c *convo, of, how string) call {
+	k, ask := w.asks(c, of, "needs ", "hold")
+	w.Add("permit allow_once about=%s", k.mark)
+	w.Add("answer %s %s", ask, how)
+	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
+	return k
+}

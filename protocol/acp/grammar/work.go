@@ -1,0 +1,138 @@
+package grammar
+
+import (
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/script"
+)
+
+// muchWork writes turns in which the model calls a tool many times, and then a plain turn. An agent that counts calls
+// must begin anew in each turn.
+func (w *writer) muchWork() {
+	c := w.inFirstMode()
+	if w.asked["read_file"] != "" {
+		w.freeTurn(c)
+		return
+	}
+	w.folder = c.folder()
+	for range 3 {
+		var replies []reply
+		for range 12 {
+			k, _ := w.callLike("read_file", func(s shape) bool { return s.Name == "read" })
+			replies = append(replies, reply{k.step})
+		}
+		w.prompt(c, w.name("P"))
+		w.Turns = append(w.Turns, turnOf(append(replies, w.last())...))
+		w.ends(&turn{convo: c})
+	}
+	w.covered("turn", "much work")
+	w.check("PROMPT-005", "starts-anew")
+	w.plainTurn(c)
+	w.check("", "goes-on")
+}
+
+// emptiesPlan writes a turn in which the model makes a plan with one finished step, then empties the plan. Without an
+// earlier plan, the agent would have no change to report.
+func (w *writer) emptiesPlan() {
+	c := w.inFirstMode()
+	step := w.name("schritt")
+	done := []any{object{"step": step, "status": "completed"}}
+	w.prompt(c, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(reply{tool("plan", object{"steps": done})},
+		reply{tool("plan", object{"steps": []any{}})}, w.last()))
+	w.ends(&turn{convo: c})
+	w.covered("call", "plan emptied")
+	w.Add("needs saw plan raw~%s session=%s", step, c.name)
+	w.check("PLAN-005", "empties-the-plan")
+	w.Add(`saw plan raw~'"entries": ?\[\]' session=%s`, c.name)
+	w.check("", "goes-on")
+}
+
+// edits reports whether the agent edits files.
+func (w *writer) edits() bool {
+	return w.has("tools") && w.works("edit_file") && w.asked["edit_file"] == ""
+}
+
+// editsInOne writes a turn in which the model edits two files: with one call if the agent's tool takes patches, else
+// with two calls.
+func (w *writer) editsInOne() {
+	c := w.inFirstMode()
+	mark, edits := w.name("nota")+"x", []any{}
+	for _, name := range []string{"a.txt", "b.txt"} {
+		path := c.folder() + mark + name
+		w.file(path, "vorher\nold word\nnachher\n")
+		edits = append(edits, object{"path": "$WORK/" + path, "old": "old word", "new": "neu"})
+	}
+	w.prompt(c, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(reply{tool("edit_file", object{"edits": edits})}, w.last()))
+	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
+	w.covered("call", "edits in one")
+	w.check("TOOL-011", "edits-both")
+	w.Add("exec grep -q -x neu %s", c.folder()+mark+"a.txt")
+	w.Add("exec grep -q -x neu %s", c.folder()+mark+"b.txt")
+	w.check("", "goes-on")
+}
+
+// usersEdit writes a turn in which the model edits a file that the user has saved since the agent read it.
+func (w *writer) usersEdit() {
+	c := w.inFirstMode()
+	path := c.folder() + w.name("nota") + "x.txt"
+	w.file(path, "vorher\nold word\nnachher\n")
+	turn := func(step fakellm.StepNode) {
+		w.prompt(c, w.name("P"))
+		w.Turns = append(w.Turns, turnOf(reply{step}, w.last()))
+		w.Add("await turn any|error %s session=%s", w.soon(), c.name)
+	}
+	turn(tool("read_file", object{"path": "$WORK/" + path}))
+	w.between(c, keptFile)
+	w.Add("write %s %s", path, script.Quote("of the user\nold word\nnachher\n"))
+	turn(tool("edit_file", object{"path": "$WORK/" + path, "old": "old word", "new": "neu"}))
+	w.covered("call", "after the user's edit")
+	w.check("", "keeps-what-the-user-saved")
+	w.Add("exec grep -q -x %s %s", script.Quote("of the user"), path)
+	w.check("", "goes-on")
+}
+
+// ownFolder writes a turn in a session with its own folder. The model names a file relative to that folder; another
+// file of that name is in the workspace.
+func (w *writer) ownFolder() {
+	dir := w.name("dir")
+	c := &convo{name: w.name("s"), dir: dir, servers: w.served()}
+	mark := w.name("nota") + "x"
+	w.file(dir+"/"+mark+".txt", "inside\n")
+	w.file(mark+".txt", "out-of-place-"+mark+"\n")
+	w.Add("session new %s cwd=%s", c.name, dir)
+	w.convos = append(w.convos, c)
+	w.covered("new", "cwd")
+	w.between(c, keptFolder)
+	if w.has("several") && w.Together && len(w.convos) < most && w.one(2) {
+		defer w.readsBeside(mark + ".txt")()
+	}
+	w.prompt(c, w.name("P"))
+	first := reply{tool("read_file", object{"path": mark + ".txt"})}
+	if w.works("write_file") && w.one(2) {
+		first = append(first, tool("write_file", object{"path": mark + "new.txt", "content": "new\n"}))
+	}
+	w.Turns = append(w.Turns, turnOf(first, w.last()))
+	w.check("SESSION-007", "stays-in-its-folder")
+	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
+	w.Add("! saw model request session=%s raw~%s", c.name, "out-of-place-"+mark)
+	w.Add("! exists %s", mark+"new.txt")
+	w.check("", "goes-on")
+}
+
+// readsBeside opens another session in the workspace, whose turn reads a file and stays open until the returned
+// function is called.
+func (w *writer) readsBeside(path string) (end func()) {
+	t := &turn{convo: &convo{name: w.name("s"), servers: w.served()}}
+	w.Add("session new %s", t.name)
+	w.convos = append(w.convos, t.convo)
+	w.prompt(t.convo, w.name("P"))
+	reads := reply{tool("read_file", object{"path": path})}
+	w.Turns = append(w.Turns, turnOf(reads, reply{gate(t.hold(w)), w.says("text")}))
+	atGate(w, t)
+	w.covered("new", "cwd, beside a reader")
+	return func() {
+		w.Add("release %s", t.gate)
+		w.ends(t)
+	}
+}
